@@ -1,0 +1,7 @@
+.PHONY: demo test
+
+demo:
+	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[test]' && .venv/bin/jaxbandits demo
+
+test:
+	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[test]' && .venv/bin/pytest -q

@@ -1,0 +1,32 @@
+"""Structured bandits, simulated: pure functional algorithms, compiled and vectorised in JAX."""
+
+from . import design, instances, rounding
+from .algorithms import glm_tsl, gse, lingape, m_lingape, rage, sequential_halving
+from .core import Algorithm, Env, Move, Run
+from .fitting import fit_glm
+from .instances import Instance
+from .results import Runs, load
+from .simulation import simulate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Algorithm",
+    "Env",
+    "Instance",
+    "Move",
+    "Run",
+    "Runs",
+    "design",
+    "fit_glm",
+    "glm_tsl",
+    "gse",
+    "instances",
+    "lingape",
+    "load",
+    "m_lingape",
+    "rage",
+    "rounding",
+    "sequential_halving",
+    "simulate",
+]

@@ -1,0 +1,80 @@
+"""Optimal designs for import: float64, compiled, checked, each with a certificate."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .kernels import design as kernels
+from .kernels.design import Design
+from .options import check_arms, is_concrete, positive, require
+from .precision import double
+
+__all__ = ["Design", "d_optimal", "xy_optimal"]
+
+
+def _check(arms, targets, active, rows, tol):
+    check_arms(arms, targets)
+    if is_concrete(tol):
+        require(positive.accepts(tol), f"tol must be {positive.allowed}, got {tol!r}")
+    if active is None:
+        return jnp.ones(rows, bool)
+    require(np.shape(active) == (rows,), f"active must have shape ({rows},), got {np.shape(active)}")
+    if is_concrete(active):
+        require(np.any(active), "active must have at least one True entry, got none")
+    return jnp.asarray(active, bool)
+
+
+@double
+def d_optimal(arms, *, active=None, tol=0.01):
+    """D- and G-optimal design on the active arms (multiplicative update).
+
+    Args:
+      arms: `[K, d]`.
+      active: bool `[K]`; all by default. Inactive arms get no weight.
+      tol: stop when `value <= (1 + tol) bound`.
+    Returns:
+      `Design(weights [K], value, bound, iterations, converged)`: `value` is the largest
+      `||x_k||^2` in `A(w)^-1` over active arms, `bound` the rank of the active arms, which is
+      the optimum.
+    Raises:
+      ValueError: bad shapes, NaN, no active arm.
+
+    >>> found = d_optimal([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])
+    >>> found.weights.round(2)
+    array([0.5, 0.5, 0. ])
+    """
+    active = _check(arms, None, active, np.shape(arms)[0], tol)
+    return _d_optimal(jnp.asarray(arms, float), active, tol=tol)
+
+
+@double
+def xy_optimal(arms, targets, *, active=None, tol=0.01):
+    """The design that minimises the largest `||z - z'||^2` in `A(w)^-1` over active targets.
+
+    Args:
+      arms: `[K, d]` what may be drawn.
+      targets: `[M, d]` what is compared.
+      active: bool `[M]`; all by default.
+      tol: stop when `value <= (1 + tol) bound`.
+    Returns:
+      `Design`; `value` is infinite where a difference leaves the span of the arms.
+    Raises:
+      ValueError: bad shapes, NaN, no active target.
+
+    >>> found = xy_optimal([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]])
+    >>> round(float(found.value), 2), bool(found.converged)
+    (4.0, True)
+    """
+    active = _check(arms, targets, active, np.shape(targets)[0], tol)
+    return _xy_optimal(jnp.asarray(arms, float), jnp.asarray(targets, float), active, tol=tol)
+
+
+_d_optimal = jax.jit(kernels.d_optimal)
+
+
+@functools.partial(jax.jit)
+def _xy_optimal(arms, targets, active, *, tol):
+    directions, first, second = kernels.pair_directions(targets)
+    return kernels.xy_optimal(arms, directions, active[first] & active[second], tol=tol)

@@ -1,0 +1,1 @@
+"""Worlds: what turns a move into rewards."""

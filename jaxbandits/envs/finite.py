@@ -1,0 +1,115 @@
+"""A world of K arms whose reward laws do not change."""
+
+import jax
+import jax.numpy as jnp
+
+from ..core import Env
+
+
+def finite(instance, *, epsilon=0.0):
+    """The world of an `Instance`.
+
+    Batches of draws are exact sufficient statistics: Normal, Binomial and Poisson sums, and a
+    multinomial over recorded values; never one draw at a time.
+
+    Args:
+      instance: an `Instance`.
+      epsilon: an answer whose value is within `epsilon` of the best (for sets: every member
+        within `epsilon` of the m-th best) is correct.
+    Returns:
+      An `Env`.
+    """
+    means, values = instance.means, instance.values
+    best = means.max()
+    law = LAWS[instance.rewards]
+
+    def noise(key, shape, counted):
+        return law.counted_noise(key, shape) if counted else law.noise(key, shape)
+
+    def reward(noise, move):
+        if move.count is None:
+            return law.reward(instance, noise, move.arm)
+        return law.total(instance, noise, move.arm, move.count)
+
+    def regret(move):
+        count = 1 if move.count is None else move.count
+        return (count * (best - means[move.arm])).sum()
+
+    def correct(answer):
+        if jnp.issubdtype(answer.dtype, jnp.bool_):
+            worst = jnp.where(answer, values, jnp.inf).min()
+            return (worst >= jnp.sort(values)[-answer.sum()] - epsilon) & answer.any()
+        return values[answer] >= values.max() - epsilon
+
+    return Env(noise, reward, regret, correct, means.shape[0])
+
+
+class _Normal:
+    noise = staticmethod(jax.random.normal)
+    counted_noise = staticmethod(jax.random.normal)
+
+    @staticmethod
+    def reward(instance, noise, arm):
+        return instance.means[arm] + jnp.sqrt(instance.noise_var) * noise
+
+    @staticmethod
+    def total(instance, noise, arm, count):
+        return count * instance.means[arm] + jnp.sqrt(count * instance.noise_var) * noise
+
+
+class _Keyed:
+    """Sums whose law has no standardised form: the noise is the key that draws them."""
+
+    @staticmethod
+    def counted_noise(key, shape):
+        return key
+
+
+class _Bernoulli(_Keyed):
+    noise = staticmethod(jax.random.uniform)
+
+    @staticmethod
+    def reward(instance, noise, arm):
+        return (noise < instance.means[arm]).astype(instance.means.dtype)
+
+    @staticmethod
+    def total(instance, noise, arm, count):
+        probability, dtype = instance.means[arm], instance.means.dtype
+        drawn = jax.random.binomial(noise, count.astype(dtype), probability, dtype=dtype)
+        return jnp.where(count > 0, drawn, 0.0)
+
+
+class _Poisson(_Keyed):
+    @staticmethod
+    def noise(key, shape):
+        return jax.random.split(key, shape)
+
+    @staticmethod
+    def reward(instance, noise, arm):
+        # A sequential move hands one key, a batch of moves one key each.
+        rate = instance.means[arm]
+        draw = jax.random.poisson if rate.ndim == 0 else jax.vmap(jax.random.poisson)
+        return draw(noise, rate).astype(rate.dtype)
+
+    @staticmethod
+    def total(instance, noise, arm, count):
+        return jax.random.poisson(noise, count * instance.means[arm]).astype(instance.means.dtype)
+
+
+class _Recorded(_Keyed):
+    noise = staticmethod(jax.random.uniform)
+
+    @staticmethod
+    def reward(instance, noise, arm):
+        size = instance.samples.shape[1]
+        return instance.samples[arm, jnp.minimum((noise * size).astype(int), size - 1)]
+
+    @staticmethod
+    def total(instance, noise, arm, count):
+        size, dtype = instance.samples.shape[1], instance.samples.dtype
+        even = jnp.full((*count.shape, size), 1.0 / size, dtype)
+        times = jax.random.multinomial(noise, count.astype(dtype), even, dtype=dtype)
+        return (times * instance.samples[arm]).sum(-1)
+
+
+LAWS = {"normal": _Normal, "bernoulli": _Bernoulli, "poisson": _Poisson, "recorded": _Recorded}

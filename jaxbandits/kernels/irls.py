@@ -1,0 +1,124 @@
+"""Maximum likelihood of a generalised linear model from counts and reward sums.
+
+Damped Newton (iteratively reweighted least squares with step halving) on
+`f(theta) = sum_k [n_k b(z_k) - s_k z_k] + ridge/2 ||theta||^2`, `z = X theta`. The cost of an
+iteration does not depend on the number of draws.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from .links import LINKS
+
+CONVERGED, CAPPED, STALLED, NONFINITE = range(4)
+HALVINGS = 10
+
+
+class Fit(NamedTuple):
+    """A fit and its certificate."""
+
+    theta: Array  # float [d]
+    hessian: Array  # float [d, d] at theta, ridge included
+    iterations: Array  # int []
+    converged: Array  # bool []
+    decrement: Array  # float [] Newton decrement g^T H^-1 g / 2, about f - min f
+    status: Array  # int [] 0 converged, 1 cap reached, 2 no descent, 3 not finite
+
+
+class _Search(NamedTuple):
+    theta: Array
+    value: Array
+    decrement: Array
+    iterations: Array
+    status: Array
+
+
+def fit(
+    arms: Float[Array, "K d"],
+    counts: Float[Array, " K"],
+    sums: Float[Array, " K"],
+    *,
+    family: str,
+    ridge: Float[Array, ""] | float,
+    init: Float[Array, " d"],
+    tol: float = 1e-6,
+    max_iterations: int = 30,
+) -> Fit:
+    """Minimise f from `init`; a stop short of `tol` shows in `converged` and `status`.
+
+    Args:
+      sums: reward sums; perturbed sums outside [0, n_k] are welcome where `ridge > 0`.
+      tol: largest Newton decrement of a converged fit (affine invariant, in units of f).
+    """
+    link, dim = LINKS[family], arms.shape[1]
+    resolution = 4.0 * jnp.finfo(arms.dtype).eps  # f cannot be told apart below this share
+
+    def objective(theta):
+        z = arms @ theta
+        terms = jnp.where(counts > 0, counts * link.partition(z), 0.0) - sums * z
+        return terms.sum() + 0.5 * ridge * theta @ theta
+
+    def derivatives(theta):
+        z = arms @ theta
+        gradient = arms.T @ (counts * link.mean(z) - sums) + ridge * theta
+        curvature = counts * link.variance(z)
+        hessian = jnp.einsum("k,ki,kj->ij", curvature, arms, arms)
+        return gradient, hessian + ridge * jnp.eye(dim, dtype=arms.dtype)
+
+    def direction(gradient, hessian):
+        """Newton direction; the tiny shift keeps a flat likelihood factorisable."""
+        shift = 1e-12 if arms.dtype == jnp.float64 else 1e-7
+        shifted = hessian + shift * (jnp.trace(hessian) / dim) * jnp.eye(dim, dtype=arms.dtype)
+        factor = jnp.linalg.cholesky(shifted)
+        half = lax.linalg.triangular_solve(factor, gradient[:, None], left_side=True, lower=True)
+        return lax.linalg.triangular_solve(
+            factor, half, left_side=True, lower=True, transpose_a=True
+        )[:, 0]
+
+    def step(search):
+        gradient, hessian = derivatives(search.theta)
+        move = direction(gradient, hessian)
+        slope = gradient @ move
+
+        def value_at(size):
+            value = objective(search.theta - size * move)
+            return jnp.where(jnp.isnan(value), jnp.inf, value)
+
+        def too_high(trial):
+            size, value = trial
+            slack = resolution * jnp.abs(search.value)
+            armijo = value <= search.value - 1e-4 * size * slope + slack
+            return ~armijo & (size > 2.0**-HALVINGS)
+
+        one = jnp.ones((), arms.dtype)
+        size, value = lax.while_loop(
+            too_high, lambda trial: (trial[0] / 2, value_at(trial[0] / 2)), (one, value_at(one))
+        )
+        lower = value <= search.value + resolution * jnp.abs(search.value)
+        finite = jnp.isfinite(slope)
+        theta = jnp.where(finite & lower, search.theta - size * move, search.theta)
+        status = jnp.where(finite, jnp.where(lower, search.status, STALLED), NONFINITE)
+        return _Search(
+            theta,
+            jnp.where(finite & lower, value, search.value),
+            jnp.where(finite, 0.5 * slope, jnp.inf),
+            search.iterations + 1,
+            status,
+        )
+
+    def unfinished(search):
+        running = (search.iterations < max_iterations) & (search.status == CONVERGED)
+        return running & (search.decrement > tol)
+
+    infinite = jnp.full((), jnp.inf, arms.dtype)
+    zero = jnp.zeros((), int)
+    begin = _Search(init, objective(init), infinite, zero, zero)
+    end = lax.while_loop(unfinished, step, begin)
+    converged = end.decrement <= tol
+    capped = jnp.where(end.status == CONVERGED, CAPPED, end.status)
+    status = jnp.where(converged, CONVERGED, capped)
+    _, hessian = derivatives(end.theta)
+    return Fit(end.theta, hessian, end.iterations, converged, end.decrement, status)

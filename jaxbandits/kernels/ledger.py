@@ -1,0 +1,87 @@
+"""What least squares remembers: V = v0 I + sum of x x^T and what follows from it.
+
+Two exact forms behind one interface. Arm space keeps `G = X V^-1 X^T [K, K]`, O(K^2) a draw
+whatever d; feature space keeps `V^-1 [d, d]`, O(d^2 + K d). Both carry what every rule reads:
+the estimated means, the variances `x_k^T V^-1 x_k` and the log-determinant.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+
+class Ledger(NamedTuple):
+    """Ridge least squares on a fixed table of arms."""
+
+    core: Array  # float [K, K] X V^-1 X^T in arm space, or [d, d] V^-1 in feature space
+    means: Array  # float [K] estimated means
+    variances: Array  # float [K] x_k^T V^-1 x_k
+    logdet: Array  # float [] log det V - d log v0
+
+
+def prefers_arm_space(arms) -> bool:
+    """Static: arm space up to K = 2 d, where it was measured faster."""
+    num_arms, dim = arms.shape
+    return num_arms <= 2 * dim
+
+
+def ridge(arms: Float[Array, "K d"], v0, *, arm_space: bool) -> Ledger:
+    """The ledger before any draw: V = v0 I."""
+    num_arms, dim = arms.shape
+    core = arms @ arms.T / v0 if arm_space else jnp.eye(dim, dtype=arms.dtype) / v0
+    zeros = jnp.zeros(num_arms, arms.dtype)
+    return Ledger(core, zeros, (arms**2).sum(1) / v0, jnp.zeros((), arms.dtype))
+
+
+def row(
+    ledger: Ledger, arms: Float[Array, "K d"], arm: Int[Array, ""], *, arm_space: bool
+) -> Float[Array, " K"]:
+    """`x_arm^T V^-1 x_k` for every k."""
+    return ledger.core[arm] if arm_space else arms @ (ledger.core @ arms[arm])
+
+
+def observe(
+    ledger: Ledger, arms: Float[Array, "K d"], arm: Int[Array, ""], reward, *, arm_space: bool
+) -> Ledger:
+    """One more draw of `arm` with this reward (Sherman-Morrison)."""
+    if arm_space:
+        column = direction = ledger.core[arm]
+    else:
+        direction = ledger.core @ arms[arm]
+        column = arms @ direction
+    scale = 1.0 / (1.0 + column[arm])
+    return Ledger(
+        core=ledger.core - scale * direction[:, None] * direction[None, :],
+        means=ledger.means + scale * (reward - ledger.means[arm]) * column,
+        variances=ledger.variances - scale * column**2,
+        logdet=ledger.logdet + jnp.log1p(column[arm]),
+    )
+
+
+def sqdist(
+    ledger: Ledger, from_row: Float[Array, " K"], arm: Int[Array, ""]
+) -> Float[Array, " K"]:
+    """`||x_arm - x_k||^2` in V^-1 for every k, from `row(arm)`; rounding is clipped at 0."""
+    return jnp.maximum(0.0, ledger.variances[arm] + ledger.variances - 2.0 * from_row)
+
+
+def gram(arms: Float[Array, "K d"], counts: Array) -> Float[Array, "d d"]:
+    """`X^T diag(counts) X`."""
+    return jnp.einsum("k,ki,kj->ij", counts.astype(arms.dtype), arms, arms)
+
+
+def batch(
+    arms: Float[Array, "K d"], counts: Int[Array, " K"], sums: Float[Array, " K"], v0=0.0
+) -> tuple[Float[Array, "d d"], Float[Array, " d"], Float[Array, ""]]:
+    """A whole batch at once: `(V^-1, theta, log det V)` from counts and reward sums.
+
+    With `v0 = 0` the drawn arms must span; otherwise the result holds NaN or infinities.
+    """
+    dim = arms.shape[1]
+    matrix = gram(arms, counts) + v0 * jnp.eye(dim, dtype=arms.dtype)
+    factor = jnp.linalg.cholesky(matrix)
+    half = jnp.linalg.solve(factor, jnp.eye(dim, dtype=arms.dtype))
+    inverse = half.T @ half
+    logdet = 2.0 * jnp.log(jnp.diagonal(factor)).sum()
+    return inverse, inverse @ (arms.T @ sums), logdet

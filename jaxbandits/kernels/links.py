@@ -1,0 +1,46 @@
+"""Mean, log-partition and variance of each family of generalised linear models.
+
+`b' = mean` and `mean' = variance`, all elementwise on the linear predictor z. Probit uses the
+quasi-likelihood with `b = integral of Phi`, which stays convex for perturbed sums.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.stats import norm
+
+LARGEST = 30.0  # the Poisson predictor is clipped here: exp(30) is 1e13
+
+
+class Link(NamedTuple):
+    """An increasing mean function with its integral and its derivative."""
+
+    mean: Callable
+    partition: Callable
+    variance: Callable
+
+
+def _clipped_exp(z):
+    return jnp.exp(jnp.minimum(z, LARGEST))
+
+
+def _exp_partition(z):
+    """exp(z), continued by its tangent beyond the clip so that it stays convex."""
+    return _clipped_exp(z) * (1.0 + jnp.maximum(z - LARGEST, 0.0))
+
+
+LINKS = {
+    "gaussian": Link(lambda z: z, lambda z: z**2 / 2.0, jnp.ones_like),
+    "logistic": Link(
+        jax.nn.sigmoid,
+        lambda z: jnp.maximum(z, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(z))),
+        lambda z: jax.nn.sigmoid(z) * jax.nn.sigmoid(-z),
+    ),
+    "poisson": Link(
+        _clipped_exp, _exp_partition, lambda z: jnp.where(z < LARGEST, _clipped_exp(z), 0.0)
+    ),
+    "probit": Link(norm.cdf, lambda z: z * norm.cdf(z) + norm.pdf(z), norm.pdf),
+}
+FAMILIES = tuple(LINKS)

@@ -1,0 +1,78 @@
+"""Confidence radii, one function per theorem.
+
+Each returns C such that, with probability 1 - delta at all times,
+`|y^T (estimate - theta)| <= sigma C ||y||_{V^-1}` for the directions the theorem covers;
+`sigma = sqrt(noise_var)`, natural logarithms, `t` draws made, `V = v0 I + sum of x x^T`.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+
+class Facts(NamedTuple):
+    """What is fixed in a run: everything a radius may use besides time and determinant."""
+
+    delta: float
+    noise_var: float
+    v0: float
+    theta_norm: float | None
+    num_arms: int
+    dim: int
+    max_sqnorm: float  # max ||x||^2
+
+
+def _bias(facts):
+    """sqrt(v0) ||theta|| in units of sigma: what the ridge costs."""
+    return jnp.sqrt(facts.v0 / facts.noise_var) * facts.theta_norm
+
+
+def self_normalised_det(facts, t, logdet):
+    """Abbasi-Yadkori, Pal, Szepesvari (2011), Theorem 2, with the exact determinant.
+
+    `logdet = log det V - d log v0`. Covers every direction.
+    """
+    return jnp.sqrt(2.0 * jnp.log(1.0 / facts.delta) + logdet) + _bias(facts)
+
+
+def self_normalised(facts, t, logdet):
+    """The same with the determinant bounded by `(1 + t L^2 / (v0 d))^d`; needs no `logdet`."""
+    bound = facts.dim * jnp.log1p(t * facts.max_sqnorm / (facts.v0 * facts.dim))
+    return jnp.sqrt(2.0 * jnp.log(1.0 / facts.delta) + bound) + _bias(facts)
+
+
+def pairwise(facts, t, logdet):
+    """Xu, Honda, Sugiyama (2018), eq. (8): `self_normalised_det` at level delta / K^2."""
+    level = 2.0 * jnp.log(facts.num_arms**2 / facts.delta)
+    return jnp.sqrt(level + logdet) + _bias(facts)
+
+
+def lucb1(facts, t, logdet):
+    """Kalyanakrishnan et al. (2012): Hoeffding at level 4 delta / (5 K t^4), for sample means."""
+    return jnp.sqrt(2.0 * jnp.log(5.0 * facts.num_arms * t**4 / (4.0 * facts.delta)))
+
+
+def heuristic(facts, t, logdet):
+    """`sqrt(2 log((1 + log t) / delta))`: no theorem; Reda et al. (2021) use it in figures."""
+    return jnp.sqrt(2.0 * jnp.log((1.0 + jnp.log(t)) / facts.delta))
+
+
+def static_pairs(delta, phase, num_targets, log_factor):
+    """Fixed designs: `sqrt(2 log(c M^2 t^2 / delta))` for all M^2 differences in phase t.
+
+    Subgaussian tail, union over pairs, and level `delta / t^2` for phase t (Fiez et al., 2019,
+    Algorithm 1, where c = 1; c = 2 makes the levels add up to less than delta).
+    """
+    return jnp.sqrt(2.0 * jnp.log(log_factor * num_targets**2 * phase**2 / delta))
+
+
+THRESHOLDS = {
+    f.__name__: f for f in (self_normalised, self_normalised_det, pairwise, lucb1, heuristic)
+}
+NEED_THETA_NORM = ("self_normalised", "self_normalised_det", "pairwise")
+
+
+def facts(arms, *, delta, noise_var, v0, theta_norm) -> Facts:
+    """Collect the `Facts` of a table of arms."""
+    num_arms, dim = arms.shape
+    return Facts(delta, noise_var, v0, theta_norm, num_arms, dim, (arms**2).sum(1).max())

@@ -1,0 +1,157 @@
+"""Options of constructors: what each may be, checked before anything compiles.
+
+A constructor is decorated with one `Option` per keyword. The decorator checks concrete values
+(a traced value was checked where it entered), and tells the simulator which options are
+numbers, traced so that another value compiles nothing, and which are names or sizes.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+
+class Option(NamedTuple):
+    """One keyword: `allowed` is the human sentence, `accepts(value)` the test."""
+
+    allowed: str
+    accepts: Callable[[Any], bool]
+    convert: Callable[[Any], Any]  # np.float64 and np.int64 are traced, int and str static
+
+
+def _real(allowed, accepts):
+    return Option(allowed, lambda v: np.ndim(v) == 0 and bool(accepts(float(v))), np.float64)
+
+
+probability = _real("a number in (0, 1)", lambda v: 0 < v < 1)
+positive = _real("a finite number above 0", lambda v: 0 < v < np.inf)
+nonnegative = _real("a finite number, 0 or above", lambda v: 0 <= v < np.inf)
+
+
+def _whole(value):
+    return np.ndim(value) == 0 and float(value) == int(value)
+
+
+def count(least=1):
+    """A whole number that may be traced (a budget, say)."""
+    return Option(
+        f"a whole number, {least} or above", lambda v: _whole(v) and v >= least, np.int64
+    )
+
+
+def size(least=1):
+    """A whole number that fixes shapes, hence static."""
+    return Option(f"a whole number, {least} or above", lambda v: _whole(v) and v >= least, int)
+
+
+def choice(*names):
+    """One of `names`, static."""
+    return Option("one of " + ", ".join(map(repr, names)), lambda v: v in names, lambda v: v)
+
+
+def is_concrete(value):
+    """True for a value whose numbers can be looked at now."""
+    return not isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct)
+
+
+def require(holds, message):
+    """Raise `ValueError(message)` unless `holds`."""
+    if not holds:
+        raise ValueError(message)
+
+
+def theta_norm_known(values, thresholds):
+    """Raise where the chosen threshold is one of `thresholds` and theta_norm is unknown."""
+    unknown = values["theta_norm"] is None and values["threshold"] in thresholds
+    require(
+        not unknown,
+        f"theta_norm must be given for threshold {values['threshold']!r}, got None (unknown)",
+    )
+
+
+def check_arms(arms, targets=None):
+    """Shapes and finiteness of `arms [K, d]` and `targets [M, d]`."""
+    for name, table in (("arms", arms), ("targets", targets)):
+        if table is None:
+            continue
+        shape = np.shape(table)
+        require(
+            len(shape) == 2 and 0 not in shape,
+            f"{name} must be a table [{'K' if name == 'arms' else 'M'}, d], got shape {shape}",
+        )
+        if is_concrete(table):
+            finite = np.isfinite(np.asarray(table, dtype=float))
+            require(finite.all(), f"{name} must be finite, got {np.argwhere(~finite)[:1]}".replace(
+                "got [[", "got NaN or infinity at [").replace("]]", "]"))
+    if targets is not None:
+        require(
+            np.shape(targets)[1] == np.shape(arms)[1],
+            f"targets must have the arms' {np.shape(arms)[1]} features, got {np.shape(targets)[1]}",
+        )
+
+
+def check_spans(arms):
+    """The arms span R^d, as an unregularised, unprojected fit needs."""
+    if is_concrete(arms):
+        rank, dim = np.linalg.matrix_rank(np.asarray(arms, dtype=float)), np.shape(arms)[1]
+        require(rank == dim, f"arms must span R^{dim} for this algorithm, got rank {rank}")
+
+
+def constructor(*, spans=False, requires=None, **options):
+    """Decorate a constructor `(arms, [targets], *, keywords) -> Algorithm` with its checks.
+
+    Args:
+      spans: whether the arms must span the feature space.
+      requires: `(bound arguments) -> None`, raises on conditions between options.
+      **options: an `Option` for each keyword; a keyword that is None is not checked.
+    Raises:
+      ValueError: names the argument, what it was and what is allowed.
+    """
+
+    def decorate(build):
+        signature = inspect.signature(build)
+
+        def bind(arms, args, keywords):
+            bound = signature.bind(arms, *args, **keywords)
+            bound.apply_defaults()
+            values = bound.arguments
+            check_arms(arms, values.get("targets"))
+            if spans:
+                check_spans(arms)
+            values.update(convert({k: v for k, v in values.items() if k in options}))
+            if requires is not None:
+                requires(values)
+            return bound
+
+        def convert(keywords):
+            """Check and convert concrete keyword values; unknown names pass to Python."""
+            done = dict(keywords)
+            for name, value in keywords.items():
+                option = options.get(name)
+                if option is None or value is None or not is_concrete(value):
+                    continue
+                ok = _accepts(option, value)
+                require(ok, f"{name} must be {option.allowed}, got {value!r}")
+                done[name] = option.convert(value)
+            return done
+
+        @functools.wraps(build)
+        def checked(arms, *args, **keywords):
+            bound = bind(arms, args, keywords)
+            return build(*bound.args, **bound.kwargs)
+
+        checked.convert = convert
+        checked.check = lambda arms, **keywords: bind(arms, (), keywords) and None
+        return checked
+
+    return decorate
+
+
+def _accepts(option, value):
+    try:
+        return option.accepts(value)
+    except (TypeError, ValueError, OverflowError):
+        return False

@@ -1,0 +1,158 @@
+"""What a simulation hands back: `Runs`, with intervals, labels and a file format."""
+
+import dataclasses
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from .options import require
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+FORMAT = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Runs:
+    """The replications of one algorithm on one instance; NumPy arrays, replication first.
+
+    Attributes:
+      replication: int64 `[R]`, the number r of each replication.
+      pulls: int64 `[R]`.
+      answer: int64 `[R]`, an index into the targets, or bool `[R, M]` for sets.
+      correct: bool `[R]`.
+      stopped: bool `[R]`, False where `max_pulls` cut the replication short.
+      arm_pulls: int64 `[R, K]`.
+      rounds: int64 `[T]` where the regret was recorded, or None.
+      regret: float64 `[R, T]` expected regret up to those rounds, or None.
+      info: what the algorithm counted, each `[R]`: phases, fits that did not converge, ...
+      meta: facts about the run: seed, seconds, device, options.
+    """
+
+    replication: np.ndarray
+    pulls: np.ndarray
+    answer: np.ndarray
+    correct: np.ndarray
+    stopped: np.ndarray
+    arm_pulls: np.ndarray
+    rounds: np.ndarray | None = None
+    regret: np.ndarray | None = None
+    info: dict = dataclasses.field(default_factory=dict)
+    meta: dict = dataclasses.field(default_factory=dict)
+
+    def __len__(self):
+        return len(self.pulls)
+
+    def summary(self):
+        """Error rate with its exact 95% binomial interval, mean and quantiles of the pulls.
+
+        Replications cut short count as neither right nor wrong. They enter `pulls_mean` at the
+        pulls they made, which is then a lower bound: `pulls_mean_is_lower_bound` is True.
+
+        Returns:
+          A dict of plain numbers; `regret_mean` and `regret_se` at the last round are added for
+          regret runs, and the totals of `info`.
+        """
+        finished = int(self.stopped.sum())
+        errors = int((self.stopped & ~self.correct).sum())
+        low, high = binomial_interval(errors, finished)
+        total = len(self)
+        digest = {
+            "replications": total,
+            "cut_short": total - finished,
+            "errors": errors,
+            "error_rate": errors / finished if finished else float("nan"),
+            "error_low": low,
+            "error_high": high,
+            "pulls_mean": float(self.pulls.mean()) if total else float("nan"),
+            "pulls_se": standard_error(self.pulls),
+            "pulls_quantiles": _quantiles(self.pulls),
+            "pulls_mean_is_lower_bound": finished < total,
+        }
+        if self.regret is not None:
+            last = self.regret[:, -1]
+            digest["regret_mean"] = float(last.mean()) if total else float("nan")
+            digest["regret_se"] = standard_error(last)
+        totals = {name: int(np.sum(values)) for name, values in self.info.items()}
+        return {**digest, "info": totals}
+
+    def to_xarray(self):
+        """An `xarray.Dataset` with dimensions replication, arm, target and round."""
+        import xarray
+
+        columns = {
+            "pulls": ("replication", self.pulls),
+            "answer": (("replication", "target")[: self.answer.ndim], self.answer),
+            "correct": ("replication", self.correct),
+            "stopped": ("replication", self.stopped),
+            "arm_pulls": (("replication", "arm"), self.arm_pulls),
+        }
+        columns |= {f"info_{name}": ("replication", x) for name, x in self.info.items()}
+        coordinates = {"replication": self.replication}
+        if self.regret is not None:
+            columns["regret"] = (("replication", "round"), self.regret)
+            coordinates["round"] = self.rounds
+        attributes = {k: v if isinstance(v, str) else json.dumps(v) for k, v in self.meta.items()}
+        return xarray.Dataset(columns, coordinates, attributes)
+
+    def save(self, path):
+        """Write to `path` (.npz, no pickle) in one step: a reader never sees half a file."""
+        path = Path(path)
+        arrays = {
+            f.name: getattr(self, f.name)
+            for f in dataclasses.fields(self)
+            if f.name not in ("info", "meta") and getattr(self, f.name) is not None
+        }
+        arrays |= {f"info/{name}": values for name, values in self.info.items()}
+        header = json.dumps({"format": FORMAT, "meta": self.meta})
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".partial")
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                np.savez_compressed(stream, header=np.array(header), **arrays)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def load(path):
+    """Read `Runs` written by `Runs.save`.
+
+    Raises:
+      ValueError: not such a file, or one of a later format.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(str(arrays.pop("header")))
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
+    version = header["format"]
+    require(version <= FORMAT, f"path: {path} has format {version}, this version reads {FORMAT}")
+    info = {k.removeprefix("info/"): arrays.pop(k) for k in list(arrays) if k.startswith("info/")}
+    return Runs(**arrays, info=info, meta=header["meta"])
+
+
+def binomial_interval(errors, total, confidence=0.95):
+    """Exact (Clopper-Pearson) interval of a proportion; (0, 1) without observations."""
+    tail = (1 - confidence) / 2
+    low = stats.beta.ppf(tail, errors, total - errors + 1) if errors else 0.0
+    high = stats.beta.ppf(1 - tail, errors + 1, total - errors) if errors < total else 1.0
+    return float(low), float(high)
+
+
+def standard_error(values):
+    """Of the mean; NaN for fewer than two values."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def _quantiles(values):
+    if not len(values):
+        return {level: float("nan") for level in LEVELS}
+    return {level: float(q) for level, q in zip(LEVELS, np.quantile(values, LEVELS), strict=True)}
