@@ -58,6 +58,9 @@ def fit_glm(arms, counts, sums, *, family="logistic", ridge=0.0, init=None):
 
 @functools.partial(jax.jit, static_argnames="family")
 def _fit(arms, counts, sums, *, family, ridge, init):
-    return irls.fit(
+    found = irls.fit(
         arms, counts, sums, family=family, ridge=ridge, init=init, tol=1e-18, max_iterations=100
     )
+    exists = (ridge > 0) | irls.determined(arms, counts, found.hessian)
+    status = jnp.where(exists, found.status, jnp.maximum(found.status, irls.STALLED))
+    return found._replace(converged=found.converged & exists, status=status)

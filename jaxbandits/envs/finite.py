@@ -19,6 +19,7 @@ def finite(instance, *, epsilon=0.0):
     Returns:
       An `Env`.
     """
+    instance = jax.tree.map(jnp.asarray, instance)  # NumPy cannot be indexed by a tracer
     means, values = instance.means, instance.values
     best = means.max()
     law = LAWS[instance.rewards]

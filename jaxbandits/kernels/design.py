@@ -29,7 +29,7 @@ def d_optimal(
     arms: Float[Array, "K d"],
     active: Bool[Array, " K"],
     *,
-    tol: float = 0.01,
+    tol: Float[Array, ""] | float = 0.01,
     max_iterations: int = 20_000,
 ) -> Design:
     """D-optimal, hence G-optimal, design on the active arms by the multiplicative update.
@@ -79,7 +79,7 @@ def xy_optimal(
     directions: Float[Array, "P d"],
     active: Bool[Array, " P"],
     *,
-    tol: float = 1e-3,
+    tol: Float[Array, ""] | float = 1e-3,
     max_iterations: int = 200,
 ) -> Design:
     """`min over w of max over active m of ||y_m||^2` in A(w)^-1, by an interior-point method.

@@ -35,7 +35,7 @@ LINKS = {
     "gaussian": Link(lambda z: z, lambda z: z**2 / 2.0, jnp.ones_like),
     "logistic": Link(
         jax.nn.sigmoid,
-        lambda z: jnp.maximum(z, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(z))),
+        jax.nn.softplus,  # its derivative is right at 0, that of max(z, 0) + ... is not
         lambda z: jax.nn.sigmoid(z) * jax.nn.sigmoid(-z),
     ),
     "poisson": Link(

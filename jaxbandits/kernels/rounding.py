@@ -11,11 +11,14 @@ def efficient(weights: Float[Array, " K"], total: Int[Array, ""]) -> Int[Array, 
     On the support, of size p, `n_i = ceil((N - p/2) w_i)`; then one draw at a time is added
     where `n_i / w_i` is smallest or taken where `(n_i - 1) / w_i` is largest, at most p times
     in all. With `N >= p` every supported arm is drawn and `n_i >= (1 - p/N) N w_i`; a smaller
-    total leaves supported arms out. Ties go to the lowest index.
+    total leaves supported arms out. Draws are added in the order of `n_i / w_i`, then of index,
+    and taken in the reverse order, so the counts never fall as N grows.
     """
     support = weights > 0
     size = support.sum()
-    start = jnp.ceil((total - size / 2) * weights).astype(int)
+    share = (total - size / 2) * weights
+    # A share that should be whole must not be rounded up for some arms and not for others.
+    start = jnp.ceil(share * (1.0 - 4.0 * jnp.finfo(weights.dtype).eps)).astype(int)
     counts = jnp.where(support, jnp.maximum(start, 0), 0)
     safe = jnp.where(support, weights, 1.0)
 
@@ -25,11 +28,16 @@ def efficient(weights: Float[Array, " K"], total: Int[Array, ""]) -> Int[Array, 
 
     def take(counts):
         ratio = jnp.where(support & (counts > 0), (counts - 1) / safe, -jnp.inf)
-        return counts.at[jnp.argmax(ratio)].add(-1)
+        last = ratio.size - 1 - jnp.argmax(ratio[::-1])
+        return counts.at[last].add(-1)
 
-    # The sum is within K of the total after the first line, so both loops end by themselves.
-    counts = lax.while_loop(lambda n: n.sum() > total, take, counts)
-    return lax.while_loop(lambda n: n.sum() < total, add, counts)
+    # The first line is within K of the total; the cap only stops weights that are not numbers.
+    def correct(step, unfinished, counts):
+        going = lambda state: unfinished(state[0].sum()) & (state[1] <= weights.size)  # noqa: E731
+        return lax.while_loop(going, lambda state: (step(state[0]), state[1] + 1), (counts, 0))[0]
+
+    counts = correct(take, lambda drawn: drawn > total, counts)
+    return correct(add, lambda drawn: drawn < total, counts)
 
 
 def largest_remainder(weights: Float[Array, " K"], total: Int[Array, ""]) -> Int[Array, " K"]:

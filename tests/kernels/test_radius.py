@@ -1,0 +1,125 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from scipy import stats
+
+from jaxbandits.kernels import ledger, radius
+
+DELTA, VARIANCE, V0, NORM = 0.05, 4.0, 0.5, 3.0
+
+
+def drawn(num_arms=6, dim=3, draws=40):
+    rng = np.random.default_rng(0)
+    arms = rng.normal(size=(num_arms, dim))
+    counts = rng.multinomial(draws, np.full(num_arms, 1 / num_arms))
+    matrix = V0 * np.eye(dim) + np.einsum("k,ki,kj->ij", counts, arms, arms)
+    facts = radius.facts(jnp.array(arms), delta=DELTA, noise_var=VARIANCE, v0=V0, theta_norm=NORM)
+    return arms, facts, draws, matrix
+
+
+def test_facts():
+    arms, facts, _, _ = drawn()
+    assert (facts.num_arms, facts.dim) == arms.shape
+    np.testing.assert_allclose(facts.max_sqnorm, max(x @ x for x in arms))
+
+
+def test_each_radius_is_its_formula():
+    arms, facts, t, matrix = drawn()
+    num_arms, dim = arms.shape
+    ratio = np.linalg.det(matrix) / V0**dim
+    bias = np.sqrt(V0) / np.sqrt(VARIANCE) * NORM
+    longest = max(np.linalg.norm(x) for x in arms)
+    expected = {
+        "self_normalised_det": np.sqrt(2 * np.log(np.sqrt(ratio) / DELTA)) + bias,
+        "self_normalised": np.sqrt(
+            2 * np.log(1 / DELTA) + dim * np.log(1 + t * longest**2 / (V0 * dim))
+        )
+        + bias,
+        "pairwise": np.sqrt(2 * np.log(num_arms**2 * np.sqrt(ratio) / DELTA)) + bias,
+        "lucb1": np.sqrt(2 * np.log(5 * num_arms * t**4 / (4 * DELTA))),
+        "heuristic": np.sqrt(2 * np.log((1 + np.log(t)) / DELTA)),
+    }
+    assert set(radius.THRESHOLDS) == set(expected)
+    for name, function in radius.THRESHOLDS.items():
+        found = function(facts, jnp.asarray(t), jnp.log(ratio))
+        np.testing.assert_allclose(found, expected[name], rtol=1e-12, err_msg=name)
+
+
+def test_named_users_of_the_norm_fail_without_it():
+    _, facts, t, _ = drawn()
+    for name, function in radius.THRESHOLDS.items():
+        if name in radius.NEED_THETA_NORM:
+            with pytest.raises(TypeError):
+                function(facts._replace(theta_norm=None), t, 1.0)
+        else:
+            assert np.isfinite(function(facts._replace(theta_norm=None), t, 1.0))
+
+
+def test_closed_form_is_never_below_the_determinant():
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        arms = rng.normal(size=(5, 3))
+        facts = radius.facts(
+            jnp.array(arms), delta=DELTA, noise_var=VARIANCE, v0=V0, theta_norm=NORM
+        )
+        counts = rng.integers(0, 50, 5)
+        matrix = np.eye(3) + np.einsum("k,ki,kj->ij", counts, arms, arms) / V0
+        logdet, t = np.linalg.slogdet(matrix)[1], counts.sum()
+        exact = radius.self_normalised_det(facts, t, logdet)
+        assert radius.self_normalised(facts, t, logdet) >= exact - 1e-12
+
+
+def test_large_times_stay_finite_in_single_precision():
+    with jax.enable_x64(False):
+        arms = jnp.eye(3)
+        facts = radius.facts(arms, delta=DELTA, noise_var=1.0, v0=1e-3, theta_norm=1.0)
+        for function in radius.THRESHOLDS.values():
+            found = function(facts, jnp.asarray(1e7), jnp.asarray(40.0))
+            assert found.dtype == jnp.float32
+            assert np.isfinite(found)
+
+
+def violations(shrink):
+    """Runs of 300 rounds in which some arm ever leaves its interval of `shrink` times C."""
+    rounds, theta = 300, jnp.array([0.6, -0.8])
+    angles = jnp.arange(4) * jnp.pi / 4
+    arms = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
+    facts = radius.facts(arms, delta=0.1, noise_var=1.0, v0=0.01, theta_norm=1.0)
+
+    def run(noise):
+        def play(carry, inputs):
+            state, broken = carry
+            t, eps = inputs
+            arm = t % 4
+            state = ledger.observe(state, arms, arm, arms[arm] @ theta + eps, arm_space=False)
+            limit = shrink * radius.self_normalised_det(facts, t + 1, state.logdet)
+            off = jnp.abs(state.means - arms @ theta) > limit * jnp.sqrt(state.variances)
+            return (state, broken | off.any()), None
+
+        begin = (ledger.ridge(arms, 0.01, arm_space=False), jnp.array(False))
+        (_, broken), _ = lax.scan(play, begin, (jnp.arange(rounds), noise))
+        return broken
+
+    noise = jax.random.normal(jax.random.key(0), (1000, rounds))
+    return int(jax.jit(jax.vmap(run))(noise).sum())
+
+
+def test_coverage_and_its_broken_twin():
+    allowed = stats.binom.ppf(1 - 1e-6, 1000, 0.1)
+    assert violations(1.0) <= allowed
+    assert violations(0.5) > allowed
+
+
+def test_static_pairs_spend_at_most_delta():
+    # A union over all ordered pairs at every phase, one-sided normal tails.
+    phases = np.arange(1, 2000)
+    for log_factor, spends in ((2.0, 0.83), (1.0, 1.65)):
+        width = radius.static_pairs(DELTA, phases, 9, log_factor)
+        np.testing.assert_allclose(
+            width, np.sqrt(2 * np.log(log_factor * 81 * phases**2 / DELTA)), rtol=1e-12
+        )
+        bound = (81 * np.exp(-(np.asarray(width) ** 2) / 2)).sum()
+        np.testing.assert_allclose(bound, spends * DELTA, rtol=0.01)
+        assert (81 * stats.norm.sf(width)).sum() < bound
