@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 
@@ -141,6 +142,9 @@ def constructor(*, spans=False, requires=None, **options):
         @functools.wraps(build)
         def checked(arms, *args, **keywords):
             bound = bind(arms, args, keywords)
+            for name in {"arms", "targets"} & bound.arguments.keys():
+                if bound.arguments[name] is not None:  # NumPy cannot be indexed by a tracer
+                    bound.arguments[name] = jnp.asarray(bound.arguments[name])
             return build(*bound.args, **bound.kwargs)
 
         checked.convert = convert

@@ -9,7 +9,7 @@ from ..core import Algorithm, Move
 from ..kernels import design as designs
 from ..kernels import halving, irls, ledger, pick, rounding, span
 from ..kernels.links import FAMILIES
-from ..options import choice, constructor, count, nonnegative, positive, require, size
+from ..options import choice, constructor, count, is_concrete, nonnegative, positive, require, size
 
 
 class State(NamedTuple):
@@ -26,7 +26,8 @@ class State(NamedTuple):
 def _enough(values):
     stages = halving.schedule(values["arms"].shape[0], values["eta"]).stages
     budget = values["budget"]
-    require(budget >= stages, f"budget must be at least the {stages} stages, got {budget}")
+    if is_concrete(budget):
+        require(budget >= stages, f"budget must be at least the {stages} stages, got {budget}")
 
 
 @constructor(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from ..core import Algorithm, Move
 from ..kernels import halving, pick
-from ..options import constructor, count, require
+from ..options import constructor, count, is_concrete, require
 
 
 class State(NamedTuple):
@@ -22,7 +22,8 @@ class State(NamedTuple):
 def _enough(values):
     stages = halving.schedule(values["arms"].shape[0]).stages
     budget = values["budget"]
-    require(budget >= stages, f"budget must be at least the {stages} stages, got {budget}")
+    if is_concrete(budget):
+        require(budget >= stages, f"budget must be at least the {stages} stages, got {budget}")
 
 
 @constructor(requires=_enough, budget=count())

@@ -1,0 +1,140 @@
+"""The zoo: one entry per algorithm, for the tests that hold every law against every case."""
+
+import contextlib
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+
+import jaxbandits as jb
+from jaxbandits.driver import advance, root_key, start
+from jaxbandits.envs.finite import finite
+from jaxbandits.simulation import offered
+
+CUBE = partial(jb.instances.logistic_cube, num_arms=10, dim=3, half_width=1.0)
+
+
+class Case(NamedTuple):
+    """An algorithm in a world, with a second set of numbers of the same shapes."""
+
+    name: str
+    instance: Any
+    build: Any  # a constructor with its options
+    kind: str  # "sequential" (fixed confidence), "phased" or "regret"
+    promise: str  # "confidence": errs at most delta; "budget": spends it exactly; "regret"
+    other: tuple  # instance and constructor that differ in numbers only
+
+    @property
+    def options(self):
+        """What `simulate` needs besides: a horizon for regret."""
+        return {"horizon": 40} if self.kind == "regret" else {}
+
+
+def _canonical(gap=1.0, noise_var=1.0):
+    return jb.instances.canonical(8, gap=gap, noise_var=noise_var)
+
+
+def _budget(constructor, **options):
+    def build(budget):
+        return partial(constructor, budget=budget, **options)
+
+    return (build(40), "phased", "budget", (_canonical(0.5, 2.0), build(101)))
+
+
+def _confidence(constructor, name, instance, other, *, kind="sequential", **options):
+    def build(delta):
+        return partial(constructor, delta=delta, **options)
+
+    return Case(name, instance, build(0.1), kind, "confidence", (other, build(0.2)))
+
+
+def _top_m(angle, noise_var=0.25):
+    return jb.instances.classic_top_m(4, 2, angle=angle, noise_var=noise_var)
+
+
+def _soare(angle, noise_var=1.0):
+    return jb.instances.soare(3, angle=angle, scale=2.0, noise_var=noise_var)
+
+
+def _transductive(angle, noise_var=1.0):
+    return jb.instances.transductive(4, angle=angle, noise_var=noise_var)
+
+
+CASES = (
+    _confidence(jb.lingape, "lingape", _soare(0.5), _soare(0.7, 2.0)),
+    _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
+    _confidence(jb.rage, "rage", _soare(0.5), _soare(0.7, 2.0), kind="phased"),
+    _confidence(
+        jb.rage, "rage_transductive", _transductive(0.5), _transductive(0.7, 2.0), kind="phased"
+    ),
+    Case("gse_uniform", _canonical(), *_budget(jb.gse)),
+    Case("gse_d_opt", _canonical(), *_budget(jb.gse, design="d_opt")),
+    Case(
+        "gse_logistic",
+        CUBE(jax.random.key(1), num_arms=8),
+        *_budget(jb.gse, family="logistic")[:3],
+        (CUBE(jax.random.key(2), num_arms=8), partial(jb.gse, budget=101, family="logistic")),
+    ),
+    Case("sequential_halving", _canonical(), *_budget(jb.sequential_halving)),
+    Case(
+        "glm_tsl",
+        CUBE(jax.random.key(3)),
+        partial(jb.glm_tsl, a=1.0),
+        "regret",
+        "regret",
+        (CUBE(jax.random.key(4)), partial(jb.glm_tsl, a=0.5)),
+    ),
+)
+
+
+def play(instance, build):
+    """World and algorithm of a case, as `simulate` makes them; call it inside a trace."""
+    horizon = 40 if "horizon" in getattr(build, "keywords", {}) else None
+    return finite(instance), build(
+        jax.numpy.asarray(instance.arms), **offered(instance, build, horizon)
+    )
+
+
+class Played:
+    """Compiled `start` and `advance` of a case, shared by all laws."""
+
+    def __init__(self, case):
+        def begin(key):
+            return start(key, *play(case.instance, case.build))
+
+        def go(run, rounds):
+            return advance(run, *play(case.instance, case.build), rounds)
+
+        def ask(key, state):
+            return play(case.instance, case.build)[1].ask(key, state)
+
+        self.case = case
+        self.start, self.advance, self.ask = map(jax.jit, (begin, go, ask))
+        self.start_all = jax.jit(jax.vmap(begin))
+        self.advance_all = jax.jit(jax.vmap(go, (0, None)))
+
+
+def key_of(replication, seed=0):
+    """The key of a replication."""
+    return jax.random.fold_in(root_key(seed), replication)
+
+
+_COMPILED = []
+
+
+def _listen(event, seconds, **_):
+    if event == "/jax/core/compile/backend_compile_duration":
+        _COMPILED.append(seconds)
+
+
+jax.monitoring.register_event_duration_secs_listener(_listen)
+
+
+@contextlib.contextmanager
+def compilations():
+    """A list that holds the seconds of each compilation inside the block."""
+    seen, before = [], len(_COMPILED)
+    try:
+        yield seen
+    finally:
+        seen.extend(_COMPILED[before:])

@@ -1,0 +1,183 @@
+"""Every law on every case."""
+
+import functools
+import io
+
+import cases
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import driver
+
+each = pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.name)
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+@functools.cache
+def played(name):
+    return cases.Played(next(case for case in cases.CASES if case.name == name))
+
+
+def data(tree):
+    """The tree with keys as plain numbers."""
+
+    def plain(leaf):
+        keyed = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        return np.asarray(jax.random.key_data(leaf) if keyed else leaf)
+
+    return jax.tree.map(plain, tree)
+
+
+def assert_same(first, second):
+    chex.assert_trees_all_equal_structs(first, second)
+    chex.assert_trees_all_equal(data(first), data(second))
+
+
+def assert_alike(first, second):
+    """Integers, answers and keys equal, floats to 1e-9."""
+    chex.assert_trees_all_equal_structs(first, second)
+    leaves = zip(jax.tree.leaves(data(first)), jax.tree.leaves(data(second)), strict=True)
+    for one, two in leaves:
+        tolerance = 1e-9 if np.issubdtype(one.dtype, np.floating) else 0
+        np.testing.assert_allclose(one, two, rtol=tolerance, atol=tolerance)
+
+
+@each
+def test_a_move_has_the_shapes_of_its_kind(case):
+    run = jax.eval_shape(played(case.name).start, cases.key_of(0))
+    num_arms, num_targets = len(case.instance.arms), len(case.instance.targets)
+    move = run.move
+    assert move.arm.shape == ((num_arms,) if case.kind == "phased" else ())
+    assert jnp.issubdtype(move.arm.dtype, jnp.integer)
+    assert (move.count is None) == (case.kind != "phased")
+    if move.count is not None:
+        assert move.count.shape == move.arm.shape
+        assert jnp.issubdtype(move.count.dtype, jnp.integer)
+    assert (move.done.shape, move.done.dtype) == ((), jnp.bool_)
+    kinds = {(): jnp.integer, (num_targets,): jnp.bool_}
+    assert jnp.issubdtype(move.answer.dtype, kinds[move.answer.shape])
+
+
+@each
+def test_a_round_keeps_tree_shapes_and_dtypes(case):
+    env, algorithm = cases.play(case.instance, case.build)
+
+    def one_round(run):
+        noise = env.noise(run.key, run.move.arm.shape, run.move.count is not None)
+        return driver.play(run, env, algorithm, noise)
+
+    before = jax.eval_shape(played(case.name).start, cases.key_of(0))
+    after = jax.eval_shape(one_round, before)
+    chex.assert_trees_all_equal_structs(before, after)
+    chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
+
+
+@each
+def test_vmap_equals_a_loop(case):
+    play, keys = played(case.name), [cases.key_of(r) for r in range(4)]
+    ends = case.promise != "regret"
+    together = play.advance_all(play.start_all(jnp.stack(keys)), 10_000 if ends else 60)
+    alone = [play.advance(play.start(key), 10_000 if ends else 60) for key in keys]
+    assert len({int(run.pulls) for run in alone}) > 1 or not ends or case.promise == "budget"
+    for lane, run in enumerate(alone):
+        assert_alike(jax.tree.map(lambda x, lane=lane: x[lane], together), run)
+
+
+@each
+@pytest.mark.parametrize("legs", [(5, 3, 4), (25, 20, 15), (1, 1, 2)], ids=str)
+def test_pause_and_resume_equals_one_go(case, legs):
+    play = played(case.name)
+    begun = play.start(cases.key_of(0))
+    whole, paused = play.advance(begun, sum(legs)), begun
+    for rounds in legs:
+        paused = play.advance(paused, rounds)
+    assert int(whole.rounds) > (1 if case.kind == "phased" else max(legs))
+    assert_same(paused, whole)
+
+
+@each
+def test_asking_twice_gives_the_answer_of_the_run_and_leaves_the_state(case):
+    play = played(case.name)
+    run = play.advance(play.start(cases.key_of(0)), 2)
+    before = data(run.state)
+    key = driver.ask_key(run.key, run.rounds)
+    first, second = play.ask(key, run.state), play.ask(key, run.state)
+    assert_same(first, second)
+    assert_same(before, data(run.state))
+    assert_alike(first, run.move)
+
+
+@each
+def test_a_saved_run_goes_on_as_if_nothing_had_happened(case):
+    play = played(case.name)
+    run = play.advance(play.start(cases.key_of(1)), 2)
+    leaves, tree = jax.tree.flatten(run)
+    keyed = [jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in leaves]
+    file = io.BytesIO()
+    np.savez(file, *jax.tree.leaves(data(leaves)))
+    file.seek(0)
+    with np.load(file) as stored:
+        arrays = [stored[f"arr_{i}"] for i in range(len(leaves))]
+    restored = [
+        jax.random.wrap_key_data(array, impl="threefry2x32") if is_key else jnp.asarray(array)
+        for array, is_key in zip(arrays, keyed, strict=True)
+    ]
+    again = jax.tree.unflatten(tree, restored)
+    assert_same(again, run)
+    assert_same(play.advance(again, 30), play.advance(run, 30))
+
+
+@each
+def test_a_run_that_is_done_plays_no_more(case):
+    if case.promise == "regret":
+        pytest.skip("never done")
+    play = played(case.name)
+    run = play.advance(play.start(cases.key_of(0)), 100_000)
+    assert bool(run.move.done)
+    assert int(run.arm_pulls.sum()) == int(run.pulls)
+    assert_same(play.advance(run, 7), run)
+
+
+@each
+def test_other_numbers_of_the_same_shapes_compile_nothing(case):
+    instance, build = case.other
+
+    def simulate(instance, build, seed):
+        return jb.simulate(instance, build, replications=6, seed=seed, **case.options)
+
+    jax.clear_caches()
+    from jaxbandits import batch
+
+    batch.programs.cache_clear()
+    with cases.compilations() as first:
+        before = simulate(case.instance, case.build, 0)
+    with cases.compilations() as second:
+        after = simulate(instance, build, 1)
+    assert len(first) >= 2  # the programs that start and play; so the counter does count
+    assert len(second) == 0
+    assert not np.array_equal(before.arm_pulls, after.arm_pulls)
+
+
+@each
+def test_what_each_kind_spends(case):
+    runs = jb.simulate(case.instance, case.build, replications=6, **case.options)
+    assert runs.stopped.all()
+    np.testing.assert_array_equal(runs.arm_pulls.sum(1), runs.pulls)
+    if case.promise == "budget":
+        assert set(runs.pulls) == {case.build.keywords["budget"]}
+    if case.promise == "regret":
+        assert set(runs.pulls) == {case.options["horizon"]}
+        gaps = case.instance.means.max() - case.instance.means
+        np.testing.assert_allclose(runs.regret[:, -1], runs.arm_pulls @ gaps, rtol=1e-9)
+        assert (np.diff(runs.regret, axis=1) >= 0).all()
+    if case.promise == "confidence":
+        assert (runs.pulls >= len(case.instance.arms)).all()
