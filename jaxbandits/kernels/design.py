@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from . import span
 
@@ -30,7 +30,7 @@ def d_optimal(
     active: Bool[Array, " K"],
     *,
     tol: Float[Array, ""] | float = 0.01,
-    max_iterations: int = 20_000,
+    max_iterations: Int[Array, ""] | int = 20_000,
 ) -> Design:
     """D-optimal, hence G-optimal, design on the active arms by the multiplicative update.
 
@@ -57,7 +57,7 @@ def d_optimal(
         weights = weights / weights.sum()  # sums to 1 in exact arithmetic
         return _Ascent(weights, variances(weights), ascent.iterations + 1)
 
-    uniform = active / jnp.maximum(active.sum(), 1)
+    uniform = active.astype(arms.dtype) / jnp.maximum(active.sum(), 1)
     begin = _Ascent(uniform, variances(uniform), jnp.zeros((), int))
     end = lax.while_loop(unfinished, step, begin)
     value = end.variances.max()
@@ -65,8 +65,17 @@ def d_optimal(
     return Design(end.weights, value, rank, end.iterations, converged)
 
 
+class _Point(NamedTuple):
+    """An unnormalised design s and what the barrier needs of it, with A = A(s)."""
+
+    scale: Array  # float [K]
+    norms: Array  # float [P] q_m = y_m^T A^-1 y_m, 0 for inactive directions
+    cross: Array  # float [K, P] x_k^T A^-1 y_m
+    between: Array  # float [K, K] x_k^T A^-1 x_l
+
+
 class _Path(NamedTuple):
-    scale: Array  # float [K] unnormalised design, every q_m(scale) < 1
+    point: _Point  # every q_m < 1
     barrier: Array  # float [] weight of the barrier
     value: Array  # float []
     bound: Array  # float []
@@ -80,7 +89,7 @@ def xy_optimal(
     active: Bool[Array, " P"],
     *,
     tol: Float[Array, ""] | float = 1e-3,
-    max_iterations: int = 200,
+    max_iterations: Int[Array, ""] | int = 200,
 ) -> Design:
     """`min over w of max over active m of ||y_m||^2` in A(w)^-1, by an interior-point method.
 
@@ -95,73 +104,73 @@ def xy_optimal(
     num_arms = arms.shape[0]
     points, targets, fill, outside = _whitened(arms, directions, active)
 
-    def geometry(scale):
-        """`q [P]` and the products `B [K, P] = x_k^T A^-1 y_m`, `P [K, K] = x_k^T A^-1 x_l`."""
+    def solved(scale, columns):
+        """`L^-1 columns^T` with `A(scale) = L L^T`."""
         factor = jnp.linalg.cholesky(jnp.einsum("k,ki,kj->ij", scale, points, points) + fill)
-        solve = lambda v: lax.linalg.triangular_solve(  # noqa: E731
-            factor, v.T, left_side=True, lower=True
-        )
-        half_points, half_targets = solve(points), solve(targets)
+        return lax.linalg.triangular_solve(factor, columns.T, left_side=True, lower=True)
+
+    def norms_at(scale):
+        return jnp.where(active, (solved(scale, targets) ** 2).sum(0), 0.0)
+
+    def look(scale):
+        half = solved(scale, jnp.concatenate([points, targets]))
+        half_points, half_targets = half[:, :num_arms], half[:, num_arms:]
         norms = jnp.where(active, (half_targets**2).sum(0), 0.0)
-        return norms, half_points.T @ half_targets, half_points.T @ half_points
+        return _Point(scale, norms, half_points.T @ half_targets, half_points.T @ half_points)
 
-    def certify(scale, dual):
-        """Value and bound at the normalised design, with direction weights `dual [P]`."""
-        norms, cross, _ = geometry(scale / scale.sum())
-        dual = jnp.where(active, dual, 0.0)
-        dual = dual / jnp.maximum(dual.sum(), jnp.finfo(arms.dtype).tiny)
-        reached = dual @ norms
-        return norms.max(), reached**2 / ((cross**2) @ dual).max()
+    def certify(point):
+        """Value and bound of the normalised design, by homogeneity."""
+        dual = jnp.where(active, 1.0 / jnp.maximum(1.0 - point.norms, 1e-300), 0.0)
+        dual = dual / jnp.maximum(dual.sum(), 1e-300)
+        value = jnp.where(jnp.isfinite(point.norms).all(), point.norms.max(), jnp.inf)
+        bound = (dual @ point.norms) ** 2 / jnp.maximum((point.cross**2 @ dual).max(), 1e-300)
+        return value * point.scale.sum(), bound
 
-    def newton(path):
-        norms, cross, between = geometry(path.scale)
-        pull = jnp.where(active, 1.0 / (1.0 - norms), 0.0)
+    def newton(point, barrier):
+        """Newton direction and decrement, in units of the current weights.
+
+        In these units the Hessian of -log is the identity, so a plain Cholesky is safe however
+        small some weights are; the shift is what rounding leaves of the largest entries.
+        """
+        scale, cross = point.scale, point.cross
+        pull = jnp.where(active, 1.0 / (1.0 - point.norms), 0.0)
         squares = cross**2
-        gradient = 1.0 / path.barrier - 1.0 / path.scale - squares @ pull
-        hessian = (
-            jnp.diag(1.0 / path.scale**2)
-            + 2.0 * between * ((cross * pull) @ cross.T)
-            + (squares * pull**2) @ squares.T
-        )
-        # In units of the current point: the Hessian of -log becomes the identity, so a plain
-        # Cholesky is safe however small some weights are.
-        scaled = hessian * path.scale[:, None] * path.scale[None, :]
-        # The shift is what rounding leaves of the largest entries; it only bends the direction.
-        shift = 8.0 * jnp.finfo(arms.dtype).eps * jnp.trace(scaled)
-        factor = jnp.linalg.cholesky(scaled + shift * jnp.eye(num_arms, dtype=arms.dtype))
-        half = lax.linalg.triangular_solve(
-            factor, (path.scale * gradient)[:, None], left_side=True, lower=True
-        )
+        gradient = scale * (1.0 / barrier - squares @ pull) - 1.0
+        curvature = 2.0 * point.between * ((cross * pull) @ cross.T)
+        curvature = curvature + (squares * pull**2) @ squares.T
+        curvature = curvature * scale[:, None] * scale[None, :]
+        shift = 1.0 + 8.0 * jnp.finfo(arms.dtype).eps * jnp.trace(curvature)
+        factor = jnp.linalg.cholesky(curvature + shift * jnp.eye(num_arms, dtype=arms.dtype))
+        half = lax.linalg.triangular_solve(factor, gradient[:, None], left_side=True, lower=True)
         move = lax.linalg.triangular_solve(
             factor, half, left_side=True, lower=True, transpose_a=True
-        )[:, 0]
-        decrement = jnp.sqrt((half**2).sum())
-        return -path.scale * move, decrement, pull
+        )
+        return -scale * move[:, 0], jnp.sqrt((half**2).sum())
 
-    def merit(scale, barrier):
-        norms, _, _ = geometry(jnp.abs(scale))
-        inside = (scale.min() > 0) & (norms.max() < 1)
-        logs = jnp.log(jnp.abs(scale)).sum() + jnp.log(jnp.maximum(1.0 - norms, 1e-300)).sum()
+    def merit(scale, norms, barrier):
+        # Said outright: compiled maxima may drop a NaN, so it cannot be left to fail `< 1`.
+        inside = (scale.min() > 0) & (norms.max() < 1) & jnp.isfinite(norms).all()
+        logs = jnp.log(jnp.where(scale > 0, scale, 1.0)).sum()
+        logs = logs + jnp.log(jnp.where(norms < 1, 1.0 - norms, 1.0)).sum()
         return jnp.where(inside, scale.sum() / barrier - logs, jnp.inf)
 
     def step(path):
-        move, decrement, _ = newton(path)
-        here = merit(path.scale, path.barrier)
-        slope = decrement**2
-        size = lax.while_loop(
-            lambda size: (merit(path.scale + size * move, path.barrier) > here - 0.1 * size * slope)
-            & (size > 1e-8),
-            lambda size: size / 2,
-            jnp.ones((), arms.dtype),
-        )
+        point, barrier = path.point, path.barrier
+        move, decrement = newton(point, barrier)
+        here = merit(point.scale, point.norms, barrier)
+
+        def too_high(size):
+            trial = point.scale + size * move
+            there = merit(trial, norms_at(trial), barrier)
+            return ~(there <= here - 0.1 * size * decrement**2) & (size > 1e-8)
+
+        size = lax.while_loop(too_high, lambda size: size / 2, jnp.ones((), arms.dtype))
         moved = (size > 1e-8) & jnp.isfinite(move).all()
-        scale = jnp.where(moved, path.scale + size * move, path.scale)
-        norms, _, _ = geometry(scale)
-        value, bound = certify(scale, 1.0 / (1.0 - jnp.where(active, norms, 0.0)))
-        centred = (decrement < 0.5) | ~moved
+        reached = look(jnp.where(moved, point.scale + size * move, point.scale))
+        value, bound = certify(reached)
         return _Path(
-            scale,
-            jnp.where(centred, path.barrier / 10.0, path.barrier),
+            reached,
+            jnp.where((decrement < 0.5) | ~moved, barrier / 10.0, barrier),
             jnp.minimum(value, path.value),
             jnp.maximum(bound, path.bound),
             path.iterations + 1,
@@ -174,35 +183,34 @@ def xy_optimal(
         going = (path.iterations < max_iterations) & (path.failures < 3)
         return (path.value > (1.0 + fine) * path.bound) & going
 
-    uniform = jnp.full(num_arms, 1.0 / num_arms, arms.dtype)
-    norms, _, _ = geometry(uniform)
-    widest = jnp.maximum(norms.max(), jnp.finfo(arms.dtype).tiny)
     # Everything is scaled so that the optimum of sum(s) is at most 1 and the start sums to 2.
+    uniform = jnp.full(num_arms, 1.0 / num_arms, arms.dtype)
+    widest = jnp.maximum(norms_at(uniform).max(), jnp.finfo(arms.dtype).tiny)
     targets = targets / jnp.sqrt(widest)
-    begin = _Path(
-        2.0 * uniform,
-        jnp.ones((), arms.dtype) / (num_arms + active.sum()),
-        jnp.ones((), arms.dtype),
-        jnp.where(active.any(), 0.0, 1.0).astype(arms.dtype),
-        jnp.zeros((), int),
-        jnp.zeros((), int),
+    some, zero = active.any(), jnp.zeros((), int)
+    barrier = jnp.ones((), arms.dtype) / (num_arms + active.sum())
+    value, bound = jnp.ones((), arms.dtype), jnp.where(some, 0.0, 1.0).astype(arms.dtype)
+    end = lax.while_loop(
+        unfinished, step, _Path(look(2.0 * uniform), barrier, value, bound, zero, zero)
     )
-    end = lax.while_loop(unfinished, step, begin)
-    norms, _, _ = geometry(end.scale)
-    weights = end.scale / end.scale.sum()
-    kept = jnp.where(weights < 0.01 * tol, 0.0, weights)
-    kept = kept / kept.sum()
-    trimmed, _ = certify(kept, 1.0 / (1.0 - norms))
-    whole, bound = certify(weights, 1.0 / (1.0 - norms))
-    bound = jnp.maximum(bound, end.bound)
-    trim = trimmed <= (1.0 + tol) * bound  # False for NaN: the trimmed design lost rank
-    kept, value = jnp.where(trim, kept, weights), jnp.where(trim, trimmed, whole)
-    some = active.any()
+    weights, value, bound = _trim(end, certify, norms_at, tol)
     value = jnp.where(outside, jnp.inf, jnp.where(some, value * widest, 0.0))
     bound = jnp.where(outside, jnp.inf, jnp.where(some, bound * widest, 0.0))
-    good = ~outside & (value <= (1.0 + tol) * bound)
-    weights = jnp.where(some, kept, uniform)
-    return Design(weights, value, bound, end.iterations, good)
+    converged = ~outside & (value <= (1.0 + tol) * bound)
+    return Design(jnp.where(some, weights, uniform), value, bound, end.iterations, converged)
+
+
+def _trim(end, certify, norms_at, tol):
+    """Drop weights below tol/100 where the rest is still within `tol` and has full rank."""
+    value, bound = certify(end.point)
+    bound = jnp.maximum(bound, end.bound)
+    weights = end.point.scale / end.point.scale.sum()
+    kept = jnp.where(weights < 0.01 * tol, 0.0, weights)
+    kept = kept / kept.sum()
+    norms = norms_at(kept)
+    trimmed = jnp.where(jnp.isfinite(norms).all(), norms.max(), jnp.inf)
+    better = trimmed <= (1.0 + tol) * bound
+    return jnp.where(better, kept, weights), jnp.where(better, trimmed, value), bound
 
 
 def _whitened(arms, directions, active):

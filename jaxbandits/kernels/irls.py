@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from .links import LINKS
 
@@ -31,6 +31,7 @@ class Fit(NamedTuple):
 class _Search(NamedTuple):
     theta: Array
     value: Array
+    slack: Array  # what rounding leaves undecided in `value`
     decrement: Array
     iterations: Array
     status: Array
@@ -44,8 +45,8 @@ def fit(
     family: str,
     ridge: Float[Array, ""] | float,
     init: Float[Array, " d"],
-    tol: float = 1e-6,
-    max_iterations: int = 30,
+    tol: Float[Array, ""] | float = 1e-6,
+    max_iterations: Int[Array, ""] | int = 30,
 ) -> Fit:
     """Minimise f from `init`; a stop short of `tol` shows in `converged` and `status`.
 
@@ -54,12 +55,15 @@ def fit(
       tol: largest Newton decrement of a converged fit (affine invariant, in units of f).
     """
     link, dim = LINKS[family], arms.shape[1]
-    resolution = 4.0 * jnp.finfo(arms.dtype).eps  # f cannot be told apart below this share
+    resolution = 4.0 * jnp.finfo(arms.dtype).eps
 
     def objective(theta):
+        """The value and its rounding error, that of its terms: they may cancel to nearly 0."""
         z = arms @ theta
-        terms = jnp.where(counts > 0, counts * link.partition(z), 0.0) - sums * z
-        return terms.sum() + 0.5 * ridge * theta @ theta
+        partitions = jnp.where(counts > 0, counts * link.partition(z), 0.0)
+        penalty = 0.5 * ridge * theta @ theta
+        size = (jnp.abs(partitions) + jnp.abs(sums * z)).sum() + penalty
+        return (partitions - sums * z).sum() + penalty, resolution * size
 
     def derivatives(theta):
         z = arms @ theta
@@ -83,30 +87,29 @@ def fit(
         move = direction(gradient, hessian)
         slope = gradient @ move
 
-        def value_at(size):
-            value = objective(search.theta - size * move)
-            return jnp.where(jnp.isnan(value), jnp.inf, value)
+        def trial_of(size):
+            value, slack = objective(search.theta - size * move)
+            return size, jnp.where(jnp.isnan(value), jnp.inf, value), slack
 
         def too_high(trial):
-            size, value = trial
-            slack = resolution * jnp.abs(search.value)
-            armijo = value <= search.value - 1e-4 * size * slope + slack
+            size, value, _ = trial
+            armijo = value <= search.value - 1e-4 * size * slope + search.slack
             return ~armijo & (size > 2.0**-HALVINGS)
 
-        one = jnp.ones((), arms.dtype)
-        size, value = lax.while_loop(
-            too_high, lambda trial: (trial[0] / 2, value_at(trial[0] / 2)), (one, value_at(one))
+        size, value, slack = lax.while_loop(
+            too_high, lambda trial: trial_of(trial[0] / 2), trial_of(jnp.ones((), arms.dtype))
         )
-        lower = value <= search.value + resolution * jnp.abs(search.value)
         finite = jnp.isfinite(slope)
-        theta = jnp.where(finite & lower, search.theta - size * move, search.theta)
+        lower = value <= search.value + search.slack
+        good = finite & lower
         status = jnp.where(finite, jnp.where(lower, search.status, STALLED), NONFINITE)
         return _Search(
-            theta,
-            jnp.where(finite & lower, value, search.value),
-            jnp.where(finite, 0.5 * slope, jnp.inf),
-            search.iterations + 1,
-            status,
+            theta=jnp.where(good, search.theta - size * move, search.theta),
+            value=jnp.where(good, value, search.value),
+            slack=jnp.where(good, slack, search.slack),
+            decrement=jnp.where(finite, 0.5 * slope, jnp.inf),
+            iterations=search.iterations + 1,
+            status=status,
         )
 
     def unfinished(search):
@@ -115,7 +118,7 @@ def fit(
 
     infinite = jnp.full((), jnp.inf, arms.dtype)
     zero = jnp.zeros((), int)
-    begin = _Search(init, objective(init), infinite, zero, zero)
+    begin = _Search(init, *objective(init), infinite, zero, zero)
     end = lax.while_loop(unfinished, step, begin)
     converged = end.decrement <= tol
     capped = jnp.where(end.status == CONVERGED, CAPPED, end.status)
