@@ -63,9 +63,9 @@ def _transductive(angle, noise_var=1.0):
 CASES = (
     _confidence(jb.lingape, "lingape", _soare(0.5), _soare(0.7, 2.0)),
     _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
-    _confidence(jb.rage, "rage", _soare(0.5), _soare(0.7, 2.0), kind="phased"),
+    _confidence(jb.rage, "rage", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
     _confidence(
-        jb.rage, "rage_transductive", _transductive(0.5), _transductive(0.7, 2.0), kind="phased"
+        jb.rage, "rage_transductive", _transductive(0.3), _transductive(0.4, 2.0), kind="phased"
     ),
     Case("gse_uniform", _canonical(), *_budget(jb.gse)),
     Case("gse_d_opt", _canonical(), *_budget(jb.gse, design="d_opt")),

@@ -1,0 +1,136 @@
+"""`Runs`: intervals, labels, files."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+import jaxbandits as jb
+from jaxbandits.results import binomial_interval
+
+
+def runs(num=40, *, errors=3, cut=2, sets=False, regret=False):
+    """Runs as they might be: the first err, the last are cut short."""
+    rng = np.random.default_rng(0)
+    correct, stopped = np.arange(num) >= errors, np.arange(num) < num - cut
+    arm_pulls = rng.integers(0, 100, (num, 3))
+    answer = rng.random((num, 3)) < 0.5 if sets else rng.integers(0, 3, num)
+    curve = rng.random((num, 5)).cumsum(1)
+    return jb.Runs(
+        replication=np.arange(num),
+        pulls=arm_pulls.sum(1),
+        answer=answer,
+        correct=correct,
+        stopped=stopped,
+        arm_pulls=arm_pulls,
+        rounds=np.arange(1, 6) if regret else None,
+        regret=curve if regret else None,
+        info={"phases": rng.integers(0, 9, num)},
+        meta={"seed": 3, "device": "cpu"},
+    )
+
+
+@pytest.mark.parametrize(("errors", "total"), [(0, 10), (10, 10), (3, 38), (1, 100_000)])
+def test_the_interval_is_exact(errors, total):
+    low, high = binomial_interval(errors, total)
+    expected = proportion_confint(errors, total, alpha=0.05, method="beta")
+    np.testing.assert_allclose((low, high), np.nan_to_num(expected, nan=0.0), rtol=1e-9)
+
+
+def test_the_interval_without_observations():
+    assert binomial_interval(0, 0) == (0.0, 1.0)
+
+
+def test_the_summary():
+    some = runs()
+    digest = some.summary()
+    low, high = proportion_confint(3, 38, alpha=0.05, method="beta")
+    assert digest["replications"] == 40
+    assert digest["cut_short"] == 2
+    assert digest["errors"] == 3
+    np.testing.assert_allclose(digest["error_rate"], 3 / 38)
+    np.testing.assert_allclose((digest["error_low"], digest["error_high"]), (low, high))
+    np.testing.assert_allclose(digest["pulls_mean"], some.pulls.mean())
+    np.testing.assert_allclose(digest["pulls_se"], some.pulls.std(ddof=1) / np.sqrt(40))
+    for level, quantile in digest["pulls_quantiles"].items():
+        np.testing.assert_allclose(quantile, np.quantile(some.pulls, level))
+    assert digest["pulls_mean_is_lower_bound"] is True
+    assert digest["info"] == {"phases": int(some.info["phases"].sum())}
+
+
+def test_runs_cut_short_are_neither_right_nor_wrong():
+    wrong = dataclasses.replace(runs(cut=0), correct=np.zeros(40, bool))
+    cut = dataclasses.replace(wrong, stopped=np.arange(40) < 10)
+    assert wrong.summary()["errors"] == 40
+    assert cut.summary()["errors"] == 10
+    assert cut.summary()["error_rate"] == 1.0
+    none = dataclasses.replace(wrong, stopped=np.zeros(40, bool)).summary()
+    assert np.isnan(none["error_rate"])
+    assert (none["error_low"], none["error_high"]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("options", [{}, {"sets": True}, {"regret": True}], ids=str)
+def test_saved_and_loaded(options, tmp_path):
+    some = runs(**options)
+    some.save(tmp_path / "some.npz")
+    again = jb.load(tmp_path / "some.npz")
+    assert [file.name for file in tmp_path.iterdir()] == ["some.npz"]
+    for field in dataclasses.fields(some):
+        one, two = getattr(some, field.name), getattr(again, field.name)
+        if isinstance(one, np.ndarray):
+            assert one.dtype == two.dtype
+            np.testing.assert_array_equal(one, two)
+        elif field.name == "info":
+            assert one.keys() == two.keys()
+            np.testing.assert_array_equal(one["phases"], two["phases"])
+        else:
+            assert one == two
+
+
+def test_saving_replaces_the_file_whole(tmp_path):
+    runs().save(tmp_path / "some.npz")
+    runs(50).save(tmp_path / "some.npz")
+    assert len(jb.load(tmp_path / "some.npz")) == 50
+
+
+def damaged(path, kind):
+    if kind == "missing":
+        return
+    if kind == "half":
+        runs().save(path)
+        path.write_bytes(path.read_bytes()[:-200])
+    elif kind == "other":
+        np.savez(path, something=np.zeros(3))
+    elif kind == "array":
+        with path.open("wb") as stream:
+            np.save(stream, np.zeros(3))
+    else:
+        path.write_bytes({"empty": b"", "garbage": b"\x00garbage" * 99}[kind])
+
+
+@pytest.mark.parametrize("kind", ["missing", "empty", "garbage", "half", "other", "array"])
+def test_a_file_of_something_else_is_a_value_error(kind, tmp_path):
+    damaged(tmp_path / "some.npz", kind)
+    with pytest.raises(ValueError, match=r"path: .*some.npz does not hold saved runs"):
+        jb.load(tmp_path / "some.npz")
+
+
+def test_a_later_format_is_a_value_error(tmp_path, monkeypatch):
+    with monkeypatch.context() as later:
+        later.setattr("jaxbandits.results.FORMAT", 99)
+        runs().save(tmp_path / "some.npz")
+    with pytest.raises(ValueError, match="has format 99, this version reads 1"):
+        jb.load(tmp_path / "some.npz")
+
+
+def test_labels():
+    some = runs(regret=True)
+    table = some.to_xarray()
+    assert dict(table.sizes) == {"replication": 40, "arm": 3, "round": 5}
+    assert table["regret"].dims == ("replication", "round")
+    assert table["arm_pulls"].dims == ("replication", "arm")
+    np.testing.assert_array_equal(table["round"], some.rounds)
+    np.testing.assert_array_equal(table["info_phases"], some.info["phases"])
+    assert table.attrs["seed"] == "3"
+    assert runs(sets=True).to_xarray()["answer"].dims == ("replication", "target")
