@@ -42,7 +42,7 @@ def d_optimal(arms, *, active=None, tol=0.01):
       ValueError: bad shapes, NaN, no active arm.
 
     >>> found = d_optimal([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])
-    >>> found.weights.round(2)
+    >>> found.weights.round(1)
     array([0.5, 0.5, 0. ])
     """
     active = _check(arms, None, active, np.shape(arms)[0], tol)

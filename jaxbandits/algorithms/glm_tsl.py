@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from ..core import Algorithm, Move
-from ..kernels import irls, pick
+from ..kernels import irls, pick, spd
 from ..kernels.links import FAMILIES
 from ..options import choice, constructor, nonnegative, positive
 
@@ -70,11 +69,8 @@ def glm_tsl(arms, *, family="logistic", a=1.0, ridge=1e-3):
 
     def ask(key, state):
         factor = jnp.linalg.cholesky(state.fit.hessian)
-        normal = jax.random.normal(key, (dim, 1), arms.dtype)
-        offset = lax.linalg.triangular_solve(
-            factor, normal, left_side=True, lower=True, transpose_a=True
-        )
-        sampled = state.fit.theta + a * offset[:, 0]
+        normal = jax.random.normal(key, (dim,), arms.dtype)
+        sampled = state.fit.theta + a * spd.back_substitute(factor, normal)
         first = basis[jnp.minimum(state.rounds, dim - 1)]
         return Move(
             arm=jnp.where(state.rounds < dim, first, jnp.argmax(arms @ sampled)),

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from ..core import Algorithm, Move
 from ..kernels import design as designs
-from ..kernels import halving, irls, ledger, pick, rounding, span
+from ..kernels import halving, irls, ledger, pick, rounding, span, spd
 from ..kernels.links import FAMILIES
 from ..options import choice, constructor, count, is_concrete, nonnegative, positive, require, size
 
@@ -109,7 +109,7 @@ def gse(arms, *, budget, design="uniform", eta=2, family="gaussian", tol=0.01, r
         if family == "gaussian":
             points = span.coordinates(drawn, arms)
             matrix = span.fill(drawn, ledger.gram(points, counts))
-            theta = jnp.linalg.solve(matrix, points.T @ sums)
+            theta = spd.inverse(matrix).matrix @ (points.T @ sums)
             return points @ theta, valid, jnp.array(True)
         zeros = jnp.zeros(arms.shape[1], arms.dtype)
         weights = counts.astype(arms.dtype)

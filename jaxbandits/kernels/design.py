@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from . import span
+from . import span, spd
 
 
 class Design(NamedTuple):
@@ -44,9 +44,7 @@ def d_optimal(
 
     def variances(weights):
         matrix = span.fill(space, jnp.einsum("k,ki,kj->ij", weights, points, points))
-        factor = jnp.linalg.cholesky(matrix)
-        half = lax.linalg.triangular_solve(factor, points.T, left_side=True, lower=True)
-        return (half**2).sum(0)
+        return spd.quadratic(points, spd.inverse(matrix).matrix)
 
     def unfinished(ascent):
         above = ascent.variances.max() > (1.0 + tol) * rank
@@ -104,32 +102,31 @@ def xy_optimal(
     num_arms = arms.shape[0]
     points, targets, fill, outside = _whitened(arms, directions, active)
 
-    def solved(scale, columns):
-        """`L^-1 columns^T` with `A(scale) = L L^T`."""
-        factor = jnp.linalg.cholesky(jnp.einsum("k,ki,kj->ij", scale, points, points) + fill)
-        return lax.linalg.triangular_solve(factor, columns.T, left_side=True, lower=True)
+    def inverse(scale):
+        return spd.inverse(jnp.einsum("k,ki,kj->ij", scale, points, points) + fill)
 
     def norms_at(scale):
-        return jnp.where(active, (solved(scale, targets) ** 2).sum(0), 0.0)
+        """`q [P]`, infinite where the design loses rank."""
+        found = inverse(scale)
+        norms = jnp.where(active, spd.quadratic(targets, found.matrix), 0.0)
+        return jnp.where(found.positive, norms, jnp.inf)
 
     def look(scale):
-        half = solved(scale, jnp.concatenate([points, targets]))
-        half_points, half_targets = half[:, :num_arms], half[:, num_arms:]
-        norms = jnp.where(active, (half_targets**2).sum(0), 0.0)
-        return _Point(scale, norms, half_points.T @ half_targets, half_points.T @ half_points)
+        half = points @ inverse(scale).matrix
+        return _Point(scale, norms_at(scale), half @ targets.T, half @ points.T)
 
     def certify(point):
         """Value and bound of the normalised design, by homogeneity."""
         dual = jnp.where(active, 1.0 / jnp.maximum(1.0 - point.norms, 1e-300), 0.0)
         dual = dual / jnp.maximum(dual.sum(), 1e-300)
-        value = jnp.where(jnp.isfinite(point.norms).all(), point.norms.max(), jnp.inf)
+        value = jnp.where(spd.all_finite(point.norms), point.norms.max(), jnp.inf)
         bound = (dual @ point.norms) ** 2 / jnp.maximum((point.cross**2 @ dual).max(), 1e-300)
         return value * point.scale.sum(), bound
 
     def newton(point, barrier):
         """Newton direction and decrement, in units of the current weights.
 
-        In these units the Hessian of -log is the identity, so a plain Cholesky is safe however
+        In these units the Hessian of -log is the identity, so no pivoting is needed however
         small some weights are; the shift is what rounding leaves of the largest entries.
         """
         scale, cross = point.scale, point.cross
@@ -140,16 +137,13 @@ def xy_optimal(
         curvature = curvature + (squares * pull**2) @ squares.T
         curvature = curvature * scale[:, None] * scale[None, :]
         shift = 1.0 + 8.0 * jnp.finfo(arms.dtype).eps * jnp.trace(curvature)
-        factor = jnp.linalg.cholesky(curvature + shift * jnp.eye(num_arms, dtype=arms.dtype))
-        half = lax.linalg.triangular_solve(factor, gradient[:, None], left_side=True, lower=True)
-        move = lax.linalg.triangular_solve(
-            factor, half, left_side=True, lower=True, transpose_a=True
-        )
-        return -scale * move[:, 0], jnp.sqrt((half**2).sum())
+        found = spd.inverse(curvature + shift * jnp.eye(num_arms, dtype=arms.dtype))
+        move = found.matrix @ gradient
+        return -scale * move, jnp.sqrt(jnp.maximum(0.0, gradient @ move))
 
     def merit(scale, norms, barrier):
         # Said outright: compiled maxima may drop a NaN, so it cannot be left to fail `< 1`.
-        inside = (scale.min() > 0) & (norms.max() < 1) & jnp.isfinite(norms).all()
+        inside = (scale.min() > 0) & (norms.max() < 1) & spd.all_finite(norms)
         logs = jnp.log(jnp.where(scale > 0, scale, 1.0)).sum()
         logs = logs + jnp.log(jnp.where(norms < 1, 1.0 - norms, 1.0)).sum()
         return jnp.where(inside, scale.sum() / barrier - logs, jnp.inf)
@@ -165,7 +159,7 @@ def xy_optimal(
             return ~(there <= here - 0.1 * size * decrement**2) & (size > 1e-8)
 
         size = lax.while_loop(too_high, lambda size: size / 2, jnp.ones((), arms.dtype))
-        moved = (size > 1e-8) & jnp.isfinite(move).all()
+        moved = (size > 1e-8) & spd.all_finite(move)
         reached = look(jnp.where(moved, point.scale + size * move, point.scale))
         value, bound = certify(reached)
         return _Path(
@@ -208,7 +202,7 @@ def _trim(end, certify, norms_at, tol):
     kept = jnp.where(weights < 0.01 * tol, 0.0, weights)
     kept = kept / kept.sum()
     norms = norms_at(kept)
-    trimmed = jnp.where(jnp.isfinite(norms).all(), norms.max(), jnp.inf)
+    trimmed = jnp.where(spd.all_finite(norms), norms.max(), jnp.inf)
     better = trimmed <= (1.0 + tol) * bound
     return jnp.where(better, kept, weights), jnp.where(better, trimmed, value), bound
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from . import spd
 from .links import LINKS
 
 CONVERGED, CAPPED, STALLED, NONFINITE = range(4)
@@ -76,11 +77,8 @@ def fit(
         """Newton direction; the tiny shift keeps a flat likelihood factorisable."""
         shift = 1e-12 if arms.dtype == jnp.float64 else 1e-7
         shifted = hessian + shift * (jnp.trace(hessian) / dim) * jnp.eye(dim, dtype=arms.dtype)
-        factor = jnp.linalg.cholesky(shifted)
-        half = lax.linalg.triangular_solve(factor, gradient[:, None], left_side=True, lower=True)
-        return lax.linalg.triangular_solve(
-            factor, half, left_side=True, lower=True, transpose_a=True
-        )[:, 0]
+        found = spd.inverse(shifted)
+        return jnp.where(found.positive, found.matrix @ gradient, jnp.nan)
 
     def step(search):
         gradient, hessian = derivatives(search.theta)
@@ -135,6 +133,6 @@ def determined(
     On separable data without ridge f falls forever, ever more slowly: the Newton decrement
     passes any tolerance while the curvature vanishes.
     """
-    factor = jnp.linalg.cholesky(hessian)
-    half = lax.linalg.triangular_solve(factor, arms.T, left_side=True, lower=True)
-    return jnp.where(counts > 0, (half**2).sum(0), 0.0).max() < 1e4  # False for NaN
+    found = spd.inverse(hessian)
+    variances = jnp.where(counts > 0, spd.quadratic(arms, found.matrix), 0.0)
+    return found.positive & (variances < 1e4).all()

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from . import spd
+
 
 class Ledger(NamedTuple):
     """Ridge least squares on a fixed table of arms."""
@@ -76,12 +78,10 @@ def batch(
 ) -> tuple[Float[Array, "d d"], Float[Array, " d"], Float[Array, ""]]:
     """A whole batch at once: `(V^-1, theta, log det V)` from counts and reward sums.
 
-    With `v0 = 0` the drawn arms must span; otherwise the result holds NaN or infinities.
+    With `v0 = 0` the drawn arms must span; otherwise `V^-1` and theta are NaN.
     """
     dim = arms.shape[1]
     matrix = gram(arms, counts) + v0 * jnp.eye(dim, dtype=arms.dtype)
-    factor = jnp.linalg.cholesky(matrix)
-    half = jnp.linalg.solve(factor, jnp.eye(dim, dtype=arms.dtype))
-    inverse = half.T @ half
-    logdet = 2.0 * jnp.log(jnp.diagonal(factor)).sum()
-    return inverse, inverse @ (arms.T @ sums), logdet
+    found = spd.inverse(matrix)
+    inverse = jnp.where(found.positive, found.matrix, jnp.nan)
+    return inverse, inverse @ (arms.T @ sums), jnp.where(found.positive, found.logdet, -jnp.inf)

@@ -1,0 +1,67 @@
+"""Symmetric positive definite systems, written as plain loops over columns.
+
+Batched triangular solves are expanded by the CPU compiler into programs that take tens of
+seconds to compile; these loops compile in milliseconds and vectorise over lanes.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float
+
+
+class Inverse(NamedTuple):
+    """The inverse of a symmetric matrix; `positive` says whether it was positive definite."""
+
+    matrix: Array  # float [d, d]
+    logdet: Array  # float [] of the original, meaningless unless positive
+    positive: Array  # bool []
+
+
+def inverse(matrix: Float[Array, "d d"]) -> Inverse:
+    """Invert by sweeping each column; needs no pivoting on a positive definite matrix.
+
+    A pivot that is not positive is replaced by 1 and clears `positive`: the result is then
+    finite and wrong, and the flag has to be looked at.
+    """
+    dim = matrix.shape[0]
+    index = jnp.arange(dim)
+
+    def sweep(j, carry):
+        table, logdet, positive = carry
+        column = table[:, j]
+        good = column[j] > 0  # False for NaN
+        pivot = jnp.where(good, column[j], 1.0)
+        scaled = column / pivot
+        here = index == j
+        swept = table - column[:, None] * scaled[None, :]
+        swept = jnp.where(here[:, None], scaled[None, :], swept)
+        swept = jnp.where(here[None, :], jnp.where(here, -1.0 / pivot, scaled)[:, None], swept)
+        return swept, logdet + jnp.log(pivot), positive & good
+
+    begin = (matrix, jnp.zeros((), matrix.dtype), jnp.ones((), bool))
+    swept, logdet, positive = lax.fori_loop(0, dim, sweep, begin)
+    return Inverse(-0.5 * (swept + swept.T), logdet, positive)
+
+
+def back_substitute(factor: Float[Array, "d d"], vector: Float[Array, " d"]) -> Float[Array, " d"]:
+    """`x` with `L^T x = vector` for a lower triangular factor L."""
+    dim = vector.shape[0]
+
+    def row(step, x):
+        i = dim - 1 - step
+        rest = vector[i] - factor[:, i] @ x  # entries of x up to i are still zero
+        return x.at[i].set(rest / factor[i, i])
+
+    return lax.fori_loop(0, dim, row, jnp.zeros_like(vector))
+
+
+def quadratic(vectors: Float[Array, "n d"], matrix: Float[Array, "d d"]) -> Float[Array, " n"]:
+    """`v^T M v` of each row."""
+    return ((vectors @ matrix) * vectors).sum(1)
+
+
+def all_finite(array: Array) -> Bool[Array, ""]:
+    """Whether every entry is finite; compiled maxima and minima may drop a NaN."""
+    return jnp.isfinite(array).all()

@@ -1,0 +1,106 @@
+"""The cells of a sweep on one labelled grid, and that grid on disk."""
+
+import contextlib
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from .store import describe
+
+PER_REPLICATION = ("pulls", "correct", "stopped")
+SUMMARY = (
+    "cut_short",
+    "errors",
+    "error_rate",
+    "error_low",
+    "error_high",
+    "pulls_mean",
+    "pulls_se",
+    "pulls_mean_is_lower_bound",
+)
+
+
+def assemble(plan, cells):
+    """An `xarray.Dataset` of the `Runs` of all cells, listed in the order of the grid."""
+    import xarray
+
+    axes = tuple(plan.axes)
+    grid = ("instance", "algorithm", *axes)
+    shape = (len(plan.instances), len(plan.algorithms), *map(len, plan.axes.values()))
+
+    def layer(values):
+        values = np.stack([np.asarray(v) for v in values])
+        return values.reshape(*shape, *values.shape[1:])
+
+    columns = {
+        name: ((*grid, "replication"), layer([getattr(runs, name) for runs in cells]))
+        for name in PER_REPLICATION
+    }
+    digests = [runs.summary() for runs in cells]
+    columns |= {name: (grid, layer([d[name] for d in digests])) for name in SUMMARY}
+    columns |= _arm_columns(grid, cells, layer)
+    coordinates = {
+        "instance": [part.label for part in plan.instances],
+        "algorithm": [part.label for part in plan.algorithms],
+        **{name: list(values) for name, values in plan.axes.items()},
+        "replication": np.arange(plan.replications),
+    }
+    if cells[0].regret is not None:
+        columns["regret"] = ((*grid, "replication", "round"), layer([r.regret for r in cells]))
+        coordinates["round"] = cells[0].rounds
+    columns["seconds"] = (grid, layer([runs.meta.get("seconds", np.nan) for runs in cells]))
+    return xarray.Dataset(columns, coordinates, _attributes(plan, cells))
+
+
+def _arm_columns(grid, cells, layer):
+    """Mean pulls of each arm; instances with fewer arms than others are filled up with 0."""
+    num_arms = [runs.arm_pulls.shape[1] for runs in cells]
+    most = max(num_arms)
+    means = [np.pad(r.arm_pulls.mean(0), (0, most - r.arm_pulls.shape[1])) for r in cells]
+    return {
+        "num_arms": (grid, layer(num_arms)),
+        "arm_pulls_mean": ((*grid, "arm"), layer(means)),
+    }
+
+
+def _attributes(plan, cells):
+    from .. import __version__
+
+    options = {
+        part.table: {"constructor": describe(part.build), "redraw": part.redraw}
+        | {name: describe(value) for name, value in part.options.items()}
+        for part in plan.instances + plan.algorithms
+    }
+    return {
+        "jaxbandits": __version__,
+        "jax": ", ".join(sorted({str(runs.meta.get("jax", "")) for runs in cells})),
+        "device": ", ".join(sorted({str(runs.meta.get("device", "")) for runs in cells})),
+        "seed": plan.seed,
+        "replications": plan.replications,
+        "max_pulls": plan.max_pulls,
+        "horizon": 0 if plan.horizon is None else plan.horizon,
+        "axes": json.dumps(list(plan.axes)),
+        "options": json.dumps(options),
+    }
+
+
+def write(dataset, path):
+    """Write netCDF in one step, by h5netcdf or, where that is missing, by scipy."""
+    path = Path(path)
+    try:
+        import h5netcdf  # noqa: F401
+
+        engine = "h5netcdf"
+    except ImportError:
+        engine = "scipy"
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".partial")
+    os.close(descriptor)
+    try:
+        dataset.to_netcdf(temporary, engine=engine)
+        os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)

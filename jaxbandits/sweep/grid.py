@@ -1,0 +1,189 @@
+"""Run the cells of a sweep, in order, and lay them out on one labelled grid."""
+
+import dataclasses
+import functools
+import inspect
+from typing import Any
+
+from .. import __version__
+from . import names
+from .dataset import assemble
+from .spec import MAX_PULLS, Part, Sweep
+from .store import Store, describe, digest_files
+
+SIMULATED = ("replications", "seed", "horizon", "max_pulls")
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One instance with one algorithm at one point of the axes."""
+
+    instance: Part
+    algorithm: Part
+    point: dict
+    spec: dict
+
+    @property
+    def title(self):
+        """What a reader calls the cell."""
+        where = "".join(f", {name} = {value}" for name, value in self.point.items())
+        return f"{self.algorithm.label} on {self.instance.label}{where}"
+
+
+def sweep(
+    instances,
+    algorithms,
+    *,
+    replications,
+    seed=0,
+    out=None,
+    resume=True,
+    axes=None,
+    cluster=None,
+    progress=True,
+    horizon=None,
+    max_pulls=MAX_PULLS,
+):
+    """Simulate every algorithm on every instance at every point of the axes.
+
+    Args:
+      instances: by name, an `Instance`, or a constructor of one with its options bound by
+        `functools.partial`; one that takes `key` first is redrawn for each replication.
+      algorithms: by name, constructors with their options bound.
+      replications, seed, horizon, max_pulls: as in `simulate`.
+      out: folder where each cell is stored as soon as it is done.
+      resume: use the cells that `out` holds.
+      axes: by name, values of an option; it reaches every constructor with such an option.
+      cluster: not available in this version.
+      progress: whether to show it.
+    Returns:
+      An `xarray.Dataset` with dimensions instance, algorithm, one per axis, and replication.
+    Raises:
+      ValueError: names what was wrong; before any cell is run.
+    """
+    if cluster is not None:
+        raise ValueError(f"cluster is not available in this version, got {cluster!r}")
+    plan = Sweep(
+        instances=tuple(_part("instance", *item) for item in instances.items()),
+        algorithms=tuple(_part("algorithm", *item) for item in algorithms.items()),
+        axes={name: tuple(values) for name, values in (axes or {}).items()},
+        replications=replications,
+        seed=seed,
+        horizon=horizon,
+        max_pulls=max_pulls,
+    )
+    return run(plan, out=out, resume=resume, progress=progress)
+
+
+def run(plan, *, out=None, resume=True, progress=False):
+    """Run a `Sweep`; see `sweep` for the arguments and the result.
+
+    An interrupt keeps the cells that are done.
+    """
+    from ..simulation import simulate
+    from .display import Display
+
+    cells = [_cell(plan, *corner) for corner in _corners(plan)]
+    checked = [_built(plan, cell) for cell in cells]
+    store, done = Store(out) if out is not None else None, {}
+    settings = {name: getattr(plan, name) for name in SIMULATED}
+    with Display(len(cells), progress) as display:
+        for cell, (problem, build) in zip(cells, checked, strict=True):
+            identity = str(cell.spec)
+            runs = done.get(identity)
+            if runs is None and store is not None and resume:
+                runs = store.get(cell.spec)
+            reused = runs is not None
+            if not reused:
+                runs = simulate(problem, build, **settings, progress=display.start(cell.title))
+                if len(runs) < plan.replications:
+                    raise KeyboardInterrupt
+                if store is not None:
+                    store.put(cell.spec, runs)
+            done[identity] = runs
+            display.finish(cell.title, runs, reused)
+    return assemble(plan, [done[str(cell.spec)] for cell in cells])
+
+
+def check(plan):
+    """Raise what `run` would raise for a bad option, without running anything."""
+    for corner in _corners(plan):
+        _built(plan, _cell(plan, *corner))
+
+
+def _part(kind, label, build):
+    if isinstance(build, functools.partial) and not build.args:
+        return Part(kind, label, build.func, dict(build.keywords))
+    return Part(kind, label, build, {})
+
+
+def _corners(plan):
+    for instance in plan.instances:
+        for algorithm in plan.algorithms:
+            for point in plan.points():
+                yield instance, algorithm, point
+
+
+def _cell(plan, instance, algorithm, point):
+    options = instance.at(point)
+    try:
+        data = digest_files(options["path"]) if options.get("path") else None
+    except OSError as error:
+        raise ValueError(f"{instance.table} path: {error}") from None
+    spec = {
+        "version": __version__,
+        "instance": [describe(instance.build), describe(options), instance.redraw],
+        "algorithm": [describe(algorithm.build), describe(algorithm.at(point))],
+        "data": data,
+    }
+    spec |= {name: getattr(plan, name) for name in SIMULATED}
+    return Cell(instance, algorithm, point, spec)
+
+
+def _built(plan, cell):
+    """`(instance or key -> instance, algorithm)`, with every option checked."""
+    import jax
+
+    from ..simulation import _check_build
+
+    problem = _located(cell.instance.table, _problem, plan, cell)
+    build = functools.partial(cell.algorithm.build, **cell.algorithm.at(cell.point))
+    with jax.enable_x64(True):
+        _located(cell.algorithm.table, _check_build, problem, build, plan.horizon)
+    return problem, build
+
+
+def _problem(plan, cell) -> Any:
+    build, options = cell.instance.build, cell.instance.at(cell.point)
+    if not callable(build):
+        return build
+    inspect.signature(build).bind(*(["key"] if names.is_random(build) else []), **options)
+    if not names.is_random(build):
+        return build(**options)
+    if cell.instance.redraw:
+        # Checks the options without drawing anything.
+        import jax
+
+        from ..driver import root_key
+
+        draw = functools.partial(build, **options)
+        jax.eval_shape(draw, root_key(plan.seed))
+        return draw
+    return _fixed(build, options, plan.seed)
+
+
+def _fixed(build, options, seed):
+    from jax.random import fold_in
+
+    from ..driver import INSTANCE, root_key
+
+    return build(fold_in(root_key(seed), INSTANCE), **options)
+
+
+def _located(table, function, *args):
+    """Call, and put the table's name in front of what goes wrong."""
+    try:
+        return function(*args)
+    except (ValueError, TypeError, OverflowError) as error:
+        message = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"{table} {message}") from None

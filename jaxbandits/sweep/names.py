@@ -1,0 +1,40 @@
+"""What a sweep may name: constructors, and the options their signatures list."""
+
+import difflib
+import inspect
+
+SUPPLIED = {"instance": ("key",), "algorithm": ("arms", "targets")}  # by the simulator
+
+
+def constructors(kind):
+    """Constructors by name; `kind` is "instance" or "algorithm"."""
+    from .. import algorithms, instances
+
+    shelf = {"instance": instances, "algorithm": algorithms}[kind]
+    return {name: getattr(shelf, name) for name in shelf.__all__ if name != "Instance"}
+
+
+def options(kind, constructor):
+    """Names of what a table may set."""
+    names = inspect.signature(constructor).parameters
+    return [name for name in names if name not in SUPPLIED[kind]]
+
+
+def is_random(constructor):
+    """True where the first parameter is a random key."""
+    return next(iter(inspect.signature(constructor).parameters), None) == "key"
+
+
+def unknown(what, name, known):
+    """A `ValueError` that says what was wrong and which known name is nearest."""
+    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+    return ValueError(f"unknown {what} {name!r}; {hint}")
+
+
+def required(kind, constructor):
+    """Names of the options without a default."""
+    parameters = inspect.signature(constructor).parameters
+    return {
+        n for n in options(kind, constructor) if parameters[n].default is inspect.Parameter.empty
+    }

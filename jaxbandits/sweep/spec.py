@@ -1,0 +1,179 @@
+"""A sweep as data: named constructors with options, axes, and how many replications."""
+
+import dataclasses
+import itertools
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from . import names
+
+TOP_LEVEL = ("replications", "seed", "horizon", "max_pulls", "instances", "algorithms", "axes")
+WHOLE = {"replications": 1, "seed": 0, "horizon": 1, "max_pulls": 1}  # with the least allowed
+MAX_PULLS = 10_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One table of a sweep: a constructor and its options.
+
+    Attributes:
+      kind: "instance" or "algorithm".
+      label: the table's name in the sweep.
+      build: the constructor, or a ready `Instance`.
+      options: keywords for it.
+      redraw: whether a random instance is drawn afresh for each replication.
+    """
+
+    kind: str
+    label: str
+    build: Any
+    options: dict
+    redraw: bool = True
+
+    @property
+    def table(self):
+        """Where the part stands in a file, for messages."""
+        return f"[{self.kind}s.{self.label}]"
+
+    def at(self, point):
+        """The options at a point of the axes: an axis reaches every option of its name."""
+        mine = names.options(self.kind, self.build) if callable(self.build) else []
+        return self.options | {name: value for name, value in point.items() if name in mine}
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    """Every instance with every algorithm at every point of the axes.
+
+    Attributes:
+      instances, algorithms: the parts.
+      axes: values by name of the axis.
+      replications, seed, horizon, max_pulls: as in `simulate`, the same for all cells.
+    """
+
+    instances: tuple
+    algorithms: tuple
+    axes: dict
+    replications: int
+    seed: int = 0
+    horizon: int | None = None
+    max_pulls: int = MAX_PULLS
+
+    def __post_init__(self):
+        for name, least in WHOLE.items():
+            value = getattr(self, name)
+            if not (name == "horizon" and value is None):
+                _check_whole(name, value, least)
+        for kind, parts in (("instances", self.instances), ("algorithms", self.algorithms)):
+            if not parts:
+                raise ValueError(f"{kind}: a sweep needs at least one")
+        for name, values in self.axes.items():
+            self._check_axis(name, values)
+
+    def _check_axis(self, name, values):
+        if not isinstance(values, list | tuple) or not values:
+            raise ValueError(f"[axes] {name} must be a list of values, got {values!r}")
+        kinds = {"text" if isinstance(v, str) else "number" for v in values}
+        if len(kinds) > 1 or any(isinstance(v, list | dict) for v in values):
+            raise ValueError(f"[axes] {name} must be all numbers or all text, got {values!r}")
+        if len(set(values)) < len(values):
+            raise ValueError(f"[axes] {name} has a value twice: {values!r}")
+        parts = [p for p in self.instances + self.algorithms if callable(p.build)]
+        known = {option for p in parts for option in names.options(p.kind, p.build)}
+        if name not in known:
+            raise names.unknown("axis", name, known)
+
+    def points(self):
+        """Every point of the axes, a dict each; one empty dict without axes."""
+        for values in itertools.product(*self.axes.values()):
+            yield dict(zip(self.axes, values, strict=True))
+
+
+def read(path, **overrides):
+    """The `Sweep` of a TOML file; `path` options are relative to that file.
+
+    Raises:
+      ValueError: the file is missing or malformed, or names something unknown.
+    """
+    path = Path(path)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not valid TOML: {error}") from None
+    try:
+        return parse(table | overrides, folder=path.parent)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def parse(table, *, folder="."):
+    """The `Sweep` that a TOML table describes.
+
+    Args:
+      table: what `tomllib` returns.
+      folder: what `path` options are relative to.
+    Raises:
+      ValueError: names what was wrong and the nearest known name.
+    """
+    for name in table:
+        if name not in TOP_LEVEL:
+            raise names.unknown("key", name, TOP_LEVEL)
+    if "replications" not in table:
+        raise ValueError("replications is missing")
+    rest = {name: table[name] for name in WHOLE if name in table}
+    axes = _mapping("axes", table.get("axes", {}))
+    return Sweep(
+        instances=_parts("instance", table, axes, Path(folder)),
+        algorithms=_parts("algorithm", table, axes, Path(folder)),
+        axes={name: tuple(v) if isinstance(v, list) else v for name, v in axes.items()},
+        **rest,
+    )
+
+
+def _parts(kind, table, axes, folder):
+    parts = _mapping(f"{kind}s", table.get(f"{kind}s", {}))
+    return tuple(_part(kind, label, part, axes, folder) for label, part in parts.items())
+
+
+def _part(kind, label, table, axes, folder):
+    where = f"{kind}s.{label}"
+    options = dict(_mapping(where, table))
+    known = names.constructors(kind)
+    if "name" not in options:
+        raise ValueError(f"[{where}] name is missing")
+    name = options.pop("name")
+    if name not in known:
+        raise _located(where, names.unknown(kind, name, known))
+    redraw = options.pop("redraw", True) if kind == "instance" else True
+    if not isinstance(redraw, bool):
+        raise ValueError(f"[{where}] redraw must be true or false, got {redraw!r}")
+    allowed = names.options(kind, known[name])
+    for option in options:
+        if option not in allowed:
+            extra = ["redraw"] if kind == "instance" else []
+            raise _located(where, names.unknown(f"option of {name}", option, allowed + extra))
+    missing = names.required(kind, known[name]) - set(options) - set(axes)
+    if missing:
+        raise ValueError(f"[{where}] {name} needs the option {min(missing)!r}")
+    if isinstance(options.get("path"), str):
+        options["path"] = str((folder / options["path"]).resolve())
+    return Part(kind, label, known[name], options, redraw)
+
+
+def _mapping(name, value):
+    if not isinstance(value, dict):
+        raise ValueError(f"[{name}] must be a table, got {value!r}")
+    return value
+
+
+def _located(where, error):
+    return ValueError(f"[{where}] {error}")
+
+
+def _check_whole(name, value, least):
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise ValueError(f"{name} must be a whole number, {least} or above, got {value!r}")
