@@ -135,17 +135,19 @@ def logistic_hessian(theta, arms, counts, sums, ridge):
 
 
 def logistic_fit(arms, counts, sums, ridge):
+    facts = (arms, counts, sums, ridge)
     found = scipy.optimize.minimize(
         logistic_objective,
         np.zeros(arms.shape[1]),
-        (arms, counts, sums, ridge),
+        facts,
         jac=True,
         hess=logistic_hessian,
         method="trust-exact",
-        options={"gtol": 1e-10},
+        options={"gtol": 1e-8},
     )
-    assert np.linalg.norm(found.jac) < 1e-6
-    return found.x
+    theta = found.x - np.linalg.solve(logistic_hessian(found.x, *facts), found.jac)
+    assert np.abs(logistic_objective(theta, *facts)[1]).max() < 1e-7
+    return theta
 
 
 def max_likelihood(arms, ridge):
