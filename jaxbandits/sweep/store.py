@@ -11,6 +11,9 @@ import numpy as np
 from .. import results
 
 
+LOCAL = "<local>"  # marks a function whose name does not say which one it is
+
+
 class Store:
     """Saved cells under `folder/cells`."""
 
@@ -21,6 +24,11 @@ class Store:
     def path(self, spec):
         """The file of the cell that `spec` describes."""
         text = json.dumps(spec, sort_keys=True)
+        if LOCAL in text:
+            raise ValueError(
+                "a lambda or inner function cannot be recognised in another run, so its cells "
+                "cannot be stored: define it at the top of a module, or leave out `out`"
+            )
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()}.npz"
 
     def get(self, spec):
@@ -57,8 +65,8 @@ def describe(value):
     if isinstance(value, str | int | bool | type(None)):
         return value
     if callable(value):
-        # `inspect` would name the wrapper of a decorated function, not the function.
-        return f"{value.__module__}.{value.__qualname__}"
+        name = f"{value.__module__}.{value.__qualname__}"
+        return f"{name}{LOCAL}{id(value)}" if "<" in name else name
     if hasattr(value, "arms"):
         return {name: describe(v) for name, v in vars(value).items()}
     array = np.asarray(value)
