@@ -11,6 +11,7 @@ import numpy as np
 from .store import describe
 
 PER_REPLICATION = ("pulls", "correct", "stopped")
+MOST_ARM_PULLS = 20_000_000
 SUMMARY = (
     "cut_short",
     "errors",
@@ -56,14 +57,20 @@ def assemble(plan, cells):
 
 
 def _arm_columns(grid, cells, layer):
-    """Mean pulls of each arm; instances with fewer arms than others are filled up with 0."""
+    """Pulls of each arm; instances with fewer arms than others are filled up with 0.
+
+    Those of single replications are left out where they would fill the memory.
+    """
     num_arms = [runs.arm_pulls.shape[1] for runs in cells]
     most = max(num_arms)
-    means = [np.pad(r.arm_pulls.mean(0), (0, most - r.arm_pulls.shape[1])) for r in cells]
-    return {
+    padded = [np.pad(r.arm_pulls, ((0, 0), (0, most - r.arm_pulls.shape[1]))) for r in cells]
+    columns = {
         "num_arms": (grid, layer(num_arms)),
-        "arm_pulls_mean": ((*grid, "arm"), layer(means)),
+        "arm_pulls_mean": ((*grid, "arm"), layer([pulls.mean(0) for pulls in padded])),
     }
+    if sum(pulls.size for pulls in padded) <= MOST_ARM_PULLS:
+        columns["arm_pulls"] = ((*grid, "replication", "arm"), layer(padded))
+    return columns
 
 
 def _attributes(plan, cells):

@@ -10,7 +10,6 @@ import numpy as np
 
 from .. import results
 
-
 LOCAL = "<local>"  # marks a function whose name does not say which one it is
 
 

@@ -1,0 +1,141 @@
+"""The command line. Heavy modules are imported by the command that needs them."""
+
+import contextlib
+import functools
+import sys
+import warnings
+from pathlib import Path
+
+import click
+
+BAD_INPUT, INTERRUPTED = 2, 130
+DEMO_FOLDER = Path("demo-results")
+
+
+def one_line(command):
+    """Bad input ends with status 2 and one line on standard error, never a traceback."""
+
+    @functools.wraps(command)
+    def wrapped(*args, **kwargs):
+        try:
+            with plain_warnings():
+                return command(*args, **kwargs)
+        except (ValueError, OSError) as error:
+            click.echo("error: " + " ".join(str(error).split()), err=True)
+            sys.exit(BAD_INPUT)
+        except KeyboardInterrupt:
+            click.echo("interrupted; the same command goes on where this one stopped", err=True)
+            sys.exit(INTERRUPTED)
+
+    return wrapped
+
+
+@contextlib.contextmanager
+def plain_warnings():
+    """Warnings as one line each, without the source line that raised them."""
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        click.echo(f"warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+class OneLine(click.Group):
+    """A group whose usage errors are one line too."""
+
+    def main(self, *args, standalone_mode=True, **extra):
+        """Run; see `click.Command.main`."""
+        try:
+            return super().main(*args, standalone_mode=False, **extra)
+        except click.ClickException as error:
+            click.echo("error: " + " ".join(error.format_message().split()), err=True)
+            sys.exit(BAD_INPUT)
+        except click.Abort:
+            sys.exit(INTERRUPTED)
+
+
+@click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="jaxbandits")
+def main():
+    """Simulate structured bandits: sweeps, tables, figures."""
+
+
+@main.command()
+@one_line
+def demo():
+    """Run a small sweep into ./demo-results: progress, a table and a figure."""
+    _run(Path(__file__).with_name("demo.toml"), DEMO_FOLDER)
+
+
+@main.command("list")
+@click.argument("what", required=False)
+@one_line
+def list_(what):
+    """List algorithms, instances or experiments (all of them without an argument)."""
+    from . import catalogue
+
+    for section in catalogue.SECTIONS if what is None else [catalogue.section(what)]:
+        click.echo(f"{section}:" if what is None else "", nl=what is None)
+        for name, text in catalogue.SECTIONS[section]():
+            click.echo(f"  {name:20} {text}")
+
+
+@main.command()
+@click.argument("sweep", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
+@click.option("--replications", type=int, help="Instead of the file's.")
+@click.option("--seed", type=int, help="Instead of the file's.")
+@one_line
+def run(sweep, out, replications, seed):
+    """Run every cell of SWEEP.toml; cells that DIR holds are not run again."""
+    _run(sweep, out, replications=replications, seed=seed)
+
+
+@main.command()
+@click.argument("name")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
+@click.option("--replications", type=int, help="Instead of the experiment's.")
+@click.option("--quick", is_flag=True, help="A small version, in about a minute.")
+@click.option("--data", type=click.Path(path_type=Path), help="Folder of local data sets.")
+@one_line
+def reproduce(name, out, replications, quick, data):
+    """Run a figure or table of a paper and check its claims; see `list experiments`."""
+    from .reproduce import reproduce as play
+
+    _folder(out)
+    result = play(name, out, replications=replications, quick=quick, data=data, progress=True)
+    _show(result.dataset, out)
+    for claim in result.claims:
+        verdict = {True: "holds", False: "FAILS", None: "too small to tell"}[claim["holds"]]
+        click.echo(f"{verdict}: {claim['claim']}")
+
+
+def _run(path, out, **overrides):
+    from . import plot, sweep
+    from .sweep.dataset import write
+
+    chosen = {name: value for name, value in overrides.items() if value is not None}
+    plan = sweep.read(path, **chosen)
+    sweep.check(plan)
+    _folder(out)
+    dataset = sweep.run(plan, out=out, progress=True)
+    write(dataset, out / "results.nc")
+    plot.save(dataset, out / "figure.png", title=path.stem if path.stem != "demo" else None)
+    _show(dataset, out)
+
+
+def _folder(out):
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"--out {out}: {error.strerror}") from None
+
+
+def _show(dataset, out):
+    from . import table
+
+    table.print_table(dataset)
+    click.echo(f"figure: {out / 'figure.png'}")
+    click.echo(f"results: {out / 'results.nc'}")

@@ -1,0 +1,218 @@
+"""Figures of sweeps. Nothing global: `Figure` objects, drawn by Agg, and no pyplot."""
+
+import itertools
+import json
+
+import numpy as np
+
+NORMAL = 1.96  # two-sided 95%
+LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
+LOG_AXIS_FROM = 8
+MARKERS = "osD^vPX*"
+
+
+def figure(dataset, *, title=None, quantities=None):
+    """A `matplotlib` figure of a sweep's dataset.
+
+    Without axes: boxes of the pulls and error rates. With axes: lines along the longest one, a
+    column of panels for each instance and point of the other axes. Intervals are 95%.
+
+    Args:
+      dataset: what `sweep` returns.
+      title: above the panels.
+      quantities: rows of panels among "pulls", "errors", "accuracy", "regret"; chosen by the
+        kind of the runs by default.
+    """
+    from matplotlib.figure import Figure
+
+    axes = json.loads(dataset.attrs["axes"])
+    rows = quantities or _quantities(dataset)
+    along = None if "regret" in rows else _longest(dataset, axes)
+    panels = _panels(dataset, [name for name in axes if name != along], split=bool(axes))
+    if "regret" in rows:
+        panels = _panels(dataset, axes, split=True)
+    size = (max(5.2, 3.9 * len(panels) + 0.6), 0.6 + 3.1 * len(rows))
+    paper = Figure(figsize=size, layout="constrained")
+    grid = paper.subplots(len(rows), len(panels), squeeze=False, sharey="row")
+    draw = {"pulls": _pulls, "errors": _errors, "accuracy": _accuracy, "regret": _regret}
+    for (row, quantity), (column, panel) in itertools.product(enumerate(rows), enumerate(panels)):
+        place = grid[row, column]
+        draw[quantity](place, panel.data, along)
+        place.grid(alpha=0.3)
+        if row == 0:
+            place.set_title(panel.title, fontsize=10)
+        if column:
+            place.set_ylabel("")
+    _legend(paper, grid[0, 0])
+    if title:
+        paper.suptitle(title, fontsize=11)
+    return paper
+
+
+def save(dataset, path, **options):
+    """Draw `figure` and write it as PNG."""
+    figure(dataset, **options).savefig(path, dpi=130, format="png", metadata={"Software": None})
+
+
+class _Panel:
+    def __init__(self, title, data):
+        self.title, self.data = title, data
+
+
+def _quantities(dataset):
+    if "regret" in dataset:
+        return ["regret"]
+    fixed = (dataset.pulls.max("replication") == dataset.pulls.min("replication")).all()
+    return ["accuracy"] if bool(fixed) else ["pulls", "errors"]
+
+
+def _longest(dataset, axes):
+    numeric = [name for name in axes if np.issubdtype(dataset[name].dtype, np.number)]
+    return max(numeric or axes, key=lambda name: dataset.sizes[name], default=None)
+
+
+def _panels(dataset, others, *, split):
+    """One panel for each instance and point of `others`; all instances in one without `split`."""
+    if not split:
+        return [_Panel("", dataset)]
+    found = []
+    for corner in itertools.product(*[dataset[n].values for n in ["instance", *others]]):
+        data = dataset.sel(dict(zip(["instance", *others], corner, strict=True)))
+        facts = [f"{name} = {value}" for name, value in zip(others, corner[1:], strict=True)]
+        found.append(_Panel(", ".join([str(corner[0]), *facts]), data))
+    return found
+
+
+def _positions(data, along):
+    """Where the values of the axis go, and whether they are numbers."""
+    values = data[along].values
+    numeric = np.issubdtype(values.dtype, np.number)
+    return (values if numeric else np.arange(len(values))), numeric
+
+
+def _dress(place, data, along):
+    positions, numeric = _positions(data, along)
+    place.set_xlabel(along)
+    if not numeric:
+        place.set_xticks(positions, data[along].values)
+        return
+    if positions.min() > 0 and positions.max() / positions.min() >= LOG_AXIS_FROM:
+        place.set_xscale("log")
+    place.set_xticks(positions, [f"{value:g}" for value in positions])
+    place.set_xticks([], minor=True)
+
+
+def _lines(place, data, along, mean, low, high):
+    """A line with intervals for each algorithm."""
+    positions, _ = _positions(data, along)
+    for i, name in enumerate(data.algorithm.values):
+        one = {"algorithm": name}
+        middle, bottom, top = (x.sel(one).values for x in (mean, low, high))
+        errors = np.maximum(0, [middle - bottom, top - middle])
+        place.errorbar(
+            positions,
+            middle,
+            errors,
+            label=str(name),
+            color=f"C{i}",
+            marker=MARKERS[i % len(MARKERS)],
+            markersize=5,
+            capsize=3,
+            lw=1.3,
+        )
+    _dress(place, data, along)
+
+
+def _pulls(place, data, along):
+    place.set_ylabel("pulls")
+    if along is None:
+        _boxes(place, data)
+        return
+    width = NORMAL * data.pulls_se.fillna(0)
+    _lines(place, data, along, data.pulls_mean, data.pulls_mean - width, data.pulls_mean + width)
+    place.set_ylabel("pulls, mean (95%)")
+    cut = data.cut_short.values > 0
+    if cut.any():
+        positions, _ = _positions(data, along)
+        where, means = np.broadcast_to(positions, cut.shape)[cut], data.pulls_mean.values[cut]
+        place.plot(where, means, "k^", ms=9, mfc="none", label="cut short: at least this")
+    _scale(place, data.pulls_mean.values)
+
+
+def _errors(place, data, along):
+    _rates(place, data, along, data.error_rate, data.error_low, data.error_high)
+    place.set_ylabel("error rate (95%)")
+
+
+def _accuracy(place, data, along):
+    _rates(place, data, along, 1 - data.error_rate, 1 - data.error_high, 1 - data.error_low)
+    place.set_ylabel("correct (95%)")
+
+
+def _rates(place, data, along, rate, low, high):
+    if along is not None:
+        _lines(place, data, along, rate, low, high)
+        return
+    for i, where, cell in _groups(place, data):
+        middle, bottom, top = (float(x.sel(cell)) for x in (rate, low, high))
+        errors = np.maximum(0, [[middle - bottom], [top - middle]])
+        label = str(cell["algorithm"]) if where < 0.5 else None
+        place.errorbar(where, middle, errors, fmt="o", color=f"C{i}", capsize=4, label=label)
+
+
+def _boxes(place, data):
+    for i, where, cell in _groups(place, data):
+        pulls = data.pulls.sel(cell).values
+        label = str(cell["algorithm"]) if where < 0.5 else None
+        place.boxplot(
+            pulls,
+            positions=[where],
+            widths=0.6 / data.sizes["algorithm"],
+            whis=(5, 95),
+            showfliers=False,
+            manage_ticks=False,
+            patch_artist=True,
+            boxprops={"facecolor": f"C{i}", "alpha": 0.5},
+            medianprops={"color": "black"},
+        )
+        if label:
+            place.plot([], [], color=f"C{i}", lw=6, alpha=0.5, label=label)
+    place.set_ylabel("pulls (5, 25, 50, 75, 95%)")
+    _scale(place, data.pulls_mean.values)
+
+
+def _groups(place, data):
+    """`(colour, position, cell)` of every algorithm on every instance, side by side."""
+    instances, algorithms = data.instance.values, data.algorithm.values
+    place.set_xticks(range(len(instances)), instances)
+    place.set_xlim(-0.6, len(instances) - 0.4)
+    offsets = (np.arange(len(algorithms)) - (len(algorithms) - 1) / 2) * 0.8 / len(algorithms)
+    for (group, instance), (i, name) in itertools.product(
+        enumerate(instances), enumerate(algorithms)
+    ):
+        yield i, group + offsets[i], {"instance": instance, "algorithm": name}
+
+
+def _regret(place, data, along):
+    rounds = data["round"].values
+    for i, name in enumerate(data.algorithm.values):
+        curves = data.regret.sel(algorithm=name)
+        mean, count = curves.mean("replication").values, curves.sizes["replication"]
+        width = NORMAL * curves.std("replication").values / np.sqrt(count)
+        place.plot(rounds, mean, color=f"C{i}", label=str(name))
+        place.fill_between(rounds, mean - width, mean + width, color=f"C{i}", alpha=0.2, lw=0)
+    place.set_xlabel("round")
+    place.set_ylabel("regret, mean (95%)")
+
+
+def _scale(place, values):
+    values = values[np.isfinite(values)]
+    if values.size and values.min() > 0 and values.max() / values.min() > LOG_FROM:
+        place.set_yscale("log")
+
+
+def _legend(paper, place):
+    handles, labels = place.get_legend_handles_labels()
+    if handles:
+        columns = min(4, len(handles))
+        paper.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)

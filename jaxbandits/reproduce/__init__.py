@@ -1,0 +1,46 @@
+"""Figures and tables of the papers as data: what to run, and what it must show."""
+
+from ..sweep import names
+from . import lingape
+from .base import Experiment, Result, play
+
+__all__ = ["EXPERIMENTS", "LATER", "Experiment", "Result", "reproduce"]
+
+EXPERIMENTS = {**lingape.EXPERIMENTS}
+
+LATER = (
+    *(f"gse/fig{i}" for i in range(1, 8)),
+    *("lingape/table1", "lingape/fig2", "lingape/fig3"),
+    *(f"rage/fig{part}" for part in ("1a", "1b", "1c", "1d", "2a", "2b")),
+    *("glm/fig1", "glm/fig2", "topm/fig1a", "topm/fig1b", "topm/fig1c"),
+)
+
+
+def reproduce(name, out, *, replications=None, quick=False, data=None, progress=False):
+    """Run the experiment `name` into the folder `out`.
+
+    Args:
+      name: a name in `EXPERIMENTS`.
+      out: gets `results.nc`, `figure.png`, `claims.json` and the stored cells.
+      replications: instead of the experiment's own number.
+      quick: a small version.
+      data: folder of local data sets.
+      progress: whether to show it.
+    Returns:
+      A `Result`.
+    Raises:
+      ValueError: no such experiment, or a bad option.
+    """
+    if name in LATER:
+        available = ", ".join(EXPERIMENTS)
+        raise ValueError(f"experiment {name!r} is not available yet; available: {available}")
+    if name not in EXPERIMENTS:
+        raise names.unknown("experiment", name, EXPERIMENTS)
+    return play(
+        EXPERIMENTS[name],
+        out,
+        replications=replications,
+        quick=quick,
+        data=data,
+        progress=progress,
+    )

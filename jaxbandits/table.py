@@ -1,0 +1,67 @@
+"""The table of a sweep: a row for each cell, with its intervals."""
+
+import itertools
+import json
+
+NUMBERS = ("replications", "cut short", "errors", "error rate [95%]", "pulls")
+
+
+def rows(dataset):
+    """Header and rows of text, one for each cell of a sweep's dataset."""
+    axes = json.loads(dataset.attrs["axes"])
+    grid = ["instance", "algorithm", *axes]
+    header = [*grid, *NUMBERS] + (["regret"] if "regret" in dataset else [])
+    labels = [dataset[name].values for name in grid]
+    lines = []
+    for corner in itertools.product(*labels):
+        cell = dataset.sel(dict(zip(grid, corner, strict=True)))
+        names = [f"{x:g}" if isinstance(x, float) else str(x) for x in corner]
+        lines.append([*names, *_numbers(cell)])
+    return header, lines
+
+
+def _numbers(cell):
+    finished = bool(cell.cut_short < cell.sizes["replication"])
+    rate = f"{float(cell.error_rate):.3g}" if finished else "-"
+    texts = [
+        str(cell.sizes["replication"]),
+        str(int(cell.cut_short)),
+        str(int(cell.errors)),
+        f"{rate} [{float(cell.error_low):.2g}, {float(cell.error_high):.2g}]",
+        mean_text(
+            float(cell.pulls_mean), float(cell.pulls_se), bool(cell.pulls_mean_is_lower_bound)
+        ),
+    ]
+    if "regret" in cell:
+        last = cell.regret.isel(round=-1).values
+        error = last.std(ddof=1) / len(last) ** 0.5 if len(last) > 1 else float("nan")
+        texts.append(mean_text(last.mean(), error))
+    return texts
+
+
+def mean_text(mean, error, lower_bound=False):
+    """`mean ± standard error`, with `>=` before a lower bound."""
+    digits = 0 if abs(mean) >= 100 else 2
+    text = f"{'>= ' if lower_bound else ''}{mean:.{digits}f}"
+    if error != error:  # a single replication has none
+        return text
+    return text if error == 0 else f"{text} ± {error:.{digits}f}"
+
+
+def print_table(dataset):
+    """Print the table on standard output, by `rich`."""
+    from rich.console import Console
+    from rich.table import Table
+
+    header, lines = rows(dataset)
+    num_labels = 2 + len(json.loads(dataset.attrs["axes"]))
+    table = Table(box=None, pad_edge=False)
+    for i, name in enumerate(header):
+        table.add_column(name, justify="left" if i < num_labels else "right", overflow="fold")
+    for line in lines:
+        # Square brackets of intervals and labels are text, not mark-up.
+        table.add_row(*[cell.replace("[", "\\[") for cell in line])
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 160)
+    console.print(table)
