@@ -223,9 +223,9 @@ def test_malformed_cars_are_a_value_error(rows, message, tmp_path):
 
 
 def test_a_missing_file_is_a_value_error(tmp_path):
-    with pytest.raises(ValueError, match="path: no file .*imports-85.data"):
+    with pytest.raises(ValueError, match=r"path: no file .*imports-85.data"):
         make.automobile(jax.random.key(0), tmp_path, 2)
-    with pytest.raises(ValueError, match="path: no file .*features_71x10.csv"):
+    with pytest.raises(ValueError, match=r"path: no file .*features_71x10.csv"):
         make.drug_repurposing(tmp_path)
 
 
@@ -260,7 +260,7 @@ def test_malformed_drug_tables_are_a_value_error(fault, tmp_path):
     write_drugs(tmp_path, features, rewards, other="ABD" if fault == "names" else "ABC")
     if fault == "rows":
         (tmp_path / "rewards_named.csv").write_text("A,B,C\n")
-    with pytest.raises(ValueError, match="path: |samples must be"):
+    with pytest.raises(ValueError, match=r"path: |samples must be"):
         make.drug_repurposing(tmp_path)
 
 

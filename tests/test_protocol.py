@@ -147,29 +147,29 @@ def test_a_run_that_is_done_plays_no_more(case):
     assert_same(play.advance(run, 7), run)
 
 
+@functools.cache
+def simulated(name):
+    """Runs of the case and of its other numbers, each with the compilations they took."""
+    case = next(case for case in cases.CASES if case.name == name)
+    done = []
+    for seed, (instance, build) in enumerate([(case.instance, case.build), case.other]):
+        with cases.compilations() as seen:
+            runs = jb.simulate(instance, build, replications=6, seed=seed, **case.options)
+        done.append((runs, len(seen)))
+    return done
+
+
 @each
 def test_other_numbers_of_the_same_shapes_compile_nothing(case):
-    instance, build = case.other
-
-    def simulate(instance, build, seed):
-        return jb.simulate(instance, build, replications=6, seed=seed, **case.options)
-
-    jax.clear_caches()
-    from jaxbandits import batch
-
-    batch.programs.cache_clear()
-    with cases.compilations() as first:
-        before = simulate(case.instance, case.build, 0)
-    with cases.compilations() as second:
-        after = simulate(instance, build, 1)
-    assert len(first) >= 2  # the programs that start and play; so the counter does count
-    assert len(second) == 0
+    (before, first), (after, second) = simulated(case.name)
+    assert first >= 2  # the programs that start and play; so the counter does count
+    assert second == 0
     assert not np.array_equal(before.arm_pulls, after.arm_pulls)
 
 
 @each
 def test_what_each_kind_spends(case):
-    runs = jb.simulate(case.instance, case.build, replications=6, **case.options)
+    (runs, _), _ = simulated(case.name)
     assert runs.stopped.all()
     np.testing.assert_array_equal(runs.arm_pulls.sum(1), runs.pulls)
     if case.promise == "budget":

@@ -55,13 +55,21 @@ def test_the_batch_changes_nothing(name):
     whole = simulate(name, 20)
     assert list(whole.replication) == list(range(20))
     assert len({tuple(row) for row in whole.arm_pulls}) > 10  # not twenty times the same run
-    for batch in (1, 7, 64):
+    for batch in (1, 7):
         assert_same_runs(simulate(name, 20, batch=batch), whole)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["sequential", *(pytest.param(name, marks=pytest.mark.slow) for name in list(WORLDS)[1:])],
+)
+def test_nor_does_a_batch_nearly_as_large_as_all(name):
+    assert_same_runs(simulate(name, 70, batch=64), simulate(name, 70))
 
 
 @every
 def test_more_replications_change_nothing(name):
-    few, many = simulate(name, 10), simulate(name, 20)
+    few, many = simulate(name, 10, batch=7), simulate(name, 20)
     for table in ("pulls", "answer", "correct", "arm_pulls"):
         np.testing.assert_array_equal(getattr(few, table), getattr(many, table)[:10])
     if few.regret is not None:
@@ -164,7 +172,7 @@ def test_max_pulls_cuts_short():
     assert digest["errors"] == int((ended & ~free.correct).sum())
     assert digest["pulls_mean_is_lower_bound"] is True
     assert free.summary()["pulls_mean_is_lower_bound"] is False
-    phased = simulate("phased", 5, max_pulls=30)
+    phased = simulate("phased", 20, max_pulls=30)
     assert not phased.stopped.any()
     assert (phased.pulls == 26).all()  # stages of 13, 13 and 14
 
@@ -178,7 +186,7 @@ def test_an_interrupt_returns_what_is_done():
             raise KeyboardInterrupt
 
     with pytest.warns(UserWarning, match="of 20 replications are done"):
-        runs = simulate("sequential", 20, batch=4, progress=impatient)
+        runs = simulate("sequential", 20, batch=7, progress=impatient)
     whole = simulate("sequential", 20)
     assert 5 <= len(runs) < 20
     assert all(total == 20 for _, total in seen)
@@ -308,7 +316,7 @@ def test_an_instance_made_by_hand_is_checked(field, value, message):
 
 def test_options_that_are_bound_win():
     """Told a larger noise than the world's, LinGapE needs more draws."""
-    told = jb.simulate(SOARE, partial(jb.lingape, delta=0.1), replications=20)
+    told = simulate("sequential", 20)
     louder = partial(jb.lingape, delta=0.1, noise_var=4.0)
     believed = jb.simulate(SOARE, louder, replications=20)
     assert believed.pulls.mean() > 2 * told.pulls.mean()
@@ -320,6 +328,6 @@ def test_the_grid_of_a_regret_run():
     assert (grid[0], grid[-1]) == (1, 50_000)
     assert 80 <= len(grid) <= 100
     assert (np.diff(grid) > 0).all()
-    runs = simulate("regret", 3)
+    runs = simulate("regret", 20)
     assert list(runs.rounds) == list(range(1, 41))
-    assert runs.regret.shape == (3, 40)
+    assert runs.regret.shape == (20, 40)

@@ -1,0 +1,72 @@
+"""Stopping times and errors against independent programs: other code, other random numbers."""
+
+import os
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+
+make, soare = jb.instances, partial(jb.instances.soare, 5, scale=2.0)
+LINGAPE = partial(jb.lingape, delta=0.05)
+TOP = partial(jb.m_lingape, delta=0.05, threshold="heuristic")
+RAGE = partial(jb.rage, delta=0.05)
+
+# Instance, algorithm, mean and standard error elsewhere, extra relative tolerance.
+REFERENCES = {
+    "lingape, angle 0.1": (soare(angle=0.1), LINGAPE, 7431, 48, 0.0),
+    "lingape, angle 0.05": (soare(angle=0.05), LINGAPE, 29725, 357, 0.0),
+    "m_lingape": (
+        make.classic_top_m(4, 2, angle=np.pi / 6),
+        partial(TOP, m=2),
+        530,
+        3,
+        0.0,
+    ),
+    "rage, angle 0.1": (soare(angle=0.1), RAGE, 7315, 213, 0.03),
+    "rage, transductive": (make.transductive(12), RAGE, 30438, 787, 0.03),
+}
+DATA = os.environ.get("JAXBANDITS_DATA")
+
+
+def agrees(runs, mean, error, extra):
+    """Within three joint standard errors plus `extra` of the mean."""
+    digest = runs.summary()
+    assert digest["cut_short"] == 0
+    assert digest["error_high"] < 0.05 or digest["errors"] == 0
+    joint = np.hypot(digest["pulls_se"], error)
+    assert abs(digest["pulls_mean"] - mean) <= 3 * joint + extra * mean, digest
+
+
+@pytest.mark.parametrize("name", ["lingape, angle 0.1", "m_lingape", "rage, angle 0.1"])
+def test_a_few_runs_agree(name):
+    instance, build, *expected = REFERENCES[name]
+    agrees(jb.simulate(instance, build, replications=200, seed=10), *expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REFERENCES)
+def test_many_runs_agree(name):
+    instance, build, *expected = REFERENCES[name]
+    replications = {"m_lingape": 20_000, "lingape, angle 0.1": 2000}.get(name, 500)
+    agrees(jb.simulate(instance, build, replications=replications, seed=11), *expected)
+
+
+@pytest.mark.skipif(DATA is None, reason="JAXBANDITS_DATA names no folder")
+@pytest.mark.parametrize(
+    "replications", [50, pytest.param(1000, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_the_drug_table_agrees(replications):
+    drugs = make.drug_repurposing(Path(DATA) / "drug_repurposing")
+    runs = jb.simulate(drugs, partial(TOP, m=5), replications=replications, seed=12)
+    agrees(runs, 7632, 8, 0.0)
+
+
+def test_another_ridge_does_not_agree():
+    """The tolerance is narrow enough to see a wrong constant."""
+    instance, build, *expected = REFERENCES["m_lingape"]
+    runs = jb.simulate(instance, partial(build, noise_var=0.36), replications=2000, seed=13)
+    with pytest.raises(AssertionError):
+        agrees(runs, *expected)
