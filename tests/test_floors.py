@@ -123,7 +123,7 @@ def test_files_are_short(name):
 
 
 def lengths(name):
-    """Lines of each function; docstrings, and functions inside that are measured alone, left out."""
+    """Lines of each function without its docstring and the functions inside it."""
 
     def measure(node):
         inner = [measure(child) for child in ast.iter_child_nodes(node)]

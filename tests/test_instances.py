@@ -271,7 +271,8 @@ real = pytest.mark.skipif(DATA is None, reason="JAXBANDITS_DATA names no folder"
 @real
 def test_the_real_cars():
     cars = check(make.automobile(jax.random.key(0), Path(DATA) / "automobile", 201))
-    assert (cars.arms.min(0), cars.arms.max(0)) == pytest.approx((np.zeros(5), np.ones(5)))
+    np.testing.assert_array_equal(cars.arms.min(0), np.zeros(5))
+    np.testing.assert_array_equal(cars.arms.max(0), np.ones(5))
     assert (cars.means.min(), cars.means.max()) == (0.0, 1.0)
     np.testing.assert_allclose(5118 + 40282 * cars.means.mean(), 13207.13, atol=0.005)
     theta, *_ = np.linalg.lstsq(cars.arms, cars.means)
@@ -294,7 +295,7 @@ def test_the_real_drugs():
     means = [0.49150, 0.48488, 0.48174, 0.47798, 0.46501, 0.38178, 0.38260, 0.39274, 0.39677]
     np.testing.assert_allclose(drugs.means, [*means, 0.39856], atol=6e-6)
     np.testing.assert_allclose(drugs.arms @ drugs.theta, drugs.means, atol=1e-10)
-    np.testing.assert_allclose(drugs.theta_norm, 1.82, atol=0.005)
+    np.testing.assert_allclose(drugs.theta_norm, 1.8121, atol=1e-4)
     assert 0.0315 < drugs.samples.std(1).min() < drugs.samples.std(1).max() < 0.0535
     np.testing.assert_allclose(
         (drugs.samples.min(), drugs.samples.max()), (0.306, 0.531), atol=6e-4

@@ -1,0 +1,185 @@
+"""The command line: one line for bad input, files that open for good input."""
+
+import os
+import subprocess
+import sys
+
+import matplotlib.image
+import numpy as np
+import pytest
+import xarray
+from click.testing import CliRunner
+
+from jaxbandits.cli import main
+
+TINY = """
+replications = 8
+[instances.basis]
+name = "canonical"
+dim = 4
+[algorithms.GSE]
+name = "gse"
+budget = 40
+[algorithms.SH]
+name = "sequential_halving"
+budget = 40
+[axes]
+gap = [2.0, 0.2]
+"""
+
+
+def call(*args):
+    return CliRunner().invoke(main, [str(arg) for arg in args])
+
+
+def refused(result, *words):
+    """Status 2, one line on standard error, and it names what was wrong."""
+    assert result.exit_code == 2, result.output
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, lines
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    file = tmp_path / "tiny.toml"
+    file.write_text(TINY)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"canonical"', '"canonicals"', ["canonicals", "did you mean 'canonical'"]),
+        ('"gse"', '"gsee"', ["algorithms.GSE", "gsee"]),
+        ("gap =", "gab =", ["gab", "gap"]),
+        ("dim = 4", "dims = 4", ["dims", "'dim'"]),
+        ("[2.0, 0.2]", "[2.0, nan]", ["instances.basis", "NaN"]),
+        ("budget = 40", "budget = 1", ["budget", "got 1"]),
+        ("replications = 8", "replications = 0", ["replications"]),
+        ("replications = 8", "", ["replications"]),
+        ("[axes]", "[axes", ["TOML"]),
+        ("dim = 4", "dim = 4\nredraw = 3", ["redraw"]),
+    ],
+)
+def test_bad_files_are_refused(tiny, tmp_path, old, new, words):
+    tiny.write_text(TINY.replace(old, new))
+    result = call("run", tiny, "--out", tmp_path / "out")
+    refused(result, *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_delta_is_refused(tiny, tmp_path):
+    tiny.write_text(TINY.replace('"gse"\nbudget = 40', '"lingape"\ndelta = 1.5'))
+    refused(call("run", tiny, "--out", tmp_path / "out"), "delta", "(0, 1)", "1.5")
+
+
+def test_bad_arguments_are_refused(tiny, tmp_path):
+    out = tmp_path / "out"
+    refused(call("run", tmp_path / "none.toml", "--out", out), "none.toml")
+    refused(call("run", tmp_path, "--out", out), str(tmp_path))
+    refused(call("run", tiny), "--out")
+    refused(call("run", tiny, "--out", tiny), "--out", "tiny.toml")
+    refused(call("run", tiny, "--out", out, "--replications", "x"), "replications")
+    refused(call("run", tiny, "--out", out, "--replications", -1), "replications")
+    refused(call("run", tiny, "--out", out, "--seed", -1), "seed")
+    refused(call("rum"), "rum")
+    refused(call("list", "algoritms"), "algoritms", "algorithms")
+    refused(call("reproduce", "lingape/fig9", "--out", out), "lingape/fig9", "lingape/fig1")
+    refused(call("reproduce", "gse/fig1", "--out", out), "gse/fig1", "not available", "lingape")
+
+
+def test_binary_file_is_refused(tiny, tmp_path):
+    tiny.write_bytes(b"\xff\xfe\x00")
+    refused(call("run", tiny, "--out", tmp_path / "out"), "tiny.toml")
+
+
+def test_a_run_end_to_end_and_again(tiny, tmp_path):
+    out = tmp_path / "out"
+    result = call("run", tiny, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "error rate" in result.stdout
+    assert result.stdout.count("GSE") == 2
+    assert str(out / "figure.png") in result.stdout
+    assert "4/4" in result.stderr
+    picture = matplotlib.image.imread(out / "figure.png")
+    assert picture.std() > 0.01
+    with xarray.open_dataset(out / "results.nc") as first:
+        first.load()
+    assert dict(first.sizes) == {
+        "instance": 1, "algorithm": 2, "gap": 2, "replication": 8, "arm": 4,
+    }  # fmt: skip
+    assert (first.pulls == 40).all()
+    assert first.attrs["seed"] == 0
+    times = {file: file.stat().st_mtime_ns for file in (out / "cells").iterdir()}
+    assert len(times) == 4
+
+    again = call("run", tiny, "--out", out)
+    assert again.exit_code == 0
+    assert again.stderr.count("stored before") == 4
+    assert times == {file: file.stat().st_mtime_ns for file in (out / "cells").iterdir()}
+    with xarray.open_dataset(out / "results.nc") as second:
+        assert second.load().identical(first)
+    assert result.stdout == again.stdout
+
+
+def test_options_of_the_command_win(tiny, tmp_path):
+    assert call("run", tiny, "--out", tmp_path, "--replications", 3, "--seed", 5).exit_code == 0
+    with xarray.open_dataset(tmp_path / "results.nc") as dataset:
+        assert dataset.sizes["replication"] == 3
+        assert dataset.attrs["seed"] == 5
+
+
+@pytest.mark.parametrize("axes", ["", "[axes]\ngap = [2.0, 0.2]\n"])
+@pytest.mark.parametrize("max_pulls", [12, 100_000])
+def test_figure_and_table_of_stopping_times(tmp_path, axes, max_pulls):
+    file = tmp_path / "conf.toml"
+    file.write_text(
+        f'replications = 5\nmax_pulls = {max_pulls}\n[instances."a [b]"]\nname = "canonical"\n'
+        f'dim = 2\ngap = 2.0\n[algorithms.LinGapE]\nname = "lingape"\n{axes}'
+    )
+    result = call("run", file, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert (">=" in result.stdout) == (max_pulls == 12)
+    assert "a [b]" in result.stdout
+    assert matplotlib.image.imread(tmp_path / "out/figure.png").std() > 0.01
+
+
+def test_figure_of_regret(tmp_path):
+    file = tmp_path / "regret.toml"
+    file.write_text(
+        'replications = 5\nhorizon = 30\n[instances.cube]\nname = "logistic_cube"\nnum_arms = 5\n'
+        'dim = 2\n[algorithms."GLM-TSL"]\nname = "glm_tsl"\n'
+    )
+    result = call("run", file, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "regret" in result.stdout
+    assert matplotlib.image.imread(tmp_path / "out/figure.png").std() > 0.01
+
+
+def test_list():
+    everything = call("list")
+    assert everything.exit_code == 0
+    for word in ("lingape ", "soare ", "lingape/fig1", "Xu, Honda, Sugiyama, 2018"):
+        assert word in everything.output
+    assert "soare" not in call("list", "algorithms").output
+
+
+def test_table_numbers():
+    from jaxbandits.table import mean_text
+
+    assert mean_text(1234.5, 10.2) == "1234 ± 10"
+    assert mean_text(1234.5, 10.2, lower_bound=True) == ">= 1234 ± 10"
+    assert mean_text(40.0, 0.0) == "40.00"
+    assert mean_text(2.5, float("nan")) == "2.50"
+
+
+def test_module_runs_and_help_needs_no_sweep():
+    code = "import sys, jaxbandits.cli; sys.exit(int('matplotlib' in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    command = [sys.executable, "-m", "jaxbandits", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ, check=False)
+    assert done.returncode == 0
+    assert "reproduce" in done.stdout
+    assert np.all([name in done.stdout for name in ("demo", "list", "run")])

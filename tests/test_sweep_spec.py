@@ -1,0 +1,239 @@
+"""Sweeps as data: what a TOML table may say, and which cells it makes."""
+
+import functools
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.sweep import check, grid, parse, read, run, sweep
+from jaxbandits.sweep.store import Store, describe
+
+
+def table(**changes):
+    base = {
+        "replications": 3,
+        "instances": {"basis": {"name": "canonical", "dim": 3, "gap": 2.0}},
+        "algorithms": {"SH": {"name": "sequential_halving", "budget": 30}},
+    }
+    return base | changes
+
+
+def tables(instance=None, algorithm=None, **changes):
+    """The base table with options of its two parts changed."""
+    base = table(**changes)
+    base["instances"]["basis"] |= instance or {}
+    base["algorithms"]["SH"] |= algorithm or {}
+    return base
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (tables({"name": "canonicl"}), r"basis.*unknown instance 'canonicl'.*'canonical'"),
+        (tables(None, {"name": "rag"}), r"SH.*unknown algorithm 'rag'.*'rage'"),
+        (tables({"gapp": 1.0}), r"basis.*option of canonical 'gapp'.*'gap'"),
+        (tables(None, {"delta": 0.1}), r"SH.*option of sequential_halving 'delta'"),
+        (tables(replicatons=5), r"unknown key 'replicatons'.*'replications'"),
+        (tables(axes={"bugdet": [1]}), r"unknown axis 'bugdet'.*'budget'"),
+        (tables(axes={"delta": [0.1]}), "unknown axis 'delta'"),
+        (tables(axes={"gap": 0.5}), r"gap must be a list"),
+        (tables(axes={"gap": []}), r"gap must be a list"),
+        (tables(axes={"gap": [0.5, "a"]}), "all numbers or all text"),
+        (tables(axes={"gap": [0.5, 0.5]}), "twice"),
+        (tables(replications=0), "replications must be"),
+        (tables(replications=True), "replications must be"),
+        (tables(seed=-1), "seed must be"),
+        (tables(horizon=1.5), "horizon must be"),
+        (tables(instances={}), "instances"),
+        (tables(algorithms={}), "algorithms"),
+        (tables(instances={"x": 3}), r"instances.x. must be a table"),
+        (tables(instances={"x": {"dim": 3}}), "name is missing"),
+        (tables(instances={"x": {"name": "canonical", "dim": 3}}), "needs the option 'gap'"),
+        (tables({"redraw": 1}), "redraw must be true or false"),
+        (tables(None, {"redraw": True}), "option of sequential_halving 'redraw'"),
+    ],
+)
+def test_structure_is_checked(bad, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        parse(bad)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (tables({"gap": float("nan")}), r"instances.basis.*NaN"),
+        (tables({"dim": "five"}), r"instances.basis"),
+        (tables({"dim": 1}), r"instances.basis.*dim must be"),
+        (tables({"gap": "wide"}), r"instances.basis"),
+        (tables(None, {"budget": 1}), r"algorithms.SH.*2 stages, got 1"),
+        (tables(None, {"budget": float("inf")}), r"algorithms.SH.*budget"),
+        (tables(axes={"budget": [30, 1]}), r"algorithms.SH.*2 stages, got 1"),
+        (
+            tables(algorithms={"A": {"name": "lingape", "delta": 1.5}}),
+            r"algorithms.A.*delta must be.*1.5",
+        ),
+        (
+            tables(instances={"cars": {"name": "automobile", "path": "no", "num_arms": 4}}),
+            r"instances.cars.*no file",
+        ),
+        (
+            tables(instances={"ball": {"name": "sphere", "num_arms": 4, "dim": 3, "mix": -1.0}}),
+            r"instances.ball.*mix must be",
+        ),
+    ],
+)
+def test_options_are_checked_before_anything_runs(bad, message):
+    with pytest.raises(ValueError, match=message):
+        check(parse(bad))
+
+
+def test_axis_reaches_every_constructor_with_that_option():
+    plan = parse(
+        tables(
+            instances={
+                "s": {"name": "soare", "dim": 3},
+                "c": {"name": "canonical", "dim": 3, "gap": 1.0},
+            },
+            algorithms={"L": {"name": "lingape"}, "R": {"name": "rage"}},
+            axes={"noise_var": [1.0, 2.0], "angle": [0.1, 0.2]},
+        )
+    )
+    soare, canonical = plan.instances
+    point = {"noise_var": 2.0, "angle": 0.2}
+    assert soare.at(point) == {"dim": 3, **point}
+    assert canonical.at(point) == {"dim": 3, "gap": 1.0, "noise_var": 2.0}
+    assert all(part.at(point) == {"noise_var": 2.0} for part in plan.algorithms)
+    assert len(list(plan.points())) == 4
+
+
+def test_axis_goes_over_the_table_and_fills_what_is_required():
+    plan = parse(tables(axes={"budget": [10, 20]}))
+    assert plan.algorithms[0].at({"budget": 20}) == {"budget": 20}
+    instances = {"c": {"name": "canonical", "dim": 3}}
+    assert parse(tables(instances=instances, axes={"gap": [1.0]})).axes == {"gap": (1.0,)}
+
+
+def test_path_is_relative_to_the_file(tmp_path):
+    (tmp_path / "data").mkdir()
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        'replications = 2\n[instances.cars]\nname = "automobile"\npath = "data"\nnum_arms = 4\n'
+        '[algorithms.SH]\nname = "sequential_halving"\nbudget = 30\n'
+    )
+    assert read(file).instances[0].options["path"] == str((tmp_path / "data").resolve())
+
+
+def test_sweep_equals_simulate():
+    plan = parse(tables(axes={"gap": [2.0, 0.5]}, seed=7, replications=5))
+    dataset = run(plan)
+    algorithm = functools.partial(jb.sequential_halving, budget=30)
+    for gap in (2.0, 0.5):
+        alone = jb.simulate(jb.instances.canonical(3, gap=gap), algorithm, replications=5, seed=7)
+        cell = dataset.sel(instance="basis", algorithm="SH", gap=gap)
+        np.testing.assert_array_equal(cell.correct, alone.correct)
+        np.testing.assert_array_equal(cell.arm_pulls, alone.arm_pulls)
+        assert float(cell.error_rate) == alone.summary()["error_rate"]
+
+
+def test_python_and_toml_name_the_same_cells(tmp_path):
+    from_python = sweep(
+        {"basis": functools.partial(jb.instances.canonical, dim=3)},
+        {"SH": functools.partial(jb.sequential_halving, budget=30)},
+        axes={"gap": [2.0]},
+        replications=3,
+        out=tmp_path,
+        progress=False,
+    )
+    from_toml = run(parse(tables(axes={"gap": [2.0]})), out=tmp_path)
+    assert len(list((tmp_path / "cells").iterdir())) == 1
+    assert from_python.identical(from_toml)
+
+
+def random_table(**options):
+    ball = {"name": "sphere", "num_arms": 6, "dim": 3, "mix": 0.5}
+    return tables(instances={"ball": ball | options}, replications=6)
+
+
+def built(plan):
+    ((problem, _),) = [grid._built(plan, grid._cell(plan, *c)) for c in grid._corners(plan)]
+    return problem
+
+
+def test_redraw_false_fixes_a_random_instance_by_the_seed():
+    one = built(parse(random_table(redraw=False)))
+    again = built(parse(random_table(redraw=False)))
+    other = built(parse(random_table(redraw=False) | {"seed": 1}))
+    assert isinstance(one, jb.Instance)
+    np.testing.assert_array_equal(one.arms, again.arms)
+    assert (one.arms != other.arms).any()
+
+
+def test_random_instances_are_redrawn_by_default():
+    assert not isinstance(built(parse(random_table())), jb.Instance)
+
+
+def test_arms_of_smaller_instances_are_filled_up():
+    plan = parse(tables(axes={"dim": [3, 5]}))
+    dataset = run(plan).squeeze()
+    assert dataset.num_arms.values.tolist() == [3, 5]
+    assert dataset.arm_pulls_mean.sum("arm").values.tolist() == [30.0, 30.0]
+
+
+def test_damaged_cell_is_computed_again(tmp_path):
+    plan = parse(tables())
+    whole = run(plan, out=tmp_path)
+    (file,) = (tmp_path / "cells").iterdir()
+    file.write_bytes(file.read_bytes()[:200])
+    with pytest.warns(UserWarning, match="damaged"):
+        repaired = run(plan, out=tmp_path)
+    assert repaired.drop_vars("seconds").identical(whole.drop_vars("seconds"))
+
+
+def test_local_functions_are_never_taken_for_one_another(tmp_path):
+    def local(arms):
+        return jb.sequential_halving(arms, budget=30)
+
+    plan = {"basis": jb.instances.canonical(3, gap=1.0)}, {"local": local}
+    assert sweep(*plan, replications=2, progress=False).sizes["replication"] == 2
+    with pytest.raises(ValueError, match="inner function"):
+        sweep(*plan, replications=2, progress=False, out=tmp_path)
+
+
+def test_describe_tells_instances_apart():
+    one, other = (jb.instances.canonical(3, gap=gap) for gap in (1.0, 2.0))
+    assert describe(one) == describe(jb.instances.canonical(3, gap=1.0)) != describe(other)
+
+
+def test_other_data_is_another_cell(tmp_path):
+    stored = Store(tmp_path)
+    assert stored.path({"data": "a"}) != stored.path({"data": "b"})
+
+
+def test_regret_runs_keep_their_curves():
+    plan = parse(
+        tables(
+            instances={"cube": {"name": "logistic_cube", "num_arms": 5, "dim": 2}},
+            algorithms={"TSL": {"name": "glm_tsl"}},
+            horizon=20,
+        )
+    )
+    dataset = run(plan)
+    assert dataset.regret.dims == ("instance", "algorithm", "replication", "round")
+    assert dataset["round"].values[-1] == 20
+
+
+def test_cluster_is_refused():
+    with pytest.raises(ValueError, match="cluster"):
+        sweep({}, {}, replications=1, cluster="tcp://nowhere")
+
+
+def test_demo_is_a_sweep():
+    file = Path(jb.__file__).with_name("demo.toml")
+    plan = parse(tomllib.loads(file.read_text()))
+    check(plan)
+    assert len(plan.algorithms) >= 2
+    assert plan.axes
