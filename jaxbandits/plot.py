@@ -2,12 +2,14 @@
 
 import itertools
 import json
+import textwrap
 
 import numpy as np
 
 NORMAL = 1.96  # two-sided 95%
 LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
 LOG_AXIS_FROM = 8
+LETTERS_PER_INCH = 11  # of a title, so that it is wrapped and not cut off
 MARKERS = "osD^vPX*"
 
 
@@ -45,7 +47,9 @@ def figure(dataset, *, title=None, quantities=None):
             place.set_ylabel("")
     _legend(paper, grid[0, 0])
     if title:
-        paper.suptitle(title, fontsize=11)
+        wide = int(LETTERS_PER_INCH * size[0])
+        lines = [part for line in title.splitlines() for part in textwrap.wrap(line, wide)]
+        paper.suptitle("\n".join(lines), fontsize=11)
     return paper
 
 

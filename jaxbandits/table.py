@@ -41,7 +41,7 @@ def _numbers(cell):
 
 def mean_text(mean, error, lower_bound=False):
     """`mean ± standard error`, with `>=` before a lower bound."""
-    digits = 0 if abs(mean) >= 100 else 2
+    digits = 0 if abs(mean) >= 100 or error == 0 else 2
     text = f"{'>= ' if lower_bound else ''}{mean:.{digits}f}"
     if error != error:  # a single replication has none
         return text

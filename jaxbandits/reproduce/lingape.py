@@ -1,6 +1,4 @@
-"""Xu, Honda and Sugiyama, "A fully adaptive algorithm for pure exploration in linear bandits"
-(AISTATS 2018).
-"""
+"""LinGapE: Xu, Honda and Sugiyama, "A fully adaptive algorithm for pure exploration ..." (2018)."""
 
 import math
 

@@ -1,0 +1,267 @@
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy import optimize, special, stats
+
+from jaxbandits.kernels import irls
+from jaxbandits.kernels.links import FAMILIES, LINKS
+
+K, D = 12, 3
+
+
+@functools.partial(jax.jit, static_argnames="family")
+def solve(arms, counts, sums, init, ridge, tol, max_iterations, *, family):
+    return irls.fit(
+        arms, counts, sums, family=family, ridge=ridge, init=init, tol=tol,
+        max_iterations=max_iterations,
+    )  # fmt: skip
+
+
+def padded(table):
+    """Undrawn arms at 0 change nothing, and one shape compiles once."""
+    table = np.asarray(table, float)
+    return np.concatenate([table, np.zeros((K - len(table), *table.shape[1:]))])
+
+
+def fit(arms, counts, sums, family, *, ridge=0.0, tol=1e-18, init=None, cap=30, dtype=jnp.float64):
+    init = np.zeros(D) if init is None else init
+    tables = (jnp.array(padded(x), dtype) for x in (arms, counts, sums))
+    return solve(*tables, jnp.array(init, dtype), jnp.array(ridge, dtype), tol, cap, family=family)
+
+
+def data(family, seed=0, most=60):
+    """Counts and reward sums with every outcome seen by every arm: nothing is separable."""
+    rng = np.random.default_rng(seed)
+    arms = rng.uniform(-1, 1, (K, D))
+    counts = rng.integers(20, most, K)
+    z = arms @ rng.normal(size=D)
+    sums = {
+        "gaussian": lambda: counts * z + np.sqrt(counts) * rng.normal(size=K),
+        "logistic": lambda: rng.binomial(counts, special.expit(z)),
+        "poisson": lambda: rng.poisson(counts * np.exp(z)),
+        "probit": lambda: rng.binomial(counts, stats.norm.cdf(z)),
+    }[family]()
+    return arms, counts, np.asarray(sums, float)
+
+
+def objective(arms, counts, sums, family, ridge=0.0):
+    def value(theta):
+        z = jnp.array(arms) @ theta
+        partition = LINKS[family].partition(z)
+        return jnp.dot(counts, partition) - jnp.dot(sums, z) + 0.5 * ridge * theta @ theta
+
+    return value
+
+
+def reference(arms, counts, sums, family):
+    """The same estimate by statsmodels, or by a root finder where it has no such model."""
+    if family == "gaussian":
+        return sm.WLS(sums / counts, arms, weights=counts).fit().params
+    if family == "logistic":
+        both = np.stack([sums, counts - sums], axis=1)
+        return sm.GLM(both, arms, family=sm.families.Binomial()).fit(tol=1e-14, maxiter=100).params
+    if family == "poisson":
+        model = sm.GLM(sums, arms, family=sm.families.Poisson(), offset=np.log(counts))
+        return model.fit(tol=1e-14, maxiter=100).params
+
+    def score(theta):
+        return arms.T @ (counts * stats.norm.cdf(arms @ theta) - sums)
+
+    return optimize.root(score, np.zeros(arms.shape[1]), tol=1e-13).x
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_equals_the_reference(family):
+    for seed in range(3):
+        arms, counts, sums = data(family, seed)
+        found = fit(arms, counts, sums, family)
+        np.testing.assert_allclose(
+            found.theta, reference(arms, counts, sums, family), rtol=1e-8, atol=1e-8
+        )
+        assert bool(found.converged)
+        assert int(found.status) == irls.CONVERGED
+        assert float(found.decrement) <= 1e-18
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gradient_and_hessian_at_the_fit(family, ridge):
+    arms, counts, sums = data(family)
+    sums = sums + 0.3 * np.sqrt(counts) * np.random.default_rng(1).normal(size=K)  # perturbed
+    found = fit(arms, counts, sums, family, ridge=ridge)
+    value = objective(arms, counts, sums, family, ridge)
+    gradient, hessian = jax.jit(lambda x: (jax.grad(value)(x), jax.hessian(value)(x)))(found.theta)
+    assert np.abs(gradient).max() < 1e-8
+    np.testing.assert_allclose(found.hessian, hessian, rtol=1e-9)
+    nearby = found.theta + 0.01 * np.random.default_rng(2).normal(size=(50, D))
+    assert (jax.vmap(value)(nearby) > value(found.theta)).all()
+
+
+@pytest.mark.parametrize(
+    ("family", "inverse"),
+    [
+        ("logistic", special.logit),
+        ("poisson", np.log),
+        ("probit", stats.norm.ppf),
+        ("gaussian", lambda mean: mean),
+    ],
+)
+@pytest.mark.parametrize(("dtype", "close"), [(jnp.float32, 2e-3), (jnp.float64, 1e-9)])
+def test_basis_arms_have_closed_forms(family, inverse, dtype, close):
+    counts, sums = np.array([4.0, 10.0, 1000.0]), np.array([1.0, 7.0, 2.0])
+    tol = 1e-18 if dtype == jnp.float64 else 1e-6
+    found = fit(np.eye(3), counts, sums, family, dtype=dtype, tol=tol)
+    assert found.theta.dtype == dtype
+    np.testing.assert_allclose(found.theta, inverse(sums / counts), rtol=close, atol=close)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_single_precision_is_near_double(family):
+    arms, counts, sums = data(family)
+    single = fit(arms, counts, sums, family, tol=1e-4, dtype=jnp.float32)
+    double = fit(arms, counts, sums, family)
+    assert bool(single.converged)
+    # The decrement is the distance to the minimum in units of f.
+    offset = np.asarray(single.theta, float) - double.theta
+    assert 0.5 * offset @ double.hessian @ offset < 2e-4
+
+
+def test_identity_link_takes_one_step():
+    arms, counts, sums = data("gaussian")
+    start = np.array([3.0, -2.0, 5.0])
+    once = fit(arms, counts, sums, "gaussian", init=start, cap=1)
+    expected = np.linalg.solve(np.einsum("k,ki,kj->ij", counts, arms, arms), arms.T @ sums)
+    np.testing.assert_allclose(once.theta, expected, rtol=1e-9)
+    assert int(fit(arms, counts, sums, "gaussian", init=start).iterations) == 2
+
+
+CORNER = [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [1, 1, 0]]
+SEPARABLE = {  # no failure on one side of a plane, or no success at all where the mean can vanish
+    "logistic": (CORNER, [3, 3, 2, 2], [3, 0, 1, 1]),
+    "probit": (CORNER, [3, 3, 2, 2], [3, 0, 1, 1]),
+    "poisson": (CORNER, [3, 3, 2, 2], [3, 0, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("family", SEPARABLE)
+def test_separable_data_need_a_ridge(family):
+    arms, counts, sums = map(np.array, SEPARABLE[family])
+    bare = fit(arms, counts, sums, family)
+    assert not bool(bare.converged)
+    assert int(bare.status) in (irls.CAPPED, irls.STALLED)
+    assert np.isfinite(bare.theta).all()
+
+    ridged = fit(arms, counts, sums, family, ridge=1e-3)
+    assert bool(ridged.converged)
+    gradient = jax.grad(objective(arms, counts, sums, family, 1e-3))(ridged.theta)
+    assert np.abs(gradient).max() < 1e-7
+    limit = np.linalg.norm(arms.T @ (counts * LINKS[family].mean(jnp.zeros(4)) - sums)) / 1e-3
+    assert np.linalg.norm(ridged.theta) <= limit
+
+
+@pytest.mark.parametrize(
+    ("family", "outcome"),
+    [("logistic", 0.0), ("logistic", 1.0), ("probit", 0.0), ("probit", 1.0), ("poisson", 0.0)],
+)
+def test_equal_outcomes(family, outcome):
+    counts = np.full(4, 5.0)
+    sums = outcome * counts
+    arms = np.array([[1.0, 0.2, 0], [0.5, 1, 1], [0.3, 0.3, 0], [1, -0.2, 0]])  # in a half-space
+    bare, ridged = fit(arms, counts, sums, family), fit(arms, counts, sums, family, ridge=1e-3)
+    exists = irls.determined(jnp.array(arms), jnp.array(counts), bare.hessian)
+    assert not (bool(bare.converged) and bool(exists))
+    assert bool(ridged.converged)
+    assert np.isfinite(ridged.theta).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_determined_tells_a_vanishing_curvature(family):
+    arms, counts, sums = data(family)
+    assert bool(irls.determined(jnp.array(arms), jnp.array(counts, float),
+                                fit(arms, counts, sums, family).hessian))  # fmt: skip
+    if family in SEPARABLE:
+        arms, counts, sums = (jnp.array(padded(x)) for x in SEPARABLE[family])
+        # At this tolerance the decrement alone would call the fit converged.
+        loose = fit(arms, counts, sums, family, tol=1e-6)
+        assert bool(loose.converged)
+        assert not bool(irls.determined(arms, counts, loose.hessian))
+
+
+def test_undrawn_arms_do_not_matter():
+    arms, counts, sums = data("logistic")
+    far = arms.copy()
+    far[10:], counts[10:], sums[10:] = 1e3, 0, 0
+    found, fewer = (fit(x, counts, sums, "logistic") for x in (far, arms))
+    np.testing.assert_allclose(found.theta, fewer.theta, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("family", "starts"),
+    [
+        ("logistic", ([6.0, -6.0, 6.0], [-15.0, 0.0, 10.0])),
+        ("poisson", ([6.0, -6.0, 6.0], [-15.0, 0.0, 10.0])),
+        ("probit", ([6.0, -6.0, 6.0],)),
+    ],
+)
+def test_bad_warm_starts_are_survived(family, starts):
+    # Newton without halving overshoots from here and never comes back.
+    arms, counts, sums = data(family)
+    expected = fit(arms, counts, sums, family, ridge=1e-3).theta
+    for start in starts:
+        found = fit(arms, counts, sums, family, ridge=1e-3, init=start, cap=100)
+        assert bool(found.converged)
+        np.testing.assert_allclose(found.theta, expected, rtol=1e-7, atol=1e-8)
+
+
+def test_a_start_beyond_rescue_is_reported():
+    # The curvature of probit is 0 out there: the Newton step is too long for ten halvings.
+    arms, counts, sums = data("probit")
+    found = fit(arms, counts, sums, "probit", ridge=1e-3, init=[-15.0, 0.0, 10.0], cap=100)
+    assert (int(found.status), bool(found.converged)) == (irls.STALLED, False)
+    np.testing.assert_array_equal(found.theta, [-15.0, 0.0, 10.0])
+
+
+def test_nearly_collinear_arms():
+    rng = np.random.default_rng(5)
+    arms = rng.normal(size=(K, 1)) @ np.array([[1.0, 2.0, -1.0]]) + 1e-3 * rng.normal(size=(K, D))
+    counts = np.full(K, 200.0)
+    sums = rng.binomial(200, special.expit(arms @ [0.3, 0.1, 0.2])).astype(float)
+    found = fit(arms, counts, sums, "logistic")
+    assert np.linalg.cond(found.hessian) > 1e5
+    assert bool(found.converged)
+    np.testing.assert_allclose(
+        arms @ found.theta, arms @ reference(arms, counts, sums, "logistic"), rtol=1e-6
+    )
+
+
+def test_status_codes():
+    arms, counts, sums = data("logistic")
+    capped = fit(arms, counts, sums, "logistic", cap=1)
+    assert (int(capped.status), bool(capped.converged)) == (irls.CAPPED, False)
+    broken = fit(arms, counts, sums, "logistic", init=np.full(D, np.nan))
+    assert (int(broken.status), bool(broken.converged)) == (irls.NONFINITE, False)
+    # A negative Poisson sum with no ridge: f has no lower bound.
+    unbounded = fit(np.eye(3), [3, 3, 3], [3, -1, 3], "poisson")
+    assert not bool(unbounded.converged)
+
+
+def test_lanes_equal_a_loop():
+    cases = [data("logistic", seed) for seed in range(8)]
+    arms, counts, sums = (jnp.array(np.stack(x), float) for x in zip(*cases, strict=True))
+    sums = sums.at[3].set(counts[3])  # one hopeless lane holds up nobody
+
+    def lane(arms, counts, sums):
+        return irls.fit(
+            arms, counts, sums, family="logistic", ridge=1e-4, init=jnp.zeros(D), tol=1e-12
+        )
+
+    together = jax.jit(jax.vmap(lane))(arms, counts, sums)
+    alone = [jax.jit(lane)(*tables) for tables in zip(arms, counts, sums, strict=True)]
+    for row, single in enumerate(alone):
+        assert int(together.iterations[row]) == int(single.iterations)
+        assert int(together.status[row]) == int(single.status)
+        np.testing.assert_allclose(together.theta[row], single.theta, rtol=1e-9, atol=1e-9)

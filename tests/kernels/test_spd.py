@@ -1,0 +1,63 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import linalg
+
+from jaxbandits.kernels import spd
+
+inverse = jax.jit(spd.inverse)
+
+
+def conditioned(condition, dim=6, seed=0):
+    frame = np.linalg.qr(np.random.default_rng(seed).normal(size=(dim, dim)))[0]
+    return (frame * np.geomspace(1.0, 1.0 / condition, dim)) @ frame.T
+
+
+@pytest.mark.parametrize(
+    ("dtype", "condition"), [(jnp.float32, 1e2), (jnp.float64, 1e2), (jnp.float64, 1e9)]
+)
+def test_inverse_and_determinant(dtype, condition):
+    matrix = conditioned(condition)
+    found = inverse(jnp.array(matrix, dtype))
+    size = np.finfo(dtype).eps * condition * 20  # what a stable method may lose
+    exact = linalg.cho_solve(linalg.cho_factor(matrix), np.eye(6))
+    assert bool(found.positive)
+    assert found.matrix.dtype == dtype
+    np.testing.assert_allclose(found.matrix, exact, atol=size * condition)
+    np.testing.assert_allclose(found.logdet, np.linalg.slogdet(matrix)[1], rtol=size)
+    np.testing.assert_array_equal(found.matrix, found.matrix.T)
+    # Forward error alone could hide a wrong column: the residual is small as well.
+    residual = np.asarray(found.matrix, float) @ matrix - np.eye(6)
+    assert np.abs(residual).max() <= size * condition**0.5
+
+
+@pytest.mark.parametrize("eigenvalue", [0.0, -0.3, np.nan])
+def test_what_is_not_positive_is_flagged(eigenvalue):
+    matrix = np.diag([1.0, 2.0, 3.0, 1.0, 1.0, 1.0])
+    matrix[2, 2] = eigenvalue
+    assert not bool(inverse(jnp.array(matrix)).positive)
+
+
+def test_lanes_equal_a_loop():
+    stack = jnp.array([conditioned(10.0, seed=seed) for seed in range(4)]).at[2].multiply(-1.0)
+    together = jax.jit(jax.vmap(spd.inverse))(stack)
+    np.testing.assert_array_equal(together.positive, [True, True, False, True])
+    for row, matrix in enumerate(stack):
+        np.testing.assert_allclose(together.matrix[row], inverse(matrix).matrix, rtol=1e-12)
+
+
+def test_back_substitution():
+    factor = np.linalg.cholesky(conditioned(1e6))
+    vector = np.arange(1.0, 7.0)
+    found = jax.jit(spd.back_substitute)(jnp.array(factor), jnp.array(vector))
+    expected = linalg.solve_triangular(factor, vector, trans="T", lower=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_quadratic_forms():
+    vectors, matrix = np.random.default_rng(1).normal(size=(5, 6)), conditioned(10.0)
+    found = spd.quadratic(jnp.array(vectors), jnp.array(matrix))
+    np.testing.assert_allclose(found, [v @ matrix @ v for v in vectors])
+    assert bool(spd.all_finite(found))
+    assert not bool(spd.all_finite(found.at[3].set(jnp.nan)))
