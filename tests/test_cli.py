@@ -125,6 +125,7 @@ def test_a_run_end_to_end_and_again(tiny, tmp_path):
 
 
 def test_options_of_the_command_win(tiny, tmp_path):
+    tiny.write_text(TINY.replace('[algorithms.GSE]\nname = "gse"\nbudget = 40\n', ""))
     assert call("run", tiny, "--out", tmp_path, "--replications", 3, "--seed", 5).exit_code == 0
     with xarray.open_dataset(tmp_path / "results.nc") as dataset:
         assert dataset.sizes["replication"] == 3
@@ -155,6 +156,9 @@ def test_figure_of_regret(tmp_path):
     result = call("run", file, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert "regret" in result.stdout
+    with xarray.open_dataset(tmp_path / "out/results.nc") as dataset:
+        assert dataset.regret.dims == ("instance", "algorithm", "replication", "round")
+        assert dataset["round"].values[-1] == 30
     assert matplotlib.image.imread(tmp_path / "out/figure.png").std() > 0.01
 
 
@@ -171,7 +175,7 @@ def test_table_numbers():
 
     assert mean_text(1234.5, 10.2) == "1234 ± 10"
     assert mean_text(1234.5, 10.2, lower_bound=True) == ">= 1234 ± 10"
-    assert mean_text(40.0, 0.0) == "40.00"
+    assert mean_text(40.0, 0.0) == "40"
     assert mean_text(2.5, float("nan")) == "2.50"
 
 

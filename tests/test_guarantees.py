@@ -95,7 +95,7 @@ def test_a_broken_twin_does_not(name, fault, monkeypatch):
     instance, build = PROMISES[name]
     options = {"delta": DELTA, **getattr(build, "keywords", {})}
     twin = partial(fault(getattr(build, "func", build), monkeypatch), **options)
-    runs = jb.simulate(instance, twin, replications=1000, seed=1, max_pulls=50_000)
+    runs = jb.simulate(instance, twin, replications=1000, seed=1, max_pulls=3000)
     runs = dataclasses.replace(runs, stopped=np.ones_like(runs.stopped))
     assert not keeps_promise(runs, DELTA)
 

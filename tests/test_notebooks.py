@@ -24,6 +24,7 @@ def test_notebook_is_clean(path):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs(path, monkeypatch):
     monkeypatch.setenv("JAXBANDITS_NOTEBOOK_SIZE", "20")
+    monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent))
     # A process of its own: the kernel's client warns of what this project treats as errors.
     options = [
         "--nbmake",

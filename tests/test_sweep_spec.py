@@ -24,8 +24,10 @@ def table(**changes):
 def tables(instance=None, algorithm=None, **changes):
     """The base table with options of its two parts changed."""
     base = table(**changes)
-    base["instances"]["basis"] |= instance or {}
-    base["algorithms"]["SH"] |= algorithm or {}
+    if instance:
+        base["instances"]["basis"] |= instance
+    if algorithm:
+        base["algorithms"]["SH"] |= algorithm
     return base
 
 
@@ -150,7 +152,7 @@ def test_python_and_toml_name_the_same_cells(tmp_path):
     )
     from_toml = run(parse(tables(axes={"gap": [2.0]})), out=tmp_path)
     assert len(list((tmp_path / "cells").iterdir())) == 1
-    assert from_python.identical(from_toml)
+    assert from_python.equals(from_toml)
 
 
 def random_table(**options):
@@ -180,7 +182,8 @@ def test_arms_of_smaller_instances_are_filled_up():
     plan = parse(tables(axes={"dim": [3, 5]}))
     dataset = run(plan).squeeze()
     assert dataset.num_arms.values.tolist() == [3, 5]
-    assert dataset.arm_pulls_mean.sum("arm").values.tolist() == [30.0, 30.0]
+    assert (dataset.arm_pulls.sum("arm") == 30).all()
+    assert (dataset.arm_pulls.sel(dim=3).isel(arm=slice(3, 5)) == 0).all()
 
 
 def test_damaged_cell_is_computed_again(tmp_path):
@@ -211,19 +214,6 @@ def test_describe_tells_instances_apart():
 def test_other_data_is_another_cell(tmp_path):
     stored = Store(tmp_path)
     assert stored.path({"data": "a"}) != stored.path({"data": "b"})
-
-
-def test_regret_runs_keep_their_curves():
-    plan = parse(
-        tables(
-            instances={"cube": {"name": "logistic_cube", "num_arms": 5, "dim": 2}},
-            algorithms={"TSL": {"name": "glm_tsl"}},
-            horizon=20,
-        )
-    )
-    dataset = run(plan)
-    assert dataset.regret.dims == ("instance", "algorithm", "replication", "round")
-    assert dataset["round"].values[-1] == 20
 
 
 def test_cluster_is_refused():
