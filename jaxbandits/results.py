@@ -128,7 +128,8 @@ def load(path):
       ValueError: not such a file, or one of a later format.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # NumPy leaves a damaged file open when it is given only its name.
+        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop("header")))
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:

@@ -125,20 +125,26 @@ def parse(table, *, folder="."):
         raise ValueError("replications is missing")
     rest = {name: table[name] for name in WHOLE if name in table}
     axes = _mapping("axes", table.get("axes", {}))
-    return Sweep(
-        instances=_parts("instance", table, axes, Path(folder)),
-        algorithms=_parts("algorithm", table, axes, Path(folder)),
+    plan = Sweep(
+        instances=_parts("instance", table, Path(folder)),
+        algorithms=_parts("algorithm", table, Path(folder)),
         axes={name: tuple(v) if isinstance(v, list) else v for name, v in axes.items()},
         **rest,
     )
+    for part in plan.instances + plan.algorithms:
+        missing = names.required(part.kind, part.build) - {*part.options, *plan.axes}
+        if missing:
+            constructor = part.build.__name__
+            raise ValueError(f"{part.table} {constructor} needs the option {min(missing)!r}")
+    return plan
 
 
-def _parts(kind, table, axes, folder):
+def _parts(kind, table, folder):
     parts = _mapping(f"{kind}s", table.get(f"{kind}s", {}))
-    return tuple(_part(kind, label, part, axes, folder) for label, part in parts.items())
+    return tuple(_part(kind, label, part, folder) for label, part in parts.items())
 
 
-def _part(kind, label, table, axes, folder):
+def _part(kind, label, table, folder):
     where = f"{kind}s.{label}"
     options = dict(_mapping(where, table))
     known = names.constructors(kind)
@@ -155,9 +161,6 @@ def _part(kind, label, table, axes, folder):
         if option not in allowed:
             extra = ["redraw"] if kind == "instance" else []
             raise _located(where, names.unknown(f"option of {name}", option, allowed + extra))
-    missing = names.required(kind, known[name]) - set(options) - set(axes)
-    if missing:
-        raise ValueError(f"[{where}] {name} needs the option {min(missing)!r}")
     if isinstance(options.get("path"), str):
         options["path"] = str((folder / options["path"]).resolve())
     return Part(kind, label, known[name], options, redraw)
