@@ -68,7 +68,7 @@ def glm_tsl(arms, *, family="logistic", a=1.0, ridge=1e-3):
         return State(counts, zeros, fit(counts, zeros, start), zero, zero)
 
     def ask(key, state):
-        factor = jnp.linalg.cholesky(state.fit.hessian)
+        factor = spd.cholesky(state.fit.hessian)
         normal = jax.random.normal(key, (dim,), arms.dtype)
         sampled = state.fit.theta + a * spd.back_substitute(factor, normal)
         first = basis[jnp.minimum(state.rounds, dim - 1)]

@@ -214,13 +214,14 @@ def _whitened(arms, directions, active):
     `fill [d, d]` makes up for them; `outside` flags an active direction that leaves the span.
     """
     space = span.of(arms, jnp.ones(arms.shape[0], bool))
-    raw = span.coordinates(space, arms)
-    lengths = jnp.sqrt(jnp.where(space.kept, (raw**2).mean(0), 1.0))
-    lost = (directions @ space.frame) * ~space.kept
-    tiny = jnp.sqrt(jnp.finfo(arms.dtype).eps) * jnp.linalg.norm(directions, axis=1)
-    outside = (active & (jnp.linalg.norm(lost, axis=1) > tiny)).any()
+    raw, aims = span.coordinates(space, arms), span.coordinates(space, directions)
+    factor = spd.cholesky(span.fill(space, raw.T @ raw / arms.shape[0]))
+    lost = directions - aims @ space.frame.T
+    lengths, losses = (directions**2).sum(1), (lost**2).sum(1)
+    outside = (active & (losses > jnp.finfo(arms.dtype).eps * lengths)).any()
     fill = jnp.diag((~space.kept).astype(arms.dtype))
-    return raw / lengths, span.coordinates(space, directions) / lengths, fill, outside
+    points = spd.forward_substitute(factor, raw.T).T
+    return points, spd.forward_substitute(factor, aims.T).T, fill, outside
 
 
 def pair_directions(targets):

@@ -1,7 +1,8 @@
 """Symmetric positive definite systems, written as plain loops over columns.
 
-Batched triangular solves are expanded by the CPU compiler into programs that take tens of
-seconds to compile; these loops compile in milliseconds and vectorise over lanes.
+The compiler expands batched triangular solves into programs that take tens of seconds to
+compile, and batched LAPACK calls inside a compiled loop were seen to deadlock the CPU runtime
+(jaxlib 0.10). These loops compile in milliseconds and vectorise over lanes.
 """
 
 from typing import NamedTuple
@@ -43,6 +44,29 @@ def inverse(matrix: Float[Array, "d d"]) -> Inverse:
     begin = (matrix, jnp.zeros((), matrix.dtype), jnp.ones((), bool))
     swept, logdet, positive = lax.fori_loop(0, dim, sweep, begin)
     return Inverse(-0.5 * (swept + swept.T), logdet, positive)
+
+
+def cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """Lower triangular L with `L L^T = matrix`; NaN from the first pivot that is not positive."""
+    index = jnp.arange(matrix.shape[0])
+
+    def column(j, factor):
+        rest = matrix[:, j] - factor @ factor[j]  # columns of the factor from j on are zero
+        pivot = jnp.where(rest[j] > 0, rest[j], jnp.nan)
+        return factor.at[:, j].set(jnp.where(index >= j, rest / jnp.sqrt(pivot), 0.0))
+
+    return lax.fori_loop(0, matrix.shape[0], column, jnp.zeros_like(matrix))
+
+
+def forward_substitute(
+    factor: Float[Array, "d d"], columns: Float[Array, "d n"]
+) -> Float[Array, "d n"]:
+    """`X` with `L X = columns` for a lower triangular factor L."""
+
+    def row(i, x):
+        return x.at[i].set((columns[i] - factor[i] @ x) / factor[i, i])
+
+    return lax.fori_loop(0, factor.shape[0], row, jnp.zeros_like(columns))
 
 
 def back_substitute(factor: Float[Array, "d d"], vector: Float[Array, " d"]) -> Float[Array, " d"]:
