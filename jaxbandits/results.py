@@ -132,7 +132,7 @@ def load(path):
         with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop("header")))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
     version = header["format"]
     require(version <= FORMAT, f"path: {path} has format {version}, this version reads {FORMAT}")

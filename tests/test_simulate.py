@@ -52,13 +52,19 @@ def assert_same_runs(first, second):
         np.testing.assert_allclose(first.regret, second.regret, rtol=1e-9, atol=1e-9)
 
 
-@every
-def test_the_batch_changes_nothing(name):
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    [
+        *((name, 7) for name in WORLDS),
+        ("sequential", 1),
+        *(pytest.param(name, 1, marks=pytest.mark.slow) for name in list(WORLDS)[1:]),
+    ],
+)
+def test_the_batch_changes_nothing(name, batch):
     whole = simulate(name, 20)
     assert list(whole.replication) == list(range(20))
     assert len({tuple(row) for row in whole.arm_pulls}) > 10  # not twenty times the same run
-    for batch in (1, 7):
-        assert_same_runs(simulate(name, 20, batch=batch), whole)
+    assert_same_runs(simulate(name, 20, batch=batch), whole)
 
 
 @pytest.mark.parametrize(
@@ -102,10 +108,10 @@ sys.path.insert(0, {tests!r})
 import jax, numpy as np
 import test_simulate as t
 assert len(jax.devices()) == 2
-for name in ("sequential", "phased", "regret"):
+for name in {names}:
     t.assert_same_runs(t.simulate(name, 9, devices=2), t.simulate(name, 9))
 try:
-    t.simulate("phased", 9, devices=3)
+    t.simulate("sequential", 9, devices=3)
 except ValueError as error:
     assert "devices must be 1 to 2, got 3" in str(error), error
 else:
@@ -128,8 +134,11 @@ def child(code, **environment):
     return done.stdout
 
 
-def test_two_devices_equal_one():
-    code = TWO_DEVICES.format(tests=os.path.dirname(__file__))
+@pytest.mark.parametrize(
+    "names", [["sequential"], pytest.param(["phased", "regret"], marks=pytest.mark.slow)], ids=str
+)
+def test_two_devices_equal_one(names):
+    code = TWO_DEVICES.format(tests=os.path.dirname(__file__), names=names)
     flags = "--xla_force_host_platform_device_count=2"
     assert child(code, XLA_FLAGS=flags, JAX_PLATFORMS="cpu") == "same\n"
 
@@ -222,7 +231,7 @@ BAD = {
     ),
     "NaN features": (
         lambda: jb.instances.linear([[1.0, np.nan], [0.0, 1.0]], [1.0, 0.0]),
-        "arms must be finite, got NaN or infinity at 0 1",
+        r"arms must be finite, got NaN or infinity at \[0 1\]",
     ),
     "NaN means": (
         lambda: jb.instances.tabular(EYE, [1.0, np.nan, 0.0]),
@@ -265,7 +274,7 @@ BAD = {
     "m too large": ((SOARE, partial(jb.m_lingape, m=4)), "m must be below the 4 arms, got 4"),
     "a callable that draws no instance": (
         (lambda key: 3, jb.lingape),
-        "instance must return an Instance for a key, got int",
+        "instance must return an Instance for a key, got",
     ),
     "an instance that is none": ((3, jb.lingape), "instance must be an Instance .*: 3"),
     "no replications": (
