@@ -45,7 +45,7 @@ def figure(dataset, *, title=None, quantities=None):
             place.set_title(panel.title, fontsize=10)
         if column:
             place.set_ylabel("")
-    _legend(paper, grid[0, 0])
+    _legend(paper, grid.flat)
     if title:
         wide = int(LETTERS_PER_INCH * size[0])
         lines = [part for line in title.splitlines() for part in textwrap.wrap(line, wide)]
@@ -139,8 +139,12 @@ def _pulls(place, data, along):
     if cut.any():
         positions, _ = _positions(data, along)
         where, means = np.broadcast_to(positions, cut.shape)[cut], data.pulls_mean.values[cut]
-        place.plot(where, means, "k^", ms=9, mfc="none", label="cut short: at least this")
+        _cut_short(place, where, means)
     _scale(place, data.pulls_mean.values)
+
+
+def _cut_short(place, where, pulls):
+    place.plot(where, pulls, "k^", ms=9, mfc="none", label="some cut short: at least this")
 
 
 def _errors(place, data, along):
@@ -177,10 +181,12 @@ def _boxes(place, data):
             manage_ticks=False,
             patch_artist=True,
             boxprops={"facecolor": f"C{i}", "alpha": 0.5},
-            medianprops={"color": "black"},
+            medianprops={"color": f"C{i}", "lw": 2},
         )
         if label:
             place.plot([], [], color=f"C{i}", lw=6, alpha=0.5, label=label)
+        if int(data.cut_short.sel(cell)):
+            _cut_short(place, where, pulls.max())
     place.set_ylabel("pulls (5, 25, 50, 75, 95%)")
     _scale(place, data.pulls_mean.values)
 
@@ -215,8 +221,13 @@ def _scale(place, values):
         place.set_yscale("log")
 
 
-def _legend(paper, place):
-    handles, labels = place.get_legend_handles_labels()
-    if handles:
-        columns = min(4, len(handles))
-        paper.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+def _legend(paper, places):
+    """One legend for all panels, each label once."""
+    found = {}
+    for place in places:
+        for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    if found:
+        columns = min(4, len(found))
+        place = {"loc": "outside lower center", "ncols": columns, "frameon": False}
+        paper.legend(list(found.values()), list(found), **place)
