@@ -70,13 +70,14 @@ PROMISES = {
     "rage": (jb.instances.soare(3, angle=0.1), jb.rage),
     "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),
 }
+RUNS = {name: 500 if build is jb.rage else 1000 for name, (_, build) in PROMISES.items()}
 every = pytest.mark.parametrize("name", PROMISES)
 
 
 @every
 def test_errs_at_most_delta(name):
     instance, build = PROMISES[name]
-    runs = jb.simulate(instance, partial(build, delta=DELTA), replications=1000, seed=1)
+    runs = jb.simulate(instance, partial(build, delta=DELTA), replications=RUNS[name], seed=1)
     assert keeps_promise(runs, DELTA)
 
 
@@ -95,7 +96,7 @@ def test_a_broken_twin_does_not(name, fault, monkeypatch):
     instance, build = PROMISES[name]
     options = {"delta": DELTA, **getattr(build, "keywords", {})}
     twin = partial(fault(getattr(build, "func", build), monkeypatch), **options)
-    runs = jb.simulate(instance, twin, replications=1000, seed=1, max_pulls=3000)
+    runs = jb.simulate(instance, twin, replications=RUNS[name], seed=1, max_pulls=3000)
     runs = dataclasses.replace(runs, stopped=np.ones_like(runs.stopped))
     assert not keeps_promise(runs, DELTA)
 
