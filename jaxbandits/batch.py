@@ -43,8 +43,10 @@ class Programs(NamedTuple):
 
 @functools.lru_cache(maxsize=128)
 def programs(world, devices=None):
-    """Programs for a `world(numbers, key) -> (env, algorithm, finite)`; cached by identity of
-    structure, so that other numbers compile nothing."""
+    """Programs for a `world(numbers, key) -> (env, algorithm, finite)`.
+
+    Cached by the structure of the world, so that other numbers compile nothing.
+    """
 
     def start_lane(numbers, root, replication):
         key = fold_in(root, jnp.maximum(replication, 0))
@@ -128,17 +130,17 @@ class Lanes:
 
 def play_to_the_end(lanes, waiting):
     """Yield `(ids, record)` of replications as they end; each lane is refilled at once."""
-    rounds, total = BLOCK, len(waiting)
+    rounds = BLOCK
     while True:
         lanes.fill(waiting)
         if (lanes.ids < 0).all():
             return
         began = time.perf_counter()
         live, record = lanes.step(rounds)
-        rounds = _next_chunk(rounds, time.perf_counter() - began, total)
+        rounds = _next_chunk(rounds, time.perf_counter() - began)
         ended = np.flatnonzero(~live & (lanes.ids >= 0))
         if ended.size:
-            yield lanes.ids[ended], jax.tree.map(lambda x: np.asarray(x)[ended], record)
+            yield lanes.ids[ended], _rows(record, ended)
             lanes.release(ended)
 
 
@@ -152,11 +154,15 @@ def play_rounds(lanes, waiting, rounds):
         for leg, length in enumerate(legs):
             _, record = lanes.step(length)
             regret[:, leg] = np.asarray(record.regret)[taken]
-        yield lanes.ids[taken], jax.tree.map(lambda x: np.asarray(x)[taken], record), regret
+        yield lanes.ids[taken], _rows(record, taken), regret
         lanes.release(taken)
 
 
-def _next_chunk(rounds, seconds, total):
+def _rows(record, lanes):
+    return jax.tree.map(lambda x: np.asarray(x)[lanes], record)
+
+
+def _next_chunk(rounds, seconds):
     """Double while a chunk is short for the clock, halve while it is long."""
     if seconds < CHUNK_SECONDS / 2:
         return min(rounds * 2, 2**20)

@@ -20,7 +20,8 @@ def _check(arms, targets, active, rows, tol):
         require(positive.accepts(tol), f"tol must be {positive.allowed}, got {tol!r}")
     if active is None:
         return jnp.ones(rows, bool)
-    require(np.shape(active) == (rows,), f"active must have shape ({rows},), got {np.shape(active)}")
+    shape = np.shape(active)
+    require(shape == (rows,), f"active must have shape ({rows},), got {shape}")
     if is_concrete(active):
         require(np.any(active), "active must have at least one True entry, got none")
     return jnp.asarray(active, bool)

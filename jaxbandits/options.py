@@ -38,9 +38,7 @@ def _whole(value):
 
 def count(least=1):
     """A whole number that may be traced (a budget, say)."""
-    return Option(
-        f"a whole number, {least} or above", lambda v: _whole(v) and v >= least, np.int64
-    )
+    return Option(f"a whole number, {least} or above", lambda v: _whole(v) and v >= least, np.int64)
 
 
 def size(least=1):
@@ -84,9 +82,9 @@ def check_arms(arms, targets=None):
             f"{name} must be a table [{'K' if name == 'arms' else 'M'}, d], got shape {shape}",
         )
         if is_concrete(table):
-            finite = np.isfinite(np.asarray(table, dtype=float))
-            require(finite.all(), f"{name} must be finite, got {np.argwhere(~finite)[:1]}".replace(
-                "got [[", "got NaN or infinity at [").replace("]]", "]"))
+            broken = np.argwhere(~np.isfinite(np.asarray(table, dtype=float)))
+            place = broken[0].tolist() if len(broken) else None
+            require(place is None, f"{name} must be finite, got NaN or infinity at {place}")
     if targets is not None:
         require(
             np.shape(targets)[1] == np.shape(arms)[1],

@@ -15,9 +15,9 @@ import numpy as np
 
 def _widen(leaf):
     """Floats of less than 64 bits become float64; everything else passes."""
-    if isinstance(leaf, jax.Array | np.ndarray | np.generic):
-        if jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != jnp.float64:
-            return leaf.astype(jnp.float64)
+    is_array = isinstance(leaf, jax.Array | np.ndarray | np.generic)
+    if is_array and jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != jnp.float64:
+        return leaf.astype(jnp.float64)
     return leaf
 
 

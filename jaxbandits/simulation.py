@@ -30,6 +30,7 @@ class World(NamedTuple):
     names: tuple  # static leaves, None where a number goes
 
     def __call__(self, numbers, key):
+        """World, algorithm, and whether the instance is finite, for one replication's key."""
         fill = iter(numbers)
         leaves = [next(fill) if static is _NUMBER else static for static in self.names]
         instance, build, horizon = jax.tree.unflatten(self.treedef, leaves)
@@ -140,7 +141,8 @@ def simulate(
     build, problem = as_tree(algorithm), instance
     require(callable(build), f"algorithm must be a constructor, got {algorithm!r}")
     if not isinstance(instance, Instance):
-        require(callable(instance), f"instance must be an Instance or key -> Instance: {instance!r}")
+        fits = callable(instance)
+        require(fits, f"instance must be an Instance or a callable of a key, got {instance!r}")
         problem = as_tree(instance)
     with jax.enable_x64(True):
         _check_build(problem, build, horizon)

@@ -37,7 +37,7 @@ def _enough(values):
     eta=size(2),
     family=choice(*FAMILIES),
     tol=positive,
-    ridge=nonnegative,
+    ridge=positive,
 )
 def gse(arms, *, budget, design="uniform", eta=2, family="gaussian", tol=0.01, ridge=1e-6):
     """Generalised successive elimination (Azizi, Kveton, Ghavamzadeh, 2022).

@@ -143,9 +143,7 @@ def glm(arms, theta, *, family="logistic"):
     rewards = {"gaussian": "normal", "poisson": "poisson"}.get(family, "bernoulli")
     noise_var = {"normal": 1.0, "poisson": means.max(), "bernoulli": 0.25}[rewards]
     norm = jnp.linalg.norm(theta)
-    return _build(
-        arms, arms, means, means, theta, noise_var, norm, rewards=rewards, family=family
-    )
+    return _build(arms, arms, means, means, theta, noise_var, norm, rewards=rewards, family=family)
 
 
 @double

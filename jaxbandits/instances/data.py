@@ -11,8 +11,8 @@ from ..options import count, require
 from ..precision import double
 from .base import Instance, check_option, recorded, tabular
 
-CAR_FEATURES = {"curb-weight": 13, "width": 11, "engine-size": 16, "city-mpg": 23, "highway-mpg": 24}
-CAR_PRICE, CAR_COLUMNS = 25, 26
+# Columns of curb weight, width, engine size, city and highway miles per gallon, and price.
+CAR_FEATURES, CAR_PRICE, CAR_COLUMNS = (13, 11, 16, 23, 24), 25, 26
 
 
 def _find(path, name, source):
@@ -45,7 +45,7 @@ def read_automobile(path):
     wrong = next((i for i, row in enumerate(rows) if len(row) != CAR_COLUMNS), None)
     require(wrong is None, f"path: {file} row {wrong} does not have {CAR_COLUMNS} columns")
     priced = [row for row in rows if row[CAR_PRICE].strip() != "?"]
-    columns = [*CAR_FEATURES.values(), CAR_PRICE]
+    columns = [*CAR_FEATURES, CAR_PRICE]
     try:
         table = np.array([[float(row[c]) for c in columns] for row in priced])
     except ValueError as error:

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from ..options import choice, count, nonnegative, positive, require, size
+from ..options import count, nonnegative, positive, require, size
 from ..precision import double
 from .base import check_option, glm, linear
 

@@ -61,9 +61,7 @@ def observe(
     )
 
 
-def sqdist(
-    ledger: Ledger, from_row: Float[Array, " K"], arm: Int[Array, ""]
-) -> Float[Array, " K"]:
+def sqdist(ledger: Ledger, from_row: Float[Array, " K"], arm: Int[Array, ""]) -> Float[Array, " K"]:
     """`||x_arm - x_k||^2` in V^-1 for every k, from `row(arm)`; rounding is clipped at 0."""
     return jnp.maximum(0.0, ledger.variances[arm] + ledger.variances - 2.0 * from_row)
 
