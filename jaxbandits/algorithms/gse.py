@@ -9,7 +9,7 @@ from ..core import Algorithm, Move
 from ..kernels import design as designs
 from ..kernels import halving, irls, ledger, pick, rounding, span, spd
 from ..kernels.links import FAMILIES
-from ..options import choice, constructor, count, is_concrete, nonnegative, positive, require, size
+from ..options import choice, constructor, count, is_concrete, positive, require, size
 
 
 class State(NamedTuple):
