@@ -64,7 +64,7 @@ def test_the_drug_table_agrees(replications):
     agrees(runs, 7632, 8, 0.0)
 
 
-def test_another_ridge_does_not_agree():
+def test_another_noise_does_not_agree():
     """The tolerance is narrow enough to see a wrong constant."""
     instance, build, *expected = REFERENCES["m_lingape"]
     runs = jb.simulate(instance, partial(build, noise_var=0.36), replications=2000, seed=13)
