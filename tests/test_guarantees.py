@@ -86,7 +86,9 @@ def test_errs_at_most_delta(name):
 def test_errs_at_most_delta_in_many_runs(name):
     instance, build = PROMISES[name]
     for delta in (0.01, 0.05, 0.3):
-        runs = jb.simulate(instance, partial(build, delta=delta), replications=20_000, seed=2)
+        runs = jb.simulate(
+            instance, partial(build, delta=delta), replications=5 * RUNS[name], seed=2
+        )
         assert keeps_promise(runs, delta)
 
 
