@@ -231,7 +231,7 @@ BAD = {
     ),
     "NaN features": (
         lambda: jb.instances.linear([[1.0, np.nan], [0.0, 1.0]], [1.0, 0.0]),
-        r"arms must be finite, got NaN or infinity at \[0 1\]",
+        r"arms must be finite, got NaN or infinity at \[0, 1\]",
     ),
     "NaN means": (
         lambda: jb.instances.tabular(EYE, [1.0, np.nan, 0.0]),
@@ -276,7 +276,7 @@ BAD = {
         (lambda key: 3, jb.lingape),
         "instance must return an Instance for a key, got",
     ),
-    "an instance that is none": ((3, jb.lingape), "instance must be an Instance .*: 3"),
+    "an instance that is none": ((3, jb.lingape), "instance must be an Instance .*got 3"),
     "no replications": (
         (SOARE, jb.lingape, {"replications": 0}),
         "replications must be a whole number, 1 or above: 0",
