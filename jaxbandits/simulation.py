@@ -245,7 +245,7 @@ def _devices(devices):
 def _check_build(problem, build, horizon):
     """Bind and check every option where values are known, before anything compiles."""
     if not isinstance(problem, Instance):
-        problem = jax.eval_shape(problem, root_key(0))
+        problem = jax.eval_shape(lambda: problem(root_key(0)))
         require(
             isinstance(problem, Instance),
             f"instance must return an Instance for a key, got {type(problem).__name__}",
