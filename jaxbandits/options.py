@@ -71,6 +71,12 @@ def theta_norm_known(values, thresholds):
     )
 
 
+def budget_covers(budget, stages):
+    """Raise where a budget that can be looked at is below the number of stages."""
+    if is_concrete(budget):
+        require(budget >= stages, f"budget must be at least the {stages} stages, got {budget}")
+
+
 def check_arms(arms, targets=None):
     """Shapes and finiteness of `arms [K, d]` and `targets [M, d]`."""
     for name, table in (("arms", arms), ("targets", targets)):

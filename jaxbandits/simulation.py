@@ -145,7 +145,7 @@ def simulate(
         require(fits, f"instance must be an Instance or a callable of a key, got {instance!r}")
         problem = as_tree(instance)
     with jax.enable_x64(True):
-        _check_build(problem, build, horizon)
+        check_build(problem, build, horizon)
         rounds = None if horizon is None else regret_grid(int(horizon))
         horizon_leaf = None if horizon is None else np.int64(horizon)
         world, numbers = split((problem, build, horizon_leaf))
@@ -242,7 +242,7 @@ def _devices(devices):
     return tuple(devices)
 
 
-def _check_build(problem, build, horizon):
+def check_build(problem, build, horizon):
     """Bind and check every option where values are known, before anything compiles."""
     if not isinstance(problem, Instance):
         problem = jax.eval_shape(lambda: problem(root_key(0)))

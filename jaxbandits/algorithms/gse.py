@@ -9,7 +9,7 @@ from ..core import Algorithm, Move
 from ..kernels import design as designs
 from ..kernels import halving, irls, ledger, pick, rounding, span, spd
 from ..kernels.links import FAMILIES
-from ..options import choice, constructor, count, is_concrete, positive, require, size
+from ..options import budget_covers, choice, constructor, count, positive, size
 
 
 class State(NamedTuple):
@@ -25,9 +25,7 @@ class State(NamedTuple):
 
 def _enough(values):
     stages = halving.schedule(values["arms"].shape[0], values["eta"]).stages
-    budget = values["budget"]
-    if is_concrete(budget):
-        require(budget >= stages, f"budget must be at least the {stages} stages, got {budget}")
+    budget_covers(values["budget"], stages)
 
 
 @constructor(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from ..core import Algorithm, Move
 from ..kernels import halving, pick
-from ..options import constructor, count, is_concrete, require
+from ..options import budget_covers, constructor, count
 
 
 class State(NamedTuple):
@@ -21,9 +21,7 @@ class State(NamedTuple):
 
 def _enough(values):
     stages = halving.schedule(values["arms"].shape[0]).stages
-    budget = values["budget"]
-    if is_concrete(budget):
-        require(budget >= stages, f"budget must be at least the {stages} stages, got {budget}")
+    budget_covers(values["budget"], stages)
 
 
 @constructor(requires=_enough, budget=count())

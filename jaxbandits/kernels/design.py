@@ -105,15 +105,18 @@ def xy_optimal(
     def inverse(scale):
         return spd.inverse(jnp.einsum("k,ki,kj->ij", scale, points, points) + fill)
 
-    def norms_at(scale):
+    def norms_of(found):
         """`q [P]`, infinite where the design loses rank."""
-        found = inverse(scale)
         norms = jnp.where(active, spd.quadratic(targets, found.matrix), 0.0)
         return jnp.where(found.positive, norms, jnp.inf)
 
+    def norms_at(scale):
+        return norms_of(inverse(scale))
+
     def look(scale):
-        half = points @ inverse(scale).matrix
-        return _Point(scale, norms_at(scale), half @ targets.T, half @ points.T)
+        found = inverse(scale)
+        half = points @ found.matrix
+        return _Point(scale, norms_of(found), half @ targets.T, half @ points.T)
 
     def certify(point):
         """Value and bound of the normalised design, by homogeneity."""

@@ -144,12 +144,12 @@ def _built(plan, cell):
     """`(instance or key -> instance, algorithm)`, with every option checked."""
     import jax
 
-    from ..simulation import _check_build
+    from ..simulation import check_build
 
     problem = _located(cell.instance.table, _problem, plan, cell)
     build = functools.partial(cell.algorithm.build, **cell.algorithm.at(cell.point))
     with jax.enable_x64(True):
-        _located(cell.algorithm.table, _check_build, problem, build, plan.horizon)
+        _located(cell.algorithm.table, check_build, problem, build, plan.horizon)
     return problem, build
 
 
