@@ -1,30 +1,46 @@
-"""Lanes: many replications side by side, each lane refilled as soon as its run has ended.
+"""Lanes, the compiled half: many replications side by side, each lane refilled when it ends.
 
-Stopping times differ by a factor of 100 inside a batch, so replications are played in chunks of
-rounds; between chunks, ended runs are written out and their lanes start the next replications.
-A replication's numbers come from its own key and round counter, so neither the number of
-lanes, nor the chunk length, nor the neighbours change them.
+Stopping times differ by a factor of 100 inside a batch. A compiled loop plays all lanes for a
+chunk (32 rounds, or one phase); when enough of them have ended, their records are written out
+and the next replications of a queue start in their place. A replication's numbers come from
+its own key and round counter, so neither the number of lanes nor the neighbours change them.
+Arrays hold the lane in their last axis, see `lanewise`; records have it first.
 """
 
-import functools
-import time
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+from jax import lax
 from jax.random import fold_in
-from jax.sharding import AxisType, PartitionSpec
 
-from .driver import BLOCK, advance, is_live, start
+from .driver import Limits, chunk, start
+from .lanewise import lanewise
 
-DEFAULT_LANES = 512
-CHUNK_SECONDS = 0.05  # long enough to hide the host's part, short enough to refill promptly
+
+class Trial(NamedTuple):
+    """How a replication gets its world and its algorithm."""
+
+    draw: Any  # key -> problem: a pytree of arrays, empty where all replications share one
+    build: Any  # problem -> (env, algorithm, finite)
+
+
+class Lane(NamedTuple):
+    """A run, with what belongs to it alone."""
+
+    run: Any
+    problem: Any
+    finite: Any  # bool []: whether its instance is
+    id: Any  # int []: its replication, -1 for none
+    curve: Any  # float [T]: regret at the recorded rounds
 
 
 class Record(NamedTuple):
     """What is kept of a replication."""
 
+    id: Any
+    finite: Any
     pulls: Any
     answer: Any
     correct: Any
@@ -34,138 +50,169 @@ class Record(NamedTuple):
     info: Any
 
 
-class Programs(NamedTuple):
-    """The two compiled programs of a batch."""
+class Batch(NamedTuple):
+    """Everything a device holds between two calls."""
 
-    fill: Any  # (numbers, root, runs, ids, fresh) -> runs, finite
-    step: Any  # (numbers, runs, rounds, max_pulls) -> runs, live, record
+    lanes: Lane  # [L]
+    records: Record  # [Q], of which `written` count
+    written: Any  # int []
+    taken: Any  # int []: started from the queue
+    chunks: Any  # int []: played by all lanes
+    offered: Any  # int []: rounds of all lanes
+    useful: Any  # int []: those played by lanes that were live
 
 
-@functools.lru_cache(maxsize=128)
-def programs(world, devices=None):
-    """Programs for a `world(numbers, key) -> (env, algorithm, finite)`.
+class Orders(NamedTuple):
+    """What the host decides anew for each call; numbers only."""
 
-    Cached by the structure of the world, so that other numbers compile nothing.
-    """
+    numbers: Any  # of the trial
+    root: Any  # key of the seed
+    queue: Any  # int [Q]: replications to start, -1 from the end of the queue on
+    rounds: Any  # int [T]: where the regret is recorded
+    limits: Limits
+    max_chunks: Any
+    unit: Any  # 1.0, see `lanewise`
+    more: Any  # bool []: the queue will be filled again, so return when it is empty
 
-    def start_lane(numbers, root, replication):
-        key = fold_in(root, jnp.maximum(replication, 0))
-        env, algorithm, finite = world(numbers, key)
-        run = start(key, env, algorithm)
-        idle = run.move._replace(done=run.move.done | (replication < 0))
-        return run._replace(move=idle), finite
 
-    def fill(numbers, root, runs, ids, fresh):
-        started, finite = jax.vmap(start_lane, (None, None, 0))(numbers, root, ids)
-        if runs is None:
-            return started, finite
+class Shape(NamedTuple):
+    """Sizes of a batch, static."""
 
-        def swap(new, old):
-            return jnp.where(fresh.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+    lanes: int
+    turn: int  # lanes that are written out and refilled at once
+    queue: int
 
-        return jax.tree.map(swap, started, runs), finite | ~fresh
+    @property
+    def records(self):
+        """Rows for what a call can end, started or under way, and for one turn's overhang."""
+        return self.queue + self.lanes + self.turn
 
-    def step_lane(numbers, run, rounds, max_pulls):
-        env, algorithm, _ = world(numbers, run.key)
-        run = advance(run, env, algorithm, rounds, max_pulls)
-        answer, done = run.move.answer, run.move.done
-        info = run.move.info if isinstance(run.move.info, dict) else {}
-        record = Record(
-            run.pulls, answer, env.correct(answer), done, run.arm_pulls, run.regret, info
+
+def start_lane(trial, orders, id):
+    """The lane of a replication; a dead one for id -1 or an instance that is not finite."""
+    key = fold_in(orders.root, jnp.maximum(id, 0))
+    problem = trial.draw(key)
+    env, algorithm, finite = trial.build(problem)
+    run = start(key, env, algorithm)
+    run = run._replace(live=finite & (id >= 0))
+    return Lane(run, problem, finite, id, jnp.zeros(orders.rounds.shape, float))
+
+
+def play_lane(trial, orders, lane):
+    """One chunk: the lane after it, rounds played, rounds there were to play."""
+    env, algorithm, _ = trial.build(lane.problem)
+    begun = lane.run.rounds
+    run, regrets = chunk(lane.run, env, algorithm, orders.limits)
+    curve = lane.curve
+    if curve.size:
+        place = orders.rounds - begun - 1
+        here = (place >= 0) & (place < regrets.size) & lane.run.live
+        curve = jnp.where(here, regrets[jnp.clip(place, 0, regrets.size - 1)], curve)
+    return lane._replace(run=run, curve=curve), run.rounds - begun, jnp.array(regrets.size)
+
+
+def record_of(trial, lane):
+    """What is kept of a lane whose run has ended."""
+    run = lane.run
+    env, _, _ = trial.build(lane.problem)
+    correct = env.correct(run.answer)
+    return Record(
+        lane.id,
+        lane.finite,
+        run.pulls,
+        run.answer,
+        correct,
+        run.done,
+        run.arm_pulls,
+        lane.curve,
+        run.info,
+    )
+
+
+def _available(batch, orders):
+    """Lanes to write out or to fill, lanes at work, bool [L]; whether the queue has more."""
+    lanes = batch.lanes
+    filled = lanes.id >= 0
+    end = orders.queue.size - 1
+    waiting = (batch.taken <= end) & (orders.queue[jnp.minimum(batch.taken, end)] >= 0)
+    at_work = filled & lanes.run.live
+    return jnp.where(filled, ~lanes.run.live, waiting), at_work, waiting
+
+
+def turn_over(trial, orders, shape, batch):
+    """Write out and refill up to `shape.turn` of the lanes that are available."""
+    available, _, _ = _available(batch, orders)
+    # Lanes with something to write come first, so that the records have no gaps.
+    urgency = jnp.where(available, 1 + (batch.lanes.id >= 0), 0).astype(jnp.int32)
+    urgency, which = lax.top_k(urgency, shape.turn)
+    leaving = jax.tree.map(lambda x: x[..., which], batch.lanes)
+    ended = urgency == 2
+    written = jax.vmap(partial(record_of, trial), -1)(leaving)
+    place = batch.taken + jnp.cumsum(urgency > 0) - 1
+    ids = orders.queue[jnp.minimum(place, shape.queue - 1)]
+    ids = jnp.where((urgency > 0) & (place < shape.queue), ids, -1)
+    started = jax.vmap(partial(start_lane, trial, orders), 0, -1)(ids)
+    rows = jnp.where(urgency > 0, which, shape.lanes)  # out of range: nothing is written
+
+    def append(table, new):
+        return lax.dynamic_update_slice_in_dim(table, new, batch.written, 0)
+
+    return batch._replace(
+        lanes=jax.tree.map(lambda x, new: x.at[..., rows].set(new), batch.lanes, started),
+        records=jax.tree.map(append, batch.records, written),
+        written=batch.written + ended.sum(),
+        taken=batch.taken + (ids >= 0).sum(),
+    )
+
+
+def go(world, shape, orders, batch):
+    """Play until the queue is done, or empty with more to come, or `max_chunks` are played."""
+    trial = world(orders.numbers)
+    play = lanewise(partial(play_lane, trial, orders), shape.lanes, orders.unit)
+
+    def due(batch):
+        """Whether to turn over now: enough lanes wait for it, or no lane is at work."""
+        available, at_work, _ = _available(batch, orders)
+        number = available.sum()
+        return (number >= shape.turn) | ((number > 0) & ~at_work.any())
+
+    def going(batch):
+        _, at_work, waiting = _available(batch, orders)
+        return at_work.any() & (waiting | ~orders.more) & (batch.chunks < orders.max_chunks)
+
+    def refill(batch):
+        return lax.while_loop(due, partial(turn_over, trial, orders, shape), batch)
+
+    def advance(batch):
+        lanes, played, offered = play(batch.lanes)
+        after = batch._replace(
+            lanes=lanes,
+            chunks=batch.chunks + 1,
+            offered=batch.offered + offered.sum(),
+            useful=batch.useful + played.sum(),
         )
-        return run, is_live(run, max_pulls), record
+        return refill(after)
 
-    step = jax.vmap(step_lane, (None, 0, None, None))
-    if devices is not None:
-        mesh = jax.sharding.Mesh(np.array(devices), ("lanes",), axis_types=(AxisType.Auto,))
-        whole, split = PartitionSpec(), PartitionSpec("lanes")
-        step = jax.shard_map(
-            step,
-            mesh=mesh,
-            in_specs=(whole, split, whole, whole),
-            out_specs=split,
-            check_vma=False,
-        )
-    return Programs(jax.jit(fill), jax.jit(step))
+    zero = jnp.zeros((), int)
+    batch = batch._replace(written=zero, taken=zero, chunks=zero, offered=zero, useful=zero)
+    return lax.while_loop(going, advance, refill(batch))
 
 
-class Lanes:
-    """The host's half: which replication is where, and what is finished."""
+def empty(world, shape, orders):
+    """A batch with nothing in it."""
+    trial = world(orders.numbers)
+    lane = jax.eval_shape(lambda: start_lane(trial, orders, jnp.zeros((), int)))
+    record = jax.eval_shape(partial(record_of, trial), lane)
 
-    def __init__(self, world, numbers, root, *, lanes, max_pulls, devices=None):
-        self._programs = programs(world, devices)
-        self._numbers, self._root = numbers, root
-        self._lanes, self._max_pulls = lanes, np.int64(max_pulls)
-        self._runs = None
-        self.ids = np.full(lanes, -1)
-
-    def fill(self, waiting):
-        """Start the next of `waiting` (a list, consumed) in every lane that is free."""
-        free = np.flatnonzero(self.ids < 0)
-        fresh = np.zeros(self._lanes, bool)
-        take = min(len(free), len(waiting))
-        if self._runs is not None and not take:
-            return
-        self.ids[free[:take]] = waiting[:take]
-        fresh[free[:take]] = True
-        del waiting[:take]
-        self._runs, finite = self._programs.fill(
-            self._numbers, self._root, self._runs, self.ids, fresh
-        )
-        broken = self.ids[~np.asarray(finite) & fresh]
-        if broken.size:
-            raise ValueError(f"instance: replication {broken[0]} drew one with NaN or infinity")
-
-    def step(self, rounds):
-        """Advance every lane; `live [L]` and the `Record` of all lanes."""
-        self._runs, live, record = self._programs.step(
-            self._numbers, self._runs, np.int64(rounds), self._max_pulls
-        )
-        return np.asarray(live), record
-
-    def release(self, lanes):
-        """Mark lanes as free."""
-        self.ids[lanes] = -1
+    lanes = jax.tree.map(lambda x: _zeros((*x.shape, shape.lanes), x.dtype), lane)
+    records = jax.tree.map(lambda x: _zeros((shape.records, *x.shape), x.dtype), record)
+    zero = jnp.zeros((), int)
+    nobody = lanes._replace(id=jnp.full(shape.lanes, -1))
+    return Batch(nobody, records, zero, zero, zero, zero, zero)
 
 
-def play_to_the_end(lanes, waiting):
-    """Yield `(ids, record)` of replications as they end; each lane is refilled at once."""
-    rounds = BLOCK
-    while True:
-        lanes.fill(waiting)
-        if (lanes.ids < 0).all():
-            return
-        began = time.perf_counter()
-        live, record = lanes.step(rounds)
-        rounds = _next_chunk(rounds, time.perf_counter() - began)
-        ended = np.flatnonzero(~live & (lanes.ids >= 0))
-        if ended.size:
-            yield lanes.ids[ended], _rows(record, ended)
-            lanes.release(ended)
-
-
-def play_rounds(lanes, waiting, rounds):
-    """Yield `(ids, record, regret [n, T])` batch by batch, each played to the same rounds."""
-    legs = np.diff(rounds, prepend=0)
-    while waiting:
-        lanes.fill(waiting)
-        taken = np.flatnonzero(lanes.ids >= 0)
-        regret = np.zeros((taken.size, len(rounds)))
-        for leg, length in enumerate(legs):
-            _, record = lanes.step(length)
-            regret[:, leg] = np.asarray(record.regret)[taken]
-        yield lanes.ids[taken], _rows(record, taken), regret
-        lanes.release(taken)
-
-
-def _rows(record, lanes):
-    return jax.tree.map(lambda x: np.asarray(x)[lanes], record)
-
-
-def _next_chunk(rounds, seconds):
-    """Double while a chunk is short for the clock, halve while it is long."""
-    if seconds < CHUNK_SECONDS / 2:
-        return min(rounds * 2, 2**20)
-    if seconds > CHUNK_SECONDS * 2:
-        return max(rounds // 2, BLOCK)
-    return rounds
+def _zeros(shape, dtype):
+    if jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        data = jnp.zeros((*shape, 2), jnp.uint32)
+        return jax.random.wrap_key_data(data, impl="threefry2x32")
+    return jnp.zeros(shape, dtype)

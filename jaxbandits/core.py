@@ -52,13 +52,15 @@ class Env(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One replication, paused between rounds: a plain pytree that can be saved and resumed."""
+    """One replication, paused before a round: a plain pytree that can be saved and resumed."""
 
     key: Array  # the replication's key; every draw is folded out of it
     state: Any
-    context: tuple
-    move: Move  # asked, not yet played
     rounds: Array  # int []: moves played
     pulls: Array  # int []
     arm_pulls: Array  # int [K]
     regret: Array  # float []: expected regret so far
+    live: Array  # bool []: neither done nor cut short
+    done: Array  # bool []: the algorithm has stopped
+    answer: Any  # of the last move asked
+    info: Any  # of the last move asked, where it is a dict

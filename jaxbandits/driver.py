@@ -7,6 +7,9 @@ uses take tags at the far end of the range, which no block number reaches. A rou
 depend on (seed, r, round) alone, so 12 rounds equal 5 + 3 + 4 rounds exactly.
 """
 
+from functools import partial
+from typing import Any, NamedTuple
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -19,6 +22,16 @@ ASK, INIT, INSTANCE, CONTEXT = (0xFFFFFFFF - i for i in range(4))
 UNLIMITED = 2**31 - 1  # fits the integers of either precision
 
 
+class Limits(NamedTuple):
+    """Where a run is cut short: before the move that would exceed either."""
+
+    pulls: Any = UNLIMITED
+    rounds: Any = UNLIMITED
+
+
+NO_LIMITS = Limits()
+
+
 def root_key(seed):
     """The key of a seed; threefry whatever the caller's default generator is."""
     return jax.random.key(seed, impl="threefry2x32")
@@ -29,33 +42,58 @@ def ask_key(key, rounds):
     return fold_in(fold_in(key, ASK), rounds)
 
 
+def ask(key, rounds, state, env, algorithm):
+    """Context and move of a round."""
+    context = env.context(fold_in(fold_in(key, CONTEXT), rounds))
+    return context, algorithm.ask(ask_key(key, rounds), state, *context)
+
+
+def kind(run, env, algorithm):
+    """Shapes of a move, and whether it is a single arm: known without computing anything."""
+    _, move = jax.eval_shape(lambda run: ask(run.key, run.rounds, run.state, env, algorithm), run)
+    return move, move.arm.ndim == 0 and move.count is None
+
+
+def kept(info):
+    """The part of a move's `info` that results keep."""
+    return info if isinstance(info, dict) else {}
+
+
 def start(key, env, algorithm):
-    """A `Run` with its first move asked and nothing drawn; `key` is the replication's."""
-    context = env.context(fold_in(fold_in(key, CONTEXT), 0))
-    state = algorithm.init(fold_in(key, INIT))
-    move = algorithm.ask(ask_key(key, 0), state, *context)
-    zero = jnp.zeros((), int)
-    arm_pulls = jnp.zeros(env.num_arms, int)
-    return Run(key, state, context, move, zero, zero, arm_pulls, jnp.zeros((), float))
+    """A `Run` with nothing asked and nothing drawn; `key` is the replication's."""
+    state, zero = algorithm.init(fold_in(key, INIT)), jnp.zeros((), int)
+    shapes = jax.eval_shape(lambda: ask(key, zero, state, env, algorithm)[1])
+    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), (shapes.answer, kept(shapes.info)))
+    nothing = jnp.zeros((), float)
+    counts = jnp.zeros(env.num_arms, int)
+    return Run(key, state, zero, zero, counts, nothing, jnp.array(True), jnp.array(False), *blank)
 
 
-def play(run, env, algorithm, noise):
-    """One round: draw the move with this `noise`, learn, ask again."""
-    move = run.move
-    total = env.reward(noise, move, *run.context)
-    state = algorithm.tell(run.state, move, total)
-    rounds = run.rounds + 1
-    context = env.context(fold_in(fold_in(run.key, CONTEXT), rounds))
-    count = jnp.ones_like(move.arm) if move.count is None else move.count
+def play(run, env, algorithm, noise, limits):
+    """Ask; unless that ends the run, draw the move with `noise(move)` and learn.
+
+    A run that has ended keeps its tallies whatever is played on; its state then means nothing,
+    so that no lane of a batch pays for choosing between two states.
+    """
+    context, move = ask(run.key, run.rounds, run.state, env, algorithm)
+    pulls = run.pulls + drawn(move)
+    live = run.live & ~move.done & (pulls <= limits.pulls) & (run.rounds < limits.rounds)
+    total = env.reward(noise(move), move, *context)
+
+    def latest(new, old):
+        return jnp.where(run.live, new, old)
+
     return Run(
         key=run.key,
-        state=state,
-        context=context,
-        move=algorithm.ask(ask_key(run.key, rounds), state, *context),
-        rounds=rounds,
-        pulls=run.pulls + drawn(move),
-        arm_pulls=run.arm_pulls.at[move.arm].add(count.astype(run.arm_pulls.dtype)),
-        regret=run.regret + env.regret(move, *run.context),
+        state=algorithm.tell(run.state, move, total),
+        rounds=run.rounds + live,
+        pulls=jnp.where(live, pulls, run.pulls),
+        arm_pulls=jnp.where(live, run.arm_pulls + per_arm(move, env.num_arms), run.arm_pulls),
+        regret=run.regret + jnp.where(live, env.regret(move, *context), 0.0),
+        live=live,
+        done=run.done | (run.live & move.done),
+        answer=jax.tree.map(latest, move.answer, run.answer),
+        info=jax.tree.map(latest, kept(move.info), run.info),
     )
 
 
@@ -64,36 +102,66 @@ def drawn(move):
     return move.arm.size if move.count is None else move.count.sum()
 
 
-def is_live(run, max_pulls):
-    """Whether another round will be played: not done, and the move fits under `max_pulls`."""
-    return ~run.move.done & (run.pulls + drawn(run.move) <= max_pulls)
+def per_arm(move, num_arms):
+    """Draws of each arm, int [K]; a comparison vectorises where a scatter would not."""
+    if move.arm.ndim == 0:
+        return jnp.where(jnp.arange(num_arms) == move.arm, drawn(move), 0)
+    count = jnp.ones_like(move.arm) if move.count is None else move.count
+    return jnp.zeros(num_arms, int).at[move.arm].add(count.astype(int))
 
 
-def advance(run, env, algorithm, rounds, max_pulls=UNLIMITED):
-    """Play at most `rounds` rounds, fewer where the run stops or the next move does not fit."""
+def chunk(run, env, algorithm, limits):
+    """A block of 32 rounds or one phase: `(run, regret after each round)`.
+
+    The run must stand at the start of a block. Once ended it is played on, see `play`.
+    """
+    _, one_arm = kind(run, env, algorithm)
+    if not one_arm:
+        run = play(run, env, algorithm, phase_noise(run, env), limits)
+        return run, run.regret[None]
+    noise = env.noise(fold_in(run.key, run.rounds // BLOCK), (BLOCK,), False)
+
+    def one_round(run, noise):
+        run = play(run, env, algorithm, lambda move: noise, limits)
+        return run, run.regret
+
+    return lax.scan(one_round, run, noise)
+
+
+def phase_noise(run, env):
+    """What draws the noise of a phase or a batch, once its move is known."""
+    key = fold_in(run.key, run.rounds)
+    return lambda move: env.noise(key, move.arm.shape, move.count is not None)
+
+
+def advance(run, env, algorithm, rounds, limits=NO_LIMITS):
+    """Play at most `rounds` rounds, fewer where the run ends; the state stays that of the end."""
     last = run.rounds + rounds
+    _, one_arm = kind(run, env, algorithm)
 
-    def live(run):
-        return is_live(run, max_pulls) & (run.rounds < last)
+    def going(run):
+        return run.live & (run.rounds < last)
+
+    def held(run, noise):
+        after = play(run, env, algorithm, noise, limits)
+        choose = partial(jnp.where, after.live)
+        return after._replace(state=jax.tree.map(choose, after.state, run.state))
 
     def phase(run):
-        key = fold_in(run.key, run.rounds)
-        noise = env.noise(key, run.move.arm.shape, run.move.count is not None)
-        return play(run, env, algorithm, noise)
+        return held(run, phase_noise(run, env))
 
     def block(run):
         number = run.rounds // BLOCK
         noise = env.noise(fold_in(run.key, number), (BLOCK,), False)
+
+        def one_round(run):
+            return held(run, lambda move: jax.tree.map(lambda x: x[run.rounds % BLOCK], noise))
+
         return lax.while_loop(
-            lambda run: live(run) & (run.rounds // BLOCK == number),
-            lambda run: play(
-                run, env, algorithm, jax.tree.map(lambda x: x[run.rounds % BLOCK], noise)
-            ),
-            run,
+            lambda run: going(run) & (run.rounds // BLOCK == number), one_round, run
         )
 
-    one_arm = run.move.arm.ndim == 0 and run.move.count is None
-    return lax.while_loop(live, block if one_arm else phase, run)
+    return lax.while_loop(going, block if one_arm else phase, run)
 
 
 def rollout(run, env, algorithm, rounds, record):

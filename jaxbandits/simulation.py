@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import batch as lanes_of
-from .driver import INSTANCE, root_key
+from .batch import Trial
+from .driver import INSTANCE, UNLIMITED, Limits, root_key
 from .envs.finite import finite
 from .instances import Instance
+from .lanes import Player
 from .options import is_concrete, nonnegative, require
 from .results import Runs
 
@@ -29,19 +30,28 @@ class World(NamedTuple):
     treedef: Any
     names: tuple  # static leaves, None where a number goes
 
-    def __call__(self, numbers, key):
-        """World, algorithm, and whether the instance is finite, for one replication's key."""
+    def __call__(self, numbers):
+        """The `Trial`: what is drawn for each replication, and how its world is built."""
         fill = iter(numbers)
         leaves = [next(fill) if static is _NUMBER else static for static in self.names]
-        instance, build, horizon = jax.tree.unflatten(self.treedef, leaves)
-        if not isinstance(instance, Instance):
-            instance = instance(jax.random.fold_in(key, INSTANCE))
-        facts = offered(instance, build, horizon)
-        arms = jnp.asarray(instance.arms)
-        tables = (instance.arms, instance.means, instance.values, instance.noise_var)
-        healthy = jnp.stack([jnp.isfinite(x).all() for x in tables]).all()
-        env = finite(instance, epsilon=bound_options(build).get("epsilon", 0.0))
-        return env, build(arms, **facts), healthy
+        problem, build, horizon = jax.tree.unflatten(self.treedef, leaves)
+        if isinstance(problem, Instance):
+            once = _built(problem, build, horizon)
+            return Trial(lambda key: (), lambda _: once)
+
+        def draw(key):
+            return jax.tree.map(jnp.asarray, problem(jax.random.fold_in(key, INSTANCE)))
+
+        return Trial(draw, lambda instance: _built(instance, build, horizon))
+
+
+def _built(instance, build, horizon):
+    """World, algorithm, and whether the instance is finite."""
+    facts = offered(instance, build, horizon)
+    tables = (instance.arms, instance.means, instance.values, instance.noise_var)
+    healthy = jnp.stack([jnp.isfinite(x).all() for x in tables]).all()
+    env = finite(instance, epsilon=bound_options(build).get("epsilon", 0.0))
+    return env, build(jnp.asarray(instance.arms), **facts), healthy
 
 
 class _Number:
@@ -121,7 +131,8 @@ def simulate(
       max_pulls: a replication whose next draw would exceed it is cut short: `stopped` is False.
       horizon: rounds of a cumulative-regret run; the regret is recorded at about 100 of them.
         Every replication then plays all rounds, and `max_pulls` is not used.
-      batch: replications side by side; the default suits a CPU.
+      batch: replications side by side, rounded up to a multiple of 8; by default what the cache
+        of a CPU or the memory of an accelerator holds.
       devices: JAX devices to share the lanes, or how many of them; one by default.
       progress: True for a bar, or a callable `(done, total)`.
     Returns:
@@ -149,17 +160,22 @@ def simulate(
         rounds = None if horizon is None else regret_grid(int(horizon))
         horizon_leaf = None if horizon is None else np.int64(horizon)
         world, numbers = split((problem, build, horizon_leaf))
-        width = min(replications, batch or lanes_of.DEFAULT_LANES)
-        if devices is not None:
-            width = -(-width // len(devices)) * len(devices)
-        limit = max_pulls if horizon is None else np.iinfo(np.int64).max // 2
+        free = horizon is None
         began = time.perf_counter()
-        lanes = lanes_of.Lanes(
-            world, numbers, root_key(seed), lanes=width, max_pulls=limit, devices=devices
+        player = Player(
+            world,
+            numbers,
+            root_key(seed),
+            replications=replications,
+            batch=batch,
+            limits=Limits(max_pulls, UNLIMITED) if free else Limits(2**62, horizon),
+            rounds=[] if free else np.pad(rounds, (0, 2 * GRID - len(rounds))),
+            devices=devices,
         )
-        parts = _collect(lanes, list(range(replications)), rounds, _reporter(progress))
+        parts = _collect(player, replications, _reporter(progress))
         seconds = time.perf_counter() - began
     meta = {"seed": int(seed), "seconds": round(seconds, 3), "device": jax.default_backend()}
+    meta["lane_use"] = round(player.useful / max(1, player.offered), 4)
     return _assemble(parts, rounds, meta | {"jax": jax.__version__})
 
 
@@ -172,41 +188,37 @@ def regret_grid(horizon):
     return np.unique(np.round(np.concatenate([even, geometric])).astype(np.int64))
 
 
-def _collect(lanes, waiting, rounds, report):
+def _collect(player, replications, report):
     """Records as they end; an interrupt keeps what is done."""
-    total, done, parts = len(waiting), 0, []
+    done, parts = 0, []
     try:
-        if rounds is None:
-            source = ((*part, None) for part in lanes_of.play_to_the_end(lanes, waiting))
-        else:
-            source = lanes_of.play_rounds(lanes, waiting, rounds)
-        for part in source:
-            parts.append(part)
-            done += len(part[0])
-            report(done, total)
+        for record in player.play(range(replications)):
+            broken = record.id[~record.finite]
+            if broken.size:
+                raise ValueError(f"instance: replication {broken[0]} drew one with NaN or infinity")
+            parts.append(record)
+            done += len(record.id)
+            report(done, replications)
     except KeyboardInterrupt:
-        warnings.warn(f"interrupted: {done} of {total} replications are done", stacklevel=3)
+        warnings.warn(f"interrupted: {done} of {replications} replications are done", stacklevel=3)
     finally:
-        report(None, total)
+        report(None, replications)
     return parts
 
 
 def _assemble(parts, rounds, meta):
-    if not parts:
+    if not sum(len(part.id) for part in parts):
         raise KeyboardInterrupt("interrupted before any replication was done")
-    ids = np.concatenate([ids for ids, _, _ in parts]).astype(np.int64)
-    order = np.argsort(ids)
-    record = jax.tree.map(lambda *xs: np.concatenate(xs)[order], *[r for _, r, _ in parts])
-    regret = None
-    if rounds is not None:
-        regret = np.concatenate([curve for _, _, curve in parts])[order]
-        record = record._replace(stopped=np.ones_like(record.stopped))
+    record = jax.tree.map(lambda *xs: np.concatenate(xs), *parts)
+    order = np.argsort(record.id)
+    record = jax.tree.map(lambda x: x[order], record)
+    regret = None if rounds is None else record.regret[:, : len(rounds)]
     return Runs(
-        replication=ids[order],
+        replication=record.id,
         pulls=record.pulls,
         answer=record.answer,
         correct=record.correct,
-        stopped=record.stopped,
+        stopped=record.stopped if rounds is None else np.ones_like(record.stopped),
         arm_pulls=record.arm_pulls,
         rounds=rounds,
         regret=regret,

@@ -55,7 +55,8 @@ def assert_alike(first, second):
 def test_a_move_has_the_shapes_of_its_kind(case):
     run = jax.eval_shape(played(case.name).start, cases.key_of(0))
     num_arms, num_targets = len(case.instance.arms), len(case.instance.targets)
-    move = run.move
+    move, one_arm = driver.kind(run, *cases.play(case.instance, case.build))
+    assert one_arm == (case.kind != "phased")
     assert move.arm.shape == ((num_arms,) if case.kind == "phased" else ())
     assert jnp.issubdtype(move.arm.dtype, jnp.integer)
     assert (move.count is None) == (case.kind != "phased")
@@ -72,8 +73,8 @@ def test_a_round_keeps_tree_shapes_and_dtypes(case):
     env, algorithm = cases.play(case.instance, case.build)
 
     def one_round(run):
-        noise = env.noise(run.key, run.move.arm.shape, run.move.count is not None)
-        return driver.play(run, env, algorithm, noise)
+        noise = driver.phase_noise(run, env)
+        return driver.play(run, env, algorithm, noise, driver.NO_LIMITS)
 
     before = jax.eval_shape(played(case.name).start, cases.key_of(0))
     after = jax.eval_shape(one_round, before)
@@ -105,7 +106,7 @@ def test_pause_and_resume_equals_one_go(case, legs):
 
 
 @each
-def test_asking_twice_gives_the_answer_of_the_run_and_leaves_the_state(case):
+def test_asking_twice_gives_one_answer_that_the_run_records(case):
     play = played(case.name)
     run = play.advance(play.start(cases.key_of(0)), 2)
     before = data(run.state)
@@ -113,7 +114,7 @@ def test_asking_twice_gives_the_answer_of_the_run_and_leaves_the_state(case):
     first, second = play.ask(key, run.state), play.ask(key, run.state)
     assert_same(first, second)
     assert_same(before, data(run.state))
-    assert_alike(first, run.move)
+    assert_alike(first.answer, play.advance(run, 1).answer)
 
 
 @each
@@ -142,9 +143,23 @@ def test_a_run_that_is_done_plays_no_more(case):
         pytest.skip("never done")
     play = played(case.name)
     run = play.advance(play.start(cases.key_of(0)), 100_000)
-    assert bool(run.move.done)
+    assert bool(run.done)
+    assert not bool(run.live)
     assert int(run.arm_pulls.sum()) == int(run.pulls)
     assert_same(play.advance(run, 7), run)
+
+
+@each
+def test_simulating_equals_advancing_one_by_one(case):
+    """The lanes of `simulate` against the plain loop, integers and answers equal."""
+    (runs, _), _ = simulated(case.name)
+    for replication in range(3):
+        run = played(case.name).start(cases.key_of(replication))
+        run = played(case.name).advance(run, case.options.get("horizon", 100_000))
+        assert int(run.pulls) == runs.pulls[replication]
+        np.testing.assert_array_equal(run.arm_pulls, runs.arm_pulls[replication])
+        if case.promise != "regret":  # which answers once more after its last round
+            np.testing.assert_array_equal(run.answer, runs.answer[replication])
 
 
 @functools.cache

@@ -89,20 +89,20 @@ def lingape(
 
     def ask(key, state):
         stats, draws = state.stats, state.draws
-        leader = jnp.argmax(stats.means)
+        leader, highest = pick.best(stats.means)
         from_leader = ledger.row(stats, arms, leader, **in_arms)
         width = sigma * radius.THRESHOLDS[threshold](facts, draws, stats.logdet)
-        gaps = stats.means - stats.means[leader]
+        gaps = stats.means - highest
         bounds = gaps + width * jnp.sqrt(ledger.sqdist(stats, from_leader, leader))
         bounds = jnp.where(jnp.arange(num_arms) == leader, -jnp.inf, bounds)
-        rival = jnp.argmax(bounds)
+        rival, ambiguity = pick.best(bounds)
         between = from_leader - ledger.row(stats, arms, rival, **in_arms)
         greedy = pick.argmax(between**2 / (1.0 + stats.variances), state.order)  # eq. (9)
         first = draws < num_arms
         return Move(
             arm=jnp.where(first, jnp.minimum(draws, num_arms - 1), greedy),
             count=None,
-            done=~first & (bounds[rival] <= epsilon),
+            done=~first & (ambiguity <= epsilon),
             answer=leader,
         )
 

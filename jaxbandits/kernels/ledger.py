@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from . import spd
+from . import pick, spd
 
 
 class Ledger(NamedTuple):
@@ -40,7 +40,7 @@ def row(
     ledger: Ledger, arms: Float[Array, "K d"], arm: Int[Array, ""], *, arm_space: bool
 ) -> Float[Array, " K"]:
     """`x_arm^T V^-1 x_k` for every k."""
-    return ledger.core[arm] if arm_space else arms @ (ledger.core @ arms[arm])
+    return pick.at(ledger.core, arm) if arm_space else arms @ (ledger.core @ pick.at(arms, arm))
 
 
 def observe(
@@ -48,22 +48,23 @@ def observe(
 ) -> Ledger:
     """One more draw of `arm` with this reward (Sherman-Morrison)."""
     if arm_space:
-        column = direction = ledger.core[arm]
+        column = direction = pick.at(ledger.core, arm)
     else:
-        direction = ledger.core @ arms[arm]
+        direction = ledger.core @ pick.at(arms, arm)
         column = arms @ direction
-    scale = 1.0 / (1.0 + column[arm])
+    growth = pick.at(column, arm)
+    scale = 1.0 / (1.0 + growth)
     return Ledger(
         core=ledger.core - scale * direction[:, None] * direction[None, :],
-        means=ledger.means + scale * (reward - ledger.means[arm]) * column,
+        means=ledger.means + scale * (reward - pick.at(ledger.means, arm)) * column,
         variances=ledger.variances - scale * column**2,
-        logdet=ledger.logdet + jnp.log1p(column[arm]),
+        logdet=ledger.logdet + jnp.log1p(growth),
     )
 
 
 def sqdist(ledger: Ledger, from_row: Float[Array, " K"], arm: Int[Array, ""]) -> Float[Array, " K"]:
     """`||x_arm - x_k||^2` in V^-1 for every k, from `row(arm)`; rounding is clipped at 0."""
-    return jnp.maximum(0.0, ledger.variances[arm] + ledger.variances - 2.0 * from_row)
+    return jnp.maximum(0.0, pick.at(ledger.variances, arm) + ledger.variances - 2.0 * from_row)
 
 
 def gram(arms: Float[Array, "K d"], counts: Array) -> Float[Array, "d d"]:

@@ -4,8 +4,11 @@ Ties are broken by `order`, a random permutation drawn once a replication: the s
 single tie as a fresh coin, at no cost in random numbers.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 
@@ -14,9 +17,52 @@ def tie_order(key, num_arms: int) -> Int[Array, " K"]:
     return jax.random.permutation(key, num_arms)
 
 
+class Best(NamedTuple):
+    """A maximum and where it is."""
+
+    arm: Array  # int []
+    value: Array  # float []
+
+
+def best(values: Float[Array, " K"]) -> Best:
+    """The largest value and its first index; index 0 where no value is a number."""
+
+    def above(one, two):
+        return (one[0] > two[0]) | ((one[0] == two[0]) & (one[1] < two[1]))
+
+    value, arm = _reduce((values,), above)
+    return Best(arm, value)
+
+
 def argmax(values: Float[Array, " K"], order: Int[Array, " K"]) -> Int[Array, ""]:
-    """Index of the largest value, ties to the larger priority."""
-    return jnp.argmax(jnp.where(values == values.max(), order, -1))
+    """Index of the largest value, ties to the larger priority; 0 where no value is a number."""
+
+    def above(one, two):
+        return (one[0] > two[0]) | ((one[0] == two[0]) & (one[1] > two[1]))
+
+    return _reduce((values, order), above)[-1]
+
+
+def _reduce(tables, above):
+    """The entry of `tables` that is `above` all others, with its index as the last item.
+
+    One reduction over all tables at once: the value comes free, where `argmax` and then a
+    look-up cost a pass and a gather more.
+    """
+
+    def better(one, two):
+        wins = above(one, two)
+        return tuple(jnp.where(wins, a, b) for a, b in zip(one, two, strict=True))
+
+    tables = (*tables, lax.iota(int, tables[0].size))
+    lowest = (-jnp.inf, *[-1] * (len(tables) - 2), 0)
+    begin = tuple(jnp.array(x, t.dtype) for x, t in zip(lowest, tables, strict=True))
+    return lax.reduce(tables, begin, better, (0,))
+
+
+def at(table: Array, arm: Int[Array, ""]) -> Array:
+    """`table[arm]` for an index known to be in range, without the checks of brackets."""
+    return table.at[arm].get(mode="promise_in_bounds")
 
 
 def rank(values: Float[Array, " K"], order: Int[Array, " K"]) -> Int[Array, " K"]:

@@ -1,0 +1,190 @@
+"""Lanes, the host's half: which programs, how many lanes, who plays next, what has ended."""
+
+import functools
+import time
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import AxisType, Mesh, PartitionSpec
+
+from .batch import Orders, Shape, empty, go, start_lane
+from .driver import NO_LIMITS, Limits
+
+CALL_SECONDS = 0.3  # long enough to hide the host's part, short enough for Ctrl-C and a bar
+CACHE_BYTES = {"cpu": 2**20}  # what the lanes of a CPU may fill: about its second-level cache
+MOST_LANES = {"cpu": 256}  # more gain nothing and leave more of them idle at the end
+DEVICE_BYTES = 2**32  # the same for the memory of an accelerator
+RECORD_BYTES = 2**26
+VECTOR = 8  # lanes come in full vector registers, so that every lane runs the same instructions
+TURN = 64  # a lane in so many is written out and refilled at once; fewer at a time cost more
+
+
+@functools.lru_cache(maxsize=128)
+def programs(world, shape, devices=None):
+    """`(begin, step)`: an empty batch, and a call of `batch.go`, compiled when first used.
+
+    Cached by the structure of the world, so that other numbers compile nothing.
+    """
+    begin, step = functools.partial(empty, world, shape), functools.partial(go, world, shape)
+    if devices is None:
+        platform = jax.default_backend()
+        return jax.jit(begin), jax.jit(step, donate_argnums=1, compiler_options=_flags(platform))
+    mesh = Mesh(np.array(devices), ("devices",), axis_types=(AxisType.Auto,))
+    whole, split = PartitionSpec(), PartitionSpec("devices")
+    orders = Orders(*[split if name == "queue" else whole for name in Orders._fields])
+
+    def apart(program):
+        """Each device on its own; the first axis of queue and batch is the device."""
+
+        def local(orders, *batch):
+            batch = jax.tree.map(lambda x: x[0], batch)
+            result = program(orders._replace(queue=orders.queue[0]), *batch)
+            return jax.tree.map(lambda x: x[None], result)
+
+        return local
+
+    def share(program, *more):
+        return jax.shard_map(
+            apart(program), mesh=mesh, in_specs=(orders, *more), out_specs=split, check_vma=False
+        )
+
+    flags = _flags(devices[0].platform)
+    stepping = jax.jit(share(step, split), donate_argnums=1, compiler_options=flags)
+    return jax.jit(share(begin)), stepping
+
+
+def _flags(platform):
+    """Compiler options: CPUs with wide registers use them."""
+    return {"xla_cpu_prefer_vector_width": 512} if platform == "cpu" else {}
+
+
+def orders_for(numbers, root, rounds, limits=NO_LIMITS):
+    """`Orders` without a queue."""
+    limits = Limits(*map(np.int64, limits))
+    one, unit, more = np.int64(1), np.float64(1.0), np.bool_(False)
+    return Orders(numbers, root, None, rounds, limits, one, unit, more)
+
+
+class Sizes(NamedTuple):
+    """Of a lane: bytes of all it carries, and numbers in its record."""
+
+    lane: int
+    record: int
+
+
+@functools.lru_cache(maxsize=512)
+def sizes(world, shapes, num_rounds):
+    """`Sizes` of a world whose numbers have these `(shape, dtype)`."""
+    numbers = tuple(jax.ShapeDtypeStruct(*shape) for shape in shapes)
+    orders = orders_for(numbers, jax.random.key(0, impl="threefry2x32"), np.zeros(num_rounds, int))
+
+    def begin(orders):
+        return start_lane(world(orders.numbers), orders, jnp.zeros((), int))
+
+    lane = jax.eval_shape(begin, orders)
+    carried = sum(x.size * np.dtype(_plain(x.dtype)).itemsize for x in jax.tree.leaves(lane))
+    answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
+    return Sizes(carried, lane.run.arm_pulls.size + answer + num_rounds + 8)
+
+
+def shape_of(sizes, *, replications, batch, devices):
+    """Lanes of a device, and what follows.
+
+    By default as many lanes as the cache or the device holds, a power of 2, so that few shapes
+    are compiled; never many more than there are replications.
+    """
+    number = 1 if devices is None else len(devices)
+    if batch is None:
+        platform = jax.default_backend() if devices is None else devices[0].platform
+        room = CACHE_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
+        share = -(-replications // number)
+        most = min(MOST_LANES.get(platform, 2**17), max(32, room))
+        lanes = min(_power(most), 2 * _power(max(1, share - 1)))
+    else:
+        lanes = -(-min(batch, replications) // number)
+    lanes = -(-lanes // VECTOR) * VECTOR
+    rows = max(1, RECORD_BYTES // (8 * sizes.record))
+    return Shape(lanes, max(1, lanes // TURN), min(8 * lanes, rows))
+
+
+def _plain(dtype):
+    return np.uint64 if jnp.issubdtype(dtype, jax.dtypes.prng_key) else dtype
+
+
+def _power(number):
+    """The largest power of 2 up to `number`."""
+    return 1 << (int(number).bit_length() - 1)
+
+
+class Player:
+    """Plays a list of replications on one or more devices."""
+
+    def __init__(self, world, numbers, root, *, replications, batch, limits, rounds, devices=None):
+        self._count = 1 if devices is None else len(devices)
+        self._orders = orders_for(numbers, root, np.asarray(rounds, np.int64), limits)
+        shapes = tuple((np.shape(x), np.asarray(x).dtype) for x in numbers)
+        self.shape = shape_of(
+            sizes(world, shapes, len(rounds)),
+            replications=replications,
+            batch=batch,
+            devices=devices,
+        )
+        self._apart = devices is not None
+        self._begin, self._step = programs(world, self.shape, devices)
+        self.offered = self.useful = 0  # rounds of all lanes, and those played by live ones
+
+    def play(self, waiting):
+        """Yield the `Record` of replications as they end, until all of `waiting` have."""
+        left, under_way, chunks = list(waiting), np.zeros(self._count, int), 8
+        batch = self._begin(self._call(self._queue([], self._count), 1, False))
+        while left or under_way.any():
+            took = left[: self._count * self.shape.queue]
+            del left[: len(took)]
+            queue = self._queue(took, self._count)
+            began = time.perf_counter()
+            batch = self._step(self._call(queue, chunks, bool(left)), batch)
+            records, taken = self._harvest(batch)
+            seconds = time.perf_counter() - began
+            chunks = _next_chunks(chunks, seconds)
+            left[:0] = sorted(
+                i for row, n in zip(queue, taken, strict=True) for i in row[n:] if i >= 0
+            )
+            under_way += taken - np.array([len(r.id) for r in records])
+            yield jax.tree.map(lambda *xs: np.concatenate(xs), *records)
+
+    def _call(self, queue, chunks, more):
+        if not self._apart:
+            queue = queue[0]
+        return self._orders._replace(queue=queue, max_chunks=np.int64(chunks), more=np.bool_(more))
+
+    def _queue(self, ids, devices):
+        """Replications dealt out to the devices in turn, `[D, Q]`, -1 where there are none."""
+        queue = np.full((devices, self.shape.queue), -1)
+        for device in range(devices):
+            mine = ids[device::devices]
+            queue[device, : len(mine)] = mine
+        return queue
+
+    def _harvest(self, batch):
+        """What each device has ended since the last call, and how much of its queue it took."""
+        counts = [
+            np.atleast_1d(x) for x in (batch.written, batch.taken, batch.useful, batch.offered)
+        ]
+        written, taken, useful, offered = counts
+        self.useful += int(useful.sum())
+        self.offered += int(offered.sum())
+
+        def rows(device):
+            mine = device if self._apart else ...
+            return jax.tree.map(lambda x: np.asarray(x)[mine][: written[device]], batch.records)
+
+        return [rows(device) for device in range(self._count)], taken
+
+
+def _next_chunks(chunks, seconds):
+    """Double while a call is short for the clock, halve while it is long."""
+    if seconds < CALL_SECONDS / 2:
+        return min(chunks * 2, 2**40)
+    return max(chunks // 2, 1) if seconds > CALL_SECONDS * 2 else chunks

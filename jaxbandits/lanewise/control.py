@@ -1,0 +1,171 @@
+"""Loops, branches and calls across lanes."""
+
+import jax.numpy as jnp
+from jax import lax
+
+from .interpreter import Lanes, evaluate, is_literal, rule, spread
+
+
+@rule("jit", "pjit", "closed_call", "core_call")
+def call(eqn, operands, lanes):
+    """A nested function is evaluated in place."""
+    closed = eqn.params["jaxpr"]
+    return evaluate(closed.jaxpr, closed.consts, operands, lanes)
+
+
+@rule("custom_jvp_call", "custom_vjp_call")
+def custom_call(eqn, operands, lanes):
+    """Custom derivatives do not matter here."""
+    closed = eqn.params.get("call_jaxpr") or eqn.params["fun_jaxpr"]
+    return evaluate(closed.jaxpr, closed.consts, operands, lanes)
+
+
+def differs(jaxpr, flags):
+    """Which results differ by lane, given which inputs do; nothing is computed."""
+    known = dict(zip(jaxpr.invars, flags, strict=True))
+
+    def flag_of(atom):
+        return not is_literal(atom) and known.get(atom, False)
+
+    for eqn in jaxpr.eqns:
+        found = _differ(eqn, [flag_of(atom) for atom in eqn.invars])
+        known.update(zip(eqn.outvars, found, strict=True))
+    return [flag_of(atom) for atom in jaxpr.outvars]
+
+
+def _differ(eqn, flags):
+    if not any(flags):
+        return [False] * len(eqn.outvars)
+    p, name = eqn.params, eqn.primitive.name
+    if name == "while":
+        return _while_flags(p, flags)
+    if name == "scan":
+        return _scan_flags(p, flags)
+    if name in ("jit", "pjit", "closed_call"):
+        return differs(p["jaxpr"].jaxpr, flags)
+    return [True] * len(eqn.outvars)
+
+
+def _fixed_point(step, flags):
+    while (after := [a or b for a, b in zip(flags, step(flags), strict=True)]) != flags:
+        flags = after
+    return flags
+
+
+def _while_flags(p, flags):
+    split = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
+    cond, body, carry = flags[: split[0]], flags[split[0] : split[1]], flags[split[1] :]
+
+    def step(carry):
+        (stops,) = differs(p["cond_jaxpr"].jaxpr, [*cond, *carry])
+        return [True] * len(carry) if stops else differs(p["body_jaxpr"].jaxpr, [*body, *carry])
+
+    return _fixed_point(step, carry)
+
+
+def _scan_flags(p, flags):
+    consts, carry, xs = _parts(p, flags)
+
+    def step(carry):
+        return differs(p["jaxpr"].jaxpr, [*consts, *carry, *xs])[: len(carry)]
+
+    carry = _fixed_point(step, carry)
+    return [*carry, *differs(p["jaxpr"].jaxpr, [*consts, *carry, *xs])[len(carry) :]]
+
+
+def _parts(p, items):
+    first, second = p["num_consts"], p["num_consts"] + p["num_carry"]
+    return items[:first], items[first:second], items[second:]
+
+
+def _pack(values, flags, lanes):
+    """Plain arrays for a loop's carry: with the lane axis where the flag says so."""
+    pairs = zip(values, flags, strict=True)
+    return [spread(x, lanes) if flag else jnp.asarray(x) for x, flag in pairs]
+
+
+def _unpack(arrays, flags):
+    return [Lanes(x) if flag else x for x, flag in zip(arrays, flags, strict=True)]
+
+
+@rule("while")
+def while_loop(eqn, operands, lanes):
+    """Loop until every lane is done; a lane that is keeps its values."""
+    p = eqn.params
+    split = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
+    cond_consts, body_consts = operands[: split[0]], operands[split[0] : split[1]]
+    flags = _while_flags(p, [isinstance(x, Lanes) for x in operands])
+    cond, body = p["cond_jaxpr"], p["body_jaxpr"]
+
+    def going(carry):
+        values = [*cond_consts, *_unpack(carry, flags)]
+        return evaluate(cond.jaxpr, cond.consts, values, lanes)[0]
+
+    def any_going(carry):
+        going_on = going(carry)
+        return going_on.value.any() if isinstance(going_on, Lanes) else going_on
+
+    def step(carry):
+        results = evaluate(body.jaxpr, body.consts, [*body_consts, *_unpack(carry, flags)], lanes)
+        after, going_on = _pack(results, flags, lanes), going(carry)
+        if not isinstance(going_on, Lanes):
+            return after
+        return [jnp.where(going_on.value, new, old) for new, old in zip(after, carry, strict=True)]
+
+    carry = lax.while_loop(any_going, step, _pack(operands[split[1] :], flags, lanes))
+    return _unpack(carry, flags)
+
+
+@rule("scan")
+def scan(eqn, operands, lanes):
+    """The lanes walk through the same steps; the steps stay the first axis."""
+    p = eqn.params
+    flags = _scan_flags(p, [isinstance(x, Lanes) for x in operands])
+    consts, carry, xs = _parts(p, operands)
+    carry_flags, y_flags = flags[: len(carry)], flags[len(carry) :]
+    x_flags = [isinstance(x, Lanes) for x in xs]
+    closed = p["jaxpr"]
+
+    def step(carry, x):
+        values = [*consts, *_unpack(carry, carry_flags), *_unpack(x, x_flags)]
+        results = evaluate(closed.jaxpr, closed.consts, values, lanes)
+        after, ys = results[: len(carry)], results[len(carry) :]
+        return _pack(after, carry_flags, lanes), _pack(ys, y_flags, lanes)
+
+    carry, ys = lax.scan(
+        step,
+        _pack(carry, carry_flags, lanes),
+        _pack(xs, x_flags, lanes),
+        length=p["length"],
+        reverse=p["reverse"],
+        unroll=p["unroll"],
+    )
+    return [*_unpack(carry, carry_flags), *_unpack(ys, y_flags)]
+
+
+@rule("cond")
+def cond(eqn, operands, lanes):
+    """A branch that differs by lane is a choice between the results of all branches."""
+    which, *args = operands
+    branches = eqn.params["branches"]
+    if not isinstance(which, Lanes):
+        flags = [isinstance(x, Lanes) for x in args]
+        plain = _pack(args, flags, lanes)
+
+        def branch(closed):
+            def run(*values):
+                results = evaluate(closed.jaxpr, closed.consts, _unpack(values, flags), lanes)
+                return [spread(x, lanes) for x in results]
+
+            return run
+
+        return list(map(Lanes, lax.switch(which, [branch(b) for b in branches], *plain)))
+    results = [evaluate(b.jaxpr, b.consts, args, lanes) for b in branches]
+    index = jnp.clip(which.value.astype(int), 0, len(branches) - 1)
+    chosen = []
+    for options in zip(*results, strict=True):
+        found = spread(options[-1], lanes)
+        for k, option in enumerate(options[:-1]):
+            found = jnp.where(index == k, spread(option, lanes), found)
+        chosen.append(Lanes(found))
+    return chosen

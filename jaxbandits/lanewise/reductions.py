@@ -1,0 +1,128 @@
+"""Reductions over other axes than the lanes, as sums, maxima, ... of whole rows of lanes.
+
+The compiler's own loop would run through the entries of one lane after the other, with all that
+led to an entry computed in it, one number at a time. Adding up slices works on a full register.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend.core import jaxpr_as_fun
+
+from .interpreter import Lanes, bind, by_vmap, rule, spread
+
+FAN = 16  # rows joined in one pass; more would make long programs
+FEW = 16  # up to this many rows the compiler's own loop is as good
+
+
+def fold(join, tables, axes, lanes):
+    """Join all entries of `axes` of the `tables` (one shape): `join(left, right) -> tables`.
+
+    `join` is associative and commutative and works on whole tables, entry by entry.
+    """
+    for axis in sorted(axes, reverse=True):
+        tables = _fold_axis(join, tables, axis, lanes)
+    return tables
+
+
+def _fold_axis(join, rows, axis, lanes):
+    size = rows[0].shape[axis]
+
+    def part(first, last):
+        return [lax.slice_in_dim(x, first, last, axis=axis) for x in rows]
+
+    while size > 1:
+        parts = min(FAN, size)
+        each, over = divmod(size, parts)
+        joined = _tree(join, [part(p * each, (p + 1) * each) for p in range(parts)])
+        if over:
+            both = zip(joined, part(parts * each, size), strict=True)
+            joined = [lax.concatenate(pair, axis) for pair in both]
+        rows, size = [sealed(x, lanes) for x in joined], each + over
+    return [lax.squeeze(x, (axis,)) for x in rows]
+
+
+def _few(table, axes):
+    return math.prod(table.shape[axis] for axis in axes) <= FEW
+
+
+def sealed(x, lanes):
+    """The same numbers, which the compiler computes once instead of again in every use.
+
+    It repeats what it thinks cheap, however long the chain, but never a division; and it cannot
+    know that this one is by 1.
+    """
+    if jnp.issubdtype(x.dtype, jnp.floating):
+        return x / lanes.unit.astype(x.dtype)
+    return (x.astype(lanes.unit.dtype) / lanes.unit).astype(x.dtype)
+
+
+def _tree(join, groups):
+    while len(groups) > 1:
+        pairs = [join(*groups[i : i + 2]) for i in range(0, len(groups) - 1, 2)]
+        groups = pairs + groups[len(pairs) * 2 :]
+    return groups[0]
+
+
+REDUCTIONS = {
+    "reduce_sum": lax.add,
+    "reduce_prod": lax.mul,
+    "reduce_max": lax.max,
+    "reduce_min": lax.min,
+    "reduce_and": lax.bitwise_and,
+    "reduce_or": lax.bitwise_or,
+    "reduce_xor": lax.bitwise_xor,
+}
+
+
+@rule(*REDUCTIONS)
+def plain(eqn, operands, lanes):
+    """Sums, maxima and their like."""
+    operation, value = REDUCTIONS[eqn.primitive.name], operands[0].value
+    if _few(value, eqn.params["axes"]):
+        return list(map(Lanes, bind(eqn, [value])))
+
+    def join(left, right):
+        return [operation(left[0], right[0])]
+
+    return [Lanes(fold(join, [value], eqn.params["axes"], lanes)[0])]
+
+
+@rule("argmax", "argmin")
+def extreme(eqn, operands, lanes):
+    """The first position of the largest or smallest value, NaN before all."""
+    value, axes = operands[0].value, eqn.params["axes"]
+    if _few(value, axes):
+        return list(map(Lanes, bind(eqn, [value])))
+    index = lax.broadcasted_iota(eqn.params["index_dtype"], value.shape, axes[0])
+    beyond = lax.gt if eqn.primitive.name == "argmax" else lax.lt
+
+    def join(left, right):
+        (a, i), (b, j) = left, right
+        ahead = beyond(a, b) | (a != a)
+        first = ahead | ((a == b) & (i < j))
+        return [lax.select(first, a, b), lax.select(first, i, j)]
+
+    return [Lanes(fold(join, [value, index], axes, lanes)[1])]
+
+
+@rule("reduce")
+def general(eqn, operands, lanes):
+    """A reduction by any function of scalars."""
+    half = len(operands) // 2
+    if any(isinstance(x, Lanes) for x in operands[half:]):
+        return by_vmap(eqn, operands, lanes)
+    function = jaxpr_as_fun(eqn.params["jaxpr"])
+
+    def join(left, right):
+        flat = [x.reshape(-1) for x in (*left, *right)]
+        return [x.reshape(left[0].shape) for x in jax.vmap(function)(*flat)]
+
+    tables = [spread(x, lanes) for x in operands[:half]]
+    if _few(tables[0], eqn.params["dimensions"]):
+        return list(map(Lanes, bind(eqn, [*tables, *operands[half:]])))
+    joined = fold(join, tables, eqn.params["dimensions"], lanes)
+    begin = [jnp.broadcast_to(x, y.shape) for x, y in zip(operands[half:], joined, strict=True)]
+    return list(map(Lanes, join(begin, joined)))

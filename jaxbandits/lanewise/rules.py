@@ -1,0 +1,174 @@
+"""How primitives that compute act on lanes."""
+
+import jax.numpy as jnp
+from jax import lax
+
+from .interpreter import Lanes, bind, by_vmap, rule, spread
+from .reductions import FEW, sealed
+
+UNROLL = 32  # up to this many products are written out, which vectorises over lanes
+
+ELEMENTWISE = """
+    abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp conj
+    convert_element_type copy copy_p cos cosh digamma div eq erf erf_inv erfc exp exp2 expm1 floor
+    ge gt imag integer_pow is_finite le lgamma log log1p logistic lt max min mul ne neg nextafter
+    not or population_count pow real reduce_precision rem round rsqrt select_n shift_left
+    shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor
+"""
+AXES_FROM_THE_FRONT = """
+    concatenate cummax cummin cumprod cumsum optimization_barrier rev sort squeeze
+"""
+
+
+@rule(*ELEMENTWISE.split())
+def elementwise(eqn, operands, lanes):
+    """Operands of one shape (scalars are broadcast): the lanes are one more axis."""
+    shape = eqn.outvars[0].aval.shape
+
+    def fit(x, atom):
+        value, axes = spread(x, lanes), range(len(atom.aval.shape))
+        if atom.aval.shape == shape:
+            return value
+        return lax.broadcast_in_dim(value, (*shape, lanes.number), (*axes, len(shape)))
+
+    fitted = [fit(x, atom) for x, atom in zip(operands, eqn.invars, strict=True)]
+    return list(map(Lanes, bind(eqn, fitted)))
+
+
+@rule(*AXES_FROM_THE_FRONT.split())
+def same(eqn, operands, lanes):
+    """Primitives whose parameters name axes from the front, which the lanes do not move."""
+    return list(map(Lanes, bind(eqn, [spread(x, lanes) for x in operands])))
+
+
+@rule("broadcast_in_dim")
+def broadcast_in_dim(eqn, operands, lanes):
+    """The lanes are the last axis of the result too."""
+    shape, axes = eqn.params["shape"], eqn.params["broadcast_dimensions"]
+    value = operands[0].value
+    return [Lanes(lax.broadcast_in_dim(value, (*shape, lanes.number), (*axes, len(shape))))]
+
+
+@rule("reshape")
+def reshape(eqn, operands, lanes):
+    """Row-major order leaves the lanes where they are."""
+    if eqn.params["dimensions"] is not None:
+        return by_vmap(eqn, operands, lanes)
+    return [Lanes(lax.reshape(operands[0].value, (*eqn.params["new_sizes"], lanes.number)))]
+
+
+@rule("transpose")
+def transpose(eqn, operands, lanes):
+    """The other axes change places."""
+    order = eqn.params["permutation"]
+    return [Lanes(lax.transpose(operands[0].value, (*order, len(order))))]
+
+
+@rule("slice")
+def slice_(eqn, operands, lanes):
+    """All lanes give the same part."""
+    p = eqn.params
+    strides = None if p["strides"] is None else (*p["strides"], 1)
+    value = operands[0].value
+    return [
+        Lanes(
+            lax.slice(value, (*p["start_indices"], 0), (*p["limit_indices"], lanes.number), strides)
+        )
+    ]
+
+
+@rule("pad")
+def pad(eqn, operands, lanes):
+    """With a filler that all lanes share."""
+    table, filler = operands
+    if isinstance(filler, Lanes):
+        return by_vmap(eqn, operands, lanes)
+    config = (*eqn.params["padding_config"], (0, 0, 0))
+    return [Lanes(lax.pad(table.value, filler, config))]
+
+
+@rule("dynamic_slice")
+def dynamic_slice(eqn, operands, lanes):
+    """A part that starts elsewhere in each lane is a look-up if it is one entry long."""
+    table, *starts = operands
+    sizes = eqn.params["slice_sizes"]
+    moved = [i for i, x in enumerate(starts) if isinstance(x, Lanes)]
+    if not moved:
+        zero = jnp.zeros((), jnp.asarray(starts[0]).dtype)
+        return [Lanes(lax.dynamic_slice(table.value, (*starts, zero), (*sizes, lanes.number)))]
+    whole = eqn.invars[0].aval.shape
+    others = [i for i in range(len(sizes)) if i not in moved]
+    simple = len(moved) == 1 and sizes[moved[0]] == 1
+    if not simple or any(sizes[i] != whole[i] for i in others):
+        return by_vmap(eqn, operands, lanes)
+    (axis,) = moved
+    return [Lanes(jnp.expand_dims(look_up(table, axis, starts[axis].value, lanes), axis))]
+
+
+def look_up(table, axis, index, lanes):
+    """Entry `index [L]` of an axis of a table, for each lane."""
+    if not isinstance(table, Lanes):
+        found = jnp.take(jnp.asarray(table), index, axis=axis, mode="clip")
+        return sealed(jnp.moveaxis(found, axis, -1), lanes)
+    value = jnp.moveaxis(table.value, axis, 0)
+    if value.shape[0] <= FEW:
+        found = value[-1]
+        for k in range(value.shape[0] - 2, -1, -1):  # an index below 0 finds the first
+            found = jnp.where(index <= k, value[k], found)
+        return found
+    where = jnp.clip(index, 0, value.shape[0] - 1).reshape(*[1] * (value.ndim - 1), lanes.number)
+    return jnp.take_along_axis(value, where, 0, mode="promise_in_bounds")[0]
+
+
+@rule("gather")
+def gather(eqn, operands, lanes):
+    """The look-up of one entry along one axis; anything else goes through `jax.vmap`."""
+    table, index = operands
+    numbers, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
+    shape = eqn.invars[0].aval.shape
+    axes = numbers.collapsed_slice_dims
+    simple = (
+        isinstance(index, Lanes)
+        and eqn.invars[1].aval.shape == (1,)
+        and len(axes) == 1
+        and numbers.start_index_map == axes
+        and not numbers.operand_batching_dims
+        and all(sizes[i] == (1 if i in axes else n) for i, n in enumerate(shape))
+        and eqn.params["mode"] != lax.GatherScatterMode.FILL_OR_DROP
+    )
+    if not simple:
+        return by_vmap(eqn, operands, lanes)
+    return [Lanes(look_up(table, axes[0], index.value[0], lanes))]
+
+
+@rule("dot_general")
+def dot_general(eqn, operands, lanes):
+    """A shared table makes it one product of matrices for all lanes."""
+    left, right = operands
+    (contract, batch) = eqn.params["dimension_numbers"]
+    both = isinstance(left, Lanes) and isinstance(right, Lanes)
+    lengths = [eqn.invars[0].aval.shape[i] for i in contract[0]]
+    if batch[0] or (both and (len(lengths) != 1 or lengths[0] > UNROLL)):
+        return by_vmap(eqn, operands, lanes)
+    rest = {k: v for k, v in eqn.params.items() if k != "dimension_numbers"}
+    if both:
+        return [Lanes(_product(left.value, right.value, contract, lanes))]
+    if isinstance(right, Lanes):
+        return [Lanes(lax.dot_general(left, right.value, (contract, batch), **rest))]
+    swapped = lax.dot_general(right, left.value, (contract[::-1], batch), **rest)
+    kept = right.ndim - len(contract[1])  # these axes come first and belong behind those of left
+    order = (*range(kept, swapped.ndim - 1), *range(kept), swapped.ndim - 1)
+    return [Lanes(lax.transpose(swapped, order))]
+
+
+def _product(left, right, contract, lanes):
+    """A product of two tables that both differ by lane: a sum of broadcast products."""
+    (i,), (j,) = contract
+    left, right = jnp.moveaxis(left, i, 0), jnp.moveaxis(right, j, 0)
+    first = left.ndim - 2
+    left = left.reshape(*left.shape[:-1], *[1] * (right.ndim - 2), left.shape[-1])
+    right = right.reshape(right.shape[0], *[1] * first, *right.shape[1:])
+    total = left[0] * right[0]
+    for k in range(1, left.shape[0]):
+        total = total + left[k] * right[k]
+    return sealed(total, lanes)

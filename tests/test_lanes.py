@@ -1,0 +1,81 @@
+"""Lanes: refilled, sized, dealt out, and without any influence on the results."""
+
+from functools import partial
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import lanes
+
+SOARE = jb.instances.soare(3, angle=0.5, scale=2.0)
+LINGAPE = partial(jb.lingape, delta=0.1)
+
+
+def simulate(**options):
+    return jb.simulate(SOARE, LINGAPE, seed=4, **{"replications": 320, **options})
+
+
+def test_lanes_are_refilled():
+    """Without refilling, 8 lanes of so uneven a length would be idle a third of the time."""
+    runs = simulate(batch=8)
+    spread = runs.pulls.reshape(-1, 8)
+    assert runs.pulls.sum() / (spread.max(1).sum() * 8) < 0.8
+    assert runs.meta["lane_use"] > 0.9
+
+
+@pytest.mark.parametrize("changed", ["RECORD_BYTES", "CALL_SECONDS", "TURN"])
+def test_neither_queue_nor_clock_nor_turn_changes_a_number(changed, monkeypatch):
+    whole = simulate(batch=16)
+    small = {"RECORD_BYTES": 20 * 8 * 30, "CALL_SECONDS": 1e-9, "TURN": 2}
+    monkeypatch.setattr(lanes, changed, small[changed])
+    other = simulate(batch=16)
+    np.testing.assert_array_equal(other.replication, np.arange(320))
+    np.testing.assert_array_equal(other.pulls, whole.pulls)
+    np.testing.assert_array_equal(other.arm_pulls, whole.arm_pulls)
+    np.testing.assert_array_equal(other.answer, whole.answer)
+
+
+def sized(replications, *, batch=None, lane=1000, record=20):
+    sizes = lanes.Sizes(lane, record)
+    return lanes.shape_of(sizes, replications=replications, batch=batch, devices=None)
+
+
+def test_few_shapes_serve_all_numbers_of_replications():
+    assert {sized(r).lanes for r in range(1, 1000)} == {8, 16, 32, 64, 128, 256}
+    assert all(sized(r).lanes < 2 * r for r in range(9, 256))
+    assert sized(10**6).lanes == 256
+
+
+def test_large_lanes_are_fewer_and_large_records_come_in_smaller_lots():
+    assert sized(10**6, lane=2**14).lanes == 64
+    assert sized(10**6, lane=2**30).lanes == 32
+    assert sized(10**6, record=10**5).queue < sized(10**6).queue
+    assert sized(10**6, record=10**9).queue == 1
+
+
+def test_a_batch_is_rounded_up_to_full_registers():
+    assert [sized(100, batch=b).lanes for b in (1, 8, 9, 64, 500)] == [8, 8, 16, 64, 104]
+
+
+def test_replications_are_dealt_out_evenly():
+    player = object.__new__(lanes.Player)
+    player.shape = lanes.Shape(8, 1, 5)
+    queue = player._queue(list(range(7)), 2)
+    np.testing.assert_array_equal(queue, [[0, 2, 4, 6, -1], [1, 3, 5, -1, -1]])
+
+
+def test_progress_is_reported_while_lanes_play():
+    seen = []
+    runs = simulate(batch=8, progress=lambda done, total: seen.append((done, total)))
+    assert len(runs) == seen[-1][0] == 320
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert len(seen) > 3
+
+
+def test_a_call_in_between_leaves_no_trace():
+    """The key of a replication is folded from the root, so the default generator is free."""
+    with jax.default_prng_impl("rbg"):
+        other = simulate(batch=8)
+    np.testing.assert_array_equal(other.pulls, simulate(batch=8).pulls)

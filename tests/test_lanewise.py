@@ -1,0 +1,172 @@
+"""`lanewise` against `jax.vmap`, primitive by primitive and on whole kernels."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from jaxbandits.kernels import design, irls, ledger, pick, spd
+from jaxbandits.lanewise import lanewise
+
+NUMBER = 5
+RNG = np.random.default_rng(0)
+ARMS = RNG.normal(size=(9, 4))
+VALUES = RNG.normal(size=(9, NUMBER))
+MANY = RNG.integers(-9, 9, (50, NUMBER)).astype(float)  # with ties
+MATRICES = RNG.normal(size=(4, 4, NUMBER))
+SPD = np.einsum("ijl,kjl->ikl", MATRICES, MATRICES) + np.eye(4)[:, :, None]
+WHICH = RNG.integers(0, 4, NUMBER)
+MASKS = RNG.random((9, NUMBER)) < 0.7
+COUNTS = RNG.integers(1, 9, (9, NUMBER)).astype(float)
+ORDERS = np.stack([RNG.permutation(50) for _ in range(NUMBER)], 1)
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def keys():
+    return jax.random.split(jax.random.key(3), NUMBER)
+
+
+def collatz(n):
+    """Steps to 1: a loop whose length differs by lane."""
+
+    def step(state):
+        n, steps = state
+        return jnp.where(n % 2 == 0, n // 2, 3 * n + 1), steps + 1
+
+    return lax.while_loop(lambda state: state[0] > 1, step, (n + 1, 0))
+
+
+def mixed_loop(v):
+    """A carry that starts shared and comes to differ, and one that never does."""
+
+    def step(carry, x):
+        total, steps = carry
+        return (total + x * v[0], steps + 1), total
+
+    return lax.scan(step, (jnp.zeros(()), 0), jnp.arange(5.0))
+
+
+def branches(v, i):
+    chosen = lax.cond(v[0] > 0, lambda: v.sum(), lambda: -v.max())
+    shared = lax.cond(jnp.asarray(ARMS[0, 0] > 0), lambda: v, lambda: -v)
+    return chosen, shared, lax.switch(i, [lambda: v[0], lambda: 2 * v[1], lambda: v[2] * v[3]])
+
+
+ARMS_OF = jnp.asarray
+CASES = {
+    "arithmetic": (lambda v, m: (v[:4] * m + 1, jnp.where(v > 0, v, 2.0), v.astype(int)), "VM"),
+    "broadcasting": (lambda v: (v[:, None] - v[None], jnp.ones(3) * v[0], v[None].T), "V"),
+    "look-ups": (
+        lambda v, i, m: (
+            v[i],
+            m[i],
+            m[:, i],
+            pick.at(m, i),
+            jnp.asarray(ARMS)[i],
+            ARMS_OF(ARMS)[:, i],
+        ),
+        "VIM",
+    ),
+    "far look-ups": (
+        lambda x, i: (x[10 * i], x[-i], x[jnp.array([3, 1])], x[i + jnp.arange(3)]),
+        "XI",
+    ),
+    "scatters": (
+        lambda v, i: (v.at[i].add(2.0), v.at[2].set(0.0), v.at[i + jnp.arange(2)].set(7)),
+        "VI",
+    ),
+    "products": (
+        lambda v, m: (ARMS @ v[:4], v[:4] @ m, m @ v[:4], m @ m, m.T @ ARMS.T, ARMS @ m, v @ v),
+        "VM",
+    ),
+    "einsum": (lambda v: jnp.einsum("k,ki,kj->ij", v, ARMS, ARMS), "V"),
+    "reductions": (
+        lambda x: (
+            x.sum(),
+            x.max(),
+            x.min(),
+            (x > 3).any(),
+            (x < 99).all(),
+            x.argmax(),
+            x.argmin(),
+        ),
+        "X",
+    ),
+    "reductions of tables": (lambda m: (m.sum(0), m.sum(1), m.sum(), m.prod(1), m.argmax(1)), "M"),
+    "reductions of few": (lambda v: (v.sum(), v.argmax(), pick.best(v), v.any()), "V"),
+    "integer reductions": (lambda x: (x.astype(int).sum(), x.astype(int).max()), "X"),
+    "sorting": (lambda x: (jnp.sort(x), jnp.argsort(x, stable=True), jnp.cumsum(x), x[::-1]), "X"),
+    "shapes": (lambda x: (x.reshape(5, 10).T, jnp.concatenate([x, x[:2]]), jnp.pad(x, 2)), "X"),
+    "random numbers": (
+        lambda k: (
+            jax.random.normal(jax.random.fold_in(k, 3), (32,)),
+            jax.random.permutation(k, 7),
+        ),
+        "K",
+    ),
+    "a loop of each its own length": (collatz, "I"),
+    "a scan": (mixed_loop, "V"),
+    "branches": (branches, "VI"),
+    "best": (lambda x, o: (pick.best(x), pick.argmax(x, o), pick.top(x, o, 7)), "XO"),
+    "inverse": (lambda s: (spd.inverse(s), spd.cholesky(s)), "S"),
+    "least squares": (
+        lambda c, v: ledger.batch(jnp.asarray(ARMS), c.astype(int), v, 0.5),
+        "CV",
+    ),
+    "maximum likelihood": (
+        lambda c, v: irls.fit(
+            jnp.asarray(ARMS), c, 0.5 * c + 0.1 * v, family="logistic", ridge=0.1, init=jnp.zeros(4)
+        ),
+        "CV",
+    ),
+    "design": (lambda a: design.d_optimal(jnp.asarray(ARMS), a), "A"),
+}
+LETTERS = "VMIXSACO"
+TABLES = dict(
+    zip(LETTERS, (VALUES, MATRICES, WHICH, MANY, SPD, MASKS, COUNTS, ORDERS), strict=True)
+)
+
+
+def both(name):
+    """The results of a case by `lanewise` and by `jax.vmap`."""
+    function, letters = CASES[name]
+    args = [keys() if letter == "K" else jnp.asarray(TABLES[letter]) for letter in letters]
+    one = jax.jit(lambda unit, *args: lanewise(function, NUMBER, unit)(*args))(1.0, *args)
+    return one, jax.jit(jax.vmap(function, -1, -1))(*args)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_equals_vmap_with_the_lanes_last(name):
+    one, two = both(name)
+    assert jax.tree.structure(one) == jax.tree.structure(two)
+    for first, second in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
+        assert (first.shape, first.dtype) == (second.shape, second.dtype)
+        assert first.shape[-1] == NUMBER
+        np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-11)
+
+
+def test_lanes_do_not_touch_each_other():
+    """NaN in one lane stays there, through loops and reductions."""
+    spoilt = SPD.copy()
+    spoilt[..., 2] = np.nan
+
+    def both_kinds(s):
+        return spd.inverse(s), s.sum(), s.argmax()
+
+    one = jax.jit(lambda unit, s: lanewise(both_kinds, NUMBER, unit)(s))
+    clean, dirty = one(1.0, SPD), one(1.0, spoilt)
+    others = np.array([0, 1, 3, 4])
+    for first, second in zip(jax.tree.leaves(clean), jax.tree.leaves(dirty), strict=True):
+        np.testing.assert_array_equal(first[..., others], second[..., others])
+    assert np.isnan(dirty[1][2])
+
+
+def test_a_result_that_does_not_differ_is_repeated():
+    found = lanewise(lambda v: (v, jnp.arange(3)), NUMBER, 1.0)(jnp.asarray(VALUES))[1]
+    np.testing.assert_array_equal(found, np.tile(np.arange(3)[:, None], NUMBER))
