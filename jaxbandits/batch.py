@@ -152,13 +152,15 @@ def turn_over(trial, orders, shape, batch):
     ids = orders.queue[jnp.minimum(place, shape.queue - 1)]
     ids = jnp.where((urgency > 0) & (place < shape.queue), ids, -1)
     started = jax.vmap(partial(start_lane, trial, orders), 0, -1)(ids)
-    rows = jnp.where(urgency > 0, which, shape.lanes)  # out of range: nothing is written
+    # A lane without a successor is left as it ended, for there its loops are short.
+    emptied = batch.lanes._replace(id=batch.lanes.id.at[which].min(jnp.where(ended, -1, 2**62)))
+    rows = jnp.where(ids >= 0, which, shape.lanes)  # out of range: nothing is written
 
     def append(table, new):
         return lax.dynamic_update_slice_in_dim(table, new, batch.written, 0)
 
     return batch._replace(
-        lanes=jax.tree.map(lambda x, new: x.at[..., rows].set(new), batch.lanes, started),
+        lanes=jax.tree.map(lambda x, new: x.at[..., rows].set(new), emptied, started),
         records=jax.tree.map(append, batch.records, written),
         written=batch.written + ended.sum(),
         taken=batch.taken + (ids >= 0).sum(),
@@ -176,26 +178,27 @@ def go(world, shape, orders, batch):
         number = available.sum()
         return (number >= shape.turn) | ((number > 0) & ~at_work.any())
 
-    def going(batch):
+    def playing(batch):
         _, at_work, waiting = _available(batch, orders)
-        return at_work.any() & (waiting | ~orders.more) & (batch.chunks < orders.max_chunks)
-
-    def refill(batch):
-        return lax.while_loop(due, partial(turn_over, trial, orders, shape), batch)
+        paused = (batch.chunks >= orders.max_chunks) | (orders.more & ~waiting)
+        return at_work.any() & ~paused
 
     def advance(batch):
         lanes, played, offered = play(batch.lanes)
-        after = batch._replace(
+        return batch._replace(
             lanes=lanes,
             chunks=batch.chunks + 1,
             offered=batch.offered + offered.sum(),
             useful=batch.useful + played.sum(),
         )
-        return refill(after)
+
+    def leg(batch):
+        batch = lax.while_loop(due, partial(turn_over, trial, orders, shape), batch)
+        return lax.while_loop(lambda batch: playing(batch) & ~due(batch), advance, batch)
 
     zero = jnp.zeros((), int)
     batch = batch._replace(written=zero, taken=zero, chunks=zero, offered=zero, useful=zero)
-    return lax.while_loop(going, advance, refill(batch))
+    return lax.while_loop(lambda batch: playing(batch) | due(batch), leg, batch)
 
 
 def empty(world, shape, orders):

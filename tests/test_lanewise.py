@@ -81,6 +81,29 @@ CASES = {
         lambda v, i: (v.at[i].add(2.0), v.at[2].set(0.0), v.at[i + jnp.arange(2)].set(7)),
         "VI",
     ),
+    "look-ups and scatters at shared places": (
+        lambda m, v: (
+            m[:, jnp.array([2, 0, 2])],
+            m[jnp.array([1, 3])],
+            m.at[:, jnp.array([1, 3])].add(2.0),
+            m.at[1].set(v[:4]),
+            m.at[:, 2].mul(v[0]),
+            jnp.asarray(ARMS[:4]).at[:, 1].set(v[:4]),
+        ),
+        "MV",
+    ),
+    "scatters at a place of each lane": (
+        lambda m, v, i: (
+            m.at[i].set(v[:4]),
+            m.at[:, i].add(v[:4]),
+            v.at[i].add(1.0),
+            v.at[i + 8].set(1.0),
+            v.at[i + 8].set(1.0, mode="clip"),
+            v.at[i].max(0.5),
+            jnp.zeros(9).at[i].min(v[0]),
+        ),
+        "MVI",
+    ),
     "products": (
         lambda v, m: (ARMS @ v[:4], v[:4] @ m, m @ v[:4], m @ m, m.T @ ARMS.T, ARMS @ m, v @ v),
         "VM",

@@ -84,9 +84,9 @@ def by_vmap(eqn, operands, lanes):
     return list(map(Lanes, results))
 
 
-def bind(eqn, operands):
+def bind(eqn, operands, **changed):
     """The results of an equation's own primitive, as a list."""
-    bound = eqn.primitive.get_bind_params(eqn.params)
+    bound = eqn.primitive.get_bind_params({**eqn.params, **changed})
     functions, params = bound if isinstance(bound, tuple) else ((), bound)  # before jax 0.10
     results = eqn.primitive.bind(*functions, *operands, **params)
     return list(results) if eqn.primitive.multiple_results else [results]

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .interpreter import Lanes, bind, by_vmap, rule, spread
-from .reductions import FEW, sealed
+from .reductions import sealed
 
 UNROLL = 32  # up to this many products are written out, which vectorises over lanes
 
@@ -85,60 +85,6 @@ def pad(eqn, operands, lanes):
         return by_vmap(eqn, operands, lanes)
     config = (*eqn.params["padding_config"], (0, 0, 0))
     return [Lanes(lax.pad(table.value, filler, config))]
-
-
-@rule("dynamic_slice")
-def dynamic_slice(eqn, operands, lanes):
-    """A part that starts elsewhere in each lane is a look-up if it is one entry long."""
-    table, *starts = operands
-    sizes = eqn.params["slice_sizes"]
-    moved = [i for i, x in enumerate(starts) if isinstance(x, Lanes)]
-    if not moved:
-        zero = jnp.zeros((), jnp.asarray(starts[0]).dtype)
-        return [Lanes(lax.dynamic_slice(table.value, (*starts, zero), (*sizes, lanes.number)))]
-    whole = eqn.invars[0].aval.shape
-    others = [i for i in range(len(sizes)) if i not in moved]
-    simple = len(moved) == 1 and sizes[moved[0]] == 1
-    if not simple or any(sizes[i] != whole[i] for i in others):
-        return by_vmap(eqn, operands, lanes)
-    (axis,) = moved
-    return [Lanes(jnp.expand_dims(look_up(table, axis, starts[axis].value, lanes), axis))]
-
-
-def look_up(table, axis, index, lanes):
-    """Entry `index [L]` of an axis of a table, for each lane."""
-    if not isinstance(table, Lanes):
-        found = jnp.take(jnp.asarray(table), index, axis=axis, mode="clip")
-        return sealed(jnp.moveaxis(found, axis, -1), lanes)
-    value = jnp.moveaxis(table.value, axis, 0)
-    if value.shape[0] <= FEW:
-        found = value[-1]
-        for k in range(value.shape[0] - 2, -1, -1):  # an index below 0 finds the first
-            found = jnp.where(index <= k, value[k], found)
-        return found
-    where = jnp.clip(index, 0, value.shape[0] - 1).reshape(*[1] * (value.ndim - 1), lanes.number)
-    return jnp.take_along_axis(value, where, 0, mode="promise_in_bounds")[0]
-
-
-@rule("gather")
-def gather(eqn, operands, lanes):
-    """The look-up of one entry along one axis; anything else goes through `jax.vmap`."""
-    table, index = operands
-    numbers, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
-    shape = eqn.invars[0].aval.shape
-    axes = numbers.collapsed_slice_dims
-    simple = (
-        isinstance(index, Lanes)
-        and eqn.invars[1].aval.shape == (1,)
-        and len(axes) == 1
-        and numbers.start_index_map == axes
-        and not numbers.operand_batching_dims
-        and all(sizes[i] == (1 if i in axes else n) for i, n in enumerate(shape))
-        and eqn.params["mode"] != lax.GatherScatterMode.FILL_OR_DROP
-    )
-    if not simple:
-        return by_vmap(eqn, operands, lanes)
-    return [Lanes(look_up(table, axes[0], index.value[0], lanes))]
 
 
 @rule("dot_general")

@@ -1,0 +1,100 @@
+"""Reading and writing entries of tables, at places that lanes share or choose on their own."""
+
+import jax.numpy as jnp
+from jax import lax
+
+from .interpreter import Lanes, bind, by_vmap, rule, spread
+from .reductions import sealed
+
+CHAIN = 8  # up to this many entries a chain of choices beats a gather
+CLIP = (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+WRITES = {
+    "scatter": lambda old, new: new,
+    "scatter-add": lax.add,
+    "scatter-mul": lax.mul,
+    "scatter-min": lax.min,
+    "scatter-max": lax.max,
+}
+
+
+@rule("dynamic_slice")
+def dynamic_slice(eqn, operands, lanes):
+    """A part that starts elsewhere in each lane is a look-up if it is one entry long."""
+    table, *starts = operands
+    sizes = eqn.params["slice_sizes"]
+    moved = [i for i, x in enumerate(starts) if isinstance(x, Lanes)]
+    if not moved:
+        zero = jnp.zeros((), jnp.asarray(starts[0]).dtype)
+        return [Lanes(lax.dynamic_slice(table.value, (*starts, zero), (*sizes, lanes.number)))]
+    whole = eqn.invars[0].aval.shape
+    others = [i for i in range(len(sizes)) if i not in moved]
+    simple = len(moved) == 1 and sizes[moved[0]] == 1
+    if not simple or any(sizes[i] != whole[i] for i in others):
+        return by_vmap(eqn, operands, lanes)
+    (axis,) = moved
+    return [Lanes(jnp.expand_dims(look_up(table, axis, starts[axis].value, lanes), axis))]
+
+
+def look_up(table, axis, index, lanes):
+    """Entry `index [L]` of an axis of a table, for each lane."""
+    if not isinstance(table, Lanes):
+        found = jnp.take(jnp.asarray(table), index, axis=axis, mode="clip")
+        return sealed(jnp.moveaxis(found, axis, -1), lanes)
+    value = jnp.moveaxis(table.value, axis, 0)
+    if value.shape[0] <= CHAIN:
+        found = value[-1]
+        for k in range(value.shape[0] - 2, -1, -1):  # an index below 0 finds the first
+            found = jnp.where(index <= k, value[k], found)
+        return sealed(found, lanes)
+    where = jnp.clip(index, 0, value.shape[0] - 1).reshape(*[1] * (value.ndim - 1), lanes.number)
+    return jnp.take_along_axis(value, where, 0, mode="promise_in_bounds")[0]
+
+
+@rule("gather")
+def gather(eqn, operands, lanes):
+    """At shared places the lanes are one more axis of what is read; else see `look_up`."""
+    table, index = operands
+    numbers, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
+    if not isinstance(index, Lanes):
+        last = len(eqn.outvars[0].aval.shape)
+        changed = {
+            "dimension_numbers": numbers._replace(offset_dims=(*numbers.offset_dims, last)),
+            "slice_sizes": (*sizes, lanes.number),
+        }
+        return list(map(Lanes, bind(eqn, [table.value, index], **changed)))
+    axes = numbers.collapsed_slice_dims
+    shape = eqn.invars[0].aval.shape
+    whole = all(sizes[i] == (1 if i in axes else n) for i, n in enumerate(shape))
+    one = _one_place(eqn.invars[1], axes, numbers.start_index_map, numbers.operand_batching_dims)
+    if not (one and whole and eqn.params["mode"] in CLIP):
+        return by_vmap(eqn, operands, lanes)
+    return [Lanes(look_up(table, axes[0], index.value[0], lanes))]
+
+
+@rule(*WRITES)
+def scatter(eqn, operands, lanes):
+    """At shared places the lanes are one more axis; at one place of each lane, a comparison."""
+    table, index, new = operands
+    numbers = eqn.params["dimension_numbers"]
+    table, new = spread(table, lanes), spread(new, lanes)
+    if not isinstance(index, Lanes):
+        window = (*numbers.update_window_dims, new.ndim - 1)
+        changed = {"dimension_numbers": numbers._replace(update_window_dims=window)}
+        return list(map(Lanes, bind(eqn, [table, index, new], **changed)))
+    axes = numbers.inserted_window_dims
+    places = numbers.scatter_dims_to_operand_dims
+    shape, window = eqn.invars[0].aval.shape, eqn.invars[2].aval.shape
+    one = _one_place(eqn.invars[1], axes, places, numbers.operand_batching_dims)
+    if not (one and window == tuple(n for i, n in enumerate(shape) if i not in axes)):
+        return by_vmap(eqn, operands, lanes)
+    (axis,), place = axes, index.value[0]
+    if eqn.params["mode"] in CLIP:
+        place = jnp.clip(place, 0, shape[axis] - 1)
+    here = lax.broadcasted_iota(place.dtype, table.shape, axis) == place
+    written = WRITES[eqn.primitive.name](table, jnp.expand_dims(new, axis))
+    return [Lanes(jnp.where(here, written, table))]
+
+
+def _one_place(index, axes, places, batching):
+    """Whether an index names one entry of one axis."""
+    return index.aval.shape == (1,) and len(axes) == 1 and tuple(places) == axes and not batching
