@@ -1,0 +1,1 @@
+"""Measurements of jaxbandits against plain NumPy, Numba and C; see `speed`."""

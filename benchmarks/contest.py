@@ -1,0 +1,95 @@
+"""Contestants on the same task, timed in turn; a table and a file of the figures."""
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+from . import build
+
+OURS = "jaxbandits"
+
+
+class Contest(NamedTuple):
+    """A task and who takes part in it."""
+
+    name: str
+    unit: str  # what one piece of work is: "round", "replication"
+    contestants: dict[str, Callable[[], int]]  # does some of the work, returns how much
+    agree: Callable[[], str]  # compares the contestants' numbers, raises or says what was seen
+    rounds: int = 5
+
+
+def race(contest):
+    """CPU seconds per piece of work of each contestant: median, least and most of the rounds."""
+    agreed = contest.agree()
+    for work in contest.contestants.values():
+        work()  # compiles
+    seconds = {name: [] for name in contest.contestants}
+    for _ in range(contest.rounds):
+        for name, work in contest.contestants.items():
+            began = time.process_time()
+            done = work()
+            seconds[name].append((time.process_time() - began) / done)
+    figures = {
+        name: {"median": statistics.median(x), "least": min(x), "most": max(x)}
+        for name, x in seconds.items()
+    }
+    return {"unit": contest.unit, "agreed": agreed, "seconds": figures, "ratios": ratios(figures)}
+
+
+def ratios(figures):
+    """How many times faster ours is than each other contestant, by the least time of each."""
+    ours = figures[OURS]["least"]
+    return {name: f["least"] / ours for name, f in figures.items() if name != OURS}
+
+
+def machine(device):
+    """Where the figures were taken."""
+    packages = {}
+    for name in ("jax", "jaxlib", "numpy", "numba"):
+        try:
+            packages[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            packages[name] = None
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "device": device,
+        "python": platform.python_version(),
+        "compiler": build.version(),
+        "date": time.strftime("%Y-%m-%d"),
+        **packages,
+    }
+
+
+def _processor():
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def table(results):
+    """Lines of a table of all contests."""
+    lines = [
+        f"{'contest':24s} {'contestant':12s} {'microseconds per':>24s} {'ours is faster':>15s}"
+    ]
+    for name, result in results.items():
+        for who, figures in result["seconds"].items():
+            times = result["ratios"].get(who)
+            ratio = "" if times is None else f"{times:.2f} times"
+            cost = f"{figures['least'] * 1e6:.4g} {result['unit']}"
+            lines.append(f"{name:24s} {who:12s} {cost:>24s} {ratio:>15s}")
+    return lines
+
+
+def save(path, results, device):
+    """Write the figures of all contests with the machine they were taken on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"machine": machine(device), "results": results}, indent=1) + "\n")

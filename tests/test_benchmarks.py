@@ -1,0 +1,44 @@
+"""The benchmarks run, and their contestants play the same bandit."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import build
+from benchmarks.baselines import lingape
+from benchmarks.contests import CONTESTS
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize("name", CONTESTS)
+def test_all_contestants_agree_before_they_are_timed(name):
+    contest = CONTESTS[name](quick=True)
+    assert {"jaxbandits", "numpy"} <= set(contest.contestants)
+    assert ("numba" in contest.contestants) == (lingape.numba is not None)
+    assert ("c" in contest.contestants) == (build.compiler() is not None)
+    assert "same noise" in contest.agree()
+
+
+def test_the_command_prints_a_table_and_writes_figures(tmp_path):
+    out = tmp_path / "speed.json"
+    command = [sys.executable, "-m", "benchmarks.speed", "--quick", "--only", "lingape-soare"]
+    done = subprocess.run(
+        [*command, "--out", out], cwd=ROOT, capture_output=True, text=True, timeout=300, check=True
+    )
+    assert "ours is faster" in done.stdout
+    stored = json.loads(out.read_text())
+    figures = stored["results"]["lingape-soare"]
+    assert set(figures["ratios"]) == set(figures["seconds"]) - {"jaxbandits"}
+    assert all(f["least"] <= f["median"] <= f["most"] for f in figures["seconds"].values())
+    assert stored["machine"]["jax"]
+
+
+def test_an_unknown_contest_is_named():
+    command = [sys.executable, "-m", "benchmarks.speed", "--only", "lingap"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "no contest 'lingap'; there are lingape-soare" in done.stderr
