@@ -1,19 +1,16 @@
 """C baselines, compiled when first used by the C compiler that is there."""
 
-import atexit
 import ctypes
 import functools
+import hashlib
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "baselines"
-# The last two change no value: they let square roots and comparisons vectorise.
-FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
 
 
-@functools.cache
 def compiler():
     """Path of a C compiler, or None."""
     return shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -29,16 +26,25 @@ def version():
 
 @functools.cache
 def _folder():
-    folder = tempfile.mkdtemp(prefix="jaxbandits-benchmarks-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+    return Path(tempfile.mkdtemp(prefix="jaxbandits-benchmarks-"))
 
 
 @functools.cache
 def library(name, **sizes):
-    """The program `name.c` with these macros, compiled and loaded."""
-    defines = [f"-D{key}={value}" for key, value in sizes.items()]
-    target = _folder() / f"{name}{''.join(defines)}.so"
-    command = [compiler(), *FLAGS, *defines, "-o", target, FOLDER / f"{name}.c", "-lm"]
-    subprocess.run(command, check=True)
-    return ctypes.CDLL(str(target))
+    """The program `name.c` with these macros, loaded; double arguments are declared by callers."""
+    defines = [f"-D{key}={value}" for key, value in sorted(sizes.items())]
+    mark = hashlib.sha256(" ".join(defines).encode()).hexdigest()[:12]
+    target, source = _folder() / f"{name}-{mark}.so", FOLDER / f"{name}.c"
+    flags = ["-O3", "-march=native", "-shared", "-fPIC", *defines]
+    subprocess.run([compiler(), *flags, "-o", str(target), str(source), "-lm"], check=True)
+    loaded = ctypes.CDLL(str(target))
+    real, whole, place = ctypes.c_double, ctypes.c_int64, ctypes.c_void_p
+    loaded.lingape.argtypes = [*[place] * 3, *[real] * 4, whole, ctypes.c_uint64, *[place] * 4]
+    loaded.lingape.restype = None
+    return loaded
+
+
+def address(array):
+    """Where a contiguous array lies."""
+    assert array.flags.c_contiguous
+    return array.ctypes.data

@@ -24,8 +24,21 @@ class Outcome(NamedTuple):
 
 
 def jit(function):
-    """Compile with Numba when first called; without Numba the loop is not a contestant."""
-    return function if numba is None else numba.njit(function)
+    """Compile with Numba when first called; without Numba the loop is not a contestant.
+
+    Division as NumPy does it, without a test for zero that would keep loops from vectorising.
+    """
+    return function if numba is None else numba.njit(function, error_model="numpy")
+
+
+@jit
+def largest(values):
+    """The first index of the largest value; `argmax` looks for NaN besides."""
+    best = 0
+    for k in range(1, len(values)):
+        if values[k] > values[best]:
+            best = k
+    return best
 
 
 def blank(replications, num_arms, answer=()):
