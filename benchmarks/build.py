@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+REAL, WHOLE, PLACE = ctypes.c_double, ctypes.c_int64, ctypes.c_void_p
 FOLDER = Path(__file__).parent / "baselines"
 
 
@@ -30,17 +31,15 @@ def _folder():
 
 
 @functools.cache
-def library(name, **sizes):
-    """The program `name.c` with these macros, loaded; double arguments are declared by callers."""
+def library(name, arguments, **sizes):
+    """The program `name.c` with these macros; its function `play` takes these C types."""
     defines = [f"-D{key}={value}" for key, value in sorted(sizes.items())]
     mark = hashlib.sha256(" ".join(defines).encode()).hexdigest()[:12]
     target, source = _folder() / f"{name}-{mark}.so", FOLDER / f"{name}.c"
     flags = ["-O3", "-march=native", "-shared", "-fPIC", *defines]
     subprocess.run([compiler(), *flags, "-o", str(target), str(source), "-lm"], check=True)
     loaded = ctypes.CDLL(str(target))
-    real, whole, place = ctypes.c_double, ctypes.c_int64, ctypes.c_void_p
-    loaded.lingape.argtypes = [*[place] * 3, *[real] * 4, whole, ctypes.c_uint64, *[place] * 4]
-    loaded.lingape.restype = None
+    loaded.play.argtypes, loaded.play.restype = arguments, None
     return loaded
 
 

@@ -142,7 +142,7 @@ static int64_t replicate(source *noise, const double *arms, const double *mu, co
     }
 }
 
-void lingape(const double *arms, const double *mu, const int64_t *order, double sigma, double level,
+void play(const double *arms, const double *mu, const int64_t *order, double sigma, double level,
              double bias, double v0, int64_t replications, uint64_t seed, const double *given,
              int64_t *pulls, int64_t *answers, int64_t *counts) {
     for (int64_t r = 0; r < replications; r++) {

@@ -5,12 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..build import address, library
+from ..build import PLACE, REAL, WHOLE, address, library
 
 try:
     import numba
 except ImportError:
     numba = None
+
+
+ARGUMENTS = (*[PLACE] * 3, *[REAL] * 4, WHOLE, WHOLE, *[PLACE] * 4)
 
 
 class Problem(NamedTuple):
@@ -97,7 +100,7 @@ def in_c(problem, replications, seed, *, order=None, noise=None):
     sizes = {"K": num_arms, "D": dim, "ARM_SPACE": int(in_arm_space(problem.arms))}
     order = np.arange(num_arms) if order is None else np.asarray(order)
     outcome = _blank(replications, num_arms)
-    library("lingape", **sizes).lingape(
+    library("lingape", ARGUMENTS, **sizes).play(
         *map(address, (problem.arms, problem.means, order.astype(np.int64))),
         *problem[2:],
         replications,

@@ -1,4 +1,4 @@
-"""What is measured: each contest with its contestants and the proof that they agree."""
+"""LinGapE: many short rounds, where the machinery around the algebra shows."""
 
 from functools import partial
 
@@ -6,35 +6,10 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from jaxbandits.driver import BLOCK, INIT, root_key
 
-from . import build
-from .baselines import lingape
-from .contest import OURS, Contest
-
-
-def noise_of(seed, replication, rounds):
-    """The standardised noise and the tie order that `jb.simulate` gives a replication."""
-    key = jax.random.fold_in(root_key(seed), replication)
-    blocks = np.arange(-(-rounds // BLOCK))
-    draw = jax.vmap(lambda block: jax.random.normal(jax.random.fold_in(key, block), (BLOCK,)))
-    return key, np.asarray(jax.jit(draw)(blocks)).ravel()
-
-
-def tie_order(key, num_arms):
-    """The priorities that break ties in that replication."""
-    return np.asarray(jax.random.permutation(jax.random.fold_in(key, INIT), num_arms))
-
-
-def _others():
-    """The baselines that this machine can run."""
-    loops = {"numpy": lingape.in_numpy}
-    if lingape.numba is not None:
-        loops["numba"] = lingape.in_numba
-    if build.compiler() is not None:
-        loops["c"] = lingape.in_c
-    return loops
-
+from ..baselines import lingape
+from ..contest import OURS, Contest
+from .streams import noise_of, others, tie_order
 
 # Orthogonal arms tie exactly, and then rounding decides, which differs between forms of the same
 # algebra; in these replications it never has to.
@@ -42,7 +17,7 @@ DECIDED = (0, 1, 4, 5, 6)
 
 
 def _lingape(name, instance, *, replications, few, seed=0, batch=None, quick=False):
-    numbers, loops = lingape.problem(instance), _others()
+    numbers, loops = lingape.problem(instance), others(lingape)
     algorithm = partial(jb.lingape, delta=0.05)
 
     def ours(number):

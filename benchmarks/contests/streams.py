@@ -1,0 +1,31 @@
+"""The random numbers of a replication, for contestants that must play the same bandit."""
+
+import jax
+import numpy as np
+
+from jaxbandits.driver import BLOCK, INIT, root_key
+
+from .. import build
+
+
+def noise_of(seed, replication, rounds):
+    """The key and the standardised noise of a replication that draws one arm a round."""
+    key = jax.random.fold_in(root_key(seed), replication)
+    blocks = np.arange(-(-rounds // BLOCK))
+    draw = jax.vmap(lambda block: jax.random.normal(jax.random.fold_in(key, block), (BLOCK,)))
+    return key, np.asarray(jax.jit(draw)(blocks)).ravel()
+
+
+def tie_order(key, num_arms):
+    """The priorities that break ties in that replication."""
+    return np.asarray(jax.random.permutation(jax.random.fold_in(key, INIT), num_arms))
+
+
+def others(baselines):
+    """The loops of a module of baselines that this machine can run."""
+    loops = {"numpy": baselines.in_numpy}
+    if hasattr(baselines, "in_numba") and baselines.numba is not None:
+        loops["numba"] = baselines.in_numba
+    if hasattr(baselines, "in_c") and build.compiler() is not None:
+        loops["c"] = baselines.in_c
+    return loops
