@@ -79,23 +79,32 @@ class Shape(NamedTuple):
     """Sizes of a batch, static."""
 
     lanes: int
-    turn: int  # lanes that are written out and refilled at once
+    turn: int  # lanes that wait before any is written out and refilled
+    lot: int  # lanes that are refilled at once
     queue: int
 
     @property
     def records(self):
         """Rows for what a call can end, started or under way, and for one turn's overhang."""
-        return self.queue + self.lanes + self.turn
+        return self.queue + 2 * self.lanes
 
 
-def start_lane(trial, orders, id):
+def _key(orders, id):
+    return fold_in(orders.root, jnp.maximum(id, 0))
+
+
+def start_lane(trial, orders, id, problem):
     """The lane of a replication; a dead one for id -1 or an instance that is not finite."""
-    key = fold_in(orders.root, jnp.maximum(id, 0))
-    problem = trial.draw(key)
+    key = _key(orders, id)
     env, algorithm, finite = trial.build(problem)
     run = start(key, env, algorithm)
     run = run._replace(live=finite & (id >= 0))
     return Lane(run, problem, finite, id, jnp.zeros(orders.rounds.shape, float))
+
+
+def any_lane(trial, orders):
+    """A lane, for its shapes."""
+    return start_lane(trial, orders, jnp.zeros((), int), trial.draw(orders.root))
 
 
 def play_lane(trial, orders, lane):
@@ -140,31 +149,45 @@ def _available(batch, orders):
 
 
 def turn_over(trial, orders, shape, batch):
-    """Write out and refill up to `shape.turn` of the lanes that are available."""
-    available, _, _ = _available(batch, orders)
-    # Lanes with something to write come first, so that the records have no gaps.
-    urgency = jnp.where(available, 1 + (batch.lanes.id >= 0), 0).astype(jnp.int32)
-    urgency, which = lax.top_k(urgency, shape.turn)
-    leaving = jax.tree.map(lambda x: x[..., which], batch.lanes)
-    ended = urgency == 2
-    written = jax.vmap(partial(record_of, trial), -1)(leaving)
-    place = batch.taken + jnp.cumsum(urgency > 0) - 1
-    ids = orders.queue[jnp.minimum(place, shape.queue - 1)]
-    ids = jnp.where((urgency > 0) & (place < shape.queue), ids, -1)
-    started = jax.vmap(partial(start_lane, trial, orders), 0, -1)(ids)
-    # A lane without a successor is left as it ended, for there its loops are short.
-    emptied = batch.lanes._replace(id=batch.lanes.id.at[which].min(jnp.where(ended, -1, 2**62)))
-    rows = jnp.where(ids >= 0, which, shape.lanes)  # out of range: nothing is written
+    """Write out the lanes that have ended and start the next replications in free ones.
 
-    def append(table, new):
+    All lanes do it and a mask says for which it counts: whole rows of lanes are cheap, a few
+    scattered ones are not. Instances that are drawn anew are not cheap, hence `shape.lot`.
+    """
+    available, _, _ = _available(batch, orders)
+    turn = jnp.cumsum(available) - 1
+    served = available & (turn < shape.lot)
+    ended = served & (batch.lanes.id >= 0)
+    place = batch.taken + turn
+    ids = orders.queue[jnp.minimum(place, shape.queue - 1)]
+    ids = jnp.where(served & (place < shape.queue), ids, -1)
+    begun = _start_lanes(trial, orders, shape, ids, jnp.clip(turn, 0, shape.lot - 1))
+    lanes = jax.tree.map(lambda new, old: jnp.where(ids >= 0, new, old), begun, batch.lanes)
+    # A lane without a successor is left as it ended, for there its loops are short.
+    lanes = lanes._replace(id=jnp.where(served, ids, batch.lanes.id))
+    write = lanewise(partial(record_of, trial), shape.lanes, orders.unit)
+    rows = jnp.where(ended, jnp.cumsum(ended) - 1, shape.lanes)
+    first = jnp.zeros(shape.lanes, int).at[rows].set(jnp.arange(shape.lanes), mode="drop")
+
+    def append(table, columns):
+        new = jnp.moveaxis(columns, -1, 0)[first]
         return lax.dynamic_update_slice_in_dim(table, new, batch.written, 0)
 
     return batch._replace(
-        lanes=jax.tree.map(lambda x, new: x.at[..., rows].set(new), emptied, started),
-        records=jax.tree.map(append, batch.records, written),
+        lanes=lanes,
+        records=jax.tree.map(append, batch.records, write(batch.lanes)),
         written=batch.written + ended.sum(),
         taken=batch.taken + (ids >= 0).sum(),
     )
+
+
+def _start_lanes(trial, orders, shape, ids, turn):
+    """Lanes for `ids [L]`; of the drawn instances only those whose turn it is count."""
+    over = partial(lanewise, unit=orders.unit)
+    draw = over(lambda id: trial.draw(_key(orders, id)), shape.lot)
+    lot = jnp.zeros(shape.lot, int).at[jnp.where(ids >= 0, turn, shape.lot)].set(ids, mode="drop")
+    problems = jax.tree.map(lambda x: x[..., turn], draw(lot))
+    return over(partial(start_lane, trial, orders), shape.lanes)(ids, problems)
 
 
 def go(world, shape, orders, batch):
@@ -204,7 +227,7 @@ def go(world, shape, orders, batch):
 def empty(world, shape, orders):
     """A batch with nothing in it."""
     trial = world(orders.numbers)
-    lane = jax.eval_shape(lambda: start_lane(trial, orders, jnp.zeros((), int)))
+    lane = jax.eval_shape(partial(any_lane, trial, orders))
     record = jax.eval_shape(partial(record_of, trial), lane)
 
     lanes = jax.tree.map(lambda x: _zeros((*x.shape, shape.lanes), x.dtype), lane)

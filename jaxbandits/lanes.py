@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, PartitionSpec
 
-from .batch import Orders, Shape, empty, go, start_lane
+from .batch import Orders, Shape, any_lane, empty, go
 from .driver import NO_LIMITS, Limits
 
 CALL_SECONDS = 0.3  # long enough to hide the host's part, short enough for Ctrl-C and a bar
@@ -18,7 +18,8 @@ MOST_LANES = {"cpu": 256}  # more gain nothing and leave more of them idle at th
 DEVICE_BYTES = 2**32  # the same for the memory of an accelerator
 RECORD_BYTES = 2**26
 VECTOR = 8  # lanes come in full vector registers, so that every lane runs the same instructions
-TURN = 64  # a lane in so many is written out and refilled at once; fewer at a time cost more
+TURN = 64  # a lane in so many waits before ended ones are written out and refilled
+LOT = 8  # a lane in so many gets an instance of its own at once
 
 
 @functools.lru_cache(maxsize=128)
@@ -68,10 +69,11 @@ def orders_for(numbers, root, rounds, limits=NO_LIMITS):
 
 
 class Sizes(NamedTuple):
-    """Of a lane: bytes of all it carries, and numbers in its record."""
+    """Of a lane: bytes of all it carries, numbers in its record, whether it has its own world."""
 
     lane: int
     record: int
+    own: bool
 
 
 @functools.lru_cache(maxsize=512)
@@ -80,13 +82,11 @@ def sizes(world, shapes, num_rounds):
     numbers = tuple(jax.ShapeDtypeStruct(*shape) for shape in shapes)
     orders = orders_for(numbers, jax.random.key(0, impl="threefry2x32"), np.zeros(num_rounds, int))
 
-    def begin(orders):
-        return start_lane(world(orders.numbers), orders, jnp.zeros((), int))
-
-    lane = jax.eval_shape(begin, orders)
+    lane = jax.eval_shape(lambda orders: any_lane(world(orders.numbers), orders), orders)
     carried = sum(x.size * np.dtype(_plain(x.dtype)).itemsize for x in jax.tree.leaves(lane))
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
-    return Sizes(carried, lane.run.arm_pulls.size + answer + num_rounds + 8)
+    record = lane.run.arm_pulls.size + answer + num_rounds + 8
+    return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)))
 
 
 def shape_of(sizes, *, replications, batch, devices):
@@ -106,7 +106,8 @@ def shape_of(sizes, *, replications, batch, devices):
         lanes = -(-min(batch, replications) // number)
     lanes = -(-lanes // VECTOR) * VECTOR
     rows = max(1, RECORD_BYTES // (8 * sizes.record))
-    return Shape(lanes, max(1, lanes // TURN), min(8 * lanes, rows))
+    lot = max(VECTOR, lanes // LOT) if sizes.own else lanes
+    return Shape(lanes, max(1, lanes // TURN), lot, min(8 * lanes, rows))
 
 
 def _plain(dtype):

@@ -38,7 +38,7 @@ def test_neither_queue_nor_clock_nor_turn_changes_a_number(changed, monkeypatch)
 
 
 def sized(replications, *, batch=None, lane=1000, record=20):
-    sizes = lanes.Sizes(lane, record)
+    sizes = lanes.Sizes(lane, record, False)
     return lanes.shape_of(sizes, replications=replications, batch=batch, devices=None)
 
 
@@ -61,7 +61,7 @@ def test_a_batch_is_rounded_up_to_full_registers():
 
 def test_replications_are_dealt_out_evenly():
     player = object.__new__(lanes.Player)
-    player.shape = lanes.Shape(8, 1, 5)
+    player.shape = lanes.Shape(8, 1, 8, 5)
     queue = player._queue(list(range(7)), 2)
     np.testing.assert_array_equal(queue, [[0, 2, 4, 6, -1], [1, 3, 5, -1, -1]])
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from ..core import Algorithm, Move
 from ..kernels import design as designs
@@ -88,7 +89,7 @@ def gse(arms, *, budget, design="uniform", eta=2, family="gaussian", tol=0.01, r
     def ask(key, state):
         draws = plan.draws(budget, state.stage) if plan.stages else jnp.zeros((), int)
         if design == "uniform":
-            counts = pick.spread(state.alive, draws, pick.tie_order(key, num_arms))
+            counts = pick.spread(state.alive, draws, key)
         else:
             weights = designs.d_optimal(arms, state.alive, tol=tol).weights
             counts = rounding.efficient(_trimmed(weights), draws)
@@ -102,13 +103,18 @@ def gse(arms, *, budget, design="uniform", eta=2, family="gaussian", tol=0.01, r
 
     def estimate(counts, sums, alive):
         """Linear predictors `[K]`, whether the draws span the arms alive, and convergence."""
-        drawn = span.of(arms, alive & (counts > 0))
-        valid = drawn.rank >= span.of(arms, alive).rank
+        matrix = ledger.gram(arms, counts)
+        drawn = spd.partial_inverse(matrix, span.negligible(arms))
+        theta = drawn.matrix @ (arms.T @ sums)
+
+        def some_missed():
+            space = span.of_gram(matrix, drawn)
+            return span.project(space, theta), (span.within(space, arms) | ~alive).all()
+
+        missed = (alive & (counts == 0)).any()
+        theta, valid = lax.cond(missed, some_missed, lambda: (theta, jnp.array(True)))
         if family == "gaussian":
-            points = span.coordinates(drawn, arms)
-            matrix = span.fill(drawn, ledger.gram(points, counts))
-            theta = spd.inverse(matrix).matrix @ (points.T @ sums)
-            return points @ theta, valid, jnp.array(True)
+            return arms @ theta, valid, jnp.array(True)
         zeros = jnp.zeros(arms.shape[1], arms.dtype)
         weights = counts.astype(arms.dtype)
         found = irls.fit(arms, weights, sums, family=family, ridge=ridge, init=zeros)

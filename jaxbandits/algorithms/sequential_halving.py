@@ -63,7 +63,7 @@ def sequential_halving(arms, *, budget):
 
     def ask(key, state):
         draws = plan.draws(budget, state.stage) if plan.stages else jnp.zeros((), int)
-        count = pick.spread(state.alive, draws, pick.tie_order(key, num_arms))
+        count = pick.spread(state.alive, draws, key)
         done = state.stage >= plan.stages
         return Move(jnp.arange(num_arms), count.astype(int), done, state.answer)
 

@@ -69,7 +69,8 @@ def sqdist(ledger: Ledger, from_row: Float[Array, " K"], arm: Int[Array, ""]) ->
 
 def gram(arms: Float[Array, "K d"], counts: Array) -> Float[Array, "d d"]:
     """`X^T diag(counts) X`."""
-    return jnp.einsum("k,ki,kj->ij", counts.astype(arms.dtype), arms, arms)
+    dim = arms.shape[1]
+    return (counts.astype(arms.dtype) @ spd.outer(arms)).reshape(dim, dim)
 
 
 def batch(

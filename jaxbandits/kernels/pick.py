@@ -13,8 +13,15 @@ from jaxtyping import Array, Bool, Float, Int
 
 
 def tie_order(key, num_arms: int) -> Int[Array, " K"]:
-    """A random priority for each arm; the larger wins a tie."""
-    return jax.random.permutation(key, num_arms)
+    """A random priority for each arm, 0 to K - 1; the larger wins a tie."""
+    return _places(lots(key, num_arms))
+
+
+def lots(key, num_arms: int) -> Array:
+    """Random numbers of which no two are equal: the last bits are the arm's index."""
+    low = (1 << max(1, num_arms - 1).bit_length()) - 1
+    bits = jax.random.bits(key, (num_arms,), jnp.uint32)
+    return (bits & jnp.uint32(~low & 0xFFFFFFFF)) | jnp.arange(num_arms, dtype=jnp.uint32)
 
 
 class Best(NamedTuple):
@@ -65,15 +72,33 @@ def at(table: Array, arm: Int[Array, ""]) -> Array:
     return table.at[arm].get(mode="promise_in_bounds")
 
 
-def rank(values: Float[Array, " K"], order: Int[Array, " K"]) -> Int[Array, " K"]:
+MOST_COMPARED = 64  # up to so many arms K^2 comparisons, which vectorise, beat a sort
+
+
+def rank(values: Array, order: Int[Array, " K"]) -> Int[Array, " K"]:
     """Place of each value from the top, 0 the largest, ties to the larger priority."""
     num = values.shape[0]
-    if num <= 64:  # K^2 comparisons vectorise; a batched sort does not
-        above = values[None, :] > values[:, None]
-        tied = values[None, :] == values[:, None]
-        return (above | (tied & (order[None, :] > order[:, None]))).sum(1)
-    places = jnp.arange(num)
-    return jnp.zeros(num, places.dtype).at[jnp.lexsort((-order, -values))].set(places)
+    if num > MOST_COMPARED:
+        return _inverse(jnp.lexsort((order, values))[::-1])
+    order = order.astype(values.dtype)  # one width of numbers for the whole pass
+
+    def ahead(j):
+        return (values[j] > values) | ((values[j] == values) & (order[j] > order))
+
+    return sum(ahead(j).astype(int) for j in range(num))
+
+
+def _places(lots: Array) -> Int[Array, " K"]:
+    """`rank` where no two are equal."""
+    num = lots.shape[0]
+    if num > MOST_COMPARED:
+        return _inverse(jnp.argsort(lots)[::-1])
+    return sum((lots[j] > lots).astype(jnp.int32) for j in range(num)).astype(int)
+
+
+def _inverse(permutation: Int[Array, " K"]) -> Int[Array, " K"]:
+    places = jnp.arange(permutation.size)
+    return jnp.zeros_like(places).at[permutation].set(places)
 
 
 def top(
@@ -83,12 +108,12 @@ def top(
     return rank(values, order) < m
 
 
-def spread(
-    alive: Bool[Array, " K"], total: Int[Array, ""], order: Int[Array, " K"]
-) -> Int[Array, " K"]:
-    """`total` draws shared equally among `alive`; the remainder goes by priority."""
+def spread(alive: Bool[Array, " K"], total: Int[Array, ""], key) -> Int[Array, " K"]:
+    """`total` draws shared equally among `alive`; the remainder goes to arms drawn at random."""
     num_alive = alive.sum()
-    extra = top(jnp.where(alive, 0.0, -jnp.inf), order, total % num_alive)
+    # The dead come last: below every lot, and among themselves in no order that matters.
+    chances = jnp.where(alive, lots(key, alive.size) | jnp.uint32(1 << 31), 0)
+    extra = _places(chances) < total % num_alive
     return jnp.where(alive, total // num_alive + extra, 0)
 
 

@@ -1,50 +1,60 @@
-"""Coordinates in the span of a masked set of vectors, with static shapes."""
+"""Coordinates in the span of a masked set of vectors, with static shapes.
+
+A subspace of R^d of dimension r is told by r of the d coordinates: those in which its vectors
+vary most freely. Leaving out the others needs no product of matrices, and every quadratic form
+`x^T (sum of x x^T)^- x` on the span is the same in all such coordinates.
+"""
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Bool, Float
+
+from . import ledger, spd
 
 
 class Span(NamedTuple):
-    """Orthonormal axes of a subspace of R^d in the first `rank` of d columns."""
+    """A subspace of R^d; its vectors are `basis @ x` of their own kept coordinates."""
 
-    frame: Array  # float [d, d] columns are axes, zero where not kept
+    basis: Array  # float [d, d] columns span it: 1 at their own coordinate, zero if not kept
     kept: Array  # bool [d]
     rank: Array  # int []
 
 
 def of(vectors: Float[Array, "K d"], active: Bool[Array, " K"]) -> Span:
-    """The span of the active vectors, by Gram-Schmidt with pivoting.
+    """The span of the active vectors.
 
-    A residual below `sqrt(K d eps)` of the longest vector counts as zero.
+    A residual below `sqrt(K d eps)` of the largest lengths counts as zero.
     """
-    num, dim = vectors.shape
-    start = jnp.where(active[:, None], vectors, 0.0)
-    longest = (start**2).sum(1).max()
-    cut = num * dim * jnp.finfo(vectors.dtype).eps * longest
+    matrix = ledger.gram(vectors, active)
+    return of_gram(matrix, spd.partial_inverse(matrix, negligible(vectors)))
 
-    def axis(j, carry):
-        rest, frame = carry
-        lengths = (rest**2).sum(1)
-        pivot = jnp.argmax(lengths)
-        chosen = rest[pivot]
-        chosen = chosen - frame @ (frame.T @ chosen)  # a second pass keeps the axes orthogonal
-        length = (chosen**2).sum()
-        found = (lengths[pivot] > cut) & (length > 0)
-        unit = jnp.where(found, chosen / jnp.sqrt(jnp.where(found, length, 1.0)), 0.0)
-        return rest - (rest @ unit)[:, None] * unit[None, :], frame.at[:, j].set(unit)
 
-    begin = (start, jnp.zeros((dim, dim), vectors.dtype))
-    _, frame = lax.fori_loop(0, dim, axis, begin)
-    kept = (frame**2).sum(0) > 0.5
-    return Span(frame, kept, kept.sum())
+def of_gram(matrix: Float[Array, "d d"], inverse: spd.Partial) -> Span:
+    """The span of vectors from the (weighted) sum of their `x x^T` and its partial inverse."""
+    return Span(matrix @ inverse.matrix, inverse.kept, inverse.kept.sum())
+
+
+def negligible(vectors: Float[Array, "K d"]) -> float:
+    """What rounding may leave of a squared length that should be zero, as part of the largest."""
+    return vectors.size * float(jnp.finfo(vectors.dtype).eps)
 
 
 def coordinates(span: Span, vectors: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """Vectors in the frame, zero along the axes that are not kept."""
-    return vectors @ span.frame
+    """The kept coordinates of vectors of the span, zero for the others."""
+    return jnp.where(span.kept, vectors, 0.0)
+
+
+def within(span: Span, vectors: Float[Array, "n d"]) -> Bool[Array, " n"]:
+    """Which vectors lie in the span."""
+    lost = ((vectors - vectors @ span.basis.T) ** 2).sum(1)
+    return lost <= negligible(vectors) * (vectors**2).sum(1).max()
+
+
+def project(span: Span, vector: Float[Array, " d"]) -> Float[Array, " d"]:
+    """The nearest vector of the span."""
+    inner = spd.inverse(fill(span, span.basis.T @ span.basis)).matrix
+    return span.basis @ (inner @ (span.basis.T @ vector))
 
 
 def fill(span: Span, matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:

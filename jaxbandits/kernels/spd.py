@@ -11,6 +11,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
+from . import pick
+
 
 class Inverse(NamedTuple):
     """The inverse of a symmetric matrix; `positive` says whether it was positive definite."""
@@ -44,6 +46,43 @@ def inverse(matrix: Float[Array, "d d"]) -> Inverse:
     begin = (matrix, jnp.zeros((), matrix.dtype), jnp.ones((), bool))
     swept, logdet, positive = lax.fori_loop(0, dim, sweep, begin)
     return Inverse(-0.5 * (swept + swept.T), logdet, positive)
+
+
+class Partial(NamedTuple):
+    """The inverse of the largest well-conditioned principal block, zero outside of it."""
+
+    matrix: Array  # float [d, d]
+    kept: Array  # bool [d] the block
+
+
+def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
+    """Sweep the columns with the largest pivots first, down to `negligible` times the largest.
+
+    For a semi-definite matrix M of rank r the block is r by r and the result a generalised
+    inverse P: `M P M = M` and `P M P = P`. With column c and pivot p, sweeping it is taking away
+    `(c - e)(c - e)^T / p`, e its unit vector, and 2 from its place of the diagonal; the latter
+    is done for all of them at the end, and everything scaled so that no pivot is above 1.
+    """
+    dim = matrix.shape[0]
+    index = jnp.arange(dim)
+    largest = jnp.diagonal(matrix).max()
+    scale = jnp.where(largest > 0, largest, 1.0)
+
+    def sweep(carry):
+        table, rest, kept = carry
+        pivot = pick.best(rest)
+        column = pick.at(table, pivot.arm)
+        here = index == pivot.arm
+        change = column - here
+        scaled = change / pivot.value
+        rest = jnp.where(here | kept, 0.0, rest - column * scaled)
+        return table - change[:, None] * scaled[None, :], rest, kept | here
+
+    begin = (matrix / scale, jnp.diagonal(matrix) / scale, jnp.zeros(dim, bool))
+    unfinished = lambda carry: (carry[1] > negligible).any()  # noqa: E731  False for NaN
+    table, _, kept = lax.while_loop(unfinished, sweep, begin)
+    swept = 2.0 * jnp.eye(dim, dtype=matrix.dtype) - 0.5 * (table + table.T)
+    return Partial(jnp.where(kept[:, None] & kept[None, :], swept, 0.0) / scale, kept)
 
 
 def cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
@@ -81,9 +120,15 @@ def back_substitute(factor: Float[Array, "d d"], vector: Float[Array, " d"]) -> 
     return lax.fori_loop(0, dim, row, jnp.zeros_like(vector))
 
 
+def outer(vectors: Float[Array, "n d"]) -> Float[Array, "n dd"]:
+    """`v v^T` of each row, flat: products with this table serve all lanes at once."""
+    num, dim = vectors.shape
+    return (vectors[:, :, None] * vectors[:, None, :]).reshape(num, dim * dim)
+
+
 def quadratic(vectors: Float[Array, "n d"], matrix: Float[Array, "d d"]) -> Float[Array, " n"]:
     """`v^T M v` of each row."""
-    return ((vectors @ matrix) * vectors).sum(1)
+    return outer(vectors) @ matrix.reshape(-1)
 
 
 def all_finite(array: Array) -> Bool[Array, ""]:

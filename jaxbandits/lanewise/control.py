@@ -1,5 +1,6 @@
 """Loops, branches and calls across lanes."""
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -145,27 +146,30 @@ def scan(eqn, operands, lanes):
 
 @rule("cond")
 def cond(eqn, operands, lanes):
-    """A branch that differs by lane is a choice between the results of all branches."""
+    """A branch that differs by lane is a choice between results; one nobody takes is skipped."""
     which, *args = operands
     branches = eqn.params["branches"]
+    flags = [isinstance(x, Lanes) for x in args]
+    plain = _pack(args, flags, lanes)
+
+    def follow(closed):
+        def run(*values):
+            results = evaluate(closed.jaxpr, closed.consts, _unpack(values, flags), lanes)
+            return [spread(x, lanes) for x in results]
+
+        return run
+
     if not isinstance(which, Lanes):
-        flags = [isinstance(x, Lanes) for x in args]
-        plain = _pack(args, flags, lanes)
-
-        def branch(closed):
-            def run(*values):
-                results = evaluate(closed.jaxpr, closed.consts, _unpack(values, flags), lanes)
-                return [spread(x, lanes) for x in results]
-
-            return run
-
-        return list(map(Lanes, lax.switch(which, [branch(b) for b in branches], *plain)))
-    results = [evaluate(b.jaxpr, b.consts, args, lanes) for b in branches]
+        return list(map(Lanes, lax.switch(which, list(map(follow, branches)), *plain)))
     index = jnp.clip(which.value.astype(int), 0, len(branches) - 1)
-    chosen = []
-    for options in zip(*results, strict=True):
-        found = spread(options[-1], lanes)
-        for k, option in enumerate(options[:-1]):
-            found = jnp.where(index == k, spread(option, lanes), found)
-        chosen.append(Lanes(found))
-    return chosen
+    shapes = jax.eval_shape(follow(branches[0]), *plain)
+
+    def nobody(*_):
+        return [jnp.zeros(x.shape, x.dtype) for x in shapes]
+
+    chosen = nobody()
+    for k, branch in enumerate(branches):
+        here = index == k
+        found = lax.cond(here.any(), follow(branch), nobody, *plain)
+        chosen = [jnp.where(here, new, old) for new, old in zip(found, chosen, strict=True)]
+    return list(map(Lanes, chosen))

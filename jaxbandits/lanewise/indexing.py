@@ -6,7 +6,7 @@ from jax import lax
 from .interpreter import Lanes, bind, by_vmap, rule, spread
 from .reductions import sealed
 
-CHAIN = 8  # up to this many entries a chain of choices beats a gather
+CHAIN = 32
 CLIP = (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 WRITES = {
     "scatter": lambda old, new: new,
@@ -25,7 +25,9 @@ def dynamic_slice(eqn, operands, lanes):
     moved = [i for i, x in enumerate(starts) if isinstance(x, Lanes)]
     if not moved:
         zero = jnp.zeros((), jnp.asarray(starts[0]).dtype)
-        return [Lanes(lax.dynamic_slice(table.value, (*starts, zero), (*sizes, lanes.number)))]
+        found = lax.dynamic_slice(table.value, (*starts, zero), (*sizes, lanes.number))
+        # Inside a larger loop a moving start keeps the compiler from vectorising.
+        return [Lanes(sealed(found, lanes))]
     whole = eqn.invars[0].aval.shape
     others = [i for i in range(len(sizes)) if i not in moved]
     simple = len(moved) == 1 and sizes[moved[0]] == 1
@@ -47,7 +49,8 @@ def look_up(table, axis, index, lanes):
             found = jnp.where(index <= k, value[k], found)
         return sealed(found, lanes)
     where = jnp.clip(index, 0, value.shape[0] - 1).reshape(*[1] * (value.ndim - 1), lanes.number)
-    return jnp.take_along_axis(value, where, 0, mode="promise_in_bounds")[0]
+    # A gather brings the lanes first; sealed, they are put last once and not in every use.
+    return sealed(jnp.take_along_axis(value, where, 0, mode="promise_in_bounds")[0], lanes)
 
 
 @rule("gather")

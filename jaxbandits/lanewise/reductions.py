@@ -5,6 +5,7 @@ led to an entry computed in it, one number at a time. Adding up slices works on 
 """
 
 import math
+from functools import reduce
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,8 @@ from jax.extend.core import jaxpr_as_fun
 
 from .interpreter import Lanes, bind, by_vmap, rule, spread
 
-FAN = 16  # rows joined in one pass; more would make long programs
+ROWS = 100  # up to this many are joined one after the other, twice as fast as in a tree
+FAN = 16  # parts of a longer axis joined in a tree; a chain of parts compiles for minutes
 FEW = 16  # up to this many rows the compiler's own loop is as good
 
 
@@ -33,15 +35,22 @@ def _fold_axis(join, rows, axis, lanes):
     def part(first, last):
         return [lax.slice_in_dim(x, first, last, axis=axis) for x in rows]
 
-    while size > 1:
-        parts = min(FAN, size)
-        each, over = divmod(size, parts)
-        joined = _tree(join, [part(p * each, (p + 1) * each) for p in range(parts)])
+    while size > ROWS:
+        each, over = divmod(size, FAN)
+        joined = _tree(join, [part(p * each, (p + 1) * each) for p in range(FAN)])
         if over:
-            both = zip(joined, part(parts * each, size), strict=True)
+            both = zip(joined, part(FAN * each, size), strict=True)
             joined = [lax.concatenate(pair, axis) for pair in both]
         rows, size = [sealed(x, lanes) for x in joined], each + over
-    return [lax.squeeze(x, (axis,)) for x in rows]
+    joined = reduce(join, [part(p, p + 1) for p in range(size)])
+    return [lax.squeeze(sealed(x, lanes), (axis,)) for x in joined]
+
+
+def _tree(join, groups):
+    while len(groups) > 1:
+        pairs = [join(*groups[i : i + 2]) for i in range(0, len(groups) - 1, 2)]
+        groups = pairs + groups[len(pairs) * 2 :]
+    return groups[0]
 
 
 def _few(table, axes):
@@ -57,13 +66,6 @@ def sealed(x, lanes):
     if jnp.issubdtype(x.dtype, jnp.floating):
         return x / lanes.unit.astype(x.dtype)
     return (x.astype(lanes.unit.dtype) / lanes.unit).astype(x.dtype)
-
-
-def _tree(join, groups):
-    while len(groups) > 1:
-        pairs = [join(*groups[i : i + 2]) for i in range(0, len(groups) - 1, 2)]
-        groups = pairs + groups[len(pairs) * 2 :]
-    return groups[0]
 
 
 REDUCTIONS = {
@@ -117,8 +119,10 @@ def general(eqn, operands, lanes):
     function = jaxpr_as_fun(eqn.params["jaxpr"])
 
     def join(left, right):
-        flat = [x.reshape(-1) for x in (*left, *right)]
-        return [x.reshape(left[0].shape) for x in jax.vmap(function)(*flat)]
+        over = function
+        for _ in range(left[0].ndim):  # not flattened: the compiler takes very long over that
+            over = jax.vmap(over)
+        return over(*left, *right)
 
     tables = [spread(x, lanes) for x in operands[:half]]
     if _few(tables[0], eqn.params["dimensions"]):
