@@ -54,4 +54,8 @@ static double normal(source *r, int64_t t) { /* Marsaglia's polar method */
     return u * f;
 }
 
+static double uniform(source *r, int64_t t) {
+    return r->given ? r->given[t] : (next(r) >> 11) * 0x1p-53;
+}
+
 #endif
