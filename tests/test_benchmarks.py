@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import build
-from benchmarks.baselines import lingape
 from benchmarks.contests import CONTESTS
 
 ROOT = Path(__file__).parent.parent
@@ -18,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 def test_all_contestants_agree_before_they_are_timed(name):
     contest = CONTESTS[name](quick=True)
     assert {"jaxbandits", "numpy"} <= set(contest.contestants)
-    assert ("numba" in contest.contestants) == (lingape.numba is not None)
+    assert ("numba" in contest.contestants) == (build.numba is not None)
     assert ("c" in contest.contestants) == (build.compiler() is not None)
     assert "same noise" in contest.agree()
 

@@ -5,13 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..build import PLACE, REAL, WHOLE, address, library
-
-try:
-    import numba
-except ImportError:
-    numba = None
-
+from ..build import PLACE, REAL, WHOLE, address, library, numba
 
 ARGUMENTS = (*[PLACE] * 3, *[REAL] * 4, WHOLE, WHOLE, *[PLACE] * 4)
 

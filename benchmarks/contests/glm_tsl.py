@@ -1,0 +1,78 @@
+"""GLM-TSL: each round fits a model by Newton's method and factors its Hessian."""
+
+from functools import partial
+
+import jax
+import numpy as np
+
+import jaxbandits as jb
+
+from ..baselines import glm_tsl
+from ..contest import OURS, Contest
+from .streams import asked_of, noise_of, others
+
+COMPARED = 5
+SURE = 60  # rounds that all contestants play alike, whatever their fits stop at
+
+
+def cube():
+    """A hundred arms in twenty dimensions."""
+    key = jax.random.key(3, impl="threefry2x32")
+    return jb.instances.logistic_cube(key, num_arms=100, dim=20)
+
+
+def played(loop, numbers, replication, horizon, seed):
+    """A replication as the package draws it, by one of the baselines."""
+    with jax.enable_x64(True):
+        key, uniforms = noise_of(seed, replication, horizon, jax.random.uniform)
+        normals = asked_of(key, horizon, numbers.arms.shape[1])
+    found = loop(numbers, 1, horizon, seed, normals=normals, uniforms=uniforms)
+    assert not found.missed.any()
+    return found
+
+
+def glm_tsl_cube(quick=False, seed=0):
+    """Whole runs."""
+    instance, loops = cube(), others(glm_tsl)
+    numbers = glm_tsl.problem(instance)
+    replications, horizon = (8, 100) if quick else (64, 500)
+
+    def ours(number):
+        algorithm = partial(jb.glm_tsl, a=numbers.a, ridge=numbers.ridge)
+        return jb.simulate(instance, algorithm, replications=number, horizon=horizon, seed=seed)
+
+    def alike(runs, r, loop):
+        """The last recorded round up to which a loop has the same regret, so the same arms."""
+        found = played(loop, numbers, r, horizon, seed)
+        regret = np.cumsum(numbers.means.max() - numbers.means[found.arms[0]])
+        same = np.isclose(regret[runs.rounds - 1], runs.regret[r], rtol=0, atol=1e-9)
+        return int(runs.rounds[np.logical_and.accumulate(same)].max(initial=0))
+
+    def agree():
+        runs = ours(replications)
+        assert not runs.info["unconverged"].any()
+        until = [min(alike(runs, r, loop) for loop in loops.values()) for r in range(COMPARED)]
+        assert sum(last >= SURE for last in until) >= COMPARED - 1, until
+        return (
+            f"{COMPARED} replications on the same noise: the same arms for {min(until)} to "
+            f"{max(until)} of {horizon} rounds; only {SURE} rounds in all but one are asked for, "
+            f"as fits stop at a tolerance and a close call may part them"
+        )
+
+    def rounds_of(work, number):
+        def rounds():
+            work(number)
+            return number * horizon
+
+        return rounds
+
+    contestants = {OURS: rounds_of(ours, replications)}
+    for who, loop in loops.items():
+        number = replications // (32 if who == "numpy" else 4)
+        contestants[who] = rounds_of(
+            lambda n, loop=loop: loop(numbers, n, horizon, seed + 1), max(1, number)
+        )
+    return Contest("glm-tsl", "round", contestants, agree, rounds=2 if quick else 5)
+
+
+CONTESTS = {"glm-tsl": glm_tsl_cube}

@@ -1,0 +1,97 @@
+"""Logistic maximum likelihood: the fits of recorded GLM-TSL runs by themselves."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits.kernels import irls
+from jaxbandits.lanewise import lanewise
+
+from ..baselines import glm_tsl, logistic_mle
+from ..contest import OURS, Contest
+from .glm_tsl import cube, played
+from .streams import others
+
+COMPARED, CLOSE = 5, 1e-4
+
+
+def recorded(numbers, replications, horizon, seed):
+    """GLM-TSL runs as the package draws them, by the fastest of the baselines."""
+    play = list(others(glm_tsl).values())[-1]
+    runs = [played(play, numbers, r, horizon, seed) for r in range(replications)]
+    arms, rewards = (np.concatenate([getattr(x, f) for x in runs]) for f in ("arms", "rewards"))
+    return logistic_mle.Record(arms, rewards)
+
+
+def first(record, number):
+    """The first replications of a record."""
+    return logistic_mle.Record(*(x[:number] for x in record))
+
+
+def program(lanes, *, ridge, tol):
+    """The package's fits to a record of so many replications: theta `[T, d, R]`, converged.
+
+    Lanes are mapped as `simulate` maps them; `jax.vmap` took twice as long.
+    """
+
+    def one(arms, counts, sums, theta, arm, reward):
+        counts, sums = counts.at[arm].add(1.0), sums.at[arm].add(reward)
+        found = irls.fit(arms, counts, sums, family="logistic", ridge=ridge, init=theta, tol=tol)
+        return (counts, sums, found.theta), (found.theta, found.converged)
+
+    @jax.jit
+    def fits(arms, unit, drawn, rewards):
+        def round_of(state, draw):
+            return lanewise(partial(one, arms), lanes, unit)(*state, *draw)
+
+        num_arms, dim = arms.shape
+        start = tuple(jnp.zeros((size, lanes)) for size in (num_arms, num_arms, dim))
+        return jax.lax.scan(round_of, start, (drawn.T, rewards.T))[1]
+
+    return fits
+
+
+def worst(found, exact):
+    """The largest relative error of theta over rounds and contestants."""
+    assert not exact.missed.any()
+    length = np.linalg.norm(exact.theta, axis=-1)
+    return max((np.linalg.norm(x - exact.theta, axis=-1) / length).max() for x in found)
+
+
+def logistic_fits(quick=False, seed=0):
+    """A hundred arms in twenty dimensions, each fit from the estimate of the round before."""
+    loops, numbers = others(logistic_mle), glm_tsl.problem(cube())
+    replications, horizon = (8, 100) if quick else (64, 500)
+    record = recorded(numbers, replications, horizon, seed)
+    options = {"ridge": numbers.ridge, "tol": numbers.tol}
+    compiled = program(replications, **options)
+
+    def ours():
+        with jax.enable_x64(True):
+            return jax.block_until_ready(compiled(numbers.arms, 1.0, *record))
+
+    def agree():
+        some, (theta, converged) = first(record, COMPARED), map(np.asarray, ours())
+        assert converged.all()
+        found = [loop(numbers.arms, some, **options).theta for loop in loops.values()]
+        found.append(np.moveaxis(theta, -1, 0)[:COMPARED])
+        exact = logistic_mle.in_numpy(numbers.arms, some, ridge=numbers.ridge, tol=1e-10)
+        error = worst(found, exact)
+        assert error <= CLOSE, error
+        return (
+            f"{COMPARED} runs recorded on the same noise: theta of each round within "
+            f"{error:.1e} (relative) of a fit to a decrement of 1e-10"
+        )
+
+    def fits_by(loop, number):
+        return lambda: loop(numbers.arms, first(record, number), **options).theta[..., 0].size
+
+    contestants = {OURS: lambda: ours()[1].size}
+    for who, loop in loops.items():
+        contestants[who] = fits_by(loop, max(1, replications // (32 if who == "numpy" else 4)))
+    return Contest("logistic mle", "fit", contestants, agree, rounds=2 if quick else 5)
+
+
+CONTESTS = {"logistic-mle": logistic_fits}

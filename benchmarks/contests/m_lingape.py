@@ -1,0 +1,57 @@
+"""m-LinGapE: few arms in many dimensions, where only arm space is small."""
+
+from functools import partial
+
+import jax
+import numpy as np
+
+import jaxbandits as jb
+
+from ..baselines import m_lingape
+from ..contest import OURS, Contest
+from .streams import noise_of, others
+
+M, COMPARED = 5, 8
+
+
+def drug_sized():
+    """As many arms and features as the drug-repurposing data, which are not ours to ship."""
+    key = jax.random.key(6, impl="threefry2x32")
+    return jb.instances.sphere(key, num_arms=10, dim=71, noise_var=0.01)
+
+
+def m_lingape_drug(quick=False, seed=0):
+    """The five best of ten arms in 71 dimensions."""
+    instance, loops = drug_sized(), others(m_lingape)
+    numbers = m_lingape.problem(instance, M)
+    algorithm = partial(jb.m_lingape, m=M, delta=numbers.delta, threshold="heuristic")
+    replications = 64 if quick else 8192
+
+    def ours(number):
+        return jb.simulate(instance, algorithm, replications=number, seed=seed)
+
+    def agree():
+        runs = ours(COMPARED)
+        with jax.enable_x64(True):
+            for r in range(COMPARED):
+                _, noise = noise_of(seed, r, int(runs.pulls[r]) + 1)
+                for loop in loops.values():
+                    found = loop(numbers, 1, seed, noise=noise)
+                    assert found.pulls[0] == runs.pulls[r], r
+                    np.testing.assert_array_equal(found.answer[0], runs.answer[r])
+                    np.testing.assert_array_equal(found.arm_pulls[0], runs.arm_pulls[r])
+        return f"{COMPARED} replications, arm by arm, on the same noise"
+
+    def rounds_of(work, number):
+        return lambda: int(work(number).pulls.sum())
+
+    contestants = {OURS: rounds_of(ours, replications)}
+    for who, loop in loops.items():
+        number = replications // (128 if who == "numpy" else 4)
+        contestants[who] = rounds_of(
+            lambda n, loop=loop: loop(numbers, n, seed + 1), max(1, number)
+        )
+    return Contest("m-lingape drug", "round", contestants, agree, rounds=2 if quick else 5)
+
+
+CONTESTS = {"m-lingape-drug": m_lingape_drug}
