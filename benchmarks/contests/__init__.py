@@ -1,5 +1,5 @@
 """What is measured: each contest with its contestants and the proof that they agree."""
 
-from . import lingape
+from . import designs, lingape
 
-CONTESTS = {**lingape.CONTESTS}
+CONTESTS = {**lingape.CONTESTS, **designs.CONTESTS}

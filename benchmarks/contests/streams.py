@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from jaxbandits.driver import BLOCK, INIT, root_key
+from jaxbandits.driver import BLOCK, INIT, ask_key, root_key
 
 from .. import build
 
@@ -19,6 +19,20 @@ def noise_of(seed, replication, rounds):
 def tie_order(key, num_arms):
     """The priorities that break ties in that replication."""
     return np.asarray(jax.random.permutation(jax.random.fold_in(key, INIT), num_arms))
+
+
+def phase_noise_of(seed, replication, phases, num_arms):
+    """Standardised noise `[phases, K]` of the reward sums of a replication that plays phases."""
+    key = jax.random.fold_in(root_key(seed), replication)
+    draw = jax.vmap(lambda phase: jax.random.normal(jax.random.fold_in(key, phase), (num_arms,)))
+    return np.asarray(jax.jit(draw)(np.arange(phases)))
+
+
+def phase_orders_of(seed, replication, phases, num_arms):
+    """Priorities `[phases, K]` by which the remainder of an even phase is shared out."""
+    key = jax.random.fold_in(root_key(seed), replication)
+    draw = jax.vmap(lambda phase: jax.random.permutation(ask_key(key, phase), num_arms))
+    return np.asarray(jax.jit(draw)(np.arange(phases)))
 
 
 def others(baselines):
