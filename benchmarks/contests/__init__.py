@@ -1,5 +1,5 @@
 """What is measured: each contest with its contestants and the proof that they agree."""
 
-from . import designs, lingape
+from . import designs, gse, lingape
 
-CONTESTS = {**lingape.CONTESTS, **designs.CONTESTS}
+CONTESTS = {**lingape.CONTESTS, **gse.CONTESTS, **designs.CONTESTS}
