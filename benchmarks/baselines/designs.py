@@ -78,6 +78,22 @@ def _fresh(points, weights):
     return inverse, ((points @ inverse) * points).sum(1)
 
 
+def efficient(weights, total):
+    """Efficient rounding (Pukelsheim) to exactly `total` draws; Numba can compile it."""
+    support = np.flatnonzero(weights)
+    shares = weights[support]
+    # A share that should be whole must not be rounded up for some arms and not for others.
+    start = (total - len(support) / 2) * shares * (1.0 - 4.0 * np.finfo(np.float64).eps)
+    counts = np.maximum(np.ceil(start), 0.0).astype(np.int64)
+    for _ in range(counts.sum() - total):
+        counts[np.where(counts > 0, (counts - 1) / shares, -np.inf).argmax()] -= 1
+    for _ in range(total - counts.sum()):
+        counts[(counts / shares).argmin()] += 1
+    full = np.zeros(len(weights), np.int64)
+    full[support] = counts
+    return full
+
+
 def in_numba(arms, active, tol):
     """The same as loops, compiled by Numba."""
     weights = np.zeros(active.shape)

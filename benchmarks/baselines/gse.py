@@ -57,7 +57,7 @@ def in_numpy_d_opt(problem, replications, seed, *, tol=0.01):
     """With D-optimal designs, each computed when a stage begins."""
 
     def allocate(points, total, rng, order):
-        return efficient(designs.d_optimal(points, tol), total)
+        return designs.efficient(designs.d_optimal(points, tol), total)
 
     return _in_numpy(problem, replications, seed, allocate, _one_normal, None, None)
 
@@ -103,20 +103,6 @@ def _each_pull(counts, rng, given):
             total += rng.normal() if given is None else given[k] / math.sqrt(count)
         scaled[k] = total / math.sqrt(count) if count else 0.0
     return scaled
-
-
-def efficient(weights, total):
-    """Efficient rounding (Pukelsheim) to exactly `total` draws."""
-    support = np.flatnonzero(weights)
-    shares = weights[support]
-    counts = np.ceil((total - len(support) / 2) * shares).astype(int).clip(0)
-    for _ in range(counts.sum() - total):
-        counts[np.where(counts > 0, (counts - 1) / shares, -np.inf).argmax()] -= 1
-    for _ in range(total - counts.sum()):
-        counts[(counts / shares).argmin()] += 1
-    full = np.zeros(len(weights), int)
-    full[support] = counts
-    return full
 
 
 def in_c(problem, replications, seed, *, orders=None, noise=None):

@@ -1,5 +1,5 @@
 """What is measured: each contest with its contestants and the proof that they agree."""
 
-from . import designs, gse, lingape
+from . import designs, gse, lingape, rage
 
-CONTESTS = {**lingape.CONTESTS, **gse.CONTESTS, **designs.CONTESTS}
+CONTESTS = {**lingape.CONTESTS, **gse.CONTESTS, **rage.CONTESTS, **designs.CONTESTS}

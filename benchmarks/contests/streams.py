@@ -1,5 +1,7 @@
 """The random numbers of a replication, for contestants that must play the same bandit."""
 
+import functools
+
 import jax
 import numpy as np
 
@@ -23,16 +25,28 @@ def tie_order(key, num_arms):
 
 def phase_noise_of(seed, replication, phases, num_arms):
     """Standardised noise `[phases, K]` of the reward sums of a replication that plays phases."""
-    key = jax.random.fold_in(root_key(seed), replication)
-    draw = jax.vmap(lambda phase: jax.random.normal(jax.random.fold_in(key, phase), (num_arms,)))
-    return np.asarray(jax.jit(draw)(np.arange(phases)))
+    return np.asarray(_phase_noise(_key(seed, replication), phases, num_arms))
 
 
 def phase_orders_of(seed, replication, phases, num_arms):
     """Priorities `[phases, K]` by which the remainder of an even phase is shared out."""
-    key = jax.random.fold_in(root_key(seed), replication)
-    draw = jax.vmap(lambda phase: jax.random.permutation(ask_key(key, phase), num_arms))
-    return np.asarray(jax.jit(draw)(np.arange(phases)))
+    return np.asarray(_phase_orders(_key(seed, replication), phases, num_arms))
+
+
+def _key(seed, replication):
+    return jax.random.fold_in(root_key(seed), replication)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _phase_noise(key, phases, num_arms):
+    keys = jax.vmap(functools.partial(jax.random.fold_in, key))(np.arange(phases))
+    return jax.vmap(lambda key: jax.random.normal(key, (num_arms,)))(keys)
+
+
+@functools.partial(jax.jit, static_argnums=(1, 2))
+def _phase_orders(key, phases, num_arms):
+    keys = jax.vmap(functools.partial(ask_key, key))(np.arange(phases))
+    return jax.vmap(lambda key: jax.random.permutation(key, num_arms))(keys)
 
 
 def others(baselines):
