@@ -56,7 +56,8 @@ def in_numba(problem, replications, seed, *, noise=None):
 
 
 def _play(program, problem, replications, seed, noise):
-    noise = np.zeros((0, len(problem.arms))) if noise is None else np.asarray(noise)
+    # A copy, because Numba compiles anew for an array that may not be written.
+    noise = np.zeros((0, len(problem.arms))) if noise is None else np.array(noise)
     outcome = Outcome(np.zeros(replications, np.int64), np.zeros(replications, np.int64))
     program(*problem, np.random.default_rng(seed), noise, *outcome)
     return outcome

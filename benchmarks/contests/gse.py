@@ -78,7 +78,7 @@ def gse_64_d_opt(quick=False):
         assert worst <= TOL + 1e-9, worst
         return f"errors {rates[0]:.3f} and {rates[1]:.3f} of {number}; designs to {worst:.4f}"
 
-    many, few = (200, 3) if quick else (20_000, 100)
+    many, few = (200, 3) if quick else (2000, 100)
     contestants = {
         OURS: lambda: len(ours(many).answer),
         "uniform": lambda: len(_simulate(instance, budget, many).answer),

@@ -14,8 +14,10 @@ SAME = 5  # replications compared on the same noise
 LOSS = 0.01  # designs to 1e-3 by different arithmetic: totals of draws differ by no more
 
 
-def _rage(name, instance, *, replications, few, quick):
+def _rage(name, instance, *, replications, few, rounds, quick):
     numbers, loops = rage.problem(instance), others(rage)
+    if quick:
+        loops.pop("numba", None)  # compiling it takes most of a minute
     algorithm = partial(jb.rage, delta=numbers.delta)
 
     def ours(number):
@@ -37,24 +39,24 @@ def _rage(name, instance, *, replications, few, quick):
     def contestant(loop, number):
         return lambda: len(loop(numbers, number, 1).answer)
 
-    number, few = (8, 1) if quick else (replications, few)
+    number, few = (SAME, 1) if quick else (replications, few)
     contestants = {OURS: lambda: len(ours(number).answer)}
     for who, loop in loops.items():
         contestants[who] = contestant(loop, few)
-    return Contest(name, "replication", contestants, agree, rounds=2 if quick else 5)
+    return Contest(name, "replication", contestants, agree, rounds=2 if quick else rounds)
 
 
 def rage_soare(quick=False):
     """Eleven arms in ten dimensions, two of them close: fifteen phases, most with one pair."""
     instance = jb.instances.soare(10, angle=0.01)
-    return _rage("rage soare", instance, replications=500, few=10, quick=quick)
+    return _rage("rage soare", instance, replications=256, few=10, rounds=5, quick=quick)
 
 
 def rage_sphere(quick=False):
-    """A hundred arms in nine dimensions: designs for up to 4950 pairs."""
+    """A hundred arms in nine dimensions: designs for up to 4950 pairs; twenty arms if `quick`."""
     key = jax.random.key(9, impl="threefry2x32")
-    instance = jb.instances.sphere(key, num_arms=100, dim=9, noise_var=1.0)
-    return _rage("rage sphere", instance, replications=32, few=3, quick=quick)
+    instance = jb.instances.sphere(key, num_arms=20 if quick else 100, dim=9, noise_var=1.0)
+    return _rage("rage sphere", instance, replications=SAME, few=3, rounds=2, quick=quick)
 
 
 CONTESTS = {"rage-soare": rage_soare, "rage-sphere": rage_sphere}
