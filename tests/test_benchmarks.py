@@ -17,9 +17,10 @@ ROOT = Path(__file__).parent.parent
 def test_all_contestants_agree_before_they_are_timed(name):
     contest = CONTESTS[name](quick=True)
     assert {"jaxbandits", "numpy"} <= set(contest.contestants)
-    assert ("numba" in contest.contestants) == (build.numba is not None)
-    assert ("c" in contest.contestants) == (build.compiler() is not None)
-    assert "same noise" in contest.agree()
+    if name.startswith("lingape") or name in ("gse-16", "gse-64"):
+        assert ("numba" in contest.contestants) == (build.numba is not None)
+        assert ("c" in contest.contestants) == (build.compiler() is not None)
+    assert contest.agree()
 
 
 def test_the_command_prints_a_table_and_writes_figures(tmp_path):

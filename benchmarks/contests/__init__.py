@@ -1,10 +1,6 @@
 """What is measured: each contest with its contestants and the proof that they agree."""
 
-from . import glm_tsl, lingape, logistic_mle, m_lingape
+from . import designs, glm_tsl, gse, lingape, logistic_mle, m_lingape, rage
 
-CONTESTS = {
-    **lingape.CONTESTS,
-    **m_lingape.CONTESTS,
-    **glm_tsl.CONTESTS,
-    **logistic_mle.CONTESTS,
-}
+MODULES = (lingape, m_lingape, rage, gse, glm_tsl, logistic_mle, designs)
+CONTESTS = {name: contest for module in MODULES for name, contest in module.CONTESTS.items()}

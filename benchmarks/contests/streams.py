@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.driver import BLOCK, INIT, ask_key, root_key
+from jaxbandits.kernels import pick
 
 from .. import build
 
@@ -30,7 +31,7 @@ def _blocks(key, numbers, law):
 
 def tie_order(key, num_arms):
     """The priorities that break ties in that replication."""
-    return np.asarray(jax.random.permutation(jax.random.fold_in(key, INIT), num_arms))
+    return np.asarray(pick.tie_order(jax.random.fold_in(key, INIT), num_arms))
 
 
 def asked_of(key, rounds, dim):
@@ -41,6 +42,32 @@ def asked_of(key, rounds, dim):
 @partial(jax.jit, static_argnames="dim")
 def _asked(key, rounds, dim):
     return jax.vmap(lambda t: jax.random.normal(ask_key(key, t), (dim,)))(rounds)
+
+
+def phase_noise_of(seed, replication, phases, num_arms):
+    """Standardised noise `[phases, K]` of the reward sums of a replication that plays phases."""
+    return np.asarray(_phase_noise(_key(seed, replication), phases, num_arms))
+
+
+def phase_orders_of(seed, replication, phases, num_arms):
+    """Priorities `[phases, K]` by which the remainder of an even phase is shared out."""
+    return np.asarray(_phase_orders(_key(seed, replication), phases, num_arms))
+
+
+def _key(seed, replication):
+    return jax.random.fold_in(root_key(seed), replication)
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _phase_noise(key, phases, num_arms):
+    keys = jax.vmap(partial(jax.random.fold_in, key))(np.arange(phases))
+    return jax.vmap(lambda key: jax.random.normal(key, (num_arms,)))(keys)
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _phase_orders(key, phases, num_arms):
+    keys = jax.vmap(partial(ask_key, key))(np.arange(phases))
+    return jax.vmap(lambda key: pick.lots(key, num_arms))(keys)
 
 
 def others(baselines):

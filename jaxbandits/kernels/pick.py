@@ -111,9 +111,9 @@ def top(
 def spread(alive: Bool[Array, " K"], total: Int[Array, ""], key) -> Int[Array, " K"]:
     """`total` draws shared equally among `alive`; the remainder goes to arms drawn at random."""
     num_alive = alive.sum()
-    # The dead come last: below every lot, and among themselves in no order that matters.
-    chances = jnp.where(alive, lots(key, alive.size) | jnp.uint32(1 << 31), 0)
-    extra = _places(chances) < total % num_alive
+    # The dead come last, in no order that matters; one of them may have an arm's lot of 0.
+    chances = jnp.where(alive, lots(key, alive.size), 0)
+    extra = alive & (_places(chances) < total % num_alive)
     return jnp.where(alive, total // num_alive + extra, 0)
 
 

@@ -1,0 +1,62 @@
+"""RAGE: a handful of phases, each with an optimal design, which is where the time goes."""
+
+from functools import partial
+
+import jax
+
+import jaxbandits as jb
+
+from ..baselines import rage
+from ..contest import OURS, Contest
+from .streams import others, phase_noise_of
+
+SAME = 5  # replications compared on the same noise
+LOSS = 0.01  # designs to 1e-3 by different arithmetic: totals of draws differ by no more
+
+
+def _rage(name, instance, *, replications, few, rounds, quick):
+    numbers, loops = rage.problem(instance), others(rage)
+    if quick:
+        loops.pop("numba", None)  # compiling it takes most of a minute
+    algorithm = partial(jb.rage, delta=numbers.delta)
+
+    def ours(number):
+        return jb.simulate(instance, algorithm, replications=number)
+
+    def agree():
+        runs, most = ours(SAME), 0.0
+        with jax.enable_x64(True):
+            phases = int(runs.info["phases"].max())
+            for r in range(SAME):
+                noise = phase_noise_of(0, r, phases, len(numbers.means))
+                for who, loop in loops.items():
+                    found = loop(numbers, 1, 0, noise=noise)
+                    assert found.answer[0] == runs.answer[r], (name, who, r)
+                    most = max(most, abs(found.pulls[0] / runs.pulls[r] - 1.0))
+        assert most <= LOSS, (name, most)
+        return f"{SAME} replications, answers, and draws to {most:.1e}, on the same noise"
+
+    def contestant(loop, number):
+        return lambda: len(loop(numbers, number, 1).answer)
+
+    number, few = (SAME, 1) if quick else (replications, few)
+    contestants = {OURS: lambda: len(ours(number).answer)}
+    for who, loop in loops.items():
+        contestants[who] = contestant(loop, few)
+    return Contest(name, "replication", contestants, agree, rounds=2 if quick else rounds)
+
+
+def rage_soare(quick=False):
+    """Eleven arms in ten dimensions, two of them close: fifteen phases, most with one pair."""
+    instance = jb.instances.soare(10, angle=0.01)
+    return _rage("rage soare", instance, replications=256, few=10, rounds=5, quick=quick)
+
+
+def rage_sphere(quick=False):
+    """A hundred arms in nine dimensions: designs for up to 4950 pairs; twenty arms if `quick`."""
+    key = jax.random.key(9, impl="threefry2x32")
+    instance = jb.instances.sphere(key, num_arms=20 if quick else 100, dim=9, noise_var=1.0)
+    return _rage("rage sphere", instance, replications=SAME, few=3, rounds=1, quick=quick)
+
+
+CONTESTS = {"rage-soare": rage_soare, "rage-sphere": rage_sphere}
