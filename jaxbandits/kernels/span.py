@@ -46,9 +46,9 @@ def coordinates(span: Span, vectors: Float[Array, "n d"]) -> Float[Array, "n d"]
 
 
 def within(span: Span, vectors: Float[Array, "n d"]) -> Bool[Array, " n"]:
-    """Which vectors lie in the span."""
+    """Which vectors lie in the span, but for some 1e-6 of their length (double precision)."""
     lost = ((vectors - vectors @ span.basis.T) ** 2).sum(1)
-    return lost <= negligible(vectors) * (vectors**2).sum(1).max()
+    return lost <= 1e4 * jnp.finfo(vectors.dtype).eps * (vectors**2).sum(1)
 
 
 def project(span: Span, vector: Float[Array, " d"]) -> Float[Array, " d"]:

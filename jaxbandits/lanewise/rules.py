@@ -94,7 +94,7 @@ def dot_general(eqn, operands, lanes):
     (contract, batch) = eqn.params["dimension_numbers"]
     both = isinstance(left, Lanes) and isinstance(right, Lanes)
     lengths = [eqn.invars[0].aval.shape[i] for i in contract[0]]
-    if batch[0] or (both and (len(lengths) != 1 or lengths[0] > UNROLL)):
+    if batch[0] or (both and len(lengths) != 1):
         return by_vmap(eqn, operands, lanes)
     if both:
         return [Lanes(_product(left.value, right.value, contract, lanes))]
@@ -122,7 +122,29 @@ def _product(left, right, contract, lanes):
     first = left.ndim - 2
     left = left.reshape(*left.shape[:-1], *[1] * (right.ndim - 2), left.shape[-1])
     right = right.reshape(right.shape[0], *[1] * first, *right.shape[1:])
-    total = left[0] * right[0]
-    for k in range(1, left.shape[0]):
-        total = total + left[k] * right[k]
-    return sealed(total, lanes)
+    return _sum_of_products(left, right, lanes)
+
+
+def _sum_of_products(left, right, lanes):
+    """`sum over k of left[k] * right[k]`, some of them in one pass."""
+
+    def few(left, right):
+        total = left[0] * right[0]
+        for k in range(1, left.shape[0]):
+            total = total + left[k] * right[k]
+        return total
+
+    number = left.shape[0]
+    if number <= UNROLL:
+        return sealed(few(left, right), lanes)
+
+    def block(i, total):
+        parts = [lax.dynamic_slice_in_dim(x, i * UNROLL, UNROLL) for x in (left, right)]
+        return total + few(*(sealed(x, lanes) for x in parts))
+
+    over = number % UNROLL
+    shape = jnp.broadcast_shapes(left.shape[1:], right.shape[1:])
+    begin = jnp.zeros(shape, jnp.result_type(left, right))
+    if over:
+        begin = begin + few(left[number - over :], right[number - over :])
+    return lax.fori_loop(0, number // UNROLL, block, begin)
