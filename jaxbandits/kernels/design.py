@@ -21,6 +21,7 @@ class Design(NamedTuple):
 
 
 MANY = 8  # times d arms are many
+COARSE = 20  # bits in which an exchange compares arms
 
 
 class _Exchange(NamedTuple):
@@ -103,20 +104,23 @@ def _first_weights(arms, active):
 def _exchange(arms, now):
     """One exchange of weight between two arms."""
     weights, inverse, variances, iterations = now
-    to, high = pick.best(variances)
-    giver = pick.best(jnp.where(weights > 0, -variances, -jnp.inf))
-    taker, low = pick.at(arms, to), -giver.value
-    towards, away = inverse @ taker, inverse @ pick.at(arms, giver.arm)
-    both = pick.at(arms, giver.arm) @ towards
+    # Compared to six digits, so that what ties up to rounding ties, to the first.
+    coarse = lax.reduce_precision(variances, exponent_bits=8, mantissa_bits=COARSE)
+    taker = pick.best(coarse).arm
+    giver = pick.best(jnp.where(weights > 0, -coarse, -jnp.inf)).arm
+    high, low = pick.at(variances, taker), pick.at(variances, giver)
+    give, take = pick.at(arms, giver), pick.at(arms, taker)
+    towards, away = inverse @ take, inverse @ give
+    both = give @ towards
     curvature = high * low - both**2
-    most = pick.at(weights, giver.arm)
+    most = pick.at(weights, giver)
     wanted = jnp.where(curvature > 0, (high - low) / (2.0 * curvature), jnp.inf)
-    amount = jnp.minimum(wanted, most)
+    amount = jnp.where(wanted > (1.0 - 2.0**-COARSE) * most, most, wanted)
     # A + amount (x x^T - y y^T) by two rank-one changes of the inverse.
     gain = amount / (1.0 + amount * high)
     away = away - gain * both * towards
     loss = amount / (1.0 - amount * (low - gain * both**2))
-    here, there = jnp.arange(weights.size) == giver.arm, jnp.arange(weights.size) == to
+    here, there = jnp.arange(weights.size) == giver, jnp.arange(weights.size) == taker
     left = jnp.where(here, most - amount, weights)
     change = loss * (arms @ away) ** 2 - gain * (arms @ towards) ** 2
     return _Exchange(

@@ -131,7 +131,10 @@ class TestDOptimal:
         low, frame = rng.normal(size=(30, 3)), np.linalg.qr(rng.normal(size=(5, 3)))[0]
         found, plain = d_opt(low @ frame.T, tol=1e-3), d_opt(low, tol=1e-3)
         assert float(found.bound) == 3
-        np.testing.assert_allclose(found.weights, plain.weights, atol=1e-9)
+        assert float(found.value) <= 3.003
+        # Other coordinates, other exchanges; but the optimum is one.
+        logdets = [np.linalg.slogdet(information(low, x.weights))[1] for x in (found, plain)]
+        np.testing.assert_allclose(*logdets, atol=3e-3)
 
     @pytest.mark.parametrize(("dtype", "spread"), [(jnp.float32, 1.5), (jnp.float64, 5.0)])
     def test_bad_scaling_changes_nothing(self, dtype, spread):
