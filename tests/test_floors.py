@@ -26,7 +26,7 @@ FLOORS = {
     "algorithms/": 2,
     "envs/": 3,
     "driver": 3,
-    "lanewise/": 1,
+    "lanewise/": 2,
     "batch": 4,
     "results": 4,
     "lanes": 5,

@@ -10,6 +10,7 @@ from ..core import Algorithm, Move
 from ..kernels import design as designs
 from ..kernels import halving, irls, ledger, pick, rounding, span, spd
 from ..kernels.links import FAMILIES
+from ..kernels.once import once_for_equal
 from ..options import budget_covers, choice, constructor, count, positive, size
 
 
@@ -48,7 +49,7 @@ def gse(arms, *, budget, design="uniform", eta=2, family="gaussian", tol=0.01, r
     Args:
       arms: `[K, d]` features.
       budget: total draws, at least the number of stages; spent exactly.
-      design: "uniform", or "d_opt" (D-optimal by the multiplicative update, efficient rounding).
+      design: "uniform", or "d_opt" (D-optimal by vertex exchange, efficient rounding).
       eta: elimination factor, a whole number of 2 or more (static).
       family: "gaussian" is GSE-Lin, "logistic" GSE-Log; also "poisson", "probit".
       tol: `max_k ||x_k||^2 <= (1 + tol) d` of the D-optimal design.
@@ -81,6 +82,10 @@ def gse(arms, *, budget, design="uniform", eta=2, family="gaussian", tol=0.01, r
     plan = halving.schedule(num_arms, eta)
     sizes = jnp.asarray(plan.sizes)
 
+    @once_for_equal
+    def weights_for(alive):
+        return _trimmed(designs.d_optimal(arms, alive, tol=tol).weights)
+
     def init(key):
         zero = jnp.zeros((), int)
         order = pick.tie_order(key, num_arms)
@@ -91,8 +96,7 @@ def gse(arms, *, budget, design="uniform", eta=2, family="gaussian", tol=0.01, r
         if design == "uniform":
             counts = pick.spread(state.alive, draws, key)
         else:
-            weights = designs.d_optimal(arms, state.alive, tol=tol).weights
-            counts = rounding.efficient(_trimmed(weights), draws)
+            counts = rounding.efficient(weights_for(state.alive), draws)
         return Move(
             arm=jnp.arange(num_arms),
             count=counts.astype(int),
@@ -136,6 +140,6 @@ def gse(arms, *, budget, design="uniform", eta=2, family="gaussian", tol=0.01, r
 
 
 def _trimmed(weights):
-    """Weights below 1e-6 are what the multiplicative update leaves of arms it gave up."""
+    """Weights below 1e-6 are too little for a draw that every supported arm gets."""
     kept = jnp.where(weights < 1e-6, 0.0, weights)
     return kept / kept.sum()

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from ..core import Algorithm, Move
 from ..kernels import design, ledger, radius, rounding
+from ..kernels.once import once_for_equal
 from ..options import constructor, positive, probability
 
 
@@ -79,14 +80,17 @@ def rage(
     directions, first, second = design.pair_directions(targets)
     every_arm = jnp.arange(num_arms)
 
+    @once_for_equal
+    def plan_for(alive):
+        return design.xy_optimal(arms, directions, alive[first] & alive[second], tol=tol)
+
     def init(key):
         zero = jnp.zeros((), int)
         return State(jnp.ones(num_targets, bool), zero + 1, zero, zero)
 
     def ask(key, state):
         alive, phase = state.alive, state.phase
-        pairs = alive[first] & alive[second]
-        plan = design.xy_optimal(arms, directions, pairs, tol=tol)
+        plan = plan_for(alive)
         log_term = jnp.log(log_factor * num_targets**2 * phase**2 / delta)
         wanted = 2.0 * 4.0**phase * plan.value * (1.0 + rounding_epsilon) * noise_var * log_term
         at_least = 2.0 * (plan.weights > 0).sum() / rounding_epsilon

@@ -189,11 +189,13 @@ def xy_optimal(
     def norms_at(scale):
         return norms_of(inverse(scale))
 
+    def point_at(scale, found, norms):
+        half = points @ found.matrix
+        return _Point(scale, norms, half @ targets.T / jnp.sqrt(widest), half @ points.T)
+
     def look(scale):
         found = inverse(scale)
-        half = points @ found.matrix
-        cross = half @ targets.T / jnp.sqrt(widest)
-        return _Point(scale, norms_of(found), cross, half @ points.T)
+        return point_at(scale, found, norms_of(found))
 
     def certify(point):
         """Value and bound of the normalised design, by homogeneity."""
@@ -233,14 +235,21 @@ def xy_optimal(
         move, decrement = newton(point, barrier)
         here = merit(point.scale, point.norms, barrier)
 
-        def too_high(size):
-            trial = point.scale + size * move
-            there = merit(trial, norms_at(trial), barrier)
+        def trial_of(size):
+            found = inverse(point.scale + size * move)
+            return size, found, norms_of(found)
+
+        def too_high(trial):
+            size, _, norms = trial
+            there = merit(point.scale + size * move, norms, barrier)
             return ~(there <= here - 0.1 * size * decrement**2) & (size > 1e-8)
 
-        size = lax.while_loop(too_high, lambda size: size / 2, jnp.ones((), arms.dtype))
+        size, found, norms = lax.while_loop(
+            too_high, lambda trial: trial_of(trial[0] / 2), trial_of(jnp.ones((), arms.dtype))
+        )
         moved = (size > 1e-8) & spd.all_finite(move)
-        reached = look(jnp.where(moved, point.scale + size * move, point.scale))
+        there = point_at(point.scale + size * move, found, norms)
+        reached = _Point(*(jnp.where(moved, new, old) for new, old in zip(there, point, strict=True)))
         value, bound = certify(reached)
         return _Path(
             reached,

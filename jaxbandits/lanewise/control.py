@@ -5,11 +5,14 @@ import jax.numpy as jnp
 from jax import lax
 
 from .interpreter import Lanes, evaluate, is_literal, rule, spread
+from .sharing import answer_once, is_shared
 
 
 @rule("jit", "pjit", "closed_call", "core_call")
 def call(eqn, operands, lanes):
-    """A nested function is evaluated in place."""
+    """A nested function is evaluated in place, once for equal lanes where that is asked for."""
+    if eqn.primitive.name in ("jit", "pjit") and is_shared(eqn, operands):
+        return answer_once(eqn, operands, lanes)
     closed = eqn.params["jaxpr"]
     return evaluate(closed.jaxpr, closed.consts, operands, lanes)
 

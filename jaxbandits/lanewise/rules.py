@@ -147,4 +147,4 @@ def _sum_of_products(left, right, lanes):
     begin = jnp.zeros(shape, jnp.result_type(left, right))
     if over:
         begin = begin + few(left[number - over :], right[number - over :])
-    return lax.fori_loop(0, number // UNROLL, block, begin)
+    return sealed(lax.fori_loop(0, number // UNROLL, block, begin), lanes)
