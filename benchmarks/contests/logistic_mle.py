@@ -36,18 +36,24 @@ def program(lanes, *, ridge, tol):
     Lanes are mapped as `simulate` maps them; `jax.vmap` took twice as long.
     """
 
-    def one(arms, counts, sums, theta, arm, reward):
+    options = {"family": "logistic", "ridge": ridge, "tol": tol}
+
+    def one(arms, counts, sums, found, arm, reward):
         counts, sums = counts.at[arm].add(1.0), sums.at[arm].add(reward)
-        found = irls.fit(arms, counts, sums, family="logistic", ridge=ridge, init=theta, tol=tol)
-        return (counts, sums, found.theta), (found.theta, found.converged)
+        near = irls.after_draw(found, "logistic", arms[arm])
+        found = irls.fit(arms, counts, sums, init=found.theta, inverse=near, **options)
+        return (counts, sums, found), (found.theta, found.converged)
 
     @jax.jit
     def fits(arms, unit, drawn, rewards):
         def round_of(state, draw):
             return lanewise(partial(one, arms), lanes, unit)(*state, *draw)
 
-        num_arms, dim = arms.shape
-        start = tuple(jnp.zeros((size, lanes)) for size in (num_arms, num_arms, dim))
+        nothing = jnp.zeros(arms.shape[0])
+        begin = irls.fit(arms, nothing, nothing, init=jnp.zeros(arms.shape[1]), **options)
+        start = jax.tree.map(
+            lambda x: jnp.repeat(x[..., None], lanes, -1), (nothing, nothing, begin)
+        )
         return jax.lax.scan(round_of, start, (drawn.T, rewards.T))[1]
 
     return fits

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ..core import Algorithm, Move
-from ..kernels import irls, pick, spd
+from ..kernels import irls, pick
 from ..kernels.links import FAMILIES
 from ..options import choice, constructor, nonnegative, positive
 
@@ -57,9 +57,9 @@ def glm_tsl(arms, *, family="logistic", a=1.0, ridge=1e-3):
     num_arms, dim = arms.shape
     basis = pick.first_basis(arms)
 
-    def fit(counts, sums, start):
-        weights = counts.astype(arms.dtype)
-        return irls.fit(arms, weights, sums, family=family, ridge=ridge, init=start)
+    def fit(counts, sums, init, inverse=None):
+        options = {"family": family, "ridge": ridge, "init": init, "inverse": inverse}
+        return irls.fit(arms, counts.astype(arms.dtype), sums, **options)
 
     def init(key):
         zero, zeros = jnp.zeros((), int), jnp.zeros(num_arms, arms.dtype)
@@ -68,15 +68,16 @@ def glm_tsl(arms, *, family="logistic", a=1.0, ridge=1e-3):
         return State(counts, zeros, fit(counts, zeros, start), zero, zero)
 
     def ask(key, state):
-        factor = spd.cholesky(state.fit.hessian)
+        found = state.fit
         normal = jax.random.normal(key, (dim,), arms.dtype)
-        sampled = state.fit.theta + a * spd.back_substitute(factor, normal)
+        # With H = L L^T, H^-1 L z is the solution of L^T x = z: a draw from N(0, H^-1).
+        sampled = found.theta + a * (found.inverse @ (found.factor @ normal))
         first = basis[jnp.minimum(state.rounds, dim - 1)]
         return Move(
             arm=jnp.where(state.rounds < dim, first, jnp.argmax(arms @ sampled)),
             count=None,
             done=jnp.array(False),
-            answer=jnp.argmax(arms @ state.fit.theta),
+            answer=jnp.argmax(arms @ found.theta),
             info={"unconverged": state.unconverged},
         )
 
@@ -84,7 +85,8 @@ def glm_tsl(arms, *, family="logistic", a=1.0, ridge=1e-3):
         counts = state.counts.at[move.arm].add(1)
         sums = state.sums.at[move.arm].add(total)
         start = jnp.where(state.fit.converged, state.fit.theta, 0.0)
-        found = fit(counts, sums, start)
+        near = irls.after_draw(state.fit, family, pick.at(arms, move.arm))
+        found = fit(counts, sums, start, near)
         unconverged = state.unconverged + ~found.converged
         return State(counts, sums, found, state.rounds + 1, unconverged)
 

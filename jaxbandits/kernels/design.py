@@ -249,7 +249,9 @@ def xy_optimal(
         )
         moved = (size > 1e-8) & spd.all_finite(move)
         there = point_at(point.scale + size * move, found, norms)
-        reached = _Point(*(jnp.where(moved, new, old) for new, old in zip(there, point, strict=True)))
+        reached = _Point(
+            *(jnp.where(moved, new, old) for new, old in zip(there, point, strict=True))
+        )
         value, bound = certify(reached)
         return _Path(
             reached,

@@ -20,6 +20,7 @@ class Inverse(NamedTuple):
     matrix: Array  # float [d, d]
     logdet: Array  # float [] of the original, meaningless unless positive
     positive: Array  # bool []
+    factor: Array  # float [d, d] lower triangular L of the original L L^T; costs little to get
 
 
 def inverse(matrix: Float[Array, "d d"]) -> Inverse:
@@ -32,7 +33,7 @@ def inverse(matrix: Float[Array, "d d"]) -> Inverse:
     index = jnp.arange(dim)
 
     def sweep(j, carry):
-        table, logdet, positive = carry
+        table, logdet, positive, factor = carry
         column = table[:, j]
         good = column[j] > 0  # False for NaN
         pivot = jnp.where(good, column[j], 1.0)
@@ -41,11 +42,12 @@ def inverse(matrix: Float[Array, "d d"]) -> Inverse:
         swept = table - column[:, None] * scaled[None, :]
         swept = jnp.where(here[:, None], scaled[None, :], swept)
         swept = jnp.where(here[None, :], jnp.where(here, -1.0 / pivot, scaled)[:, None], swept)
-        return swept, logdet + jnp.log(pivot), positive & good
+        rest = jnp.where(index >= j, column / jnp.sqrt(pivot), 0.0)
+        return swept, logdet + jnp.log(pivot), positive & good, factor.at[:, j].set(rest)
 
-    begin = (matrix, jnp.zeros((), matrix.dtype), jnp.ones((), bool))
-    swept, logdet, positive = lax.fori_loop(0, dim, sweep, begin)
-    return Inverse(-0.5 * (swept + swept.T), logdet, positive)
+    begin = (matrix, jnp.zeros((), matrix.dtype), jnp.ones((), bool), jnp.zeros_like(matrix))
+    swept, logdet, positive, factor = lax.fori_loop(0, dim, sweep, begin)
+    return Inverse(-0.5 * (swept + swept.T), logdet, positive, factor)
 
 
 class Partial(NamedTuple):
@@ -124,6 +126,21 @@ def outer(vectors: Float[Array, "n d"]) -> Float[Array, "n dd"]:
     """`v v^T` of each row, flat: products with this table serve all lanes at once."""
     num, dim = vectors.shape
     return (vectors[:, :, None] * vectors[:, None, :]).reshape(num, dim * dim)
+
+
+def outer_columns(vectors: Float[Array, "n d"]) -> Float[Array, "dd n"]:
+    """The transpose of `outer`, for sums over the vectors: a table is fastest read by rows."""
+    num, dim = vectors.shape
+    columns = vectors.T
+    return (columns[:, None, :] * columns[None, :, :]).reshape(dim * dim, num)
+
+
+def added(
+    inverse: Float[Array, "d d"], vector: Float[Array, " d"], weight: Float[Array, ""]
+) -> Float[Array, "d d"]:
+    """The inverse after `weight * v v^T` is added to the matrix (Sherman and Morrison)."""
+    moved = inverse @ vector
+    return inverse - (weight / (1.0 + weight * (vector @ moved))) * jnp.outer(moved, moved)
 
 
 def quadratic(vectors: Float[Array, "n d"], matrix: Float[Array, "d d"]) -> Float[Array, " n"]:

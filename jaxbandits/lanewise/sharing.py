@@ -2,7 +2,6 @@
 
 import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -40,7 +39,9 @@ def answer_once(eqn, operands, lanes):
 
     tables = [jnp.zeros((*v.aval.shape, lanes.number), v.aval.dtype) for v in eqn.outvars]
     number = group.max() + 1
-    _, tables = lax.while_loop(lambda carry: carry[0] < number, fill, (jnp.zeros_like(number), tables))
+    _, tables = lax.while_loop(
+        lambda carry: carry[0] < number, fill, (jnp.zeros_like(number), tables)
+    )
     return [Lanes(x[..., group]) for x in tables]
 
 

@@ -136,7 +136,29 @@ def test_identity_link_takes_one_step():
     once = fit(arms, counts, sums, "gaussian", init=start, cap=1)
     expected = np.linalg.solve(np.einsum("k,ki,kj->ij", counts, arms, arms), arms.T @ sums)
     np.testing.assert_allclose(once.theta, expected, rtol=1e-9)
-    assert int(fit(arms, counts, sums, "gaussian", init=start).iterations) == 2
+    assert int(fit(arms, counts, sums, "gaussian", init=start).iterations) == 1
+
+
+@pytest.mark.parametrize("family", ["logistic", "poisson", "probit"])
+def test_the_inverse_of_the_fit_before_saves_newton_steps(family):
+    arms, counts, sums = data(family)
+    more, further = counts.copy(), sums.copy()
+    more[2], further[2] = counts[2] + 1, sums[2] + 1
+    with jax.enable_x64(True):
+        before = fit(arms, counts, sums, family, tol=1e-6)
+        near = irls.after_draw(before, family, jnp.array(arms[2]))
+        options = {"family": family, "ridge": 0.0, "init": before.theta, "tol": 1e-6}
+        tables = [jnp.array(x, float) for x in (arms, more, further)]
+        found = jax.jit(lambda: irls.fit(*tables, inverse=near, **options))()
+        plain = jax.jit(lambda: irls.fit(*tables, **options))()
+        useless = 1e6 * jnp.eye(arms.shape[1])
+        wrong = jax.jit(lambda: irls.fit(*tables, inverse=useless, **options))()
+    assert (int(found.iterations), int(plain.iterations)) == (0, 1)
+    exact = fit(arms, more, further, family).theta
+    for one in (found, plain, wrong):
+        assert bool(one.converged)
+        np.testing.assert_allclose(one.theta, exact, rtol=1e-4)
+        np.testing.assert_allclose(one.factor @ one.factor.T, one.hessian, rtol=1e-9)
 
 
 CORNER = [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [1, 1, 0]]
