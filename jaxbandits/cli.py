@@ -102,10 +102,12 @@ def run(sweep, out, replications, seed):
 @one_line
 def reproduce(name, out, replications, quick, data):
     """Run a figure or table of a paper and check its claims; see `list experiments`."""
+    from .cache import kept_programs
     from .reproduce import reproduce as play
 
     _folder(out)
-    result = play(name, out, replications=replications, quick=quick, data=data, progress=True)
+    with kept_programs():
+        result = play(name, out, replications=replications, quick=quick, data=data, progress=True)
     _show(result.dataset, out)
     for claim in result.claims:
         verdict = {True: "holds", False: "FAILS", None: "too small to tell"}[claim["holds"]]
@@ -114,13 +116,15 @@ def reproduce(name, out, replications, quick, data):
 
 def _run(path, out, **overrides):
     from . import plot, sweep
+    from .cache import kept_programs
     from .sweep.dataset import write
 
     chosen = {name: value for name, value in overrides.items() if value is not None}
     plan = sweep.read(path, **chosen)
     sweep.check(plan)
     _folder(out)
-    dataset = sweep.run(plan, out=out, progress=True)
+    with kept_programs():
+        dataset = sweep.run(plan, out=out, progress=True)
     write(dataset, out / "results.nc")
     plot.save(dataset, out / "figure.png", title=path.stem if path.stem != "demo" else None)
     _show(dataset, out)

@@ -10,7 +10,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, PartitionSpec
 
 from .batch import Orders, Shape, any_lane, empty, go
-from .driver import NO_LIMITS, Limits
+from .driver import NO_LIMITS, Limits, root_key
 
 CALL_SECONDS = 0.3  # long enough to hide the host's part, short enough for Ctrl-C and a bar
 CACHE_BYTES = {"cpu": 2**20}  # what the lanes of a CPU may fill: about its second-level cache
@@ -23,22 +23,35 @@ LOT = 8  # a lane in so many gets an instance of its own at once
 
 
 @functools.lru_cache(maxsize=128)
-def programs(world, shape, devices=None):
-    """`(begin, step)`: an empty batch, and a call of `batch.go`, compiled when first used.
+def programs(world, shape, shapes, num_rounds, devices=None):
+    """`(begin, step)`, compiled: an empty batch, and a call of `batch.go`.
 
-    Cached by the structure of the world, so that other numbers compile nothing.
+    Cached by the structure of the world and the `(shape, dtype)` of its numbers, so that other
+    numbers compile nothing.
     """
     begin, step = functools.partial(empty, world, shape), functools.partial(go, world, shape)
-    if devices is None:
-        platform = jax.default_backend()
-        return jax.jit(begin), jax.jit(step, donate_argnums=1, compiler_options=_flags(platform))
+    queue = np.zeros((shape.queue,) if devices is None else (len(devices), shape.queue), int)
+    orders = _like(shapes, num_rounds)._replace(queue=queue)
+    if devices is not None:
+        begin, step = _on_each(begin, step, devices)
+    platform = jax.default_backend() if devices is None else devices[0].platform
+    begin = jax.jit(begin).lower(orders).compile()
+    batch = jax.tree.map(
+        lambda x, place: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
+        begin.out_info,
+        begin.output_shardings,
+    )
+    stepping = jax.jit(step, donate_argnums=1, compiler_options=_flags(platform))
+    return begin, stepping.lower(orders, batch).compile()
+
+
+def _on_each(begin, step, devices):
+    """Both on each device by itself; the first axis of queue and batch is the device."""
     mesh = Mesh(np.array(devices), ("devices",), axis_types=(AxisType.Auto,))
     whole, split = PartitionSpec(), PartitionSpec("devices")
     orders = Orders(*[split if name == "queue" else whole for name in Orders._fields])
 
     def apart(program):
-        """Each device on its own; the first axis of queue and batch is the device."""
-
         def local(orders, *batch):
             batch = jax.tree.map(lambda x: x[0], batch)
             result = program(orders._replace(queue=orders.queue[0]), *batch)
@@ -51,9 +64,7 @@ def programs(world, shape, devices=None):
             apart(program), mesh=mesh, in_specs=(orders, *more), out_specs=split, check_vma=False
         )
 
-    flags = _flags(devices[0].platform)
-    stepping = jax.jit(share(step, split), donate_argnums=1, compiler_options=flags)
-    return jax.jit(share(begin)), stepping
+    return share(begin), share(step, split)
 
 
 def _flags(platform):
@@ -66,6 +77,12 @@ def orders_for(numbers, root, rounds, limits=NO_LIMITS):
     limits = Limits(*map(np.int64, limits))
     one, unit, more = np.int64(1), np.float64(1.0), np.bool_(False)
     return Orders(numbers, root, None, rounds, limits, one, unit, more)
+
+
+def _like(shapes, num_rounds):
+    """`Orders` for numbers of these `(shape, dtype)`, to trace with."""
+    numbers = tuple(jax.ShapeDtypeStruct(*shape) for shape in shapes)
+    return orders_for(numbers, root_key(0), np.zeros(num_rounds, np.int64))
 
 
 class Sizes(NamedTuple):
@@ -110,6 +127,12 @@ def shape_of(sizes, *, replications, batch, devices):
     return Shape(lanes, max(1, lanes // TURN), lot, min(8 * lanes, rows))
 
 
+def _strong(x):
+    """An array whose type no other number can change."""
+    is_key = isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
+    return x if is_key else np.asarray(x)
+
+
 def _plain(dtype):
     return np.uint64 if jnp.issubdtype(dtype, jax.dtypes.prng_key) else dtype
 
@@ -124,8 +147,9 @@ class Player:
 
     def __init__(self, world, numbers, root, *, replications, batch, limits, rounds, devices=None):
         self._count = 1 if devices is None else len(devices)
+        numbers = tuple(map(_strong, numbers))
         self._orders = orders_for(numbers, root, np.asarray(rounds, np.int64), limits)
-        shapes = tuple((np.shape(x), np.asarray(x).dtype) for x in numbers)
+        shapes = tuple((x.shape, x.dtype) for x in numbers)
         self.shape = shape_of(
             sizes(world, shapes, len(rounds)),
             replications=replications,
@@ -133,7 +157,9 @@ class Player:
             devices=devices,
         )
         self._apart = devices is not None
-        self._begin, self._step = programs(world, self.shape, devices)
+        began = time.perf_counter()
+        self._begin, self._step = programs(world, self.shape, shapes, len(rounds), devices)
+        self.compile_seconds = time.perf_counter() - began  # next to none if compiled before
         self.offered = self.useful = 0  # rounds of all lanes, and those played by live ones
 
     def play(self, waiting):

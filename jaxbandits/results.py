@@ -30,8 +30,9 @@ class Runs:
       rounds: int64 `[T]` where the regret was recorded, or None.
       regret: float64 `[R, T]` expected regret up to those rounds, or None.
       info: what the algorithm counted, each `[R]`: phases, fits that did not converge, ...
-      meta: facts about the run: seed, seconds, device, versions, and `lane_use`: the share of all
-        rounds computed that belonged to a replication under way.
+      meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them, device,
+        versions, and `lane_use`: the share of all rounds computed that belonged to a replication
+        under way.
     """
 
     replication: np.ndarray

@@ -161,7 +161,6 @@ def simulate(
         horizon_leaf = None if horizon is None else np.int64(horizon)
         world, numbers = split((problem, build, horizon_leaf))
         free = horizon is None
-        began = time.perf_counter()
         player = Player(
             world,
             numbers,
@@ -172,9 +171,11 @@ def simulate(
             rounds=[] if free else np.pad(rounds, (0, 2 * GRID - len(rounds))),
             devices=devices,
         )
+        began = time.perf_counter()
         parts = _collect(player, replications, _reporter(progress))
         seconds = time.perf_counter() - began
     meta = {"seed": int(seed), "seconds": round(seconds, 3), "device": jax.default_backend()}
+    meta["compile_seconds"] = round(player.compile_seconds, 3)
     meta["lane_use"] = round(player.useful / max(1, player.offered), 4)
     return _assemble(parts, rounds, meta | {"jax": jax.__version__})
 

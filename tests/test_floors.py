@@ -38,6 +38,7 @@ FLOORS = {
     "report": 8,
     "reproduce": 8,
     "demo": 9,
+    "cache": 9,
     "catalogue": 9,
     "cli": 10,
     "__main__": 11,
