@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .kernels import design as kernels
+from .kernels import xy_design
 from .kernels.design import Design
 from .options import check_arms, is_concrete, positive, require
 from .precision import double
@@ -77,5 +78,5 @@ _d_optimal = jax.jit(kernels.d_optimal)
 
 @functools.partial(jax.jit)
 def _xy_optimal(arms, targets, active, *, tol):
-    directions, first, second = kernels.pair_directions(targets)
-    return kernels.xy_optimal(arms, directions, active[first] & active[second], tol=tol)
+    directions, first, second = xy_design.pair_directions(targets)
+    return xy_design.xy_optimal(arms, directions, active[first] & active[second], tol=tol)

@@ -13,7 +13,13 @@ from benchmarks.contests import CONTESTS
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("name", CONTESTS)
+QUICK = ("lingape-soare", "m-lingape-drug", "gse-16", "logistic-mle", "designs-100")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CONTESTS],
+)
 def test_all_contestants_agree_before_they_are_timed(name):
     contest = CONTESTS[name](quick=True)
     assert {"jaxbandits", "numpy"} <= set(contest.contestants)

@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 
+import jax
 import matplotlib.image
 import numpy as np
 import pytest
 import xarray
 from click.testing import CliRunner
 
+from jaxbandits import lanes
 from jaxbandits.cli import main
 
 TINY = """
@@ -187,3 +189,15 @@ def test_module_runs_and_help_needs_no_sweep():
     assert done.returncode == 0
     assert "reproduce" in done.stdout
     assert np.all([name in done.stdout for name in ("demo", "list", "run")])
+
+
+def test_compiled_programs_are_kept_for_the_next_run(tiny, tmp_path, monkeypatch):
+    """In the folder of the user's caches, and nowhere once the command is over."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    before = jax.config.jax_compilation_cache_dir
+    jax.clear_caches()
+    lanes.programs.cache_clear()
+    assert call("run", tiny, "--out", tmp_path / "out").exit_code == 0
+    kept = list((tmp_path / "caches" / "jaxbandits").iterdir())
+    assert len(kept) > 2
+    assert jax.config.jax_compilation_cache_dir == before

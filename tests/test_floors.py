@@ -87,10 +87,11 @@ def test_the_walk_sees_imports():
     assert set(imports("algorithms/rage")) == {
         "core",
         "options",
-        "kernels/design",
         "kernels/ledger",
+        "kernels/once",
         "kernels/radius",
         "kernels/rounding",
+        "kernels/xy_design",
     }
     assert "envs/finite" in set(imports("simulation"))
     assert "results" in set(imports("__init__"))

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jaxbandits.kernels import design
+from jaxbandits.kernels import design, xy_design
 
-d_optimal, xy_optimal = jax.jit(design.d_optimal), jax.jit(design.xy_optimal)
+d_optimal, xy_optimal = jax.jit(design.d_optimal), jax.jit(xy_design.xy_optimal)
 
 
 def d_opt(arms, active=None, *, tol=0.01, max_iterations=20_000):
@@ -314,7 +314,7 @@ class TestXYOptimal:
         rng = np.random.default_rng(9)
         arms, directions = jnp.array(rng.normal(size=(12, 4))), jnp.array(rng.normal(size=(10, 4)))
         masks = jnp.array(rng.random((6, 10)) < 0.5).at[0].set(False)
-        together = jax.jit(jax.vmap(design.xy_optimal, in_axes=(None, None, 0)))(
+        together = jax.jit(jax.vmap(xy_design.xy_optimal, in_axes=(None, None, 0)))(
             arms, directions, masks
         )
         for row, mask in enumerate(masks):
@@ -327,7 +327,7 @@ class TestXYOptimal:
 
 def test_pair_directions():
     targets = np.random.default_rng(0).normal(size=(5, 3))
-    found, first, second = jax.jit(design.pair_directions)(jnp.array(targets))
+    found, first, second = jax.jit(xy_design.pair_directions)(jnp.array(targets))
     pairs = [(a, b) for a in range(5) for b in range(a + 1, 5)]
     assert list(zip(first.tolist(), second.tolist(), strict=True)) == pairs
     np.testing.assert_array_equal(found, [targets[a] - targets[b] for a, b in pairs])
