@@ -16,19 +16,17 @@ from .streams import others
 TOL = 1e-3
 
 
-@functools.partial(jax.jit, static_argnames="lanes_last")
-def _ours(arms, active, unit, *, lanes_last):
+@jax.jit
+def _ours(arms, active, unit):
     """Weights `[R, K]` of all the active sets `[R, K]` at once."""
 
     def one(mask):
         return d_optimal(arms, mask, tol=TOL).weights
 
-    if lanes_last:
-        return lanewise(one, len(active), unit)(active.T).T
-    return jax.vmap(one)(active)
+    return lanewise(one, len(active), unit)(active.T).T
 
 
-def _designs(name, num_arms, dim, *, sets, few, lanes_last, quick):
+def _designs(name, num_arms, dim, *, sets, few, quick):
     rng = np.random.default_rng(5)
     arms = rng.normal(size=(num_arms, dim))
     active = rng.random((8 if quick else sets, num_arms)) < 0.5
@@ -36,7 +34,7 @@ def _designs(name, num_arms, dim, *, sets, few, lanes_last, quick):
 
     def ours(active):
         with jax.enable_x64(True):
-            return np.asarray(_ours(arms, active, jnp.float64(1.0), lanes_last=lanes_last))
+            return np.asarray(_ours(arms, active, jnp.float64(1.0)))
 
     def agree():
         found = {OURS: ours(active)[:8]}
@@ -61,15 +59,12 @@ def _designs(name, num_arms, dim, *, sets, few, lanes_last, quick):
 
 def designs_100(quick=False):
     """Half of a hundred arms in ten dimensions."""
-    return _designs("designs 100", 100, 10, sets=64, few=16, lanes_last=True, quick=quick)
+    return _designs("designs 100", 100, 10, sets=64, few=16, quick=quick)
 
 
 def designs_1000(quick=False):
-    """Half of a thousand arms in twenty dimensions.
-
-    The loops over arms are long enough to fill vector registers, so `jax.vmap` is the faster.
-    """
-    return _designs("designs 1000", 1000, 20, sets=16, few=4, lanes_last=False, quick=quick)
+    """Half of a thousand arms in twenty dimensions."""
+    return _designs("designs 1000", 1000, 20, sets=16, few=4, quick=quick)
 
 
 CONTESTS = {"designs-100": designs_100, "designs-1000": designs_1000}

@@ -85,7 +85,8 @@ def rank(values: Array, order: Int[Array, " K"]) -> Int[Array, " K"]:
     def ahead(j):
         return (values[j] > values) | ((values[j] == values) & (order[j] > order))
 
-    return sum(ahead(j).astype(int) for j in range(num))
+    # The barrier keeps a whole pass over all pairs from being repeated wherever it is used.
+    return lax.optimization_barrier(sum(ahead(j).astype(int) for j in range(num)))
 
 
 def _places(lots: Array) -> Int[Array, " K"]:
@@ -93,7 +94,8 @@ def _places(lots: Array) -> Int[Array, " K"]:
     num = lots.shape[0]
     if num > MOST_COMPARED:
         return _inverse(jnp.argsort(lots)[::-1])
-    return sum((lots[j] > lots).astype(jnp.int32) for j in range(num)).astype(int)
+    below = sum((lots[j] > lots).astype(jnp.int32) for j in range(num))
+    return lax.optimization_barrier(below.astype(int))
 
 
 def _inverse(permutation: Int[Array, " K"]) -> Int[Array, " K"]:

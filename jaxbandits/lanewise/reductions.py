@@ -16,7 +16,7 @@ from .interpreter import Lanes, bind, by_vmap, rule, spread
 
 ROWS = 100  # up to this many are joined one after the other, twice as fast as in a tree
 FAN = 16  # parts of a longer axis joined in a tree; a chain of parts compiles for minutes
-FEW = 16  # up to this many rows the compiler's own loop is as good
+FEW = 8  # up to this many rows the compiler's own loop is as good
 
 
 def fold(join, tables, axes, lanes):

@@ -1,5 +1,6 @@
 """How primitives that compute act on lanes."""
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -16,7 +17,7 @@ ELEMENTWISE = """
     shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor
 """
 AXES_FROM_THE_FRONT = """
-    concatenate cummax cummin cumprod cumsum optimization_barrier rev sort squeeze
+    concatenate cummax cummin cumprod cumsum rev sort squeeze
 """
 
 
@@ -39,6 +40,17 @@ def elementwise(eqn, operands, lanes):
 def same(eqn, operands, lanes):
     """Primitives whose parameters name axes from the front, which the lanes do not move."""
     return list(map(Lanes, bind(eqn, [spread(x, lanes) for x in operands])))
+
+
+@rule("optimization_barrier")
+def barrier(eqn, operands, lanes):
+    """What stands before a barrier is computed once, not again in each use."""
+
+    def kept(x):
+        plain = isinstance(x, Lanes) and not jnp.issubdtype(x.value.dtype, jax.dtypes.extended)
+        return Lanes(sealed(x.value, lanes)) if plain else x
+
+    return [kept(x) for x in operands]
 
 
 @rule("broadcast_in_dim")
