@@ -96,9 +96,7 @@ class Sizes(NamedTuple):
 @functools.lru_cache(maxsize=512)
 def sizes(world, shapes, num_rounds):
     """`Sizes` of a world whose numbers have these `(shape, dtype)`."""
-    numbers = tuple(jax.ShapeDtypeStruct(*shape) for shape in shapes)
-    orders = orders_for(numbers, jax.random.key(0, impl="threefry2x32"), np.zeros(num_rounds, int))
-
+    orders = _like(shapes, num_rounds)
     lane = jax.eval_shape(lambda orders: any_lane(world(orders.numbers), orders), orders)
     carried = sum(x.size * np.dtype(_plain(x.dtype)).itemsize for x in jax.tree.leaves(lane))
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))

@@ -18,7 +18,7 @@ def noise_of(seed, replication, rounds, law=jax.random.normal):
     Args:
       law: what draws it: standardised for normal rewards, `jax.random.uniform` for 0 or 1.
     """
-    key = jax.random.fold_in(root_key(seed), replication)
+    key = _key(seed, replication)
     # Whole powers of 2, so that few shapes are compiled.
     number = 1 << (-(-rounds // BLOCK) - 1).bit_length()
     return key, np.asarray(_blocks(key, jnp.arange(number), law)).ravel()

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from . import pick, span, spd
+from . import ledger, pick, span, spd
 
 
 class Design(NamedTuple):
@@ -48,14 +48,13 @@ def d_optimal(
     """
     space = span.of(arms, active)
     rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
-    products = spd.outer(arms)
 
     def look(weights, iterations):
-        matrix = (weights @ products).reshape(space.basis.shape)
+        matrix = ledger.gram(arms, weights)
         both = space.kept[:, None] & space.kept[None, :]
         found = spd.inverse(span.fill(space, jnp.where(both, matrix, 0.0))).matrix
         inverse = jnp.where(both, found, 0.0)
-        variances = jnp.where(active, products @ inverse.reshape(-1), 0.0)
+        variances = jnp.where(active, spd.quadratic(arms, inverse), 0.0)
         return _Exchange(weights, inverse, variances, iterations)
 
     def unfinished(now):

@@ -48,13 +48,13 @@ def xy_optimal(
     """
     num_arms, dim = arms.shape
     points, targets, fill, outside = _whitened(arms, directions, active)
-    measured, wanted = spd.outer(points), spd.outer(targets)
+    measured, wanted = spd.outer_columns(points), spd.outer(targets)
     # Everything is scaled so that the optimum of sum(s) is at most 1 and the start sums to 2;
     # the tables are not, for what does not depend on `active` is shared by all lanes.
     uniform = jnp.full(num_arms, 1.0 / num_arms, arms.dtype)
 
     def inverse(scale):
-        return spd.inverse((scale @ measured).reshape(dim, dim) + fill)
+        return spd.inverse((measured @ scale).reshape(dim, dim) + fill)
 
     def squares_of(found):
         return jnp.where(active, wanted @ found.matrix.reshape(-1), 0.0)

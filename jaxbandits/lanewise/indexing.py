@@ -6,7 +6,7 @@ from jax import lax
 from .interpreter import Lanes, bind, by_vmap, rule, spread
 from .reductions import sealed
 
-CHAIN = 32
+CHAIN = 32  # up to this many entries a chain of choices beats a gather
 CLIP = (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 WRITES = {
     "scatter": lambda old, new: new,
