@@ -1,7 +1,5 @@
 """Optimal designs for import: float64, compiled, checked, each with a certificate."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +7,7 @@ import numpy as np
 from .kernels import design as kernels
 from .kernels import xy_design
 from .kernels.design import Design
+from .kernels.directions import Pairs
 from .options import check_arms, is_concrete, positive, require
 from .precision import double
 
@@ -30,7 +29,7 @@ def _check(arms, targets, active, rows, tol):
 
 @double
 def d_optimal(arms, *, active=None, tol=0.01):
-    """D- and G-optimal design on the active arms (multiplicative update).
+    """D- and G-optimal design on the active arms, by vertex exchange.
 
     Args:
       arms: `[K, d]`.
@@ -76,7 +75,8 @@ def xy_optimal(arms, targets, *, active=None, tol=0.01):
 _d_optimal = jax.jit(kernels.d_optimal)
 
 
-@functools.partial(jax.jit)
+@jax.jit
 def _xy_optimal(arms, targets, active, *, tol):
-    directions, first, second = xy_design.pair_directions(targets)
-    return xy_design.xy_optimal(arms, directions, active[first] & active[second], tol=tol)
+    pairs = Pairs(targets)
+    first, second = pairs.indices
+    return xy_design.xy_optimal(arms, pairs, active[first] & active[second], tol=tol)

@@ -87,6 +87,7 @@ def test_the_walk_sees_imports():
     assert set(imports("algorithms/rage")) == {
         "core",
         "options",
+        "kernels/directions",
         "kernels/ledger",
         "kernels/once",
         "kernels/radius",

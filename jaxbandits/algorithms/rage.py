@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from ..core import Algorithm, Move
 from ..kernels import ledger, radius, rounding, xy_design
+from ..kernels.directions import Pairs
 from ..kernels.once import once_for_equal
 from ..options import constructor, positive, probability
 
@@ -77,12 +78,13 @@ def rage(
     num_arms, _ = arms.shape
     targets = arms if targets is None else targets
     num_targets = targets.shape[0]
-    directions, first, second = xy_design.pair_directions(targets)
+    pairs = Pairs(targets)
+    first, second = pairs.indices
     every_arm = jnp.arange(num_arms)
 
     @once_for_equal
     def plan_for(alive):
-        return xy_design.xy_optimal(arms, directions, alive[first] & alive[second], tol=tol)
+        return xy_design.xy_optimal(arms, pairs, alive[first] & alive[second], tol=tol)
 
     def init(key):
         zero = jnp.zeros((), int)

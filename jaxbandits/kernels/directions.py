@@ -1,0 +1,79 @@
+"""Directions that a design has to measure well, and the sums over them that a solver needs."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from . import squares
+
+
+class Listed(NamedTuple):
+    """Any directions."""
+
+    vectors: Array  # float [P, d]
+
+    def mapped(self, function):
+        """The same after a linear map of rows."""
+        return Listed(function(self.vectors))
+
+    def fourth(self, weights: Float[Array, " P"]) -> Float[Array, "D D"]:
+        """`sum of w s(y) s(y)^T`, see `squares`."""
+        return squares.fourth(self.vectors, weights)
+
+    @property
+    def fourth_cost(self) -> int:
+        """How many products that takes."""
+        num, dim = self.vectors.shape
+        return num * squares.size(dim) ** 2
+
+
+class Pairs(NamedTuple):
+    """All differences `z_a - z_b` with a < b, in the order (0, 1), (0, 2), ..., (1, 2), ..."""
+
+    points: Array  # float [M, d]
+
+    @property
+    def indices(self) -> tuple[np.ndarray, np.ndarray]:
+        """The targets a and b of each direction."""
+        return np.triu_indices(self.points.shape[0], 1)
+
+    @property
+    def vectors(self) -> Float[Array, "P d"]:
+        """The differences."""
+        first, second = self.indices
+        return self.points[first] - self.points[second]
+
+    def mapped(self, function):
+        """The same after a linear map of rows."""
+        return Pairs(function(self.points - self.points.mean(0)))
+
+    def fourth(self, weights: Float[Array, " P"]) -> Float[Array, "D D"]:
+        """`sum of w s(y) s(y)^T`, by sums over the points where that is less work."""
+        listed = Listed(self.vectors)
+        if listed.fourth_cost <= self._fourth_cost:
+            return listed.fourth(weights)
+        first, second = self.indices
+        where = np.full((self.points.shape[0],) * 2, first.size)
+        where[first, second] = where[second, first] = np.arange(first.size)
+        return squares.fourth_of_pairs(self.points, jnp.append(weights, 0.0)[where])
+
+    @property
+    def fourth_cost(self) -> int:
+        """How many products that takes."""
+        return min(self._fourth_cost, Listed(self.vectors).fourth_cost)
+
+    @property
+    def _fourth_cost(self):
+        num, dim = self.points.shape
+        entries = squares.size(dim)
+        return num * entries * (num + 3 * entries)
+
+
+def compact(vectors: Float[Array, "P d"], weights: Float[Array, " P"], room: int):
+    """The directions of positive weight, at most `room` of them, and their weights."""
+    order = jnp.cumsum(weights > 0)
+    place = (order[None, :] <= jnp.arange(room)[:, None]).sum(1)  # P beyond the last one
+    found = weights.at[place].get(mode="fill", fill_value=0.0)
+    return vectors.at[place].get(mode="clip"), found

@@ -1,0 +1,76 @@
+"""Vectors of the d (d + 1) / 2 products of a vector's coordinates, and what is linear in them.
+
+With `s(x) = (x_i x_j, off the diagonal times sqrt(2))`, `s(x) . s(y) = (x . y)^2`, so quadratic
+forms and sums of `x x^T` are products with a table of such vectors, half as long as `d^2`.
+"""
+
+import numpy as np
+from jaxtyping import Array, Float
+
+
+def _places(dim):
+    """Row and column of each entry, and the factor that belongs to it."""
+    first, second = np.triu_indices(dim)
+    return first, second, np.where(first == second, 1.0, np.sqrt(2.0))
+
+
+def _back(dim):
+    """Where the product of two coordinates stands, `int [d, d]`."""
+    first, second, _ = _places(dim)
+    where = np.zeros((dim, dim), int)
+    where[first, second] = where[second, first] = np.arange(first.size)
+    return where
+
+
+def size(dim: int) -> int:
+    """How long such a vector is."""
+    return dim * (dim + 1) // 2
+
+
+def of(vectors: Float[Array, "n d"]) -> Float[Array, "n D"]:
+    """`s(x)` of each row."""
+    return between(vectors, vectors)
+
+
+def between(left: Float[Array, "n d"], right: Float[Array, "n d"]) -> Float[Array, "n D"]:
+    """Row by row the vector of the symmetric part of `x y^T`."""
+    i, j, factor = _places(left.shape[1])
+    mixed = left[:, i] * right[:, j] + left[:, j] * right[:, i]
+    return mixed * (0.5 * factor).astype(left.dtype)
+
+
+def packed(matrix: Float[Array, "d d"]) -> Float[Array, " D"]:
+    """`p` with `s(x) . p = x^T M x` for a symmetric M."""
+    i, j, factor = _places(matrix.shape[0])
+    return matrix[i, j] * factor.astype(matrix.dtype)
+
+
+def unpacked(vector: Float[Array, " D"], dim: int) -> Float[Array, "d d"]:
+    """The symmetric matrix whose `packed` form this is."""
+    _, _, factor = _places(dim)
+    return (vector / factor.astype(vector.dtype))[_back(dim)]
+
+
+def fourth(vectors: Float[Array, "n d"], weights: Float[Array, " n"]) -> Float[Array, "D D"]:
+    """`sum over n of w_n s(x_n) s(x_n)^T`."""
+    table = of(vectors)
+    return table.T @ (weights[:, None] * table)
+
+
+def fourth_of_pairs(points: Float[Array, "M d"], weights: Float[Array, "M M"]) -> Array:
+    """`sum over a < b of w_ab s(z_a - z_b) s(z_a - z_b)^T` for symmetric w with zero diagonal.
+
+    With `s(z_a - z_b) = s(z_a) + s(z_b) - 2 s(z_a, z_b)` it takes sums over the points, in which
+    points close to each other cancel: it is as exact as their distance is large.
+    """
+    dim, table = points.shape[1], of(points)
+    i, j, factor = _places(dim)
+    products = (factor[:, None] * factor).astype(points.dtype)
+    alone = fourth(points, weights.sum(1))
+    both = (table.T @ weights) @ table
+    mixed = table.T @ between(points, weights @ points)
+    # sum of w_ab z_ai z_ak z_bj z_bl, of which `both` has the products in another order
+    plain, back = both / products, _back(dim)
+    straight = plain[back[np.ix_(i, i)], back[np.ix_(j, j)]]
+    crossed = plain[back[np.ix_(i, j)], back[np.ix_(j, i)]]
+    return alone + both - 2.0 * (mixed + mixed.T) + products * (straight + crossed)

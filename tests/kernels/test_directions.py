@@ -1,0 +1,43 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits.kernels import squares
+from jaxbandits.kernels.directions import Listed, Pairs, compact
+
+POINTS = np.random.default_rng(0).normal(size=(12, 3))
+
+
+def test_pairs_in_order():
+    pairs = [(a, b) for a in range(12) for b in range(a + 1, 12)]
+    first, second = Pairs(POINTS).indices
+    assert list(zip(first.tolist(), second.tolist(), strict=True)) == pairs
+    found = jax.jit(lambda points: Pairs(points).vectors)(jnp.array(POINTS))
+    np.testing.assert_array_equal(found, [POINTS[a] - POINTS[b] for a, b in pairs])
+
+
+def test_a_map_of_pairs_is_one_of_differences():
+    turn = np.random.default_rng(1).normal(size=(3, 3))
+    found = Pairs(jnp.array(POINTS)).mapped(lambda x: x @ turn).vectors
+    np.testing.assert_allclose(found, Pairs(jnp.array(POINTS)).vectors @ turn, atol=1e-12)
+
+
+@pytest.mark.parametrize("number", [4, 12], ids=["listed is less work", "pairs are less work"])
+def test_fourth_powers_of_pairs(number):
+    pairs = Pairs(jnp.array(POINTS[:number]))
+    listed = Listed(pairs.vectors)
+    assert (pairs.fourth_cost < listed.fourth_cost) == (number == 12)
+    weights = jnp.array(np.random.default_rng(2).random(listed.vectors.shape[0]))
+    expected = squares.fourth(listed.vectors, weights)
+    for found in (pairs.fourth(weights), listed.fourth(weights)):
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("places", [(), (0, 3, 65), (1, 2, 3, 4, 64)])
+def test_compact_keeps_what_has_weight(places):
+    vectors = Pairs(jnp.array(POINTS)).vectors
+    weights = jnp.zeros(66).at[jnp.array(places, int)].set(jnp.arange(1.0, len(places) + 1))
+    found, kept = jax.jit(compact, static_argnums=2)(vectors, weights, 5)
+    np.testing.assert_array_equal(kept, [*range(1, len(places) + 1), *[0] * (5 - len(places))])
+    np.testing.assert_array_equal(found[: len(places)], vectors[jnp.array(places, int)])

@@ -1,0 +1,255 @@
+import cvxpy
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from designs import benchmark, differences, is_design, norms
+from scipy import optimize
+
+from jaxbandits.kernels import xy_design
+from jaxbandits.kernels.directions import Pairs
+
+xy_optimal = jax.jit(xy_design.xy_optimal)
+
+
+def xy_opt(arms, directions, active=None, *, tol=1e-3, max_iterations=200):
+    """Every option is passed, so that one shape compiles once."""
+    arms, directions = jnp.asarray(arms), jnp.asarray(directions, jnp.asarray(arms).dtype)
+    active = jnp.ones(directions.shape[0], bool) if active is None else jnp.array(active, bool)
+    return xy_optimal(arms, directions, active, tol=tol, max_iterations=max_iterations)
+
+
+def xy_pairs(arms, targets, alive=None, *, tol=1e-3):
+    """Of the differences of targets that are alive."""
+    alive = jnp.ones(len(targets), bool) if alive is None else jnp.array(alive)
+    return _pairs_optimal(jnp.array(arms), jnp.array(targets), alive, tol)
+
+
+@jax.jit
+def _pairs_optimal(arms, targets, alive, tol):
+    pairs = Pairs(targets)
+    first, second = pairs.indices
+    return xy_design.xy_optimal(arms, pairs, alive[first] & alive[second], tol=tol)
+
+
+def certified(found, arms, directions, tol):
+    """The value is that of the design returned, and the bound is close below it."""
+    measured = norms(arms, found.weights, directions).max()
+    assert is_design(found.weights)
+    np.testing.assert_allclose(found.value, measured, rtol=1e-6)
+    assert bool(found.converged)
+    assert float(found.bound) <= float(found.value) <= (1 + tol) * float(found.bound)
+
+
+@pytest.mark.parametrize("angle", [0.1, 0.01])
+@pytest.mark.parametrize("dim", [3, 5, pytest.param(10, marks=pytest.mark.slow)])
+def test_benchmark_value_is_twice_the_dimension(dim, angle):
+    arms = benchmark(dim, angle)
+    directions = differences(arms)
+    found = xy_opt(arms, directions)
+    certified(found, arms, directions, 1e-3)
+    np.testing.assert_allclose(found.value, 2 * dim, rtol=1e-3)
+    assert float(found.bound) <= 2 * dim * (1 + 1e-9)
+    assert float(found.value) >= 2 * dim * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("dim", "angle", "complexity"),
+    [
+        (5, 0.1, 110.86),
+        (5, 0.01, 10100.84),
+        pytest.param(10, 0.1, 112.17, marks=pytest.mark.slow),
+        (3, 0.01, 10100.33),
+    ],
+)
+def test_benchmark_complexity(dim, angle, complexity):
+    # theta = 2 e_1; at angle 0.01 the directions differ in length by a factor 1e4
+    arms = benchmark(dim, angle)
+    directions = differences(arms)
+    to_best = np.arange(len(directions)) < dim  # the pairs with arm 0 come first
+    directions[to_best] /= 2 * directions[to_best, :1]
+    found = xy_opt(arms, directions, to_best, tol=1e-6)
+    certified(found, arms, directions[to_best], 1e-6)
+    np.testing.assert_allclose(found.value, complexity, atol=0.006)
+
+
+@pytest.mark.parametrize(
+    ("dim", "value"), [(6, 7.192), pytest.param(20, 23.973, marks=pytest.mark.slow)]
+)
+def test_transductive_value(dim, value):
+    basis = np.eye(dim)
+    low, high = basis[: dim // 2], basis[dim // 2 :]
+    targets = np.vstack([low, np.cos(0.1) * low + np.sin(0.1) * high])
+    found = xy_opt(basis, differences(targets), tol=1e-5)
+    certified(found, basis, differences(targets), 1e-5)
+    np.testing.assert_allclose(found.value, value, atol=6e-4)
+
+
+def test_one_direction_is_elfving():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        arms, directions = rng.normal(size=(12, 4)), rng.normal(size=(10, 4))
+        solved = optimize.linprog(
+            np.ones(24), A_eq=np.hstack([arms.T, -arms.T]), b_eq=directions[0]
+        )
+        signed = solved.x[:12] - solved.x[12:]
+        found = xy_opt(arms, directions, np.arange(10) == 0, tol=1e-6)
+        certified(found, arms, directions[:1], 1e-6)
+        np.testing.assert_allclose(found.value, solved.fun**2, rtol=1e-6)
+        np.testing.assert_allclose(found.weights, np.abs(signed) / solved.fun, atol=1e-3)
+
+
+def test_two_level_factorial():
+    signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, 8).T
+    pairs = np.stack([signs[:, i] * signs[:, j] for i, j in ((0, 1), (0, 2), (1, 2))], 1)
+    arms = np.hstack([np.ones((8, 1)), signs, pairs])
+    found = xy_opt(arms, differences(arms), tol=1e-4)
+    certified(found, arms, differences(arms), 1e-4)
+    longest = (differences(arms) ** 2).sum(1).max()
+    np.testing.assert_allclose(found.value, longest, rtol=1e-4)
+
+
+def test_directions_equal_to_the_arms_give_the_dimension():
+    arms = np.random.default_rng(1).normal(size=(10, 4))
+    twice = np.concatenate([arms, arms[:2]])
+    found = xy_opt(twice, arms, tol=1e-5)
+    certified(found, twice, arms, 1e-5)
+    np.testing.assert_allclose(found.value, 4.0, rtol=1e-5)
+
+
+def test_brackets_a_conic_solver():
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        arms, directions = rng.normal(size=(12, 4)), rng.normal(size=(10, 4))
+        weights, level = cvxpy.Variable(12, nonneg=True), cvxpy.Variable()
+        matrix = arms.T @ cvxpy.diag(weights) @ arms
+        bounds = [cvxpy.matrix_frac(y, matrix) <= level for y in directions]
+        problem = cvxpy.Problem(cvxpy.Minimize(level), [cvxpy.sum(weights) == 1, *bounds])
+        optimum = problem.solve(cvxpy.CLARABEL)
+        found = xy_opt(arms, directions, tol=1e-5)
+        certified(found, arms, directions, 1e-5)
+        assert float(found.bound) * (1 - 1e-7) <= optimum <= float(found.value) * (1 + 1e-7)
+
+
+def test_differences_to_the_best_and_between_all():
+    rng = np.random.default_rng(3)
+    targets, arms = rng.normal(size=(5, 4)), rng.normal(size=(12, 4))
+    every = differences(targets)
+    to_first = np.arange(10) < 4  # the pairs with target 0 come first
+    star, full = xy_opt(arms, every, to_first), xy_opt(arms, every)
+    assert float(star.bound) <= float(full.value)
+    assert float(full.bound) <= 4 * float(star.value)
+
+
+def test_only_active_directions_count():
+    rng = np.random.default_rng(4)
+    arms, directions = rng.normal(size=(12, 4)), rng.normal(size=(10, 4))
+    directions[3] *= 1e3
+    active = np.arange(10) % 2 == 0
+    found = xy_opt(arms, directions, active)
+    certified(found, arms, directions[active], 1e-3)
+    alone = xy_opt(arms, np.concatenate([directions[active]] * 2))
+    np.testing.assert_allclose(found.value, alone.value, rtol=1e-3)
+
+
+def test_no_active_direction():
+    arms = np.random.default_rng(5).normal(size=(12, 4))
+    found = xy_opt(arms, np.ones((10, 4)), np.zeros(10, bool))
+    np.testing.assert_allclose(found.weights, 1 / 12)
+    assert float(found.value) == float(found.bound) == 0.0
+    assert bool(found.converged)
+
+
+def test_arms_in_a_subspace():
+    rng = np.random.default_rng(6)
+    frame = np.linalg.qr(rng.normal(size=(4, 2)))[0]
+    low, aims = rng.normal(size=(12, 2)), rng.normal(size=(10, 2))
+    found = xy_opt(low @ frame.T, aims @ frame.T)
+    certified(found, low, aims, 1e-3)
+    inside = np.arange(10) != 7
+    aims = aims @ frame.T
+    aims[7] = rng.normal(size=4)  # leaves the span: no design can measure it
+    lost = xy_opt(low @ frame.T, aims)
+    assert np.isinf(lost.value)
+    assert not bool(lost.converged)
+    np.testing.assert_allclose(xy_opt(low @ frame.T, aims, inside).value, found.value, rtol=0.5)
+
+
+@pytest.mark.parametrize(("dtype", "spread"), [(jnp.float32, 1.0), (jnp.float64, 4.0)])
+def test_bad_scaling_changes_nothing(dtype, spread):
+    rng = np.random.default_rng(7)
+    arms, directions = rng.normal(size=(12, 4)), rng.normal(size=(10, 4))
+    scale = np.logspace(0, -spread, 4)
+    found = xy_opt(jnp.array(arms * scale, dtype), directions * scale, tol=1e-2)
+    plain = xy_opt(arms, directions, tol=1e-6)
+    assert found.value.dtype == dtype
+    assert bool(found.converged)
+    # Judged by the true norms in double precision, whatever the kernel says of itself.
+    measured = norms(arms, found.weights, directions).max()
+    assert float(plain.bound) * (1 - 1e-9) <= measured <= 1.011 * float(plain.value)
+
+
+def test_cap_is_reported():
+    rng = np.random.default_rng(8)
+    found = xy_opt(rng.normal(size=(12, 4)), rng.normal(size=(10, 4)), max_iterations=2)
+    assert int(found.iterations) == 2
+    assert not bool(found.converged)
+    assert float(found.bound) <= float(found.value)
+
+
+def test_lanes_equal_a_loop():
+    rng = np.random.default_rng(9)
+    arms, directions = jnp.array(rng.normal(size=(12, 4))), jnp.array(rng.normal(size=(10, 4)))
+    masks = jnp.array(rng.random((6, 10)) < 0.5).at[0].set(False)
+    together = jax.jit(jax.vmap(xy_design.xy_optimal, in_axes=(None, None, 0)))(
+        arms, directions, masks
+    )
+    for row, mask in enumerate(masks):
+        alone = xy_opt(arms, directions, mask)
+        assert bool(alone.converged)
+        assert bool(together.converged[row])
+        np.testing.assert_allclose(together.value[row], alone.value, rtol=1e-9)
+        np.testing.assert_allclose(together.weights[row], alone.weights, atol=1e-7)
+
+
+def test_many_pairs():
+    # Enough of them that their curvature is summed over the targets.
+    rng = np.random.default_rng(10)
+    arms, targets = rng.normal(size=(30, 3)), rng.normal(size=(12, 3))
+    directions = differences(targets)
+    weights, level = cvxpy.Variable(30, nonneg=True), cvxpy.Variable()
+    matrix = arms.T @ cvxpy.diag(weights) @ arms
+    bounds = [cvxpy.matrix_frac(y, matrix) <= level for y in directions]
+    problem = cvxpy.Problem(cvxpy.Minimize(level), [cvxpy.sum(weights) == 1, *bounds])
+    optimum = problem.solve(cvxpy.CLARABEL)
+    found = xy_pairs(arms, targets, tol=1e-5)
+    certified(found, arms, directions, 1e-5)
+    assert float(found.bound) * (1 - 1e-7) <= optimum <= float(found.value) * (1 + 1e-7)
+    listed = xy_opt(arms, directions, tol=1e-5)
+    np.testing.assert_allclose(found.value, listed.value, rtol=1e-5)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4])
+def test_few_of_many_targets(tol):
+    # The best design may then lack rank, and the path runs along singular matrices.
+    rng = np.random.default_rng(11)
+    arms = rng.normal(size=(60, 6))
+    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    for number in (2, 2, 3, 3, 4, 6, 60):
+        alive = np.zeros(60, bool)
+        alive[rng.permutation(60)[:number]] = True
+        found = xy_pairs(arms, arms, alive, tol=tol)
+        certified(found, arms, differences(arms[alive]), tol)
+        assert int(found.iterations) < 25
+
+
+def test_close_targets():
+    # Sums over targets lose what such a small difference is worth.
+    rng = np.random.default_rng(12)
+    arms, targets = rng.normal(size=(30, 3)), rng.normal(size=(12, 3))
+    targets[1] = targets[0] + 1e-6 * rng.normal(size=3)
+    alive = np.arange(12) < 2
+    found = xy_pairs(arms, targets, alive)
+    measured = norms(arms, found.weights, differences(targets[alive])).max()
+    assert bool(found.converged)
+    np.testing.assert_allclose(found.value, measured, rtol=1e-6)
