@@ -1,8 +1,8 @@
 """RAGE with Gaussian rewards, one replication after the other, in NumPy that Numba can compile.
 
-The designs come from the interior-point method of the package, on the directions alive alone;
-each is computed anew in each replication. `noise [T, K]`, if handed in, is that of a single
-replication.
+The designs come from the interior-point method of the package, in textbook algebra and on the
+directions alive alone; each is computed anew in each replication. `noise [T, K]`, if handed in,
+is that of a single replication.
 """
 
 import functools
@@ -66,100 +66,118 @@ def _compiled():
 
 def _program(jit):
     """The loop over replications, its parts put together by `jit`."""
-    norms, certify = jit(_norms), jit(_certify)
-    parts = (norms, certify, jit(_newton(norms)), jit(_search(norms)), jit(_trim(norms)))
-    return jit(_loops(jit(_design(*parts)), jit(designs.efficient)))
+    room = jit(_room)
+    step = jit(_step(jit(_information), room))
+    trim = jit(_trim)
+    return jit(
+        _loops(jit(_design(jit(_information), jit(_certify), step, trim)), jit(designs.efficient))
+    )
 
 
-def _norms(points, aims, scale):
-    """`q_m = y_m^T A(s)^-1 y_m` and the inverse."""
-    inverse = np.linalg.inv((points.T * scale) @ points)
-    return ((aims @ inverse) * aims).sum(1), inverse
+def _information(points, scale, mixed):
+    """`A(s)` with a little of the uniform design, which is the identity here."""
+    return (points.T * scale) @ points + mixed * scale.sum() * np.eye(points.shape[1])
 
 
-def _certify(points, aims, scale, norms, inverse):
-    """Value and lower bound of the normalised design."""
-    dual = 1.0 / (1.0 - norms)
-    dual /= dual.sum()
-    cross = points @ inverse @ aims.T
-    return norms.max() * scale.sum(), (dual @ norms) ** 2 / (cross**2 @ dual).max()
+def _room(values, changes):
+    """The largest step that keeps all values positive."""
+    falling = changes < 0
+    if not falling.any():
+        return np.inf
+    return (-values[falling] / changes[falling]).min()
 
 
-def _newton(norms_of):
-    def newton(points, aims, scale, barrier):
-        """Direction and decrement on `sum(s)/mu - sum log s - sum log(1 - q)`."""
-        norms, inverse = norms_of(points, aims, scale)
-        half = points @ inverse
-        cross, between, pull = half @ aims.T, half @ points.T, 1.0 / (1.0 - norms)
-        squares = cross**2
-        gradient = scale * (1.0 / barrier - squares @ pull) - 1.0
-        curvature = 2.0 * between * ((cross * pull) @ cross.T)
-        curvature += (squares * pull**2) @ squares.T
-        curvature *= scale.reshape(-1, 1) * scale
-        shift = 1.0 + 8.0 * np.finfo(np.float64).eps * np.trace(curvature)
-        move = np.linalg.inv(curvature + shift * np.eye(len(scale))) @ gradient
-        return -scale * move, math.sqrt(max(0.0, gradient @ move))
-
-    return newton
+def _certify(points, norms, inverse, scale, dual, aims, mixed):
+    """Value of the design and a lower bound on the optimum."""
+    half = points @ inverse
+    slopes = ((half @ aims.T) ** 2 @ dual).max()
+    value = norms.max() * scale.sum() * (1.0 + mixed)
+    return value, (dual @ norms) ** 2 / (dual.sum() * slopes)
 
 
-def _search(norms_of):
-    def merit(points, aims, scale, barrier):
-        if scale.min() <= 0:
-            return np.inf
-        norms, _ = norms_of(points, aims, scale)
-        if norms.max() >= 1:
-            return np.inf
-        return scale.sum() / barrier - np.log(scale).sum() - np.log(1.0 - norms).sum()
+def _step(information, room):
+    def step(points, aims, scale, slack, dual, price, inverse, norms, mixed):
+        """One step of Mehrotra's method, in place."""
+        number = len(scale) + len(dual)
+        half, own = points @ inverse, aims @ inverse
+        slopes = (half @ aims.T) ** 2 + mixed * (own**2).sum(1)
+        lost = norms + slack - 1.0
+        total = (aims.T * dual) @ aims
+        turned = half @ total
+        cross = ((turned @ inverse) * half).sum(1)
+        both = (half @ points.T) * (turned @ half.T) + mixed * (cross.reshape(-1, 1) + cross)
+        both += mixed**2 * np.trace(inverse @ inverse @ total @ inverse)
+        unit = np.sqrt(scale / price)
+        system = 2.0 * both + (slopes * (dual / slack)) @ slopes.T
+        system = system * unit.reshape(-1, 1) * unit + np.eye(len(scale))
+        here = (dual @ slack + scale @ price) / number
+        toward, apart = np.zeros(len(slack)), np.zeros(len(scale))
+        for corrected in range(2):
+            right = slopes @ ((toward + dual * lost) / slack) - 1.0 + apart / scale
+            s = unit * np.linalg.solve(system, unit * right)
+            t = slopes.T @ s - lost
+            v = (toward - dual * t) / slack - dual
+            u = (apart - price * s) / scale - price
+            primal = min(room(scale, s), room(slack, t))
+            other = min(room(dual, v), room(price, u))
+            if corrected == 0:
+                first, second = min(1.0, primal), min(1.0, other)
+                far = (dual + second * v) @ (slack + first * t)
+                far = (far + (scale + first * s) @ (price + second * u)) / number
+                unmet = np.abs(scale * (1.0 - slopes @ dual - price)).sum()
+                unmet = (unmet + np.abs(dual * lost).sum()) / number
+                aim = max(here * min(1.0, max(0.03, (far / here) ** 3)), 0.1 * unmet)
+                toward, apart = aim - t * v, aim - s * u
+        primal, other = min(1.0, 0.9 * primal), min(1.0, 0.9 * other)
+        scale += primal * s
+        slack += primal * t
+        dual += other * v
+        price += other * u
+        inverse = np.linalg.inv(information(points, scale, mixed))
+        return inverse, ((aims @ inverse) * aims).sum(1)
 
-    return merit
+    return step
 
 
-def _trim(norms_of):
-    def trim(points, aims, scale, bound, tol):
-        """The normalised design, without weights below tol/100 if that is as good."""
-        weights = scale / scale.sum()
-        kept = weights * (weights >= 0.01 * tol)
-        kept /= kept.sum()
-        if np.linalg.matrix_rank((points.T * kept) @ points) == points.shape[1]:
-            norms, _ = norms_of(points, aims, kept)
-            if norms.max() <= (1.0 + tol) * bound:
-                return kept, norms.max()
-        norms, _ = norms_of(points, aims, weights)
-        return weights, norms.max()
-
-    return trim
+def _trim(points, aims, weights, value, bound, tol):
+    """The design without weights below tol/100 if that is as good, and its value."""
+    kept = weights * (weights >= 0.01 * tol)
+    kept /= kept.sum()
+    matrix = (points.T * kept) @ points
+    if np.linalg.matrix_rank(matrix) == points.shape[1]:
+        trimmed = ((aims @ np.linalg.inv(matrix)) * aims).sum(1).max()
+        if trimmed <= (1.0 + tol) * bound:
+            return kept, trimmed
+    return weights, value
 
 
-def _design(norms_of, certify, newton, merit, trim):
+def _design(information, certify, step, trim):
     def design(arms, directions, tol):
         """Weights and their `max_m ||y_m||^2`, to relative accuracy `tol`."""
-        num_arms = len(arms)
+        num_arms, mixed = len(arms), 0.1 * tol
         # In these coordinates the uniform design is the identity.
         whiten = np.linalg.inv(np.linalg.cholesky(arms.T @ arms / num_arms)).T
         points, aims = arms @ whiten, directions @ whiten
         widest = (aims**2).sum(1).max()
         aims /= math.sqrt(widest)
-        scale, barrier = np.full(num_arms, 2.0 / num_arms), 1.0 / (num_arms + len(aims))
-        value, bound, failures = np.inf, 0.0, 0
-        while value > (1.0 + 0.1 * tol) * bound and failures < 3:
-            move, decrement = newton(points, aims, scale, barrier)
-            here, size = merit(points, aims, scale, barrier), 1.0
-            while size > 1e-8:
-                there = merit(points, aims, scale + size * move, barrier)
-                if there <= here - 0.1 * size * decrement**2:
-                    break
-                size /= 2
-            moved = size > 1e-8
-            if moved:
-                scale = scale + size * move
-            norms, inverse = norms_of(points, aims, scale)
-            reached, below = certify(points, aims, scale, norms, inverse)
-            value, bound = min(value, reached), max(bound, below)
-            failures = 0 if moved else failures + 1
-            if decrement < 0.5 or not moved:
-                barrier /= 10.0
-        weights, value = trim(points, aims, scale, bound, tol)
+        scale = np.full(num_arms, 2.0 / num_arms)
+        inverse = np.linalg.inv(information(points, scale, mixed))
+        norms = ((aims @ inverse) * aims).sum(1)
+        slack = 1.0 - norms
+        slopes = (points @ inverse @ aims.T) ** 2 + mixed * ((aims @ inverse) ** 2).sum(1)
+        dual = 1.0 / slack
+        most = (slopes @ dual).max()
+        dual *= 0.5 / most
+        price = 1.0 - slopes @ dual
+        best, value, bound = scale, 1.0, 0.0
+        while value > (1.0 + 0.3 * tol) * bound:
+            inverse, norms = step(points, aims, scale, slack, dual, price, inverse, norms, mixed)
+            reached, below = certify(points, norms, inverse, scale, dual, aims, mixed)
+            bound = max(bound, below)
+            if reached < value:
+                value, best = reached, scale.copy()
+        weights = (best / best.sum() + mixed / num_arms) / (1.0 + mixed)
+        weights, value = trim(points, aims, weights, value, bound, tol)
         return weights, value * widest
 
     return design

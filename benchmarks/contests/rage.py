@@ -56,7 +56,7 @@ def rage_sphere(quick=False):
     """A hundred arms in nine dimensions: designs for up to 4950 pairs; twenty arms if `quick`."""
     key = jax.random.key(9, impl="threefry2x32")
     instance = jb.instances.sphere(key, num_arms=20 if quick else 100, dim=9, noise_var=1.0)
-    return _rage("rage sphere", instance, replications=SAME, few=3, rounds=1, quick=quick)
+    return _rage("rage sphere", instance, replications=1000, few=5, rounds=1, quick=quick)
 
 
 CONTESTS = {"rage-soare": rage_soare, "rage-sphere": rage_sphere}
