@@ -1,7 +1,8 @@
 """`python -m benchmarks.speed`: CPU seconds per round against NumPy, Numba and C, on one core.
 
-Everything runs in one process, in turn, so that only ratios count; the contestants' numbers are
-compared before anything is timed.
+Contests run in one process, in turn, so that only ratios count; the contestants' numbers are
+compared before anything is timed. Other parts: what compiling costs, how the cost scales with
+replications and devices, and, with --gpu, rounds a second on an accelerator.
 """
 
 import argparse
@@ -15,8 +16,12 @@ def arguments():
     """What the command line says."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="NAME", help="contests; all by default")
+    parser.add_argument("--part", choices=PARTS, default="contests", help="contests by default")
+    parser.add_argument(
+        "--gpu", dest="part", action="store_const", const="gpu", help="the same as --part gpu"
+    )
     parser.add_argument("--quick", action="store_true", help="little work: does it run?")
-    parser.add_argument("--out", type=Path, default=RESULTS / "speed-cpu.json")
+    parser.add_argument("--out", type=Path, help="where the figures go: benchmarks/results/...")
     return parser.parse_args()
 
 
@@ -28,26 +33,77 @@ def one_core():
         os.environ[name] = "1"
 
 
+def contests(names, quick):
+    """Each contestant against ours."""
+    from .contest import race, table
+    from .contests import CONTESTS
+
+    results = {}
+    for name in chosen(names, CONTESTS):
+        results[name] = race(CONTESTS[name](quick=quick))
+        print("\n".join(table({name: results[name]})), flush=True)
+    return results
+
+
+def compiling(names, quick):
+    """CPU seconds to compile, and to load what was compiled before."""
+    from .compiling import measure
+    from .tasks import tasks
+
+    return measure(chosen(names, list(tasks())))
+
+
+def scaling(names, quick):
+    """The cost by the number of replications and of devices, and how busy the lanes are."""
+    from .scaling import SCALED, devices, lane_use, measure
+
+    sizes = {"sizes": (100, 1000)} if quick else {}
+    results = {"replications": measure(chosen(names, SCALED), **sizes)}
+    results["lane_use"] = lane_use(lanes=32 if quick else 256)
+    results["devices"] = devices(quick)
+    return results
+
+
+def gpu(names, quick):
+    """Rounds a second by the number of lanes and the width of numbers."""
+    from .accelerator import LANES, NAMES, measure
+
+    return measure(chosen(names, NAMES), LANES[:1] if quick else LANES)
+
+
+PARTS = {"contests": contests, "compiling": compiling, "scaling": scaling, "gpu": gpu}
+
+
+def chosen(names, known):
+    """The names asked for, all by default."""
+    unknown = sorted(set(names or ()) - set(known))
+    if unknown:
+        raise SystemExit(f"no contest {unknown[0]!r}; there are {', '.join(known)}")
+    return names or list(known)
+
+
 def main():
-    """Run the contests, print the table, write the file."""
+    """Run a part, print the table, write the file."""
     options = arguments()
-    one_core()
+    if options.part != "gpu":
+        one_core()
     # The cores are settled before JAX is loaded.
     import jax
 
-    from .contest import race, save, table
-    from .contests import CONTESTS
+    from .contest import save
 
-    names = options.only or list(CONTESTS)
-    unknown = sorted(set(names) - set(CONTESTS))
-    if unknown:
-        raise SystemExit(f"no contest {unknown[0]!r}; there are {', '.join(CONTESTS)}")
-    results = {}
-    for name in names:
-        results[name] = race(CONTESTS[name](quick=options.quick))
-        print("\n".join(table({name: results[name]})), flush=True)
-    save(options.out, results, str(jax.devices()[0]))
-    print(f"written: {options.out}")
+    results = PARTS[options.part](options.only, options.quick)
+    device = jax.devices()[0]
+    part = "speed" if options.part == "contests" else options.part
+    out = options.out or RESULTS / f"{part}-{_plain(device)}.json"
+    save(out, results, getattr(device, "device_kind", str(device)))
+    print(f"written: {out}")
+
+
+def _plain(device):
+    if device.platform == "cpu":
+        return "cpu"
+    return "-".join(device.device_kind.lower().split())
 
 
 if __name__ == "__main__":

@@ -43,6 +43,37 @@ def test_the_command_prints_a_table_and_writes_figures(tmp_path):
     assert stored["machine"]["jax"]
 
 
+def measured(tmp_path, *arguments):
+    """The results of a part of the benchmarks."""
+    out = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.speed", "--quick", "--out", out, *arguments]
+    subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500, check=True)
+    return json.loads(out.read_text())["results"]
+
+
+@pytest.mark.slow
+def test_the_cost_by_replications_and_devices(tmp_path):
+    found = measured(tmp_path, "--part", "scaling")
+    rows = found["replications"]["lingape-soare"]
+    assert {int(size) for size in rows} == {100, 1000}
+    assert all(row["microseconds"] > 0 for row in rows.values())
+    assert 0.8 < found["lane_use"]["use"] <= 1.0
+    assert found["devices"] is None or found["devices"]["ratio"] > 0
+
+
+@pytest.mark.slow
+def test_the_cost_of_compiling(tmp_path):
+    found = measured(tmp_path, "--part", "compiling", "--only", "lingape-soare")
+    assert 0 < found["lingape-soare"]["kept"] < found["lingape-soare"]["cold"]
+
+
+@pytest.mark.slow
+def test_lanes_of_an_accelerator(tmp_path):
+    # Any device will do to see that it runs, in both precisions.
+    found = measured(tmp_path, "--gpu", "--only", "lingape-soare")
+    assert all(set(row) == {"float64", "float32"} for row in found["lingape-soare"].values())
+
+
 def test_an_unknown_contest_is_named():
     command = [sys.executable, "-m", "benchmarks.speed", "--only", "lingap"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -5,20 +5,13 @@ from functools import partial
 import jax
 import numpy as np
 
-import jaxbandits as jb
-
 from ..baselines import glm_tsl
 from ..contest import OURS, Contest
+from ..tasks import tasks
 from .streams import asked_of, noise_of, others
 
 COMPARED = 5
 SURE = 60  # rounds that all contestants play alike, whatever their fits stop at
-
-
-def cube():
-    """A hundred arms in twenty dimensions."""
-    key = jax.random.key(3, impl="threefry2x32")
-    return jb.instances.logistic_cube(key, num_arms=100, dim=20)
 
 
 def played(loop, numbers, replication, horizon, seed):
@@ -33,13 +26,14 @@ def played(loop, numbers, replication, horizon, seed):
 
 def glm_tsl_cube(quick=False, seed=0):
     """Whole runs."""
-    instance, loops = cube(), others(glm_tsl)
-    numbers = glm_tsl.problem(instance)
-    replications, horizon = (8, 100) if quick else (64, 500)
+    task, loops = tasks()["glm-tsl"], others(glm_tsl)
+    numbers = glm_tsl.problem(task.instance)
+    replications, horizon = (8, 100) if quick else (64, task.horizon)
+    algorithm = partial(task.algorithm, a=numbers.a, ridge=numbers.ridge)
+    task = task._replace(algorithm=algorithm, horizon=horizon)
 
     def ours(number):
-        algorithm = partial(jb.glm_tsl, a=numbers.a, ridge=numbers.ridge)
-        return jb.simulate(instance, algorithm, replications=number, horizon=horizon, seed=seed)
+        return task.play(number, seed=seed)
 
     def alike(runs, r, loop):
         """The last recorded round up to which a loop has the same regret, so the same arms."""

@@ -6,25 +6,19 @@ from functools import partial
 import jax
 import numpy as np
 
-import jaxbandits as jb
-
 from ..baselines import designs, gse
 from ..contest import OURS, Contest
+from ..tasks import tasks
 from .streams import others, phase_noise_of, phase_orders_of
 
 SAME = 20  # replications compared on the same noise
 TOL = 0.01  # of the D-optimal designs, the package's default
 
 
-def _simulate(instance, budget, number, seed=0, **options):
-    algorithm = partial(jb.gse, budget=budget, **options)
-    return jb.simulate(instance, algorithm, replications=number, seed=seed)
-
-
-def _gse(name, instance, budget, *, few, quick):
-    numbers, loops = gse.problem(instance, budget), others(gse)
+def _gse(name, task, *, few, quick):
+    numbers = gse.problem(task.instance, task.algorithm.keywords["budget"])
+    loops, ours = others(gse), task.play
     loops["numpy pulls"] = gse.in_numpy_pulls
-    ours = partial(_simulate, instance, budget)
 
     def agree():
         shape, answers = (len(numbers.draws), len(numbers.means)), ours(SAME).answer
@@ -46,33 +40,29 @@ def _gse(name, instance, budget, *, few, quick):
     return Contest(name, "replication", contestants, agree, rounds=2 if quick else 5)
 
 
-def _sphere():
-    key = jax.random.key(5, impl="threefry2x32")
-    return jb.instances.sphere(key, num_arms=64, dim=10, noise_var=0.1)
-
-
 def gse_16(quick=False):
     """Sixteen orthogonal arms, one of them good."""
-    instance = jb.instances.canonical(16, gap=1.0)
-    return _gse("gse 16", instance, 320, few=1000, quick=quick)
+    return _gse("gse 16", tasks()["gse-16"], few=1000, quick=quick)
 
 
 def gse_64(quick=False):
     """Sixty-four arms in ten dimensions."""
-    return _gse("gse 64", _sphere(), 1280, few=500, quick=quick)
+    return _gse("gse 64", tasks()["gse-64"], few=500, quick=quick)
 
 
 def gse_64_d_opt(quick=False):
     """The same arms, drawn by a D-optimal design of those alive; "uniform" is ours without it."""
-    instance, budget = _sphere(), 1280
-    numbers = gse.problem(instance, budget)
-    ours = partial(_simulate, instance, budget, design="d_opt")
+    known = tasks()
+    plain, task = known["gse-64"], known["gse-64-d-opt"]
+    instance, ours = task.instance, task.play
+    numbers = gse.problem(instance, task.algorithm.keywords["budget"])
 
     def agree():
         # With this little to spend errors are common, so that a difference would show.
         number, little = 300, 180
         found = gse.in_numpy_d_opt(gse.problem(instance, little), number, 1)
-        runs = _simulate(instance, little, number, design="d_opt")
+        scarce = partial(task.algorithm, budget=little)
+        runs = task._replace(algorithm=scarce).play(number)
         wrong = ~runs.correct, found != best(instance)
         rates = [float(np.mean(w)) for w in wrong]
         error = math.sqrt(sum(p * (1.0 - p) for p in rates) / number)
@@ -84,7 +74,7 @@ def gse_64_d_opt(quick=False):
     many, few = (200, 3) if quick else (2000, 100)
     contestants = {
         OURS: lambda: len(ours(many).answer),
-        "uniform": lambda: len(_simulate(instance, budget, many).answer),
+        "uniform": lambda: len(plain.play(many).answer),
         "numpy": lambda: len(gse.in_numpy_d_opt(numbers, few, 1)),
     }
     return Contest("gse 64 d-opt", "replication", contestants, agree, rounds=2 if quick else 5)

@@ -1,7 +1,5 @@
 """LinGapE: many short rounds, where the machinery around the algebra shows."""
 
-from functools import partial
-
 import jax
 import numpy as np
 
@@ -9,6 +7,7 @@ import jaxbandits as jb
 
 from ..baselines import lingape
 from ..contest import OURS, Contest
+from ..tasks import tasks
 from .streams import noise_of, others, tie_order
 
 COMPARED = 5  # replications
@@ -24,16 +23,16 @@ def tilted(instance):
     return jb.instances.linear(arms, instance.theta, noise_var=float(instance.noise_var))
 
 
-def _lingape(name, instance, *, replications, few, seed=0, batch=None, quick=False):
-    numbers, loops = lingape.problem(instance), others(lingape)
-    algorithm = partial(jb.lingape, delta=0.05)
+def _lingape(name, task, *, replications, few, seed=0, quick=False):
+    numbers, loops = lingape.problem(task.instance), others(lingape)
 
-    def ours(number, instance=instance):
-        return jb.simulate(instance, algorithm, replications=number, seed=seed, batch=batch)
+    def ours(number):
+        return task.play(number, seed=seed)
 
     def agree():
-        world = tilted(instance)
-        runs, same = ours(COMPARED, world), lingape.problem(world)
+        world = tilted(task.instance)
+        runs = task._replace(instance=world).play(COMPARED, seed=seed)
+        same = lingape.problem(world)
         with jax.enable_x64(True):
             for r in range(COMPARED):
                 key, noise = noise_of(seed, r, int(runs.pulls[r]) + 1)
@@ -58,28 +57,22 @@ def _lingape(name, instance, *, replications, few, seed=0, batch=None, quick=Fal
     return Contest(name, "round", contestants, agree, rounds=2 if quick else 5)
 
 
-def sphere(num_arms, dim, noise_var):
-    """A fixed draw of arms on the unit sphere."""
-    key = jax.random.key(5, impl="threefry2x32")
-    return jb.instances.sphere(key, num_arms=num_arms, dim=dim, noise_var=noise_var)
-
-
 def lingape_soare(quick=False):
     """Six arms in five dimensions, thousands of rounds."""
-    instance = jb.instances.soare(5, angle=0.3)
-    return _lingape("lingape soare", instance, replications=2048, few=10, quick=quick)
+    task = tasks()["lingape-soare"]
+    return _lingape("lingape soare", task, replications=2048, few=10, quick=quick)
 
 
 def lingape_one(quick=False):
     """A single replication: what the machinery costs without lanes to fill."""
-    instance = jb.instances.soare(5, angle=0.3)
-    return _lingape("lingape soare R=1", instance, replications=1, few=1, quick=quick)
+    task = tasks()["lingape-soare"]
+    return _lingape("lingape soare R=1", task, replications=1, few=1, quick=quick)
 
 
 def lingape_sphere(quick=False):
     """Fifty arms in twenty dimensions."""
-    instance = sphere(50, 20, 0.1)
-    return _lingape("lingape sphere", instance, replications=1024, few=20, quick=quick)
+    task = tasks()["lingape-sphere"]
+    return _lingape("lingape sphere", task, replications=1024, few=20, quick=quick)
 
 
 CONTESTS = {

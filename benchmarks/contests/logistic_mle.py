@@ -11,7 +11,8 @@ from jaxbandits.lanewise import lanewise
 
 from ..baselines import glm_tsl, logistic_mle
 from ..contest import OURS, Contest
-from .glm_tsl import cube, played
+from ..tasks import tasks
+from .glm_tsl import played
 from .streams import others
 
 COMPARED, CLOSE = 5, 1e-4
@@ -68,7 +69,7 @@ def worst(found, exact):
 
 def logistic_fits(quick=False, seed=0):
     """A hundred arms in twenty dimensions, each fit from the estimate of the round before."""
-    loops, numbers = others(logistic_mle), glm_tsl.problem(cube())
+    loops, numbers = others(logistic_mle), glm_tsl.problem(tasks()["glm-tsl"].instance)
     replications, horizon = (8, 100) if quick else (64, 500)
     record = recorded(numbers, replications, horizon, seed)
     options = {"ridge": numbers.ridge, "tol": numbers.tol}

@@ -1,34 +1,25 @@
 """m-LinGapE: few arms in many dimensions, where only arm space is small."""
 
-from functools import partial
-
 import jax
 import numpy as np
 
-import jaxbandits as jb
-
 from ..baselines import m_lingape
 from ..contest import OURS, Contest
+from ..tasks import tasks
 from .streams import noise_of, others
 
-M, COMPARED = 5, 8
-
-
-def drug_sized():
-    """As many arms and features as the drug-repurposing data, which are not ours to ship."""
-    key = jax.random.key(6, impl="threefry2x32")
-    return jb.instances.sphere(key, num_arms=10, dim=71, noise_var=0.01)
+COMPARED = 8
 
 
 def m_lingape_drug(quick=False, seed=0):
     """The five best of ten arms in 71 dimensions."""
-    instance, loops = drug_sized(), others(m_lingape)
-    numbers = m_lingape.problem(instance, M)
-    algorithm = partial(jb.m_lingape, m=M, delta=numbers.delta, threshold="heuristic")
+    task, loops = tasks()["m-lingape-drug"], others(m_lingape)
+    options = task.algorithm.keywords
+    numbers = m_lingape.problem(task.instance, options["m"], options["delta"])
     replications = 64 if quick else 8192
 
     def ours(number):
-        return jb.simulate(instance, algorithm, replications=number, seed=seed)
+        return task.play(number, seed=seed)
 
     def agree():
         runs = ours(COMPARED)

@@ -1,27 +1,22 @@
 """RAGE: a handful of phases, each with an optimal design, which is where the time goes."""
 
-from functools import partial
-
 import jax
-
-import jaxbandits as jb
 
 from ..baselines import rage
 from ..contest import OURS, Contest
+from ..tasks import Task, sphere, tasks
 from .streams import others, phase_noise_of
 
 SAME = 5  # replications compared on the same noise
 LOSS = 0.01  # designs to 1e-3 by different arithmetic: totals of draws differ by no more
 
 
-def _rage(name, instance, *, replications, few, rounds, quick):
-    numbers, loops = rage.problem(instance), others(rage)
+def _rage(name, task, *, replications, few, rounds, quick):
+    delta = task.algorithm.keywords["delta"]
+    numbers, loops = rage.problem(task.instance, delta), others(rage)
     if quick:
         loops.pop("numba", None)  # compiling it takes most of a minute
-    algorithm = partial(jb.rage, delta=numbers.delta)
-
-    def ours(number):
-        return jb.simulate(instance, algorithm, replications=number)
+    ours = task.play
 
     def agree():
         runs, most = ours(SAME), 0.0
@@ -48,15 +43,16 @@ def _rage(name, instance, *, replications, few, rounds, quick):
 
 def rage_soare(quick=False):
     """Eleven arms in ten dimensions, two of them close: fifteen phases, most with one pair."""
-    instance = jb.instances.soare(10, angle=0.01)
-    return _rage("rage soare", instance, replications=256, few=10, rounds=5, quick=quick)
+    task = tasks()["rage-soare"]
+    return _rage("rage soare", task, replications=256, few=10, rounds=5, quick=quick)
 
 
 def rage_sphere(quick=False):
     """A hundred arms in nine dimensions: designs for up to 4950 pairs; twenty arms if `quick`."""
-    key = jax.random.key(9, impl="threefry2x32")
-    instance = jb.instances.sphere(key, num_arms=20 if quick else 100, dim=9, noise_var=1.0)
-    return _rage("rage sphere", instance, replications=1000, few=5, rounds=1, quick=quick)
+    task = tasks()["rage-sphere"]
+    if quick:
+        task = Task(sphere(9, 20, 9, 1.0), task.algorithm)
+    return _rage("rage sphere", task, replications=1000, few=5, rounds=1, quick=quick)
 
 
 CONTESTS = {"rage-soare": rage_soare, "rage-sphere": rage_sphere}

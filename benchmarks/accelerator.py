@@ -1,0 +1,65 @@
+"""Rounds a second on an accelerator, by the number of lanes and the width of the numbers."""
+
+import contextlib
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandits.driver import UNLIMITED, Limits, root_key
+from jaxbandits.lanes import Player
+from jaxbandits.simulation import as_tree, split
+
+from .tasks import tasks
+
+LANES = (256, 1024, 4096, 16_384, 65_536, 262_144, 1_000_000)
+NAMES = ("lingape-soare", "lingape-sphere", "gse-16")
+CALLS = 4  # replications to a lane
+
+
+def measure(names, lanes=LANES):
+    """`{name: {lanes: {"float64": rounds a second, "float32": ...}}}`."""
+    results, known = {}, tasks()
+    for name in [name for name in names if name in NAMES]:
+        results[name] = {}
+        for number in lanes:
+            row = {}
+            for width in ("float64", "float32"):
+                # A size that the memory does not hold is told, and the smaller ones are kept.
+                with contextlib.suppress(jax.errors.JaxRuntimeError, MemoryError):
+                    row[width] = rate(known[name], number, width)
+            results[name][number] = row
+            shown = "   ".join(f"{width} {found:10.4g} rounds/s" for width, found in row.items())
+            print(f"{name:20s} {number:8d} lanes   {shown or 'out of memory'}", flush=True)
+    return results
+
+
+def rate(task, lanes, width):
+    """Useful rounds a second, programs already compiled.
+
+    The public interface computes in float64 always, so single precision goes through the engine.
+    """
+    with jax.enable_x64(width == "float64"):
+        world, numbers = split((task.instance, as_tree(task.algorithm), None))
+        numbers = tuple(jnp.asarray(np.asarray(x), _narrow(x, width)) for x in numbers)
+        most = Limits(2**30, min(UNLIMITED, 2**30))
+        player = Player(
+            world,
+            numbers,
+            root_key(0),
+            replications=CALLS * lanes,
+            batch=lanes,
+            limits=most,
+            rounds=[],
+        )
+        for _ in player.play(range(lanes)):  # wakes the device
+            pass
+        before, began = player.useful, time.perf_counter()
+        for _ in player.play(range(CALLS * lanes)):
+            pass
+        return (player.useful - before) / (time.perf_counter() - began)
+
+
+def _narrow(x, width):
+    return width if np.issubdtype(np.asarray(x).dtype, np.floating) else None

@@ -1,0 +1,56 @@
+"""What compiling costs: each program in a fresh process, without and with programs kept on disk.
+
+Run by itself it measures one program and prints the CPU seconds.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPLICATIONS = 64
+ROOT = Path(__file__).parent.parent
+
+
+def measure(names):
+    """`{name: {"cold": CPU seconds, "kept": CPU seconds}}`."""
+    results = {}
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:  # the second loads what the first stores
+            cold, kept = (_apart(name, folder) for _ in range(2))
+        results[name] = {"cold": cold, "kept": kept}
+        print(f"{name:20s} cold {cold:7.2f} s   kept on disk {kept:7.2f} s", flush=True)
+    return results
+
+
+def _apart(name, folder):
+    command = [sys.executable, "-m", "benchmarks.compiling", name]
+    here = os.environ | {
+        "JAX_COMPILATION_CACHE_DIR": folder,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
+    }
+    done = subprocess.run(
+        command, cwd=ROOT, env=here, capture_output=True, text=True, check=True, timeout=900
+    )
+    return float(done.stdout.split()[-1])
+
+
+def main():
+    """CPU seconds of the first call less those of the second, which compiles nothing."""
+    from .tasks import tasks
+
+    task = tasks()[sys.argv[1]]
+    if task.horizon is not None:
+        task = task._replace(horizon=50)
+    marks = [time.process_time()]
+    for seed in (0, 1):
+        task.play(REPLICATIONS, seed=seed)
+        marks.append(time.process_time())
+    print(max(0.0, marks[1] - marks[0] - (marks[2] - marks[1])))
+
+
+if __name__ == "__main__":
+    main()

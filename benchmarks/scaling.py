@@ -1,0 +1,94 @@
+"""What becomes of the cost per piece of work with more replications, and with more devices.
+
+Run by itself it times one program on one and on two host devices and prints the ratio.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SIZES = (1_000, 10_000, 100_000)
+BY_ROUNDS = ("lingape-soare",)  # per round; the others per replication
+SCALED = ("lingape-soare", "gse-16")
+ROOT = Path(__file__).parent.parent
+
+
+def measure(names, sizes=SIZES):
+    """CPU microseconds per piece of work, and lane use, for each number of replications."""
+    from .tasks import tasks
+
+    results, known = {}, tasks()
+    for name in [name for name in names if name in SCALED]:
+        rows = {}
+        for size in sizes:
+            known[name].play(size, seed=1)  # compiles
+            began = time.process_time()
+            runs = known[name].play(size)
+            seconds = time.process_time() - began
+            work = int(runs.pulls.sum()) if name in BY_ROUNDS else size
+            rows[size] = {"microseconds": 1e6 * seconds / work, "lane_use": runs.meta["lane_use"]}
+            print(
+                f"{name:20s} R = {size:7d}   {rows[size]['microseconds']:9.4g} us   "
+                f"lane use {rows[size]['lane_use']:.1%}",
+                flush=True,
+            )
+        results[name] = rows
+    return results
+
+
+def lane_use(replications=20, lanes=256):
+    """Of LinGapE on Soare with so many replications to a lane."""
+    from .tasks import tasks
+
+    runs = tasks()["lingape-soare"].play(replications * lanes, batch=lanes)
+    use = runs.meta["lane_use"]
+    print(f"lane use at R = {replications} x {lanes} lanes: {use:.1%}", flush=True)
+    return {"replications": replications * lanes, "lanes": lanes, "use": use}
+
+
+def devices(quick=False):
+    """Wall seconds of one and of two host devices on two cores, in a process of its own."""
+    if (os.cpu_count() or 1) < 2:
+        return None
+    flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
+    command = [sys.executable, "-m", "benchmarks.scaling", *(["quick"] if quick else [])]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=os.environ | {"XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=900,
+    )
+    found = json.loads(done.stdout.splitlines()[-1])
+    print(f"two host devices: {found['ratio']:.2f} times one", flush=True)
+    return found
+
+
+def main():
+    """One and two devices in turn."""
+    if hasattr(os, "sched_setaffinity"):  # the process that asks may stay on one core
+        os.sched_setaffinity(0, range(os.cpu_count()))
+    from .tasks import tasks
+
+    quick = "quick" in sys.argv[1:]
+    task, replications = tasks()["lingape-soare"], 500 if quick else 20_000
+    seconds = {1: [], 2: []}
+    for again in range(2 if quick else 6):
+        for number in seconds:
+            began = time.perf_counter()
+            task.play(replications, devices=number)
+            if again:  # the first time compiles
+                seconds[number].append(time.perf_counter() - began)
+    best = {number: min(times) for number, times in seconds.items()}
+    middle = {number: statistics.median(times) for number, times in seconds.items()}
+    print(json.dumps({"seconds": best, "median": middle, "ratio": best[1] / best[2]}))
+
+
+if __name__ == "__main__":
+    main()
