@@ -42,6 +42,12 @@ def collatz(n):
     return lax.while_loop(lambda state: state[0] > 1, step, (n + 1, 0))
 
 
+def rare_loop(some, v, i):
+    """A long branch that only some lanes take."""
+    steps = lambda v: (lax.fori_loop(0, i, lambda _, x: x * 1.5 - 1.0, v), i)  # noqa: E731
+    return lax.cond(some, steps, lambda v: (v, -1), v)
+
+
 def mixed_loop(v):
     """A carry that starts shared and comes to differ, and one that never does."""
 
@@ -193,3 +199,19 @@ def test_lanes_do_not_touch_each_other():
 def test_a_result_that_does_not_differ_is_repeated():
     found = lanewise(lambda v: (v, jnp.arange(3)), NUMBER, 1.0)(jnp.asarray(VALUES))[1]
     np.testing.assert_array_equal(found, np.tile(np.arange(3)[:, None], NUMBER))
+
+
+@pytest.mark.parametrize("taken", [0, 1, 9, 40])
+def test_a_long_branch_that_some_lanes_take(taken):
+    """Those are followed in blocks; the others keep what they have."""
+    rng = np.random.default_rng(taken)
+    values = jnp.asarray(rng.normal(size=(9, 40)))
+    lengths = jnp.asarray(rng.integers(0, 4, 40))
+    some = jnp.zeros(40, bool).at[rng.permutation(40)[:taken]].set(True)
+    one = jax.jit(lambda unit, *args: lanewise(rare_loop, 40, unit)(*args))
+    found = one(1.0, some, values, lengths)
+    expected = jax.vmap(rare_loop, -1, -1)(some, values, lengths)
+    for first, second in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-12)
+    assert (found[1][some] >= 0).all()
+    assert (found[1][~some] == -1).all()

@@ -33,7 +33,7 @@ static void replicate(source *normals, source *uniforms, const model *of, const 
         sums[arm] += reward;
         drawn[t] = arm;
         rewards[t] = reward;
-        at = fit(of, counts, sums, theta, missed);
+        if (t + 1 >= D) at = fit(of, counts, sums, theta, missed);
     }
 }
 

@@ -63,8 +63,9 @@ def _in_numpy(problem, normals, uniforms, drawn, rewards, missed):
         drawn[t], rewards[t] = arm, uniforms[t] < mu[arm]
         counts[arm] += 1
         sums[arm] += rewards[t]
-        theta, at, failed = fit(arms, counts, sums, theta, ridge, tol)
-        missed += failed
+        if t + 1 >= dim:
+            theta, at, failed = fit(arms, counts, sums, theta, ridge, tol)
+            missed += failed
 
 
 def in_c(problem, replications, rounds, seed, *, normals=None, uniforms=None):
@@ -122,6 +123,7 @@ def _replications(arms, mu, a, ridge, tol, seed, normals, uniforms, drawn, rewar
             drawn[r, t], rewards[r, t] = arm, reward
             counts[arm] += 1
             sums[arm] += reward
-            missed[r] += looped_fit(
-                arms, columns, counts, sums, theta, ridge, tol, mean, variance, factor
-            )
+            if t + 1 >= dim:
+                missed[r] += looped_fit(
+                    arms, columns, counts, sums, theta, ridge, tol, mean, variance, factor
+                )

@@ -10,6 +10,8 @@ from ..kernels import irls, pick
 from ..kernels.links import FAMILIES
 from ..options import choice, constructor, nonnegative, positive
 
+TOL = 1e-6  # Newton decrement of a fit
+
 
 class State(NamedTuple):
     """What GLM-TSL remembers."""
@@ -57,15 +59,10 @@ def glm_tsl(arms, *, family="logistic", a=1.0, ridge=1e-3):
     num_arms, dim = arms.shape
     basis = pick.first_basis(arms)
 
-    def fit(counts, sums, init, inverse=None):
-        options = {"family": family, "ridge": ridge, "init": init, "inverse": inverse}
-        return irls.fit(arms, counts.astype(arms.dtype), sums, **options)
-
     def init(key):
         zero, zeros = jnp.zeros((), int), jnp.zeros(num_arms, arms.dtype)
-        counts = jnp.zeros(num_arms, int)
-        start = jnp.zeros(dim, arms.dtype)
-        return State(counts, zeros, fit(counts, zeros, start), zero, zero)
+        nothing = irls.without_data(dim, ridge, arms.dtype)
+        return State(jnp.zeros(num_arms, int), zeros, nothing, zero, zero)
 
     def ask(key, state):
         found = state.fit
@@ -84,9 +81,17 @@ def glm_tsl(arms, *, family="logistic", a=1.0, ridge=1e-3):
     def tell(state, move, total):
         counts = state.counts.at[move.arm].add(1)
         sums = state.sums.at[move.arm].add(total)
-        start = jnp.where(state.fit.converged, state.fit.theta, 0.0)
-        near = irls.after_draw(state.fit, family, pick.at(arms, move.arm))
-        found = fit(counts, sums, start, near)
+        found = irls.fit(
+            arms,
+            counts.astype(arms.dtype),
+            sums,
+            family=family,
+            ridge=ridge,
+            init=jnp.where(state.fit.converged, state.fit.theta, 0.0),
+            inverse=irls.after_draw(state.fit, family, pick.at(arms, move.arm)),
+            # Nobody asks for an estimate before the first arms are drawn: one step will do.
+            tol=jnp.where(state.rounds + 1 < dim, jnp.inf, TOL),
+        )
         unconverged = state.unconverged + ~found.converged
         return State(counts, sums, found, state.rounds + 1, unconverged)
 

@@ -81,13 +81,25 @@ def fit(
         running = (search.iterations < max_iterations) & (search.status == CONVERGED)
         return running & (search.decrement > tol)
 
-    end = lax.while_loop(unfinished, partial(_newton, problem, tol), begin)
+    def search(begin):
+        return lax.while_loop(unfinished, partial(_newton, problem, tol), begin)
+
+    # A choice, although the loop would do, for side by side few fits need the loop at all.
+    end = lax.cond(unfinished(begin), search, lambda begin: begin, begin)
     converged = end.decrement <= tol
     capped = jnp.where(end.status == CONVERGED, CAPPED, end.status)
     status = jnp.where(converged, CONVERGED, capped)
     theta = jnp.where(converged, end.theta - end.move, end.theta)  # a step that is there for free
     certificate = (end.iterations, converged, end.decrement, status)
     return Fit(theta, end.hessian, *certificate, end.inverse, end.factor)
+
+
+def without_data(dim: int, ridge: Float[Array, ""] | float, dtype) -> Fit:
+    """The fit before any draw: theta is 0."""
+    eye, zero = jnp.eye(dim, dtype=dtype), jnp.zeros((), int)
+    certificate = (zero, jnp.array(True), jnp.zeros((), dtype), zero + CONVERGED)
+    root = jnp.sqrt(jnp.asarray(ridge, dtype))
+    return Fit(jnp.zeros(dim, dtype), ridge * eye, *certificate, eye / ridge, root * eye)
 
 
 def after_draw(found: Fit, family: str, x: Float[Array, " d"]) -> Float[Array, "d d"]:

@@ -1,11 +1,14 @@
 """Loops, branches and calls across lanes."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.extend.core import jaxprs_in_params
 
-from .interpreter import Lanes, evaluate, is_literal, rule, spread
-from .sharing import answer_once, is_shared
+from .interpreter import Lanes, Width, evaluate, is_literal, rule, spread
+from .sharing import BLOCK, answer_once, is_shared
 
 
 @rule("jit", "pjit", "closed_call", "core_call")
@@ -173,6 +176,43 @@ def cond(eqn, operands, lanes):
     chosen = nobody()
     for k, branch in enumerate(branches):
         here = index == k
+        if has_loop(branch.jaxpr) and lanes.number > BLOCK:
+            chosen = _in_blocks(branch, args, here, chosen, lanes)
+            continue
         found = lax.cond(here.any(), follow(branch), nobody, *plain)
         chosen = [jnp.where(here, new, old) for new, old in zip(found, chosen, strict=True)]
     return list(map(Lanes, chosen))
+
+
+def has_loop(jaxpr):
+    """Whether there is a loop whose length can differ by lane."""
+    return any(
+        eqn.primitive.name == "while" or any(map(has_loop, jaxprs_in_params(eqn.params)))
+        for eqn in jaxpr.eqns
+    )
+
+
+def _in_blocks(closed, args, here, chosen, lanes):
+    """A long branch is followed by the lanes that take it alone, a few at a time.
+
+    So its loops end when those few are done, and a branch that few lanes take costs little.
+    """
+    block = math.gcd(BLOCK, lanes.number)
+    width = Width(block, lanes.unit)
+    taken, left = jnp.cumsum(here), jnp.cumsum(~here)
+    place = jnp.where(here, taken, taken[-1] + left) - 1
+    order = jnp.zeros(lanes.number, int).at[place].set(jnp.arange(lanes.number))
+
+    def step(carry):
+        done, tables = carry
+        who = lax.dynamic_slice_in_dim(order, done, block)
+        mine = [Lanes(x.value[..., who]) if isinstance(x, Lanes) else x for x in args]
+        found = [spread(x, width) for x in evaluate(closed.jaxpr, closed.consts, mine, width)]
+        kept = [
+            table.at[..., who].set(jnp.where(here[who], new, table[..., who]), unique_indices=True)
+            for table, new in zip(tables, found, strict=True)
+        ]
+        return done + block, kept
+
+    begin = (jnp.zeros((), int), chosen)
+    return lax.while_loop(lambda carry: carry[0] < taken[-1], step, begin)[1]

@@ -287,3 +287,12 @@ def test_lanes_equal_a_loop():
         assert int(together.iterations[row]) == int(single.iterations)
         assert int(together.status[row]) == int(single.status)
         np.testing.assert_allclose(together.theta[row], single.theta, rtol=1e-9, atol=1e-9)
+
+
+def test_without_data_is_the_fit_to_nothing():
+    arms = jnp.array(np.random.default_rng(0).normal(size=(6, 3)))
+    nothing = jnp.zeros(6)
+    found = irls.without_data(3, 0.2, arms.dtype)
+    fitted = irls.fit(arms, nothing, nothing, family="probit", ridge=0.2, init=jnp.zeros(3))
+    for one, two in zip(found, fitted, strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-9)
