@@ -10,10 +10,15 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, PartitionSpec
 
 from .batch import Orders, Shape, any_lane, empty, go
-from .driver import NO_LIMITS, Limits, root_key
+from .driver import NO_LIMITS, Limits, kind, root_key
 
 CALL_SECONDS = 0.3  # long enough to hide the host's part, short enough for Ctrl-C and a bar
-CACHE_BYTES = {"cpu": 2**20}  # what the lanes of a CPU may fill: about its second-level cache
+# What the lanes of a CPU may hold between two rounds: within a round they need several times as
+# much, and that should fit the second-level cache. Phases gain more from common designs.
+CACHE_BYTES = {"cpu": 9 * 2**14}
+PHASED_BYTES = {"cpu": 2**20}
+FEWEST_LANES = 32  # unless there are as few replications: narrower operations cost as much
+USUAL_LANES = 64  # what is worth going beyond the bytes above, up to those of phases
 MOST_LANES = {"cpu": 256}  # more gain nothing and leave more of them idle at the end
 DEVICE_BYTES = 2**32  # the same for the memory of an accelerator
 RECORD_BYTES = 2**26
@@ -86,22 +91,32 @@ def _like(shapes, num_rounds):
 
 
 class Sizes(NamedTuple):
-    """Of a lane: bytes of all it carries, numbers in its record, whether it has its own world."""
+    """Of a lane, and how it plays."""
 
-    lane: int
-    record: int
-    own: bool
+    lane: int  # bytes of all it carries
+    record: int  # numbers in its record
+    own: bool  # whether it has its own world
+    phased: bool  # a phase at a time, not one arm
 
 
 @functools.lru_cache(maxsize=512)
 def sizes(world, shapes, num_rounds):
     """`Sizes` of a world whose numbers have these `(shape, dtype)`."""
     orders = _like(shapes, num_rounds)
-    lane = jax.eval_shape(lambda orders: any_lane(world(orders.numbers), orders), orders)
+    phased = []
+
+    def look(orders):
+        trial = world(orders.numbers)
+        lane = any_lane(trial, orders)
+        env, algorithm, _ = trial.build(lane.problem)
+        phased.append(not kind(lane.run, env, algorithm)[1])
+        return lane
+
+    lane = jax.eval_shape(look, orders)
     carried = sum(x.size * np.dtype(_plain(x.dtype)).itemsize for x in jax.tree.leaves(lane))
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
     record = lane.run.arm_pulls.size + answer + num_rounds + 8
-    return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)))
+    return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)), phased[0])
 
 
 def shape_of(sizes, *, replications, batch, devices):
@@ -113,9 +128,12 @@ def shape_of(sizes, *, replications, batch, devices):
     number = 1 if devices is None else len(devices)
     if batch is None:
         platform = jax.default_backend() if devices is None else devices[0].platform
-        room = CACHE_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
+        most = PHASED_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
+        if not sizes.phased:
+            held = CACHE_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
+            most = max(held, min(most, USUAL_LANES))
         share = -(-replications // number)
-        most = min(MOST_LANES.get(platform, 2**17), max(32, room))
+        most = min(MOST_LANES.get(platform, 2**17), max(FEWEST_LANES, most))
         lanes = min(_power(most), 2 * _power(max(1, share - 1)))
     else:
         lanes = -(-min(batch, replications) // number)

@@ -37,8 +37,8 @@ def test_neither_queue_nor_clock_nor_turn_changes_a_number(changed, monkeypatch)
     np.testing.assert_array_equal(other.answer, whole.answer)
 
 
-def sized(replications, *, batch=None, lane=1000, record=20):
-    sizes = lanes.Sizes(lane, record, False)
+def sized(replications, *, batch=None, lane=500, record=20, phased=False):
+    sizes = lanes.Sizes(lane, record, False, phased)
     return lanes.shape_of(sizes, replications=replications, batch=batch, devices=None)
 
 
@@ -49,7 +49,8 @@ def test_few_shapes_serve_all_numbers_of_replications():
 
 
 def test_large_lanes_are_fewer_and_large_records_come_in_smaller_lots():
-    assert sized(10**6, lane=2**14).lanes == 64
+    assert sized(10**6, lane=1200).lanes == sized(10**6, lane=2**14).lanes == 64
+    assert sized(10**6, lane=1200, phased=True).lanes == 256
     assert sized(10**6, lane=2**30).lanes == 32
     assert sized(10**6, record=10**5).queue < sized(10**6).queue
     assert sized(10**6, record=10**9).queue == 1
