@@ -75,8 +75,8 @@ def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
         pivot = pick.best(rest)
         column = pick.at(table, pivot.arm)
         here = index == pivot.arm
-        change = column - here
-        scaled = change / pivot.value
+        # The barrier keeps both from being repeated for each entry of the table.
+        change, scaled = lax.optimization_barrier((column - here, (column - here) / pivot.value))
         rest = jnp.where(here | kept, 0.0, rest - column * scaled)
         return table - change[:, None] * scaled[None, :], rest, kept | here
 

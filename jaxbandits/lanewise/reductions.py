@@ -65,6 +65,8 @@ def sealed(x, lanes):
     """
     if jnp.issubdtype(x.dtype, jnp.floating):
         return x / lanes.unit.astype(x.dtype)
+    if x.dtype == bool:  # a quotient of two constants would be known before
+        return jnp.where(x, lanes.unit, 0.0) / lanes.unit != 0
     return (x.astype(lanes.unit.dtype) / lanes.unit).astype(x.dtype)
 
 
