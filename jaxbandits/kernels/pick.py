@@ -72,6 +72,7 @@ def at(table: Array, arm: Int[Array, ""]) -> Array:
     return table.at[arm].get(mode="promise_in_bounds")
 
 
+FEW_COMPARED = 16  # up to so many a branch costs more than it saves
 MOST_COMPARED = 64  # up to so many arms K^2 comparisons, which vectorise, beat a sort
 
 
@@ -107,7 +108,13 @@ def top(
     values: Float[Array, " K"], order: Int[Array, " K"], m: int | Int[Array, ""]
 ) -> Bool[Array, " K"]:
     """Mask of the m largest values; put -inf where an arm may not be taken."""
-    return rank(values, order) < m
+    num = values.shape[0]
+    if not FEW_COMPARED < num <= MOST_COMPARED:
+        return rank(values, order) < m
+    # Ties cost two more comparisons a pair, and only those about the last place matter.
+    larger = lax.optimization_barrier(sum((values[j] > values).astype(int) for j in range(num)))
+    first = larger < m
+    return lax.cond(first.sum() == m, lambda: first, lambda: rank(values, order) < m)
 
 
 def spread(alive: Bool[Array, " K"], total: Int[Array, ""], key) -> Int[Array, " K"]:

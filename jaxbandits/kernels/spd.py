@@ -71,18 +71,19 @@ def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
     scale = jnp.where(largest > 0, largest, 1.0)
 
     def sweep(carry):
-        table, rest, kept = carry
+        table, rest = carry
         pivot = pick.best(rest)
         column = pick.at(table, pivot.arm)
         here = index == pivot.arm
         # The barrier keeps both from being repeated for each entry of the table.
         change, scaled = lax.optimization_barrier((column - here, (column - here) / pivot.value))
-        rest = jnp.where(here | kept, 0.0, rest - column * scaled)
-        return table - change[:, None] * scaled[None, :], rest, kept | here
+        rest = jnp.where(here, -jnp.inf, rest - column * scaled)  # which stays where it is swept
+        return table - change[:, None] * scaled[None, :], rest
 
-    begin = (matrix / scale, jnp.diagonal(matrix) / scale, jnp.zeros(dim, bool))
+    begin = (matrix / scale, jnp.diagonal(matrix) / scale)
     unfinished = lambda carry: (carry[1] > negligible).any()  # noqa: E731  False for NaN
-    table, _, kept = lax.while_loop(unfinished, sweep, begin)
+    table, rest = lax.while_loop(unfinished, sweep, begin)
+    kept = rest == -jnp.inf
     swept = 2.0 * jnp.eye(dim, dtype=matrix.dtype) - 0.5 * (table + table.T)
     return Partial(jnp.where(kept[:, None] & kept[None, :], swept, 0.0) / scale, kept)
 
