@@ -215,3 +215,29 @@ def test_a_long_branch_that_some_lanes_take(taken):
         np.testing.assert_allclose(first, second, rtol=1e-12)
     assert (found[1][some] >= 0).all()
     assert (found[1][~some] == -1).all()
+
+
+def long_steps(values, steps):
+    """A loop of `steps` steps, each of them a loop whose length differs too."""
+
+    def step(carry):
+        values, done = carry
+        length = done % 3
+        halved = lax.while_loop(
+            lambda c: c[1] < length, lambda c: (0.5 * c[0] + c[0][0], c[1] + 1), (values, 0)
+        )[0]
+        return jnp.sin(halved) + 1.0, done + 1
+
+    return lax.while_loop(lambda carry: carry[1] < steps, step, (values, 0))
+
+
+@pytest.mark.parametrize("lanes", [8, 40, 64, 96])
+def test_a_loop_of_long_steps_is_walked_by_those_that_go_on(lanes):
+    rng = np.random.default_rng(lanes)
+    values = jnp.asarray(rng.normal(size=(3, lanes)))
+    steps = jnp.asarray(rng.integers(0, 12, lanes))
+    one = jax.jit(lambda unit, *args: lanewise(long_steps, lanes, unit)(*args))
+    found, taken = one(1.0, values, steps)
+    expected, _ = jax.vmap(long_steps, -1, -1)(values, steps)
+    np.testing.assert_array_equal(taken, steps)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

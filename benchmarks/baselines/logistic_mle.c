@@ -8,6 +8,7 @@ static void replicate(const model *of, int64_t rounds, const int64_t *drawn,
     for (int64_t t = 0; t < rounds; t++) {
         counts[drawn[t]] += 1;
         sums[drawn[t]] += rewards[t];
+        if (t + 1 < D) continue; /* GLM-TSL asks for no estimate yet */
         fit(of, counts, sums, theta, missed);
         for (int i = 0; i < D; i++) thetas[t * D + i] = theta[i];
     }

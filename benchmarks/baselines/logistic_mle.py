@@ -1,4 +1,7 @@
-"""Warm-started maximum likelihood of logistic rewards, round by round, by damped Newton."""
+"""Warm-started maximum likelihood of logistic rewards, round by round, by damped Newton.
+
+The first d - 1 rounds are not fitted: their theta is 0, as GLM-TSL asks for none.
+"""
 
 import math
 from typing import NamedTuple
@@ -91,6 +94,8 @@ def in_numpy(arms, record, *, ridge, tol):
         for t, (arm, reward) in enumerate(zip(drawn, rewards, strict=True)):
             counts[arm] += 1
             sums[arm] += reward
+            if t + 1 < arms.shape[1]:
+                continue
             theta, _, missed = fit(arms, counts, sums, theta, ridge, tol)
             fits.theta[r, t] = theta
             fits.missed[r] += missed
@@ -217,6 +222,8 @@ def _replications(arms, ridge, tol, drawn, rewards, thetas, missed):
         for t in range(drawn.shape[1]):
             counts[drawn[r, t]] += 1
             sums[drawn[r, t]] += rewards[r, t]
+            if t + 1 < dim:
+                continue
             missed[r] += looped_fit(
                 arms, columns, counts, sums, theta, ridge, tol, mean, variance, factor
             )

@@ -31,23 +31,42 @@ def inverse(matrix: Float[Array, "d d"]) -> Inverse:
     """
     dim = matrix.shape[0]
     index = jnp.arange(dim)
+    scale = _scale(matrix)
 
-    def sweep(j, carry):
+    def step(j, carry):
         table, logdet, positive, factor = carry
         column = table[:, j]
         good = column[j] > 0  # False for NaN
         pivot = jnp.where(good, column[j], 1.0)
-        scaled = column / pivot
-        here = index == j
-        swept = table - column[:, None] * scaled[None, :]
-        swept = jnp.where(here[:, None], scaled[None, :], swept)
-        swept = jnp.where(here[None, :], jnp.where(here, -1.0 / pivot, scaled)[:, None], swept)
         rest = jnp.where(index >= j, column / jnp.sqrt(pivot), 0.0)
-        return swept, logdet + jnp.log(pivot), positive & good, factor.at[:, j].set(rest)
+        table = _sweep(table, column, index == j, pivot)
+        return table, logdet + jnp.log(pivot), positive & good, factor.at[:, j].set(rest)
 
-    begin = (matrix, jnp.zeros((), matrix.dtype), jnp.ones((), bool), jnp.zeros_like(matrix))
-    swept, logdet, positive, factor = lax.fori_loop(0, dim, sweep, begin)
-    return Inverse(-0.5 * (swept + swept.T), logdet, positive, factor)
+    begin = (matrix / scale, jnp.zeros((), matrix.dtype), jnp.ones((), bool))
+    table, logdet, positive, factor = lax.fori_loop(0, dim, step, (*begin, jnp.zeros_like(matrix)))
+    logdet = logdet + dim * jnp.log(scale)
+    return Inverse(_swept(table) / scale, logdet, positive, factor * jnp.sqrt(scale))
+
+
+def _scale(matrix):
+    """What brings the largest diagonal entry to 1, and with it all pivots to 1 at most."""
+    largest = jnp.diagonal(matrix).max()
+    return jnp.where(largest > 0, largest, 1.0)
+
+
+def _sweep(table, column, here, pivot):
+    """Sweeping column c, of unit vector e and pivot p, as one product: `(c - e)(c - e)^T / p`.
+
+    That is a sweep but for the diagonal, see `_swept`, and exact where p is not above 1.
+    """
+    # The barrier keeps both from being repeated for each entry of the table.
+    change, scaled = lax.optimization_barrier((column - here, (column - here) / pivot))
+    return table - change[:, None] * scaled[None, :]
+
+
+def _swept(table):
+    """The inverse once all columns are swept; rounding is made symmetric."""
+    return 2.0 * jnp.eye(table.shape[0], dtype=table.dtype) - 0.5 * (table + table.T)
 
 
 class Partial(NamedTuple):
@@ -61,31 +80,25 @@ def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
     """Sweep the columns with the largest pivots first, down to `negligible` times the largest.
 
     For a semi-definite matrix M of rank r the block is r by r and the result a generalised
-    inverse P: `M P M = M` and `P M P = P`. With column c and pivot p, sweeping it is taking away
-    `(c - e)(c - e)^T / p`, e its unit vector, and 2 from its place of the diagonal; the latter
-    is done for all of them at the end, and everything scaled so that no pivot is above 1.
+    inverse P: `M P M = M` and `P M P = P`.
     """
-    dim = matrix.shape[0]
-    index = jnp.arange(dim)
-    largest = jnp.diagonal(matrix).max()
-    scale = jnp.where(largest > 0, largest, 1.0)
+    index = jnp.arange(matrix.shape[0])
+    scale = _scale(matrix)
 
-    def sweep(carry):
+    def step(carry):
         table, rest = carry
         pivot = pick.best(rest)
         column = pick.at(table, pivot.arm)
         here = index == pivot.arm
-        # The barrier keeps both from being repeated for each entry of the table.
-        change, scaled = lax.optimization_barrier((column - here, (column - here) / pivot.value))
-        rest = jnp.where(here, -jnp.inf, rest - column * scaled)  # which stays where it is swept
-        return table - change[:, None] * scaled[None, :], rest
+        rest = jnp.where(here, -jnp.inf, rest - column**2 / pivot.value)  # for good, once swept
+        return _sweep(table, column, here, pivot.value), rest
 
     begin = (matrix / scale, jnp.diagonal(matrix) / scale)
     unfinished = lambda carry: (carry[1] > negligible).any()  # noqa: E731  False for NaN
-    table, rest = lax.while_loop(unfinished, sweep, begin)
+    table, rest = lax.while_loop(unfinished, step, begin)
     kept = rest == -jnp.inf
-    swept = 2.0 * jnp.eye(dim, dtype=matrix.dtype) - 0.5 * (table + table.T)
-    return Partial(jnp.where(kept[:, None] & kept[None, :], swept, 0.0) / scale, kept)
+    inverse = jnp.where(kept[:, None] & kept[None, :], _swept(table), 0.0) / scale
+    return Partial(inverse, kept)
 
 
 def cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
@@ -141,7 +154,8 @@ def added(
 ) -> Float[Array, "d d"]:
     """The inverse after `weight * v v^T` is added to the matrix (Sherman and Morrison)."""
     moved = inverse @ vector
-    return inverse - (weight / (1.0 + weight * (vector @ moved))) * jnp.outer(moved, moved)
+    scaled = lax.optimization_barrier(moved * (weight / (1.0 + weight * (vector @ moved))))
+    return inverse - scaled[:, None] * moved[None, :]
 
 
 def quadratic(vectors: Float[Array, "n d"], matrix: Float[Array, "d d"]) -> Float[Array, " n"]:

@@ -1,14 +1,13 @@
 """Loops, branches and calls across lanes."""
 
-import math
-
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import jaxprs_in_params
 
-from .interpreter import Lanes, Width, evaluate, is_literal, rule, spread
-from .sharing import BLOCK, answer_once, is_shared
+from .interpreter import Lanes, evaluate, is_literal, rule, spread
+from .narrowing import BLOCK, STEPPED, in_blocks, step_some
+from .sharing import answer_once, is_shared
 
 
 @rule("jit", "pjit", "closed_call", "core_call")
@@ -97,7 +96,11 @@ def _unpack(arrays, flags):
 
 @rule("while")
 def while_loop(eqn, operands, lanes):
-    """Loop until every lane is done; a lane that is keeps its values."""
+    """Loop until every lane is done; a lane that is keeps its values.
+
+    Where a step is long, holding loops itself, some of the lanes that still go on take it at a
+    time: few lanes need many steps.
+    """
     p = eqn.params
     split = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
     cond_consts, body_consts = operands[: split[0]], operands[split[0] : split[1]]
@@ -112,8 +115,13 @@ def while_loop(eqn, operands, lanes):
         going_on = going(carry)
         return going_on.value.any() if isinstance(going_on, Lanes) else going_on
 
+    long = lanes.number > STEPPED and has_loop(body.jaxpr)
+
     def step(carry):
-        results = evaluate(body.jaxpr, body.consts, [*body_consts, *_unpack(carry, flags)], lanes)
+        values = [*body_consts, *_unpack(carry, flags)]
+        if long and isinstance(going_on := going(carry), Lanes):
+            return step_some(body, values, going_on.value, carry, lanes)
+        results = evaluate(body.jaxpr, body.consts, values, lanes)
         after, going_on = _pack(results, flags, lanes), going(carry)
         if not isinstance(going_on, Lanes):
             return after
@@ -177,7 +185,7 @@ def cond(eqn, operands, lanes):
     for k, branch in enumerate(branches):
         here = index == k
         if has_loop(branch.jaxpr) and lanes.number > BLOCK:
-            chosen = _in_blocks(branch, args, here, chosen, lanes)
+            chosen = in_blocks(branch, args, here, chosen, lanes)
             continue
         found = lax.cond(here.any(), follow(branch), nobody, *plain)
         chosen = [jnp.where(here, new, old) for new, old in zip(found, chosen, strict=True)]
@@ -190,29 +198,3 @@ def has_loop(jaxpr):
         eqn.primitive.name == "while" or any(map(has_loop, jaxprs_in_params(eqn.params)))
         for eqn in jaxpr.eqns
     )
-
-
-def _in_blocks(closed, args, here, chosen, lanes):
-    """A long branch is followed by the lanes that take it alone, a few at a time.
-
-    So its loops end when those few are done, and a branch that few lanes take costs little.
-    """
-    block = math.gcd(BLOCK, lanes.number)
-    width = Width(block, lanes.unit)
-    taken, left = jnp.cumsum(here), jnp.cumsum(~here)
-    place = jnp.where(here, taken, taken[-1] + left) - 1
-    order = jnp.zeros(lanes.number, int).at[place].set(jnp.arange(lanes.number))
-
-    def step(carry):
-        done, tables = carry
-        who = lax.dynamic_slice_in_dim(order, done, block)
-        mine = [Lanes(x.value[..., who]) if isinstance(x, Lanes) else x for x in args]
-        found = [spread(x, width) for x in evaluate(closed.jaxpr, closed.consts, mine, width)]
-        kept = [
-            table.at[..., who].set(jnp.where(here[who], new, table[..., who]), unique_indices=True)
-            for table, new in zip(tables, found, strict=True)
-        ]
-        return done + block, kept
-
-    begin = (jnp.zeros((), int), chosen)
-    return lax.while_loop(lambda carry: carry[0] < taken[-1], step, begin)[1]

@@ -7,9 +7,8 @@ import numpy as np
 from jax import lax
 
 from ..kernels.once import NAME
-from .interpreter import Lanes, Width, evaluate, spread
-
-BLOCK = 16  # questions answered side by side
+from .interpreter import Lanes
+from .narrowing import BLOCK, evaluate_for
 
 
 def is_shared(eqn, operands):
@@ -20,20 +19,14 @@ def is_shared(eqn, operands):
 
 def answer_once(eqn, operands, lanes):
     """Results of a marked call: lanes are grouped, one of each group computes."""
-    own = [isinstance(x, Lanes) for x in operands]
-    flags = [x.value for x, mine in zip(operands, own, strict=True) if mine]
+    flags = [x.value for x in operands if isinstance(x, Lanes)]
     group, first = groups(jnp.concatenate([x.reshape(-1, lanes.number) for x in flags]))
     closed, block = eqn.params["jaxpr"], math.gcd(BLOCK, lanes.number)
 
-    def answer(who):
-        asked = iter([x[..., who] for x in flags])
-        args = [Lanes(next(asked)) if mine else x for x, mine in zip(operands, own, strict=True)]
-        width = Width(block, lanes.unit)
-        return [spread(x, width) for x in evaluate(closed.jaxpr, closed.consts, args, width)]
-
     def fill(carry):
         done, tables = carry
-        found = answer(lax.dynamic_slice_in_dim(first, done, block))
+        who = lax.dynamic_slice_in_dim(first, done, block)
+        found = evaluate_for(closed, operands, who, lanes)
         pairs = zip(tables, found, strict=True)
         return done + block, [lax.dynamic_update_slice_in_dim(t, x, done, -1) for t, x in pairs]
 
