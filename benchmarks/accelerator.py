@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.driver import UNLIMITED, Limits, root_key
+from jaxbandits.driver import Limits, root_key
 from jaxbandits.lanes import Player
 from jaxbandits.simulation import as_tree, split
 
@@ -21,7 +21,7 @@ CALLS = 4  # replications to a lane
 def measure(names, lanes=LANES):
     """`{name: {lanes: {"float64": rounds a second, "float32": ...}}}`."""
     results, known = {}, tasks()
-    for name in [name for name in names if name in NAMES]:
+    for name in names:
         results[name] = {}
         for number in lanes:
             row = {}
@@ -43,7 +43,7 @@ def rate(task, lanes, width):
     with jax.enable_x64(width == "float64"):
         world, numbers = split((task.instance, as_tree(task.algorithm), None))
         numbers = tuple(jnp.asarray(np.asarray(x), _narrow(x, width)) for x in numbers)
-        most = Limits(2**30, min(UNLIMITED, 2**30))
+        most = Limits(2**30, 2**30)
         player = Player(
             world,
             numbers,

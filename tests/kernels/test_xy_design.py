@@ -117,15 +117,20 @@ def test_directions_equal_to_the_arms_give_the_dimension():
     np.testing.assert_allclose(found.value, 4.0, rtol=1e-5)
 
 
+def conic_optimum(arms, directions):
+    """The least `max ||y||^2`, by a conic solver."""
+    weights, level = cvxpy.Variable(len(arms), nonneg=True), cvxpy.Variable()
+    matrix = arms.T @ cvxpy.diag(weights) @ arms
+    bounds = [cvxpy.matrix_frac(y, matrix) <= level for y in directions]
+    problem = cvxpy.Problem(cvxpy.Minimize(level), [cvxpy.sum(weights) == 1, *bounds])
+    return problem.solve(cvxpy.CLARABEL)
+
+
 def test_brackets_a_conic_solver():
     rng = np.random.default_rng(2)
     for _ in range(3):
         arms, directions = rng.normal(size=(12, 4)), rng.normal(size=(10, 4))
-        weights, level = cvxpy.Variable(12, nonneg=True), cvxpy.Variable()
-        matrix = arms.T @ cvxpy.diag(weights) @ arms
-        bounds = [cvxpy.matrix_frac(y, matrix) <= level for y in directions]
-        problem = cvxpy.Problem(cvxpy.Minimize(level), [cvxpy.sum(weights) == 1, *bounds])
-        optimum = problem.solve(cvxpy.CLARABEL)
+        optimum = conic_optimum(arms, directions)
         found = xy_opt(arms, directions, tol=1e-5)
         certified(found, arms, directions, 1e-5)
         assert float(found.bound) * (1 - 1e-7) <= optimum <= float(found.value) * (1 + 1e-7)
@@ -217,11 +222,7 @@ def test_many_pairs():
     rng = np.random.default_rng(10)
     arms, targets = rng.normal(size=(30, 3)), rng.normal(size=(12, 3))
     directions = differences(targets)
-    weights, level = cvxpy.Variable(30, nonneg=True), cvxpy.Variable()
-    matrix = arms.T @ cvxpy.diag(weights) @ arms
-    bounds = [cvxpy.matrix_frac(y, matrix) <= level for y in directions]
-    problem = cvxpy.Problem(cvxpy.Minimize(level), [cvxpy.sum(weights) == 1, *bounds])
-    optimum = problem.solve(cvxpy.CLARABEL)
+    optimum = conic_optimum(arms, directions)
     found = xy_pairs(arms, targets, tol=1e-5)
     certified(found, arms, directions, 1e-5)
     assert float(found.bound) * (1 - 1e-7) <= optimum <= float(found.value) * (1 + 1e-7)
