@@ -1,51 +1,13 @@
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from likelihoods import D, K, data, fit, padded
 from scipy import optimize, special, stats
 
 from jaxbandits.kernels import irls
 from jaxbandits.kernels.links import FAMILIES, LINKS
-
-K, D = 12, 3
-
-
-@functools.partial(jax.jit, static_argnames="family")
-def solve(arms, counts, sums, init, ridge, tol, max_iterations, *, family):
-    return irls.fit(
-        arms, counts, sums, family=family, ridge=ridge, init=init, tol=tol,
-        max_iterations=max_iterations,
-    )  # fmt: skip
-
-
-def padded(table):
-    """Undrawn arms at 0 change nothing, and one shape compiles once."""
-    table = np.asarray(table, float)
-    return np.concatenate([table, np.zeros((K - len(table), *table.shape[1:]))])
-
-
-def fit(arms, counts, sums, family, *, ridge=0.0, tol=1e-18, init=None, cap=30, dtype=jnp.float64):
-    init = np.zeros(D) if init is None else init
-    tables = (jnp.array(padded(x), dtype) for x in (arms, counts, sums))
-    return solve(*tables, jnp.array(init, dtype), jnp.array(ridge, dtype), tol, cap, family=family)
-
-
-def data(family, seed=0, most=60):
-    """Counts and reward sums with every outcome seen by every arm: nothing is separable."""
-    rng = np.random.default_rng(seed)
-    arms = rng.uniform(-1, 1, (K, D))
-    counts = rng.integers(20, most, K)
-    z = arms @ rng.normal(size=D)
-    sums = {
-        "gaussian": lambda: counts * z + np.sqrt(counts) * rng.normal(size=K),
-        "logistic": lambda: rng.binomial(counts, special.expit(z)),
-        "poisson": lambda: rng.poisson(counts * np.exp(z)),
-        "probit": lambda: rng.binomial(counts, stats.norm.cdf(z)),
-    }[family]()
-    return arms, counts, np.asarray(sums, float)
 
 
 def objective(arms, counts, sums, family, ridge=0.0):
@@ -137,70 +99,6 @@ def test_identity_link_takes_one_step():
     expected = np.linalg.solve(np.einsum("k,ki,kj->ij", counts, arms, arms), arms.T @ sums)
     np.testing.assert_allclose(once.theta, expected, rtol=1e-9)
     assert int(fit(arms, counts, sums, "gaussian", init=start).iterations) == 1
-
-
-@pytest.mark.parametrize("family", ["logistic", "poisson", "probit"])
-def test_the_inverse_of_the_fit_before_saves_newton_steps(family):
-    arms, counts, sums = data(family)
-    more, further = counts.copy(), sums.copy()
-    more[2], further[2] = counts[2] + 1, sums[2] + 1
-    with jax.enable_x64(True):
-        before = fit(arms, counts, sums, family, tol=1e-6)
-        near = irls.after_draw(before, family, jnp.array(arms[2]))
-        options = {"family": family, "ridge": 0.0, "init": before.theta, "tol": 1e-6}
-        tables = [jnp.array(x, float) for x in (arms, more, further)]
-        found = jax.jit(lambda: irls.fit(*tables, inverse=near, **options))()
-        plain = jax.jit(lambda: irls.fit(*tables, **options))()
-        useless = 1e6 * jnp.eye(arms.shape[1])
-        wrong = jax.jit(lambda: irls.fit(*tables, inverse=useless, **options))()
-    assert (int(found.iterations), int(plain.iterations)) == (0, 1)
-    exact = fit(arms, more, further, family).theta
-    for one in (found, plain, wrong):
-        assert bool(one.converged)
-        np.testing.assert_allclose(one.theta, exact, rtol=1e-4)
-        np.testing.assert_allclose(one.factor @ one.factor.T, one.hessian, rtol=1e-9)
-
-
-@pytest.mark.parametrize("family", ["logistic", "poisson", "probit", "gaussian"])
-@pytest.mark.parametrize("start", ["after a draw", "useless", "not a number"])
-def test_estimate_with_an_old_inverse_and_where_that_is_none(family, start):
-    arms, counts, sums = data(family)
-    more, further = counts.copy(), sums.copy()
-    more[2], further[2] = counts[2] + 1, sums[2] + 1
-    with jax.enable_x64(True):
-        before = fit(arms, counts, sums, family, tol=1e-6)
-        inverse = {
-            "after a draw": irls.after_draw(before, family, jnp.array(arms[2])),
-            "useless": 1e6 * jnp.eye(arms.shape[1]),
-            "not a number": jnp.full((arms.shape[1],) * 2, jnp.nan),
-        }[start]
-        tables = [jnp.array(x, float) for x in (arms, more, further)]
-        options = {"family": family, "ridge": 0.0, "init": before.theta, "tol": 1e-6}
-        found = jax.jit(lambda: irls.estimate(*tables, inverse=inverse, **options))()
-        exact = fit(arms, more, further, family)
-    assert bool(found.converged)
-    assert int(found.status) == irls.CONVERGED
-    assert float(found.decrement) <= 1e-6
-    np.testing.assert_allclose(found.theta, exact.theta, rtol=1e-4)
-    if start == "after a draw":
-        assert int(found.iterations) == 0
-        np.testing.assert_array_equal(found.inverse, inverse)
-    else:  # the inverse is that of a Hessian one short step before theta
-        np.testing.assert_allclose(found.inverse @ exact.hessian, np.eye(len(inverse)), atol=0.05)
-
-
-def test_estimate_says_when_it_stops_short():
-    arms, counts, sums = data("logistic")
-    with jax.enable_x64(True):
-        tables = [jnp.array(x, float) for x in (arms, counts, sums)]
-        options = {"family": "logistic", "ridge": 0.0, "init": jnp.zeros(arms.shape[1])}
-        inverse = jnp.eye(arms.shape[1])
-        capped = irls.estimate(*tables, inverse=inverse, max_iterations=0, tol=1e-12, **options)
-        tables[2] = tables[2].at[0].set(jnp.nan)
-        broken = irls.estimate(*tables, inverse=inverse, **options)
-    assert (int(capped.status), bool(capped.converged)) == (irls.CAPPED, False)
-    assert not bool(broken.converged)
-    assert int(broken.status) in (irls.NONFINITE, irls.STALLED)
 
 
 CORNER = [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [1, 1, 0]]

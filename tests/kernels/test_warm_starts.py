@@ -1,0 +1,78 @@
+"""Fits from the fit before one more draw."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from likelihoods import data, fit
+
+from jaxbandits.kernels import irls
+
+
+def one_draw_later(family):
+    """The fit before a draw of arm 2; arms, counts and reward sums after it."""
+    arms, counts, sums = data(family)
+    with jax.enable_x64(True):
+        before = fit(arms, counts, sums, family, tol=1e-6)
+    drawn = np.arange(len(counts)) == 2
+    return before, (arms, counts + drawn, sums + drawn)
+
+
+@pytest.mark.parametrize("family", ["logistic", "poisson", "probit"])
+def test_the_inverse_of_the_fit_before_saves_newton_steps(family):
+    before, tables = one_draw_later(family)
+    arms = tables[0]
+    with jax.enable_x64(True):
+        arrays = [jnp.array(x, float) for x in tables]
+        near = irls.after_draw(before, family, jnp.array(arms[2]))
+        options = {"family": family, "ridge": 0.0, "init": before.theta, "tol": 1e-6}
+        found = jax.jit(lambda: irls.fit(*arrays, inverse=near, **options))()
+        plain = jax.jit(lambda: irls.fit(*arrays, **options))()
+        useless = 1e6 * jnp.eye(arms.shape[1])
+        wrong = jax.jit(lambda: irls.fit(*arrays, inverse=useless, **options))()
+    assert (int(found.iterations), int(plain.iterations)) == (0, 1)
+    exact = fit(*tables, family).theta
+    for one in (found, plain, wrong):
+        assert bool(one.converged)
+        np.testing.assert_allclose(one.theta, exact, rtol=1e-4)
+        np.testing.assert_allclose(one.factor @ one.factor.T, one.hessian, rtol=1e-9)
+
+
+@pytest.mark.parametrize("family", ["logistic", "poisson", "probit", "gaussian"])
+@pytest.mark.parametrize("start", ["after a draw", "useless", "not a number"])
+def test_estimate_with_an_old_inverse_and_where_that_is_none(family, start):
+    before, tables = one_draw_later(family)
+    arms = tables[0]
+    with jax.enable_x64(True):
+        arrays = [jnp.array(x, float) for x in tables]
+        inverse = {
+            "after a draw": irls.after_draw(before, family, jnp.array(arms[2])),
+            "useless": 1e6 * jnp.eye(arms.shape[1]),
+            "not a number": jnp.full((arms.shape[1],) * 2, jnp.nan),
+        }[start]
+        options = {"family": family, "ridge": 0.0, "init": before.theta, "tol": 1e-6}
+        found = jax.jit(lambda: irls.estimate(*arrays, inverse=inverse, **options))()
+        exact = fit(*tables, family)
+    assert bool(found.converged)
+    assert int(found.status) == irls.CONVERGED
+    assert float(found.decrement) <= 1e-6
+    np.testing.assert_allclose(found.theta, exact.theta, rtol=1e-4)
+    if start == "after a draw":
+        assert int(found.iterations) == 0
+        np.testing.assert_array_equal(found.inverse, inverse)
+    else:  # the inverse is that of a Hessian one short step before theta
+        np.testing.assert_allclose(found.inverse @ exact.hessian, np.eye(len(inverse)), atol=0.05)
+
+
+def test_estimate_says_when_it_stops_short():
+    arms, counts, sums = data("logistic")
+    with jax.enable_x64(True):
+        tables = [jnp.array(x, float) for x in (arms, counts, sums)]
+        options = {"family": "logistic", "ridge": 0.0, "init": jnp.zeros(arms.shape[1])}
+        inverse = jnp.eye(arms.shape[1])
+        capped = irls.estimate(*tables, inverse=inverse, max_iterations=0, tol=1e-12, **options)
+        tables[2] = tables[2].at[0].set(jnp.nan)
+        broken = irls.estimate(*tables, inverse=inverse, **options)
+    assert (int(capped.status), bool(capped.converged)) == (irls.CAPPED, False)
+    assert not bool(broken.converged)
+    assert int(broken.status) in (irls.NONFINITE, irls.STALLED)
