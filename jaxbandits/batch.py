@@ -17,6 +17,9 @@ from jax.random import fold_in
 
 from .driver import Limits, chunk, start
 from .lanewise import lanewise
+from .native import natively
+
+ENGINES = {"xla": lanewise, "native": natively}  # how a function of one lane becomes one of all
 
 
 class Trial(NamedTuple):
@@ -82,6 +85,7 @@ class Shape(NamedTuple):
     turn: int  # lanes that wait before any is written out and refilled
     lot: int  # lanes that are refilled at once
     queue: int
+    engine: str = "xla"  # what plays: a name in `ENGINES`
 
     @property
     def records(self):
@@ -193,7 +197,7 @@ def _start_lanes(trial, orders, shape, ids, turn):
 def go(world, shape, orders, batch):
     """Play until the queue is done, or empty with more to come, or `max_chunks` are played."""
     trial = world(orders.numbers)
-    play = lanewise(partial(play_lane, trial, orders), shape.lanes, orders.unit)
+    play = ENGINES[shape.engine](partial(play_lane, trial, orders), shape.lanes, orders.unit)
 
     def due(batch):
         """Whether to turn over now: enough lanes wait for it, or no lane is at work."""

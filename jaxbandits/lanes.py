@@ -22,7 +22,9 @@ USUAL_LANES = 64  # what is worth going beyond the bytes above, up to those of p
 MOST_LANES = {"cpu": 256}  # more gain nothing and leave more of them idle at the end
 DEVICE_BYTES = 2**32  # the same for the memory of an accelerator
 RECORD_BYTES = 2**26
-VECTOR = 8  # lanes come in full vector registers, so that every lane runs the same instructions
+# Lanes come in full vector registers, so that every lane runs the same instructions; the native
+# engine plays two registers at a time.
+VECTOR = {"xla": 8, "native": 16}
 TURN = 64  # a lane in so many waits before ended ones are written out and refilled
 LOT = 8  # a lane in so many gets an instance of its own at once
 
@@ -119,7 +121,7 @@ def sizes(world, shapes, num_rounds):
     return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)), phased[0])
 
 
-def shape_of(sizes, *, replications, batch, devices):
+def shape_of(sizes, *, replications, batch, devices, engine="xla"):
     """Lanes of a device, and what follows.
 
     By default as many lanes as the cache or the device holds, a power of 2, so that few shapes
@@ -137,10 +139,11 @@ def shape_of(sizes, *, replications, batch, devices):
         lanes = min(_power(most), 2 * _power(max(1, share - 1)))
     else:
         lanes = -(-min(batch, replications) // number)
-    lanes = -(-lanes // VECTOR) * VECTOR
+    vector = VECTOR[engine]
+    lanes = -(-lanes // vector) * vector
     rows = max(1, RECORD_BYTES // (8 * sizes.record))
-    lot = max(VECTOR, lanes // LOT) if sizes.own else lanes
-    return Shape(lanes, max(1, lanes // TURN), lot, min(8 * lanes, rows))
+    lot = max(vector, lanes // LOT) if sizes.own else lanes
+    return Shape(lanes, max(1, lanes // TURN), lot, min(8 * lanes, rows), engine)
 
 
 def _strong(x):
@@ -161,7 +164,19 @@ def _power(number):
 class Player:
     """Plays a list of replications on one or more devices."""
 
-    def __init__(self, world, numbers, root, *, replications, batch, limits, rounds, devices=None):
+    def __init__(
+        self,
+        world,
+        numbers,
+        root,
+        *,
+        replications,
+        batch,
+        limits,
+        rounds,
+        devices=None,
+        engine="xla",
+    ):
         self._count = 1 if devices is None else len(devices)
         numbers = tuple(map(_strong, numbers))
         self._orders = orders_for(numbers, root, np.asarray(rounds, np.int64), limits)
@@ -171,6 +186,7 @@ class Player:
             replications=replications,
             batch=batch,
             devices=devices,
+            engine=engine,
         )
         self._apart = devices is not None
         began = time.perf_counter()

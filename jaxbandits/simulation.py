@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .batch import Trial
+from .batch import ENGINES, Trial
 from .driver import INSTANCE, UNLIMITED, Limits, root_key
 from .envs.finite import finite
 from .instances import Instance
 from .lanes import Player
+from .native import compiler
 from .options import is_concrete, nonnegative, require
 from .results import Runs
 
@@ -112,6 +113,7 @@ def simulate(
     horizon=None,
     batch=None,
     devices=None,
+    engine="xla",
     progress=False,
 ):
     """Play `replications` independent copies of an algorithm, in float64.
@@ -134,6 +136,8 @@ def simulate(
       batch: replications side by side, rounded up to a multiple of 8; by default what the cache
         of a CPU or the memory of an accelerator holds.
       devices: JAX devices to share the lanes, or how many of them; one by default.
+      engine: "xla", or "native" for rounds compiled by the machine's C++ compiler, on a CPU: two
+        to four times as fast, and the same numbers up to rounding, see `jaxbandits.native`.
       progress: True for a bar, or a callable `(done, total)`.
     Returns:
       `Runs`, sorted by replication.
@@ -149,6 +153,7 @@ def simulate(
     """
     _check_sizes(replications, seed, max_pulls, horizon, batch)
     devices = _devices(devices)
+    _check_engine(engine, devices)
     build, problem = as_tree(algorithm), instance
     require(callable(build), f"algorithm must be a constructor, got {algorithm!r}")
     if not isinstance(instance, Instance):
@@ -170,11 +175,13 @@ def simulate(
             limits=Limits(max_pulls, UNLIMITED) if free else Limits(2**62, horizon),
             rounds=[] if free else np.pad(rounds, (0, 2 * GRID - len(rounds))),
             devices=devices,
+            engine=engine,
         )
         began = time.perf_counter()
         parts = _collect(player, replications, _reporter(progress))
         seconds = time.perf_counter() - began
     meta = {"seed": int(seed), "seconds": round(seconds, 3), "device": jax.default_backend()}
+    meta["engine"] = engine
     meta["compile_seconds"] = round(player.compile_seconds, 3)
     meta["lane_use"] = round(player.useful / max(1, player.offered), 4)
     return _assemble(parts, rounds, meta | {"jax": jax.__version__})
@@ -253,6 +260,15 @@ def _devices(devices):
         require(1 <= devices <= len(here), f"devices must be 1 to {len(here)}, got {devices}")
         devices = here[:devices]
     return tuple(devices)
+
+
+def _check_engine(engine, devices):
+    names = ", ".join(map(repr, ENGINES))
+    require(engine in ENGINES, f"engine must be one of {names}, got {engine!r}")
+    if engine == "native":
+        platform = jax.default_backend() if devices is None else devices[0].platform
+        require(platform == "cpu", f"engine 'native' is for a CPU, the device is a {platform}")
+        require(compiler(), "engine 'native' needs a C++ compiler (g++, clang++, or CXX): none found")
 
 
 def check_build(problem, build, horizon):

@@ -27,6 +27,7 @@ FLOORS = {
     "envs/": 3,
     "driver": 3,
     "lanewise/": 2,
+    "native/": 3,
     "batch": 4,
     "results": 4,
     "lanes": 5,

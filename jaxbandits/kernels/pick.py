@@ -33,21 +33,34 @@ class Best(NamedTuple):
 
 def best(values: Float[Array, " K"]) -> Best:
     """The largest value and its first index; index 0 where no value is a number."""
+    value, arm = pick_best(values)
+    return Best(arm, value)
+
+
+# Calls of these two are known by name where lanes are compiled in another way.
+@jax.jit
+def pick_best(values):
+    """The largest value and its first index."""
 
     def above(one, two):
         return (one[0] > two[0]) | ((one[0] == two[0]) & (one[1] < two[1]))
 
-    value, arm = _reduce((values,), above)
-    return Best(arm, value)
+    return _reduce((values,), above)
 
 
-def argmax(values: Float[Array, " K"], order: Int[Array, " K"]) -> Int[Array, ""]:
-    """Index of the largest value, ties to the larger priority; 0 where no value is a number."""
+@jax.jit
+def pick_argmax(values, order):
+    """The index of the largest value, of equal ones that of the larger `order`."""
 
     def above(one, two):
         return (one[0] > two[0]) | ((one[0] == two[0]) & (one[1] > two[1]))
 
     return _reduce((values, order), above)[-1]
+
+
+def argmax(values: Float[Array, " K"], order: Int[Array, " K"]) -> Int[Array, ""]:
+    """Index of the largest value, ties to the larger priority; 0 where no value is a number."""
+    return pick_argmax(values, order)
 
 
 def _reduce(tables, above):

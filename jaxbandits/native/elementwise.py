@@ -1,0 +1,275 @@
+"""Entry by entry: arithmetic, comparisons, choices, conversions."""
+
+import jax
+import numpy as np
+
+from ..lanewise import logarithms
+from .values import Kind, Unsupported, Value, constant, in_array, kind_of, literal, spread
+from .writer import Writer, rule
+
+SIGNS = {"add": "+", "add_any": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
+ORDERS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+FUNCTIONS = """
+    max min pow atan2 abs sign sqrt square is_finite floor ceil exp exp2 expm1 log log1p logistic
+    sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma cbrt
+"""
+LIGHT = {"max", "min", "abs", "sqrt", "square", "is_finite"}
+SHIFTS = {
+    "shift_left": ("u", "<<"),
+    "shift_right_logical": ("u", ">>"),
+    "shift_right_arithmetic": ("i", ">>"),
+}
+WRITTEN_OUT = {name: getattr(logarithms, name) for name in ("log", "log1p", "erf_inv")}
+
+
+def entrywise(shape, type, operands, write):
+    """The value whose entries are `write(*expressions)`; scalars serve every entry."""
+    varies = any(x.varies for x in operands)
+
+    def read(index):
+        def entry(x):
+            if len(x.shape) == len(shape):  # an axis of length one serves all
+                place = tuple(i if n > 1 else 0 for i, n in zip(index, x.shape, strict=True))
+            else:
+                place = (0,) * len(x.shape)
+            return spread(x.read(place), x, varies)
+
+        return write(*map(entry, operands))
+
+    reads = {}
+    for x in operands:
+        for name, same in x.reads.items():
+            reads[name] = reads.get(name, True) and same and x.shape == shape
+    heavy = any(x.heavy for x in operands)
+    return Value(Kind(shape, type), varies, read, cheap=False, reads=reads, heavy=heavy)
+
+
+def _plain(eqn, operands, write, type=None):
+    kind = kind_of(eqn.outvars[0].aval)
+    return [entrywise(kind.shape, type or kind.type, operands, write)]
+
+
+def _called(name, value):
+    """The function of this name for the type and lanes of the operands of an equation."""
+    return f"{name}_{value.kind.type}" + ("" if value.varies else "_s")
+
+
+def _call(name, operands, more=""):
+    type, varies = operands[0].kind.type, any(x.varies for x in operands)
+    function = f"{name}_{type}" + ("" if varies else "_s")
+    return lambda *xs: f"{function}({', '.join(xs)}{more})"
+
+
+@rule(*SIGNS, entrywise=True)
+def signs(eqn, operands, writer):
+    """Two operands and a sign between."""
+    sign = SIGNS[eqn.primitive.name]
+    return _plain(eqn, operands, lambda a, b: f"({a} {sign} {b})")
+
+
+@rule(*ORDERS, entrywise=True)
+def orders(eqn, operands, writer):
+    """Comparisons give masks."""
+    sign, type = ORDERS[eqn.primitive.name], operands[0].kind.type
+    if sign == "<" and operands[0].range and operands[1].range:  # below 0, asked by an index
+        if operands[0].range[0] >= operands[1].range[1]:
+            return [constant(0, kind_of(eqn.outvars[0].aval))._replace(number=0)]
+    varies = any(x.varies for x in operands)
+    if not varies:
+        return _plain(eqn, operands, lambda a, b: f"(-(i64)({a} {sign} {b}))")
+    if type.endswith("64"):
+        return _plain(eqn, operands, lambda a, b: f"((vi64)({a} {sign} {b}))")
+    return _plain(eqn, operands, lambda a, b: f"ASK32({a} {sign} {b})")
+
+
+@rule(*FUNCTIONS.split(), entrywise=True)
+def functions(eqn, operands, writer):
+    """What the header has a function for."""
+    name, varies = eqn.primitive.name, any(x.varies for x in operands)
+    if name in WRITTEN_OUT and varies and operands[0].kind.type == "f64":
+        return written_out(eqn, operands, writer)
+    if operands[0].kind.type == "b64" and name in ("max", "min"):
+        sign = "|" if name == "max" else "&"
+        return _plain(eqn, operands, lambda a, b: f"({a} {sign} {b})")
+    return [x._replace(heavy=name not in LIGHT) for x in _plain(eqn, operands, _call(name, operands))]
+
+
+@rule("erf_inv", entrywise=True)
+def written_out(eqn, operands, writer):
+    """Functions of a double that the house has in plain operations."""
+    name = eqn.primitive.name
+    if operands[0].kind.type != "f64":
+        raise Unsupported(f"{name} of {operands[0].kind.type}")
+    if name not in writer.functions:
+        writer.functions[name] = None  # reserved, should it call itself
+        inner, aval = Writer(groups=1), jax.ShapeDtypeStruct((), np.float64)
+        closed = jax.make_jaxpr(WRITTEN_OUT[name])(aval)
+        kind = Kind((), "f64")
+        x = Value(kind, True, lambda index: "x")
+        (found,) = inner.call(closed, [x])
+        inner.line(f"return {spread(found.read(()), found, True)};")
+        body = "\n".join(inner.lines)
+        writer.functions[name] = f"INLINE vf64 {name}_of(vf64 x) {{\n{body}\n}}"
+    (x,) = operands
+    if x.varies:
+        (found,) = _plain(eqn, operands, lambda a: f"{name}_of({a})")
+        return [found._replace(heavy=True)]
+    return _plain(eqn, operands, lambda a: f"({name}_of(all_f64({a}))[0])")
+
+
+@rule("div", entrywise=True)
+def div(eqn, operands, writer):
+    """Whole numbers are divided without a trap."""
+    if operands[0].kind.type[0] == "f":
+        return _plain(eqn, operands, lambda a, b: f"({a} / {b})")
+    return _plain(eqn, operands, _call("div", operands))
+
+
+@rule("rem", entrywise=True)
+def rem(eqn, operands, writer):
+    """The sign is that of the dividend."""
+    return _plain(eqn, operands, _call("rem", operands))
+
+
+@rule("neg", entrywise=True)
+def neg(eqn, operands, writer):
+    """Minus."""
+    return _plain(eqn, operands, lambda a: f"(-{a})")
+
+
+@rule("not", entrywise=True)
+def not_(eqn, operands, writer):
+    """Bit by bit, hence right for masks too."""
+    return _plain(eqn, operands, lambda a: f"(~{a})")
+
+
+@rule("integer_pow", entrywise=True)
+def integer_pow(eqn, operands, writer):
+    """A few multiplications."""
+    power = eqn.params["y"]
+    if power == 2:
+        return _plain(eqn, operands, _call("square", operands))
+    if power == 0:
+        one = literal(1, operands[0].kind.type)
+        return _plain(eqn, operands, lambda a: f"({a} * 0 + {one})")
+    raised = _call("power", operands, f", {abs(power)}")
+    if power > 0:
+        return _plain(eqn, operands, raised)
+    return _plain(eqn, operands, lambda a: f"(1 / {raised(a)})")
+
+
+@rule("rsqrt", entrywise=True)
+def rsqrt(eqn, operands, writer):
+    """One over the root."""
+    root = _call("sqrt", operands)
+    return _plain(eqn, operands, lambda a: f"(1 / {root(a)})")
+
+
+@rule("round", entrywise=True)
+def round_(eqn, operands, writer):
+    """To the nearest, ties as asked."""
+    even = int(eqn.params["rounding_method"]) == 1
+    return _plain(eqn, operands, _call("rint" if even else "round", operands))
+
+
+@rule("reduce_precision", entrywise=True)
+def reduce_precision(eqn, operands, writer):
+    """Fewer bits."""
+    p = eqn.params
+    bits = f", {p['exponent_bits']}, {p['mantissa_bits']}"
+    return _plain(eqn, operands, _call("coarse", operands, bits))
+
+
+@rule("select_n", entrywise=True)
+def select_n(eqn, operands, writer):
+    """A flag or a number says which case."""
+    which, *cases = operands
+    kind, varies = kind_of(eqn.outvars[0].aval), any(x.varies for x in operands)
+    function = f"select_{kind.type}" + ("" if varies else "_s")
+    if which.number is not None and cases[abs(which.number)].shape == kind.shape:
+        return [cases[abs(which.number)]]
+    if which.kind.type == "b64":
+        found = _plain(eqn, operands, lambda m, no, yes: f"{function}({m}, {yes}, {no})")
+        if all(x.range for x in cases):
+            ends = list(zip(*(x.range for x in cases), strict=True))
+            found = [found[0]._replace(range=(min(ends[0]), max(ends[1])))]
+        return found
+    which = writer.kept(which)
+
+    def choose(m, *cases):
+        text = cases[-1]
+        for k in range(len(cases) - 2, -1, -1):
+            equal = f"({m} == {k})"
+            mask = f"(-(i64){equal})" if not varies else f"__builtin_convertvector({equal}, vi64)"
+            text = f"{function}({mask}, {cases[k]}, {text})"
+        return text
+
+    return [entrywise(kind.shape, kind.type, [which, *cases], choose)]
+
+
+@rule("clamp", entrywise=True)
+def clamp(eqn, operands, writer):
+    """Between two bounds."""
+    low, x, high = operands
+    more, less = _call("max", operands), _call("min", operands)
+    return _plain(eqn, [low, x, high], lambda a, x, b: less(more(x, a), b))
+
+
+@rule("convert_element_type", entrywise=True)
+def convert(eqn, operands, writer):
+    """Flags are 0 and 1 as numbers."""
+    (x,), kind = operands, kind_of(eqn.outvars[0].aval)
+    source, target, v = x.kind.type, kind.type, "v" if x.varies else ""
+    if source == target:
+        return [x]
+    if target == "b64":
+        ask = "ASK64" if source.endswith("64") else "ASK32"
+        found = (lambda a: f"((vi64){ask}({a} != 0))") if v else (lambda a: f"(-(i64)({a} != 0))")
+    elif source == "b64" and not v:
+        found = lambda a: f"(({target})(-{a}))"  # noqa: E731
+    elif v:
+        minus = "-" if source == "b64" else ""
+        found = lambda a: f"__builtin_convertvector({minus}{a}, v{target})"  # noqa: E731
+    else:
+        found = lambda a: f"(({target}){a})"  # noqa: E731
+    number = x.number if target != "b64" else None
+    held = x.range if target in ("i64", "i32") else None
+    return [_plain(eqn, operands, found)[0]._replace(number=number, range=held)]
+
+
+@rule("bitcast_convert_type", entrywise=True)
+def bitcast(eqn, operands, writer):
+    """The same bits."""
+    (x,), kind = operands, kind_of(eqn.outvars[0].aval)
+    if x.kind.type[1:] != kind.type[1:]:
+        raise Unsupported("bits of another width")
+    if x.varies:
+        return _plain(eqn, operands, lambda a: f"((v{kind.type}){a})")
+    source, target = x.kind.type, kind.type
+    union = f"union {{ {source} a; {target} b; }}"
+    return _plain(eqn, operands, lambda a: f"((({union}){{{a}}}).b)")
+
+
+@rule(*SHIFTS, entrywise=True)
+def shifts(eqn, operands, writer):
+    """By less than the width."""
+    sort, sign = SHIFTS[eqn.primitive.name]
+    type, varies = operands[0].kind.type, any(x.varies for x in operands)
+    v = "v" if varies else ""
+    as_type = f"{v}{sort}{type[1:]}"
+    return _plain(eqn, operands, lambda a, b: f"(({v}{type})(({as_type}){a} {sign} ({as_type}){b}))")
+
+
+@rule("copy", "copy_p", "stop_gradient", entrywise=True)
+def same(eqn, operands, writer):
+    """The same numbers."""
+    return operands
+
+
+@rule("optimization_barrier")
+def barrier(eqn, operands, writer):
+    """What stands before a barrier is computed once, not again in each use."""
+    return [writer.kept(x) for x in operands]
+
+
+__all__ = ["entrywise", "in_array"]

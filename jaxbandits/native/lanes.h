@@ -1,0 +1,220 @@
+/* Eight lanes at a time: types and functions for the generated programs.
+
+   A flag is a mask, all bits set or none, in 64 bits. Functions that end in _s are for numbers
+   that all lanes share. Loops over LANES become vector instructions where the machine has them. */
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "xla/ffi/api/c_api.h"
+
+#define LANES 8
+#define EACH for (int lane = 0; lane < LANES; lane++)
+#define INLINE static inline __attribute__((always_inline))
+
+typedef double f64;
+typedef float f32;
+typedef int64_t i64;
+typedef int32_t i32;
+typedef uint64_t u64;
+typedef uint32_t u32;
+typedef int64_t b64;
+
+#define VECTOR(type) \
+  typedef type v##type __attribute__((vector_size(LANES * sizeof(type)))); \
+  typedef type m##type __attribute__((vector_size(LANES * sizeof(type)), aligned(sizeof(type))));
+VECTOR(f64) VECTOR(f32) VECTOR(i64) VECTOR(i32) VECTOR(u64) VECTOR(u32)
+typedef vi64 vb64;
+
+/* Memory of the compiler's arrays, in which a flag is a byte. */
+#define MEMORY(type) \
+  INLINE v##type load_##type(const void *p, i64 at) { return *(const m##type *)((const type *)p + at); } \
+  INLINE void store_##type(void *p, i64 at, v##type x) { *(m##type *)((type *)p + at) = x; }
+MEMORY(f64) MEMORY(f32) MEMORY(i64) MEMORY(i32) MEMORY(u64) MEMORY(u32)
+INLINE vb64 load_b64(const void *p, i64 at) {
+  vb64 r; EACH r[lane] = -(i64)(((const uint8_t *)p)[at + lane] != 0); return r;
+}
+INLINE void store_b64(void *p, i64 at, vb64 x) { EACH ((uint8_t *)p)[at + lane] = x[lane] != 0; }
+
+#define BASICS(type) \
+  INLINE v##type all_##type(type x) { return (v##type){x, x, x, x, x, x, x, x}; } \
+  INLINE v##type look_##type(const v##type *p, vi64 at) { return (v##type){ \
+    p[at[0]][0], p[at[1]][1], p[at[2]][2], p[at[3]][3], p[at[4]][4], p[at[5]][5], p[at[6]][6], p[at[7]][7]}; } \
+  INLINE v##type read_##type(const type *p, vi64 at) { return (v##type){ \
+    p[at[0]], p[at[1]], p[at[2]], p[at[3]], p[at[4]], p[at[5]], p[at[6]], p[at[7]]}; } \
+  INLINE type select_##type##_s(b64 m, type a, type b) { return m ? a : b; } \
+  INLINE type max_##type##_s(type a, type b) { return a > b || a != a ? a : b; } \
+  INLINE type min_##type##_s(type a, type b) { return a < b || a != a ? a : b; } \
+  INLINE type square_##type##_s(type a) { return a * a; } \
+  INLINE v##type square_##type(v##type a) { return a * a; } \
+  INLINE v##type power_##type(v##type x, int n) { v##type r = x; for (int i = 1; i < n; i++) r *= x; return r; } \
+  INLINE type power_##type##_s(type x, int n) { type r = x; for (int i = 1; i < n; i++) r *= x; return r; }
+BASICS(f64) BASICS(f32) BASICS(i64) BASICS(i32) BASICS(u64) BASICS(u32)
+INLINE vb64 all_b64(b64 x) { return all_i64(x); }
+INLINE vb64 look_b64(const vb64 *p, vi64 at) { return look_i64(p, at); }
+INLINE vb64 read_b64(const b64 *p, vi64 at) { return read_i64(p, at); }
+INLINE b64 select_b64_s(b64 m, b64 a, b64 b) { return m ? a : b; }
+
+#define WIDE(type) \
+  INLINE v##type select_##type(vb64 m, v##type a, v##type b) { \
+    return m ? a : b; }
+WIDE(f64) WIDE(i64) WIDE(u64) WIDE(b64)
+INLINE vi32 half(vb64 m) { return __builtin_convertvector(m, vi32); }
+#define NARROW(type) \
+  INLINE v##type select_##type(vb64 m, v##type a, v##type b) { \
+    return half(m) ? a : b; }
+NARROW(f32) NARROW(i32) NARROW(u32)
+
+#define ASK64(m) (m)
+#define ASK32(m) __builtin_convertvector(m, vi64)
+#define ORDER(type, ask) \
+  INLINE v##type max_##type(v##type a, v##type b) { return select_##type(ask((a > b) | (a != a)), a, b); } \
+  INLINE v##type min_##type(v##type a, v##type b) { return select_##type(ask((a < b) | (a != a)), a, b); }
+#define COUNT(type, ask) \
+  INLINE v##type max_##type(v##type a, v##type b) { return select_##type(ask(a > b), a, b); } \
+  INLINE v##type min_##type(v##type a, v##type b) { return select_##type(ask(a < b), a, b); }
+ORDER(f64, ASK64) ORDER(f32, ASK32)
+COUNT(i64, ASK64) COUNT(u64, ASK64) COUNT(i32, ASK32) COUNT(u32, ASK32)
+
+INLINE b64 any(vb64 m) { return (m[0] | m[1] | m[2] | m[3] | m[4] | m[5] | m[6] | m[7]) != 0; }
+
+/* Division of whole numbers as the compiler defines it, for no machine may trap. */
+#define WHOLE(type, overflow) \
+  INLINE type div_##type##_s(type a, type b) { return b == 0 ? (type)-1 : (overflow) ? a : a / b; } \
+  INLINE type rem_##type##_s(type a, type b) { return b == 0 ? a : (overflow) ? 0 : a % b; } \
+  INLINE v##type div_##type(v##type a, v##type b) { EACH a[lane] = div_##type##_s(a[lane], b[lane]); return a; } \
+  INLINE v##type rem_##type(v##type a, v##type b) { EACH a[lane] = rem_##type##_s(a[lane], b[lane]); return a; }
+WHOLE(i64, b == -1 && a == INT64_MIN) WHOLE(i32, b == -1 && a == INT32_MIN) WHOLE(u64, 0) WHOLE(u32, 0)
+
+#define CALL1(name, type, function) \
+  INLINE type name##_##type##_s(type x) { return function(x); } \
+  INLINE v##type name##_##type(v##type x) { EACH x[lane] = function(x[lane]); return x; }
+#define CALL2(name, type, function) \
+  INLINE type name##_##type##_s(type x, type y) { return function(x, y); } \
+  INLINE v##type name##_##type(v##type x, v##type y) { EACH x[lane] = function(x[lane], y[lane]); return x; }
+#define BOTH1(name) CALL1(name, f64, name) CALL1(name, f32, name##f)
+BOTH1(exp2) BOTH1(expm1) BOTH1(log) BOTH1(log1p) BOTH1(sin) BOTH1(cos) BOTH1(tan)
+BOTH1(asin) BOTH1(acos) BOTH1(atan) BOTH1(sinh) BOTH1(cosh) BOTH1(tanh) BOTH1(asinh) BOTH1(acosh)
+BOTH1(atanh) BOTH1(erf) BOTH1(erfc) BOTH1(lgamma) BOTH1(cbrt) BOTH1(floor) BOTH1(ceil) BOTH1(rint)
+BOTH1(round)
+CALL2(pow, f64, pow) CALL2(pow, f32, powf) CALL2(atan2, f64, atan2) CALL2(atan2, f32, atan2f)
+CALL2(rem, f64, fmod) CALL2(rem, f32, fmodf)
+CALL1(exp, f32, expf)
+CALL1(sqrt, f32, __builtin_sqrtf)
+#define GREATER_NAN(type) \
+  INLINE type sign_##type##_s(type x) { return x > 0 ? 1 : x < 0 ? -1 : x; } \
+  INLINE v##type sign_##type(v##type x) { EACH x[lane] = sign_##type##_s(x[lane]); return x; }
+GREATER_NAN(f64) GREATER_NAN(f32) GREATER_NAN(i64) GREATER_NAN(i32)
+INLINE f64 sqrt_f64_s(f64 x) { return __builtin_sqrt(x); }
+INLINE vf64 sqrt_f64(vf64 x) {
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+  return __builtin_ia32_sqrtpd512_mask(x, x, -1, 4);
+#else
+  EACH x[lane] = __builtin_sqrt(x[lane]);
+  return x;
+#endif
+}
+
+INLINE vf64 abs_f64(vf64 x) { return (vf64)((vi64)x & INT64_MAX); }
+INLINE vf32 abs_f32(vf32 x) { return (vf32)((vi32)x & INT32_MAX); }
+INLINE vi64 abs_i64(vi64 x) { return select_i64(x < 0, -x, x); }
+INLINE vi32 abs_i32(vi32 x) { EACH x[lane] = x[lane] < 0 ? -x[lane] : x[lane]; return x; }
+INLINE f64 abs_f64_s(f64 x) { return fabs(x); }
+INLINE f32 abs_f32_s(f32 x) { return fabsf(x); }
+INLINE i64 abs_i64_s(i64 x) { return x < 0 ? -x : x; }
+INLINE i32 abs_i32_s(i32 x) { return x < 0 ? -x : x; }
+#define FINITE(type, ask) \
+  INLINE b64 is_finite_##type##_s(type x) { return -(i64)(x - x == 0); } \
+  INLINE vb64 is_finite_##type(v##type x) { return ask(x - x == 0); }
+FINITE(f64, ASK64) FINITE(f32, ASK32)
+
+/* The exponential: 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2], within two units in the last
+   place; a result below the normal numbers is rounded twice. */
+INLINE vf64 scaled(vf64 x, vi64 n) {
+  vi64 a = n >> 1, b = n - a;
+  return x * (vf64)((a + 1023) << 52) * (vf64)((b + 1023) << 52);
+}
+INLINE vf64 exp_f64(vf64 x) {
+  vf64 t = max_f64(min_f64(x, all_f64(720.0)), all_f64(-760.0));
+  vf64 shift = all_f64(0x1.8p52), n = t * 0x1.71547652b82fep+0 + shift;
+  vi64 whole = (vi64)n - (vi64)shift;
+  n = n - shift;
+  vf64 r = (t - n * 0x1.62e42fefa0000p-1) - n * 0x1.cf79abc9e3b3ap-40;
+  vf64 p = all_f64(1.0 / 6227020800.0);
+  p = p * r + 1.0 / 479001600.0;
+  p = p * r + 1.0 / 39916800.0;
+  p = p * r + 1.0 / 3628800.0;
+  p = p * r + 1.0 / 362880.0;
+  p = p * r + 1.0 / 40320.0;
+  p = p * r + 1.0 / 5040.0;
+  p = p * r + 1.0 / 720.0;
+  p = p * r + 1.0 / 120.0;
+  p = p * r + 1.0 / 24.0;
+  p = p * r + 1.0 / 6.0;
+  p = p * r + 0.5;
+  p = (p * r) * r + r + 1.0;
+  return select_f64(x == x, scaled(p, whole), x);
+}
+INLINE f64 exp_f64_s(f64 x) { return exp(x); }
+#define LOGISTIC(type) \
+  INLINE v##type logistic_##type(v##type x) { return (type)1 / ((type)1 + exp_##type(-x)); } \
+  INLINE type logistic_##type##_s(type x) { return (type)1 / ((type)1 + exp_##type##_s(-x)); }
+LOGISTIC(f64) LOGISTIC(f32)
+
+/* A number with fewer bits: to nearest, ties to even. */
+INLINE f64 coarse_f64_s(f64 x, int exponent, int mantissa) {
+  if (!(x - x == 0)) return x;
+  i64 bits; memcpy(&bits, &x, 8);
+  int drop = 52 - mantissa;
+  if (drop > 0) bits = (bits + (((i64)1 << (drop - 1)) - 1) + ((bits >> drop) & 1)) & ~(((i64)1 << drop) - 1);
+  memcpy(&x, &bits, 8);
+  int bias = (1 << (exponent - 1)) - 1, power = (int)((bits >> 52) & 2047) - 1023;
+  return exponent >= 11 ? x : power > bias ? copysign(INFINITY, x) : power < 1 - bias ? copysign(0, x) : x;
+}
+INLINE vf64 coarse_f64(vf64 x, int exponent, int mantissa) {
+  EACH x[lane] = coarse_f64_s(x[lane], exponent, mantissa);
+  return x;
+}
+
+/* Threefry-2x32, 20 rounds. */
+#define TURN(n) a += b; b = a ^ ((b << n) | (b >> (32 - n)));
+#define FIRST TURN(13) TURN(15) TURN(26) TURN(6)
+#define SECOND TURN(17) TURN(29) TURN(16) TURN(24)
+#define ADD(p, q, n) a += p; b += q + n;
+INLINE void threefry(vu32 k0, vu32 k1, vu32 a, vu32 b, vu32 *high, vu32 *low) {
+  vu32 k2 = k0 ^ k1 ^ 0x1BD11BDAu;
+  a += k0; b += k1;
+  FIRST ADD(k1, k2, 1) SECOND ADD(k2, k0, 2) FIRST ADD(k0, k1, 3) SECOND ADD(k1, k2, 4) FIRST ADD(k2, k0, 5)
+  *high = a; *low = b;
+}
+INLINE vu32 bits_32(vu32 k0, vu32 k1, u64 at) {
+  vu32 h, l;
+  threefry(k0, k1, all_u32(at >> 32), all_u32((u32)at), &h, &l);
+  return h ^ l;
+}
+INLINE vu64 bits_64(vu32 k0, vu32 k1, u64 at) {
+  vu32 h, l;
+  threefry(k0, k1, all_u32(at >> 32), all_u32((u32)at), &h, &l);
+  return (__builtin_convertvector(h, vu64) << 32) | __builtin_convertvector(l, vu64);
+}
+
+/* What the runtime calls: it asks for the version once, and then plays block after block. */
+typedef void program(void **in, void **out, i64 lanes, i64 at);
+INLINE XLA_FFI_Error *answer(XLA_FFI_CallFrame *frame, program *play, int groups) {
+  XLA_FFI_Extension_Base *more = frame->extension_start;
+  if (more && more->type == XLA_FFI_Extension_Metadata) {
+    XLA_FFI_Metadata *about = ((XLA_FFI_Metadata_Extension *)more)->metadata;
+    about->api_version.major_version = XLA_FFI_API_MAJOR;
+    about->api_version.minor_version = XLA_FFI_API_MINOR;
+    return 0;
+  }
+  void *in[frame->args.size + 1], *out[frame->rets.size + 1];
+  for (i64 i = 0; i < frame->args.size; i++) in[i] = ((XLA_FFI_Buffer *)frame->args.args[i])->data;
+  for (i64 i = 0; i < frame->rets.size; i++) out[i] = ((XLA_FFI_Buffer *)frame->rets.rets[i])->data;
+  XLA_FFI_Buffer *first = (XLA_FFI_Buffer *)frame->args.args[0];
+  i64 lanes = first->dims[first->rank - 1];
+  for (i64 at = 0; at < lanes; at += groups * LANES) play(in, out, lanes, at);
+  return 0;
+}

@@ -1,0 +1,154 @@
+"""What an equation's variable is in the generated program."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+SUFFIX = {
+    "float64": "f64",
+    "float32": "f32",
+    "int64": "i64",
+    "int32": "i32",
+    "uint64": "u64",
+    "uint32": "u32",
+    "bool": "b64",
+}
+
+
+class Unsupported(NotImplementedError):
+    """An equation for which no C can be written."""
+
+
+class Kind(NamedTuple):
+    """Shape and type; a key is its two words."""
+
+    shape: tuple
+    type: str  # the C type of an entry; with a "v" in front, of eight lanes
+
+    @property
+    def size(self):
+        """Number of entries."""
+        return math.prod(self.shape)
+
+
+def kind_of(aval):
+    """The `Kind` of an abstract value of JAX."""
+    if jnp.issubdtype(aval.dtype, jax.dtypes.prng_key):
+        if str(aval.dtype) != "key<fry>":
+            raise Unsupported(f"keys of type {aval.dtype}")
+        return Kind((*aval.shape, 2), "u32")
+    name = np.dtype(aval.dtype).name
+    if name not in SUFFIX:
+        raise Unsupported(f"numbers of type {name}")
+    return Kind(tuple(aval.shape), SUFFIX[name])
+
+
+class Value(NamedTuple):
+    """Entries that can be written as C expressions when they are needed."""
+
+    kind: Kind
+    varies: bool  # by lane; else one number is shared by all
+    read: Callable  # index -> expression; an index is a tuple of ints and C expressions
+    cheap: bool = True  # whether reading an entry again costs next to nothing
+    array: str | None = None  # the C array that holds just this, row-major
+    # Arrays that may change later, and whether entry i depends on their entry i alone.
+    reads: dict = {}  # noqa: RUF012
+    host: Any = None  # where it is also a value of the program around
+    number: int | None = None  # where it is known now
+    heavy: bool = False  # whether an entry takes so many operations that it is written in a loop
+    owned: bool = False  # whether whoever alone reads the array may change it
+    range: tuple | None = None  # least and largest of a whole number, where they are known
+
+    @property
+    def shape(self):
+        """Of one lane."""
+        return self.kind.shape
+
+    @property
+    def type(self):
+        """C type of an entry."""
+        return ("v" if self.varies else "") + self.kind.type
+
+
+def add(*terms):
+    """The sum of index terms."""
+    known = sum(x for x in terms if isinstance(x, int))
+    rest = [str(x) for x in terms if not isinstance(x, int)]
+    if not rest:
+        return known
+    return "(" + " + ".join([*rest, str(known)] if known else rest) + ")"
+
+
+def times(term, factor):
+    """An index term times a whole number."""
+    if isinstance(term, int):
+        return term * factor
+    return term if factor == 1 else 0 if factor == 0 else f"({term} * {factor})"
+
+
+def strides(shape):
+    """Of row-major order."""
+    return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
+
+
+def flat(index, shape):
+    """The place of an entry in row-major order; axes of length one count nothing."""
+    terms = zip(index, shape, strides(shape), strict=True)
+    return add(0, *[times(i, step) for i, n, step in terms if n > 1])
+
+
+def unflat(place, shape):
+    """The index of a place."""
+    index = []
+    for n, step in zip(shape, strides(shape), strict=True):
+        if n == 1:
+            index.append(0)
+        elif isinstance(place, int):
+            index.append(place // step % n)
+        else:
+            index.append(f"({place} / {step} % {n})")
+    return tuple(index)
+
+
+def in_array(name, kind, varies, place=0, reads=None):
+    """The value an array holds, from an entry on; one entry alone is a plain variable."""
+
+    def read(index):
+        return f"{name}[{add(place, flat(index, kind.shape))}]"
+
+    return Value(kind, varies, read, array=name if place == 0 else None, reads=reads or {})
+
+
+def literal(number, type):
+    """A C constant."""
+    if type == "b64":
+        return "((b64)-1)" if number else "((b64)0)"
+    if type in ("f64", "f32"):
+        number = float(number)
+        if number != number:
+            return f"(({type})NAN)"
+        if number in (math.inf, -math.inf):
+            return f"(({type}){'-' if number < 0 else ''}INFINITY)"
+        return f"(({type}){number.hex()})"
+    number = int(number)
+    if number == -(2**63):
+        return "INT64_MIN"
+    return f"(({type}){number}{'ull' if number >= 2**63 else 'll'})"
+
+
+def constant(number, kind):
+    """A value known now, the same in all entries."""
+    text = literal(number, kind.type)
+    if kind.size != 1 or kind.type in ("f64", "f32"):
+        return Value(kind, False, lambda index: text)
+    number = int(number)
+    return Value(kind, False, lambda index: text, number=number, range=(number, number))
+
+
+def spread(expression, value, varies):
+    """An entry's expression for all lanes where `varies` asks for it."""
+    return f"all_{value.kind.type}({expression})" if varies and not value.varies else expression
