@@ -17,9 +17,10 @@ from jax.random import fold_in
 
 from .driver import Limits, chunk, start
 from .lanewise import lanewise
-from .native import natively
+from .native import repeated
 
-ENGINES = {"xla": lanewise, "native": natively}  # how a function of one lane becomes one of all
+ENGINES = ("xla", "native")
+BURST = 8  # chunks that the native engine plays before it looks whether lanes wait
 
 
 class Trial(NamedTuple):
@@ -85,7 +86,7 @@ class Shape(NamedTuple):
     turn: int  # lanes that wait before any is written out and refilled
     lot: int  # lanes that are refilled at once
     queue: int
-    engine: str = "xla"  # what plays: a name in `ENGINES`
+    engine: str = "xla"  # what plays, one of `ENGINES`
 
     @property
     def records(self):
@@ -194,10 +195,29 @@ def _start_lanes(trial, orders, shape, ids, turn):
     return over(partial(start_lane, trial, orders), shape.lanes)(ids, problems)
 
 
+def _player(trial, orders, shape):
+    """What plays all lanes: `lanes -> (lanes, rounds played, rounds there were to play)`."""
+    one = partial(play_lane, trial, orders)
+    if shape.engine == "xla":
+        return lanewise(one, shape.lanes, orders.unit)
+
+    def step(lane):
+        lane, played, offered = one(lane)
+        return lane, (played, offered)
+
+    burst = repeated(step, shape.lanes, lambda lane: lane.run.live, BURST)
+
+    def play(lanes):
+        lanes, (played, offered) = burst(lanes)
+        return lanes, played, offered
+
+    return play
+
+
 def go(world, shape, orders, batch):
     """Play until the queue is done, or empty with more to come, or `max_chunks` are played."""
     trial = world(orders.numbers)
-    play = ENGINES[shape.engine](partial(play_lane, trial, orders), shape.lanes, orders.unit)
+    play = _player(trial, orders, shape)
 
     def due(batch):
         """Whether to turn over now: enough lanes wait for it, or no lane is at work."""

@@ -48,7 +48,7 @@ def programs(world, shape, shapes, num_rounds, devices=None):
         begin.out_info,
         begin.output_shardings,
     )
-    stepping = jax.jit(step, donate_argnums=1, compiler_options=_flags(platform))
+    stepping = jax.jit(step, donate_argnums=1, compiler_options=eval(__import__('os').environ.get('XO','None')) or _flags(platform))
     return begin, stepping.lower(orders, batch).compile()
 
 
@@ -136,6 +136,8 @@ def shape_of(sizes, *, replications, batch, devices, engine="xla"):
             most = max(held, min(most, USUAL_LANES))
         share = -(-replications // number)
         most = min(MOST_LANES.get(platform, 2**17), max(FEWEST_LANES, most))
+        if engine == "native" and not sizes.phased:  # it holds two registers in the cache
+            most = min(most, USUAL_LANES)
         lanes = min(_power(most), 2 * _power(max(1, share - 1)))
     else:
         lanes = -(-min(batch, replications) // number)

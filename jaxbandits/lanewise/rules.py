@@ -76,6 +76,12 @@ def transpose(eqn, operands, lanes):
     return [Lanes(lax.transpose(operands[0].value, (*order, len(order))))]
 
 
+@rule("tile")
+def tile(eqn, operands, lanes):
+    """Repeated whole along the other axes."""
+    return list(map(Lanes, bind(eqn, [operands[0].value], reps=(*eqn.params["reps"], 1))))
+
+
 @rule("slice")
 def slice_(eqn, operands, lanes):
     """All lanes give the same part."""

@@ -12,7 +12,7 @@ order. Where a choice hangs on such a bit, a run may take another course.
 
 from . import draws, elementwise, flow, sums, tables  # noqa: F401  rules
 from .build import compiler
-from .program import natively
+from .program import natively, repeated
 from .values import Unsupported
 
-__all__ = ["Unsupported", "compiler", "natively"]
+__all__ = ["Unsupported", "compiler", "natively", "repeated"]

@@ -19,6 +19,7 @@ SHIFTS = {
     "shift_right_logical": ("u", ">>"),
     "shift_right_arithmetic": ("i", ">>"),
 }
+MANY = 4  # quotients by the same number that cost more than one quotient and their products
 WRITTEN_OUT = {name: getattr(logarithms, name) for name in ("log", "log1p", "erf_inv")}
 
 
@@ -119,8 +120,14 @@ def written_out(eqn, operands, writer):
 
 @rule("div", entrywise=True)
 def div(eqn, operands, writer):
-    """Whole numbers are divided without a trap."""
+    """Whole numbers are divided without a trap; a table by one number is multiplied."""
     if operands[0].kind.type[0] == "f":
+        many, one = kind_of(eqn.outvars[0].aval).size, operands[1]
+        if one.kind.size == 1 and many >= MANY:
+            text = f"({one.type[-3:]})1 / {one.read((0,) * len(one.shape))}"
+            name = writer.scalar(one.type, text)
+            inverse = Value(Kind((), one.kind.type), one.varies, lambda index: name)
+            return _plain(eqn, [operands[0], inverse], lambda a, b: f"({a} * {b})")
         return _plain(eqn, operands, lambda a, b: f"({a} / {b})")
     return _plain(eqn, operands, _call("div", operands))
 

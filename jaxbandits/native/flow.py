@@ -4,6 +4,7 @@ from jax.extend.core import jaxprs_in_params  # noqa: F401
 
 from ..lanewise.control import _parts, _scan_flags, _while_flags, differs
 from .values import Kind, constant, in_array, kind_of, spread
+from .elementwise import entrywise
 from .sums import pick_argmax, pick_best
 from .writer import rule
 
@@ -92,6 +93,30 @@ def _row(value, t):
     return value._replace(
         kind=kind, read=lambda index: value.read((t, *index)), array=None, host=None, reads=reads
     )
+
+
+def again(writer, closed, values, goes_on, most):
+    """A step repeated while all lanes that were to go on are; results beyond the carry add up."""
+    flags = [True] * len(values)
+    carry = _carried(writer, values, flags, True)
+    tallies = [kind_of(aval) for aval in closed.out_avals[len(values) :]]
+    tallies = [writer.new(kind, True, reads=True) for kind in tallies]
+    for tally in tallies:
+        writer.fill(tally, constant(0, tally.kind))
+
+    def going():
+        (text,) = writer.call(goes_on, [x._replace(owned=False) for x in carry])
+        return writer.scalar("vb64", spread(text.read(()), text, True))
+
+    turn = writer.name("i")
+    with writer.block(f"for (i64 {turn} = 0; {turn} < {most}; {turn}++) "):
+        before = going()
+        results = writer.call(closed, carry)
+        sums = zip(tallies, results[len(carry) :], strict=True)
+        total = [entrywise(t.shape, t.kind.type, [t, x], lambda a, b: f"({a} + {b})") for t, x in sums]
+        _advance(writer, [*carry, *tallies], [*results[: len(carry)], *total])
+        writer.line(f"if ({writer.any(f'{before} & ~{going()}')}) break;")
+    return [*_after(carry), *_after(tallies)]
 
 
 @rule("while")

@@ -108,14 +108,19 @@ CALL1(sqrt, f32, __builtin_sqrtf)
   INLINE v##type sign_##type(v##type x) { EACH x[lane] = sign_##type##_s(x[lane]); return x; }
 GREATER_NAN(f64) GREATER_NAN(f32) GREATER_NAN(i64) GREATER_NAN(i32)
 INLINE f64 sqrt_f64_s(f64 x) { return __builtin_sqrt(x); }
-INLINE vf64 sqrt_f64(vf64 x) {
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
-  return __builtin_ia32_sqrtpd512_mask(x, x, -1, 4);
-#else
-  EACH x[lane] = __builtin_sqrt(x[lane]);
-  return x;
-#endif
+/* The machine's own root takes 24 cycles. This one starts from 14 good bits and doubles them twice
+   (Goldschmidt): within a unit in the last place. */
+INLINE vf64 sqrt_f64(vf64 x) {
+  vf64 y = __builtin_ia32_rsqrt14pd512_mask(x, x, -1), g = x * y, h = y * 0.5;
+  vf64 r = 0.5 - g * h;
+  g += g * r; h += h * r;
+  g += g * (0.5 - g * h);
+  return select_f64((x == 0) | (x == INFINITY), x, g);
 }
+#else
+INLINE vf64 sqrt_f64(vf64 x) { EACH x[lane] = __builtin_sqrt(x[lane]); return x; }
+#endif
 
 INLINE vf64 abs_f64(vf64 x) { return (vf64)((vi64)x & INT64_MAX); }
 INLINE vf32 abs_f32(vf32 x) { return (vf32)((vi32)x & INT32_MAX); }

@@ -8,38 +8,53 @@ from jax.extend.core import jaxprs_in_params
 from jax.interpreters.partial_eval import dce_jaxpr
 
 from .build import register
-from .values import Value, kind_of, spread
+from .flow import again
+from .values import flat, kind_of, spread
 from .writer import Writer
 
 
 def natively(function, number, unit=None):
     """`function` of one lane's arrays, for arrays with `number` lanes in an extra last axis.
 
-    As `lanewise` is, but compiled by the machine's C compiler, for a CPU. What the function
+    As `lanewise` is, but compiled by the machine's C++ compiler, for a CPU. What the function
     closes over is shared by all lanes.
 
     Args:
       function: of arrays; made of operations that have a rule here.
-      number: of lanes, a multiple of 8.
+      number: of lanes, a multiple of 16.
       unit: not used; `lanewise` needs it.
     Raises:
-      Unsupported: names an operation or a type for which no C can be written.
+      Unsupported: names an operation or a type for which no C++ can be written.
     """
+    return _mapped(function, number, None)
 
+
+def repeated(function, number, goes_on, most):
+    """`function: carry -> (carry, tallies)`, again and again on its own carry; tallies are summed.
+
+    The lanes of a register stay at it `most` times, or until one of them that was to go on, as
+    `goes_on(carry)` says, is not any more. So registers may part ways, and a lane that has ended
+    waits for no others than those.
+    """
+    return _mapped(function, number, (goes_on, most))
+
+
+def _mapped(function, number, again):
     def mapped(*args):
         leaves, tree = jax.tree.flatten(args)
         one = [jax.ShapeDtypeStruct(x.shape[:-1], x.dtype) for x in leaves]
-        closed, shape = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(tree, one))
+        given = jax.tree.unflatten(tree, one)
+        closed, shape = jax.make_jaxpr(function, return_shape=True)(*given)
+        if again is None:
+            source, shared = write(closed)
+        else:
+            goes_on, most = again
+            source, shared = write(closed, jax.make_jaxpr(goes_on)(*given), most)
         wanted = jax.tree.leaves(shape)
-        source, shared, used = write(closed)
-        given = [_plain(x) for x, use in zip(leaves, used, strict=True) if use]
         # The first operand tells how many lanes there are.
-        given.insert(0, jnp.zeros(number, jnp.int32))
-        results = jax.ffi.ffi_call(
-            register(source),
-            [_result(x, number) for x in wanted],
-            vmap_method=None,
-        )(*given, *shared)
+        results = jax.ffi.ffi_call(register(source), [_result(x, number) for x in wanted])(
+            jnp.zeros(number, jnp.int32), *map(_plain, leaves), *shared
+        )
         pairs = zip(results, wanted, strict=True)
         return jax.tree.unflatten(jax.tree.structure(shape), [_dressed(x, y) for x, y in pairs])
 
@@ -56,39 +71,32 @@ def largest(jaxpr):
     return max([1, *own, *inner])
 
 
-def write(closed):
-    """`(C source, values it shares with the program around, which arguments it reads)`."""
-    jaxpr, used = dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
-    consts = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
+def write(closed, goes_on=None, most=1):
+    """`(C++ source, values it shares with the program around)`; see `repeated`."""
+    everything = [True] * len(closed.jaxpr.outvars)
+    jaxpr, _ = dce_jaxpr(closed.jaxpr, everything, instantiate=True)
+    closed = closed.replace(jaxpr=jaxpr)
     writer = Writer(groups=2 if largest(jaxpr) <= SMALL else 1)
-    arguments = []
-    for place, var in enumerate(jaxpr.invars, 1):
-        kind = kind_of(var.aval)
-        array = writer.new(kind, True)
+    arguments = [writer.new(kind_of(var.aval), True) for var in jaxpr.invars]
+    for place, array in enumerate(arguments, 1):
 
-        def load(index, array=array, place=place, kind=kind):
-            at = f"{array.read(index)[len(array.array) + 1 : -1]} * lanes + at@"
-            writer.store(array, index, f"load_{kind.type}(in[{place}], {at})")
+        def load(index, array=array, place=place):
+            type, at = array.kind.type, flat(index, array.shape)
+            writer.store(array, index, f"load_{type}(in[{place}], {at} * lanes + at@)")
 
-        writer.loops(kind.shape, load)
-        arguments.append(array)
-    results = writer.evaluate(jaxpr, [consts[v] for v in jaxpr.constvars], arguments)
+        writer.loops(array.shape, load)
+    if goes_on is None:
+        results = writer.call(closed, arguments)
+    else:
+        results = again(writer, closed, arguments, goes_on, most)
     for place, value in enumerate(results):
 
         def store(index, place=place, value=value):
-            at = f"{_place(index, value.shape)} * lanes + at@"
-            text = spread(value.read(index), value, True)
-            writer.line(f"store_{value.kind.type}(out[{place}], {at}, {text});")
+            at, text = flat(index, value.shape), spread(value.read(index), value, True)
+            writer.line(f"store_{value.kind.type}(out[{place}], {at} * lanes + at@, {text});")
 
         writer.loops(value.shape, store)
-    shared = [_words(x) for x in writer.shared]
-    return _text(writer, 1 + len(jaxpr.invars)), shared, used
-
-
-def _place(index, shape):
-    from .values import flat
-
-    return flat(index, shape)
+    return _text(writer, 1 + len(jaxpr.invars)), [_words(x) for x in writer.shared]
 
 
 def _text(writer, inputs):
@@ -130,6 +138,3 @@ def _dressed(x, like):
     if not _is_key(like):
         return x
     return jax.random.wrap_key_data(jnp.swapaxes(x, -1, -2), impl="threefry2x32")
-
-
-__all__ = ["Value", "natively", "write"]

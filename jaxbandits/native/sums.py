@@ -178,8 +178,8 @@ def pick_best(eqn, operands, writer):
         writer.line(f"{best} = select_f64({above}, {x}, {best});")
         writer.line(f"{arm} = select_i64({above}, all_i64({index[0]}), {arm});")
 
-    writer.loops(values.shape, step)
-    return [_picked(best, "f64"), _picked(arm, "i64", (0, values.kind.size - 1))]
+    writer.loops(values.shape, step, unroll=8)
+    return _picked(eqn, best, arm, values.kind.size)
 
 
 def pick_argmax(eqn, operands, writer):
@@ -198,8 +198,8 @@ def pick_argmax(eqn, operands, writer):
         writer.line(f"{rank} = select_i64({above}, {y}, {rank});")
         writer.line(f"{arm} = select_i64({above}, all_i64({index[0]}), {arm});")
 
-    writer.loops(values.shape, step)
-    return [_picked(arm, "i64", (0, values.kind.size - 1))]
+    writer.loops(values.shape, step, unroll=8)
+    return _picked(eqn, best, arm, values.kind.size)
 
 
 def _begin_pick(writer):
@@ -209,8 +209,11 @@ def _begin_pick(writer):
     return best, arm
 
 
-def _picked(name, type, range=None):
-    return Value(Kind((), type), True, lambda index: name, range=range)
+def _picked(eqn, best, arm, size):
+    """Value and arm, of which a pruned call may want one alone."""
+    value = Value(Kind((), "f64"), True, lambda index: best)
+    place = Value(Kind((), "i64"), True, lambda index: arm, range=(0, size - 1))
+    return [value if kind_of(var.aval).type == "f64" else place for var in eqn.outvars]
 
 
 @rule("reduce")

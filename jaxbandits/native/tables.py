@@ -104,6 +104,18 @@ def rev(eqn, operands, writer):
     return [view(operands[0], shape, index_of)]
 
 
+@rule("tile", entrywise=True)
+def tile(eqn, operands, writer):
+    """Repeated whole, along each axis."""
+    value, kind = writer.kept(operands[0]), kind_of(eqn.outvars[0].aval)
+
+    def index_of(index):
+        pairs = zip(index, value.shape, strict=True)
+        return tuple(i % n if isinstance(i, int) else f"({i} % {n})" for i, n in pairs)
+
+    return [view(value, kind.shape, index_of)]
+
+
 @rule("concatenate", entrywise=True)
 def concatenate(eqn, operands, writer):
     """One after the other."""
@@ -224,7 +236,7 @@ def dynamic_slice(eqn, operands, writer):
         return _own_entry(table, own, add(shared, flat(index, shape)))
 
     reads = dict.fromkeys(table.reads, False)
-    return [Value(kind, True, read, cheap=False, reads=reads, heavy=not short)]
+    return [Value(kind, True, read, cheap=False, reads=reads, heavy=not short or kind.size * shape[moved.index(True)] > 2 * UNROLL)]
 
 
 def _short(shape, window, axis):

@@ -13,7 +13,7 @@ from .values import Kind, Unsupported, Value, constant, flat, in_array, kind_of,
 # Groups of eight lanes that take each step side by side, since each step waits for the one before
 # and two groups do not wait for each other. What is a group's own has "@" in its name.
 GROUPS = 2
-UNROLL = 24  # up to this many entries are written one by one
+UNROLL = 12  # up to this many entries are written one by one
 RULES = {}  # by the name of the primitive: (equation, operands, writer) -> results
 
 
