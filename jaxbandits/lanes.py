@@ -48,7 +48,7 @@ def programs(world, shape, shapes, num_rounds, devices=None):
         begin.out_info,
         begin.output_shardings,
     )
-    stepping = jax.jit(step, donate_argnums=1, compiler_options=eval(__import__('os').environ.get('XO','None')) or _flags(platform))
+    stepping = jax.jit(step, donate_argnums=1, compiler_options=_flags(platform, shape.engine))
     return begin, stepping.lower(orders, batch).compile()
 
 
@@ -74,8 +74,17 @@ def _on_each(begin, step, devices):
     return share(begin), share(step, split)
 
 
-def _flags(platform):
-    """Compiler options: CPUs with wide registers use them."""
+def _flags(platform, engine):
+    """Compiler options: CPUs with wide registers use them.
+
+    Around native rounds little is left to do, and compiling it takes longer than doing it.
+    """
+    if engine == "native":
+        return {
+            "xla_cpu_use_fusion_emitters": False,
+            "xla_backend_optimization_level": 1,
+            "xla_llvm_disable_expensive_passes": True,
+        }
     return {"xla_cpu_prefer_vector_width": 512} if platform == "cpu" else {}
 
 

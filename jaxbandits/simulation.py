@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .batch import ENGINES, Trial
+from .batch import Trial
+from .checks import check_engine, check_sizes, devices_of
 from .driver import INSTANCE, UNLIMITED, Limits, root_key
 from .envs.finite import finite
 from .instances import Instance
 from .lanes import Player
-from .native import compiler
 from .options import is_concrete, nonnegative, require
 from .results import Runs
 
@@ -151,9 +151,9 @@ def simulate(
     >>> runs.pulls.dtype, runs.arm_pulls.shape
     (dtype('int64'), (10, 3))
     """
-    _check_sizes(replications, seed, max_pulls, horizon, batch)
-    devices = _devices(devices)
-    _check_engine(engine, devices)
+    check_sizes(replications, seed, max_pulls, horizon, batch)
+    devices = devices_of(devices)
+    check_engine(engine, devices)
     build, problem = as_tree(algorithm), instance
     require(callable(build), f"algorithm must be a constructor, got {algorithm!r}")
     if not isinstance(instance, Instance):
@@ -233,42 +233,6 @@ def _assemble(parts, rounds, meta):
         info=record.info,
         meta=meta,
     )
-
-
-def _check_sizes(replications, seed, max_pulls, horizon, batch):
-    for name, value, least in (
-        ("replications", replications, 1),
-        ("seed", seed, 0),
-        ("max_pulls", max_pulls, 1),
-        ("horizon", horizon, 1),
-        ("batch", batch, 1),
-    ):
-        if value is None and name in ("horizon", "batch"):
-            continue
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        require(
-            whole and value >= least, f"{name} must be a whole number, {least} or above: {value!r}"
-        )
-
-
-def _devices(devices):
-    """A tuple of JAX devices, or None for the default one."""
-    if devices is None:
-        return None
-    if isinstance(devices, int):
-        here = jax.devices()
-        require(1 <= devices <= len(here), f"devices must be 1 to {len(here)}, got {devices}")
-        devices = here[:devices]
-    return tuple(devices)
-
-
-def _check_engine(engine, devices):
-    names = ", ".join(map(repr, ENGINES))
-    require(engine in ENGINES, f"engine must be one of {names}, got {engine!r}")
-    if engine == "native":
-        platform = jax.default_backend() if devices is None else devices[0].platform
-        require(platform == "cpu", f"engine 'native' is for a CPU, the device is a {platform}")
-        require(compiler(), "engine 'native' needs a C++ compiler (g++, clang++, or CXX): none found")
 
 
 def check_build(problem, build, horizon):

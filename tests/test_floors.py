@@ -31,6 +31,7 @@ FLOORS = {
     "batch": 4,
     "results": 4,
     "lanes": 5,
+    "checks": 5,
     "simulation": 6,
     "live": 6,
     "sweep": 7,

@@ -44,9 +44,9 @@ def _differ(eqn, flags):
         return [False] * len(eqn.outvars)
     p, name = eqn.params, eqn.primitive.name
     if name == "while":
-        return _while_flags(p, flags)
+        return while_flags(p, flags)
     if name == "scan":
-        return _scan_flags(p, flags)
+        return scan_flags(p, flags)
     if name in ("jit", "pjit", "closed_call"):
         return differs(p["jaxpr"].jaxpr, flags)
     return [True] * len(eqn.outvars)
@@ -58,7 +58,8 @@ def _fixed_point(step, flags):
     return flags
 
 
-def _while_flags(p, flags):
+def while_flags(p, flags):
+    """Which carried values of a `while` differ by lane."""
     split = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
     cond, body, carry = flags[: split[0]], flags[split[0] : split[1]], flags[split[1] :]
 
@@ -69,8 +70,9 @@ def _while_flags(p, flags):
     return _fixed_point(step, carry)
 
 
-def _scan_flags(p, flags):
-    consts, carry, xs = _parts(p, flags)
+def scan_flags(p, flags):
+    """Which results of a `scan` differ by lane."""
+    consts, carry, xs = parts(p, flags)
 
     def step(carry):
         return differs(p["jaxpr"].jaxpr, [*consts, *carry, *xs])[: len(carry)]
@@ -79,7 +81,8 @@ def _scan_flags(p, flags):
     return [*carry, *differs(p["jaxpr"].jaxpr, [*consts, *carry, *xs])[len(carry) :]]
 
 
-def _parts(p, items):
+def parts(p, items):
+    """Constants, carry and rows of a `scan`."""
     first, second = p["num_consts"], p["num_consts"] + p["num_carry"]
     return items[:first], items[first:second], items[second:]
 
@@ -104,7 +107,7 @@ def while_loop(eqn, operands, lanes):
     p = eqn.params
     split = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
     cond_consts, body_consts = operands[: split[0]], operands[split[0] : split[1]]
-    flags = _while_flags(p, [isinstance(x, Lanes) for x in operands])
+    flags = while_flags(p, [isinstance(x, Lanes) for x in operands])
     cond, body = p["cond_jaxpr"], p["body_jaxpr"]
 
     def going(carry):
@@ -135,8 +138,8 @@ def while_loop(eqn, operands, lanes):
 def scan(eqn, operands, lanes):
     """The lanes walk through the same steps; the steps stay the first axis."""
     p = eqn.params
-    flags = _scan_flags(p, [isinstance(x, Lanes) for x in operands])
-    consts, carry, xs = _parts(p, operands)
+    flags = scan_flags(p, [isinstance(x, Lanes) for x in operands])
+    consts, carry, xs = parts(p, operands)
     carry_flags, y_flags = flags[: len(carry)], flags[len(carry) :]
     x_flags = [isinstance(x, Lanes) for x in xs]
     closed = p["jaxpr"]

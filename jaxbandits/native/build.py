@@ -14,9 +14,9 @@ from pathlib import Path
 import jax
 
 HEADER = Path(__file__).with_name("lanes.h")
-FLAGS = (
-    "-std=gnu++17 -O2 -march=native -fPIC -shared -fwrapv -fno-math-errno -fno-trapping-math -w"
-).split()
+FLAGS = """
+    -std=gnu++17 -O2 -march=native -fPIC -shared -fwrapv -fno-math-errno -fno-trapping-math -w
+"""
 COMPILERS = ("g++", "clang++", "c++")
 _libraries = {}  # by target: a loaded library must stay
 
@@ -50,7 +50,7 @@ def _machine():
         found = re.search(r"^(flags|Features)\s*:.*$", Path("/proc/cpuinfo").read_text(), re.M)
         flags = found.group() if found else ""
     version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
-    return (*FLAGS, path, version.stdout, platform.machine(), platform.processor(), flags)
+    return (FLAGS, path, version.stdout, platform.machine(), platform.processor(), flags)
 
 
 @functools.cache
@@ -69,7 +69,7 @@ def _compiled(name, source):
         code.write_text(source)
         include = [f"-I{HEADER.parent}", f"-I{jax.ffi.include_dir()}"]
         done = subprocess.run(
-            [compiler(), *FLAGS, *include, str(code), "-o", str(made), "-lm"],
+            [compiler(), *FLAGS.split(), *include, str(code), "-o", str(made), "-lm"],
             capture_output=True,
             text=True,
         )

@@ -4,7 +4,7 @@ import math
 
 import jax
 
-from .values import Kind, Unsupported, Value, flat, kind_of, spread, unflat
+from .values import Kind, Unsupported, Value, flat, kind_of, spread
 from .writer import rule
 
 
@@ -15,9 +15,7 @@ def _words(value, writer, varies):
     if not jax.config.jax_threefry_partitionable:
         raise Unsupported("random bits in the order of jax_threefry_partitionable=False")
     lead = (0,) * (len(value.shape) - 1)
-    return [
-        writer.scalar("vu32", spread(value.read((*lead, k)), value, varies)) for k in range(2)
-    ]
+    return [writer.scalar("vu32", spread(value.read((*lead, k)), value, varies)) for k in range(2)]
 
 
 @rule("random_wrap", "random_unwrap")
@@ -70,6 +68,3 @@ def bits(eqn, operands, writer):
         return f"bits_{width}({words}, {flat(index, kind.shape)})"
 
     return [Value(Kind(kind.shape, kind.type), True, read, cheap=False, heavy=True)]
-
-
-__all__ = ["unflat"]

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from ..lanewise import logarithms
-from .values import Kind, Unsupported, Value, constant, in_array, kind_of, literal, spread
+from .values import Kind, Unsupported, Value, constant, kind_of, literal, spread
 from .writer import Writer, rule
 
 SIGNS = {"add": "+", "add_any": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
@@ -72,9 +72,9 @@ def signs(eqn, operands, writer):
 def orders(eqn, operands, writer):
     """Comparisons give masks."""
     sign, type = ORDERS[eqn.primitive.name], operands[0].kind.type
-    if sign == "<" and operands[0].range and operands[1].range:  # below 0, asked by an index
-        if operands[0].range[0] >= operands[1].range[1]:
-            return [constant(0, kind_of(eqn.outvars[0].aval))._replace(number=0)]
+    ranges = [x.range for x in operands]
+    if sign == "<" and all(ranges) and ranges[0][0] >= ranges[1][1]:  # an index is not below 0
+        return [constant(0, kind_of(eqn.outvars[0].aval))._replace(number=0)]
     varies = any(x.varies for x in operands)
     if not varies:
         return _plain(eqn, operands, lambda a, b: f"(-(i64)({a} {sign} {b}))")
@@ -92,7 +92,9 @@ def functions(eqn, operands, writer):
     if operands[0].kind.type == "b64" and name in ("max", "min"):
         sign = "|" if name == "max" else "&"
         return _plain(eqn, operands, lambda a, b: f"({a} {sign} {b})")
-    return [x._replace(heavy=name not in LIGHT) for x in _plain(eqn, operands, _call(name, operands))]
+    return [
+        x._replace(heavy=name not in LIGHT) for x in _plain(eqn, operands, _call(name, operands))
+    ]
 
 
 @rule("erf_inv", entrywise=True)
@@ -264,7 +266,9 @@ def shifts(eqn, operands, writer):
     type, varies = operands[0].kind.type, any(x.varies for x in operands)
     v = "v" if varies else ""
     as_type = f"{v}{sort}{type[1:]}"
-    return _plain(eqn, operands, lambda a, b: f"(({v}{type})(({as_type}){a} {sign} ({as_type}){b}))")
+    return _plain(
+        eqn, operands, lambda a, b: f"(({v}{type})(({as_type}){a} {sign} ({as_type}){b}))"
+    )
 
 
 @rule("copy", "copy_p", "stop_gradient", entrywise=True)
@@ -277,6 +281,3 @@ def same(eqn, operands, writer):
 def barrier(eqn, operands, writer):
     """What stands before a barrier is computed once, not again in each use."""
     return [writer.kept(x) for x in operands]
-
-
-__all__ = ["entrywise", "in_array"]

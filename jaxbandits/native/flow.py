@@ -1,11 +1,9 @@
 """Calls, branches and loops."""
 
-from jax.extend.core import jaxprs_in_params  # noqa: F401
-
-from ..lanewise.control import _parts, _scan_flags, _while_flags, differs
-from .values import Kind, constant, in_array, kind_of, spread
+from ..lanewise.control import differs, parts, scan_flags, while_flags
 from .elementwise import entrywise
-from .sums import pick_argmax, pick_best
+from .picks import pick_argmax, pick_best
+from .values import Kind, constant, kind_of, spread
 from .writer import rule
 
 CALLS = {"pick_best": pick_best, "pick_argmax": pick_argmax}
@@ -66,8 +64,8 @@ def _after(arrays):
 def scan(eqn, operands, writer):
     """A loop of known length."""
     p = eqn.params
-    flags = _scan_flags(p, [x.varies for x in operands])
-    consts, carry, xs = _parts(p, operands)
+    flags = scan_flags(p, [x.varies for x in operands])
+    consts, carry, xs = parts(p, operands)
     consts = _settled(writer, consts)
     xs = _settled(writer, xs)
     carry = _carried(writer, carry, flags[: len(carry)], True)
@@ -75,7 +73,11 @@ def scan(eqn, operands, writer):
     ys = [writer.new(k, f) for k, f in zip(y_kinds, flags[len(carry) :], strict=True)]
     step, t = writer.name("i"), writer.name("i")
     with writer.block(f"for (i64 {step} = 0; {step} < {p['length']}; {step}++) "):
-        writer.line(f"const i64 {t} = {p['length'] - 1} - {step};" if p["reverse"] else f"const i64 {t} = {step};")
+        writer.line(
+            f"const i64 {t} = {p['length'] - 1} - {step};"
+            if p["reverse"]
+            else f"const i64 {t} = {step};"
+        )
         results = writer.call(p["jaxpr"], [*consts, *carry, *(_row(x, t) for x in xs)])
         for y, value in zip(ys, results[len(carry) :], strict=True):
 
@@ -113,7 +115,9 @@ def again(writer, closed, values, goes_on, most):
         before = going()
         results = writer.call(closed, carry)
         sums = zip(tallies, results[len(carry) :], strict=True)
-        total = [entrywise(t.shape, t.kind.type, [t, x], lambda a, b: f"({a} + {b})") for t, x in sums]
+        total = [
+            entrywise(t.shape, t.kind.type, [t, x], lambda a, b: f"({a} + {b})") for t, x in sums
+        ]
         _advance(writer, [*carry, *tallies], [*results[: len(carry)], *total])
         writer.line(f"if ({writer.any(f'{before} & ~{going()}')}) break;")
     return [*_after(carry), *_after(tallies)]
@@ -124,7 +128,7 @@ def while_loop(eqn, operands, writer):
     """Until every lane is done; a lane that is keeps its values."""
     p = eqn.params
     split = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
-    flags = _while_flags(p, [x.varies for x in operands])
+    flags = while_flags(p, [x.varies for x in operands])
     consts = _settled(writer, operands[: split[1]])
     (stops,) = differs(p["cond_jaxpr"].jaxpr, [x.varies for x in operands[: split[0]]] + flags)
     carry = _carried(writer, operands[split[1] :], flags, not stops)
@@ -186,6 +190,3 @@ def platform_index(eqn, operands, writer):
         if names is None or "cpu" in names:
             return [constant(k, kind_of(eqn.outvars[0].aval))]
     raise AssertionError("no branch for a CPU")
-
-
-__all__ = ["in_array"]

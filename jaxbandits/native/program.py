@@ -109,7 +109,9 @@ def _text(writer, inputs):
         *writer.head,
         *writer.lines,
         "}",
-        f'extern "C" XLA_FFI_Error *run(XLA_FFI_CallFrame *frame) {{ return answer(frame, play, {writer.groups}); }}',
+        'extern "C" XLA_FFI_Error *run(XLA_FFI_CallFrame *frame) {',
+        f"return answer(frame, play, {writer.groups});",
+        "}",
     ]
     return "\n".join(lines) + "\n"
 

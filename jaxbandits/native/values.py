@@ -101,19 +101,6 @@ def flat(index, shape):
     return add(0, *[times(i, step) for i, n, step in terms if n > 1])
 
 
-def unflat(place, shape):
-    """The index of a place."""
-    index = []
-    for n, step in zip(shape, strides(shape), strict=True):
-        if n == 1:
-            index.append(0)
-        elif isinstance(place, int):
-            index.append(place // step % n)
-        else:
-            index.append(f"({place} / {step} % {n})")
-    return tuple(index)
-
-
 def in_array(name, kind, varies, place=0, reads=None):
     """The value an array holds, from an entry on; one entry alone is a plain variable."""
 

@@ -150,8 +150,8 @@ class Writer:
         self.shared.append(x)
         if kind.type == "b64":
             self.head.append(f"b64 {name}[{max(1, kind.size)}];")
-            byte = f"((const uint8_t *){place})[i]"
-            self.head.append(f"for (i64 i = 0; i < {kind.size}; i++) {name}[i] = -(i64)({byte} != 0);")
+            mask = f"-(i64)(((const uint8_t *){place})[i] != 0)"
+            self.head.append(f"for (i64 i = 0; i < {kind.size}; i++) {name}[i] = {mask};")
         else:
             self.head.append(f"const {kind.type} *const {name} = (const {kind.type} *){place};")
         return name
@@ -162,7 +162,7 @@ class Writer:
         uses.update(x for x in jaxpr.outvars if not is_literal(x))
         values = {}
         for var, const in zip(jaxpr.constvars, consts, strict=True):
-            values[var] = const if isinstance(const, Value) else self.outside(const, kind_of(var.aval))
+            values[var] = self.outside(const, kind_of(var.aval))
         for var, value in zip(jaxpr.invars, args, strict=True):
             values[var] = self.kept(value)._replace(owned=False) if uses[var] > 1 else value
 

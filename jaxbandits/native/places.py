@@ -1,8 +1,9 @@
-"""Layout, and parts of tables at places that are shared or each lane's own."""
+"""Entries of tables at places that all lanes share or each has its own."""
 
 from jax.lax import GatherScatterMode
 
-from .values import Kind, Value, add, flat, kind_of, literal, spread, strides, times, unflat
+from .layout import view
+from .values import Value, add, flat, kind_of, literal, spread, strides, times
 from .writer import UNROLL, rule
 
 CHAIN = 12  # up to this many entries a chain of choices beats reading lane by lane
@@ -13,162 +14,6 @@ JOIN = {
     "scatter-min": lambda type, old, new: f"min_{type}_s({old}, {new})",
     "scatter-max": lambda type, old, new: f"max_{type}_s({old}, {new})",
 }
-
-
-def view(value, shape, index_of):
-    """The value whose entry i is the entry `index_of(i)` of another."""
-    return Value(
-        Kind(tuple(shape), value.kind.type),
-        value.varies,
-        lambda index: value.read(index_of(index)),
-        cheap=value.cheap,
-        reads=dict.fromkeys(value.reads, False),
-        heavy=value.heavy,
-    )
-
-
-@rule("broadcast_in_dim", entrywise=True)
-def broadcast_in_dim(eqn, operands, writer):
-    """Repeated along new axes and those of length one."""
-    value, axes, shape = operands[0], eqn.params["broadcast_dimensions"], eqn.params["shape"]
-    if Kind(shape, value.kind.type).size > value.kind.size:
-        value = writer.kept(value)
-    ones = [n == 1 for n in value.shape]
-
-    def index_of(index):
-        return tuple(0 if one else index[axis] for axis, one in zip(axes, ones, strict=True))
-
-    return [view(value, shape, index_of)]
-
-
-@rule("reshape", "squeeze", "expand_dims", entrywise=True)
-def reshape(eqn, operands, writer):
-    """Row-major order stays."""
-    value, kind = operands[0], kind_of(eqn.outvars[0].aval)
-    if value.array is None and _long(value.shape) != _long(kind.shape):
-        value = writer.array(value)
-    if value.array is not None:
-        name = value.array
-        return [value._replace(kind=kind, read=lambda i: f"{name}[{flat(i, kind.shape)}]", host=None)]
-
-    def index_of(index):
-        rest = iter(i for i, n in zip(index, kind.shape, strict=True) if n != 1)
-        return tuple(0 if n == 1 else next(rest) for n in value.shape)
-
-    moved = view(value, kind.shape, index_of)
-    return [moved._replace(reads=value.reads, number=value.number, range=value.range)]
-
-
-def _long(shape):
-    return [n for n in shape if n != 1]
-
-
-@rule("transpose", entrywise=True)
-def transpose(eqn, operands, writer):
-    """Axes change places."""
-    order, kind = eqn.params["permutation"], kind_of(eqn.outvars[0].aval)
-
-    def index_of(index):
-        found = [0] * len(order)
-        for place, axis in enumerate(order):
-            found[axis] = index[place]
-        return tuple(found)
-
-    return [view(operands[0], kind.shape, index_of)]
-
-
-@rule("slice", entrywise=True)
-def slice_(eqn, operands, writer):
-    """A part at a known place."""
-    starts, kind = eqn.params["start_indices"], kind_of(eqn.outvars[0].aval)
-    steps = eqn.params["strides"] or (1,) * len(starts)
-
-    def index_of(index):
-        parts = zip(starts, steps, index, strict=True)
-        return tuple(add(start, times(i, step)) for start, step, i in parts)
-
-    return [view(operands[0], kind.shape, index_of)]
-
-
-@rule("rev", entrywise=True)
-def rev(eqn, operands, writer):
-    """Backwards."""
-    shape, axes = operands[0].shape, eqn.params["dimensions"]
-
-    def index_of(index):
-        return tuple(
-            (n - 1 - i if isinstance(i, int) else f"({n - 1} - {i})") if axis in axes else i
-            for axis, (i, n) in enumerate(zip(index, shape, strict=True))
-        )
-
-    return [view(operands[0], shape, index_of)]
-
-
-@rule("tile", entrywise=True)
-def tile(eqn, operands, writer):
-    """Repeated whole, along each axis."""
-    value, kind = writer.kept(operands[0]), kind_of(eqn.outvars[0].aval)
-
-    def index_of(index):
-        pairs = zip(index, value.shape, strict=True)
-        return tuple(i % n if isinstance(i, int) else f"({i} % {n})" for i, n in pairs)
-
-    return [view(value, kind.shape, index_of)]
-
-
-@rule("concatenate", entrywise=True)
-def concatenate(eqn, operands, writer):
-    """One after the other."""
-    kind, axis = kind_of(eqn.outvars[0].aval), eqn.params["dimension"]
-    array = writer.new(kind, any(x.varies for x in operands))
-    first = 0
-    for value in operands:
-
-        def one(index, value=value, first=first):
-            place = tuple(add(i, first) if k == axis else i for k, i in enumerate(index))
-            writer.store(array, place, spread(value.read(index), value, array.varies))
-
-        writer.loops(value.shape, one, unroll=1 if value.heavy else UNROLL)
-        first += value.shape[axis]
-    return [array]
-
-
-@rule("pad", entrywise=True)
-def pad(eqn, operands, writer):
-    """With a filler before, between and after; a negative width cuts."""
-    value, filler = operands
-    kind, config = kind_of(eqn.outvars[0].aval), eqn.params["padding_config"]
-    array = writer.new(kind, any(x.varies for x in operands))
-    writer.loops(
-        kind.shape,
-        lambda index: writer.store(array, index, spread(filler.read(()), filler, array.varies)),
-    )
-
-    def one(index):
-        parts = list(zip(index, config, strict=True))
-        place = tuple(add(low, times(i, inner + 1)) for i, (low, _, inner) in parts)
-        inside = [
-            f"{i} >= 0 && {i} < {n}"
-            for i, n, (low, high, _) in zip(place, kind.shape, config, strict=True)
-            if low < 0 or high < 0
-        ]
-        with writer.block(f"if ({' && '.join(inside)}) " if inside else ""):
-            writer.store(array, place, spread(value.read(index), value, array.varies))
-
-    writer.loops(value.shape, one)
-    return [array]
-
-
-@rule("iota")
-def iota(eqn, operands, writer):
-    """The place along an axis."""
-    axis, kind = eqn.params["dimension"], kind_of(eqn.outvars[0].aval)
-
-    def read(index):
-        i = index[axis]
-        return literal(i, kind.type) if isinstance(i, int) else f"(({kind.type}){i})"
-
-    return [Value(kind, False, read)]
 
 
 def _place(value, index, high, writer, clamp=True):
@@ -236,7 +81,8 @@ def dynamic_slice(eqn, operands, writer):
         return _own_entry(table, own, add(shared, flat(index, shape)))
 
     reads = dict.fromkeys(table.reads, False)
-    return [Value(kind, True, read, cheap=False, reads=reads, heavy=not short or kind.size * shape[moved.index(True)] > 2 * UNROLL)]
+    heavy = not short or kind.size * shape[moved.index(True)] > 2 * UNROLL
+    return [Value(kind, True, read, cheap=False, reads=reads, heavy=heavy)]
 
 
 def _short(shape, window, axis):
@@ -430,6 +276,3 @@ def scatter(eqn, operands, writer):
 
     writer.loops(new.shape, one)
     return [array]
-
-
-__all__ = ["unflat", "view"]

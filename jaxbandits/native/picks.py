@@ -1,0 +1,54 @@
+"""Maxima that `kernels.pick` looks for, known by the names of its functions."""
+
+from .values import Kind, Value, kind_of, spread
+
+SHORT = 8  # up to this many entries are written one by one
+
+
+def pick_best(eqn, operands, writer):
+    """`kernels.pick.best`: an index only moves up, so equal values need no comparison."""
+    (values,) = operands
+    best, arm = _begin_pick(writer)
+
+    def step(index):
+        x = writer.scalar(values.type, values.read(index))
+        above = writer.scalar("vb64", f"(vi64)({x} > {best})")
+        writer.line(f"{best} = select_f64({above}, {x}, {best});")
+        writer.line(f"{arm} = select_i64({above}, all_i64({index[0]}), {arm});")
+
+    writer.loops(values.shape, step, unroll=SHORT)
+    return _picked(eqn, best, arm, values.kind.size)
+
+
+def pick_argmax(eqn, operands, writer):
+    """`kernels.pick.argmax`: of equal values that of the larger order."""
+    values, order = operands
+    best, arm = _begin_pick(writer)
+    rank = writer.name("t", True)
+    writer.line(f"vi64 {rank} = all_i64(-1);")
+
+    def step(index):
+        x = writer.scalar(values.type, values.read(index))
+        y = writer.scalar("vi64", spread(order.read(index), order, True))
+        ask = f"(vi64)({x} > {best}) | ((vi64)({x} == {best}) & (vi64)({y} > {rank}))"
+        above = writer.scalar("vb64", ask)
+        writer.line(f"{best} = select_f64({above}, {x}, {best});")
+        writer.line(f"{rank} = select_i64({above}, {y}, {rank});")
+        writer.line(f"{arm} = select_i64({above}, all_i64({index[0]}), {arm});")
+
+    writer.loops(values.shape, step, unroll=SHORT)
+    return _picked(eqn, best, arm, values.kind.size)
+
+
+def _begin_pick(writer):
+    best, arm = writer.name("t", True), writer.name("t", True)
+    writer.line(f"vf64 {best} = all_f64(-INFINITY);")
+    writer.line(f"vi64 {arm} = all_i64(0);")
+    return best, arm
+
+
+def _picked(eqn, best, arm, size):
+    """Value and arm, of which a pruned call may want one alone."""
+    value = Value(Kind((), "f64"), True, lambda index: best)
+    place = Value(Kind((), "i64"), True, lambda index: arm, range=(0, size - 1))
+    return [value if kind_of(var.aval).type == "f64" else place for var in eqn.outvars]

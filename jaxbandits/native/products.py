@@ -1,0 +1,100 @@
+"""Products of tables."""
+
+import math
+
+from .values import add, kind_of
+from .writer import rule
+
+TILE = 4  # entries of a product along an axis that are summed side by side
+
+
+@rule("dot_general")
+def dot_general(eqn, operands, writer):
+    """Products of tables, a tile of entries at a time."""
+    (left_sum, right_sum), (left_batch, right_batch) = eqn.params["dimension_numbers"]
+    left, right = map(writer.kept, operands)
+    kind, varies = kind_of(eqn.outvars[0].aval), left.varies or right.varies
+    array = writer.new(kind, varies)
+    inner = [left.shape[axis] for axis in left_sum]
+    left_free = [k for k in range(len(left.shape)) if k not in (*left_sum, *left_batch)]
+    right_free = [k for k in range(len(right.shape)) if k not in (*right_sum, *right_batch)]
+    zero = f"all_{kind.type}(0)" if varies else f"({kind.type})0"
+
+    def place(batch, free, part, batch_axes, free_axes, sum_axes, rank):
+        known = dict(zip(batch_axes, batch, strict=True))
+        known.update(zip(free_axes, free, strict=True))
+        known.update(zip(sum_axes, part, strict=True))
+        return tuple(known[axis] for axis in range(rank))
+
+    def tile(batch, lefts, rights):
+        """Entries for some free places of either side, summed side by side."""
+        totals = {
+            (a, b): writer.name("t", varies) for a in range(len(lefts)) for b in range(len(rights))
+        }
+        writer.line(f"{array.type} {', '.join(f'{t} = {zero}' for t in totals.values())};")
+
+        def step(part):
+            xs = [
+                left.read(
+                    place(batch, free, part, left_batch, left_free, left_sum, len(left.shape))
+                )
+                for free in lefts
+            ]
+            ys = [
+                right.read(
+                    place(batch, free, part, right_batch, right_free, right_sum, len(right.shape))
+                )
+                for free in rights
+            ]
+            if len(ys) > 1:
+                xs = [writer.scalar(left.type, x) for x in xs]
+            if len(xs) > 1:
+                ys = [writer.scalar(right.type, y) for y in ys]
+            for (a, b), total in totals.items():
+                writer.line(f"{total} += {xs[a]} * {ys[b]};")
+
+        writer.loops(inner, step, unroll=8)
+        for (a, b), total in totals.items():
+            writer.store(array, (*batch, *lefts[a], *rights[b]), total)
+
+    batch_shape = [left.shape[axis] for axis in left_batch]
+    left_shape = [left.shape[axis] for axis in left_free]
+    right_shape = [right.shape[axis] for axis in right_free]
+    rows = TILE if math.prod(right_shape) > 1 else 2 * TILE
+    columns = TILE if math.prod(left_shape) > 1 else 2 * TILE
+
+    def for_batch(batch):
+        _tiles(
+            writer,
+            left_shape,
+            rows,
+            lambda lefts: _tiles(
+                writer, right_shape, columns, lambda rights: tile(batch, lefts, rights)
+            ),
+        )
+
+    writer.loops(batch_shape, for_batch, unroll=1)
+    return [array]
+
+
+def _tiles(writer, shape, width, body):
+    """`body(indices)` for all indices of a shape, up to `width` of the last axis at once."""
+    if not shape:
+        body([()])
+        return
+    number = shape[-1]
+
+    def row(outer):
+        whole = number // width
+        if whole > 1:
+            i = writer.name("i")
+            with writer.block(f"for (i64 {i} = 0; {i} < {whole * width}; {i} += {width}) "):
+                body([(*outer, add(i, k)) for k in range(width)])
+        elif whole:
+            with writer.block():
+                body([(*outer, k) for k in range(width)])
+        if number % width:
+            with writer.block():
+                body([(*outer, k) for k in range(whole * width, number)])
+
+    writer.loops(shape[:-1], row, unroll=1)
