@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from . import build
 
-OURS = "jaxbandits"
+OURS, NATIVE = "jaxbandits", "native engine"  # the package by itself, and by its other engine
 
 
 class Contest(NamedTuple):
@@ -40,13 +40,16 @@ def race(contest):
         name: {"median": statistics.median(x), "least": min(x), "most": max(x)}
         for name, x in seconds.items()
     }
-    return {"unit": contest.unit, "agreed": agreed, "seconds": figures, "ratios": ratios(figures)}
+    result = {"unit": contest.unit, "agreed": agreed, "seconds": figures, "ratios": ratios(figures)}
+    if NATIVE in figures:
+        result["native_ratios"] = ratios(figures, NATIVE)
+    return result
 
 
-def ratios(figures):
+def ratios(figures, ours=OURS):
     """How many times faster ours is than each other contestant, by the least time of each."""
-    ours = figures[OURS]["least"]
-    return {name: f["least"] / ours for name, f in figures.items() if name != OURS}
+    least = figures[ours]["least"]
+    return {name: f["least"] / least for name, f in figures.items() if name != ours}
 
 
 def machine(device):
@@ -78,14 +81,15 @@ def _processor():
 def table(results):
     """Lines of a table of all contests."""
     lines = [
-        f"{'contest':24s} {'contestant':12s} {'microseconds per':>24s} {'ours is faster':>15s}"
+        f"{'contest':16s} {'contestant':14s} {'microseconds per':>24s} {'ours is faster':>15s}"
+        f" {'native':>12s}"
     ]
     for name, result in results.items():
         for who, figures in result["seconds"].items():
-            times = result["ratios"].get(who)
-            ratio = "" if times is None else f"{times:.2f} times"
+            times = [result.get(key, {}).get(who) for key in ("ratios", "native_ratios")]
+            ratio, native = ("" if x is None else f"{x:.2f} times" for x in times)
             cost = f"{figures['least'] * 1e6:.4g} {result['unit']}"
-            lines.append(f"{name:24s} {who:12s} {cost:>24s} {ratio:>15s}")
+            lines.append(f"{name:16s} {who:14s} {cost:>24s} {ratio:>15s} {native:>12s}")
     return lines
 
 

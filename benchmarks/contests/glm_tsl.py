@@ -6,8 +6,9 @@ import jax
 import numpy as np
 
 from ..baselines import glm_tsl
-from ..contest import OURS, Contest
+from ..contest import Contest
 from ..tasks import tasks
+from .engines import both
 from .streams import asked_of, noise_of, others
 
 COMPARED = 5
@@ -32,8 +33,8 @@ def glm_tsl_cube(quick=False, seed=0):
     algorithm = partial(task.algorithm, a=numbers.a, ridge=numbers.ridge)
     task = task._replace(algorithm=algorithm, horizon=horizon)
 
-    def ours(number):
-        return task.play(number, seed=seed)
+    def ours(number, **options):
+        return task.play(number, seed=seed, **options)
 
     def alike(runs, r, loop):
         """The last recorded round up to which a loop has the same regret, so the same arms."""
@@ -60,7 +61,7 @@ def glm_tsl_cube(quick=False, seed=0):
 
         return rounds
 
-    contestants = {OURS: rounds_of(ours, replications)}
+    contestants = both(lambda **options: rounds_of(partial(ours, **options), replications)())
     for who, loop in loops.items():
         number = replications // (32 if who == "numpy" else 4)
         contestants[who] = rounds_of(

@@ -7,8 +7,9 @@ import jax
 import numpy as np
 
 from ..baselines import designs, gse
-from ..contest import OURS, Contest
+from ..contest import NATIVE, Contest
 from ..tasks import tasks
+from .engines import alike, both
 from .streams import others, phase_noise_of, phase_orders_of
 
 SAME = 20  # replications compared on the same noise
@@ -28,13 +29,14 @@ def _gse(name, task, *, few, quick):
                 for who, loop in loops.items():
                     found = loop(numbers, 1, 0, orders=orders, noise=noise)
                     assert found[0] == answers[r], (name, who, r)
-        return f"{SAME} replications, the answer of each, on the same noise"
+        engines = alike(ours, SAME, ours(SAME))
+        return f"{SAME} replications, the answer of each, on the same noise; {engines}"
 
     def contestant(loop, number):
         return lambda: len(loop(numbers, number, 1))
 
     compiled, few = (1000, 20) if quick else (20_000, few)
-    contestants = {OURS: lambda: len(ours(compiled).answer)}
+    contestants = both(lambda **options: len(ours(compiled, **options).answer))
     for who, loop in loops.items():
         contestants[who] = contestant(loop, few if "numpy" in who else compiled)
     return Contest(name, "replication", contestants, agree, rounds=2 if quick else 5)
@@ -72,11 +74,11 @@ def gse_64_d_opt(quick=False):
         return f"errors {rates[0]:.3f} and {rates[1]:.3f} of {number}; designs to {worst:.4f}"
 
     many, few = (200, 3) if quick else (2000, 100)
-    contestants = {
-        OURS: lambda: len(ours(many).answer),
-        "uniform": lambda: len(plain.play(many).answer),
-        "numpy": lambda: len(gse.in_numpy_d_opt(numbers, few, 1)),
-    }
+    contestants = both(lambda **options: len(ours(many, **options).answer))
+    contestants["uniform"] = lambda: len(plain.play(many).answer)
+    if NATIVE in contestants:
+        contestants["native uniform"] = lambda: len(plain.play(many, engine="native").answer)
+    contestants["numpy"] = lambda: len(gse.in_numpy_d_opt(numbers, few, 1))
     return Contest("gse 64 d-opt", "replication", contestants, agree, rounds=2 if quick else 5)
 
 

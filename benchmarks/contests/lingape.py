@@ -1,13 +1,16 @@
 """LinGapE: many short rounds, where the machinery around the algebra shows."""
 
+from functools import partial
+
 import jax
 import numpy as np
 
 import jaxbandits as jb
 
 from ..baselines import lingape
-from ..contest import OURS, Contest
+from ..contest import Contest
 from ..tasks import tasks
+from .engines import alike, both
 from .streams import noise_of, others, tie_order
 
 COMPARED = 5  # replications
@@ -26,13 +29,15 @@ def tilted(instance):
 def _lingape(name, task, *, replications, few, seed=0, quick=False):
     numbers, loops = lingape.problem(task.instance), others(lingape)
 
-    def ours(number):
-        return task.play(number, seed=seed)
+    def ours(number, **options):
+        return task.play(number, seed=seed, **options)
 
     def agree():
         world = tilted(task.instance)
         runs = task._replace(instance=world).play(COMPARED, seed=seed)
         same = lingape.problem(world)
+        tilted_play = partial(task._replace(instance=world).play, seed=seed)
+        engines = alike(tilted_play, COMPARED, runs)
         with jax.enable_x64(True):
             for r in range(COMPARED):
                 key, noise = noise_of(seed, r, int(runs.pulls[r]) + 1)
@@ -42,17 +47,18 @@ def _lingape(name, task, *, replications, few, seed=0, quick=False):
                     assert found.pulls[0] == runs.pulls[r], (name, r)
                     assert found.answer[0] == runs.answer[r], (name, r)
                     np.testing.assert_array_equal(found.arm_pulls[0], runs.arm_pulls[r])
-        return f"{COMPARED} replications, arm by arm, on the same noise"
+        return f"{COMPARED} replications, arm by arm, on the same noise; {engines}"
 
     def rounds_of(work, number):
         return lambda: int(work(number).pulls.sum())
 
     shrink = 20 if quick else 1
-    contestants = {OURS: rounds_of(ours, max(3, replications // shrink))}
+    number = max(3, replications // shrink) if replications > 1 else 1
+    contestants = both(lambda **options: int(ours(number, **options).pulls.sum()))
     for who, loop in loops.items():
-        number = few if who == "numpy" else replications // 4
+        some = few if who == "numpy" else replications // 4
         contestants[who] = rounds_of(
-            lambda n, loop=loop: loop(numbers, n, seed + 1), max(1, number // shrink)
+            lambda n, loop=loop: loop(numbers, n, seed + 1), max(1, some // shrink)
         )
     return Contest(name, "round", contestants, agree, rounds=2 if quick else 5)
 

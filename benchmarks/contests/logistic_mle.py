@@ -8,9 +8,10 @@ import numpy as np
 
 from jaxbandits.kernels import irls
 from jaxbandits.lanewise import lanewise
+from jaxbandits.native import compiler, natively
 
 from ..baselines import glm_tsl, logistic_mle
-from ..contest import OURS, Contest
+from ..contest import NATIVE, OURS, Contest
 from ..tasks import tasks
 from .glm_tsl import played
 from .streams import others
@@ -31,7 +32,7 @@ def some_of(record, number):
     return logistic_mle.Record(*(x[:number] for x in record))
 
 
-def program(lanes, *, ridge, tol):
+def program(lanes, mapped=lanewise, *, ridge, tol):
     """The package's estimates from round d on: theta `[T - d + 1, d, R]`, converged.
 
     Lanes are mapped as `simulate` maps them; `jax.vmap` took twice as long.
@@ -48,7 +49,7 @@ def program(lanes, *, ridge, tol):
     @jax.jit
     def fits(arms, unit, drawn, rewards):
         def round_of(state, draw):
-            return lanewise(partial(one, arms), lanes, unit)(*state, *draw)
+            return mapped(partial(one, arms), lanes, unit)(*state, *draw)
 
         num_arms, dim = arms.shape
         before = jax.nn.one_hot(drawn[:, : dim - 1], num_arms, axis=0, dtype=float)
@@ -71,21 +72,25 @@ def worst(found, exact):
 def logistic_fits(quick=False, seed=0):
     """A hundred arms in twenty dimensions, each fit from the estimate of the round before."""
     loops, numbers = others(logistic_mle), glm_tsl.problem(tasks()["glm-tsl"].instance)
-    replications, horizon = (8, 100) if quick else (64, 500)
+    replications, horizon = (16, 100) if quick else (64, 500)
     first = numbers.arms.shape[1] - 1  # round d, counted from 0
     record = recorded(numbers, replications, horizon, seed)
     options = {"ridge": numbers.ridge, "tol": numbers.tol}
-    compiled = program(replications, **options)
+    programs = {OURS: program(replications, **options)}
+    if compiler():
+        programs[NATIVE] = program(replications, natively, **options)
 
-    def ours():
+    def fits(who):
         with jax.enable_x64(True):
-            return jax.block_until_ready(compiled(numbers.arms, 1.0, *record))
+            return jax.block_until_ready(programs[who](numbers.arms, 1.0, *record))
 
     def agree():
-        some, (theta, converged) = some_of(record, COMPARED), map(np.asarray, ours())
-        assert converged.all()
+        some = some_of(record, COMPARED)
         found = [loop(numbers.arms, some, **options).theta[:, first:] for loop in loops.values()]
-        found.append(np.moveaxis(theta, -1, 0)[:COMPARED])
+        for who in programs:
+            theta, converged = map(np.asarray, fits(who))
+            assert converged.all()
+            found.append(np.moveaxis(theta, -1, 0)[:COMPARED])
         exact = logistic_mle.in_numpy(numbers.arms, some, ridge=numbers.ridge, tol=1e-10)
         assert not exact.missed.any()
         error = worst(found, exact.theta[:, first:])
@@ -100,7 +105,7 @@ def logistic_fits(quick=False, seed=0):
             loop(numbers.arms, some_of(record, number), **options).theta[:, first:, 0].size
         )
 
-    contestants = {OURS: lambda: ours()[1].size}
+    contestants = {who: partial(lambda who: fits(who)[1].size, who) for who in programs}
     for who, loop in loops.items():
         contestants[who] = fits_by(loop, max(1, replications // (32 if who == "numpy" else 4)))
     return Contest("logistic mle", "fit", contestants, agree, rounds=2 if quick else 5)

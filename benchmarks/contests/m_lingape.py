@@ -4,8 +4,9 @@ import jax
 import numpy as np
 
 from ..baselines import m_lingape
-from ..contest import OURS, Contest
+from ..contest import Contest
 from ..tasks import tasks
+from .engines import alike, both
 from .streams import noise_of, others
 
 COMPARED = 8
@@ -18,11 +19,12 @@ def m_lingape_drug(quick=False, seed=0):
     numbers = m_lingape.problem(task.instance, options["m"], options["delta"])
     replications = 64 if quick else 8192
 
-    def ours(number):
-        return task.play(number, seed=seed)
+    def ours(number, **options):
+        return task.play(number, seed=seed, **options)
 
     def agree():
         runs = ours(COMPARED)
+        engines = alike(ours, COMPARED, runs)
         with jax.enable_x64(True):
             for r in range(COMPARED):
                 _, noise = noise_of(seed, r, int(runs.pulls[r]) + 1)
@@ -31,12 +33,12 @@ def m_lingape_drug(quick=False, seed=0):
                     assert found.pulls[0] == runs.pulls[r], r
                     np.testing.assert_array_equal(found.answer[0], runs.answer[r])
                     np.testing.assert_array_equal(found.arm_pulls[0], runs.arm_pulls[r])
-        return f"{COMPARED} replications, arm by arm, on the same noise"
+        return f"{COMPARED} replications, arm by arm, on the same noise; {engines}"
 
     def rounds_of(work, number):
         return lambda: int(work(number).pulls.sum())
 
-    contestants = {OURS: rounds_of(ours, replications)}
+    contestants = both(lambda **options: int(ours(replications, **options).pulls.sum()))
     for who, loop in loops.items():
         number = replications // (128 if who == "numpy" else 4)
         contestants[who] = rounds_of(

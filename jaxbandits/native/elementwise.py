@@ -45,6 +45,17 @@ def entrywise(shape, type, operands, write):
     return Value(Kind(shape, type), varies, read, cheap=False, reads=reads, heavy=heavy)
 
 
+def as_type(value, type):
+    """Numbers as numbers of another type."""
+    if value.kind.type == type:
+        return value
+    if value.varies:
+        return entrywise(
+            value.shape, type, [value], lambda a: f"__builtin_convertvector({a}, v{type})"
+        )
+    return entrywise(value.shape, type, [value], lambda a: f"(({type}){a})")
+
+
 def _plain(eqn, operands, write, type=None):
     kind = kind_of(eqn.outvars[0].aval)
     return [entrywise(kind.shape, type or kind.type, operands, write)]
@@ -76,6 +87,8 @@ def orders(eqn, operands, writer):
     if sign == "<" and all(ranges) and ranges[0][0] >= ranges[1][1]:  # an index is not below 0
         return [constant(0, kind_of(eqn.outvars[0].aval))._replace(number=0)]
     varies = any(x.varies for x in operands)
+    if type == "b64":  # a mask that is on is -1
+        operands = operands[::-1]
     if not varies:
         return _plain(eqn, operands, lambda a, b: f"(-(i64)({a} {sign} {b}))")
     if type.endswith("64"):
@@ -92,6 +105,8 @@ def functions(eqn, operands, writer):
     if operands[0].kind.type == "b64" and name in ("max", "min"):
         sign = "|" if name == "max" else "&"
         return _plain(eqn, operands, lambda a, b: f"({a} {sign} {b})")
+    if name == "pow":
+        operands = [operands[0], as_type(operands[1], operands[0].kind.type)]
     return [
         x._replace(heavy=name not in LIGHT) for x in _plain(eqn, operands, _call(name, operands))
     ]

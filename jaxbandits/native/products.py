@@ -2,7 +2,7 @@
 
 import math
 
-from .values import add, kind_of
+from .values import Unsupported, add, kind_of
 from .writer import rule
 
 TILE = 4  # entries of a product along an axis that are summed side by side
@@ -13,6 +13,8 @@ def dot_general(eqn, operands, writer):
     """Products of tables, a tile of entries at a time."""
     (left_sum, right_sum), (left_batch, right_batch) = eqn.params["dimension_numbers"]
     left, right = map(writer.kept, operands)
+    if left.kind.type == "b64":
+        raise Unsupported("a product of flags")
     kind, varies = kind_of(eqn.outvars[0].aval), left.varies or right.varies
     array = writer.new(kind, varies)
     inner = [left.shape[axis] for axis in left_sum]

@@ -24,6 +24,7 @@ def natively(function, number, unit=None):
       number: of lanes, a multiple of 16.
       unit: not used; `lanewise` needs it.
     Raises:
+      ValueError: a number of lanes that does not fit.
       Unsupported: names an operation or a type for which no C++ can be written.
     """
     return _mapped(function, number, None)
@@ -40,6 +41,9 @@ def repeated(function, number, goes_on, most):
 
 
 def _mapped(function, number, again):
+    if number % SIDE_BY_SIDE:
+        raise ValueError(f"number must be a multiple of {SIDE_BY_SIDE}, got {number}")
+
     def mapped(*args):
         leaves, tree = jax.tree.flatten(args)
         one = [jax.ShapeDtypeStruct(x.shape[:-1], x.dtype) for x in leaves]
@@ -61,6 +65,7 @@ def _mapped(function, number, again):
     return mapped
 
 
+SIDE_BY_SIDE = 16  # lanes of the largest groups
 SMALL = 128  # entries; larger arrays of two groups of lanes do not fit the nearest cache
 
 

@@ -143,7 +143,10 @@ def running(eqn, operands, writer):
 @rule("argmax", "argmin")
 def extreme(eqn, operands, writer):
     """The first position of the largest or smallest value, NaN before all."""
-    value, (axis,) = writer.kept(operands[0]), eqn.params["axes"]
+    (value,), (axis,) = operands, eqn.params["axes"]
+    if value.kind.type == "b64":  # a mask that is on is -1
+        value = entrywise(value.shape, "i64", [value], lambda a: f"(-{a})")
+    value = writer.kept(value)
     kind = kind_of(eqn.outvars[0].aval)
     array = writer.new(kind, value.varies)
     sign = ">" if eqn.primitive.name == "argmax" else "<"
