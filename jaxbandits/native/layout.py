@@ -1,6 +1,6 @@
 """Layout: the same entries in another order, repeated, joined or cut."""
 
-from .values import Kind, Value, add, flat, kind_of, literal, spread, times
+from .values import Kind, Unsupported, Value, add, flat, kind_of, literal, spread, times, words_of
 from .writer import UNROLL, rule
 
 
@@ -16,10 +16,18 @@ def view(value, shape, index_of):
     )
 
 
+def no_keys(eqn):
+    """Raise for an operation that is not known for keys."""
+    if words_of(eqn.invars[0].aval):
+        raise Unsupported(f"the operation {eqn.primitive.name!r} on keys")
+
+
 @rule("broadcast_in_dim", entrywise=True)
 def broadcast_in_dim(eqn, operands, writer):
     """Repeated along new axes and those of length one."""
-    value, axes, shape = operands[0], eqn.params["broadcast_dimensions"], eqn.params["shape"]
+    value, words = operands[0], words_of(eqn.invars[0].aval)
+    axes, shape = eqn.params["broadcast_dimensions"], (*eqn.params["shape"], *words)
+    axes = (*axes, len(shape) - 1) if words else axes
     if Kind(shape, value.kind.type).size > value.kind.size:
         value = writer.kept(value)
     ones = [n == 1 for n in value.shape]
@@ -58,6 +66,7 @@ def _long(shape):
 def transpose(eqn, operands, writer):
     """Axes change places."""
     order, kind = eqn.params["permutation"], kind_of(eqn.outvars[0].aval)
+    order = (*order, len(order)) if words_of(eqn.invars[0].aval) else order
 
     def index_of(index):
         found = [0] * len(order)
@@ -73,6 +82,8 @@ def slice_(eqn, operands, writer):
     """A part at a known place."""
     starts, kind = eqn.params["start_indices"], kind_of(eqn.outvars[0].aval)
     steps = eqn.params["strides"] or (1,) * len(starts)
+    if words_of(eqn.invars[0].aval):
+        starts, steps = (*starts, 0), (*steps, 1)
 
     def index_of(index):
         parts = zip(starts, steps, index, strict=True)
@@ -99,6 +110,7 @@ def rev(eqn, operands, writer):
 def tile(eqn, operands, writer):
     """Repeated whole, along each axis."""
     value, kind = writer.kept(operands[0]), kind_of(eqn.outvars[0].aval)
+    no_keys(eqn)
 
     def index_of(index):
         pairs = zip(index, value.shape, strict=True)
@@ -128,6 +140,7 @@ def concatenate(eqn, operands, writer):
 def pad(eqn, operands, writer):
     """With a filler before, between and after; a negative width cuts."""
     value, filler = operands
+    no_keys(eqn)
     kind, config = kind_of(eqn.outvars[0].aval), eqn.params["padding_config"]
     array = writer.new(kind, any(x.varies for x in operands))
     writer.loops(

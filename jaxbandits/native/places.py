@@ -2,8 +2,20 @@
 
 from jax.lax import GatherScatterMode
 
-from .layout import view
-from .values import Value, add, flat, kind_of, literal, spread, strides, times
+from .layout import no_keys, view
+from .values import (
+    Kind,
+    Value,
+    add,
+    constant,
+    flat,
+    kind_of,
+    literal,
+    spread,
+    strides,
+    times,
+    words_of,
+)
 from .writer import UNROLL, rule
 
 CHAIN = 12  # up to this many entries a chain of choices beats reading lane by lane
@@ -63,6 +75,8 @@ def dynamic_slice(eqn, operands, writer):
     """A part that starts somewhere."""
     table, *starts = operands
     kind, shape = kind_of(eqn.outvars[0].aval), table.shape
+    if words_of(eqn.invars[0].aval):
+        starts = [*starts, constant(0, Kind((), "i64"))]
     moved = [x.varies for x in starts]
     table = writer.array(_held(table, writer)) if any(moved) else writer.kept(table)
     bounds = zip(starts, shape, kind.shape, strict=True)
@@ -100,6 +114,7 @@ def _held(table, writer):
 @rule("dynamic_update_slice")
 def dynamic_update_slice(eqn, operands, writer):
     """A part put somewhere."""
+    no_keys(eqn)
     table, new, *starts = operands
     varies = any(x.varies for x in operands)
     array = _to_change(table, varies, writer)
@@ -182,6 +197,7 @@ def _outside(begin, shape, window, writer):
 @rule("gather")
 def gather(eqn, operands, writer):
     """Windows of a table, one for each row of indices."""
+    no_keys(eqn)
     table, indices = operands
     numbers, window = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
     kind, shape, clip = kind_of(eqn.outvars[0].aval), table.shape, _clips(eqn.params["mode"])
@@ -236,6 +252,7 @@ def _filled(text, beyond, eqn, type, varies):
 @rule(*JOIN)
 def scatter(eqn, operands, writer):
     """Windows put into a table, one after the other."""
+    no_keys(eqn)
     table, indices, new = operands
     numbers, join = eqn.params["dimension_numbers"], JOIN[eqn.primitive.name]
     shape, clip, type = table.shape, _clips(eqn.params["mode"]), table.kind.type

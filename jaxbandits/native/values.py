@@ -47,6 +47,11 @@ def kind_of(aval):
     return Kind(tuple(aval.shape), SUFFIX[name])
 
 
+def words_of(aval):
+    """The axes that a key has here beyond its own: that of its two words."""
+    return (2,) if jnp.issubdtype(aval.dtype, jax.dtypes.prng_key) else ()
+
+
 class Value(NamedTuple):
     """Entries that can be written as C expressions when they are needed."""
 

@@ -1,0 +1,150 @@
+"""The native engine plays every algorithm as XLA does, whatever the lanes and devices."""
+
+import os
+import sys
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import checks, native
+from jaxbandits.core import Algorithm, Move
+from jaxbandits.native import build, program
+
+if native.compiler() is None:
+    pytest.skip("no C++ compiler", allow_module_level=True)
+
+TESTS = str(Path(__file__).parent.parent)
+sys.path.insert(0, TESTS)
+from cases import CASES  # noqa: E402
+from test_simulate import WORLDS, child  # noqa: E402
+
+ALWAYS = ("lingape", "gse_uniform", "glm_tsl")
+RANDOM = (WORLDS["random"][0], WORLDS["random"][1], {})
+PLAYED = {case.name: (case.instance, case.build, case.options) for case in CASES}
+PLAYED["random instances"] = RANDOM
+SOARE = jb.instances.soare(3, angle=0.5)
+LINGAPE = partial(jb.lingape, delta=0.1)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.slow) for name in PLAYED],
+)
+def test_replications_are_those_of_the_other_engine(name):
+    instance, algorithm, options = PLAYED[name]
+    ours, other = (
+        jb.simulate(instance, algorithm, replications=96, engine=engine, **options)
+        for engine in ("native", "xla")
+    )
+    assert ours.meta["engine"] == "native"
+    assert other.meta["engine"] == "xla"
+    # Numbers differ in their last bits; a choice that hangs on one is rare.
+    same = (ours.arm_pulls == other.arm_pulls).all(1)
+    assert same.mean() >= 0.97, same.mean()
+    assert ours.arm_pulls.std(0).max() > 0
+    for field in ("pulls", "answer", "correct", "stopped"):
+        np.testing.assert_array_equal(getattr(ours, field)[same], getattr(other, field)[same])
+    for key, values in ours.info.items():
+        np.testing.assert_array_equal(values[same], other.info[key][same])
+    if ours.regret is not None:
+        np.testing.assert_allclose(ours.regret[same], other.regret[same], rtol=1e-12)
+
+
+SCRIPT = """
+import itertools, sys
+sys.path[:0] = [{tests!r}, {tests!r} + "/native"]
+import jax, jaxbandits as jb
+from test_engine import PLAYED
+from test_simulate import assert_same_runs
+assert len(jax.devices()) == 4
+instance, build, options = PLAYED[{name!r}]
+runs = [
+    jb.simulate(instance, build, replications=70, batch=batch, devices=devices, engine="native",
+                **options)
+    for batch, devices in itertools.product([1, 64, None], [None, 4])
+]
+for other in runs[1:]:
+    assert_same_runs(runs[0], other)
+print("same", len(runs))
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["lingape", *(pytest.param(name, marks=pytest.mark.slow) for name in ALWAYS[1:])]
+)
+def test_batch_and_devices_change_nothing(name):
+    code = SCRIPT.format(tests=TESTS, name=name)
+    flags = "--xla_force_host_platform_device_count=4"
+    assert child(code, XLA_FLAGS=flags, JAX_PLATFORMS="cpu") == "same 6\n"
+
+
+def test_calls_that_differ_in_numbers_share_their_program(monkeypatch):
+    algorithm = partial(jb.sequential_halving, budget=100)
+    jb.simulate(jb.instances.canonical(4, gap=1.0), algorithm, replications=3, engine="native")
+
+    def refuse(*args):
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(build, "_compiled", refuse)
+    other = partial(jb.sequential_halving, budget=90)
+    runs = jb.simulate(jb.instances.canonical(4, gap=2.0), other, replications=3, engine="native")
+    assert (runs.pulls <= 90).all()
+
+
+def test_an_engine_has_to_be_known_and_possible(monkeypatch):
+    play = partial(jb.simulate, SOARE, LINGAPE, replications=3)
+    with pytest.raises(ValueError, match="engine must be one of 'xla', 'native', got 'fast'"):
+        play(engine="fast")
+    monkeypatch.setattr(checks, "compiler", lambda: None)
+    with pytest.raises(ValueError, match="needs a C"):
+        play(engine="native")
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    with pytest.raises(ValueError, match="for a CPU, the device is a gpu"):
+        play(engine="native")
+
+
+def sorting(arms):
+    """An algorithm with an operation that has no rule."""
+
+    def ask(key, state):
+        nearest = jnp.sort(state)[0].astype(int)
+        return Move(arm=nearest, count=None, done=nearest < 0, answer=nearest)
+
+    return Algorithm(lambda key: jnp.zeros(3), ask, lambda state, move, total: state + 1.0)
+
+
+def test_an_operation_without_a_rule_is_named():
+    with pytest.raises(native.Unsupported, match="'sort'"):
+        jb.simulate(SOARE, sorting, replications=3, max_pulls=20, engine="native")
+
+
+def test_a_program_the_compiler_refuses_is_an_error():
+    with pytest.raises(RuntimeError, match="refused a generated program"):
+        build.register("this is no program")
+
+
+def test_libraries_are_kept_where_jax_keeps_its_programs(tmp_path):
+    source, _ = program.write(jax.make_jaxpr(lambda x: x + 1.0)(0.0))
+    settings = {"jax_compilation_cache_dir": str(tmp_path)}
+    before = {name: getattr(jax.config, name) for name in settings}
+    try:
+        for name, value in settings.items():
+            jax.config.update(name, value)
+        library = build._compiled("kept", source)
+        made = library.stat().st_mtime_ns
+        assert library.parent == tmp_path
+        assert [file.name for file in tmp_path.iterdir()] == ["kept.so"]
+        assert build._compiled("kept", source).stat().st_mtime_ns == made
+    finally:
+        for name, value in before.items():
+            jax.config.update(name, value)
+
+
+def test_the_compiler_is_what_the_environment_names(monkeypatch):
+    monkeypatch.setenv("CXX", os.path.join(os.sep, "nowhere", "compiler"))
+    assert native.compiler() is None
