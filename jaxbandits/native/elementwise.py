@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from ..lanewise import logarithms
-from .values import Kind, Unsupported, Value, constant, kind_of, literal, spread
+from .values import Kind, Unsupported, Value, constant, kind_of, spread
 from .writer import Writer, rule
 
 SIGNS = {"add": "+", "add_any": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
@@ -49,11 +49,12 @@ def as_type(value, type):
     """Numbers as numbers of another type."""
     if value.kind.type == type:
         return value
+    minus = "-" if value.kind.type == "b64" else ""  # a mask that is on is -1
     if value.varies:
         return entrywise(
-            value.shape, type, [value], lambda a: f"__builtin_convertvector({a}, v{type})"
+            value.shape, type, [value], lambda a: f"__builtin_convertvector({minus}{a}, v{type})"
         )
-    return entrywise(value.shape, type, [value], lambda a: f"(({type}){a})")
+    return entrywise(value.shape, type, [value], lambda a: f"(({type})({minus}{a}))")
 
 
 def _plain(eqn, operands, write, type=None):
@@ -174,8 +175,7 @@ def integer_pow(eqn, operands, writer):
     if power == 2:
         return _plain(eqn, operands, _call("square", operands))
     if power == 0:
-        one = literal(1, operands[0].kind.type)
-        return _plain(eqn, operands, lambda a: f"({a} * 0 + {one})")
+        return [constant(1, kind_of(eqn.outvars[0].aval))]
     raised = _call("power", operands, f", {abs(power)}")
     if power > 0:
         return _plain(eqn, operands, raised)
@@ -243,22 +243,21 @@ def clamp(eqn, operands, writer):
 def convert(eqn, operands, writer):
     """Flags are 0 and 1 as numbers."""
     (x,), kind = operands, kind_of(eqn.outvars[0].aval)
-    source, target, v = x.kind.type, kind.type, "v" if x.varies else ""
+    source, target = x.kind.type, kind.type
     if source == target:
         return [x]
-    if target == "b64":
+    if target != "b64":
+        found = as_type(x, target)
+    elif x.varies:
         ask = "ASK64" if source.endswith("64") else "ASK32"
-        found = (lambda a: f"((vi64){ask}({a} != 0))") if v else (lambda a: f"(-(i64)({a} != 0))")
-    elif source == "b64" and not v:
-        found = lambda a: f"(({target})(-{a}))"  # noqa: E731
-    elif v:
-        minus = "-" if source == "b64" else ""
-        found = lambda a: f"__builtin_convertvector({minus}{a}, v{target})"  # noqa: E731
+        found = entrywise(kind.shape, target, [x], lambda a: f"((vi64){ask}({a} != 0))")
     else:
-        found = lambda a: f"(({target}){a})"  # noqa: E731
+        found = entrywise(kind.shape, target, [x], lambda a: f"(-(i64)({a} != 0))")
     number = x.number if target != "b64" else None
     held = x.range if target in ("i64", "i32") else None
-    return [_plain(eqn, operands, found)[0]._replace(number=number, range=held)]
+    if held and not (held[0] >= -(2**31) and held[1] < 2**31):
+        held = number = None
+    return [found._replace(number=number, range=held)]
 
 
 @rule("bitcast_convert_type", entrywise=True)

@@ -55,6 +55,10 @@ BASICS(f64) BASICS(f32) BASICS(i64) BASICS(i32) BASICS(u64) BASICS(u32)
 INLINE vb64 all_b64(b64 x) { return all_i64(x); }
 INLINE vb64 look_b64(const vb64 *p, vi64 at) { return look_i64(p, at); }
 INLINE vb64 read_b64(const b64 *p, vi64 at) { return read_i64(p, at); }
+INLINE b64 max_b64_s(b64 a, b64 b) { return a | b; }
+INLINE b64 min_b64_s(b64 a, b64 b) { return a & b; }
+INLINE vb64 max_b64(vb64 a, vb64 b) { return a | b; }
+INLINE vb64 min_b64(vb64 a, vb64 b) { return a & b; }
 INLINE b64 select_b64_s(b64 m, b64 a, b64 b) { return m ? a : b; }
 
 #define WIDE(type) \
@@ -106,11 +110,15 @@ CALL1(sqrt, f32, __builtin_sqrtf)
 #define GREATER_NAN(type) \
   INLINE type sign_##type##_s(type x) { return x > 0 ? 1 : x < 0 ? -1 : x; } \
   INLINE v##type sign_##type(v##type x) { EACH x[lane] = sign_##type##_s(x[lane]); return x; }
+INLINE u64 sign_u64_s(u64 x) { return x != 0; }
+INLINE u32 sign_u32_s(u32 x) { return x != 0; }
+INLINE vu64 sign_u64(vu64 x) { EACH x[lane] = x[lane] != 0; return x; }
+INLINE vu32 sign_u32(vu32 x) { EACH x[lane] = x[lane] != 0; return x; }
 GREATER_NAN(f64) GREATER_NAN(f32) GREATER_NAN(i64) GREATER_NAN(i32)
 INLINE f64 sqrt_f64_s(f64 x) { return __builtin_sqrt(x); }
 #if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 /* The machine's own root takes 24 cycles. This one starts from 14 good bits and doubles them twice
-   (Goldschmidt): within a unit in the last place. */
+   (Goldschmidt): within a unit or two in the last place. */
 INLINE vf64 sqrt_f64(vf64 x) {
   vf64 y = __builtin_ia32_rsqrt14pd512_mask(x, x, -1), g = x * y, h = y * 0.5;
   vf64 r = 0.5 - g * h;
@@ -177,6 +185,13 @@ INLINE f64 coarse_f64_s(f64 x, int exponent, int mantissa) {
   memcpy(&x, &bits, 8);
   int bias = (1 << (exponent - 1)) - 1, power = (int)((bits >> 52) & 2047) - 1023;
   return exponent >= 11 ? x : power > bias ? copysign(INFINITY, x) : power < 1 - bias ? copysign(0, x) : x;
+}
+INLINE f32 coarse_f32_s(f32 x, int exponent, int mantissa) {
+  return (f32)coarse_f64_s((f64)x, exponent, mantissa);
+}
+INLINE vf32 coarse_f32(vf32 x, int exponent, int mantissa) {
+  EACH x[lane] = coarse_f32_s(x[lane], exponent, mantissa);
+  return x;
 }
 INLINE vf64 coarse_f64(vf64 x, int exponent, int mantissa) {
   EACH x[lane] = coarse_f64_s(x[lane], exponent, mantissa);

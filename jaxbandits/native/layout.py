@@ -136,6 +136,21 @@ def concatenate(eqn, operands, writer):
     return [array]
 
 
+@rule("stack", entrywise=True)
+def stack(eqn, operands, writer):
+    """One beside the other, along a new axis."""
+    kind, axis = kind_of(eqn.outvars[0].aval), eqn.params["axis"]
+    array = writer.new(kind, any(x.varies for x in operands))
+    for k, value in enumerate(operands):
+
+        def one(index, value=value, k=k):
+            place = (*index[:axis], k, *index[axis:])
+            writer.store(array, place, spread(value.read(index), value, array.varies))
+
+        writer.loops(value.shape, one, unroll=1 if value.heavy else UNROLL)
+    return [array]
+
+
 @rule("pad", entrywise=True)
 def pad(eqn, operands, writer):
     """With a filler before, between and after; a negative width cuts."""

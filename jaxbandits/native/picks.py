@@ -1,5 +1,6 @@
 """Maxima that `kernels.pick` looks for, known by the names of its functions."""
 
+from .elementwise import as_type
 from .values import Kind, Value, kind_of, spread
 
 SHORT = 8  # up to this many entries are written one by one
@@ -17,19 +18,22 @@ def pick_best(eqn, operands, writer):
         writer.line(f"{arm} = select_i64({above}, all_i64({index[0]}), {arm});")
 
     writer.loops(values.shape, step, unroll=SHORT)
+    # Where all are NaN, so is the value: a test of it must not succeed.
+    writer.line(f"{best} = select_f64((vi64)({best} == -INFINITY), {values.read((0,))}, {best});")
     return _picked(eqn, best, arm, values.kind.size)
 
 
 def pick_argmax(eqn, operands, writer):
     """`kernels.pick.argmax`: of equal values that of the larger order."""
     values, order = operands
+    place = as_type(order, "i64")
     best, arm = _begin_pick(writer)
     rank = writer.name("t", True)
     writer.line(f"vi64 {rank} = all_i64(-1);")
 
     def step(index):
         x = writer.scalar(values.type, values.read(index))
-        y = writer.scalar("vi64", spread(order.read(index), order, True))
+        y = writer.scalar("vi64", spread(place.read(index), place, True))
         ask = f"(vi64)({x} > {best}) | ((vi64)({x} == {best}) & (vi64)({y} > {rank}))"
         above = writer.scalar("vb64", ask)
         writer.line(f"{best} = select_f64({above}, {x}, {best});")

@@ -22,6 +22,7 @@ CHAIN = 12  # up to this many entries a chain of choices beats reading lane by l
 JOIN = {
     "scatter": lambda type, old, new: new,
     "scatter-add": lambda type, old, new: f"({old} + {new})",
+    "scatter-sub": lambda type, old, new: f"({old} - {new})",
     "scatter-mul": lambda type, old, new: f"({old} * {new})",
     "scatter-min": lambda type, old, new: f"min_{type}_s({old}, {new})",
     "scatter-max": lambda type, old, new: f"max_{type}_s({old}, {new})",

@@ -2,7 +2,8 @@
 
 import math
 
-from .values import Unsupported, add, kind_of
+from .elementwise import as_type, entrywise
+from .values import Kind, add, kind_of
 from .writer import rule
 
 TILE = 4  # entries of a product along an axis that are summed side by side
@@ -12,15 +13,16 @@ TILE = 4  # entries of a product along an axis that are summed side by side
 def dot_general(eqn, operands, writer):
     """Products of tables, a tile of entries at a time."""
     (left_sum, right_sum), (left_batch, right_batch) = eqn.params["dimension_numbers"]
-    left, right = map(writer.kept, operands)
-    if left.kind.type == "b64":
-        raise Unsupported("a product of flags")
-    kind, varies = kind_of(eqn.outvars[0].aval), left.varies or right.varies
-    array = writer.new(kind, varies)
+    kind = kind_of(eqn.outvars[0].aval)
+    # A product of flags asks whether both are on in some place; counted, and asked in the end.
+    counted = "i64" if kind.type == "b64" else kind.type
+    left, right = (writer.kept(as_type(x, counted)) for x in operands)
+    varies = left.varies or right.varies
+    array = writer.new(Kind(kind.shape, counted), varies)
     inner = [left.shape[axis] for axis in left_sum]
     left_free = [k for k in range(len(left.shape)) if k not in (*left_sum, *left_batch)]
     right_free = [k for k in range(len(right.shape)) if k not in (*right_sum, *right_batch)]
-    zero = f"all_{kind.type}(0)" if varies else f"({kind.type})0"
+    zero = f"all_{counted}(0)" if varies else f"({counted})0"
 
     def place(batch, free, part, batch_axes, free_axes, sum_axes, rank):
         known = dict(zip(batch_axes, batch, strict=True))
@@ -76,6 +78,9 @@ def dot_general(eqn, operands, writer):
         )
 
     writer.loops(batch_shape, for_batch, unroll=1)
+    if kind.type == "b64":
+        cast = "(vi64)" if varies else "-(i64)"
+        return [entrywise(kind.shape, "b64", [array], lambda a: f"({cast}({a} != 0))")]
     return [array]
 
 

@@ -3,7 +3,7 @@
 import math
 
 from .elementwise import entrywise
-from .values import Value, add, kind_of, literal, spread
+from .values import Value, add, constant, kind_of, literal, spread
 from .writer import UNROLL, rule, scalar_kind
 
 CHAINS = 4  # sums under way side by side, because each waits for its own last addition
@@ -83,7 +83,8 @@ def _fold(writer, value, index, axes, inner, join, begin):
         while len(texts) > 1:
             pairs = [join(*texts[k : k + 2]) for k in range(0, len(texts) - 1, 2)]
             texts = pairs + texts[len(pairs) * 2 :]
-        return texts[0] if texts else literal(begin, value.kind.type)
+        nothing = constant(begin, value.kind)
+        return texts[0] if texts else spread(nothing.read(()), nothing, value.varies)
     long = max(range(len(inner)), key=lambda k: inner[k])
     number = inner[long]
     chains = [writer.name("t", value.varies) for _ in range(CHAINS)]

@@ -194,7 +194,9 @@ class Writer:
         operands = [read(atom) for atom in eqn.invars]
         here = RULES.get(eqn.primitive.name)
         given = [x.host for x in operands]
-        if all(x is not None for x in given) and not all(isinstance(x, np.ndarray) for x in given):
+        # What is known now is left to the compiler of this program, where there is a rule.
+        known = here is not None and all(isinstance(x, np.ndarray) for x in given)
+        if given and all(x is not None for x in given) and not known:
             found = bind(eqn, [x.host for x in operands])
             pairs = zip(found, eqn.outvars, strict=True)
             return [self.outside(x, kind_of(var.aval)) for x, var in pairs]

@@ -1,0 +1,48 @@
+"""Functions of one lane by `natively`, held against `jax.vmap`."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits import native
+
+if native.compiler() is None:
+    pytest.skip("no C++ compiler", allow_module_level=True)
+
+LANES = 16
+
+
+def leaves(tree):
+    """The results as NumPy arrays; a key is its words."""
+
+    def plain(x):
+        return jax.random.key_data(x) if jnp.issubdtype(x.dtype, jax.dtypes.prng_key) else x
+
+    return [np.asarray(plain(x)) for x in jax.tree.leaves(tree)]
+
+
+def equal(found, expected, rtol=1e-13, atol=0.0):
+    """Floats up to the last bits, anything else exactly."""
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    pairs = zip(leaves(found), leaves(expected), strict=True)
+    for place, (one, two) in enumerate(pairs):
+        assert (one.shape, one.dtype) == (two.shape, two.dtype), f"result {place}"
+        if one.dtype.kind == "f":
+            loose = max(rtol, 8 * np.finfo(one.dtype).eps if one.dtype == np.float32 else 0.0)
+            np.testing.assert_allclose(one, two, loose, atol, err_msg=f"result {place}")
+        else:
+            np.testing.assert_array_equal(one, two, err_msg=f"result {place}")
+
+
+def by_native(function, *args):
+    """The results of the generated program."""
+    return jax.jit(native.natively(function, args[0].shape[-1]))(*args)
+
+
+def same(function, *args, rtol=1e-13, atol=0.0):
+    """Fail unless the generated program gives the numbers of `jax.vmap`."""
+    args = [x if isinstance(x, jax.Array) else jnp.asarray(x) for x in args]
+    found = by_native(function, *args)
+    equal(found, jax.jit(jax.vmap(function, -1, -1))(*args), rtol, atol)
+    return found

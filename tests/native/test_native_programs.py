@@ -1,0 +1,118 @@
+"""Programs as wholes: what is closed over, what is returned, what is refused, kernels."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from against import LANES, by_native, same
+
+from jaxbandits.kernels import irls, spd
+from jaxbandits.native import Unsupported
+
+RNG = np.random.default_rng(12)
+VALUES = RNG.normal(size=(6, LANES))
+TABLE = RNG.normal(size=(6, 3))
+
+
+def closed_over(v, i):
+    table, whole, flags = jnp.asarray(TABLE), np.arange(6), jnp.arange(6) % 2 == 0
+    single = TABLE.astype(np.float32)
+    return (
+        (v @ table, table.sum(0) * v[0], v * whole),
+        (jnp.where(flags, v, 2.5), jnp.where(whole > 2, v, 1)),
+        (single[:, 0] * v, jnp.asarray(single) @ jnp.ones(3, jnp.float32)),
+        (v * 2 + True, v * np.float64(3)),
+        (table, whole, flags, 7, 2.5, True, jnp.zeros(()), jnp.asarray(TABLE)[i % 6]),
+    )  # fmt: skip
+
+
+def test_what_is_closed_over():
+    same(closed_over, VALUES, RNG.integers(0, 9, LANES))
+
+
+def test_what_is_returned():
+    half = jax.jit(lambda x: (x, x * 0.5))
+
+    def function(v, i, p):
+        return (
+            v,
+            v,
+            (v, i),
+            {"flag": p, "half": half(half(v)[1])},
+            None,
+            jnp.ones(3),
+            v[0],
+            [v, 1.0],
+        )
+
+    same(function, VALUES, np.arange(LANES), VALUES[0] > 0)
+
+
+def test_tables_of_the_program_around():
+    @jax.jit
+    def around(shared, flag, v):
+        from jaxbandits.native import natively
+
+        shifted = shared * 2.0
+        return natively(lambda v: jnp.where(flag, v + shifted, v * shifted.sum()), LANES)(v)
+
+    for flag in (True, False):
+        shared = 2.0 * VALUES[:, :1]
+        expected = VALUES + shared if flag else VALUES * shared.sum()
+        found = around(VALUES[:, 0], flag, VALUES)
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (jnp.sort, "sort"),
+        (lambda v: jnp.linalg.cholesky(v[:, None] * v), "cholesky"),
+        (lambda v: v.astype(jnp.float16), "float16"),
+        (lambda v: v.astype(jnp.int8), "int8"),
+        (lambda v: jax.lax.population_count(v.astype(int)), "population_count"),
+    ],
+)
+def test_what_is_not_supported_is_named(function, name):
+    with pytest.raises(Unsupported, match=name):
+        by_native(function, VALUES)
+
+
+def positive(dim):
+    root = RNG.normal(size=(dim, dim, LANES))
+    return np.einsum("ijl,kjl->ikl", root, root) + np.eye(dim)[:, :, None]
+
+
+@pytest.mark.parametrize("dim", [2, 5, 10])
+def test_matrices(dim):
+    def function(s, v):
+        factor = spd.cholesky(s)
+        whole = spd.inverse(s)
+        back = spd.back_substitute(factor, v)
+        return whole, factor, spd.forward_substitute(factor, v[:, None]), back
+
+    same(function, positive(dim), RNG.normal(size=(dim, LANES)), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("family", ["logistic", "poisson", "probit"])
+def test_maximum_likelihood(family):
+    arms = jnp.asarray(RNG.uniform(-1, 1, (9, 3)))
+    counts = RNG.integers(5, 40, (9, LANES)).astype(float)
+    sums = counts * RNG.uniform(0.2, 0.8, (9, LANES))
+
+    def function(counts, sums):
+        found = irls.fit(arms, counts, sums, family=family, ridge=0.1, init=jnp.zeros(3))
+        return found.theta, found.hessian, found.converged
+
+    same(function, counts, sums, rtol=1e-8, atol=1e-9)
+
+
+def test_a_broken_lane_stays_alone():
+    s = positive(4)
+    spoilt = s.copy()
+    spoilt[..., 2] = np.nan
+    others = np.delete(np.arange(LANES), 2)
+    one, two = (by_native(lambda s: (spd.inverse(s), s.sum()), x) for x in (s, spoilt))
+    for first, second in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
+        np.testing.assert_array_equal(first[..., others], second[..., others])
+    assert np.isnan(two[1][2])

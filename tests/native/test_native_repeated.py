@@ -1,0 +1,85 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from against import LANES, equal, leaves
+
+from jaxbandits.native import repeated
+
+
+def one_round(carry):
+    """Of a lane that ends after `left` rounds and then stays as it is."""
+    total, left, table = carry
+    on = left > 0
+    drawn = jnp.where(on, total * 0.5 + left, 0.0)
+    carry = (
+        jnp.where(on, total + 1.0, total),
+        jnp.where(on, left - 1, left),
+        table.at[left % 3].add(jnp.where(on, total, 0.0)),
+    )
+    return carry, (drawn, on.astype(int), jnp.where(on, table, 0.0))
+
+
+def in_python(carry, rounds):
+    """The same, round after round with all lanes in one array."""
+    step, sums = jax.jit(jax.vmap(one_round, -1, -1)), None
+    for _ in range(rounds):
+        carry, more = step(carry)
+        sums = more if sums is None else jax.tree.map(jnp.add, sums, more)
+    return carry, sums
+
+
+def beginning(left):
+    rng = np.random.default_rng(8)
+    lanes = len(left)
+    return tuple(map(jnp.asarray, (rng.normal(size=lanes), left, rng.normal(size=(3, lanes)))))
+
+
+def burst(most, lanes):
+    return jax.jit(lambda carry: repeated(one_round, lanes, lambda c: c[1] > 0, most)(*[carry]))
+
+
+@pytest.mark.parametrize("most", [1, 4, 20])
+@pytest.mark.parametrize("left", [5, 4, 30])
+def test_repeated_until_a_lane_ends_or_for_the_most(most, left):
+    carry = beginning(np.full(LANES, left) + np.arange(LANES) % 4)
+    carry, sums = by_repeated(carry, most)
+    expected = in_python(beginning(np.full(LANES, left) + np.arange(LANES) % 4), min(most, left))
+    equal((carry, sums), expected, rtol=1e-12, atol=1e-12)
+
+
+def by_repeated(carry, most):
+    found = burst(most, carry[1].size)(carry)
+    values = jax.tree.leaves(found)
+    return tuple(values[:3]), tuple(values[3:])
+
+
+@pytest.mark.parametrize("lanes", [16, 48])
+def test_repeated_again_until_all_have_ended(lanes):
+    left = np.random.default_rng(9).integers(0, 12, lanes)
+    carry, total, calls = beginning(left), None, 0
+    while (carry[1] > 0).any():
+        carry, sums = by_repeated(carry, 5)
+        total = sums if total is None else jax.tree.map(jnp.add, total, sums)
+        calls += 1
+        assert calls < 99
+    equal((carry, total), in_python(beginning(left), 12), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(total[1], left)
+
+
+def test_registers_part_ways():
+    left = np.full(48, 9)
+    left[20] = 2
+    carry, sums = by_repeated(beginning(left), 7)
+    steps = np.asarray(sums[1])
+    assert steps[20] == 2
+    np.testing.assert_array_equal(steps[16:24], 2)
+    np.testing.assert_array_equal(np.delete(steps, np.s_[16:32]), 7)
+    assert all(np.isfinite(x).all() for x in leaves(carry))
+
+
+def test_an_ended_lane_does_not_stop_the_others():
+    left = np.full(LANES, 6)
+    left[3] = 0
+    _, sums = by_repeated(beginning(left), 4)
+    np.testing.assert_array_equal(sums[1], np.where(left > 0, 4, 0))
