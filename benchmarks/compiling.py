@@ -7,26 +7,31 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 REPLICATIONS = 64
+ENGINES = ("xla", "native")
 ROOT = Path(__file__).parent.parent
 
 
 def measure(names):
-    """`{name: {"cold": CPU seconds, "kept": CPU seconds}}`."""
+    """`{name: {engine: {"cold": CPU seconds, "kept": CPU seconds}}}`."""
+    from jaxbandits.native import compiler
+
     results = {}
     for name in names:
-        with tempfile.TemporaryDirectory() as folder:  # the second loads what the first stores
-            cold, kept = (_apart(name, folder) for _ in range(2))
-        results[name] = {"cold": cold, "kept": kept}
-        print(f"{name:20s} cold {cold:7.2f} s   kept on disk {kept:7.2f} s", flush=True)
+        results[name] = {}
+        for engine in ENGINES if compiler() else ENGINES[:1]:
+            with tempfile.TemporaryDirectory() as folder:  # the second loads what the first stores
+                cold, kept = (_apart(name, folder, engine) for _ in range(2))
+            results[name][engine] = {"cold": cold, "kept": kept}
+            seconds = f"cold {cold:7.2f} s   kept on disk {kept:7.2f} s"
+            print(f"{name:16s} {engine:8s} {seconds}", flush=True)
     return results
 
 
-def _apart(name, folder):
-    command = [sys.executable, "-m", "benchmarks.compiling", name]
+def _apart(name, folder, engine):
+    command = [sys.executable, "-m", "benchmarks.compiling", name, engine]
     here = os.environ | {
         "JAX_COMPILATION_CACHE_DIR": folder,
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -38,17 +43,22 @@ def _apart(name, folder):
     return float(done.stdout.split()[-1])
 
 
+def _spent():
+    """CPU seconds of this process and of the compilers it called."""
+    return sum(os.times()[:4])
+
+
 def main():
     """CPU seconds of the first call less those of the second, which compiles nothing."""
     from .tasks import tasks
 
-    task = tasks()[sys.argv[1]]
+    task, engine = tasks()[sys.argv[1]], sys.argv[2]
     if task.horizon is not None:
         task = task._replace(horizon=50)
-    marks = [time.process_time()]
+    marks = [_spent()]
     for seed in (0, 1):
-        task.play(REPLICATIONS, seed=seed)
-        marks.append(time.process_time())
+        task.play(REPLICATIONS, seed=seed, engine=engine)
+        marks.append(_spent())
     print(max(0.0, marks[1] - marks[0] - (marks[2] - marks[1])))
 
 

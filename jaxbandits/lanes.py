@@ -207,7 +207,7 @@ class Player:
 
     def play(self, waiting):
         """Yield the `Record` of replications as they end, until all of `waiting` have."""
-        left, under_way, chunks = list(waiting), np.zeros(self._count, int), 8
+        left, under_way, chunks = list(waiting), np.zeros(self._count, int), 16
         batch = self._begin(self._call(self._queue([], self._count), 1, False))
         while left or under_way.any():
             took = left[: self._count * self.shape.queue]
