@@ -136,8 +136,8 @@ def simulate(
       batch: replications side by side, rounded up to a multiple of 8; by default what the cache
         of a CPU or the memory of an accelerator holds.
       devices: JAX devices to share the lanes, or how many of them; one by default.
-      engine: "xla", or "native" for rounds compiled by the machine's C++ compiler, on a CPU: two
-        to four times as fast, and the same numbers up to rounding, see `jaxbandits.native`.
+      engine: "xla", or "native" for rounds compiled by the machine's C++ compiler, on a CPU:
+        about twice as fast, and the same numbers up to rounding, see `jaxbandits.native`.
       progress: True for a bar, or a callable `(done, total)`.
     Returns:
       `Runs`, sorted by replication.
