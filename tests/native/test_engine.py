@@ -23,7 +23,7 @@ sys.path.insert(0, TESTS)
 from cases import CASES  # noqa: E402
 from test_simulate import WORLDS, child  # noqa: E402
 
-ALWAYS = ("lingape", "gse_uniform", "glm_tsl")
+ALWAYS = ("lingape", "gse_uniform")
 RANDOM = (WORLDS["random"][0], WORLDS["random"][1], {})
 PLAYED = {case.name: (case.instance, case.build, case.options) for case in CASES}
 PLAYED["random instances"] = RANDOM
@@ -75,7 +75,11 @@ print("same", len(runs))
 
 
 @pytest.mark.parametrize(
-    "name", ["lingape", *(pytest.param(name, marks=pytest.mark.slow) for name in ALWAYS[1:])]
+    "name",
+    [
+        "lingape",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("gse_uniform", "glm_tsl")),
+    ],
 )
 def test_batch_and_devices_change_nothing(name):
     code = SCRIPT.format(tests=TESTS, name=name)

@@ -45,7 +45,7 @@ def on_numbers_of_all(n):
     return n, on_floats(bad, x), on_floats(x, bad), jnp.clip(x, bad, 2.0)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
 def test_floats_and_what_is_not_a_number(dtype):
     with np.errstate(over="ignore"):
         a, b = PAIRS.astype(dtype)
@@ -90,7 +90,10 @@ def on_integers_of_all(a, b):
     return on_integers(a, b), on_integers(i, i[::-1] - 3), on_integers(a[0], i[0])
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint64, np.uint32])
+SOMETIMES = [pytest.param(dtype, marks=pytest.mark.slow) for dtype in (np.int32, np.uint64)]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32, *SOMETIMES])
 def test_whole_numbers(dtype):
     same(on_integers_of_all, *whole(dtype))
 

@@ -13,6 +13,8 @@ RNG = np.random.default_rng(12)
 VALUES = RNG.normal(size=(6, LANES))
 TABLE = RNG.normal(size=(6, 3))
 
+SLOW = pytest.mark.slow
+
 
 def closed_over(v, i):
     table, whole, flags = jnp.asarray(TABLE), np.arange(6), jnp.arange(6) % 2 == 0
@@ -83,7 +85,7 @@ def positive(dim):
     return np.einsum("ijl,kjl->ikl", root, root) + np.eye(dim)[:, :, None]
 
 
-@pytest.mark.parametrize("dim", [2, 5, 10])
+@pytest.mark.parametrize("dim", [5, pytest.param(2, marks=SLOW), pytest.param(10, marks=SLOW)])
 def test_matrices(dim):
     def function(s, v):
         factor = spd.cholesky(s)
@@ -94,7 +96,9 @@ def test_matrices(dim):
     same(function, positive(dim), RNG.normal(size=(dim, LANES)), rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("family", ["logistic", "poisson", "probit"])
+@pytest.mark.parametrize(
+    "family", ["logistic", pytest.param("poisson", marks=SLOW), pytest.param("probit", marks=SLOW)]
+)
 def test_maximum_likelihood(family):
     arms = jnp.asarray(RNG.uniform(-1, 1, (9, 3)))
     counts = RNG.integers(5, 40, (9, LANES)).astype(float)

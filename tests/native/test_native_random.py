@@ -52,7 +52,7 @@ def draws(key, n):
     )
 
 
-@pytest.mark.parametrize("lanes", [16, 48])
+@pytest.mark.parametrize("lanes", [16, pytest.param(48, marks=pytest.mark.slow)])
 def test_draws_are_the_same(lanes):
     same(draws, keys(lanes), np.arange(lanes), rtol=1e-12, atol=1e-14)
 
