@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from loops import collatz
 
 from jaxbandits.kernels import design, irls, ledger, pick, spd
 from jaxbandits.lanewise import lanewise
@@ -30,16 +31,6 @@ def double_precision():
 
 def keys():
     return jax.random.split(jax.random.key(3), NUMBER)
-
-
-def collatz(n):
-    """Steps to 1: a loop whose length differs by lane."""
-
-    def step(state):
-        n, steps = state
-        return jnp.where(n % 2 == 0, n // 2, 3 * n + 1), steps + 1
-
-    return lax.while_loop(lambda state: state[0] > 1, step, (n + 1, 0))
 
 
 def rare_loop(some, v, i):

@@ -5,7 +5,7 @@ from functools import partial
 
 import jax
 import pytest
-from test_simulate import WORLDS, child
+from worlds import WORLDS, child
 
 import jaxbandits as jb
 
@@ -22,7 +22,7 @@ import itertools, sys
 sys.path.insert(0, {tests!r})
 import jax, jaxbandits as jb
 from test_same_numbers import ALL
-from test_simulate import assert_same_runs
+from worlds import assert_same_runs
 assert len(jax.devices()) == 4
 instance, build, options = ALL[{name!r}]
 told = []

@@ -1,55 +1,18 @@
-"""`simulate`: reproducible, resumable, interruptible, careful about its input."""
+"""`simulate`: reproducible, interruptible, in double precision."""
 
-import dataclasses
 import os
-import subprocess
-import sys
 from functools import partial
 
 import cases
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from worlds import SOARE, WORLDS, assert_same_runs, child, shuffled, simulate
 
 import jaxbandits as jb
 from jaxbandits.simulation import regret_grid
 
-
-def shuffled(key):
-    """A problem that is equally hard for every key, with another best arm."""
-    theta = jax.random.permutation(key, jnp.array([1.0, 0.3, 0.0, -0.5]))
-    return jb.instances.linear(jnp.eye(4), theta, noise_var=0.25)
-
-
-SOARE = jb.instances.soare(3, angle=0.5, scale=2.0)
-CANONICAL = jb.instances.canonical(8, gap=1.0)
-CUBE = cases.CUBE(jax.random.key(3))
-WORLDS = {
-    "sequential": (SOARE, partial(jb.lingape, delta=0.1), {}),
-    "phased": (CANONICAL, partial(jb.gse, budget=40), {}),
-    "regret": (CUBE, jb.glm_tsl, {"horizon": 40}),
-    "random": (shuffled, partial(jb.lingape, delta=0.1), {}),
-}
 every = pytest.mark.parametrize("name", WORLDS)
-
-
-def simulate(name, replications, **options):
-    instance, build, more = WORLDS[name]
-    return jb.simulate(instance, build, replications=replications, seed=7, **more, **options)
-
-
-def assert_same_runs(first, second):
-    for name in ("replication", "pulls", "answer", "correct", "stopped", "arm_pulls"):
-        one, two = getattr(first, name), getattr(second, name)
-        assert one.dtype == two.dtype
-        np.testing.assert_array_equal(one, two, err_msg=name)
-    assert first.info.keys() == second.info.keys()
-    for name, values in first.info.items():
-        np.testing.assert_array_equal(values, second.info[name], err_msg=name)
-    if first.regret is not None:
-        np.testing.assert_array_equal(first.rounds, second.rounds)
-        np.testing.assert_allclose(first.regret, second.regret, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +69,7 @@ TWO_DEVICES = """
 import os, sys
 sys.path.insert(0, {tests!r})
 import jax, numpy as np
-import test_simulate as t
+import worlds as t
 assert len(jax.devices()) == 2
 for name in {names}:
     t.assert_same_runs(t.simulate(name, 9, devices=2), t.simulate(name, 9))
@@ -118,20 +81,6 @@ else:
     raise AssertionError
 print("same")
 """
-
-
-def child(code, **environment):
-    """Standard output of a fresh interpreter."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
 
 
 @pytest.mark.parametrize(
@@ -204,125 +153,6 @@ def test_an_interrupt_returns_what_is_done():
     assert len(runs) == len(set(runs.replication)) == seen[-1][0]
     np.testing.assert_array_equal(runs.pulls, whole.pulls[runs.replication])
     np.testing.assert_array_equal(runs.answer, whole.answer[runs.replication])
-
-
-def draws_nan(key):
-    return jb.instances.tabular(jnp.eye(2), jnp.array([1.0, jnp.nan]) * jax.random.normal(key))
-
-
-EYE = np.eye(3)
-FLAT = np.array([[1.0, 0.0], [2.0, 0.0], [-1.0, 0.0]])
-BAD = {
-    "means of another length": (
-        lambda: jb.instances.tabular(EYE, [1.0, 0.0]),
-        r"means must have shape \(3,\), got \(2,\)",
-    ),
-    "theta of another length": (
-        lambda: jb.instances.linear(EYE, [1.0, 0.0]),
-        r"theta must have shape \(3,\), got \(2,\)",
-    ),
-    "arms that are a vector": (
-        lambda: jb.instances.linear([1.0, 0.0], [1.0]),
-        r"arms must be a table \[K, d\], got shape \(2,\)",
-    ),
-    "targets of other dimension": (
-        lambda: jb.instances.linear(EYE, EYE[0], targets=[[1.0, 0.0]]),
-        "targets must have the arms' 3 features, got 2",
-    ),
-    "NaN features": (
-        lambda: jb.instances.linear([[1.0, np.nan], [0.0, 1.0]], [1.0, 0.0]),
-        r"arms must be finite, got NaN or infinity at \[0, 1\]",
-    ),
-    "NaN means": (
-        lambda: jb.instances.tabular(EYE, [1.0, np.nan, 0.0]),
-        "means must be finite, got NaN",
-    ),
-    "delta 0": ((SOARE, partial(jb.lingape, delta=0.0)), r"delta must be .*\(0, 1\), got 0.0"),
-    "delta 1": ((SOARE, partial(jb.rage, delta=1.0)), r"delta must be .*\(0, 1\), got 1.0"),
-    "delta a word": ((SOARE, partial(jb.lingape, delta="small")), "delta must be .*got 'small'"),
-    "delta NaN": ((SOARE, partial(jb.lingape, delta=float("nan"))), "delta must be .*got nan"),
-    "budget below the stages of gse": (
-        (CANONICAL, partial(jb.gse, budget=2)),
-        "budget must be at least the 3 stages, got 2",
-    ),
-    "budget below the stages": (
-        (CANONICAL, partial(jb.sequential_halving, budget=2)),
-        "budget must be at least the 3 stages, got 2",
-    ),
-    "budget 2.5": (
-        (CANONICAL, partial(jb.gse, budget=7.5)),
-        "budget must be a whole number, 1 or above, got 7.5",
-    ),
-    "no budget": ((CANONICAL, jb.gse), "budget"),
-    "an option nobody knows": ((SOARE, partial(jb.lingape, detla=0.1)), "detla"),
-    "a threshold nobody knows": (
-        (SOARE, partial(jb.lingape, threshold="large")),
-        "threshold must be one of .*'pairwise'.*got 'large'",
-    ),
-    "rage on a line": (
-        (jb.instances.tabular(FLAT, [1.0, 2.0, -1.0]), jb.rage),
-        r"arms must span R\^2 .*got rank 1",
-    ),
-    "glm_tsl on a line": (
-        (jb.instances.bernoulli(FLAT, [0.2, 0.3, 0.1]), jb.glm_tsl, {"horizon": 5}),
-        r"arms must span R\^2 .*got rank 1",
-    ),
-    "theta_norm unknown": (
-        (jb.instances.tabular(EYE, [1.0, 0.0, 0.0]), jb.lingape),
-        "theta_norm must be given for threshold 'pairwise', got None",
-    ),
-    "m too large": ((SOARE, partial(jb.m_lingape, m=4)), "m must be below the 4 arms, got 4"),
-    "a callable that draws no instance": (
-        (lambda key: 3, jb.lingape),
-        "instance must return an Instance for a key, got",
-    ),
-    "an instance that is none": ((3, jb.lingape), "instance must be an Instance .*got 3"),
-    "no replications": (
-        (SOARE, jb.lingape, {"replications": 0}),
-        "replications must be a whole number, 1 or above: 0",
-    ),
-    "a negative seed": ((SOARE, jb.lingape, {"seed": -1}), "seed must be .*0 or above: -1"),
-    "half a batch": ((SOARE, jb.lingape, {"batch": 0.5}), "batch must be .*: 0.5"),
-    "no horizon": ((CUBE, jb.glm_tsl, {"horizon": 0}), "horizon must be .*: 0"),
-    "no pulls": ((SOARE, jb.lingape, {"max_pulls": 0}), "max_pulls must be .*: 0"),
-}
-
-
-def attempt(what):
-    if callable(what):
-        return what()
-    instance, build, *more = what
-    return jb.simulate(instance, build, **{"replications": 3, **(more[0] if more else {})})
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_named_before_anything_compiles(name):
-    what, message = BAD[name]
-    with cases.compilations() as seen, pytest.raises(ValueError, match=message):
-        attempt(what)
-    assert seen == []
-
-
-def test_an_instance_drawn_with_nan_is_named():
-    """Only the draw itself can tell."""
-    with pytest.raises(ValueError, match="instance: replication 0 drew one with NaN or infinity"):
-        jb.simulate(draws_nan, partial(jb.lingape, theta_norm=1.0), replications=3)
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("means", np.zeros(2), r"means must have shape \(4,\), got \(2,\)"),
-        ("values", np.full(4, np.nan), "values must be finite"),
-        ("noise_var", np.float64(-1), "noise_var must be .*got"),
-        ("arms", np.full((4, 3), np.inf), "arms must be finite"),
-    ],
-)
-def test_an_instance_made_by_hand_is_checked(field, value, message):
-    instance = dataclasses.replace(SOARE, **{field: value})
-    with cases.compilations() as seen, pytest.raises(ValueError, match=message):
-        jb.simulate(instance, jb.lingape, replications=3)
-    assert seen == []
 
 
 def test_options_that_are_bound_win():

@@ -11,7 +11,7 @@ from ..contest import NATIVE, OURS
 
 def both(work):
     """`{name: work(options)}` for the engines there are, `options` being those of `simulate`."""
-    contestants = {OURS: partial(work)}
+    contestants = {OURS: work}
     if compiler():
         contestants[NATIVE] = partial(work, engine="native")
     return contestants

@@ -54,19 +54,18 @@ def glm_tsl_cube(quick=False, seed=0):
             f"as fits stop at a tolerance and a close call may part them"
         )
 
-    def rounds_of(work, number):
-        def rounds():
-            work(number)
-            return number * horizon
+    def by_us(**options):
+        ours(replications, **options)
+        return replications * horizon
 
-        return rounds
+    def by_loop(loop, number):
+        loop(numbers, number, horizon, seed + 1)
+        return number * horizon
 
-    contestants = both(lambda **options: rounds_of(partial(ours, **options), replications)())
+    contestants = both(by_us)
     for who, loop in loops.items():
-        number = replications // (32 if who == "numpy" else 4)
-        contestants[who] = rounds_of(
-            lambda n, loop=loop: loop(numbers, n, horizon, seed + 1), max(1, number)
-        )
+        number = max(1, replications // (32 if who == "numpy" else 4))
+        contestants[who] = partial(by_loop, loop, number)
     return Contest("glm-tsl", "round", contestants, agree, rounds=2 if quick else 5)
 
 

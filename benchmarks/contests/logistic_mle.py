@@ -100,14 +100,17 @@ def logistic_fits(quick=False, seed=0):
             f"{error:.1e} (relative) of a fit to a decrement of 1e-10"
         )
 
-    def fits_by(loop, number):
-        return lambda: (
-            loop(numbers.arms, some_of(record, number), **options).theta[:, first:, 0].size
-        )
+    def by_us(who):
+        return fits(who)[1].size
 
-    contestants = {who: partial(lambda who: fits(who)[1].size, who) for who in programs}
+    def by_loop(loop, number):
+        found = loop(numbers.arms, some_of(record, number), **options)
+        return found.theta[:, first:, 0].size
+
+    contestants = {who: partial(by_us, who) for who in programs}
     for who, loop in loops.items():
-        contestants[who] = fits_by(loop, max(1, replications // (32 if who == "numpy" else 4)))
+        number = max(1, replications // (32 if who == "numpy" else 4))
+        contestants[who] = partial(by_loop, loop, number)
     return Contest("logistic mle", "fit", contestants, agree, rounds=2 if quick else 5)
 
 

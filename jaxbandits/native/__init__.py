@@ -1,9 +1,9 @@
-"""`native`: a function of one lane as a C program that plays eight lanes at a time.
+"""`native`: a function of one lane as a C++ program that plays eight lanes at a time.
 
 XLA's programs for a CPU pass whole arrays from operation to operation. Here a function's jaxpr
-becomes one C function in which eight lanes, a vector register of doubles, go through all of it
+becomes one C++ function in which eight lanes, a vector register of doubles, go through all of it
 before the next eight do, so that what they carry stays in registers and the nearest cache, and
-their loops end when these eight are done. The machine's C compiler builds it while the program
+their loops end when these eight are done. The machine's C++ compiler builds it while the program
 is traced, and XLA calls it like an operation of its own. Nobody who writes an algorithm knows.
 
 The numbers are those of `lanewise` up to the last bits: products and sums are joined in another
@@ -12,7 +12,7 @@ order. Where a choice hangs on such a bit, a run may take another course.
 
 from . import draws, elementwise, flow, layout, places, products, sums  # noqa: F401  rules
 from .build import compiler
-from .program import natively, repeated
+from .program import SIDE_BY_SIDE, natively, repeated
 from .values import Unsupported
 
-__all__ = ["Unsupported", "compiler", "natively", "repeated"]
+__all__ = ["SIDE_BY_SIDE", "Unsupported", "compiler", "natively", "repeated"]

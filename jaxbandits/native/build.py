@@ -28,7 +28,7 @@ def compiler():
 
 
 def register(source):
-    """The target's name under which XLA calls the program of a C source `XLA_FFI_Error *run(...)`.
+    """The name under which XLA calls the program of a source, its `XLA_FFI_Error *run(...)`.
 
     Compiled once a process, or once a machine where JAX has a persistent cache.
     """

@@ -8,14 +8,14 @@ from .values import Kind, Unsupported, Value, flat, kind_of, spread
 from .writer import rule
 
 
-def _words(value, writer, varies):
-    """The two words of one key."""
+def _words(value, writer):
+    """The two words of one key, for each lane."""
     if math.prod(value.shape) != 2:
         raise Unsupported("several keys at once")
     if not jax.config.jax_threefry_partitionable:
         raise Unsupported("random bits in the order of jax_threefry_partitionable=False")
     lead = (0,) * (len(value.shape) - 1)
-    return [writer.scalar("vu32", spread(value.read((*lead, k)), value, varies)) for k in range(2)]
+    return [writer.scalar("vu32", spread(value.read((*lead, k)), value, True)) for k in range(2)]
 
 
 @rule("random_wrap", "random_unwrap")
@@ -28,7 +28,7 @@ def same(eqn, operands, writer):
 def fold_in(eqn, operands, writer):
     """A key and a number."""
     key, number = operands
-    words = _words(key, writer, True)
+    words = _words(key, writer)
     text = number.read(())
     if number.kind.type != "u32":
         v = "v" if number.varies else ""
@@ -44,7 +44,7 @@ def fold_in(eqn, operands, writer):
 @rule("random_split")
 def split(eqn, operands, writer):
     """A key into several."""
-    words, kind = _words(operands[0], writer, True), kind_of(eqn.outvars[0].aval)
+    words, kind = _words(operands[0], writer), kind_of(eqn.outvars[0].aval)
     array = writer.new(kind, True)
 
     def one(index):
@@ -62,7 +62,7 @@ def bits(eqn, operands, writer):
     width, kind = eqn.params["bit_width"], kind_of(eqn.outvars[0].aval)
     if width not in (32, 64):
         raise Unsupported(f"random words of {width} bits")
-    words = ", ".join(_words(operands[0], writer, True))
+    words = ", ".join(_words(operands[0], writer))
 
     def read(index):
         return f"bits_{width}({words}, {flat(index, kind.shape)})"

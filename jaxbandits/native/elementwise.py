@@ -57,14 +57,17 @@ def as_type(value, type):
     return entrywise(value.shape, type, [value], lambda a: f"(({type})({minus}{a}))")
 
 
-def _plain(eqn, operands, write, type=None):
+def as_flags(value):
+    """Whether numbers are not zero."""
+    if value.varies:
+        ask = "ASK64" if value.kind.type.endswith("64") else "ASK32"
+        return entrywise(value.shape, "b64", [value], lambda a: f"((vi64){ask}({a} != 0))")
+    return entrywise(value.shape, "b64", [value], lambda a: f"(-(i64)({a} != 0))")
+
+
+def _plain(eqn, operands, write):
     kind = kind_of(eqn.outvars[0].aval)
-    return [entrywise(kind.shape, type or kind.type, operands, write)]
-
-
-def _called(name, value):
-    """The function of this name for the type and lanes of the operands of an equation."""
-    return f"{name}_{value.kind.type}" + ("" if value.varies else "_s")
+    return [entrywise(kind.shape, kind.type, operands, write)]
 
 
 def _call(name, operands, more=""):
@@ -242,17 +245,10 @@ def clamp(eqn, operands, writer):
 @rule("convert_element_type", entrywise=True)
 def convert(eqn, operands, writer):
     """Flags are 0 and 1 as numbers."""
-    (x,), kind = operands, kind_of(eqn.outvars[0].aval)
-    source, target = x.kind.type, kind.type
-    if source == target:
+    (x,), target = operands, kind_of(eqn.outvars[0].aval).type
+    if x.kind.type == target:
         return [x]
-    if target != "b64":
-        found = as_type(x, target)
-    elif x.varies:
-        ask = "ASK64" if source.endswith("64") else "ASK32"
-        found = entrywise(kind.shape, target, [x], lambda a: f"((vi64){ask}({a} != 0))")
-    else:
-        found = entrywise(kind.shape, target, [x], lambda a: f"(-(i64)({a} != 0))")
+    found = as_flags(x) if target == "b64" else as_type(x, target)
     number = x.number if target != "b64" else None
     held = x.range if target in ("i64", "i32") else None
     if held and not (held[0] >= -(2**31) and held[1] < 2**31):

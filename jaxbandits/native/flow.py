@@ -13,7 +13,7 @@ CALLS = {"pick_best": pick_best, "pick_argmax": pick_argmax}
 def call(eqn, operands, writer):
     """A nested function is written in place, one known by name in its own way."""
     known = CALLS.get(eqn.params.get("name"))
-    if known is not None and operands[0].kind.type == "f64" and all(x.varies for x in operands[:1]):
+    if known is not None and operands[0].kind.type == "f64" and operands[0].varies:
         return known(eqn, operands, writer)
     return writer.call(eqn.params["jaxpr"], operands)
 

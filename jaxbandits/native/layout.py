@@ -1,5 +1,7 @@
 """Layout: the same entries in another order, repeated, joined or cut."""
 
+from itertools import accumulate
+
 from .values import Kind, Unsupported, Value, add, flat, kind_of, literal, spread, times, words_of
 from .writer import UNROLL, rule
 
@@ -123,16 +125,22 @@ def tile(eqn, operands, writer):
 def concatenate(eqn, operands, writer):
     """One after the other."""
     kind, axis = kind_of(eqn.outvars[0].aval), eqn.params["dimension"]
-    array = writer.new(kind, any(x.varies for x in operands))
-    first = 0
-    for value in operands:
+    firsts = accumulate([x.shape[axis] for x in operands], initial=0)
+    places = [
+        lambda i, first=first: (*i[:axis], add(i[axis], first), *i[axis + 1 :]) for first in firsts
+    ]
+    return _joined(kind, operands, places, writer)
 
-        def one(index, value=value, first=first):
-            place = tuple(add(i, first) if k == axis else i for k, i in enumerate(index))
-            writer.store(array, place, spread(value.read(index), value, array.varies))
+
+def _joined(kind, operands, places, writer):
+    """An array into which each operand goes, its entry i to `place(i)`."""
+    array = writer.new(kind, any(x.varies for x in operands))
+    for value, place in zip(operands, places, strict=False):
+
+        def one(index, value=value, place=place):
+            writer.store(array, place(index), spread(value.read(index), value, array.varies))
 
         writer.loops(value.shape, one, unroll=1 if value.heavy else UNROLL)
-        first += value.shape[axis]
     return [array]
 
 
@@ -140,15 +148,8 @@ def concatenate(eqn, operands, writer):
 def stack(eqn, operands, writer):
     """One beside the other, along a new axis."""
     kind, axis = kind_of(eqn.outvars[0].aval), eqn.params["axis"]
-    array = writer.new(kind, any(x.varies for x in operands))
-    for k, value in enumerate(operands):
-
-        def one(index, value=value, k=k):
-            place = (*index[:axis], k, *index[axis:])
-            writer.store(array, place, spread(value.read(index), value, array.varies))
-
-        writer.loops(value.shape, one, unroll=1 if value.heavy else UNROLL)
-    return [array]
+    places = [lambda i, k=k: (*i[:axis], k, *i[axis:]) for k in range(len(operands))]
+    return _joined(kind, operands, places, writer)
 
 
 @rule("pad", entrywise=True)

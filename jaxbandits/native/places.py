@@ -19,13 +19,13 @@ from .values import (
 from .writer import UNROLL, rule
 
 CHAIN = 12  # up to this many entries a chain of choices beats reading lane by lane
-JOIN = {
-    "scatter": lambda type, old, new: new,
-    "scatter-add": lambda type, old, new: f"({old} + {new})",
-    "scatter-sub": lambda type, old, new: f"({old} - {new})",
-    "scatter-mul": lambda type, old, new: f"({old} * {new})",
-    "scatter-min": lambda type, old, new: f"min_{type}_s({old}, {new})",
-    "scatter-max": lambda type, old, new: f"max_{type}_s({old}, {new})",
+JOIN = {  # by the ending of functions of the type
+    "scatter": lambda end, old, new: new,
+    "scatter-add": lambda end, old, new: f"({old} + {new})",
+    "scatter-sub": lambda end, old, new: f"({old} - {new})",
+    "scatter-mul": lambda end, old, new: f"({old} * {new})",
+    "scatter-min": lambda end, old, new: f"min_{end}({old}, {new})",
+    "scatter-max": lambda end, old, new: f"max_{end}({old}, {new})",
 }
 
 
@@ -64,11 +64,17 @@ def _chosen(writer, table, begin, moved, shape, index):
     return text
 
 
-def _linear(places, moved, steps):
+def _starts(starts, shape, window, writer):
+    """Where a window begins along each axis, and whether that is a lane's own."""
+    bounds = zip(starts, shape, window, strict=True)
+    return [_place(x, (), n - k, writer) for x, n, k in bounds], [x.varies for x in starts]
+
+
+def _linear(begin, moved, shape):
     """Shared and own part of a row-major place."""
-    shared = add(0, *[times(p, s) for p, m, s in zip(places, moved, steps, strict=True) if not m])
-    own = [times(p, s) for p, m, s in zip(places, moved, steps, strict=True) if m]
-    return shared, " + ".join(map(str, own))
+    parts = list(zip(begin, moved, strides(shape), strict=True))
+    shared = add(0, *[times(place, step) for place, own, step in parts if not own])
+    return shared, " + ".join(str(times(place, step)) for place, own, step in parts if own)
 
 
 @rule("dynamic_slice")
@@ -78,14 +84,11 @@ def dynamic_slice(eqn, operands, writer):
     kind, shape = kind_of(eqn.outvars[0].aval), table.shape
     if words_of(eqn.invars[0].aval):
         starts = [*starts, constant(0, Kind((), "i64"))]
-    moved = [x.varies for x in starts]
-    table = writer.array(_held(table, writer)) if any(moved) else writer.kept(table)
-    bounds = zip(starts, shape, kind.shape, strict=True)
-    begin = [_place(x, (), n - k, writer) for x, n, k in bounds]
+    begin, moved = _starts(starts, shape, kind.shape, writer)
     if not any(moved):
-        found = view(table, kind.shape, lambda i: tuple(map(add, begin, i)))
-        return [found]
-    shared, own = _linear(begin, moved, strides(shape))
+        return [view(writer.kept(table), kind.shape, lambda i: tuple(map(add, begin, i)))]
+    table = writer.array(_held(table))
+    shared, own = _linear(begin, moved, shape)
     short = sum(moved) == 1 and _short(shape, kind.shape, moved.index(True))
     if not short:
         own = writer.scalar("vi64", own)
@@ -104,7 +107,7 @@ def _short(shape, window, axis):
     return shape[axis] <= CHAIN and window[axis] == 1
 
 
-def _held(table, writer):
+def _held(table):
     """An array passed in from outside can be addressed as it is."""
     if table.host is not None and table.array is None and table.kind.size > 1:
         name = table.read((0,) * len(table.shape)).partition("[")[0]
@@ -119,16 +122,14 @@ def dynamic_update_slice(eqn, operands, writer):
     table, new, *starts = operands
     varies = any(x.varies for x in operands)
     array = _to_change(table, varies, writer)
-    bounds = zip(starts, table.shape, new.shape, strict=True)
-    begin = [_place(x, (), n - k, writer) for x, n, k in bounds]
-    moved = [x.varies for x in starts]
+    begin, moved = _starts(starts, table.shape, new.shape, writer)
 
     def one(index):
         text = spread(new.read(index), new, varies)
         if not any(moved):
             writer.store(array, tuple(map(add, begin, index)), text)
             return
-        shared, own = _linear(begin, moved, strides(table.shape))
+        shared, own = _linear(begin, moved, table.shape)
         place = add(shared, flat(index, table.shape))
         _write_own(writer, array, f"{own} + {place}", text, JOIN["scatter"])
 
@@ -149,50 +150,58 @@ def _write_own(writer, array, place, text, join, inside=None):
     where, new = writer.scalar("vi64", place), writer.scalar(f"v{type}", text)
     entry = f"(({type} *)({array.array} + {where}[lane]))[lane]"
     guard = f"if ({inside}[lane]) " if inside else ""
-    writer.line(f"EACH {guard}{entry} = {join(type, entry, f'{new}[lane]')};")
+    writer.line(f"EACH {guard}{entry} = {join(f'{type}_s', entry, f'{new}[lane]')};")
 
 
-class _Places:
-    """Where the windows of a gather or a scatter begin."""
+class _Windows:
+    """The windows of a gather or a scatter, whose entries are those of `outer`."""
 
-    def __init__(self, indices, mapped, axes, batching, writer):
-        self.indices, self.mapped, self.axes = indices, tuple(mapped), axes
-        self.operand_batch, self.index_batch = batching
-        self.writer = writer
+    def __init__(self, writer, indices, shape, outer, mapped, hidden, dims, batching):
+        self.writer, self.indices, self.shape = writer, indices, shape
+        self.mapped, self.dims = tuple(mapped), tuple(dims)
+        self.batching = dict(zip(*batching, strict=True))
+        self.axes = [k for k in range(len(shape)) if k not in (*hidden, *self.batching)]
+        self.window = self._along(outer, 1)
 
-    def begin(self, batch, shape, window, clamp):
-        """One position for each axis of the table, `(place, whether it is a lane's own)`."""
-        found = []
-        for axis, n in enumerate(shape):
-            if axis in self.mapped:
-                index = (*batch, self.mapped.index(axis))
-                place = _place(self.indices, index, n - window[axis], self.writer, clamp)
-                found.append((place, self.indices.varies and not isinstance(place, int)))
-            elif axis in self.operand_batch:
-                where = self.index_batch[self.operand_batch.index(axis)]
-                found.append((batch[where], False))
-            else:
-                found.append((0, False))
+    def _along(self, entries, other):
+        """By the axes of the table, those of the windows' axes."""
+        found = [other] * len(self.shape)
+        for axis, k in zip(self.axes, self.dims, strict=True):
+            found[axis] = entries[k]
         return found
+
+    def place(self, index, clamp):
+        """Where the window of an entry begins, whether that is a lane's own, the place in it."""
+        batch = [i for k, i in enumerate(index) if k not in self.dims]
+        begin = [self._begin(axis, batch, clamp) for axis in range(len(self.shape))]
+        places, moved = zip(*begin, strict=True) if begin else ((), ())
+        return list(places), list(moved), self._along(index, 0)
+
+    def _begin(self, axis, batch, clamp):
+        if axis in self.mapped:
+            index = (*batch, self.mapped.index(axis))
+            high = self.shape[axis] - self.window[axis]
+            place = _place(self.indices, index, high, self.writer, clamp)
+            return place, self.indices.varies and not isinstance(place, int)
+        return (batch[self.batching[axis]] if axis in self.batching else 0), False
+
+    def outside(self, begin, moved):
+        """A mask of the windows that leave the table, or None where none can."""
+        parts = []
+        for place, own, n, w in zip(begin, moved, self.shape, self.window, strict=True):
+            if place == 0:
+                continue
+            v = "(vi64)" if own else "-(i64)"
+            parts.append((own, f"({v}({place} < 0) | {v}({place} > {n - w}))"))
+        if not parts:
+            return None
+        own = any(o for o, _ in parts)
+        joined = " | ".join(text if o or not own else f"all_i64({text})" for o, text in parts)
+        return own, self.writer.scalar("vi64" if own else "i64", joined)
 
 
 def _clips(mode):
     return mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
-
-
-def _outside(begin, shape, window, writer):
-    """A mask of the windows that leave the table, or None where none can."""
-    parts = []
-    for (place, own), n, w in zip(begin, shape, window, strict=True):
-        if place == 0:
-            continue
-        v = "(vi64)" if own else "-(i64)"
-        parts.append((own, f"({v}({place} < 0) | {v}({place} > {n - w}))"))
-    if not parts:
-        return None
-    own = any(o for o, _ in parts)
-    joined = " | ".join(text if o or not own else f"all_i64({text})" for o, text in parts)
-    return own, writer.scalar("vi64" if own else "i64", joined)
 
 
 @rule("gather")
@@ -200,36 +209,35 @@ def gather(eqn, operands, writer):
     """Windows of a table, one for each row of indices."""
     no_keys(eqn)
     table, indices = operands
-    numbers, window = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
-    kind, shape, clip = kind_of(eqn.outvars[0].aval), table.shape, _clips(eqn.params["mode"])
-    table, indices = writer.array(_held(table, writer)), writer.kept(indices)
-    batching = numbers.operand_batching_dims, numbers.start_indices_batching_dims
-    places = _Places(indices, numbers.start_index_map, numbers, batching, writer)
-    hidden = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
-    kept_axes = [axis for axis in range(len(shape)) if axis not in hidden]
+    numbers, clip = eqn.params["dimension_numbers"], _clips(eqn.params["mode"])
+    kind, shape = kind_of(eqn.outvars[0].aval), table.shape
+    table, indices = writer.array(_held(table)), writer.kept(indices)
+    windows = _Windows(
+        writer,
+        indices,
+        shape,
+        kind.shape,
+        numbers.start_index_map,
+        numbers.collapsed_slice_dims,
+        numbers.offset_dims,
+        (numbers.operand_batching_dims, numbers.start_indices_batching_dims),
+    )
     varies = table.varies or indices.varies
     array = writer.new(kind, varies)
 
     def one(index):
-        batch = tuple(i for k, i in enumerate(index) if k not in numbers.offset_dims)
-        inner = [0] * len(shape)
-        for axis, k in zip(kept_axes, numbers.offset_dims, strict=True):
-            inner[axis] = index[k]
-        begin = places.begin(batch, shape, window, True)
-        moved = [own for _, own in begin]
-        shared, own = _linear([p for p, _ in begin], moved, strides(shape))
+        begin, moved, inner = windows.place(index, True)
+        shared, own = _linear(begin, moved, shape)
         place = add(shared, flat(inner, shape))
         if not own:
             text = spread(f"{table.array}[{place}]", table, varies)
-        elif sum(moved) == 1 and _short(shape, window, moved.index(True)):
-            text = _chosen(writer, table, [p for p, _ in begin], moved, shape, inner)
+        elif sum(moved) == 1 and _short(shape, windows.window, moved.index(True)):
+            text = _chosen(writer, table, begin, moved, shape, inner)
         else:
             text = _own_entry(table, f"({own})", place)
-        if not clip:
-            raw = places.begin(batch, shape, window, False)
-            beyond = _outside(raw, shape, window, writer)
-            if beyond is not None:
-                text = _filled(text, beyond, eqn, kind.type, varies)
+        beyond = None if clip else windows.outside(*windows.place(index, False)[:2])
+        if beyond is not None:
+            text = _filled(text, beyond, eqn, kind.type, varies)
         writer.store(array, index, text)
 
     apart = indices.varies and max(shape) > CHAIN
@@ -259,38 +267,30 @@ def scatter(eqn, operands, writer):
     shape, clip, type = table.shape, _clips(eqn.params["mode"]), table.kind.type
     varies = any(x.varies for x in operands)
     array = _to_change(table, varies, writer)
-    indices = writer.kept(indices)
-    batching = numbers.operand_batching_dims, numbers.scatter_indices_batching_dims
-    places = _Places(indices, numbers.scatter_dims_to_operand_dims, numbers, batching, writer)
-    hidden = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    kept_axes = [axis for axis in range(len(shape)) if axis not in hidden]
-    window = [1] * len(shape)
-    for axis, k in zip(kept_axes, numbers.update_window_dims, strict=True):
-        window[axis] = new.shape[k]
+    windows = _Windows(
+        writer,
+        writer.kept(indices),
+        shape,
+        new.shape,
+        numbers.scatter_dims_to_operand_dims,
+        numbers.inserted_window_dims,
+        numbers.update_window_dims,
+        (numbers.operand_batching_dims, numbers.scatter_indices_batching_dims),
+    )
 
     def one(index):
-        batch = tuple(i for k, i in enumerate(index) if k not in numbers.update_window_dims)
-        inner = [0] * len(shape)
-        for axis, k in zip(kept_axes, numbers.update_window_dims, strict=True):
-            inner[axis] = index[k]
-        begin = places.begin(batch, shape, window, clip)
-        beyond = None if clip else _outside(begin, shape, window, writer)
-        moved = [own for _, own in begin]
-        shared, own = _linear([p for p, _ in begin], moved, strides(shape))
+        begin, moved, inner = windows.place(index, clip)
+        beyond = None if clip else windows.outside(begin, moved)
+        shared, own = _linear(begin, moved, shape)
         place = add(shared, flat(inner, shape))
         text = spread(new.read(index), new, varies)
         if own:
-            inside = None
-            if beyond is not None:
-                inside = writer.scalar("vi64", f"~{beyond[1]}")
+            inside = writer.scalar("vi64", f"~{beyond[1]}") if beyond else None
             _write_own(writer, array, f"{own} + {place}", text, join, inside)
             return
         entry = f"{array.array}[{place}]"
-        joined = join(type, entry, text)
-        if varies:
-            joined = joined.replace(f"_{type}_s(", f"_{type}(")
-        with writer.block(f"if (!{beyond[1]}) " if beyond is not None else ""):
-            writer.line(f"{entry} = {joined};")
+        with writer.block(f"if (!{beyond[1]}) " if beyond else ""):
+            writer.line(f"{entry} = {join(type if varies else f'{type}_s', entry, text)};")
 
     writer.loops(new.shape, one)
     return [array]

@@ -2,7 +2,7 @@
 
 import math
 
-from .elementwise import as_type, entrywise
+from .elementwise import as_flags, as_type
 from .values import Kind, add, kind_of
 from .writer import rule
 
@@ -78,10 +78,7 @@ def dot_general(eqn, operands, writer):
         )
 
     writer.loops(batch_shape, for_batch, unroll=1)
-    if kind.type == "b64":
-        cast = "(vi64)" if varies else "-(i64)"
-        return [entrywise(kind.shape, "b64", [array], lambda a: f"({cast}({a} != 0))")]
-    return [array]
+    return [as_flags(array) if kind.type == "b64" else array]
 
 
 def _tiles(writer, shape, width, body):

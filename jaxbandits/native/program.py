@@ -10,7 +10,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from .build import register
 from .flow import again
 from .values import flat, kind_of, spread
-from .writer import Writer
+from .writer import GROUPS, LANES, Writer
 
 
 def natively(function, number, unit=None):
@@ -21,7 +21,7 @@ def natively(function, number, unit=None):
 
     Args:
       function: of arrays; made of operations that have a rule here.
-      number: of lanes, a multiple of 16.
+      number: of lanes, a multiple of `SIDE_BY_SIDE`, 16.
       unit: not used; `lanewise` needs it.
     Raises:
       ValueError: a number of lanes that does not fit.
@@ -65,7 +65,7 @@ def _mapped(function, number, again):
     return mapped
 
 
-SIDE_BY_SIDE = 16  # lanes of the largest groups
+SIDE_BY_SIDE = GROUPS * LANES  # lanes of one turn of a program
 SMALL = 128  # entries; larger arrays of two groups of lanes do not fit the nearest cache
 
 
@@ -81,7 +81,7 @@ def write(closed, goes_on=None, most=1):
     everything = [True] * len(closed.jaxpr.outvars)
     jaxpr, _ = dce_jaxpr(closed.jaxpr, everything, instantiate=True)
     closed = closed.replace(jaxpr=jaxpr)
-    writer = Writer(groups=2 if largest(jaxpr) <= SMALL else 1)
+    writer = Writer(groups=GROUPS if largest(jaxpr) <= SMALL else 1)
     arguments = [writer.new(kind_of(var.aval), True) for var in jaxpr.invars]
     for place, array in enumerate(arguments, 1):
 

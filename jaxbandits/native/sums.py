@@ -1,9 +1,9 @@
-"""Reductions, running totals and products of tables."""
+"""Reductions and running totals."""
 
 import math
 
-from .elementwise import entrywise
-from .values import Value, add, constant, kind_of, literal, spread
+from .elementwise import as_type
+from .values import Value, add, kind_of, literal, spread
 from .writer import UNROLL, rule, scalar_kind
 
 CHAINS = 4  # sums under way side by side, because each waits for its own last addition
@@ -26,12 +26,17 @@ LARGEST = {
 }
 
 
-def _begin(name, type):
+def _neutral(name, value):
+    """The expression of what changes nothing it is joined with."""
+    type = value.kind.type
     if name in ("reduce_and", "reduce_min", "cummin"):
-        return -1 if type == "b64" or name == "reduce_and" else LARGEST[type]
-    if name in ("reduce_max", "cummax"):
-        return 0 if type == "b64" else SMALLEST[type]
-    return 1 if name in ("reduce_prod", "cumprod") else 0
+        number = -1 if type == "b64" or name == "reduce_and" else LARGEST[type]
+    elif name in ("reduce_max", "cummax"):
+        number = 0 if type == "b64" else SMALLEST[type]
+    else:
+        number = 1 if name in ("reduce_prod", "cumprod") else 0
+    text = literal(number, type)
+    return f"all_{type}({text})" if value.varies else text
 
 
 def _join(name, value):
@@ -46,36 +51,34 @@ def _join(name, value):
 
 
 def _woven(index, inner, axes):
-    """An index from its kept and its reduced part."""
-    outer, inner = iter(index), iter(inner)
-    return lambda n: tuple(next(inner) if axis in axes else next(outer) for axis in range(n))
+    """An index from its kept part and the part of these axes."""
+    rank, outer, inner = len(index) + len(axes), iter(index), iter(inner)
+    return tuple(next(inner) if axis in axes else next(outer) for axis in range(rank))
 
 
 @rule(*REDUCTIONS)
 def reduction(eqn, operands, writer):
     """Several chains along the last reduced axis, joined at the end."""
-    (value,), axes, name = operands, eqn.params["axes"], eqn.primitive.name
-    kind, inner = kind_of(eqn.outvars[0].aval), [value.shape[axis] for axis in eqn.params["axes"]]
-    if value.kind.type == "b64" and name in ("reduce_sum", "reduce_prod"):
-        value = entrywise(value.shape, kind.type, [value], lambda a: f"(-{a})")
+    (value,), name = operands, eqn.primitive.name
+    axes, kind = sorted(eqn.params["axes"]), kind_of(eqn.outvars[0].aval)
+    if name in ("reduce_sum", "reduce_prod"):
+        value = as_type(value, kind.type)
     array = writer.new(kind, value.varies)
-    join, begin = _join(name, value), _begin(name, value.kind.type)
 
     def one(index):
-        total = _fold(writer, value, index, sorted(axes), inner, join, begin)
-        writer.store(array, index, total)
+        writer.store(array, index, _fold(writer, name, value, index, axes))
 
     writer.loops(kind.shape, one, unroll=UNROLL if math.prod(value.shape) <= UNROLL else 1)
     return [array]
 
 
-def _fold(writer, value, index, axes, inner, join, begin):
+def _fold(writer, name, value, index, axes):
     """The expression of what is joined over the reduced axes."""
-    rank, axes_set = len(value.shape), set(axes)
-    inner = [value.shape[axis] for axis in axes]
+    inner, join = [value.shape[axis] for axis in axes], _join(name, value)
+    nothing = _neutral(name, value)
 
     def entry(part):
-        return value.read(_woven(index, part, axes_set)(rank))
+        return value.read(_woven(index, part, axes))
 
     if math.prod(inner) <= UNROLL:
         texts = []
@@ -83,13 +86,11 @@ def _fold(writer, value, index, axes, inner, join, begin):
         while len(texts) > 1:
             pairs = [join(*texts[k : k + 2]) for k in range(0, len(texts) - 1, 2)]
             texts = pairs + texts[len(pairs) * 2 :]
-        nothing = constant(begin, value.kind)
-        return texts[0] if texts else spread(nothing.read(()), nothing, value.varies)
+        return texts[0] if texts else nothing
     long = max(range(len(inner)), key=lambda k: inner[k])
     number = inner[long]
     chains = [writer.name("t", value.varies) for _ in range(CHAINS)]
-    start = spread(literal(begin, value.kind.type), Value(value.kind, False, None), value.varies)
-    writer.line(f"{value.type} {', '.join(f'{c} = {start}' for c in chains)};")
+    writer.line(f"{value.type} {', '.join(f'{c} = {nothing}' for c in chains)};")
     rest = [n for k, n in enumerate(inner) if k != long]
 
     def others(part):
@@ -117,11 +118,7 @@ def running(eqn, operands, writer):
     (value,), axis, name = operands, eqn.params["axis"], eqn.primitive.name
     array, backwards = writer.new(value.kind, value.varies), eqn.params["reverse"]
     join, length = _join(name, value), value.shape[axis]
-    start = spread(
-        literal(_begin(name, value.kind.type), value.kind.type),
-        Value(value.kind, False, None),
-        value.varies,
-    )
+    start = _neutral(name, value)
 
     def one(index):
         total = writer.name("t", value.varies)
@@ -145,8 +142,8 @@ def running(eqn, operands, writer):
 def extreme(eqn, operands, writer):
     """The first position of the largest or smallest value, NaN before all."""
     (value,), (axis,) = operands, eqn.params["axes"]
-    if value.kind.type == "b64":  # a mask that is on is -1
-        value = entrywise(value.shape, "i64", [value], lambda a: f"(-{a})")
+    if value.kind.type == "b64":
+        value = as_type(value, "i64")
     value = writer.kept(value)
     kind = kind_of(eqn.outvars[0].aval)
     array = writer.new(kind, value.varies)
@@ -185,20 +182,19 @@ def extreme(eqn, operands, writer):
 @rule("reduce")
 def general(eqn, operands, writer):
     """A reduction by any function of scalars, one entry after the other."""
-    half, axes, closed = len(operands) // 2, set(eqn.params["dimensions"]), eqn.params["jaxpr"]
+    half, axes, closed = len(operands) // 2, sorted(eqn.params["dimensions"]), eqn.params["jaxpr"]
     tables, begins = operands[:half], operands[half:]
     varies = any(x.varies for x in operands)
     kinds = [kind_of(var.aval) for var in eqn.outvars]
     arrays = [writer.new(kind, varies) for kind in kinds]
-    rank = len(tables[0].shape)
-    inner = [tables[0].shape[axis] for axis in sorted(axes)]
+    inner = [tables[0].shape[axis] for axis in axes]
 
     def one(index):
         for array, begin in zip(arrays, begins, strict=True):
             writer.store(array, index, spread(begin.read(()), begin, varies))
 
         def step(part):
-            place = _woven(index, part, axes)(rank)
+            place = _woven(index, part, axes)
             old = [_entry(array, index) for array in arrays]
             new = [_named(writer, table, place) for table in tables]
             found = writer.call(closed, [*old, *new])

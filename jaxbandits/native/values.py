@@ -20,14 +20,14 @@ SUFFIX = {
 
 
 class Unsupported(NotImplementedError):
-    """An equation for which no C can be written."""
+    """An equation for which no C++ can be written."""
 
 
 class Kind(NamedTuple):
     """Shape and type; a key is its two words."""
 
     shape: tuple
-    type: str  # the C type of an entry; with a "v" in front, of eight lanes
+    type: str  # the C++ type of an entry; with a "v" in front, of eight lanes
 
     @property
     def size(self):
@@ -53,13 +53,13 @@ def words_of(aval):
 
 
 class Value(NamedTuple):
-    """Entries that can be written as C expressions when they are needed."""
+    """Entries that can be written as C++ expressions when they are needed."""
 
     kind: Kind
     varies: bool  # by lane; else one number is shared by all
-    read: Callable  # index -> expression; an index is a tuple of ints and C expressions
+    read: Callable  # index -> expression; an index is a tuple of ints and expressions
     cheap: bool = True  # whether reading an entry again costs next to nothing
-    array: str | None = None  # the C array that holds just this, row-major
+    array: str | None = None  # the array that holds just this, row-major
     # Arrays that may change later, and whether entry i depends on their entry i alone.
     reads: dict = {}  # noqa: RUF012
     host: Any = None  # where it is also a value of the program around
@@ -75,7 +75,7 @@ class Value(NamedTuple):
 
     @property
     def type(self):
-        """C type of an entry."""
+        """C++ type of an entry."""
         return ("v" if self.varies else "") + self.kind.type
 
 
@@ -106,17 +106,17 @@ def flat(index, shape):
     return add(0, *[times(i, step) for i, n, step in terms if n > 1])
 
 
-def in_array(name, kind, varies, place=0, reads=None):
-    """The value an array holds, from an entry on; one entry alone is a plain variable."""
+def in_array(name, kind, varies, reads=None):
+    """The value an array holds."""
 
     def read(index):
-        return f"{name}[{add(place, flat(index, kind.shape))}]"
+        return f"{name}[{flat(index, kind.shape)}]"
 
-    return Value(kind, varies, read, array=name if place == 0 else None, reads=reads or {})
+    return Value(kind, varies, read, array=name, reads=reads or {})
 
 
 def literal(number, type):
-    """A C constant."""
+    """A C++ constant."""
     if type == "b64":
         return "((b64)-1)" if number else "((b64)0)"
     if type in ("f64", "f32"):

@@ -1,4 +1,4 @@
-"""Writes the C of one program: variables, arrays, loops, and equations by their rules."""
+"""Writes the C++ of one program: variables, arrays, loops, and equations by their rules."""
 
 import contextlib
 import math
@@ -10,7 +10,8 @@ import numpy as np
 from ..lanewise.interpreter import bind, is_literal
 from .values import Kind, Unsupported, Value, constant, flat, in_array, kind_of, spread
 
-# Groups of eight lanes that take each step side by side, since each step waits for the one before
+LANES = 8  # of a vector register, as in the header
+# Groups of lanes that take each step side by side, since each step waits for the one before
 # and two groups do not wait for each other. What is a group's own has "@" in its name.
 GROUPS = 2
 UNROLL = 12  # up to this many entries are written one by one

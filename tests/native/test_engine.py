@@ -1,7 +1,6 @@
 """The native engine plays every algorithm as XLA does, whatever the lanes and devices."""
 
 import os
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -9,20 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases import CASES
+from worlds import WORLDS, child
 
 import jaxbandits as jb
 from jaxbandits import checks, native
 from jaxbandits.core import Algorithm, Move
 from jaxbandits.native import build, program
 
-if native.compiler() is None:
-    pytest.skip("no C++ compiler", allow_module_level=True)
-
 TESTS = str(Path(__file__).parent.parent)
-sys.path.insert(0, TESTS)
-from cases import CASES  # noqa: E402
-from test_simulate import WORLDS, child  # noqa: E402
-
 ALWAYS = ("lingape", "gse_uniform")
 RANDOM = (WORLDS["random"][0], WORLDS["random"][1], {})
 PLAYED = {case.name: (case.instance, case.build, case.options) for case in CASES}
@@ -60,7 +54,7 @@ import itertools, sys
 sys.path[:0] = [{tests!r}, {tests!r} + "/native"]
 import jax, jaxbandits as jb
 from test_engine import PLAYED
-from test_simulate import assert_same_runs
+from worlds import assert_same_runs
 assert len(jax.devices()) == 4
 instance, build, options = PLAYED[{name!r}]
 runs = [

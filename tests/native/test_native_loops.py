@@ -4,21 +4,12 @@ import numpy as np
 import pytest
 from against import LANES, by_native, same
 from jax import lax
+from loops import collatz
 
 RNG = np.random.default_rng(6)
 VALUES = RNG.normal(size=(6, LANES))
 TABLE = RNG.normal(size=(3, 3, LANES))
 TIMES = RNG.integers(0, 9, LANES)
-
-
-def collatz(n):
-    """Steps to 1."""
-
-    def step(state):
-        n, steps = state
-        return jnp.where(n % 2 == 0, n // 2, 3 * n + 1), steps + 1
-
-    return lax.while_loop(lambda state: state[0] > 1, step, (n + 1, 0))
 
 
 def counted(v, m, n):

@@ -1,0 +1,14 @@
+"""Loops that several tests run."""
+
+import jax.numpy as jnp
+from jax import lax
+
+
+def collatz(n):
+    """Steps to 1: a loop whose length differs by lane."""
+
+    def step(state):
+        n, steps = state
+        return jnp.where(n % 2 == 0, n // 2, 3 * n + 1), steps + 1
+
+    return lax.while_loop(lambda state: state[0] > 1, step, (n + 1, 0))

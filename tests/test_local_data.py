@@ -1,0 +1,140 @@
+"""Instances read from local files: small ones written here, and the real ones where they are."""
+
+import os
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from test_instances import check
+
+import jaxbandits as jb
+
+make = jb.instances
+
+
+def car(weight=2000, width=65.0, size=100, city=25, highway=30, price="10000"):
+    row = ["0"] * 26
+    row[13], row[11], row[16] = str(weight), str(width), str(size)
+    row[23], row[24], row[25] = str(city), str(highway), price
+    return ",".join(row)
+
+
+CARS = [
+    car(price="5000"),
+    car(weight=3000, price="?"),
+    car(weight=4000, width=70.0, size=300, city=15, highway=20, price="25000"),
+    car(weight=3000, width=66.0, size=150, city=20, highway=28, price="15000"),
+]
+
+
+def test_automobile_drops_missing_prices_and_rescales(tmp_path):
+    (tmp_path / "imports-85.data").write_text("\n".join(CARS) + "\n")
+    for path in (tmp_path, tmp_path / "imports-85.data", str(tmp_path)):
+        instance = check(make.automobile(jax.random.key(0), path, 3))
+    order = np.argsort(instance.means)
+    np.testing.assert_allclose(instance.means[order], [0.0, 0.5, 1.0])
+    expected = [[0, 0, 0, 1, 1], [0.5, 0.2, 0.25, 0.5, 0.8], [1, 1, 1, 0, 0]]
+    np.testing.assert_allclose(instance.arms[order], expected)
+    assert float(instance.noise_var) == 0.1
+    with pytest.raises(ValueError, match="num_arms must be at most 3, got 4"):
+        make.automobile(jax.random.key(0), tmp_path, 4)
+    drawn = {tuple(make.automobile(jax.random.key(k), tmp_path, 2).means) for k in range(40)}
+    assert len(drawn) == 6  # every ordered pair, never the same car twice
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([*CARS, "1,2,3"], "row 4 does not have 26 columns"),
+        ([*CARS, car(weight="heavy")], "holds a value that is no number: .*heavy"),
+        (CARS[:1], "is too small"),
+        ([], "is too small|no"),
+    ],
+    ids=["short row", "word", "one car", "empty"],
+)
+def test_malformed_cars_are_a_value_error(rows, message, tmp_path):
+    (tmp_path / "imports-85.data").write_text("\n".join(rows))
+    with pytest.raises(ValueError, match=rf"path: .*imports-85.data.*({message})"):
+        make.automobile(jax.random.key(0), tmp_path, 2)
+
+
+def test_a_missing_file_is_a_value_error(tmp_path):
+    with pytest.raises(ValueError, match=r"path: no file .*imports-85.data"):
+        make.automobile(jax.random.key(0), tmp_path, 2)
+    with pytest.raises(ValueError, match=r"path: no file .*features_71x10.csv"):
+        make.drug_repurposing(tmp_path)
+
+
+def write_drugs(folder, features, rewards, *, names="ABC", other="ABC"):
+    rows = [",".join(["gene", *names])]
+    rows += [",".join([f"g{i}", *map(str, row)]) for i, row in enumerate(features)]
+    (folder / "features_71x10.csv").write_text("\n".join(rows) + "\n")
+    rows = [",".join(other), *(",".join(map(str, row)) for row in rewards)]
+    (folder / "rewards_named.csv").write_text("\n".join(rows) + "\n")
+
+
+def test_drug_tables(tmp_path):
+    rng = np.random.default_rng(2)
+    features, rewards = rng.normal(size=(7, 3)), rng.random((5, 3))
+    write_drugs(tmp_path, features, rewards)
+    instance = check(make.drug_repurposing(tmp_path, noise_var=0.5))
+    np.testing.assert_allclose(instance.arms, features.T)
+    np.testing.assert_allclose(instance.samples, rewards.T)
+    np.testing.assert_allclose(instance.means, rewards.mean(0))
+    np.testing.assert_allclose(instance.theta, np.linalg.pinv(features.T) @ rewards.mean(0))
+    np.testing.assert_allclose(instance.theta_norm, np.linalg.norm(instance.theta))
+    assert (float(instance.noise_var), instance.rewards) == (0.5, "recorded")
+
+
+@pytest.mark.parametrize("fault", ["names", "word", "ragged", "rows"])
+def test_malformed_drug_tables_are_a_value_error(fault, tmp_path):
+    features, rewards = np.ones((7, 3)).tolist(), np.ones((5, 3)).tolist()
+    if fault == "word":
+        features[2][1] = "high"
+    if fault == "ragged":
+        rewards[3] = rewards[3][:2]
+    write_drugs(tmp_path, features, rewards, other="ABD" if fault == "names" else "ABC")
+    if fault == "rows":
+        (tmp_path / "rewards_named.csv").write_text("A,B,C\n")
+    with pytest.raises(ValueError, match=r"path: |samples must be"):
+        make.drug_repurposing(tmp_path)
+
+
+DATA = os.environ.get("JAXBANDITS_DATA")
+real = pytest.mark.skipif(DATA is None, reason="JAXBANDITS_DATA names no folder")
+
+
+@real
+def test_the_real_cars():
+    cars = check(make.automobile(jax.random.key(0), Path(DATA) / "automobile", 201))
+    np.testing.assert_array_equal(cars.arms.min(0), np.zeros(5))
+    np.testing.assert_array_equal(cars.arms.max(0), np.ones(5))
+    assert (cars.means.min(), cars.means.max()) == (0.0, 1.0)
+    np.testing.assert_allclose(5118 + 40282 * cars.means.mean(), 13207.13, atol=0.005)
+    theta, *_ = np.linalg.lstsq(cars.arms, cars.means)
+    residual = cars.means - cars.arms @ theta
+    assert np.linalg.matrix_rank(cars.arms) == 5
+    np.testing.assert_allclose(residual.std(), 0.088, atol=0.002)
+    np.testing.assert_allclose(np.abs(residual).max(), 0.37, atol=0.005)
+    np.testing.assert_allclose(1 - residual.var() / cars.means.var(), 0.80, atol=0.01)
+    with pytest.raises(ValueError, match="num_arms must be at most 201, got 202"):
+        make.automobile(jax.random.key(0), Path(DATA) / "automobile", 202)
+
+
+@real
+def test_the_real_drugs():
+    drugs = check(make.drug_repurposing(Path(DATA) / "drug_repurposing"))
+    assert drugs.arms.shape == (10, 71)
+    assert drugs.samples.shape == (10, 18)
+    np.testing.assert_allclose(np.linalg.norm(drugs.arms, axis=1), 1.0, atol=1e-6)
+    assert np.linalg.matrix_rank(drugs.arms) == 10
+    means = [0.49150, 0.48488, 0.48174, 0.47798, 0.46501, 0.38178, 0.38260, 0.39274, 0.39677]
+    np.testing.assert_allclose(drugs.means, [*means, 0.39856], atol=6e-6)
+    np.testing.assert_allclose(drugs.arms @ drugs.theta, drugs.means, atol=1e-10)
+    np.testing.assert_allclose(drugs.theta_norm, 1.8121, atol=1e-4)
+    assert 0.0315 < drugs.samples.std(1).min() < drugs.samples.std(1).max() < 0.0535
+    np.testing.assert_allclose(
+        (drugs.samples.min(), drugs.samples.max()), (0.306, 0.531), atol=6e-4
+    )
+    assert float(drugs.noise_var) == 0.25
