@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.random import fold_in
 
@@ -20,6 +21,7 @@ from .lanewise import lanewise
 from .native import repeated
 
 ENGINES = ("xla", "native")
+FEW = 256  # lanes among which each is compared with each: compiled in a moment, and as fast
 BURST = 8  # chunks that the native engine plays before it looks whether lanes wait
 
 
@@ -108,8 +110,9 @@ def start_lane(trial, orders, id, problem):
 
 
 def any_lane(trial, orders):
-    """A lane, for its shapes."""
-    return start_lane(trial, orders, jnp.zeros((), int), trial.draw(orders.root))
+    """A lane and its record, for their shapes."""
+    lane = start_lane(trial, orders, jnp.zeros((), int), trial.draw(orders.root))
+    return lane, record_of(trial, lane)
 
 
 def play_lane(trial, orders, lane):
@@ -153,6 +156,23 @@ def _available(batch, orders):
     return jnp.where(filled, ~lanes.run.live, waiting), at_work, waiting
 
 
+def _before(mask):
+    """How many lanes of a mask come before each, int [L]."""
+    number = len(mask)
+    if number > FEW:
+        return jnp.cumsum(mask) - mask
+    return (mask & np.tri(number, k=-1, dtype=bool)).sum(1)
+
+
+def _inverse(places):
+    """The lane that goes to each place, int [L]; any for a place to which none goes."""
+    number = len(places)
+    if number > FEW:
+        return jnp.zeros(number, int).at[places].set(jnp.arange(number), mode="drop")
+    lane = np.arange(number)
+    return jnp.where(places == lane[:, None], lane, 0).sum(1)
+
+
 def turn_over(trial, orders, shape, batch):
     """Write out the lanes that have ended and start the next replications in free ones.
 
@@ -160,7 +180,7 @@ def turn_over(trial, orders, shape, batch):
     scattered ones are not. Instances that are drawn anew are not cheap, hence `shape.lot`.
     """
     available, _, _ = _available(batch, orders)
-    turn = jnp.cumsum(available) - 1
+    turn = _before(available)
     served = available & (turn < shape.lot)
     ended = served & (batch.lanes.id >= 0)
     place = batch.taken + turn
@@ -171,8 +191,8 @@ def turn_over(trial, orders, shape, batch):
     # A lane without a successor is left as it ended, for there its loops are short.
     lanes = lanes._replace(id=jnp.where(served, ids, batch.lanes.id))
     write = lanewise(partial(record_of, trial), shape.lanes, orders.unit)
-    rows = jnp.where(ended, jnp.cumsum(ended) - 1, shape.lanes)
-    first = jnp.zeros(shape.lanes, int).at[rows].set(jnp.arange(shape.lanes), mode="drop")
+    rows = jnp.where(ended, _before(ended), shape.lanes)
+    first = _inverse(rows)
 
     def append(table, columns):
         new = jnp.moveaxis(columns, -1, 0)[first]
@@ -248,21 +268,19 @@ def go(world, shape, orders, batch):
     return lax.while_loop(lambda batch: playing(batch) | due(batch), leg, batch)
 
 
-def empty(world, shape, orders):
-    """A batch with nothing in it."""
-    trial = world(orders.numbers)
-    lane = jax.eval_shape(partial(any_lane, trial, orders))
-    record = jax.eval_shape(partial(record_of, trial), lane)
+def empty(lane, record, shape, first=()):
+    """A batch with nothing in it, for lanes and records like these; `first` are leading axes.
 
-    lanes = jax.tree.map(lambda x: _zeros((*x.shape, shape.lanes), x.dtype), lane)
-    records = jax.tree.map(lambda x: _zeros((shape.records, *x.shape), x.dtype), record)
-    zero = jnp.zeros((), int)
-    nobody = lanes._replace(id=jnp.full(shape.lanes, -1))
-    return Batch(nobody, records, zero, zero, zero, zero, zero)
+    Made by the host: a program for it would take a moment to compile.
+    """
+    lanes = jax.tree.map(lambda x: _zeros((*first, *x.shape, shape.lanes), x.dtype), lane)
+    records = jax.tree.map(lambda x: _zeros((*first, shape.records, *x.shape), x.dtype), record)
+    nobody = lanes._replace(id=np.full((*first, shape.lanes), -1))
+    return Batch(nobody, records, *(np.zeros(first, int) for _ in range(5)))
 
 
 def _zeros(shape, dtype):
     if jnp.issubdtype(dtype, jax.dtypes.prng_key):
-        data = jnp.zeros((*shape, 2), jnp.uint32)
+        data = np.zeros((*shape, 2), np.uint32)
         return jax.random.wrap_key_data(data, impl="threefry2x32")
-    return jnp.zeros(shape, dtype)
+    return np.zeros(shape, dtype)

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, Mesh, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from .batch import Orders, Shape, any_lane, empty, go
 from .driver import NO_LIMITS, Limits, kind, root_key
+from .native import SIDE_BY_SIDE
 
 CALL_SECONDS = 0.3  # long enough to hide the host's part, short enough for Ctrl-C and a bar
 # What the lanes of a CPU may hold between two rounds: within a round they need several times as
@@ -24,54 +25,61 @@ DEVICE_BYTES = 2**32  # the same for the memory of an accelerator
 RECORD_BYTES = 2**26
 # Lanes come in full vector registers, so that every lane runs the same instructions; the native
 # engine plays two registers at a time.
-VECTOR = {"xla": 8, "native": 16}
+VECTOR = {"xla": 8, "native": SIDE_BY_SIDE}
 TURN = 64  # a lane in so many waits before ended ones are written out and refilled
 LOT = 8  # a lane in so many gets an instance of its own at once
+DEVICES = PartitionSpec("devices")
 
 
 @functools.lru_cache(maxsize=128)
-def programs(world, shape, shapes, num_rounds, devices=None):
-    """`(begin, step)`, compiled: an empty batch, and a call of `batch.go`.
+def program(world, shape, shapes, num_rounds, devices=None):
+    """A call of `batch.go`, compiled.
 
     Cached by the structure of the world and the `(shape, dtype)` of its numbers, so that other
     numbers compile nothing.
     """
-    begin, step = functools.partial(empty, world, shape), functools.partial(go, world, shape)
-    queue = np.zeros((shape.queue,) if devices is None else (len(devices), shape.queue), int)
-    orders = _like(shapes, num_rounds)._replace(queue=queue)
-    if devices is not None:
-        begin, step = _on_each(begin, step, devices)
+    batch = nobody(world, shape, shapes, num_rounds, devices)
+    first = () if devices is None else (len(devices),)
+    orders = _like(shapes, num_rounds)._replace(queue=np.zeros((*first, shape.queue), int))
+    step = functools.partial(go, world, shape)
     platform = jax.default_backend() if devices is None else devices[0].platform
-    begin = jax.jit(begin).lower(orders).compile()
-    batch = jax.tree.map(
-        lambda x, place: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place),
-        begin.out_info,
-        begin.output_shardings,
+    flags = _flags(platform, shape.engine)
+    step = step if devices is None else _on_each(step, devices)
+    return jax.jit(step, donate_argnums=1, compiler_options=flags).lower(orders, batch).compile()
+
+
+def nobody(world, shape, shapes, num_rounds, devices=None):
+    """An empty batch where it will be played."""
+    lane, record, _ = _look(world, shapes, num_rounds)
+    if devices is None:
+        return jax.device_put(empty(lane, record, shape))
+    batch, mesh = empty(lane, record, shape, (len(devices),)), _mesh(devices)
+    # An array without entries comes back from a step as one that all devices hold.
+    places = [NamedSharding(mesh, spec) for spec in (PartitionSpec(), DEVICES)]
+    return jax.device_put(batch, jax.tree.map(lambda x: places[x.size > 0], batch))
+
+
+def _mesh(devices):
+    return Mesh(np.array(devices), ("devices",), axis_types=(AxisType.Auto,))
+
+
+def _on_each(step, devices):
+    """A step on each device by itself; the first axis of queue and batch is the device."""
+    whole = PartitionSpec()
+    orders = Orders(*[DEVICES if name == "queue" else whole for name in Orders._fields])
+
+    def local(orders, batch):
+        batch = jax.tree.map(lambda x: x[0], batch)
+        result = step(orders._replace(queue=orders.queue[0]), batch)
+        return jax.tree.map(lambda x: x[None], result)
+
+    return jax.shard_map(
+        local,
+        mesh=_mesh(devices),
+        in_specs=(orders, DEVICES),
+        out_specs=DEVICES,
+        check_vma=False,
     )
-    stepping = jax.jit(step, donate_argnums=1, compiler_options=_flags(platform, shape.engine))
-    return begin, stepping.lower(orders, batch).compile()
-
-
-def _on_each(begin, step, devices):
-    """Both on each device by itself; the first axis of queue and batch is the device."""
-    mesh = Mesh(np.array(devices), ("devices",), axis_types=(AxisType.Auto,))
-    whole, split = PartitionSpec(), PartitionSpec("devices")
-    orders = Orders(*[split if name == "queue" else whole for name in Orders._fields])
-
-    def apart(program):
-        def local(orders, *batch):
-            batch = jax.tree.map(lambda x: x[0], batch)
-            result = program(orders._replace(queue=orders.queue[0]), *batch)
-            return jax.tree.map(lambda x: x[None], result)
-
-        return local
-
-    def share(program, *more):
-        return jax.shard_map(
-            apart(program), mesh=mesh, in_specs=(orders, *more), out_specs=split, check_vma=False
-        )
-
-    return share(begin), share(step, split)
 
 
 def _flags(platform, engine):
@@ -84,6 +92,7 @@ def _flags(platform, engine):
             "xla_cpu_use_fusion_emitters": False,
             "xla_backend_optimization_level": 1,
             "xla_llvm_disable_expensive_passes": True,
+            "xla_cpu_parallel_codegen_split_count": 1,
         }
     return {"xla_cpu_prefer_vector_width": 512} if platform == "cpu" else {}
 
@@ -111,23 +120,27 @@ class Sizes(NamedTuple):
 
 
 @functools.lru_cache(maxsize=512)
-def sizes(world, shapes, num_rounds):
-    """`Sizes` of a world whose numbers have these `(shape, dtype)`."""
-    orders = _like(shapes, num_rounds)
+def _look(world, shapes, num_rounds):
+    """A lane and a record of a world whose numbers have these `(shape, dtype)`; its phases."""
     phased = []
 
     def look(orders):
         trial = world(orders.numbers)
-        lane = any_lane(trial, orders)
+        lane, record = any_lane(trial, orders)
         env, algorithm, _ = trial.build(lane.problem)
         phased.append(not kind(lane.run, env, algorithm)[1])
-        return lane
+        return lane, record
 
-    lane = jax.eval_shape(look, orders)
+    return *jax.eval_shape(look, _like(shapes, num_rounds)), phased[0]
+
+
+def sizes(world, shapes, num_rounds):
+    """`Sizes` of a world whose numbers have these `(shape, dtype)`."""
+    lane, _, phased = _look(world, shapes, num_rounds)
     carried = sum(x.size * np.dtype(_plain(x.dtype)).itemsize for x in jax.tree.leaves(lane))
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
     record = lane.run.arm_pulls.size + answer + num_rounds + 8
-    return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)), phased[0])
+    return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)), phased)
 
 
 def shape_of(sizes, *, replications, batch, devices, engine="xla"):
@@ -201,14 +214,15 @@ class Player:
         )
         self._apart = devices is not None
         began = time.perf_counter()
-        self._begin, self._step = programs(world, self.shape, shapes, len(rounds), devices)
+        self._which = world, self.shape, shapes, len(rounds), devices
+        self._step = program(*self._which)
         self.compile_seconds = time.perf_counter() - began  # next to none if compiled before
         self.offered = self.useful = 0  # rounds of all lanes, and those played by live ones
 
     def play(self, waiting):
         """Yield the `Record` of replications as they end, until all of `waiting` have."""
         left, under_way, chunks = list(waiting), np.zeros(self._count, int), 16
-        batch = self._begin(self._call(self._queue([], self._count), 1, False))
+        batch = nobody(*self._which)
         while left or under_way.any():
             took = left[: self._count * self.shape.queue]
             del left[: len(took)]

@@ -16,16 +16,27 @@ ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = np.uint32(0x1BD11BDA)
 
 
+@jax.jit  # traced once for a shape, however often it is used
 def threefry(key, counter):
     """Threefry-2x32 with 20 rounds (Salmon et al., 2011): two words for two words."""
-    keys = (*key, key[0] ^ key[1] ^ PARITY)
-    a, b = counter[0] + keys[0], counter[1] + keys[1]
+    # Operations of `lax`, for those of `jnp` take five times as long to trace.
+    add, xor = lax.add, lax.bitwise_xor
+    first, second, a, b = jnp.broadcast_arrays(*key, *counter)
+    keys = first, second, xor(xor(first, second), lax.full_like(first, PARITY))
+    a, b = add(a, first), add(b, second)
     for group in range(5):
         for turn in ROTATIONS[group % 2]:
-            a = a + b
-            b = a ^ ((b << np.uint32(turn)) | (b >> np.uint32(32 - turn)))
-        a, b = a + keys[(group + 1) % 3], b + keys[(group + 2) % 3] + np.uint32(group + 1)
+            a = add(a, b)
+            b = xor(a, _rotated(b, turn))
+        a = add(a, keys[(group + 1) % 3])
+        b = add(add(b, keys[(group + 2) % 3]), lax.full_like(b, group + 1))
     return a, b
+
+
+def _rotated(word, turn):
+    left = lax.shift_left(word, lax.full_like(word, turn))
+    right = lax.shift_right_logical(word, lax.full_like(word, 32 - turn))
+    return lax.bitwise_or(left, right)
 
 
 def _plain(eqn):

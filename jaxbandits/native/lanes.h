@@ -3,13 +3,14 @@
    A flag is a mask, all bits set or none, in 64 bits. Functions that end in _s are for numbers
    that all lanes share. Loops over LANES become vector instructions where the machine has them. */
 
-#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "xla/ffi/api/c_api.h"
 
+/* Functions of the compiler's own: C++'s <math.h> takes it as long as most programs. */
+#define INFINITY __builtin_inf()
+#define NAN __builtin_nan("")
 #define LANES 8
 #define EACH for (int lane = 0; lane < LANES; lane++)
 #define INLINE static inline __attribute__((always_inline))
@@ -98,14 +99,14 @@ WHOLE(i64, b == -1 && a == INT64_MIN) WHOLE(i32, b == -1 && a == INT32_MIN) WHOL
 #define CALL2(name, type, function) \
   INLINE type name##_##type##_s(type x, type y) { return function(x, y); } \
   INLINE v##type name##_##type(v##type x, v##type y) { EACH x[lane] = function(x[lane], y[lane]); return x; }
-#define BOTH1(name) CALL1(name, f64, name) CALL1(name, f32, name##f)
+#define BOTH1(name) CALL1(name, f64, __builtin_##name) CALL1(name, f32, __builtin_##name##f)
+#define BOTH2(name, function) CALL2(name, f64, __builtin_##function) CALL2(name, f32, __builtin_##function##f)
 BOTH1(exp2) BOTH1(expm1) BOTH1(log) BOTH1(log1p) BOTH1(sin) BOTH1(cos) BOTH1(tan)
 BOTH1(asin) BOTH1(acos) BOTH1(atan) BOTH1(sinh) BOTH1(cosh) BOTH1(tanh) BOTH1(asinh) BOTH1(acosh)
 BOTH1(atanh) BOTH1(erf) BOTH1(erfc) BOTH1(lgamma) BOTH1(cbrt) BOTH1(floor) BOTH1(ceil) BOTH1(rint)
 BOTH1(round)
-CALL2(pow, f64, pow) CALL2(pow, f32, powf) CALL2(atan2, f64, atan2) CALL2(atan2, f32, atan2f)
-CALL2(rem, f64, fmod) CALL2(rem, f32, fmodf)
-CALL1(exp, f32, expf)
+BOTH2(pow, pow) BOTH2(atan2, atan2) BOTH2(rem, fmod)
+CALL1(exp, f32, __builtin_expf)
 CALL1(sqrt, f32, __builtin_sqrtf)
 #define GREATER_NAN(type) \
   INLINE type sign_##type##_s(type x) { return x > 0 ? 1 : x < 0 ? -1 : x; } \
@@ -134,8 +135,8 @@ INLINE vf64 abs_f64(vf64 x) { return (vf64)((vi64)x & INT64_MAX); }
 INLINE vf32 abs_f32(vf32 x) { return (vf32)((vi32)x & INT32_MAX); }
 INLINE vi64 abs_i64(vi64 x) { return select_i64(x < 0, -x, x); }
 INLINE vi32 abs_i32(vi32 x) { EACH x[lane] = x[lane] < 0 ? -x[lane] : x[lane]; return x; }
-INLINE f64 abs_f64_s(f64 x) { return fabs(x); }
-INLINE f32 abs_f32_s(f32 x) { return fabsf(x); }
+INLINE f64 abs_f64_s(f64 x) { return __builtin_fabs(x); }
+INLINE f32 abs_f32_s(f32 x) { return __builtin_fabsf(x); }
 INLINE i64 abs_i64_s(i64 x) { return x < 0 ? -x : x; }
 INLINE i32 abs_i32_s(i32 x) { return x < 0 ? -x : x; }
 #define FINITE(type, ask) \
@@ -170,7 +171,7 @@ INLINE vf64 exp_f64(vf64 x) {
   p = (p * r) * r + r + 1.0;
   return select_f64(x == x, scaled(p, whole), x);
 }
-INLINE f64 exp_f64_s(f64 x) { return exp(x); }
+INLINE f64 exp_f64_s(f64 x) { return __builtin_exp(x); }
 #define LOGISTIC(type) \
   INLINE v##type logistic_##type(v##type x) { return (type)1 / ((type)1 + exp_##type(-x)); } \
   INLINE type logistic_##type##_s(type x) { return (type)1 / ((type)1 + exp_##type##_s(-x)); }
@@ -179,12 +180,12 @@ LOGISTIC(f64) LOGISTIC(f32)
 /* A number with fewer bits: to nearest, ties to even. */
 INLINE f64 coarse_f64_s(f64 x, int exponent, int mantissa) {
   if (!(x - x == 0)) return x;
-  i64 bits; memcpy(&bits, &x, 8);
+  i64 bits; __builtin_memcpy(&bits, &x, 8);
   int drop = 52 - mantissa;
   if (drop > 0) bits = (bits + (((i64)1 << (drop - 1)) - 1) + ((bits >> drop) & 1)) & ~(((i64)1 << drop) - 1);
-  memcpy(&x, &bits, 8);
+  __builtin_memcpy(&x, &bits, 8);
   int bias = (1 << (exponent - 1)) - 1, power = (int)((bits >> 52) & 2047) - 1023;
-  return exponent >= 11 ? x : power > bias ? copysign(INFINITY, x) : power < 1 - bias ? copysign(0, x) : x;
+  return exponent >= 11 ? x : power > bias ? __builtin_copysign(INFINITY, x) : power < 1 - bias ? __builtin_copysign(0, x) : x;
 }
 INLINE f32 coarse_f32_s(f32 x, int exponent, int mantissa) {
   return (f32)coarse_f64_s((f64)x, exponent, mantissa);
