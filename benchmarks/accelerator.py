@@ -11,7 +11,7 @@ from jaxbandits.driver import Limits, root_key
 from jaxbandits.lanes import Player
 from jaxbandits.simulation import as_tree, split
 
-from .tasks import tasks
+from .tasks import task_of
 
 LANES = (256, 1024, 4096, 16_384, 65_536, 262_144, 1_000_000)
 NAMES = ("lingape-soare", "lingape-sphere", "gse-16")
@@ -20,15 +20,15 @@ CALLS = 4  # replications to a lane
 
 def measure(names, lanes=LANES):
     """`{name: {lanes: {"float64": rounds a second, "float32": ...}}}`."""
-    results, known = {}, tasks()
+    results = {}
     for name in names:
-        results[name] = {}
+        results[name], task = {}, task_of(name)
         for number in lanes:
             row = {}
             for width in ("float64", "float32"):
                 # A size that the memory does not hold is told, and the smaller ones are kept.
                 with contextlib.suppress(jax.errors.JaxRuntimeError, MemoryError):
-                    row[width] = rate(known[name], number, width)
+                    row[width] = rate(task, number, width)
             results[name][number] = row
             shown = "   ".join(f"{width} {found:10.4g} rounds/s" for width, found in row.items())
             print(f"{name:20s} {number:8d} lanes   {shown or 'out of memory'}", flush=True)

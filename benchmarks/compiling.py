@@ -1,4 +1,4 @@
-"""What compiling costs: each program in a fresh process, without and with programs kept on disk.
+"""What compiling costs: each program in fresh processes, without and with programs kept on disk.
 
 Run by itself it measures one program and prints the CPU seconds.
 """
@@ -10,24 +10,29 @@ import tempfile
 from pathlib import Path
 
 REPLICATIONS = 64
+REPEATS = 3
 ENGINES = ("xla", "native")
 ROOT = Path(__file__).parent.parent
 
 
 def measure(names):
-    """`{name: {engine: {"cold": CPU seconds, "kept": CPU seconds}}}`."""
+    """`{name: {engine: {"cold": CPU seconds, "kept": CPU seconds}}}`, the least of `REPEATS`."""
     from jaxbandits.native import compiler
 
     results = {}
     for name in names:
         results[name] = {}
         for engine in ENGINES if compiler() else ENGINES[:1]:
-            with tempfile.TemporaryDirectory() as folder:  # the second loads what the first stores
-                cold, kept = (_apart(name, folder, engine) for _ in range(2))
+            cold, kept = map(min, zip(*(_once(name, engine) for _ in range(REPEATS)), strict=True))
             results[name][engine] = {"cold": cold, "kept": kept}
             seconds = f"cold {cold:7.2f} s   kept on disk {kept:7.2f} s"
             print(f"{name:16s} {engine:8s} {seconds}", flush=True)
     return results
+
+
+def _once(name, engine):
+    with tempfile.TemporaryDirectory() as folder:  # the second loads what the first stores
+        return [_apart(name, folder, engine) for _ in range(2)]
 
 
 def _apart(name, folder, engine):
@@ -50,9 +55,9 @@ def _spent():
 
 def main():
     """CPU seconds of the first call less those of the second, which compiles nothing."""
-    from .tasks import tasks
+    from .tasks import task_of
 
-    task, engine = tasks()[sys.argv[1]], sys.argv[2]
+    task, engine = task_of(sys.argv[1]), sys.argv[2]
     if task.horizon is not None:
         task = task._replace(horizon=50)
     marks = [_spent()]

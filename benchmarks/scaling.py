@@ -19,15 +19,15 @@ ROOT = Path(__file__).parent.parent
 
 def measure(names, sizes=SIZES):
     """CPU microseconds per piece of work, and lane use, for each number of replications."""
-    from .tasks import tasks
+    from .tasks import task_of
 
-    results, known = {}, tasks()
+    results = {}
     for name in names:
-        rows = {}
+        rows, task = {}, task_of(name)
         for size in sizes:
-            known[name].play(size, seed=1)  # compiles
+            task.play(size, seed=1)  # compiles
             began = time.process_time()
-            runs = known[name].play(size)
+            runs = task.play(size)
             seconds = time.process_time() - began
             work = int(runs.pulls.sum()) if name in BY_ROUNDS else size
             rows[size] = {"microseconds": 1e6 * seconds / work, "lane_use": runs.meta["lane_use"]}
@@ -42,9 +42,9 @@ def measure(names, sizes=SIZES):
 
 def lane_use(replications=20, lanes=256):
     """Of LinGapE on Soare with so many replications to a lane."""
-    from .tasks import tasks
+    from .tasks import task_of
 
-    runs = tasks()["lingape-soare"].play(replications * lanes, batch=lanes)
+    runs = task_of("lingape-soare").play(replications * lanes, batch=lanes)
     use = runs.meta["lane_use"]
     print(f"lane use at R = {replications} x {lanes} lanes: {use:.1%}", flush=True)
     return {"replications": replications * lanes, "lanes": lanes, "use": use}
@@ -74,10 +74,10 @@ def main():
     """One and two devices in turn."""
     if hasattr(os, "sched_setaffinity"):  # the process that asks may stay on one core
         os.sched_setaffinity(0, range(os.cpu_count()))
-    from .tasks import tasks
+    from .tasks import task_of
 
     quick = "quick" in sys.argv[1:]
-    task, replications = tasks()["lingape-soare"], 500 if quick else 20_000
+    task, replications = task_of("lingape-soare"), 500 if quick else 20_000
     seconds = {1: [], 2: []}
     for again in range(2 if quick else 6):
         for number in seconds:

@@ -37,20 +37,30 @@ def _cube():
     return jb.instances.logistic_cube(key, num_arms=100, dim=20)
 
 
-def tasks():
-    """All of them by name; the instances are drawn anew."""
-    soare, round_arms = jb.instances.soare, sphere(5, 64, 10, 0.1)
-    lingape, rage = partial(jb.lingape, delta=0.05), partial(jb.rage, delta=0.05)
-    # As many arms and features as the drug-repurposing data, which are not ours to ship.
-    top_m = partial(jb.m_lingape, m=5, delta=0.05, threshold="heuristic")
-    return {
-        "lingape-soare": Task(soare(5, angle=0.3), lingape),
-        "lingape-sphere": Task(sphere(5, 50, 20, 0.1), lingape),
-        "m-lingape-drug": Task(sphere(6, 10, 71, 0.01), top_m),
-        "rage-soare": Task(soare(10, angle=0.01), rage),
-        "rage-sphere": Task(sphere(9, 100, 9, 1.0), rage),
-        "gse-16": Task(jb.instances.canonical(16, gap=1.0), partial(jb.gse, budget=320)),
-        "gse-64": Task(round_arms, partial(jb.gse, budget=1280)),
-        "gse-64-d-opt": Task(round_arms, partial(jb.gse, budget=1280, design="d_opt")),
-        "glm-tsl": Task(_cube(), jb.glm_tsl, 500),
-    }
+def _soare(dim, angle, algorithm):
+    return Task(jb.instances.soare(dim, angle=angle), algorithm)
+
+
+def _gse_64(**options):
+    return Task(sphere(5, 64, 10, 0.1), partial(jb.gse, budget=1280, **options))
+
+
+LINGAPE, RAGE = partial(jb.lingape, delta=0.05), partial(jb.rage, delta=0.05)
+# As many arms and features as the drug-repurposing data, which are not ours to ship.
+TOP_M = partial(jb.m_lingape, m=5, delta=0.05, threshold="heuristic")
+TASKS = {
+    "lingape-soare": lambda: _soare(5, 0.3, LINGAPE),
+    "lingape-sphere": lambda: Task(sphere(5, 50, 20, 0.1), LINGAPE),
+    "m-lingape-drug": lambda: Task(sphere(6, 10, 71, 0.01), TOP_M),
+    "rage-soare": lambda: _soare(10, 0.01, RAGE),
+    "rage-sphere": lambda: Task(sphere(9, 100, 9, 1.0), RAGE),
+    "gse-16": lambda: Task(jb.instances.canonical(16, gap=1.0), partial(jb.gse, budget=320)),
+    "gse-64": _gse_64,
+    "gse-64-d-opt": partial(_gse_64, design="d_opt"),
+    "glm-tsl": lambda: Task(_cube(), jb.glm_tsl, 500),
+}
+
+
+def task_of(name):
+    """One of them; its instance is drawn anew."""
+    return TASKS[name]()

@@ -21,6 +21,7 @@ PHASED_BYTES = {"cpu": 2**20}
 FEWEST_LANES = 32  # unless there are as few replications: narrower operations cost as much
 USUAL_LANES = 64  # what is worth going beyond the bytes above, up to those of phases
 MOST_LANES = {"cpu": 256}  # more gain nothing and leave more of them idle at the end
+SHORT_LANES, TURNS = 128, 16  # more than these only where a lane gets so many replications
 DEVICE_BYTES = 2**32  # the same for the memory of an accelerator
 RECORD_BYTES = 2**26
 # Lanes come in full vector registers, so that every lane runs the same instructions; the native
@@ -152,15 +153,7 @@ def shape_of(sizes, *, replications, batch, devices, engine="xla"):
     number = 1 if devices is None else len(devices)
     if batch is None:
         platform = jax.default_backend() if devices is None else devices[0].platform
-        most = PHASED_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
-        if not sizes.phased:
-            held = CACHE_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
-            most = max(held, min(most, USUAL_LANES))
-        share = -(-replications // number)
-        most = min(MOST_LANES.get(platform, 2**17), max(FEWEST_LANES, most))
-        if engine == "native" and not sizes.phased:  # it holds two registers in the cache
-            most = min(most, USUAL_LANES)
-        lanes = min(_power(most), 2 * _power(max(1, share - 1)))
+        lanes = _usual(sizes, -(-replications // number), platform, engine)
     else:
         lanes = -(-min(batch, replications) // number)
     vector = VECTOR[engine]
@@ -168,6 +161,20 @@ def shape_of(sizes, *, replications, batch, devices, engine="xla"):
     rows = max(1, RECORD_BYTES // (8 * sizes.record))
     lot = max(vector, lanes // LOT) if sizes.own else lanes
     return Shape(lanes, max(1, lanes // TURN), lot, min(8 * lanes, rows), engine)
+
+
+def _usual(sizes, share, platform, engine):
+    """Lanes for a share of the replications, where nobody says how many."""
+    most = PHASED_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
+    if not sizes.phased:
+        held = CACHE_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
+        most = max(held, min(most, USUAL_LANES))
+    most = min(MOST_LANES.get(platform, 2**17), max(FEWEST_LANES, most))
+    if platform == "cpu" and not sizes.phased:
+        most = min(most, max(SHORT_LANES, _power(max(1, share // TURNS))))
+        if engine == "native":  # it holds two registers in the cache
+            most = min(most, USUAL_LANES)
+    return min(_power(most), 2 * _power(max(1, share - 1)))
 
 
 def _strong(x):

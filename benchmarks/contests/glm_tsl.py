@@ -7,7 +7,7 @@ import numpy as np
 
 from ..baselines import glm_tsl
 from ..contest import Contest
-from ..tasks import tasks
+from ..tasks import task_of
 from .engines import both
 from .streams import asked_of, noise_of, others
 
@@ -27,7 +27,7 @@ def played(loop, numbers, replication, horizon, seed):
 
 def glm_tsl_cube(quick=False, seed=0):
     """Whole runs."""
-    task, loops = tasks()["glm-tsl"], others(glm_tsl)
+    task, loops = task_of("glm-tsl"), others(glm_tsl)
     numbers = glm_tsl.problem(task.instance)
     replications, horizon = (8, 100) if quick else (64, task.horizon)
     algorithm = partial(task.algorithm, a=numbers.a, ridge=numbers.ridge)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..baselines import designs, gse
 from ..contest import NATIVE, Contest
-from ..tasks import tasks
+from ..tasks import task_of
 from .engines import alike, both
 from .streams import others, phase_noise_of, phase_orders_of
 
@@ -44,18 +44,17 @@ def _gse(name, task, *, few, quick):
 
 def gse_16(quick=False):
     """Sixteen orthogonal arms, one of them good."""
-    return _gse("gse 16", tasks()["gse-16"], few=1000, quick=quick)
+    return _gse("gse 16", task_of("gse-16"), few=1000, quick=quick)
 
 
 def gse_64(quick=False):
     """Sixty-four arms in ten dimensions."""
-    return _gse("gse 64", tasks()["gse-64"], few=500, quick=quick)
+    return _gse("gse 64", task_of("gse-64"), few=500, quick=quick)
 
 
 def gse_64_d_opt(quick=False):
     """The same arms, drawn by a D-optimal design of those alive; "uniform" is ours without it."""
-    known = tasks()
-    plain, task = known["gse-64"], known["gse-64-d-opt"]
+    plain, task = task_of("gse-64"), task_of("gse-64-d-opt")
     instance, ours = task.instance, task.play
     numbers = gse.problem(instance, task.algorithm.keywords["budget"])
 

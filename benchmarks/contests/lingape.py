@@ -9,7 +9,7 @@ import jaxbandits as jb
 
 from ..baselines import lingape
 from ..contest import Contest
-from ..tasks import tasks
+from ..tasks import task_of
 from .engines import alike, both
 from .streams import noise_of, others, tie_order
 
@@ -65,19 +65,19 @@ def _lingape(name, task, *, replications, few, seed=0, quick=False):
 
 def lingape_soare(quick=False):
     """Six arms in five dimensions, thousands of rounds."""
-    task = tasks()["lingape-soare"]
+    task = task_of("lingape-soare")
     return _lingape("lingape soare", task, replications=2048, few=10, quick=quick)
 
 
 def lingape_one(quick=False):
     """A single replication: what the machinery costs without lanes to fill."""
-    task = tasks()["lingape-soare"]
+    task = task_of("lingape-soare")
     return _lingape("lingape soare R=1", task, replications=1, few=1, quick=quick)
 
 
 def lingape_sphere(quick=False):
     """Fifty arms in twenty dimensions."""
-    task = tasks()["lingape-sphere"]
+    task = task_of("lingape-sphere")
     return _lingape("lingape sphere", task, replications=1024, few=20, quick=quick)
 
 

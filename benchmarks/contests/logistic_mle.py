@@ -12,7 +12,7 @@ from jaxbandits.native import compiler, natively
 
 from ..baselines import glm_tsl, logistic_mle
 from ..contest import NATIVE, OURS, Contest
-from ..tasks import tasks
+from ..tasks import task_of
 from .glm_tsl import played
 from .streams import others
 
@@ -71,7 +71,7 @@ def worst(found, exact):
 
 def logistic_fits(quick=False, seed=0):
     """A hundred arms in twenty dimensions, each fit from the estimate of the round before."""
-    loops, numbers = others(logistic_mle), glm_tsl.problem(tasks()["glm-tsl"].instance)
+    loops, numbers = others(logistic_mle), glm_tsl.problem(task_of("glm-tsl").instance)
     replications, horizon = (16, 100) if quick else (64, 500)
     first = numbers.arms.shape[1] - 1  # round d, counted from 0
     record = recorded(numbers, replications, horizon, seed)

@@ -5,7 +5,7 @@ import numpy as np
 
 from ..baselines import m_lingape
 from ..contest import Contest
-from ..tasks import tasks
+from ..tasks import task_of
 from .engines import alike, both
 from .streams import noise_of, others
 
@@ -14,7 +14,7 @@ COMPARED = 8
 
 def m_lingape_drug(quick=False, seed=0):
     """The five best of ten arms in 71 dimensions."""
-    task, loops = tasks()["m-lingape-drug"], others(m_lingape)
+    task, loops = task_of("m-lingape-drug"), others(m_lingape)
     options = task.algorithm.keywords
     numbers = m_lingape.problem(task.instance, options["m"], options["delta"])
     replications = 64 if quick else 8192

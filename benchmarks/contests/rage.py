@@ -4,7 +4,7 @@ import jax
 
 from ..baselines import rage
 from ..contest import OURS, Contest
-from ..tasks import Task, sphere, tasks
+from ..tasks import Task, sphere, task_of
 from .streams import others, phase_noise_of
 
 SAME = 5  # replications compared on the same noise
@@ -43,13 +43,13 @@ def _rage(name, task, *, replications, few, rounds, quick):
 
 def rage_soare(quick=False):
     """Eleven arms in ten dimensions, two of them close: fifteen phases, most with one pair."""
-    task = tasks()["rage-soare"]
+    task = task_of("rage-soare")
     return _rage("rage soare", task, replications=256, few=10, rounds=5, quick=quick)
 
 
 def rage_sphere(quick=False):
     """A hundred arms in nine dimensions: designs for up to 4950 pairs; twenty arms if `quick`."""
-    task = tasks()["rage-sphere"]
+    task = task_of("rage-sphere")
     if quick:
         task = Task(sphere(9, 20, 9, 1.0), task.algorithm)
     return _rage("rage sphere", task, replications=1000, few=5, rounds=1, quick=quick)
