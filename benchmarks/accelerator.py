@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbandits.driver import Limits, root_key
 from jaxbandits.lanes import Player
-from jaxbandits.simulation import as_tree, split
+from jaxbandits.world import as_tree, split
 
 from .tasks import task_of
 

@@ -2,14 +2,12 @@
 
 import dataclasses
 import json
-import os
-import tempfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
+from .files import replacing
 from .options import require
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -103,7 +101,6 @@ class Runs:
 
     def save(self, path):
         """Write to `path` (.npz, no pickle) in one step: a reader never sees half a file."""
-        path = Path(path)
         arrays = {
             f.name: getattr(self, f.name)
             for f in dataclasses.fields(self)
@@ -111,16 +108,8 @@ class Runs:
         }
         arrays |= {f"info/{name}": values for name, values in self.info.items()}
         header = json.dumps({"format": FORMAT, "meta": self.meta})
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".partial")
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                np.savez_compressed(stream, header=np.array(header), **arrays)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replacing(path) as new, new.open("wb") as stream:
+            np.savez_compressed(stream, header=np.array(header), **arrays)
 
 
 def load(path):
@@ -134,12 +123,40 @@ def load(path):
         with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop("header")))
-    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        version, meta = header["format"], header["meta"]
+    except Exception as error:  # damage shows in as many ways as the format has layers
         raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
-    version = header["format"]
     require(version <= FORMAT, f"path: {path} has format {version}, this version reads {FORMAT}")
     info = {k.removeprefix("info/"): arrays.pop(k) for k in list(arrays) if k.startswith("info/")}
-    return Runs(**arrays, info=info, meta=header["meta"])
+    try:
+        return Runs(**arrays, info=info, meta=meta)
+    except TypeError as error:
+        raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
+
+
+def joined(parts):
+    """`Runs` of all replications that the parts hold, each once, sorted by replication.
+
+    Args:
+      parts: `Runs` of the same simulation; what two of them hold is equal.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    ids, first = np.unique(np.concatenate([x.replication for x in parts]), return_index=True)
+
+    def join(*tables):
+        return np.concatenate(tables)[first]
+
+    names = ("pulls", "answer", "correct", "stopped", "arm_pulls")
+    tables = {name: join(*(getattr(x, name) for x in parts)) for name in names}
+    one = parts[-1]
+    if one.regret is not None:
+        tables["regret"] = join(*(x.regret for x in parts))
+    info = {name: join(*(x.info[name] for x in parts)) for name in one.info}
+    seconds = round(sum(x.meta.get("seconds", 0.0) for x in parts), 3)
+    return dataclasses.replace(
+        one, replication=ids, info=info, meta=one.meta | {"seconds": seconds}, **tables
+    )
 
 
 def binomial_interval(errors, total, confidence=0.95):

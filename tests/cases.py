@@ -9,7 +9,7 @@ import jax
 import jaxbandits as jb
 from jaxbandits.driver import advance, root_key, start
 from jaxbandits.envs.finite import finite
-from jaxbandits.simulation import offered
+from jaxbandits.world import offered
 
 CUBE = partial(jb.instances.logistic_cube, num_arms=10, dim=3, half_width=1.0)
 

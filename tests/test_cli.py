@@ -196,7 +196,7 @@ def test_compiled_programs_are_kept_for_the_next_run(tiny, tmp_path, monkeypatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     before = jax.config.jax_compilation_cache_dir
     jax.clear_caches()
-    lanes.programs.cache_clear()
+    lanes.program.cache_clear()
     assert call("run", tiny, "--out", tmp_path / "out").exit_code == 0
     kept = list((tmp_path / "caches" / "jaxbandits").iterdir())
     assert len(kept) > 2

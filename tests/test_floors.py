@@ -17,6 +17,7 @@ FLOORS = {
     "precision": 0,
     "options": 0,
     "progress": 0,
+    "files": 0,
     "kernels/": 1,
     "design": 2,
     "rounding": 2,
@@ -32,6 +33,7 @@ FLOORS = {
     "results": 4,
     "lanes": 5,
     "checks": 5,
+    "world": 5,
     "simulation": 6,
     "live": 6,
     "sweep": 7,
@@ -96,7 +98,7 @@ def test_the_walk_sees_imports():
         "kernels/rounding",
         "kernels/xy_design",
     }
-    assert "envs/finite" in set(imports("simulation"))
+    assert "envs/finite" in set(imports("world"))
     assert "results" in set(imports("__init__"))
 
 

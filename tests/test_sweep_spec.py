@@ -186,16 +186,6 @@ def test_arms_of_smaller_instances_are_filled_up():
     assert (dataset.arm_pulls.sel(dim=3).isel(arm=slice(3, 5)) == 0).all()
 
 
-def test_damaged_cell_is_computed_again(tmp_path):
-    plan = parse(tables())
-    whole = run(plan, out=tmp_path)
-    (file,) = (tmp_path / "cells").iterdir()
-    file.write_bytes(file.read_bytes()[:200])
-    with pytest.warns(UserWarning, match="damaged"):
-        repaired = run(plan, out=tmp_path)
-    assert repaired.drop_vars("seconds").identical(whole.drop_vars("seconds"))
-
-
 def test_local_functions_are_never_taken_for_one_another(tmp_path):
     def local(arms):
         return jb.sequential_halving(arms, budget=30)

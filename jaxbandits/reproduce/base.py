@@ -3,10 +3,11 @@
 import dataclasses
 import json
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from ..files import replacing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,9 +70,8 @@ def play(experiment, out, *, replications=None, quick=False, data=None, progress
 
 
 def _write_text(path, text):
-    temporary = path.with_suffix(".partial")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    with replacing(path) as new:
+        new.write_text(text, encoding="utf-8")
 
 
 def below(value, error, limit, *, standard_errors=2.0):

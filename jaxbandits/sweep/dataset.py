@@ -1,13 +1,10 @@
 """The cells of a sweep on one labelled grid, and that grid on disk."""
 
-import contextlib
 import json
-import os
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
+from ..files import replacing
 from .store import describe
 
 PER_REPLICATION = ("pulls", "correct", "stopped")
@@ -96,18 +93,11 @@ def _attributes(plan, cells):
 
 def write(dataset, path):
     """Write netCDF in one step, by h5netcdf or, where that is missing, by scipy."""
-    path = Path(path)
     try:
         import h5netcdf  # noqa: F401
 
         engine = "h5netcdf"
     except ImportError:
         engine = "scipy"
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".partial")
-    os.close(descriptor)
-    try:
-        dataset.to_netcdf(temporary, engine=engine)
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+    with replacing(path) as new:
+        dataset.to_netcdf(new, engine=engine)

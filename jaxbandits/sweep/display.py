@@ -1,46 +1,62 @@
-"""Progress of a sweep: a bar on a terminal, a line per cell elsewhere."""
+"""Progress of a sweep: two bars on a terminal, a line per cell elsewhere."""
 
 
 class Display:
-    """A context that shows which cell is running and how far it is."""
+    """A context that shows how many cells are done, and how far the running one is."""
 
-    def __init__(self, num_cells, shown):
-        self._num_cells, self._finished, self._bar = num_cells, 0, None
+    def __init__(self, num_cells, replications, shown):
+        self._num_cells, self._finished, self._bars = num_cells, 0, None
         if shown:
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-            from rich.progress import TimeElapsedColumn as Elapsed
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+            )
 
-            columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
             self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-            self._bar = Progress(*columns, Elapsed(), console=self._console, transient=True)
-            self._task = None
+            self._bars = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._cells = self._bars.add_task("cells", total=num_cells)
+            self._running = self._bars.add_task("replications", total=replications)
 
     def __enter__(self):
-        if self._bar is not None and self._console.is_terminal:
-            self._bar.start()
+        if self._bars is not None and self._console.is_terminal:
+            self._bars.start()
         return self
 
     def __exit__(self, *_):
-        if self._bar is not None and self._console.is_terminal:
-            self._bar.stop()
+        if self._bars is not None and self._console.is_terminal:
+            self._bars.stop()
 
     def start(self, title):
-        """A callable `(done, total)` for the cell of that title."""
-        if self._bar is None:
-            return False
-        task = self._bar.add_task(f"{self._finished + 1}/{self._num_cells} {title}", total=None)
-        self._task = task
-        return lambda done, total: self._bar.update(task, completed=done, total=total)
+        """A callable `(done, total)` for the replications of the cell of that title."""
+        if self._bars is None:
+            return lambda done, total: None
+        self._bars.reset(self._running, description=title)
+
+        def report(done, total):
+            if done is not None:
+                self._bars.update(self._running, completed=done, total=total)
+
+        return report
 
     def finish(self, title, runs, reused):
         """Note that a cell is done."""
         self._finished += 1
-        if self._bar is None:
+        if self._bars is None:
             return
-        if self._task is not None:
-            self._bar.remove_task(self._task)
-            self._task = None
+        self._bars.update(self._cells, completed=self._finished)
         how = "stored before" if reused else f"{runs.meta.get('seconds', 0):.1f} s"
         count = f"{self._finished}/{self._num_cells}"
         self._console.print(f"{count} {title}: {len(runs)} replications, {how}", markup=False)

@@ -6,11 +6,13 @@ import inspect
 from typing import Any
 
 from .. import __version__
+from ..results import joined
 from . import names
 from .dataset import assemble
 from .spec import MAX_PULLS, Part, Sweep
 from .store import Store, describe, digest_files
 
+CHECKPOINT_SECONDS = 20.0  # what a killed sweep loses at most, and a call of the lanes
 SIMULATED = ("replications", "seed", "horizon", "max_pulls")
 
 
@@ -78,31 +80,51 @@ def sweep(
 def run(plan, *, out=None, resume=True, progress=False):
     """Run a `Sweep`; see `sweep` for the arguments and the result.
 
-    An interrupt keeps the cells that are done.
+    An interrupt keeps the replications that are done.
     """
-    from ..simulation import simulate
     from .display import Display
 
     cells = [_cell(plan, *corner) for corner in _corners(plan)]
     checked = [_built(plan, cell) for cell in cells]
     store, done = Store(out) if out is not None else None, {}
-    settings = {name: getattr(plan, name) for name in SIMULATED}
-    with Display(len(cells), progress) as display:
-        for cell, (problem, build) in zip(cells, checked, strict=True):
+    stored = {}
+    if store is not None and resume:  # read first, for what cannot be read ends the run
+        stored = {str(cell.spec): store.get(cell.spec) for cell in cells}
+    with Display(len(cells), plan.replications, progress) as display:
+        for cell, built in zip(cells, checked, strict=True):
             identity = str(cell.spec)
-            runs = done.get(identity)
-            if runs is None and store is not None and resume:
-                runs = store.get(cell.spec)
+            runs = done.get(identity, stored.get(identity))
             reused = runs is not None
             if not reused:
-                runs = simulate(problem, build, **settings, progress=display.start(cell.title))
-                if len(runs) < plan.replications:
-                    raise KeyboardInterrupt
-                if store is not None:
-                    store.put(cell.spec, runs)
+                report = display.start(cell.title)
+                runs = _play(plan, cell, built, store, resume, report)
             done[identity] = runs
             display.finish(cell.title, runs, reused)
     return assemble(plan, [done[str(cell.spec)] for cell in cells])
+
+
+def _play(plan, cell, built, store, resume, report):
+    """`Runs` of a cell, stored piece by piece where there is a store."""
+    from ..simulation import Simulation
+
+    begun = store.begun(cell.spec) if store is not None and resume else None
+    known = set() if begun is None else set(begun.replication.tolist())
+    left = [r for r in range(plan.replications) if r not in known]
+    parts = [] if begun is None else [begun]
+    if left:
+        simulation = Simulation(*built, **{name: getattr(plan, name) for name in SIMULATED})
+        keep = None if store is None else functools.partial(store.add, cell.spec)
+
+        def progress(number, total):
+            report(number if number is None else len(known) + number, plan.replications)
+
+        parts.append(simulation.play(left, progress, keep, CHECKPOINT_SECONDS))
+    runs = joined(parts)
+    if len(runs) < plan.replications:
+        raise KeyboardInterrupt
+    if store is not None:
+        store.put(cell.spec, runs)
+    return runs
 
 
 def check(plan):
@@ -144,7 +166,7 @@ def _built(plan, cell):
     """`(instance or key -> instance, algorithm)`, with every option checked."""
     import jax
 
-    from ..simulation import check_build
+    from ..world import check_build
 
     problem = _located(cell.instance.table, _problem, plan, cell)
     build = functools.partial(cell.algorithm.build, **cell.algorithm.at(cell.point))

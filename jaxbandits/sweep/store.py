@@ -1,20 +1,24 @@
 """Finished cells on disk: one file each, named by the hash of what the cell is."""
 
+import dataclasses
 import functools
 import hashlib
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
 
 from .. import results
+from ..results import joined
 
 LOCAL = "<local>"  # marks a function whose name does not say which one it is
 
 
 class Store:
-    """Saved cells under `folder/cells`."""
+    """Saved cells under `folder/cells`: whole ones, and parts of those under way.
+
+    What cannot be read is refused by its name and left alone.
+    """
 
     def __init__(self, folder):
         self.folder = Path(folder) / "cells"
@@ -31,24 +35,60 @@ class Store:
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()}.npz"
 
     def get(self, spec):
-        """The saved `Runs`, or None; a damaged file counts as absent, with a warning."""
+        """The saved `Runs` of a finished cell, or None.
+
+        Raises:
+          ValueError: the file is damaged, or holds something else.
+        """
         path = self.path(spec)
         if not path.exists():
             return None
-        try:
-            runs = results.load(path)
-        except Exception as error:
-            # A truncated file fails in as many ways as its format has layers.
-            warnings.warn(f"{path.name} is damaged and is computed again: {error}", stacklevel=2)
-            return None
-        if len(runs) != spec["replications"]:
-            warnings.warn(f"{path.name} is incomplete and is computed again", stacklevel=2)
-            return None
+        runs, wanted = _read(path, path.stem), spec["replications"]
+        if len(runs) != wanted:
+            raise _refused(path, f"it holds {len(runs)} replications instead of {wanted}")
         return runs
 
+    def begun(self, spec):
+        """`Runs` of the replications that a run before has stored, or None."""
+        path = self.path(spec)
+        parts = [_read(file, path.stem) for file in self._parts(path)]
+        return joined(parts) if parts else None
+
+    def add(self, spec, runs):
+        """Save some replications of a cell under way, in one step."""
+        path = self.path(spec)
+        number = len(self._parts(path))
+        while (part := path.with_suffix(f".{number}.part")).exists():
+            number += 1
+        _write(part, path.stem, runs)
+
     def put(self, spec, runs):
-        """Save the `runs` of a finished cell, in one step."""
-        runs.save(self.path(spec))
+        """Save the `runs` of a finished cell, in one step; its parts are not needed any more."""
+        path = self.path(spec)
+        _write(path, path.stem, runs)
+        for part in self._parts(path):
+            part.unlink(missing_ok=True)
+
+    def _parts(self, path):
+        return sorted(self.folder.glob(f"{path.stem}.*.part"))
+
+
+def _write(path, cell, runs):
+    dataclasses.replace(runs, meta=runs.meta | {"cell": cell}).save(path)
+
+
+def _read(path, cell):
+    try:
+        runs = results.load(path)
+    except ValueError as error:
+        raise _refused(path, str(error).removeprefix("path: ")) from None
+    if runs.meta.get("cell") != cell:
+        raise _refused(path, "it holds another cell")
+    return runs
+
+
+def _refused(path, reason):
+    return ValueError(f"{path}: {reason}; without this file its replications are played again")
 
 
 def describe(value):

@@ -1,0 +1,130 @@
+"""What a replication is played in: structure that compiles, numbers that do not, and checks."""
+
+import functools
+import inspect
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .batch import Trial
+from .driver import INSTANCE, root_key
+from .envs.finite import finite
+from .instances import Instance
+from .options import is_concrete, nonnegative, require
+
+
+class World(NamedTuple):
+    """The static half of a trial; calling it with the numbers gives world and algorithm.
+
+    Hashable, so that two calls which differ in numbers alone share their programs.
+    """
+
+    treedef: Any
+    names: tuple  # static leaves, None where a number goes
+
+    def __call__(self, numbers):
+        """The `Trial`: what is drawn for each replication, and how its world is built."""
+        fill = iter(numbers)
+        leaves = [next(fill) if static is _NUMBER else static for static in self.names]
+        problem, build, horizon = jax.tree.unflatten(self.treedef, leaves)
+        if isinstance(problem, Instance):
+            once = _built(problem, build, horizon)
+            return Trial(lambda key: (), lambda _: once)
+
+        def draw(key):
+            return jax.tree.map(jnp.asarray, problem(jax.random.fold_in(key, INSTANCE)))
+
+        return Trial(draw, lambda instance: _built(instance, build, horizon))
+
+
+def _built(instance, build, horizon):
+    """World, algorithm, and whether the instance is finite."""
+    facts = offered(instance, build, horizon)
+    tables = (instance.arms, instance.means, instance.values, instance.noise_var)
+    healthy = jnp.stack([jnp.isfinite(x).all() for x in tables]).all()
+    env = finite(instance, epsilon=bound_options(build).get("epsilon", 0.0))
+    return env, build(jnp.asarray(instance.arms), **facts), healthy
+
+
+class _Number:
+    """Marks a leaf that is traced."""
+
+    def __repr__(self):
+        return "number"
+
+
+_NUMBER = _Number()
+
+
+def split(tree):
+    """`(World, numbers)`: arrays and floats are numbers, everything else is structure."""
+    leaves, treedef = jax.tree.flatten(tree)
+    is_number = [isinstance(x, float | np.ndarray | np.generic | jax.Array) for x in leaves]
+    names = tuple(_NUMBER if n else x for n, x in zip(is_number, leaves, strict=True))
+    numbers = tuple(x for n, x in zip(is_number, leaves, strict=True) if n)
+    return World(treedef, names), numbers
+
+
+def as_tree(build):
+    """A `functools.partial` as a pytree whose options are leaves, checked and converted."""
+    if isinstance(build, functools.partial):
+        options = getattr(build.func, "convert", lambda keywords: keywords)(build.keywords)
+        options = {name: as_tree(value) for name, value in options.items()}
+        return jax.tree_util.Partial(build.func, *build.args, **options)
+    # Without leaves of its own a function is structure: two names for it compile once.
+    return jax.tree_util.Partial(build) if inspect.isroutine(build) else build
+
+
+def bound_options(build):
+    """The options a caller has bound to a constructor."""
+    return build.keywords if isinstance(build, functools.partial) else {}
+
+
+def offered(instance, build, horizon):
+    """What `simulate` passes to a constructor: what its signature names and nobody has bound."""
+    facts = {
+        "targets": instance.targets,
+        "family": instance.family,
+        "noise_var": instance.noise_var,
+        "theta_norm": instance.theta_norm,
+        "theta": instance.theta,
+        "horizon": horizon,
+    }
+    names = inspect.signature(build).parameters
+    return {k: v for k, v in facts.items() if k in names and k not in bound_options(build)}
+
+
+def check_build(problem, build, horizon):
+    """Bind and check every option where values are known, before anything compiles."""
+    if not isinstance(problem, Instance):
+        problem = jax.eval_shape(lambda: problem(root_key(0)))
+        require(
+            isinstance(problem, Instance),
+            f"instance must return an Instance for a key, got {type(problem).__name__}",
+        )
+    check_instance(problem)
+    facts = offered(problem, build, horizon) | bound_options(build)
+    function = build.func if isinstance(build, functools.partial) else build
+    try:
+        inspect.signature(function).bind(problem.arms, **facts)
+    except TypeError as error:
+        name = getattr(function, "__name__", repr(function))
+        raise ValueError(f"algorithm {name}: {error}") from None
+    check = getattr(function, "check", None)
+    if check is not None:
+        check(problem.arms, **facts)
+
+
+def check_instance(instance):
+    """Finite numbers and matching shapes, for instances built by hand."""
+    num_arms, num_targets = np.shape(instance.arms)[0], np.shape(instance.targets)[0]
+    for name, shape in (("means", (num_arms,)), ("values", (num_targets,))):
+        table = getattr(instance, name)
+        require(np.shape(table) == shape, f"{name} must have shape {shape}, got {np.shape(table)}")
+        if is_concrete(table):
+            require(np.isfinite(table).all(), f"{name} must be finite, got NaN or infinity")
+    if is_concrete(instance.noise_var):
+        ok = nonnegative.accepts(instance.noise_var)
+        require(ok, f"noise_var must be {nonnegative.allowed}, got {instance.noise_var!r}")

@@ -1,0 +1,170 @@
+"""What a sweep has stored: found again after a kill, refused where it cannot be read."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from functools import partial
+
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.sweep import grid, parse, run
+from jaxbandits.sweep.store import Store
+
+CELLS = """
+replications = 40
+[instances.basis]
+name = "canonical"
+dim = 3
+[algorithms.SH]
+name = "sequential_halving"
+budget = 30
+[axes]
+gap = [1.0, 0.5]
+"""
+
+
+@pytest.fixture
+def plan():
+    return parse(tomllib.loads(CELLS))
+
+
+def files(folder):
+    return sorted((folder / "cells").iterdir())
+
+
+def alike(one, other):
+    return one.drop_vars("seconds").identical(other.drop_vars("seconds"))
+
+
+def test_a_finished_cell_is_not_played_again(plan, tmp_path, monkeypatch):
+    whole = run(plan, out=tmp_path)
+    assert [file.suffix for file in files(tmp_path)] == [".npz", ".npz"]
+    monkeypatch.setattr(grid, "_play", None)
+    assert run(plan, out=tmp_path).identical(whole)
+
+
+def half(path, other):
+    path.write_bytes(path.read_bytes()[:200])
+
+
+def foreign(path, other):
+    path.write_bytes(b"not of this house")
+
+
+def swapped(path, other):
+    path.write_bytes(other.read_bytes())
+
+
+def shorter(path, other):
+    runs = jb.load(path)
+    kept = slice(0, 30)
+    names = ("replication", "pulls", "answer", "correct", "stopped", "arm_pulls")
+    tables = {name: getattr(runs, name)[kept] for name in names}
+    jb.Runs(**tables, rounds=None, regret=None, info={}, meta=runs.meta).save(path)
+
+
+@pytest.mark.parametrize("fault", [half, foreign, swapped, shorter])
+def test_what_cannot_be_read_is_refused_and_left(fault, plan, tmp_path):
+    run(plan, out=tmp_path)
+    first, second = files(tmp_path)
+    fault(first, second)
+    before = {file: file.read_bytes() for file in files(tmp_path)}
+    with pytest.raises(ValueError, match=f"{first.name}: .*without this file"):
+        run(plan, out=tmp_path)
+    assert {file: file.read_bytes() for file in files(tmp_path)} == before
+    first.unlink()
+    assert len(run(plan, out=tmp_path).replication) == 40
+
+
+def test_a_part_is_refused_as_a_cell_is(plan, tmp_path):
+    store, cell = Store(tmp_path), grid._cell(plan, *next(grid._corners(plan)))
+    part = store.path(cell.spec).with_suffix(".0.part")
+    part.write_bytes(b"half of it")
+    with pytest.raises(ValueError, match=r"\.0\.part: .*without this file"):
+        run(plan, out=tmp_path)
+    assert part.read_bytes() == b"half of it"
+
+
+def test_an_interrupted_cell_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    plan = parse(tomllib.loads(CELLS.replace("= 40", "= 300", 1)))
+    whole = run(plan)
+    monkeypatch.setattr(grid, "CHECKPOINT_SECONDS", 0.0)
+    played = []
+
+    def stop(report, done, total):
+        report(done, total)
+        if done is not None and done >= 8:
+            raise KeyboardInterrupt
+
+    simulation = jb.simulation.Simulation
+    original = simulation.play
+
+    def counted(self, replications, report, *more):
+        played.append(len(replications))
+        watch = partial(stop, report) if len(played) == 1 else report
+        return original(self, replications, watch, *more)
+
+    monkeypatch.setattr(simulation, "play", counted)
+    small = partial(simulation.__init__, batch=8)
+    monkeypatch.setattr(simulation, "__init__", lambda self, *a, **k: small(self, *a, **k))
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted"):
+        run(plan, out=tmp_path)
+    assert {file.suffix for file in files(tmp_path)} == {".part"}
+    assert alike(run(plan, out=tmp_path), whole)
+    assert played[0] == played[2] == 300
+    assert 8 <= played[0] - played[1] < 300
+    assert {file.suffix for file in files(tmp_path)} == {".npz"}
+
+
+CHILD = """
+import sys, tomllib
+from pathlib import Path
+from jaxbandits.sweep import grid, parse, run
+grid.CHECKPOINT_SECONDS = 0.0
+print("begun", flush=True)
+run(parse(tomllib.loads(sys.argv[1])), out=Path(sys.argv[2]))
+print("done", flush=True)
+"""
+LONG = CELLS.replace("replications = 40", "replications = 4000").replace(
+    "[1.0, 0.5]", "[1.0, 0.7, 0.5, 0.4, 0.3, 0.2]"
+)
+
+
+def killed(folder, wait):
+    """Kill -9 so long after a first file is there; whether it came before the end."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, LONG, str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"JAX_COMPILATION_CACHE_DIR": str(folder / "programs")},
+    )
+    before = set(files(folder)) if (folder / "cells").exists() else set()
+    try:
+        while child.poll() is None and (
+            not (folder / "cells").exists() or set(files(folder)) <= before
+        ):
+            time.sleep(0.002)
+        time.sleep(wait)
+        early = child.poll() is None
+        child.send_signal(signal.SIGKILL)
+    finally:
+        child.communicate()
+    return early
+
+
+@pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_it_ends_with_the_same_numbers(times, tmp_path):
+    rng, plan = np.random.default_rng(1), parse(tomllib.loads(LONG))
+    early = 0
+    for _ in range(times):
+        finished = list((tmp_path / "cells").glob("*.npz"))
+        kept = {file: file.read_bytes() for file in finished}
+        early += killed(tmp_path, rng.uniform(0.0, 0.05))
+        assert all(file.read_bytes() == data for file, data in kept.items())
+    assert early >= 1
+    assert alike(run(plan, out=tmp_path), run(plan))
