@@ -10,6 +10,7 @@ import click
 
 BAD_INPUT, INTERRUPTED = 2, 130
 DEMO_FOLDER = Path("demo-results")
+SHELLS = ("bash", "zsh", "fish")
 
 
 def one_line(command):
@@ -56,6 +57,27 @@ class OneLine(click.Group):
             sys.exit(INTERRUPTED)
 
 
+def completed(names):
+    """Completion by what `names` lists, called only when a shell asks."""
+
+    def complete(context, parameter, incomplete):
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
+def _sections():
+    from .catalogue import SECTIONS
+
+    return SECTIONS
+
+
+def _experiments():
+    from .reproduce import EXPERIMENTS
+
+    return EXPERIMENTS
+
+
 @click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="jaxbandits")
 def main():
@@ -70,7 +92,7 @@ def demo():
 
 
 @main.command("list")
-@click.argument("what", required=False)
+@click.argument("what", required=False, shell_complete=completed(_sections))
 @one_line
 def list_(what):
     """List algorithms, instances or experiments (all of them without an argument)."""
@@ -87,14 +109,19 @@ def list_(what):
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
 @click.option("--replications", type=int, help="Instead of the file's.")
 @click.option("--seed", type=int, help="Instead of the file's.")
+@click.option("--shard", metavar="I/N", help="Every N-th cell alone, from the I-th on.")
 @one_line
-def run(sweep, out, replications, seed):
-    """Run every cell of SWEEP.toml; cells that DIR holds are not run again."""
-    _run(sweep, out, replications=replications, seed=seed)
+def run(sweep, out, replications, seed, shard):
+    """Run every cell of SWEEP.toml; cells that DIR holds are not run again.
+
+    With --shard several machines that share DIR split the cells; who ends last writes the
+    results.
+    """
+    _run(sweep, out, _shard(shard), replications=replications, seed=seed)
 
 
 @main.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completed(_experiments))
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
 @click.option("--replications", type=int, help="Instead of the experiment's.")
 @click.option("--quick", is_flag=True, help="A small version, in about a minute.")
@@ -114,7 +141,44 @@ def reproduce(name, out, replications, quick, data):
         click.echo(f"{verdict}: {claim['claim']}")
 
 
-def _run(path, out, **overrides):
+@main.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@one_line
+def report(folder):
+    """Write DIR/report.html: one page about the results in DIR or its sub-folders."""
+    from .report import write
+
+    click.echo(f"report: {write(folder)}")
+
+
+@main.command()
+@click.argument("shell", metavar="bash|zsh|fish", shell_complete=completed(lambda: SHELLS))
+@one_line
+def completion(shell):
+    """Print the script that makes a shell complete commands, options and names.
+
+    For bash: eval "$(jaxbandits completion bash)", in ~/.bashrc to keep it.
+    """
+    from click.shell_completion import get_completion_class
+
+    if shell not in SHELLS:
+        from .sweep import names
+
+        raise names.unknown("shell", shell, SHELLS)
+    kind = get_completion_class(shell)
+    click.echo(kind(main, {}, "jaxbandits", "_JAXBANDITS_COMPLETE").source())
+
+
+def _shard(text):
+    if text is None:
+        return (1, 1)
+    first, slash, step = text.partition("/")
+    if not (slash and first.isdecimal() and step.isdecimal()):
+        raise ValueError(f"--shard must be I/N, as 2/5, got {text!r}")
+    return int(first), int(step)
+
+
+def _run(path, out, shard=(1, 1), **overrides):
     from . import plot, sweep
     from .cache import kept_programs
     from .sweep.dataset import write
@@ -124,7 +188,10 @@ def _run(path, out, **overrides):
     sweep.check(plan)
     _folder(out)
     with kept_programs():
-        dataset = sweep.run(plan, out=out, progress=True)
+        dataset = sweep.run(plan, out=out, progress=True, shard=shard)
+    if dataset is None:
+        click.echo(f"{out} does not hold all cells yet; the last shard to end writes the results")
+        return
     write(dataset, out / "results.nc")
     plot.save(dataset, out / "figure.png", title=path.stem if path.stem != "demo" else None)
     _show(dataset, out)

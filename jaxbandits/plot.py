@@ -3,6 +3,7 @@
 import itertools
 import json
 import textwrap
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,37 @@ NORMAL = 1.96  # two-sided 95%
 LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
 LOG_AXIS_FROM = 8
 LETTERS_PER_INCH = 11  # of a title, so that it is wrapped and not cut off
+PANEL = 3.6  # inches that a panel has for its labels
+SLANTED = 3.0  # inches that a slanted label has
+LEGEND_MARK = 6  # letters that the mark before a label takes
+LEGEND_LINE = 0.22  # inches
+CUT_SHORT = "some cut short: at least this"
 MARKERS = "osD^vPX*"
+STROKES = ("-", "--", "-.", ":")
+# Told apart by readers who are colour-blind: Petroff, "Accessible color sequences for data
+# visualization" (2021), ten colours.
+COLOURS = (
+    *("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6"),
+    *("#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd"),
+)
+
+
+class Layout(NamedTuple):
+    """Which panels a figure has."""
+
+    rows: list  # quantities, one for each row of panels
+    along: str | None  # the axis that lines go along
+    others: list  # dimensions with a column of panels for each point; none: a single column
+
+
+def layout(dataset, quantities=None):
+    """The `Layout` of the figure of a sweep's dataset."""
+    axes = json.loads(dataset.attrs["axes"])
+    rows = list(quantities or _quantities(dataset))
+    along = None if "regret" in rows else _longest(dataset, axes)
+    split = axes or "regret" in rows
+    others = ["instance", *[name for name in axes if name != along]] if split else []
+    return Layout(rows, along, others)
 
 
 def figure(dataset, *, title=None, quantities=None):
@@ -27,12 +58,8 @@ def figure(dataset, *, title=None, quantities=None):
     """
     from matplotlib.figure import Figure
 
-    axes = json.loads(dataset.attrs["axes"])
-    rows = quantities or _quantities(dataset)
-    along = None if "regret" in rows else _longest(dataset, axes)
-    panels = _panels(dataset, [name for name in axes if name != along], split=bool(axes))
-    if "regret" in rows:
-        panels = _panels(dataset, axes, split=True)
+    rows, along, others = layout(dataset, quantities)
+    panels = _panels(dataset, others)
     size = (max(5.2, 3.9 * len(panels) + 0.6), 0.6 + 3.1 * len(rows))
     paper = Figure(figsize=size, layout="constrained")
     grid = paper.subplots(len(rows), len(panels), squeeze=False, sharey="row")
@@ -42,9 +69,12 @@ def figure(dataset, *, title=None, quantities=None):
         draw[quantity](place, panel.data, along)
         place.grid(alpha=0.3)
         if row == 0:
-            place.set_title(panel.title, fontsize=10)
+            place.set_title(_wrapped(panel.title, PANEL), fontsize=10)
         if column:
             place.set_ylabel("")
+        if row < len(rows) - 1 and "regret" not in rows:  # all rows share what the last one names
+            place.set_xlabel("")
+            place.tick_params(labelbottom=False)
     _legend(paper, grid.flat)
     if title:
         wide = int(LETTERS_PER_INCH * size[0])
@@ -75,16 +105,30 @@ def _longest(dataset, axes):
     return max(numeric or axes, key=lambda name: dataset.sizes[name], default=None)
 
 
-def _panels(dataset, others, *, split):
-    """One panel for each instance and point of `others`; all instances in one without `split`."""
-    if not split:
+def _panels(dataset, others):
+    """One panel for each point of `others`, the instance first; one of all without any."""
+    if not others:
         return [_Panel("", dataset)]
     found = []
-    for corner in itertools.product(*[dataset[n].values for n in ["instance", *others]]):
-        data = dataset.sel(dict(zip(["instance", *others], corner, strict=True)))
-        facts = [f"{name} = {value}" for name, value in zip(others, corner[1:], strict=True)]
+    for corner in itertools.product(*[dataset[name].values for name in others]):
+        data = dataset.sel(dict(zip(others, corner, strict=True)))
+        points = zip(others[1:], corner[1:], strict=True)
+        facts = [f"{name} = {value}" for name, value in points]
         found.append(_Panel(", ".join([str(corner[0]), *facts]), data))
     return found
+
+
+def _text(label):
+    """A label as it is: a dollar sign begins no formula."""
+    return str(label).replace("$", r"\$")
+
+
+def _wrapped(label, inches):
+    return _text("\n".join(textwrap.wrap(str(label), max(5, int(LETTERS_PER_INCH * inches)))))
+
+
+def _colour(i):
+    return COLOURS[i % len(COLOURS)]
 
 
 def _positions(data, along):
@@ -98,7 +142,7 @@ def _dress(place, data, along):
     positions, numeric = _positions(data, along)
     place.set_xlabel(along)
     if not numeric:
-        place.set_xticks(positions, data[along].values)
+        place.set_xticks(positions, [_text(value) for value in data[along].values])
         return
     if positions.min() > 0 and positions.max() / positions.min() >= LOG_AXIS_FROM:
         place.set_xscale("log")
@@ -117,8 +161,8 @@ def _lines(place, data, along, mean, low, high):
             positions,
             middle,
             errors,
-            label=str(name),
-            color=f"C{i}",
+            label=_text(name),
+            color=_colour(i),
             marker=MARKERS[i % len(MARKERS)],
             markersize=5,
             capsize=3,
@@ -144,7 +188,7 @@ def _pulls(place, data, along):
 
 
 def _cut_short(place, where, pulls):
-    place.plot(where, pulls, "k^", ms=9, mfc="none", label="some cut short: at least this")
+    place.plot(where, pulls, "k^", ms=9, mfc="none", label=CUT_SHORT)
 
 
 def _errors(place, data, along):
@@ -164,14 +208,14 @@ def _rates(place, data, along, rate, low, high):
     for i, where, cell in _groups(place, data):
         middle, bottom, top = (float(x.sel(cell)) for x in (rate, low, high))
         errors = np.maximum(0, [[middle - bottom], [top - middle]])
-        label = str(cell["algorithm"]) if where < 0.5 else None
-        place.errorbar(where, middle, errors, fmt="o", color=f"C{i}", capsize=4, label=label)
+        label = _text(cell["algorithm"]) if where < 0.5 else None
+        place.errorbar(where, middle, errors, fmt="o", color=_colour(i), capsize=4, label=label)
 
 
 def _boxes(place, data):
     for i, where, cell in _groups(place, data):
         pulls = data.pulls.sel(cell).values
-        label = str(cell["algorithm"]) if where < 0.5 else None
+        label = _text(cell["algorithm"]) if where < 0.5 else None
         place.boxplot(
             pulls,
             positions=[where],
@@ -180,21 +224,21 @@ def _boxes(place, data):
             showfliers=False,
             manage_ticks=False,
             patch_artist=True,
-            boxprops={"facecolor": f"C{i}", "alpha": 0.5},
-            medianprops={"color": f"C{i}", "lw": 2},
+            boxprops={"facecolor": _colour(i), "alpha": 0.5},
+            medianprops={"color": _colour(i), "lw": 2},
         )
         if label:
-            place.plot([], [], color=f"C{i}", lw=6, alpha=0.5, label=label)
+            place.plot([], [], color=_colour(i), lw=6, alpha=0.5, label=label)
         if int(data.cut_short.sel(cell)):
             _cut_short(place, where, pulls.max())
-    place.set_ylabel("pulls (5, 25, 50, 75, 95%)")
+    place.set_ylabel("pulls\n(5, 25, 50, 75, 95%)")
     _scale(place, data.pulls_mean.values)
 
 
 def _groups(place, data):
     """`(colour, position, cell)` of every algorithm on every instance, side by side."""
     instances, algorithms = data.instance.values, data.algorithm.values
-    place.set_xticks(range(len(instances)), instances)
+    _name(place, instances)
     place.set_xlim(-0.6, len(instances) - 0.4)
     offsets = (np.arange(len(algorithms)) - (len(algorithms) - 1) / 2) * 0.8 / len(algorithms)
     for (group, instance), (i, name) in itertools.product(
@@ -203,14 +247,25 @@ def _groups(place, data):
         yield i, group + offsets[i], {"instance": instance, "algorithm": name}
 
 
+def _name(place, instances):
+    """Instances along the axis: level where every word has room, else slanted."""
+    room = PANEL / len(instances)
+    words = [word for label in instances for word in str(label).split()]
+    level = max(map(len, words), default=0) <= LETTERS_PER_INCH * room
+    labels = [_wrapped(label, room if level else SLANTED) for label in instances]
+    slant = {} if level else {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+    place.set_xticks(range(len(instances)), labels, **slant)
+
+
 def _regret(place, data, along):
     rounds = data["round"].values
     for i, name in enumerate(data.algorithm.values):
         curves = data.regret.sel(algorithm=name)
         mean, count = curves.mean("replication").values, curves.sizes["replication"]
         width = NORMAL * curves.std("replication").values / np.sqrt(count)
-        place.plot(rounds, mean, color=f"C{i}", label=str(name))
-        place.fill_between(rounds, mean - width, mean + width, color=f"C{i}", alpha=0.2, lw=0)
+        stroke = STROKES[i % len(STROKES)]
+        place.plot(rounds, mean, stroke, color=_colour(i), label=_text(name))
+        place.fill_between(rounds, mean - width, mean + width, color=_colour(i), alpha=0.2, lw=0)
     place.set_xlabel("round")
     place.set_ylabel("regret, mean (95%)")
 
@@ -228,6 +283,12 @@ def _legend(paper, places):
         for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if found:
-        columns = min(4, len(found))
+        wide = LETTERS_PER_INCH * paper.get_figwidth()
+        longest = max(len(label) for label in found) + LEGEND_MARK
+        columns = max(1, min(4, len(found), int(wide / longest)))
+        lines = -(-len(found) // columns)
+        paper.set_figheight(paper.get_figheight() + LEGEND_LINE * (lines - 1))
+        if CUT_SHORT in found:
+            found[CUT_SHORT] = found.pop(CUT_SHORT)  # last
         place = {"loc": "outside lower center", "ncols": columns, "frameon": False}
         paper.legend(list(found.values()), list(found), **place)

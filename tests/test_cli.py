@@ -126,6 +126,19 @@ def test_a_run_end_to_end_and_again(tiny, tmp_path):
     assert result.stdout == again.stdout
 
 
+def test_shards_of_a_run(tiny, tmp_path):
+    out = tmp_path / "out"
+    first = call("run", tiny, "--out", out, "--shard", "1/2")
+    assert first.exit_code == 0, first.output
+    assert "does not hold all cells yet" in first.output
+    assert not (out / "results.nc").exists()
+    second = call("run", tiny, "--out", out, "--shard", "2/2")
+    assert second.exit_code == 0, second.output
+    assert (out / "results.nc").exists()
+    for bad in ("2", "3/2", "a/b", "1/0"):
+        refused(call("run", tiny, "--out", out, "--shard", bad), "shard must be", bad)
+
+
 def test_options_of_the_command_win(tiny, tmp_path):
     tiny.write_text(TINY.replace('[algorithms.GSE]\nname = "gse"\nbudget = 40\n', ""))
     assert call("run", tiny, "--out", tmp_path, "--replications", 3, "--seed", 5).exit_code == 0

@@ -4,10 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 import jaxbandits as jb
-from jaxbandits.results import binomial_interval
+from jaxbandits.results import binomial_interval, paired_difference
 
 
 def runs(num=40, *, errors=3, cut=2, sets=False, regret=False):
@@ -151,3 +152,55 @@ def test_labels():
     np.testing.assert_array_equal(table["info_phases"], some.info["phases"])
     assert table.attrs["seed"] == "3"
     assert runs(sets=True).to_xarray()["answer"].dims == ("replication", "target")
+
+
+def with_pulls(pulls, *, start=0, correct=None, stopped=None):
+    number = len(pulls)
+    yes = np.ones(number, bool)
+    return jb.Runs(
+        replication=np.arange(start, start + number),
+        pulls=np.asarray(pulls),
+        answer=np.zeros(number, int),
+        correct=yes if correct is None else correct,
+        stopped=yes if stopped is None else stopped,
+        arm_pulls=np.asarray(pulls)[:, None],
+        rounds=None,
+        regret=None,
+    )
+
+
+def test_a_paired_difference_is_that_of_the_t_test():
+    rng = np.random.default_rng(3)
+    common = rng.integers(0, 1000, 50)
+    one, two = common + rng.integers(0, 9, 50), common + rng.integers(3, 12, 50)
+    found = paired_difference(with_pulls(one), with_pulls(two))
+    tested = stats.ttest_rel(one, two)
+    interval = tested.confidence_interval(0.95)
+    assert found["replications"] == 50
+    np.testing.assert_allclose(found["mean"], one.mean() - two.mean())
+    np.testing.assert_allclose((found["low"], found["high"]), (interval.low, interval.high))
+    np.testing.assert_allclose(found["correlation"], np.corrcoef(one, two)[0, 1])
+    apart = np.hypot(one.std(ddof=1), two.std(ddof=1)) / np.sqrt(50)
+    assert found["se"] < apart / 10
+
+
+def test_a_paired_difference_is_over_what_both_hold():
+    one, two = with_pulls(np.arange(10)), with_pulls(np.arange(10) + 3, start=4)
+    assert paired_difference(one, two)["replications"] == 6
+    assert paired_difference(one, two)["mean"] == 1.0  # 4 to 9 against 3 to 8
+    wrong = with_pulls(np.arange(10), correct=np.arange(10) > 1)
+    assert paired_difference(wrong, one, of="errors")["mean"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("other", "of", "message"),
+    [
+        (with_pulls([1, 2, 3], start=9), "pulls", "2 replications or more in common, got 1"),
+        (with_pulls([1] * 10, stopped=np.arange(10) > 2), "pulls", "3 replications were cut short"),
+        (with_pulls([1] * 10), "regret", "got 'regret'"),
+        (with_pulls([1] * 10), "time", "of must be one of 'pulls', 'errors', 'regret', got 'time'"),
+    ],
+)
+def test_pairs_that_say_nothing_are_refused(other, of, message):
+    with pytest.raises(ValueError, match=message):
+        paired_difference(with_pulls(np.arange(10)), other, of=of)

@@ -48,6 +48,18 @@ def test_a_finished_cell_is_not_played_again(plan, tmp_path, monkeypatch):
     assert run(plan, out=tmp_path).identical(whole)
 
 
+def test_shards_split_the_cells_and_the_last_has_the_whole(plan, tmp_path):
+    whole = run(plan)
+    assert run(plan, out=tmp_path, shard=(2, 2)) is None
+    assert len(files(tmp_path)) == 1
+    assert alike(run(plan, out=tmp_path, shard=(1, 2)), whole)
+    for shard in [(0, 2), (3, 2)]:
+        with pytest.raises(ValueError, match="shard must be i/n with 1 <= i <= n, got"):
+            run(plan, out=tmp_path, shard=shard)
+    with pytest.raises(ValueError, match="shard needs a folder"):
+        run(plan, shard=(1, 2))
+
+
 def half(path, other):
     path.write_bytes(path.read_bytes()[:200])
 

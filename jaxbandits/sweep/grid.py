@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from .. import __version__
+from ..options import require
 from ..results import joined
 from . import names
 from .dataset import assemble
@@ -24,6 +25,11 @@ class Cell:
     algorithm: Part
     point: dict
     spec: dict
+
+    @property
+    def identity(self):
+        """Equal for cells that hold the same runs."""
+        return str(self.spec)
 
     @property
     def title(self):
@@ -77,30 +83,47 @@ def sweep(
     return run(plan, out=out, resume=resume, progress=progress)
 
 
-def run(plan, *, out=None, resume=True, progress=False):
+def run(plan, *, out=None, resume=True, progress=False, shard=(1, 1)):
     """Run a `Sweep`; see `sweep` for the arguments and the result.
 
-    An interrupt keeps the replications that are done.
+    An interrupt keeps the replications that are done. With `shard=(i, n)` every n-th cell is
+    played, from the i-th on, and the result is None as long as `out` lacks the others.
     """
     from .display import Display
 
+    require_shard(shard, out)
+    first, step = shard
     cells = [_cell(plan, *corner) for corner in _corners(plan)]
     checked = [_built(plan, cell) for cell in cells]
     store, done = Store(out) if out is not None else None, {}
-    stored = {}
     if store is not None and resume:  # read first, for what cannot be read ends the run
-        stored = {str(cell.spec): store.get(cell.spec) for cell in cells}
-    with Display(len(cells), plan.replications, progress) as display:
-        for cell, built in zip(cells, checked, strict=True):
-            identity = str(cell.spec)
-            runs = done.get(identity, stored.get(identity))
+        done = _stored(store, cells)
+    mine = list(zip(cells, checked, strict=True))[first - 1 :: step]
+    with Display(len(mine), plan.replications, progress) as display:
+        for cell, built in mine:
+            runs = done.get(cell.identity)
             reused = runs is not None
             if not reused:
                 report = display.start(cell.title)
-                runs = _play(plan, cell, built, store, resume, report)
-            done[identity] = runs
+                runs = done[cell.identity] = _play(plan, cell, built, store, resume, report)
             display.finish(cell.title, runs, reused)
-    return assemble(plan, [done[str(cell.spec)] for cell in cells])
+    if step > 1:  # others may have finished theirs meanwhile
+        done |= _stored(store, [cell for cell in cells if cell.identity not in done])
+    if any(cell.identity not in done for cell in cells):
+        return None
+    return assemble(plan, [done[cell.identity] for cell in cells])
+
+
+def require_shard(shard, out):
+    """Raise unless `shard` is `(i, n)` with 1 <= i <= n, and `out` says where its cells go."""
+    first, step = shard
+    require(1 <= first <= step, f"shard must be i/n with 1 <= i <= n, got {first}/{step}")
+    require(step == 1 or out is not None, "shard needs a folder `out` for its cells, got none")
+
+
+def _stored(store, cells):
+    found = {cell.identity: store.get(cell.spec) for cell in cells}
+    return {identity: runs for identity, runs in found.items() if runs is not None}
 
 
 def _play(plan, cell, built, store, resume, report):

@@ -1,0 +1,67 @@
+"""HTML by small functions: text is escaped unless it is mark-up already."""
+
+from html import escape
+
+
+class Html(str):
+    """Mark-up, which `element` leaves as it is."""
+
+
+def element(name, *children, **attributes):
+    """An element; `class_` stands for `class`, `aria_label` for `aria-label`.
+
+    Args:
+      name: of the tag.
+      children: `Html`, or anything else as text.
+      attributes: values are text.
+    Returns:
+      `Html`.
+    """
+    facts = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+    )
+    return Html(f"<{name}{facts}>{join(*children)}</{name}>")
+
+
+def join(*children):
+    """The children one after the other, text escaped."""
+    return Html("".join(c if isinstance(c, Html) else escape(str(c)) for c in children))
+
+
+def table(caption, header, lines, *, num_labels):
+    """A table that scrolls inside its own box.
+
+    Args:
+      caption: what it shows.
+      header: names of the columns.
+      lines: cells of each row, in the order of the header.
+      num_labels: how many columns from the left name the row.
+    """
+    head = element(
+        "tr",
+        *[element("th", name, scope="col", class_="label") for name in header[:num_labels]],
+        *[element("th", name, scope="col") for name in header[num_labels:]],
+    )
+    rows = [
+        element(
+            "tr",
+            *[element("th", cell, scope="row") for cell in line[:num_labels]],
+            *[element("td", cell) for cell in line[num_labels:]],
+        )
+        for line in lines
+    ]
+    whole = element(
+        "table",
+        element("caption", element("span", caption)),
+        element("thead", head),
+        element("tbody", *rows),
+    )
+    # Reached by the keyboard too, because it may scroll.
+    return element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def facts(pairs):
+    """A list of `(name, text)`."""
+    items = [join(element("dt", name), element("dd", text)) for name, text in pairs]
+    return element("dl", *items)

@@ -1,0 +1,126 @@
+"""The results in a folder, checked before anything is written."""
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+FILE, CLAIMS = "results.nc", "claims.json"
+DEPTHS = ("", "*/", "*/*/")  # a sub-folder may be named after an experiment, as lingape/fig1
+WHOLE = ("seed", "replications", "max_pulls", "horizon")
+OF_CELLS = (
+    *("cut_short", "errors", "error_rate", "error_low", "error_high", "seconds"),
+    *("pulls_mean", "pulls_se", "pulls_mean_is_lower_bound"),
+)
+OF_REPLICATIONS = ("pulls", "correct", "stopped")
+
+
+class Results(NamedTuple):
+    """What one folder holds."""
+
+    name: str  # of the folder, as a reader of the page knows it
+    dataset: Any  # xarray.Dataset, as a sweep returns it
+    axes: list  # names of the sweep's axes
+    options: dict  # of each instance and algorithm, by the name of its table
+    claims: list  # of {"claim", "measured", "holds"}
+    written: datetime.datetime  # date of the file, UTC
+
+
+def find(folder):
+    """`Results` of the folder itself and of its sub-folders, two levels down.
+
+    Args:
+      folder: a path.
+    Returns:
+      A list of `Results`, at least one.
+    Raises:
+      ValueError: names the file that is missing, damaged or not of a sweep.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: there is no such folder")
+    files = [file for depth in DEPTHS for file in sorted(folder.glob(depth + FILE))]
+    if not files:
+        raise ValueError(
+            f"{folder / FILE}: there is no such file, nor one in a sub-folder; "
+            "`jaxbandits run` and `jaxbandits reproduce` write it"
+        )
+    return [_results(folder, file) for file in files]
+
+
+def _results(folder, file):
+    dataset = _load(file)
+    try:
+        axes, options = _check(dataset)
+    except ValueError as error:
+        raise ValueError(f"{file}: not the results of a sweep: {error}") from None
+    inside = file.parent.relative_to(folder)
+    name = str(inside) if inside.parts else folder.resolve().name
+    written = datetime.datetime.fromtimestamp(file.stat().st_mtime, datetime.UTC)
+    return Results(name, dataset, axes, options, _claims(file.with_name(CLAIMS)), written)
+
+
+def _load(file):
+    import xarray
+
+    try:
+        with xarray.open_dataset(file) as dataset:
+            return dataset.load()
+    except Exception as error:
+        # A damaged file fails in as many ways as its format has layers.
+        reason = str(error).strip().split("\n")[0].split(". ")[0] or type(error).__name__
+        raise ValueError(f"{file}: cannot be read as netCDF: {reason}") from None
+
+
+def _check(dataset):
+    """`(axes, options)` of a dataset that has all that the page shows."""
+    for name in ("axes", "options", *WHOLE):
+        if name not in dataset.attrs:
+            raise ValueError(f"it has no attribute {name!r}")
+    for name in WHOLE:
+        if not isinstance(dataset.attrs[name], int | np.integer):
+            raise ValueError(f"the attribute {name!r} is not a whole number")
+    axes, options = (_json(name, dataset.attrs[name]) for name in ("axes", "options"))
+    if not isinstance(axes, list) or not all(isinstance(name, str) for name in axes):
+        raise ValueError("the attribute 'axes' is not a list of names")
+    if not isinstance(options, dict) or not all(isinstance(x, dict) for x in options.values()):
+        raise ValueError("the attribute 'options' is not a table of tables")
+    grid = ("instance", "algorithm", *axes)
+    shapes = dict.fromkeys(OF_CELLS, grid)
+    shapes |= dict.fromkeys(OF_REPLICATIONS, (*grid, "replication"))
+    if "regret" in dataset:
+        shapes["regret"] = (*grid, "replication", "round")
+    for name, dims in shapes.items():
+        if name not in dataset:
+            raise ValueError(f"it has no variable {name!r}")
+        if dataset[name].dims != dims or dataset[name].dtype.kind not in "bifu":
+            raise ValueError(f"{name!r} must hold numbers on the dimensions {', '.join(dims)}")
+    if not all(dataset.sizes.values()):
+        raise ValueError("it holds no replications")
+    return axes, options
+
+
+def _json(name, text):
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError):
+        raise ValueError(f"the attribute {name!r} is not JSON") from None
+
+
+def _claims(file):
+    """What `reproduce` wrote, or no claims where there is no such file."""
+    if not file.exists():
+        return []
+    try:
+        claims = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file}: cannot be read as JSON: {error}") from None
+    wanted = {"claim", "measured", "holds"}
+    if not isinstance(claims, list) or not all(
+        isinstance(one, dict) and wanted <= set(one) and one["holds"] in (True, False, None)
+        for one in claims
+    ):
+        raise ValueError(f"{file}: must be a list of objects with {', '.join(sorted(wanted))}")
+    return claims
