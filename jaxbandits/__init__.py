@@ -5,15 +5,19 @@ from .algorithms import glm_tsl, gse, lingape, m_lingape, rage, sequential_halvi
 from .core import Algorithm, Env, Move, Run
 from .fitting import fit_glm
 from .instances import Instance
+from .live import Live
 from .results import Runs, load
 from .simulation import simulate
+from .sweeps import sweep
+from .version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Algorithm",
     "Env",
     "Instance",
+    "Live",
     "Move",
     "Run",
     "Runs",
@@ -29,4 +33,5 @@ __all__ = [
     "rounding",
     "sequential_halving",
     "simulate",
+    "sweep",
 ]

@@ -17,7 +17,7 @@ def describe(function):
 
 
 def _constructors(kind):
-    from .sweep import names
+    from .sweeps import names
 
     return [(name, describe(build)) for name, build in sorted(names.constructors(kind).items())]
 
@@ -38,7 +38,7 @@ SECTIONS = {
 def section(name):
     """`name` itself, if there is such a section."""
     if name not in SECTIONS:
-        from .sweep import names
+        from .sweeps import names
 
         raise names.unknown("list", name, SECTIONS)
     return name

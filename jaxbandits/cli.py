@@ -162,7 +162,7 @@ def completion(shell):
     from click.shell_completion import get_completion_class
 
     if shell not in SHELLS:
-        from .sweep import names
+        from .sweeps import names
 
         raise names.unknown("shell", shell, SHELLS)
     kind = get_completion_class(shell)
@@ -179,16 +179,16 @@ def _shard(text):
 
 
 def _run(path, out, shard=(1, 1), **overrides):
-    from . import plot, sweep
+    from . import plot, sweeps
     from .cache import kept_programs
-    from .sweep.dataset import write
+    from .sweeps.dataset import write
 
     chosen = {name: value for name, value in overrides.items() if value is not None}
-    plan = sweep.read(path, **chosen)
-    sweep.check(plan)
+    plan = sweeps.read(path, **chosen)
+    sweeps.check(plan)
     _folder(out)
     with kept_programs():
-        dataset = sweep.run(plan, out=out, progress=True, shard=shard)
+        dataset = sweeps.run(plan, out=out, progress=True, shard=shard)
     if dataset is None:
         click.echo(f"{out} does not hold all cells yet; the last shard to end writes the results")
         return

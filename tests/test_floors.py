@@ -18,6 +18,7 @@ FLOORS = {
     "options": 0,
     "progress": 0,
     "files": 0,
+    "version": 0,
     "kernels/": 1,
     "design": 2,
     "rounding": 2,
@@ -36,7 +37,7 @@ FLOORS = {
     "world": 5,
     "simulation": 6,
     "live": 6,
-    "sweep": 7,
+    "sweeps/": 7,
     "plot": 7,
     "table": 8,
     "report": 8,
@@ -80,8 +81,6 @@ def imports(name):
             continue
         path = "/".join(part for part in base if part)
         for alias in node.names:
-            if alias.name == "__version__":
-                continue  # a fact about the package, not a part of it
             inner = f"{path}/{alias.name}".strip("/")
             found = next((n for n in (inner, f"{inner}/__init__", path) if n in NAMES), None)
             yield found or f"{path}/__init__".strip("/")

@@ -15,7 +15,7 @@ from jaxbandits.cli import main
 from jaxbandits.report import numbers, write
 from jaxbandits.report.claims import measured_text
 from jaxbandits.results import binomial_interval, standard_error
-from jaxbandits.sweep.dataset import write as save
+from jaxbandits.sweeps.dataset import write as save
 
 HOSTILE = '<script>alert("1")</script> & $x'
 GRID = ("instance", "algorithm", "gap")

@@ -9,7 +9,7 @@ import xarray
 
 from jaxbandits import reproduce
 from jaxbandits.reproduce import base, lingape
-from jaxbandits.sweep import run
+from jaxbandits.sweeps import run
 
 NAME = "lingape/fig1"
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.sweep import check, grid, parse, read, run, sweep
-from jaxbandits.sweep.store import Store, describe
+from jaxbandits.sweeps import check, grid, parse, read, run, sweep
+from jaxbandits.sweeps.store import Store, describe
 
 
 def table(**changes):

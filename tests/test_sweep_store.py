@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.sweep import grid, parse, run
-from jaxbandits.sweep.store import Store
+from jaxbandits.sweeps import grid, parse, run
+from jaxbandits.sweeps.store import Store
 
 CELLS = """
 replications = 40
@@ -136,7 +136,7 @@ def test_an_interrupted_cell_goes_on_where_it_stopped(tmp_path, monkeypatch):
 CHILD = """
 import sys, tomllib
 from pathlib import Path
-from jaxbandits.sweep import grid, parse, run
+from jaxbandits.sweeps import grid, parse, run
 grid.CHECKPOINT_SECONDS = 0.0
 print("begun", flush=True)
 run(parse(tomllib.loads(sys.argv[1])), out=Path(sys.argv[2]))

@@ -1,6 +1,6 @@
 """Figures and tables of the papers as data: what to run, and what it must show."""
 
-from ..sweep import names
+from ..sweeps import names
 from . import lingape
 from .base import Experiment, Result, play
 

@@ -52,14 +52,14 @@ def _plain(value):
 
 def play(experiment, out, *, replications=None, quick=False, data=None, progress=False):
     """Run an `Experiment` into the folder `out`; cells that it holds are not run again."""
-    from .. import plot, sweep
-    from ..sweep.dataset import write
+    from .. import plot, sweeps
+    from ..sweeps.dataset import write
 
     out = Path(out)
     plan = experiment.sweep(replications, quick, data)
-    sweep.check(plan)
+    sweeps.check(plan)
     out.mkdir(parents=True, exist_ok=True)
-    dataset = sweep.run(plan, out=out, progress=progress)
+    dataset = sweeps.run(plan, out=out, progress=progress)
     dataset.attrs["experiment"] = experiment.title
     claims = experiment.claims(dataset)
     write(dataset, out / "results.nc")

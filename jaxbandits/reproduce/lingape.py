@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..results import binomial_interval, standard_error
-from ..sweep import Part, Sweep
+from ..sweeps import Part, Sweep
 from .base import Experiment, below, claim
 
 DELTA, ANGLE, SCALE = 0.05, 0.01, 2.0

@@ -5,9 +5,9 @@ import functools
 import inspect
 from typing import Any
 
-from .. import __version__
 from ..options import require
 from ..results import joined
+from ..version import VERSION
 from . import names
 from .dataset import assemble
 from .spec import MAX_PULLS, Part, Sweep
@@ -176,7 +176,7 @@ def _cell(plan, instance, algorithm, point):
     except OSError as error:
         raise ValueError(f"{instance.table} path: {error}") from None
     spec = {
-        "version": __version__,
+        "version": VERSION,
         "instance": [describe(instance.build), describe(options), instance.redraw],
         "algorithm": [describe(algorithm.build), describe(algorithm.at(point))],
         "data": data,

@@ -5,6 +5,7 @@ import json
 import numpy as np
 
 from ..files import replacing
+from ..version import VERSION
 from .store import describe
 
 PER_REPLICATION = ("pulls", "correct", "stopped")
@@ -71,7 +72,6 @@ def _arm_columns(grid, cells, layer):
 
 
 def _attributes(plan, cells):
-    from .. import __version__
 
     options = {
         part.table: {"constructor": describe(part.build), "redraw": part.redraw}
@@ -79,7 +79,7 @@ def _attributes(plan, cells):
         for part in plan.instances + plan.algorithms
     }
     return {
-        "jaxbandits": __version__,
+        "jaxbandits": VERSION,
         "jax": ", ".join(sorted({str(runs.meta.get("jax", "")) for runs in cells})),
         "device": ", ".join(sorted({str(runs.meta.get("device", "")) for runs in cells})),
         "seed": plan.seed,

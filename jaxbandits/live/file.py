@@ -1,0 +1,150 @@
+"""The file of a live run: written in one step, checked when read, held by one process."""
+
+import hashlib
+import json
+import os
+import sys
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..files import replacing
+from ..options import require
+from ..version import VERSION
+from .player import Standing
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+FORMAT = 1
+FIELDS = ("rounds", "arm_pulls", "told", "sums", "issued")  # of a `Standing`
+
+
+def hold(owner, path):
+    """Lock `path` until the callable returned is called, `owner` is collected or we die.
+
+    The lock is on `path` + ".lock", which stays: to remove it would let a third process lock a
+    new file while a second one waits for the old.
+
+    Raises:
+      ValueError: no such folder, no locks on this platform, or somebody else has the lock.
+    """
+    require(fcntl is not None, f"path: {path} needs file locks, which {sys.platform} lacks")
+    require(path.parent.is_dir(), f"path: {path} is in a folder that does not exist")
+    require(not path.is_dir(), f"path: {path} is a folder, it must be a file")
+    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise ValueError(f"path: {path} is in use by another live run ({error})") from None
+    return weakref.finalize(owner, os.close, descriptor)
+
+
+def save(path, description, arrays):
+    """Write a dict of `arrays`; when this returns they survive a crash of the machine."""
+    header = json.dumps(
+        {"format": FORMAT, "version": VERSION, "jax": jax.__version__, "plays": description}
+    )
+    checksum = np.array(_digest(header, arrays))
+    with replacing(path) as temporary, temporary.open("wb") as stream:
+        np.savez(stream, header=np.array(header), checksum=checksum, **arrays)
+
+
+def load(path, description):
+    """The arrays that `save` wrote for the same `description`; the file is only read.
+
+    Raises:
+      ValueError: names the file and says what is wrong with it.
+    """
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header, checksum = (str(arrays.pop(name)) for name in ("header", "checksum"))
+        facts = json.loads(header)
+        found, version, plays = (facts[name] for name in ("format", "version", "plays"))
+    except Exception as error:
+        # A damaged file fails in as many ways as its format has layers.
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"path: {path} does not hold a live run ({reason})") from error
+    intact = checksum == _digest(header, arrays)
+    require(intact, f"path: {path} is damaged, its contents do not match their checksum")
+    require(found == FORMAT, f"path: {path} has format {found}, this version reads {FORMAT}")
+    require(
+        version == VERSION,
+        f"path: {path} was written by jaxbandits {version}, this is {VERSION}",
+    )
+    _check_same(path, plays, description)
+    return arrays
+
+
+def _check_same(path, plays, description):
+    """Raise unless the file plays what is described, naming what differs."""
+    names = sorted(plays.keys() | description.keys())
+    differing = [
+        f"{name} {plays.get(name, 'left out')} there, {description.get(name, 'left out')} here"
+        for name in names
+        if plays.get(name) != description.get(name)
+    ]
+    require(not differing, f"path: {path} holds another experiment: {'; '.join(differing)}")
+
+
+def _digest(header, arrays):
+    digest = hashlib.sha256(header.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {arrays[name].shape} ".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def to_arrays(standing):
+    """A `Standing` as a flat dict of NumPy arrays, random keys as their bits."""
+    leaves = jax.tree.leaves((standing.state, standing.move))
+    arrays = {f"leaf{i}": _plain(leaf) for i, leaf in enumerate(leaves)}
+    arrays |= {name: np.asarray(getattr(standing, name)) for name in FIELDS}
+    arrays["tickets"] = np.array([*standing.tickets.items()], np.int64).reshape(-1, 2)
+    return arrays
+
+
+def from_arrays(arrays, shapes):
+    """The `Standing` that `to_arrays` flattened, of an algorithm with these `shapes`.
+
+    Raises:
+      ValueError: the arrays are those of another algorithm.
+    """
+    wanted, tree = jax.tree.flatten(shapes)
+    names = [f"leaf{i}" for i in range(len(wanted))]
+    require(arrays.keys() == {"tickets", *FIELDS, *names}, "state of another algorithm")
+    with jax.enable_x64(True):
+        leaves = [_restored(arrays[n], s) for n, s in zip(names, wanted, strict=True)]
+    state, move = jax.tree.unflatten(tree, leaves)
+    return Standing(
+        state=state,
+        move=move,
+        rounds=int(arrays["rounds"]),
+        issued=int(arrays["issued"]),
+        tickets={int(number): int(arm) for number, arm in arrays["tickets"]},
+        **{name: arrays[name] for name in ("arm_pulls", "told", "sums")},
+    )
+
+
+def _is_key(leaf):
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _plain(leaf):
+    return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
+
+
+def _restored(array, shape):
+    if _is_key(shape):
+        return jax.random.wrap_key_data(array, impl="threefry2x32")
+    fits = (array.shape, array.dtype) == (shape.shape, shape.dtype)
+    found = f"{array.dtype} {array.shape}"
+    require(fits, f"state of another algorithm: {found} for {shape.dtype} {shape.shape}")
+    return array

@@ -1,0 +1,248 @@
+"""`Live`: the one mutable class of the package."""
+
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+from jax.random import fold_in
+
+from ..checks import check_sizes
+from ..driver import kept, root_key
+from ..options import require
+from . import file, rewards
+from .plan import describe, prepare
+from .player import Player
+
+
+class Ticket(NamedTuple):
+    """One pull that was handed out; its reward is told under its number."""
+
+    number: int
+    arm: int
+
+
+class Live:
+    """An algorithm that asks what to pull and is told real rewards.
+
+    Algorithms come in two kinds. A sequential one (`lingape`) wants one pull at a time: `ask`
+    returns the arm, `tell(reward)` answers. A phased one (`gse`, `rage`) wants an allocation:
+    `ask` returns int64 `[K]`, the draws of each arm still missing, `tell(rewards, arm=k)` gives
+    some of them, in any order and any number of calls, and the phase is over when none is
+    missing. Given the rewards that a simulation draws, a live run is replication 0 of
+    `simulate(..., seed=seed)`, move by move.
+
+    Where rewards arrive late or many pulls are under way at once, each is handed out with a
+    `ticket` and told under its number, in any order. A sequential algorithm learns each reward
+    as one of the ticket's arm, in the order of arrival; until one arrives it wants the same arm,
+    so every ticket is for that. Once it has stopped, its answer stays: what is told to tickets
+    still out is not learnt. A phase hands out what it wants and no more.
+
+    With a `path`, every change is on disk before the call returns, and the next `Live` with the
+    same arguments goes on from there. A call that raises has changed nothing. Threads may share
+    one object. The file is locked until `close`, the end of a `with` block, or the end of the
+    object or the process.
+
+    Args:
+      constructor: of an algorithm, or `functools.partial` of one with its options. It is called
+        with `arms` and those of `targets, noise_var, theta_norm, family` that its signature
+        names; options that are bound win.
+      arms: `[K, d]` features.
+      path: a file (.npz) to keep the run in; the folder must exist. None: memory only.
+      seed: a whole number, 0 or above.
+      targets: `[M, d]` features of what may be answered, for a transductive algorithm.
+      noise_var: sub-Gaussian variance of a reward; at most 1/4 for rewards in [0, 1].
+      theta_norm: a bound on the norm of the parameter, None: unknown.
+      family: the generalised linear model to assume, None: the constructor's default.
+    Raises:
+      ValueError: names the argument, what it was and what is allowed. For `path`: the file is in
+        use, damaged, no live run, of another version or of another experiment; it is left as it
+        was.
+
+    >>> from functools import partial
+    >>> import numpy as np
+    >>> import jaxbandits as jb
+    >>> live = jb.Live(partial(jb.lingape, delta=0.1), np.eye(2), theta_norm=2.0)
+    >>> while not live.done:
+    ...     arm = live.ask()
+    ...     live.tell([1.0, 0.0][arm])
+    >>> live.answer
+    0
+    """
+
+    def __init__(
+        self,
+        constructor,
+        arms,
+        *,
+        path=None,
+        seed=0,
+        targets=None,
+        noise_var=1.0,
+        theta_norm=None,
+        family=None,
+    ):
+        check_sizes(1, seed, 1, None, None)
+        plan, numbers = prepare(
+            constructor,
+            arms,
+            targets=targets,
+            noise_var=noise_var,
+            theta_norm=theta_norm,
+            family=family,
+        )
+        with jax.enable_x64(True):
+            self._player = Player(plan, numbers, fold_in(root_key(seed), 0))
+        shapes = self._player.shapes()
+        self._one_at_a_time = threading.RLock()
+        self._path, self._closed, self._standing = None, False, None
+        if path is None:
+            self._standing = self._player.begin()
+        else:
+            self._open(Path(path).absolute(), describe(plan, numbers, seed), shapes)
+
+    def _open(self, path, description, shapes):
+        """Lock the file and go on from it, or begin it."""
+        self._release = file.hold(self, path)
+        self._path, self._description = path, description
+        try:
+            if path.exists():
+                arrays = file.load(path, description)
+                try:
+                    self._standing = file.from_arrays(arrays, shapes)
+                except ValueError as error:
+                    raise ValueError(f"path: {path} cannot be resumed, {error}") from None
+            else:
+                self._become(self._player.begin())
+        except BaseException:
+            self._release()
+            raise
+
+    @property
+    def done(self):
+        """Whether the algorithm has stopped."""
+        return self._standing.done
+
+    @property
+    def answer(self):
+        """What the algorithm recommends now: an index into the targets, or bool `[M]` for sets."""
+        answer = self._standing.move.answer
+        return int(answer) if answer.ndim == 0 else answer.copy()
+
+    @property
+    def pulls(self):
+        """Rewards learnt so far, those of an unfinished phase among them."""
+        return int(self._standing.arm_pulls.sum())
+
+    @property
+    def arm_pulls(self):
+        """Int64 `[K]`: rewards learnt of each arm."""
+        return self._standing.arm_pulls.copy()
+
+    @property
+    def info(self):
+        """What the algorithm counts of itself: a dict of numbers, often empty."""
+        return {name: x.item() for name, x in kept(self._standing.move.info).items()}
+
+    @property
+    def tickets(self):
+        """The tickets that are out, oldest first."""
+        return tuple(Ticket(*item) for item in self._standing.tickets.items())
+
+    def ask(self):
+        """What to pull: an arm, or int64 `[K]` draws of each arm still missing from the phase.
+
+        Asking changes nothing: the same again until something is told.
+
+        Raises:
+          RuntimeError: the algorithm has stopped, or the run is closed.
+        """
+        standing = self._going()
+        return int(standing.move.arm) if standing.one_arm else standing.wanted()
+
+    def ticket(self):
+        """Hand out one pull.
+
+        Returns:
+          A `Ticket(number, arm)`, or None where all that the phase wants is handed out: nothing
+          can be learnt from further pulls until those rewards are told.
+        Raises:
+          RuntimeError: the algorithm has stopped, or the run is closed.
+        """
+        with self._one_at_a_time:
+            after = rewards.with_ticket(self._going())
+            if after is None:
+                return None
+            self._become(after)
+            return self.tickets[-1]
+
+    def cancel(self, ticket):
+        """Take back the ticket of that number: its reward will not come.
+
+        Raises:
+          ValueError: no such ticket is out.
+        """
+        with self._one_at_a_time:
+            self._become(rewards.without_ticket(self._unclosed(), ticket)[0])
+
+    def tell(self, reward, *, arm=None, ticket=None):
+        """Learn rewards; finite numbers all.
+
+        Args:
+          reward: of one pull. For a phase without a ticket: rewards of `arm`, one or a list of
+            them; or, without an arm, `[K]` sums of all the draws that `ask` wants.
+          arm: of a phase, the arm whose rewards these are. Elsewhere it may be given to make
+            sure: another arm than the one asked for is refused.
+          ticket: the number of the ticket whose reward this is.
+        Raises:
+          ValueError: a reward that is no finite number, more rewards than are wanted, a ticket
+            that is not out. Nothing has been learnt.
+          RuntimeError: the algorithm has stopped, or the run is closed.
+        """
+        with self._one_at_a_time:
+            self._become(self._after(reward, arm, ticket))
+
+    def _after(self, reward, arm, ticket):
+        """The standing that `tell` leads to."""
+        if ticket is not None:
+            require(arm is None, f"arm must be None with a ticket, got {arm!r}")
+            return rewards.by_ticket(self._player, self._unclosed(), ticket, reward)
+        standing = self._going()
+        if arm is not None:
+            arm = rewards.index("arm", arm, len(standing.told))
+        if standing.one_arm:
+            return rewards.one(self._player, standing, arm, reward)
+        if arm is None:
+            return rewards.rest(self._player, standing, reward)
+        return rewards.some(self._player, standing, arm, reward)
+
+    def _unclosed(self):
+        if self._closed:
+            raise RuntimeError("this live run is closed")
+        return self._standing
+
+    def _going(self):
+        standing = self._unclosed()
+        if standing.done:
+            name, answer = self._player.plan.name, self.answer
+            raise RuntimeError(f"{name} has stopped: it asks for nothing, its answer is {answer}")
+        return standing
+
+    def _become(self, standing):
+        """Save first: what cannot be saved has not happened."""
+        if self._path is not None:
+            file.save(self._path, self._description, file.to_arrays(standing))
+        self._standing = standing
+
+    def close(self):
+        """Unlock the file; the answer and the counts can still be read."""
+        with self._one_at_a_time:
+            self._closed = True
+            if self._path is not None:
+                self._release()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

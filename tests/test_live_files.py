@@ -1,0 +1,183 @@
+"""The file of a live run: it loses nothing, and takes nothing for its own that is not."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+from test_live import ARMS, GSE, LINGAPE, by_message, reward_of
+
+import jaxbandits as jb
+from jaxbandits.live import file
+
+CHILD = """
+import sys
+sys.path.insert(0, {tests!r})
+import test_live as t
+with t.jb.Live(t.LINGAPE, t.ARMS, path={path!r}, noise_var=30.0) as live:
+    while not live.done:
+        live.tell(t.reward_of(live.pulls, live.ask()))
+        print(live.pulls, flush=True)
+"""
+
+
+def test_a_killed_process_loses_nothing_that_was_told(tmp_path):
+    path, generator = tmp_path / "run.npz", np.random.default_rng(2)
+    code = CHILD.format(tests=os.path.dirname(__file__), path=str(path))
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    known = 0
+    for _ in range(2):
+        child = subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
+        )
+        with child, child.stdout as lines:
+            printed = [int(lines.readline()) for _ in range(15)]
+            with pytest.raises(ValueError, match=r"run\.npz is in use"):
+                jb.Live(LINGAPE, ARMS, path=path, noise_var=30.0)
+            time.sleep(generator.uniform(0.0, 0.05))
+            child.send_signal(signal.SIGKILL)
+            printed += [int(line) for line in lines.read().split()]
+        assert printed[0] == known + 1
+        with jb.Live(LINGAPE, ARMS, path=path, noise_var=30.0) as live:
+            known = live.pulls
+            assert printed[-1] <= known <= printed[-1] + 1
+            assert not live.done
+            found = live.arm_pulls
+    memory = jb.Live(LINGAPE, ARMS, noise_var=30.0)
+    for pull in range(known):
+        memory.tell(reward_of(pull, memory.ask()))
+    np.testing.assert_array_equal(found, memory.arm_pulls)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A file with some rewards."""
+    path = tmp_path / "run.npz"
+    with jb.Live(LINGAPE, ARMS, path=path) as live:
+        for arm in range(3):
+            live.tell(float(arm))
+    return path
+
+
+def assert_refused(path, match, constructor=LINGAPE, arms=ARMS, **options):
+    before = path.read_bytes()
+    for _ in range(2):  # the lock is given back
+        with pytest.raises(ValueError, match=rf"run\.npz.*{match}"):
+            jb.Live(constructor, arms, path=path, **options)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["truncated", "empty", "text", "changed", "runs", "array"])
+def test_a_damaged_or_foreign_file_is_refused_and_left(kind, saved):
+    whole = bytearray(saved.read_bytes())
+    if kind == "runs":
+        jb.Runs(*np.zeros((5, 1)), np.zeros((1, 2))).save(saved)
+    elif kind == "array":
+        with saved.open("wb") as stream:
+            np.save(stream, ARMS)
+    else:
+        place = len(whole) // 2
+        whole[place] ^= 1
+        damaged = {"truncated": whole[:-1], "empty": b"", "text": b"hello\n", "changed": whole}
+        saved.write_bytes(damaged[kind])
+    assert_refused(saved, "does not hold a live run")
+
+
+def test_no_changed_byte_goes_unnoticed(saved):
+    whole = saved.read_bytes()
+    description = saved_description(saved)
+    intact, refused = file.load(saved, description), 0
+    for place in range(0, len(whole), 37):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x10
+        saved.write_bytes(damaged)
+        try:
+            found = file.load(saved, description)
+        except ValueError:
+            refused += 1
+            continue
+        # The archive has bytes that mean nothing, such as times.
+        assert found.keys() == intact.keys()
+        assert all(found[n].tobytes() == intact[n].tobytes() for n in intact)
+    assert refused > len(whole) // 37 / 2
+
+
+def saved_description(path):
+    with jb.Live(LINGAPE, ARMS, path=path) as live:
+        return live._description
+
+
+def test_contents_that_miss_their_checksum_are_refused(saved):
+    with np.load(saved) as stored:
+        arrays = dict(stored)
+    arrays["arm_pulls"] = arrays["arm_pulls"] + 1
+    np.savez(saved, **arrays)
+    assert_refused(saved, "is damaged")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"seed": 1}, "another experiment: seed 0 there, 1 here"),
+        ({"noise_var": 2.0}, "noise_var 1.0 there, 2.0 here"),
+        ({"arms": ARMS + 1e-9}, "another experiment: arms float64"),
+        ({"constructor": partial(LINGAPE, delta=0.2)}, "delta 0.1 there, 0.2 here"),
+        ({"constructor": GSE}, r"budget left out there, 14 here; constructor jaxbandits.*lingape"),
+    ],
+    ids=by_message,
+)
+def test_the_file_of_another_experiment_is_refused(change, match, saved):
+    assert_refused(saved, match, **change)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "match"),
+    [("VERSION", "9.9", "was written by jaxbandits 9.9"), ("FORMAT", 2, "has format 2")],
+)
+def test_the_file_of_another_version_is_refused(name, value, match, tmp_path, monkeypatch):
+    path = tmp_path / "run.npz"
+    with monkeypatch.context() as patch:
+        patch.setattr(file, name, value)
+        jb.Live(LINGAPE, ARMS, path=path).close()
+    assert_refused(path, match)
+
+
+def test_what_cannot_be_saved_has_not_happened(tmp_path, monkeypatch):
+    live = jb.Live(LINGAPE, ARMS, path=tmp_path / "run.npz")
+    live.tell(0.5)
+    kept = (tmp_path / "run.npz").read_bytes()
+
+    def full(*_):
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        for change in (lambda: live.tell(1.0), live.ticket):
+            with pytest.raises(OSError, match="no space"):
+                change()
+    assert (live.pulls, live.tickets, live.ask()) == (1, (), 1)
+    assert (tmp_path / "run.npz").read_bytes() == kept
+    live.tell(1.0)
+    assert live.pulls == 2
+
+
+def test_one_at_a_time_holds_the_file(saved):
+    live = jb.Live(LINGAPE, ARMS, path=saved)
+    with pytest.raises(ValueError, match=r"run\.npz is in use"):
+        jb.Live(LINGAPE, ARMS, path=saved)
+    live.close()
+    live.close()
+    assert live.pulls == 3
+    with pytest.raises(RuntimeError, match="closed"):
+        live.tell(1.0)
+    forgotten = jb.Live(LINGAPE, ARMS, path=saved)
+    forgotten.tell(1.0)
+    del forgotten
+    gc.collect()
+    with jb.Live(LINGAPE, ARMS, path=saved) as live:
+        assert live.pulls == 4

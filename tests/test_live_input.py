@@ -1,0 +1,112 @@
+"""Live use refuses what it cannot play or learn, and changes nothing then."""
+
+import os
+from functools import partial
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_live import ARMS, LINGAPE, by_message
+
+import jaxbandits as jb
+from jaxbandits.core import Algorithm, Move
+
+
+def oracle(arms, *, theta):
+    return jb.lingape(arms, theta_norm=jnp.linalg.norm(theta))
+
+
+def doubling(arms, *, horizon):
+    return jb.gse(arms, budget=horizon)
+
+
+def in_pairs(arms):
+    def ask(key, state):
+        return Move(jnp.arange(2), None, jnp.array(False), jnp.array(0))
+
+    return Algorithm(lambda key: jnp.zeros(()), ask, lambda state, move, total: state)
+
+
+@pytest.mark.parametrize(
+    ("constructor", "options", "match"),
+    [
+        ("lingape", {}, "constructor must be callable, got 'lingape'"),
+        (partial(jb.lingape, 3), {}, "constructor must bind its options by name"),
+        (oracle, {}, "oracle needs theta, .* bind it"),
+        (doubling, {}, "doubling needs horizon, .* bind it"),
+        (jb.gse, {}, "constructor gse: missing a required .*budget"),
+        (partial(jb.gse, budget=1), {}, "budget must be at least the 2 stages, got 1"),
+        (partial(LINGAPE, delta=2.0), {}, r"delta must be a number in \(0, 1\), got 2.0"),
+        (partial(LINGAPE, dleta=0.1), {}, "constructor lingape: .*dleta"),
+        (in_pairs, {}, r"in_pairs must ask for one arm .* arms of shape \(2,\)"),
+        (LINGAPE, {"arms": [1.0, 2.0]}, r"arms must be a table \[K, d\], got shape \(2,\)"),
+        (LINGAPE, {"arms": [[1.0, np.nan]]}, "arms must be finite, got NaN"),
+        (LINGAPE, {"arms": [["a"]]}, "arms must be a table of numbers"),
+        (LINGAPE, {"targets": ARMS}, "targets must be None for lingape"),
+        (jb.rage, {"targets": [[1.0]]}, "targets must have the arms' 2 features, got 1"),
+        (LINGAPE, {"seed": -1}, "seed must be a whole number, 0 or above"),
+        (LINGAPE, {"noise_var": 0.0}, "noise_var must be a finite number above 0, got 0.0"),
+        (LINGAPE, {"theta_norm": "big"}, "theta_norm must be a finite number.*got 'big'"),
+        (jb.lingape, {}, "theta_norm must be given for threshold 'pairwise'"),
+        (LINGAPE, {"path": "/nowhere/run.npz"}, "run.npz is in a folder that does not exist"),
+        (LINGAPE, {"path": os.path.dirname(__file__)}, "tests is a folder"),
+        (lambda arms: LINGAPE(arms), {"path": "run.npz"}, "could not be recognised"),
+    ],
+    ids=by_message,
+)
+def test_bad_arguments_are_named(constructor, options, match):
+    with pytest.raises(ValueError, match=match):
+        jb.Live(constructor, **{"arms": ARMS} | options)
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ((np.nan,), "reward must be a finite number, got nan"),
+        (("click",), "reward must be a finite number, got 'click'"),
+        (([1.0, 2.0],), r"reward must have shape \(\) here, got \(2,\)"),
+        ((1.0, {"arm": 2}), "arm must be 0, the one asked for, got 2"),
+        ((1.0, {"arm": 4}), "arm must be a whole number below 4, got 4"),
+        ((1.0, {"ticket": 1}), "ticket must be a whole number below 1, got 1"),
+        ((1.0, {"ticket": "0"}), "ticket must be a whole number below 1, got '0'"),
+        ((np.inf, {"ticket": 0}), "reward must be a finite number, got inf"),
+        ((1.0, {"ticket": 0, "arm": 0}), "arm must be None with a ticket"),
+    ],
+    ids=by_message,
+)
+def test_bad_rewards_are_named_and_change_nothing(given, match):
+    live = jb.Live(LINGAPE, ARMS)
+    ticket = live.ticket()
+    reward, place = (*given, {})[:2]
+    with pytest.raises(ValueError, match=match):
+        live.tell(reward, **place)
+    assert (live.pulls, live.tickets) == (0, (ticket,))
+    live.tell(1.0, arm=0)
+    live.tell(1.0, ticket=0)
+    with pytest.raises(ValueError, match="0 is already told"):
+        live.tell(1.0, ticket=0)
+    assert live.pulls == 2
+
+
+def test_a_phase_refuses_what_it_does_not_want():
+    live = jb.Live(partial(jb.sequential_halving, budget=8), ARMS)  # one draw each, then two
+    for reward, place, match in (
+        (1.0, {}, r"reward must have shape \(4,\) here"),
+        ([1.0, 2.0], {"arm": 1}, "reward must hold at most 1 rewards of arm 1"),
+        ([1.0, np.nan], {"arm": 1}, "reward must be a finite number"),
+        ([[1.0]], {"arm": 1}, "reward must hold at most 1 rewards of arm 1"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            live.tell(reward, **place)
+    ticket = live.ticket()
+    with pytest.raises(ValueError, match="at most 0 rewards of arm 0"):
+        live.tell(1.0, arm=ticket.arm)
+    with pytest.raises(ValueError, match="while 1 tickets are out"):
+        live.tell(np.ones(4))
+    live.tell(1.0, ticket=ticket.number)
+    live.tell([], arm=1)
+    with pytest.raises(ValueError, match="reward must be 0 for arms of which none is wanted"):
+        live.tell(np.ones(4))
+    live.tell([0.0, 0.5, 0.2, 0.1])
+    np.testing.assert_array_equal(live.ask(), [2, 2, 0, 0])
+    assert live.pulls == 4
