@@ -9,16 +9,16 @@ import sys
 import tempfile
 from pathlib import Path
 
+from jaxbandits.batch import ENGINES
+from jaxbandits.native import compiler
+
 REPLICATIONS = 64
 REPEATS = 3
-ENGINES = ("xla", "native")
 ROOT = Path(__file__).parent.parent
 
 
 def measure(names):
     """`{name: {engine: {"cold": CPU seconds, "kept": CPU seconds}}}`, the least of `REPEATS`."""
-    from jaxbandits.native import compiler
-
     results = {}
     for name in names:
         results[name] = {}

@@ -59,7 +59,7 @@ def scaling(names, quick):
 
     sizes = {"sizes": (100, 1000)} if quick else {}
     results = {"replications": measure(chosen(names, SCALED), **sizes)}
-    results["lane_use"] = lane_use(lanes=32 if quick else 256)
+    results["lane_use"] = lane_use(lanes=32 if quick else 128)
     results["devices"] = devices(quick)
     return results
 

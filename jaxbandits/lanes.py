@@ -21,7 +21,7 @@ PHASED_BYTES = {"cpu": 2**20}
 FEWEST_LANES = 32  # unless there are as few replications: narrower operations cost as much
 USUAL_LANES = 64  # what is worth going beyond the bytes above, up to those of phases
 MOST_LANES = {"cpu": 256}  # more gain nothing and leave more of them idle at the end
-SHORT_LANES, TURNS = 128, 16  # more than these only where a lane gets so many replications
+SHORT_LANES, TURNS = 128, 32  # more than these only where a lane gets so many replications
 DEVICE_BYTES = 2**32  # the same for the memory of an accelerator
 RECORD_BYTES = 2**26
 # Lanes come in full vector registers, so that every lane runs the same instructions; the native

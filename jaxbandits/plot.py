@@ -214,7 +214,7 @@ def _rates(place, data, along, rate, low, high):
 
 def _boxes(place, data):
     for i, where, cell in _groups(place, data):
-        pulls = data.pulls.sel(cell).values
+        pulls = data.pulls.sel(cell).dropna("replication").values
         label = _text(cell["algorithm"]) if where < 0.5 else None
         place.boxplot(
             pulls,
@@ -261,7 +261,7 @@ def _regret(place, data, along):
     rounds = data["round"].values
     for i, name in enumerate(data.algorithm.values):
         curves = data.regret.sel(algorithm=name)
-        mean, count = curves.mean("replication").values, curves.sizes["replication"]
+        mean, count = curves.mean("replication").values, curves.count("replication").values
         width = NORMAL * curves.std("replication").values / np.sqrt(count)
         stroke = STROKES[i % len(STROKES)]
         place.plot(rounds, mean, stroke, color=_colour(i), label=_text(name))

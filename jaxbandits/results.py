@@ -12,6 +12,7 @@ from .options import require
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 FORMAT = 1
+TABLES = ("pulls", "answer", "correct", "stopped", "arm_pulls")  # with an entry a replication
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,6 +135,19 @@ def load(path):
         raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
 
 
+def first_of(runs, number):
+    """`Runs` of the replications below `number`."""
+    mine = runs.replication < number
+    if mine.all():
+        return runs
+    tables = {name: getattr(runs, name)[mine] for name in ("replication", *TABLES)}
+    if runs.regret is not None:
+        tables["regret"] = runs.regret[mine]
+    return dataclasses.replace(
+        runs, info={name: values[mine] for name, values in runs.info.items()}, **tables
+    )
+
+
 def joined(parts):
     """`Runs` of all replications that the parts hold, each once, sorted by replication.
 
@@ -147,8 +161,7 @@ def joined(parts):
     def join(*tables):
         return np.concatenate(tables)[first]
 
-    names = ("pulls", "answer", "correct", "stopped", "arm_pulls")
-    tables = {name: join(*(getattr(x, name) for x in parts)) for name in names}
+    tables = {name: join(*(getattr(x, name) for x in parts)) for name in TABLES}
     one = parts[-1]
     if one.regret is not None:
         tables["regret"] = join(*(x.regret for x in parts))

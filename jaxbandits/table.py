@@ -21,10 +21,11 @@ def rows(dataset):
 
 
 def _numbers(cell):
-    finished = bool(cell.cut_short < cell.sizes["replication"])
+    total = int(cell.pulls.count())
+    finished = bool(cell.cut_short < total)
     rate = f"{float(cell.error_rate):.3g}" if finished else "-"
     texts = [
-        str(cell.sizes["replication"]),
+        str(total),
         str(int(cell.cut_short)),
         str(int(cell.errors)),
         f"{rate} [{float(cell.error_low):.2g}, {float(cell.error_high):.2g}]",

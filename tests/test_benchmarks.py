@@ -56,7 +56,7 @@ def measured(tmp_path, *arguments):
 @pytest.mark.slow
 def test_the_cost_by_replications_and_devices(tmp_path):
     found = measured(tmp_path, "--part", "scaling")
-    rows = found["replications"]["lingape-soare"]
+    rows = found["replications"]["lingape-soare"]["xla"]
     assert {int(size) for size in rows} == {100, 1000}
     assert all(row["microseconds"] > 0 for row in rows.values())
     assert 0.8 < found["lane_use"]["use"] <= 1.0

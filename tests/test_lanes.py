@@ -45,7 +45,7 @@ def sized(replications, *, batch=None, lane=500, record=20, phased=False):
 def test_few_shapes_serve_all_numbers_of_replications():
     assert {sized(r).lanes for r in range(1, 1000)} == {8, 16, 32, 64, 128}
     assert all(sized(r).lanes < 2 * r for r in range(9, 256))
-    assert (sized(4095).lanes, sized(4096).lanes, sized(10**6).lanes) == (128, 256, 256)
+    assert (sized(8191).lanes, sized(8192).lanes, sized(10**6).lanes) == (128, 256, 256)
 
 
 def test_large_lanes_are_fewer_and_large_records_come_in_smaller_lots():

@@ -1,5 +1,7 @@
 """What was run, and where."""
 
+import json
+
 import numpy as np
 
 from . import numbers
@@ -21,13 +23,22 @@ def what_was_run(results):
         values = ", ".join(value_text(value.item()) for value in dataset[name].values)
         pairs.append((f"axis {name}", values))
     pairs += [
-        ("replications", f"{attrs['replications']:,} in each cell"),
+        ("replications", _replications(attrs)),
         ("seed", str(attrs["seed"])),
         ("horizon", f"{attrs['horizon']:,} rounds")
         if attrs["horizon"]
         else ("cut short at", f"{attrs['max_pulls']:,} pulls"),
     ]
     return facts(pairs)
+
+
+def _replications(attrs):
+    number = f"{attrs['replications']:,}"
+    rules = json.loads(attrs.get("until", "{}"))
+    if not rules:
+        return f"{number} in each cell"
+    names = " and ".join(f"{name} ≤ {limit:g}" for name, limit in rules.items())
+    return f"in each cell until {names}, at most {number}"
 
 
 def part_text(table):

@@ -54,10 +54,10 @@ def _columns(cells):
 
 
 def _cell(cell):
-    total, cut = cell.sizes["replication"], int(cell.cut_short)
+    total, cut = int(cell.pulls.count()), int(cell.cut_short)
     rate = numbers.plain(float(cell.error_rate), 3)
     mean, error = float(cell.pulls_mean), float(cell.pulls_se)
-    low, median, high = np.quantile(cell.pulls.values, LEVELS)
+    low, median, high = np.nanquantile(cell.pulls.values, LEVELS)
     quantile = numbers.rounded if error > 0 else numbers.plain  # all alike: exact
     return (
         f"{int(cell.errors):,} of {total - cut:,}",

@@ -11,6 +11,7 @@ from .store import describe
 PER_REPLICATION = ("pulls", "correct", "stopped")
 MOST_ARM_PULLS = 20_000_000
 SUMMARY = (
+    "replications",
     "cut_short",
     "errors",
     "error_rate",
@@ -35,7 +36,7 @@ def assemble(plan, cells):
         return values.reshape(*shape, *values.shape[1:])
 
     columns = {
-        name: ((*grid, "replication"), layer([getattr(runs, name) for runs in cells]))
+        name: ((*grid, "replication"), layer(_level([getattr(runs, name) for runs in cells])))
         for name in PER_REPLICATION
     }
     digests = [runs.summary() for runs in cells]
@@ -45,10 +46,13 @@ def assemble(plan, cells):
         "instance": [part.label for part in plan.instances],
         "algorithm": [part.label for part in plan.algorithms],
         **{name: list(values) for name, values in plan.axes.items()},
-        "replication": np.arange(plan.replications),
+        "replication": np.arange(max(map(len, cells))),
     }
     if cells[0].regret is not None:
-        columns["regret"] = ((*grid, "replication", "round"), layer([r.regret for r in cells]))
+        columns["regret"] = (
+            (*grid, "replication", "round"),
+            layer(_level([r.regret for r in cells])),
+        )
         coordinates["round"] = cells[0].rounds
     columns["seconds"] = (grid, layer([runs.meta.get("seconds", np.nan) for runs in cells]))
     return xarray.Dataset(columns, coordinates, _attributes(plan, cells))
@@ -67,8 +71,20 @@ def _arm_columns(grid, cells, layer):
         "arm_pulls_mean": ((*grid, "arm"), layer([pulls.mean(0) for pulls in padded])),
     }
     if sum(pulls.size for pulls in padded) <= MOST_ARM_PULLS:
-        columns["arm_pulls"] = ((*grid, "replication", "arm"), layer(padded))
+        columns["arm_pulls"] = ((*grid, "replication", "arm"), layer(_level(padded)))
     return columns
+
+
+def _level(tables):
+    """Tables of equal length: cells that ended early are filled up with NaN."""
+    most = max(map(len, tables))
+    if all(len(table) == most for table in tables):
+        return tables
+    ends = [((0, most - len(x)), *((0, 0),) * (x.ndim - 1)) for x in tables]
+    return [
+        np.pad(x.astype(float), end, constant_values=np.nan)
+        for x, end in zip(tables, ends, strict=True)
+    ]
 
 
 def _attributes(plan, cells):
@@ -86,6 +102,7 @@ def _attributes(plan, cells):
         "replications": plan.replications,
         "max_pulls": plan.max_pulls,
         "horizon": 0 if plan.horizon is None else plan.horizon,
+        "until": json.dumps(plan.until),
         "axes": json.dumps(list(plan.axes)),
         "options": json.dumps(options),
     }

@@ -6,12 +6,13 @@ import inspect
 from typing import Any
 
 from ..options import require
-from ..results import joined
+from ..results import first_of, joined
 from ..version import VERSION
 from . import names
 from .dataset import assemble
 from .spec import MAX_PULLS, Part, Sweep
 from .store import Store, describe, digest_files
+from .until import enough, stages
 
 CHECKPOINT_SECONDS = 20.0  # what a killed sweep loses at most, and a call of the lanes
 SIMULATED = ("replications", "seed", "horizon", "max_pulls")
@@ -51,6 +52,7 @@ def sweep(
     progress=True,
     horizon=None,
     max_pulls=MAX_PULLS,
+    until=None,
 ):
     """Simulate every algorithm on every instance at every point of the axes.
 
@@ -64,6 +66,10 @@ def sweep(
       axes: by name, values of an option; it reaches every constructor with such an option.
       cluster: not available in this version.
       progress: whether to show it.
+      until: limits by name: a cell ends once all hold, looked at after 100, 150, 225, ...
+        replications; `replications` is then the most. "error_width": of the 95% interval of the
+        error rate; "pulls_se", "regret_se": standard error of the mean. Replications that a cell
+        has not played are NaN in the result.
     Returns:
       An `xarray.Dataset` with dimensions instance, algorithm, one per axis, and replication.
     Raises:
@@ -79,6 +85,7 @@ def sweep(
         seed=seed,
         horizon=horizon,
         max_pulls=max_pulls,
+        until={} if until is None else until,
     )
     return run(plan, out=out, resume=resume, progress=progress)
 
@@ -130,24 +137,30 @@ def _play(plan, cell, built, store, resume, report):
     """`Runs` of a cell, stored piece by piece where there is a store."""
     from ..simulation import Simulation
 
-    begun = store.begun(cell.spec) if store is not None and resume else None
-    known = set() if begun is None else set(begun.replication.tolist())
-    left = [r for r in range(plan.replications) if r not in known]
-    parts = [] if begun is None else [begun]
-    if left:
-        simulation = Simulation(*built, **{name: getattr(plan, name) for name in SIMULATED})
-        keep = None if store is None else functools.partial(store.add, cell.spec)
+    runs = store.begun(cell.spec) if store is not None and resume else None
+    keep = None if store is None else functools.partial(store.add, cell.spec)
+    simulation = None
+    for number in stages(plan.replications, plan.until):
+        known = set() if runs is None else set(runs.replication.tolist())
+        left = [r for r in range(number) if r not in known]
+        if left:
+            settings = {name: getattr(plan, name) for name in SIMULATED}
+            simulation = simulation or Simulation(*built, **settings)
+            before = number - len(left)
 
-        def progress(number, total):
-            report(number if number is None else len(known) + number, plan.replications)
+            def progress(done, total, before=before):
+                report(done if done is None else before + done, plan.replications)
 
-        parts.append(simulation.play(left, progress, keep, CHECKPOINT_SECONDS))
-    runs = joined(parts)
-    if len(runs) < plan.replications:
-        raise KeyboardInterrupt
+            new = simulation.play(left, progress, keep, CHECKPOINT_SECONDS)
+            runs = joined([new] if runs is None else [runs, new])
+            if len(new) < len(left):
+                raise KeyboardInterrupt
+        found = first_of(runs, number)
+        if plan.until and enough(found, plan.until):
+            break
     if store is not None:
-        store.put(cell.spec, runs)
-    return runs
+        store.put(cell.spec, found)
+    return found
 
 
 def check(plan):
@@ -182,6 +195,8 @@ def _cell(plan, instance, algorithm, point):
         "data": data,
     }
     spec |= {name: getattr(plan, name) for name in SIMULATED}
+    if plan.until:
+        spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
     return Cell(instance, algorithm, point, spec)
 
 

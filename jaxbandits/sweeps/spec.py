@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from . import names
+from . import until as rules
 
-TOP_LEVEL = ("replications", "seed", "horizon", "max_pulls", "instances", "algorithms", "axes")
+TABLES = ("instances", "algorithms", "axes", "until")
+TOP_LEVEL = ("replications", "seed", "horizon", "max_pulls", *TABLES)
 WHOLE = {"replications": 1, "seed": 0, "horizon": 1, "max_pulls": 1}  # with the least allowed
 MAX_PULLS = 10_000_000
 
@@ -50,6 +52,7 @@ class Sweep:
       instances, algorithms: the parts.
       axes: values by name of the axis.
       replications, seed, horizon, max_pulls: as in `simulate`, the same for all cells.
+      until: limits by rule; a cell ends early where all hold (see `until.py`).
     """
 
     instances: tuple
@@ -59,6 +62,7 @@ class Sweep:
     seed: int = 0
     horizon: int | None = None
     max_pulls: int = MAX_PULLS
+    until: dict = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
         for name, least in WHOLE.items():
@@ -70,6 +74,7 @@ class Sweep:
                 raise ValueError(f"{kind}: a sweep needs at least one")
         for name, values in self.axes.items():
             self._check_axis(name, values)
+        rules.check(self.until, self.horizon)
 
     def _check_axis(self, name, values):
         if not isinstance(values, list | tuple) or not values:
@@ -129,6 +134,7 @@ def parse(table, *, folder="."):
         instances=_parts("instance", table, Path(folder)),
         algorithms=_parts("algorithm", table, Path(folder)),
         axes={name: tuple(v) if isinstance(v, list) else v for name, v in axes.items()},
+        until=table.get("until", {}),
         **rest,
     )
     for part in plan.instances + plan.algorithms:

@@ -1,0 +1,47 @@
+"""When a cell has seen enough: looked at after fixed numbers of replications."""
+
+from ..options import positive
+from . import names
+
+RULES = {
+    "error_width": lambda digest: digest["error_high"] - digest["error_low"],
+    "pulls_se": lambda digest: digest["pulls_se"],
+    "regret_se": lambda digest: digest["regret_se"],
+}
+FIRST, GROWTH = 100, 1.5
+
+
+def check(until, horizon):
+    """Raise unless `until` is a dict of known rules with limits above 0."""
+    if not isinstance(until, dict):
+        raise ValueError(f"[until] must be a table, got {until!r}")
+    for name, limit in until.items():
+        if name not in RULES:
+            raise names.unknown("rule of [until]", name, RULES)
+        number = isinstance(limit, int | float) and not isinstance(limit, bool)
+        if not (number and positive.accepts(limit)):
+            raise ValueError(f"[until] {name} must be {positive.allowed}, got {limit!r}")
+        if (name == "regret_se") != (horizon is not None):
+            kind = "with" if name == "regret_se" else "without"
+            raise ValueError(f"[until] {name} is for sweeps {kind} a horizon, got {horizon!r}")
+
+
+def stages(most, until):
+    """Numbers of replications after which to look, up to `most`; `most` alone without a rule.
+
+    They depend on nothing else, so that a cell ends with the same numbers on any machine.
+
+    >>> list(stages(400, {"error_width": 0.1}))
+    [100, 150, 225, 338, 400]
+    """
+    number = FIRST
+    while until and number < most:
+        yield number
+        number = round(number * GROWTH)
+    yield most
+
+
+def enough(runs, until):
+    """Whether every rule holds; an unknown standard error is not below any limit."""
+    digest = runs.summary()
+    return all(RULES[name](digest) <= limit for name, limit in until.items())

@@ -1,0 +1,99 @@
+"""Cells that end once their numbers are sure enough."""
+
+import tomllib
+from functools import partial
+
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import plot, table
+from jaxbandits.report import write as report
+from jaxbandits.sweeps import grid, parse, run
+from jaxbandits.sweeps.dataset import write
+from jaxbandits.sweeps.until import stages
+
+CELLS = """
+replications = 400
+[until]
+error_width = 0.08
+[instances.basis]
+name = "canonical"
+dim = 3
+[algorithms.SH]
+name = "sequential_halving"
+budget = 30
+[axes]
+gap = [2.0, 0.2]
+"""
+
+
+def planned(old="", new=""):
+    return parse(tomllib.loads(CELLS.replace(old, new)))
+
+
+def cells_of(dataset):
+    return [dataset.sel(gap=gap).squeeze() for gap in (2.0, 0.2)]
+
+
+def test_a_cell_ends_at_the_first_look_that_is_sure():
+    dataset = run(planned())
+    easy, hard = cells_of(dataset)
+    widths = [float(cell.error_high - cell.error_low) for cell in (easy, hard)]
+    assert widths[0] <= 0.08 < widths[1]
+    assert (int(easy.replications), int(hard.replications)) == (100, 400)
+    assert dataset.sizes["replication"] == 400
+    assert int(easy.pulls.count()) == int(easy.correct.count()) == 100
+    assert np.isnan(easy.pulls.values[100:]).all()
+    halving = partial(jb.sequential_halving, budget=30)
+    runs = jb.simulate(jb.instances.canonical(3, gap=2.0), halving, replications=100)
+    np.testing.assert_array_equal(easy.arm_pulls.values[:100], runs.arm_pulls)
+    assert int(easy.errors) == runs.summary()["errors"]
+
+
+def test_where_it_ends_does_not_hang_on_interruptions(tmp_path, monkeypatch):
+    plan = planned()
+    whole = run(plan)
+    more = planned("error_width = 0.08", "error_width = 0.001")
+    cell, other = (next(iter(grid._cell(p, *c) for c in grid._corners(p))) for p in (plan, more))
+    store = grid.Store(tmp_path)
+    full = grid._play(more, other, grid._built(more, other), None, False, lambda *state: None)
+    store.add(cell.spec, full)  # more than the rule asks for
+    found = run(plan, out=tmp_path)
+    assert found.drop_vars("seconds").identical(whole.drop_vars("seconds"))
+    monkeypatch.setattr(grid, "_play", None)
+    assert run(plan, out=tmp_path).identical(found)
+
+
+def test_a_cell_that_ended_early_is_shown_as_it_is(tmp_path):
+    dataset = run(planned())
+    write(dataset, tmp_path / "results.nc")
+    page = report(tmp_path).read_text()
+    assert "until error_width ≤ 0.08, at most 400" in page
+    assert "of 100" in page
+    assert "of 400" in page
+    _, lines = table.rows(dataset)
+    assert {line[3] for line in lines} == {"100", "400"}
+    plot.save(dataset, tmp_path / "figure.png", quantities=("pulls", "errors"))
+    plot.save(dataset.isel(gap=[0]), tmp_path / "boxes.png", quantities=("pulls",))
+    assert (tmp_path / "boxes.png").stat().st_size > 1000
+
+
+def test_looks_depend_on_nothing_but_the_most():
+    assert list(stages(400, {})) == [400]
+    assert list(stages(100, {"pulls_se": 1.0})) == [100]
+    assert list(stages(7, {"pulls_se": 1.0})) == [7]
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        ("error_with = 0.1", "unknown rule of .until. 'error_with'; did you mean 'error_width'"),
+        ("pulls_se = 0.0", "pulls_se must be a finite number above 0, got 0.0"),
+        ("pulls_se = true", "pulls_se must be .*got True"),
+        ("regret_se = 1.0", "regret_se is for sweeps with a horizon, got None"),
+    ],
+)
+def test_rules_are_checked(new, message):
+    with pytest.raises(ValueError, match=message):
+        planned("error_width = 0.08", new)
