@@ -177,7 +177,7 @@ def simulated(name):
 @each
 def test_other_numbers_of_the_same_shapes_compile_nothing(case):
     (before, first), (after, second) = simulated(case.name)
-    assert first >= 2  # the programs that start and play; so the counter does count
+    assert first >= 1  # the program that plays; so the counter does count
     assert second == 0
     assert not np.array_equal(before.arm_pulls, after.arm_pulls)
 
