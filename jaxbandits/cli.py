@@ -181,12 +181,13 @@ def _shard(text):
 def _run(path, out, shard=(1, 1), **overrides):
     from . import plot, sweeps
     from .cache import kept_programs
-    from .sweeps.dataset import write
+    from .sweeps.dataset import check_ours, write
 
     chosen = {name: value for name, value in overrides.items() if value is not None}
     plan = sweeps.read(path, **chosen)
     sweeps.check(plan)
     _folder(out)
+    check_ours(out / "results.nc")
     with kept_programs():
         dataset = sweeps.run(plan, out=out, progress=True, shard=shard)
     if dataset is None:

@@ -139,6 +139,23 @@ def test_shards_of_a_run(tiny, tmp_path):
         refused(call("run", tiny, "--out", out, "--shard", bad), "shard must be", bad)
 
 
+def test_results_of_others_are_not_overwritten(tiny, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    file = out / "results.nc"
+    for reason in ("cannot be read", "holds something else"):
+        if reason == "cannot be read":
+            file.write_bytes(b"half a file")
+        else:
+            file.unlink()
+            xarray.Dataset({"theirs": ("x", [1.0])}).to_netcdf(file, engine="h5netcdf")
+        before = file.read_bytes()
+        refused(call("run", tiny, "--out", out), "results.nc", reason)
+        refused(call("reproduce", "lingape/fig1", "--out", out), "results.nc", reason)
+        assert file.read_bytes() == before
+        assert not (out / "cells").exists()
+
+
 def test_options_of_the_command_win(tiny, tmp_path):
     tiny.write_text(TINY.replace('[algorithms.GSE]\nname = "gse"\nbudget = 40\n', ""))
     assert call("run", tiny, "--out", tmp_path, "--replications", 3, "--seed", 5).exit_code == 0

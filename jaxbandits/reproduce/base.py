@@ -53,12 +53,13 @@ def _plain(value):
 def play(experiment, out, *, replications=None, quick=False, data=None, progress=False):
     """Run an `Experiment` into the folder `out`; cells that it holds are not run again."""
     from .. import plot, sweeps
-    from ..sweeps.dataset import write
+    from ..sweeps.dataset import check_ours, write
 
     out = Path(out)
     plan = experiment.sweep(replications, quick, data)
     sweeps.check(plan)
     out.mkdir(parents=True, exist_ok=True)
+    check_ours(out / "results.nc")
     dataset = sweeps.run(plan, out=out, progress=progress)
     dataset.attrs["experiment"] = experiment.title
     claims = experiment.claims(dataset)

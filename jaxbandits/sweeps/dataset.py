@@ -1,6 +1,7 @@
 """The cells of a sweep on one labelled grid, and that grid on disk."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 
@@ -106,6 +107,27 @@ def _attributes(plan, cells):
         "axes": json.dumps(list(plan.axes)),
         "options": json.dumps(options),
     }
+
+
+def check_ours(path):
+    """Raise unless `path` is free for results: absent, or holding those of a sweep.
+
+    Raises:
+      ValueError: names the file and says what it is instead.
+    """
+    import xarray
+
+    if not Path(path).exists():
+        return
+    try:
+        with xarray.open_dataset(path) as dataset:
+            ours = "jaxbandits" in dataset.attrs
+    except Exception as error:  # damage shows in as many ways as the format has layers
+        reason = f"it cannot be read ({type(error).__name__})"
+    else:
+        reason = None if ours else "it holds something else"
+    if reason:
+        raise ValueError(f"{path}: {reason} and is not overwritten; move it away")
 
 
 def write(dataset, path):
