@@ -34,7 +34,7 @@ def _numbers(cell):
         ),
     ]
     if "regret" in cell:
-        last = cell.regret.isel(round=-1).values
+        last = cell.regret.isel(round=-1).dropna("replication").values
         error = last.std(ddof=1) / len(last) ** 0.5 if len(last) > 1 else float("nan")
         texts.append(mean_text(last.mean(), error))
     return texts

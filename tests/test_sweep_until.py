@@ -79,6 +79,28 @@ def test_a_cell_that_ended_early_is_shown_as_it_is(tmp_path):
     assert (tmp_path / "boxes.png").stat().st_size > 1000
 
 
+def test_regret_of_a_cell_that_ended_early_is_a_number(tmp_path):
+    plan = parse(
+        tomllib.loads("""
+replications = 150
+horizon = 10
+[until]
+regret_se = 0.05
+[instances]
+easy = {name = "canonical", dim = 3, gap = 0.1}
+hard = {name = "canonical", dim = 3, gap = 5.0}
+[algorithms.TSL]
+name = "glm_tsl"
+""")
+    )
+    dataset = run(plan)
+    assert sorted(dataset.replications.values.ravel()) == [100, 150]
+    _, lines = table.rows(dataset)
+    assert not any("nan" in line[-1] for line in lines)
+    write(dataset, tmp_path / "results.nc")
+    assert "nan" not in report(tmp_path).read_text().split("<table")[1].lower()
+
+
 def test_looks_depend_on_nothing_but_the_most():
     assert list(stages(400, {})) == [400]
     assert list(stages(100, {"pulls_se": 1.0})) == [100]

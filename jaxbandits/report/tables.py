@@ -78,5 +78,5 @@ def _ratio(cell):
 
 
 def _regret(cell):
-    last = cell.regret.values[:, -1]
+    last = cell.regret.isel(round=-1).dropna("replication").values
     return numbers.estimate(float(last.mean()), standard_error(last))
