@@ -23,13 +23,15 @@ from .native import repeated
 ENGINES = ("xla", "native")
 FEW = 256  # lanes among which each is compared with each: compiled in a moment, and as fast
 BURST = 8  # chunks that the native engine plays before it looks whether lanes wait
+SPAN = 2**40  # replications that a world can have: `id = world * SPAN + replication`
 
 
 class Trial(NamedTuple):
     """How a replication gets its world and its algorithm."""
 
-    draw: Any  # key -> problem: a pytree of arrays, empty where all replications share one
+    draw: Any  # (key, world) -> problem: a pytree, empty where all replications share one
     build: Any  # problem -> (env, algorithm, finite)
+    place: Any = lambda id: (0, id)  # id -> (world, replication)
 
 
 class Lane(NamedTuple):
@@ -38,7 +40,7 @@ class Lane(NamedTuple):
     run: Any
     problem: Any
     finite: Any  # bool []: whether its instance is
-    id: Any  # int []: its replication, -1 for none
+    id: Any  # int []: its replication, see `SPAN`, -1 for none
     curve: Any  # float [T]: regret at the recorded rounds
 
 
@@ -96,13 +98,19 @@ class Shape(NamedTuple):
         return self.queue + 2 * self.lanes
 
 
-def _key(orders, id):
-    return fold_in(orders.root, jnp.maximum(id, 0))
+def _key(trial, orders, id):
+    _, replication = trial.place(jnp.maximum(id, 0))
+    return fold_in(orders.root, replication)
+
+
+def _problem(trial, orders, id):
+    world, _ = trial.place(jnp.maximum(id, 0))
+    return trial.draw(_key(trial, orders, id), world)
 
 
 def start_lane(trial, orders, id, problem):
     """The lane of a replication; a dead one for id -1 or an instance that is not finite."""
-    key = _key(orders, id)
+    key = _key(trial, orders, id)
     env, algorithm, finite = trial.build(problem)
     run = start(key, env, algorithm)
     run = run._replace(live=finite & (id >= 0))
@@ -111,7 +119,8 @@ def start_lane(trial, orders, id, problem):
 
 def any_lane(trial, orders):
     """A lane and its record, for their shapes."""
-    lane = start_lane(trial, orders, jnp.zeros((), int), trial.draw(orders.root))
+    zero = jnp.zeros((), int)
+    lane = start_lane(trial, orders, zero, _problem(trial, orders, zero))
     return lane, record_of(trial, lane)
 
 
@@ -209,7 +218,7 @@ def turn_over(trial, orders, shape, batch):
 def _start_lanes(trial, orders, shape, ids, turn):
     """Lanes for `ids [L]`; of the drawn instances only those whose turn it is count."""
     over = partial(lanewise, unit=orders.unit)
-    draw = over(lambda id: trial.draw(_key(orders, id)), shape.lot)
+    draw = over(partial(_problem, trial, orders), shape.lot)
     lot = jnp.zeros(shape.lot, int).at[jnp.where(ids >= 0, turn, shape.lot)].set(ids, mode="drop")
     problems = jax.tree.map(lambda x: x[..., turn], draw(lot))
     return over(partial(start_lane, trial, orders), shape.lanes)(ids, problems)

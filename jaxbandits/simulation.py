@@ -6,13 +6,13 @@ import warnings
 import jax
 import numpy as np
 
+from .batch import SPAN
 from .checks import check_engine, check_sizes, devices_of
 from .driver import UNLIMITED, Limits, root_key
-from .instances import Instance
+from .family import family
 from .lanes import Player
-from .options import require
 from .results import Runs, joined
-from .world import as_tree, check_build, split
+from .world import prepared
 
 GRID = 100  # rounds at which a regret run is recorded
 
@@ -65,9 +65,9 @@ def simulate(
     >>> runs.pulls.dtype, runs.arm_pulls.shape
     (dtype('int64'), (10, 3))
     """
+    world = prepared(instance, algorithm, horizon)
     simulation = Simulation(
-        instance,
-        algorithm,
+        [world],
         replications=replications,
         seed=seed,
         max_pulls=max_pulls,
@@ -76,19 +76,21 @@ def simulate(
         devices=devices,
         engine=engine,
     )
-    return simulation.play(range(replications), reporter(progress))
+    return simulation.play({0: range(replications)}, reporter(progress))[0]
 
 
 class Simulation:
-    """A call of `simulate`, checked and compiled: it plays any of its replications.
+    """Worlds that differ in numbers alone, compiled: it plays any of their replications.
 
-    The arguments are those of `simulate`; `replications` only says how many to expect.
+    Args:
+      worlds: of one kin, as `world.prepared` makes them.
+      replications: how many to expect, of all worlds together.
+      seed, max_pulls, horizon, batch, devices, engine: as in `simulate`.
     """
 
     def __init__(
         self,
-        instance,
-        algorithm,
+        worlds,
         *,
         replications,
         seed=0,
@@ -101,20 +103,11 @@ class Simulation:
         check_sizes(replications, seed, max_pulls, horizon, batch)
         devices = devices_of(devices)
         check_engine(engine, devices)
-        build, problem = as_tree(algorithm), instance
-        require(callable(build), f"algorithm must be a constructor, got {algorithm!r}")
-        if not isinstance(instance, Instance):
-            fits = callable(instance)
-            require(fits, f"instance must be an Instance or a callable of a key, got {instance!r}")
-            problem = as_tree(instance)
         free = horizon is None
         self._rounds = None if free else regret_grid(int(horizon))
         with jax.enable_x64(True):
-            check_build(problem, build, horizon)
-            world, numbers = split((problem, build, None if free else np.int64(horizon)))
             self._player = Player(
-                world,
-                numbers,
+                *family(worlds),
                 root_key(seed),
                 replications=replications,
                 batch=batch,
@@ -126,50 +119,42 @@ class Simulation:
         self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": engine}
         self._meta["compile_seconds"] = round(self._player.compile_seconds, 3)
 
-    def play(self, replications, report, keep=None, every=float("inf")):
-        """`Runs` of these replications; an interrupt warns and returns those that are done.
+    def play(self, waiting, report, keep=None, every=float("inf")):
+        """`Runs` of these replications by world; an interrupt warns and returns what is done.
 
         Args:
-          replications: their numbers.
+          waiting: numbers of replications, by the number of the world; played in that order.
           report: a callable `(done, total)`; called with `done` None in the end.
-          keep: is given the `Runs` that are new, whenever `every` seconds have passed and in the
-            end, whatever ends it.
+          keep: a callable `(world, runs)` for what is new of a world: when its last replication
+            ends, when `every` seconds have passed, and in the end, whatever ends it.
           every: see `keep`.
         Raises:
           KeyboardInterrupt: before any replication was done.
           ValueError: an instance was drawn with NaN or infinity.
         """
-        done, began = [], time.perf_counter()
-        parts, number, total = [], 0, len(replications)
-
-        def flush():
-            nonlocal parts, began
-            if parts:
-                done.append(self._runs(parts, time.perf_counter() - began))
-                if keep is not None:
-                    keep(done[-1])
-            parts, began = [], time.perf_counter()
-
+        ids = [world * SPAN + r for world, numbers in waiting.items() for r in numbers]
+        sheaf = Sheaf({world: len(numbers) for world, numbers in waiting.items()}, self._runs, keep)
+        number, total, began = 0, len(ids), time.perf_counter()
         try:
             with jax.enable_x64(True):
-                for record in self._player.play(replications):
+                for record in self._player.play(ids):
                     _check_drawn(record)
-                    parts.append(record)
+                    sheaf.add(record)
                     number += len(record.id)
                     report(number, total)
                     if time.perf_counter() - began > every:
-                        flush()
+                        sheaf.bind()
+                        began = time.perf_counter()
         except KeyboardInterrupt:
             warnings.warn(f"interrupted: {number} of {total} replications are done", stacklevel=3)
         finally:
             report(None, total)
-            flush()
+            sheaf.bind()
         if not number:
             raise KeyboardInterrupt("interrupted before any replication was done")
-        return joined(done)
+        return {world: joined(parts) for world, parts in sheaf.bound.items()}
 
-    def _runs(self, parts, seconds):
-        record = jax.tree.map(lambda *xs: np.concatenate(xs), *parts)
+    def _runs(self, record, seconds):
         order = np.argsort(record.id)
         record = jax.tree.map(lambda x: x[order], record)
         rounds, player = self._rounds, self._player
@@ -179,7 +164,7 @@ class Simulation:
             "jax": jax.__version__,
         }
         return Runs(
-            replication=record.id,
+            replication=record.id % SPAN,
             pulls=record.pulls,
             answer=record.answer,
             correct=record.correct,
@@ -192,10 +177,52 @@ class Simulation:
         )
 
 
+class Sheaf:
+    """Records of several worlds as they come, bound into `Runs` of each.
+
+    The time between two harvests is shared by the replications of the later one.
+    """
+
+    def __init__(self, left, runs, keep):
+        self._left, self._runs, self._keep = left, runs, keep
+        self._loose, self._seconds, self.bound = {}, {}, {}
+        self._last = time.perf_counter()
+
+    def add(self, record):
+        """Take what has ended; bind the worlds of which this was the last."""
+        if not len(record.id):
+            return
+        now = time.perf_counter()
+        each, self._last = (now - self._last) / len(record.id), now
+        worlds = record.id // SPAN
+        for world in np.unique(worlds).tolist():
+            mine = worlds == world
+            number = int(mine.sum())
+            part = jax.tree.map(lambda x, mine=mine: x[mine], record)
+            self._loose.setdefault(world, []).append(part)
+            self._seconds[world] = self._seconds.get(world, 0.0) + each * number
+            self._left[world] -= number
+            if not self._left[world]:
+                self._bind(world)
+
+    def bind(self):
+        """`Runs` of all that is loose."""
+        for world in list(self._loose):
+            self._bind(world)
+
+    def _bind(self, world):
+        record = jax.tree.map(lambda *xs: np.concatenate(xs), *self._loose.pop(world))
+        runs = self._runs(record, self._seconds.pop(world))
+        self.bound.setdefault(world, []).append(runs)
+        if self._keep is not None:
+            self._keep(world, runs)
+
+
 def _check_drawn(record):
     broken = record.id[~record.finite]
     if broken.size:
-        raise ValueError(f"instance: replication {broken[0]} drew one with NaN or infinity")
+        number = broken[0] % SPAN
+        raise ValueError(f"instance: replication {number} drew one with NaN or infinity")
 
 
 def regret_grid(horizon):

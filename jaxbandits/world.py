@@ -31,9 +31,9 @@ class World(NamedTuple):
         problem, build, horizon = jax.tree.unflatten(self.treedef, leaves)
         if isinstance(problem, Instance):
             once = _built(problem, build, horizon)
-            return Trial(lambda key: (), lambda _: once)
+            return Trial(lambda key, world: (), lambda _: once)
 
-        def draw(key):
+        def draw(key, world):
             return jax.tree.map(jnp.asarray, problem(jax.random.fold_in(key, INSTANCE)))
 
         return Trial(draw, lambda instance: _built(instance, build, horizon))
@@ -94,6 +94,23 @@ def offered(instance, build, horizon):
     }
     names = inspect.signature(build).parameters
     return {k: v for k, v in facts.items() if k in names and k not in bound_options(build)}
+
+
+def prepared(instance, algorithm, horizon=None):
+    """`(World, numbers)` of what `simulate` is given, checked.
+
+    Raises:
+      ValueError: names the argument, what it was and what is allowed.
+    """
+    build, problem = as_tree(algorithm), instance
+    require(callable(build), f"algorithm must be a constructor, got {algorithm!r}")
+    if not isinstance(instance, Instance):
+        fits = callable(instance)
+        require(fits, f"instance must be an Instance or a callable of a key, got {instance!r}")
+        problem = as_tree(instance)
+    with jax.enable_x64(True):
+        check_build(problem, build, horizon)
+        return split((problem, build, None if horizon is None else np.int64(horizon)))
 
 
 def check_build(problem, build, horizon):

@@ -1,4 +1,4 @@
-"""Costly functions of a few flags, such as the design for the arms still alive."""
+"""Costly functions that many lanes ask the same, such as the design for the arms still alive."""
 
 import jax
 
@@ -6,10 +6,9 @@ NAME = "once_for_equal"
 
 
 def once_for_equal(function):
-    """`function`, computed once for all lanes of a batch whose flags are equal.
+    """`function`, computed once for all lanes of a batch whose arguments are equal, bit by bit.
 
-    Outside of lanes, and where an argument that differs by lane is not boolean, it is the
-    function itself.
+    Outside of lanes it is the function itself.
     """
 
     def once_for_equal(*args):

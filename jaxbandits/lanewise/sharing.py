@@ -2,6 +2,7 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -12,15 +13,16 @@ from .narrowing import BLOCK, evaluate_for
 
 
 def is_shared(eqn, operands):
-    """Whether a call is marked and all that differs by lane are flags."""
-    own = [x.value.dtype == bool for x in operands if isinstance(x, Lanes)]
-    return eqn.params["name"] == NAME and bool(own) and all(own)
+    """Whether a call is marked, and of what is plain data."""
+    plain = not any(jnp.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in eqn.invars)
+    return eqn.params["name"] == NAME and plain and any(isinstance(x, Lanes) for x in operands)
 
 
 def answer_once(eqn, operands, lanes):
     """Results of a marked call: lanes are grouped, one of each group computes."""
-    flags = [x.value for x in operands if isinstance(x, Lanes)]
-    group, first = groups(jnp.concatenate([x.reshape(-1, lanes.number) for x in flags]))
+    group, first = groups(
+        jnp.concatenate([_words(x.value) for x in operands if isinstance(x, Lanes)])
+    )
     closed, block = eqn.params["jaxpr"], math.gcd(BLOCK, lanes.number)
 
     def fill(carry):
@@ -38,16 +40,24 @@ def answer_once(eqn, operands, lanes):
     return [Lanes(x[..., group]) for x in tables]
 
 
-def groups(flags):
-    """Number of the group of each lane, and one lane of each group, for `flags [n, L]`.
+def _words(x):
+    """What each lane holds, as whole numbers of 32 bits `[n, L]`."""
+    if x.dtype == bool:
+        return x.reshape(-1, x.shape[-1]).astype(jnp.uint32)
+    words = lax.bitcast_convert_type(x, jnp.uint32)
+    return jnp.moveaxis(words.reshape(*x.shape, -1), -1, 0).reshape(-1, x.shape[-1])
+
+
+def groups(words):
+    """Number of the group of each lane, and one lane of each group, for `words [n, L]`.
 
     Lanes of a group are equal. Equal lanes are in one group unless hashes collide.
     """
-    number = flags.shape[1]
-    factors = np.random.default_rng(0).integers(1, 2**31, flags.shape[0], dtype=np.uint32)
-    hashes = (flags * (factors[:, None] * 2 + 1)).sum(0, dtype=jnp.uint32)
+    number = words.shape[1]
+    factors = np.random.default_rng(0).integers(1, 2**31, words.shape[0], dtype=np.uint32)
+    hashes = (words * (factors[:, None] * 2 + 1)).sum(0, dtype=jnp.uint32)
     order = jnp.argsort(hashes)
-    ordered = flags[:, order]
+    ordered = words[:, order]
     new = (ordered[:, 1:] != ordered[:, :-1]).any(0)
     of_ordered = jnp.concatenate([jnp.zeros(1, int), jnp.cumsum(new)])
     group = jnp.zeros(number, int).at[order].set(of_ordered)
