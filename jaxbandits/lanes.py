@@ -135,6 +135,13 @@ def _look(world, shapes, num_rounds):
     return *jax.eval_shape(look, _like(shapes, num_rounds)), phased[0]
 
 
+def is_phased(world, numbers):
+    """Whether a move of that world is a phase or a batch, not one arm."""
+    with jax.enable_x64(True):
+        shapes = tuple((x.shape, x.dtype) for x in map(_strong, numbers))
+        return _look(world, shapes, 0)[2]
+
+
 def sizes(world, shapes, num_rounds):
     """`Sizes` of a world whose numbers have these `(shape, dtype)`."""
     lane, _, phased = _look(world, shapes, num_rounds)

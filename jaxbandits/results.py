@@ -29,9 +29,9 @@ class Runs:
       rounds: int64 `[T]` where the regret was recorded, or None.
       regret: float64 `[R, T]` expected regret up to those rounds, or None.
       info: what the algorithm counted, each `[R]`: phases, fits that did not converge, ...
-      meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them, device,
-        versions, and `lane_use`: the share of all rounds computed that belonged to a replication
-        under way.
+      meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them (of cells
+        that share a program, for the first of them), device, versions, and `lane_use`: the share
+        of all rounds computed that belonged to a replication under way.
     """
 
     replication: np.ndarray
@@ -166,10 +166,11 @@ def joined(parts):
     if one.regret is not None:
         tables["regret"] = join(*(x.regret for x in parts))
     info = {name: join(*(x.info[name] for x in parts)) for name in one.info}
-    seconds = round(sum(x.meta.get("seconds", 0.0) for x in parts), 3)
-    return dataclasses.replace(
-        one, replication=ids, info=info, meta=one.meta | {"seconds": seconds}, **tables
-    )
+    times = {
+        name: round(sum(x.meta.get(name, 0.0) for x in parts), 3)
+        for name in ("seconds", "compile_seconds")
+    }
+    return dataclasses.replace(one, replication=ids, info=info, meta=one.meta | times, **tables)
 
 
 def paired_difference(first, second, *, of="pulls", confidence=0.95):

@@ -117,7 +117,7 @@ class Simulation:
                 engine=engine,
             )
         self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": engine}
-        self._meta["compile_seconds"] = round(self._player.compile_seconds, 3)
+        self._compile_seconds = self._player.compile_seconds
 
     def play(self, waiting, report, keep=None, every=float("inf")):
         """`Runs` of these replications by world; an interrupt warns and returns what is done.
@@ -160,9 +160,11 @@ class Simulation:
         rounds, player = self._rounds, self._player
         meta = {
             "seconds": round(seconds, 3),
+            "compile_seconds": round(self._compile_seconds, 3),
             "lane_use": round(player.useful / max(1, player.offered), 4),
             "jax": jax.__version__,
         }
+        self._compile_seconds = 0.0  # counted once
         return Runs(
             replication=record.id % SPAN,
             pulls=record.pulls,

@@ -35,6 +35,7 @@ FLOORS = {
     "lanes": 5,
     "checks": 5,
     "world": 5,
+    "family": 5,
     "simulation": 6,
     "live": 6,
     "sweeps/": 7,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.sweeps import check, grid, parse, read, run, sweep
+from jaxbandits.sweeps import check, parse, read, run, sweep
+from jaxbandits.sweeps.cells import _problem
 from jaxbandits.sweeps.store import Store, describe
 
 
@@ -161,8 +162,8 @@ def random_table(**options):
 
 
 def built(plan):
-    ((problem, _),) = [grid._built(plan, grid._cell(plan, *c)) for c in grid._corners(plan)]
-    return problem
+    (instance,) = plan.instances
+    return _problem(plan, instance, {})
 
 
 def test_redraw_false_fixes_a_random_instance_by_the_seed():

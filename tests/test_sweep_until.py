@@ -5,12 +5,17 @@ from functools import partial
 
 import numpy as np
 import pytest
+from worlds import timeless
 
 import jaxbandits as jb
 from jaxbandits import plot, table
 from jaxbandits.report import write as report
 from jaxbandits.sweeps import grid, parse, run
+from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.dataset import write
+from jaxbandits.sweeps.filling import Filling
+from jaxbandits.sweeps.groups import Group
+from jaxbandits.sweeps.store import Store
 from jaxbandits.sweeps.until import stages
 
 CELLS = """
@@ -32,13 +37,13 @@ def planned(old="", new=""):
     return parse(tomllib.loads(CELLS.replace(old, new)))
 
 
-def cells_of(dataset):
+def both(dataset):
     return [dataset.sel(gap=gap).squeeze() for gap in (2.0, 0.2)]
 
 
 def test_a_cell_ends_at_the_first_look_that_is_sure():
     dataset = run(planned())
-    easy, hard = cells_of(dataset)
+    easy, hard = both(dataset)
     widths = [float(cell.error_high - cell.error_low) for cell in (easy, hard)]
     assert widths[0] <= 0.08 < widths[1]
     assert (int(easy.replications), int(hard.replications)) == (100, 400)
@@ -55,12 +60,14 @@ def test_where_it_ends_does_not_hang_on_interruptions(tmp_path, monkeypatch):
     plan = planned()
     whole = run(plan)
     more = planned("error_width = 0.08", "error_width = 0.001")
-    cell, other = (next(iter(grid._cell(p, *c) for c in grid._corners(p))) for p in (plan, more))
-    store = grid.Store(tmp_path)
-    full = grid._play(more, other, grid._built(more, other), None, False, lambda *state: None)
-    store.add(cell.spec, full)  # more than the rule asks for
+    cell, other = (cells_of(p)[0] for p in (plan, more))
+    full = Filling(more, other)
+    played = Group((other,)).simulation(more, 400).play({0: range(400)}, lambda *state: None)
+    full.add(played[0])
+    assert len(full.found) == 400
+    Store(tmp_path).add(cell.spec, full.found)  # more than the rule asks for
     found = run(plan, out=tmp_path)
-    assert found.drop_vars("seconds").identical(whole.drop_vars("seconds"))
+    assert timeless(found).identical(timeless(whole))
     monkeypatch.setattr(grid, "_play", None)
     assert run(plan, out=tmp_path).identical(found)
 

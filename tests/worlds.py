@@ -50,6 +50,14 @@ def assert_same_runs(first, second):
         np.testing.assert_allclose(first.regret, second.regret, rtol=1e-9, atol=1e-9)
 
 
+def timeless(dataset):
+    """The results of a sweep without the time they took."""
+    times = ["seconds", "compile_seconds"]
+    bare = dataset.drop_vars(times)
+    bare.attrs = {name: value for name, value in dataset.attrs.items() if name not in times}
+    return bare
+
+
 def child(code, **environment):
     """Standard output of a fresh interpreter."""
     done = subprocess.run(

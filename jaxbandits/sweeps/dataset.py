@@ -10,6 +10,7 @@ from ..version import VERSION
 from .store import describe
 
 PER_REPLICATION = ("pulls", "correct", "stopped")
+TIMES = ("seconds", "compile_seconds")  # of a cell; in the attributes, of the whole sweep
 MOST_ARM_PULLS = 20_000_000
 SUMMARY = (
     "replications",
@@ -55,7 +56,8 @@ def assemble(plan, cells):
             layer(_level([r.regret for r in cells])),
         )
         coordinates["round"] = cells[0].rounds
-    columns["seconds"] = (grid, layer([runs.meta.get("seconds", np.nan) for runs in cells]))
+    for name in TIMES:
+        columns[name] = (grid, layer([runs.meta.get(name, np.nan) for runs in cells]))
     return xarray.Dataset(columns, coordinates, _attributes(plan, cells))
 
 
@@ -89,7 +91,6 @@ def _level(tables):
 
 
 def _attributes(plan, cells):
-
     options = {
         part.table: {"constructor": describe(part.build), "redraw": part.redraw}
         | {name: describe(value) for name, value in part.options.items()}
@@ -97,8 +98,8 @@ def _attributes(plan, cells):
     }
     return {
         "jaxbandits": VERSION,
-        "jax": ", ".join(sorted({str(runs.meta.get("jax", "")) for runs in cells})),
-        "device": ", ".join(sorted({str(runs.meta.get("device", "")) for runs in cells})),
+        **{name: _met(name, cells) for name in ("jax", "device", "engine")},
+        **{name: round(sum(runs.meta.get(name, 0.0) for runs in cells), 3) for name in TIMES},
         "seed": plan.seed,
         "replications": plan.replications,
         "max_pulls": plan.max_pulls,
@@ -107,6 +108,11 @@ def _attributes(plan, cells):
         "axes": json.dumps(list(plan.axes)),
         "options": json.dumps(options),
     }
+
+
+def _met(name, cells):
+    """What the cells say of `name`, each answer once."""
+    return ", ".join(sorted({str(runs.meta.get(name, "")) for runs in cells}))
 
 
 def check_ours(path):

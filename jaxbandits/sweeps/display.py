@@ -4,7 +4,7 @@
 class Display:
     """A context that shows how many cells are done, and how far the running one is."""
 
-    def __init__(self, num_cells, replications, shown):
+    def __init__(self, num_cells, shown):
         self._num_cells, self._finished, self._bars = num_cells, 0, None
         if shown:
             from rich.console import Console
@@ -28,7 +28,7 @@ class Display:
                 transient=True,
             )
             self._cells = self._bars.add_task("cells", total=num_cells)
-            self._running = self._bars.add_task("replications", total=replications)
+            self._running = self._bars.add_task("replications", total=None)
 
     def __enter__(self):
         if self._bars is not None and self._console.is_terminal:
@@ -39,11 +39,11 @@ class Display:
         if self._bars is not None and self._console.is_terminal:
             self._bars.stop()
 
-    def start(self, title):
-        """A callable `(done, total)` for the replications of the cell of that title."""
+    def start(self, title, replications):
+        """A callable `(done, total)` for so many replications of the cells of that title."""
         if self._bars is None:
             return lambda done, total: None
-        self._bars.reset(self._running, description=title)
+        self._bars.reset(self._running, description=title, total=replications)
 
         def report(done, total):
             if done is not None:

@@ -1,42 +1,16 @@
-"""Run the cells of a sweep, in order, and lay them out on one labelled grid."""
+"""Run the cells of a sweep and lay them out on one labelled grid."""
 
-import dataclasses
 import functools
-import inspect
-from typing import Any
 
 from ..options import require
-from ..results import first_of, joined
-from ..version import VERSION
-from . import names
+from .cells import cells_of
 from .dataset import assemble
+from .filling import Filling
+from .groups import groups_of
 from .spec import MAX_PULLS, Part, Sweep
-from .store import Store, describe, digest_files
-from .until import enough, stages
+from .store import Store
 
 CHECKPOINT_SECONDS = 20.0  # what a killed sweep loses at most, and a call of the lanes
-SIMULATED = ("replications", "seed", "horizon", "max_pulls")
-
-
-@dataclasses.dataclass(frozen=True)
-class Cell:
-    """One instance with one algorithm at one point of the axes."""
-
-    instance: Part
-    algorithm: Part
-    point: dict
-    spec: dict
-
-    @property
-    def identity(self):
-        """Equal for cells that hold the same runs."""
-        return str(self.spec)
-
-    @property
-    def title(self):
-        """What a reader calls the cell."""
-        where = "".join(f", {name} = {value}" for name, value in self.point.items())
-        return f"{self.algorithm.label} on {self.instance.label}{where}"
 
 
 def sweep(
@@ -53,8 +27,14 @@ def sweep(
     horizon=None,
     max_pulls=MAX_PULLS,
     until=None,
+    batch=None,
+    devices=None,
+    engine="xla",
 ):
     """Simulate every algorithm on every instance at every point of the axes.
+
+    Cells that differ in numbers alone compile once, and are played side by side where that is
+    faster.
 
     Args:
       instances: by name, an `Instance`, or a constructor of one with its options bound by
@@ -70,10 +50,23 @@ def sweep(
         replications; `replications` is then the most. "error_width": of the 95% interval of the
         error rate; "pulls_se", "regret_se": standard error of the mean. Replications that a cell
         has not played are NaN in the result.
+      batch, devices, engine: what plays, as in `simulate`; the numbers stay the same.
     Returns:
       An `xarray.Dataset` with dimensions instance, algorithm, one per axis, and replication.
     Raises:
       ValueError: names what was wrong; before any cell is run.
+
+    >>> from functools import partial
+    >>> import jaxbandits as jb
+    >>> dataset = sweep(
+    ...     {"basis": partial(jb.instances.canonical, dim=3)},
+    ...     {"halving": partial(jb.sequential_halving, budget=30)},
+    ...     axes={"gap": [0.5, 1.0]},
+    ...     replications=20,
+    ...     progress=False,
+    ... )
+    >>> dict(dataset.pulls.sizes)
+    {'instance': 1, 'algorithm': 1, 'gap': 2, 'replication': 20}
     """
     if cluster is not None:
         raise ValueError(f"cluster is not available in this version, got {cluster!r}")
@@ -87,33 +80,42 @@ def sweep(
         max_pulls=max_pulls,
         until={} if until is None else until,
     )
-    return run(plan, out=out, resume=resume, progress=progress)
+    how = {"batch": batch, "devices": devices, "engine": engine}
+    return run(plan, out=out, resume=resume, progress=progress, **how)
 
 
-def run(plan, *, out=None, resume=True, progress=False, shard=(1, 1)):
+def run(plan, *, out=None, resume=True, progress=False, shard=(1, 1), **how):
     """Run a `Sweep`; see `sweep` for the arguments and the result.
 
     An interrupt keeps the replications that are done. With `shard=(i, n)` every n-th cell is
     played, from the i-th on, and the result is None as long as `out` lacks the others.
+
+    Args:
+      how: `batch`, `devices` and `engine`.
     """
     from .display import Display
 
     require_shard(shard, out)
+    check_how(**how)
     first, step = shard
-    cells = [_cell(plan, *corner) for corner in _corners(plan)]
-    checked = [_built(plan, cell) for cell in cells]
+    cells = cells_of(plan)
     store, done = Store(out) if out is not None else None, {}
     if store is not None and resume:  # read first, for what cannot be read ends the run
         done = _stored(store, cells)
-    mine = list(zip(cells, checked, strict=True))[first - 1 :: step]
-    with Display(len(mine), plan.replications, progress) as display:
-        for cell, built in mine:
-            runs = done.get(cell.identity)
-            reused = runs is not None
-            if not reused:
-                report = display.start(cell.title)
-                runs = done[cell.identity] = _play(plan, cell, built, store, resume, report)
-            display.finish(cell.title, runs, reused)
+    mine = {cell.identity for cell in cells[first - 1 :: step]}
+    with Display(len(mine), progress) as display:
+        for cell in {c.identity: c for c in cells}.values():
+            if cell.identity in mine and cell.identity in done:
+                display.finish(cell.title, done[cell.identity], True)
+        for group in groups_of(plan, cells):
+            fillings = {
+                number: Filling(plan, cell, store, resume=resume)
+                for number, cell in enumerate(group.cells)
+                if cell.identity in mine and cell.identity not in done
+            }
+            if fillings:
+                _play(plan, group, fillings, display, how)
+                done |= {filling.cell.identity: filling.found for filling in fillings.values()}
     if step > 1:  # others may have finished theirs meanwhile
         done |= _stored(store, [cell for cell in cells if cell.identity not in done])
     if any(cell.identity not in done for cell in cells):
@@ -128,122 +130,51 @@ def require_shard(shard, out):
     require(step == 1 or out is not None, "shard needs a folder `out` for its cells, got none")
 
 
+def check_how(batch=None, devices=None, engine="xla"):
+    """Raise unless this machine can play a sweep so."""
+    from ..checks import check_engine, check_sizes, devices_of
+
+    check_sizes(1, 0, 1, None, batch)
+    check_engine(engine, devices_of(devices))
+
+
 def _stored(store, cells):
     found = {cell.identity: store.get(cell.spec) for cell in cells}
     return {identity: runs for identity, runs in found.items() if runs is not None}
 
 
-def _play(plan, cell, built, store, resume, report):
-    """`Runs` of a cell, stored piece by piece where there is a store."""
-    from ..simulation import Simulation
-
-    runs = store.begun(cell.spec) if store is not None and resume else None
-    keep = None if store is None else functools.partial(store.add, cell.spec)
+def _play(plan, group, fillings, display, how):
+    """Play the cells of a group until all are whole."""
+    most = plan.replications * len(fillings)
+    report = display.start(group.title, most)
     simulation = None
-    for number in stages(plan.replications, plan.until):
-        known = set() if runs is None else set(runs.replication.tolist())
-        left = [r for r in range(number) if r not in known]
-        if left:
-            settings = {name: getattr(plan, name) for name in SIMULATED}
-            simulation = simulation or Simulation(*built, **settings)
-            before = number - len(left)
 
-            def progress(done, total, before=before):
-                report(done if done is None else before + done, plan.replications)
+    def keep(number, runs):
+        filling = fillings[number]
+        filling.add(runs)
+        if filling.found is not None:
+            display.finish(filling.cell.title, filling.found, False)
 
-            new = simulation.play(left, progress, keep, CHECKPOINT_SECONDS)
-            runs = joined([new] if runs is None else [runs, new])
-            if len(new) < len(left):
-                raise KeyboardInterrupt
-        found = first_of(runs, number)
-        if plan.until and enough(found, plan.until):
-            break
-    if store is not None:
-        store.put(cell.spec, found)
-    return found
+    while waiting := {n: f.missing() for n, f in fillings.items() if f.found is None}:
+        total = sum(map(len, waiting.values()))
+        simulation = simulation or group.simulation(plan, total, **how)
+        known = sum(map(len, fillings.values()))
+        progress = functools.partial(_shifted, report, known, most)
+        played = simulation.play(waiting, progress, keep, CHECKPOINT_SECONDS)
+        if sum(map(len, played.values())) < total:
+            raise KeyboardInterrupt
+
+
+def _shifted(report, known, most, done, total):
+    report(done if done is None else known + done, most)
 
 
 def check(plan):
     """Raise what `run` would raise for a bad option, without running anything."""
-    for corner in _corners(plan):
-        _built(plan, _cell(plan, *corner))
+    cells_of(plan)
 
 
 def _part(kind, label, build):
     if isinstance(build, functools.partial) and not build.args:
         return Part(kind, label, build.func, dict(build.keywords))
     return Part(kind, label, build, {})
-
-
-def _corners(plan):
-    for instance in plan.instances:
-        for algorithm in plan.algorithms:
-            for point in plan.points():
-                yield instance, algorithm, point
-
-
-def _cell(plan, instance, algorithm, point):
-    options = instance.at(point)
-    try:
-        data = digest_files(options["path"]) if options.get("path") else None
-    except OSError as error:
-        raise ValueError(f"{instance.table} path: {error}") from None
-    spec = {
-        "version": VERSION,
-        "instance": [describe(instance.build), describe(options), instance.redraw],
-        "algorithm": [describe(algorithm.build), describe(algorithm.at(point))],
-        "data": data,
-    }
-    spec |= {name: getattr(plan, name) for name in SIMULATED}
-    if plan.until:
-        spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
-    return Cell(instance, algorithm, point, spec)
-
-
-def _built(plan, cell):
-    """`(instance or key -> instance, algorithm)`, with every option checked."""
-    import jax
-
-    from ..world import check_build
-
-    problem = _located(cell.instance.table, _problem, plan, cell)
-    build = functools.partial(cell.algorithm.build, **cell.algorithm.at(cell.point))
-    with jax.enable_x64(True):
-        _located(cell.algorithm.table, check_build, problem, build, plan.horizon)
-    return problem, build
-
-
-def _problem(plan, cell) -> Any:
-    build, options = cell.instance.build, cell.instance.at(cell.point)
-    if not callable(build):
-        return build
-    inspect.signature(build).bind(*(["key"] if names.is_random(build) else []), **options)
-    if not names.is_random(build):
-        return build(**options)
-    if cell.instance.redraw:
-        # Checks the options without drawing anything.
-        import jax
-
-        from ..driver import root_key
-
-        draw = functools.partial(build, **options)
-        jax.eval_shape(draw, root_key(plan.seed))
-        return draw
-    return _fixed(build, options, plan.seed)
-
-
-def _fixed(build, options, seed):
-    from jax.random import fold_in
-
-    from ..driver import INSTANCE, root_key
-
-    return build(fold_in(root_key(seed), INSTANCE), **options)
-
-
-def _located(table, function, *args):
-    """Call, and put the table's name in front of what goes wrong."""
-    try:
-        return function(*args)
-    except (ValueError, TypeError, OverflowError) as error:
-        message = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{table} {message}") from None

@@ -1,0 +1,115 @@
+"""The cells of a sweep: one instance with one algorithm at one point of the axes."""
+
+import dataclasses
+import functools
+import inspect
+from typing import Any
+
+from ..version import VERSION
+from . import names
+from .spec import Part
+from .store import describe, digest_files
+
+SIMULATED = ("replications", "seed", "horizon", "max_pulls")
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One of them.
+
+    Attributes:
+      instance, algorithm, point: where it stands in the sweep.
+      spec: plain data, equal for cells that hold the same runs.
+      world: what is played, checked; see `world.prepared`.
+    """
+
+    instance: Part
+    algorithm: Part
+    point: dict
+    spec: dict
+    world: tuple
+
+    @property
+    def identity(self):
+        """Equal for cells that hold the same runs."""
+        return str(self.spec)
+
+    @property
+    def title(self):
+        """What a reader calls the cell."""
+        where = "".join(f", {name} = {value}" for name, value in self.point.items())
+        return f"{self.algorithm.label} on {self.instance.label}{where}"
+
+
+def cells_of(plan):
+    """All cells of a sweep in the order of its grid, every option checked.
+
+    Raises:
+      ValueError: names the table and what was wrong in it.
+    """
+    return [
+        _cell(plan, instance, algorithm, point)
+        for instance in plan.instances
+        for algorithm in plan.algorithms
+        for point in plan.points()
+    ]
+
+
+def _cell(plan, instance, algorithm, point):
+    from ..world import prepared
+
+    options = instance.at(point)
+    try:
+        data = digest_files(options["path"]) if options.get("path") else None
+    except OSError as error:
+        raise ValueError(f"{instance.table} path: {error}") from None
+    spec = {
+        "version": VERSION,
+        "instance": [describe(instance.build), describe(options), instance.redraw],
+        "algorithm": [describe(algorithm.build), describe(algorithm.at(point))],
+        "data": data,
+    }
+    spec |= {name: getattr(plan, name) for name in SIMULATED}
+    if plan.until:
+        spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
+    problem = located(instance.table, _problem, plan, instance, point)
+    build = functools.partial(algorithm.build, **algorithm.at(point))
+    world = located(algorithm.table, prepared, problem, build, plan.horizon)
+    return Cell(instance, algorithm, point, spec, world)
+
+
+def _problem(plan, instance, point) -> Any:
+    """What `simulate` takes as its instance."""
+    build, options = instance.build, instance.at(point)
+    if not callable(build):
+        return build
+    inspect.signature(build).bind(*(["key"] if names.is_random(build) else []), **options)
+    if not names.is_random(build):
+        return build(**options)
+    if instance.redraw:
+        # Checks the options without drawing anything.
+        import jax
+
+        from ..driver import root_key
+
+        draw = functools.partial(build, **options)
+        jax.eval_shape(draw, root_key(plan.seed))
+        return draw
+    return _fixed(build, options, plan.seed)
+
+
+def _fixed(build, options, seed):
+    from jax.random import fold_in
+
+    from ..driver import INSTANCE, root_key
+
+    return build(fold_in(root_key(seed), INSTANCE), **options)
+
+
+def located(table, function, *args):
+    """Call, and put the table's name in front of what goes wrong."""
+    try:
+        return function(*args)
+    except (ValueError, TypeError, OverflowError) as error:
+        message = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"{table} {message}") from None
