@@ -54,6 +54,9 @@ class _Number:
     def __repr__(self):
         return "number"
 
+    def __reduce__(self):
+        return "_NUMBER"  # there is but one, in other processes too
+
 
 _NUMBER = _Number()
 

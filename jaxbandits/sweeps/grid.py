@@ -44,7 +44,9 @@ def sweep(
       out: folder where each cell is stored as soon as it is done.
       resume: use the cells that `out` holds.
       axes: by name, values of an option; it reaches every constructor with such an option.
-      cluster: not available in this version.
+      cluster: address of a running dask scheduler, or a `distributed.Client`: its workers play,
+        this process stores. A worker that is killed costs the pieces it was at, played again by
+        others.
       progress: whether to show it.
       until: limits by name: a cell ends once all hold, looked at after 100, 150, 225, ...
         replications; `replications` is then the most. "error_width": of the 95% interval of the
@@ -68,8 +70,6 @@ def sweep(
     >>> dict(dataset.pulls.sizes)
     {'instance': 1, 'algorithm': 1, 'gap': 2, 'replication': 20}
     """
-    if cluster is not None:
-        raise ValueError(f"cluster is not available in this version, got {cluster!r}")
     plan = Sweep(
         instances=tuple(_part("instance", *item) for item in instances.items()),
         algorithms=tuple(_part("algorithm", *item) for item in algorithms.items()),
@@ -81,10 +81,10 @@ def sweep(
         until={} if until is None else until,
     )
     how = {"batch": batch, "devices": devices, "engine": engine}
-    return run(plan, out=out, resume=resume, progress=progress, **how)
+    return run(plan, out=out, resume=resume, progress=progress, cluster=cluster, **how)
 
 
-def run(plan, *, out=None, resume=True, progress=False, shard=(1, 1), **how):
+def run(plan, *, out=None, resume=True, progress=False, shard=(1, 1), cluster=None, **how):
     """Run a `Sweep`; see `sweep` for the arguments and the result.
 
     An interrupt keeps the replications that are done. With `shard=(i, n)` every n-th cell is
@@ -96,7 +96,8 @@ def run(plan, *, out=None, resume=True, progress=False, shard=(1, 1), **how):
     from .display import Display
 
     require_shard(shard, out)
-    check_how(**how)
+    if cluster is None:  # else it is for the workers to say
+        check_how(**how)
     first, step = shard
     cells = cells_of(plan)
     store, done = Store(out) if out is not None else None, {}
@@ -107,15 +108,20 @@ def run(plan, *, out=None, resume=True, progress=False, shard=(1, 1), **how):
         for cell in {c.identity: c for c in cells}.values():
             if cell.identity in mine and cell.identity in done:
                 display.finish(cell.title, done[cell.identity], True)
-        for group in groups_of(plan, cells):
-            fillings = {
-                number: Filling(plan, cell, store, resume=resume)
-                for number, cell in enumerate(group.cells)
-                if cell.identity in mine and cell.identity not in done
-            }
-            if fillings:
-                _play(plan, group, fillings, display, how)
-                done |= {filling.cell.identity: filling.found for filling in fillings.values()}
+        work = [
+            (group, fillings)
+            for group in groups_of(plan, cells)
+            if (fillings := _fillings(plan, group, store, resume, mine - done.keys()))
+        ]
+        keep = functools.partial(_keep, display)
+        if cluster is None:
+            for group, fillings in work:
+                _play(plan, group, fillings, keep, display, how)
+        elif work:
+            from . import cluster as many
+
+            many.play(cluster, plan, work, keep, display, how)
+        done |= {f.cell.identity: f.found for _, fillings in work for f in fillings.values()}
     if step > 1:  # others may have finished theirs meanwhile
         done |= _stored(store, [cell for cell in cells if cell.identity not in done])
     if any(cell.identity not in done for cell in cells):
@@ -143,24 +149,36 @@ def _stored(store, cells):
     return {identity: runs for identity, runs in found.items() if runs is not None}
 
 
-def _play(plan, group, fillings, display, how):
+def _fillings(plan, group, store, resume, wanted):
+    """A `Filling` of each cell of the group that is wanted, by its number."""
+    return {
+        number: Filling(plan, cell, store, resume=resume)
+        for number, cell in enumerate(group.cells)
+        if cell.identity in wanted
+    }
+
+
+def _keep(display, filling, runs):
+    filling.add(runs)
+    if filling.found is not None:
+        display.finish(filling.cell.title, filling.found, False)
+
+
+def _play(plan, group, fillings, keep, display, how):
     """Play the cells of a group until all are whole."""
     most = plan.replications * len(fillings)
     report = display.start(group.title, most)
     simulation = None
 
-    def keep(number, runs):
-        filling = fillings[number]
-        filling.add(runs)
-        if filling.found is not None:
-            display.finish(filling.cell.title, filling.found, False)
+    def keep_number(number, runs):
+        keep(fillings[number], runs)
 
     while waiting := {n: f.missing() for n, f in fillings.items() if f.found is None}:
         total = sum(map(len, waiting.values()))
         simulation = simulation or group.simulation(plan, total, **how)
         known = sum(map(len, fillings.values()))
         progress = functools.partial(_shifted, report, known, most)
-        played = simulation.play(waiting, progress, keep, CHECKPOINT_SECONDS)
+        played = simulation.play(waiting, progress, keep_number, CHECKPOINT_SECONDS)
         if sum(map(len, played.values())) < total:
             raise KeyboardInterrupt
 

@@ -1,0 +1,128 @@
+"""Cells of a sweep on the workers of a running dask scheduler.
+
+The work is cut into pieces, some replications of one group of cells each. Workers return the
+runs of a piece and keep nothing, so one that is killed costs the pieces it was at: the
+scheduler gives them to another. What comes back is stored by the process that asked for it.
+"""
+
+import contextlib
+import math
+
+from ..version import VERSION
+
+LEAST = 256  # replications of a piece: fewer leave many lanes idle
+SHARE = 4  # pieces for each thread of the workers, so that all end at about the same time
+CONNECT_SECONDS = 10.0
+
+
+def play(cluster, plan, work, keep, display, how):
+    """Play the cells of `work` until all are whole.
+
+    Args:
+      cluster: address of a scheduler, or a `distributed.Client`.
+      plan: the `Sweep`.
+      work: `(Group, fillings by number of the cell)`.
+      keep: a callable `(filling, runs)` for what comes back.
+      display: a `Display`.
+      how: options of the `Simulation`.
+    Raises:
+      ValueError: no such scheduler, one without workers, or workers of another version.
+    """
+    with _connected(cluster) as client:
+        total = plan.replications * sum(len(fillings) for _, fillings in work)
+        report = display.start("the cluster", total)
+        _Field(client, plan, work, keep, how).reap(report, total)
+
+
+class _Field:
+    """The pieces that are out, and how many of them each cell waits for."""
+
+    def __init__(self, client, plan, work, keep, how):
+        self._client, self._plan, self._work, self._keep, self._how = client, plan, work, keep, how
+        self._size = _size(client, work)
+        # Held by a task, and not scattered, because what a dead worker held is made again.
+        self._groups = [client.submit(_itself, group, pure=False) for group, _ in work]
+        self._out, self._awaited = {}, {}
+
+    def reap(self, report, total):
+        """Send out what is missing, and keep what comes back, until nothing is missing."""
+        from distributed import as_completed
+
+        try:
+            sown = [self._sow(place, list(f)) for place, (_, f) in enumerate(self._work)]
+            coming = as_completed(
+                [future for futures in sown for future in futures], loop=self._client.loop
+            )
+            for future in coming:
+                coming.update(self._take(future))
+                report(sum(len(f) for _, fillings in self._work for f in fillings.values()), total)
+        finally:
+            self._client.cancel([*self._out, *self._groups])
+
+    def _sow(self, place, numbers):
+        """Pieces for all that these cells of a group miss."""
+        fillings, sown = self._work[place][1], []
+        going = [n for n in numbers if fillings[n].found is None]
+        waiting = [(n, r) for n in going for r in fillings[n].missing()]
+        for first in range(0, len(waiting), self._size):
+            piece = {}
+            for number, replication in waiting[first : first + self._size]:
+                piece.setdefault(number, []).append(replication)
+            future = self._client.submit(
+                play_piece, VERSION, self._plan, self._groups[place], piece, self._how, pure=False
+            )
+            self._out[future] = place, tuple(piece)
+            for number in piece:
+                self._awaited[place, number] = self._awaited.get((place, number), 0) + 1
+            sown.append(future)
+        return sown
+
+    def _take(self, future):
+        """Keep the runs of a piece; the next pieces of cells that go on after a look."""
+        place, numbers = self._out.pop(future)
+        fillings, ready = self._work[place][1], []
+        for number, runs in future.result().items():
+            self._keep(fillings[number], runs)
+        for number in numbers:
+            self._awaited[place, number] -= 1
+            if not self._awaited[place, number]:
+                ready.append(number)
+        return self._sow(place, ready)
+
+
+def play_piece(version, plan, group, waiting, how):
+    """`Runs` by cell of a group; what a worker does."""
+    if version != VERSION:
+        raise ValueError(f"cluster: a worker has jaxbandits {VERSION}, not {version}")
+    simulation = group.simulation(plan, sum(map(len, waiting.values())), **how)
+    return simulation.play(waiting, lambda done, total: None)
+
+
+def _itself(x):
+    return x
+
+
+def _size(client, work):
+    """Replications of a piece."""
+    threads = sum(client.nthreads().values())
+    most = sum(len(f.missing()) for _, fillings in work for f in fillings.values())
+    return max(LEAST, math.ceil(most / (SHARE * max(1, threads))))
+
+
+@contextlib.contextmanager
+def _connected(cluster):
+    """A client of the scheduler; one that was given stays open."""
+    try:
+        from distributed import Client
+    except ImportError:
+        wanted = "cluster needs the package distributed: pip install 'jaxbandits[cluster]'"
+        raise ValueError(wanted) from None
+    if isinstance(cluster, Client):
+        yield cluster
+        return
+    try:
+        client = Client(cluster, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(f"cluster: no scheduler at {cluster!r} ({error})") from None
+    with client:
+        yield client

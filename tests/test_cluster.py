@@ -1,0 +1,68 @@
+"""Sweeps on a cluster of dask workers: the same numbers, also when a worker is killed."""
+
+import os
+import signal
+import tomllib
+
+import pytest
+from test_sweep_store import CELLS, alike, files
+
+from jaxbandits.sweeps import cluster, parse, run
+
+distributed = pytest.importorskip("distributed")
+PLAN = parse(tomllib.loads(CELLS.replace("replications = 40", "replications = 900", 1)))
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"threads_per_worker": 1, "dashboard_address": None, "protocol": "tcp://"}
+    with (
+        distributed.LocalCluster(n_workers=2, **options) as local,
+        distributed.Client(local, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def test_equals_the_sweep_of_one_process(client, tmp_path):
+    address = client.scheduler.address
+    found = run(PLAN, out=tmp_path, cluster=address)
+    assert alike(found, run(PLAN))
+    assert [file.suffix for file in files(tmp_path)] == [".npz", ".npz"]
+    assert run(PLAN, out=tmp_path, cluster=address).identical(found)  # nothing is left to play
+
+
+def test_cells_that_end_early_end_alike(client):
+    table = tomllib.loads(CELLS) | {"replications": 400, "until": {"error_width": 0.08}}
+    plan = parse(table)
+    found = run(plan, cluster=client)
+    assert alike(found, run(plan))
+    assert int(found.replications.min()) < 400
+
+
+def test_a_worker_killed_on_the_way_loses_nothing(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "LEAST", 50)
+    whole, killed = run(PLAN), []
+    take = cluster._Field._take
+
+    def kill_one(field, future):
+        sown = take(field, future)
+        if not killed:
+            busy = [worker for worker, keys in client.processing().items() if keys]
+            killed.append(client.run(os.getpid, workers=busy[:1])[busy[0]])
+            os.kill(killed[0], signal.SIGKILL)
+        return sown
+
+    monkeypatch.setattr(cluster._Field, "_take", kill_one)
+    assert alike(run(PLAN, out=tmp_path, cluster=client), whole)
+    assert killed
+    assert killed[0] not in client.run(os.getpid).values()
+    assert [file.suffix for file in files(tmp_path)] == [".npz", ".npz"]
+
+
+def test_what_cannot_be_is_said(client, monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
+    with pytest.raises(ValueError, match="cluster: no scheduler at 'tcp://127.0.0.1:9'"):
+        run(PLAN, cluster="tcp://127.0.0.1:9")
+    monkeypatch.setattr(cluster, "VERSION", "0.0.1")
+    with pytest.raises(ValueError, match="a worker has jaxbandits .*, not 0.0.1"):
+        run(PLAN, cluster=client)
