@@ -26,14 +26,19 @@ def check_sizes(replications, seed, max_pulls, horizon, batch):
 
 
 def devices_of(devices):
-    """A tuple of JAX devices, or None for the default one."""
+    """A tuple of JAX devices of this process, or None for the default one."""
     if devices is None:
         return None
+    here = tuple(jax.local_devices())
+    if isinstance(devices, str):
+        require(devices == "all", f"devices must be 'all', a number or a sequence, got {devices!r}")
+        return here
     if isinstance(devices, int):
-        here = jax.devices()
         require(1 <= devices <= len(here), f"devices must be 1 to {len(here)}, got {devices}")
-        devices = here[:devices]
-    return tuple(devices)
+        return here[:devices]
+    devices = tuple(devices)
+    require(set(devices) <= set(here), f"devices must be of this process, got {devices}")
+    return devices
 
 
 def check_engine(engine, devices):

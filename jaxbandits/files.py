@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
@@ -13,13 +13,8 @@ def replacing(path):
     Where the block raises, `path` is as it was and the new file is gone.
     """
     path = Path(path)
-    descriptor, temporary = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.name[:40]}-", suffix=".partial"
-    )
-    os.close(descriptor)
-    temporary = Path(temporary)
+    temporary = _new_beside(path)
     try:
-        temporary.chmod(0o666 & ~_umask())
         yield temporary
         with temporary.open("rb+") as stream:
             os.fsync(stream.fileno())
@@ -29,10 +24,15 @@ def replacing(path):
         temporary.unlink(missing_ok=True)
 
 
-def _umask():
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _new_beside(path):
+    """An empty file under a name of its own, as readable as any that the user creates."""
+    # Not `tempfile`, whose files are private: to open them up, the umask would have to be read,
+    # which means to change it under the feet of other threads.
+    while True:
+        temporary = path.parent / f".{path.name[:40]}-{secrets.token_hex(4)}.partial"
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+            return temporary
 
 
 def _sync_folder(folder):

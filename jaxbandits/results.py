@@ -1,5 +1,6 @@
 """What a simulation hands back: `Runs`, with intervals, labels and a file format."""
 
+import contextlib
 import dataclasses
 import json
 from pathlib import Path
@@ -100,8 +101,19 @@ class Runs:
         attributes = {k: v if isinstance(v, str) else json.dumps(v) for k, v in self.meta.items()}
         return xarray.Dataset(columns, coordinates, attributes)
 
+    def to_dataframe(self):
+        """A `pandas.DataFrame` with a row for each replication; see `to_xarray` for the tables."""
+        dataset = self.to_xarray()
+        single = [name for name, column in dataset.items() if column.dims == ("replication",)]
+        return dataset[single].to_dataframe()
+
     def save(self, path):
         """Write to `path` (.npz, no pickle) in one step: a reader never sees half a file."""
+        with replacing(path) as new, new.open("wb") as stream:
+            self.write(stream)
+
+    def write(self, stream):
+        """Write what `save` puts into a file."""
         arrays = {
             f.name: getattr(self, f.name)
             for f in dataclasses.fields(self)
@@ -109,19 +121,18 @@ class Runs:
         }
         arrays |= {f"info/{name}": values for name, values in self.info.items()}
         header = json.dumps({"format": FORMAT, "meta": self.meta})
-        with replacing(path) as new, new.open("wb") as stream:
-            np.savez_compressed(stream, header=np.array(header), **arrays)
+        np.savez_compressed(stream, header=np.array(header), **arrays)
 
 
 def load(path):
-    """Read `Runs` written by `Runs.save`.
+    """Read `Runs` written by `Runs.save`, from a path or an open binary stream.
 
     Raises:
       ValueError: not such a file, or one of a later format.
     """
     try:
         # NumPy leaves a damaged file open when it is given only its name.
-        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+        with _opened(path) as stream, np.load(stream, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop("header")))
         version, meta = header["format"], header["meta"]
@@ -133,6 +144,10 @@ def load(path):
         return Runs(**arrays, info=info, meta=meta)
     except TypeError as error:
         raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
+
+
+def _opened(path):
+    return contextlib.nullcontext(path) if hasattr(path, "read") else Path(path).open("rb")
 
 
 def first_of(runs, number):

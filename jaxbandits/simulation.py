@@ -11,6 +11,7 @@ from .checks import check_engine, check_sizes, devices_of
 from .driver import UNLIMITED, Limits, root_key
 from .family import family
 from .lanes import Player
+from .processes import team_of
 from .results import Runs, joined
 from .world import prepared
 
@@ -49,7 +50,9 @@ def simulate(
         Every replication then plays all rounds, and `max_pulls` is not used.
       batch: replications side by side, rounded up to a multiple of 8; by default what the cache
         of a CPU or the memory of an accelerator holds.
-      devices: JAX devices to share the lanes, or how many of them; one by default.
+      devices: JAX devices of this process to share the lanes, or how many of them; one by
+        default. "all": those of every process that `jax.distributed` has joined; each of them
+        calls this, plays a share of the replications, and gets the whole.
       engine: "xla", or "native" for rounds compiled by the machine's C++ compiler, on a CPU:
         about twice as fast, and the same numbers up to rounding, see `jaxbandits.native`.
       progress: True for a bar, or a callable `(done, total)`.
@@ -101,7 +104,7 @@ class Simulation:
         engine="xla",
     ):
         check_sizes(replications, seed, max_pulls, horizon, batch)
-        devices = devices_of(devices)
+        self.team, devices = team_of(devices), devices_of(devices)
         check_engine(engine, devices)
         free = horizon is None
         self._rounds = None if free else regret_grid(int(horizon))
@@ -132,6 +135,7 @@ class Simulation:
           KeyboardInterrupt: before any replication was done.
           ValueError: an instance was drawn with NaN or infinity.
         """
+        waiting = {world: self.team.share(numbers) for world, numbers in waiting.items()}
         ids = [world * SPAN + r for world, numbers in waiting.items() for r in numbers]
         sheaf = Sheaf({world: len(numbers) for world, numbers in waiting.items()}, self._runs, keep)
         number, total, began = 0, len(ids), time.perf_counter()
@@ -150,9 +154,10 @@ class Simulation:
         finally:
             report(None, total)
             sheaf.bind()
-        if not number:
-            raise KeyboardInterrupt("interrupted before any replication was done")
-        return {world: joined(parts) for world, parts in sheaf.bound.items()}
+        if number < total and (not number or not self.team.alone):
+            raise KeyboardInterrupt(f"interrupted: {number} of {total} replications are done")
+        runs = {world: joined(parts) for world, parts in sheaf.bound.items()}
+        return self.team.gathered(runs)
 
     def _runs(self, record, seconds):
         order = np.argsort(record.id)

@@ -36,6 +36,7 @@ FLOORS = {
     "checks": 5,
     "world": 5,
     "family": 5,
+    "processes": 5,
     "simulation": 6,
     "live": 6,
     "sweeps/": 7,

@@ -1,72 +1,21 @@
 """The page of a folder's results: its numbers, its guards, and what it refuses."""
 
 import html.parser
-import json
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
 import xarray
 from click.testing import CliRunner
+from pages import HOSTILE, example, stored, two_folders
 
 from jaxbandits.cli import main
 from jaxbandits.report import numbers, write
 from jaxbandits.report.claims import measured_text
-from jaxbandits.results import binomial_interval, standard_error
+from jaxbandits.results import standard_error
 from jaxbandits.sweeps.dataset import write as save
 
-HOSTILE = '<script>alert("1")</script> & $x'
-GRID = ("instance", "algorithm", "gap")
-CLAIMS = [
-    {"claim": "a < b", "measured": {"ratio": 1.2345, "standard_error": 0.12}, "holds": True},
-    {"claim": "no", "measured": {"means": [10.0], "standard_errors": [1.5]}, "holds": False},
-    {"claim": "perhaps", "measured": {"low": None, "runs": 12000}, "holds": None},
-]
 VOID = {"meta", "link"}
-BROWSER = next(filter(shutil.which, ("chromium", "chromium-browser", "google-chrome")), None)
-
-
-def example(*, instances=("soare", HOSTILE), algorithms=("LinGapE", "GSE"), regret=False):
-    """A sweep's dataset with made-up runs: some err, and in the last cell some are cut short."""
-    rng = np.random.default_rng(0)
-    shape = (len(instances), len(algorithms), 2)
-    pulls = rng.integers(500, 2000, (*shape, 20))
-    correct, stopped = rng.random(pulls.shape) < 0.8, np.ones(pulls.shape, bool)
-    stopped[-1, -1, -1, :5] = False
-    errors, finished = (stopped & ~correct).sum(-1), stopped.sum(-1)
-    bounds = [binomial_interval(*pair) for pair in zip(errors.flat, finished.flat, strict=True)]
-    low, high = np.reshape(bounds, (*shape, 2)).transpose(3, 0, 1, 2)
-    columns = {name: (GRID, values) for name, values in {
-        "cut_short": 20 - finished, "errors": errors, "error_rate": errors / finished,
-        "error_low": low, "error_high": high, "seconds": rng.random(shape),
-        "pulls_mean": pulls.mean(-1), "pulls_se": pulls.std(-1, ddof=1) / 20**0.5,
-        "pulls_mean_is_lower_bound": finished < 20,
-    }.items()}  # fmt: skip
-    runs = {"pulls": pulls, "correct": correct, "stopped": stopped}
-    columns |= {name: ((*GRID, "replication"), values) for name, values in runs.items()}
-    coordinates = {"instance": list(instances), "algorithm": list(algorithms), "gap": [0.5, 0.25]}
-    if regret:
-        curves = rng.random((*shape, 20, 6)).cumsum(-1)
-        columns["regret"] = ((*GRID, "replication", "round"), curves)
-        coordinates["round"] = np.arange(1, 7)
-    tables = {f"[algorithms.{name}]": {"constructor": f"a.b.{name}", "delta": "0.05"}
-              for name in algorithms}  # fmt: skip
-    attributes = {
-        "jaxbandits": "0.1.0", "jax": "0.8.0", "device": "cpu", "seed": 7, "replications": 20,
-        "max_pulls": 2000, "horizon": 6 if regret else 0, "axes": '["gap"]',
-        "options": json.dumps(tables),
-    }  # fmt: skip
-    return xarray.Dataset(columns, coordinates, attributes)
-
-
-def stored(folder, dataset, claims=None):
-    folder.mkdir(parents=True, exist_ok=True)
-    save(dataset, folder / "results.nc")
-    if claims is not None:
-        (folder / "claims.json").write_text(json.dumps(claims))
-    return folder
 
 
 class Reader(html.parser.HTMLParser):
@@ -108,12 +57,7 @@ class Reader(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two folders of results, one of them with claims."""
-    path = tmp_path_factory.mktemp("results")
-    stored(path / "regret", example(regret=True, instances=("cube",)))
-    stored(path / "paper/fig1", example(), CLAIMS)
-    write(path)
-    return path
+    return two_folders(tmp_path_factory.mktemp("results")).parent
 
 
 @pytest.fixture(scope="module")
@@ -259,51 +203,3 @@ def test_measured_numbers_of_any_shape():
     assert measured_text({"a": {"2": 1.5}, "ok": True}) == "a: 2: 1.5; ok: True"
     assert measured_text({"whole": 724795, "mean": 724795.0}) == "whole: 724,795; mean: 724,800"
     assert measured_text(list(range(20))).endswith("10, 11, … (20 in all)")
-
-
-def chromium(profile, *options):
-    """What the browser prints; it opens no window and finds no other machine."""
-    command = [
-        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
-        "--host-resolver-rules=MAP * ~NOTFOUND", *options,
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    return done.stdout
-
-
-def requests(page, folder):
-    """Addresses that a page, and not the browser of its own accord, asked for."""
-    log = folder / "net.json"
-    chromium(folder / "profile", f"--log-net-log={log}", "--dump-dom", page.as_uri())
-    net = json.loads(log.read_text(encoding="utf-8"))
-    start = net["constants"]["logEventTypes"]["URL_REQUEST_START_JOB"]
-    found = [event.get("params", {}) for event in net["events"] if event["type"] == start]
-    return [one["url"] for one in found if one.get("initiator") not in (None, "not an origin")]
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-@pytest.mark.parametrize("width", [360, 1200])
-def test_the_page_is_no_wider_than_the_window(text, tmp_path, width):
-    # A window has a least width, a frame has none. The policy forbids scripts, so the frame
-    # holds the page and the measuring stands outside it.
-    file = tmp_path / "frame.html"
-    file.write_text(
-        f'<iframe id="f" style="width:{width}px;border:0" srcdoc="{html.escape(text)}"></iframe>'
-        "<script>onload = () => { const d = document.getElementById('f').contentDocument;"
-        "document.title = [d.documentElement.clientWidth, d.documentElement.scrollWidth,"
-        "d.body.scrollWidth, d.querySelector('table').scrollWidth]; }</script>",
-        encoding="utf-8",
-    )
-    dom = chromium(tmp_path / "profile", "--window-size=1300,800", "--dump-dom", file.as_uri())
-    window, page, body, table = map(int, re.search(r"<title>(.*?)</title>", dom)[1].split(","))
-    assert width - 20 <= window <= width  # less a scroll bar
-    assert max(page, body) <= window
-    assert table > 360  # which the box around it hides from the page
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-def test_the_page_asks_the_network_for_nothing(folder, tmp_path):
-    twin = tmp_path / "twin.html"
-    twin.write_text('<!DOCTYPE html><title>twin</title><img src="http://elsewhere.invalid/x.png">')
-    assert requests(twin, tmp_path) == ["http://elsewhere.invalid/x.png"]
-    assert requests(folder / "report.html", tmp_path) == []

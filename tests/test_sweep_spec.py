@@ -207,11 +207,6 @@ def test_other_data_is_another_cell(tmp_path):
     assert stored.path({"data": "a"}) != stored.path({"data": "b"})
 
 
-def test_cluster_is_refused():
-    with pytest.raises(ValueError, match="cluster"):
-        sweep({}, {}, replications=1, cluster="tcp://nowhere")
-
-
 def test_demo_is_a_sweep():
     file = Path(jb.__file__).with_name("demo.toml")
     plan = parse(tomllib.loads(file.read_text()))

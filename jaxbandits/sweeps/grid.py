@@ -52,7 +52,8 @@ def sweep(
         replications; `replications` is then the most. "error_width": of the 95% interval of the
         error rate; "pulls_se", "regret_se": standard error of the mean. Replications that a cell
         has not played are NaN in the result.
-      batch, devices, engine: what plays, as in `simulate`; the numbers stay the same.
+      batch, devices, engine: what plays, as in `simulate`; the numbers stay the same. Of several
+        processes that share `out`, with `devices="all"`, each stores its replications.
     Returns:
       An `xarray.Dataset` with dimensions instance, algorithm, one per axis, and replication.
     Raises:
@@ -93,35 +94,29 @@ def run(plan, *, out=None, resume=True, progress=False, shard=(1, 1), cluster=No
     Args:
       how: `batch`, `devices` and `engine`.
     """
+    from ..processes import team_of
     from .display import Display
 
     require_shard(shard, out)
     if cluster is None:  # else it is for the workers to say
         check_how(**how)
     first, step = shard
-    cells = cells_of(plan)
-    store, done = Store(out) if out is not None else None, {}
+    cells, team = cells_of(plan), team_of(how.get("devices"))
+    store, done = Store(out, team.index) if out is not None else None, {}
     if store is not None and resume:  # read first, for what cannot be read ends the run
         done = _stored(store, cells)
-    mine = {cell.identity for cell in cells[first - 1 :: step]}
-    with Display(len(mine), progress) as display:
-        for cell in {c.identity: c for c in cells}.values():
-            if cell.identity in mine and cell.identity in done:
-                display.finish(cell.title, done[cell.identity], True)
-        work = [
-            (group, fillings)
-            for group in groups_of(plan, cells)
-            if (fillings := _fillings(plan, group, store, resume, mine - done.keys()))
-        ]
-        keep = functools.partial(_keep, display)
-        if cluster is None:
-            for group, fillings in work:
-                _play(plan, group, fillings, keep, display, how)
-        elif work:
-            from . import cluster as many
-
-            many.play(cluster, plan, work, keep, display, how)
-        done |= {f.cell.identity: f.found for _, fillings in work for f in fillings.values()}
+    mine = {cell.identity: cell for cell in cells[first - 1 :: step]}
+    work = [
+        (group, _fillings(plan, group, store, resume, team, mine.keys() - done.keys()))
+        for group in groups_of(plan, cells)
+    ]
+    team.meet()
+    with Display(len(mine), progress and team.index == 0) as display:
+        for identity, cell in mine.items():
+            if identity in done:
+                display.finish(cell.title, done[identity], True)
+        _work(plan, work, cluster, display, how)
+    done |= {f.cell.identity: f.found for _, fillings in work for f in fillings.values()}
     if step > 1:  # others may have finished theirs meanwhile
         done |= _stored(store, [cell for cell in cells if cell.identity not in done])
     if any(cell.identity not in done for cell in cells):
@@ -149,23 +144,41 @@ def _stored(store, cells):
     return {identity: runs for identity, runs in found.items() if runs is not None}
 
 
-def _fillings(plan, group, store, resume, wanted):
+def _fillings(plan, group, store, resume, team, wanted):
     """A `Filling` of each cell of the group that is wanted, by its number."""
     return {
-        number: Filling(plan, cell, store, resume=resume)
+        number: Filling(plan, cell, store, resume=resume, leads=team.index == 0)
         for number, cell in enumerate(group.cells)
         if cell.identity in wanted
     }
 
 
-def _keep(display, filling, runs):
-    filling.add(runs)
-    if filling.found is not None:
-        display.finish(filling.cell.title, filling.found, False)
+def _work(plan, work, cluster, display, how):
+    """Play all groups until their cells are whole."""
+
+    def keep(filling, runs, **more):
+        filling.add(runs, **more)
+        if filling.found is not None:
+            display.finish(filling.cell.title, filling.found, False)
+
+    for _, fillings in work:
+        for filling in fillings.values():
+            if filling.found is not None:  # in parts, all of them stored before
+                filling.close()
+                display.finish(filling.cell.title, filling.found, True)
+    going = [(g, {n: f for n, f in fs.items() if f.found is None}) for g, fs in work]
+    going = [(group, fillings) for group, fillings in going if fillings]
+    if cluster is None:
+        for group, fillings in going:
+            _play(plan, group, fillings, keep, display, how)
+    elif going:
+        from . import cluster as many
+
+        many.play(cluster, plan, going, keep, display, how)
 
 
 def _play(plan, group, fillings, keep, display, how):
-    """Play the cells of a group until all are whole."""
+    """Play the cells of a group on this machine."""
     most = plan.replications * len(fillings)
     report = display.start(group.title, most)
     simulation = None
@@ -181,6 +194,9 @@ def _play(plan, group, fillings, keep, display, how):
         played = simulation.play(waiting, progress, keep_number, CHECKPOINT_SECONDS)
         if sum(map(len, played.values())) < total:
             raise KeyboardInterrupt
+        if not simulation.team.alone:
+            for number, runs in played.items():
+                keep(fillings[number], runs, ours=False)
 
 
 def _shifted(report, known, most, done, total):

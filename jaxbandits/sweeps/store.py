@@ -20,7 +20,8 @@ class Store:
     What cannot be read is refused by its name and left alone.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, writer=0):
+        self._writer = writer  # of several that share the folder
         self.folder = Path(folder) / "cells"
         self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -58,8 +59,8 @@ class Store:
     def add(self, spec, runs):
         """Save some replications of a cell under way, in one step."""
         path = self.path(spec)
-        number = len(self._parts(path))
-        while (part := path.with_suffix(f".{number}.part")).exists():
+        number, first = len(self._parts(path)), f"{self._writer}-" if self._writer else ""
+        while (part := path.with_suffix(f".{first}{number}.part")).exists():
             number += 1
         _write(part, path.stem, runs)
 

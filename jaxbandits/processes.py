@@ -1,0 +1,89 @@
+"""Several processes that play one simulation, joined by `jax.distributed`.
+
+Each plays the replications r with r % processes == its own number, so that all know who plays
+what without asking. What they found is exchanged in the end, and all have the whole.
+"""
+
+import io
+
+import jax
+import numpy as np
+
+from .results import joined, load
+
+
+class Alone:
+    """One process, which plays everything."""
+
+    alone, index = True, 0
+
+    def meet(self):
+        """Wait until all processes have come here."""
+
+    def share(self, numbers):
+        """Those of the replications that this process plays."""
+        return list(numbers)
+
+    def gathered(self, runs):
+        """What all processes have found, from what this one has: `Runs` by world."""
+        return runs
+
+
+class Team(Alone):
+    """One of several processes; all of them make the same calls in the same order."""
+
+    alone = False
+
+    def __init__(self):
+        self.index, self._count = jax.process_index(), jax.process_count()
+
+    def meet(self):
+        """Wait until all processes have come here."""
+        from jax.experimental.multihost_utils import sync_global_devices
+
+        sync_global_devices("jaxbandits")
+
+    def share(self, numbers):
+        """Those of the replications that this process plays."""
+        return [r for r in numbers if r % self._count == self.index]
+
+    def gathered(self, runs):
+        """What all processes have found, from what this one has: `Runs` by world."""
+        found = {}
+        for packed in _exchanged(_packed(runs)):
+            for world, part in _unpacked(packed).items():
+                found.setdefault(world, []).append(part)
+        return {world: joined(parts) for world, parts in found.items()}
+
+
+def team_of(devices):
+    """The `Team` that `devices="all"` asks for, where there are other processes."""
+    several = isinstance(devices, str) and jax.process_count() > 1
+    return Team() if several else Alone()
+
+
+def _packed(runs):
+    """Bytes, uint8 [n]."""
+    whole, parts = io.BytesIO(), {}
+    for world, part in runs.items():
+        stream = io.BytesIO()
+        part.write(stream)
+        parts[str(world)] = np.frombuffer(stream.getvalue(), np.uint8)
+    np.savez(whole, **parts)
+    return np.frombuffer(whole.getvalue(), np.uint8)
+
+
+def _unpacked(packed):
+    with np.load(io.BytesIO(packed.tobytes()), allow_pickle=False) as parts:
+        return {int(name): load(io.BytesIO(parts[name].tobytes())) for name in parts.files}
+
+
+def _exchanged(mine):
+    """The bytes of every process, in their order."""
+    from jax.experimental.multihost_utils import process_allgather
+
+    lengths = np.atleast_1d(process_allgather(np.int32(mine.size)))
+    padded = np.zeros(lengths.max(), np.uint8)
+    padded[: mine.size] = mine
+    everyone = process_allgather(padded)
+    return [row[:length] for row, length in zip(everyone, lengths, strict=True)]

@@ -1,0 +1,57 @@
+"""Files that are there whole or not at all, beside other threads."""
+
+import stat
+import threading
+
+import pytest
+from worlds import child
+
+from jaxbandits.files import replacing
+
+WRITE = """
+import os
+from pathlib import Path
+from jaxbandits.files import replacing
+os.umask({mask:#o})
+path = Path({path!r})
+with replacing(path) as new:
+    new.write_text("new")
+print(oct(os.umask(0)))
+"""
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o002, 0o664)])
+def test_the_umask_decides_who_may_read(tmp_path, mask, mode):
+    path = tmp_path / "file"
+    path.touch(0o600)
+    assert child(WRITE.format(mask=mask, path=str(path))).strip() == oct(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_threads_replace_one_file_at_once(tmp_path):
+    path, count = tmp_path / "file", 8
+    inside, names = threading.Barrier(count, timeout=60), []
+
+    def work(number):
+        with replacing(path) as new:
+            names.append(new)
+            new.write_text(f"{number}" * 1000)
+            inside.wait()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(names)) == count
+    assert path.read_text() in {f"{number}" * 1000 for number in range(count)}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_name_that_is_taken_is_left_alone(tmp_path, monkeypatch):
+    taken, names = tmp_path / ".file-aa.partial", iter(["aa", "aa", "bb"])
+    taken.write_text("another's")
+    monkeypatch.setattr("secrets.token_hex", lambda _: next(names))
+    with replacing(tmp_path / "file") as new:
+        assert new.name == ".file-bb.partial"
+    assert taken.read_text() == "another's"
