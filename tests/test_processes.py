@@ -1,0 +1,101 @@
+"""One simulation or sweep by several devices and by several processes: the same integers."""
+
+import os
+import socket
+import subprocess
+import sys
+import tomllib
+
+import numpy as np
+import pytest
+from test_sweep_groups import GRID
+from test_sweep_store import files
+from worlds import child, simulate
+
+from jaxbandits import load
+from jaxbandits.sweeps import parse, run
+
+DEVICES = """
+import sys, tomllib
+sys.path.insert(0, {tests!r})
+from test_sweep_groups import GRID, assert_equal_pulls
+from jaxbandits.sweeps import parse, run
+plan = parse(tomllib.loads(GRID))
+one = run(plan)
+for devices in (2, 4, "all"):
+    assert_equal_pulls(run(plan, devices=devices), one)
+print("same")
+"""
+
+
+def test_one_two_and_four_devices_play_the_same_sweep():
+    code = DEVICES.format(tests=os.path.dirname(__file__))
+    flags = "--xla_force_host_platform_device_count=4"
+    assert child(code, XLA_FLAGS=flags, JAX_PLATFORMS="cpu") == "same\n"
+
+
+MEMBER = """
+import sys, tomllib
+import jax
+tests, folder, address, index = sys.argv[1:]
+sys.path.insert(0, tests)
+jax.distributed.initialize(address, num_processes=2, process_id=int(index))
+from test_sweep_groups import GRID
+from worlds import simulate
+from jaxbandits.sweeps import grid, parse, run
+grid.CHECKPOINT_SECONDS = 0.0
+simulate("sequential", 41, devices="all").save(f"{folder}/runs{index}.npz")
+table = tomllib.loads(GRID) | {"until": {"pulls_se": 12.0}, "replications": 200}
+dataset = run(parse(table), out=f"{folder}/sweep", devices="all", batch=8)
+dataset.to_netcdf(f"{folder}/sweep{index}.nc")
+assert jax.process_count() == 2
+print("done")
+"""
+
+
+def test_two_processes_play_the_same_as_one(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [sys.executable, "-c", MEMBER, os.path.dirname(__file__), str(tmp_path), address]
+    members = [
+        subprocess.Popen(
+            [*command, str(index)],
+            env=os.environ | {"JAX_PLATFORMS": "cpu"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for index in range(2)
+    ]
+    try:
+        for member in members:
+            text, _ = member.communicate(timeout=300)
+            assert member.returncode == 0, text[-2000:]
+    finally:
+        for member in members:
+            member.kill()
+    import xarray
+
+    alone = simulate("sequential", 41)
+    table = tomllib.loads(GRID) | {"until": {"pulls_se": 12.0}, "replications": 200}
+    whole = run(parse(table))
+    for index in range(2):
+        runs = load(tmp_path / f"runs{index}.npz")
+        np.testing.assert_array_equal(runs.replication, np.arange(41))
+        np.testing.assert_array_equal(runs.arm_pulls, alone.arm_pulls)
+        with xarray.open_dataset(tmp_path / f"sweep{index}.nc") as found:
+            for name in ("pulls", "replications", "errors"):
+                np.testing.assert_array_equal(found[name], whole[name])
+    assert whole.replications.min() < whole.replications.max()
+    assert {file.suffix for file in files(tmp_path / "sweep")} == {".npz"}
+
+
+def test_devices_of_a_sweep_are_checked():
+    plan = parse(tomllib.loads(GRID))
+    with pytest.raises(ValueError, match="devices must be 'all', a number or a sequence, got 'x'"):
+        run(plan, devices="x")
+    with pytest.raises(ValueError, match="devices must be 1 to "):
+        run(plan, devices=10**6)
+    with pytest.raises(ValueError, match="engine must be one of"):
+        run(plan, engine="steam")

@@ -1,0 +1,133 @@
+"""Cells that differ in numbers alone: one program, one go, and the numbers of `simulate`."""
+
+import tomllib
+from functools import partial
+
+import numpy as np
+import pytest
+from worlds import assert_same_runs
+
+import jaxbandits as jb
+from jaxbandits import lanes
+from jaxbandits.simulation import Simulation
+from jaxbandits.sweeps import groups, parse, run
+from jaxbandits.sweeps.cells import cells_of
+from jaxbandits.sweeps.groups import groups_of
+from jaxbandits.world import prepared
+
+GRID = """
+replications = 30
+seed = 5
+[instances.soare]
+name = "soare"
+dim = 3
+scale = 2.0
+[algorithms.LinGapE]
+name = "lingape"
+[axes]
+angle = [0.8, 0.6, 0.7]
+delta = [0.1, 0.05, 0.2, 0.3]
+"""
+
+
+def planned(old="", new=""):
+    return parse(tomllib.loads(GRID.replace(old, new)))
+
+
+@pytest.mark.parametrize("engine", ["xla", "native"])
+def test_a_grid_of_numbers_is_one_program_and_equals_simulate(engine):
+    plan = planned()
+    (group,) = groups_of(plan, cells_of(plan))
+    assert len(group.cells) == 12
+    before = lanes.program.cache_info().misses
+    dataset = run(plan, engine=engine)
+    assert lanes.program.cache_info().misses == before + 1
+    assert dataset.attrs["engine"] == engine
+    assert (dataset.compile_seconds > 0).sum() <= 1
+    for angle in (0.8, 0.7):
+        for delta in (0.05, 0.3):
+            runs = jb.simulate(
+                jb.instances.soare(3, angle=angle, scale=2.0),
+                partial(jb.lingape, delta=delta),
+                replications=30,
+                seed=5,
+                engine=engine,
+            )
+            cell = dataset.sel(angle=angle, delta=delta).squeeze()
+            np.testing.assert_array_equal(cell.pulls, runs.pulls)
+            np.testing.assert_array_equal(cell.arm_pulls, runs.arm_pulls)
+
+
+def test_cells_of_another_shape_are_a_group_of_their_own():
+    plan = planned("angle = [0.8, 0.6, 0.7]", "dim = [3, 4]\nangle = [0.8, 0.6]")
+    assert [len(g.cells) for g in groups_of(plan, cells_of(plan))] == [8, 8]
+
+
+def test_an_axis_that_does_not_reach_a_cell_does_not_play_it_twice():
+    table = tomllib.loads(GRID)
+    table["algorithms"]["SH"] = {"name": "sequential_halving", "budget": 40}
+    plan = parse(table)
+    assert [len(g.cells) for g in groups_of(plan, cells_of(plan))] == [12, 3]
+
+
+def test_groups_hang_on_the_sweep_and_not_on_what_is_left(tmp_path):
+    plan = planned()
+    whole = run(plan, out=tmp_path)
+    for file in sorted((tmp_path / "cells").iterdir())[1::2]:
+        file.unlink()
+    assert_equal_pulls(run(plan, out=tmp_path), whole)
+    assert_equal_pulls(run(plan, batch=8), whole)
+
+
+def assert_equal_pulls(one, other):
+    for name in ("pulls", "arm_pulls", "correct"):
+        np.testing.assert_array_equal(one[name], other[name])
+
+
+def test_large_tables_are_not_carried_by_lanes_without_need(monkeypatch):
+    plan = planned("replications = 30", "replications = 1000")
+    monkeypatch.setattr(groups, "SMALL_BYTES", 0)
+    assert {len(g.cells) for g in groups_of(plan, cells_of(plan))} == {1}
+    few = planned()
+    assert {len(g.cells) for g in groups_of(few, cells_of(few))} == {12}
+    table = tomllib.loads(GRID)
+    table["algorithms"] = {"SH": {"name": "sequential_halving", "budget": 40}}
+    table["axes"] = {"angle": [0.8, 0.6]}
+    phased = parse(table)
+    assert {len(g.cells) for g in groups_of(phased, cells_of(phased))} == {1}
+
+
+def ball(n):
+    return partial(jb.instances.sphere, num_arms=6, dim=3, mix=1.0, noise_var=0.1 + n / 10)
+
+
+WORLDS = {
+    "phased": lambda n: (jb.instances.canonical(8, gap=1.0 + n), partial(jb.gse, budget=40 + n)),
+    "random": lambda n: (ball(n), partial(jb.lingape, delta=0.1)),
+    "designs": lambda n: (ball(n), partial(jb.rage, delta=0.1)),
+    "regret": lambda n: (
+        jb.instances.glm(np.eye(3), [0.1, 0.2 * n, 0.5], family="logistic"),
+        jb.glm_tsl,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["phased", "random", "regret", pytest.param("designs", marks=pytest.mark.slow)]
+)
+def test_worlds_side_by_side_equal_each_alone(name):
+    options = {"horizon": 40} if name == "regret" else {}
+    pairs = [WORLDS[name](n) for n in range(3)]
+    prepare = [prepared(*pair, options.get("horizon")) for pair in pairs]
+    family = Simulation(prepare, replications=30, batch=16, seed=7, **options)
+    waiting = {2: range(10), 0: range(3, 13), 1: range(5)}
+    found = family.play(waiting, lambda *state: None)
+    for world, numbers in waiting.items():
+        alone = Simulation([prepare[world]], replications=20, seed=7, **options)
+        assert_same_runs(found[world], alone.play({0: numbers}, lambda *state: None)[0])
+
+
+def test_times_are_shared_out():
+    dataset = run(planned())
+    assert (dataset.seconds > 0).all()
+    assert float(dataset.seconds.sum()) == pytest.approx(dataset.attrs["seconds"], abs=0.02)
