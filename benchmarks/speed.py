@@ -2,7 +2,8 @@
 
 Contests run in one process, in turn, so that only ratios count; the contestants' numbers are
 compared before anything is timed. Other parts: what compiling costs, how the cost scales with
-replications and devices, and, with --gpu, rounds a second on an accelerator.
+replications and devices, what a sweep saves over single calls, and, with --gpu, rounds a second
+on an accelerator.
 """
 
 import argparse
@@ -64,6 +65,20 @@ def scaling(names, quick):
     return results
 
 
+def sweeping(names, quick):
+    """Cells that differ in numbers alone: side by side, against one `simulate` for each."""
+    from .sweeping import ANGLES, DELTAS, measure
+
+    part = 5 if quick else 1
+    results = {}
+    for engine in ("xla", "native"):
+        for replications in (20,) if quick else (100, 1000):
+            found = measure(replications, engine, ANGLES[-1::-part], DELTAS[::part])
+            results[f"{engine}-{replications}"] = found
+            print(f"{engine} {replications}: {found}", flush=True)
+    return results
+
+
 def gpu(names, quick):
     """Rounds a second by the number of lanes and the width of numbers."""
     from .accelerator import LANES, NAMES, measure
@@ -71,7 +86,13 @@ def gpu(names, quick):
     return measure(chosen(names, NAMES), LANES[:1] if quick else LANES)
 
 
-PARTS = {"contests": contests, "compiling": compiling, "scaling": scaling, "gpu": gpu}
+PARTS = {
+    "contests": contests,
+    "compiling": compiling,
+    "scaling": scaling,
+    "sweeping": sweeping,
+    "gpu": gpu,
+}
 
 
 def chosen(names, known):

@@ -57,6 +57,17 @@ class OneLine(click.Group):
             sys.exit(INTERRUPTED)
 
 
+def machines(command):
+    """The options that say what plays; the numbers do not depend on them."""
+    for option in (
+        click.option("--cluster", metavar="ADDRESS", help="A running dask scheduler."),
+        click.option("--devices", metavar="N|all", help="Devices to share the lanes."),
+        click.option("--engine", type=str, help="xla (the default) or native, twice as fast."),
+    ):
+        command = option(command)
+    return command
+
+
 def completed(names):
     """Completion by what `names` lists, called only when a shell asks."""
 
@@ -88,7 +99,7 @@ def main():
 @one_line
 def demo():
     """Run a small sweep into ./demo-results: progress, a table and a figure."""
-    _run(Path(__file__).with_name("demo.toml"), DEMO_FOLDER)
+    _run(Path(__file__).with_name("demo.toml"), DEMO_FOLDER, {})
 
 
 @main.command("list")
@@ -110,14 +121,15 @@ def list_(what):
 @click.option("--replications", type=int, help="Instead of the file's.")
 @click.option("--seed", type=int, help="Instead of the file's.")
 @click.option("--shard", metavar="I/N", help="Every N-th cell alone, from the I-th on.")
+@machines
 @one_line
-def run(sweep, out, replications, seed, shard):
+def run(sweep, out, replications, seed, shard, **machine):
     """Run every cell of SWEEP.toml; cells that DIR holds are not run again.
 
     With --shard several machines that share DIR split the cells; who ends last writes the
     results.
     """
-    _run(sweep, out, _shard(shard), replications=replications, seed=seed)
+    _run(sweep, out, _how(shard=shard, **machine), replications=replications, seed=seed)
 
 
 @main.command()
@@ -126,15 +138,24 @@ def run(sweep, out, replications, seed, shard):
 @click.option("--replications", type=int, help="Instead of the experiment's.")
 @click.option("--quick", is_flag=True, help="A small version, in about a minute.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of local data sets.")
+@machines
 @one_line
-def reproduce(name, out, replications, quick, data):
+def reproduce(name, out, replications, quick, data, **machine):
     """Run a figure or table of a paper and check its claims; see `list experiments`."""
     from .cache import kept_programs
     from .reproduce import reproduce as play
 
     _folder(out)
     with kept_programs():
-        result = play(name, out, replications=replications, quick=quick, data=data, progress=True)
+        result = play(
+            name,
+            out,
+            replications=replications,
+            quick=quick,
+            data=data,
+            progress=True,
+            **_how(**machine),
+        )
     _show(result.dataset, out)
     for claim in result.claims:
         verdict = {True: "holds", False: "FAILS", None: "too small to tell"}[claim["holds"]]
@@ -169,16 +190,22 @@ def completion(shell):
     click.echo(kind(main, {}, "jaxbandits", "_JAXBANDITS_COMPLETE").source())
 
 
+def _how(**options):
+    """What was said of how to run, as `sweeps.run` takes it."""
+    how = {name: value for name, value in options.items() if value is not None}
+    if how.get("devices", "").isdecimal():
+        how["devices"] = int(how["devices"])
+    return how | ({"shard": _shard(how["shard"])} if "shard" in how else {})
+
+
 def _shard(text):
-    if text is None:
-        return (1, 1)
     first, slash, step = text.partition("/")
     if not (slash and first.isdecimal() and step.isdecimal()):
         raise ValueError(f"--shard must be I/N, as 2/5, got {text!r}")
     return int(first), int(step)
 
 
-def _run(path, out, shard=(1, 1), **overrides):
+def _run(path, out, how, **overrides):
     from . import plot, sweeps
     from .cache import kept_programs
     from .sweeps.dataset import check_ours, write
@@ -189,7 +216,7 @@ def _run(path, out, shard=(1, 1), **overrides):
     _folder(out)
     check_ours(out / "results.nc")
     with kept_programs():
-        dataset = sweeps.run(plan, out=out, progress=True, shard=shard)
+        dataset = sweeps.run(plan, out=out, progress=True, **how)
     if dataset is None:
         click.echo(f"{out} does not hold all cells yet; the last shard to end writes the results")
         return

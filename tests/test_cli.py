@@ -139,6 +139,22 @@ def test_shards_of_a_run(tiny, tmp_path):
         refused(call("run", tiny, "--out", out, "--shard", bad), "shard must be", bad)
 
 
+def test_what_plays_changes_no_number(tiny, tmp_path):
+    pulls = []
+    for name, options in (("xla", ["--devices", "1"]), ("native", ["--engine", "native"])):
+        result = call("run", tiny, "--out", tmp_path / name, *options)
+        assert result.exit_code == 0, result.output
+        with xarray.open_dataset(tmp_path / name / "results.nc") as dataset:
+            assert dataset.attrs["engine"] == name
+            pulls.append(dataset.arm_pulls.values)
+    np.testing.assert_array_equal(*pulls)
+    out = tmp_path / "none"
+    refused(call("run", tiny, "--out", out, "--engine", "steam"), "engine must be one of", "steam")
+    refused(call("run", tiny, "--out", out, "--devices", "x"), "devices must be", "x")
+    refused(call("run", tiny, "--out", out, "--devices", "99"), "devices must be 1 to", "99")
+    refused(call("run", tiny, "--out", out, "--cluster", "nowhere"), "cluster", "nowhere")
+
+
 def test_results_of_others_are_not_overwritten(tiny, tmp_path):
     out = tmp_path / "out"
     out.mkdir()

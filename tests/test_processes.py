@@ -45,7 +45,7 @@ from worlds import simulate
 from jaxbandits.sweeps import grid, parse, run
 grid.CHECKPOINT_SECONDS = 0.0
 simulate("sequential", 41, devices="all").save(f"{folder}/runs{index}.npz")
-table = tomllib.loads(GRID) | {"until": {"pulls_se": 12.0}, "replications": 200}
+table = tomllib.loads(GRID) | {"until": {"pulls_se": 5.0}, "replications": 200}
 dataset = run(parse(table), out=f"{folder}/sweep", devices="all", batch=8)
 dataset.to_netcdf(f"{folder}/sweep{index}.nc")
 assert jax.process_count() == 2
@@ -78,7 +78,7 @@ def test_two_processes_play_the_same_as_one(tmp_path):
     import xarray
 
     alone = simulate("sequential", 41)
-    table = tomllib.loads(GRID) | {"until": {"pulls_se": 12.0}, "replications": 200}
+    table = tomllib.loads(GRID) | {"until": {"pulls_se": 5.0}, "replications": 200}
     whole = run(parse(table))
     for index in range(2):
         runs = load(tmp_path / f"runs{index}.npz")

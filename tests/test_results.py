@@ -154,6 +154,16 @@ def test_labels():
     assert runs(sets=True).to_xarray()["answer"].dims == ("replication", "target")
 
 
+def test_a_row_for_each_replication():
+    some = runs(regret=True)
+    frame = some.to_dataframe()
+    assert list(frame.index) == list(some.replication)
+    assert frame.index.name == "replication"
+    assert {"pulls", "answer", "correct", "stopped", "info_phases"} == set(frame.columns)
+    np.testing.assert_array_equal(frame["pulls"], some.pulls)
+    assert "answer" not in runs(sets=True).to_dataframe()
+
+
 def with_pulls(pulls, *, start=0, correct=None, stopped=None):
     number = len(pulls)
     yes = np.ones(number, bool)

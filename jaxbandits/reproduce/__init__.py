@@ -16,7 +16,7 @@ LATER = (
 )
 
 
-def reproduce(name, out, *, replications=None, quick=False, data=None, progress=False):
+def reproduce(name, out, *, replications=None, quick=False, data=None, **how):
     """Run the experiment `name` into the folder `out`.
 
     Args:
@@ -25,7 +25,7 @@ def reproduce(name, out, *, replications=None, quick=False, data=None, progress=
       replications: instead of the experiment's own number.
       quick: a small version.
       data: folder of local data sets.
-      progress: whether to show it.
+      how: `progress, cluster, devices, engine`, as in `sweep`.
     Returns:
       A `Result`.
     Raises:
@@ -42,5 +42,5 @@ def reproduce(name, out, *, replications=None, quick=False, data=None, progress=
         replications=replications,
         quick=quick,
         data=data,
-        progress=progress,
+        **how,
     )

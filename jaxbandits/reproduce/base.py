@@ -50,8 +50,12 @@ def _plain(value):
     return None if value != value else value
 
 
-def play(experiment, out, *, replications=None, quick=False, data=None, progress=False):
-    """Run an `Experiment` into the folder `out`; cells that it holds are not run again."""
+def play(experiment, out, *, replications=None, quick=False, data=None, **how):
+    """Run an `Experiment` into the folder `out`; cells that it holds are not run again.
+
+    Args:
+      how: see `sweeps.run`.
+    """
     from .. import plot, sweeps
     from ..sweeps.dataset import check_ours, write
 
@@ -60,7 +64,7 @@ def play(experiment, out, *, replications=None, quick=False, data=None, progress
     sweeps.check(plan)
     out.mkdir(parents=True, exist_ok=True)
     check_ours(out / "results.nc")
-    dataset = sweeps.run(plan, out=out, progress=progress)
+    dataset = sweeps.run(plan, out=out, **how)
     dataset.attrs["experiment"] = experiment.title
     claims = experiment.claims(dataset)
     write(dataset, out / "results.nc")

@@ -47,22 +47,24 @@ def cells_of(plan):
     Raises:
       ValueError: names the table and what was wrong in it.
     """
+    problems = {}  # each is built once: it may be read from a file, or drawn at some cost
     return [
-        _cell(plan, instance, algorithm, point)
+        _cell(plan, instance, algorithm, point, problems)
         for instance in plan.instances
         for algorithm in plan.algorithms
         for point in plan.points()
     ]
 
 
-def _cell(plan, instance, algorithm, point):
+def _cell(plan, instance, algorithm, point, problems):
     from ..world import prepared
 
     options = instance.at(point)
-    try:
-        data = digest_files(options["path"]) if options.get("path") else None
-    except OSError as error:
-        raise ValueError(f"{instance.table} path: {error}") from None
+    key = instance.label, *(options.get(axis) for axis in plan.axes)
+    if key not in problems:
+        data = _data(instance, options)
+        problems[key] = data, located(instance.table, _problem, plan, instance, point)
+    data, problem = problems[key]
     spec = {
         "version": VERSION,
         "instance": [describe(instance.build), describe(options), instance.redraw],
@@ -72,10 +74,17 @@ def _cell(plan, instance, algorithm, point):
     spec |= {name: getattr(plan, name) for name in SIMULATED}
     if plan.until:
         spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
-    problem = located(instance.table, _problem, plan, instance, point)
     build = functools.partial(algorithm.build, **algorithm.at(point))
     world = located(algorithm.table, prepared, problem, build, plan.horizon)
     return Cell(instance, algorithm, point, spec, world)
+
+
+def _data(instance, options):
+    """Hash of the files an instance is read from."""
+    try:
+        return digest_files(options["path"]) if options.get("path") else None
+    except OSError as error:
+        raise ValueError(f"{instance.table} path: {error}") from None
 
 
 def _problem(plan, instance, point) -> Any:

@@ -10,8 +10,10 @@ import math
 
 from ..version import VERSION
 
-LEAST = 256  # replications of a piece: fewer leave many lanes idle
+LEAST, MOST = 256, 10_000  # replications of a piece: fewer leave lanes idle, more are long to lose
+FILLS = 4  # or so many for each lane, where the caller says how many lanes
 SHARE = 4  # pieces for each thread of the workers, so that all end at about the same time
+THREADS = 16  # to expect at least: a cluster may grow
 CONNECT_SECONDS = 10.0
 
 
@@ -39,7 +41,7 @@ class _Field:
 
     def __init__(self, client, plan, work, keep, how):
         self._client, self._plan, self._work, self._keep, self._how = client, plan, work, keep, how
-        self._size = _size(client, work)
+        self._size = _size(client, work, how.get("batch"))
         # Held by a task, and not scattered, because what a dead worker held is made again.
         self._groups = [client.submit(_itself, group, pure=False) for group, _ in work]
         self._out, self._awaited = {}, {}
@@ -102,11 +104,12 @@ def _itself(x):
     return x
 
 
-def _size(client, work):
-    """Replications of a piece."""
-    threads = sum(client.nthreads().values())
-    most = sum(len(f.missing()) for _, fillings in work for f in fillings.values())
-    return max(LEAST, math.ceil(most / (SHARE * max(1, threads))))
+def _size(client, work, batch):
+    """Replications of a piece; workers may still be on their way."""
+    threads = max(THREADS, sum(client.nthreads().values()))
+    total = sum(len(f.missing()) for _, fillings in work for f in fillings.values())
+    least = max(LEAST, FILLS * (batch or 0))
+    return max(least, min(MOST, math.ceil(total / (SHARE * threads))))
 
 
 @contextlib.contextmanager
