@@ -2,11 +2,13 @@
 
 import dataclasses
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 import xarray
 
+import jaxbandits as jb
 from jaxbandits import reproduce
 from jaxbandits.reproduce import base, lingape
 from jaxbandits.sweeps import run
@@ -14,11 +16,17 @@ from jaxbandits.sweeps import run
 NAME = "lingape/fig1"
 
 
+EASY = {"soare": partial(jb.instances.soare, angle=0.8, scale=2.0)}
+
+
 @pytest.fixture
 def easy(monkeypatch):
     """The experiment with an angle that takes hundreds of pulls, not a million."""
+    quick = {"axes": {"dim": (2, 5)}, "replications": 6}
+    one = dataclasses.replace(reproduce.EXPERIMENTS[NAME], instances=EASY, quick=quick)
+    monkeypatch.setitem(reproduce.EXPERIMENTS, NAME, one)
     monkeypatch.setattr(lingape, "ANGLE", 0.8)
-    monkeypatch.setattr(lingape, "QUICK_DIMS", (2, 5))
+    return one
 
 
 def test_the_paper_s_parameters():
@@ -49,7 +57,7 @@ def test_files_and_resumption(easy, tmp_path):
 
 
 def test_one_replication_decides_nothing(easy):
-    one = run(lingape.figure_1(6, True, None)).isel(replication=[0])
+    one = run(easy.sweep(quick=True)).isel(replication=[0])
     one["pulls_se"] = one.pulls_se * np.nan
     claims = lingape.figure_1_claims(one)
     assert {claim["holds"] for claim in claims} == {None}
@@ -57,12 +65,44 @@ def test_one_replication_decides_nothing(easy):
 
 
 def test_claims_can_fail(easy):
-    plan = dataclasses.replace(lingape.figure_1(6, True, None), seed=1)
+    plan = dataclasses.replace(easy.sweep(quick=True), seed=1)
     dataset = run(plan)
     wrong = dataset.assign(correct=dataset.correct & False)
     wrong["arm_pulls"] = dataset.arm_pulls * 0 + 1000 + dataset.replication
     wrong["pulls_mean"] = dataset.pulls_mean * dataset.dim**3
     assert [one["holds"] for one in lingape.figure_1_claims(wrong)] == [False] * 5
+
+
+def test_what_stands_in_for_data_is_said(easy, tmp_path, monkeypatch):
+    def measured(folder):
+        gap = float((folder / "gap.txt").read_text())
+        return {"measured": partial(jb.instances.canonical, gap=gap)}
+
+    def means(dataset):
+        return [base.claim("It ends.", {"pulls": float(dataset.pulls.mean())}, True)]
+
+    one = dataclasses.replace(
+        easy,
+        instances={"made up": partial(jb.instances.canonical, gap=2.0)},
+        from_folder=measured,
+        stand_in="made-up means",
+        claims=means,
+        quick={"axes": {"dim": (2, 3)}, "replications": 6},
+    )
+    monkeypatch.setitem(reproduce.EXPERIMENTS, NAME, one)
+    (tmp_path / "gap.txt").write_text("1.5")
+    bare = reproduce.reproduce(NAME, tmp_path / "bare", quick=True)
+    assert bare.claims[0]["claim"] == "It ends. (made-up means)"
+    assert bare.dataset.attrs["experiment"].endswith(" (made-up means)")
+    real = reproduce.reproduce(NAME, tmp_path / "real", quick=True, data=tmp_path)
+    assert real.claims[0]["claim"] == "It ends."
+    assert real.dataset.instance.values.tolist() == ["measured"]
+    assert "made-up" not in real.dataset.attrs["experiment"]
+
+
+def test_data_that_an_experiment_does_not_need_change_nothing(easy, tmp_path):
+    assert easy.sweep(quick=True, data=tmp_path) == easy.sweep(quick=True)
+    assert easy.note(None) == easy.note(tmp_path) == ""
 
 
 def test_below_is_decided_by_the_standard_error():

@@ -12,19 +12,48 @@ from ..files import replacing
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """A figure or table of a paper.
+    """A figure or table of a paper as data: what is played, and what it must show.
 
     Attributes:
       title: what it shows; the title of the figure.
-      sweep: `(replications or None, quick, data folder or None) -> Sweep`.
+      instances, algorithms: by name, constructors with the paper's options bound.
+      replications: the usual number.
       claims: `dataset -> [claim]`, as `claim` below makes them.
       quantities: rows of panels, as in `plot.figure`.
+      axes: by name, values of an option.
+      horizon: rounds of a regret run.
+      quick: what the small version has instead: `axes`, `replications`, `horizon`.
+      from_folder: `folder of local data -> instances`, for a paper whose data are not ours to
+        ship; `instances` are then what stands in.
+      stand_in: says what that is; title and claims repeat it.
     """
 
     title: str
-    sweep: Callable
+    instances: dict
+    algorithms: dict
+    replications: int
     claims: Callable
     quantities: tuple
+    axes: dict = dataclasses.field(default_factory=dict)
+    horizon: int | None = None
+    quick: dict = dataclasses.field(default_factory=dict)
+    from_folder: Callable | None = None
+    stand_in: str = ""
+
+    def sweep(self, replications=None, quick=False, data=None):
+        """The `Sweep` to run; data that it does not need are left alone."""
+        from ..sweeps import planned
+
+        chosen = {"axes": self.axes, "replications": self.replications, "horizon": self.horizon}
+        chosen |= self.quick if quick else {}
+        chosen |= {} if replications is None else {"replications": replications}
+        real = data is not None and self.from_folder is not None
+        instances = self.from_folder(Path(data)) if real else self.instances
+        return planned(instances, self.algorithms, **chosen)
+
+    def note(self, data):
+        """What title and claims add where a stand-in is played."""
+        return f" ({self.stand_in})" if self.from_folder is not None and data is None else ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,10 +94,11 @@ def play(experiment, out, *, replications=None, quick=False, data=None, **how):
     out.mkdir(parents=True, exist_ok=True)
     check_ours(out / "results.nc")
     dataset = sweeps.run(plan, out=out, **how)
-    dataset.attrs["experiment"] = experiment.title
-    claims = experiment.claims(dataset)
+    note = experiment.note(data)
+    dataset.attrs["experiment"] = experiment.title + note
+    claims = [one | {"claim": one["claim"] + note} for one in experiment.claims(dataset)]
     write(dataset, out / "results.nc")
-    title = f"{experiment.title}\n{plan.replications} replications"
+    title = f"{experiment.title}{note}\n{plan.replications} replications"
     plot.save(dataset, out / "figure.png", title=title, quantities=experiment.quantities)
     _write_text(out / "claims.json", json.dumps(claims, indent=2, allow_nan=False) + "\n")
     return Result(dataset, claims)

@@ -1,31 +1,17 @@
 """LinGapE: Xu, Honda and Sugiyama, "A fully adaptive algorithm for pure exploration ..." (2018)."""
 
 import math
+from functools import partial
 
 import numpy as np
 
+from .. import algorithms, instances
 from ..results import binomial_interval, standard_error
-from ..sweeps import Part, Sweep
 from .base import Experiment, below, claim
 
 DELTA, ANGLE, SCALE = 0.05, 0.01, 2.0
-DIMS, QUICK_DIMS = tuple(range(2, 11)), (2, 5, 10)
-FULL, QUICK = 100, 10  # replications; the paper has 10
 HANDFUL = 100
 DIGITS = 5e-5  # half a unit of the last digit of the paper's 0.0050
-
-
-def figure_1(replications, quick, data):
-    """Soare's instance with the small angle, for several dimensions."""
-    from .. import algorithms, instances
-
-    options = {"delta": DELTA, "v0": 1.0}
-    return Sweep(
-        instances=(Part("instance", "soare", instances.soare, {"angle": ANGLE, "scale": SCALE}),),
-        algorithms=(Part("algorithm", "LinGapE", algorithms.lingape, options),),
-        axes={"dim": QUICK_DIMS if quick else DIMS},
-        replications=replications or (QUICK if quick else FULL),
-    )
 
 
 def figure_1_claims(dataset):
@@ -46,10 +32,10 @@ def _errors(cells):
 
 
 def _growth(cells):
-    small, large = (cells.sel(dim=dim) for dim in (QUICK_DIMS[0], QUICK_DIMS[-1]))
+    small, large = cells.isel(dim=0), cells.isel(dim=-1)
     ratio = float(large.pulls_mean / small.pulls_mean)
     parts = [float(cell.pulls_se / cell.pulls_mean) for cell in (small, large)]
-    error, limit = ratio * math.hypot(*parts), QUICK_DIMS[-1] / QUICK_DIMS[0]
+    error, limit = ratio * math.hypot(*parts), float(large.dim / small.dim)
     means = {str(int(d)): float(cells.sel(dim=d).pulls_mean) for d in cells.dim}
     measured = {"ratio": ratio, "standard_error": error, "limit": limit, "mean_pulls": means}
     text = "The mean stopping time grows slower than d from d = 2 to d = 10."
@@ -88,7 +74,11 @@ def _rest(pulls):
 EXPERIMENTS = {
     "lingape/fig1": Experiment(
         title="LinGapE only: stopping time by dimension, Xu et al. (2018), Figure 1",
-        sweep=figure_1,
+        instances={"soare": partial(instances.soare, angle=ANGLE, scale=SCALE)},
+        algorithms={"LinGapE": partial(algorithms.lingape, delta=DELTA, v0=1.0)},
+        axes={"dim": range(2, 11)},
+        replications=100,  # the paper has 10
+        quick={"axes": {"dim": (2, 5, 10)}, "replications": 10},
         claims=figure_1_claims,
         quantities=("pulls",),
     )

@@ -71,18 +71,29 @@ def sweep(
     >>> dict(dataset.pulls.sizes)
     {'instance': 1, 'algorithm': 1, 'gap': 2, 'replication': 20}
     """
-    plan = Sweep(
-        instances=tuple(_part("instance", *item) for item in instances.items()),
-        algorithms=tuple(_part("algorithm", *item) for item in algorithms.items()),
-        axes={name: tuple(values) for name, values in (axes or {}).items()},
+    plan = planned(
+        instances,
+        algorithms,
+        axes=axes,
         replications=replications,
         seed=seed,
         horizon=horizon,
         max_pulls=max_pulls,
-        until={} if until is None else until,
+        until=until,
     )
     how = {"batch": batch, "devices": devices, "engine": engine}
     return run(plan, out=out, resume=resume, progress=progress, cluster=cluster, **how)
+
+
+def planned(instances, algorithms, *, axes=None, until=None, **rest):
+    """The `Sweep` of the arguments of `sweep`."""
+    return Sweep(
+        instances=tuple(_part("instance", *item) for item in instances.items()),
+        algorithms=tuple(_part("algorithm", *item) for item in algorithms.items()),
+        axes={name: tuple(values) for name, values in (axes or {}).items()},
+        until={} if until is None else until,
+        **rest,
+    )
 
 
 def run(plan, *, out=None, resume=True, progress=False, shard=(1, 1), cluster=None, **how):
