@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .labels import LETTERS_PER_INCH, PANEL, dress, name_groups, positions_of, text, wrapped
+
 NORMAL = 1.96  # two-sided 95%
 LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
-LOG_AXIS_FROM = 8
-LETTERS_PER_INCH = 11  # of a title, so that it is wrapped and not cut off
-PANEL = 3.6  # inches that a panel has for its labels
-SLANTED = 3.0  # inches that a slanted label has
+MOST_COLUMNS = 5  # of panels; more go below
 LEGEND_MARK = 6  # letters that the mark before a label takes
 LEGEND_LINE = 0.22  # inches
 CUT_SHORT = "some cut short: at least this"
@@ -60,22 +59,30 @@ def figure(dataset, *, title=None, quantities=None):
 
     rows, along, others = layout(dataset, quantities)
     panels = _panels(dataset, others)
-    size = (max(5.2, 3.9 * len(panels) + 0.6), 0.6 + 3.1 * len(rows))
+    blocks = -(-len(panels) // MOST_COLUMNS)
+    columns = -(-len(panels) // blocks)
+    size = (max(5.2, 3.9 * columns + 0.6), 0.6 + 3.1 * len(rows) * blocks)
     paper = Figure(figsize=size, layout="constrained")
-    grid = paper.subplots(len(rows), len(panels), squeeze=False, sharey="row")
+    grid = paper.subplots(len(rows) * blocks, columns, squeeze=False)
     draw = {"pulls": _pulls, "errors": _errors, "accuracy": _accuracy, "regret": _regret}
-    for (row, quantity), (column, panel) in itertools.product(enumerate(rows), enumerate(panels)):
-        place = grid[row, column]
+    for (row, quantity), (number, panel) in itertools.product(enumerate(rows), enumerate(panels)):
+        block, column = divmod(number, columns)
+        place = grid[block * len(rows) + row, column]
+        if number:
+            place.sharey(grid[row, 0])
         draw[quantity](place, panel.data, along)
         place.grid(alpha=0.3)
         if row == 0:
-            place.set_title(_wrapped(panel.title, PANEL), fontsize=10)
+            place.set_title(wrapped(panel.title, PANEL), fontsize=10)
         if column:
             place.set_ylabel("")
+            place.tick_params(labelleft=False)
         if row < len(rows) - 1 and "regret" not in rows:  # all rows share what the last one names
             place.set_xlabel("")
             place.tick_params(labelbottom=False)
-    _legend(paper, grid.flat)
+    for place in grid[-len(rows) :, len(panels) - columns * (blocks - 1) :].flat:
+        place.remove()
+    _legend(paper, paper.axes)
     if title:
         wide = int(LETTERS_PER_INCH * size[0])
         lines = [part for line in title.splitlines() for part in textwrap.wrap(line, wide)]
@@ -118,41 +125,13 @@ def _panels(dataset, others):
     return found
 
 
-def _text(label):
-    """A label as it is: a dollar sign begins no formula."""
-    return str(label).replace("$", r"\$")
-
-
-def _wrapped(label, inches):
-    return _text("\n".join(textwrap.wrap(str(label), max(5, int(LETTERS_PER_INCH * inches)))))
-
-
 def _colour(i):
     return COLOURS[i % len(COLOURS)]
 
 
-def _positions(data, along):
-    """Where the values of the axis go, and whether they are numbers."""
-    values = data[along].values
-    numeric = np.issubdtype(values.dtype, np.number)
-    return (values if numeric else np.arange(len(values))), numeric
-
-
-def _dress(place, data, along):
-    positions, numeric = _positions(data, along)
-    place.set_xlabel(along)
-    if not numeric:
-        place.set_xticks(positions, [_text(value) for value in data[along].values])
-        return
-    if positions.min() > 0 and positions.max() / positions.min() >= LOG_AXIS_FROM:
-        place.set_xscale("log")
-    place.set_xticks(positions, [f"{value:g}" for value in positions])
-    place.set_xticks([], minor=True)
-
-
 def _lines(place, data, along, mean, low, high):
     """A line with intervals for each algorithm."""
-    positions, _ = _positions(data, along)
+    positions, _ = positions_of(data, along)
     for i, name in enumerate(data.algorithm.values):
         one = {"algorithm": name}
         middle, bottom, top = (x.sel(one).values for x in (mean, low, high))
@@ -161,14 +140,14 @@ def _lines(place, data, along, mean, low, high):
             positions,
             middle,
             errors,
-            label=_text(name),
+            label=text(name),
             color=_colour(i),
             marker=MARKERS[i % len(MARKERS)],
             markersize=5,
             capsize=3,
             lw=1.3,
         )
-    _dress(place, data, along)
+    dress(place, data, along)
 
 
 def _pulls(place, data, along):
@@ -181,7 +160,7 @@ def _pulls(place, data, along):
     place.set_ylabel("pulls, mean (95%)")
     cut = data.cut_short.values > 0
     if cut.any():
-        positions, _ = _positions(data, along)
+        positions, _ = positions_of(data, along)
         where, means = np.broadcast_to(positions, cut.shape)[cut], data.pulls_mean.values[cut]
         _cut_short(place, where, means)
     _scale(place, data.pulls_mean.values)
@@ -208,14 +187,14 @@ def _rates(place, data, along, rate, low, high):
     for i, where, cell in _groups(place, data):
         middle, bottom, top = (float(x.sel(cell)) for x in (rate, low, high))
         errors = np.maximum(0, [[middle - bottom], [top - middle]])
-        label = _text(cell["algorithm"]) if where < 0.5 else None
+        label = text(cell["algorithm"]) if where < 0.5 else None
         place.errorbar(where, middle, errors, fmt="o", color=_colour(i), capsize=4, label=label)
 
 
 def _boxes(place, data):
     for i, where, cell in _groups(place, data):
         pulls = data.pulls.sel(cell).dropna("replication").values
-        label = _text(cell["algorithm"]) if where < 0.5 else None
+        label = text(cell["algorithm"]) if where < 0.5 else None
         place.boxplot(
             pulls,
             positions=[where],
@@ -238,23 +217,13 @@ def _boxes(place, data):
 def _groups(place, data):
     """`(colour, position, cell)` of every algorithm on every instance, side by side."""
     instances, algorithms = data.instance.values, data.algorithm.values
-    _name(place, instances)
+    name_groups(place, instances)
     place.set_xlim(-0.6, len(instances) - 0.4)
     offsets = (np.arange(len(algorithms)) - (len(algorithms) - 1) / 2) * 0.8 / len(algorithms)
     for (group, instance), (i, name) in itertools.product(
         enumerate(instances), enumerate(algorithms)
     ):
         yield i, group + offsets[i], {"instance": instance, "algorithm": name}
-
-
-def _name(place, instances):
-    """Instances along the axis: level where every word has room, else slanted."""
-    room = PANEL / len(instances)
-    words = [word for label in instances for word in str(label).split()]
-    level = max(map(len, words), default=0) <= LETTERS_PER_INCH * room
-    labels = [_wrapped(label, room if level else SLANTED) for label in instances]
-    slant = {} if level else {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-    place.set_xticks(range(len(instances)), labels, **slant)
 
 
 def _regret(place, data, along):
@@ -264,7 +233,7 @@ def _regret(place, data, along):
         mean, count = curves.mean("replication").values, curves.count("replication").values
         width = NORMAL * curves.std("replication").values / np.sqrt(count)
         stroke = STROKES[i % len(STROKES)]
-        place.plot(rounds, mean, stroke, color=_colour(i), label=_text(name))
+        place.plot(rounds, mean, stroke, color=_colour(i), label=text(name))
         place.fill_between(rounds, mean - width, mean + width, color=_colour(i), alpha=0.2, lw=0)
     place.set_xlabel("round")
     place.set_ylabel("regret, mean (95%)")

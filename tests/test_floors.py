@@ -40,6 +40,7 @@ FLOORS = {
     "simulation": 6,
     "live": 6,
     "sweeps/": 7,
+    "labels": 6,
     "plot": 7,
     "table": 8,
     "report": 8,

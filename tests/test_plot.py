@@ -1,0 +1,57 @@
+"""Figures of large sweeps: words that do not overlap, panels that do not run off."""
+
+import itertools
+import tomllib
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from jaxbandits import plot
+from jaxbandits.sweeps import parse, run
+
+GRID = """
+replications = 4
+[instances.basis]
+name = "canonical"
+dim = 3
+[algorithms.SH]
+name = "sequential_halving"
+budget = 30
+"""
+
+
+def drawn(axes):
+    figure = plot.figure(run(parse(tomllib.loads(GRID) | {"axes": axes})))
+    FigureCanvasAgg(figure).draw()  # sets every word in its place
+    return figure
+
+
+def boxes(figure, place):
+    renderer = figure.canvas.get_renderer()
+    labels = [label for label in place.get_xticklabels() if label.get_text()]
+    return [label.get_text() for label in labels], [
+        label.get_window_extent(renderer) for label in labels
+    ]
+
+
+@pytest.mark.parametrize(
+    "gaps", [np.linspace(0.3, 1.06, 20), np.geomspace(0.001, 1.234, 25), [0.5, 1.0]], ids=len
+)
+def test_values_along_an_axis_do_not_overlap(gaps):
+    gaps = [float(f"{gap:.4g}") for gap in gaps]
+    figure = drawn({"gap": gaps})
+    for place in figure.axes[-1:]:
+        words, where = boxes(figure, place)
+        assert {words[0], words[-1]} == {f"{gaps[0]:g}", f"{gaps[-1]:g}"}
+        assert len(place.get_xticks()) == len(gaps)
+        assert not any(a.overlaps(b) for a, b in itertools.combinations(where, 2))
+
+
+def test_many_panels_go_below_one_another():
+    figure = drawn({"gap": [*range(1, 9)], "noise_var": [*range(1, 8)]})
+    titles = [place.get_title() for place in figure.axes if place.get_title()]
+    assert len(titles) == 7
+    columns = {round(place.get_position().x0, 2) for place in figure.axes}
+    assert 1 < len(columns) <= plot.MOST_COLUMNS
+    assert {place.get_ylim() for place in figure.axes} == {figure.axes[0].get_ylim()}
