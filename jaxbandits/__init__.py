@@ -1,6 +1,6 @@
 """Structured bandits, simulated: pure functional algorithms, compiled and vectorised in JAX."""
 
-from . import design, instances, rounding
+from . import design, instances, rounding, theory
 from .algorithms import glm_tsl, gse, lingape, m_lingape, rage, sequential_halving
 from .core import Algorithm, Env, Move, Run
 from .fitting import fit_glm
@@ -34,4 +34,5 @@ __all__ = [
     "sequential_halving",
     "simulate",
     "sweep",
+    "theory",
 ]

@@ -216,7 +216,7 @@ def _run(path, out, how, **overrides):
     _folder(out)
     check_ours(out / "results.nc")
     with kept_programs():
-        dataset = sweeps.run(plan, out=out, progress=True, **how)
+        dataset = sweeps.run(plan, out=out, progress=True, bounds=True, **how)
     if dataset is None:
         click.echo(f"{out} does not hold all cells yet; the last shard to end writes the results")
         return

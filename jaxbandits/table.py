@@ -4,13 +4,15 @@ import itertools
 import json
 
 NUMBERS = ("replications", "cut short", "errors", "error rate [95%]", "pulls")
+OPTIONAL = {"pull_lower_bound": "/ lower bound", "regret": "regret"}
 
 
 def rows(dataset):
     """Header and rows of text, one for each cell of a sweep's dataset."""
     axes = json.loads(dataset.attrs["axes"])
     grid = ["instance", "algorithm", *axes]
-    header = [*grid, *NUMBERS] + (["regret"] if "regret" in dataset else [])
+    header = [*grid, *NUMBERS]
+    header += [text for name, text in OPTIONAL.items() if name in dataset]
     labels = [dataset[name].values for name in grid]
     lines = []
     for corner in itertools.product(*labels):
@@ -33,6 +35,10 @@ def _numbers(cell):
             float(cell.pulls_mean), float(cell.pulls_se), bool(cell.pulls_mean_is_lower_bound)
         ),
     ]
+    if "pull_lower_bound" in cell:
+        bound = float(cell.pull_lower_bound)
+        ratio = f"{float(cell.pulls_mean) / bound:.3g}" if bound > 0 else "-"
+        texts.append(f">= {ratio}" if bool(cell.pulls_mean_is_lower_bound) else ratio)
     if "regret" in cell:
         last = cell.regret.isel(round=-1).dropna("replication").values
         error = last.std(ddof=1) / len(last) ** 0.5 if len(last) > 1 else float("nan")

@@ -116,6 +116,18 @@ def test_an_instance_drawn_with_nan_is_named():
         jb.simulate(draws_nan, partial(jb.lingape, theta_norm=1.0), replications=3)
 
 
+def test_nan_in_some_draws_ends_the_loops_of_a_design():
+    """A pivot that is NaN once made the search for a basis go on for ever."""
+
+    def instance(key):
+        hole = jnp.where(jax.random.uniform(key) < 0.3, jnp.nan, 1.0)
+        arms = jnp.array([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]).at[1, 1].mul(hole)
+        return jb.instances.linear(arms, jnp.array([1.0, 0.0]))
+
+    with pytest.raises(ValueError, match="drew one with NaN or infinity"):
+        jb.simulate(instance, partial(jb.gse, budget=30), replications=20)
+
+
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [

@@ -32,7 +32,7 @@ class Best(NamedTuple):
 
 
 def best(values: Float[Array, " K"]) -> Best:
-    """The largest value and its first index; index 0 where no value is a number."""
+    """The largest value and its first index; where any is NaN, the first of those."""
     value, arm = pick_best(values)
     return Best(arm, value)
 
@@ -59,7 +59,7 @@ def pick_argmax(values, order):
 
 
 def argmax(values: Float[Array, " K"], order: Int[Array, " K"]) -> Int[Array, ""]:
-    """Index of the largest value, ties to the larger priority; 0 where no value is a number."""
+    """Index of the largest value, ties to the larger priority; of the first NaN, if any."""
     return pick_argmax(values, order)
 
 
@@ -71,7 +71,7 @@ def _reduce(tables, above):
     """
 
     def better(one, two):
-        wins = above(one, two)
+        wins = above(one, two) | (one[0] != one[0])
         return tuple(jnp.where(wins, a, b) for a, b in zip(one, two, strict=True))
 
     tables = (*tables, lax.iota(int, tables[0].size))

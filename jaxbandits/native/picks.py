@@ -13,13 +13,11 @@ def pick_best(eqn, operands, writer):
 
     def step(index):
         x = writer.scalar(values.type, values.read(index))
-        above = writer.scalar("vb64", f"(vi64)({x} > {best})")
+        above = writer.scalar("vb64", f"(vi64)({x} > {best}) | {_first_nan(x, best)}")
         writer.line(f"{best} = select_f64({above}, {x}, {best});")
         writer.line(f"{arm} = select_i64({above}, all_i64({index[0]}), {arm});")
 
     writer.loops(values.shape, step, unroll=SHORT)
-    # Where all are NaN, so is the value: a test of it must not succeed.
-    writer.line(f"{best} = select_f64((vi64)({best} == -INFINITY), {values.read((0,))}, {best});")
     return _picked(eqn, best, arm, values.kind.size)
 
 
@@ -35,13 +33,17 @@ def pick_argmax(eqn, operands, writer):
         x = writer.scalar(values.type, values.read(index))
         y = writer.scalar("vi64", spread(place.read(index), place, True))
         ask = f"(vi64)({x} > {best}) | ((vi64)({x} == {best}) & (vi64)({y} > {rank}))"
-        above = writer.scalar("vb64", ask)
+        above = writer.scalar("vb64", f"{ask} | {_first_nan(x, best)}")
         writer.line(f"{best} = select_f64({above}, {x}, {best});")
         writer.line(f"{rank} = select_i64({above}, {y}, {rank});")
         writer.line(f"{arm} = select_i64({above}, all_i64({index[0]}), {arm});")
 
     writer.loops(values.shape, step, unroll=SHORT)
     return _picked(eqn, best, arm, values.kind.size)
+
+
+def _first_nan(x, best):
+    return f"((vi64)({x} != {x}) & (vi64)({best} == {best}))"
 
 
 def _begin_pick(writer):

@@ -93,7 +93,7 @@ def play(experiment, out, *, replications=None, quick=False, data=None, **how):
     sweeps.check(plan)
     out.mkdir(parents=True, exist_ok=True)
     check_ours(out / "results.nc")
-    dataset = sweeps.run(plan, out=out, **how)
+    dataset = sweeps.run(plan, out=out, bounds=True, **how)
     note = experiment.note(data)
     dataset.attrs["experiment"] = experiment.title + note
     claims = [one | {"claim": one["claim"] + note} for one in experiment.claims(dataset)]

@@ -20,6 +20,7 @@ class Cell:
     Attributes:
       instance, algorithm, point: where it stands in the sweep.
       spec: plain data, equal for cells that hold the same runs.
+      problem: the `Instance`, or what draws one from a key.
       world: what is played, checked; see `world.prepared`.
     """
 
@@ -27,6 +28,7 @@ class Cell:
     algorithm: Part
     point: dict
     spec: dict
+    problem: Any
     world: tuple
 
     @property
@@ -76,7 +78,7 @@ def _cell(plan, instance, algorithm, point, problems):
         spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
     build = functools.partial(algorithm.build, **algorithm.at(point))
     world = located(algorithm.table, prepared, problem, build, plan.horizon)
-    return Cell(instance, algorithm, point, spec, world)
+    return Cell(instance, algorithm, point, spec, problem, world)
 
 
 def _data(instance, options):

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..files import replacing
 from ..version import VERSION
+from .bounds import pull_lower_bounds
 from .store import describe
 
 PER_REPLICATION = ("pulls", "correct", "stopped")
@@ -59,6 +60,14 @@ def assemble(plan, cells):
     for name in TIMES:
         columns[name] = (grid, layer([runs.meta.get(name, np.nan) for runs in cells]))
     return xarray.Dataset(columns, coordinates, _attributes(plan, cells))
+
+
+def with_bounds(dataset, cells):
+    """The dataset with `pull_lower_bound`, if that is known of any of its cells."""
+    bounds = np.reshape(pull_lower_bounds(cells), dataset.error_rate.shape)
+    if np.isnan(bounds).all():
+        return dataset
+    return dataset.assign(pull_lower_bound=(dataset.error_rate.dims, bounds))
 
 
 def _arm_columns(grid, cells, layer):

@@ -4,7 +4,7 @@ import functools
 
 from ..options import require
 from .cells import cells_of
-from .dataset import assemble
+from .dataset import assemble, with_bounds
 from .filling import Filling
 from .groups import groups_of
 from .spec import MAX_PULLS, Part, Sweep
@@ -30,6 +30,7 @@ def sweep(
     batch=None,
     devices=None,
     engine="xla",
+    bounds=False,
 ):
     """Simulate every algorithm on every instance at every point of the axes.
 
@@ -52,6 +53,8 @@ def sweep(
         replications; `replications` is then the most. "error_width": of the 95% interval of the
         error rate; "pulls_se", "regret_se": standard error of the mean. Replications that a cell
         has not played are NaN in the result.
+      bounds: add `pull_lower_bound`, see `theory`, to cells of one linear instance with normal
+        rewards and an algorithm with a `delta`; compiles for some seconds.
       batch, devices, engine: what plays, as in `simulate`; the numbers stay the same. Of several
         processes that share `out`, with `devices="all"`, each stores its replications.
     Returns:
@@ -82,7 +85,8 @@ def sweep(
         until=until,
     )
     how = {"batch": batch, "devices": devices, "engine": engine}
-    return run(plan, out=out, resume=resume, progress=progress, cluster=cluster, **how)
+    settings = {"out": out, "resume": resume, "progress": progress, "cluster": cluster}
+    return run(plan, bounds=bounds, **settings, **how)
 
 
 def planned(instances, algorithms, *, axes=None, until=None, **rest):
@@ -96,7 +100,9 @@ def planned(instances, algorithms, *, axes=None, until=None, **rest):
     )
 
 
-def run(plan, *, out=None, resume=True, progress=False, shard=(1, 1), cluster=None, **how):
+def run(
+    plan, *, out=None, resume=True, progress=False, shard=(1, 1), cluster=None, bounds=False, **how
+):
     """Run a `Sweep`; see `sweep` for the arguments and the result.
 
     An interrupt keeps the replications that are done. With `shard=(i, n)` every n-th cell is
@@ -132,7 +138,8 @@ def run(plan, *, out=None, resume=True, progress=False, shard=(1, 1), cluster=No
         done |= _stored(store, [cell for cell in cells if cell.identity not in done])
     if any(cell.identity not in done for cell in cells):
         return None
-    return assemble(plan, [done[cell.identity] for cell in cells])
+    dataset = assemble(plan, [done[cell.identity] for cell in cells])
+    return with_bounds(dataset, cells) if bounds else dataset
 
 
 def require_shard(shard, out):

@@ -1,0 +1,141 @@
+"""Lower bounds: certified, equal to closed forms, to another solver and to published constants."""
+
+import math
+import tomllib
+
+import cvxpy
+import jax
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import table, theory
+from jaxbandits.sweeps import parse, run
+
+# Constants of Soare's and of the transductive instance, by a semidefinite program with a
+# certificate below 3e-6.
+SOARE = {
+    (0.1, 3): 110.34,
+    (0.1, 5): 110.86,
+    (0.1, 10): 112.17,
+    (0.1, 15): 113.49,
+    (0.01, 3): 10100.33,
+    (0.01, 5): 10100.84,
+    (0.01, 10): 10102.09,
+    (0.01, 15): 10103.35,
+}
+TRANSDUCTIVE = {6: 442.82, 12: 446.59, 20: 451.62}
+
+
+def certified(instance):
+    found = theory.characteristic_time(instance)
+    assert found.lower <= found.value <= (1 + 1.01e-6) * found.lower
+    return found.value
+
+
+@pytest.mark.parametrize(
+    "dim", [3, *(pytest.param(d, marks=pytest.mark.slow) for d in (5, 10, 15))]
+)
+@pytest.mark.parametrize("angle", [0.1, 0.01])
+def test_soare_s_instance(angle, dim):
+    found = certified(jb.instances.soare(dim, angle=angle, scale=2.0))
+    assert found == pytest.approx(SOARE[angle, dim], rel=1e-4)
+    wide = ((1 - math.cos(angle) + math.sin(angle)) / (2 * (1 - math.cos(angle)))) ** 2
+    assert wide < found < 1.05 * wide
+
+
+@pytest.mark.parametrize("dim", [6, *(pytest.param(d, marks=pytest.mark.slow) for d in (12, 20))])
+def test_transductive(dim):
+    assert certified(jb.instances.transductive(dim)) == pytest.approx(TRANSDUCTIVE[dim], rel=1e-4)
+
+
+@pytest.mark.parametrize("gap", [0.01, 1.0, 30.0])
+def test_independent_arms_have_a_closed_form(gap):
+    expected = (1 + math.sqrt(3)) ** 2 / gap**2
+    assert certified(jb.instances.canonical(4, gap=gap)) == pytest.approx(expected, rel=2e-6)
+
+
+def test_agrees_with_another_solver():
+    rng = np.random.default_rng(0)
+    arms, targets, theta = rng.normal(size=(7, 3)), rng.normal(size=(5, 3)), rng.normal(size=3)
+    values = targets @ theta
+    best = values.argmax()
+    others = [m for m in range(5) if m != best]
+    weights = cvxpy.Variable(7, nonneg=True)
+    matrix = sum(weights[k] * np.outer(arms[k], arms[k]) for k in range(7))
+    ask = [
+        cvxpy.matrix_frac((targets[best] - targets[m]) / (values[best] - values[m]), matrix)
+        for m in others
+    ]
+    problem = cvxpy.Problem(cvxpy.Minimize(cvxpy.max(cvxpy.hstack(ask))), [cvxpy.sum(weights) == 1])
+    problem.solve()
+    found = certified(jb.instances.linear(arms, theta, targets=targets))
+    assert found == pytest.approx(problem.value, rel=1e-4)
+
+
+def test_pulls_scale_with_variance_and_confidence():
+    one, noisy = (jb.instances.canonical(4, gap=0.5, noise_var=v) for v in (1.0, 3.0))
+    bound = theory.pull_lower_bound(one, 0.05)
+    assert bound == pytest.approx(2 * 2.1203 * (1 + math.sqrt(3)) ** 2 * 4, rel=1e-4)
+    assert theory.pull_lower_bound(noisy, 0.05) == pytest.approx(3 * bound)
+    assert theory.pull_lower_bound(one, 0.6) == 0.0
+
+
+def test_what_has_no_bound_is_said():
+    logistic = jb.instances.glm(np.eye(2), [0.5, 0.0], family="logistic")
+    bent = jb.instances.tabular(np.eye(2) @ [[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5])
+    for instance, message in ((logistic, "rewards must be normal"), (bent, "must be linear")):
+        with pytest.raises(ValueError, match=f"instance: .*{message}"):
+            theory.characteristic_time(instance)
+    with pytest.raises(ValueError, match="delta must be above 0 and below 1, got 0"):
+        theory.pull_lower_bound(jb.instances.canonical(4, gap=0.5), 0)
+    tied = jb.instances.linear(np.eye(4), [1.0, 1.0, 0.0, 0.0])
+    assert theory.characteristic_time(tied) == (math.inf, math.inf)
+
+
+GRID = """
+replications = 20
+[instances.basis]
+name = "canonical"
+dim = 4
+[instances.ball]
+name = "sphere"
+num_arms = 4
+dim = 4
+mix = 1.0
+[algorithms.LinGapE]
+name = "lingape"
+[algorithms.SH]
+name = "sequential_halving"
+budget = 40
+[axes]
+gap = [1.0, 2.0]
+delta = [0.1, 0.05]
+"""
+
+
+def test_sweeps_set_means_beside_the_bound():
+    dataset = run(parse(tomllib.loads(GRID)), bounds=True)
+    assert "pull_lower_bound" not in run(parse(tomllib.loads(GRID)))
+    bounds = dataset.pull_lower_bound
+    assert np.isnan(bounds.sel(algorithm="SH")).all()
+    assert np.isnan(bounds.sel(instance="ball")).all()  # another instance in each replication
+    known = bounds.sel(instance="basis", algorithm="LinGapE")
+    for gap in (1.0, 2.0):
+        for delta in (0.1, 0.05):
+            expected = theory.pull_lower_bound(jb.instances.canonical(4, gap=gap), delta)
+            assert float(known.sel(gap=gap, delta=delta)) == pytest.approx(expected)
+    means = dataset.pulls_mean.sel(instance="basis", algorithm="LinGapE")
+    assert (means > known).all()
+    header, lines = table.rows(dataset)
+    place = header.index("/ lower bound")
+    assert {line[place] for line in lines if line[1] == "SH"} == {"-"}
+    ratio = float(means.sel(gap=1.0, delta=0.1) / known.sel(gap=1.0, delta=0.1))
+    assert lines[0][:4] == ["basis", "LinGapE", "1", "0.1"]
+    assert lines[0][place] == f"{ratio:.3g}"
+
+
+def test_no_flag_is_changed():
+    before = jax.config.jax_enable_x64
+    theory.characteristic_time(jb.instances.canonical(4, gap=0.5))
+    assert jax.config.jax_enable_x64 == before
