@@ -5,6 +5,7 @@ import textwrap
 import numpy as np
 
 LOG_AXIS_FROM = 8
+APART = 0.012  # of the axis, from one algorithm to the next
 TICKS_SPAN = 0.85  # of a panel, from the first tick to the last
 LETTERS_PER_INCH = 11  # of a title, so that it is wrapped and not cut off
 PANEL = 3.6  # inches that a panel has for its labels
@@ -28,6 +29,21 @@ def positions_of(data, along):
     return (values if numeric else np.arange(len(values))), numeric
 
 
+def side_by_side(data, along):
+    """The same for each algorithm, a little apart, so that none hides another."""
+    positions, _ = positions_of(data, along)
+    number = data.sizes["algorithm"]
+    offsets = (np.arange(number) - (number - 1) / 2) * APART
+    if _is_log(positions):
+        return np.exp(np.log(positions) + offsets[:, None] * np.ptp(np.log(positions)))
+    return positions + offsets[:, None] * np.ptp(positions)
+
+
+def _is_log(positions):
+    """Whether values along an axis are drawn on a logarithmic scale."""
+    return positions.min() > 0 and positions.max() / positions.min() >= LOG_AXIS_FROM
+
+
 def dress(place, data, along):
     """Name the axis that lines go along, and as many of its values as have room."""
     positions, numeric = positions_of(data, along)
@@ -35,7 +51,7 @@ def dress(place, data, along):
     if not numeric:
         place.set_xticks(positions, [text(value) for value in data[along].values])
         return
-    log = positions.min() > 0 and positions.max() / positions.min() >= LOG_AXIS_FROM
+    log = _is_log(positions)
     if log:
         place.set_xscale("log")
     labels = [f"{value:g}" for value in positions]

@@ -7,7 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .labels import LETTERS_PER_INCH, PANEL, dress, name_groups, positions_of, text, wrapped
+from .labels import (
+    LETTERS_PER_INCH,
+    PANEL,
+    dress,
+    name_groups,
+    positions_of,
+    side_by_side,
+    text,
+    wrapped,
+)
 
 NORMAL = 1.96  # two-sided 95%
 LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
@@ -131,8 +140,8 @@ def _colour(i):
 
 def _lines(place, data, along, mean, low, high):
     """A line with intervals for each algorithm."""
-    positions, _ = positions_of(data, along)
-    for i, name in enumerate(data.algorithm.values):
+    names = data.algorithm.values
+    for i, (name, positions) in enumerate(zip(names, side_by_side(data, along), strict=True)):
         one = {"algorithm": name}
         middle, bottom, top = (x.sel(one).values for x in (mean, low, high))
         errors = np.maximum(0, [middle - bottom, top - middle])

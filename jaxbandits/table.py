@@ -3,7 +3,7 @@
 import itertools
 import json
 
-NUMBERS = ("replications", "cut short", "errors", "error rate [95%]", "pulls")
+NUMBERS = ("replications", "errors", "error rate [95%]", "pulls")
 OPTIONAL = {"pull_lower_bound": "/ lower bound", "regret": "regret"}
 
 
@@ -11,24 +11,27 @@ def rows(dataset):
     """Header and rows of text, one for each cell of a sweep's dataset."""
     axes = json.loads(dataset.attrs["axes"])
     grid = ["instance", "algorithm", *axes]
+    some_cut = bool(dataset.cut_short.any())
     header = [*grid, *NUMBERS]
+    if some_cut:
+        header.insert(len(grid) + 1, "cut short")
     header += [text for name, text in OPTIONAL.items() if name in dataset]
     labels = [dataset[name].values for name in grid]
     lines = []
     for corner in itertools.product(*labels):
         cell = dataset.sel(dict(zip(grid, corner, strict=True)))
         names = [f"{x:g}" if isinstance(x, float) else str(x) for x in corner]
-        lines.append([*names, *_numbers(cell)])
+        lines.append([*names, *_numbers(cell, some_cut)])
     return header, lines
 
 
-def _numbers(cell):
+def _numbers(cell, some_cut):
     total = int(cell.pulls.count())
     finished = bool(cell.cut_short < total)
     rate = f"{float(cell.error_rate):.3g}" if finished else "-"
     texts = [
         str(total),
-        str(int(cell.cut_short)),
+        *([str(int(cell.cut_short))] if some_cut else []),
         str(int(cell.errors)),
         f"{rate} [{float(cell.error_low):.2g}, {float(cell.error_high):.2g}]",
         mean_text(

@@ -39,7 +39,8 @@ class Cell:
     @property
     def title(self):
         """What a reader calls the cell."""
-        where = "".join(f", {name} = {value}" for name, value in self.point.items())
+        reached = {*self.instance.at(self.point), *self.algorithm.at(self.point)}
+        where = "".join(f", {n} = {value}" for n, value in self.point.items() if n in reached)
         return f"{self.algorithm.label} on {self.instance.label}{where}"
 
 

@@ -1,5 +1,7 @@
 """Progress of a sweep: two bars on a terminal, a line per cell elsewhere."""
 
+LEAST_TITLE, NUMBERS = 12, 55  # columns of a terminal: for a title, and for all beside it
+
 
 class Display:
     """A context that shows how many cells are done, and how far the running one is."""
@@ -20,7 +22,7 @@ class Display:
             self._console = Console(stderr=True, highlight=False, soft_wrap=True)
             self._bars = Progress(
                 TextColumn("{task.description}", markup=False),
-                BarColumn(),
+                BarColumn(bar_width=20),
                 MofNCompleteColumn(),
                 TimeElapsedColumn(),
                 TimeRemainingColumn(),
@@ -43,6 +45,8 @@ class Display:
         """A callable `(done, total)` for so many replications of the cells of that title."""
         if self._bars is None:
             return lambda done, total: None
+        room = max(LEAST_TITLE, self._console.width - NUMBERS)
+        title = title if len(title) <= room else title[: room - 1] + "…"
         self._bars.reset(self._running, description=title, total=replications)
 
         def report(done, total):

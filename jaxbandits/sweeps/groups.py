@@ -24,8 +24,8 @@ class Group:
     @property
     def title(self):
         """What a reader calls them."""
-        more = len(self.cells) - 1
-        return self.cells[0].title + (f" and {more} more" if more else "")
+        first, number = self.cells[0].title, len(self.cells)
+        return first if number == 1 else f"{number} cells: {first}, ..."
 
     def simulation(self, plan, replications, **engine):
         """A `Simulation` of all its cells, of which so many replications are to be played."""
