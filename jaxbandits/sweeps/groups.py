@@ -2,7 +2,7 @@
 
 Cells that differ in numbers alone share their program. Played in one go they also share its
 lanes, of which fewer then idle while a cell comes to its end: 100 replications of each of 200
-cells took 0.4 of the time of one after the other. What they do not share any more are the
+cells took half the time of one after the other. What they do not share any more are the
 tables in which they differ, and the designs made from them: on a CPU large tables slow a round
 down, by a quarter where a lane carries 9 KB, and designs of their own by a factor of 3.
 """
