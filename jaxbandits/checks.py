@@ -33,12 +33,15 @@ def devices_of(devices):
     if isinstance(devices, str):
         require(devices == "all", f"devices must be 'all', a number or a sequence, got {devices!r}")
         return here
-    if isinstance(devices, int):
+    if isinstance(devices, int | np.integer):
         require(1 <= devices <= len(here), f"devices must be 1 to {len(here)}, got {devices}")
         return here[:devices]
-    devices = tuple(devices)
-    require(set(devices) <= set(here), f"devices must be of this process, got {devices}")
-    return devices
+    listed = isinstance(devices, list | tuple | np.ndarray) and len(devices) > 0
+    require(
+        listed and all(one in here for one in devices),
+        f"devices must be 'all', a number, or some of this process, got {devices!r}",
+    )
+    return tuple(devices)
 
 
 def check_engine(engine, devices):

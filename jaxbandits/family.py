@@ -40,7 +40,8 @@ class Family(NamedTuple):
 
 def kin(world, numbers):
     """Equal for worlds that may form a family; hashable."""
-    return world, tuple((np.shape(x), jax.dtypes.result_type(x)) for x in numbers)
+    with jax.enable_x64(True):
+        return world, tuple((np.shape(x), jax.dtypes.result_type(x)) for x in numbers)
 
 
 def family(worlds):

@@ -12,7 +12,6 @@ from .labels import (
     PANEL,
     dress,
     name_groups,
-    positions_of,
     side_by_side,
     text,
     wrapped,
@@ -169,9 +168,10 @@ def _pulls(place, data, along):
     place.set_ylabel("pulls, mean (95%)")
     cut = data.cut_short.values > 0
     if cut.any():
-        positions, _ = positions_of(data, along)
-        where, means = np.broadcast_to(positions, cut.shape)[cut], data.pulls_mean.values[cut]
-        _cut_short(place, where, means)
+        rows = side_by_side(data, along)
+        for row, some, means in zip(rows, cut, data.pulls_mean.values, strict=True):
+            if some.any():
+                _cut_short(place, row[some], means[some])
     _scale(place, data.pulls_mean.values)
 
 

@@ -4,6 +4,7 @@ Each plays the replications r with r % processes == its own number, so that all 
 what without asking. What they found is exchanged in the end, and all have the whole.
 """
 
+import hashlib
 import io
 
 import jax
@@ -15,10 +16,13 @@ from .results import joined, load
 class Alone:
     """One process, which plays everything."""
 
-    alone, index = True, 0
+    alone, index, count = True, 0, 1
 
     def meet(self):
         """Wait until all processes have come here."""
+
+    def agree(self, view):
+        """Raise unless all processes pass the same text here."""
 
     def share(self, numbers):
         """Those of the replications that this process plays."""
@@ -35,7 +39,7 @@ class Team(Alone):
     alone = False
 
     def __init__(self):
-        self.index, self._count = jax.process_index(), jax.process_count()
+        self.index, self.count = jax.process_index(), jax.process_count()
 
     def meet(self):
         """Wait until all processes have come here."""
@@ -45,12 +49,31 @@ class Team(Alone):
 
     def share(self, numbers):
         """Those of the replications that this process plays."""
-        return [r for r in numbers if r % self._count == self.index]
+        return [r for r in numbers if r % self.count == self.index]
+
+    def agree(self, view):
+        """Raise unless all processes pass the same text here.
+
+        Raises:
+          ValueError: they do not.
+        """
+        mine = np.frombuffer(hashlib.sha256(view.encode()).digest(), np.uint8)
+        if len({row.tobytes() for row in _exchanged(mine)}) > 1:
+            raise ValueError(
+                "out: the processes do not see the same stored replications; they need one folder "
+                "that nobody else writes to"
+            )
 
     def gathered(self, runs):
-        """What all processes have found, from what this one has: `Runs` by world."""
+        """What all processes have found, from what this one has: `Runs` by world.
+
+        Args:
+          runs: None where this one has failed, so that the others do not wait for it.
+        Raises:
+          RuntimeError: another process has failed.
+        """
         found = {}
-        for packed in _exchanged(_packed(runs)):
+        for packed in _exchanged(None if runs is None else _packed(runs)):
             for world, part in _unpacked(packed).items():
                 found.setdefault(world, []).append(part)
         return {world: joined(parts) for world, parts in found.items()}
@@ -79,10 +102,16 @@ def _unpacked(packed):
 
 
 def _exchanged(mine):
-    """The bytes of every process, in their order."""
+    """The bytes of every process, in their order; None says that this one has failed."""
     from jax.experimental.multihost_utils import process_allgather
 
-    lengths = np.atleast_1d(process_allgather(np.int32(mine.size)))
+    with jax.enable_x64(True):
+        lengths = process_allgather(np.int64(-1 if mine is None else mine.size))
+    lengths = np.atleast_1d(lengths)
+    if (lengths < 0).any():
+        raise RuntimeError(
+            f"devices: process {int(lengths.argmin())} of this simulation has failed"
+        )
     padded = np.zeros(lengths.max(), np.uint8)
     padded[: mine.size] = mine
     everyone = process_allgather(padded)

@@ -1,5 +1,6 @@
 """`simulate`: many replications of one algorithm on one instance."""
 
+import contextlib
 import time
 import warnings
 
@@ -112,7 +113,7 @@ class Simulation:
             self._player = Player(
                 *family(worlds),
                 root_key(seed),
-                replications=replications,
+                replications=-(-replications // self.team.count),
                 batch=batch,
                 limits=Limits(max_pulls, UNLIMITED) if free else Limits(2**62, horizon),
                 rounds=[] if free else np.pad(self._rounds, (0, 2 * GRID - len(self._rounds))),
@@ -123,6 +124,21 @@ class Simulation:
         self._compile_seconds = self._player.compile_seconds
 
     def play(self, waiting, report, keep=None, every=float("inf")):
+        """What `_play` does, with a share for each process of a team.
+
+        See `_play`; what `keep` has got is not given back, unless by other processes.
+        """
+        shares = {world: self.team.share(numbers) for world, numbers in waiting.items()}
+        try:
+            runs = self._play(shares, report, keep, every)
+        except BaseException:
+            if not self.team.alone:
+                with contextlib.suppress(RuntimeError):
+                    self.team.gathered(None)
+            raise
+        return self.team.gathered(runs)
+
+    def _play(self, waiting, report, keep, every):
         """`Runs` of these replications by world; an interrupt warns and returns what is done.
 
         Args:
@@ -135,7 +151,6 @@ class Simulation:
           KeyboardInterrupt: before any replication was done.
           ValueError: an instance was drawn with NaN or infinity.
         """
-        waiting = {world: self.team.share(numbers) for world, numbers in waiting.items()}
         ids = [world * SPAN + r for world, numbers in waiting.items() for r in numbers]
         sheaf = Sheaf({world: len(numbers) for world, numbers in waiting.items()}, self._runs, keep)
         number, total, began = 0, len(ids), time.perf_counter()
@@ -150,14 +165,14 @@ class Simulation:
                         sheaf.bind()
                         began = time.perf_counter()
         except KeyboardInterrupt:
-            warnings.warn(f"interrupted: {number} of {total} replications are done", stacklevel=3)
+            told = f"interrupted: {number} of {total} replications are done"
+            if keep is not None or not number:
+                raise KeyboardInterrupt(told) from None
+            warnings.warn(told, stacklevel=3)
         finally:
             report(None, total)
             sheaf.bind()
-        if number < total and (not number or not self.team.alone):
-            raise KeyboardInterrupt(f"interrupted: {number} of {total} replications are done")
-        runs = {world: joined(parts) for world, parts in sheaf.bound.items()}
-        return self.team.gathered(runs)
+        return {world: joined(parts) for world, parts in sheaf.bound.items()}
 
     def _runs(self, record, seconds):
         order = np.argsort(record.id)

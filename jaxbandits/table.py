@@ -40,8 +40,8 @@ def _numbers(cell, some_cut):
     ]
     if "pull_lower_bound" in cell:
         bound = float(cell.pull_lower_bound)
-        ratio = f"{float(cell.pulls_mean) / bound:.3g}" if bound > 0 else "-"
-        texts.append(f">= {ratio}" if bool(cell.pulls_mean_is_lower_bound) else ratio)
+        sign = ">= " if bool(cell.pulls_mean_is_lower_bound) else ""
+        texts.append(f"{sign}{float(cell.pulls_mean) / bound:.3g}" if bound > 0 else "-")
     if "regret" in cell:
         last = cell.regret.isel(round=-1).dropna("replication").values
         error = last.std(ddof=1) / len(last) ** 0.5 if len(last) > 1 else float("nan")

@@ -32,7 +32,7 @@ class Best(NamedTuple):
 
 
 def best(values: Float[Array, " K"]) -> Best:
-    """The largest value and its first index; where any is NaN, the first of those."""
+    """The largest value and its first index; where any is NaN, one of those."""
     value, arm = pick_best(values)
     return Best(arm, value)
 
@@ -59,7 +59,7 @@ def pick_argmax(values, order):
 
 
 def argmax(values: Float[Array, " K"], order: Int[Array, " K"]) -> Int[Array, ""]:
-    """Index of the largest value, ties to the larger priority; of the first NaN, if any."""
+    """Index of the largest value, ties to the larger priority; of a NaN, if any."""
     return pick_argmax(values, order)
 
 

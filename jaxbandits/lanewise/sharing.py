@@ -11,6 +11,8 @@ from ..kernels.once import NAME
 from .interpreter import Lanes
 from .narrowing import BLOCK, evaluate_for
 
+WORD = 4  # bytes
+
 
 def is_shared(eqn, operands):
     """Whether a call is marked, and of what is plain data."""
@@ -42,7 +44,7 @@ def answer_once(eqn, operands, lanes):
 
 def _words(x):
     """What each lane holds, as whole numbers of 32 bits `[n, L]`."""
-    if x.dtype == bool:
+    if x.dtype.itemsize < WORD:
         return x.reshape(-1, x.shape[-1]).astype(jnp.uint32)
     words = lax.bitcast_convert_type(x, jnp.uint32)
     return jnp.moveaxis(words.reshape(*x.shape, -1), -1, 0).reshape(-1, x.shape[-1])

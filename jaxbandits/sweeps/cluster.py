@@ -10,7 +10,7 @@ import math
 
 from ..version import VERSION
 
-LEAST, MOST = 256, 10_000  # replications of a piece: fewer leave lanes idle, more are long to lose
+LEAST, MOST = 256, 4_096  # replications of a piece: fewer leave lanes idle, more are long to lose
 FILLS = 4  # or so many for each lane, where the caller says how many lanes
 SHARE = 4  # pieces for each thread of the workers, so that all end at about the same time
 THREADS = 16  # to expect at least: a cluster may grow
@@ -28,7 +28,7 @@ def play(cluster, plan, work, keep, display, how):
       display: a `Display`.
       how: options of the `Simulation`.
     Raises:
-      ValueError: no such scheduler, one without workers, or workers of another version.
+      ValueError: no such scheduler, workers of another version, or work that ends its workers.
     """
     with _connected(cluster) as client:
         total = plan.replications * sum(len(fillings) for _, fillings in work)
@@ -50,13 +50,14 @@ class _Field:
         """Send out what is missing, and keep what comes back, until nothing is missing."""
         from distributed import as_completed
 
+        coming = as_completed(loop=self._client.loop)
         try:
-            sown = [self._sow(place, list(f)) for place, (_, f) in enumerate(self._work)]
-            coming = as_completed(
-                [future for futures in sown for future in futures], loop=self._client.loop
-            )
+            # No list of them: a piece is forgotten, here and by its worker, once it is kept.
+            for place, (_, fillings) in enumerate(self._work):
+                coming.update(self._sow(place, list(fillings)))
             for future in coming:
                 coming.update(self._take(future))
+                del future
                 report(sum(len(f) for _, fillings in self._work for f in fillings.values()), total)
         finally:
             self._client.cancel([*self._out, *self._groups])
@@ -83,13 +84,26 @@ class _Field:
         """Keep the runs of a piece; the next pieces of cells that go on after a look."""
         place, numbers = self._out.pop(future)
         fillings, ready = self._work[place][1], []
-        for number, runs in future.result().items():
+        for number, runs in _result(future).items():
             self._keep(fillings[number], runs)
         for number in numbers:
             self._awaited[place, number] -= 1
             if not self._awaited[place, number]:
                 ready.append(number)
         return self._sow(place, ready)
+
+
+def _result(future):
+    from distributed import KilledWorker
+    from distributed.client import FutureCancelledError
+
+    try:
+        return future.result()
+    except KilledWorker as error:
+        died = f"cluster: a piece of work ended every worker that took it ({error})"
+        raise ValueError(died) from None
+    except FutureCancelledError as error:
+        raise ValueError(f"cluster: the scheduler is gone ({error})") from None
 
 
 def play_piece(version, plan, group, waiting, how):

@@ -1,5 +1,7 @@
 """A cell under way: what is known of it, and which replications it needs next."""
 
+import numpy as np
+
 from ..results import first_of, joined
 from .until import enough, stages
 
@@ -15,24 +17,24 @@ class Filling:
     def __init__(self, plan, cell, store=None, *, resume=True, leads=True):
         self.cell, self.found = cell, None
         self._plan, self._store, self._leads = plan, store, leads
-        self._runs = store.begun(cell.spec) if store is not None and resume else None
+        self._parts, self._known = [], np.zeros(plan.replications, bool)
         self._stages = stages(plan.replications, plan.until)
         self._number = next(self._stages)
-        self._look()
+        begun = store.begun(cell.spec) if store is not None and resume else None
+        if begun is not None:
+            self._take(begun)
 
     def __len__(self):
         """How many replications are known."""
-        return 0 if self._runs is None else len(self._runs)
+        return int(self._known.sum())
 
     def missing(self):
         """Numbers of the replications to play before the next look."""
-        known = set() if self._runs is None else set(self._runs.replication.tolist())
-        return [r for r in range(self._number) if r not in known]
+        return np.flatnonzero(~self._known[: self._number]).tolist()
 
     def add(self, runs, *, ours=True):
         """Take some of them, on disk before this returns unless another process has them there."""
-        self._runs = runs if self._runs is None else joined([self._runs, runs])
-        self._look()
+        self._take(runs)
         if self.found is not None:
             self.close()
         elif ours and self._store is not None:
@@ -43,12 +45,16 @@ class Filling:
         if self._store is not None and self._leads:
             self._store.put(self.cell.spec, self.found)
 
-    def _look(self):
-        """Whether the cell is whole, or else how far the next look is."""
-        while self.found is None and self._runs is not None and not self.missing():
-            runs, until = first_of(self._runs, self._number), self._plan.until
+    def _take(self, runs):
+        """Whether the cell is whole now, or else how far the next look is."""
+        self._parts.append(runs)
+        here = runs.replication
+        self._known[here[here < self._known.size]] = True
+        while self.found is None and self._known[: self._number].all():
+            self._parts = [joined(self._parts)]
+            runs, until = first_of(self._parts[0], self._number), self._plan.until
             following = next(self._stages, None)
             if following is None or (until and enough(runs, until)):
-                self.found = runs
+                self.found, self._parts = runs, []
             else:
                 self._number = following

@@ -119,20 +119,22 @@ def run(
         check_how(**how)
     first, step = shard
     cells, team = cells_of(plan), team_of(how.get("devices"))
-    store, done = Store(out, team.index) if out is not None else None, {}
+    store, done = Store(out) if out is not None else None, {}
     if store is not None and resume:  # read first, for what cannot be read ends the run
         done = _stored(store, cells)
-    mine = {cell.identity: cell for cell in cells[first - 1 :: step]}
+    distinct = {cell.identity: cell for cell in cells}
+    mine = dict(list(distinct.items())[first - 1 :: step])
     work = [
         (group, _fillings(plan, group, store, resume, team, mine.keys() - done.keys()))
         for group in groups_of(plan, cells)
     ]
-    team.meet()
+    team.agree(_view(done, work))
     with Display(len(mine), progress and team.index == 0) as display:
         for identity, cell in mine.items():
             if identity in done:
                 display.finish(cell.title, done[identity], True)
         _work(plan, work, cluster, display, how)
+    team.meet()  # for none to leave before the last cell is stored
     done |= {f.cell.identity: f.found for _, fillings in work for f in fillings.values()}
     if step > 1:  # others may have finished theirs meanwhile
         done |= _stored(store, [cell for cell in cells if cell.identity not in done])
@@ -140,6 +142,12 @@ def run(
         return None
     dataset = assemble(plan, [done[cell.identity] for cell in cells])
     return with_bounds(dataset, cells) if bounds else dataset
+
+
+def _view(done, work):
+    """What a process sees of the stored cells."""
+    parts = [(f.cell.identity, f.missing()) for _, fillings in work for f in fillings.values()]
+    return repr((sorted(done), parts))
 
 
 def require_shard(shard, out):
@@ -210,11 +218,10 @@ def _play(plan, group, fillings, keep, display, how):
         known = sum(map(len, fillings.values()))
         progress = functools.partial(_shifted, report, known, most)
         played = simulation.play(waiting, progress, keep_number, CHECKPOINT_SECONDS)
-        if sum(map(len, played.values())) < total:
-            raise KeyboardInterrupt
         if not simulation.team.alone:
             for number, runs in played.items():
-                keep(fillings[number], runs, ours=False)
+                if fillings[number].found is None:
+                    keep(fillings[number], runs, ours=False)
 
 
 def _shifted(report, known, most, done, total):

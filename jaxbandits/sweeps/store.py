@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import secrets
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,7 @@ class Store:
     What cannot be read is refused by its name and left alone.
     """
 
-    def __init__(self, folder, writer=0):
-        self._writer = writer  # of several that share the folder
+    def __init__(self, folder):
         self.folder = Path(folder) / "cells"
         self.folder.mkdir(parents=True, exist_ok=True)
 
@@ -52,17 +52,20 @@ class Store:
 
     def begun(self, spec):
         """`Runs` of the replications that a run before has stored, or None."""
-        path = self.path(spec)
-        parts = [_read(file, path.stem) for file in self._parts(path)]
+        path, parts = self.path(spec), []
+        for file in self._parts(path):
+            try:
+                parts.append(_read(file, path.stem))
+            except ValueError:
+                if file.exists():  # else another process has put the cell together meanwhile
+                    raise
         return joined(parts) if parts else None
 
     def add(self, spec, runs):
         """Save some replications of a cell under way, in one step."""
         path = self.path(spec)
-        number, first = len(self._parts(path)), f"{self._writer}-" if self._writer else ""
-        while (part := path.with_suffix(f".{first}{number}.part")).exists():
-            number += 1
-        _write(part, path.stem, runs)
+        # By chance, so that processes which share the folder never take the same name.
+        _write(path.with_suffix(f".{secrets.token_hex(8)}.part"), path.stem, runs)
 
     def put(self, spec, runs):
         """Save the `runs` of a finished cell, in one step; its parts are not needed any more."""
