@@ -153,6 +153,7 @@ class Simulation:
         """
         ids = [world * SPAN + r for world, numbers in waiting.items() for r in numbers]
         sheaf = Sheaf({world: len(numbers) for world, numbers in waiting.items()}, self._runs, keep)
+        sheaf.hold = keep is None or not self.team.alone
         number, total, began = 0, len(ids), time.perf_counter()
         try:
             with jax.enable_x64(True):
@@ -208,7 +209,7 @@ class Sheaf:
     def __init__(self, left, runs, keep):
         self._left, self._runs, self._keep = left, runs, keep
         self._loose, self._seconds, self.bound = {}, {}, {}
-        self._last = time.perf_counter()
+        self._last, self.hold = time.perf_counter(), True
 
     def add(self, record):
         """Take what has ended; bind the worlds of which this was the last."""
@@ -235,7 +236,8 @@ class Sheaf:
     def _bind(self, world):
         record = jax.tree.map(lambda *xs: np.concatenate(xs), *self._loose.pop(world))
         runs = self._runs(record, self._seconds.pop(world))
-        self.bound.setdefault(world, []).append(runs)
+        if self.hold:
+            self.bound.setdefault(world, []).append(runs)
         if self._keep is not None:
             self._keep(world, runs)
 

@@ -6,13 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .instances import Instance
 from .kernels import xy_design
 from .options import require
 from .precision import double
 
 __all__ = ["Bound", "characteristic_time", "pull_lower_bound"]
 
-TOLERANCE = 1e-6
+TOLERANCE, ROUNDING = 1e-6, 1e-9
 CONFIDENCE = 2.4  # of log(1 / (2.4 delta)), a lower bound of the divergence of two coins
 
 
@@ -71,10 +72,11 @@ def pull_lower_bound(instance, delta):
     >>> round(pull_lower_bound(jb.instances.canonical(2, gap=0.5), 0.05), 2)
     67.85
     """
-    require(0 < delta < 1, f"delta must be above 0 and below 1, got {delta!r}")
+    number = isinstance(delta, float | int | np.floating)
+    require(number and 0 < delta < 1, f"delta must be above 0 and below 1, got {delta!r}")
     problem = why_not(instance)
     require(problem is None, f"instance: {problem}")
-    return known_pull_time(instance) * confidence(delta)
+    return known_pull_time(instance) * confidence(delta) if confidence(delta) else 0.0
 
 
 def known_pull_time(instance):
@@ -91,12 +93,17 @@ def confidence(delta):
 
 def why_not(instance):
     """What keeps an instance from having a characteristic time, or None."""
+    if not isinstance(instance, Instance):
+        return f"it must be an Instance, got {instance!r}"
     if instance.rewards != "normal":
         return f"its rewards must be normal, got {instance.rewards!r}"
-    linear = np.asarray(instance.targets) @ np.asarray(instance.theta)
-    scale = float(np.abs(instance.values).max())
-    if np.abs(linear - instance.values).max() > 1e-9 * max(scale, 1e-300):
-        return "its values must be linear in the targets"
+    theta = np.asarray(instance.theta)
+    tables = {"means": (instance.arms, instance.means)}
+    tables["values"] = instance.targets, instance.values
+    for name, (features, numbers) in tables.items():
+        off = np.abs(np.asarray(features) @ theta - numbers).max()
+        if off > ROUNDING * max(float(np.abs(numbers).max()), np.finfo(float).tiny):
+            return f"its {name} must be linear in the features"
     return None
 
 

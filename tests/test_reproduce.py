@@ -73,6 +73,13 @@ def test_claims_can_fail(easy):
     assert [one["holds"] for one in lingape.figure_1_claims(wrong)] == [False] * 5
 
 
+def test_claims_are_open_where_single_pulls_are_not_kept(easy, monkeypatch):
+    monkeypatch.setattr("jaxbandits.sweeps.dataset.MOST_ARM_PULLS", 1)
+    dataset = run(easy.sweep(quick=True))
+    assert "arm_pulls" not in dataset
+    assert [one["holds"] for one in easy.claims(dataset)][2:] == [None] * 3
+
+
 def test_what_stands_in_for_data_is_said(easy, tmp_path, monkeypatch):
     def measured(folder):
         gap = float((folder / "gap.txt").read_text())

@@ -1,7 +1,7 @@
 """Sweeps as data: what a TOML table may say, and which cells it makes."""
 
-import functools
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +205,20 @@ def test_describe_tells_instances_apart():
 def test_other_data_is_another_cell(tmp_path):
     stored = Store(tmp_path)
     assert stored.path({"data": "a"}) != stored.path({"data": "b"})
+
+
+@pytest.mark.parametrize("values", [0.5, "ab", None])
+def test_an_axis_from_python_is_a_list(values):
+    basis, halving = (
+        partial(jb.instances.canonical, dim=3),
+        partial(jb.sequential_halving, budget=9),
+    )
+    with pytest.raises(ValueError, match="gap must be a list of values"):
+        sweep({"a": basis}, {"b": halving}, replications=1, axes={"gap": values})
+    found = sweep(
+        {"a": basis}, {"b": halving}, replications=1, axes={"gap": np.ones(1)}, progress=False
+    )
+    assert found.gap.values.tolist() == [1.0]
 
 
 def test_demo_is_a_sweep():

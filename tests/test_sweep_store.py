@@ -135,6 +135,18 @@ def test_an_interrupted_cell_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert {file.suffix for file in files(tmp_path)} == {".npz"}
 
 
+def test_an_interrupt_while_a_cell_is_stored_is_not_lost(plan, tmp_path, monkeypatch):
+    def stop(store, spec, runs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Store, "put", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(plan, out=tmp_path)
+    assert files(tmp_path) == []
+    assert alike(run(plan, out=tmp_path), run(plan))
+
+
 CHILD = """
 import sys, tomllib
 from pathlib import Path

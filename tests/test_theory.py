@@ -89,8 +89,13 @@ def test_what_has_no_bound_is_said():
             theory.characteristic_time(instance)
     with pytest.raises(ValueError, match="delta must be above 0 and below 1, got 0"):
         theory.pull_lower_bound(jb.instances.canonical(4, gap=0.5), 0)
+    with pytest.raises(ValueError, match=r"delta must be above 0 and below 1, got '0\.1'"):
+        theory.pull_lower_bound(jb.instances.canonical(4, gap=0.5), "0.1")
+    with pytest.raises(ValueError, match="instance: it must be an Instance, got 'soare'"):
+        theory.characteristic_time("soare")
     tied = jb.instances.linear(np.eye(4), [1.0, 1.0, 0.0, 0.0])
     assert theory.characteristic_time(tied) == (math.inf, math.inf)
+    assert theory.pull_lower_bound(tied, 0.6) == 0.0
 
 
 GRID = """

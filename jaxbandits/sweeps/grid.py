@@ -55,8 +55,9 @@ def sweep(
         has not played are NaN in the result.
       bounds: add `pull_lower_bound`, see `theory`, to cells of one linear instance with normal
         rewards and an algorithm with a `delta`; compiles for some seconds.
-      batch, devices, engine: what plays, as in `simulate`; the numbers stay the same. Of several
-        processes that share `out`, with `devices="all"`, each stores its replications.
+      batch, devices, engine: what plays, as in `simulate`; the pulls stay the same, but for ties
+        that hang on the last bit. Of several processes that share `out`, with `devices="all"`,
+        each stores its replications.
     Returns:
       An `xarray.Dataset` with dimensions instance, algorithm, one per axis, and replication.
     Raises:
@@ -94,10 +95,17 @@ def planned(instances, algorithms, *, axes=None, until=None, **rest):
     return Sweep(
         instances=tuple(_part("instance", *item) for item in instances.items()),
         algorithms=tuple(_part("algorithm", *item) for item in algorithms.items()),
-        axes={name: tuple(values) for name, values in (axes or {}).items()},
+        axes={name: _listed(values) for name, values in (axes or {}).items()},
         until={} if until is None else until,
         **rest,
     )
+
+
+def _listed(values):
+    """A tuple of what can be listed; anything else is for `Sweep` to refuse."""
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    return tuple(values) if isinstance(values, list | tuple | range) else values
 
 
 def run(
@@ -111,10 +119,12 @@ def run(
     Args:
       how: `batch`, `devices` and `engine`.
     """
+    from ..checks import check_sizes
     from ..processes import team_of
     from .display import Display
 
     require_shard(shard, out)
+    check_sizes(1, 0, 1, None, how.get("batch"))
     if cluster is None:  # else it is for the workers to say
         check_how(**how)
     first, step = shard
@@ -159,9 +169,8 @@ def require_shard(shard, out):
 
 def check_how(batch=None, devices=None, engine="xla"):
     """Raise unless this machine can play a sweep so."""
-    from ..checks import check_engine, check_sizes, devices_of
+    from ..checks import check_engine, devices_of
 
-    check_sizes(1, 0, 1, None, batch)
     check_engine(engine, devices_of(devices))
 
 
