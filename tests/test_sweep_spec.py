@@ -133,7 +133,7 @@ def test_path_is_relative_to_the_file(tmp_path):
 def test_sweep_equals_simulate():
     plan = parse(tables(axes={"gap": [2.0, 0.5]}, seed=7, replications=5))
     dataset = run(plan)
-    algorithm = functools.partial(jb.sequential_halving, budget=30)
+    algorithm = partial(jb.sequential_halving, budget=30)
     for gap in (2.0, 0.5):
         alone = jb.simulate(jb.instances.canonical(3, gap=gap), algorithm, replications=5, seed=7)
         cell = dataset.sel(instance="basis", algorithm="SH", gap=gap)
@@ -144,8 +144,8 @@ def test_sweep_equals_simulate():
 
 def test_python_and_toml_name_the_same_cells(tmp_path):
     from_python = sweep(
-        {"basis": functools.partial(jb.instances.canonical, dim=3)},
-        {"SH": functools.partial(jb.sequential_halving, budget=30)},
+        {"basis": partial(jb.instances.canonical, dim=3)},
+        {"SH": partial(jb.sequential_halving, budget=30)},
         axes={"gap": [2.0]},
         replications=3,
         out=tmp_path,
