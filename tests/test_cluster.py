@@ -31,6 +31,7 @@ def test_equals_the_sweep_of_one_process(client, tmp_path):
     assert run(PLAN, out=tmp_path, cluster=address).identical(found)  # nothing is left to play
 
 
+@pytest.mark.slow
 def test_cells_that_end_early_end_alike(client):
     table = tomllib.loads(CELLS) | {"replications": 400, "until": {"error_width": 0.08}}
     plan = parse(table)

@@ -35,8 +35,11 @@ def boxes(figure, place):
     ]
 
 
+GAPS = [np.linspace(0.3, 1.06, 20), np.geomspace(0.001, 1.234, 25), [0.5, 1.0]]
+
+
 @pytest.mark.parametrize(
-    "gaps", [np.linspace(0.3, 1.06, 20), np.geomspace(0.001, 1.234, 25), [0.5, 1.0]], ids=len
+    "gaps", [GAPS[0], *(pytest.param(g, marks=pytest.mark.slow) for g in GAPS[1:])], ids=len
 )
 def test_values_along_an_axis_do_not_overlap(gaps):
     gaps = [float(f"{gap:.4g}") for gap in gaps]

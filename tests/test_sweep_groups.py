@@ -112,9 +112,10 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", ["phased", "random", "regret", pytest.param("designs", marks=pytest.mark.slow)]
-)
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("random", "regret", "designs")]
+
+
+@pytest.mark.parametrize("name", ["phased", *SLOW])
 def test_worlds_side_by_side_equal_each_alone(name):
     options = {"horizon": 40} if name == "regret" else {}
     pairs = [WORLDS[name](n) for n in range(3)]
