@@ -29,7 +29,7 @@ def narrow(build, monkeypatch):
     def quarter(right):
         return lambda *arguments: 0.25 * right(*arguments)
 
-    monkeypatch.setattr(radius, "static_pairs", quarter(radius.static_pairs))
+    monkeypatch.setattr(radius, "static", quarter(radius.static))
     for name, right in radius.THRESHOLDS.items():
         monkeypatch.setitem(radius.THRESHOLDS, name, quarter(right))
     return another(build)

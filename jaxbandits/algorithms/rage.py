@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ..core import Algorithm, Move
-from ..kernels import ledger, radius, rounding, xy_design
-from ..kernels.directions import Pairs
+from ..kernels import directions, ledger, radius, rounding, xy_design
 from ..kernels.once import once_for_equal
 from ..options import constructor, positive, probability
 
@@ -78,7 +77,7 @@ def rage(
     num_arms, _ = arms.shape
     targets = arms if targets is None else targets
     num_targets = targets.shape[0]
-    pairs = Pairs(targets)
+    pairs = directions.Pairs(targets)
     first, second = pairs.indices
     every_arm = jnp.arange(num_arms)
 
@@ -112,10 +111,8 @@ def rage(
     def tell(state, move, total):
         inverse, theta, _ = ledger.batch(arms, move.count, total)
         scores = targets @ theta
-        gram = targets @ inverse @ targets.T
-        norms = jnp.diagonal(gram)
-        sqdist = jnp.maximum(0.0, norms[:, None] + norms[None, :] - 2.0 * gram)
-        width = radius.static_pairs(delta, state.phase, num_targets, log_factor)
+        sqdist = directions.sqdist(targets, inverse)
+        width = radius.static(delta, state.phase, num_targets**2, log_factor)
         # beaten[z, z']: z' is better than z beyond doubt
         beaten = jnp.sqrt(noise_var * sqdist) * width < scores[None, :] - scores[:, None]
         dropped = (beaten & state.alive[None, :]).any(1)

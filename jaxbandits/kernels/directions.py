@@ -77,3 +77,10 @@ def compact(vectors: Float[Array, "P d"], weights: Float[Array, " P"], room: int
     place = (order[None, :] <= jnp.arange(room)[:, None]).sum(1)  # P beyond the last one
     found = weights.at[place].get(mode="fill", fill_value=0.0)
     return vectors.at[place].get(mode="clip"), found
+
+
+def sqdist(points: Float[Array, "M d"], inverse: Float[Array, "d d"]) -> Float[Array, "M M"]:
+    """`||z_a - z_b||^2` in `inverse` for every two points; rounding is clipped at 0."""
+    products = points @ inverse @ points.T
+    norms = jnp.diagonal(products)
+    return jnp.maximum(0.0, norms[:, None] + norms[None, :] - 2.0 * products)

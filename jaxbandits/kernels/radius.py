@@ -57,13 +57,14 @@ def heuristic(facts, t, logdet):
     return jnp.sqrt(2.0 * jnp.log((1.0 + jnp.log(t)) / facts.delta))
 
 
-def static_pairs(delta, phase, num_targets, log_factor):
-    """Fixed designs: `sqrt(2 log(c M^2 t^2 / delta))` for all M^2 differences in phase t.
+def static(delta, t, directions, log_factor):
+    """Designs fixed in advance: `sqrt(2 log(c n t^2 / delta))` for n directions at test number t.
 
-    Subgaussian tail, union over pairs, and level `delta / t^2` for phase t (Fiez et al., 2019,
-    Algorithm 1, where c = 1; c = 2 makes the levels add up to less than delta).
+    Sub-Gaussian tail, union over directions, and level `delta / t^2` for test t: the levels add
+    up to less than delta from `c = pi^2/6` on for one-sided tests (Soare et al., 2014; Fiez et
+    al., 2019, Algorithm 1).
     """
-    return jnp.sqrt(2.0 * jnp.log(log_factor * num_targets**2 * phase**2 / delta))
+    return jnp.sqrt(2.0 * jnp.log(log_factor * directions * t**2 / delta))
 
 
 THRESHOLDS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxbandits.kernels import squares
-from jaxbandits.kernels.directions import Listed, Pairs, compact
+from jaxbandits.kernels.directions import Listed, Pairs, compact, sqdist
 
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 
@@ -41,3 +41,12 @@ def test_compact_keeps_what_has_weight(places):
     found, kept = jax.jit(compact, static_argnums=2)(vectors, weights, 5)
     np.testing.assert_array_equal(kept, [*range(1, len(places) + 1), *[0] * (5 - len(places))])
     np.testing.assert_array_equal(found[: len(places)], vectors[jnp.array(places, int)])
+
+
+def test_distances_of_every_two_points():
+    matrix = np.cov(np.random.default_rng(3).normal(size=(3, 9)))
+    points = np.vstack([POINTS, POINTS[:1]])  # a duplicate: 0 exactly, or rounding clipped
+    found = sqdist(jnp.array(points), jnp.array(matrix))
+    apart = points[:, None] - points
+    np.testing.assert_allclose(found, np.einsum("abi,ij,abj->ab", apart, matrix, apart), atol=1e-12)
+    assert (np.asarray(found) >= 0).all()

@@ -112,11 +112,11 @@ def test_coverage_and_its_broken_twin():
     assert violations(0.5) > allowed
 
 
-def test_static_pairs_spend_at_most_delta():
+def test_static_radii_spend_at_most_delta():
     # A union over all ordered pairs at every phase, one-sided normal tails.
     phases = np.arange(1, 2000)
     for log_factor, spends in ((2.0, 0.83), (1.0, 1.65)):
-        width = radius.static_pairs(DELTA, phases, 9, log_factor)
+        width = radius.static(DELTA, phases, 81, log_factor)
         np.testing.assert_allclose(
             width, np.sqrt(2 * np.log(log_factor * 81 * phases**2 / DELTA)), rtol=1e-12
         )
