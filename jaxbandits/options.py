@@ -105,12 +105,23 @@ def check_spans(arms):
         require(rank == dim, f"arms must span R^{dim} for this algorithm, got rank {rank}")
 
 
-def constructor(*, spans=False, requires=None, **options):
+def array(*shape):
+    """A table of finite numbers of this many axes, traced."""
+
+    def accepts(value):
+        return np.ndim(value) == len(shape) and bool(np.isfinite(value).all())
+
+    return Option(f"a table [{', '.join(shape)}] of finite numbers", accepts, np.asarray)
+
+
+def constructor(*, spans=False, requires=None, completes=None, **options):
     """Decorate a constructor `(arms, [targets], *, keywords) -> Algorithm` with its checks.
 
     Args:
       spans: whether the arms must span the feature space.
       requires: `(bound arguments) -> None`, raises on conditions between options.
+      completes: `(bound arguments) -> options`, what the host computes once from arms that it
+        can look at, before anything is traced.
       **options: an `Option` for each keyword; a keyword that is None is not checked.
     Raises:
       ValueError: names the argument, what it was and what is allowed.
@@ -143,16 +154,23 @@ def constructor(*, spans=False, requires=None, **options):
                 done[name] = option.convert(value)
             return done
 
+        def complete(bound):
+            """What the host adds to the options."""
+            known = completes is not None and is_concrete(bound.arguments["arms"])
+            return completes(bound.arguments) if known else {}
+
         @functools.wraps(build)
         def checked(arms, *args, **keywords):
             bound = bind(arms, args, keywords)
-            for name in {"arms", "targets"} & bound.arguments.keys():
-                if bound.arguments[name] is not None:  # NumPy cannot be indexed by a tracer
-                    bound.arguments[name] = jnp.asarray(bound.arguments[name])
+            bound.arguments.update(complete(bound))
+            for name, value in bound.arguments.items():
+                if np.ndim(value):  # a table; NumPy cannot be indexed by a tracer
+                    bound.arguments[name] = jnp.asarray(value)
             return build(*bound.args, **bound.kwargs)
 
         checked.convert = convert
-        checked.check = lambda arms, **keywords: bind(arms, (), keywords) and None
+        # Checks as well, without building anything.
+        checked.complete = lambda arms, **keywords: complete(bind(arms, (), keywords))
         return checked
 
     return decorate

@@ -112,12 +112,12 @@ def prepared(instance, algorithm, horizon=None):
         require(fits, f"instance must be an Instance or a callable of a key, got {instance!r}")
         problem = as_tree(instance)
     with jax.enable_x64(True):
-        check_build(problem, build, horizon)
+        build = completed(problem, build, horizon)
         return split((problem, build, None if horizon is None else np.int64(horizon)))
 
 
-def check_build(problem, build, horizon):
-    """Bind and check every option where values are known, before anything compiles."""
+def completed(problem, build, horizon):
+    """The constructor after all checks that values allow, with what the host computes for it."""
     if not isinstance(problem, Instance):
         problem = jax.eval_shape(lambda: problem(root_key(0)))
         require(
@@ -132,9 +132,10 @@ def check_build(problem, build, horizon):
     except TypeError as error:
         name = getattr(function, "__name__", repr(function))
         raise ValueError(f"algorithm {name}: {error}") from None
-    check = getattr(function, "check", None)
-    if check is not None:
-        check(problem.arms, **facts)
+    complete = getattr(function, "complete", lambda *_, **__: {})
+    added = complete(problem.arms, **facts)
+    args = build.args if function is not build else ()
+    return jax.tree_util.Partial(function, *args, **bound_options(build), **added)
 
 
 def check_instance(instance):

@@ -9,7 +9,7 @@ import jax
 import jaxbandits as jb
 from jaxbandits.driver import advance, root_key, start
 from jaxbandits.envs.finite import finite
-from jaxbandits.world import offered
+from jaxbandits.world import as_tree, completed, offered
 
 CUBE = partial(jb.instances.logistic_cube, num_arms=10, dim=3, half_width=1.0)
 
@@ -62,6 +62,7 @@ def _transductive(angle, noise_var=1.0):
 
 CASES = (
     _confidence(jb.lingape, "lingape", _soare(0.5), _soare(0.7, 2.0)),
+    _confidence(jb.lingape, "lingape_ratio", _soare(0.5), _soare(0.7, 2.0), selection="ratio"),
     _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
     _confidence(jb.rage, "rage", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
     _confidence(
@@ -90,6 +91,7 @@ CASES = (
 def play(instance, build):
     """World and algorithm of a case, as `simulate` makes them; call it inside a trace."""
     horizon = 40 if "horizon" in getattr(build, "keywords", {}) else None
+    build = completed(instance, as_tree(build), horizon)
     return finite(instance), build(
         jax.numpy.asarray(instance.arms), **offered(instance, build, horizon)
     )

@@ -78,6 +78,17 @@ BAD = {
         (jb.instances.tabular(EYE, [1.0, 0.0, 0.0]), jb.lingape),
         "theta_norm must be given for threshold 'pairwise', got None",
     ),
+    "ratios of too many drawn arms": (
+        (
+            partial(jb.instances.sphere, num_arms=40, dim=9),
+            partial(jb.lingape, selection="ratio"),
+        ),
+        "selection must be 'greedy' for 40 arms in 9 dimensions that are drawn anew",
+    ),
+    "ratios of other arms": (
+        (SOARE, partial(jb.lingape, selection="ratio", ratios=np.ones((3, 3, 3)))),
+        r"ratios must have shape \(4, 4, 4\), got \(3, 3, 3\)",
+    ),
     "m too large": ((SOARE, partial(jb.m_lingape, m=4)), "m must be below the 4 arms, got 4"),
     "a callable that draws no instance": (
         (lambda key: 3, jb.lingape),

@@ -23,18 +23,39 @@ LINGAPE = ("delta", "epsilon", "noise_var", "theta_norm", "v0")
 
 
 @pytest.mark.parametrize(("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"])
-@pytest.mark.parametrize("threshold", ["pairwise", "heuristic"])
-def test_lingape(num_arms, dim, threshold):
-    hand = Hand(partial(jb.lingape, threshold=threshold), *LINGAPE)
+@pytest.mark.parametrize(
+    ("threshold", "selection"),
+    [("pairwise", "greedy"), ("heuristic", "greedy"), ("pairwise", "ratio")],
+)
+def test_lingape(num_arms, dim, threshold, selection):
+    hand = Hand(partial(jb.lingape, threshold=threshold, selection=selection), *LINGAPE)
     played = []
     for seed, numbers in enumerate([(0.05, 0.0, 0.5, 1.0, 1.0), (0.2, 0.3, 1.5, 1.3, 0.2)]):
         rng, arms, theta = linear_problem(seed, num_arms, dim)
-        twin = twins.LinGapE(arms, threshold=threshold, **dict(zip(LINGAPE, numbers, strict=True)))
+        options = {"ratio": selection == "ratio", **dict(zip(LINGAPE, numbers, strict=True))}
+        twin = twins.LinGapE(arms, threshold=threshold, **options)
         facts = (jnp.asarray(arms), None, numbers)
         reward = normal_rewards(rng, arms @ theta, numbers[2])
         key = jax.random.key(seed)
         played += hand.play(twin, facts, reward, key, rounds=3000, compare=same_arm)[:1]
     assert max(played) > 2 * num_arms
+
+
+def test_the_table_of_ratios_may_come_from_anywhere():
+    """Solved by the host, handed over, or found by each replication for arms of its own."""
+    instance, more = jb.instances.soare(3, angle=0.5), {"replications": 20, "seed": 5}
+    build = partial(jb.lingape, selection="ratio")
+    table = jb.design.ratios(instance.arms)
+    runs = [
+        jb.simulate(instance, build, **more),
+        jb.simulate(instance, partial(build, ratios=table), **more),
+        jb.simulate(lambda key: instance, build, **more),
+    ]
+    assert runs[0].arm_pulls[:, 1].min() > 30
+    for other in runs[1:]:
+        np.testing.assert_array_equal(runs[0].arm_pulls, other.arm_pulls)
+    other = jb.simulate(instance, partial(build, ratios=np.roll(table, 1, axis=2)), **more)
+    assert not np.array_equal(runs[0].arm_pulls, other.arm_pulls)
 
 
 @pytest.mark.parametrize(

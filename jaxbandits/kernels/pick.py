@@ -85,6 +85,12 @@ def at(table: Array, arm: Int[Array, ""]) -> Array:
     return table.at[arm].get(mode="promise_in_bounds")
 
 
+def furthest_behind(counts: Int[Array, " K"], shares: Float[Array, " K"]) -> Int[Array, ""]:
+    """The arm of least `counts / shares` among those with a share, the first of equals."""
+    wanted = shares > 0
+    return best(jnp.where(wanted, -counts / jnp.where(wanted, shares, 1.0), -jnp.inf)).arm
+
+
 FEW_COMPARED = 16  # up to so many a branch costs more than it saves
 MOST_COMPARED = 64  # up to so many arms K^2 comparisons, which vectorise, beat a sort
 

@@ -82,8 +82,8 @@ def _options(name, function, arms, facts, bound):
         raise ValueError(f"constructor {name}: {error}") from None
     if options.get("targets") is not None:
         options["targets"] = _table("targets", options["targets"])
-    getattr(function, "check", lambda *_, **__: None)(arms, **options)
-    options = getattr(function, "convert", lambda keywords: keywords)(options)
+    added = getattr(function, "complete", lambda *_, **__: {})(arms, **options)
+    options = added | getattr(function, "convert", lambda keywords: keywords)(options)
     for option, value in options.items():
         plain = isinstance(value, NUMBERS) or value.__hash__ is not None
         require(plain, f"{option} must be a number, an array or a name, got {value!r}")

@@ -32,6 +32,9 @@ def rule(*names, entrywise=False):
     return register
 
 
+WIDTHS = (32, 64)  # of i64 and the like
+
+
 class Writer:
     """The text of a program, and what it asks of the program around it."""
 
@@ -44,8 +47,10 @@ class Writer:
         self._known = {}  # by the id of a value of the program around: its value here
 
     def name(self, start="v", varies=False):
-        """A new name."""
+        """A new name, that of no type in `lanes.h`."""
         self._count += 1
+        while self._count in WIDTHS:
+            self._count += 1
         return f"{start}{self._count}" + ("@" if varies else "")
 
     def line(self, text):

@@ -113,6 +113,12 @@ def test_first_basis_of_random_order_equals_the_greedy_one():
         np.testing.assert_array_equal(first_basis(jnp.array(arms)), greedy_basis(arms))
 
 
+def test_the_arm_furthest_behind():
+    counts, shares = jnp.array([3, 8, 0, 1, 4]), jnp.array([0.2, 0.5, 0.0, 0.05, 0.25])
+    assert int(pick.furthest_behind(counts, shares)) == 0  # 15, 16, none, 20, 16
+    assert int(pick.furthest_behind(counts.at[0].set(4), shares)) == 1  # 20, 16, none, 20, 16
+
+
 def test_first_basis_tells_nearly_parallel_from_parallel():
     def pair(angle):
         return jnp.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)], [0.0, 1.0]])
