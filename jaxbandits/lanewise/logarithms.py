@@ -106,8 +106,8 @@ def log1p(x):
     fraction, exponent = _split(total)
     found = _by_parts(jnp.where(near, x, fraction), jnp.where(near, 0.0, exponent))
     odd = jnp.where(total > 0, total, jnp.where(total < 0, jnp.nan, -jnp.inf))
-    odd = jnp.where(x == x, odd, x)
-    return jnp.where((total > 0) & (total < jnp.inf), found, odd)
+    plain = (x == x) & (x != 0)  # who divides by log1p(-0.0) counts on the sign
+    return jnp.where(plain & (total > 0) & (total < jnp.inf), found, jnp.where(plain, odd, x))
 
 
 def _split(x):
