@@ -1,7 +1,7 @@
 """Structured bandits, simulated: pure functional algorithms, compiled and vectorised in JAX."""
 
 from . import design, instances, rounding, theory
-from .algorithms import glm_tsl, gse, lingape, m_lingape, rage, sequential_halving
+from .algorithms import glm_tsl, gse, lingape, m_lingape, rage, sequential_halving, xy_oracle
 from .core import Algorithm, Env, Move, Run
 from .fitting import fit_glm
 from .instances import Instance
@@ -35,4 +35,5 @@ __all__ = [
     "simulate",
     "sweep",
     "theory",
+    "xy_oracle",
 ]

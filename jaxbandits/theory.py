@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .instances import Instance
-from .kernels import xy_design
+from .kernels.oracle import oracle
 from .options import require
 from .precision import double
 
@@ -109,10 +109,5 @@ def why_not(instance):
 
 @jax.jit
 def _characteristic_time(arms, targets, values, tol):
-    best = values.argmax()
-    gaps = values[best] - values
-    others = jnp.arange(values.size) != best
-    tied = (others & (gaps <= 0)).any()
-    scaled = (targets[best] - targets) / jnp.where(others & ~tied, gaps, 1.0)[:, None]
-    found = xy_design.xy_optimal(arms, scaled, others & ~tied, tol=tol)
-    return jnp.where(tied, jnp.inf, found.value), jnp.where(tied, jnp.inf, found.bound)
+    found = oracle(arms, targets, values, tol=tol)
+    return found.value, found.bound

@@ -6,5 +6,6 @@ from .lingape import lingape
 from .m_lingape import m_lingape
 from .rage import rage
 from .sequential_halving import sequential_halving
+from .xy_oracle import xy_oracle
 
-__all__ = ["glm_tsl", "gse", "lingape", "m_lingape", "rage", "sequential_halving"]
+__all__ = ["glm_tsl", "gse", "lingape", "m_lingape", "rage", "sequential_halving", "xy_oracle"]

@@ -67,6 +67,15 @@ def static(delta, t, directions, log_factor):
     return jnp.sqrt(2.0 * jnp.log(log_factor * directions * t**2 / delta))
 
 
+def soare(delta, draws, directions):
+    """`2 sqrt(2) sqrt(log(6 n^2 k / (pi^2 delta)))` for k directions after n draws.
+
+    Soare, Lazaric and Munos (2014), Proposition 1: a fixed allocation tested after each draw,
+    with noise bounded by sigma; for sub-Gaussian noise half of it is enough.
+    """
+    return 2.0 * static(delta, draws, directions, 6.0 / jnp.pi**2)
+
+
 THRESHOLDS = {
     f.__name__: f for f in (self_normalised, self_normalised_det, pairwise, lucb1, heuristic)
 }

@@ -60,3 +60,13 @@ def project(span: Span, vector: Float[Array, " d"]) -> Float[Array, " d"]:
 def fill(span: Span, matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
     """Ones on the diagonal outside the span: the inverse restricted to the span is exact."""
     return matrix + jnp.diag((~span.kept).astype(matrix.dtype))
+
+
+def pseudo_inverse(matrix: Float[Array, "d d"], negligible: float) -> Float[Array, "d d"]:
+    """Moore and Penrose's inverse of a positive semi-definite matrix.
+
+    Pivots below `negligible` times the largest count as zero.
+    """
+    space = of_gram(matrix, spd.partial_inverse(matrix, negligible))
+    inner = spd.inverse(fill(space, space.basis.T @ matrix @ space.basis)).matrix
+    return space.basis @ inner @ space.basis.T

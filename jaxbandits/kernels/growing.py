@@ -1,0 +1,70 @@
+"""Batches of growing size from one design, and what all draws so far say.
+
+Batch t holds `ceil(growth^t)` draws; with `powers="odd"` only odd t occur.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from . import ledger, rounding, sampling, span, spd
+
+POWERS = ("all", "odd")
+ALLOCATIONS = ("iid", "rounded")
+SINGULAR = ("wait", "ignore")
+LARGEST = 2.0**40  # draws of a batch
+
+
+class Totals(NamedTuple):
+    """All draws of a run."""
+
+    counts: Array  # int [K]
+    sums: Array  # float [K] of their rewards
+    batches: Array  # int []
+
+
+def nothing(arms: Float[Array, "K d"]) -> Totals:
+    """The totals before any draw."""
+    num_arms = arms.shape[0]
+    return Totals(jnp.zeros(num_arms, int), jnp.zeros(num_arms, arms.dtype), jnp.zeros((), int))
+
+
+def added(totals: Totals, counts: Int[Array, " K"], sums: Float[Array, " K"]) -> Totals:
+    """The totals after one more batch."""
+    return Totals(totals.counts + counts, totals.sums + sums, totals.batches + 1)
+
+
+def power(batches, powers: str):
+    """The power t of the batch of this number, from 1."""
+    return 2 * batches - 1 if powers == "odd" else batches
+
+
+def batch(
+    key, totals: Totals, weights: Float[Array, " K"], growth, powers: str, allocation: str
+) -> Int[Array, " K"]:
+    """Counts of the next batch: independent draws from the design, or what rounding adds."""
+    total = jnp.ceil(growth ** power(totals.batches + 1, powers).astype(float))
+    total = jnp.minimum(total, LARGEST).astype(int)
+    if allocation == "iid":
+        return sampling.multinomial(key, total, weights)
+    return rounding.efficient(weights, totals.counts.sum() + total) - totals.counts
+
+
+class Estimate(NamedTuple):
+    """Least squares on all draws."""
+
+    inverse: Array  # float [d, d] of `X^T diag(n) X`
+    theta: Array  # float [d]
+    settled: Array  # bool [] whether every direction has been measured, or need not be
+
+
+def estimate(arms: Float[Array, "K d"], totals: Totals, singular: str) -> Estimate:
+    """With `singular="ignore"` a direction that no draw has measured counts as known to be 0."""
+    matrix = ledger.gram(arms, totals.counts)
+    moment = arms.T @ totals.sums
+    if singular == "ignore":
+        inverse = span.pseudo_inverse(matrix, span.negligible(arms))
+        return Estimate(inverse, inverse @ moment, jnp.array(True))
+    found = spd.partial_inverse(matrix, span.negligible(arms))
+    return Estimate(found.matrix, found.matrix @ moment, found.kept.all())

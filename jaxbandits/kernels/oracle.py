@@ -1,0 +1,30 @@
+"""What who knows theta would draw: the design of an instance's characteristic time."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from . import xy_design
+from .design import Design
+
+
+def oracle(
+    arms: Float[Array, "K d"],
+    targets: Float[Array, "M d"],
+    values: Float[Array, " M"],
+    *,
+    tol: Float[Array, ""] | float = 1e-3,
+    solve=xy_design.xy_optimal,
+) -> Design:
+    """`min over w of max over z of ||z* - z||^2 / gap_z^2` in A(w)^-1, to a relative `tol`.
+
+    Infinite, with a uniform design, where two targets are best. `solve` is a design for listed
+    directions.
+    """
+    best = values.argmax()
+    gaps = values[best] - values
+    others = jnp.arange(values.size) != best
+    tied = (others & (gaps <= 0)).any()
+    scaled = (targets[best] - targets) / jnp.where(others & ~tied, gaps, 1.0)[:, None]
+    found = solve(arms, scaled, others & ~tied, tol=tol)
+    value, bound = (jnp.where(tied, jnp.inf, x) for x in (found.value, found.bound))
+    return found._replace(value=value, bound=bound, converged=found.converged & ~tied)
