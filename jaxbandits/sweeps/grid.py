@@ -138,7 +138,7 @@ def run(
         (group, _fillings(plan, group, store, resume, team, mine.keys() - done.keys()))
         for group in groups_of(plan, cells)
     ]
-    team.agree(_view(done, work))
+    team.agree(functools.partial(_view, done, work))
     with Display(len(mine), progress and team.index == 0) as display:
         for identity, cell in mine.items():
             if identity in done:
