@@ -109,7 +109,16 @@ def _listed(values):
 
 
 def run(
-    plan, *, out=None, resume=True, progress=False, shard=(1, 1), cluster=None, bounds=False, **how
+    plan,
+    *,
+    cells=None,
+    out=None,
+    resume=True,
+    progress=False,
+    shard=(1, 1),
+    cluster=None,
+    bounds=False,
+    **how,
 ):
     """Run a `Sweep`; see `sweep` for the arguments and the result.
 
@@ -117,6 +126,7 @@ def run(
     played, from the i-th on, and the result is None as long as `out` lacks the others.
 
     Args:
+      cells: those of the plan, where `check` has made them before.
       how: `batch`, `devices` and `engine`.
     """
     from ..checks import check_sizes
@@ -128,7 +138,8 @@ def run(
     if cluster is None:  # else it is for the workers to say
         check_how(**how)
     first, step = shard
-    cells, team = cells_of(plan), team_of(how.get("devices"))
+    cells = cells_of(plan) if cells is None else cells
+    team = team_of(how.get("devices"))
     store, done = Store(out) if out is not None else None, {}
     if store is not None and resume:  # read first, for what cannot be read ends the run
         done = _stored(store, cells)
@@ -238,8 +249,8 @@ def _shifted(report, known, most, done, total):
 
 
 def check(plan):
-    """Raise what `run` would raise for a bad option, without running anything."""
-    cells_of(plan)
+    """The cells of a `Sweep`, for `run`; raises what that would raise for a bad option."""
+    return cells_of(plan)
 
 
 def _part(kind, label, build):
