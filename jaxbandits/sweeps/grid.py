@@ -129,14 +129,11 @@ def run(
       cells: those of the plan, where `check` has made them before.
       how: `batch`, `devices` and `engine`.
     """
-    from ..checks import check_sizes
     from ..processes import team_of
     from .display import Display
 
     require_shard(shard, out)
-    check_sizes(1, 0, 1, None, how.get("batch"))
-    if cluster is None:  # else it is for the workers to say
-        check_how(**how)
+    check_how(cluster, **how)
     first, step = shard
     cells = cells_of(plan) if cells is None else cells
     team = team_of(how.get("devices"))
@@ -178,11 +175,13 @@ def require_shard(shard, out):
     require(step == 1 or out is not None, "shard needs a folder `out` for its cells, got none")
 
 
-def check_how(batch=None, devices=None, engine="xla"):
-    """Raise unless this machine can play a sweep so."""
-    from ..checks import check_engine, devices_of
+def check_how(cluster, batch=None, devices=None, engine="xla"):
+    """Raise unless a sweep can be played so."""
+    from ..checks import check_engine, check_sizes, devices_of
 
-    check_engine(engine, devices_of(devices))
+    check_sizes(1, 0, 1, None, batch)
+    if cluster is None:  # else devices and engine are for the workers to say
+        check_engine(engine, devices_of(devices))
 
 
 def _stored(store, cells):
