@@ -58,12 +58,11 @@ def groups_of(plan, cells):
 def _worth_it(plan, cells):
     import jax
 
-    from ..family import family, own_bytes
+    from ..family import own_bytes
     from ..lanes import is_phased
 
     if jax.default_backend() != "cpu":
         return True
-    structure, numbers = family([cell.world for cell in cells])
-    if own_bytes(structure, numbers) <= SMALL_BYTES:
+    if own_bytes([cell.world for cell in cells]) <= SMALL_BYTES:
         return True
     return plan.replications <= FEW and not is_phased(*cells[0].world)
