@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from .batch import SPAN, Trial
@@ -38,14 +37,8 @@ class Family(NamedTuple):
         return Trial(draw, build, lambda id: (id // SPAN, id % SPAN))
 
 
-def kin(world, numbers):
-    """Equal for worlds that may form a family; hashable."""
-    with jax.enable_x64(True):
-        return world, tuple((np.shape(x), jax.dtypes.result_type(x)) for x in numbers)
-
-
 def family(worlds):
-    """`(structure, numbers)` of `(World, numbers)` that are `kin`, for a `Player`."""
+    """`(structure, numbers)` for a `Player`, of `(World, numbers)` that differ in numbers alone."""
     first, numbers = worlds[0]
     if len(worlds) == 1:
         return first, numbers

@@ -87,7 +87,7 @@ class Simulation:
     """Worlds that differ in numbers alone, compiled: it plays any of their replications.
 
     Args:
-      worlds: of one kin, as `world.prepared` makes them.
+      worlds: as `world.prepared` makes them, of one structure and shapes.
       replications: how many to expect, of all worlds together.
       seed, max_pulls, horizon, batch, devices, engine: as in `simulate`.
     """

@@ -43,11 +43,12 @@ def groups_of(plan, cells):
     It depends on the whole sweep and not on what is left of it, so that a sweep that is resumed
     or shared by machines plays each cell by the same program.
     """
-    from ..family import kin
+    from ..lanes import shapes_of
 
     distinct, families = {cell.identity: cell for cell in cells}, {}
     for cell in distinct.values():
-        families.setdefault(kin(*cell.world), []).append(cell)
+        world, numbers = cell.world
+        families.setdefault((world, shapes_of(numbers)), []).append(cell)
     groups = []
     for members in families.values():
         together = len(members) > 1 and _worth_it(plan, members)
