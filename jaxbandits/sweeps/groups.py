@@ -27,14 +27,13 @@ class Group:
         first, number = self.cells[0].title, len(self.cells)
         return first if number == 1 else f"{number} cells: {first}, ..."
 
-    def simulation(self, plan, replications, **engine):
+    def simulation(self, plan, replications, **how):
         """A `Simulation` of all its cells, of which so many replications are to be played."""
         from ..simulation import Simulation
 
-        settings = {name: getattr(plan, name) for name in SIMULATED} | engine
-        return Simulation(
-            [c.world for c in self.cells], **settings | {"replications": replications}
-        )
+        settings = {name: getattr(plan, name) for name in SIMULATED}
+        settings |= how | {"replications": replications}
+        return Simulation([cell.world for cell in self.cells], **settings)
 
 
 def groups_of(plan, cells):
