@@ -127,14 +127,17 @@ def check_build(problem, build, horizon):
     check_instance(problem)
     facts = offered(problem, build, horizon) | bound_options(build)
     function = build.func if isinstance(build, functools.partial) else build
+    check_options("algorithm", function, problem.arms, facts)
+
+
+def check_options(role, function, arms, options):
+    """Raise unless a constructor takes these options and accepts their values."""
     try:
-        inspect.signature(function).bind(problem.arms, **facts)
+        inspect.signature(function).bind(arms, **options)
     except TypeError as error:
         name = getattr(function, "__name__", repr(function))
-        raise ValueError(f"algorithm {name}: {error}") from None
-    check = getattr(function, "check", None)
-    if check is not None:
-        check(problem.arms, **facts)
+        raise ValueError(f"{role} {name}: {error}") from None
+    getattr(function, "check", lambda *_, **__: None)(arms, **options)
 
 
 def check_instance(instance):
