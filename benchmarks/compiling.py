@@ -9,8 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from jaxbandits.batch import ENGINES
-from jaxbandits.native import compiler
+from .tasks import engines, task_of
 
 REPLICATIONS = 64
 REPEATS = 3
@@ -22,7 +21,7 @@ def measure(names):
     results = {}
     for name in names:
         results[name] = {}
-        for engine in ENGINES if compiler() else ENGINES[:1]:
+        for engine in engines():
             cold, kept = map(min, zip(*(_once(name, engine) for _ in range(REPEATS)), strict=True))
             results[name][engine] = {"cold": cold, "kept": kept}
             seconds = f"cold {cold:7.2f} s   kept on disk {kept:7.2f} s"
@@ -55,8 +54,6 @@ def _spent():
 
 def main():
     """CPU seconds of the first call less those of the second, which compiles nothing."""
-    from .tasks import task_of
-
     task, engine = task_of(sys.argv[1]), sys.argv[2]
     if task.horizon is not None:
         task = task._replace(horizon=50)

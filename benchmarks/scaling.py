@@ -11,8 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from jaxbandits.batch import ENGINES
-from jaxbandits.native import compiler
+from .tasks import engines, task_of
 
 SIZES = (1_000, 10_000, 100_000)
 BY_ROUNDS = ("lingape-soare",)  # per round; the others per replication
@@ -22,12 +21,10 @@ ROOT = Path(__file__).parent.parent
 
 def measure(names, sizes=SIZES):
     """Least CPU microseconds per piece of work, and lane use, by engine and replications."""
-    from .tasks import task_of
-
     results = {}
     for name in names:
         task, results[name] = task_of(name), {}
-        for engine in ENGINES if compiler() else ENGINES[:1]:
+        for engine in engines():
             rows = results[name][engine] = {}
             for size in sizes:
                 costs, use = zip(*(_cost(task, name, size, engine) for _ in range(3)), strict=True)
@@ -51,8 +48,6 @@ def _cost(task, name, size, engine):
 
 def lane_use(replications=20, lanes=128):
     """Of LinGapE on Soare with so many replications to a lane."""
-    from .tasks import task_of
-
     runs = task_of("lingape-soare").play(replications * lanes, batch=lanes)
     use = runs.meta["lane_use"]
     print(f"lane use at R = {replications} x {lanes} lanes: {use:.1%}", flush=True)
@@ -83,8 +78,6 @@ def main():
     """One and two devices in turn."""
     if hasattr(os, "sched_setaffinity"):  # the process that asks may stay on one core
         os.sched_setaffinity(0, range(os.cpu_count()))
-    from .tasks import task_of
-
     quick = "quick" in sys.argv[1:]
     task, replications = task_of("lingape-soare"), 500 if quick else 20_000
     seconds = {1: [], 2: []}

@@ -68,10 +68,11 @@ def scaling(names, quick):
 def sweeping(names, quick):
     """Cells that differ in numbers alone: side by side, against one `simulate` for each."""
     from .sweeping import ANGLES, DELTAS, measure
+    from .tasks import engines
 
     part = 5 if quick else 1
     results = {}
-    for engine in ("xla", "native"):
+    for engine in engines():
         for replications in (20,) if quick else (100, 1000):
             found = measure(replications, engine, ANGLES[-1::-part], DELTAS[::part])
             results[f"{engine}-{replications}"] = found

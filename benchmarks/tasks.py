@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import jax
 
 import jaxbandits as jb
+from jaxbandits.batch import ENGINES
+from jaxbandits.native import compiler
 
 
 class Task(NamedTuple):
@@ -59,6 +61,11 @@ TASKS = {
     "gse-64-d-opt": partial(_gse_64, design="d_opt"),
     "glm-tsl": lambda: Task(_cube(), jb.glm_tsl, 500),
 }
+
+
+def engines():
+    """The names of those that this machine can play with."""
+    return ENGINES if compiler() else ENGINES[:1]
 
 
 def task_of(name):

@@ -212,11 +212,11 @@ def _run(path, out, how, **overrides):
 
     chosen = {name: value for name, value in overrides.items() if value is not None}
     plan = sweeps.read(path, **chosen)
-    sweeps.check(plan)
+    cells = sweeps.check(plan)
     _folder(out)
     check_ours(out / "results.nc")
     with kept_programs():
-        dataset = sweeps.run(plan, out=out, progress=True, bounds=True, **how)
+        dataset = sweeps.run(plan, cells=cells, out=out, progress=True, bounds=True, **how)
     if dataset is None:
         click.echo(f"{out} does not hold all cells yet; the last shard to end writes the results")
         return

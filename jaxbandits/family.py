@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from .batch import SPAN, Trial
@@ -38,19 +37,12 @@ class Family(NamedTuple):
         return Trial(draw, build, lambda id: (id // SPAN, id % SPAN))
 
 
-def kin(world, numbers):
-    """Equal for worlds that may form a family; hashable."""
-    with jax.enable_x64(True):
-        return world, tuple((np.shape(x), jax.dtypes.result_type(x)) for x in numbers)
-
-
 def family(worlds):
-    """`(structure, numbers)` of `(World, numbers)` that are `kin`, for a `Player`."""
+    """`(structure, numbers)` for a `Player`, of `(World, numbers)` that differ in numbers alone."""
     first, numbers = worlds[0]
     if len(worlds) == 1:
         return first, numbers
-    columns = list(zip(*(numbers for _, numbers in worlds), strict=True))
-    own = tuple(any(not _equal(column[0], x) for x in column[1:]) for column in columns)
+    own, columns = differing(worlds), zip(*(numbers for _, numbers in worlds), strict=True)
     stacked = tuple(
         np.stack(column) if differs else column[0]
         for differs, column in zip(own, columns, strict=True)
@@ -58,11 +50,16 @@ def family(worlds):
     return Family(first, own), stacked
 
 
-def own_bytes(structure, numbers):
-    """How much of its world a lane carries."""
-    if not isinstance(structure, Family):
-        return 0
-    return sum(x.nbytes // len(x) for own, x in zip(structure.own, numbers, strict=True) if own)
+def own_bytes(worlds):
+    """How much of its world a lane of their `family` carries."""
+    own, (_, numbers) = differing(worlds), worlds[0]
+    return sum(np.asarray(x).nbytes for x, differs in zip(numbers, own, strict=True) if differs)
+
+
+def differing(worlds):
+    """For each number, whether the worlds differ in it: bool, a tuple."""
+    columns = zip(*(numbers for _, numbers in worlds), strict=True)
+    return tuple(any(not _equal(column[0], x) for x in column[1:]) for column in columns)
 
 
 def _equal(one, two):

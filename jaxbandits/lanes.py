@@ -138,8 +138,7 @@ def _look(world, shapes, num_rounds):
 def is_phased(world, numbers):
     """Whether a move of that world is a phase or a batch, not one arm."""
     with jax.enable_x64(True):
-        shapes = tuple((x.shape, x.dtype) for x in map(_strong, numbers))
-        return _look(world, shapes, 0)[2]
+        return _look(world, shapes_of(numbers), 0)[2]
 
 
 def sizes(world, shapes, num_rounds):
@@ -184,6 +183,11 @@ def _usual(sizes, share, platform, engine):
     return min(_power(most), 2 * _power(max(1, share - 1)))
 
 
+def shapes_of(numbers):
+    """The `(shape, dtype)` of each, all that a program knows of them; hashable."""
+    return tuple((x.shape, x.dtype) for x in map(_strong, numbers))
+
+
 def _strong(x):
     """An array whose type no other number can change."""
     is_key = isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
@@ -216,9 +220,8 @@ class Player:
         engine="xla",
     ):
         self._count = 1 if devices is None else len(devices)
-        numbers = tuple(map(_strong, numbers))
+        numbers, shapes = tuple(map(_strong, numbers)), shapes_of(numbers)
         self._orders = orders_for(numbers, root, np.asarray(rounds, np.int64), limits)
-        shapes = tuple((x.shape, x.dtype) for x in numbers)
         self.shape = shape_of(
             sizes(world, shapes, len(rounds)),
             replications=replications,

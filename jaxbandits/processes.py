@@ -22,7 +22,7 @@ class Alone:
         """Wait until all processes have come here."""
 
     def agree(self, view):
-        """Raise unless all processes pass the same text here."""
+        """Raise unless the text that `view` makes is the same in all processes."""
 
     def share(self, numbers):
         """Those of the replications that this process plays."""
@@ -52,12 +52,12 @@ class Team(Alone):
         return [r for r in numbers if r % self.count == self.index]
 
     def agree(self, view):
-        """Raise unless all processes pass the same text here.
+        """Raise unless the text that `view` makes is the same in all processes.
 
         Raises:
-          ValueError: they do not.
+          ValueError: it is not.
         """
-        mine = np.frombuffer(hashlib.sha256(view.encode()).digest(), np.uint8)
+        mine = np.frombuffer(hashlib.sha256(view().encode()).digest(), np.uint8)
         if len({row.tobytes() for row in _exchanged(mine)}) > 1:
             raise ValueError(
                 "out: the processes do not see the same stored replications; they need one folder "

@@ -87,7 +87,7 @@ class Simulation:
     """Worlds that differ in numbers alone, compiled: it plays any of their replications.
 
     Args:
-      worlds: of one kin, as `world.prepared` makes them.
+      worlds: as `world.prepared` makes them, of one structure and shapes.
       replications: how many to expect, of all worlds together.
       seed, max_pulls, horizon, batch, devices, engine: as in `simulate`.
     """
@@ -152,8 +152,8 @@ class Simulation:
           ValueError: an instance was drawn with NaN or infinity.
         """
         ids = [world * SPAN + r for world, numbers in waiting.items() for r in numbers]
-        sheaf = Sheaf({world: len(numbers) for world, numbers in waiting.items()}, self._runs, keep)
-        sheaf.hold = keep is None or not self.team.alone
+        left = {world: len(numbers) for world, numbers in waiting.items()}
+        sheaf = Sheaf(left, self._runs, keep, hold=keep is None or not self.team.alone)
         number, total, began = 0, len(ids), time.perf_counter()
         try:
             with jax.enable_x64(True):
@@ -204,12 +204,18 @@ class Sheaf:
     """Records of several worlds as they come, bound into `Runs` of each.
 
     The time between two harvests is shared by the replications of the later one.
+
+    Args:
+      left: how many replications of each world are to come.
+      runs: a callable `(record, seconds) -> Runs`.
+      keep: a callable `(world, runs)` for what is bound, or None.
+      hold: whether it stays in `bound` too, `[Runs]` by world.
     """
 
-    def __init__(self, left, runs, keep):
-        self._left, self._runs, self._keep = left, runs, keep
+    def __init__(self, left, runs, keep, *, hold):
+        self._left, self._runs, self._keep, self._hold = left, runs, keep, hold
         self._loose, self._seconds, self.bound = {}, {}, {}
-        self._last, self.hold = time.perf_counter(), True
+        self._last = time.perf_counter()
 
     def add(self, record):
         """Take what has ended; bind the worlds of which this was the last."""
@@ -236,7 +242,7 @@ class Sheaf:
     def _bind(self, world):
         record = jax.tree.map(lambda *xs: np.concatenate(xs), *self._loose.pop(world))
         runs = self._runs(record, self._seconds.pop(world))
-        if self.hold:
+        if self._hold:
             self.bound.setdefault(world, []).append(runs)
         if self._keep is not None:
             self._keep(world, runs)

@@ -3,6 +3,8 @@
 import itertools
 import json
 
+from .sweeps.dataset import last_regret
+
 NUMBERS = ("replications", "errors", "error rate [95%]", "pulls")
 OPTIONAL = {"pull_lower_bound": "/ lower bound", "regret": "regret"}
 
@@ -43,9 +45,7 @@ def _numbers(cell, some_cut):
         sign = ">= " if bool(cell.pulls_mean_is_lower_bound) else ""
         texts.append(f"{sign}{float(cell.pulls_mean) / bound:.3g}" if bound > 0 else "-")
     if "regret" in cell:
-        last = cell.regret.isel(round=-1).dropna("replication").values
-        error = last.std(ddof=1) / len(last) ** 0.5 if len(last) > 1 else float("nan")
-        texts.append(mean_text(last.mean(), error))
+        texts.append(mean_text(*last_regret(cell)))
     return texts
 
 

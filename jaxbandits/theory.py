@@ -74,15 +74,12 @@ def pull_lower_bound(instance, delta):
     """
     number = isinstance(delta, float | int | np.floating)
     require(number and 0 < delta < 1, f"delta must be above 0 and below 1, got {delta!r}")
-    problem = why_not(instance)
-    require(problem is None, f"instance: {problem}")
-    return known_pull_time(instance) * confidence(delta) if confidence(delta) else 0.0
+    time = pull_time(instance)
+    return time * confidence(delta) if confidence(delta) else 0.0
 
 
-def known_pull_time(instance):
-    """`2 noise_var psi*`, from the lower end of psi*; NaN where there is none."""
-    if why_not(instance) is not None:
-        return float("nan")
+def pull_time(instance):
+    """`2 noise_var psi*`, from the lower end of psi*; raises as `characteristic_time`."""
     return 2.0 * float(instance.noise_var) * characteristic_time(instance).lower
 
 

@@ -127,15 +127,19 @@ def completed(problem, build, horizon):
     check_instance(problem)
     facts = offered(problem, build, horizon) | bound_options(build)
     function = build.func if isinstance(build, functools.partial) else build
-    try:
-        inspect.signature(function).bind(problem.arms, **facts)
-    except TypeError as error:
-        name = getattr(function, "__name__", repr(function))
-        raise ValueError(f"algorithm {name}: {error}") from None
-    complete = getattr(function, "complete", lambda *_, **__: {})
-    added = complete(problem.arms, **facts)
+    added = derived_options("algorithm", function, problem.arms, facts)
     args = build.args if function is not build else ()
     return jax.tree_util.Partial(function, *args, **bound_options(build), **added)
+
+
+def derived_options(role, function, arms, options):
+    """What a constructor has the host compute from its options, once they have been checked."""
+    try:
+        inspect.signature(function).bind(arms, **options)
+    except TypeError as error:
+        name = getattr(function, "__name__", repr(function))
+        raise ValueError(f"{role} {name}: {error}") from None
+    return getattr(function, "complete", lambda *_, **__: {})(arms, **options)
 
 
 def check_instance(instance):

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from jaxbandits import lanes
 from jaxbandits.cli import main
+from jaxbandits.sweeps import grid
 
 TINY = """
 replications = 8
@@ -170,6 +171,19 @@ def test_results_of_others_are_not_overwritten(tiny, tmp_path):
         refused(call("reproduce", "lingape/fig1", "--out", out), "results.nc", reason)
         assert file.read_bytes() == before
         assert not (out / "cells").exists()
+
+
+def test_each_cell_is_built_once(tiny, tmp_path, monkeypatch):
+    built, original = [], grid.cells_of
+
+    def end(plan, cells):
+        raise ValueError("enough of it")
+
+    monkeypatch.setattr(grid, "cells_of", lambda plan: built.append(plan) or original(plan))
+    monkeypatch.setattr(grid, "groups_of", end)
+    refused(call("run", tiny, "--out", tmp_path / "a"), "enough")
+    refused(call("reproduce", "lingape/fig1", "--quick", "--out", tmp_path / "b"), "enough")
+    assert len(built) == 2
 
 
 def test_options_of_the_command_win(tiny, tmp_path):

@@ -6,23 +6,14 @@ import tomllib
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from worlds import HALVING
 
 from jaxbandits import plot
 from jaxbandits.sweeps import parse, run
 
-GRID = """
-replications = 4
-[instances.basis]
-name = "canonical"
-dim = 3
-[algorithms.SH]
-name = "sequential_halving"
-budget = 30
-"""
-
 
 def drawn(axes):
-    figure = plot.figure(run(parse(tomllib.loads(GRID) | {"axes": axes})))
+    figure = plot.figure(run(parse(tomllib.loads(HALVING) | {"replications": 4, "axes": axes})))
     FigureCanvasAgg(figure).draw()  # sets every word in its place
     return figure
 

@@ -12,7 +12,7 @@ from test_sweep_groups import GRID
 from test_sweep_store import files
 from worlds import child, simulate
 
-from jaxbandits import load
+from jaxbandits import load, processes
 from jaxbandits.sweeps import parse, run
 
 DEVICES = """
@@ -89,6 +89,15 @@ def test_two_processes_play_the_same_as_one(tmp_path):
                 np.testing.assert_array_equal(found[name], whole[name])
     assert whole.replications.min() < whole.replications.max()
     assert {file.suffix for file in files(tmp_path / "sweep")} == {".npz"}
+
+
+def test_only_several_processes_compare_what_they_see(monkeypatch):
+    processes.team_of("all").agree(pytest.fail)  # alone: not even made
+    monkeypatch.setattr(processes, "_exchanged", lambda mine: [mine, mine])
+    processes.Team().agree(lambda: "the same")
+    monkeypatch.setattr(processes, "_exchanged", lambda mine: [mine, mine[::-1]])
+    with pytest.raises(ValueError, match="the processes do not see the same stored replications"):
+        processes.Team().agree(lambda: "something else")
 
 
 def test_devices_of_a_sweep_are_checked():

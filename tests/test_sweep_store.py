@@ -10,21 +10,16 @@ from functools import partial
 
 import numpy as np
 import pytest
-from worlds import timeless
+from worlds import HALVING, timeless
 
 import jaxbandits as jb
 from jaxbandits.sweeps import grid, parse, run
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.store import Store
 
-CELLS = """
+CELLS = f"""
 replications = 40
-[instances.basis]
-name = "canonical"
-dim = 3
-[algorithms.SH]
-name = "sequential_halving"
-budget = 30
+{HALVING}
 [axes]
 gap = [1.0, 0.5]
 """

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from worlds import timeless
+from worlds import HALVING, timeless
 
 import jaxbandits as jb
 from jaxbandits import plot, table
@@ -18,16 +18,11 @@ from jaxbandits.sweeps.groups import Group
 from jaxbandits.sweeps.store import Store
 from jaxbandits.sweeps.until import stages
 
-CELLS = """
+CELLS = f"""
 replications = 400
 [until]
 error_width = 0.08
-[instances.basis]
-name = "canonical"
-dim = 3
-[algorithms.SH]
-name = "sequential_halving"
-budget = 30
+{HALVING}
 [axes]
 gap = [2.0, 0.2]
 """

@@ -28,6 +28,15 @@ WORLDS = {
     "regret": (CUBE, jb.glm_tsl, {"horizon": 40}),
     "random": (shuffled, partial(jb.lingape, delta=0.1), {}),
 }
+# Tables of a sweep that takes no time; its axis `gap` is for the test to add.
+HALVING = """
+[instances.basis]
+name = "canonical"
+dim = 3
+[algorithms.SH]
+name = "sequential_halving"
+budget = 30
+"""
 
 
 def simulate(name, replications, **options):

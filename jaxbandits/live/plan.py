@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from ..options import check_arms, nonnegative, positive, require
+from ..world import derived_options
 
 NUMBERS = (float, np.ndarray, np.generic, jax.Array)
 # A simulation knows these two; reality does not say them.
@@ -62,8 +63,7 @@ def prepare(constructor, arms, *, targets, noise_var, theta_norm, family):
 
 def _options(name, function, arms, facts, bound):
     """What the constructor is called with besides the arms; options that are bound win."""
-    signature = inspect.signature(function)
-    names = signature.parameters
+    names = inspect.signature(function).parameters
     for option, meaning in UNKNOWN.items():
         needed = option in names and names[option].default is inspect.Parameter.empty
         require(
@@ -76,14 +76,10 @@ def _options(name, function, arms, facts, bound):
         f"targets must be None for {name}, which answers with arms, got a table",
     )
     options = {k: v for k, v in facts.items() if v is not None and k in names} | bound
-    try:
-        signature.bind(arms, **options)
-    except TypeError as error:
-        raise ValueError(f"constructor {name}: {error}") from None
     if options.get("targets") is not None:
         options["targets"] = _table("targets", options["targets"])
-    added = getattr(function, "complete", lambda *_, **__: {})(arms, **options)
-    options = added | getattr(function, "convert", lambda keywords: keywords)(options)
+    added = derived_options("constructor", function, arms, options)
+    options = getattr(function, "convert", lambda keywords: keywords)(options)
     for option, value in options.items():
         plain = isinstance(value, NUMBERS) or value.__hash__ is not None
         require(plain, f"{option} must be a number, an array or a name, got {value!r}")

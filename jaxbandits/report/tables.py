@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from ..results import standard_error
+from ..sweeps.dataset import last_regret
 from . import numbers
 from .markup import table
 
@@ -46,7 +46,8 @@ def _columns(cells):
         columns.append(("pulls / lower bound", [_ratio(cell) for cell in cells]))
     if "regret" in cells[0]:
         last = cells[0]["round"].values[-1]
-        columns.append((f"regret at round {last:,}", [_regret(cell) for cell in cells]))
+        texts = [numbers.estimate(*last_regret(cell)) for cell in cells]
+        columns.append((f"regret at round {last:,}", texts))
     for name, title in SECONDS.items():
         if name in cells[0]:
             columns.append((title, [numbers.plain(float(cell[name]), 3) for cell in cells]))
@@ -75,8 +76,3 @@ def _ratio(cell):
         return numbers.MISSING
     mean, error = float(cell.pulls_mean) / bound, float(cell.pulls_se) / bound
     return numbers.estimate(mean, error, at_least=bool(cell.pulls_mean_is_lower_bound))
-
-
-def _regret(cell):
-    last = cell.regret.isel(round=-1).dropna("replication").values
-    return numbers.estimate(float(last.mean()), standard_error(last))

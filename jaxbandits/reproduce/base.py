@@ -90,10 +90,10 @@ def play(experiment, out, *, replications=None, quick=False, data=None, **how):
 
     out = Path(out)
     plan = experiment.sweep(replications, quick, data)
-    sweeps.check(plan)
+    cells = sweeps.check(plan)
     out.mkdir(parents=True, exist_ok=True)
     check_ours(out / "results.nc")
-    dataset = sweeps.run(plan, out=out, bounds=True, **how)
+    dataset = sweeps.run(plan, cells=cells, out=out, bounds=True, **how)
     note = experiment.note(data)
     dataset.attrs["experiment"] = experiment.title + note
     claims = [one | {"claim": one["claim"] + note} for one in experiment.claims(dataset)]

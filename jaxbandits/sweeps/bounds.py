@@ -14,18 +14,15 @@ def pull_lower_bounds(cells):
     Known for one instance with normal rewards, linear in the features, and an algorithm that
     promises the best answer with probability 1 - delta.
     """
-    from ..theory import confidence, known_pull_time
+    from ..theory import confidence, pull_time, why_not
 
     times, found = {}, []
     for cell in cells:
-        delta = _promised(cell)
-        problem = cell.problem
-        if delta is None or not hasattr(problem, "arms"):
-            found.append(np.nan)
-            continue
-        if id(problem) not in times:
-            times[id(problem)] = known_pull_time(problem)
-        found.append(times[id(problem)] * confidence(delta))
+        delta, problem = _promised(cell), cell.problem
+        if delta is not None and id(problem) not in times:
+            known = why_not(problem) is None
+            times[id(problem)] = pull_time(problem) if known else np.nan
+        found.append(np.nan if delta is None else times[id(problem)] * confidence(delta))
     return found
 
 

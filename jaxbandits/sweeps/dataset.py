@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..files import replacing
+from ..results import standard_error
 from ..version import VERSION
 from .bounds import pull_lower_bounds
 from .store import describe
@@ -122,6 +123,12 @@ def _attributes(plan, cells):
 def _met(name, cells):
     """What the cells say of `name`, each answer once."""
     return ", ".join(sorted({str(runs.meta.get(name, "")) for runs in cells}))
+
+
+def last_regret(cell):
+    """Mean regret of a cell at its last round, and the standard error."""
+    last = cell.regret.isel(round=-1).dropna("replication").values
+    return float(last.mean()), standard_error(last)
 
 
 def check_ours(path):

@@ -26,7 +26,7 @@ class Filling:
 
     def __len__(self):
         """How many replications are known."""
-        return int(self._known.sum())
+        return np.count_nonzero(self._known)
 
     def missing(self):
         """Numbers of the replications to play before the next look."""

@@ -109,7 +109,16 @@ def _listed(values):
 
 
 def run(
-    plan, *, out=None, resume=True, progress=False, shard=(1, 1), cluster=None, bounds=False, **how
+    plan,
+    *,
+    cells=None,
+    out=None,
+    resume=True,
+    progress=False,
+    shard=(1, 1),
+    cluster=None,
+    bounds=False,
+    **how,
 ):
     """Run a `Sweep`; see `sweep` for the arguments and the result.
 
@@ -117,18 +126,17 @@ def run(
     played, from the i-th on, and the result is None as long as `out` lacks the others.
 
     Args:
+      cells: those of the plan, where `check` has made them before.
       how: `batch`, `devices` and `engine`.
     """
-    from ..checks import check_sizes
     from ..processes import team_of
     from .display import Display
 
     require_shard(shard, out)
-    check_sizes(1, 0, 1, None, how.get("batch"))
-    if cluster is None:  # else it is for the workers to say
-        check_how(**how)
+    check_how(cluster, **how)
     first, step = shard
-    cells, team = cells_of(plan), team_of(how.get("devices"))
+    cells = cells_of(plan) if cells is None else cells
+    team = team_of(how.get("devices"))
     store, done = Store(out) if out is not None else None, {}
     if store is not None and resume:  # read first, for what cannot be read ends the run
         done = _stored(store, cells)
@@ -138,7 +146,7 @@ def run(
         (group, _fillings(plan, group, store, resume, team, mine.keys() - done.keys()))
         for group in groups_of(plan, cells)
     ]
-    team.agree(_view(done, work))
+    team.agree(functools.partial(_view, done, work))
     with Display(len(mine), progress and team.index == 0) as display:
         for identity, cell in mine.items():
             if identity in done:
@@ -167,11 +175,13 @@ def require_shard(shard, out):
     require(step == 1 or out is not None, "shard needs a folder `out` for its cells, got none")
 
 
-def check_how(batch=None, devices=None, engine="xla"):
-    """Raise unless this machine can play a sweep so."""
-    from ..checks import check_engine, devices_of
+def check_how(cluster, batch=None, devices=None, engine="xla"):
+    """Raise unless a sweep can be played so."""
+    from ..checks import check_engine, check_sizes, devices_of
 
-    check_engine(engine, devices_of(devices))
+    check_sizes(1, 0, 1, None, batch)
+    if cluster is None:  # else devices and engine are for the workers to say
+        check_engine(engine, devices_of(devices))
 
 
 def _stored(store, cells):
@@ -238,8 +248,8 @@ def _shifted(report, known, most, done, total):
 
 
 def check(plan):
-    """Raise what `run` would raise for a bad option, without running anything."""
-    cells_of(plan)
+    """The cells of a `Sweep`, for `run`; raises what that would raise for a bad option."""
+    return cells_of(plan)
 
 
 def _part(kind, label, build):

@@ -27,14 +27,13 @@ class Group:
         first, number = self.cells[0].title, len(self.cells)
         return first if number == 1 else f"{number} cells: {first}, ..."
 
-    def simulation(self, plan, replications, **engine):
+    def simulation(self, plan, replications, **how):
         """A `Simulation` of all its cells, of which so many replications are to be played."""
         from ..simulation import Simulation
 
-        settings = {name: getattr(plan, name) for name in SIMULATED} | engine
-        return Simulation(
-            [c.world for c in self.cells], **settings | {"replications": replications}
-        )
+        settings = {name: getattr(plan, name) for name in SIMULATED}
+        settings |= how | {"replications": replications}
+        return Simulation([cell.world for cell in self.cells], **settings)
 
 
 def groups_of(plan, cells):
@@ -43,11 +42,12 @@ def groups_of(plan, cells):
     It depends on the whole sweep and not on what is left of it, so that a sweep that is resumed
     or shared by machines plays each cell by the same program.
     """
-    from ..family import kin
+    from ..lanes import shapes_of
 
     distinct, families = {cell.identity: cell for cell in cells}, {}
     for cell in distinct.values():
-        families.setdefault(kin(*cell.world), []).append(cell)
+        world, numbers = cell.world
+        families.setdefault((world, shapes_of(numbers)), []).append(cell)
     groups = []
     for members in families.values():
         together = len(members) > 1 and _worth_it(plan, members)
@@ -58,12 +58,11 @@ def groups_of(plan, cells):
 def _worth_it(plan, cells):
     import jax
 
-    from ..family import family, own_bytes
+    from ..family import own_bytes
     from ..lanes import is_phased
 
     if jax.default_backend() != "cpu":
         return True
-    structure, numbers = family([cell.world for cell in cells])
-    if own_bytes(structure, numbers) <= SMALL_BYTES:
+    if own_bytes([cell.world for cell in cells]) <= SMALL_BYTES:
         return True
     return plan.replications <= FEW and not is_phased(*cells[0].world)
