@@ -18,6 +18,10 @@ class Listed(NamedTuple):
         """The same after a linear map of rows."""
         return Listed(function(self.vectors))
 
+    def sqnorms(self, inverse: Float[Array, "d d"]) -> Float[Array, " P"]:
+        """`||y||^2` in `inverse`."""
+        return (self.vectors @ inverse * self.vectors).sum(1)
+
     def fourth(self, weights: Float[Array, " P"]) -> Float[Array, "D D"]:
         """`sum of w s(y) s(y)^T`, see `squares`."""
         return squares.fourth(self.vectors, weights)
@@ -48,6 +52,10 @@ class Pairs(NamedTuple):
     def mapped(self, function):
         """The same after a linear map of rows."""
         return Pairs(function(self.points - self.points.mean(0)))
+
+    def sqnorms(self, inverse: Float[Array, "d d"]) -> Float[Array, " P"]:
+        """`||y||^2` in `inverse`, from products of points."""
+        return sqdist(self.points, inverse)[self.indices]
 
     def fourth(self, weights: Float[Array, " P"]) -> Float[Array, "D D"]:
         """`sum of w s(y) s(y)^T`, by sums over the points where that is less work."""

@@ -16,7 +16,6 @@ from jaxtyping import Array, Float, Int
 from . import ledger, pick, span, spd
 
 FIRST = 4.0  # times the rank: draws chosen one by one at first
-COARSE = 20  # bits in which arms are compared
 CAP = 100  # evaluations in a search for c
 
 
@@ -50,8 +49,8 @@ def regret(
     no weight is below 1 / N. R starts at 4 r and grows fourfold until the promise is seen to
     hold, at R = N at the latest.
     """
-    points, kept = _whitened(arms, weights)
-    rank = jnp.maximum(kept.sum(), 1).astype(arms.dtype)
+    space, points = _whitened(arms, weights)
+    rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
     shares = total * (weights / weights.sum())
     promise = total - 3.0 * jnp.sqrt(rank * total)
 
@@ -60,8 +59,8 @@ def regret(
         part = jnp.maximum(0.0, 1.0 - wanted / jnp.maximum(total, 1))
         first = jnp.floor(part * shares).astype(int)
         number = total - first.sum()
-        counts = first + _greedy(points, kept, shares - first, number)
-        good = _reaches(points, kept, counts, promise) & spd.all_finite(shares)
+        counts = first + _greedy(points, space, shares - first, number)
+        good = _reaches(points, space.kept, counts, promise) & spd.all_finite(shares)
         return 4.0 * wanted, wanted < total, Rounded(counts, last.steps + number, good)
 
     begin = Rounded(jnp.zeros(weights.size, int), jnp.zeros((), int), jnp.array(False))
@@ -78,9 +77,10 @@ def swap(
     `y^T Q y / (1 - 2 alpha y^T Q^{1/2} y)` gives way to the arm with the largest
     `y^T Q y / (1 + 2 alpha y^T Q^{1/2} y)`, where `alpha = sqrt(r) / e`; at most N / e times.
     """
-    points, kept = _whitened(arms, weights)
+    space, points = _whitened(arms, weights)
+    kept, rank = space.kept, jnp.maximum(space.rank, 1).astype(arms.dtype)
     total = jnp.maximum(counts.sum(), 1).astype(arms.dtype)
-    points, rank = points / jnp.sqrt(total), jnp.maximum(kept.sum(), 1).astype(arms.dtype)
+    points = points / jnp.sqrt(total)
     error = jnp.sqrt(5.0 * rank / total)
     alpha, index = jnp.sqrt(rank) / error, jnp.arange(weights.size)
 
@@ -106,17 +106,10 @@ def swap(
 
 
 def _whitened(arms, weights):
-    """Arms in coordinates where A(w) is the identity of the kept ones, zero elsewhere."""
+    """The support's span, and arms in coordinates where A(w) is the identity of it."""
     space = span.of(arms, weights > 0)
     raw = span.coordinates(space, arms)
-    return _scaled(raw, weights / weights.sum(), space.kept), space.kept
-
-
-def _scaled(points, weights, kept):
-    """Points in coordinates where `sum of w y y^T` is the identity of the kept ones."""
-    outside = jnp.diag((~kept).astype(points.dtype))
-    factor = spd.cholesky(ledger.gram(points, weights) + outside)
-    return spd.forward_substitute(factor, points.T).T
+    return space, span.whitening(space, ledger.gram(raw, weights / weights.sum()))(arms)
 
 
 def _reaches(points, kept, counts, promise):
@@ -134,10 +127,10 @@ class _Drawn(NamedTuple):
     number: Array  # int []
 
 
-def _greedy(points, kept, shares, total):
+def _greedy(points, space, shares, total):
     """The greedy form for fractional counts of sum `total`."""
-    points = _scaled(points, shares, kept)
-    rank = jnp.maximum(kept.sum(), 1).astype(points.dtype)
+    points = span.whitening(space, ledger.gram(points, shares))(points)
+    kept, rank = space.kept, jnp.maximum(space.rank, 1).astype(points.dtype)
     # Below 8 r draws nothing is promised, and any alpha of this size serves as well.
     alpha = jnp.maximum(4.0 * jnp.sqrt(rank), jnp.sqrt(2.0 * total))
 
@@ -164,9 +157,7 @@ def _norms(points, root):
 
 
 def _first_best(values, allowed):
-    """The first of the largest; values that tie up to rounding tie."""
-    coarse = lax.reduce_precision(values, exponent_bits=8, mantissa_bits=COARSE)
-    return pick.best(jnp.where(allowed, coarse, -jnp.inf)).arm
+    return pick.best(jnp.where(allowed, pick.coarse(values), -jnp.inf)).arm
 
 
 class _Search(NamedTuple):

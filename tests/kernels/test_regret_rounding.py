@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from plain import greedy, in_two_parts, leader, worst
 
 from jaxbandits.kernels import regret_rounding, rounding
 
@@ -17,61 +18,6 @@ def problem(seed, dim, num_arms=NUM_ARMS):
     weights = rng.dirichlet(np.full(num_arms, 0.3))
     weights[weights < 1e-4] = 0.0
     return rng.normal(size=(num_arms, dim)), weights / weights.sum()
-
-
-def whitened(arms, shares):
-    """Arms in coordinates where `sum of s x x^T` is the identity of its range."""
-    values, vectors = np.linalg.eigh((arms.T * shares) @ arms)
-    range_ = values > 1e-12 * values.max()
-    return arms @ vectors[:, range_] / np.sqrt(values[range_])
-
-
-def worst(arms, weights, counts):
-    """`lambda_min` of the counts where the design is the identity."""
-    points = whitened(arms, counts.sum() * weights)
-    return np.linalg.eigvalsh((points.T * counts) @ points)[0]
-
-
-def shift_of(values, alpha):
-    """c with `sum of (c + alpha b)^-2 = 1`, by bisection."""
-    low = -alpha * values.min()
-    high = low + math.sqrt(len(values))
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        with np.errstate(divide="ignore"):
-            low, high = (
-                (middle, high) if (1 / (middle + alpha * values) ** 2).sum() > 1 else (low, middle)
-            )
-    return high
-
-
-def leader(matrix, alpha):
-    """Q^{1/2}, by an eigendecomposition."""
-    values, vectors = np.linalg.eigh(matrix)
-    return (vectors / (shift_of(values, alpha) + alpha * values)) @ vectors.T
-
-
-def greedy(arms, shares, total):
-    """The greedy form, draw by draw."""
-    points = whitened(arms, shares)
-    dim = points.shape[1]
-    alpha = math.sqrt(dim) * max(4.0, math.sqrt(2 * total / dim))
-    matrix, counts = np.zeros((dim, dim)), np.zeros(len(arms), int)
-    for _ in range(total):
-        root = leader(matrix, alpha)
-        ratios = [y @ root @ root @ y / (1 + alpha * (y @ root @ y)) for y in points]
-        arm = max(np.flatnonzero(shares > 0), key=lambda k: ratios[k])
-        counts[arm] += 1
-        matrix = matrix + np.outer(points[arm], points[arm])
-    return counts
-
-
-def in_two_parts(arms, weights, total):
-    """Whole shares first, what is left of them by the greedy form."""
-    rank = np.linalg.matrix_rank(arms[weights > 0])
-    part = max(0.0, 1 - 4 * rank / total)
-    first = np.floor(part * total * weights).astype(int)
-    return first + greedy(arms, total * weights - first, total - first.sum())
 
 
 def promise(dim, total):
