@@ -83,3 +83,22 @@ def test_the_least_a_phase_draws_with_regret_rounding(epsilon, size):
     weights = jb.design.xy_frank_wolfe(arms, targets).weights
     assert counts.sum() == size
     assert plain.worst(arms, weights, counts) >= 1 / (1 + epsilon)
+
+
+def test_equal_targets_are_one():
+    """They can never be told apart; the first of them takes part, and is the answer."""
+    rng, arms, targets, theta = problem(2)
+    best = int(np.argmax(targets @ theta))
+    others = [m for m in range(6) if m != best]
+    targets = targets[[others[0], best, others[1], best, others[0], best]]
+    numbers = (0.05, 1.0, 2.0, 0.1)
+    twin = Rage(arms, targets, by_regret=False, delta=0.05, noise_var=1.0, c=2.0, eps=0.1)
+    twin.alive = [0, 1, 2]
+    facts, hand = (jnp.asarray(arms), jnp.asarray(targets), numbers), HANDS["efficient"]
+    reward, key = normal_rewards(rng, arms @ theta, 1.0), jax.random.key(2)
+    played, state = hand.play(twin, facts, reward, key, compare=same_counts)
+    assert played >= 1
+    assert int(hand.ask(facts, key, state).answer) == 1
+    same = (facts[0], jnp.ones((6, 3)), numbers)
+    move = hand.ask(same, key, hand.init(same, key))
+    assert (bool(move.done), int(move.answer), int(move.count.sum())) == (True, 0, 0)

@@ -84,8 +84,9 @@ def rage(
     Deviations:
       `log_factor` 2. Designs come from an interior-point method with a certificate unless asked
       otherwise, and rho is that of the design used, where the paper's program takes one from the
-      step before. `r` is 36 instead of 180 d / eps^2, as arms may repeat. Squared norms
-      throughout, where the paper's box drops the square.
+      step before. `r` is 36 instead of 180 d / eps^2, as arms may repeat. Of equal targets only
+      the first takes part, for no number of draws parts them. Squared norms throughout, where
+      the paper's box drops the square.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019, Algorithm 1. https://arxiv.org/abs/1906.08399
@@ -110,7 +111,7 @@ def rage(
 
     def init(key):
         zero = jnp.zeros((), int)
-        return State(jnp.ones(num_targets, bool), zero + 1, zero, zero)
+        return State(directions.distinct(targets), zero + 1, zero, zero)
 
     def ask(key, state):
         alive, phase = state.alive, state.phase

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from . import squares
 
@@ -92,3 +92,9 @@ def sqdist(points: Float[Array, "M d"], inverse: Float[Array, "d d"]) -> Float[A
     products = points @ inverse @ points.T
     norms = jnp.diagonal(products)
     return jnp.maximum(0.0, norms[:, None] + norms[None, :] - 2.0 * products)
+
+
+def distinct(points: Float[Array, "M d"]) -> Bool[Array, " M"]:
+    """Which points do not equal an earlier one."""
+    equal = (points[:, None, :] == points[None, :, :]).all(-1)
+    return ~jnp.tril(equal, -1).any(1)
