@@ -7,12 +7,13 @@ import numpy as np
 from .kernels import design as kernels
 from .kernels import ratios as ratio_kernels
 from .kernels import xy_design
+from .kernels import xy_frank_wolfe as wolfe
 from .kernels.design import Design
 from .kernels.directions import Pairs
-from .options import check_arms, is_concrete, positive, require
+from .options import check_arms, count, is_concrete, positive, require
 from .precision import double
 
-__all__ = ["Design", "d_optimal", "ratios", "xy_optimal"]
+__all__ = ["Design", "d_optimal", "ratios", "xy_frank_wolfe", "xy_optimal"]
 
 
 def _check(arms, targets, active, rows, tol):
@@ -94,11 +95,53 @@ def ratios(arms):
     return ratio_kernels.by_linear_programs(arms)
 
 
+@double
+def xy_frank_wolfe(arms, targets, *, active=None, tol=0.01, max_iterations=5000):
+    """The same problem by Frank-Wolfe steps of `2 / (k + 2)`, as in RAGE's experiments.
+
+    It ends when a step is small, which says nothing about the optimum: the value was 0.3 to 13
+    percent above it on the instances of that paper. `xy_optimal` is faster and certified.
+
+    Args:
+      arms: `[K, d]` what may be drawn.
+      targets: `[M, d]` what is compared.
+      active: bool `[M]`; all by default.
+      tol: stop when the weights change by less than this part of their length.
+      max_iterations: steps at most.
+    Returns:
+      `Design`; weights below 1e-5 are set to zero. `converged` says that the last step was below
+      `tol`, and `value / bound` how far from the optimum the design can be.
+    Raises:
+      ValueError: bad shapes, NaN, no active target.
+    Reference:
+      T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
+      linear bandits", NeurIPS 2019. https://arxiv.org/abs/1906.08399
+
+    >>> found = xy_frank_wolfe([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]])
+    >>> round(float(found.value), 2), int(found.iterations)
+    (4.0, 199)
+    """
+    active = _check(arms, targets, active, np.shape(targets)[0], tol)
+    if is_concrete(max_iterations):
+        allowed = count()
+        fine = allowed.accepts(max_iterations)
+        require(fine, f"max_iterations must be {allowed.allowed}, got {max_iterations!r}")
+    options = {"tol": tol, "max_iterations": max_iterations}
+    return _xy_frank_wolfe(jnp.asarray(arms, float), jnp.asarray(targets, float), active, **options)
+
+
 _d_optimal = jax.jit(kernels.d_optimal)
 
 
-@jax.jit
-def _xy_optimal(arms, targets, active, *, tol):
-    pairs = Pairs(targets)
-    first, second = pairs.indices
-    return xy_design.xy_optimal(arms, pairs, active[first] & active[second], tol=tol)
+def _between_targets(solve):
+    @jax.jit
+    def solved(arms, targets, active, **options):
+        pairs = Pairs(targets)
+        first, second = pairs.indices
+        return solve(arms, pairs, active[first] & active[second], **options)
+
+    return solved
+
+
+_xy_optimal = _between_targets(xy_design.xy_optimal)
+_xy_frank_wolfe = _between_targets(wolfe.xy_frank_wolfe)

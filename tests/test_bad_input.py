@@ -47,6 +47,14 @@ BAD = {
     "delta 0": ((SOARE, partial(jb.lingape, delta=0.0)), r"delta must be .*\(0, 1\), got 0.0"),
     "delta 1": ((SOARE, partial(jb.rage, delta=1.0)), r"delta must be .*\(0, 1\), got 1.0"),
     "delta a word": ((SOARE, partial(jb.lingape, delta="small")), "delta must be .*got 'small'"),
+    "regret rounding asked too little": (
+        (SOARE, partial(jb.rage, rounding="regret", rounding_epsilon=0.4)),
+        "rounding_epsilon must be at most 0.333 for this rounding, got 0.4",
+    ),
+    "a design nobody knows": (
+        (SOARE, partial(jb.rage, design="simplex")),
+        "design must be one of 'interior_point', 'frank_wolfe', got 'simplex'",
+    ),
     "delta NaN": ((SOARE, partial(jb.lingape, delta=float("nan"))), "delta must be .*got nan"),
     "budget below the stages of gse": (
         (CANONICAL, partial(jb.gse, budget=2)),

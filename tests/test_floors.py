@@ -97,8 +97,9 @@ def test_the_walk_sees_imports():
         "kernels/ledger",
         "kernels/once",
         "kernels/radius",
-        "kernels/rounding",
+        "kernels/roundings",
         "kernels/xy_design",
+        "kernels/xy_frank_wolfe",
     }
     assert "envs/finite" in set(imports("world"))
     assert "results" in set(imports("__init__"))

@@ -1,14 +1,20 @@
 """RAGE: transductive best-arm identification in linear bandits."""
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from ..core import Algorithm, Move
-from ..kernels import directions, ledger, radius, rounding, xy_design
+from ..kernels import directions, ledger, radius
 from ..kernels.once import once_for_equal
-from ..options import constructor, positive, probability
+from ..kernels.roundings import ROUNDINGS
+from ..kernels.xy_design import xy_optimal
+from ..kernels.xy_frank_wolfe import xy_frank_wolfe
+from ..options import choice, constructor, is_concrete, positive, probability, require
+
+DESIGNS = {"interior_point": (xy_optimal, 1e-3), "frank_wolfe": (xy_frank_wolfe, 0.01)}
 
 
 class State(NamedTuple):
@@ -17,13 +23,22 @@ class State(NamedTuple):
     alive: jax.Array  # bool [M]
     phase: jax.Array  # int [] from 1
     answer: jax.Array  # int [] empirical best of the last phase
-    unsolved: jax.Array  # int [] designs that missed their tolerance
+    unsolved: jax.Array  # int [] designs or roundings that missed what they were asked
+
+
+def _in_reach(values):
+    epsilon, most = values["rounding_epsilon"], ROUNDINGS[values["rounding"]].largest
+    fine = not is_concrete(epsilon) or epsilon <= most
+    require(fine, f"rounding_epsilon must be at most {most:.3g} for this rounding, got {epsilon}")
 
 
 @constructor(
     spans=True,
+    requires=_in_reach,
     delta=probability,
     noise_var=positive,
+    design=choice(*DESIGNS),
+    rounding=choice(*ROUNDINGS),
     rounding_epsilon=positive,
     log_factor=positive,
     tol=positive,
@@ -34,37 +49,44 @@ def rage(
     *,
     delta=0.05,
     noise_var=1.0,
+    design="interior_point",
+    rounding="efficient",
     rounding_epsilon=0.1,
     log_factor=2.0,
-    tol=1e-3,
+    tol=None,
 ):
     """RAGE (Fiez, Jain, Jamieson, Ratliff, 2019).
 
     In phase t, on the targets still alive: the design w that minimises
-    `rho = max over pairs of ||z - z'||^2_{A(w)^-1}`;
-    `N_t = max(ceil(2 4^t rho (1 + eps) log(c M^2 t^2 / delta)), 2 p / eps)` draws rounded
-    efficiently; drop z if some alive z' has
-    `||z' - z||_{A(n)^-1} sqrt(2 log(c M^2 t^2 / delta)) < (z' - z)^T theta_hat`, with theta_hat
-    from this phase alone. Sizes scale with `noise_var`.
+    `rho = max over pairs of ||z - z'||^2_{A(w)^-1}`; of this design
+    `N_t = max(ceil(2 4^t rho (1 + eps) log(c M^2 t^2 / delta)), r(eps))` draws; drop z if some
+    alive z' has `||z' - z||_{A(n)^-1} sqrt(2 log(c M^2 t^2 / delta)) < (z' - z)^T theta_hat`, with
+    theta_hat from this phase alone. Sizes scale with `noise_var`.
 
     Args:
       arms: `[K, d]` features that can be measured; they must span.
       targets: `[M, d]` features to choose among, the arms by default.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.
-      rounding_epsilon: eps, the loss allowed to rounding.
+      design: "interior_point", certified, or "frank_wolfe", the paper's own.
+      rounding: "efficient" with `r = 2 p / eps` for p supported arms, or "regret" (Allen-Zhu et
+        al., 2017) with `r = 36 d / eps^2`.
+      rounding_epsilon: eps, the loss allowed to rounding; at most 1/3 for "regret".
       log_factor: c. The paper prints 1, which guarantees only level 1.6 delta; its program and
         the default here use 2.
-      tol: relative accuracy to which every design is certified.
+      tol: relative accuracy to which every design is certified, 1e-3 by default; for Frank-Wolfe
+        the step at which it ends, 0.01 by default.
     Returns:
       An `Algorithm` that asks for an allocation each phase and answers the index of a target.
-      `info`: `phases` played and designs `unsolved` to `tol`.
+      `info`: `phases` played and designs or roundings `unsolved`.
     Raises:
       ValueError: a bad option, or arms that do not span.
     Deviations:
-      `log_factor` 2. Designs come from an interior-point method with a certificate instead of
-      200-odd Frank-Wolfe steps, and rho is that of the design used. Squared norms throughout,
-      where the paper's box drops the square.
+      `log_factor` 2. Designs come from an interior-point method with a certificate unless asked
+      otherwise, and rho is that of the design used, where the paper's program takes one from the
+      step before. `r` is 36 instead of 180 d / eps^2, as arms may repeat. Of equal targets only
+      the first takes part, for no number of draws parts them. Squared norms throughout, where
+      the paper's box drops the square.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019, Algorithm 1. https://arxiv.org/abs/1906.08399
@@ -74,38 +96,39 @@ def rage(
       >>> int(runs.correct.sum())
       20
     """
-    num_arms, _ = arms.shape
+    num_arms, dim = arms.shape
     targets = arms if targets is None else targets
     num_targets = targets.shape[0]
     pairs = directions.Pairs(targets)
     first, second = pairs.indices
-    every_arm = jnp.arange(num_arms)
+    (solve, usual), rule = DESIGNS[design], ROUNDINGS[rounding]
+    rounded = once_for_equal(partial(rule.counts, arms))
 
     @once_for_equal
     def plan_for(alive):
-        return xy_design.xy_optimal(arms, pairs, alive[first] & alive[second], tol=tol)
+        active = alive[first] & alive[second]
+        return solve(arms, pairs, active, tol=usual if tol is None else tol)
 
     def init(key):
         zero = jnp.zeros((), int)
-        return State(jnp.ones(num_targets, bool), zero + 1, zero, zero)
+        return State(directions.distinct(targets), zero + 1, zero, zero)
 
     def ask(key, state):
         alive, phase = state.alive, state.phase
         plan = plan_for(alive)
         log_term = jnp.log(log_factor * num_targets**2 * phase**2 / delta)
         wanted = 2.0 * 4.0**phase * plan.value * (1.0 + rounding_epsilon) * noise_var * log_term
-        at_least = 2.0 * (plan.weights > 0).sum() / rounding_epsilon
-        draws = jnp.maximum(jnp.ceil(wanted), jnp.ceil(at_least)).astype(int)
         done = alive.sum() <= 1
+        least = rule.least((plan.weights > 0).sum(), dim, rounding_epsilon)
+        draws = jnp.ceil(jnp.maximum(wanted, least)).astype(int)
+        draw = rounded(plan.weights, jnp.where(done, 0, draws))
+        solved = done | (plan.converged & draw.certified)
         return Move(
-            arm=every_arm,
-            count=rounding.efficient(plan.weights, draws),
+            arm=jnp.arange(num_arms),
+            count=draw.counts,
             done=done,
             answer=jnp.where(done, jnp.argmax(alive), state.answer),
-            info={
-                "unsolved": state.unsolved + ~(plan.converged | done),
-                "phases": phase - 1,
-            },
+            info={"unsolved": state.unsolved + ~solved, "phases": phase - 1},
         )
 
     def tell(state, move, total):

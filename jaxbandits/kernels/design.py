@@ -21,7 +21,6 @@ class Design(NamedTuple):
 
 
 MANY = 8  # times d arms are many
-COARSE = 20  # bits in which an exchange compares arms
 
 
 class _Exchange(NamedTuple):
@@ -103,8 +102,7 @@ def _first_weights(arms, active):
 def _exchange(arms, now):
     """One exchange of weight between two arms."""
     weights, inverse, variances, iterations = now
-    # Compared to six digits, so that what ties up to rounding ties, to the first.
-    coarse = lax.reduce_precision(variances, exponent_bits=8, mantissa_bits=COARSE)
+    coarse = pick.coarse(variances)
     taker = pick.best(coarse).arm
     giver = pick.best(jnp.where(weights > 0, -coarse, -jnp.inf)).arm
     high, low = pick.at(variances, taker), pick.at(variances, giver)
@@ -114,7 +112,7 @@ def _exchange(arms, now):
     curvature = high * low - both**2
     most = pick.at(weights, giver)
     wanted = jnp.where(curvature > 0, (high - low) / (2.0 * curvature), jnp.inf)
-    amount = jnp.where(wanted > (1.0 - 2.0**-COARSE) * most, most, wanted)
+    amount = jnp.where(wanted > (1.0 - 2.0**-pick.COARSE) * most, most, wanted)
     # A + amount (x x^T - y y^T) by two rank-one changes of the inverse.
     gain = amount / (1.0 + amount * high)
     away = away - gain * both * towards

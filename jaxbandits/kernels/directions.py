@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from . import squares
 
@@ -17,6 +17,10 @@ class Listed(NamedTuple):
     def mapped(self, function):
         """The same after a linear map of rows."""
         return Listed(function(self.vectors))
+
+    def sqnorms(self, inverse: Float[Array, "d d"]) -> Float[Array, " P"]:
+        """`||y||^2` in `inverse`."""
+        return (self.vectors @ inverse * self.vectors).sum(1)
 
     def fourth(self, weights: Float[Array, " P"]) -> Float[Array, "D D"]:
         """`sum of w s(y) s(y)^T`, see `squares`."""
@@ -48,6 +52,10 @@ class Pairs(NamedTuple):
     def mapped(self, function):
         """The same after a linear map of rows."""
         return Pairs(function(self.points - self.points.mean(0)))
+
+    def sqnorms(self, inverse: Float[Array, "d d"]) -> Float[Array, " P"]:
+        """`||y||^2` in `inverse`, from products of points."""
+        return sqdist(self.points, inverse)[self.indices]
 
     def fourth(self, weights: Float[Array, " P"]) -> Float[Array, "D D"]:
         """`sum of w s(y) s(y)^T`, by sums over the points where that is less work."""
@@ -84,3 +92,9 @@ def sqdist(points: Float[Array, "M d"], inverse: Float[Array, "d d"]) -> Float[A
     products = points @ inverse @ points.T
     norms = jnp.diagonal(products)
     return jnp.maximum(0.0, norms[:, None] + norms[None, :] - 2.0 * products)
+
+
+def distinct(points: Float[Array, "M d"]) -> Bool[Array, " M"]:
+    """Which points do not equal an earlier one."""
+    equal = (points[:, None, :] == points[None, :, :]).all(-1)
+    return ~jnp.tril(equal, -1).any(1)

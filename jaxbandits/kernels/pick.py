@@ -11,6 +11,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+COARSE = 20  # bits of values that are compared coarsely
+
 
 def tie_order(key, num_arms: int) -> Int[Array, " K"]:
     """A random priority for each arm, 0 to K - 1; the larger wins a tie."""
@@ -35,6 +37,11 @@ def best(values: Float[Array, " K"]) -> Best:
     """The largest value and its first index; where any is NaN, one of those."""
     value, arm = pick_best(values)
     return Best(arm, value)
+
+
+def coarse(values: Float[Array, " K"]) -> Float[Array, " K"]:
+    """Values to six digits, so that what ties up to rounding ties, to the first."""
+    return lax.reduce_precision(values, exponent_bits=8, mantissa_bits=COARSE)
 
 
 # Calls of these two are known by name where lanes are compiled in another way.

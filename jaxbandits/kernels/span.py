@@ -45,6 +45,16 @@ def coordinates(span: Span, vectors: Float[Array, "n d"]) -> Float[Array, "n d"]
     return jnp.where(span.kept, vectors, 0.0)
 
 
+def whitening(span: Span, matrix: Float[Array, "d d"]):
+    """A linear map of rows to where `sum of w x x^T = matrix`, of kept coordinates, is identity."""
+    factor = spd.cholesky(fill(span, matrix))
+
+    def mapped(vectors):
+        return spd.forward_substitute(factor, coordinates(span, vectors).T).T
+
+    return mapped
+
+
 def within(span: Span, vectors: Float[Array, "n d"]) -> Bool[Array, " n"]:
     """Which vectors lie in the span, but for some 1e-6 of their length (double precision)."""
     lost = ((vectors - vectors @ span.basis.T) ** 2).sum(1)

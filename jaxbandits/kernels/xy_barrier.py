@@ -160,11 +160,7 @@ def problem(arms, directions, active, mixed):
     space = span.of(arms, jnp.ones(arms.shape[0], bool))
     outside = (active & ~span.within(space, directions.vectors)).any()
     raw = span.coordinates(space, arms)
-    factor = spd.cholesky(span.fill(space, raw.T @ raw / arms.shape[0]))
-
-    def whitened(vectors):
-        return spd.forward_substitute(factor, span.coordinates(space, vectors).T).T
-
+    whitened = span.whitening(space, raw.T @ raw / arms.shape[0])
     points, aims = whitened(arms), directions.mapped(whitened)
     measured, wanted = squares.of(points).T, squares.of(aims.vectors)
     one, mixed = jnp.ones((), arms.dtype), jnp.asarray(mixed, arms.dtype)

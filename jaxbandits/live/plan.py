@@ -22,6 +22,7 @@ class Plan(NamedTuple):
 
     function: Callable
     words: tuple  # (option, value) for options that are no numbers
+    derived: tuple = ()  # names of numbers that follow from the others
 
     def __call__(self, numbers):
         """The `Algorithm` for a dict of numbers, `arms` among them."""
@@ -55,14 +56,14 @@ def prepare(constructor, arms, *, targets, noise_var, theta_norm, family):
         else _number("theta_norm", theta_norm, nonnegative),
         "family": family,
     }
-    options = _options(Plan(function, ()).name, function, arms, facts, bound)
+    options, added = _options(Plan(function, ()).name, function, arms, facts, bound)
     numbers = {k: np.asarray(v) for k, v in options.items() if isinstance(v, NUMBERS)}
     words = tuple(sorted((k, v) for k, v in options.items() if k not in numbers))
-    return Plan(function, words), {"arms": arms} | numbers
+    return Plan(function, words, tuple(added)), {"arms": arms} | numbers | added
 
 
 def _options(name, function, arms, facts, bound):
-    """What the constructor is called with besides the arms; options that are bound win."""
+    """What the constructor is called with besides the arms, and what follows from it."""
     names = inspect.signature(function).parameters
     for option, meaning in UNKNOWN.items():
         needed = option in names and names[option].default is inspect.Parameter.empty
@@ -83,7 +84,7 @@ def _options(name, function, arms, facts, bound):
     for option, value in options.items():
         plain = isinstance(value, NUMBERS) or value.__hash__ is not None
         require(plain, f"{option} must be a number, an array or a name, got {value!r}")
-    return options
+    return options, added
 
 
 def _table(name, values):
@@ -110,7 +111,8 @@ def describe(plan, numbers, seed):
       ValueError: the constructor, or a function among its options, has no name of its own.
     """
     told = {"constructor": _named(plan.function), "seed": str(int(seed))}
-    return told | {name: _brief(value) for name, value in [*numbers.items(), *plan.words]}
+    given = {name: value for name, value in numbers.items() if name not in plan.derived}
+    return told | {name: _brief(value) for name, value in [*given.items(), *plan.words]}
 
 
 def _brief(value):

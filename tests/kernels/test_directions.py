@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxbandits.kernels import squares
-from jaxbandits.kernels.directions import Listed, Pairs, compact, sqdist
+from jaxbandits.kernels.directions import Listed, Pairs, compact, distinct, sqdist
 
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 
@@ -50,3 +50,9 @@ def test_distances_of_every_two_points():
     apart = points[:, None] - points
     np.testing.assert_allclose(found, np.einsum("abi,ij,abj->ab", apart, matrix, apart), atol=1e-12)
     assert (np.asarray(found) >= 0).all()
+
+
+def test_distinct_points():
+    points = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [0.0, 0.0], [-0.0, 0.0], [1.0, 2.0]])
+    expected = [True, True, False, True, False, False]
+    np.testing.assert_array_equal(distinct(jnp.array(points)), expected)

@@ -1,0 +1,189 @@
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from plain import greedy, in_two_parts, leader, worst
+
+from jaxbandits.kernels import regret_rounding, rounding
+
+NUM_ARMS = 24
+regret, swap = jax.jit(regret_rounding.regret), jax.jit(regret_rounding.swap)
+
+
+def problem(seed, dim, num_arms=NUM_ARMS):
+    """Arms and a design of few large and many small weights, some of them zero."""
+    rng = np.random.default_rng(seed)
+    weights = rng.dirichlet(np.full(num_arms, 0.3))
+    weights[weights < 1e-4] = 0.0
+    return rng.normal(size=(num_arms, dim)), weights / weights.sum()
+
+
+def promise(dim, total):
+    return 1 - 3 * math.sqrt(dim / total)
+
+
+@pytest.mark.parametrize("total", [7, 12, 60, 400])
+def test_equals_eigendecompositions(total):
+    for seed in range(3):
+        arms, weights = problem(seed, 3)
+        found = regret(arms, weights, jnp.asarray(total))
+        np.testing.assert_array_equal(found.counts, in_two_parts(arms, weights, total))
+        assert bool(found.certified)
+
+
+@pytest.mark.parametrize("dim", [3, 5, 8])
+def test_reaches_its_lambda_min(dim):
+    for seed in range(10):
+        arms, weights = problem(seed, dim)
+        for total in (2 * dim, 10 * dim, 12 * dim, 40 * dim, 100 * dim, 10_000 * dim, 10**13):
+            found = regret(arms, weights, jnp.asarray(total))
+            counts = np.asarray(found.counts)
+            assert bool(found.certified)
+            assert counts.sum() == total
+            assert (counts[weights == 0] == 0).all()
+            assert counts.min() >= 0
+            assert worst(arms, weights, counts) >= promise(dim, total) - 1e-9
+            assert int(found.steps) <= 4 * dim + NUM_ARMS  # the first attempt was good enough
+
+
+@pytest.mark.parametrize("dim", [3, 5, 8])
+def test_the_plain_greedy_form_reaches_it_too(dim, monkeypatch):
+    """What it comes to where nothing else will do."""
+    monkeypatch.setattr(regret_rounding, "_reaches", lambda *_: jnp.array(False))
+    arms, weights = problem(dim, dim)
+    total = 12 * dim
+    found = jax.jit(lambda *args: regret_rounding.regret(*args))(arms, weights, jnp.asarray(total))
+    np.testing.assert_array_equal(found.counts, greedy(arms, total * weights, total))
+    assert worst(arms, weights, np.asarray(found.counts)) >= promise(dim, total)
+    assert int(found.steps) >= total + 4 * dim
+    assert not bool(found.certified)
+
+
+def test_few_draws_of_many_arms():
+    """Efficient rounding draws the arms it meets first; all of these are nearly the same."""
+    rng = np.random.default_rng(0)
+    arms = rng.normal(size=(400, 3))
+    arms[:100] = [1.0, 0.0, 0.0] + 0.01 * arms[:100]
+    weights, total = np.full(400, 1 / 400), 60
+    apportioned = np.asarray(rounding.efficient(jnp.array(weights), jnp.asarray(total)))
+    assert worst(arms, weights, apportioned) < 0.01 < promise(3, total)
+    found = regret(arms, weights, jnp.asarray(total))
+    assert worst(arms, weights, np.asarray(found.counts)) >= 0.8
+
+
+def test_no_worse_than_efficient_rounding():
+    ratios = []
+    for seed in range(8):
+        arms, weights = problem(100 + seed, 5)
+        for total in (30, 60, 150, 1000):
+            counts = np.asarray(regret(arms, weights, jnp.asarray(total)).counts)
+            other = np.asarray(rounding.efficient(jnp.array(weights), jnp.asarray(total)))
+            ratios.append(worst(arms, weights, counts) / worst(arms, weights, other))
+    assert min(ratios) > 0.99
+    assert max(ratios) > 1.2
+
+
+def test_bad_scaling_and_tiny_weights():
+    arms, weights = problem(3, 5)
+    weights[np.argsort(weights)[-3:]] *= 1e9  # all others share some 1e-9
+    weights /= weights.sum()
+    scale = np.logspace(0, -5, 5)
+    for total in (100, 10_000_000):
+        found = regret(arms * scale, weights, jnp.asarray(total))
+        counts = np.asarray(found.counts)
+        assert bool(found.certified)
+        assert counts.sum() == total
+        assert worst(arms, weights, counts) >= promise(5, total)
+
+
+def test_a_support_of_lower_rank():
+    rng = np.random.default_rng(4)
+    arms, weights = rng.normal(size=(NUM_ARMS, 5)), np.zeros(NUM_ARMS)
+    frame = np.linalg.qr(rng.normal(size=(5, 2)))[0]
+    arms[:10] = rng.normal(size=(10, 2)) @ frame.T
+    weights[:10] = rng.dirichlet(np.ones(10))
+    for total in (0, 1, 7, 30, 5000):
+        found = regret(arms, weights, jnp.asarray(total))
+        counts = np.asarray(found.counts)
+        assert bool(found.certified)
+        assert counts.sum() == counts[:10].sum() == total
+        if total >= 7:
+            plane = arms[:10] @ frame
+            assert worst(plane, weights[:10], counts[:10]) >= max(0.5, promise(2, total))
+
+
+def test_one_arm():
+    found = regret(np.ones((1, 3)), np.ones(1), jnp.asarray(5))
+    assert (int(found.counts[0]), bool(found.certified)) == (5, True)
+
+
+def test_weights_that_are_not_numbers_end_uncertified():
+    arms, weights = problem(5, 3)
+    found = regret(arms, weights * np.nan, jnp.asarray(20))
+    assert not bool(found.certified)
+
+
+def test_lanes_equal_a_loop():
+    rng = np.random.default_rng(6)
+    arms, weights = rng.normal(size=(NUM_ARMS, 3)), rng.dirichlet(np.full(NUM_ARMS, 0.3), 5)
+    totals = np.array([4, 11, 60, 900, 10**7])
+    together = jax.jit(jax.vmap(regret_rounding.regret, (None, 0, 0)))(arms, weights, totals)
+    for row in range(5):
+        alone = regret(arms, weights[row], jnp.asarray(totals[row]))
+        np.testing.assert_array_equal(together.counts[row], alone.counts)
+        assert int(together.steps[row]) == int(alone.steps)
+
+
+def test_single_precision_meets_the_total():
+    arms, weights = problem(7, 3)
+    with jax.enable_x64(False):
+        found = jax.jit(regret_rounding.regret)(
+            jnp.array(arms, jnp.float32), jnp.array(weights, jnp.float32), jnp.asarray(300)
+        )
+    counts = np.asarray(found.counts)
+    assert counts.dtype == np.int32
+    assert counts.sum() == 300
+    assert worst(arms, weights, counts) >= promise(3, 300)
+
+
+@pytest.mark.parametrize("spread", [0.0, 4.0, 9.0])
+def test_the_leader_is_found(spread):
+    rng = np.random.default_rng(8)
+    kept = jnp.array([True] * 5 + [False])
+    for alpha in (4.0, 50.0, 3000.0):
+        frame = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+        matrix = np.zeros((6, 6))
+        matrix[:5, :5] = (frame * np.logspace(0, -spread, 5)) @ frame.T
+        above = regret_rounding._at(jnp.array(alpha * matrix), kept, jnp.sqrt(5.0))
+        found = jax.jit(regret_rounding._settle)(jnp.array(alpha * matrix), kept, above)
+        expected = leader(matrix[:5, :5], alpha)
+        np.testing.assert_allclose(found.trace, 1.0, atol=2e-8)
+        np.testing.assert_allclose(found.root[:5, :5], expected, atol=1e-6)
+        assert not np.asarray(found.root)[5].any()
+
+
+@pytest.mark.parametrize("dim", [3, 5, 8])
+def test_swaps_reach_their_lambda_min(dim):
+    arms, weights = problem(20 + dim, dim)
+    for total in (50 * dim, 130 * dim):
+        error = math.sqrt(5 * dim / total)
+        start = np.zeros(NUM_ARMS, int)
+        start[np.argmax(weights)] = total  # no other arm at all
+        found = swap(arms, weights, jnp.array(start))
+        counts = np.asarray(found.counts)
+        assert bool(found.certified)
+        assert counts.sum() == total
+        assert counts.min() >= 0
+        assert (counts[weights == 0] == 0).all()
+        assert worst(arms, weights, counts) >= 1 - 3 * error - 1e-9
+        assert 0 < int(found.steps) <= total / error
+
+
+def test_no_swap_where_none_is_needed():
+    arms, weights = problem(9, 3)
+    start = rounding.efficient(jnp.array(weights), jnp.asarray(900))
+    found = swap(arms, weights, start)
+    assert (int(found.steps), bool(found.certified)) == (0, True)
+    np.testing.assert_array_equal(found.counts, start)

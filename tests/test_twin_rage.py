@@ -1,0 +1,104 @@
+"""RAGE's other designs and roundings against a plain NumPy twin, phase by phase."""
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import plain
+import pytest
+import twins
+from hands import Hand, linear_problem, normal_rewards, same_counts
+
+import jaxbandits as jb
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+OPTIONS = ("delta", "noise_var", "log_factor", "rounding_epsilon")
+
+
+class Rage(twins.Rage):
+    """With Frank-Wolfe designs of its own, and rounding by regret minimisation if asked."""
+
+    def __init__(self, arms, targets, *, by_regret, **numbers):
+        super().__init__(arms, targets, self.frank_wolfe, **numbers)
+        self.by_regret = by_regret
+
+    def frank_wolfe(self, alive):
+        pairs = [self.targets[a] - self.targets[b] for a in alive for b in alive if a < b]
+        return plain.frank_wolfe(self.arms, np.array(pairs))[0]
+
+    def ask(self):
+        if not self.by_regret or len(self.alive) == 1:
+            return super().ask()
+        weights = self.frank_wolfe(self.alive)
+        total = 2 * 4**self.phase * self.rho(weights) * (1 + self.eps) * self.log_term()
+        least = 36 * self.arms.shape[1] / self.eps**2
+        total = math.ceil(max(self.noise_var * total, least))
+        return False, None, plain.in_two_parts(self.arms, weights, total)
+
+
+HANDS = {
+    name: Hand(partial(jb.rage, design="frank_wolfe", rounding=name), *OPTIONS)
+    for name in ("efficient", "regret")
+}
+SETTINGS = ((0.05, 1.0, 2.0, 0.1), (0.1, 0.3, 1.0, 0.3))
+
+
+def problem(seed):
+    rng, arms, theta = linear_problem(30 + seed, 5, 3)
+    return rng, arms, rng.normal(size=(6, 3)), theta
+
+
+@pytest.mark.parametrize("rounding", HANDS)
+def test_rage_as_its_paper_runs_it(rounding):
+    phases = []
+    for seed, numbers in enumerate(SETTINGS):
+        rng, arms, targets, theta = problem(seed)
+        delta, noise_var, c, eps = numbers
+        options = {"delta": delta, "noise_var": noise_var, "c": c, "eps": eps}
+        twin = Rage(arms, targets, by_regret=rounding == "regret", **options)
+        facts = (jnp.asarray(arms), jnp.asarray(targets), numbers)
+        reward = normal_rewards(rng, arms @ theta, noise_var)
+        key = jax.random.key(seed)
+        played, state = HANDS[rounding].play(twin, facts, reward, key, compare=same_counts)
+        assert int(state.unsolved) == 0
+        phases.append(played)
+    assert max(phases) >= 2
+
+
+@pytest.mark.parametrize(("epsilon", "size"), [(0.1, 10_800), (0.3, 1200)])
+def test_the_least_a_phase_draws_with_regret_rounding(epsilon, size):
+    """`36 d / eps^2`; no direction then loses more than eps."""
+    _, arms, targets, _ = problem(0)
+    facts = (jnp.asarray(arms), jnp.asarray(targets), (0.05, 1e-3, 2.0, epsilon))
+    hand, key = HANDS["regret"], jax.random.key(0)
+    counts = np.asarray(hand.ask(facts, key, hand.init(facts, key)).count)
+    weights = jb.design.xy_frank_wolfe(arms, targets).weights
+    assert counts.sum() == size
+    assert plain.worst(arms, weights, counts) >= 1 / (1 + epsilon)
+
+
+def test_equal_targets_are_one():
+    """They can never be told apart; the first of them takes part, and is the answer."""
+    rng, arms, targets, theta = problem(2)
+    best = int(np.argmax(targets @ theta))
+    others = [m for m in range(6) if m != best]
+    targets = targets[[others[0], best, others[1], best, others[0], best]]
+    numbers = (0.05, 1.0, 2.0, 0.1)
+    twin = Rage(arms, targets, by_regret=False, delta=0.05, noise_var=1.0, c=2.0, eps=0.1)
+    twin.alive = [0, 1, 2]
+    facts, hand = (jnp.asarray(arms), jnp.asarray(targets), numbers), HANDS["efficient"]
+    reward, key = normal_rewards(rng, arms @ theta, 1.0), jax.random.key(2)
+    played, state = hand.play(twin, facts, reward, key, compare=same_counts)
+    assert played >= 1
+    assert int(hand.ask(facts, key, state).answer) == 1
+    same = (facts[0], jnp.ones((6, 3)), numbers)
+    move = hand.ask(same, key, hand.init(same, key))
+    assert (bool(move.done), int(move.answer), int(move.count.sum())) == (True, 0, 0)
