@@ -1,7 +1,16 @@
 """Structured bandits, simulated: pure functional algorithms, compiled and vectorised in JAX."""
 
 from . import design, instances, rounding, theory
-from .algorithms import glm_tsl, gse, lingape, m_lingape, rage, sequential_halving, xy_oracle
+from .algorithms import (
+    glm_tsl,
+    gse,
+    lingape,
+    m_lingape,
+    rage,
+    sequential_halving,
+    xy_oracle,
+    xy_static,
+)
 from .core import Algorithm, Env, Move, Run
 from .fitting import fit_glm
 from .instances import Instance
@@ -36,4 +45,5 @@ __all__ = [
     "sweep",
     "theory",
     "xy_oracle",
+    "xy_static",
 ]

@@ -71,6 +71,20 @@ def theta_norm_known(values, thresholds):
     )
 
 
+def ratios_known(values, bases, most):
+    """Raise where a table of ratios does not fit the arms, or takes more than `most` bases."""
+    arms, given = values["arms"], values["ratios"]
+    num_arms, dim = arms.shape
+    fits = given is None or np.shape(given) == (num_arms,) * 3
+    require(fits, f"ratios must have shape {(num_arms,) * 3}, got {np.shape(given)}")
+    if values["selection"] == "ratio" and given is None and not is_concrete(arms):
+        require(
+            bases <= most,
+            f"selection must be 'greedy' for {num_arms} arms in {dim} dimensions that are drawn "
+            f"anew ('ratio' goes through at most {most} bases, not {bases}), got 'ratio'",
+        )
+
+
 def budget_covers(budget, stages):
     """Raise where a budget that can be looked at is below the number of stages."""
     if is_concrete(budget):

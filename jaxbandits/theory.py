@@ -8,6 +8,7 @@ import numpy as np
 
 from .instances import Instance
 from .kernels.oracle import oracle
+from .kernels.xy_designs import named
 from .options import require
 from .precision import double
 
@@ -106,5 +107,5 @@ def why_not(instance):
 
 @jax.jit
 def _characteristic_time(arms, targets, values, tol):
-    found = oracle(arms, targets, values, tol=tol)
+    found = oracle(arms, targets, values, named("interior_point", tol))
     return found.value, found.bound

@@ -78,6 +78,11 @@ CASES = (
         rounding="regret",
         rounding_epsilon=0.3,
     ),
+    _confidence(
+        jb.xy_static, "xy_static", _transductive(0.5), _transductive(0.6, 2.0), kind="phased"
+    ),
+    _confidence(jb.xy_oracle, "xy_oracle", _soare(0.3), _soare(0.4, 2.0), kind="phased"),
+    _confidence(jb.xy_oracle, "xy_oracle_soare", _soare(0.7), _soare(0.8, 2.0), variant="soare"),
     Case("gse_uniform", _canonical(), *_budget(jb.gse)),
     Case("gse_d_opt", _canonical(), *_budget(jb.gse, design="d_opt")),
     Case(

@@ -98,8 +98,7 @@ def test_the_walk_sees_imports():
         "kernels/once",
         "kernels/radius",
         "kernels/roundings",
-        "kernels/xy_design",
-        "kernels/xy_frank_wolfe",
+        "kernels/xy_designs",
     }
     assert "envs/finite" in set(imports("world"))
     assert "results" in set(imports("__init__"))

@@ -7,5 +7,15 @@ from .m_lingape import m_lingape
 from .rage import rage
 from .sequential_halving import sequential_halving
 from .xy_oracle import xy_oracle
+from .xy_static import xy_static
 
-__all__ = ["glm_tsl", "gse", "lingape", "m_lingape", "rage", "sequential_halving", "xy_oracle"]
+__all__ = [
+    "glm_tsl",
+    "gse",
+    "lingape",
+    "m_lingape",
+    "rage",
+    "sequential_halving",
+    "xy_oracle",
+    "xy_static",
+]

@@ -16,6 +16,7 @@ from ..options import (
     nonnegative,
     positive,
     probability,
+    ratios_known,
     theta_norm_known,
 )
 
@@ -32,7 +33,7 @@ class State(NamedTuple):
 
 def _consistent(values):
     theta_norm_known(values, radius.NEED_THETA_NORM)
-    ratio_tables.consistent(values)
+    ratios_known(values, ratio_tables.num_bases(values["arms"]), ratio_tables.MOST_BASES)
 
 
 @constructor(
@@ -76,9 +77,8 @@ def lingape(
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
       v0: ridge, the paper's lambda.
       selection: "greedy" (eq. 9) or "ratio" (eq. 12, the one the paper analyses).
-      ratios: `[K, K, K]` the table of p, see `design.ratios`. It is solved before anything is
-        compiled, a linear program a pair; for arms drawn anew by each replication in the
-        compiled program, over all sets of d arms, at most 100,000.
+      ratios: `[K, K, K]` the table of p, by default `design.ratios(arms)`; for arms that each
+        replication draws anew it is found among all sets of d arms, at most 100,000.
       threshold: the radius C, a name in `kernels.radius.THRESHOLDS`; the paper's (eq. 8) is
         "pairwise".
     Returns:

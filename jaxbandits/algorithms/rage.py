@@ -10,11 +10,8 @@ from ..core import Algorithm, Move
 from ..kernels import directions, ledger, radius
 from ..kernels.once import once_for_equal
 from ..kernels.roundings import ROUNDINGS
-from ..kernels.xy_design import xy_optimal
-from ..kernels.xy_frank_wolfe import xy_frank_wolfe
+from ..kernels.xy_designs import DESIGNS, named
 from ..options import choice, constructor, is_concrete, positive, probability, require
-
-DESIGNS = {"interior_point": (xy_optimal, 1e-3), "frank_wolfe": (xy_frank_wolfe, 0.01)}
 
 
 class State(NamedTuple):
@@ -101,13 +98,12 @@ def rage(
     num_targets = targets.shape[0]
     pairs = directions.Pairs(targets)
     first, second = pairs.indices
-    (solve, usual), rule = DESIGNS[design], ROUNDINGS[rounding]
+    solve, rule = named(design, tol), ROUNDINGS[rounding]
     rounded = once_for_equal(partial(rule.counts, arms))
 
     @once_for_equal
     def plan_for(alive):
-        active = alive[first] & alive[second]
-        return solve(arms, pairs, active, tol=usual if tol is None else tol)
+        return solve(arms, pairs, alive[first] & alive[second])
 
     def init(key):
         zero = jnp.zeros((), int)

@@ -9,19 +9,12 @@ from ..core import Algorithm, Move
 from ..kernels import growing, ledger, pick, radius, spd
 from ..kernels.once import once_for_equal
 from ..kernels.oracle import oracle
+from ..kernels.xy_designs import DESIGNS, named
 from ..options import choice, constructor, positive, probability
 
 
 class State(NamedTuple):
-    """What the batches of "rage" leave behind."""
-
-    totals: growing.Totals
-    weights: jax.Array  # float [K] the design
-    done: jax.Array  # bool []
-
-
-class Tracking(NamedTuple):
-    """What "soare" remembers."""
+    """What "soare" remembers; "rage" has `growing.State`."""
 
     stats: ledger.Ledger
     counts: jax.Array  # int [K]
@@ -37,6 +30,7 @@ class Tracking(NamedTuple):
     powers=choice(*growing.POWERS),
     allocation=choice(*growing.ALLOCATIONS),
     singular=choice(*growing.SINGULAR),
+    design=choice(*DESIGNS),
     tol=positive,
 )
 def xy_oracle(
@@ -51,7 +45,8 @@ def xy_oracle(
     powers="all",
     allocation="iid",
     singular="wait",
-    tol=1e-3,
+    design="interior_point",
+    tol=None,
 ):
     """XY-oracle (Soare, Lazaric, Munos, 2014), which is told theta.
 
@@ -63,29 +58,24 @@ def xy_oracle(
     `2 sqrt(2) ||x* - x||_{A^-1} sqrt(log(6 n^2 K / (pi^2 delta)))`; nothing in it is random.
 
     Args:
-      arms: `[K, d]` features that can be drawn; they must span.
-      targets: `[M, d]` features to choose among, the arms by default.
+      arms, targets: `[K, d]` what can be drawn, and `[M, d]` what is chosen among, the arms by
+        default. The arms must span.
       theta: `[d]` the truth; a simulation supplies it.
       delta: error probability of the width, in (0, 1). The answer is z* whatever happens.
       noise_var: sub-Gaussian variance of a reward.
-      variant: "rage" or "soare", the experiments it is taken from; the options below are for
-        "rage" alone.
-      growth: of the batches.
-      powers: "all" t, or "odd" as in the published program, which counts each batch twice.
-      allocation: "iid" draws from w, or "rounded" efficiently, so that each arm of the support
-        is drawn from the start.
-      singular: "wait" with the test until the draws span, or "ignore" as in the published
-        program, to which a direction not yet measured looks certain.
-      tol: relative accuracy of w.
+      variant: "rage" or "soare", the experiments it is taken from.
+      growth, powers, allocation, singular: of the batches of "rage", see `xy_static`.
+      design: "interior_point", certified, or "frank_wolfe", that of the RAGE experiments.
+      tol: relative accuracy of w, 1e-6 by default; for Frank-Wolfe the step at which it ends, 0.01
+        by default.
     Returns:
       An `Algorithm` that asks for a batch or for one arm, and answers the index of z*.
     Raises:
       ValueError: a bad option, or arms that do not span.
     Deviations:
-      "rage": all powers and "wait" by default, see above; the design comes from an interior-point
-      method, whose optimum takes more draws than the early-stopped Frank-Wolfe design of the
-      experiments, for at the optimum all comparisons are tight at once. "soare": widths scale
-      with the noise; their constant is for bounded noise.
+      "rage": "all", "wait" and "interior_point" by default. The optimum takes more draws than the
+      early-stopped design of the published program, for at it all comparisons are tight at once.
+      "soare": the constant is for bounded noise, sub-Gaussian noise would do with half of it.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014.
       https://arxiv.org/abs/1409.6110
@@ -101,7 +91,8 @@ def xy_oracle(
     apart = pick.at(targets, best) - targets
     others = jnp.arange(num_targets) != best
     every_arm = jnp.arange(arms.shape[0])
-    solve = once_for_equal(lambda: oracle(arms, targets, targets @ theta, tol=tol).weights)
+    solve = named(design, 1e-6 if tol is None and design == "interior_point" else tol)
+    allocate = once_for_equal(lambda: oracle(arms, targets, targets @ theta, solve).weights)
 
     def lengths(inverse):
         return jnp.sqrt(noise_var * spd.quadratic(apart, inverse))
@@ -111,13 +102,13 @@ def xy_oracle(
         return (sure | ~others).all()
 
     if variant == "soare":
-        return _one_by_one(arms, solve, best, passes)
+        return _one_by_one(arms, allocate, best, passes)
 
     def init(key):
-        return State(growing.nothing(arms), solve(), jnp.array(False))
+        return growing.begin(arms, allocate())
 
     def ask(key, state):
-        counts = growing.batch(key, state.totals, state.weights, growth, powers, allocation)
+        counts = growing.batch(key, state, growth, powers, allocation)
         return Move(every_arm, counts, done=state.done, answer=best)
 
     def tell(state, move, total):
@@ -125,17 +116,18 @@ def xy_oracle(
         found = growing.estimate(arms, totals, singular)
         width = radius.static(delta, growing.power(totals.batches, powers), num_targets, 2.0)
         sure = lengths(found.inverse) * width < apart @ found.theta
-        return State(totals, state.weights, done=(sure | ~others).all() & found.settled)
+        done = (sure | ~others).all() & found.settled
+        return state._replace(totals=totals, done=done)
 
     return Algorithm(init, ask, tell)
 
 
-def _one_by_one(arms, solve, best, passes):
+def _one_by_one(arms, allocate, best, passes):
     """Each arm once, then the one furthest behind the design; `passes(inverse, draws)` ends it."""
     num_arms, _ = arms.shape
 
     def init(key):
-        return Tracking(ledger.ridge(arms, 1.0, arm_space=False), jnp.zeros(num_arms, int), solve())
+        return State(ledger.ridge(arms, 1.0, arm_space=False), jnp.zeros(num_arms, int), allocate())
 
     def ask(key, state):
         draws = state.counts.sum()

@@ -24,10 +24,20 @@ class Totals(NamedTuple):
     batches: Array  # int []
 
 
-def nothing(arms: Float[Array, "K d"]) -> Totals:
-    """The totals before any draw."""
-    num_arms = arms.shape[0]
-    return Totals(jnp.zeros(num_arms, int), jnp.zeros(num_arms, arms.dtype), jnp.zeros((), int))
+class State(NamedTuple):
+    """A run of such batches."""
+
+    totals: Totals
+    weights: Array  # float [K] the design
+    done: Array  # bool []
+    answer: Array  # int []
+
+
+def begin(arms: Float[Array, "K d"], weights: Float[Array, " K"]) -> State:
+    """The run before its first batch."""
+    num_arms, zero = arms.shape[0], jnp.zeros((), int)
+    totals = Totals(jnp.zeros(num_arms, int), jnp.zeros(num_arms, arms.dtype), zero)
+    return State(totals, weights, jnp.array(False), zero)
 
 
 def added(totals: Totals, counts: Int[Array, " K"], sums: Float[Array, " K"]) -> Totals:
@@ -40,10 +50,9 @@ def power(batches, powers: str):
     return 2 * batches - 1 if powers == "odd" else batches
 
 
-def batch(
-    key, totals: Totals, weights: Float[Array, " K"], growth, powers: str, allocation: str
-) -> Int[Array, " K"]:
+def batch(key, state: State, growth, powers: str, allocation: str) -> Int[Array, " K"]:
     """Counts of the next batch: independent draws from the design, or what rounding adds."""
+    totals, weights = state.totals, state.weights
     total = jnp.ceil(growth ** power(totals.batches + 1, powers).astype(float))
     total = jnp.minimum(total, LARGEST).astype(int)
     if allocation == "iid":

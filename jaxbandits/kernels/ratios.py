@@ -14,7 +14,6 @@ import scipy.optimize
 from jax import lax
 from jaxtyping import Array, Float
 
-from ..options import is_concrete, require
 from . import spd
 
 BLOCK = 128  # bases that are solved at once
@@ -25,24 +24,9 @@ SAME = 1e-13  # distance of two arms, where all of them together have size 1
 TINY = np.finfo(float).tiny
 
 
-def num_bases(num_arms: int, dim: int) -> int:
+def num_bases(arms) -> int:
     """How many sets of arms `enumerated` goes through."""
-    return math.comb(num_arms, dim)
-
-
-def consistent(values):
-    """Raise where a constructor's `ratios` do not fit its arms or cannot be had."""
-    arms, given = values["arms"], values["ratios"]
-    num_arms, dim = arms.shape
-    fits = given is None or np.shape(given) == (num_arms,) * 3
-    require(fits, f"ratios must have shape {(num_arms,) * 3}, got {np.shape(given)}")
-    if values["selection"] == "ratio" and given is None and not is_concrete(arms):
-        bases = num_bases(num_arms, dim)
-        require(
-            bases <= MOST_BASES,
-            f"selection must be 'greedy' for {num_arms} arms in {dim} dimensions that are drawn "
-            f"anew ('ratio' goes through at most {MOST_BASES} bases, not {bases}), got 'ratio'",
-        )
+    return math.comb(*arms.shape)
 
 
 def completed(values):

@@ -74,7 +74,7 @@ def test_both_ways_agree_where_the_best_is_unique():
     arms = RNG.normal(size=(12, 3))
     one, other = ratios.by_linear_programs(arms), jax.jit(ratios.enumerated)(jnp.asarray(arms))
     np.testing.assert_allclose(one, other, atol=1e-7)
-    assert ratios.num_bases(12, 3) == 220 > ratios.BLOCK
+    assert ratios.num_bases(arms) == 220 > ratios.BLOCK
 
 
 def test_arms_that_do_not_span():
