@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from ..core import Algorithm, Move
-from ..kernels import directions, ledger, radius
+from ..kernels import directions, everyone, ledger, radius
 from ..kernels.once import once_for_equal
 from ..kernels.roundings import ROUNDINGS
 from ..kernels.xy_designs import DESIGNS, named
@@ -96,14 +96,12 @@ def rage(
     num_arms, dim = arms.shape
     targets = arms if targets is None else targets
     num_targets = targets.shape[0]
-    pairs = directions.Pairs(targets)
-    first, second = pairs.indices
     solve, rule = named(design, tol), ROUNDINGS[rounding]
     rounded = once_for_equal(partial(rule.counts, arms))
 
     @once_for_equal
     def plan_for(alive):
-        return solve(arms, pairs, alive[first] & alive[second])
+        return solve.between(arms, targets, alive)
 
     def init(key):
         zero = jnp.zeros((), int)
@@ -130,13 +128,10 @@ def rage(
     def tell(state, move, total):
         inverse, theta, _ = ledger.batch(arms, move.count, total)
         scores = targets @ theta
-        sqdist = directions.sqdist(targets, inverse)
         width = radius.static(delta, state.phase, num_targets**2, log_factor)
-        # beaten[z, z']: z' is better than z beyond doubt
-        beaten = jnp.sqrt(noise_var * sqdist) * width < scores[None, :] - scores[:, None]
-        dropped = (beaten & state.alive[None, :]).any(1)
+        width = jnp.sqrt(noise_var) * width
         return State(
-            alive=state.alive & ~dropped,
+            alive=state.alive & ~everyone.beaten(targets, state.alive, scores, inverse, width),
             phase=state.phase + 1,
             answer=jnp.argmax(jnp.where(state.alive, scores, -jnp.inf)),
             unsolved=move.info["unsolved"],

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from ..core import Algorithm, Move
-from ..kernels import directions, growing, pick, radius, spd
+from ..kernels import growing, pick, radius, spd
 from ..kernels.once import once_for_equal
 from ..kernels.xy_designs import DESIGNS, named
 from ..options import choice, constructor, positive, probability
@@ -75,12 +75,11 @@ def xy_static(
     """
     targets = arms if targets is None else targets
     num_targets = targets.shape[0]
-    pairs = directions.Pairs(targets)
     solve, every_arm = named(design, tol), jnp.arange(arms.shape[0])
 
     @once_for_equal
     def allocate():
-        return solve(arms, pairs, jnp.ones(pairs.indices[0].size, bool)).weights
+        return solve.between(arms, targets, jnp.ones(num_targets, bool)).weights
 
     def init(key):
         return growing.begin(arms, allocate())

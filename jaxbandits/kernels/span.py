@@ -80,3 +80,14 @@ def pseudo_inverse(matrix: Float[Array, "d d"], negligible: float) -> Float[Arra
     space = of_gram(matrix, spd.partial_inverse(matrix, negligible))
     inner = spd.inverse(fill(space, space.basis.T @ matrix @ space.basis)).matrix
     return space.basis @ inner @ space.basis.T
+
+
+def inverse(span: Span, matrix: Float[Array, "d d"]) -> spd.Inverse:
+    """The inverse of `matrix` in the kept coordinates, zero elsewhere.
+
+    For a sum of `w x x^T` that spans the subspace, a generalised inverse on it; otherwise
+    `positive` is False. `logdet` and `factor` belong to the filled matrix.
+    """
+    both = span.kept[:, None] & span.kept[None, :]
+    found = spd.inverse(fill(span, jnp.where(both, matrix, 0.0)))
+    return found._replace(matrix=jnp.where(both, found.matrix, 0.0))

@@ -41,6 +41,11 @@ def xy_optimal(
     direction outside the span of the arms gives `value = inf`; no active direction gives a
     uniform design.
     """
+    return saddle(arms, directions, active, tol=tol, max_iterations=max_iterations)[0]
+
+
+def saddle(arms, directions, active, *, tol, max_iterations=200):
+    """The same, and the multipliers `[P]` of the directions, up to a factor."""
     num_arms = arms.shape[0]
     table = directions if isinstance(directions, Pairs) else Listed(directions)
     problem, outside = xy_barrier.problem(arms, table, active, 0.1 * tol)
@@ -59,7 +64,8 @@ def xy_optimal(
     value = jnp.where(outside, jnp.inf, jnp.where(some, value * problem.widest, 0.0))
     bound = jnp.where(outside, jnp.inf, jnp.where(some, end.bound * problem.widest, 0.0))
     converged = ~outside & (value <= (1.0 + tol) * bound)
-    return Design(jnp.where(some, weights, uniform), value, bound, end.iterations, converged)
+    found = Design(jnp.where(some, weights, uniform), value, bound, end.iterations, converged)
+    return found, jnp.where(active, end.point.dual, 0.0)
 
 
 def _step(problem, path):

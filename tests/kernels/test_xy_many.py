@@ -1,0 +1,111 @@
+"""XY designs of many arms by way of a few: certificates, and the same optimum as all at once."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from designs import differences, is_design, norms
+
+from jaxbandits.kernels import directions, xy_many
+from jaxbandits.kernels.xy_design import xy_optimal
+from jaxbandits.kernels.xy_designs import named
+
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def sphere(num, dim):
+    points = RNG.normal(size=(num, dim))
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def arc(num):
+    """Fiez et al. (2019), section 5: many arms close together, two far from them."""
+    angles = 0.78 + 0.1 * RNG.random(num - 2)
+    return np.vstack([np.c_[np.cos(angles), np.sin(angles)], [[1, 0], [-0.707, 0.707]]])
+
+
+between = jax.jit(
+    lambda arms, targets, alive, tol: named("interior_point", tol).between(arms, targets, alive)
+)
+along = jax.jit(
+    lambda arms, vectors, active, tol: named("interior_point", tol).along(arms, vectors, active)
+)
+
+
+@jax.jit
+def at_once(arms, targets, alive):
+    pairs = directions.Pairs(targets)
+    first, second = pairs.indices
+    return xy_optimal(arms, pairs, alive[first] & alive[second], tol=1e-4)
+
+
+@pytest.mark.parametrize("tol", [0.1, 1e-3])
+@pytest.mark.parametrize(
+    ("name", "share"), [("sphere", 1.0), ("sphere", 0.05), ("arc", 1.0)], ids=["all", "some", "arc"]
+)
+def test_as_good_as_all_at_once(name, share, tol):
+    arms = sphere(150, 3) if name == "sphere" else arc(150)
+    assert len(arms) >= 2 * xy_many.room(arms.shape[1])
+    alive = RNG.random(150) < share
+    found = between(jnp.array(arms), jnp.array(arms), jnp.array(alive), tol)
+    assert found.converged
+    assert found.bound <= found.value <= (1 + tol) * found.bound
+    assert is_design(found.weights)
+    reached = norms(arms, found.weights, differences(arms[alive])).max()
+    np.testing.assert_allclose(found.value, reached, rtol=1e-8)
+    best = at_once(jnp.array(arms), jnp.array(arms), jnp.array(alive))
+    assert found.bound <= best.value * (1 + 1e-9)
+    assert best.bound <= found.value * (1 + 1e-9)
+
+
+def test_listed_directions():
+    arms, vectors = sphere(150, 3), RNG.normal(size=(400, 3))
+    active = RNG.random(400) < 0.5
+    found = along(jnp.array(arms), jnp.array(vectors), jnp.array(active), 1e-3)
+    assert found.converged
+    np.testing.assert_allclose(
+        found.value, norms(arms, found.weights, vectors[active]).max(), rtol=1e-8
+    )
+    best = jax.jit(lambda *args: xy_optimal(*args, tol=1e-4))(
+        *map(jnp.array, (arms, vectors, active))
+    )
+    assert best.bound <= found.value <= 1.002 * best.value
+
+
+def test_arms_of_less_rank():
+    turn = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+    flat = np.hstack([sphere(150, 2), np.zeros((150, 1))])
+    one = between(*map(jnp.array, (flat @ turn, flat @ turn, np.ones(150, bool))), 1e-3)
+    other = at_once(*map(jnp.array, (flat[:, :2], flat[:, :2], np.ones(150, bool))))
+    assert one.converged
+    np.testing.assert_allclose(one.value, other.value, rtol=1.2e-3)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_nothing_to_tell_apart(number):
+    arms = jnp.array(sphere(150, 3))
+    found = between(arms, arms, jnp.arange(150) < number, 1e-3)
+    assert found.converged
+    assert found.value == found.bound == 0
+    np.testing.assert_allclose(found.weights, 1 / 150)
+
+
+def test_a_cap_is_reported():
+    arms = jnp.array(sphere(150, 3))
+    pairs = directions.Pairs(arms).vectors
+
+    def worst(inverse, number):
+        norms = ((pairs @ inverse) * pairs).sum(1)
+        order = jnp.argsort(-norms)[:number]
+        return xy_many.Found(pairs[order], norms[order])
+
+    found = jax.jit(lambda cap: xy_many.xy_many(arms, worst, tol=1e-9, max_rounds=cap))(2)
+    assert not found.converged
+    assert found.bound < found.value
+    assert found.iterations == 2
