@@ -8,6 +8,7 @@ from .algorithms import (
     m_lingape,
     rage,
     sequential_halving,
+    xy_adaptive,
     xy_oracle,
     xy_static,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "simulate",
     "sweep",
     "theory",
+    "xy_adaptive",
     "xy_oracle",
     "xy_static",
 ]

@@ -6,6 +6,7 @@ from .lingape import lingape
 from .m_lingape import m_lingape
 from .rage import rage
 from .sequential_halving import sequential_halving
+from .xy_adaptive import xy_adaptive
 from .xy_oracle import xy_oracle
 from .xy_static import xy_static
 
@@ -16,6 +17,7 @@ __all__ = [
     "m_lingape",
     "rage",
     "sequential_halving",
+    "xy_adaptive",
     "xy_oracle",
     "xy_static",
 ]

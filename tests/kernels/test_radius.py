@@ -123,3 +123,13 @@ def test_static_radii_spend_at_most_delta():
         bound = (81 * np.exp(-(np.asarray(width) ** 2) / 2)).sum()
         np.testing.assert_allclose(bound, spends * DELTA, rtol=0.01)
         assert (81 * stats.norm.sf(width)).sum() < bound
+
+
+def test_the_radius_of_soare_et_al():
+    draws = np.array([1.0, 6.0, 1e9])
+    found = radius.soare(DELTA, jnp.asarray(draws), 36)
+    expected = 2 * np.sqrt(2) * np.sqrt(np.log(6.0 * 36 / (np.pi**2 * DELTA)) + 2 * np.log(draws))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    # A union over directions and numbers of draws, one-sided sub-Gaussian tails.
+    width = np.asarray(radius.soare(DELTA, jnp.arange(1, 2000), 36))
+    assert (36 * np.exp(-(width**2) / 2)).sum() < DELTA

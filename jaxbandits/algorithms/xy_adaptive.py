@@ -1,0 +1,149 @@
+"""XY-adaptive: best-arm identification in linear bandits by phases of greedy XY designs."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ..core import Algorithm, Move
+from ..kernels import directions, greedy, ledger, pick, radius
+from ..kernels.once import once_for_equal
+from ..options import choice, constructor, count, positive, probability
+
+BEGINS = {"rage": "ridge", "soare": "every"}
+
+
+class State(NamedTuple):
+    """What XY-adaptive remembers between phases."""
+
+    alive: jax.Array  # bool [K]
+    phase: jax.Array  # int [] from 1
+    widest: jax.Array  # float [] max over alive pairs of ||y||^2 at the end of the last phase
+    drawn: jax.Array  # int [] draws counted in it
+    answer: jax.Array  # int [] empirical best of the last phase
+    capped: jax.Array  # int [] phases that met `max_draws`
+
+
+@constructor(
+    spans=True,
+    delta=probability,
+    noise_var=positive,
+    alpha=probability,
+    variant=choice("rage", "soare"),
+    begin=choice("ridge", "basis", "every"),
+    retest=choice(True, False),
+    max_draws=count(),
+)
+def xy_adaptive(
+    arms,
+    *,
+    delta=0.05,
+    noise_var=1.0,
+    alpha=0.1,
+    variant="rage",
+    begin=None,
+    retest=None,
+    max_draws=10**9,
+):
+    """XY-adaptive (Soare, Lazaric, Munos, 2014).
+
+    Phase t draws greedily, each time the arm that makes `rho = max ||y||^2_{A^-1}` smallest, y
+    the differences of arms alive, until `rho / n < alpha rho' / n'` ("rage") or
+    `rho <= alpha rho'` ("soare"), where n counts the draws of the phase and ' is the phase
+    before. Then theta_hat comes from this phase alone, and x is dropped if some x' has
+    `(x' - x)^T theta_hat > sigma ||x' - x||_{A^-1} C`, where C is
+    `sqrt(2 log(pi^2 K^2 t^2 / (3 delta)))` or `2 sqrt(2 log(6 K^2 n^2 / (pi^2 delta)))`.
+
+    Args:
+      arms: `[K, d]` features; they must span.
+      delta: error probability, in (0, 1).
+      noise_var: sub-Gaussian variance sigma^2 of a reward.
+      alpha: what a phase has to leave of the measure of the phase before.
+      variant: "rage", as in the experiments of Fiez et al. (2019), where a phase is about
+        1 / sqrt(alpha) times as long as the one before; "soare", as in those of Xu et al. (2018).
+      begin: what a phase begins with. "ridge" (of "rage"): A = I, which stands for d draws that
+        are in n but not made; the estimate is biased, the width ignores it, and nothing is proved.
+        "basis": one draw of each of the d first independent arms. "every" (of "soare"): one draw
+        of each arm.
+      retest: whether arms that were dropped are tested again, and come back, as in "soare".
+      max_draws: of a phase, which ends there whatever its measure.
+    Returns:
+      An `Algorithm` that asks for an allocation each phase and answers the index of an arm.
+      `info`: `phases` played and those `capped` by `max_draws`.
+    Raises:
+      ValueError: a bad option, or arms that do not span.
+    Deviations:
+      Arms that tie (scores within 1e-12 of themselves) are drawn in a random order that is new for
+      each draw, but the same in all phases and replications: equal histories then share one plan,
+      which no order that stays the same would allow, for it may draw one arm for ever. Only draws
+      that are made are counted: with "ridge", published figures are d higher for each phase.
+      "rage" drops an arm where the gap exceeds the width; its program also does where they are
+      equal, and so loses both of two equal arms. Soare et al. drop arms for good.
+    Reference:
+      M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014,
+      Figure 3. https://arxiv.org/abs/1409.6110
+    Example:
+      >>> import jaxbandits as jb
+      >>> runs = jb.simulate(jb.instances.soare(2, angle=0.5), jb.xy_adaptive, replications=20)
+      >>> int(runs.correct.sum())
+      20
+    """
+    num_arms, dim = arms.shape
+    rage = variant == "rage"
+    begin = BEGINS[variant] if begin is None else begin
+    retest = (not rage) if retest is None else retest
+    v0, unmade = (1.0, dim) if begin == "ridge" else (0.0, 0)
+    first, second = directions.Pairs(arms).indices
+    every_arm = jnp.arange(num_arms)
+
+    def begun():
+        if begin == "basis":
+            return (pick.first_basis(arms)[:, None] == every_arm).any(0).astype(int)
+        return jnp.full(num_arms, int(begin == "every"))
+
+    @once_for_equal
+    def plan_for(alive, goal):
+        def limit(draws):
+            return goal * (draws + unmade) if rage else goal
+
+        active = alive[first] & alive[second]
+        return greedy.min_max(arms, active, begun(), limit, v0=v0, most=max_draws)
+
+    def init(key):
+        zero = jnp.zeros((), int)
+        alive, widest = jnp.ones(num_arms, bool), jnp.ones((), arms.dtype)
+        return State(alive, zero + 1, widest, zero + dim * (dim + 1) + 1, zero, zero)
+
+    def ask(key, state):
+        goal = alpha * state.widest / (state.drawn if rage else 1)
+        return Move(
+            arm=every_arm,
+            count=plan_for(state.alive, goal),
+            done=state.alive.sum() <= 1,
+            answer=state.answer,
+            info={"phases": state.phase - 1, "capped": state.capped},
+        )
+
+    def tell(state, move, total):
+        draws, alive = move.count.sum(), state.alive
+        inverse, theta, _ = ledger.batch(arms, move.count, total, v0)
+        scores, sqdist = arms @ theta, directions.sqdist(arms, inverse)
+        log_factor = jnp.pi**2 / 3.0
+        if rage:
+            width = radius.static(delta, state.phase, num_arms**2, log_factor)
+        else:
+            width = radius.soare(delta, 1.0 * draws, num_arms**2)
+        # beaten[x, x']: x' is better than x beyond doubt
+        beaten = jnp.sqrt(noise_var * sqdist) * width < scores[None, :] - scores[:, None]
+        left = ~beaten.any(1) if retest else alive & ~(beaten & alive[None, :]).any(1)
+        left = jnp.where(move.done, alive, left)  # what has ended stays cheap to play on
+        return State(
+            alive=left,
+            phase=state.phase + 1,
+            widest=jnp.where(alive[:, None] & alive[None, :], sqdist, 0.0).max(),
+            drawn=draws + unmade,
+            answer=jnp.argmax(jnp.where(left, scores, -jnp.inf)),
+            capped=state.capped + (draws >= max_draws),
+        )
+
+    return Algorithm(init, ask, tell)

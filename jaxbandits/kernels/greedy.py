@@ -1,0 +1,96 @@
+"""The greedy allocation of an XY design: one draw after another, each where it helps most.
+
+Which arms are drawn hangs on the arms and the directions alone, never on rewards.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from . import directions, ledger, pick, spd
+
+TRUSTED = 1000  # draws after which rank-one changes are replaced by a new inverse
+TIED = 1e-12  # scores closer than this part of themselves are equal: rounding tells them apart
+
+
+class _Drawn(NamedTuple):
+    cross: Array  # float [K, P] x_k^T A^-1 y_p
+    among: Array  # float [K, K] x_j^T A^-1 x_k
+    norms: Array  # float [P] ||y_p||^2 in A^-1, -inf where not active
+    counts: Array  # int [K]
+    draws: Array  # int [] the sum of counts
+    widest: Array  # float [] max over active p of norms
+
+
+def min_max(
+    arms: Float[Array, "K d"],
+    active: Bool[Array, " P"],
+    begun: Int[Array, " K"],
+    limit: Callable[[Array], Array],
+    *,
+    v0=0.0,
+    most,
+) -> Int[Array, " K"]:
+    """Counts `[K]` after the draws that bring `max over active pairs ||x_i - x_j||^2_{A^-1}` down.
+
+    From `A = v0 I + X^T diag(begun) X` on, each draw goes to the arm that makes the maximum
+    smallest (Soare et al., 2014): for arm k it is
+    `max over y of ||y||^2_{A^-1} - (x_k^T A^-1 y)^2 / (1 + ||x_k||^2_{A^-1})`. Draws end once the
+    maximum is at most `limit(draws)`, after at least one, and at `most` in any case; `begun`
+    counts among them.
+
+    Where two pairs without a common arm are the widest, no single draw helps, and all arms tie.
+    An order of the arms that stays the same would then draw one arm for ever; each draw has its
+    own, `pick.scattered`, which is the same in every call.
+
+    Args:
+      arms: `[K, d]`; those of `begun` span where v0 is 0.
+      active: `[P]` which pairs count, in the order of `directions.Pairs`.
+      begun: `[K]` draws to begin with.
+      limit: `draws -> float []`.
+      v0: ridge.
+      most: draws after which it ends in any case.
+    """
+    dim = arms.shape[1]
+    vectors = directions.Pairs(arms).vectors
+
+    def look(counts):
+        matrix = ledger.gram(arms, counts) + v0 * jnp.eye(dim, dtype=arms.dtype)
+        inverse = spd.inverse(matrix).matrix
+        norms = jnp.where(active, spd.quadratic(vectors, inverse), -jnp.inf)
+        moved = arms @ inverse
+        cross, among = moved @ vectors.T, moved @ arms.T
+        return _Drawn(cross, among, norms, counts, counts.sum(), norms.max())
+
+    def unfinished(now):
+        wanted = (now.widest > limit(now.draws)) | (now.draws <= begun.sum())
+        return wanted & (now.draws < most) & active.any()
+
+    def afresh(now):
+        last = now.draws + TRUSTED
+        going = lambda now: unfinished(now) & (now.draws < last)  # noqa: E731
+        return look(lax.while_loop(going, _draw, now).counts)
+
+    return lax.while_loop(unfinished, afresh, look(begun)).counts
+
+
+def _draw(now):
+    num_arms = now.counts.size
+    gains = 1.0 / (1.0 + jnp.diagonal(now.among))
+    scores = (now.norms[None, :] - now.cross**2 * gains[:, None]).max(1)
+    tied = scores <= (1.0 + TIED) * scores.min()
+    arm = jnp.argmax(jnp.where(tied, pick.scattered(now.draws, num_arms), -1))
+    column, gain = pick.at(now.cross, arm), pick.at(gains, arm)
+    row = pick.at(now.among, arm)
+    scaled = gain * row
+    return _Drawn(
+        cross=now.cross - scaled[:, None] * column[None, :],
+        among=now.among - scaled[:, None] * row[None, :],
+        norms=now.norms - gain * column**2,
+        counts=now.counts + (jnp.arange(num_arms) == arm),
+        draws=now.draws + 1,
+        widest=pick.at(scores, arm),
+    )

@@ -1,0 +1,122 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from designs import benchmark, differences
+
+from jaxbandits.kernels import greedy, pick
+
+BIG = 10**9
+
+
+def problem(seed, num_arms, dim):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(num_arms, dim))
+
+
+def spread(arms, counts, pairs, v0=0.0):
+    """`||y||^2` of the pairs in the inverse of A: numpy's own."""
+    matrix = (arms.T * counts) @ arms + v0 * np.eye(arms.shape[1])
+    return np.einsum("pi,pi->p", pairs, np.linalg.solve(matrix, pairs.T).T)
+
+
+@jax.jit
+def drawn(arms, active, begun, v0, aim, most, slope=0.0):
+    def limit(draws):
+        return aim + slope * draws
+
+    return greedy.min_max(arms, active, begun, limit, v0=v0, most=most)
+
+
+def path(arms, active, begun, v0, steps):
+    """Counts after 0, 1, ... draws."""
+    numbers = int(begun.sum()) + np.arange(steps + 1)
+    return np.stack([drawn(arms, active, begun, v0, 0.0, int(most)) for most in numbers])
+
+
+@pytest.mark.parametrize(("num_arms", "dim", "v0"), [(5, 3, 0.0), (4, 4, 1.0), (7, 2, 0.3)])
+def test_every_draw_is_the_best_one(num_arms, dim, v0):
+    with jax.enable_x64(True):
+        arms = problem(num_arms, num_arms, dim)
+        pairs = differences(arms)
+        active = np.random.default_rng(1).random(len(pairs)) < 0.7
+        begun = np.full(num_arms, int(v0 == 0))
+        counts = path(jnp.asarray(arms), jnp.asarray(active), jnp.asarray(begun), v0, 60)
+    changes = np.diff(counts, axis=0)
+    assert (changes.sum(1) == 1).all()
+    assert (changes >= 0).all()
+    assert (counts[0] == begun).all()
+    for before, change in zip(counts, changes, strict=False):
+        tried = [spread(arms, before + arm, pairs[active], v0).max() for arm in np.eye(num_arms)]
+        assert tried[change.argmax()] <= min(tried) * (1 + 1e-9)
+
+
+def test_draws_end_with_the_first_below_the_limit():
+    arms, one = problem(3, 6, 3), np.ones(6, int)
+    pairs = differences(arms)
+    every = np.ones(len(pairs), bool)
+    with jax.enable_x64(True):
+
+        def found(aim, slope=0.0, most=BIG, active=every):
+            given = map(jnp.asarray, (arms, active, one))
+            return np.asarray(drawn(*given, 0.0, aim, most, slope))
+
+        for aim in (0.1, 1e-3):  # the second takes several inverses
+            counts = found(aim)
+            less = found(aim, most=int(counts.sum()) - 1)
+            assert less.sum() == counts.sum() - 1
+            assert spread(arms, counts, pairs).max() <= aim < spread(arms, less, pairs).max()
+        assert counts.sum() > 2 * greedy.TRUSTED
+        by_number = found(0.0, 1e-6)
+        assert spread(arms, by_number, pairs).max() <= 1e-6 * by_number.sum()
+        assert found(1e9).sum() == 7
+        np.testing.assert_array_equal(found(0.0, active=~every), one)
+
+
+@pytest.mark.parametrize("angle", [0.3, 1e-2], ids=["easy", "ill-conditioned"])
+def test_long_allocations_come_near_the_optimal_design(angle):
+    """The optimum over all pairs is 2 d here; that of one pair is a squared L1 norm (Elfving)."""
+    dim, draws = 4, 20_000
+    arms = benchmark(dim, angle)
+    pairs = differences(arms)
+    close = np.zeros(len(pairs), bool)
+    close[dim - 1] = True  # the first arm and the last
+    one, every = np.ones(dim + 1, int), np.ones(len(pairs), bool)
+    with jax.enable_x64(True):
+        counts, even = (
+            np.asarray(drawn(jnp.asarray(arms), jnp.asarray(active), one, 0.0, 0.0, draws))
+            for active in (close, every)
+        )
+    assert counts.sum() == even.sum() == draws
+    optimum = (1 - np.cos(angle) + np.sin(angle)) ** 2
+    reached = draws * spread(arms, counts, pairs[close])[0]
+    assert optimum * (1 - 1e-9) <= reached <= 1.01 * optimum
+    # Ties are broken at random, and arms without use are drawn in vain meanwhile.
+    assert 2 * dim <= draws * spread(arms, even, pairs).max() <= 1.3 * 2 * dim
+
+
+def test_ties_are_broken_evenly_and_not_for_ever():
+    """Basis arms: while all pairs are equally wide no draw helps, whichever arm it goes to."""
+    with jax.enable_x64(True):
+        arms = jnp.eye(4)
+        pairs = differences(np.eye(4))
+        everything, begun = jnp.ones(len(pairs), bool), jnp.ones(4, int)
+        counts = np.asarray(drawn(arms, everything, begun, 0.0, 2.0005e-3, BIG))
+        np.testing.assert_array_equal(counts, 1000)
+        first = path(arms, everything, begun, 0.0, 1)[1] - 1
+        assert first.sum() == 1
+
+
+def test_scattered_priorities_favour_no_arm():
+    with jax.enable_x64(True):
+        number, num_arms = 30_000, 5
+        table = jax.vmap(lambda n: pick.scattered(n, num_arms))(jnp.arange(number))
+        table = np.asarray(table)
+    assert table.min() >= 0
+    assert (np.diff(np.sort(table, axis=1), axis=1) > 0).all()
+    winner = table.argmax(1)
+    among_three = table[:, 1:4].argmax(1)
+    for wins, size in ((winner, 5), (among_three, 3), (winner[1:] * 5 + winner[:-1], 25)):
+        expected = len(wins) / size
+        square = ((np.bincount(wins, minlength=size) - expected) ** 2 / expected).sum()
+        assert square < size - 1 + 6 * np.sqrt(2 * size)
