@@ -1,7 +1,7 @@
 """Structured bandits, simulated: pure functional algorithms, compiled and vectorised in JAX."""
 
 from . import design, instances, rounding, theory
-from .algorithms import glm_tsl, gse, lingape, m_lingape, rage, sequential_halving
+from .algorithms import glm_tsl, gse, lin_game, lingape, m_lingape, rage, sequential_halving
 from .core import Algorithm, Env, Move, Run
 from .fitting import fit_glm
 from .instances import Instance
@@ -26,6 +26,7 @@ __all__ = [
     "glm_tsl",
     "gse",
     "instances",
+    "lin_game",
     "lingape",
     "load",
     "m_lingape",

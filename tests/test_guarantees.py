@@ -66,6 +66,7 @@ DELTA = 0.05
 TOP_M = jb.instances.classic_top_m(4, 2, angle=0.9, noise_var=1.0)
 PROMISES = {
     "lingape": (jb.instances.soare(3, angle=0.3), partial(jb.lingape, v0=0.1)),
+    "lin_game": (jb.instances.soare(3, angle=0.5), partial(jb.lin_game, v0=0.1)),
     "m_lingape": (TOP_M, partial(jb.m_lingape, m=2)),
     "rage": (jb.instances.soare(3, angle=0.1), jb.rage),
     "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),

@@ -2,9 +2,10 @@
 
 from .glm_tsl import glm_tsl
 from .gse import gse
+from .lin_game import lin_game
 from .lingape import lingape
 from .m_lingape import m_lingape
 from .rage import rage
 from .sequential_halving import sequential_halving
 
-__all__ = ["glm_tsl", "gse", "lingape", "m_lingape", "rage", "sequential_halving"]
+__all__ = ["glm_tsl", "gse", "lin_game", "lingape", "m_lingape", "rage", "sequential_halving"]
