@@ -8,6 +8,7 @@ from against import LANES, by_native, same
 
 from jaxbandits.kernels import irls, spd
 from jaxbandits.native import Unsupported
+from jaxbandits.native.writer import Writer
 
 RNG = np.random.default_rng(12)
 VALUES = RNG.normal(size=(6, LANES))
@@ -120,3 +121,12 @@ def test_a_broken_lane_stays_alone():
     for first, second in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
         np.testing.assert_array_equal(first[..., others], second[..., others])
     assert np.isnan(two[1][2])
+
+
+def test_no_name_is_that_of_a_type():
+    """Names are numbered: the 64th, were it of a loop, once hid the type i64."""
+    writer = Writer(groups=1)
+    names = {writer.name(start) for start in ("i", "s", "t", "v") for _ in range(200)}
+    types = {f"{kind}{bits}" for kind in "biufvm" for bits in (8, 16, 32, 64)}
+    assert len(names) == 800
+    assert not names & types
