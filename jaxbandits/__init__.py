@@ -1,7 +1,16 @@
 """Structured bandits, simulated: pure functional algorithms, compiled and vectorised in JAX."""
 
 from . import design, instances, rounding, theory
-from .algorithms import glm_tsl, gse, lin_game, lingape, m_lingape, rage, sequential_halving
+from .algorithms import (
+    glm_tsl,
+    gse,
+    lin_game,
+    lingape,
+    m_lingape,
+    rage,
+    sequential_halving,
+    top_two,
+)
 from .core import Algorithm, Env, Move, Run
 from .fitting import fit_glm
 from .instances import Instance
@@ -36,4 +45,5 @@ __all__ = [
     "simulate",
     "sweep",
     "theory",
+    "top_two",
 ]

@@ -68,6 +68,8 @@ CASES = (
     _confidence(
         jb.rage, "rage_transductive", _transductive(0.3), _transductive(0.4, 2.0), kind="phased"
     ),
+    _confidence(jb.top_two, "top_two", _soare(0.5), _soare(0.7, 2.0)),
+    _confidence(jb.top_two, "top_two_tracked", _soare(0.5), _soare(0.7, 2.0), selection="tracked"),
     Case("gse_uniform", _canonical(), *_budget(jb.gse)),
     Case("gse_d_opt", _canonical(), *_budget(jb.gse, design="d_opt")),
     Case(

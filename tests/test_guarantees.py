@@ -68,6 +68,7 @@ PROMISES = {
     "lingape": (jb.instances.soare(3, angle=0.3), partial(jb.lingape, v0=0.1)),
     "lin_game": (jb.instances.soare(3, angle=0.5), partial(jb.lin_game, v0=0.1)),
     "m_lingape": (TOP_M, partial(jb.m_lingape, m=2)),
+    "top_two": (jb.instances.soare(3, angle=0.5), partial(jb.top_two, v0=0.1)),
     "rage": (jb.instances.soare(3, angle=0.1), jb.rage),
     "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),
 }

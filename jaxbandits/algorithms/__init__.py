@@ -7,5 +7,15 @@ from .lingape import lingape
 from .m_lingape import m_lingape
 from .rage import rage
 from .sequential_halving import sequential_halving
+from .top_two import top_two
 
-__all__ = ["glm_tsl", "gse", "lin_game", "lingape", "m_lingape", "rage", "sequential_halving"]
+__all__ = [
+    "glm_tsl",
+    "gse",
+    "lin_game",
+    "lingape",
+    "m_lingape",
+    "rage",
+    "sequential_halving",
+    "top_two",
+]
