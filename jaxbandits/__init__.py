@@ -4,6 +4,7 @@ from . import design, instances, rounding, theory
 from .algorithms import (
     glm_tsl,
     gse,
+    lazy_track_and_stop,
     lin_game,
     lingape,
     m_lingape,
@@ -35,6 +36,7 @@ __all__ = [
     "glm_tsl",
     "gse",
     "instances",
+    "lazy_track_and_stop",
     "lin_game",
     "lingape",
     "load",

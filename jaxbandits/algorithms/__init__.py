@@ -2,6 +2,7 @@
 
 from .glm_tsl import glm_tsl
 from .gse import gse
+from .lazy_track_and_stop import lazy_track_and_stop
 from .lin_game import lin_game
 from .lingape import lingape
 from .m_lingape import m_lingape
@@ -12,6 +13,7 @@ from .top_two import top_two
 __all__ = [
     "glm_tsl",
     "gse",
+    "lazy_track_and_stop",
     "lin_game",
     "lingape",
     "m_lingape",
