@@ -2,6 +2,7 @@
 
 from . import design, instances, rounding, theory
 from .algorithms import (
+    frank_wolfe_sampling,
     glm_tsl,
     gse,
     lazy_track_and_stop,
@@ -33,6 +34,7 @@ __all__ = [
     "Runs",
     "design",
     "fit_glm",
+    "frank_wolfe_sampling",
     "glm_tsl",
     "gse",
     "instances",

@@ -62,6 +62,7 @@ def _transductive(angle, noise_var=1.0):
 
 CASES = (
     _confidence(jb.lingape, "lingape", _soare(0.5), _soare(0.7, 2.0)),
+    _confidence(jb.frank_wolfe_sampling, "frank_wolfe_sampling", _soare(0.5), _soare(0.7, 2.0)),
     _confidence(jb.lazy_track_and_stop, "lazy_track_and_stop", _soare(0.5), _soare(0.7, 2.0)),
     _confidence(jb.lin_game, "lin_game", _soare(0.5), _soare(0.7, 2.0)),
     _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2),

@@ -70,6 +70,10 @@ BAD = {
         (jb.instances.tabular(FLAT, [1.0, 2.0, -1.0]), jb.rage),
         r"arms must span R\^2 .*got rank 1",
     ),
+    "frank_wolfe_sampling on a line": (
+        (jb.instances.tabular(FLAT, [1.0, 2.0, -1.0]), jb.frank_wolfe_sampling),
+        r"arms must span R\^2 .*got rank 1",
+    ),
     "lazy_track_and_stop on a line": (
         (jb.instances.tabular(FLAT, [1.0, 2.0, -1.0]), jb.lazy_track_and_stop),
         r"arms must span R\^2 .*got rank 1",

@@ -67,6 +67,10 @@ DELTA = 0.05
 TOP_M = jb.instances.classic_top_m(4, 2, angle=0.9, noise_var=1.0)
 PROMISES = {
     "lingape": (jb.instances.soare(3, angle=0.3), partial(jb.lingape, v0=0.1)),
+    "frank_wolfe_sampling": (
+        jb.instances.soare(3, angle=0.5),
+        partial(jb.frank_wolfe_sampling, v0=0.1),
+    ),
     "lazy_track_and_stop": (jb.instances.soare(3, angle=0.5), jb.lazy_track_and_stop),
     "lin_game": (jb.instances.soare(3, angle=0.5), partial(jb.lin_game, v0=0.1)),
     "m_lingape": (TOP_M, partial(jb.m_lingape, m=2)),

@@ -94,4 +94,3 @@ def test_lin_game(num_arms, dim, threshold):
         reward = normal_rewards(rng, arms @ theta, numbers[1])
         played += hand.play(twin, facts, reward, key, rounds=1500, compare=same_arm)[:1]
     assert max(played) > 5 * num_arms
-    print(played)

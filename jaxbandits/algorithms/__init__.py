@@ -1,5 +1,6 @@
 """One paper, one file: constructors `(arms, *, options) -> Algorithm`."""
 
+from .frank_wolfe_sampling import frank_wolfe_sampling
 from .glm_tsl import glm_tsl
 from .gse import gse
 from .lazy_track_and_stop import lazy_track_and_stop
@@ -11,6 +12,7 @@ from .sequential_halving import sequential_halving
 from .top_two import top_two
 
 __all__ = [
+    "frank_wolfe_sampling",
     "glm_tsl",
     "gse",
     "lazy_track_and_stop",

@@ -36,10 +36,10 @@ def ridge(arms: Float[Array, "K d"], v0, *, arm_space: bool) -> Ledger:
     return Ledger(core, zeros, (arms**2).sum(1) / v0, jnp.zeros((), arms.dtype))
 
 
-def foreseen(arms: Float[Array, "K d"], counts: Int[Array, " K"], *, arm_space: bool) -> Ledger:
+def foreseen(arms: Float[Array, "K d"], counts: Array, *, arm_space: bool) -> Ledger:
     """The ledger of draws yet to come: V = sum of counts x x^T, no reward, no ridge.
 
-    The arms to be drawn must span. `logdet` is that of V.
+    Counts may be weights. The arms to be drawn must span. `logdet` is that of V.
     """
     found = spd.inverse(gram(arms, counts))
     core = arms @ found.matrix @ arms.T if arm_space else found.matrix
