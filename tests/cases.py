@@ -63,6 +63,9 @@ def _transductive(angle, noise_var=1.0):
 CASES = (
     _confidence(jb.lingape, "lingape", _soare(0.5), _soare(0.7, 2.0)),
     _confidence(jb.lingape, "lingape_ratio", _soare(0.5), _soare(0.7, 2.0), selection="ratio"),
+    _confidence(jb.frank_wolfe_sampling, "frank_wolfe_sampling", _soare(0.5), _soare(0.7, 2.0)),
+    _confidence(jb.lazy_track_and_stop, "lazy_track_and_stop", _soare(0.5), _soare(0.7, 2.0)),
+    _confidence(jb.lin_game, "lin_game", _soare(0.5), _soare(0.7, 2.0)),
     _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
     _confidence(jb.rage, "rage", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
     _confidence(
@@ -83,6 +86,8 @@ CASES = (
     ),
     _confidence(jb.xy_oracle, "xy_oracle", _soare(0.3), _soare(0.4, 2.0), kind="phased"),
     _confidence(jb.xy_oracle, "xy_oracle_soare", _soare(0.7), _soare(0.8, 2.0), variant="soare"),
+    _confidence(jb.top_two, "top_two", _soare(0.5), _soare(0.7, 2.0)),
+    _confidence(jb.top_two, "top_two_tracked", _soare(0.5), _soare(0.7, 2.0), selection="tracked"),
     Case("gse_uniform", _canonical(), *_budget(jb.gse)),
     Case("gse_d_opt", _canonical(), *_budget(jb.gse, design="d_opt")),
     Case(

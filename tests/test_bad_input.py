@@ -78,6 +78,22 @@ BAD = {
         (jb.instances.tabular(FLAT, [1.0, 2.0, -1.0]), jb.rage),
         r"arms must span R\^2 .*got rank 1",
     ),
+    "frank_wolfe_sampling on a line": (
+        (jb.instances.tabular(FLAT, [1.0, 2.0, -1.0]), jb.frank_wolfe_sampling),
+        r"arms must span R\^2 .*got rank 1",
+    ),
+    "lazy_track_and_stop on a line": (
+        (jb.instances.tabular(FLAT, [1.0, 2.0, -1.0]), jb.lazy_track_and_stop),
+        r"arms must span R\^2 .*got rank 1",
+    ),
+    "no laziness": (
+        (SOARE, partial(jb.lazy_track_and_stop, laziness=0.0)),
+        "laziness must be a finite number above 0, got 0.0",
+    ),
+    "a selection nobody knows": (
+        (SOARE, partial(jb.top_two, selection="greedy")),
+        "selection must be one of 'sampled', 'tracked', got 'greedy'",
+    ),
     "glm_tsl on a line": (
         (jb.instances.bernoulli(FLAT, [0.2, 0.3, 0.1]), jb.glm_tsl, {"horizon": 5}),
         r"arms must span R\^2 .*got rank 1",

@@ -29,7 +29,8 @@ def narrow(build, monkeypatch):
     def quarter(right):
         return lambda *arguments: 0.25 * right(*arguments)
 
-    monkeypatch.setattr(radius, "static", quarter(radius.static))
+    for name in ("static", "least_squares"):
+        monkeypatch.setattr(radius, name, quarter(getattr(radius, name)))
     for name, right in radius.THRESHOLDS.items():
         monkeypatch.setitem(radius.THRESHOLDS, name, quarter(right))
     return another(build)
@@ -66,7 +67,14 @@ DELTA = 0.05
 TOP_M = jb.instances.classic_top_m(4, 2, angle=0.9, noise_var=1.0)
 PROMISES = {
     "lingape": (jb.instances.soare(3, angle=0.3), partial(jb.lingape, v0=0.1)),
+    "frank_wolfe_sampling": (
+        jb.instances.soare(3, angle=0.5),
+        partial(jb.frank_wolfe_sampling, v0=0.1),
+    ),
+    "lazy_track_and_stop": (jb.instances.soare(3, angle=0.5), jb.lazy_track_and_stop),
+    "lin_game": (jb.instances.soare(3, angle=0.5), partial(jb.lin_game, v0=0.1)),
     "m_lingape": (TOP_M, partial(jb.m_lingape, m=2)),
+    "top_two": (jb.instances.soare(3, angle=0.5), partial(jb.top_two, v0=0.1)),
     "rage": (jb.instances.soare(3, angle=0.1), jb.rage),
     "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),
 }

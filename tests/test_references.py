@@ -18,6 +18,13 @@ RAGE = partial(jb.rage, delta=0.05)
 REFERENCES = {
     "lingape, angle 0.1": (soare(angle=0.1), LINGAPE, 7431, 48, 0.0),
     "lingape, angle 0.05": (soare(angle=0.05), LINGAPE, 29725, 357, 0.0),
+    "lin_game": (
+        make.classic_top_m(3, 1, angle=0.1),
+        partial(jb.lin_game, delta=0.05, threshold="heuristic"),
+        1275,
+        44,
+        0.0,
+    ),
     "m_lingape": (
         make.classic_top_m(4, 2, angle=np.pi / 6),
         partial(TOP, m=2),
@@ -40,7 +47,7 @@ def agrees(runs, mean, error, extra):
     assert abs(digest["pulls_mean"] - mean) <= 3 * joint + extra * mean, digest
 
 
-@pytest.mark.parametrize("name", ["lingape, angle 0.1", "m_lingape", "rage, angle 0.1"])
+@pytest.mark.parametrize("name", ["lingape, angle 0.1", "lin_game", "m_lingape", "rage, angle 0.1"])
 def test_a_few_runs_agree(name):
     instance, build, *expected = REFERENCES[name]
     agrees(jb.simulate(instance, build, replications=200, seed=10), *expected)

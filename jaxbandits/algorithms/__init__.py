@@ -1,22 +1,30 @@
 """One paper, one file: constructors `(arms, *, options) -> Algorithm`."""
 
+from .frank_wolfe_sampling import frank_wolfe_sampling
 from .glm_tsl import glm_tsl
 from .gse import gse
+from .lazy_track_and_stop import lazy_track_and_stop
+from .lin_game import lin_game
 from .lingape import lingape
 from .m_lingape import m_lingape
 from .rage import rage
 from .sequential_halving import sequential_halving
+from .top_two import top_two
 from .xy_adaptive import xy_adaptive
 from .xy_oracle import xy_oracle
 from .xy_static import xy_static
 
 __all__ = [
+    "frank_wolfe_sampling",
     "glm_tsl",
     "gse",
+    "lazy_track_and_stop",
+    "lin_game",
     "lingape",
     "m_lingape",
     "rage",
     "sequential_halving",
+    "top_two",
     "xy_adaptive",
     "xy_oracle",
     "xy_static",

@@ -8,7 +8,7 @@ the estimated means, the variances `x_k^T V^-1 x_k` and the log-determinant.
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from . import pick, spd
 
@@ -36,6 +36,17 @@ def ridge(arms: Float[Array, "K d"], v0, *, arm_space: bool) -> Ledger:
     return Ledger(core, zeros, (arms**2).sum(1) / v0, jnp.zeros((), arms.dtype))
 
 
+def foreseen(arms: Float[Array, "K d"], counts: Array, *, arm_space: bool) -> Ledger:
+    """The ledger of draws yet to come: V = sum of counts x x^T, no reward, no ridge.
+
+    Counts may be weights. The arms to be drawn must span. `logdet` is that of V.
+    """
+    found = spd.inverse(gram(arms, counts))
+    core = arms @ found.matrix @ arms.T if arm_space else found.matrix
+    zeros = jnp.zeros(arms.shape[0], arms.dtype)
+    return Ledger(core, zeros, spd.quadratic(arms, found.matrix), found.logdet)
+
+
 def row(
     ledger: Ledger, arms: Float[Array, "K d"], arm: Int[Array, ""], *, arm_space: bool
 ) -> Float[Array, " K"]:
@@ -44,9 +55,18 @@ def row(
 
 
 def observe(
-    ledger: Ledger, arms: Float[Array, "K d"], arm: Int[Array, ""], reward, *, arm_space: bool
+    ledger: Ledger,
+    arms: Float[Array, "K d"],
+    arm: Int[Array, ""],
+    reward,
+    *,
+    arm_space: bool,
+    known: Bool[Array, ""] | None = None,
 ) -> Ledger:
-    """One more draw of `arm` with this reward (Sherman-Morrison)."""
+    """One more draw of `arm` with this reward (Sherman-Morrison).
+
+    Where the draw is `known`, as one of those `foreseen`, V stays and the reward alone counts.
+    """
     if arm_space:
         column = direction = pick.at(ledger.core, arm)
     else:
@@ -54,9 +74,13 @@ def observe(
         column = arms @ direction
     growth = pick.at(column, arm)
     scale = 1.0 / (1.0 + growth)
+    step = scale * (reward - pick.at(ledger.means, arm))
+    if known is not None:
+        growth, scale = jnp.where(known, 0.0, growth), jnp.where(known, 0.0, scale)
+        step = jnp.where(known, reward, step)
     return Ledger(
         core=ledger.core - scale * direction[:, None] * direction[None, :],
-        means=ledger.means + scale * (reward - pick.at(ledger.means, arm)) * column,
+        means=ledger.means + step * column,
         variances=ledger.variances - scale * column**2,
         logdet=ledger.logdet + jnp.log1p(growth),
     )

@@ -100,6 +100,13 @@ def _reduce(tables, above):
     return lax.reduce(tables, begin, better, (0,))
 
 
+def sample(key, chances: Float[Array, " K"]) -> Int[Array, ""]:
+    """An arm at random, with probabilities proportional to `chances`."""
+    upto = jnp.cumsum(chances)
+    mark = jax.random.uniform(key, dtype=chances.dtype) * upto[-1]
+    return jnp.minimum((upto <= mark).sum(), chances.size - 1)
+
+
 def at(table: Array, arm: Int[Array, ""]) -> Array:
     """`table[arm]` for an index known to be in range, without the checks of brackets."""
     return table.at[arm].get(mode="promise_in_bounds")

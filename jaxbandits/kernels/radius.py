@@ -76,6 +76,16 @@ def soare(delta, draws, directions):
     return 2.0 * static(delta, draws, directions, 6.0 / jnp.pi**2)
 
 
+def least_squares(delta, u, logdet):
+    """Jedra and Proutiere (2020), eq. (9): no ridge, wherever `A = sum of x x^T >= c I`.
+
+    `logdet = log det(I + A / (u c))`. There `A^-1 <= (1 + u) (A + u c I)^-1`, in which
+    Abbasi-Yadkori et al. (2011), Theorem 1, bounds the sum of noise times x at all times; so
+    every direction is covered, at no cost in `theta_norm`, for any u, c > 0.
+    """
+    return jnp.sqrt((1.0 + u) * (2.0 * jnp.log(1.0 / delta) + logdet))
+
+
 THRESHOLDS = {
     f.__name__: f for f in (self_normalised, self_normalised_det, pairwise, lucb1, heuristic)
 }

@@ -141,3 +141,33 @@ def test_batch_that_does_not_span_is_not_finite():
     inverse, theta, _ = ledger.batch(arms, jnp.array([3, 2, 0]), jnp.array([1.0, 1.0, 0.0]))
     assert not np.isfinite(inverse).all()
     assert not np.isfinite(theta).all()
+
+
+@pytest.mark.parametrize("arm_space", [True, False])
+def test_foreseen_draws_need_no_ridge(arm_space):
+    """Rewards of a basis in any order, then others: plain least squares."""
+    arms, pulled, rewards = instance(6, 4, draws=30)
+    counts = np.array([1, 0, 2, 1, 0, 1])
+    basis = np.array([2, 5, 0, 2, 3])
+    pulled = np.concatenate([basis, pulled])
+    rewards = np.concatenate([[0.5, -1.0, 2.0, 0.3, 1.1], rewards])
+
+    @jax.jit
+    def play():
+        def step(state, draw):
+            arm, reward, known = draw
+            known = {"known": known, "arm_space": arm_space}
+            return ledger.observe(state, jnp.array(arms), arm, reward, **known), None
+
+        begin = ledger.foreseen(jnp.array(arms), jnp.array(counts), arm_space=arm_space)
+        draws = (jnp.array(pulled), jnp.array(rewards), jnp.arange(35) < 5)
+        return lax.scan(step, begin, draws)[0]
+
+    state = play()
+    matrix, theta = refactorised(arms, pulled, rewards, 0.0)
+    between = arms @ np.linalg.inv(matrix) @ arms.T
+    core = between if arm_space else np.linalg.inv(matrix)
+    np.testing.assert_allclose(state.core, core, atol=1e-10)
+    np.testing.assert_allclose(state.means, arms @ theta, atol=1e-10)
+    np.testing.assert_allclose(state.variances, np.diag(between), atol=1e-10)
+    np.testing.assert_allclose(state.logdet, np.linalg.slogdet(matrix)[1], rtol=1e-10)

@@ -130,3 +130,12 @@ def test_first_basis_tells_nearly_parallel_from_parallel():
 def test_first_basis_repeats_the_last_arm_where_the_arms_do_not_span():
     arms = jnp.array([[1.0, 0, 0], [2.0, 0, 0], [1.0, 1.0, 0], [0, 1.0, 0]])
     np.testing.assert_array_equal(first_basis(arms), [0, 2, 2])
+
+
+def test_samples_follow_their_chances():
+    chances, number = jnp.array([0.0, 3.0, 1.0, 0.0, 4.0, 0.0]), 40_000
+    keys = jax.random.split(jax.random.key(0), number)
+    counts = np.bincount(jax.vmap(lambda key: pick.sample(key, chances))(keys), minlength=6)
+    np.testing.assert_array_equal(counts > 0, np.asarray(chances) > 0)
+    expected = number * np.asarray(chances)[[1, 2, 4]] / 8
+    assert (np.abs(counts[[1, 2, 4]] - expected) < 5 * np.sqrt(expected)).all()

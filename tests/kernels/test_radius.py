@@ -133,3 +133,31 @@ def test_the_radius_of_soare_et_al():
     # A union over directions and numbers of draws, one-sided sub-Gaussian tails.
     width = np.asarray(radius.soare(DELTA, jnp.arange(1, 2000), 36))
     assert (36 * np.exp(-(width**2) / 2)).sum() < DELTA
+
+
+def test_the_radius_of_least_squares():
+    matrix, u, c = np.diag([3.0, 8.0]), 0.2, 2.5
+    beta = 1.2 * np.log(np.sqrt(np.linalg.det(np.eye(2) + matrix / (u * c))) / DELTA)
+    logdet = np.linalg.slogdet(np.eye(2) + matrix / (u * c))[1]
+    np.testing.assert_allclose(radius.least_squares(DELTA, u, logdet), np.sqrt(2 * beta))
+
+
+def uncovered(shrink):
+    """Runs of 300 rounds in which least squares ever leave `shrink` times the ellipsoid."""
+    rounds, u, c, delta = 300, 0.1, 1.0, 0.1
+    angles = jnp.arange(4) * jnp.pi / 4
+    arms = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
+    pulled = arms[jnp.arange(rounds) % 4]
+    matrices = jnp.cumsum(pulled[:, :, None] * pulled[:, None, :], 0)[3:]  # from A >= I on
+    logdets = jnp.linalg.slogdet(jnp.eye(2) + matrices / (u * c))[1]
+    limits = shrink * radius.least_squares(delta, u, logdets)
+    noise = jax.random.normal(jax.random.key(1), (1000, rounds))
+    sums = jnp.cumsum(noise[:, :, None] * pulled, 1)[:, 3:]
+    lengths = jnp.sqrt(jnp.einsum("rti,tij,rtj->rt", sums, jnp.linalg.inv(matrices), sums))
+    return int((lengths > limits).any(1).sum())
+
+
+def test_coverage_of_least_squares_and_its_broken_twin():
+    allowed = stats.binom.ppf(1 - 1e-6, 1000, 0.1)
+    assert uncovered(1.0) <= allowed
+    assert uncovered(0.5) > allowed

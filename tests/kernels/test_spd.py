@@ -61,3 +61,22 @@ def test_quadratic_forms():
     np.testing.assert_allclose(found, [v @ matrix @ v for v in vectors])
     assert bool(spd.all_finite(found))
     assert not bool(spd.all_finite(found.at[3].set(jnp.nan)))
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e3, 1e9])
+def test_the_least_eigenvalue_from_below(condition):
+    matrix = 7.0 * conditioned(condition)
+    exact = np.linalg.eigvalsh(matrix)[0]
+    found = float(jax.jit(spd.least_eigenvalue)(jnp.array(matrix)))
+    assert abs(found - exact) <= 1e-12 * np.trace(matrix)
+    assert bool(spd.positive(jnp.array(matrix - found * np.eye(6))))
+
+
+@pytest.mark.parametrize("shift", [-1e-9, 1e-9])
+def test_positive_tells_the_sign_of_the_least_eigenvalue(shift):
+    for seed in range(5):
+        matrix = conditioned(50.0, seed=seed)
+        least = np.linalg.eigvalsh(matrix)[0]
+        found = spd.positive(jnp.array(matrix - (1 + shift) * least * np.eye(6)))
+        assert bool(found) == (shift < 0)
+    assert not bool(spd.positive(jnp.array(np.diag([1.0, np.nan]))))

@@ -1,0 +1,150 @@
+"""Frank-Wolfe sampling: one step towards the optimal design in each round."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ..core import Algorithm, Move
+from ..kernels import glr, ledger, matrix_game, pick, radius, tracking
+from ..options import choice, constructor, nonnegative, positive, probability, theta_norm_known
+
+
+class State(NamedTuple):
+    """What Frank-Wolfe sampling remembers."""
+
+    stats: ledger.Ledger
+    counts: jax.Array  # int [K]
+    target: jax.Array  # float [K] t x(t), what the counts follow
+    measured: ledger.Ledger  # of the target: A(t x), without rewards or ridge
+    leader: jax.Array  # int []
+    ratio: jax.Array  # float [] the least gap^2 / ||x_i - x_j||^2
+    order: jax.Array  # int [K] priorities that break ties
+    unsolved: jax.Array  # int [] games that were not solved
+
+
+def _consistent(values):
+    theta_norm_known(values, radius.NEED_THETA_NORM)
+
+
+@constructor(
+    spans=True,
+    requires=_consistent,
+    delta=probability,
+    noise_var=positive,
+    theta_norm=nonnegative,
+    v0=positive,
+    threshold=choice(*radius.THRESHOLDS),
+)
+def frank_wolfe_sampling(
+    arms, *, delta=0.05, noise_var=1.0, theta_norm=None, v0=1.0, threshold="self_normalised_det"
+):
+    """Frank-Wolfe sampling (Wang, Tzeng & Proutiere, 2021).
+
+    `F = min_j f_j`, `f_j(w) = (mu_i - mu_j)^2 / (2 sigma^2 ||x_i - x_j||^2)` in A(w)^-1, for
+    leader i. In round t, `x(t) = ((t - 1) x(t - 1) + z) / t` with z in the simplex the best for
+    `min <z - x, grad f_j(x)>` over the j with `f_j(x) < F(x) + t^-0.9 / K`: the arm of the
+    steepest slope where there is one such j, else the solution of a matrix game. z is uniform
+    where `floor(t / K)` is a square, or the lead is shared. Draw `argmax_k x_k(t) / N_k`, after
+    each arm once. Stop when `mu_i - mu_j >= C sigma ||x_i - x_j||_{V^-1}` for every j.
+
+    Args:
+      arms: `[K, d]` features; they must span.
+      delta: error probability, in (0, 1).
+      noise_var: sub-Gaussian variance of a reward.
+      theta_norm: a bound on the norm of theta; the proved thresholds need it.
+      v0: ridge of the estimate.
+      threshold: the radius C, a name in `kernels.radius.THRESHOLDS`, "heuristic" in the paper.
+    Returns:
+      An `Algorithm` that draws one arm a round and answers the index of the believed best arm.
+      `info`: games `unsolved`.
+    Raises:
+      ValueError: a bad option, arms that do not span, or an unknown `theta_norm`.
+    Deviations:
+      A ridge estimate, as in the paper's program, and a threshold proved for it. Ties are broken
+      by a random order. The program updates the inverse of A(x) by other numbers than x's.
+    Reference:
+      P.-A. Wang, R.-C. Tzeng, A. Proutiere, "Fast pure exploration via Frank-Wolfe", NeurIPS
+      2021, Algorithm 1. https://arxiv.org/abs/2110.15038
+    Example:
+      >>> import jaxbandits as jb
+      >>> instance = jb.instances.soare(3, angle=0.5)
+      >>> jb.simulate(instance, jb.frank_wolfe_sampling, replications=20).summary()["errors"]
+      0
+    """
+    num_arms = arms.shape[0]
+    in_arms = {"arm_space": ledger.prefers_arm_space(arms)}
+    facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
+    sigma, ones = jnp.sqrt(noise_var), jnp.ones(num_arms)
+
+    def init(key):
+        zero, counts = jnp.zeros((), int), jnp.zeros(num_arms, int)
+        return State(
+            stats=ledger.ridge(arms, v0, **in_arms),
+            counts=counts,
+            target=ones,
+            measured=ledger.foreseen(arms, ones, **in_arms),
+            leader=zero,
+            ratio=jnp.zeros(()),
+            order=pick.tie_order(key, num_arms),
+            unsolved=zero,
+        )
+
+    def ask(key, state):
+        draws, logdet = state.counts.sum(), state.stats.logdet
+        first = draws < num_arms
+        width = sigma * radius.THRESHOLDS[threshold](facts, jnp.maximum(draws, 1), logdet)
+        following = tracking.by_ratio(jnp.maximum(state.counts, 1), state.target, state.order)
+        return Move(
+            arm=jnp.where(first, jnp.minimum(draws, num_arms - 1), following),
+            count=None,
+            done=~first & (state.ratio >= width**2),
+            answer=state.leader,
+            info={"unsolved": state.unsolved},
+        )
+
+    def step(state, found, drawn):
+        """Target, its ledger and the number of unsolved games after round `drawn + 1`."""
+        target, measured, leader = state.target, state.measured, found.leader
+        first, unit = drawn < num_arms, 2.0 * noise_var
+        across = ledger.row(measured, arms, leader, **in_arms)
+        sqdist = ledger.sqdist(measured, across, leader)
+        ratios = glr.ratios_of(found.gaps, sqdist, leader) / unit
+        closest = pick.best(-ratios)
+        near = ratios / drawn < -closest.value / drawn + (drawn + 1.0) ** -0.9 / num_arms
+        share = jnp.sqrt((drawn + 1) // num_arms)
+        forced = (share == jnp.floor(share)) | (found.ratio <= 0)
+        one = first | (~forced & (near.sum() == 1))
+
+        def along_one():
+            slopes = across - ledger.row(measured, arms, closest.arm, **in_arms)
+            arm = pick.best(slopes**2).arm
+            after = ledger.observe(measured, arms, arm, 0.0, known=first, **in_arms)
+            return target + jnp.where(first, 0, tracking.drawn(num_arms, arm)), after, ~one
+
+        def along_many():
+            products = measured.core if in_arms["arm_space"] else arms @ measured.core @ arms.T
+            slopes = (across[:, None] - products) ** 2 * (ratios / sqdist)
+            payoffs = jnp.where(near, slopes - ratios / drawn, 0.0)
+            game = matrix_game.solve(payoffs, near & ~forced)
+            after = target + jnp.where(forced, 1.0 / num_arms, game.weights)
+            return after, ledger.foreseen(arms, after, **in_arms), ~(forced | game.converged)
+
+        return lax.cond(one, along_one, along_many)
+
+    def tell(state, move, total):
+        stats = ledger.observe(state.stats, arms, move.arm, total, **in_arms)
+        found = glr.evidence(stats, arms, **in_arms)
+        target, measured, missed = step(state, found, state.counts.sum() + 1)
+        return state._replace(
+            stats=stats,
+            counts=state.counts + tracking.drawn(num_arms, move.arm),
+            target=target,
+            measured=measured,
+            leader=found.leader,
+            ratio=found.ratio,
+            unsolved=state.unsolved + missed,
+        )
+
+    return Algorithm(init, ask, tell)

@@ -1,0 +1,53 @@
+"""Nature's answer to a design: the closest parameter under which another arm is the best.
+
+In the half-space where arm j is no worse than arm i, with `y = x_i - x_j`, the parameter closest
+to the estimate theta in the norm of `V_w = sum of w_k x_k x_k^T` is
+`lambda = theta - (y^T theta / ||y||^2) V_w^-1 y`, the norm in V_w^-1, at squared distance
+`(y^T theta)^2 / ||y||^2`.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from . import glr, ledger, pick, spd
+
+RIDGE = 1e-9  # of the longest squared length: designs near a vertex are singular
+
+
+class Design(NamedTuple):
+    """What the weights of a design measure."""
+
+    inverse: Array  # float [d, d] V_w^-1
+    norms: Array  # float [K] x_k^T V_w^-1 x_k
+
+
+def design(arms: Float[Array, "K d"], weights: Float[Array, " K"]) -> Design:
+    """V_w^-1 and the squared norms of all arms in it."""
+    ridge = RIDGE * (arms**2).sum(1).max() * jnp.eye(arms.shape[1], dtype=arms.dtype)
+    inverse = spd.inverse(ledger.gram(arms, weights) + ridge).matrix
+    return Design(inverse, spd.quadratic(arms, inverse))
+
+
+def closest(
+    arms: Float[Array, "K d"], measured: Design, leader: Int[Array, ""], gaps: Float[Array, " K"]
+) -> Int[Array, ""]:
+    """The arm that takes the least to overtake the leader, `gaps` ahead by the estimate."""
+    products = arms @ (measured.inverse @ pick.at(arms, leader))
+    sqdist = pick.at(measured.norms, leader) + measured.norms - 2.0 * products
+    return glr.closest(gaps, sqdist, leader)[0]
+
+
+def change(
+    arms: Float[Array, "K d"],
+    measured: Design,
+    leader: Int[Array, ""],
+    rival: Int[Array, ""],
+    gap: Float[Array, ""],
+) -> Float[Array, " K"]:
+    """`x_k^T (theta - lambda)` for every arm k, if it is `rival` that overtakes."""
+    direction = pick.at(arms, leader) - pick.at(arms, rival)
+    moved = measured.inverse @ direction
+    size = direction @ moved
+    return (gap / jnp.where(size > 0, size, 1.0)) * (arms @ moved)

@@ -1,0 +1,74 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits.kernels import hedge
+
+
+@jax.jit
+def played(losses):
+    """Weights of each round, own losses, and the learner after the last."""
+
+    def step(learner, loss):
+        weights = hedge.weights(learner)
+        return hedge.learn(learner, weights, loss), (weights, weights @ loss)
+
+    end, (weights, own) = jax.lax.scan(step, hedge.start(losses.shape[1]), losses)
+    return weights, own, end
+
+
+def by_print(losses):
+    """The formulas one after the other, and how the mixability grows."""
+    sums, gaps, found = np.zeros(losses.shape[1]), 0.01, []
+    for loss in losses:
+        rate = np.log(len(sums)) / gaps
+        weights = np.exp(-rate * (sums - sums.min()))
+        weights = weights / weights.sum()
+        mixed = -np.log(weights @ np.exp(-rate * (loss - loss.min()))) / rate + loss.min()
+        found.append(weights)
+        sums, gaps = sums + loss, gaps + weights @ loss - mixed
+    return np.array(found), gaps
+
+
+@pytest.mark.parametrize("drift", [0.0, 0.3])
+def test_weights_are_those_printed(drift):
+    losses = np.random.default_rng(0).normal(size=(300, 5)) + drift * np.arange(5)
+    weights, _, end = played(losses)
+    expected, gaps = by_print(losses)
+    np.testing.assert_allclose(weights, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(end.mixability, gaps, rtol=1e-10)
+    np.testing.assert_allclose(end.losses, losses.sum(0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_regret_is_at_most_twice_the_mixability(seed):
+    """The theorem behind the rate (de Rooij et al., 2014, Lemma 3)."""
+    rng = np.random.default_rng(seed)
+    good = (np.arange(1000)[:, None] // 50) % 4 == np.arange(4)  # the best action changes
+    losses = rng.random((1000, 4)) - good
+    _, own, end = played(losses)
+    assert own.sum() - losses.sum(0).min() <= 2 * end.mixability
+
+
+def test_all_weight_on_the_action_that_loses():
+    """The sum under the logarithm as printed is zero in double precision."""
+    learner = hedge.Hedge(jnp.array([0.0, 1e4]), jnp.asarray(0.01))
+    weights = hedge.weights(learner)
+    np.testing.assert_array_equal(weights, [1.0, 0.0])
+    after = hedge.learn(learner, weights, jnp.array([2e4, 0.0]))
+    # By the soft minimum: from 0 to 1e4, while the own loss was 2e4.
+    np.testing.assert_allclose(after.mixability, 0.01 + 1e4, rtol=1e-12)
+
+
+def test_a_learner_with_nothing_to_choose():
+    learner = hedge.learn(hedge.start(1), jnp.ones(1), jnp.array([3.0]))
+    np.testing.assert_array_equal(hedge.weights(learner), [1.0])
+    assert float(learner.mixability) == 0.01
+
+
+def test_no_loss_teaches_nothing():
+    learner = hedge.Hedge(jnp.array([0.3, 0.1, 2.0]), jnp.asarray(0.4))
+    after = hedge.learn(learner, hedge.weights(learner), jnp.zeros(3))
+    np.testing.assert_array_equal(after.losses, learner.losses)
+    assert float(after.mixability) == float(learner.mixability)

@@ -1,0 +1,96 @@
+"""LinGame against a plain NumPy twin, pull by pull on the same rewards."""
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hands import Hand, linear_problem, normal_rewards, same_arm
+from ratio_twins import Ridge, nearest
+
+import jaxbandits as jb
+from jaxbandits import driver
+
+OPTIONS = ("delta", "noise_var", "theta_norm", "v0")
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+class AdaHedge:
+    """Losses so far and the sum of mixability gaps, as de Rooij et al. print it."""
+
+    def __init__(self, number):
+        self.losses, self.gaps = np.zeros(number), 0.01
+
+    @property
+    def rate(self):
+        return math.log(len(self.losses)) / self.gaps
+
+    def act(self):
+        weights = np.exp(-self.rate * (self.losses - min(self.losses)))
+        return weights / weights.sum()
+
+    def incur(self, losses):
+        played, rate = self.act(), self.rate
+        least = min(losses)
+        mixed = least - math.log(played @ np.exp(-rate * (losses - least))) / rate
+        self.losses, self.gaps = self.losses + losses, self.gaps + played @ losses - mixed
+
+
+class LinGame(Ridge):
+    """Degenne et al., Algorithm 1, a learner for each answer."""
+
+    def __init__(self, arms, order, **options):
+        super().__init__(arms, order, **options)
+        self.learners = [AdaHedge(len(arms)) for _ in arms]
+        self.wanted = np.zeros(len(arms))
+
+    def ask(self):
+        pulls, arms = self.pulls, self.pulls.arms
+        if pulls.draws < pulls.num_arms:
+            self.wanted[pulls.draws] += 1
+            return False, None, pulls.draws
+        look = self.look()
+        if self.stops(look):
+            return True, look.leader, None
+        weights = self.learners[look.leader].act()
+        matrix = sum(w * np.outer(x, x) for w, x in zip(weights, arms, strict=True))
+        longest = max(x @ x for x in arms)
+        inverse = np.linalg.inv(matrix + 1e-9 * longest * np.eye(pulls.dim))
+        rival, _ = nearest(arms, inverse, look.means, look.leader)
+        y = arms[look.leader] - arms[rival]
+        closest = look.theta - (y @ look.theta) / (y @ inverse @ y) * (inverse @ y)
+        self.learners[look.leader].incur(-self.gains(look, closest))
+        self.wanted += weights
+        return False, look.leader, self.first(self.wanted - pulls.counts)
+
+    def gains(self, look, closest):
+        most, sigma = math.log(self.pulls.draws), math.sqrt(self.facts["noise_var"])
+        found = []
+        for x in self.pulls.arms:
+            apart = abs(x @ (look.theta - closest)) / sigma
+            bonus = math.sqrt(2 * most * (x @ look.inverse @ x))
+            found.append(min((apart + bonus) ** 2 / 2, most))
+        return np.array(found)
+
+
+@pytest.mark.parametrize(("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"])
+@pytest.mark.parametrize("threshold", ["self_normalised_det", "heuristic"])
+def test_lin_game(num_arms, dim, threshold):
+    hand = Hand(partial(jb.lin_game, threshold=threshold), *OPTIONS)
+    played = []
+    for seed, numbers in enumerate([(0.05, 0.5, 1.0, 1.0), (0.2, 1.5, 1.3, 0.2)]):
+        rng, arms, theta = linear_problem(seed, num_arms, dim)
+        facts, key = (jnp.asarray(arms), None, numbers), jax.random.key(seed)
+        order = hand.init(facts, jax.random.fold_in(key, driver.INIT)).order
+        options = dict(zip(OPTIONS, numbers, strict=True))
+        twin = LinGame(arms, np.asarray(order), threshold=threshold, **options)
+        reward = normal_rewards(rng, arms @ theta, numbers[1])
+        played += hand.play(twin, facts, reward, key, rounds=1500, compare=same_arm)[:1]
+    assert max(played) > 5 * num_arms

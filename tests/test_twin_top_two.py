@@ -1,0 +1,79 @@
+"""The top-two algorithm against a plain NumPy twin, pull by pull on the same rewards."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hands import Hand, linear_problem, normal_rewards, same_arm
+from ratio_twins import Ridge
+
+import jaxbandits as jb
+from jaxbandits import driver
+
+OPTIONS = ("delta", "noise_var", "theta_norm", "v0")
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+class TopTwo(Ridge):
+    """Leader and challenger by the estimate, the arm by its share of the information.
+
+    `coin(round)` is the uniform number with which an arm is drawn; without it, counts follow the
+    sums of the shares.
+    """
+
+    def __init__(self, arms, order, coin=None, **options):
+        super().__init__(arms, order, **options)
+        self.coin, self.wanted = coin, np.zeros(len(arms))
+
+    def ask(self):
+        pulls, arms = self.pulls, self.pulls.arms
+        if pulls.draws < pulls.num_arms:
+            self.wanted[pulls.draws] += 1
+            return False, None, pulls.draws
+        look = self.look()
+        if self.stops(look):
+            return True, look.leader, None
+        y = arms[look.leader] - arms[look.rival]
+        shares = pulls.counts * np.array([(x @ look.inverse @ y) ** 2 for x in arms])
+        shares /= shares.sum()
+        if self.coin is None:
+            self.wanted += shares
+            return False, look.leader, self.first(self.wanted - pulls.counts)
+        mark, passed = self.coin(pulls.draws), 0.0
+        for arm, share in enumerate(shares):
+            passed += share
+            if mark < passed:
+                return False, look.leader, arm
+        raise AssertionError("the shares do not add up")
+
+
+@pytest.mark.parametrize(("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"])
+@pytest.mark.parametrize("selection", ["sampled", "tracked"])
+def test_top_two(num_arms, dim, selection):
+    hand = Hand(partial(jb.top_two, selection=selection), *OPTIONS)
+    played = []
+    for seed, numbers in enumerate([(0.05, 0.5, 1.0, 1.0), (0.2, 1.5, 1.3, 0.2)]):
+        rng, arms, theta = linear_problem(seed, num_arms, dim)
+        facts, key = (jnp.asarray(arms), None, numbers), jax.random.key(seed)
+        order = hand.init(facts, jax.random.fold_in(key, driver.INIT)).order
+
+        def coin(played, key=key):
+            return float(jax.random.uniform(driver.ask_key(key, played), dtype=float))
+
+        twin = TopTwo(
+            arms,
+            np.asarray(order),
+            coin if selection == "sampled" else None,
+            threshold="self_normalised_det",
+            **dict(zip(OPTIONS, numbers, strict=True)),
+        )
+        reward = normal_rewards(rng, arms @ theta, numbers[1])
+        played += hand.play(twin, facts, reward, key, rounds=1000, compare=same_arm)[:1]
+    assert max(played) > 5 * num_arms
