@@ -1,5 +1,7 @@
 """Programs as wholes: what is closed over, what is returned, what is refused, kernels."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,8 @@ from against import LANES, by_native, same
 
 from jaxbandits.kernels import irls, spd
 from jaxbandits.native import Unsupported
+from jaxbandits.native.build import HEADER
+from jaxbandits.native.writer import Writer
 
 RNG = np.random.default_rng(12)
 VALUES = RNG.normal(size=(6, LANES))
@@ -48,6 +52,14 @@ def test_what_is_returned():
         )
 
     same(function, VALUES, np.arange(LANES), VALUES[0] > 0)
+
+
+def test_no_name_is_that_of_a_type():
+    types = set(re.findall(r"typedef \w+ (\w+);", HEADER.read_text()))
+    writer = Writer()
+    names = {writer.name(start) for start in ("i", "v") * 100}
+    assert {"i32", "i64"} <= types
+    assert not types & names
 
 
 def test_tables_of_the_program_around():
