@@ -50,10 +50,7 @@ def d_optimal(
     rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
 
     def look(weights, iterations):
-        matrix = ledger.gram(arms, weights)
-        both = space.kept[:, None] & space.kept[None, :]
-        found = spd.inverse(span.fill(space, jnp.where(both, matrix, 0.0))).matrix
-        inverse = jnp.where(both, found, 0.0)
+        inverse = span.inverse(space, ledger.gram(arms, weights)).matrix
         variances = jnp.where(active, spd.quadratic(arms, inverse), 0.0)
         return _Exchange(weights, inverse, variances, iterations)
 

@@ -60,3 +60,14 @@ def project(span: Span, vector: Float[Array, " d"]) -> Float[Array, " d"]:
 def fill(span: Span, matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
     """Ones on the diagonal outside the span: the inverse restricted to the span is exact."""
     return matrix + jnp.diag((~span.kept).astype(matrix.dtype))
+
+
+def inverse(span: Span, matrix: Float[Array, "d d"]) -> spd.Inverse:
+    """The inverse of `matrix` in the kept coordinates, zero elsewhere.
+
+    A generalised inverse on the subspace, where `matrix` is a sum of `w x x^T` that spans it.
+    `logdet` and `factor` belong to the filled matrix.
+    """
+    both = span.kept[:, None] & span.kept[None, :]
+    found = spd.inverse(fill(span, jnp.where(both, matrix, 0.0)))
+    return found._replace(matrix=jnp.where(both, found.matrix, 0.0))
