@@ -50,11 +50,10 @@ def test_what_has_no_finite_result(name):
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
-@pytest.mark.parametrize("name", ["log1p", "erf_inv"])
-def test_zeros_keep_their_sign(name):
-    found = jax.jit(getattr(logarithms, name))(jnp.array([0.0, -0.0]))
+def test_zero_keeps_its_sign():
+    """`jax.random.binomial` divides by `log1p(-0.0)` where nothing can succeed."""
+    found = jax.jit(logarithms.log1p)(jnp.array([0.0, -0.0]))
     np.testing.assert_array_equal(np.signbit(found), [False, True])
-    np.testing.assert_array_equal(found, 0.0)
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])

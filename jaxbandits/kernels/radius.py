@@ -86,6 +86,34 @@ def least_squares(delta, u, logdet):
     return jnp.sqrt((1.0 + u) * (2.0 * jnp.log(1.0 / delta) + logdet))
 
 
+def alba_worst_case(draws, norms, theta_norm, dim, lengths):
+    """Tao, Blanco, Zhou (2018), Y-ElimTil: a width, not C, for draws at random from a design.
+
+    `sqrt(2 / l) L v + 2 L (||y|| + v sqrt(d)) / (3 l) + noise` by Bernstein's inequality for the
+    arms that are drawn, then for their rewards; l = `draws`, but for the logarithm that pays for
+    the confidence and multiplies them. v are the `norms` of directions y in the inverse of the
+    design's information matrix, `lengths` their ||y||, L the norm of theta; all over sigma.
+    """
+    range_ = lengths + norms * jnp.sqrt(dim)
+    choice = jnp.sqrt(2.0 / draws) * norms + 2.0 * range_ / (3.0 * draws)
+    return theta_norm * choice + _alba_noise(draws, norms, dim)
+
+
+def alba_empirical(draws, norms, theta_norm, dim, moments, gaps, accuracy):
+    """The same with estimates in place of the norm of theta, taken to be right to `accuracy / 2`.
+
+    `sqrt(2 E / l) + (2 (|gap| + accuracy / 2) + L v sqrt(d)) / (3 l) + noise`; E, `moments`, are
+    second moments of what a draw adds to the estimated `gaps`, as large as the accuracy allows.
+    """
+    range_ = 2.0 * jnp.abs(gaps) + accuracy + theta_norm * norms * jnp.sqrt(dim)
+    return jnp.sqrt(2.0 * moments / draws) + range_ / (3.0 * draws) + _alba_noise(draws, norms, dim)
+
+
+def _alba_noise(draws, norms, dim):
+    """`sqrt(2 v^2 / l (1 + sqrt(3 d / l)))`."""
+    return jnp.sqrt(2.0 / draws * (1.0 + jnp.sqrt(3.0 * dim / draws))) * norms
+
+
 THRESHOLDS = {
     f.__name__: f for f in (self_normalised, self_normalised_det, pairwise, lucb1, heuristic)
 }

@@ -100,14 +100,19 @@ def log(x):
 
 
 def log1p(x):
-    """`log(1 + x)`; near 0 without the sum, which would round x away."""
+    """`log(1 + x)`; 0 keeps its sign, or a sampler that divides by it would never end."""
+    return jnp.where(x == 0.0, x, _log1p(x))
+
+
+def _log1p(x):
+    """Near 0 without the sum, which would round x away."""
     total = 1.0 + x
     near = (x > -0.29) & (x < 0.41)
     fraction, exponent = _split(total)
     found = _by_parts(jnp.where(near, x, fraction), jnp.where(near, 0.0, exponent))
     odd = jnp.where(total > 0, total, jnp.where(total < 0, jnp.nan, -jnp.inf))
-    plain = (x == x) & (x != 0)  # who divides by log1p(-0.0) counts on the sign
-    return jnp.where(plain & (total > 0) & (total < jnp.inf), found, jnp.where(plain, odd, x))
+    odd = jnp.where(x == x, odd, x)
+    return jnp.where((total > 0) & (total < jnp.inf), found, odd)
 
 
 def _split(x):
@@ -129,7 +134,7 @@ def _by_parts(fraction, exponent):
 
 def erf_inv(x):
     """The inverse of the error function."""
-    w = -log1p(-x * x)
+    w = -_log1p(-x * x)
     root = jnp.sqrt(w)
     outer = jnp.where(w < 16.0, _polynomial(SIDE, root - 3.25), _polynomial(TAIL, root - 5.0))
     found = jnp.where(w < 6.25, _polynomial(CENTRE, w - 3.125), outer) * x

@@ -32,9 +32,6 @@ def rule(*names, entrywise=False):
     return register
 
 
-WIDTHS = (32, 64)  # of i64 and the like
-
-
 class Writer:
     """The text of a program, and what it asks of the program around it."""
 
@@ -47,11 +44,9 @@ class Writer:
         self._known = {}  # by the id of a value of the program around: its value here
 
     def name(self, start="v", varies=False):
-        """A new name, that of no type in `lanes.h`."""
+        """A new name; the stroke tells it from the types, i64 for one."""
         self._count += 1
-        while self._count in WIDTHS:
-            self._count += 1
-        return f"{start}{self._count}" + ("@" if varies else "")
+        return f"{start}_{self._count}" + ("@" if varies else "")
 
     def line(self, text):
         """A statement, for each group of lanes where it is about one."""

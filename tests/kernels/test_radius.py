@@ -161,3 +161,41 @@ def test_coverage_of_least_squares_and_its_broken_twin():
     allowed = stats.binom.ppf(1 - 1e-6, 1000, 0.1)
     assert uncovered(1.0) <= allowed
     assert uncovered(0.5) > allowed
+
+
+def test_widths_of_alba_are_their_formulas():
+    rng = np.random.default_rng(2)
+    n, d, norm, e = 90.0, 4, 1.7, 0.25
+    v, length, moment = rng.random((3, 6))
+    gap = rng.normal(size=6)
+    noise = np.sqrt(2 * ((v**2 / n) * np.sqrt(3 * d / n) + v**2 / n))
+    worst = np.sqrt(2) * norm * v / np.sqrt(n) + 2 * norm * (length + v * np.sqrt(d)) / (3 * n)
+    learnt = np.sqrt(2 * moment / n)
+    learnt += (2 * (np.abs(gap) + e / 2) + norm * v * np.sqrt(d)) / (3 * n)
+    facts = n, v, norm, d
+    found = radius.alba_worst_case(*facts, length)
+    np.testing.assert_allclose(found, worst + noise, rtol=1e-6)
+    found = radius.alba_empirical(*facts, moment, gap, e)
+    np.testing.assert_allclose(found, learnt + noise, rtol=1e-6)
+
+
+def test_coverage_of_the_widths_of_alba():
+    """A batch of `n log(1 / delta)` draws at random from a design, over and over."""
+    rng, level, n = np.random.default_rng(3), 0.1, 60.0
+    arms, weights = np.array([[1.0, 0], [0, 1], [0.6, 0.8]]), np.array([0.3, 0.4, 0.3])
+    theta, y = np.array([0.8, -0.6]), np.array([1.0, -1.0])
+    inverse = np.linalg.inv(np.einsum("k,ki,kj->ij", weights, arms, arms))
+    total, runs, e = int(np.ceil(n * np.log(1 / level))), 4000, 0.25
+    counts = rng.multinomial(total, weights, size=runs)
+    sums = counts * (arms @ theta) + np.sqrt(counts) * rng.normal(size=counts.shape)
+    estimates = sums @ arms @ inverse / total
+    gaps, reach = estimates @ y, np.abs(estimates @ arms.T) + e / 2
+    moments = ((arms @ inverse @ y * reach) ** 2) @ weights
+    facts = n, np.sqrt(y @ inverse @ y), 1.0, 2
+    worst = radius.alba_worst_case(*facts, np.sqrt(2.0))
+    learnt = radius.alba_empirical(*facts, moments, gaps, e)
+    allowed = stats.binom.ppf(1 - 1e-6, runs, level)
+    for width in (np.asarray(worst), np.asarray(learnt)):
+        off = gaps - theta @ y
+        assert (off > width).sum() <= allowed
+        assert (off > width / 4).sum() > allowed

@@ -38,6 +38,22 @@ def test_rank_basis_and_restricted_inverse(name, dtype):
 
 
 @pytest.mark.parametrize("name", cases())
+def test_inverse_on_the_span(name):
+    with jax.enable_x64(True):
+        arms, weights = cases()[name], np.linspace(1, 2, 6)
+        matrix = np.einsum("k,ki,kj->ij", weights, arms, arms)
+        space = of(jnp.array(arms), jnp.ones(6, bool))
+        found = span.inverse(space, jnp.array(matrix))
+        assert bool(found.positive)
+        np.testing.assert_allclose(matrix @ found.matrix @ matrix, matrix, atol=1e-9)
+        np.testing.assert_allclose(found.matrix @ matrix @ found.matrix, found.matrix, atol=1e-9)
+        pseudo = np.linalg.pinv(matrix, rcond=1e-10)
+        np.testing.assert_allclose(arms @ found.matrix @ arms.T, arms @ pseudo @ arms.T, atol=1e-9)
+        nothing = span.inverse(space, jnp.zeros((4, 4)))
+        assert bool(nothing.positive) == (space.rank == 0)
+
+
+@pytest.mark.parametrize("name", cases())
 def test_nearest_vector_of_the_span(name):
     with jax.enable_x64(True):
         arms, vector = jnp.array(cases()[name]), jnp.array([1.0, -2.0, 0.5, 3.0])

@@ -132,6 +132,12 @@ def test_the_inverse_error_function_at_its_ends():
     np.testing.assert_allclose(found, expected, 3e-15)
 
 
+def test_zero_keeps_its_sign():
+    x = np.resize([0.0, -0.0], LANES)
+    found = by_native(lambda x: jnp.log1p(-x), x)
+    np.testing.assert_array_equal(np.signbit(found), ~np.signbit(x))
+
+
 def test_single_precision():
     names = "exp expm1 exp2 log log1p sqrt tanh sin cos arctan sinh cosh floor"
 

@@ -1,5 +1,7 @@
 """Programs as wholes: what is closed over, what is returned, what is refused, kernels."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ from against import LANES, by_native, same
 
 from jaxbandits.kernels import irls, spd
 from jaxbandits.native import Unsupported
+from jaxbandits.native.build import HEADER
 from jaxbandits.native.writer import Writer
 
 RNG = np.random.default_rng(12)
@@ -49,6 +52,14 @@ def test_what_is_returned():
         )
 
     same(function, VALUES, np.arange(LANES), VALUES[0] > 0)
+
+
+def test_no_name_is_that_of_a_type():
+    types = set(re.findall(r"typedef \w+ (\w+);", HEADER.read_text()))
+    writer = Writer()
+    names = {writer.name(start) for start in ("i", "v") * 100}
+    assert {"i32", "i64"} <= types
+    assert not types & names
 
 
 def test_tables_of_the_program_around():
@@ -121,10 +132,3 @@ def test_a_broken_lane_stays_alone():
     for first, second in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
         np.testing.assert_array_equal(first[..., others], second[..., others])
     assert np.isnan(two[1][2])
-
-
-def test_no_name_is_that_of_a_type():
-    writer = Writer()
-    names = {writer.name(start) for start in "it" for _ in range(50)}
-    assert len(names) == 100
-    assert not names & {"i32", "i64"}

@@ -1,0 +1,88 @@
+"""Multinomial counts against the exact law."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxbandits.kernels.sampling import multinomial
+from jaxbandits.lanewise import lanewise
+
+CHANCE = 1e-6  # of failing although the law is right
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+NUMBER, MOST = 10_000, 7
+compiled = jax.jit(jax.vmap(multinomial, (0, None, None)))
+
+
+def draws(total, weights, seed=0):
+    """Counts `[NUMBER, K]`, one row a key; all calls share a program."""
+    keys = jax.random.split(jax.random.key(seed), NUMBER)
+    padded = np.pad(weights, (0, MOST - len(weights)))
+    counts = np.asarray(compiled(keys, jnp.asarray(total), jnp.asarray(padded)))
+    assert (counts[:, len(weights) :] == 0).all()
+    return counts[:, : len(weights)]
+
+
+def test_small_totals_have_the_exact_law():
+    total, weights = 4, np.array([0.5, 0.0, 0.3, 0.2])
+    counts = draws(total, weights)
+    outcomes = [c for c in itertools.product(range(5), repeat=4) if sum(c) == total and not c[1]]
+    expected = stats.multinomial.pmf(outcomes, total, weights) * NUMBER
+    found = [(counts == outcome).all(1).sum() for outcome in outcomes]
+    assert stats.chisquare(found, expected).pvalue > CHANCE
+    uneven = stats.multinomial.pmf(outcomes, total, [0.47, 0.0, 0.31, 0.22]) * NUMBER
+    assert stats.chisquare(found, uneven).pvalue < CHANCE
+
+
+@pytest.mark.parametrize("total", [0, 1, 700, 30_000_000])
+def test_any_total_is_shared_out(total):
+    weights = np.array([1e-6, 0.4, 0.0, 0.25, 0.35 - 2e-6, 1e-6, 0.0])
+    counts = draws(total, weights, seed=1)
+    assert counts.dtype == np.int64
+    np.testing.assert_array_equal(counts.sum(1), total)
+    assert (counts[:, weights == 0] == 0).all()
+    assert (counts >= 0).all()
+    # Where a count falls in its law, at random within its probability, is uniform.
+    uniform = np.random.default_rng(2).random(len(counts))
+    for count, weight in zip(counts.T, weights, strict=True):
+        law = stats.binom(total, weight)
+        place = law.cdf(count - 1) + uniform * law.pmf(count)
+        assert stats.kstest(place, "uniform").pvalue > CHANCE
+    if total > 1000:
+        covariance = total * (np.diag(weights) - np.outer(weights, weights))
+        spread = np.sqrt(np.diag(covariance))
+        common = spread > 0
+        scaled = (counts - total * weights)[:, common] / spread[common]
+        right = covariance[np.ix_(common, common)] / np.outer(spread[common], spread[common])
+        np.testing.assert_allclose(scaled.T @ scaled / len(counts), right, atol=6 / NUMBER**0.5)
+
+
+def test_one_weight_takes_all():
+    for k in range(3):
+        np.testing.assert_array_equal(draws(50, np.eye(3)[k])[:2], 50 * np.eye(3)[[k, k]])
+
+
+def test_lanes_draw_the_same():
+    """Also a lane of no weights, as one that has not begun is."""
+    rng = np.random.default_rng(3)
+    weights = rng.dirichlet(np.ones(5), size=8).T
+    weights[:, 1], weights[:, 2] = np.eye(5)[4], 0.0
+    totals, keys = (
+        jnp.array([1000, 7, 9, 0, 40, 10**7, 3, 10**5]),
+        jax.random.split(jax.random.key(4), 8),
+    )
+    arguments = keys, totals, jnp.array(weights)
+    found = jax.jit(lambda unit, *given: lanewise(multinomial, 8, unit)(*given))(1.0, *arguments)
+    expected = jax.vmap(multinomial, (0, 0, -1), -1)(*arguments)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found.sum(0), totals.at[2].set(0))
