@@ -94,6 +94,7 @@ def test_the_walk_sees_imports():
         "core",
         "options",
         "kernels/directions",
+        "kernels/everyone",
         "kernels/ledger",
         "kernels/once",
         "kernels/radius",
