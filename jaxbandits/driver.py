@@ -120,7 +120,7 @@ def chunk(run, env, algorithm, limits):
     """
     _, one_arm = kind(run, env, algorithm)
     if not one_arm:
-        run = play(run, env, algorithm, phase_noise(run, env), limits)
+        run = short(play(run, env, algorithm, phase_noise(run, env), limits), algorithm)
         return ended(run, env, algorithm), run.regret[None]
     noise = env.noise(fold_in(run.key, run.rounds // BLOCK), (BLOCK,), False)
 
@@ -129,6 +129,16 @@ def chunk(run, env, algorithm, limits):
         return run, run.regret
 
     return lax.scan(one_round, run, noise)
+
+
+def short(run, algorithm):
+    """The run, with the state of a new one if it was cut short.
+
+    Its next phases, played on in vain, would be longer and longer.
+    """
+    begun, cut = algorithm.init(fold_in(run.key, INIT)), ~(run.live | run.done)
+    state = jax.tree.map(lambda new, old: jnp.where(cut, new, old), begun, run.state)
+    return run._replace(state=state)
 
 
 def ended(run, env, algorithm):
