@@ -101,6 +101,16 @@ CASES = {
         ),
         "MVI",
     ),
+    "rows of a large table": (
+        lambda x, i, v: (
+            jnp.outer(x, v[:3]).at[i + 20].set(v[4:7]),
+            jnp.outer(v[:3], x).at[:, 11 * i].set(v[4:7]),
+            jnp.outer(x, v[:3]).at[i + 48].set(v[4:7], mode="drop"),
+            jnp.outer(x, v[:3]).at[20 * i].set(v[4:7], mode="clip"),
+            jnp.outer(x, v[:3]).at[-i].set(v[4:7]),
+        ),
+        "XIV",
+    ),
     "products": (
         lambda v, m: (ARMS @ v[:4], v[:4] @ m, m @ v[:4], m @ m, m.T @ ARMS.T, ARMS @ m, v @ v),
         "VM",

@@ -93,9 +93,22 @@ def scatter(eqn, operands, lanes):
     (axis,), place = axes, index.value[0]
     if eqn.params["mode"] in CLIP:
         place = jnp.clip(place, 0, shape[axis] - 1)
+    if eqn.primitive.name == "scatter" and shape[axis] > CHAIN and new.ndim > 1:
+        return [Lanes(_put_rows(table, axis, place, new))]
     here = lax.broadcasted_iota(place.dtype, table.shape, axis) == place
     written = WRITES[eqn.primitive.name](table, jnp.expand_dims(new, axis))
     return [Lanes(jnp.where(here, written, table))]
+
+
+def _put_rows(table, axis, place, rows):
+    """A row of each lane is put where that lane says; a place out of range keeps the table.
+
+    In a large table that is less work than a comparison for each entry.
+    """
+    inside = jnp.where(place < 0, table.shape[axis], place)  # not counted from the end
+    where = [lax.broadcasted_iota(place.dtype, rows.shape, k) for k in range(rows.ndim)]
+    where.insert(axis, jnp.broadcast_to(inside, rows.shape))
+    return table.at[tuple(where)].set(rows, mode="drop", unique_indices=True)
 
 
 def _one_place(index, axes, places, batching):
