@@ -76,6 +76,7 @@ PROMISES = {
     "m_lingape": (TOP_M, partial(jb.m_lingape, m=2)),
     "top_two": (jb.instances.soare(3, angle=0.5), partial(jb.top_two, v0=0.1)),
     "rage": (jb.instances.soare(3, angle=0.1), jb.rage),
+    "xy_static": (jb.instances.soare(3, angle=0.3), jb.xy_static),
     "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),
 }
 RUNS = {name: 500 if build is jb.rage else 1000 for name, (_, build) in PROMISES.items()}

@@ -83,3 +83,13 @@ def test_nearly_parallel_arms_span_the_plane(dtype, angle):
     arms[0, 0] = 1.0
     arms[1, :2] = np.cos(angle), np.sin(angle)
     assert int(of(jnp.array(arms, dtype), jnp.ones(6, bool)).rank) == 2
+
+
+@pytest.mark.parametrize("name", cases())
+def test_pseudo_inverse(name):
+    with jax.enable_x64(True):
+        arms = jnp.array(cases()[name])
+        matrix = arms.T @ (jnp.arange(1.0, 7.0)[:, None] * arms)
+        found = jax.jit(lambda m: span.pseudo_inverse(m, span.negligible(arms)))(matrix)
+        expected = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
