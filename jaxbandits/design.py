@@ -5,15 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from .kernels import design as kernels
+from .kernels import oracle as oracles
 from .kernels import ratios as ratio_kernels
-from .kernels import xy_design
 from .kernels import xy_frank_wolfe as wolfe
 from .kernels.design import Design
 from .kernels.directions import Pairs
+from .kernels.xy_designs import named
 from .options import check_arms, count, is_concrete, positive, require
 from .precision import double
 
-__all__ = ["Design", "d_optimal", "ratios", "xy_frank_wolfe", "xy_optimal"]
+__all__ = ["Design", "d_optimal", "oracle", "ratios", "xy_frank_wolfe", "xy_optimal"]
 
 
 def _check(arms, targets, active, rows, tol):
@@ -72,6 +73,32 @@ def xy_optimal(arms, targets, *, active=None, tol=0.01):
     """
     active = _check(arms, targets, active, np.shape(targets)[0], tol)
     return _xy_optimal(jnp.asarray(arms, float), jnp.asarray(targets, float), active, tol=tol)
+
+
+@double
+def oracle(instance, *, tol=0.01):
+    """What who knows theta would draw: `min over w of max over z of ||z* - z||^2 / gap_z^2`.
+
+    Args:
+      instance: an `Instance`; only its arms, targets and values count.
+      tol: stop when `value <= (1 + tol) bound`.
+    Returns:
+      `Design`; `value` is the characteristic time psi* where the values are linear (see
+      `theory.characteristic_time`), infinite where two targets are best.
+    Raises:
+      ValueError: bad shapes or NaN, values that are not one for each target.
+
+    >>> import jaxbandits as jb
+    >>> found = oracle(jb.instances.canonical(2, gap=0.5))
+    >>> found.weights.round(2), round(float(found.value), 1)
+    (array([0.5, 0.5]), 16.0)
+    """
+    arms, targets, values = (getattr(instance, n) for n in ("arms", "targets", "values"))
+    rows = np.shape(targets)[0]
+    _check(arms, targets, None, rows, tol)
+    fine = np.shape(values) == (rows,) and np.isfinite(values).all()
+    require(fine, f"instance: values must be {rows} finite numbers, got {np.shape(values)}")
+    return _oracle(*(jnp.asarray(x, float) for x in (arms, targets, values)), tol=tol)
 
 
 def ratios(arms):
@@ -133,15 +160,18 @@ def xy_frank_wolfe(arms, targets, *, active=None, tol=0.01, max_iterations=5000)
 _d_optimal = jax.jit(kernels.d_optimal)
 
 
-def _between_targets(solve):
-    @jax.jit
-    def solved(arms, targets, active, **options):
-        pairs = Pairs(targets)
-        first, second = pairs.indices
-        return solve(arms, pairs, active[first] & active[second], **options)
-
-    return solved
+@jax.jit
+def _oracle(arms, targets, values, *, tol):
+    return oracles.oracle(arms, targets, values, named("interior_point", tol))
 
 
-_xy_optimal = _between_targets(xy_design.xy_optimal)
-_xy_frank_wolfe = _between_targets(wolfe.xy_frank_wolfe)
+@jax.jit
+def _xy_optimal(arms, targets, active, *, tol):
+    return named("interior_point", tol).between(arms, targets, active)
+
+
+@jax.jit
+def _xy_frank_wolfe(arms, targets, active, **options):
+    pairs = Pairs(targets)
+    first, second = pairs.indices
+    return wolfe.xy_frank_wolfe(arms, pairs, active[first] & active[second], **options)

@@ -144,3 +144,24 @@ def test_no_flag_is_changed():
     before = jax.config.jax_enable_x64
     theory.characteristic_time(jb.instances.canonical(4, gap=0.5))
     assert jax.config.jax_enable_x64 == before
+
+
+def test_the_design_of_who_knows_theta_reaches_the_characteristic_time():
+    instance = jb.instances.transductive(6)
+    found = jb.design.oracle(instance, tol=1e-5)
+    time = theory.characteristic_time(instance)
+    assert found.converged
+    np.testing.assert_allclose([found.value, found.bound], time.value, rtol=2e-5)
+    inverse = np.linalg.inv((instance.arms.T * found.weights) @ instance.arms)
+    best = instance.values.argmax()
+    apart = (instance.targets[best] - instance.targets)[np.arange(6) != best]
+    gaps = (instance.values[best] - instance.values)[np.arange(6) != best]
+    reached = (np.einsum("mi,ij,mj->m", apart, inverse, apart) / gaps**2).max()
+    np.testing.assert_allclose(found.value, reached, rtol=1e-9)
+
+
+def test_no_design_parts_two_best_targets():
+    instance = jb.instances.linear(np.eye(3), [1.0, 1.0, 0.0])
+    found = jb.design.oracle(instance)
+    assert found.value == np.inf
+    assert not found.converged
