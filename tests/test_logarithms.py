@@ -50,6 +50,11 @@ def test_what_has_no_finite_result(name):
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
 
+def test_zero_keeps_its_sign():
+    found = jax.jit(logarithms.log1p)(jnp.array([0.0, -0.0]))
+    np.testing.assert_array_equal(np.signbit(found), [False, True])
+
+
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_lanes_use_them_in_double_precision_alone(dtype):
     x = jnp.array(RNG.random((3, 8)) + 0.1, dtype)

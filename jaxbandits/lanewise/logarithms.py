@@ -106,8 +106,10 @@ def log1p(x):
     fraction, exponent = _split(total)
     found = _by_parts(jnp.where(near, x, fraction), jnp.where(near, 0.0, exponent))
     odd = jnp.where(total > 0, total, jnp.where(total < 0, jnp.nan, -jnp.inf))
-    odd = jnp.where(x == x, odd, x)
-    return jnp.where((total > 0) & (total < jnp.inf), found, odd)
+    # Zero keeps its sign: JAX divides by `log1p(-p)` to draw binomial numbers, and loops for ever
+    # where that is a positive zero.
+    odd = jnp.where((x == x) & (x != 0), odd, x)
+    return jnp.where((total > 0) & (total < jnp.inf) & (x != 0), found, odd)
 
 
 def _split(x):
