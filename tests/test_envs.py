@@ -1,5 +1,7 @@
 """Rewards: sums of batches against single draws, and the noise stream word for word."""
 
+import dataclasses
+
 import cases
 import jax
 import jax.numpy as jnp
@@ -15,6 +17,7 @@ SAMPLES = np.array([[0.0, 1.0, 5.0, 2.0], [1.0, 1.0, 1.0, 3.0], [-2.0, 0.5, 0.5,
 WORLDS = {
     "normal": jb.instances.tabular(np.eye(3), [0.3, -1.0, 2.0], noise_var=2.5),
     "bernoulli": jb.instances.bernoulli(np.eye(3), [0.3, 0.05, 0.9]),
+    "sign": dataclasses.replace(jb.instances.tabular(np.eye(3), [0.3, -0.9, 0]), rewards="sign"),
     "poisson": jb.instances.glm(np.eye(3), np.log([0.7, 3.0, 12.0]), family="poisson"),
     "recorded": jb.instances.recorded(np.eye(3), SAMPLES, noise_var=1.0),
 }
@@ -60,6 +63,8 @@ def law(name, arm):
     if name == "recorded":
         row = SAMPLES[arm]
         return row.mean(), row.var(), None
+    if name == "sign":
+        return mean, 1 - mean**2, None
     frozen = {
         "normal": stats.norm(mean, np.sqrt(2.5)),
         "bernoulli": stats.binom(1, mean),
@@ -79,6 +84,9 @@ def test_one_draw(name, arm):
     if name == "recorded":
         values, times = np.unique(SAMPLES[arm], return_counts=True)
         chances = times / 4
+    elif name == "sign":
+        mean = WORLDS[name].means[arm]
+        values, chances = np.array([-1.0, 1.0]), np.array([1 - mean, 1 + mean]) / 2
     else:
         values = np.arange(0, 2 if name == "bernoulli" else drawn.max() + 1)
         chances = frozen.pmf(values)
@@ -124,10 +132,13 @@ def test_the_moments_of_large_batches(name, count):
         spread = batches[:, arm].var(ddof=1) / (n * variance)
         low, high = stats.chi2.ppf([LEVEL / 2, 1 - LEVEL / 2], num - 1) / (num - 1)
         assert low < spread < high
-    if name in ("bernoulli", "poisson"):
+    if name in ("bernoulli", "sign", "poisson"):
         np.testing.assert_array_equal(batches, np.round(batches))
     if name == "bernoulli":
         assert (batches <= np.array([count, 0, 3 * count])).all()
+    if name == "sign":
+        assert (np.abs(batches) <= np.array([count, 0, 3 * count])).all()
+        assert ((batches - np.array([count, 0, 3 * count])) % 2 == 0).all()
 
 
 @every

@@ -1,14 +1,17 @@
 """Builders and the papers' problems, against their formulas."""
 
 import dataclasses
+import itertools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import chisquare, norm
 
 import jaxbandits as jb
+from jaxbandits.instances import named
 
 make = jb.instances
 
@@ -96,6 +99,14 @@ def test_bernoulli_and_recorded():
         (lambda: make.linear(np.eye(2), [0.0, 1.0], noise_var=0.0), "noise_var .*got 0.0"),
         (lambda: make.transductive(5), "dim must be even, got 5"),
         (lambda: make.soare(1), "dim must be .*got 1"),
+        (lambda: make.moderate_gaps(jax.random.key(0), 2), "num_arms must be .*got 2"),
+        (lambda: make.moderate_gaps(jax.random.key(0), 9, spread="wide"), "spread .*got 'wide'"),
+        (lambda: make.corner(jax.random.key(0), 2), "num_arms must be .*got 2"),
+        (lambda: make.multivariate(jax.random.key(0), 0), "factors must be .*got 0"),
+        (lambda: make.multivariate(jax.random.key(0), 2, weights="x"), "weights .*got 'x'"),
+        (lambda: make.clicks(jax.random.key(0), 1), "num_arms must be .*got 1"),
+        (lambda: make.clicks(jax.random.key(0), protocol="x"), "protocol .*'rage'.*got 'x'"),
+        (lambda: make.clicks(jax.random.key(0), noise_var=0.0), "noise_var .*got 0.0"),
         (lambda: make.classic_top_m(4, 3, angle=1.0), "m must be at most num_arms - 2 = 2, got 3"),
     ],
 )
@@ -138,6 +149,90 @@ def test_classic_top_m():
     assert float(instance.noise_var) == 0.25
     small = make.classic_top_m(3, 1, angle=0.1)
     np.testing.assert_allclose(small.arms, [[1, 0], [np.cos(0.1), np.sin(0.1)], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("spread", "centre", "deviation"),
+    [
+        ("uniform", 0.83, 0.1 / np.sqrt(12)),
+        ("normal_std", np.pi / 4, 0.09),
+        ("normal_var", np.pi / 4, 0.3),
+    ],
+)
+def test_moderate_gaps(spread, centre, deviation):
+    instance = check(make.moderate_gaps(jax.random.key(5), 2002, spread=spread, noise_var=2.0))
+    np.testing.assert_array_equal(instance.arms[0], [1.0, 0.0])
+    np.testing.assert_allclose(instance.arms[1], [-np.sqrt(0.5), np.sqrt(0.5)])
+    np.testing.assert_allclose(np.linalg.norm(instance.arms, axis=1), 1.0)
+    angles = np.arctan2(*instance.arms[2:, ::-1].T)
+    np.testing.assert_allclose(angles.mean(), centre, atol=5 * deviation / np.sqrt(2000))
+    np.testing.assert_allclose(angles.std(), deviation, rtol=5 / np.sqrt(4000))
+    if spread == "uniform":
+        assert 0.78 < angles.min() < 0.781 < 0.879 < angles.max() < 0.88
+    np.testing.assert_array_equal(instance.theta, [1.0, 0.0])
+    assert (instance.means.argmax(), float(instance.noise_var)) == (0, 2.0)
+    other = make.moderate_gaps(jax.random.key(6), 2002, spread=spread)
+    assert not np.isin(other.arms[2:], instance.arms).any()
+
+
+def test_corner_is_the_same_in_another_order():
+    instance = check(make.corner(jax.random.key(2), 7, noise_var=3.0))
+    other = make.moderate_gaps(jax.random.key(2), 7, spread="normal_std")
+    np.testing.assert_allclose(instance.arms, other.arms[[0, 2, 3, 4, 5, 6, 1]])
+    np.testing.assert_array_equal(instance.theta, [1.0, 0.0])
+    assert float(instance.noise_var) == 3.0
+
+
+@pytest.mark.parametrize("factors", [1, 4])
+def test_layouts_and_their_pairs(factors):
+    instance = check(make.multivariate(jax.random.key(0), factors))
+    layouts = np.array(list(itertools.product([-1.0, 1.0], repeat=factors)))
+    pairs = [layouts[:, k] * layouts[:, j] for k, j in itertools.combinations(range(factors), 2)]
+    expected = np.column_stack([np.ones(2**factors), layouts, *pairs])
+    np.testing.assert_array_equal(instance.arms, expected)
+
+
+def test_the_uniform_design_of_layouts_is_best():
+    """Weights on the widest differences bound every design from below by what uniform attains."""
+    arms = make.multivariate(jax.random.key(0), 4).arms
+    np.testing.assert_array_equal(arms.T @ arms / 16, np.eye(11))
+    differences = (arms[:, None] - arms).reshape(-1, 11)
+    lengths = (differences**2).sum(1)
+    widest = differences[lengths == lengths.max()]
+    spread = widest.T @ widest / len(widest)
+    bound = np.trace(spread) ** 2 / np.einsum("ki,ij,kj->k", arms, spread, arms).max()
+    np.testing.assert_allclose([lengths.max(), bound], 24.0)
+
+
+@pytest.mark.parametrize("weights", ["program", "paper"])
+def test_weights_of_layouts(weights):
+    def draw(key):
+        instance = make.multivariate(key, 3, weights=weights)
+        return instance.theta, instance.means
+
+    with jax.enable_x64(True):
+        thetas, means = jax.vmap(draw)(jax.random.split(jax.random.key(4), 3000))
+    thetas, means = np.asarray(thetas), np.asarray(means)
+    second, first = np.sort(means, axis=1)[:, -2:].T
+    assert (first - second).min() > 1e-3  # no two are best
+    scale = np.full(7, 100.0)
+    scale[4 : 5 if weights == "program" else None] = 200.0
+    hundredths = thetas * scale
+    np.testing.assert_allclose(hundredths, hundredths.round(), atol=1e-9)
+    low, high = (-10, 9) if weights == "program" else (-30, 30)
+    columns = hundredths.round().astype(int).T - low
+    assert (columns.min(1) == 0).all()
+    assert (columns.max(1) == high - low).all()
+    # The constant does not matter for a tie, so what is refused leaves its law alone.
+    assert chisquare(np.bincount(columns[0])).pvalue > 1e-4
+
+
+def test_the_first_draw_without_a_tie_is_taken(monkeypatch):
+    draws = np.array([[1, 0, 0, 0], [2, 3, 0, 0], [5, 4, 3, 0], [6, 5, 4, 0]])
+    assert named.DRAWS == 32
+    monkeypatch.setattr(jax.random, "randint", lambda key, shape, low, high: jnp.array(draws))
+    instance = make.multivariate(jax.random.key(0), 2)
+    np.testing.assert_allclose(instance.theta, [0.05, 0.04, 0.03, 0.0])
 
 
 @pytest.mark.parametrize("mix", [0.0, 0.01, 0.3])

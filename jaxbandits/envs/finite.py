@@ -1,5 +1,7 @@
 """A world of K arms whose reward laws do not change."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 
@@ -10,7 +12,8 @@ def finite(instance, *, epsilon=0.0):
     """The world of an `Instance`.
 
     Batches of draws are exact sufficient statistics: Normal, Binomial and Poisson sums, and a
-    multinomial over recorded values; never one draw at a time.
+    multinomial over recorded values; never one draw at a time. Rewards of 1 and -1 are twice
+    those of 1 and 0, less one.
 
     Args:
       instance: an `Instance`.
@@ -80,6 +83,21 @@ class _Bernoulli(_Keyed):
         return jnp.where(count > 0, drawn, 0.0)
 
 
+class _Sign(_Keyed):
+    """Rewards 1 and -1: twice a Bernoulli reward of probability (1 + mean) / 2, less one."""
+
+    noise = staticmethod(jax.random.uniform)
+
+    @staticmethod
+    def reward(instance, noise, arm):
+        return 2.0 * (noise < (1.0 + instance.means[arm]) / 2.0) - 1.0
+
+    @staticmethod
+    def total(instance, noise, arm, count):
+        half = dataclasses.replace(instance, means=(1.0 + instance.means) / 2.0)
+        return 2.0 * _Bernoulli.total(half, noise, arm, count) - count
+
+
 class _Poisson(_Keyed):
     @staticmethod
     def noise(key, shape):
@@ -113,4 +131,10 @@ class _Recorded(_Keyed):
         return (times * instance.samples[arm]).sum(-1)
 
 
-LAWS = {"normal": _Normal, "bernoulli": _Bernoulli, "poisson": _Poisson, "recorded": _Recorded}
+LAWS = {
+    "normal": _Normal,
+    "bernoulli": _Bernoulli,
+    "sign": _Sign,
+    "poisson": _Poisson,
+    "recorded": _Recorded,
+}

@@ -24,7 +24,8 @@ class Instance:
       noise_var: `[]` variance (or sub-Gaussian proxy) of a reward, as the learner is told.
       theta_norm: `[]` a bound on the norm of theta a learner may be told, or None: unknown.
       samples: `[K, N]` recorded rewards, or None.
-      rewards: what draws them: "normal", "bernoulli", "poisson" or "recorded" (static).
+      rewards: what draws them: "normal", "bernoulli", "sign" (1 or -1), "poisson" or "recorded"
+        (static).
       family: the generalised linear model a learner may assume (static).
     """
 

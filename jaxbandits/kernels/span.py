@@ -8,7 +8,8 @@ vary most freely. Leaving out the others needs no product of matrices, and every
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
 
 from . import ledger, spd
 
@@ -91,3 +92,22 @@ def inverse(span: Span, matrix: Float[Array, "d d"]) -> spd.Inverse:
     both = span.kept[:, None] & span.kept[None, :]
     found = spd.inverse(fill(span, jnp.where(both, matrix, 0.0)))
     return found._replace(matrix=jnp.where(both, found.matrix, 0.0))
+
+
+def rank(vectors: Float[Array, "K d"]) -> Int[Array, ""]:
+    """Dimension of the span, directions of hardly more than rounding errors included.
+
+    Gram-Schmidt on the longest remainder; one above `max(K, d) eps` of all lengths together
+    counts. `of` squares the vectors, so that directions below 1e-7 of the longest escape it.
+    """
+    steps = min(vectors.shape)
+    least = (max(vectors.shape) * jnp.finfo(vectors.dtype).eps) ** 2 * (vectors**2).sum()
+
+    def remove(_, carry):
+        rest, found = carry
+        longest = rest[(rest**2).sum(1).argmax()]
+        square = longest @ longest
+        unit = longest / jnp.sqrt(jnp.where(square > 0, square, 1.0))
+        return rest - jnp.outer(rest @ unit, unit), found + (square > least)
+
+    return lax.fori_loop(0, steps, remove, (vectors, jnp.zeros((), int)))[1]

@@ -93,3 +93,20 @@ def test_pseudo_inverse(name):
         found = jax.jit(lambda m: span.pseudo_inverse(m, span.negligible(arms)))(matrix)
         expected = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True)
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_rank(name, turned):
+    with jax.enable_x64(True):
+        arms = cases()[name].T if turned else cases()[name]
+        assert int(jax.jit(span.rank)(jnp.array(arms))) == np.linalg.matrix_rank(arms)
+
+
+@pytest.mark.parametrize("smallest", [1e-3, 1e-8, 1e-12, 1e-17])
+def test_rank_counts_what_squares_would_hide(smallest):
+    rng = np.random.default_rng(3)
+    left, right = (np.linalg.qr(rng.normal(size=(n, 6)))[0] for n in (9, 6))
+    arms = left * np.array([1.0, 0.5, 0.1, smallest, smallest / 2, 0.0]) @ right.T
+    with jax.enable_x64(True):
+        found = int(jax.jit(span.rank)(jnp.array(arms)))
+    assert found == np.linalg.matrix_rank(arms) == (5 if smallest > 1e-15 else 3)
