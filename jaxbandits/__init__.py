@@ -1,7 +1,7 @@
 """Structured bandits, simulated: pure functional algorithms, compiled and vectorised in JAX."""
 
 from . import design, instances, rounding, theory
-from .algorithms import glm_tsl, gse, lingape, m_lingape, rage, sequential_halving
+from .algorithms import alba, glm_tsl, gse, lingape, m_lingape, rage, sequential_halving
 from .core import Algorithm, Env, Move, Run
 from .fitting import fit_glm
 from .instances import Instance
@@ -21,6 +21,7 @@ __all__ = [
     "Move",
     "Run",
     "Runs",
+    "alba",
     "design",
     "fit_glm",
     "glm_tsl",

@@ -67,6 +67,7 @@ CASES = (
     _confidence(
         jb.rage, "rage_transductive", _transductive(0.3), _transductive(0.4, 2.0), kind="phased"
     ),
+    _confidence(jb.alba, "alba", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
     Case("gse_uniform", _canonical(), *_budget(jb.gse)),
     Case("gse_d_opt", _canonical(), *_budget(jb.gse, design="d_opt")),
     Case(

@@ -78,6 +78,14 @@ BAD = {
         (jb.instances.tabular(EYE, [1.0, 0.0, 0.0]), jb.lingape),
         "theta_norm must be given for threshold 'pairwise', got None",
     ),
+    "theta_norm unknown to alba": (
+        (jb.instances.tabular(EYE, [1.0, 0.0, 0.0]), jb.alba),
+        r"theta_norm must be given, got None \(unknown\)",
+    ),
+    "a design alba does not know": (
+        (SOARE, partial(jb.alba, design="uniform")),
+        "design must be one of 'd_opt', 'frank_wolfe', got 'uniform'",
+    ),
     "m too large": ((SOARE, partial(jb.m_lingape, m=4)), "m must be below the 4 arms, got 4"),
     "a callable that draws no instance": (
         (lambda key: 3, jb.lingape),

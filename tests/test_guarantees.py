@@ -29,7 +29,8 @@ def narrow(build, monkeypatch):
     def quarter(right):
         return lambda *arguments: 0.25 * right(*arguments)
 
-    monkeypatch.setattr(radius, "static", quarter(radius.static))
+    for name in ("static", "alba_worst_case", "alba_empirical"):
+        monkeypatch.setattr(radius, name, quarter(getattr(radius, name)))
     for name, right in radius.THRESHOLDS.items():
         monkeypatch.setitem(radius.THRESHOLDS, name, quarter(right))
     return another(build)
@@ -69,6 +70,7 @@ PROMISES = {
     "m_lingape": (TOP_M, partial(jb.m_lingape, m=2)),
     "rage": (jb.instances.soare(3, angle=0.1), jb.rage),
     "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),
+    "alba": (jb.instances.soare(3, angle=0.2, scale=0.2), jb.alba),
 }
 RUNS = {name: 500 if build is jb.rage else 1000 for name, (_, build) in PROMISES.items()}
 every = pytest.mark.parametrize("name", PROMISES)

@@ -13,6 +13,17 @@ make, soare = jb.instances, partial(jb.instances.soare, 5, scale=2.0)
 LINGAPE = partial(jb.lingape, delta=0.05)
 TOP = partial(jb.m_lingape, delta=0.05, threshold="heuristic")
 RAGE = partial(jb.rage, delta=0.05)
+ALBA = partial(jb.alba, delta=0.05)
+STEPS_FIRST = partial(ALBA, design="frank_wolfe")
+
+
+def unit_vectors(num_arms, dim):
+    """Random directions; theta is the first of the two that are closest."""
+    arms = np.random.RandomState(43).normal(size=(num_arms, dim))
+    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    alike = arms @ arms.T - 9 * np.eye(num_arms)
+    return make.linear(arms, arms[np.unravel_index(alike.argmax(), alike.shape)[0]])
+
 
 # Instance, algorithm, mean and standard error elsewhere, extra relative tolerance.
 REFERENCES = {
@@ -27,6 +38,11 @@ REFERENCES = {
     ),
     "rage, angle 0.1": (soare(angle=0.1), RAGE, 7315, 213, 0.03),
     "rage, transductive": (make.transductive(12), RAGE, 30438, 787, 0.03),
+    "alba, angle 0.1": (soare(angle=0.1), ALBA, 29471, 1047, 0.0),
+    "alba, angle 0.01": (soare(angle=0.01), ALBA, 3_327_000, 104_000, 0.0),
+    "alba, sphere": (unit_vectors(20, 9), ALBA, 50_600, 1200, 0.0),
+    "alba as published, angle 0.1": (soare(angle=0.1), STEPS_FIRST, 32853, 2327, 0.0),
+    "alba as published, sphere": (unit_vectors(20, 9), STEPS_FIRST, 107_000, 4000, 0.0),
 }
 DATA = os.environ.get("JAXBANDITS_DATA")
 
@@ -40,7 +56,10 @@ def agrees(runs, mean, error, extra):
     assert abs(digest["pulls_mean"] - mean) <= 3 * joint + extra * mean, digest
 
 
-@pytest.mark.parametrize("name", ["lingape, angle 0.1", "m_lingape", "rage, angle 0.1"])
+FEW = ["lingape, angle 0.1", "m_lingape", "rage, angle 0.1", "alba, sphere"]
+
+
+@pytest.mark.parametrize("name", FEW)
 def test_a_few_runs_agree(name):
     instance, build, *expected = REFERENCES[name]
     agrees(jb.simulate(instance, build, replications=200, seed=10), *expected)
