@@ -2,6 +2,7 @@
 
 from . import design, instances, rounding, theory
 from .algorithms import (
+    alba,
     frank_wolfe_sampling,
     glm_tsl,
     gse,
@@ -35,6 +36,7 @@ __all__ = [
     "Move",
     "Run",
     "Runs",
+    "alba",
     "design",
     "fit_glm",
     "frank_wolfe_sampling",

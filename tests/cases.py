@@ -88,6 +88,7 @@ CASES = (
     _confidence(jb.xy_oracle, "xy_oracle_soare", _soare(0.7), _soare(0.8, 2.0), variant="soare"),
     _confidence(jb.top_two, "top_two", _soare(0.5), _soare(0.7, 2.0)),
     _confidence(jb.top_two, "top_two_tracked", _soare(0.5), _soare(0.7, 2.0), selection="tracked"),
+    _confidence(jb.alba, "alba", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
     Case("gse_uniform", _canonical(), *_budget(jb.gse)),
     Case("gse_d_opt", _canonical(), *_budget(jb.gse, design="d_opt")),
     Case(

@@ -113,6 +113,14 @@ BAD = {
         (SOARE, partial(jb.lingape, selection="ratio", ratios=np.ones((3, 3, 3)))),
         r"ratios must have shape \(4, 4, 4\), got \(3, 3, 3\)",
     ),
+    "theta_norm unknown to alba": (
+        (jb.instances.tabular(EYE, [1.0, 0.0, 0.0]), jb.alba),
+        r"theta_norm must be given, got None \(unknown\)",
+    ),
+    "a design alba does not know": (
+        (SOARE, partial(jb.alba, design="uniform")),
+        "design must be one of 'd_opt', 'frank_wolfe', got 'uniform'",
+    ),
     "m too large": ((SOARE, partial(jb.m_lingape, m=4)), "m must be below the 4 arms, got 4"),
     "a callable that draws no instance": (
         (lambda key: 3, jb.lingape),

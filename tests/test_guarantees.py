@@ -29,7 +29,7 @@ def narrow(build, monkeypatch):
     def quarter(right):
         return lambda *arguments: 0.25 * right(*arguments)
 
-    for name in ("static", "least_squares"):
+    for name in ("static", "least_squares", "alba_worst_case", "alba_empirical"):
         monkeypatch.setattr(radius, name, quarter(getattr(radius, name)))
     for name, right in radius.THRESHOLDS.items():
         monkeypatch.setitem(radius.THRESHOLDS, name, quarter(right))
@@ -78,6 +78,7 @@ PROMISES = {
     "rage": (jb.instances.soare(3, angle=0.1), jb.rage),
     "xy_static": (jb.instances.soare(3, angle=0.3), jb.xy_static),
     "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),
+    "alba": (jb.instances.soare(3, angle=0.2, scale=0.2), jb.alba),
 }
 RUNS = {name: 500 if build is jb.rage else 1000 for name, (_, build) in PROMISES.items()}
 every = pytest.mark.parametrize("name", PROMISES)

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
+from benchmarks import paper_instances
 
 make, soare = jb.instances, partial(jb.instances.soare, 5, scale=2.0)
 LINGAPE = partial(jb.lingape, delta=0.05)
 TOP = partial(jb.m_lingape, delta=0.05, threshold="heuristic")
 RAGE = partial(jb.rage, delta=0.05)
+ALBA = partial(jb.alba, delta=0.05)
+STEPS_FIRST = partial(ALBA, design="frank_wolfe")
 
 # Instance, algorithm, mean and standard error elsewhere, extra relative tolerance.
 REFERENCES = {
@@ -34,6 +37,11 @@ REFERENCES = {
     ),
     "rage, angle 0.1": (soare(angle=0.1), RAGE, 7315, 213, 0.03),
     "rage, transductive": (make.transductive(12), RAGE, 30438, 787, 0.03),
+    "alba, angle 0.1": (soare(angle=0.1), ALBA, 29471, 1047, 0.0),
+    "alba, angle 0.01": (soare(angle=0.01), ALBA, 3_327_000, 104_000, 0.0),
+    "alba, sphere": (paper_instances.sphere(20), ALBA, 50_600, 1200, 0.0),
+    "alba as published, angle 0.1": (soare(angle=0.1), STEPS_FIRST, 32853, 2327, 0.0),
+    "alba as published, sphere": (paper_instances.sphere(20), STEPS_FIRST, 107_000, 4000, 0.0),
 }
 DATA = os.environ.get("JAXBANDITS_DATA")
 
@@ -47,7 +55,10 @@ def agrees(runs, mean, error, extra):
     assert abs(digest["pulls_mean"] - mean) <= 3 * joint + extra * mean, digest
 
 
-@pytest.mark.parametrize("name", ["lingape, angle 0.1", "lin_game", "m_lingape", "rage, angle 0.1"])
+FEW = ["lingape, angle 0.1", "lin_game", "m_lingape", "rage, angle 0.1", "alba, sphere"]
+
+
+@pytest.mark.parametrize("name", FEW)
 def test_a_few_runs_agree(name):
     instance, build, *expected = REFERENCES[name]
     agrees(jb.simulate(instance, build, replications=200, seed=10), *expected)

@@ -1,5 +1,6 @@
 """One paper, one file: constructors `(arms, *, options) -> Algorithm`."""
 
+from .alba import alba
 from .frank_wolfe_sampling import frank_wolfe_sampling
 from .glm_tsl import glm_tsl
 from .gse import gse
@@ -15,6 +16,7 @@ from .xy_oracle import xy_oracle
 from .xy_static import xy_static
 
 __all__ = [
+    "alba",
     "frank_wolfe_sampling",
     "glm_tsl",
     "gse",

@@ -10,6 +10,7 @@ from . import ledger, pick, span, spd
 from .design import Design
 
 SMALLEST = 1e-5  # weights below it are dropped in the end
+ROUNDED = 12  # bits of a variance that are left to rounding when arms are compared
 
 
 class _Step(NamedTuple):
@@ -30,9 +31,10 @@ def g_optimal(
 ) -> Design:
     """Frank-Wolfe from uniform weights on the active arms, one step before every test.
 
-    Step k moves `2 / (k + 2)` of the weight to the arm with the largest `g = x^T A(w)^-1 x`. It
-    is the last one if `max g` was within `tol` of `goal` before it: a uniform design that was
-    optimal ends far from it. Weights below 1e-5 are then given to the largest one.
+    Step k moves `2 / (k + 2)` of the weight to the arm with the largest `g = x^T A(w)^-1 x`, the
+    first of those that are equal up to rounding. It is the last one if `max g` was within `tol`
+    of `goal` before it: a uniform design that was optimal ends far from it. Weights below 1e-5
+    are then given to the largest one.
     `value` and `bound` are those of the weights returned; `converged` is that `value` is within
     `tol` of `bound`, the rank of the active arms.
     """
@@ -46,7 +48,10 @@ def g_optimal(
     def step(now):
         iterations = now.iterations + 1
         rate = 2.0 / (iterations + 2.0)
-        arm, highest = pick.best(now.variances)
+        kind = jnp.finfo(arms.dtype)
+        coarse = lax.reduce_precision(now.variances, kind.nexp, kind.nmant - ROUNDED)
+        arm = pick.best(coarse).arm
+        highest = pick.at(now.variances, arm)
         towards = now.inverse @ pick.at(arms, arm)
         # (1 - rate) A + rate x x^T by a rank-one change of the inverse.
         loss = rate / (1.0 - rate + rate * highest)

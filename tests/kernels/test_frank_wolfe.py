@@ -27,7 +27,7 @@ def plain(arms, goal, limit=4999):
     weights = np.full(len(arms), 1 / len(arms))
     for step in range(1, limit + 1):
         variances = norms(arms, weights, arms)
-        arm = int(np.argmax(variances))
+        arm = int(np.argmax(variances > variances.max() * (1 - 1e-11)))  # the first of equals
         weights = weights + 2 / (step + 2) * (np.eye(len(arms))[arm] - weights)
         if abs(variances.max() - goal) < 0.01:
             break
