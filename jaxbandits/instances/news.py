@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from ..kernels import span
 from ..options import choice, positive, require, size
@@ -109,8 +110,12 @@ def yahoo_r6a(key, path, num_arms, *, protocol="rage", noise_var=None):
     Deviations:
       The best row is that of the whole file, the others come from a uniform sample of 10,000.
       RAGE's program draws until the rank is 36: here the first of 16 draws with the largest rank
-      among them is taken. Rows with a mean that no coin has (outside [0, 1] or [-1, 1]) are left
-      out; the papers' days have none. The papers do not say which row above -0.88 is taken.
+      among them is taken. Weights of the log sum to 1 but for their sixth decimal, so that this
+      rank rests on rounding, with a condition number of 1e14; with "rage" the two constants are
+      therefore replaced by what the weights lack to 1, in units of its root mean square. Means,
+      least squares and its designs are the same in these coordinates; a ridge is not. Rows with
+      a mean that no coin has (outside [0, 1] or [-1, 1]) are left out; the papers' day has none.
+      The papers do not say which row above -0.88 is taken.
     Reference:
       See `clicks`; the data are described in L. Li, W. Chu, J. Langford, R. Schapire, "A
       contextual-bandit approach to personalized news article recommendation", WWW 2010.
@@ -128,7 +133,29 @@ def yahoo_r6a(key, path, num_arms, *, protocol="rage", noise_var=None):
     require(best.any(), f"path: {path} has no row with a mean above {LEADER}")
     most = 1 + others.sum()
     require(num_arms <= most, f"num_arms must be at most {most} with this log, got {num_arms}")
-    return _from_log(key, log.features, log.theta, means, best, others, num_arms, asked)
+    rows, theta = log.features, log.theta
+    if protocol == "rage":
+        rows, theta = _apart(rows, theta)
+    return _from_log(key, rows, theta, means, best, others, num_arms, asked)
+
+
+def _apart(rows, theta):
+    """The same means in other coordinates: for each constant, what its weights lack to it."""
+    tables = rows.reshape(-1, SIDE, SIDE)
+    users, articles = tables[:, :, 0], tables[:, 0] / tables[:, :1, 0]
+    users, user_change = _lack_for_constant(users)
+    articles, article_change = _lack_for_constant(articles)
+    rows = np.einsum("ni,nj->nij", users, articles).reshape(rows.shape)
+    return rows, (user_change.T @ theta.reshape(SIDE, SIDE) @ article_change).ravel()
+
+
+def _lack_for_constant(sides):
+    """`(changed, change)` with `sides = changed @ change.T`; the lack in units of its own size."""
+    lack = sides[:, 0] - sides[:, 1:].sum(1)
+    unit = np.sqrt((lack**2).mean()) or 1.0
+    change = np.eye(SIDE)
+    change[0] = [unit, *np.ones(SIDE - 1)]
+    return np.column_stack([lack / unit, sides[:, 1:]]), change
 
 
 @double
