@@ -13,6 +13,7 @@ make, soare = jb.instances, partial(jb.instances.soare, 5, scale=2.0)
 LINGAPE = partial(jb.lingape, delta=0.05)
 TOP = partial(jb.m_lingape, delta=0.05, threshold="heuristic")
 RAGE = partial(jb.rage, delta=0.05)
+XY_ADAPTIVE = partial(jb.xy_adaptive, delta=0.05)
 
 # Instance, algorithm, mean and standard error elsewhere, extra relative tolerance.
 REFERENCES = {
@@ -26,6 +27,21 @@ REFERENCES = {
         0.0,
     ),
     "rage, angle 0.1": (soare(angle=0.1), RAGE, 7315, 213, 0.03),
+    "xy_adaptive, angle 0.1": (soare(angle=0.1), XY_ADAPTIVE, 7655, 38, 0.02),
+    "xy_adaptive, soare, without return": (
+        make.soare(3, angle=0.9, scale=2.0),
+        partial(XY_ADAPTIVE, variant="soare", retest=False),
+        1195,
+        15,
+        0.0,
+    ),
+    "xy_adaptive, soare, angle 0.1": (
+        soare(angle=0.1),
+        partial(XY_ADAPTIVE, variant="soare"),
+        6.714e6,
+        1.36e6,
+        0.0,
+    ),
     "rage, transductive": (make.transductive(12), RAGE, 30438, 787, 0.03),
 }
 DATA = os.environ.get("JAXBANDITS_DATA")
@@ -40,7 +56,16 @@ def agrees(runs, mean, error, extra):
     assert abs(digest["pulls_mean"] - mean) <= 3 * joint + extra * mean, digest
 
 
-@pytest.mark.parametrize("name", ["lingape, angle 0.1", "m_lingape", "rage, angle 0.1"])
+FEW = [
+    "lingape, angle 0.1",
+    "m_lingape",
+    "rage, angle 0.1",
+    "xy_adaptive, angle 0.1",
+    "xy_adaptive, soare, without return",
+]
+
+
+@pytest.mark.parametrize("name", FEW)
 def test_a_few_runs_agree(name):
     instance, build, *expected = REFERENCES[name]
     agrees(jb.simulate(instance, build, replications=200, seed=10), *expected)
