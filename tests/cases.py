@@ -84,6 +84,16 @@ CASES = (
     _confidence(
         jb.xy_static, "xy_static", _transductive(0.5), _transductive(0.6, 2.0), kind="phased"
     ),
+    _confidence(jb.xy_adaptive, "xy_adaptive", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
+    _confidence(
+        jb.xy_adaptive,
+        "xy_adaptive_soare",
+        _soare(0.9, 0.3),
+        _soare(0.7, 0.2),
+        kind="phased",
+        variant="soare",
+        retest=False,
+    ),
     _confidence(jb.xy_oracle, "xy_oracle", _soare(0.3), _soare(0.4, 2.0), kind="phased"),
     _confidence(jb.xy_oracle, "xy_oracle_soare", _soare(0.7), _soare(0.8, 2.0), variant="soare"),
     _confidence(jb.top_two, "top_two", _soare(0.5), _soare(0.7, 2.0)),

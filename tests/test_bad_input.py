@@ -46,6 +46,19 @@ BAD = {
     ),
     "delta 0": ((SOARE, partial(jb.lingape, delta=0.0)), r"delta must be .*\(0, 1\), got 0.0"),
     "delta 1": ((SOARE, partial(jb.rage, delta=1.0)), r"delta must be .*\(0, 1\), got 1.0"),
+    "a variant nobody knows": (
+        (SOARE, partial(jb.xy_adaptive, variant="published")),
+        "variant must be one of 'rage', 'soare', got 'published'",
+    ),
+    "a beginning nobody knows": (
+        (SOARE, partial(jb.xy_adaptive, begin="none")),
+        "begin must be one of 'ridge', 'basis', 'every', got 'none'",
+    ),
+    "alpha 1": ((SOARE, partial(jb.xy_adaptive, alpha=1)), r"alpha must be .*\(0, 1\), got 1"),
+    "no draws": (
+        (SOARE, partial(jb.xy_adaptive, max_draws=0)),
+        "max_draws must be a whole number, 1 or above, got 0",
+    ),
     "delta a word": ((SOARE, partial(jb.lingape, delta="small")), "delta must be .*got 'small'"),
     "regret rounding asked too little": (
         (SOARE, partial(jb.rage, rounding="regret", rounding_epsilon=0.4)),

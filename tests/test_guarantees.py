@@ -79,6 +79,9 @@ PROMISES = {
     "xy_static": (jb.instances.soare(3, angle=0.3), jb.xy_static),
     "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),
     "alba": (jb.instances.soare(3, angle=0.2, scale=0.2), jb.alba),
+    # Proved without the ridge, whose bias the width ignores.
+    "xy_adaptive": (jb.instances.soare(3, angle=0.3), jb.xy_adaptive),
+    "xy_adaptive_basis": (jb.instances.soare(3, angle=0.3), partial(jb.xy_adaptive, begin="basis")),
 }
 RUNS = {name: 500 if build is jb.rage else 1000 for name, (_, build) in PROMISES.items()}
 every = pytest.mark.parametrize("name", PROMISES)

@@ -2,12 +2,13 @@
 
 from functools import partial
 
+import cases
 import jax
 import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import lanes
+from jaxbandits import driver, lanes
 
 SOARE = jb.instances.soare(3, angle=0.5, scale=2.0)
 LINGAPE = partial(jb.lingape, delta=0.1)
@@ -80,3 +81,24 @@ def test_a_call_in_between_leaves_no_trace():
     with jax.default_prng_impl("rbg"):
         other = simulate(batch=8)
     np.testing.assert_array_equal(other.pulls, simulate(batch=8).pulls)
+
+
+def test_a_run_whose_phase_is_cut_short_starts_anew():
+    """Else the phases it never plays would be longer and longer, and the others wait for it."""
+    case = next(case for case in cases.CASES if case.name == "xy_adaptive")
+    with jax.enable_x64(True):
+        begun = cases.Played(case).start(cases.key_of(0))
+
+        @jax.jit
+        def phase(run, most):
+            return driver.chunk(run, *cases.play(case.instance, case.build), driver.Limits(most))[0]
+
+        played, cut = phase(begun, 10**6), phase(begun, 10)
+        assert int(played.state.phase) == 2
+        later = phase(played, 10)
+    assert bool(played.live)
+    assert int(played.pulls) > 10
+    for run in (cut, later):
+        assert not bool(run.live | run.done)
+        assert int(run.state.phase) == 1
+    assert (int(cut.pulls), int(later.pulls)) == (0, int(played.pulls))

@@ -16,6 +16,7 @@ TOP = partial(jb.m_lingape, delta=0.05, threshold="heuristic")
 RAGE = partial(jb.rage, delta=0.05)
 ALBA = partial(jb.alba, delta=0.05)
 STEPS_FIRST = partial(ALBA, design="frank_wolfe")
+XY_ADAPTIVE = partial(jb.xy_adaptive, delta=0.05)
 
 # Instance, algorithm, mean and standard error elsewhere, extra relative tolerance.
 REFERENCES = {
@@ -36,6 +37,21 @@ REFERENCES = {
         0.0,
     ),
     "rage, angle 0.1": (soare(angle=0.1), RAGE, 7315, 213, 0.03),
+    "xy_adaptive, angle 0.1": (soare(angle=0.1), XY_ADAPTIVE, 7655, 38, 0.02),
+    "xy_adaptive, soare, without return": (
+        make.soare(3, angle=0.9, scale=2.0),
+        partial(XY_ADAPTIVE, variant="soare", retest=False),
+        1195,
+        15,
+        0.0,
+    ),
+    "xy_adaptive, soare, angle 0.1": (
+        soare(angle=0.1),
+        partial(XY_ADAPTIVE, variant="soare"),
+        6.714e6,
+        1.36e6,
+        0.0,
+    ),
     "rage, transductive": (make.transductive(12), RAGE, 30438, 787, 0.03),
     "alba, angle 0.1": (soare(angle=0.1), ALBA, 29471, 1047, 0.0),
     "alba, angle 0.01": (soare(angle=0.01), ALBA, 3_327_000, 104_000, 0.0),
@@ -55,7 +71,15 @@ def agrees(runs, mean, error, extra):
     assert abs(digest["pulls_mean"] - mean) <= 3 * joint + extra * mean, digest
 
 
-FEW = ["lingape, angle 0.1", "lin_game", "m_lingape", "rage, angle 0.1", "alba, sphere"]
+FEW = [
+    "lingape, angle 0.1",
+    "lin_game",
+    "m_lingape",
+    "rage, angle 0.1",
+    "xy_adaptive, angle 0.1",
+    "xy_adaptive, soare, without return",
+    "alba, sphere",
+]
 
 
 @pytest.mark.parametrize("name", FEW)

@@ -66,7 +66,8 @@ def xy_adaptive(
         "basis": one draw of each of the d first independent arms. "every" (of "soare"): one draw
         of each arm.
       retest: whether arms that were dropped are tested again, and come back, as in "soare".
-      max_draws: of a phase, which ends there whatever its measure.
+      max_draws: of a phase, which ends there whatever its measure. A phase is planned whole, at
+        about a microsecond a draw for six arms, before `max_pulls` of a run can end it.
     Returns:
       An `Algorithm` that asks for an allocation each phase and answers the index of an arm.
       `info`: `phases` played and those `capped` by `max_draws`.
@@ -74,14 +75,13 @@ def xy_adaptive(
       ValueError: a bad option, or arms that do not span.
     Deviations:
       Arms that tie (scores within 1e-12 of themselves) are drawn in a random order that is new for
-      each draw, but the same in all phases and replications: equal histories then share one plan,
-      which no order that stays the same would allow, for it may draw one arm for ever. Only draws
-      that are made are counted: with "ridge", published figures are d higher for each phase.
-      "rage" drops an arm where the gap exceeds the width; its program also does where they are
-      equal, and so loses both of two equal arms. Soare et al. drop arms for good.
+      each draw, but the same in all phases and replications: equal histories then share one plan.
+      An order that stays the same may draw one arm for ever. Only draws that are made are counted:
+      with "ridge", published figures are d higher for each phase. Of equal arms only the first
+      takes part, for no number of draws parts them. Soare et al. drop arms for good.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014,
-      Figure 3. https://arxiv.org/abs/1409.6110
+      Section 5. https://arxiv.org/abs/1409.6110
     Example:
       >>> import jaxbandits as jb
       >>> runs = jb.simulate(jb.instances.soare(2, angle=0.5), jb.xy_adaptive, replications=20)
@@ -111,7 +111,7 @@ def xy_adaptive(
 
     def init(key):
         zero = jnp.zeros((), int)
-        alive, widest = jnp.ones(num_arms, bool), jnp.ones((), arms.dtype)
+        alive, widest = directions.distinct(arms), jnp.ones((), arms.dtype)
         return State(alive, zero + 1, widest, zero + dim * (dim + 1) + 1, zero, zero)
 
     def ask(key, state):
@@ -128,14 +128,14 @@ def xy_adaptive(
         draws, alive = move.count.sum(), state.alive
         inverse, theta, _ = ledger.batch(arms, move.count, total, v0)
         scores, sqdist = arms @ theta, directions.sqdist(arms, inverse)
-        log_factor = jnp.pi**2 / 3.0
         if rage:
-            width = radius.static(delta, state.phase, num_arms**2, log_factor)
+            width = radius.static(delta, state.phase, num_arms**2, jnp.pi**2 / 3.0)
         else:
             width = radius.soare(delta, 1.0 * draws, num_arms**2)
         # beaten[x, x']: x' is better than x beyond doubt
         beaten = jnp.sqrt(noise_var * sqdist) * width < scores[None, :] - scores[:, None]
-        left = ~beaten.any(1) if retest else alive & ~(beaten & alive[None, :]).any(1)
+        tested = directions.distinct(arms) if retest else alive
+        left = tested & ~(beaten & tested[None, :]).any(1)
         left = jnp.where(move.done, alive, left)  # what has ended stays cheap to play on
         return State(
             alive=left,
