@@ -29,6 +29,14 @@ REFERENCES = {
         44,
         0.0,
     ),
+    # As the authors of Frank-Wolfe sampling print it; the error is that of as many runs of ours.
+    "lin_game, six dimensions": (
+        make.soare(6, scale=2.0),
+        partial(jb.lin_game, delta=0.1, threshold="heuristic"),
+        2319,
+        59,
+        0.0,
+    ),
     "m_lingape": (
         make.classic_top_m(4, 2, angle=np.pi / 6),
         partial(TOP, m=2),
