@@ -63,7 +63,8 @@ def read_click_log(path, *, signed=False):
     path = Path(path)
     here = [path / name for name in NAMES] if path.is_dir() else [path]
     file = next((one for one in here if one.is_file()), None)
-    require(file is not None, f"path: no file {here[0]}; {SOURCE}")
+    if file is None:
+        raise ValueError(f"path: no file {here[0]}; {SOURCE}")
     facts = file.stat()
     return _read(file.resolve(), (facts.st_mtime_ns, facts.st_size), signed)
 
@@ -134,7 +135,8 @@ def _parsed(lines, start, articles, file):
 def _row(line, articles):
     """Features of the user and of the article shown, and 1.0 for a click."""
     found = LINE.match(line)
-    require(found, "it needs a time, an article, 0 or 1, a user, and the article in the pool")
+    if found is None:
+        raise ValueError("it needs a time, an article, 0 or 1, a user, and the article in the pool")
     _, click, user, article = found.groups()
     if article not in articles:  # a day shows some fifty, again and again
         articles[article] = _vector(article)

