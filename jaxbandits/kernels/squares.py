@@ -51,6 +51,15 @@ def unpacked(vector: Float[Array, " D"], dim: int) -> Float[Array, "d d"]:
     return (vector / factor.astype(vector.dtype))[_back(dim)]
 
 
+def product(left: Float[Array, "d d"], right: Float[Array, "d d"]) -> Float[Array, "D D"]:
+    """The form that is `trace(P left P right)` at `packed(P)`, for symmetric matrices."""
+    i, j, factor = _places(left.shape[0])
+    back, forth = np.ix_(i, j), np.ix_(j, i)
+    same = left[np.ix_(i, i)] * right[np.ix_(j, j)] + left[np.ix_(j, j)] * right[np.ix_(i, i)]
+    other = left[back] * right[forth] + left[forth] * right[back]
+    return (same + other) * (0.25 * factor[:, None] * factor).astype(left.dtype)
+
+
 def fourth(vectors: Float[Array, "n d"], weights: Float[Array, " n"]) -> Float[Array, "D D"]:
     """`sum over n of w_n s(x_n) s(x_n)^T`."""
     table = of(vectors)

@@ -1,20 +1,19 @@
-"""Points and Newton systems of the interior-point method for the XY design.
+"""Points of the interior-point method for the XY design.
 
 The problem is `min sum of s` subject to `q_m(s) = y_m^T A(s)^-1 y_m <= 1`, s >= 0. All of it is
 written in the D = d (d + 1) / 2 dimensions of `squares`, in which A is linear in s and
-`dq_m/ds_k = -s(y_m) . rows_k`. The Newton system is solved there or over the K arms.
+`dq_m/ds_k = -s(y_m) . rows_k`.
 """
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array
 
 from . import span, spd, squares
-from .directions import Listed, Pairs, compact
+from .directions import Listed, Pairs
 
-FEW = 32  # directions
+TABLE = 2**21  # entries: up to so many, a table of `s(y)` is read faster than products are made
 
 
 class Point(NamedTuple):
@@ -40,8 +39,8 @@ class Problem(NamedTuple):
     active: Array  # bool [P]
     kept: Array  # bool [d] coordinates that the arms span
     measured: Array  # float [D, K] s(x) of the arms
-    wanted: Array  # float [P, D] s(y) of the directions
-    summed: Array  # float [D, P] the same, laid out for sums over directions
+    wanted: Array | None  # float [P, D] s(y) of the directions, unless they are too many
+    summed: Array | None  # float [D, P] the same, laid out for sums over directions
     widest: Array  # float [] unit of q: at the uniform design all are at most 1
     mixed: Array  # float [] how much of the uniform design
 
@@ -55,10 +54,16 @@ class Problem(NamedTuple):
         found = squares.unpacked(self.measured @ scale, self.kept.size)
         return found + jnp.diag((~self.kept).astype(self.arms.dtype))
 
+    def forms(self, packed):
+        """`y^T M y` of all directions, `[P]`, in units of `widest`."""
+        if self.wanted is not None:
+            return self.wanted @ packed / self.widest
+        matrix, vectors = squares.unpacked(packed, self.kept.size), self.directions.vectors
+        return (vectors @ matrix * vectors).sum(1) / self.widest
+
     def norms(self, matrix):
         """The q of all directions for this A^-1."""
-        found = self.wanted @ squares.packed(matrix) / self.widest
-        return jnp.where(self.active, found, 0.0)
+        return jnp.where(self.active, self.forms(squares.packed(matrix)), 0.0)
 
     def value(self, weights):
         """The largest q of a design, infinite where it loses rank."""
@@ -93,7 +98,10 @@ class Problem(NamedTuple):
 
     def sum_of(self, weights):
         """`[D]`: `sum of w_m s(y_m)`, in units of `widest`."""
-        return self.summed @ weights / self.widest
+        if self.summed is not None:
+            return self.summed @ weights / self.widest
+        vectors = self.directions.vectors
+        return squares.packed((vectors.T * weights) @ vectors) / self.widest
 
     def bound(self, point):
         """A lower bound on the optimum from the multipliers of the directions."""
@@ -103,57 +111,6 @@ class Problem(NamedTuple):
         below = point.dual.sum() * slopes
         return (point.dual @ point.norms) ** 2 / jnp.where(below > 0, below, jnp.inf)
 
-    def system(self, point, rows):
-        """Solves for the step of s in the Newton system, given its right-hand side.
-
-        The step is taken in units in which s >= 0 contributes the identity, so no pivoting is
-        needed however small some weights are.
-        """
-        unit = jnp.sqrt(point.scale / point.price)
-        curvature = 2.0 * self._bend(point) + self._stiffness(point, rows)
-        solve = _solver(curvature * unit[:, None] * unit)
-        return lambda right: unit * solve(unit * right)
-
-    def _bend(self, point):
-        """`[K, K]`, half of what the second derivatives of q contribute."""
-        half, inverse = self.arms @ point.inverse, point.inverse @ self.unit
-        total = squares.unpacked(self.sum_of(point.dual), self.kept.size)
-        turned = half @ total
-        own = (turned @ inverse * half).sum(1)
-        twice = (inverse * (inverse @ total @ point.inverse)).sum()
-        mixed = self.mixed * (own[:, None] + own) + self.mixed**2 * twice
-        return (half @ self.arms.T) * (turned @ half.T) + mixed
-
-    def _stiffness(self, point, rows):
-        """`[K, K]`, what the slopes of q contribute.
-
-        Summed over directions; where they are many, over `squares`, which is less work and less
-        exact. It is exactness that counts where few directions decide.
-        """
-        num_arms, entries = rows.shape
-        vectors, stiff = self.directions.vectors, point.dual / point.slack
-        stiff = jnp.where(self.active, stiff, 0.0)
-
-        def summed(vectors, stiff):
-            slopes = (self.arms @ point.inverse @ vectors.T) ** 2
-            slopes = slopes + self.mixed * ((vectors @ point.inverse @ self.unit) ** 2).sum(1)
-            return (slopes * stiff) @ slopes.T
-
-        def by_squares():
-            return rows @ (self.directions.fourth(stiff) @ rows.T)
-
-        if stiff.size <= FEW:
-            found = summed(vectors, stiff)
-        else:
-            cost = self.directions.fourth_cost + num_arms * entries * (num_arms + entries)
-            direct = stiff.size * num_arms**2 <= cost
-            found = lax.cond(
-                self.active.sum() <= FEW,
-                lambda: summed(*compact(vectors, stiff, FEW)),
-                (lambda: summed(vectors, stiff)) if direct else by_squares,
-            )
-        return found / self.widest**2
-
 
 def problem(arms, directions, active, mixed):
     """The problem in good coordinates, and whether an active direction leaves the span."""
@@ -162,22 +119,11 @@ def problem(arms, directions, active, mixed):
     raw = span.coordinates(space, arms)
     whitened = span.whitening(space, raw.T @ raw / arms.shape[0])
     points, aims = whitened(arms), directions.mapped(whitened)
-    measured, wanted = squares.of(points).T, squares.of(aims.vectors)
+    measured, wanted = squares.of(points).T, None
+    if active.size * measured.shape[0] <= TABLE:
+        wanted = squares.of(aims.vectors)
+    summed = None if wanted is None else wanted.T
     one, mixed = jnp.ones((), arms.dtype), jnp.asarray(mixed, arms.dtype)
-    found = Problem(points, aims, active, space.kept, measured, wanted, wanted.T, one, mixed)
+    found = Problem(points, aims, active, space.kept, measured, wanted, summed, one, mixed)
     widest = found.norms(jnp.eye(arms.shape[1], dtype=arms.dtype)).max()
     return found._replace(widest=jnp.maximum(widest, jnp.finfo(arms.dtype).tiny)), outside
-
-
-def _solver(curvature):
-    """Solves with `I + curvature`, each solution corrected once by its own residual."""
-    unit = jnp.eye(curvature.shape[0], dtype=curvature.dtype)
-    rounded = 8.0 * jnp.finfo(curvature.dtype).eps * jnp.trace(curvature)
-    matrix = curvature + (1.0 + rounded) * unit
-    inverse = spd.inverse(matrix).matrix
-
-    def solve(right):
-        found = inverse @ right
-        return found + inverse @ (right - matrix @ found)
-
-    return solve

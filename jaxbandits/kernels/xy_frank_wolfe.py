@@ -38,6 +38,7 @@ def xy_frank_wolfe(
     """
     num_arms, dim = arms.shape
     table = directions if isinstance(directions, Pairs) else Listed(directions)
+    active = active & (table.vectors != 0).any(1)
     space = span.of(arms, jnp.ones(num_arms, bool))
     outside = (active & ~span.within(space, table.vectors)).any()
     raw = span.coordinates(space, arms)

@@ -59,3 +59,12 @@ def test_fourth_powers_of_pairs():
     )
     found = squares.fourth_of_pairs(jnp.array(VECTORS), jnp.array(weights))
     np.testing.assert_allclose(found, plain, atol=1e-12 * float(jnp.abs(plain).max()))
+
+
+def test_a_form_of_two_matrices():
+    other = np.diag([1.0, -2.0, 0.5, 3.0])
+    found = squares.product(jnp.array(MATRIX), jnp.array(other))
+    for a in VECTORS:
+        matrix = np.outer(a, a) + HALF + HALF.T
+        p = squares.packed(jnp.array(matrix))
+        np.testing.assert_allclose(p @ found @ p, np.trace(matrix @ MATRIX @ matrix @ other))

@@ -1,0 +1,50 @@
+"""XY designs of test problems, and what makes them certain."""
+
+import cvxpy
+import jax
+import jax.numpy as jnp
+import numpy as np
+from designs import is_design, norms
+
+from jaxbandits.kernels import xy_design
+from jaxbandits.kernels.directions import Pairs
+
+xy_optimal = jax.jit(xy_design.xy_optimal)
+
+
+def xy_opt(arms, directions, active=None, *, tol=1e-3, max_iterations=200):
+    """Every option is passed, so that one shape compiles once."""
+    arms, directions = jnp.asarray(arms), jnp.asarray(directions, jnp.asarray(arms).dtype)
+    active = jnp.ones(directions.shape[0], bool) if active is None else jnp.array(active, bool)
+    return xy_optimal(arms, directions, active, tol=tol, max_iterations=max_iterations)
+
+
+def xy_pairs(arms, targets, alive=None, *, tol=1e-3):
+    """Of the differences of targets that are alive."""
+    alive = jnp.ones(len(targets), bool) if alive is None else jnp.array(alive)
+    return pairs_optimal(jnp.array(arms), jnp.array(targets), alive, tol)
+
+
+@jax.jit
+def pairs_optimal(arms, targets, alive, tol):
+    pairs = Pairs(targets)
+    first, second = pairs.indices
+    return xy_design.xy_optimal(arms, pairs, alive[first] & alive[second], tol=tol)
+
+
+def certified(found, arms, directions, tol):
+    """The value is that of the design returned, and the bound is close below it."""
+    measured = norms(arms, found.weights, directions).max()
+    assert is_design(found.weights)
+    np.testing.assert_allclose(found.value, measured, rtol=1e-6)
+    assert bool(found.converged)
+    assert float(found.bound) <= float(found.value) <= (1 + tol) * float(found.bound)
+
+
+def conic_optimum(arms, directions):
+    """The least `max ||y||^2`, by a conic solver."""
+    weights, level = cvxpy.Variable(len(arms), nonneg=True), cvxpy.Variable()
+    matrix = arms.T @ cvxpy.diag(weights) @ arms
+    bounds = [cvxpy.matrix_frac(y, matrix) <= level for y in directions]
+    problem = cvxpy.Problem(cvxpy.Minimize(level), [cvxpy.sum(weights) == 1, *bounds])
+    return problem.solve(cvxpy.CLARABEL)
