@@ -1,5 +1,6 @@
-"""What no algorithm can beat: the characteristic time of an instance, with a certificate."""
+"""What no algorithm can beat, with a certificate, and what RAGE does not exceed."""
 
+import math
 from typing import NamedTuple
 
 import jax
@@ -7,12 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from .instances import Instance
+from .instances.base import check_option
+from .kernels import directions
 from .kernels.oracle import oracle
+from .kernels.roundings import ROUNDINGS
 from .kernels.xy_designs import named
-from .options import require
+from .options import choice, positive, require
 from .precision import double
 
-__all__ = ["Bound", "characteristic_time", "pull_lower_bound"]
+__all__ = ["Bound", "PullBound", "characteristic_time", "pull_lower_bound", "rage_pull_bound"]
 
 TOLERANCE, ROUNDING = 1e-6, 1e-9
 CONFIDENCE = 2.4  # of log(1 / (2.4 delta)), a lower bound of the divergence of two coins
@@ -23,6 +27,13 @@ class Bound(NamedTuple):
 
     value: float
     lower: float
+
+
+class PullBound(NamedTuple):
+    """Upper bounds of the pulls of an algorithm, `value <= closed_form`."""
+
+    value: float
+    closed_form: float
 
 
 @double
@@ -73,10 +84,91 @@ def pull_lower_bound(instance, delta):
     >>> round(pull_lower_bound(jb.instances.canonical(2, gap=0.5), 0.05), 2)
     67.85
     """
-    number = isinstance(delta, float | int | np.floating)
-    require(number and 0 < delta < 1, f"delta must be above 0 and below 1, got {delta!r}")
+    _check_delta(delta)
     time = pull_time(instance)
     return time * confidence(delta) if confidence(delta) else 0.0
+
+
+@double
+def rage_pull_bound(
+    instance, delta, *, rounding="efficient", rounding_epsilon=0.1, log_factor=2.0, tol=1e-3
+):
+    """The pulls that RAGE does not exceed unless one of its confidence intervals fails.
+
+    After phase t all targets alive have gaps up to `2 2^-t`. With `S_1` all targets and
+    `S_t = {z: gap_z <= 4 2^-t}` it takes no more than
+    `sum over t with |S_t| > 1 of max(ceil(2 4^t rho(S_t) (1 + eps) log(c M^2 t^2 / delta)), r)`
+    pulls, times `noise_var` as `rage` does it. All intervals hold with probability `1 - delta`.
+
+    Args:
+      instance: an `Instance` whose values are linear in the targets.
+      delta: error probability.
+      rounding, rounding_epsilon, log_factor, tol: those of `rage`, with its own designs. r is
+        `2 K / eps` for "efficient", for every arm may be supported.
+    Returns:
+      `PullBound(value, closed_form)`: the sum, and
+      `128 (1 + eps) noise_var psi* P log(c M^2 P^2 / delta) + (1 + r) P`, where P is
+      `log2(4 / gap_min)`, or 1 if that is less. Both are infinite where two targets are best.
+    Raises:
+      ValueError: values that are not linear in the targets, bad options.
+    Deviations:
+      The paper supposes gaps up to 2. Others change nothing in the sum, and in the closed form
+      the part of the first phase grows by `(gap_max / 2)^2`. Designs are optimal up to
+      `1 + tol`, and so are both bounds. Of equal targets one counts, as in `rage`.
+    Reference:
+      T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
+      linear bandits", NeurIPS 2019. https://arxiv.org/abs/1906.08399
+
+    >>> import jaxbandits as jb
+    >>> found = rage_pull_bound(jb.instances.canonical(2, gap=1.0), 0.05)
+    >>> int(found.value), int(found.closed_form)
+    (1090, 7374)
+    """
+    _check_delta(delta)
+    check_option(choice(*ROUNDINGS), rounding=rounding)
+    check_option(positive, rounding_epsilon=rounding_epsilon)
+    check_option(positive, log_factor=log_factor)
+    check_option(positive, tol=tol)
+    most = ROUNDINGS[rounding].largest
+    require(rounding_epsilon <= most, f"rounding_epsilon must be at most {most:.3g} for {rounding}")
+    problem = _why_not_linear(instance)
+    require(problem is None, f"instance: {problem}")
+    (num_arms, dim), number = np.shape(instance.arms), len(instance.targets)
+    gaps, distinct = _gaps(instance)
+    if len(gaps) == 1:
+        return PullBound(0.0, 0.0)
+    if np.sort(gaps)[1] <= 0:
+        return PullBound(math.inf, math.inf)
+    least = ROUNDINGS[rounding].least(num_arms, dim, rounding_epsilon)
+    factor = 2.0 * (1.0 + rounding_epsilon) * (1.0 + tol) * float(instance.noise_var)
+
+    def log_term(phase):
+        return math.log(log_factor * number**2 * phase**2 / delta)
+
+    arms, targets = jnp.asarray(instance.arms), jnp.asarray(instance.targets)[distinct]
+    total, phase, alive, rho = 0, 1, np.ones(len(gaps), bool), math.inf
+    while alive.sum() > 1:
+        rho = float(_rho(arms, targets, alive, tol))
+        total += math.ceil(max(factor * 4**phase * rho * log_term(phase), least))
+        phase += 1
+        alive = gaps <= 4.0 * 2.0**-phase
+    psi = _characteristic_time(arms, targets, targets @ jnp.asarray(instance.theta), TOLERANCE)[0]
+    phases = max(1.0, math.log2(4.0 / np.sort(gaps)[1]))
+    parts = phases - 1.0 + max(1.0, (gaps.max() / 2.0) ** 2)
+    closed = 64.0 * factor * (1.0 + tol) * float(psi) * parts * log_term(phases)
+    return PullBound(float(total), closed + (1.0 + least) * phases)
+
+
+def _gaps(instance):
+    """Gaps of the targets that differ, and which these are."""
+    distinct = np.asarray(directions.distinct(jnp.asarray(instance.targets)))
+    values = np.asarray(instance.values)[distinct]
+    return values.max() - values, distinct
+
+
+@jax.jit
+def _rho(arms, targets, alive, tol):
+    return named("interior_point", tol).between(arms, targets, alive).value
 
 
 def pull_time(instance):
@@ -91,10 +183,14 @@ def confidence(delta):
 
 def why_not(instance):
     """What keeps an instance from having a characteristic time, or None."""
+    if isinstance(instance, Instance) and instance.rewards != "normal":
+        return f"its rewards must be normal, got {instance.rewards!r}"
+    return _why_not_linear(instance)
+
+
+def _why_not_linear(instance):
     if not isinstance(instance, Instance):
         return f"it must be an Instance, got {instance!r}"
-    if instance.rewards != "normal":
-        return f"its rewards must be normal, got {instance.rewards!r}"
     theta = np.asarray(instance.theta)
     tables = {"means": (instance.arms, instance.means)}
     tables["values"] = instance.targets, instance.values
@@ -103,6 +199,11 @@ def why_not(instance):
         if off > ROUNDING * max(float(np.abs(numbers).max()), np.finfo(float).tiny):
             return f"its {name} must be linear in the features"
     return None
+
+
+def _check_delta(delta):
+    number = isinstance(delta, float | int | np.floating)
+    require(number and 0 < delta < 1, f"delta must be above 0 and below 1, got {delta!r}")
 
 
 @jax.jit

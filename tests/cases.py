@@ -21,7 +21,9 @@ class Case(NamedTuple):
     instance: Any
     build: Any  # a constructor with its options
     kind: str  # "sequential" (fixed confidence), "phased" or "regret"
-    promise: str  # "confidence": errs at most delta; "budget": spends it exactly; "regret"
+    promise: (
+        str  # "confidence": errs at most delta; "budget": spends it exactly; "regret"; "certain"
+    )
     other: tuple  # instance and constructor that differ in numbers only
 
     @property
@@ -95,7 +97,9 @@ CASES = (
         retest=False,
     ),
     _confidence(jb.xy_oracle, "xy_oracle", _soare(0.3), _soare(0.4, 2.0), kind="phased"),
-    _confidence(jb.xy_oracle, "xy_oracle_soare", _soare(0.7), _soare(0.8, 2.0), variant="soare"),
+    _confidence(
+        jb.xy_oracle, "xy_oracle_soare", _soare(0.7), _soare(0.8, 2.0), variant="soare"
+    )._replace(promise="certain"),
     _confidence(jb.top_two, "top_two", _soare(0.5), _soare(0.7, 2.0)),
     _confidence(jb.top_two, "top_two_tracked", _soare(0.5), _soare(0.7, 2.0), selection="tracked"),
     _confidence(jb.alba, "alba", _soare(0.2), _soare(0.3, 2.0), kind="phased"),

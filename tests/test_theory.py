@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from functools import partial
 
 import cvxpy
 import jax
@@ -96,6 +97,86 @@ def test_what_has_no_bound_is_said():
     tied = jb.instances.linear(np.eye(4), [1.0, 1.0, 0.0, 0.0])
     assert theory.characteristic_time(tied) == (math.inf, math.inf)
     assert theory.pull_lower_bound(tied, 0.6) == 0.0
+
+
+def by_hand(rhos, *, delta, num_targets, least, epsilon=0.1, c=2.0, noise_var=1.0):
+    """RAGE's bound from the rho of each phase."""
+    total = 0
+    for t, rho in enumerate(rhos, 1):
+        draws = 2 * 4**t * rho * (1 + epsilon) * math.log(c * num_targets**2 * t**2 / delta)
+        total += max(math.ceil(noise_var * draws), math.ceil(least))
+    return total
+
+
+@pytest.mark.parametrize("noise_var", [1.0, 0.3])
+@pytest.mark.parametrize(("rounding", "least"), [("efficient", 2 * 4 / 0.1), ("regret", 10_800)])
+def test_the_bound_of_rage_on_soare_s_instance(rounding, least, noise_var):
+    """rho is 2 d with all targets, then that of one direction: (sum of its parts)^2 (Elfving)."""
+    angle, gap = 0.1, 2 * (1 - math.cos(0.1))
+    instance = jb.instances.soare(3, angle=angle, scale=2.0, noise_var=noise_var)
+    one = (1 - math.cos(angle) + math.sin(angle)) ** 2
+    phases = math.floor(math.log2(4 / gap))
+    rhos = [6.0] + [one] * (phases - 1)
+    for delta, c in ((0.05, 2.0), (0.01, 1.0)):
+        exact = by_hand(rhos, delta=delta, num_targets=4, least=least, c=c, noise_var=noise_var)
+        found = theory.rage_pull_bound(instance, delta, rounding=rounding, log_factor=c)
+        assert exact <= found.value <= 1.0025 * exact + phases
+        assert found.value <= found.closed_form
+
+
+@pytest.mark.parametrize(
+    ("instance", "share"),
+    [
+        (jb.instances.soare(3, angle=0.1, scale=2.0), 0.99),
+        (jb.instances.transductive(6), 0.9),
+    ],
+    ids=["soare", "transductive"],
+)
+def test_no_run_of_rage_without_an_error_exceeds_its_bound(instance, share):
+    runs = jb.simulate(instance, partial(jb.rage, delta=0.05), replications=200, seed=0)
+    bound = theory.rage_pull_bound(instance, 0.05)
+    longest = runs.pulls[runs.correct].max()
+    assert longest <= bound.value
+    assert longest >= share * bound.value  # some play every phase: a smaller bound would be wrong
+    assert bound.value >= theory.pull_lower_bound(instance, 0.05)
+
+
+def test_the_bound_of_rage_has_a_closed_form():
+    for gap in (0.05, 1.0, 1.9, 5.0, 40.0):
+        instance = jb.instances.canonical(4, gap=gap)
+        found = theory.rage_pull_bound(instance, 0.05)
+        psi, phases = (1 + math.sqrt(3)) ** 2 / gap**2, max(1, math.log2(4 / gap))
+        parts = phases - 1 + max(1, gap**2 / 4)
+        closed = 128 * 1.1 * psi * parts * math.log(2 * 16 * phases**2 / 0.05) + 81 * phases
+        assert found.closed_form == pytest.approx(closed, rel=2.1e-3)
+        assert found.value <= found.closed_form
+
+
+def test_the_bound_of_rage_where_targets_are_equal():
+    theta = np.array([1.0, 0.5, 0.0, 0.0])
+    twice = jb.instances.linear(np.eye(4), theta, targets=np.eye(4)[[0, 1, 0, 1]])
+    once = jb.instances.linear(np.eye(4), theta, targets=np.eye(4)[[0, 1, 2, 3]])
+    found = theory.rage_pull_bound(twice, 0.05)
+    assert 0 < found.value < theory.rage_pull_bound(once, 0.05).value
+    same = jb.instances.linear(np.eye(4), theta, targets=np.eye(4)[[0, 0, 0, 0]])
+    assert theory.rage_pull_bound(same, 0.05) == (0.0, 0.0)
+    tied = jb.instances.linear(np.eye(4), [1.0, 1.0, 0.0, 0.0])
+    assert theory.rage_pull_bound(tied, 0.05) == (math.inf, math.inf)
+
+
+def test_what_has_no_bound_of_rage_is_said():
+    instance = jb.instances.canonical(4, gap=0.5)
+    bent = jb.instances.tabular(np.eye(2) @ [[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5])
+    with pytest.raises(ValueError, match="instance: its means must be linear"):
+        theory.rage_pull_bound(bent, 0.05)
+    with pytest.raises(ValueError, match="delta must be above 0 and below 1, got 1"):
+        theory.rage_pull_bound(instance, 1)
+    with pytest.raises(ValueError, match="rounding must be one of 'efficient', 'regret', got 'up'"):
+        theory.rage_pull_bound(instance, 0.05, rounding="up")
+    with pytest.raises(ValueError, match="rounding_epsilon must be a finite number above 0, got 0"):
+        theory.rage_pull_bound(instance, 0.05, rounding_epsilon=0)
+    with pytest.raises(ValueError, match=r"rounding_epsilon must be at most 0\.333 for regret"):
+        theory.rage_pull_bound(instance, 0.05, rounding="regret", rounding_epsilon=0.5)
 
 
 GRID = """
