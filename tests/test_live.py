@@ -1,5 +1,6 @@
 """Live use: the moves of a simulation, rewards in any order, late or not."""
 
+import inspect
 import threading
 import time
 from functools import partial
@@ -31,9 +32,13 @@ def by_message(value):
 def live_case(case, **options):
     """The live run that is told of a world what a simulation is told."""
     instance = case.instance
-    targets = instance.targets if "transductive" in case.name else None
+    same = np.array_equal(instance.targets, instance.arms)
+    build = case.build
+    if "theta" in inspect.signature(build).parameters:  # an oracle has to be told
+        build = partial(build, theta=instance.theta)
     known = {name: getattr(instance, name) for name in ("noise_var", "theta_norm", "family")}
-    return jb.Live(case.build, instance.arms, targets=targets, **known, **options)
+    targets = None if same else instance.targets
+    return jb.Live(build, instance.arms, targets=targets, **known, **options)
 
 
 def draws_of(instance, seed):
