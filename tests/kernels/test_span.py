@@ -95,6 +95,7 @@ def test_pseudo_inverse(name):
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("name", cases())
 @pytest.mark.parametrize("turned", [False, True])
 def test_rank(name, turned):
     with jax.enable_x64(True):
