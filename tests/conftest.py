@@ -1,5 +1,9 @@
 """Shape checks on the kernels, and a way to run a share of the tests."""
 
+import gc
+from pathlib import Path
+
+import jax
 import pytest
 from jaxtyping import install_import_hook
 
@@ -18,3 +22,19 @@ def pytest_collection_modifyitems(config, items):
     left_out = set(items) - set(chosen)
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = chosen
+
+
+MOST_MAPS = 20_000  # of the 65,530 parts of memory that Linux lets a process have
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _room_for_programs():
+    """Compiled programs take parts of memory, and a process that has too many is ended."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        from jaxbandits import lanes
+
+        lanes.program.cache_clear()
+        jax.clear_caches()
+        gc.collect()
