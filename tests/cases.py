@@ -86,6 +86,7 @@ CASES = (
     _confidence(
         jb.xy_static, "xy_static", _transductive(0.5), _transductive(0.6, 2.0), kind="phased"
     ),
+    _confidence(jb.xy_static, "xy_static_soare", _soare(0.7), _soare(0.8, 2.0), variant="soare"),
     _confidence(jb.xy_adaptive, "xy_adaptive", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
     _confidence(
         jb.xy_adaptive,

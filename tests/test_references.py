@@ -16,6 +16,7 @@ TOP = partial(jb.m_lingape, delta=0.05, threshold="heuristic")
 RAGE = partial(jb.rage, delta=0.05)
 ALBA = partial(jb.alba, delta=0.05)
 STEPS_FIRST = partial(ALBA, design="frank_wolfe")
+XY_STATIC = partial(jb.xy_static, delta=0.05, variant="soare")
 XY_ADAPTIVE = partial(jb.xy_adaptive, delta=0.05)
 
 # Instance, algorithm, mean and standard error elsewhere, extra relative tolerance.
@@ -45,6 +46,10 @@ REFERENCES = {
         0.0,
     ),
     "rage, angle 0.1": (soare(angle=0.1), RAGE, 7315, 213, 0.03),
+    "xy_static, soare, angle 0.1": (soare(angle=0.1), XY_STATIC, 121_100, 3_800, 0.0),
+    "xy_static, soare, angle 0.01": (soare(angle=0.01), XY_STATIC, 16.39e6, 0.03e6, 0.0),
+    "xy_static, soare, basis, gap 2": (make.canonical(5, gap=2.0), XY_STATIC, 385, 11, 0.0),
+    "xy_static, soare, basis, gap 0.5": (make.canonical(5, gap=0.5), XY_STATIC, 8562, 163, 0.0),
     "xy_adaptive, angle 0.1": (soare(angle=0.1), XY_ADAPTIVE, 7655, 38, 0.02),
     "xy_adaptive, soare, without return": (
         make.soare(3, angle=0.9, scale=2.0),
@@ -84,6 +89,7 @@ FEW = [
     "lin_game",
     "m_lingape",
     "rage, angle 0.1",
+    "xy_static, soare, basis, gap 0.5",
     "xy_adaptive, angle 0.1",
     "xy_adaptive, soare, without return",
     "alba, sphere",

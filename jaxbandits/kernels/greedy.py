@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
@@ -77,12 +78,41 @@ def min_max(
     return lax.while_loop(unfinished, afresh, look(begun)).counts
 
 
+def min_max_one(
+    variances: Float[Array, " K"],
+    cross: Float[Array, "K M"],
+    sqdist: Float[Array, "M M"],
+    draws: Int[Array, ""],
+) -> Int[Array, ""]:
+    """The arm of the one draw after `draws` that makes `max ||z_i - z_j||^2_{A^-1}` smallest.
+
+    Args:
+      variances: `x_k^T A^-1 x_k`.
+      cross: `x_k^T A^-1 z_i`.
+      sqdist: `||z_i - z_j||^2` in A^-1.
+    """
+    first, second = np.triu_indices(sqdist.shape[0], 1)
+    columns = cross.T
+    apart = (columns[first] - columns[second]).T
+    return _least(_scores(sqdist[first, second], apart, 1.0 / (1.0 + variances)), draws)
+
+
+def _scores(norms, cross, gains):
+    """For each arm the maximum after one draw of it."""
+    return (norms[None, :] - cross**2 * gains[:, None]).max(1)
+
+
+def _least(scores, draws):
+    """The arm of the smallest score; those that tie in an order of this draw's own."""
+    tied = scores <= (1.0 + TIED) * scores.min()
+    return jnp.argmax(jnp.where(tied, pick.scattered(draws, scores.size), -1))
+
+
 def _draw(now):
     num_arms = now.counts.size
     gains = 1.0 / (1.0 + jnp.diagonal(now.among))
-    scores = (now.norms[None, :] - now.cross**2 * gains[:, None]).max(1)
-    tied = scores <= (1.0 + TIED) * scores.min()
-    arm = jnp.argmax(jnp.where(tied, pick.scattered(now.draws, num_arms), -1))
+    scores = _scores(now.norms, now.cross, gains)
+    arm = _least(scores, now.draws)
     column, gain = pick.at(now.cross, arm), pick.at(gains, arm)
     row = pick.at(now.among, arm)
     scaled = gain * row

@@ -36,12 +36,12 @@ def ridge(arms: Float[Array, "K d"], v0, *, arm_space: bool) -> Ledger:
     return Ledger(core, zeros, (arms**2).sum(1) / v0, jnp.zeros((), arms.dtype))
 
 
-def foreseen(arms: Float[Array, "K d"], counts: Array, *, arm_space: bool) -> Ledger:
-    """The ledger of draws yet to come: V = sum of counts x x^T, no reward, no ridge.
+def foreseen(arms: Float[Array, "K d"], counts: Array, v0=0.0, *, arm_space: bool) -> Ledger:
+    """The ledger of draws yet to come: V = v0 I + sum of counts x x^T, no reward.
 
-    Counts may be weights. The arms to be drawn must span. `logdet` is that of V.
+    Counts may be weights. With `v0 = 0` the arms to be drawn must span. `logdet` is that of V.
     """
-    found = spd.inverse(gram(arms, counts))
+    found = spd.inverse(gram(arms, counts) + v0 * jnp.eye(arms.shape[1], dtype=arms.dtype))
     core = arms @ found.matrix @ arms.T if arm_space else found.matrix
     zeros = jnp.zeros(arms.shape[0], arms.dtype)
     return Ledger(core, zeros, spd.quadratic(arms, found.matrix), found.logdet)
