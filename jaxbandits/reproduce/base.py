@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..files import replacing
+from ..results import binomial_interval
+from ..sweeps.spec import MAX_PULLS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Experiment:
       quantities: rows of panels, as in `plot.figure`.
       axes: by name, values of an option.
       horizon: rounds of a regret run.
+      max_pulls: of a replication; enough for all to end by themselves.
       quick: what the small version has instead: `axes`, `replications`, `horizon`.
       from_folder: `folder of local data -> instances`, for a paper whose data are not ours to
         ship; `instances` are then what stands in.
@@ -36,6 +39,7 @@ class Experiment:
     quantities: tuple
     axes: dict = dataclasses.field(default_factory=dict)
     horizon: int | None = None
+    max_pulls: int = MAX_PULLS
     quick: dict = dataclasses.field(default_factory=dict)
     from_folder: Callable | None = None
     stand_in: str = ""
@@ -49,7 +53,7 @@ class Experiment:
         chosen |= {} if replications is None else {"replications": replications}
         real = data is not None and self.from_folder is not None
         instances = self.from_folder(Path(data)) if real else self.instances
-        return planned(instances, self.algorithms, **chosen)
+        return planned(instances, self.algorithms, max_pulls=self.max_pulls, **chosen)
 
     def note(self, data):
         """What title and claims add where a stand-in is played."""
@@ -116,3 +120,20 @@ def below(value, error, limit, *, standard_errors=2.0):
     if abs(value - limit) < standard_errors * error:
         return None
     return value < limit
+
+
+def errs_at_most(cells, delta, who=""):
+    """The claim that the error rate over all runs of `cells` is at most delta."""
+    finished = int(cells.stopped.sum())
+    wrong = int((cells.stopped & ~cells.correct).sum())
+    low, high = binomial_interval(wrong, finished)
+    measured = {"errors": wrong, "runs": finished, "low": low, "high": high}
+    holds = True if high <= delta else False if low > delta else None
+    return claim(f"The error frequency{who} is at most {delta}.", measured, holds)
+
+
+def ratio_of(one, other):
+    """`(one / other, standard error)` of the mean pulls of two cells that played apart."""
+    ratio = float(one.pulls_mean / other.pulls_mean)
+    parts = [float(cell.pulls_se / cell.pulls_mean) for cell in (one, other)]
+    return ratio, ratio * math.hypot(*parts)

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 
 from .. import algorithms, instances
-from ..results import binomial_interval, standard_error
-from .base import Experiment, below, claim
+from ..results import standard_error
+from .base import Experiment, below, claim, errs_at_most, ratio_of
 
 DELTA, ANGLE, SCALE = 0.05, 0.01, 2.0
 HANDFUL = 100
@@ -21,23 +21,12 @@ def figure_1_claims(dataset):
     # The pulls of each replication are not kept where they would fill the memory.
     kept = five.get("arm_pulls", np.full((1, five.sizes["arm"]), np.nan))
     pulls = np.asarray(kept)[:, : int(five.num_arms)]
-    return [_errors(cells), _growth(cells), _second_arm(pulls), _ratio(pulls), _rest(pulls)]
-
-
-def _errors(cells):
-    finished = int(cells.stopped.sum())
-    wrong = int((cells.stopped & ~cells.correct).sum())
-    low, high = binomial_interval(wrong, finished)
-    measured = {"errors": wrong, "runs": finished, "low": low, "high": high}
-    holds = True if high <= DELTA else False if low > DELTA else None
-    return claim(f"The error frequency is at most {DELTA}.", measured, holds)
+    return [errs_at_most(cells, DELTA), _growth(cells), _second_arm(pulls), _ratio(pulls), _rest(pulls)]
 
 
 def _growth(cells):
     small, large = cells.isel(dim=0), cells.isel(dim=-1)
-    ratio = float(large.pulls_mean / small.pulls_mean)
-    parts = [float(cell.pulls_se / cell.pulls_mean) for cell in (small, large)]
-    error, limit = ratio * math.hypot(*parts), float(large.dim / small.dim)
+    (ratio, error), limit = ratio_of(large, small), float(large.dim / small.dim)
     means = {str(int(d)): float(cells.sel(dim=d).pulls_mean) for d in cells.dim}
     measured = {"ratio": ratio, "standard_error": error, "limit": limit, "mean_pulls": means}
     text = "The mean stopping time grows slower than d from d = 2 to d = 10."
