@@ -40,7 +40,8 @@ static void replicate(source *normals, source *uniforms, const model *of, const 
 void play(const double *arms, const double *mu, double a, double ridge, double tol,
           int64_t replications, int64_t rounds, uint64_t seed, const double *given_normals,
           const double *given_uniforms, int64_t *drawn, double *rewards, int64_t *missed) {
-    model of = model_of(arms, ridge, tol);
+    static model of;
+    set_model(&of, arms, ridge, tol);
     for (int64_t r = 0; r < replications; r++) {
         source normals = {.given = given_normals}, uniforms = {.given = given_uniforms};
         seed_source(&normals, seed + 0x1000003ull * (uint64_t)(2 * r));

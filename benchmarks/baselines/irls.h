@@ -15,11 +15,12 @@ typedef struct {
     double mean[K], variance[K]; /* of a reward of each arm, times its draws */
 } likelihood;
 
-static model model_of(const double *arms, double ridge, double tol) {
-    model made = {.ridge = ridge, .tol = tol};
+/* GCC 12 takes a model on the stack for better aligned than it is, and crashes: keep it static. */
+static void set_model(model *of, const double *arms, double ridge, double tol) {
+    of->ridge = ridge;
+    of->tol = tol;
     for (int k = 0; k < K; k++)
-        for (int i = 0; i < D; i++) made.arms[k][i] = made.columns[i][k] = arms[k * D + i];
-    return made;
+        for (int i = 0; i < D; i++) of->arms[k][i] = of->columns[i][k] = arms[k * D + i];
 }
 
 static likelihood likelihood_at(const model *of, const double *counts, const double *sums,

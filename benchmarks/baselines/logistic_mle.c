@@ -16,7 +16,8 @@ static void replicate(const model *of, int64_t rounds, const int64_t *drawn,
 
 void play(const double *arms, double ridge, double tol, int64_t replications, int64_t rounds,
           const int64_t *drawn, const double *rewards, double *thetas, int64_t *missed) {
-    model of = model_of(arms, ridge, tol);
+    static model of;
+    set_model(&of, arms, ridge, tol);
     for (int64_t r = 0; r < replications; r++)
         replicate(&of, rounds, drawn + r * rounds, rewards + r * rounds, thetas + r * rounds * D,
                   missed + r);
