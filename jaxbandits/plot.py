@@ -46,7 +46,7 @@ def layout(dataset, quantities=None):
     axes = json.loads(dataset.attrs["axes"])
     rows = list(quantities or _quantities(dataset))
     along = None if "regret" in rows else _longest(dataset, axes)
-    split = axes or "regret" in rows
+    split = axes or "regret" in rows or "arms" in rows
     others = ["instance", *[name for name in axes if name != along]] if split else []
     return Layout(rows, along, others)
 
@@ -60,8 +60,8 @@ def figure(dataset, *, title=None, quantities=None):
     Args:
       dataset: what `sweep` returns.
       title: above the panels.
-      quantities: rows of panels among "pulls", "errors", "accuracy", "regret"; chosen by the
-        kind of the runs by default.
+      quantities: rows of panels among "pulls", "errors", "accuracy", "regret", "arms" (the pulls
+        of each); chosen by the kind of the runs by default.
     """
     from matplotlib.figure import Figure
 
@@ -72,7 +72,7 @@ def figure(dataset, *, title=None, quantities=None):
     size = (max(5.2, 3.9 * columns + 0.6), 0.6 + 3.1 * len(rows) * blocks)
     paper = Figure(figsize=size, layout="constrained")
     grid = paper.subplots(len(rows) * blocks, columns, squeeze=False)
-    draw = {"pulls": _pulls, "errors": _errors, "accuracy": _accuracy, "regret": _regret}
+    draw = DRAWN
     for (row, quantity), (number, panel) in itertools.product(enumerate(rows), enumerate(panels)):
         block, column = divmod(number, columns)
         place = grid[block * len(rows) + row, column]
@@ -248,10 +248,38 @@ def _regret(place, data, along):
     place.set_ylabel("regret, mean (95%)")
 
 
+def _arms(place, data, along):
+    """Mean pulls of each arm."""
+    pulls = data.arm_pulls
+    names = data.algorithm.values
+    for i, name in enumerate(names):
+        one = pulls.sel(algorithm=name).dropna("replication", how="all")
+        mean = one.mean("replication").values
+        width = NORMAL * one.std("replication", ddof=1).values / np.sqrt(one.sizes["replication"])
+        where = np.arange(mean.size) + 1 + (i - (len(names) - 1) / 2) * 0.12
+        style = {"color": _colour(i), "marker": MARKERS[i % len(MARKERS)], "label": text(name)}
+        # Down to a tenth of the mean at most: the scale is logarithmic.
+        errors = [np.minimum(width, 0.9 * mean), width]
+        place.errorbar(where, mean, np.nan_to_num(errors), ls="none", capsize=3, **style)
+    place.set_xticks(np.arange(mean.size) + 1)
+    place.set_yscale("log")
+    place.set_xlabel("arm")
+    place.set_ylabel("pulls, mean (95%)")
+
+
 def _scale(place, values):
     values = values[np.isfinite(values)]
     if values.size and values.min() > 0 and values.max() / values.min() > LOG_FROM:
         place.set_yscale("log")
+
+
+DRAWN = {
+    "pulls": _pulls,
+    "errors": _errors,
+    "accuracy": _accuracy,
+    "regret": _regret,
+    "arms": _arms,
+}
 
 
 def _legend(paper, places):

@@ -10,7 +10,6 @@ EXPERIMENTS = {**lingape.EXPERIMENTS}
 
 LATER = (
     *(f"gse/fig{i}" for i in range(1, 8)),
-    *("lingape/table1", "lingape/fig2", "lingape/fig3"),
     *(f"rage/fig{part}" for part in ("1a", "1b", "1c", "1d", "2a", "2b")),
     *("glm/fig1", "glm/fig2", "topm/fig1a", "topm/fig1b", "topm/fig1c"),
 )

@@ -25,7 +25,8 @@ class Experiment:
       axes: by name, values of an option.
       horizon: rounds of a regret run.
       max_pulls: of a replication; enough for all to end by themselves.
-      quick: what the small version has instead: `axes`, `replications`, `horizon`.
+      quick: what the small version has instead: `axes`, `replications`, `horizon`, `instances`,
+        `algorithms`.
       from_folder: `folder of local data -> instances`, for a paper whose data are not ours to
         ship; `instances` are then what stands in.
       stand_in: says what that is; title and claims repeat it.
@@ -48,12 +49,19 @@ class Experiment:
         """The `Sweep` to run; data that it does not need are left alone."""
         from ..sweeps import planned
 
-        chosen = {"axes": self.axes, "replications": self.replications, "horizon": self.horizon}
+        chosen = {
+            "instances": self.instances,
+            "algorithms": self.algorithms,
+            "axes": self.axes,
+            "replications": self.replications,
+            "horizon": self.horizon,
+            "max_pulls": self.max_pulls,
+        }
         chosen |= self.quick if quick else {}
         chosen |= {} if replications is None else {"replications": replications}
-        real = data is not None and self.from_folder is not None
-        instances = self.from_folder(Path(data)) if real else self.instances
-        return planned(instances, self.algorithms, max_pulls=self.max_pulls, **chosen)
+        if data is not None and self.from_folder is not None:
+            chosen["instances"] = self.from_folder(Path(data))
+        return planned(**chosen)
 
     def note(self, data):
         """What title and claims add where a stand-in is played."""
@@ -137,3 +145,15 @@ def ratio_of(one, other):
     ratio = float(one.pulls_mean / other.pulls_mean)
     parts = [float(cell.pulls_se / cell.pulls_mean) for cell in (one, other)]
     return ratio, ratio * math.hypot(*parts)
+
+
+def between(value, error, low, high):
+    """True or False where `value` is clearly inside or outside `[low, high]`, None otherwise."""
+    return all_of([below(value, error, high), below(low, error, value)])
+
+
+def all_of(decided):
+    """Whether all hold: False where one fails, None where one is open."""
+    if any(one is False for one in decided):
+        return False
+    return None if any(one is None for one in decided) else True
