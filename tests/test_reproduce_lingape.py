@@ -1,0 +1,190 @@
+"""The experiments of the LinGapE paper: their sizes, and claims that can go either way."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import xarray
+
+from jaxbandits import reproduce
+from jaxbandits.reproduce import lingape_claims as claims
+from jaxbandits.results import standard_error
+
+FIGURE_1 = {"LinGapE": [5, 6, 9], "XY-static": [300, 750, 1500], "XY-adaptive": [3e3, 6e3, 1e4]}
+FIGURE_1 |= {"XY-oracle": [200, 200, 200]}
+FIGURE_2 = {"LinGapE": [1, 4, 16], "XY-static": [3, 12, 50]}
+FIGURE_3 = {"LinGapE": [2, 5, 9], "XY-static": [8, 25, 63]}
+QUARTERS = [5, 3.75, 3.75, 3.75, 3.75]
+
+
+def made(means, axis=None, points=(0,), *, spread=0.02, shares=None, wrong=0, cut=0, size=40):
+    """A dataset of a sweep with these mean pulls, in thousands, for each algorithm."""
+    noise = 1 + spread * np.random.default_rng(0).standard_normal((len(points), size))
+    pulls = np.rint([[1000 * np.reshape(m, (-1, 1)) * noise for m in means.values()]])
+    inner = ("algorithm", axis) if axis else ("algorithm", "none")
+    dims = ("instance", *inner)
+    whole, each = np.ones(pulls.shape[:3]), (*dims, "replication")
+    correct = np.ones(pulls.shape, bool)
+    correct[..., :wrong] = False
+    columns = {
+        "pulls": (each, pulls),
+        "correct": (each, correct),
+        "stopped": (each, np.ones(pulls.shape, bool)),
+        "pulls_mean": (dims, pulls.mean(-1)),
+        "pulls_se": (dims, np.apply_along_axis(standard_error, -1, pulls)),
+        "cut_short": (dims, cut * whole),
+    }
+    if shares is not None:
+        parts = np.array(shares, float)
+        parts = parts / parts.sum(-1, keepdims=True)
+        parts = np.broadcast_to(
+            parts.reshape(-1, 1, 1, parts.shape[-1]), (*pulls.shape[1:], parts.shape[-1])
+        )
+        columns["arm_pulls"] = ((*each, "arm"), pulls[..., None] * parts[None])
+        columns["num_arms"] = (dims, parts.shape[-1] * whole)
+    coordinates = {"instance": ["soare"], "algorithm": list(means), inner[1]: list(points)}
+    found = xarray.Dataset(columns, coordinates)
+    found.attrs["options"] = json.dumps({"[instances.soare]": {"angle": "0.01"}})
+    return found if axis else found.squeeze("none", drop=True)
+
+
+def verdicts(found):
+    """True, False or None by the first words of each claim."""
+    return [one["holds"] for one in found]
+
+
+def figure_1(means=FIGURE_1, **options):
+    return claims.figure_1_claims(made(means, "dim", (2, 5, 10), **options))
+
+
+def test_figure_1_as_the_paper_has_it():
+    exact = {**FIGURE_1, "XY-oracle": [200, claims.ORACLE_PULLS["0.01"] / 1000, 300]}
+    less = {**exact, "XY-static": [3e4, 7e4, 14e4], "XY-adaptive": [3e5, 7e5, 14e5]}
+    found = claims.figure_1_claims(made(less, "dim", (2, 5, 10), spread=0.0))
+    assert verdicts(found) == [True] * 10
+    assert [one["measured"]["runs"] for one in found[6:9]] == [120] * 3
+    assert verdicts(figure_1(less, size=10))[6:9] == [None] * 3  # 30 runs say little of 5%
+    json.dumps(found, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "pulls", "false"),
+    [
+        ("LinGapE", [5, 300, 9], [0]),
+        ("LinGapE", [5, 6, 60], [4]),
+        ("XY-oracle", [200, 900, 200], [1, 9]),
+        ("XY-adaptive", [3e3, 6e3, 800], [2, 3]),
+        ("XY-adaptive", [3e3, 2e3, 1e4], [3]),
+        ("XY-static", [300, 750, 3000], [3, 5]),
+    ],
+)
+def test_figure_1_otherwise(name, pulls, false):
+    found = verdicts(figure_1({**FIGURE_1, name: pulls}))
+    assert [i for i, holds in enumerate(found) if holds is False] == sorted({*false, 9})
+
+
+def test_figure_1_undecided():
+    same = {name: [100, 200, 500] for name in FIGURE_1}
+    found = verdicts(figure_1(same))
+    assert found[:5] == [None, None, None, False, None]
+    assert None not in verdicts(figure_1())[:6]
+    assert verdicts(figure_1(cut=1))[:5] == [None] * 5
+    assert verdicts(figure_1(wrong=20))[6:9] == [False] * 3
+    one = verdicts(figure_1(size=1))
+    assert set(one[:9]) == {None}
+
+
+def table(second=995.0, first=4.975, rest=0.03, **options):
+    means = {"XY-static": [13], "LinGapE": [700], "LinGapE, by ratios": [720], "XY-oracle": [2742]}
+    shares = [
+        claims.STATIC_SHARES,
+        *[[first, second, rest, rest, rest, 0.01]] * 2,
+        claims.ORACLE_ARMS,
+    ]
+    means["XY-oracle"] = [sum(claims.ORACLE_ARMS) / 1000]
+    options = {"spread": 0.1, "shares": shares} | options
+    found = made(means, **options)
+    oracle = found.arm_pulls.sel(algorithm=["XY-oracle"])
+    exact = oracle * 0 + np.array(options["shares"][-1]).reshape(1, 1, 1, -1)
+    return xarray.concat(
+        [
+            found.sel(algorithm=list(means)[:3]),
+            found.sel(algorithm=["XY-oracle"]).assign(arm_pulls=exact),
+        ],
+        "algorithm",
+    ).assign_attrs(found.attrs)
+
+
+def test_table_1():
+    found = claims.table_1_claims(table())
+    assert verdicts(found[:6]) == [True] * 6
+    assert len(found) == 9
+    assert math.isclose(found[1]["measured"]["ratio"], 0.005)
+    json.dumps(found, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "false"),
+    [({"second": 300.0}, [0, 1]), ({"first": 6.0}, [1]), ({"rest": 0.3}, [2])],
+)
+def test_table_1_otherwise(options, false):
+    found = verdicts(claims.table_1_claims(table(**options)))
+    assert [i for i, holds in enumerate(found[:6]) if holds is False] == false
+
+
+def test_table_1_of_other_allocations():
+    even = [1.0] * 6
+    lingape = [5, 995, 0.03, 0.03, 0.03, 0.01]
+    found = claims.table_1_claims(
+        table(shares=[even, lingape, lingape, [x * 2 for x in claims.ORACLE_ARMS]])
+    )
+    assert verdicts(found)[:6] == [True, True, True, True, False, False]
+
+
+def test_table_1_without_the_pulls_of_each_arm():
+    found = verdicts(claims.table_1_claims(table().drop_vars("arm_pulls")))
+    assert found[:6] == [None, None, None, True, None, None]
+
+
+def figure_2(means=FIGURE_2, **options):
+    options = {"shares": [QUARTERS] * 2} | options
+    return verdicts(claims.figure_2_claims(made(means, "gap", (0.5, 0.2, 0.1), **options)))
+
+
+def test_figure_2():
+    assert figure_2()[:3] == [True] * 3
+    assert figure_2({**FIGURE_2, "LinGapE": [1, 4, 60]})[:2] == [False, False]
+    assert figure_2({**FIGURE_2, "XY-static": [30, 12, 50]})[1] is False
+    assert figure_2({name: [1, 4, 16] for name in FIGURE_2})[:2] == [None, None]
+    assert figure_2(shares=[[6, 1, 1, 1, 1]] * 2)[2] is False
+    assert figure_2(shares=None)[2] is None
+
+
+def figure_3(means=FIGURE_3, **options):
+    return verdicts(claims.figure_3_claims(made(means, "num_arms", (4, 8, 16), **options)))
+
+
+def test_figure_3():
+    assert figure_3()[:3] == [True] * 3
+    assert figure_3({**FIGURE_3, "LinGapE": [9, 26, 70]})[:2] == [False, False]
+    assert figure_3({**FIGURE_3, "XY-static": [40, 100, 63]})[1:3] == [False, False]
+    assert figure_3(size=1)[:3] == [None] * 3
+
+
+def test_the_paper_s_parameters():
+    found = {name: one for name, one in reproduce.EXPERIMENTS.items() if name.startswith("lingape")}
+    assert set(found) == {f"lingape/{part}" for part in ("fig1", "table1", "fig2", "fig3")}
+    plan = found["lingape/fig1"].sweep()
+    assert plan.axes == {"dim": tuple(range(2, 11))}
+    assert plan.instances[0].options == {"angle": 0.01, "scale": 2.0}
+    assert plan.algorithms[0].options == {"delta": 0.05, "v0": 1.0, "theta_norm": 2.0}
+    assert plan.replications == 10
+    assert plan.max_pulls > 10**9
+    quick = found["lingape/fig1"].sweep(None, True)
+    assert quick.instances[0].options["angle"] == 0.1
+    assert found["lingape/fig1"].sweep(7, True).replications == 7
+    assert found["lingape/table1"].sweep().instances[0].build().means[0] == 2.0
+    log = found["lingape/fig3"].sweep(data="somewhere")
+    assert log.instances[0].options["protocol"] == "lingape"
+    assert "click log" in log.instances[0].table
