@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from . import directions, irls, ledger, radius, spd
 from .links import LINKS
 
-ROUNDS = 6  # of finding the number of draws
+ROUNDS = 20  # of finding the number of draws
 MOST = 2.0**50  # draws, where more or none would do
 
 
@@ -75,9 +75,10 @@ def plan(
     every = jnp.ones(arms.shape[0], bool)
     active = jnp.concatenate([every, alive[first] & alive[second] & (scale > 0)])
     found = solve(jnp.sqrt(floors)[:, None] * arms, vectors, active)
-    inverse = information(arms, floors, found.weights).matrix
-    arm = spd.quadratic(arms, inverse).max()
-    pair = jnp.where(active, spd.quadratic(vectors, inverse), 0.0)[arms.shape[0] :].max(initial=0.0)
+    inverse = information(arms, floors, found.weights)
+    arm = spd.quadratic(arms, inverse.matrix).max()
+    norms = jnp.where(active, spd.quadratic(vectors, inverse.matrix), 0.0)
+    pair = norms[arms.shape[0] :].max(initial=0.0)
     least, at_most = loss * arm / close**2, loss * pair
 
     def shrunk(_, draws):
@@ -88,7 +89,8 @@ def plan(
 
     # Every second iterate is enough, as the first is.
     draws = lax.fori_loop(0, ROUNDS, shrunk, jnp.maximum(least, at_most))
-    return Plan(found.weights, jnp.where(draws < MOST, draws, MOST), found.converged)
+    few = inverse.positive & (draws < MOST)
+    return Plan(found.weights, jnp.where(few, draws, MOST), found.converged)
 
 
 def learn(
