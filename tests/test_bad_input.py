@@ -74,7 +74,7 @@ BAD = {
     ),
     "normal rewards for a logistic model": (
         (SOARE, jb.rage_glm),
-        "family must be 'logistic', got None",
+        "family must be 'logistic', got 'gaussian'",
     ),
     "probit rewards for a logistic model": (
         (jb.instances.glm(EYE, EYE[0], family="probit"), jb.rage_glm),

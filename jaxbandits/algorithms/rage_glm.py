@@ -53,7 +53,7 @@ def rage_glm(
     rounding_epsilon=0.1,
     tol=None,
 ):
-    """RAGE-GLM (Jun, Jain, Mason, Nassif, 2021), with a confidence width of its own.
+    """RAGE-GLM, after Jun, Jain, Mason and Nassif (2021), with a confidence width of its own.
 
     Rewards are Bernoulli with means `mu(x^T theta)`; f_x is a lower bound of `mu'(x^T theta)`, at
     first `mu'(||x|| theta_norm)`; `F(n) = sum of n_x f_x x x^T`. Phase t = 0 (burn-in), 1, ...

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from jaxbandits.kernels import ledger, radius
 
@@ -311,3 +311,25 @@ def test_self_concordance_holds_for_any_noise():
             assert ratio.max() <= 1 + 1e-9
             tightest = max(tightest, ratio.max())
     assert tightest > 0.95
+
+
+def test_one_arm_is_covered_at_any_level():
+    """Exact binomial tails, where rewards are rare and draws hardly enough, down to 1e-40."""
+    tightest = 0.0
+    for chance in (0.5, 0.1, 1e-4):
+        for exponent in (2.0, 5.0, 20.0, 90.0):
+            level = np.sqrt(2 * exponent)
+            for share in (0.1, 0.5, 0.95):  # of what reach times the length may be
+                reach = optimize.brentq(
+                    lambda x, aim=share, at=level: x * radius.noise_length(at, 1, x) - aim, 1e-9, 1
+                )
+                draws = np.ceil(1 / (reach**2 * chance * (1 - chance)))
+                reach = 1 / np.sqrt(draws * chance * (1 - chance))
+                width = float(radius.logistic(level, 1, reach)) * reach
+                ends = special.expit(special.logit(chance) + np.array([-width, width]))
+                few, many = np.ceil(draws * ends[0]) - 1, np.floor(draws * ends[1])
+                below = stats.binom.logcdf(max(few, 0), draws, chance)  # no success has no estimate
+                above = stats.binom.logsf(min(many, draws - 1), draws, chance)
+                assert np.logaddexp(below, above) <= np.log(3) - exponent
+                tightest = max(tightest, np.logaddexp(below, above) - np.log(3) + exponent)
+    assert tightest > -5
