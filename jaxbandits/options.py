@@ -71,6 +71,13 @@ def theta_norm_known(values, thresholds):
     )
 
 
+def in_reach(values, largest):
+    """Raise where `rounding_epsilon` is above the largest that the chosen rounding promises."""
+    epsilon, most = values["rounding_epsilon"], largest[values["rounding"]]
+    fine = not is_concrete(epsilon) or epsilon <= most
+    require(fine, f"rounding_epsilon must be at most {most:.3g} for this rounding, got {epsilon}")
+
+
 def ratios_known(values, bases, most):
     """Raise where a table of ratios does not fit the arms, or takes more than `most` bases."""
     arms, given = values["arms"], values["ratios"]

@@ -62,6 +62,11 @@ def _transductive(angle, noise_var=1.0):
     return jb.instances.transductive(4, angle=angle, noise_var=noise_var)
 
 
+def _logistic(angle, scale):
+    instance = jb.instances.soare(3, angle=angle)
+    return jb.instances.glm(instance.arms, scale * instance.theta)
+
+
 CASES = (
     _confidence(jb.lingape, "lingape", _soare(0.5), _soare(0.7, 2.0)),
     _confidence(jb.lingape, "lingape_ratio", _soare(0.5), _soare(0.7, 2.0), selection="ratio"),
@@ -83,6 +88,7 @@ CASES = (
         rounding="regret",
         rounding_epsilon=0.3,
     ),
+    _confidence(jb.rage_glm, "rage_glm", _logistic(0.5, 1.0), _logistic(0.7, 1.5), kind="phased"),
     _confidence(
         jb.xy_static, "xy_static", _transductive(0.5), _transductive(0.6, 2.0), kind="phased"
     ),

@@ -68,6 +68,25 @@ BAD = {
         (SOARE, partial(jb.rage, design="simplex")),
         "design must be one of 'interior_point', 'frank_wolfe', got 'simplex'",
     ),
+    "a burn-in of no known size": (
+        (jb.instances.bernoulli(EYE, [0.5, 0.4, 0.3]), partial(jb.rage_glm, family="logistic")),
+        "theta_norm must be given, got None",
+    ),
+    "normal rewards for a logistic model": (
+        (SOARE, jb.rage_glm),
+        "family must be 'logistic', got 'gaussian'",
+    ),
+    "probit rewards for a logistic model": (
+        (jb.instances.glm(EYE, EYE[0], family="probit"), jb.rage_glm),
+        "family must be 'logistic', got 'probit'",
+    ),
+    "rage_glm with regret rounding asked too little": (
+        (
+            jb.instances.glm(EYE, EYE[0]),
+            partial(jb.rage_glm, rounding="regret", rounding_epsilon=0.4),
+        ),
+        "rounding_epsilon must be at most 0.333 for this rounding, got 0.4",
+    ),
     "delta NaN": ((SOARE, partial(jb.lingape, delta=float("nan"))), "delta must be .*got nan"),
     "budget below the stages of gse": (
         (CANONICAL, partial(jb.gse, budget=2)),

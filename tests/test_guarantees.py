@@ -68,6 +68,7 @@ def misfiled(build, monkeypatch):
 
 DELTA = 0.05
 TOP_M = jb.instances.classic_top_m(4, 2, angle=0.9, noise_var=1.0)
+LOGISTIC = jb.instances.glm(jb.instances.soare(3, angle=0.1).arms, [1.0, 0.0, 0.0])
 PROMISES = {
     "lingape": (jb.instances.soare(3, angle=0.3), partial(jb.lingape, v0=0.1)),
     "frank_wolfe_sampling": (
@@ -85,12 +86,14 @@ PROMISES = {
         partial(jb.xy_static, variant="soare"),
     ),
     "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),
+    "rage_glm": (LOGISTIC, jb.rage_glm),
     "alba": (jb.instances.soare(3, angle=0.2, scale=0.2), jb.alba),
     # Proved without the ridge, whose bias the width ignores.
     "xy_adaptive": (jb.instances.soare(3, angle=0.3), jb.xy_adaptive),
     "xy_adaptive_basis": (jb.instances.soare(3, angle=0.3), partial(jb.xy_adaptive, begin="basis")),
 }
 RUNS = {name: 500 if build is jb.rage else 1000 for name, (_, build) in PROMISES.items()}
+LONG = {"rage_glm": 300_000}  # pulls of a run; of all others, 3000 are enough
 every = pytest.mark.parametrize("name", PROMISES)
 
 
@@ -118,7 +121,8 @@ def test_a_broken_twin_does_not(name, fault, monkeypatch):
     instance, build = PROMISES[name]
     options = {"delta": DELTA, **getattr(build, "keywords", {})}
     twin = partial(fault(getattr(build, "func", build), monkeypatch), **options)
-    runs = jb.simulate(instance, twin, replications=RUNS[name], seed=1, max_pulls=3000)
+    pulls = LONG.get(name, 3000)
+    runs = jb.simulate(instance, twin, replications=RUNS[name], seed=1, max_pulls=pulls)
     runs = dataclasses.replace(runs, stopped=np.ones_like(runs.stopped))
     assert not keeps_promise(runs, DELTA)
 

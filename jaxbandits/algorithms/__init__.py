@@ -9,6 +9,7 @@ from .lin_game import lin_game
 from .lingape import lingape
 from .m_lingape import m_lingape
 from .rage import rage
+from .rage_glm import rage_glm
 from .sequential_halving import sequential_halving
 from .top_two import top_two
 from .xy_adaptive import xy_adaptive
@@ -25,6 +26,7 @@ __all__ = [
     "lingape",
     "m_lingape",
     "rage",
+    "rage_glm",
     "sequential_halving",
     "top_two",
     "xy_adaptive",

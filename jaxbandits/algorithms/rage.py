@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from ..core import Algorithm, Move
 from ..kernels import directions, everyone, ledger, radius
 from ..kernels.once import once_for_equal
-from ..kernels.roundings import ROUNDINGS
+from ..kernels.roundings import LARGEST, ROUNDINGS
 from ..kernels.xy_designs import DESIGNS, named
-from ..options import choice, constructor, is_concrete, positive, probability, require
+from ..options import choice, constructor, in_reach, positive, probability
 
 
 class State(NamedTuple):
@@ -23,15 +23,9 @@ class State(NamedTuple):
     unsolved: jax.Array  # int [] designs or roundings that missed what they were asked
 
 
-def _in_reach(values):
-    epsilon, most = values["rounding_epsilon"], ROUNDINGS[values["rounding"]].largest
-    fine = not is_concrete(epsilon) or epsilon <= most
-    require(fine, f"rounding_epsilon must be at most {most:.3g} for this rounding, got {epsilon}")
-
-
 @constructor(
     spans=True,
-    requires=_in_reach,
+    requires=partial(in_reach, largest=LARGEST),
     delta=probability,
     noise_var=positive,
     design=choice(*DESIGNS),

@@ -8,6 +8,9 @@ Each returns C such that, with probability 1 - delta at all times,
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import lax
+
+REFINEMENTS = 12  # of `self_concordant`
 
 
 class Facts(NamedTuple):
@@ -84,6 +87,66 @@ def least_squares(delta, u, logdet):
     every direction is covered, at no cost in `theta_norm`, for any u, c > 0.
     """
     return jnp.sqrt((1.0 + u) * (2.0 * jnp.log(1.0 / delta) + logdet))
+
+
+def logistic(level, dim, reach):
+    """Maximum likelihood of a logistic model, on draws fixed in advance; infinite if too few.
+
+    `|v^T (theta_hat - theta)| <= C ||v||_{H^-1}`, `H = sum of mu'(x^T theta) x x^T`, for the arms
+    x and other listed directions v, n in all; no sigma. `level` is `sqrt(2 L)`: all of this holds,
+    and theta_hat exists, but for a chance of `(2 n + 1) e^-L`. `reach` is `max ||x||_{H^-1}` over
+    the arms, or more. For z the sum of noise times x, Bernstein's inequality gives `|v^T H^-1 z|
+    <= (level + reach L / 3) ||v||_{H^-1}`; with `noise_length` see `self_concordant`.
+
+    The proof is this package's own. To bound the error one arm at a time, so that only reach times
+    `sqrt(d + log)` has to be small, is the idea of Jun, Jain, Mason, Nassif (2021), Theorem 1.
+    """
+    factor = level + reach * level**2 / 6.0
+    return self_concordant(factor, noise_length(level, dim, reach), reach)
+
+
+def self_concordant(factor, length, reach):
+    """C where `|v^T H^-1 z| <= factor ||v||_{H^-1}`, arms among v, and `||z||_{H^-1} <= length`.
+
+    Let D = theta_hat - theta, hence `G D = z` for a matrix G, `h(b) = (1 - exp(-b)) / b` and
+    `e(b) = (exp(b) - 1) / b - 1`. As `|mu''| <= mu'`, `h(b) H <= G <= (1 + e(b)) H` where
+    `|x^T D| <= b` for all arms drawn.
+
+    1. The gradient of the loss points outwards at `||D||_H = b / reach` for any b with
+       `1 - exp(-b) > reach length`: theta_hat exists, and `b = -log(1 - reach length)` will do.
+    2. `h(b) ||D||_H^2 <= D^T G D = D^T z`, so `||D||_H <= length / h(b)`.
+    3. `D = H^-1 z + H^-1 (H - G) D`, so `C = factor + e(b) length / h(b)`; then `b = reach C` will
+       do as well, and is used where it is less.
+    """
+    fine = reach * length < 1.0
+    first = -jnp.log1p(-jnp.where(fine, reach * length, 0.5))
+
+    def radius_at(bound):
+        bound = jnp.maximum(bound, jnp.finfo(bound.dtype).tiny)
+        return factor + (jnp.expm1(bound) / bound - 1.0) * length * bound / -jnp.expm1(-bound)
+
+    def refine(_, bound):
+        return jnp.minimum(bound, reach * radius_at(bound))
+
+    return jnp.where(fine, radius_at(lax.fori_loop(0, REFINEMENTS, refine, first)), jnp.inf)
+
+
+def noise_length(level, dim, reach):
+    """`||z||_{H^-1} <= this` but for a chance of `e^-L`, `level = sqrt(2 L)`; see `logistic`.
+
+    Klein and Rio (2005), Theorem 1.1, for `sup of v^T H^-1/2 z` over unit v: variances are 1 at
+    most, terms within reach, and the mean is `sqrt(d)` at most. It is exceeded by t with a chance
+    of `exp(-t^2 / (2 (1 + 2 reach sqrt(d)) + 3 reach t))`.
+    """
+    half = 0.75 * reach * level**2
+    spread = (1.0 + 2.0 * reach * jnp.sqrt(dim)) * level**2
+    return jnp.sqrt(dim) + half + jnp.sqrt(half**2 + spread)
+
+
+def logistic_reach(level, dim):
+    """The reach at which reach times `noise_length` is 1/2: C is then 1.5 to 1.8 times `level`."""
+    shorter = lambda _, reach: 0.5 / noise_length(level, dim, reach)  # noqa: E731
+    return lax.fori_loop(0, 30, shorter, jnp.zeros_like(level))
 
 
 def alba_worst_case(draws, norms, theta_norm, dim, lengths):

@@ -35,3 +35,4 @@ ROUNDINGS = {
     ),
     "regret": Rounding(regret_rounding.regret, _least_for_regret, 1 / 3),
 }
+LARGEST = {name: rule.largest for name, rule in ROUNDINGS.items()}
