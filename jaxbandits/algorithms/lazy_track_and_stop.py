@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..core import Algorithm, Move
-from ..kernels import glr, ledger, pick, radius, spd, tracking, xy_design
+from ..kernels import glr, ledger, oracle, pick, radius, spd, tracking
+from ..kernels.xy_designs import named
 from ..options import constructor, positive, probability
 
 CLOSE = 1.0 - 1e-9  # what a comparison of eigenvalues leaves to rounding
@@ -73,7 +74,7 @@ def lazy_track_and_stop(arms, *, delta=0.05, noise_var=1.0, laziness=1.0, u=0.1,
     """
     num_arms, dim = arms.shape
     in_arms = {"arm_space": ledger.prefers_arm_space(arms)}
-    sigma, unit = jnp.sqrt(noise_var), jnp.eye(dim)
+    solve, sigma, unit = named("interior_point", tol), jnp.sqrt(noise_var), jnp.eye(dim)
     least = CLOSE * (arms**2).sum(1).max()  # c
 
     def init(key):
@@ -130,7 +131,7 @@ def lazy_track_and_stop(arms, *, delta=0.05, noise_var=1.0, laziness=1.0, u=0.1,
         renew = draws >= state.due
 
         def design():
-            plan = xy_design.contrasts(arms, stats.means, tol=tol)
+            plan = oracle.estimated(arms, arms, stats.means, solve)
             return plan.weights, state.unsolved + ~plan.converged
 
         weights, unsolved = lax.cond(renew, design, lambda: (state.weights, state.unsolved))

@@ -3,8 +3,11 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from . import pick
 from .design import Design
 from .xy_designs import Solver
+
+TIE = 1e-9  # of the largest gap
 
 
 def oracle(
@@ -17,11 +20,32 @@ def oracle(
 
     Infinite where two targets are best.
     """
-    best = values.argmax()
-    gaps = values[best] - values
-    others = jnp.arange(values.size) != best
+    best = pick.best(values)
+    gaps = best.value - values
+    others = jnp.arange(values.size) != best.arm
     tied = (others & (gaps <= 0)).any()
-    scaled = (targets[best] - targets) / jnp.where(others & ~tied, gaps, 1.0)[:, None]
-    found = solve.along(arms, scaled, others & ~tied)
+    found = _towards(arms, targets, best.arm, gaps, others & ~tied, solve)
     value, bound = (jnp.where(tied, jnp.inf, x) for x in (found.value, found.bound))
     return found._replace(value=value, bound=bound, converged=found.converged & ~tied)
+
+
+def estimated(
+    arms: Float[Array, "K d"],
+    targets: Float[Array, "M d"],
+    values: Float[Array, " M"],
+    solve: Solver,
+) -> Design:
+    """The same for estimates, where a tie is no reason to give up.
+
+    Gaps below `TIE` times the largest count as that large; targets equal to the best do not count.
+    """
+    best = pick.best(values)
+    gaps = best.value - values
+    others = (targets != pick.at(targets, best.arm)).any(1) & (gaps.max() > 0)
+    floor = jnp.maximum(TIE * gaps.max(), jnp.finfo(gaps.dtype).tiny)
+    return _towards(arms, targets, best.arm, jnp.maximum(gaps, floor), others, solve)
+
+
+def _towards(arms, targets, best, gaps, others, solve):
+    apart = pick.at(targets, best) - targets
+    return solve.along(arms, apart / jnp.where(others, gaps, 1.0)[:, None], others)

@@ -6,12 +6,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from . import pick, xy_barrier, xy_newton
+from . import xy_barrier, xy_newton
 from .design import Design
 from .directions import Listed, Pairs
 
 FRACTION = 0.9  # of the way to the boundary
-TIE = 1e-9
 
 
 class _Path(NamedTuple):
@@ -68,22 +67,6 @@ def saddle(arms, directions, active, *, tol, max_iterations=200):
     converged = ~outside & (value <= (1.0 + tol) * bound)
     found = Design(jnp.where(some, weights, uniform), value, bound, end.iterations, converged)
     return found, jnp.where(active, end.point.dual, 0.0)
-
-
-def contrasts(
-    arms: Float[Array, "K d"], means: Float[Array, " K"], *, tol: Float[Array, ""] | float = 1e-2
-) -> Design:
-    """The design that tells the arm of the largest mean i from every other soonest.
-
-    It minimises `max over j of ||x_i - x_j||^2 / (mu_i - mu_j)^2` in A(w)^-1. Gaps below `TIE`
-    times the largest count as that large.
-    """
-    leader, highest = pick.best(means)
-    vectors, gaps = pick.at(arms, leader) - arms, highest - means
-    active = (vectors**2).sum(1) > 0
-    floor = jnp.maximum(TIE * gaps.max(), jnp.finfo(gaps.dtype).tiny)
-    scaled = vectors / jnp.where(active, jnp.maximum(gaps, floor), 1.0)[:, None]
-    return xy_optimal(arms, scaled, active & (gaps.max() > 0), tol=tol)
 
 
 def _step(problem, path):

@@ -2,11 +2,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from designs import benchmark, differences, is_design, norms
+from designs import benchmark, differences, norms
 from scipy import optimize
 from solved import certified, conic_optimum, xy_opt, xy_pairs
 
-import jaxbandits as jb
 from jaxbandits.kernels import xy_design
 
 
@@ -214,26 +213,3 @@ def test_close_targets():
     measured = norms(arms, found.weights, differences(targets[alive])).max()
     assert bool(found.converged)
     np.testing.assert_allclose(found.value, measured, rtol=1e-6)
-
-
-contrasts = jax.jit(xy_design.contrasts)
-
-
-def test_contrasts_reach_the_characteristic_time():
-    """Of Soare's instance at the true means, by the certificate of another tolerance."""
-    instance = jb.instances.soare(3, angle=0.3)
-    found = contrasts(instance.arms, instance.means, tol=1e-2)
-    exact = jb.theory.characteristic_time(instance)
-    assert is_design(found.weights)
-    assert bool(found.converged)
-    assert exact.lower <= float(found.value) * (1 + 1e-9)
-    assert float(found.bound) <= exact.value * (1 + 1e-9)
-    assert float(found.value) <= 1.01 * exact.value
-
-
-@pytest.mark.parametrize("means", [[1.0, 1.0, 0.0, 0.3], [0.0] * 4], ids=["a tie", "all equal"])
-def test_contrasts_of_ties_are_designs(means):
-    arms = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])  # the last is the first
-    found = contrasts(jnp.array(arms), jnp.array(means))
-    assert is_design(found.weights)
-    assert bool(found.converged)

@@ -1,0 +1,53 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from designs import is_design, norms
+
+import jaxbandits as jb
+from jaxbandits.kernels import oracle, xy_designs
+
+SOLVE = xy_designs.named("interior_point", 1e-2)
+estimated = jax.jit(lambda arms, means: oracle.estimated(arms, arms, means, SOLVE))
+exact = jax.jit(lambda arms, means: oracle.oracle(arms, arms, means, SOLVE))
+TIES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])  # the last is the first
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.mark.parametrize("solved", [estimated, exact])
+def test_they_reach_the_characteristic_time(solved):
+    """Of Soare's instance at the true means, by the certificate of another tolerance."""
+    instance = jb.instances.soare(3, angle=0.3)
+    found = solved(instance.arms, instance.means)
+    wanted = jb.theory.characteristic_time(instance)
+    assert is_design(found.weights)
+    assert bool(found.converged)
+    assert wanted.lower <= float(found.value) * (1 + 1e-9)
+    assert float(found.bound) <= wanted.value * (1 + 1e-9)
+    assert float(found.value) <= 1.01 * wanted.value
+
+
+def test_without_ties_both_are_one():
+    rng = np.random.default_rng(0)
+    arms, theta = rng.normal(size=(6, 3)), rng.normal(size=3)
+    one, other = (
+        solved(jnp.asarray(arms), jnp.asarray(arms @ theta)) for solved in (estimated, exact)
+    )
+    np.testing.assert_array_equal(one.weights, other.weights)
+    best = (arms @ theta).argmax()
+    gaps = (arms[best] - np.delete(arms, best, 0)) @ theta
+    lengths = norms(arms, np.asarray(one.weights), arms[best] - np.delete(arms, best, 0))
+    np.testing.assert_allclose(one.value, (lengths / gaps**2).max(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("means", [[1.0, 1.0, 0.0, 0.3], [0.0] * 4], ids=["a tie", "all equal"])
+def test_ties_of_estimates_are_designs(means):
+    found = estimated(jnp.array(TIES), jnp.array(means))
+    assert is_design(found.weights)
+    assert bool(found.converged)
+    assert np.isinf(exact(jnp.array(TIES), jnp.array(means)).value)
