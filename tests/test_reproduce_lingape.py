@@ -167,7 +167,7 @@ def figure_3(means=FIGURE_3, **options):
 
 def test_figure_3():
     assert figure_3()[:4] == [True] * 4
-    assert figure_3({**FIGURE_3, "LinGapE": [9, 26, 70]})[:4] == [False] * 4
+    assert figure_3({**FIGURE_3, "LinGapE": [9, 26, 80]})[:4] == [False] * 4
     assert figure_3({**FIGURE_3, "XY-static": [40, 100, 63]})[1:4] == [False, True, False]
     assert figure_3(size=1)[:4] == [None] * 4
 
