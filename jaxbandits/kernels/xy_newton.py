@@ -10,7 +10,7 @@ from jax import lax
 from . import spd, squares
 from .directions import compact
 
-FEW = 32  # directions
+FEW, SOME = 32, 512  # directions
 MANY = 100  # arms
 APART = 64  # arms, of many, that decide
 
@@ -75,17 +75,21 @@ def _stiffness(problem, point, rows):
     def by_squares():
         return rows @ (problem.directions.fourth(stiff) @ rows.T)
 
-    if stiff.size <= FEW:
-        found = summed(vectors, stiff)
-    else:
-        cost = problem.directions.fourth_cost + num_arms * entries * (num_arms + entries)
-        direct = stiff.size * num_arms**2 <= cost
-        found = lax.cond(
-            problem.active.sum() <= FEW,
-            lambda: summed(*compact(vectors, stiff, FEW)),
-            (lambda: summed(vectors, stiff)) if direct else by_squares,
-        )
+    cost = problem.directions.fourth_cost + num_arms * entries * (num_arms + entries)
+    direct = stiff.size * num_arms**2 <= cost
+    rule = (lambda: summed(vectors, stiff)) if direct else by_squares
+    for most in (FEW,) if direct else (SOME, FEW):
+        if stiff.size > most:
+            rule = _one_of(
+                problem, lambda most=most: summed(*compact(vectors, stiff, most)), most, rule
+            )
+    found = rule()
     return found / problem.widest**2
+
+
+def _one_of(problem, few, most, many):
+    """The rule `few` where at most so many directions are active, else `many`."""
+    return lambda: lax.cond(problem.active.sum() <= most, few, many)
 
 
 def _stiff(problem, point):

@@ -136,3 +136,13 @@ def test_instances_of_the_papers(name):
         found = xy_opt(arms, directions, tol=tol)
         certified(found, arms, directions, tol)
         assert int(found.iterations) <= 25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alive", [2, 10, 16, 40])
+def test_a_few_of_many_targets(alive):
+    """A design for them lacks rank, and its system is hard to solve but by exact sums."""
+    arms = two_level(8)
+    chosen = np.random.default_rng(alive).permutation(len(arms))[:alive]
+    found = xy_pairs(arms, arms, np.isin(np.arange(len(arms)), chosen))
+    certified(found, arms, differences(arms[chosen]), 1e-3)
