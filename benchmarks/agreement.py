@@ -154,10 +154,17 @@ def measured(name, algorithm, replications):
     }
 
 
+@functools.cache
+def bound(name):
+    """The certified least mean of any algorithm that errs with probability DELTA at most."""
+    return jb.theory.pull_lower_bound(INSTANCES[name](), DELTA)
+
+
 def compared(name, algorithm, column, figure, replications):
     """A row of the table."""
     row = {"instance": name, "algorithm": algorithm, "column": column}
     row |= measured(name, algorithm, replications)
+    row["over_the_bound"] = row["mean"] / bound(name)
     if figure is not None:
         error = math.hypot(row["standard_error"], figure[1])
         row |= {"figure": figure[0], "figure_error": figure[1]}
