@@ -12,6 +12,7 @@ from .labels import (
     PANEL,
     dress,
     name_groups,
+    positions_of,
     side_by_side,
     text,
     wrapped,
@@ -22,6 +23,7 @@ LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
 MOST_COLUMNS = 5  # of panels; more go below
 LEGEND_MARK = 6  # letters that the mark before a label takes
 LEGEND_LINE = 0.22  # inches
+BOUND = "lower bound"
 CUT_SHORT = "some cut short: at least this"
 MARKERS = "osD^vPX*"
 STROKES = ("-", "--", "-.", ":")
@@ -166,6 +168,7 @@ def _pulls(place, data, along):
     width = NORMAL * data.pulls_se.fillna(0)
     _lines(place, data, along, data.pulls_mean, data.pulls_mean - width, data.pulls_mean + width)
     place.set_ylabel("pulls, mean (95%)")
+    _bound(place, data, along)
     cut = data.cut_short.values > 0
     if cut.any():
         rows = side_by_side(data, along)
@@ -173,6 +176,13 @@ def _pulls(place, data, along):
             if some.any():
                 _cut_short(place, row[some], means[some])
     _scale(place, data.pulls_mean.values)
+
+
+def _bound(place, data, along):
+    """What no algorithm can beat, where that is known."""
+    if "pull_lower_bound" in data:
+        bounds = data.pull_lower_bound.min("algorithm").values
+        place.plot(positions_of(data, along)[0], bounds, ":", color="k", lw=1.3, label=BOUND)
 
 
 def _cut_short(place, where, pulls):

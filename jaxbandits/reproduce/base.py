@@ -22,6 +22,7 @@ class Experiment:
       quantities: rows of panels, as in `plot.figure`.
       axes: by name, values of an option.
       horizon: rounds of a regret run.
+      max_pulls: where a replication is cut short, if not where a sweep does it.
       quick: what the small version has instead: `axes`, `replications`, `horizon`.
       from_folder: `folder of local data -> instances`, for a paper whose data are not ours to
         ship; `instances` are then what stands in.
@@ -36,6 +37,7 @@ class Experiment:
     quantities: tuple
     axes: dict = dataclasses.field(default_factory=dict)
     horizon: int | None = None
+    max_pulls: int | None = None
     quick: dict = dataclasses.field(default_factory=dict)
     from_folder: Callable | None = None
     stand_in: str = ""
@@ -45,6 +47,7 @@ class Experiment:
         from ..sweeps import planned
 
         chosen = {"axes": self.axes, "replications": self.replications, "horizon": self.horizon}
+        chosen |= {} if self.max_pulls is None else {"max_pulls": self.max_pulls}
         chosen |= self.quick if quick else {}
         chosen |= {} if replications is None else {"replications": replications}
         real = data is not None and self.from_folder is not None
