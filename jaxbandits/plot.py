@@ -168,21 +168,23 @@ def _pulls(place, data, along):
     width = NORMAL * data.pulls_se.fillna(0)
     _lines(place, data, along, data.pulls_mean, data.pulls_mean - width, data.pulls_mean + width)
     place.set_ylabel("pulls, mean (95%)")
-    _bound(place, data, along)
+    bounds = _bound(place, data, along)
     cut = data.cut_short.values > 0
     if cut.any():
         rows = side_by_side(data, along)
         for row, some, means in zip(rows, cut, data.pulls_mean.values, strict=True):
             if some.any():
                 _cut_short(place, row[some], means[some])
-    _scale(place, data.pulls_mean.values)
+    _scale(place, np.append(bounds, data.pulls_mean.values))
 
 
 def _bound(place, data, along):
-    """What no algorithm can beat, where that is known."""
-    if "pull_lower_bound" in data:
-        bounds = data.pull_lower_bound.min("algorithm").values
-        place.plot(positions_of(data, along)[0], bounds, ":", color="k", lw=1.3, label=BOUND)
+    """Draw what no algorithm can beat, where that is known, and return it."""
+    if "pull_lower_bound" not in data:
+        return []
+    bounds = data.pull_lower_bound.min("algorithm").values
+    place.plot(positions_of(data, along)[0], bounds, ":", color="k", lw=1.3, label=BOUND)
+    return bounds
 
 
 def _cut_short(place, where, pulls):
@@ -276,7 +278,8 @@ def _legend(paper, places):
         columns = max(1, min(4, len(found), int(wide / longest)))
         lines = -(-len(found) // columns)
         paper.set_figheight(paper.get_figheight() + LEGEND_LINE * (lines - 1))
-        if CUT_SHORT in found:
-            found[CUT_SHORT] = found.pop(CUT_SHORT)  # last
+        for last in (BOUND, CUT_SHORT):
+            if last in found:
+                found[last] = found.pop(last)
         place = {"loc": "outside lower center", "ncols": columns, "frameon": False}
         paper.legend(list(found.values()), list(found), **place)

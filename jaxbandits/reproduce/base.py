@@ -23,7 +23,8 @@ class Experiment:
       axes: by name, values of an option.
       horizon: rounds of a regret run.
       max_pulls: where a replication is cut short, if not where a sweep does it.
-      quick: what the small version has instead: `axes`, `replications`, `horizon`.
+      quick: what the small version has instead: `axes`, `replications`, `horizon`, and names of
+        those `algorithms` that it plays.
       from_folder: `folder of local data -> instances`, for a paper whose data are not ours to
         ship; `instances` are then what stands in.
       stand_in: says what that is; title and claims repeat it.
@@ -52,7 +53,8 @@ class Experiment:
         chosen |= {} if replications is None else {"replications": replications}
         real = data is not None and self.from_folder is not None
         instances = self.from_folder(Path(data)) if real else self.instances
-        return planned(instances, self.algorithms, **chosen)
+        names = chosen.pop("algorithms", self.algorithms)
+        return planned(instances, {name: self.algorithms[name] for name in names}, **chosen)
 
     def note(self, data):
         """What title and claims add where a stand-in is played."""

@@ -2,7 +2,7 @@
 
 Algorithms are compared by the ratio of their pulls in the same replication, for they meet the same
 instance there: the mean of its logarithm has a standard error that instances of all degrees of
-hardness share. A comparison with replications that were cut short is left open.
+hardness share. A comparison with replications that were cut short, or not played, is left open.
 """
 
 import math
@@ -130,8 +130,11 @@ def _by_point(cells, at, measure):
 
 
 def _ratio(cells, one, two=None):
-    """Mean logarithm of a ratio of pulls and its standard error, NaN where some were cut short."""
-    named = [cells.sel(algorithm=name) for name in (one, two) if name is not None]
+    """Mean logarithm of a ratio of pulls and its standard error, NaN where that is not known."""
+    names = [name for name in (one, two) if name is not None]
+    if not set(names) <= set(cells.algorithm.values):
+        return math.nan, math.nan
+    named = [cells.sel(algorithm=name) for name in names]
     logs = [np.log(cell.pulls.values) for cell in named]
     values = logs[0] - (logs[1] if len(logs) > 1 else 0.0)
     complete = all(bool(cell.stopped.all()) for cell in named)
