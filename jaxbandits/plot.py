@@ -232,7 +232,7 @@ def _boxes(place, data):
         if int(data.cut_short.sel(cell)):
             _cut_short(place, where, pulls.max())
     place.set_ylabel("pulls\n(5, 25, 50, 75, 95%)")
-    _scale(place, data.pulls_mean.values)
+    _scale(place, data.pulls.quantile([0.05, 0.95], "replication").values)
 
 
 def _groups(place, data):
