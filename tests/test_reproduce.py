@@ -128,6 +128,6 @@ def test_names():
     assert not set(reproduce.LATER) & set(reproduce.EXPERIMENTS)
     assert len(reproduce.LATER) + len(reproduce.EXPERIMENTS) == 22
     with pytest.raises(ValueError, match="not available yet; available: lingape/fig1"):
-        reproduce.reproduce("rage/fig1a", "nowhere")
+        reproduce.reproduce("gse/fig7", "nowhere")
     with pytest.raises(ValueError, match="did you mean 'lingape/fig1'"):
         reproduce.reproduce("lingape/fig", "nowhere")
