@@ -284,7 +284,8 @@ def empty(lane, record, shape, first=()):
     """
     lanes = jax.tree.map(lambda x: _zeros((*first, *x.shape, shape.lanes), x.dtype), lane)
     records = jax.tree.map(lambda x: _zeros((*first, shape.records, *x.shape), x.dtype), record)
-    nobody = lanes._replace(id=np.full((*first, shape.lanes), -1))
+    ended = lanes.run._replace(done=np.ones((*first, shape.lanes), bool))  # and not cut short
+    nobody = lanes._replace(run=ended, id=np.full((*first, shape.lanes), -1))
     return Batch(nobody, records, *(np.zeros(first, int) for _ in range(5)))
 
 

@@ -134,11 +134,12 @@ def chunk(run, env, algorithm, limits):
 def short(run, algorithm):
     """The run, with the state of a new one if it was cut short.
 
-    Its next phases, played on in vain, would be longer and longer.
+    Its next phases, played on in vain, would be longer and longer. A new state can be costly to
+    find, which only those pay that are cut short.
     """
-    begun, cut = algorithm.init(fold_in(run.key, INIT)), ~(run.live | run.done)
-    state = jax.tree.map(lambda new, old: jnp.where(cut, new, old), begun, run.state)
-    return run._replace(state=state)
+    cut = ~(run.live | run.done)
+    begun = partial(algorithm.init, fold_in(run.key, INIT))
+    return run._replace(state=lax.cond(cut, begun, lambda: run.state))
 
 
 def ended(run, env, algorithm):

@@ -12,6 +12,7 @@ from .labels import (
     PANEL,
     dress,
     name_groups,
+    positions_of,
     side_by_side,
     text,
     wrapped,
@@ -22,6 +23,7 @@ LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
 MOST_COLUMNS = 5  # of panels; more go below
 LEGEND_MARK = 6  # letters that the mark before a label takes
 LEGEND_LINE = 0.22  # inches
+BOUND = "lower bound"
 CUT_SHORT = "some cut short: at least this"
 MARKERS = "osD^vPX*"
 STROKES = ("-", "--", "-.", ":")
@@ -166,13 +168,23 @@ def _pulls(place, data, along):
     width = NORMAL * data.pulls_se.fillna(0)
     _lines(place, data, along, data.pulls_mean, data.pulls_mean - width, data.pulls_mean + width)
     place.set_ylabel("pulls, mean (95%)")
+    bounds = _bound(place, data, along)
     cut = data.cut_short.values > 0
     if cut.any():
         rows = side_by_side(data, along)
         for row, some, means in zip(rows, cut, data.pulls_mean.values, strict=True):
             if some.any():
                 _cut_short(place, row[some], means[some])
-    _scale(place, data.pulls_mean.values)
+    _scale(place, np.append(bounds, data.pulls_mean.values))
+
+
+def _bound(place, data, along):
+    """Draw what no algorithm can beat, where that is known, and return it."""
+    if "pull_lower_bound" not in data:
+        return []
+    bounds = data.pull_lower_bound.min("algorithm").values
+    place.plot(positions_of(data, along)[0], bounds, ":", color="k", lw=1.3, label=BOUND)
+    return bounds
 
 
 def _cut_short(place, where, pulls):
@@ -220,7 +232,7 @@ def _boxes(place, data):
         if int(data.cut_short.sel(cell)):
             _cut_short(place, where, pulls.max())
     place.set_ylabel("pulls\n(5, 25, 50, 75, 95%)")
-    _scale(place, data.pulls_mean.values)
+    _scale(place, data.pulls.quantile([0.05, 0.95], "replication").values)
 
 
 def _groups(place, data):
@@ -294,7 +306,8 @@ def _legend(paper, places):
         columns = max(1, min(4, len(found), int(wide / longest)))
         lines = -(-len(found) // columns)
         paper.set_figheight(paper.get_figheight() + LEGEND_LINE * (lines - 1))
-        if CUT_SHORT in found:
-            found[CUT_SHORT] = found.pop(CUT_SHORT)  # last
+        for last in (BOUND, CUT_SHORT):
+            if last in found:
+                found[last] = found.pop(last)
         place = {"loc": "outside lower center", "ncols": columns, "frameon": False}
         paper.legend(list(found.values()), list(found), **place)

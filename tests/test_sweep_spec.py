@@ -227,3 +227,12 @@ def test_demo_is_a_sweep():
     check(plan)
     assert len(plan.algorithms) >= 2
     assert plan.axes
+
+
+def test_an_axis_may_have_the_name_of_a_column():
+    sphere = {"sphere": partial(jb.instances.sphere, dim=2)}
+    halving = {"halving": partial(jb.sequential_halving, budget=30)}
+    sizes = {"axes": {"num_arms": [3, 4]}, "replications": 4, "progress": False}
+    dataset = jb.sweep(sphere, halving, **sizes)
+    assert dataset.num_arms.values.tolist() == [3, 4]
+    assert dataset.pulls_mean.sel(num_arms=4).shape == (1, 1)

@@ -8,6 +8,8 @@ from jaxtyping import Array, Bool, Float
 
 from . import squares
 
+COMPARED = 256  # points of which each is compared with each
+
 
 class Listed(NamedTuple):
     """Any directions."""
@@ -95,6 +97,12 @@ def sqdist(points: Float[Array, "M d"], inverse: Float[Array, "d d"]) -> Float[A
 
 
 def distinct(points: Float[Array, "M d"]) -> Bool[Array, " M"]:
-    """Which points do not equal an earlier one."""
-    equal = (points[:, None, :] == points[None, :, :]).all(-1)
-    return ~jnp.tril(equal, -1).any(1)
+    """Which points do not equal an earlier one; where they are many, by sorting them."""
+    num = points.shape[0]
+    if num <= COMPARED:
+        equal = (points[:, None, :] == points[None, :, :]).all(-1)
+        return ~jnp.tril(equal, -1).any(1)
+    order = jnp.lexsort(points.T)  # equal points stay in their order
+    rows = points[order]
+    new = jnp.append(True, (rows[1:] != rows[:-1]).any(1))
+    return jnp.zeros(num, bool).at[order].set(new)

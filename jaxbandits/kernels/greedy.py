@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from . import directions, ledger, pick, spd
 
 TRUSTED = 1000  # draws after which rank-one changes are replaced by a new inverse
+FEW = 8  # pairs that are played by themselves, where only so many count
 TIED = 1e-12  # scores closer than this part of themselves are equal: rounding tells them apart
 
 
@@ -55,8 +56,22 @@ def min_max(
       v0: ridge.
       most: draws after which it ends in any case.
     """
-    dim = arms.shape[1]
     vectors = directions.Pairs(arms).vectors
+    if vectors.shape[0] <= FEW:
+        return _counts(arms, vectors, active, begun, limit, v0, most)
+    # The longest plans are those for the last few arms.
+    few = active.sum() <= FEW
+    some, found = directions.compact(vectors, active.astype(arms.dtype), FEW)
+    return lax.cond(
+        few,
+        lambda: _counts(arms, some, few & (found > 0), begun, limit, v0, most),
+        lambda: _counts(arms, vectors, ~few & active, begun, limit, v0, most),
+    )
+
+
+def _counts(arms, vectors, active, begun, limit, v0, most):
+    """The same for listed directions."""
+    dim = arms.shape[1]
 
     def look(counts):
         matrix = ledger.gram(arms, counts) + v0 * jnp.eye(dim, dtype=arms.dtype)

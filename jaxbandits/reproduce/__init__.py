@@ -1,16 +1,15 @@
 """Figures and tables of the papers as data: what to run, and what it must show."""
 
 from ..sweeps import names
-from . import lingape
+from . import lingape, rage
 from .base import Experiment, Result, play
 
 __all__ = ["EXPERIMENTS", "LATER", "Experiment", "Result", "reproduce"]
 
-EXPERIMENTS = {**lingape.EXPERIMENTS}
+EXPERIMENTS = {**lingape.EXPERIMENTS, **rage.EXPERIMENTS}
 
 LATER = (
     *(f"gse/fig{i}" for i in range(1, 8)),
-    *(f"rage/fig{part}" for part in ("1a", "1b", "1c", "1d", "2a", "2b")),
     *("glm/fig1", "glm/fig2", "topm/fig1a", "topm/fig1b", "topm/fig1c"),
 )
 

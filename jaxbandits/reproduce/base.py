@@ -25,8 +25,8 @@ class Experiment:
       axes: by name, values of an option.
       horizon: rounds of a regret run.
       max_pulls: of a replication; enough for all to end by themselves.
-      quick: what the small version has instead: `axes`, `replications`, `horizon`, `instances`,
-        `algorithms`.
+      quick: what the small version has instead: `axes`, `replications`, `horizon`, `instances`, and
+        names of those `algorithms` that it plays.
       from_folder: `folder of local data -> instances`, for a paper whose data are not ours to
         ship; `instances` are then what stands in.
       stand_in: says what that is; title and claims repeat it.
@@ -51,7 +51,7 @@ class Experiment:
 
         chosen = {
             "instances": self.instances,
-            "algorithms": self.algorithms,
+            "algorithms": tuple(self.algorithms),
             "axes": self.axes,
             "replications": self.replications,
             "horizon": self.horizon,
@@ -61,7 +61,8 @@ class Experiment:
         chosen |= {} if replications is None else {"replications": replications}
         if data is not None and self.from_folder is not None:
             chosen["instances"] = self.from_folder(Path(data))
-        return planned(**chosen)
+        played = {name: self.algorithms[name] for name in chosen.pop("algorithms")}
+        return planned(algorithms=played, **chosen)
 
     def note(self, data):
         """What title and claims add where a stand-in is played."""

@@ -60,8 +60,8 @@ def assemble(plan, cells):
         coordinates["round"] = cells[0].rounds
     for name in TIMES:
         columns[name] = (grid, layer([runs.meta.get(name, np.nan) for runs in cells]))
-    for name in plan.axes:
-        columns.pop(name, None)  # `num_arms` may be both; along its axis it is known already
+    # An axis can have the name of a column: that of num_arms says the same.
+    columns = {name: column for name, column in columns.items() if name not in coordinates}
     return xarray.Dataset(columns, coordinates, _attributes(plan, cells))
 
 

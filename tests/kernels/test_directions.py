@@ -56,3 +56,12 @@ def test_distinct_points():
     points = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [0.0, 0.0], [-0.0, 0.0], [1.0, 2.0]])
     expected = [True, True, False, True, False, False]
     np.testing.assert_array_equal(distinct(jnp.array(points)), expected)
+
+
+def test_distinct_points_of_many():
+    points = np.random.default_rng(4).integers(-2, 3, (700, 4)) * 1.0  # of 625, and -0.0 among them
+    points[::3] *= -1.0
+    first = {tuple(row + 0.0): number for number, row in reversed([*enumerate(points)])}
+    expected = np.isin(np.arange(len(points)), list(first.values()))
+    assert 0.1 < expected.mean() < 0.9
+    np.testing.assert_array_equal(distinct(jnp.array(points)), expected)

@@ -73,6 +73,20 @@ def test_draws_end_with_the_first_below_the_limit():
         np.testing.assert_array_equal(found(0.0, active=~every), one)
 
 
+def test_few_pairs_and_many_side_by_side():
+    """Few are played by themselves; what others play at the same time is not theirs to wait for."""
+    arms, one = jnp.asarray(problem(5, 6, 3)), jnp.ones(6, int)
+    every = np.ones(15, bool)
+    few = np.arange(15) % 4 == 1
+    assert few.sum() < greedy.FEW < every.sum()
+    with jax.enable_x64(True):
+        active = jnp.asarray([few, every, ~every])
+        apart = [np.asarray(drawn(arms, row, one, 0.0, 0.01, BIG)) for row in active]
+        together = jax.vmap(lambda row: drawn(arms, row, one, 0.0, 0.01, BIG))(active)
+    np.testing.assert_array_equal(together, apart)
+    assert 6 == apart[2].sum() < apart[0].sum() < apart[1].sum()
+
+
 @pytest.mark.parametrize("angle", [0.3, 1e-2], ids=["easy", "ill-conditioned"])
 def test_long_allocations_come_near_the_optimal_design(angle):
     """The optimum over all pairs is 2 d here; that of one pair is a squared L1 norm (Elfving)."""

@@ -1,0 +1,266 @@
+"""The figures of the RAGE paper: what is played, and claims that can come out either way."""
+
+import dataclasses
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+import xarray
+
+import jaxbandits as jb
+from jaxbandits import plot, reproduce
+from jaxbandits.reproduce import base, rage, rage_claims
+from jaxbandits.reproduce.rage import (
+    ADAPTIVE,
+    ALBA,
+    GREEDY,
+    ORACLE,
+    ORACLES,
+    PUBLISHED,
+    RAGE,
+    RATIO,
+    ROUNDED,
+    STATIC,
+)
+
+AXES = {
+    "rage/fig1a": {"dim": (5, 10, 15, 20, 25, 30, 35)},
+    "rage/fig1b": {"num_arms": (10_000, 15_000, 20_000, 25_000, 30_000)},
+    "rage/fig1c": {"num_arms": (250, 500, 1000, 1500, 2000)},
+    "rage/fig1d": {"dim": (40, 80, 120, 160)},
+    "rage/fig2a": {"factors": (3, 4, 5, 6)},
+    "rage/fig2b": {},
+}
+OPTIONS = {
+    "rage/fig1a": {"angle": 0.01, "scale": 2.0},
+    "rage/fig1b": {},
+    "rage/fig1c": {"dim": 9, "mix": 0.0},
+    "rage/fig1d": {},
+    "rage/fig2a": {},
+    "rage/fig2b": {"num_arms": 40},
+}
+# Pulls at a point x of the axis for which every claim holds, and for which none does.
+SHOWN = {
+    "rage/fig1a": {
+        RAGE: lambda x: 1e6 * x**0.1,
+        ADAPTIVE: lambda x: 9e5 * x**0.1,
+        RATIO: lambda x: 3e5 * x**0.7,
+        ALBA: lambda x: 5e6,
+        STATIC: lambda x: 4e5 * x,
+        ORACLE: lambda x: 3e5,
+        PUBLISHED: lambda x: 3e5,
+    },
+    "rage/fig1b": {
+        RAGE: lambda x: 100 * np.log(x),
+        GREEDY: lambda x: x + 300,
+        ALBA: lambda x: 1e4,
+        STATIC: lambda x: 2e3,
+        ORACLE: lambda x: 400,
+    },
+    "rage/fig1c": {
+        RAGE: lambda x: 7e3,
+        GREEDY: lambda x: 7e3,
+        ALBA: lambda x: 7e5,
+        STATIC: lambda x: 1e4,
+        ORACLE: lambda x: 4e3,
+    },
+    "rage/fig1d": {
+        RAGE: lambda x: 3e4,
+        STATIC: lambda x: 9e4 * x,
+        **dict.fromkeys(ORACLES, lambda x: 2e4),
+    },
+    "rage/fig2a": {
+        RAGE: lambda x: 2e4,
+        GREEDY: lambda x: 1e4 * x,
+        ALBA: lambda x: 1e5 * x,
+        STATIC: lambda x: 2e4 * x,
+        ORACLE: lambda x: 1e4,
+    },
+    "rage/fig2b": {
+        RAGE: lambda x: 2e6,
+        GREEDY: lambda x: 2e6,
+        ALBA: lambda x: 9e7,
+        STATIC: lambda x: 3e6,
+        ORACLE: lambda x: 1e6,
+    },
+}
+REFUTED = {
+    "rage/fig1a": {
+        RAGE: lambda x: 1e5 * x,
+        ADAPTIVE: lambda x: 1e8,
+        RATIO: lambda x: 1e8 / x**2,
+        ALBA: lambda x: 10.0,
+        STATIC: lambda x: 1e6,
+        ORACLE: lambda x: 1e9,
+        PUBLISHED: lambda x: 1e9,
+    },
+    "rage/fig1b": {
+        RAGE: lambda x: 1.0 * x,
+        GREEDY: lambda x: 100.0,
+        ALBA: lambda x: 1e4,
+        STATIC: lambda x: 2e3,
+        ORACLE: lambda x: 1e7,
+    },
+    "rage/fig1c": {
+        RAGE: lambda x: 7e3,
+        GREEDY: lambda x: 7e3,
+        ALBA: lambda x: 9e3,
+        STATIC: lambda x: 1e4,
+        ORACLE: lambda x: 1e4,
+    },
+    "rage/fig1d": {
+        RAGE: lambda x: 1e5 * x,
+        STATIC: lambda x: 1e5,
+        ORACLE: lambda x: 1e3 * x,
+        ROUNDED: lambda x: 1e3 * x,
+        PUBLISHED: lambda x: 1e3 * x,
+    },
+    "rage/fig2a": {
+        RAGE: lambda x: 4e4,
+        GREEDY: lambda x: 1e5 / x,
+        ALBA: lambda x: 1e5 / x,
+        STATIC: lambda x: 1e5 / x,
+        ORACLE: lambda x: 1e4,
+    },
+    "rage/fig2b": {
+        RAGE: lambda x: 2e7,
+        GREEDY: lambda x: 2e6,
+        ALBA: lambda x: 9e6,
+        STATIC: lambda x: 3e6,
+        ORACLE: lambda x: 1e6,
+    },
+}
+
+
+def made(name, pulls, *, correct=True, spread=0.1, replications=100):
+    """A sweep's dataset with pulls that vary about those given."""
+    axes, rng = AXES[name], np.random.default_rng(0)
+    points = next(iter(axes.values()), (0,))
+    table = np.array([[pull(x) for x in points] for pull in pulls.values()])
+    noise = rng.normal(size=(1, len(pulls), len(points), replications))
+    drawn = table[None, :, :, None] * np.exp(spread * noise)
+    dims = ("instance", "algorithm", *axes, "replication")
+    shape = drawn.shape if axes else (*drawn.shape[:2], replications)
+    coordinates = {"instance": ["one"], "algorithm": list(pulls), **axes}
+    columns = {
+        "pulls": (dims, drawn.reshape(shape)),
+        "correct": (dims, np.full(shape, correct)),
+        "stopped": (dims, np.ones(shape, bool)),
+    }
+    return xarray.Dataset(columns, {k: list(v) for k, v in coordinates.items()})
+
+
+def verdicts(name, dataset):
+    claims = reproduce.EXPERIMENTS[name].claims(dataset)
+    json.dumps(claims, allow_nan=False)
+    return [one["holds"] for one in claims]
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_the_paper_s_parameters(name):
+    plan = reproduce.EXPERIMENTS[name].sweep(None, False, None)
+    assert plan.axes == AXES[name]
+    assert plan.instances[0].options == OPTIONS[name]
+    assert plan.instances[0].redraw
+    assert plan.replications == (50 if name == "rage/fig2a" else 20)
+    assert plan.max_pulls == 10**9
+    assert {part.options["delta"] for part in plan.algorithms} == {0.05}
+    assert [part.label for part in plan.algorithms] == list(SHOWN[name])
+    quick = reproduce.EXPERIMENTS[name].sweep(None, True, None)
+    assert quick.replications <= plan.replications
+    assert quick.max_pulls == plan.max_pulls
+    assert {part.label for part in quick.algorithms} < set(SHOWN[name])
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_claims_come_out_either_way(name):
+    assert set(verdicts(name, made(name, SHOWN[name]))) == {True}
+    refuted = made(name, REFUTED[name], correct=False)
+    assert set(verdicts(name, refuted)) == {False}
+    assert set(verdicts(name, made(name, SHOWN[name], replications=1))) == {None}
+
+
+def test_replications_cut_short_leave_a_comparison_open():
+    dataset = made("rage/fig1c", SHOWN["rage/fig1c"])
+    dataset.stopped.loc[{"algorithm": RAGE, "replication": 3, "num_arms": 500}] = False
+    assert verdicts("rage/fig1c", dataset) == [None, None, True]
+    assert not rage_claims.together([True, None, False])
+    assert rage_claims.together([True, None]) is None
+
+
+def test_algorithms_that_were_not_played_leave_a_comparison_open():
+    some = made("rage/fig1d", SHOWN["rage/fig1d"]).sel(algorithm=[RAGE, STATIC, ORACLE])
+    assert verdicts("rage/fig1d", some) == [True, None, True, True, True, None, True]
+
+
+def test_only_errors_of_who_is_not_told_the_answer_count():
+    dataset = made("rage/fig1d", SHOWN["rage/fig1d"])
+    dataset.correct.loc[{"algorithm": ORACLE}] = False
+    assert verdicts("rage/fig1d", dataset)[-1] is True
+    dataset.correct.loc[{"algorithm": STATIC}] = False
+    assert verdicts("rage/fig1d", dataset)[-1] is False
+    assert verdicts("rage/fig2b", made("rage/fig2b", SHOWN["rage/fig2b"], replications=20)) == [
+        True,
+        None,
+    ]
+
+
+def test_hard_instances_count_as_much_as_easy_ones():
+    """Ratios are taken within a replication: what varies with the instance drops out."""
+    dataset = made("rage/fig2a", SHOWN["rage/fig2a"], replications=20)
+    hardness = np.exp(3.0 * np.random.default_rng(1).normal(size=(4, 20)))
+    dataset["pulls"] = dataset.pulls * hardness
+    assert verdicts("rage/fig2a", dataset)[:3] == [True] * 3
+
+
+def test_powers_are_those_of_the_pulls():
+    dataset = made("rage/fig1d", SHOWN["rage/fig1d"], spread=0.01).isel(instance=0)
+    found = rage_claims.grows("text", STATIC)(dataset)["measured"][STATIC]
+    assert abs(found["power"] - 1.0) < 3 * found["standard_error"] < 0.02
+    relative = rage_claims.grows("text", STATIC, over=RAGE)(dataset)["measured"][STATIC]
+    assert abs(relative["power"] - 1.0) < 3 * relative["standard_error"]
+
+
+def test_a_single_point_shows_no_growth():
+    dataset = made("rage/fig1d", SHOWN["rage/fig1d"]).isel(dim=[0])
+    assert verdicts("rage/fig1d", dataset) == [True, True, None, None, None, None, True]
+
+
+def test_the_log_of_clicks_is_played_where_it_is_given(tmp_path):
+    experiment = reproduce.EXPERIMENTS["rage/fig2b"]
+    ((label, draw),) = experiment.from_folder(tmp_path).items()
+    assert "stand" not in label
+    assert draw.func is jb.instances.yahoo_r6a
+    assert draw.keywords == {"path": str(tmp_path), "num_arms": 40}
+    assert "made-up" in experiment.note(None)
+    assert experiment.note(tmp_path) == ""
+    with pytest.raises(ValueError, match="no file"):
+        base.play(experiment, tmp_path / "out", data=tmp_path / "nowhere")
+
+
+def test_a_small_run_from_end_to_end(tmp_path, monkeypatch):
+    """Quick algorithms under the names of the figure, on an easy instance."""
+    quick_ones = {
+        name: partial(jb.lingape, delta=0.01 * (1 + place))
+        for place, name in enumerate(SHOWN["rage/fig1a"])
+    }
+    easy = dataclasses.replace(
+        rage.BENCHMARK,
+        instances={"benchmark": partial(jb.instances.soare, angle=0.8, scale=2.0)},
+        algorithms=quick_ones,
+        quick={"axes": {"dim": (2, 3)}, "replications": 6},
+    )
+    monkeypatch.setitem(reproduce.EXPERIMENTS, "rage/fig1a", easy)
+    result = reproduce.reproduce("rage/fig1a", tmp_path, quick=True)
+    assert json.loads((tmp_path / "claims.json").read_text()) == result.claims
+    assert len(result.claims) == 9
+    assert (tmp_path / "figure.png").read_bytes()[:4] == b"\x89PNG"
+    figure = plot.figure(result.dataset, quantities=("pulls",))
+    (place,), (legend,) = figure.axes, figure.legends
+    labels = [label.get_text() for label in legend.get_texts()]
+    assert labels == [*SHOWN["rage/fig1a"], plot.BOUND]
+    bound = place.get_lines()[[x.get_label() for x in place.get_lines()].index(plot.BOUND)]
+    np.testing.assert_allclose(
+        bound.get_ydata(), result.dataset.pull_lower_bound.isel(instance=0).min("algorithm")
+    )
