@@ -172,25 +172,35 @@ def compared(name, algorithm, column, figure, replications):
     return row
 
 
+def _key(row):
+    return row["instance"], row["algorithm"], row["column"]
+
+
+def stored(rows, *key):
+    """The row of this key, or None."""
+    return next((row for row in rows if _key(row) == key), None)
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", nargs="*", default=[], help="words that a row has to contain")
-    parser.add_argument("--replications", type=int, default=400)
+    parser.add_argument("--replications", type=int, default=400, help="rows of as many are kept")
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args(arguments)
     rows = json.loads(chosen.out.read_text()) if chosen.out.exists() else []
     for name, algorithm, column, figure in cells():
         if not all(word in f"{name} {algorithm} {column}" for word in chosen.only):
             continue
-        row = compared(name, algorithm, column, figure, chosen.replications)
+        row = stored(rows, name, algorithm, column)
+        if row is None or row["replications"] < chosen.replications:
+            row = compared(name, algorithm, column, figure, chosen.replications)
         print(
             f"{name:22} {algorithm:28} {row['mean']:12,.0f} +- {row['standard_error']:<9,.0f}"
             + (f" {column:6}{figure[0]:12,.0f} +- {figure[1]:<9,.0f}" if figure else " " * 32)
             + (f"{row['deviations']:+6.1f}" if figure else ""),
             flush=True,
         )
-        same = ("instance", "algorithm", "column")
-        rows = [old for old in rows if any(old[key] != row[key] for key in same)] + [row]
+        rows = [old for old in rows if _key(old) != _key(row)] + [row]
         chosen.out.write_text(json.dumps(rows, indent=1) + "\n")
 
 

@@ -106,6 +106,6 @@ def batch(
     """
     dim = arms.shape[1]
     matrix = gram(arms, counts) + v0 * jnp.eye(dim, dtype=arms.dtype)
-    found = spd.inverse(matrix)
+    found = spd.inverse(matrix, may_lack_rank=True)
     inverse = jnp.where(found.positive, found.matrix, jnp.nan)
     return inverse, inverse @ (arms.T @ sums), jnp.where(found.positive, found.logdet, -jnp.inf)

@@ -24,20 +24,25 @@ class Inverse(NamedTuple):
     factor: Array  # float [d, d] lower triangular L of the original L L^T; costs little to get
 
 
-def inverse(matrix: Float[Array, "d d"]) -> Inverse:
+LOST = 64.0  # pivots of so many roundings may be all that is left of a lost direction
+
+
+def inverse(matrix: Float[Array, "d d"], *, may_lack_rank: bool = False) -> Inverse:
     """Invert by sweeping each column; needs no pivoting on a positive definite matrix.
 
     A pivot that is not positive is replaced by 1 and clears `positive`: the result is then
-    finite and wrong, and the flag has to be looked at.
+    finite and wrong, and the flag has to be looked at. Of a matrix that may lack rank, rounding
+    can make the pivots positive that should be 0: these are then told by their size.
     """
     dim = matrix.shape[0]
     index = jnp.arange(dim)
     scale = _scale(matrix)
+    least = LOST * np.finfo(matrix.dtype).eps if may_lack_rank else 0.0
 
     def step(j, carry):
         table, logdet, positive, factor = carry
         column = table[:, j]
-        good = column[j] > 0  # False for NaN
+        good = column[j] > least  # False for NaN
         pivot = jnp.where(good, column[j], 1.0)
         rest = jnp.where(index >= j, column / jnp.sqrt(pivot), 0.0)
         table = _sweep(table, column, index == j, pivot)

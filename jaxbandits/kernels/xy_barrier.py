@@ -67,7 +67,7 @@ class Problem(NamedTuple):
 
     def value(self, weights):
         """The largest q of a design, infinite where it loses rank."""
-        found = spd.inverse(self.information(weights))
+        found = spd.inverse(self.information(weights), may_lack_rank=True)
         norms = self.norms(found.matrix)
         good = found.positive & spd.all_finite(norms)
         return jnp.where(good, norms.max(), jnp.inf)

@@ -149,5 +149,6 @@ def _trim(problem, end, tol):
     kept = jnp.where(end.weights < 0.01 * tol, 0.0, end.weights)
     kept = kept / kept.sum()
     trimmed = problem.value(kept)
-    better = trimmed <= (1.0 + tol) * end.bound
+    # No design is better than the bound, unless its inverse is wrong.
+    better = (trimmed <= (1.0 + tol) * end.bound) & (trimmed >= (1.0 - tol) * end.bound)
     return jnp.where(better, kept, end.weights), jnp.where(better, trimmed, end.value)

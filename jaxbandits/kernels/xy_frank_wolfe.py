@@ -47,7 +47,8 @@ def xy_frank_wolfe(
     vectors, some = aims.vectors, active.any()
 
     def inverse_of(weights):
-        return spd.inverse(span.fill(space, ledger.gram(points, weights)))
+        information = span.fill(space, ledger.gram(points, weights))
+        return spd.inverse(information, may_lack_rank=True)
 
     def norms_of(inverse):
         return jnp.where(active, aims.sqnorms(inverse), -jnp.inf)
