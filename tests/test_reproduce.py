@@ -10,8 +10,7 @@ import xarray
 
 import jaxbandits as jb
 from jaxbandits import reproduce
-from jaxbandits.reproduce import base
-from jaxbandits.sweeps import run
+from jaxbandits.reproduce import base, rules
 
 NAME = "lingape/fig1"
 
@@ -23,7 +22,7 @@ EASY = base.Experiment(
     axes={"dim": (2, 3, 5)},
     replications=20,
     quick={"axes": {"dim": (2, 5)}, "replications": 6},
-    claims=lambda dataset: [base.errs_at_most(dataset, 0.05)],
+    claims=rules.checked(rules.few_errors()),
     quantities=("pulls",),
 )
 
@@ -96,25 +95,13 @@ def test_data_that_an_experiment_does_not_need_change_nothing(easy, tmp_path):
     assert easy.note(None) == easy.note(tmp_path) == ""
 
 
-def test_errors_are_decided_by_their_interval(easy):
-    dataset = run(easy.sweep(quick=True))
-    rates = [(0.0, None), (1.0, False)]
-    for wrong, holds in rates:
-        one = base.errs_at_most(
-            dataset.assign(correct=dataset.correct & (wrong == 0)), 0.05, " here"
-        )
-        assert one["holds"] is holds
-        assert one["claim"] == "The error frequency here is at most 0.05."
-        assert one["measured"]["runs"] == 12
-
-
-def test_between_and_all():
-    assert base.between(1.0, 0.1, 0.5, 1.5) is True
-    assert base.between(1.6, 0.01, 0.5, 1.5) is False
-    assert base.between(1.4, 0.1, 0.5, 1.5) is None
-    assert base.all_of([]) is base.all_of([True, True]) is True
-    assert base.all_of([None, False]) is False
-    assert base.all_of([None, True]) is None
+def test_between_and_together():
+    assert rules.between(1.0, 0.1, 0.5, 1.5) is True
+    assert rules.between(1.6, 0.01, 0.5, 1.5) is False
+    assert rules.between(1.4, 0.1, 0.5, 1.5) is None
+    assert rules.together([]) is rules.together([True, True]) is True
+    assert rules.together([None, False]) is False
+    assert rules.together([None, True]) is None
 
 
 def test_below_is_decided_by_the_standard_error():

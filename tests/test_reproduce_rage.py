@@ -10,7 +10,7 @@ import xarray
 
 import jaxbandits as jb
 from jaxbandits import plot, reproduce
-from jaxbandits.reproduce import base, rage, rage_claims
+from jaxbandits.reproduce import base, rage, rules
 from jaxbandits.reproduce.rage import (
     ADAPTIVE,
     ALBA,
@@ -185,8 +185,8 @@ def test_replications_cut_short_leave_a_comparison_open():
     dataset = made("rage/fig1c", SHOWN["rage/fig1c"])
     dataset.stopped.loc[{"algorithm": RAGE, "replication": 3, "num_arms": 500}] = False
     assert verdicts("rage/fig1c", dataset) == [None, None, True]
-    assert not rage_claims.together([True, None, False])
-    assert rage_claims.together([True, None]) is None
+    assert not rules.together([True, None, False])
+    assert rules.together([True, None]) is None
 
 
 def test_algorithms_that_were_not_played_leave_a_comparison_open():
@@ -216,9 +216,9 @@ def test_hard_instances_count_as_much_as_easy_ones():
 
 def test_powers_are_those_of_the_pulls():
     dataset = made("rage/fig1d", SHOWN["rage/fig1d"], spread=0.01).isel(instance=0)
-    found = rage_claims.grows("text", STATIC)(dataset)["measured"][STATIC]
+    found = rules.grows("text", STATIC)(dataset)["measured"][STATIC]
     assert abs(found["power"] - 1.0) < 3 * found["standard_error"] < 0.02
-    relative = rage_claims.grows("text", STATIC, over=RAGE)(dataset)["measured"][STATIC]
+    relative = rules.grows("text", STATIC, over=RAGE)(dataset)["measured"][STATIC]
     assert abs(relative["power"] - 1.0) < 3 * relative["standard_error"]
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ..files import replacing
-from ..results import binomial_interval
 from ..sweeps.spec import MAX_PULLS
 
 
@@ -129,32 +128,3 @@ def below(value, error, limit, *, standard_errors=2.0):
     if abs(value - limit) < standard_errors * error:
         return None
     return value < limit
-
-
-def errs_at_most(cells, delta, who=""):
-    """The claim that the error rate over all runs of `cells` is at most delta."""
-    finished = int(cells.stopped.sum())
-    wrong = int((cells.stopped & ~cells.correct).sum())
-    low, high = binomial_interval(wrong, finished)
-    measured = {"errors": wrong, "runs": finished, "low": low, "high": high}
-    holds = True if high <= delta else False if low > delta else None
-    return claim(f"The error frequency{who} is at most {delta}.", measured, holds)
-
-
-def ratio_of(one, other):
-    """`(one / other, standard error)` of the mean pulls of two cells that played apart."""
-    ratio = float(one.pulls_mean / other.pulls_mean)
-    parts = [float(cell.pulls_se / cell.pulls_mean) for cell in (one, other)]
-    return ratio, ratio * math.hypot(*parts)
-
-
-def between(value, error, low, high):
-    """True or False where `value` is clearly inside or outside `[low, high]`, None otherwise."""
-    return all_of([below(value, error, high), below(low, error, value)])
-
-
-def all_of(decided):
-    """Whether all hold: False where one fails, None where one is open."""
-    if any(one is False for one in decided):
-        return False
-    return None if any(one is None for one in decided) else True

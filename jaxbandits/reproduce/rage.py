@@ -14,7 +14,7 @@ from functools import partial
 
 from .. import algorithms, instances
 from .base import Experiment
-from .rage_claims import DELTA, alike, checked, few_errors, fewer, grows
+from .rules import DELTA, alike, checked, few_errors, fewer, grows
 
 ANGLE, SCALE, SPHERE_DIM, CLICK_ARMS = 0.01, 2.0, 9, 40
 REPLICATIONS, MAX_PULLS = 20, 10**9

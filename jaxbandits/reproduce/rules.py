@@ -1,4 +1,4 @@
-"""What the RAGE paper says of its figures, as rules that a dataset obeys, breaks or leaves open.
+"""What papers say of their figures, as rules that a dataset obeys, breaks or leaves open.
 
 Algorithms are compared by the ratio of their pulls in the same replication, for they meet the same
 instance there: the mean of its logarithm has a standard error that instances of all degrees of
@@ -12,7 +12,7 @@ import numpy as np
 from ..results import binomial_interval, standard_error
 from .base import below, claim
 
-DELTA = 0.05
+DELTA = 0.05  # of every experiment here
 
 
 def checked(*rules):
@@ -98,6 +98,11 @@ def grows(text, names, *, least=-math.inf, most=math.inf, over=None):
         return claim(text, measured, together(verdicts))
 
     return rule
+
+
+def between(value, error, low, high):
+    """True or False where `value` is clearly inside or outside `[low, high]`, None otherwise."""
+    return together([below(value, error, high), below(low, error, value)])
 
 
 def together(verdicts):
