@@ -80,3 +80,23 @@ def test_positive_tells_the_sign_of_the_least_eigenvalue(shift):
         found = spd.positive(jnp.array(matrix - (1 + shift) * least * np.eye(6)))
         assert bool(found) == (shift < 0)
     assert not bool(spd.positive(jnp.array(np.diag([1.0, np.nan]))))
+
+
+def of_rank(rank, dim, seed, scale=1.0):
+    """A Gram matrix of whole numbers, as of so many arms drawn some thousand times each."""
+    rng = np.random.default_rng(seed)
+    arms = np.where(rng.random((rank, dim)) < 0.5, -1.0, 1.0)
+    return scale * (arms.T * rng.integers(1, 2000, rank)) @ arms
+
+
+def test_a_lost_rank_is_told_from_rounding():
+    """Elimination ends with pivots that should be 0, and rounding makes some of them positive."""
+    told = jax.jit(lambda matrix: spd.inverse(matrix, may_lack_rank=True).positive)
+    fooled = 0
+    for seed in range(200):
+        matrix = jnp.array(of_rank(2 + seed % 8, 11, seed, scale=1 / 3), jnp.float64)
+        assert not bool(told(matrix))
+        fooled += bool(inverse(matrix).positive)
+    assert fooled > 0
+    for condition in (1e2, 1e6, 1e9):
+        assert bool(told(jnp.array(conditioned(condition))))
