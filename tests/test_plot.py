@@ -49,3 +49,21 @@ def test_many_panels_go_below_one_another():
     columns = {round(place.get_position().x0, 2) for place in figure.axes}
     assert 1 < len(columns) <= plot.MOST_COLUMNS
     assert {place.get_ylim() for place in figure.axes} == {figure.axes[0].get_ylim()}
+
+
+def test_the_pulls_of_each_arm():
+    """A point for each arm and algorithm, with an interval, on a logarithmic scale."""
+    some = {"replications": 6, "axes": {"gap": [0.5]}}
+    dataset = run(parse(tomllib.loads(HALVING) | some)).squeeze("gap", drop=True)
+    dataset.attrs["axes"] = "[]"
+    figure = plot.figure(dataset, quantities=["arms"])
+    FigureCanvasAgg(figure).draw()
+    place = figure.axes[0]
+    first = dataset.isel(instance=0, algorithm=0)
+    points = place.containers[0].lines[0].get_ydata()
+    np.testing.assert_allclose(points, first.arm_pulls.mean("replication"))
+    assert len(place.containers) == dataset.sizes["algorithm"]
+    assert [label.get_text() for label in place.get_xticklabels()] == [
+        str(arm + 1) for arm in range(len(points))
+    ]
+    assert place.get_yscale() == "log"

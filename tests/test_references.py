@@ -125,3 +125,12 @@ def test_another_noise_does_not_agree():
     runs = jb.simulate(instance, partial(build, noise_var=0.36), replications=2000, seed=13)
     with pytest.raises(AssertionError):
         agrees(runs, *expected)
+
+
+@pytest.mark.slow
+def test_rage_ends_where_designs_may_lack_rank():
+    """For two layouts two arms are enough, and the last bit told whether such a design was taken."""
+    layouts = paper_instances.multivariate(4)
+    found = [jb.simulate(layouts, RAGE, replications=9, seed=43, batch=b) for b in (8, 16)]
+    np.testing.assert_array_equal(found[0].pulls, found[1].pulls)
+    assert all(runs.stopped.all() for runs in found)

@@ -15,6 +15,7 @@ LANES = 8  # of a vector register, as in the header
 # and two groups do not wait for each other. What is a group's own has "@" in its name.
 GROUPS = 2
 UNROLL = 12  # up to this many entries are written one by one
+MOST_ON_STACK = 2048  # entries of an array, a vector register each
 RULES = {}  # by the name of the primitive: (equation, operands, writer) -> results
 
 
@@ -92,8 +93,10 @@ class Writer:
 
     def new(self, kind, varies, reads=False):
         """An array; `reads` for one that will change, as the carry of a loop does."""
-        name = self.name(varies=varies)
-        self.line(f"{'v' if varies else ''}{kind.type} {name}[{max(1, kind.size)}];")
+        name, size = self.name(varies=varies), max(1, kind.size)
+        # What would fill the stack lies beside it, each thread's own.
+        where = "static thread_local " if size > MOST_ON_STACK else ""
+        self.line(f"{where}{'v' if varies else ''}{kind.type} {name}[{size}];")
         array = in_array(name, kind, varies, reads={name: True} if reads else None)
         return array._replace(owned=True)
 

@@ -187,3 +187,17 @@ def test_loops_give_the_same_numbers_in_any_lane():
     one = by_native(function, VALUES, TIMES)
     two = by_native(function, VALUES[:, order], TIMES[order])
     np.testing.assert_array_equal(np.asarray(one)[:, order], two)
+
+
+def large(v):
+    """Sixteen tables of 6000 entries: 100 MB for two registers of lanes, far above a stack."""
+
+    def grown(i, tables):
+        return tuple(table * 0.5 + tables[0][i] for table in tables)
+
+    begin = tuple(jnp.outer(v, jnp.arange(1000.0)) + k for k in range(16))
+    return sum(table.sum() for table in lax.fori_loop(0, 3, grown, begin))
+
+
+def test_what_would_fill_the_stack_lies_beside_it():
+    same(large, VALUES)
