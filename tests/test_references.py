@@ -129,7 +129,7 @@ def test_another_noise_does_not_agree():
 
 @pytest.mark.slow
 def test_rage_ends_where_designs_may_lack_rank():
-    """For two layouts two arms are enough, and the last bit told whether such a design was taken."""
+    """Two arms are enough for two layouts; the last bit told whether that design was taken."""
     layouts = paper_instances.multivariate(4)
     found = [jb.simulate(layouts, RAGE, replications=9, seed=43, batch=b) for b in (8, 16)]
     np.testing.assert_array_equal(found[0].pulls, found[1].pulls)
