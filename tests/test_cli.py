@@ -89,7 +89,7 @@ def test_bad_arguments_are_refused(tiny, tmp_path):
     refused(call("run", tiny, "--out", out, "--seed", -1), "seed")
     refused(call("rum"), "rum")
     refused(call("list", "algoritms"), "algoritms", "algorithms")
-    refused(call("reproduce", "lingape/fig9", "--out", out), "lingape/fig9", "lingape/fig1")
+    refused(call("reproduce", "lingape/fig9", "--out", out), "lingape/fig9", "did you mean")
     refused(call("reproduce", "gse/fig1", "--out", out), "gse/fig1", "not available", "lingape")
 
 
