@@ -104,7 +104,7 @@ def test_errs_at_most_delta(name):
     assert keeps_promise(runs, DELTA)
 
 
-MANY = {0.01: 5000, 0.1: 20_000, 0.3: 5000}
+MANY = {0.01: 5000, 0.05: 5000, 0.1: 20_000, 0.3: 5000}
 
 
 @pytest.mark.slow

@@ -49,7 +49,8 @@ REFERENCES = {
     "xy_static, soare, angle 0.1": (soare(angle=0.1), XY_STATIC, 121_100, 3_800, 0.0),
     "xy_static, soare, basis, gap 2": (make.canonical(5, gap=2.0), XY_STATIC, 385, 11, 0.0),
     "xy_static, soare, basis, gap 0.5": (make.canonical(5, gap=0.5), XY_STATIC, 8562, 163, 0.0),
-    "xy_adaptive, angle 0.1": (soare(angle=0.1), XY_ADAPTIVE, 7304, 265, 0.0),
+    "xy_adaptive, angle 0.1": (soare(angle=0.1), XY_ADAPTIVE, 7655, 38, 0.02),
+    "xy_adaptive, angle 0.1, simulator": (soare(angle=0.1), XY_ADAPTIVE, 7304, 265, 0.0),
     "xy_adaptive, soare, without return": (
         make.soare(3, angle=0.9, scale=2.0),
         partial(XY_ADAPTIVE, variant="soare", retest=False),

@@ -50,7 +50,8 @@ def contest(state: Draws, num_arms: int) -> Contest:
     means = state.stats.means[num_arms:]
     best = pick.best(means)
     others: Bool[Array, " M"] = jnp.arange(means.size) != best.arm
-    sqdist = pick.at(_sqdist(state.stats, num_arms), best.arm)
+    row = pick.at(state.stats.core, num_arms + best.arm)
+    sqdist = ledger.sqdist(state.stats, row, num_arms + best.arm)[num_arms:]
     return Contest(best.arm, best.value - means, sqdist, others)
 
 

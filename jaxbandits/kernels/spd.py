@@ -14,6 +14,8 @@ from jaxtyping import Array, Bool, Float
 
 from . import pick
 
+LOST = 64.0  # pivots of so many roundings may be all that is left of a lost direction
+
 
 class Inverse(NamedTuple):
     """The inverse of a symmetric matrix; `positive` says whether it was positive definite."""
@@ -22,9 +24,6 @@ class Inverse(NamedTuple):
     logdet: Array  # float [] of the original, meaningless unless positive
     positive: Array  # bool []
     factor: Array  # float [d, d] lower triangular L of the original L L^T; costs little to get
-
-
-LOST = 64.0  # pivots of so many roundings may be all that is left of a lost direction
 
 
 def inverse(matrix: Float[Array, "d d"], *, may_lack_rank: bool = False) -> Inverse:

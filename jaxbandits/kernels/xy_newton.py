@@ -76,7 +76,7 @@ def _stiffness(problem, point, rows):
         return rows @ (problem.directions.fourth(stiff) @ rows.T)
 
     cost = problem.directions.fourth_cost + num_arms * entries * (num_arms + entries)
-    direct = stiff.size * num_arms**2 <= cost
+    direct = stiff.size <= FEW or stiff.size * num_arms**2 <= cost
     rule = (lambda: summed(vectors, stiff)) if direct else by_squares
     for most in (FEW,) if direct else (SOME, FEW):
         if stiff.size > most:

@@ -121,7 +121,7 @@ def _negated(verdict):
 
 
 def _axis(cells):
-    """The name of the axis, or None."""
+    """The name of the axis, empty where there is none."""
     return next((name for name in cells.pulls.dims if name not in ("algorithm", "replication")), "")
 
 

@@ -1,0 +1,142 @@
+"""How far maximum likelihood of a logistic model is off, against simulation and exact tails."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy import optimize, special, stats
+
+from jaxbandits.kernels import radius
+
+
+def logistic_by_hand(level, dim, reach):
+    """The radius for maximum likelihood by the lines of its proof, in plain floats."""
+    exponent = level**2 / 2
+    a, b, c = 1.0, -3 * reach * exponent, -2 * exponent * (1 + 2 * reach * np.sqrt(dim))
+    length = np.sqrt(dim) + max(np.roots([a, b, c]).real)
+    if reach * length >= 1:
+        return length, np.inf
+    bound = -np.log(1 - reach * length)
+    for _ in range(100):
+        norm = length * bound / (1 - np.exp(-bound))
+        width = np.sqrt(2 * exponent) + reach * exponent / 3
+        width += ((np.exp(bound) - 1) / bound - 1) * norm
+        bound = min(bound, reach * width)
+    return length, width
+
+
+def test_the_radius_of_maximum_likelihood():
+    level = np.sqrt(2 * np.log(1e4))
+    with jax.enable_x64(True):
+        for dim in (2, 10):
+            close = float(radius.logistic_reach(jnp.array(level), dim))
+            for reach in (0.1 * close, close):
+                length, width = logistic_by_hand(level, dim, reach)
+                np.testing.assert_allclose(radius.noise_length(level, dim, reach), length)
+                np.testing.assert_allclose(radius.logistic(level, dim, reach), width, rtol=1e-3)
+                assert radius.logistic(level, dim, reach) >= width * (1 - 1e-9)
+            np.testing.assert_allclose(close * radius.noise_length(level, dim, close), 0.5)
+            assert 1.5 < radius.logistic(level, dim, close) / level < 1.8
+            np.testing.assert_allclose(radius.logistic(level, dim, 1e-9), level, rtol=1e-6)
+            assert np.isinf(radius.logistic(level, dim, 3 * close))
+
+
+def fits(arms, counts, sums, theta):
+    """Maximum likelihood for each row of sums, by Newton steps that move no predictor by over 1."""
+    theta = np.tile(theta, (len(sums), 1))
+    for _ in range(30):
+        mean = special.expit(theta @ arms.T)
+        hessian = np.einsum("rk,ki,kj->rij", counts * mean * (1 - mean), arms, arms)
+        gradient = (counts * mean - sums) @ arms
+        step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        theta = theta - step / np.maximum(1, np.abs(step @ arms.T).max(1))[:, None]
+    assert np.abs(gradient).max() < 1e-6 * counts.sum()
+    return theta
+
+
+def logistic_problem(rng, level):
+    """Arms, theta and counts with which the reach is a half or all of what the radius wants."""
+    dim, num_arms = rng.integers(2, 4), rng.integers(4, 7)
+    arms, theta = rng.normal(size=(num_arms, dim)), rng.normal(size=dim)
+    theta *= rng.uniform(0, 3) / np.linalg.norm(theta)
+    shares = rng.dirichlet(np.ones(num_arms))
+    chance = special.expit(arms @ theta)
+    one = np.einsum("k,ki,kj->ij", shares * chance * (1 - chance), arms, arms)
+    most = np.einsum("ki,ij,kj->k", arms, np.linalg.inv(one), arms).max()
+    goal = float(radius.logistic_reach(jnp.array(level), dim)) * rng.choice([0.5, 1.0])
+    counts = np.ceil(shares * most / goal**2)
+    matrix = np.einsum("k,ki,kj->ij", counts * chance * (1 - chance), arms, arms)
+    inverse = np.linalg.inv(matrix)
+    reach = np.sqrt(np.einsum("ki,ij,kj->k", arms, inverse, arms).max())
+    return arms, theta, counts, chance, inverse, reach
+
+
+def test_coverage_of_maximum_likelihood():
+    """Arms and all their differences at once, where draws are as few as they may be."""
+    rng, delta, runs = np.random.default_rng(4), 0.1, 300
+    broken, narrow, exceeded, shorter, total = 0, 0, 0, 0, 0
+    with jax.enable_x64(True):
+        for _ in range(20):
+            level = np.sqrt(2 * np.log(50 / delta))  # 2 * 21 + 1 bounds at most
+            arms, theta, counts, chance, inverse, reach = logistic_problem(rng, level)
+            sums = rng.binomial(counts.astype(int), chance, size=(runs, len(arms))).astype(float)
+            found = fits(arms, counts, sums, theta) - theta
+            pairs = (arms[:, None] - arms[None])[np.triu_indices(len(arms), 1)]
+            vectors = np.concatenate([arms, pairs])
+            norms = np.sqrt(np.einsum("ki,ij,kj->k", vectors, inverse, vectors))
+            width = float(radius.logistic(level, len(theta), reach))
+            worst = (np.abs(found @ vectors.T) / norms).max(1)
+            broken += (worst > width).sum()
+            narrow += (worst > width / 4).sum()
+            noise = (sums - counts * chance) @ arms
+            lengths = np.sqrt(np.einsum("ri,ij,rj->r", noise, inverse, noise))
+            length = float(radius.noise_length(np.sqrt(2 * np.log(1 / delta)), len(theta), reach))
+            exceeded += (lengths > length).sum()
+            shorter += (lengths > length / 2).sum()
+            total += runs
+    allowed = stats.binom.ppf(1 - 1e-6, total, delta)
+    assert max(broken, exceeded) <= allowed
+    assert min(narrow, shorter) > allowed
+
+
+def test_self_concordance_holds_for_any_noise():
+    """No reward is drawn: whatever z is, and however it points, C covers it."""
+    rng, tightest = np.random.default_rng(5), 0.0
+    with jax.enable_x64(True):
+        for _ in range(30):
+            arms, theta, counts, chance, inverse, reach = logistic_problem(rng, 4.0)
+            root = np.linalg.cholesky(np.linalg.inv(inverse))
+            way = rng.normal(size=(20, len(theta)))
+            share = rng.uniform(0.02, 0.9, size=(20, 1))
+            noise = share / reach * way / np.linalg.norm(way, axis=1, keepdims=True) @ root.T
+            extra = noise @ np.linalg.pinv(arms)  # sums with `extra @ arms = noise`
+            found = fits(arms, counts, counts * chance + extra, theta) - theta
+            norms = np.sqrt(np.einsum("ki,ij,kj->k", arms, inverse, arms))
+            factor = (np.abs(noise @ inverse @ arms.T) / norms).max(1)
+            length = np.sqrt(np.einsum("ri,ij,rj->r", noise, inverse, noise))
+            widths = np.asarray(radius.self_concordant(factor, length, reach))
+            ratio = (np.abs(found @ arms.T) / norms).max(1) / widths
+            assert ratio.max() <= 1 + 1e-9
+            tightest = max(tightest, ratio.max())
+    assert tightest > 0.95
+
+
+def test_one_arm_is_covered_at_any_level():
+    """Exact binomial tails, where rewards are rare and draws hardly enough, down to 1e-40."""
+    tightest = 0.0
+    for chance in (0.5, 0.1, 1e-4):
+        for exponent in (2.0, 5.0, 20.0, 90.0):
+            level = np.sqrt(2 * exponent)
+            for share in (0.1, 0.5, 0.95):  # of what reach times the length may be
+                reach = optimize.brentq(
+                    lambda x, aim=share, at=level: x * radius.noise_length(at, 1, x) - aim, 1e-9, 1
+                )
+                draws = np.ceil(1 / (reach**2 * chance * (1 - chance)))
+                reach = 1 / np.sqrt(draws * chance * (1 - chance))
+                width = float(radius.logistic(level, 1, reach)) * reach
+                ends = special.expit(special.logit(chance) + np.array([-width, width]))
+                few, many = np.ceil(draws * ends[0]) - 1, np.floor(draws * ends[1])
+                below = stats.binom.logcdf(max(few, 0), draws, chance)  # no success has no estimate
+                above = stats.binom.logsf(min(many, draws - 1), draws, chance)
+                assert np.logaddexp(below, above) <= np.log(3) - exponent
+                tightest = max(tightest, np.logaddexp(below, above) - np.log(3) + exponent)
+    assert tightest > -5
