@@ -10,7 +10,7 @@ The numbers are those of `lanewise` up to the last bits: products and sums are j
 order. Where a choice hangs on such a bit, a run may take another course.
 """
 
-from . import draws, elementwise, flow, layout, places, products, sums  # noqa: F401  rules
+from . import draws, elementwise, flow, layout, places, products, sorts, sums  # noqa: F401
 from .build import compiler
 from .program import SIDE_BY_SIDE, natively, repeated
 from .values import Unsupported

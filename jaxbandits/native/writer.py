@@ -15,7 +15,8 @@ LANES = 8  # of a vector register, as in the header
 # and two groups do not wait for each other. What is a group's own has "@" in its name.
 GROUPS = 2
 UNROLL = 12  # up to this many entries are written one by one
-MOST_ON_STACK = 2048  # entries of an array, a vector register each
+ENTRY = {True: 8 * LANES, False: 8}  # bytes at most, by whether it varies by lane
+MOST_ON_STACK, STACK = 2**17, 2**20  # bytes of an array and of all: threads have some megabytes
 RULES = {}  # by the name of the primitive: (equation, operands, writer) -> results
 
 
@@ -41,6 +42,7 @@ class Writer:
         self.head, self.lines, self.functions = [], [], {}
         self.shared = []  # values of the program around that are passed in
         self.mask = None  # lanes for which what is written now counts; None for all
+        self._on_stack = 0  # bytes
         self._count = 0
         self._known = {}  # by the id of a value of the program around: its value here
 
@@ -94,11 +96,19 @@ class Writer:
     def new(self, kind, varies, reads=False):
         """An array; `reads` for one that will change, as the carry of a loop does."""
         name, size = self.name(varies=varies), max(1, kind.size)
-        # What would fill the stack lies beside it, each thread's own.
-        where = "static thread_local " if size > MOST_ON_STACK else ""
+        where = self._place(size, varies)
         self.line(f"{where}{'v' if varies else ''}{kind.type} {name}[{size}];")
         array = in_array(name, kind, varies, reads={name: True} if reads else None)
         return array._replace(owned=True)
+
+    def _place(self, size, varies):
+        """Where an array lies: what would fill the stack is beside it, each thread's own."""
+        bytes = size * ENTRY[varies]
+        total = bytes * (self.groups if varies else 1)
+        if bytes > MOST_ON_STACK or self._on_stack + total > STACK:
+            return "static thread_local "
+        self._on_stack += total
+        return ""
 
     def store(self, array, index, text):
         """Put an expression into an entry."""
@@ -153,7 +163,8 @@ class Writer:
         name, place = self.name("s"), f"in[inputs + {len(self.shared)}]"
         self.shared.append(x)
         if kind.type == "b64":
-            self.head.append(f"b64 {name}[{max(1, kind.size)}];")
+            size = max(1, kind.size)
+            self.head.append(f"{self._place(size, False)}b64 {name}[{size}];")
             mask = f"-(i64)(((const uint8_t *){place})[i] != 0)"
             self.head.append(f"for (i64 i = 0; i < {kind.size}; i++) {name}[i] = {mask};")
         else:

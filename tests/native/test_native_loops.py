@@ -199,5 +199,16 @@ def large(v):
     return sum(table.sum() for table in lax.fori_loop(0, 3, grown, begin))
 
 
-def test_what_would_fill_the_stack_lies_beside_it():
-    same(large, VALUES)
+def many(v):
+    """Ninety tables of 2000 entries, each below what is large, 11 MB together."""
+
+    def grown(i, tables):
+        return tuple(table * 0.5 + tables[0][i] for table in tables)
+
+    begin = tuple(jnp.outer(v, jnp.arange(2000.0 / v.size)) + k for k in range(90))
+    return sum(table.sum() for table in lax.fori_loop(0, 3, grown, begin))
+
+
+@pytest.mark.parametrize("function", [large, many])
+def test_what_would_fill_the_stack_lies_beside_it(function):
+    same(function, VALUES)
