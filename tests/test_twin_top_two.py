@@ -1,5 +1,6 @@
 """The top-two algorithm against a plain NumPy twin, pull by pull on the same rewards."""
 
+import math
 from functools import partial
 
 import jax
@@ -40,6 +41,12 @@ class TopTwo(Ridge):
         look = self.look()
         if self.stops(look):
             return True, look.leader, None
+        lengths = [x @ look.inverse @ x for x in arms]
+        if max(lengths) > 2 / math.sqrt(pulls.draws):
+            unknown = int(np.argmax(lengths))
+            self.wanted[unknown] += 1
+            arm = self.first(self.wanted - pulls.counts) if self.coin is None else unknown
+            return False, look.leader, arm
         y = arms[look.leader] - arms[look.rival]
         shares = pulls.counts * np.array([(x @ look.inverse @ y) ** 2 for x in arms])
         shares /= shares.sum()
@@ -77,3 +84,21 @@ def test_top_two(num_arms, dim, selection):
         reward = normal_rewards(rng, arms @ theta, numbers[1])
         played += hand.play(twin, facts, reward, key, rounds=1000, compare=same_arm)[:1]
     assert max(played) > 5 * num_arms
+
+
+@pytest.mark.parametrize("selection", ["sampled", "tracked"])
+def test_two_equal_arms_do_not_keep_the_others_from_being_drawn(selection):
+    """The best arm begins with rewards so low that the two equal ones lead for long."""
+    arms, means = np.eye(4), np.array([1.0, 0.0, 0.0, -1.0])
+    build = partial(jb.top_two, selection=selection, theta_norm=2.0, v0=0.1)
+    algorithm, rng = build(jnp.asarray(arms)), np.random.default_rng(1)
+    state, key = algorithm.init(jax.random.key(0)), jax.random.key(1)
+    ask, tell = jax.jit(algorithm.ask), jax.jit(algorithm.tell)
+    for played in range(2000):
+        move = ask(jax.random.fold_in(key, played), state)
+        if move.done:
+            break
+        low = move.arm == 0 and state.counts[0] < 2
+        state = tell(state, move, -4.0 if low else means[move.arm] + rng.normal())
+    assert move.done
+    assert move.answer == 0

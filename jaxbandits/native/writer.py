@@ -17,6 +17,7 @@ GROUPS = 2
 UNROLL = 12  # up to this many entries are written one by one
 ENTRY = {True: 8 * LANES, False: 8}  # bytes at most, by whether it varies by lane
 MOST_ON_STACK, STACK = 2**17, 2**20  # bytes of an array and of all: threads have some megabytes
+BESIDE = 2**30  # bytes of the arrays that lie elsewhere; what links them reaches twice as far
 RULES = {}  # by the name of the primitive: (equation, operands, writer) -> results
 
 
@@ -42,7 +43,7 @@ class Writer:
         self.head, self.lines, self.functions = [], [], {}
         self.shared = []  # values of the program around that are passed in
         self.mask = None  # lanes for which what is written now counts; None for all
-        self._on_stack = 0  # bytes
+        self._on_stack = self._beside = 0  # bytes
         self._count = 0
         self._known = {}  # by the id of a value of the program around: its value here
 
@@ -106,6 +107,9 @@ class Writer:
         bytes = size * ENTRY[varies]
         total = bytes * (self.groups if varies else 1)
         if bytes > MOST_ON_STACK or self._on_stack + total > STACK:
+            self._beside += total
+            if self._beside > BESIDE:
+                raise Unsupported(f"a program with more than {BESIDE >> 30} GiB of tables")
             return "static thread_local "
         self._on_stack += total
         return ""
