@@ -69,10 +69,11 @@ def top_two(
     Deviations:
       The paper proves its claims for arms without structure; the rule for linear ones is its
       principle, an arm's share of the information, written out. Leader and challenger come from
-      the estimate, not from posterior samples. "tracked" is ours, and so is that every arm is known
-      as well as by `sqrt(t) / 2` draws of its own: else two arms as good as each other that lead
-      after some unlucky rewards (one run in 20,000 on Soare's instance) are all that is ever drawn. The estimate has a ridge.
-      That the answer is right holds by the threshold, for any rule of drawing.
+      the estimate, not from posterior samples. "tracked" is ours, and so is that every arm is
+      known as well as by `sqrt(t) / 2` draws of its own: else two arms as good as each other that
+      lead after unlucky rewards (one run in 20,000 on Soare's instance) are all that is ever
+      drawn. The estimate has a ridge. That the answer is right holds by the threshold, for any
+      rule of drawing.
     Reference:
       C. Qin, W. You, "Dual-directed algorithm design for efficient pure exploration", Operations
       Research 2025. https://arxiv.org/abs/2310.19319

@@ -1,6 +1,6 @@
 """Tables put in order, a lane at a time."""
 
-from .values import Unsupported, flat, kind_of
+from .values import Unsupported, kind_of
 from .writer import rule
 
 NEEDS = "#include <algorithm>"
