@@ -51,6 +51,16 @@ def choice(*names):
     return Option("one of " + ", ".join(map(repr, names)), lambda v: v in names, lambda v: v)
 
 
+def number_or(*names):
+    """A finite number above 0, or one of `names`, which are static."""
+    named = lambda v: isinstance(v, str) and v in names  # noqa: E731
+    return Option(
+        f"{positive.allowed} or one of {', '.join(map(repr, names))}",
+        lambda v: named(v) or positive.accepts(v),
+        lambda v: v if named(v) else positive.convert(v),
+    )
+
+
 def is_concrete(value):
     """True for a value whose numbers can be looked at now."""
     return not isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct)
@@ -60,6 +70,12 @@ def require(holds, message):
     """Raise `ValueError(message)` unless `holds`."""
     if not holds:
         raise ValueError(message)
+
+
+def fewer_than_arms(values):
+    """Raise unless the size of the set, `m`, is below the number of arms."""
+    m, num_arms = values["m"], values["arms"].shape[0]
+    require(m < num_arms, f"m must be below the {num_arms} arms, got {m}")
 
 
 def theta_norm_known(values, thresholds):

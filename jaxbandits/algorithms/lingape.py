@@ -1,14 +1,7 @@
 """LinGapE: fully adaptive best-arm identification in linear bandits."""
 
-from typing import NamedTuple
-
-import jax
-import jax.numpy as jnp
-
-from ..core import Algorithm, Move
-from ..kernels import ledger, pick, radius
+from ..kernels import ledger, radius
 from ..kernels import ratios as ratio_tables
-from ..kernels.once import once_for_equal
 from ..options import (
     array,
     choice,
@@ -19,16 +12,7 @@ from ..options import (
     ratios_known,
     theta_norm_known,
 )
-
-
-class State(NamedTuple):
-    """What LinGapE remembers."""
-
-    stats: ledger.Ledger
-    order: jax.Array  # int [K] priorities that break ties
-    draws: jax.Array  # int []
-    counts: jax.Array | None  # int [K]; for "ratio"
-    ratios: jax.Array | None  # float [K, K, K], of arms that are not known beforehand
+from ..skeletons.gap_index import Rules, by_features, gap_index
 
 
 def _consistent(values):
@@ -86,9 +70,9 @@ def lingape(
     Raises:
       ValueError: a bad option, or an unknown `theta_norm` where the threshold needs it.
     Deviations:
-      The stopping test comes before the draw, with the pair recomputed. Ties of the greedy rule
-      are broken by a random order of the arms drawn once a replication, not anew each round;
-      of eq. 12 to the lowest index. Where a pair has several best designs, one with at most d
+      The stopping test comes before the draw, with the pair recomputed. Ties are broken by a
+      random order of the arms drawn once a replication, not anew each round; those of eq. 12 to
+      the lowest index. Where a pair has several best designs, one with at most d
       arms is used.
     Reference:
       L. Xu, J. Honda, M. Sugiyama, "A fully adaptive algorithm for pure exploration in linear
@@ -101,49 +85,14 @@ def lingape(
       >>> runs.summary()["errors"]
       0
     """
-    num_arms, _ = arms.shape
-    in_arms = {"arm_space": ledger.prefers_arm_space(arms)}
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
-    sigma = jnp.sqrt(noise_var)
-    by_ratio = selection == "ratio"
-    solve = once_for_equal(ratio_tables.enumerated)
-
-    def init(key):
-        stats = ledger.ridge(arms, v0, **in_arms)
-        counts = jnp.zeros(num_arms, int) if by_ratio else None
-        table = solve(arms) if by_ratio and ratios is None else None
-        order = pick.tie_order(key, num_arms)
-        return State(stats, order, jnp.zeros((), int), counts, table)
-
-    def ask(key, state):
-        stats, draws = state.stats, state.draws
-        leader, highest = pick.best(stats.means)
-        from_leader = ledger.row(stats, arms, leader, **in_arms)
-        width = sigma * radius.THRESHOLDS[threshold](facts, draws, stats.logdet)
-        gaps = stats.means - highest
-        bounds = gaps + width * jnp.sqrt(ledger.sqdist(stats, from_leader, leader))
-        bounds = jnp.where(jnp.arange(num_arms) == leader, -jnp.inf, bounds)
-        rival, ambiguity = pick.best(bounds)
-        if by_ratio:
-            table = state.ratios if ratios is None else ratios
-            shares = pick.at(pick.at(table, leader), rival)
-            chosen = pick.furthest_behind(state.counts, shares)  # eq. (12)
-        else:
-            between = from_leader - ledger.row(stats, arms, rival, **in_arms)
-            chosen = pick.argmax(between**2 / (1.0 + stats.variances), state.order)  # eq. (9)
-        first = draws < num_arms
-        return Move(
-            arm=jnp.where(first, jnp.minimum(draws, num_arms - 1), chosen),
-            count=None,
-            done=~first & (ambiguity <= epsilon),
-            answer=leader,
-        )
-
-    def tell(state, move, total):
-        stats = ledger.observe(state.stats, arms, move.arm, total, **in_arms)
-        counts = None
-        if by_ratio:
-            counts = state.counts + (jnp.arange(num_arms) == move.arm)
-        return state._replace(stats=stats, draws=state.draws + 1, counts=counts)
-
-    return Algorithm(init, ask, tell)
+    return gap_index(
+        arms,
+        by_features(arms, v0, arm_space=ledger.prefers_arm_space(arms)),
+        Rules(selection=selection),
+        radius.width(threshold, facts),
+        m=1,
+        epsilon=epsilon,
+        table=ratios,
+        answer=lambda look: look.weakest,
+    )

@@ -1,48 +1,42 @@
 """m-LinGapE: the m best arms of a linear bandit."""
 
-from typing import NamedTuple
-
-import jax
-import jax.numpy as jnp
-
-from ..core import Algorithm, Move
-from ..kernels import ledger, pick, radius
+from ..kernels import radius
+from ..kernels import ratios as ratio_tables
 from ..options import (
+    array,
     choice,
     constructor,
+    fewer_than_arms,
     nonnegative,
+    number_or,
     positive,
     probability,
-    require,
+    ratios_known,
     size,
     theta_norm_known,
 )
-
-
-class State(NamedTuple):
-    """What m-LinGapE remembers."""
-
-    stats: ledger.Ledger  # in arm space: every pair of arms is compared each round
-    order: jax.Array  # int [K] priorities that break ties
-    draws: jax.Array  # int []
+from ..skeletons.gap_index import SELECTIONS, Rules, by_features, gap_index, ridge
 
 
 def _consistent(values):
-    num_arms = values["arms"].shape[0]
-    require(values["m"] < num_arms, f"m must be below the {num_arms} arms, got {values['m']}")
+    fewer_than_arms(values)
     theta_norm_known(values, radius.NEED_THETA_NORM)
+    ratios_known(values, ratio_tables.num_bases(values["arms"]), ratio_tables.MOST_BASES)
 
 
 @constructor(
     requires=_consistent,
+    completes=ratio_tables.completed,
     m=size(),
     delta=probability,
     epsilon=nonnegative,
     noise_var=positive,
     theta_norm=nonnegative,
-    v0=positive,
-    selection=choice("greedy"),
+    v0=number_or("paper", "code"),
+    selection=choice(*SELECTIONS),
+    ratios=array("K", "K", "K"),
     threshold=choice(*radius.THRESHOLDS),
+    stale_pair=choice(False, True),
 )
 def m_lingape(
     arms,
@@ -52,16 +46,20 @@ def m_lingape(
     epsilon=0.0,
     noise_var=1.0,
     theta_norm=None,
-    v0=None,
+    v0="paper",
     selection="greedy",
+    ratios=None,
     threshold="self_normalised_det",
+    stale_pair=False,
 ):
-    """m-LinGapE (Reda, Kaufmann, Delahaye-Duriez, 2021), paired indices, greedy selection.
+    """m-LinGapE (Reda, Kaufmann, Delahaye-Duriez, 2021).
 
     `B[i, j] = mu_i - mu_j + C sigma ||x_i - x_j||_{V^-1}`; J holds the m largest estimates;
     `b = argmax_{j in J} max_{i not in J} B[i, j]`, `c = argmax_{i not in J} B[i, b]`; stop when
-    `B[c, b] <= epsilon`, else draw `argmax_a (G_ba - G_ca)^2 / (1 + G_aa)`. Each arm is drawn
-    once first.
+    `B[c, b] <= epsilon`. Else draw, by `selection`: "greedy" `argmax_a (G_ba - G_ca)^2 /
+    (1 + G_aa)` with `G = X V^-1 X^T`; "largest_variance" that of b and c with the larger G_aa;
+    "ratio" (the paper's "optimized") `argmin_a N_a / |w_a|` for the w of least `||w||_1` with
+    `X^T w = x_b - x_c`; "both" b and then c. Each arm is drawn once first.
 
     Args:
       arms: `[K, d]` features.
@@ -70,18 +68,23 @@ def m_lingape(
       epsilon: members within epsilon of the m-th best are good enough.
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
-      v0: ridge; the paper's lambda = sigma/20 by default.
-      selection: "greedy".
+      v0: ridge; "paper" is its lambda, sigma / 20, "code" that of the published program, 1.
+      selection: "greedy", "largest_variance", "ratio" or "both".
+      ratios: `[K, K, K]` for "ratio", by default `design.ratios(arms)`; for arms that each
+        replication draws anew it is found among all sets of d arms, at most 100,000.
       threshold: the radius C, a name in `kernels.radius.THRESHOLDS`.
+      stale_pair: test as the published program does, see `Deviations`.
     Returns:
-      An `Algorithm` whose answer is a mask `bool [K]` with m true entries.
+      An `Algorithm` that draws one arm a round and answers a mask `bool [K]` with m true entries.
     Raises:
       ValueError: a bad option, or an unknown `theta_norm` where the threshold needs it.
     Deviations:
-      The stopping test comes before the draw with the pair recomputed, as the paper states it;
-      the published program tests an old pair after the draw and errs more often. The
-      self-normalised threshold is written for V = v0 I + .. alone; the paper mixes two
-      conventions. Ties are broken by a random order drawn once a replication.
+      The stopping test comes before the draw with the pair recomputed, as the paper states it. The
+      published program tests the pair it has just drawn for, and stops although others are still
+      ambiguous; `stale_pair` does so, to reproduce its figures. Eq. (1) is printed with argmax
+      over w_a > 0; the proofs need argmin over |w_a| > 0. The self-normalised threshold is
+      written for V = v0 I + .. alone; the paper mixes two conventions. Ties are broken by a random
+      order drawn once a replication, those of "ratio" to the lowest index.
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
       AISTATS 2021, Algorithm 1 and Table 1. https://arxiv.org/abs/2103.10070
@@ -94,37 +97,14 @@ def m_lingape(
       >>> runs.answer.shape, int(runs.answer.sum(1).max())
       ((20, 4), 2)
     """
-    num_arms, _ = arms.shape
-    sigma = jnp.sqrt(noise_var)
-    v0 = sigma / 20.0 if v0 is None else v0
+    v0 = ridge(v0, noise_var, code=1.0)
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
-
-    def init(key):
-        stats = ledger.ridge(arms, v0, arm_space=True)
-        return State(stats, pick.tie_order(key, num_arms), jnp.zeros((), int))
-
-    def ask(key, state):
-        stats, draws = state.stats, state.draws
-        gram, means = stats.core, stats.means
-        top = pick.top(means, state.order, m)
-        width = sigma * radius.THRESHOLDS[threshold](facts, jnp.maximum(draws, 1), stats.logdet)
-        spread = stats.variances[:, None] + stats.variances[None, :] - 2.0 * gram
-        bounds = means[:, None] - means[None, :] + width * jnp.sqrt(jnp.maximum(0.0, spread))
-        bounds = jnp.where(~top[:, None] & top[None, :], bounds, -jnp.inf)
-        weakest = pick.argmax(bounds.max(0), state.order)  # b
-        challenger = pick.argmax(bounds[:, weakest], state.order)  # c
-        between = gram[weakest] - gram[challenger]
-        greedy = pick.argmax(between**2 / (1.0 + stats.variances), state.order)
-        first = draws < num_arms
-        return Move(
-            arm=jnp.where(first, jnp.minimum(draws, num_arms - 1), greedy),
-            count=None,
-            done=~first & (bounds[challenger, weakest] <= epsilon),
-            answer=top,
-        )
-
-    def tell(state, move, total):
-        stats = ledger.observe(state.stats, arms, move.arm, total, arm_space=True)
-        return State(stats, state.order, state.draws + 1)
-
-    return Algorithm(init, ask, tell)
+    return gap_index(
+        arms,
+        by_features(arms, v0, arm_space=True),
+        Rules(selection=selection, stale_pair=stale_pair),
+        radius.width(threshold, facts),
+        m=m,
+        epsilon=epsilon,
+        table=ratios,
+    )

@@ -44,6 +44,16 @@ def self_normalised(facts, t, logdet):
     return jnp.sqrt(2.0 * jnp.log(1.0 / facts.delta) + bound) + _bias(facts)
 
 
+def self_normalised_printed(facts, t, logdet):
+    """Reda et al. (2021), eq. (2), to the letter, `lambda = v0`: no theorem.
+
+    `lambda^2` under the logarithm belongs to `V = lambda^2 I + ..`, the root of lambda in the last
+    term to `V = lambda I + ..`.
+    """
+    bound = facts.dim * jnp.log1p((t + 1) * facts.max_sqnorm / (facts.v0**2 * facts.dim))
+    return jnp.sqrt(2.0 * jnp.log(1.0 / facts.delta) + bound) + _bias(facts)
+
+
 def pairwise(facts, t, logdet):
     """Xu, Honda, Sugiyama (2018), eq. (8): `self_normalised_det` at level delta / K^2."""
     level = 2.0 * jnp.log(facts.num_arms**2 / facts.delta)
@@ -178,12 +188,32 @@ def _alba_noise(draws, norms, dim):
 
 
 THRESHOLDS = {
-    f.__name__: f for f in (self_normalised, self_normalised_det, pairwise, lucb1, heuristic)
+    f.__name__: f
+    for f in (
+        self_normalised,
+        self_normalised_det,
+        self_normalised_printed,
+        pairwise,
+        lucb1,
+        heuristic,
+    )
 }
-NEED_THETA_NORM = ("self_normalised", "self_normalised_det", "pairwise")
+NEED_THETA_NORM = (
+    "self_normalised",
+    "self_normalised_det",
+    "self_normalised_printed",
+    "pairwise",
+)
+NEED_NO_FEATURES = ("lucb1", "heuristic")
 
 
 def facts(arms, *, delta, noise_var, v0, theta_norm) -> Facts:
     """Collect the `Facts` of a table of arms."""
     num_arms, dim = arms.shape
     return Facts(delta, noise_var, v0, theta_norm, num_arms, dim, (arms**2).sum(1).max())
+
+
+def width(threshold: str, facts: Facts):
+    """`(t, logdet) -> sigma C`, half the width of a direction of length 1."""
+    sigma = jnp.sqrt(facts.noise_var)
+    return lambda t, logdet: sigma * THRESHOLDS[threshold](facts, t, logdet)

@@ -1,0 +1,113 @@
+"""LinGIFA: the m best arms of a linear bandit, by how far each may be from them."""
+
+from ..kernels import radius
+from ..kernels import ratios as ratio_tables
+from ..options import (
+    array,
+    choice,
+    constructor,
+    fewer_than_arms,
+    nonnegative,
+    number_or,
+    positive,
+    probability,
+    ratios_known,
+    size,
+    theta_norm_known,
+)
+from ..skeletons.gap_index import SELECTIONS, Rules, by_features, gap_index, ridge
+
+
+def _consistent(values):
+    fewer_than_arms(values)
+    theta_norm_known(values, radius.NEED_THETA_NORM)
+    ratios_known(values, ratio_tables.num_bases(values["arms"]), ratio_tables.MOST_BASES)
+
+
+@constructor(
+    requires=_consistent,
+    completes=ratio_tables.completed,
+    m=size(),
+    delta=probability,
+    epsilon=nonnegative,
+    noise_var=positive,
+    theta_norm=nonnegative,
+    v0=number_or("paper", "code"),
+    indices=choice("paired", "individual"),
+    selection=choice(*SELECTIONS),
+    ratios=array("K", "K", "K"),
+    stopping=choice("ugape", "lucb"),
+    threshold=choice(*radius.THRESHOLDS),
+    stale_pair=choice(False, True),
+)
+def lin_gifa(
+    arms,
+    *,
+    m,
+    delta=0.05,
+    epsilon=0.0,
+    noise_var=1.0,
+    theta_norm=None,
+    v0="paper",
+    indices="paired",
+    selection="greedy",
+    ratios=None,
+    stopping="ugape",
+    threshold="self_normalised_det",
+    stale_pair=False,
+):
+    """LinGIFA (Reda, Kaufmann, Delahaye-Duriez, 2021).
+
+    `B[i, j] = mu_i - mu_j + C sigma ||x_i - x_j||_{V^-1}` and `D_j`, the m-th largest of B[i, j]
+    over i other than j, bounds how far j is from the m best. J holds the m least D_j;
+    `b = argmax_{j in J} D_j`, `c = argmax_{i not in J} B[i, b]`; stop when `D_j <= epsilon` for
+    all j in J. Else draw an arm for b and c, as `m_lingape` does. No arm is drawn beforehand.
+
+    Args:
+      arms: `[K, d]` features.
+      m: number of arms to return, below K (static).
+      delta: error probability, in (0, 1).
+      epsilon: members within epsilon of the m-th best are good enough.
+      noise_var: sub-Gaussian variance of a reward.
+      theta_norm: a bound on the norm of theta; the proved thresholds need it.
+      v0: ridge; "paper" is its lambda, sigma / 20, "code" the square of it.
+      indices: "paired", or "individual" with `||x_i|| + ||x_j||` in the place of `||x_i - x_j||`.
+      selection: "greedy", "largest_variance", "ratio" or "both", see `m_lingape`.
+      ratios: `[K, K, K]` for "ratio", see `m_lingape`.
+      stopping: "ugape" as above, or "lucb", `B[c, b] <= epsilon`.
+      threshold: the radius C, a name in `kernels.radius.THRESHOLDS`.
+      stale_pair: test as the published program does, see `Deviations`.
+    Returns:
+      An `Algorithm` that draws one arm a round and answers a mask `bool [K]` with m true entries.
+    Raises:
+      ValueError: a bad option, or an unknown `theta_norm` where the threshold needs it.
+    Deviations:
+      Thresholds count one draw more than were made, so that they are defined before the first.
+      The paper's theorem does not cover "lucb", since B[c, b] need not be the largest over all
+      pairs for this b. `stale_pair` tests the pair drawn last ("lucb") or what was known before
+      the last draw ("ugape"), as the published program does. See `m_lingape` for thresholds and
+      ties. Table 1 has neither "ratio" nor "both" for this algorithm.
+    Reference:
+      C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
+      AISTATS 2021, Algorithm 1 and Table 1. https://arxiv.org/abs/2103.10070
+    Example:
+      >>> from functools import partial
+      >>> import jaxbandits as jb
+      >>> instance = jb.instances.classic_top_m(4, 2, angle=1.0)
+      >>> algorithm = partial(jb.lin_gifa, m=2, threshold="heuristic")
+      >>> runs = jb.simulate(instance, algorithm, replications=20)
+      >>> runs.answer.shape, int(runs.answer.sum(1).max())
+      ((20, 4), 2)
+    """
+    v0 = ridge(v0, noise_var, code=noise_var / 400.0)
+    facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
+    rules = Rules(indices, "indices", "index", selection, stopping, False, stale_pair)
+    return gap_index(
+        arms,
+        by_features(arms, v0, arm_space=True),
+        rules,
+        radius.width(threshold, facts),
+        m=m,
+        epsilon=epsilon,
+        table=ratios,
+    )

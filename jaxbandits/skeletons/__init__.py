@@ -1,0 +1,1 @@
+"""What algorithms that differ by their rules have in common."""
