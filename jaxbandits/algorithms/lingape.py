@@ -70,9 +70,9 @@ def lingape(
     Raises:
       ValueError: a bad option, or an unknown `theta_norm` where the threshold needs it.
     Deviations:
-      The stopping test comes before the draw, with the pair recomputed. Ties are broken by a
-      random order of the arms drawn once a replication, not anew each round; those of eq. 12 to
-      the lowest index. Where a pair has several best designs, one with at most d
+      The stopping test comes before the draw, with the pair recomputed. Ties of eq. 9 are
+      broken by a random order of the arms drawn once a replication, not anew each round; others
+      to the lowest index. Where a pair has several best designs, one with at most d
       arms is used.
     Reference:
       L. Xu, J. Honda, M. Sugiyama, "A fully adaptive algorithm for pure exploration in linear

@@ -187,16 +187,21 @@ def _view(evidence, rules, m, state, wide):
 
 
 def _of_one(evidence, state, wide):
-    """J is a single arm, so that only what is compared with it matters."""
-    stats, order = state.stats, state.order
-    leader = pick.argmax(stats.means, order)
+    """J is a single arm, so that only what is compared with it matters.
+
+    Equal leaders or rivals have no chance once each arm has been drawn: the first is taken.
+    """
+    stats, arms = state.stats, jnp.arange(state.order.size)
+    leader = pick.best(stats.means).arm
     from_leader = evidence.row(stats, leader)
 
     def column(arm, row=None):
         row = evidence.row(stats, arm) if row is None else row
         return gaps.column(stats.means, stats.variances, row, arm, wide)
 
-    look = _look(jnp.arange(order.size) == leader, leader, column(leader, from_leader), order)
+    top = arms == leader
+    rival = pick.best(jnp.where(top, -jnp.inf, column(leader, from_leader)))
+    look = Look(top, leader, rival.arm, rival.value)
     return _View(look, column, lambda: from_leader - evidence.row(stats, look.challenger))
 
 
@@ -211,17 +216,15 @@ def _of_many(evidence, rules, m, state, wide):
     top = pick.top(stats.means if rules.guess == "means" else -worst, order, m)
     values = bounds.highest(~top) if rules.weakest == "pair" else worst
     weakest = pick.argmax(jnp.where(top, values, -jnp.inf), order)
-    look = _look(top, weakest, bounds.column(weakest), order)
-    if rules.stopping == "ugape":
-        look = look._replace(doubt=jnp.where(top, worst, -jnp.inf).max())
+    rivals = jnp.where(top, -jnp.inf, bounds.column(weakest))
+    challenger = pick.argmax(rivals, order)
+    if rules.stopping == "lucb":
+        doubt = pick.at(rivals, challenger)
+    else:
+        doubt = jnp.where(top, worst, -jnp.inf).max()
+    look = Look(top, weakest, challenger, doubt)
     between = lambda: pick.at(gram, weakest) - pick.at(gram, look.challenger)  # noqa: E731
     return _View(look, bounds.column, between)
-
-
-def _look(top, weakest, column, order):
-    rivals = jnp.where(top, -jnp.inf, column)
-    challenger = pick.argmax(rivals, order)
-    return Look(top, weakest, challenger, pick.at(rivals, challenger))
 
 
 def _as_before(rules, view, state):
