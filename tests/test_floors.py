@@ -23,7 +23,7 @@ FLOORS = {
     "design": 2,
     "rounding": 2,
     "fitting": 2,
-    "theory": 3,
+    "theory/": 3,
     "instances/": 2,
     "skeletons/": 2,
     "algorithms/": 3,

@@ -102,14 +102,33 @@ def by_linear_programs(arms) -> np.ndarray:
     Raises:
       RuntimeError: a solution that its dual does not certify to 1e-8.
     """
-    arms = np.asarray(arms, float)
     num_arms = len(arms)
-    points = _well_scaled(arms)
+    pairs = list(itertools.combinations(range(num_arms), 2))
     shares = np.zeros((num_arms,) * 3)
-    for i, j in itertools.combinations(range(num_arms), 2):
-        weights = _least_norm(points, points[i] - points[j])
-        shares[i, j] = shares[j, i] = _rounded(np.abs(weights) / max(np.abs(weights).sum(), TINY))
+    for (i, j), weights in zip(pairs, optima(arms, pairs), strict=True):
+        shares[i, j] = shares[j, i] = _rounded(weights / max(weights.sum(), TINY))
     return shares
+
+
+def optima(arms, pairs):
+    """`|w| [K]` of each pair (i, j) in turn, solved when it is asked for: not their shares.
+
+    Of equal optima it is the vertex that `by_linear_programs` takes. Independent arms leave one
+    solution, `e_i - e_j`, and need no program.
+
+    Raises:
+      RuntimeError: a solution that its dual does not certify to 1e-8.
+    """
+    arms = np.asarray(arms, float)
+    points = _well_scaled(arms)
+    independent = points.shape[1] == len(arms)
+    for i, j in pairs:
+        if independent:
+            weights = np.zeros(len(arms))
+            weights[[i, j]] = 1.0
+            yield weights
+        else:
+            yield np.abs(_least_norm(points, points[i] - points[j]))
 
 
 def _well_scaled(arms):
@@ -119,7 +138,7 @@ def _well_scaled(arms):
 
 
 def _least_norm(points, wanted):
-    """The w of least `||w||_1` with `points^T w = wanted`, up to a factor, certified."""
+    """The w of least `||w||_1` with `points^T w = wanted`, certified."""
     num_arms, length = len(points), np.linalg.norm(wanted)
     if length < SAME:  # two equal arms: nothing tells them apart
         return np.zeros(num_arms)
@@ -140,4 +159,4 @@ def _least_norm(points, wanted):
     feasible = np.abs(points @ dual).max() <= 1.0 + CERTIFIED
     if not (exact and feasible and dual @ wanted >= norm * (1.0 - CERTIFIED)):
         raise RuntimeError("a linear program of the ratios was not solved to its certificate")
-    return polished
+    return polished * length

@@ -105,3 +105,22 @@ def test_a_solution_without_certificate_is_refused(monkeypatch):
     monkeypatch.setattr(scipy.optimize, "linprog", sloppy)
     with pytest.raises(RuntimeError, match="certificate"):
         ratios.by_linear_programs(TABLES["soare"])
+
+
+def test_the_optima_themselves():
+    """Their shares are those of the tables, their norms the least ones."""
+    for name in ("more arms", "as many as dimensions", "nearly collinear"):
+        arms = TABLES[name]
+        pairs = [(i, j) for j in range(len(arms)) for i in range(j)]
+        shares = ratios.by_linear_programs(arms)
+        for (i, j), weights in zip(pairs, ratios.optima(arms, pairs), strict=True):
+            norm = weights.sum()
+            np.testing.assert_allclose(weights / norm, shares[i, j], atol=1e-7)
+            wanted = arms[i] - arms[j]
+            variance = wanted @ np.linalg.lstsq((arms.T * shares[i, j]) @ arms, wanted)[0]
+            np.testing.assert_allclose(norm, np.sqrt(variance), rtol=1e-6)
+    angle = 0.3
+    found = next(ratios.optima(jb.instances.soare(3, angle=angle).arms, [(0, 3)]))
+    np.testing.assert_allclose(found, [1 - np.cos(angle), np.sin(angle), 0, 0], atol=1e-12)
+    basis = list(ratios.optima(np.eye(3), [(0, 1), (1, 2)]))
+    np.testing.assert_array_equal(basis, [[1, 1, 0], [0, 1, 1]])

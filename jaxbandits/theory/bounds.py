@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .instances import Instance
-from .instances.base import check_option
-from .kernels import directions
-from .kernels.oracle import oracle
-from .kernels.roundings import ROUNDINGS
-from .kernels.xy_designs import named
-from .options import choice, positive, require
-from .precision import double
+from ..instances import Instance
+from ..instances.base import check_option
+from ..kernels import directions
+from ..kernels.oracle import oracle
+from ..kernels.roundings import ROUNDINGS
+from ..kernels.xy_designs import named
+from ..options import choice, positive, require
+from ..precision import double
 
 __all__ = ["Bound", "PullBound", "characteristic_time", "pull_lower_bound", "rage_pull_bound"]
 

@@ -1,0 +1,170 @@
+"""The tables of Reda, Kaufmann, Delahaye-Duriez (AISTATS 2021) on complexity constants.
+
+Table 4: in how many of 1000 random instances is the constant of m-LinGapE with optimal ratios at
+most that of UGapE? Table 5: the two constants on one such instance. Both are stored with
+rho_power 2 too, which the paper does not print.
+
+    python -m benchmarks.complexity [--data FOLDER] [--only WORD ...] [--instances N]
+
+FOLDER holds top_m_random_instance/features_5x10.csv, the matrix of Table 5; without it a random
+one stands in.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+import jaxbandits as jb
+from jaxbandits.results import binomial_interval
+from jaxbandits.theory import m_lingape_complexity, ugape_complexity
+
+RESULTS = Path(__file__).parent / "results" / "complexity-cpu.json"
+SEED = 0
+SCALES = (0.25, 0.5)  # D
+PRINTED = {  # by (K, N), percentages for each D
+    (10, 5): (29.1, 30.8),
+    (10, 10): (0.0, 0.0),
+    (10, 20): (0.0, 0.0),
+    (20, 10): (0.6, None),
+    (20, 20): (0.0, 0.0),
+    (20, 40): (0.0, 0.0),
+    (30, 15): (0.1, 0.1),
+    (30, 30): (0.0, 0.0),
+}
+RECORDED = {(20, 10): (13, 6), (30, 15): (1, 0)}  # of 1000, where the authors' files say otherwise
+TABLE_5 = {3: (4545.97, 5047.77), 8: (32124.01, 27622.18)}  # by m: m-LinGapE, UGapE
+
+
+def members(num_arms):
+    """The m of Table 4."""
+    return num_arms // 3 + 1
+
+
+def drawn(num_arms, dim, scale, number):
+    """Normal features with standard deviation `scale` over their spectral norm, theta = e_1.
+
+    The norm takes the scale away: its values differ by their draws alone.
+    """
+    random = np.random.default_rng([SEED, num_arms, dim, round(100 * scale), number])
+    features = random.normal(scale=scale, size=(num_arms, dim))
+    return first_feature(features / np.linalg.norm(features, 2))
+
+
+def first_feature(features):
+    """The instance with theta = e_1."""
+    return jb.instances.linear(features, np.eye(features.shape[1])[0])
+
+
+def pays(instance, m, rho_power=1):
+    """Whether the constant of m-LinGapE with optimal ratios is at most that of UGapE."""
+    limit = ugape_complexity(instance, m)
+    options = {"selection": "ratio", "rho_power": rho_power, "enough": limit}
+    return m_lingape_complexity(instance, m, **options) <= limit
+
+
+def fraction(num_arms, dim, scale, instances):
+    """A row of Table 4."""
+    begin, m, counts = time.process_time(), members(num_arms), {1: 0, 2: 0}
+    for number in range(instances):
+        instance = drawn(num_arms, dim, scale, number)
+        for rho_power in counts:
+            counts[rho_power] += pays(instance, m, rho_power)
+    count = counts[1]
+    low, high = binomial_interval(count, instances)
+    column, shape = SCALES.index(scale), (num_arms, dim)
+    printed = PRINTED[shape][column]
+    recorded = RECORDED[shape][column] if shape in RECORDED else round(10 * printed)
+    table = [[count, instances - count], [recorded, 1000 - recorded]]
+    return {
+        "table": 4,
+        "name": f"K={num_arms} N={dim} D={scale}",
+        "m": m,
+        "instances": instances,
+        "count": count,
+        "percent": 100 * count / instances,
+        "low": 100 * low,
+        "high": 100 * high,
+        "printed_percent": printed,
+        "recorded_of_1000": recorded,
+        "count_of_rho_power_2": counts[2],
+        "p_value": float(stats.fisher_exact(table).pvalue),
+        "cpu_seconds": time.process_time() - begin,
+    }
+
+
+def constants(m, folder):
+    """A row of Table 5."""
+    begin = time.process_time()
+    if folder is None:
+        instance = drawn(10, 5, SCALES[0], 0)
+    else:
+        path = Path(folder) / "top_m_random_instance" / "features_5x10.csv"
+        instance = first_feature(np.loadtxt(path).T)
+    after, least = np.sort(instance.values)[[-m - 1, -m]]
+    row = {
+        "table": 5,
+        "name": f"m={m}, " + ("random stand-in" if folder is None else "the paper's matrix"),
+        "m": m,
+        "gap": float(least - after),
+        "m_lingape": m_lingape_complexity(instance, m, selection="ratio"),
+        "m_lingape_of_rho_power_2": m_lingape_complexity(
+            instance, m, selection="ratio", rho_power=2
+        ),
+        "ugape": ugape_complexity(instance, m),
+    }
+    if folder is not None:
+        row["printed_m_lingape"], row["printed_ugape"] = TABLE_5[m]
+    return row | {"cpu_seconds": time.process_time() - begin}
+
+
+def shown(row):
+    """A row as a line of text."""
+    if row["table"] == 5:
+        printed = " ({:.2f}, {:.2f} in the paper)".format(*TABLE_5[row["m"]])
+        return (
+            f"{row['name']:26} gap {row['gap']:.4f}  m-LinGapE {row['m_lingape']:.2f} "
+            f"(rho_power 2: {row['m_lingape_of_rho_power_2']:.2f})  "
+            f"UGapE {row['ugape']:.2f}" + (printed if "printed_ugape" in row else "")
+        )
+    printed = "-" if row["printed_percent"] is None else f"{row['printed_percent']:.1f}%"
+    return (
+        f"{row['name']:26} {row['percent']:5.1f}% ({row['low']:.2f} to {row['high']:.2f})  "
+        f"paper {printed:>6}, recorded {row['recorded_of_1000']:3} of 1000  "
+        f"p {row['p_value']:.2f}  rho_power 2: {row['count_of_rho_power_2']:3}  "
+        f"{row['cpu_seconds']:6.1f} s"
+    )
+
+
+def rows(instances, folder):
+    """`(name, function that makes the row)` of both tables."""
+    for num_arms, dim in PRINTED:
+        for scale in SCALES:
+            name = f"table 4 K={num_arms} N={dim} D={scale}"
+            yield name, lambda a=num_arms, d=dim, s=scale: fraction(a, d, s, instances)
+    for m in TABLE_5:
+        yield f"table 5 m={m}", lambda m=m: constants(m, folder)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, help="folder of top_m_random_instance")
+    parser.add_argument("--only", nargs="*", default=[], help="words that a row has to contain")
+    parser.add_argument("--instances", type=int, default=1000)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    chosen = parser.parse_args(arguments)
+    kept = json.loads(chosen.out.read_text()) if chosen.out.exists() else []
+    for name, make in rows(chosen.instances, chosen.data):
+        if not all(word in name for word in chosen.only):
+            continue
+        row = make()
+        print(shown(row), flush=True)
+        kept = [old for old in kept if old["name"] != row["name"]] + [row]
+        chosen.out.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Complexity constants: equal to plain loops, to closed forms, and to the tables of their paper."""
+
+import itertools
+import json
+import math
+import os
+
+import numpy as np
+import pytest
+import scipy.optimize
+import scipy.stats
+
+import jaxbandits as jb
+from benchmarks import complexity as tables
+from jaxbandits import theory
+
+RNG = np.random.default_rng(0)
+RATIO = {"selection": "ratio"}
+DATA = os.environ.get("JAXBANDITS_DATA")
+real = pytest.mark.skipif(DATA is None, reason="JAXBANDITS_DATA names no folder")
+
+
+def least_norm(features, i, j):
+    """Absolute weights of the cheapest combination of arms that is `x_i - x_j`."""
+    split = np.hstack([features.T, -features.T])
+    wanted = features[i] - features[j]
+    costs = np.ones(2 * len(features))
+    found = scipy.optimize.linprog(costs, A_eq=split, b_eq=wanted, method="highs-ipm")
+    return np.abs(found.x[: len(features)] - found.x[len(features) :])
+
+
+def by_loops(features, theta, m, epsilon, variance):
+    """LUCB, UGapE and m-LinGapE by largest variance, by ratios, and by ratios times norms."""
+    means = [float(x @ theta) for x in features]
+    ranked = sorted(means, reverse=True)
+    gaps = []
+    for mean in means:
+        good = mean >= ranked[m - 1]
+        gaps.append(mean - ranked[m] if good else ranked[m - 1] - mean)
+    lucb = ugape = widest = printed = proved = 0.0
+    for a, gap in enumerate(gaps):
+        lucb += 2 / max(epsilon / 2, gap) ** 2
+        ugape += 2 / max(epsilon, (epsilon + gap) / 2) ** 2
+        widest += 4 * variance / max(epsilon, (epsilon + gap) / 3) ** 2
+        one, other = 0.0, 0.0
+        for i, j in itertools.combinations(range(len(gaps)), 2):
+            weights = least_norm(features, i, j)
+            size = max(epsilon, (epsilon + gaps[i]) / 3, (epsilon + gaps[j]) / 3)
+            one = max(one, weights[a] / size**2)
+            other = max(other, weights[a] * sum(weights) / size**2)
+        printed += variance * one
+        proved += variance * other
+    return lucb, ugape, widest, printed, proved
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 5.0])
+@pytest.mark.parametrize("m", [1, 3, 5])
+def test_the_formulas(m, epsilon):
+    features, theta = RNG.normal(size=(6, 3)), RNG.normal(size=3)
+    instance = jb.instances.linear(features, theta, noise_var=0.3)
+    found = (
+        theory.lucb_complexity(instance, m, epsilon=epsilon),
+        theory.ugape_complexity(instance, m, epsilon=epsilon),
+        theory.m_lingape_complexity(instance, m, epsilon=epsilon),
+        theory.m_lingape_complexity(instance, m, epsilon=epsilon, **RATIO),
+        theory.m_lingape_complexity(instance, m, epsilon=epsilon, rho_power=2, **RATIO),
+    )
+    expected = by_loops(features, theta, m, epsilon, 0.3)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("num_arms", "dim"), [(10, 10), (10, 20), (30, 30)])
+def test_independent_arms_never_pay(num_arms, dim):
+    """`w = e_i - e_j`: both arms of the boundary count `1 / gap^2`, any other one its own gap."""
+    m = tables.members(num_arms)
+    for number in range(10):
+        instance = tables.drawn(num_arms, dim, 0.25, number)
+        ugape = theory.ugape_complexity(instance, m)
+        found = theory.m_lingape_complexity(instance, m, **RATIO)
+        assert found == pytest.approx(9 / 8 * ugape)
+        twice = theory.m_lingape_complexity(instance, m, rho_power=2, **RATIO)
+        assert twice == pytest.approx(2 * found)
+        assert not tables.pays(instance, m)
+
+
+def test_the_classic_instance():
+    """Arms e_1, (cos, sin), e_2: nothing is cheaper by the second, which the others span."""
+    angle, variance = math.pi / 6, 0.25
+    instance = jb.instances.classic_top_m(3, 1, angle=angle, noise_var=variance)
+    gap = 1 - math.cos(angle)
+    # The first two are told apart by `(1 - cos, 0, -sin)`; other pairs have the gap 1.
+    expected = variance * 9 * (gap + math.sin(angle)) / gap**2
+    assert theory.m_lingape_complexity(instance, 1, **RATIO) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("factor", [0.25, 1e-3, 40.0])
+def test_the_scale_of_the_features_counts_for_all_alike(factor):
+    instance = tables.drawn(8, 4, 0.5, 0)
+    scaled = tables.first_feature(factor * instance.arms)
+    for constant in (
+        theory.lucb_complexity,
+        theory.ugape_complexity,
+        theory.m_lingape_complexity,
+        lambda *given: theory.m_lingape_complexity(*given, **RATIO),
+    ):
+        assert constant(scaled, 3) == pytest.approx(constant(instance, 3) / factor**2)
+
+
+def test_the_larger_of_two_is_known_before_the_end():
+    answers, early = set(), 0
+    for number in range(12):
+        instance = tables.drawn(10, 5, 0.25, number)
+        limit = theory.ugape_complexity(instance, 4)
+        whole = theory.m_lingape_complexity(instance, 4, **RATIO)
+        part = theory.m_lingape_complexity(instance, 4, enough=limit, **RATIO)
+        assert part <= whole
+        assert (part <= limit) == (whole <= limit)
+        answers.add(whole <= limit)
+        early += part < whole
+    assert answers == {True, False}
+    assert early > 3
+
+
+def test_no_gap_is_infinite_without_epsilon():
+    tied = jb.instances.linear(np.eye(4), [1.0, 0.5, 0.5, 0.0])
+    twins = jb.instances.linear([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [1.0, 0.0])
+    for instance, m in ((tied, 2), (twins, 1)):
+        for options in ({}, RATIO):
+            assert theory.m_lingape_complexity(instance, m, **options) == math.inf
+            assert theory.m_lingape_complexity(instance, m, epsilon=0.1, **options) < math.inf
+        assert theory.lucb_complexity(instance, m) == theory.ugape_complexity(instance, m)
+        assert theory.lucb_complexity(instance, m) == math.inf
+    assert theory.lucb_complexity(tied, 2, epsilon=0.2) == pytest.approx(2 * (4 + 100 + 100 + 4))
+    assert theory.lucb_complexity(tied, 1) == pytest.approx(2 * (4 + 4 + 4 + 1))
+
+
+def test_bad_input():
+    basis = jb.instances.canonical(4, gap=0.5)
+    for m in (0, 4, 1.5, True, None, "2"):
+        with pytest.raises(ValueError, match=f"m must be a whole number from 1 to 3, got {m!r}"):
+            theory.lucb_complexity(basis, m)
+    for epsilon in (-0.1, math.nan, math.inf, None):
+        with pytest.raises(ValueError, match="epsilon must be a finite number, 0 or above, got"):
+            theory.ugape_complexity(basis, 1, epsilon=epsilon)
+    with pytest.raises(ValueError, match="instance: its targets must be its arms"):
+        theory.m_lingape_complexity(jb.instances.transductive(6), 1)
+    with pytest.raises(ValueError, match="instance: it must be an Instance, got 'classic'"):
+        theory.lucb_complexity("classic", 1)
+    with pytest.raises(ValueError, match="selection must be one of 'largest_variance', 'ratio'"):
+        theory.m_lingape_complexity(basis, 1, selection="greedy")
+    with pytest.raises(ValueError, match="rho_power must be one of 1, 2, got 3"):
+        theory.m_lingape_complexity(basis, 1, rho_power=3)
+    with pytest.raises(ValueError, match="enough must be a finite number above 0, got 0"):
+        theory.m_lingape_complexity(basis, 1, enough=0)
+
+
+def test_the_first_row_of_table_4_in_small():
+    """The paper has 29.1% and 30.8%; a chance of 1 in 1000 on either side is left."""
+    count = sum(tables.pays(tables.drawn(10, 5, 0.5, number), 4) for number in range(60))
+    assert scipy.stats.binom.ppf(0.001, 60, 0.291) <= count
+    assert count <= scipy.stats.binom.isf(0.001, 60, 0.308)
+
+
+def test_the_tables_are_written(tmp_path, capsys):
+    out = tmp_path / "tables.json"
+    tables.main(["--only", "K=10", "N=5", "D=0.25", "--instances", "3", "--out", str(out)])
+    tables.main(["--only", "table 5", "m=3", "--out", str(out)])
+    share, single = json.loads(out.read_text())
+    assert (share["instances"], share["m"], share["printed_percent"]) == (3, 4, 29.1)
+    assert share["low"] <= share["percent"] <= share["high"]
+    assert single["name"] == "m=3, random stand-in"
+    assert "printed_ugape" not in single
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["K=10 N=5 D=0.25", "m=3, random stand-in"]
+
+
+def test_the_stored_tables():
+    rows = {row["name"]: row for row in json.loads(tables.RESULTS.read_text())}
+    for (num_arms, dim), scale in itertools.product(tables.PRINTED, tables.SCALES):
+        row = rows[f"K={num_arms} N={dim} D={scale}"]
+        assert row["instances"] == 1000
+        assert row["p_value"] > 0.001
+        assert dim < num_arms or row["count"] == 0
+    for m, (m_lingape, ugape) in tables.TABLE_5.items():
+        row = rows[f"m={m}, the paper's matrix"]
+        assert (round(row["m_lingape"], 2), round(row["ugape"], 2)) == (m_lingape, ugape)
+
+
+@real
+@pytest.mark.parametrize(("m", "gap"), [(3, 0.0755), (8, 0.0289)])
+def test_table_5(m, gap):
+    row = tables.constants(m, DATA)
+    assert round(row["gap"], 4) == gap
+    assert (round(row["m_lingape"], 2), round(row["ugape"], 2)) == tables.TABLE_5[m]
