@@ -1,6 +1,6 @@
 """LinGIFA: the m best arms of a linear bandit, by how far each may be from them."""
 
-from ..kernels import radius
+from ..kernels import ledger, radius
 from ..kernels import ratios as ratio_tables
 from ..options import (
     array,
@@ -101,10 +101,12 @@ def lin_gifa(
     """
     v0 = ridge(v0, noise_var, code=noise_var / 400.0)
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
+    # All pairs of arms are K^2 numbers in any case.
+    arm_space = indices == "paired" or ledger.prefers_arm_space(arms)
     rules = Rules(indices, "indices", "index", selection, stopping, False, stale_pair)
     return gap_index(
         arms,
-        by_features(arms, v0, arm_space=True),
+        by_features(arms, v0, arm_space=arm_space),
         rules,
         radius.width(threshold, facts),
         m=m,

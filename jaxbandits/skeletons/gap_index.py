@@ -5,6 +5,7 @@ another is a line of their Table 1, `Rules`.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -207,11 +208,12 @@ def _of_one(evidence, state, wide):
 
 def _of_many(evidence, rules, m, state, wide):
     stats, order = state.stats, state.order
-    gram = None if evidence.gram is None else evidence.gram(stats)
+    estimates = stats.means, stats.variances
     if rules.indices == "individual":
-        bounds = gaps.individual(stats.means, stats.variances, wide)
+        bounds, row = gaps.individual(*estimates, wide), lambda arm: evidence.row(stats, arm)
     else:
-        bounds = gaps.paired(stats.means, stats.variances, gram, wide)
+        gram = evidence.gram(stats)
+        bounds, row = gaps.paired(*estimates, gram, wide), partial(pick.at, gram)
     worst = bounds.nth(m) if rules.by_worst else None
     top = pick.top(stats.means if rules.guess == "means" else -worst, order, m)
     values = bounds.highest(~top) if rules.weakest == "pair" else worst
@@ -223,8 +225,7 @@ def _of_many(evidence, rules, m, state, wide):
     else:
         doubt = jnp.where(top, worst, -jnp.inf).max()
     look = Look(top, weakest, challenger, doubt)
-    between = lambda: pick.at(gram, weakest) - pick.at(gram, look.challenger)  # noqa: E731
-    return _View(look, bounds.column, between)
+    return _View(look, bounds.column, lambda: row(weakest) - row(challenger))
 
 
 def _as_before(rules, view, state):
