@@ -154,6 +154,16 @@ BAD = {
         "design must be one of 'd_opt', 'frank_wolfe', got 'uniform'",
     ),
     "m too large": ((SOARE, partial(jb.m_lingape, m=4)), "m must be below the 4 arms, got 4"),
+    "m too large for averages": ((SOARE, partial(jb.ugape, m=5)), "m must be below the 4 arms"),
+    "a threshold that needs features": (
+        (SOARE, partial(jb.lucb, m=2, threshold="pairwise")),
+        "threshold must be one of 'lucb1', 'heuristic', got 'pairwise'",
+    ),
+    "a ridge without a name": (
+        (SOARE, partial(jb.lin_gifa, m=2, v0="theirs")),
+        "v0 must be a finite number above 0 or one of 'paper', 'code', got 'theirs'",
+    ),
+    "a ridge of nothing": ((SOARE, partial(jb.m_lingape, m=2, v0=0.0)), "v0 must be .*got 0.0"),
     "a callable that draws no instance": (
         (lambda key: 3, jb.lingape),
         "instance must return an Instance for a key, got",

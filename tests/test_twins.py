@@ -11,6 +11,7 @@ from hands import Hand, binomial_rewards, linear_problem, normal_rewards, same_a
 
 import jaxbandits as jb
 from jaxbandits import driver
+from jaxbandits.kernels import radius
 
 
 @pytest.fixture(autouse=True)
@@ -58,9 +59,7 @@ def test_the_table_of_ratios_may_come_from_anywhere():
     assert not np.array_equal(runs[0].arm_pulls, other.arm_pulls)
 
 
-@pytest.mark.parametrize(
-    "threshold", ["self_normalised", "self_normalised_det", "pairwise", "lucb1", "heuristic"]
-)
+@pytest.mark.parametrize("threshold", sorted(radius.THRESHOLDS))
 def test_m_lingape(threshold):
     hand, played = Hand(partial(jb.m_lingape, threshold=threshold, m=2), *LINGAPE), []
     for seed, numbers in enumerate([(0.1, 0.0, 0.25, 1.0, 0.025), (0.2, 0.4, 1.0, 1.2, 0.5)]):

@@ -1,0 +1,81 @@
+"""What holds between the algorithms of Top-m, run by run; and runs that do not end."""
+
+from functools import partial
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.kernels import radius
+from jaxbandits.skeletons.gap_index import Rules, by_averages, by_features, gap_index
+
+CLASSIC = jb.instances.classic_top_m(4, 2, angle=0.8)
+RANDOM = jb.instances.sphere(jax.random.key(3), 8, 3, mix=0.2, noise_var=0.25)
+GIFA = Rules("paired", "indices", "index", "greedy", all_first=False)
+LINES = {
+    "lin_gifa": GIFA,
+    "lin_gifa, individual": GIFA._replace(indices="individual", selection="largest_variance"),
+    "ugape": Rules("individual", "indices", "pair", "largest_variance"),
+    "means, ugape's test": Rules(),
+}
+
+
+def line(arms, *, m, noise_var, rules, features=True, delta=0.05):
+    """Any line of the table, also those that no constructor offers."""
+    facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=0.025, theta_norm=None)
+    evidence = by_features(arms, 0.025, arm_space=True) if features else by_averages(len(arms))
+    return gap_index(arms, evidence, rules, radius.width("heuristic", facts), m=m)
+
+
+def stopping_times(instance, name, replications, *, m, stale=False):
+    """By each test, on the same rewards; both until at most 20,000 draws."""
+    for test in ("ugape", "lucb"):
+        rules = LINES[name]._replace(stopping=test, stale_pair=stale)
+        build = partial(line, m=m, rules=rules, features=name != "ugape")
+        yield jb.simulate(instance, build, replications=replications, seed=9, max_pulls=20_000)
+
+
+def no_later(instance, name, replications, m):
+    """Lemma 1 of Reda et al.: `D_j <= max of B[i, j]` over the i outside J, for j in J."""
+    early, late = stopping_times(instance, name, replications, m=m)
+    assert (early.pulls <= late.pulls).all()
+
+
+@pytest.mark.parametrize("name", ["lin_gifa", "ugape"])
+def test_ugapes_test_stops_no_later(name):
+    no_later(CLASSIC, name, 400, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LINES)
+def test_ugapes_test_never_stops_later(name):
+    no_later(CLASSIC, name, 20_000, 2)
+    no_later(RANDOM, name, 20_000, 3)
+
+
+def test_the_stale_test_breaks_that_order():
+    early, late = stopping_times(CLASSIC, "lin_gifa", 400, m=2, stale=True)
+    assert (late.pulls < early.pulls).mean() > 0.2
+    assert (~late.correct).mean() > 0.08
+    assert (~early.correct).mean() < 0.05
+
+
+def test_runs_that_do_not_end_are_reported():
+    """Equal means at the border of the set: nothing tells them apart."""
+    equal = jb.instances.linear(np.eye(3), [1.0, 0.5, 0.5], noise_var=0.25)
+    for build in (jb.lucb, jb.ugape, partial(jb.lin_gifa, threshold="heuristic")):
+        runs = jb.simulate(equal, partial(build, m=2), replications=20, seed=1, max_pulls=500)
+        digest = runs.summary()
+        assert digest["cut_short"] == (~runs.stopped).sum() > 15
+        assert digest["pulls_mean_is_lower_bound"]
+        assert (runs.pulls[~runs.stopped] == 500).all()
+        assert len(runs) == 20
+
+
+def test_accuracy_lets_them_end():
+    equal = jb.instances.linear(np.eye(3), [1.0, 0.5, 0.5], noise_var=0.25)
+    build = partial(jb.lucb, m=2, epsilon=0.4)
+    runs = jb.simulate(equal, build, replications=20, seed=1, max_pulls=5000)
+    assert runs.stopped.all()
+    assert runs.correct.all()
