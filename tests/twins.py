@@ -44,6 +44,8 @@ def radius(name, pulls, *, delta, noise_var, v0, theta_norm):
         + math.sqrt(2 * math.log(1 / delta) + d * math.log(1 + t * length / (v0 * d))),
         "self_normalised_printed": bias
         + math.sqrt(2 * math.log(1 / delta) + d * math.log(1 + (t + 1) * length / (v0**2 * d))),
+        "self_normalised_code": math.sqrt(1 / 400) * theta_norm
+        + math.sqrt(2 * math.log(1 / delta) + d * math.log(1 + t * length / (noise_var / 400 * d))),
         "lucb1": math.sqrt(2 * math.log(5 * num_arms * t**4 / (4 * delta))),
         "heuristic": math.sqrt(2 * math.log((1 + math.log(t)) / delta)),
     }[name]

@@ -54,6 +54,14 @@ def self_normalised_printed(facts, t, logdet):
     return jnp.sqrt(2.0 * jnp.log(1.0 / facts.delta) + bound) + _bias(facts)
 
 
+def self_normalised_code(facts, t, logdet):
+    """The same as the program of Reda et al. (2021) has it: `self_normalised` for one ridge.
+
+    That is `(sigma / 20)^2`, whatever `v0` is: a theorem for that one alone.
+    """
+    return self_normalised(facts._replace(v0=facts.noise_var / 400.0), t, logdet)
+
+
 def pairwise(facts, t, logdet):
     """Xu, Honda, Sugiyama (2018), eq. (8): `self_normalised_det` at level delta / K^2."""
     level = 2.0 * jnp.log(facts.num_arms**2 / facts.delta)
@@ -193,6 +201,7 @@ THRESHOLDS = {
         self_normalised,
         self_normalised_det,
         self_normalised_printed,
+        self_normalised_code,
         pairwise,
         lucb1,
         heuristic,
@@ -202,6 +211,7 @@ NEED_THETA_NORM = (
     "self_normalised",
     "self_normalised_det",
     "self_normalised_printed",
+    "self_normalised_code",
     "pairwise",
 )
 NEED_NO_FEATURES = ("lucb1", "heuristic")

@@ -41,6 +41,10 @@ def test_each_radius_is_its_formula():
             2 * np.log(1 / DELTA) + dim * np.log(1 + (t + 1) * longest**2 / (V0**2 * dim))
         )
         + bias,
+        "self_normalised_code": np.sqrt(
+            2 * np.log(1 / DELTA) + dim * np.log(1 + t * longest**2 * 400 / (VARIANCE * dim))
+        )
+        + NORM / 20,
         "pairwise": np.sqrt(2 * np.log(num_arms**2 * np.sqrt(ratio) / DELTA)) + bias,
         "lucb1": np.sqrt(2 * np.log(5 * num_arms * t**4 / (4 * DELTA))),
         "heuristic": np.sqrt(2 * np.log((1 + np.log(t)) / DELTA)),
