@@ -102,6 +102,9 @@ def describe(value):
         return [describe(value.func), describe(list(value.args)), describe(value.keywords)]
     if isinstance(value, dict):
         return {str(name): describe(v) for name, v in value.items()}
+    if hasattr(value, "reward"):  # a simulator
+        parts = value._asdict() if isinstance(value, tuple) else vars(value)
+        return [describe(type(value)), describe(parts)]
     if isinstance(value, list | tuple):
         return [describe(v) for v in value]
     if isinstance(value, Path):
@@ -112,7 +115,10 @@ def describe(value):
         name = f"{value.__module__}.{value.__qualname__}"
         return f"{name}{LOCAL}{id(value)}" if "<" in name else name
     if hasattr(value, "arms"):
-        return {name: describe(v) for name, v in vars(value).items()}
+        parts = {name: describe(v) for name, v in vars(value).items()}
+        if parts.get("simulator", 0) is None:  # most have none, and their cells keep their names
+            del parts["simulator"]
+        return parts
     array = np.asarray(value)
     if array.dtype == object:
         raise ValueError(f"cannot tell {value!r} apart from others, so its runs cannot be stored")
