@@ -250,12 +250,11 @@ def random_network(key):
     used = _highest(jnp.where(regulated[:, None], lots, -1.0), EDGES)
     lots = jax.random.uniform(signs_key, used.shape)
     represses = _highest(jnp.where(used.at[:, 0].set(False), lots, -1.0), NEGATIVE)
-    # No gene regulates itself, or another one twice.
+    # No gene regulates itself or another one twice: repressors come from the other end.
     lots = jax.random.uniform(names_key, (GENES, GENES)) - 4.0 * jnp.eye(GENES)
     lots = lots.at[jnp.arange(GENES), partner].add(-2.0)
-    activators, repressors = (
-        jax.lax.top_k(jnp.where(able, lots, lots - 1.0), MOST)[1] for able in (True, ~regulated)
-    )
+    activators = jax.lax.top_k(lots, MOST)[1]
+    repressors = jax.lax.top_k(jnp.where(regulated, -9.0, -lots), MOST)[1]
     activators = activators.at[:, 0].set(partner.astype(activators.dtype))
     rules = jax.random.randint(rules_key, (GENES,), 0, len(RULES))
     regulators = jnp.where(represses, repressors, activators)

@@ -102,7 +102,7 @@ def describe(value):
         return [describe(value.func), describe(list(value.args)), describe(value.keywords)]
     if isinstance(value, dict):
         return {str(name): describe(v) for name, v in value.items()}
-    if hasattr(value, "reward"):  # a simulator
+    if hasattr(value, "reward") and not isinstance(value, type):  # a simulator
         parts = value._asdict() if isinstance(value, tuple) else vars(value)
         return [describe(type(value)), describe(parts)]
     if isinstance(value, list | tuple):
