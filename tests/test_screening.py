@@ -91,15 +91,19 @@ LEARNERS = {
 }
 
 
+NATIVE = {"engine": "native"}
+
+
 @pytest.mark.parametrize(
-    ("simulator", "learner"),
+    ("simulator", "learner", "others"),
     [
-        ("dial", "one arm a round"),
-        pytest.param("network", "one arm a round", marks=pytest.mark.slow),
-        ("network", "phases"),
+        ("dial", "one arm a round", [NATIVE, {"batch": 8}]),
+        ("network", "phases", [NATIVE]),
+        pytest.param("network", "phases", [{"batch": 8}], marks=pytest.mark.slow),
+        pytest.param("network", "one arm a round", [NATIVE, {"batch": 8}], marks=pytest.mark.slow),
     ],
 )
-def test_replications_depend_on_nothing_else(simulator, learner):
+def test_replications_depend_on_nothing_else(simulator, learner, others):
     dial = Dial(np.array([0.0, 0.05, 0.1, 0.1]))
     instance = (
         SMALL(jax.random.key(1))
@@ -108,11 +112,12 @@ def test_replications_depend_on_nothing_else(simulator, learner):
     )
     play = partial(jb.simulate, instance, LEARNERS[learner], seed=3, max_pulls=120, replications=24)
     runs = play()
-    for other in (play(batch=8), play(engine="native")):
-        assert_same_runs(runs, other)
+    for other in others:
+        assert_same_runs(runs, play(**other))
     assert len({tuple(row) for row in runs.arm_pulls}) > 5
 
 
+@pytest.mark.slow
 def test_redrawn_networks():
     draw = partial(SMALL, draws=20)
     runs = jb.simulate(draw, partial(jb.sequential_halving, budget=16), replications=8, batch=8)
