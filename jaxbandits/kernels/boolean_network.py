@@ -109,16 +109,21 @@ def _levels(seen, group):
     return some, reduce(jnp.logical_and, [x | ~mine for x, mine in pairs]) & group.any(0)
 
 
+def _at(table, places):
+    """`table[places]` for places known to be in range."""
+    return table.at[places].get(mode="promise_in_bounds")
+
+
 def all_at_once(network: Network, state: Bool[Array, " G"]) -> Bool[Array, " G"]:
     """Each gene as its rule says, seeing the others as they are."""
     slots = _slots(network)
-    return _respond(slots, [state[r] for r in slots.regulators])
+    return _respond(slots, [_at(state, r) for r in slots.regulators])
 
 
 def update(network: Network, state: Bool[Array, " G"], gene: Int[Array, ""]) -> Bool[Array, " G"]:
     """One gene as its rule says, the others as they are."""
     own = Network(*(pick.at(table, gene)[None] for table in network))
-    return state.at[gene].set(_respond(_slots(own), [state[r] for r in own.regulators.T])[0])
+    return state.at[gene].set(_respond(_slots(own), [_at(state, r) for r in own.regulators.T])[0])
 
 
 def turns(key: Array, sweep: Int[Array, ""], num_genes: int) -> Int[Array, " G"]:
@@ -160,7 +165,7 @@ class _Pass(NamedTuple):
 
 
 def _together(slots, p):
-    new = _respond(slots, [p.now[r] for r in slots.regulators])
+    new = _respond(slots, [_at(p.now, r) for r in slots.regulators])
     return _Pass(new, new, p.turn, p.sweeps + 1, (new == p.now).all())
 
 
@@ -171,9 +176,10 @@ def _one_by_one(key, slots, p):
     After k steps the genes are right at which no chain of more than k regulators in the order of
     their turns ends: all after G steps, most after two or three.
     """
-    new = _respond(
-        slots, [jnp.where(p.turn[r] < p.turn, p.now[r], p.old[r]) for r in slots.regulators]
-    )
+    seen = [
+        jnp.where(_at(p.turn, r) < p.turn, _at(p.now, r), _at(p.old, r)) for r in slots.regulators
+    ]
+    new = _respond(slots, seen)
     over = (new == p.now).all()
     sweeps = p.sweeps + over
     turn = jnp.where(over, turns(key, sweeps, new.size), p.turn)
