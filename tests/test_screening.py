@@ -18,7 +18,7 @@ from jaxbandits.envs.finite import finite
 from jaxbandits.instances import screening
 from jaxbandits.instances.gene_files import read_calls, read_network
 from jaxbandits.kernels.boolean_network import all_at_once, cosine
-from jaxbandits.sweeps.store import describe
+from jaxbandits.sweeps.store import describe, digest_files
 
 make = jb.instances
 TOP = partial(jb.m_lingape, m=5, threshold="heuristic", delta=0.05)
@@ -136,6 +136,12 @@ def test_cells_are_told_apart():
     ):
         assert text != str(describe(dataclasses.replace(instance, simulator=other)))
     assert "simulator" not in describe(make.canonical(3, gap=1.0))
+
+
+def test_another_network_is_another_cell(tmp_path):
+    before = digest_files(write(tmp_path))
+    assert digest_files(write(tmp_path)) == before
+    assert digest_files(write(tmp_path, net="B[]{}(5); A[]{}(8); C[]{}(9);\n")) != before
 
 
 def networks(num):

@@ -74,7 +74,7 @@ def boolean_drugs(path, *, dynamics="asynchronous", noise_var=0.25, draws=2000):
     A pull draws one of 18 patients, puts the genes that the drug determines on top of those that
     are known of the patient, fills the others with fair coins, updates the network until it rests
     and scores that state against the one of the healthy: their cosine on 50 genes. Means are
-    estimated from draws, with a standard error of about `0.06 / sqrt(draws)`. They are exactly
+    estimated from draws, with a standard error of about `0.04 / sqrt(draws)`. They are exactly
     linear in the 71 features, and `theta` is the solution of least norm.
 
     Args:

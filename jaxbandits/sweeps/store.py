@@ -129,11 +129,12 @@ def describe(value):
 
 
 def digest_files(path):
-    """Hash of a file, or of the files directly in a folder: other data is another cell."""
+    """Hash of a file, or of all files in a folder and those below: other data is another cell."""
     path = Path(path)
-    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     digest = hashlib.sha256()
     for file in files:
         if file.is_file():
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+            name = file.relative_to(path).as_posix() if path.is_dir() else file.name
+            digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
