@@ -98,8 +98,8 @@ NATIVE = {"engine": "native"}
     ("simulator", "learner", "others"),
     [
         ("dial", "one arm a round", [NATIVE, {"batch": 8}]),
-        ("network", "phases", [NATIVE]),
-        pytest.param("network", "phases", [{"batch": 8}], marks=pytest.mark.slow),
+        ("dial", "phases", [NATIVE]),
+        pytest.param("network", "phases", [NATIVE, {"batch": 8}], marks=pytest.mark.slow),
         pytest.param("network", "one arm a round", [NATIVE, {"batch": 8}], marks=pytest.mark.slow),
     ],
 )
@@ -171,8 +171,13 @@ def test_random_networks():
         assert all(degrees[n, g] == 0 for g in regulators[n][represses[n]])
 
 
-def test_boolean_network():
-    instance = check(make.boolean_network(KEY, draws=300))
+@pytest.fixture(scope="module")
+def random_drugs():
+    return make.boolean_network(KEY, draws=300)
+
+
+def test_boolean_network(random_drugs):
+    instance = check(random_drugs)
     screen = instance.simulator
     np.testing.assert_allclose(instance.arms @ instance.theta, instance.means, atol=1e-12)
     np.testing.assert_allclose(instance.theta_norm, np.linalg.norm(instance.theta))
@@ -193,8 +198,8 @@ def test_boolean_network():
     assert instance.means.std() > 0.005  # drugs differ
 
 
-def test_what_a_drug_is_put_on():
-    instance = make.boolean_network(KEY, draws=10)
+def test_what_a_drug_is_put_on(random_drugs):
+    instance = random_drugs
     screen = jax.tree.map(jnp.asarray, instance.simulator)
     with jax.enable_x64(True):
         found = jax.jit(jax.vmap(screen.start))(jax.random.split(KEY, 900), jnp.arange(900) % 10)

@@ -9,8 +9,10 @@ import pytest
 
 from jaxbandits.kernels import boolean_network as kernel
 from jaxbandits.kernels.boolean_network import Network
+from jaxbandits.lanewise import lanewise
+from jaxbandits.native import natively
 
-GENES, MOST = 12, 4
+GENES, MOST, LANES = 12, 4, 16
 LOGIC = [
     lambda all_a, any_a, no_r, some_r: all_a and no_r,
     lambda all_a, any_a, no_r, some_r: any_a and no_r,
@@ -158,6 +160,23 @@ def test_all_at_once():
 
 
 KEY = jax.random.key(0)
+
+
+def test_lanes_and_native_programs_come_to_rest_alike():
+    net = arrays(network(7, positive=0.95))
+
+    def one(key, start):
+        return tuple(kernel.attractor(net, key, start))
+
+    keys = jax.random.split(KEY, LANES)
+    starts = jnp.asarray(np.random.default_rng(6).random((GENES, LANES)) < 0.5)
+    expected = jax.jit(jax.vmap(one, (0, -1), -1))(keys, starts)
+    lanes = jax.jit(lambda unit, *args: lanewise(one, LANES, unit)(*args))(1.0, keys, starts)
+    native = jax.jit(natively(one, LANES))(keys, starts)
+    for found in (lanes, native):
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(x, y)
+    assert len(set(np.asarray(expected[2]).tolist())) > 1  # sweeps
 
 
 def test_orders_are_uniform():
