@@ -55,6 +55,21 @@ def branches(v, i):
     return chosen, shared, lax.switch(i, [lambda: v[0], lambda: 2 * v[1], lambda: v[2] * v[3]])
 
 
+def hidden_loops(v):
+    """Loops of a shared length each, whose steps differ by lane."""
+
+    def halve(n, x):
+        step = lambda carry: (carry[0] - 1, carry[1] * 0.5 + v[:4])  # noqa: E731
+        return lax.while_loop(lambda carry: carry[0] > 0, step, (n, x))
+
+    return jax.vmap(halve)(jnp.arange(3), jnp.ones((3, 4)))
+
+
+def shared_loops(v):
+    """Loops in which nothing differs by lane, beside what does."""
+    return (*jax.vmap(collatz)(jnp.arange(4)), v[0])
+
+
 ARMS_OF = jnp.asarray
 CASES = {
     "arithmetic": (lambda v, m: (v[:4] * m + 1, jnp.where(v > 0, v, 2.0), v.astype(int)), "VM"),
@@ -141,6 +156,10 @@ CASES = {
         "K",
     ),
     "a loop of each its own length": (collatz, "I"),
+    "loops mapped over": (
+        lambda i, v: (jax.vmap(collatz)(i + jnp.arange(6)), hidden_loops(v), shared_loops(v)),
+        "IV",
+    ),
     "a scan": (mixed_loop, "V"),
     "branches": (branches, "VI"),
     "best": (lambda x, o: (pick.best(x), pick.argmax(x, o), pick.top(x, o, 7)), "XO"),

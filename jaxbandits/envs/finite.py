@@ -6,14 +6,15 @@ import jax
 import jax.numpy as jnp
 
 from ..core import Env
+from .simulated import Simulated
 
 
 def finite(instance, *, epsilon=0.0):
     """The world of an `Instance`.
 
     Batches of draws are exact sufficient statistics: Normal, Binomial and Poisson sums, and a
-    multinomial over recorded values; never one draw at a time. Rewards of 1 and -1 are twice
-    those of 1 and 0, less one.
+    multinomial over recorded values; never one draw at a time, but for a simulator's. Rewards of
+    1 and -1 are twice those of 1 and 0, less one.
 
     Args:
       instance: an `Instance`.
@@ -137,4 +138,5 @@ LAWS = {
     "sign": _Sign,
     "poisson": _Poisson,
     "recorded": _Recorded,
+    "simulated": Simulated,
 }

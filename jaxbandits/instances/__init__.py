@@ -1,6 +1,6 @@
 """Problems to play: built from arrays, named in the papers, or read from local files."""
 
-from .base import Instance, bernoulli, glm, linear, recorded, tabular
+from .base import Instance, bernoulli, glm, linear, recorded, simulated, tabular
 from .data import automobile, drug_repurposing
 from .named import (
     canonical,
@@ -14,22 +14,27 @@ from .named import (
     transductive,
 )
 from .news import clicks, yahoo_r6a
+from .screening import boolean_drugs, boolean_network, drugs
 
 __all__ = [
     "Instance",
     "automobile",
     "bernoulli",
+    "boolean_drugs",
+    "boolean_network",
     "canonical",
     "classic_top_m",
     "clicks",
     "corner",
     "drug_repurposing",
+    "drugs",
     "glm",
     "linear",
     "logistic_cube",
     "moderate_gaps",
     "multivariate",
     "recorded",
+    "simulated",
     "soare",
     "sphere",
     "tabular",

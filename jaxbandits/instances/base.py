@@ -1,14 +1,16 @@
 """The `Instance` and the builders that make one from data."""
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..kernels.links import FAMILIES, LINKS
-from ..options import check_arms, choice, is_concrete, positive, require
+from ..options import check_arms, choice, count, is_concrete, positive, require, size
 from ..precision import double
+from .sampled import sampled_means
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +26,9 @@ class Instance:
       noise_var: `[]` variance (or sub-Gaussian proxy) of a reward, as the learner is told.
       theta_norm: `[]` a bound on the norm of theta a learner may be told, or None: unknown.
       samples: `[K, N]` recorded rewards, or None.
-      rewards: what draws them: "normal", "bernoulli", "sign" (1 or -1), "poisson" or "recorded"
-        (static).
+      simulator: a pytree of arrays with a method `reward(key, arm)`, or None.
+      rewards: what draws them: "normal", "bernoulli", "sign" (1 or -1), "poisson", "recorded"
+        or "simulated" (static).
       family: the generalised linear model a learner may assume (static).
     """
 
@@ -37,13 +40,14 @@ class Instance:
     noise_var: jax.Array
     theta_norm: jax.Array | None = None
     samples: jax.Array | None = None
+    simulator: Any = None
     rewards: str = "normal"
     family: str = "gaussian"
 
 
 jax.tree_util.register_dataclass(
     Instance,
-    data_fields=[f.name for f in dataclasses.fields(Instance)][:8],
+    data_fields=[f.name for f in dataclasses.fields(Instance)][:9],
     meta_fields=["rewards", "family"],
 )
 
@@ -193,4 +197,45 @@ def recorded(arms, samples, *, noise_var, theta_norm=None):
     samples = jnp.asarray(samples, float)
     means, theta = samples.mean(1), jnp.zeros(np.shape(arms)[1])
     rest = {"samples": samples, "rewards": "recorded"}
+    return _build(arms, None, means, means, theta, noise_var, theta_norm, **rest)
+
+
+@double
+def simulated(arms, simulator, *, noise_var, draws=2000, seed=0, theta_norm=None):
+    """Rewards from a simulator; the mean of each arm is estimated from draws.
+
+    What is a right answer is told by these estimates, so the standard error of a mean,
+    `sd / sqrt(draws)`, has to be small beside the gaps that matter.
+
+    Args:
+      arms: `[K, d]` features.
+      simulator: a pytree of arrays with a method `reward(key, arm) -> []`, pure, for one arm
+        given as a traced integer. It is compiled together with the algorithm.
+      noise_var: what the learner is told.
+      draws: of each arm, for the means.
+      seed: of these draws alone; the same one gives the same means.
+      theta_norm: what the learner is told, unknown by default.
+    Returns:
+      An `Instance` with `theta` zero.
+    Raises:
+      ValueError: wrong shapes, NaN, a variance not above 0, no draws.
+
+    >>> from typing import Any, NamedTuple
+    >>> class Dice(NamedTuple):
+    ...     sides: Any
+    ...     def reward(self, key, arm):
+    ...         return 1.0 + jax.random.randint(key, (), 0, self.sides[arm])
+    >>> dice = simulated([[1.0, 0.0], [0.0, 1.0]], Dice(jnp.array([5, 19])), noise_var=100.0)
+    >>> dice.means.round()
+    array([ 3., 10.])
+    """
+    check_arms(arms)
+    check_option(positive, noise_var=noise_var)
+    check_option(size(1), draws=draws)
+    check_option(count(0), seed=seed)
+    arms = jnp.asarray(arms, float)
+    key = jax.random.key(seed, impl="threefry2x32")
+    means = sampled_means(simulator, key, len(arms), int(draws))
+    rest = {"simulator": simulator, "rewards": "simulated"}
+    theta = jnp.zeros(arms.shape[1])
     return _build(arms, None, means, means, theta, noise_var, theta_norm, **rest)

@@ -15,7 +15,7 @@ from .base import Instance, check_option, recorded, tabular
 CAR_FEATURES, CAR_PRICE, CAR_COLUMNS = (13, 11, 16, 23, 24), 25, 26
 
 
-def _find(path, name, source):
+def find_file(path, name, source):
     """The file itself, or `name` inside a folder."""
     path = Path(path)
     file = path / name if path.is_dir() else path
@@ -39,7 +39,7 @@ def read_automobile(path):
     Raises:
       ValueError: the file is missing, or a row does not look like that data set.
     """
-    file = _find(path, "imports-85.data", "it is the UCI Automobile data set (1987)")
+    file = find_file(path, "imports-85.data", "it is the UCI Automobile data set (1987)")
     with file.open(newline="") as stream:
         rows = [row for row in csv.reader(stream) if row]
     wrong = next((i for i, row in enumerate(rows) if len(row) != CAR_COLUMNS), None)
@@ -95,8 +95,10 @@ def drug_repurposing(path, *, noise_var=0.25):
       ValueError: a missing file, or tables whose drugs differ.
     """
     source = "it is part of the data of Reda, Kaufmann and Delahaye-Duriez (2021)"
-    names, features = _named_table(_find(path, "features_71x10.csv", source), labelled=True)
-    reward_names, rewards = _named_table(_find(path, "rewards_named.csv", source), labelled=False)
+    names, features = named_table(find_file(path, "features_71x10.csv", source), labelled=True)
+    reward_names, rewards = named_table(
+        find_file(path, "rewards_named.csv", source), labelled=False
+    )
     require(names == reward_names, "path: the two tables do not name the same drugs")
     instance = recorded(features.T, rewards.T, noise_var=noise_var)
     theta, *_ = np.linalg.lstsq(features.T, instance.means)
@@ -105,7 +107,7 @@ def drug_repurposing(path, *, noise_var=0.25):
     )
 
 
-def _named_table(file, *, labelled):
+def named_table(file, *, labelled):
     """Header and numbers of a csv; `labelled`: the first column holds row names."""
     with file.open(newline="") as stream:
         header, *rows = [row[labelled:] for row in csv.reader(stream) if row]

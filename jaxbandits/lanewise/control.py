@@ -114,11 +114,21 @@ def while_loop(eqn, operands, lanes):
         values = [*cond_consts, *_unpack(carry, flags)]
         return evaluate(cond.jaxpr, cond.consts, values, lanes)[0]
 
+    # A loop that was mapped over has a predicate for each of what it was mapped over.
+    mapped = cond.jaxpr.outvars[0].aval.shape
+
     def any_going(carry):
         going_on = going(carry)
-        return going_on.value.any() if isinstance(going_on, Lanes) else going_on
+        if isinstance(going_on, Lanes):
+            return going_on.value.any()
+        return going_on.any() if mapped else going_on
 
-    long = lanes.number > STEPPED and has_loop(body.jaxpr)
+    def chosen(going_on, new, old, flag):
+        mask = spread(going_on, lanes) if flag else going_on
+        inner = [1] * (new.ndim - mask.ndim)
+        return jnp.where(mask.reshape(*mapped, *inner, *mask.shape[len(mapped) :]), new, old)
+
+    long = lanes.number > STEPPED and has_loop(body.jaxpr) and not mapped
 
     def step(carry):
         values = [*body_consts, *_unpack(carry, flags)]
@@ -126,9 +136,9 @@ def while_loop(eqn, operands, lanes):
             return step_some(body, values, going_on.value, carry, lanes)
         results = evaluate(body.jaxpr, body.consts, values, lanes)
         after, going_on = _pack(results, flags, lanes), going(carry)
-        if not isinstance(going_on, Lanes):
+        if not isinstance(going_on, Lanes) and not mapped:
             return after
-        return [jnp.where(going_on.value, new, old) for new, old in zip(after, carry, strict=True)]
+        return [chosen(going_on, *both) for both in zip(after, carry, flags, strict=True)]
 
     carry = lax.while_loop(any_going, step, _pack(operands[split[1] :], flags, lanes))
     return _unpack(carry, flags)

@@ -3,7 +3,7 @@
 from ..lanewise.control import differs, parts, scan_flags, while_flags
 from .elementwise import entrywise
 from .picks import pick_argmax, pick_best
-from .values import Kind, constant, kind_of, spread
+from .values import Kind, Unsupported, constant, kind_of, spread
 from .writer import rule
 
 CALLS = {"pick_best": pick_best, "pick_argmax": pick_argmax}
@@ -127,6 +127,8 @@ def again(writer, closed, values, goes_on, most):
 def while_loop(eqn, operands, writer):
     """Until every lane is done; a lane that is keeps its values."""
     p = eqn.params
+    if p["cond_jaxpr"].out_avals[0].shape:
+        raise Unsupported("a loop that was mapped over")
     split = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
     flags = while_flags(p, [x.varies for x in operands])
     consts = _settled(writer, operands[: split[1]])

@@ -102,6 +102,9 @@ def describe(value):
         return [describe(value.func), describe(list(value.args)), describe(value.keywords)]
     if isinstance(value, dict):
         return {str(name): describe(v) for name, v in value.items()}
+    if hasattr(value, "reward") and not isinstance(value, type):  # a simulator
+        parts = value._asdict() if isinstance(value, tuple) else vars(value)
+        return [describe(type(value)), describe(parts)]
     if isinstance(value, list | tuple):
         return [describe(v) for v in value]
     if isinstance(value, Path):
@@ -112,7 +115,10 @@ def describe(value):
         name = f"{value.__module__}.{value.__qualname__}"
         return f"{name}{LOCAL}{id(value)}" if "<" in name else name
     if hasattr(value, "arms"):
-        return {name: describe(v) for name, v in vars(value).items()}
+        parts = {name: describe(v) for name, v in vars(value).items()}
+        if parts.get("simulator", 0) is None:  # most have none, and their cells keep their names
+            del parts["simulator"]
+        return parts
     array = np.asarray(value)
     if array.dtype == object:
         raise ValueError(f"cannot tell {value!r} apart from others, so its runs cannot be stored")
@@ -123,11 +129,12 @@ def describe(value):
 
 
 def digest_files(path):
-    """Hash of a file, or of the files directly in a folder: other data is another cell."""
+    """Hash of a file, or of all files in a folder and those below: other data is another cell."""
     path = Path(path)
-    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
     digest = hashlib.sha256()
     for file in files:
         if file.is_file():
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+            name = file.relative_to(path).as_posix() if path.is_dir() else file.name
+            digest.update(name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from against import LANES, by_native, same
+from loops import collatz
 
 from jaxbandits.kernels import irls, spd
 from jaxbandits.native import Unsupported
@@ -86,6 +87,7 @@ def test_tables_of_the_program_around():
         (lambda v: v.astype(jnp.float16), "float16"),
         (lambda v: v.astype(jnp.int8), "int8"),
         (lambda v: jax.lax.population_count(v.astype(int)), "population_count"),
+        (lambda v: jax.vmap(collatz)(v.astype(int)), "a loop that was mapped over"),
     ],
 )
 def test_what_is_not_supported_is_named(function, name):

@@ -1,0 +1,276 @@
+"""Drugs screened on patients: a made-up table, and simulators on Boolean networks of genes."""
+
+import dataclasses
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..kernels import pick, spd
+from ..kernels.boolean_network import RULES, SWEEPS, Attractor, Network, attractor, cosine, filled
+from ..options import choice, positive, require, size
+from ..precision import double
+from .base import check_option, recorded, simulated
+from .data import find_file, named_table
+from .gene_files import read_calls, read_network
+
+SOURCE = "it is part of the data of Reda, Kaufmann and Delahaye-Duriez (2021)"
+# Means of the ten drugs of the paper; their features and rewards are not ours to give.
+MEANS = (0.49150, 0.48488, 0.48174, 0.47798, 0.46501, 0.38178, 0.38260, 0.39274, 0.39677, 0.39856)
+DIM, COMMON = 71, 0.25  # of features; the weight of what they have in common
+PATIENTS, LOWEST, HIGHEST = 18, 0.30, 0.54
+PATIENT_STD, SHARE, NOISE_STD = 0.035, 0.6, 0.035
+# Of the network that was inferred for epilepsy: genes, those with regulators, regulations.
+GENES, REGULATED, EDGES, NEGATIVE, MOST = 101, 54, 84, 5, 5
+TARGET = 50  # genes
+OF_PATIENT, OF_DRUG = (18, 29), (10, 32)  # genes that are determined, least and most
+
+
+class Profile(NamedTuple):
+    """What is known of genes: bool [.., G] each."""
+
+    known: jax.Array
+    active: jax.Array
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Screen:
+    """A simulator of what a drug does to the genes of a patient drawn at random."""
+
+    network: Network
+    patients: Profile  # [P, G]
+    drugs: Profile  # [K, G]
+    target: Profile  # [G] what a good drug leads to
+    dynamics: str = dataclasses.field(default="asynchronous", metadata={"static": True})
+
+    def start(self, key, arm):
+        """A patient, uniformly, with the drug's genes on top: a `Profile` [G]."""
+        number = self.patients.known.shape[0]
+        who = (jax.random.uniform(key) * number).astype(int)
+        row = partial(pick.at, arm=jnp.minimum(who, number - 1))
+        patient = jax.tree.map(row, self.patients)
+        drug = jax.tree.map(partial(pick.at, arm=arm), self.drugs)
+        known = patient.known | drug.known
+        return Profile(known, jnp.where(drug.known, drug.active, patient.active))
+
+    def outcome(self, key, arm) -> Attractor:
+        """Where the network ends; genes that nobody determines begin at random."""
+        patient_key, coins_key, order_key = jax.random.split(key, 3)
+        start = filled(coins_key, *self.start(patient_key, arm))
+        return attractor(self.network, order_key, start, self.dynamics)
+
+    def reward(self, key, arm):
+        """Cosine between that state and the target, in [0, 1]."""
+        return cosine(self.outcome(key, arm).state, *self.target)
+
+
+def boolean_drugs(path, *, dynamics="asynchronous", noise_var=0.25, draws=2000):
+    """Ten drugs on a Boolean network of 101 genes, simulated for each pull (Reda et al., 2021).
+
+    A pull draws one of 18 patients, puts the genes that the drug determines on top of those that
+    are known of the patient, fills the others with fair coins, updates the network until it rests
+    and scores that state against the one of the healthy: their cosine on 50 genes. Means are
+    estimated from draws, with a standard error of about `0.04 / sqrt(draws)`. They are exactly
+    linear in the 71 features, and `theta` is the solution of least norm.
+
+    Args:
+      path: a folder with `features_71x10.csv`, `grn/report_model1_solution.net` (see
+        `read_network`) and `rewards_cosine_10drugs_18samples.txt` (see `read_calls`), where the
+        patients, the drugs and the target are taken from.
+      dynamics: "asynchronous": genes one after the other, in a new random order for each of at
+        most 200 sweeps; a state of rest was reached in every simulation looked at.
+        "synchronous": all genes at once, for 40 steps at most, most of which go round in circles.
+      noise_var: what the learner is told.
+      draws: simulations of each drug for its mean.
+    Raises:
+      ValueError: a missing or malformed file, or files that do not fit each other.
+    Deviations:
+      The paper's solver looks for some state of rest that can be reached, and which one it
+      returned follows from nothing that is written down. Here chance fills the genes and orders
+      the updates. States of rest, masks and scores are those of the paper, but not how often
+      each comes up: all drugs score much alike, and the good ones do not stand apart from
+      the bad ones. The paper's own figure is played on its table: `drug_repurposing`.
+    Reference:
+      C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits", AISTATS
+      2021, appendix B. https://arxiv.org/abs/2103.10070
+
+    >>> boolean_drugs("nowhere")
+    Traceback (most recent call last):
+        ...
+    ValueError: path: no file nowhere; it is part of the data of Reda, ...
+    """
+    _check(dynamics, noise_var, draws)
+    file = find_file(path, "features_71x10.csv", SOURCE)
+    names, features = named_table(file, labelled=True)
+    folder = Path(path)
+    genes = read_network(find_file(folder, "grn/report_model1_solution.net", SOURCE))
+    log = find_file(folder, "rewards_cosine_10drugs_18samples.txt", SOURCE)
+    patients, drugs, target = _profiles(log, names, genes.names)
+    screen = Screen(genes.network, patients, drugs, target, dynamics)
+    return _with_theta(simulated(features.T, screen, noise_var=noise_var, draws=draws))
+
+
+def _check(dynamics, noise_var, draws):
+    check_option(choice(*SWEEPS), dynamics=dynamics)
+    check_option(positive, noise_var=noise_var)
+    check_option(size(1), draws=draws)
+
+
+def _profiles(file, drugs, genes):
+    """Patients, drugs in this order, target: from a log that tries each drug on each patient."""
+    calls = read_calls(file, genes)
+    rows = [[i for i, name in enumerate(calls.drugs) if name == drug] for drug in drugs]
+    number = len(calls.drugs) // len(drugs)
+    whole = len(calls.drugs) == number * len(drugs) and all(len(row) == number for row in rows)
+    require(whole, f"path: {file} does not try each of {', '.join(drugs)} on the same patients")
+    rows = np.array(rows)
+    # The same in all rows of the table [K, P, G], in all columns, in both.
+    tables = calls.initial[rows], calls.drug[rows].swapaxes(0, 1), calls.target[None, rows.ravel()]
+    tables = (*tables[:2], tables[2].swapaxes(0, 1))
+    what = ("patient", "drug", "target")
+    for name, table in zip(what, tables, strict=True):
+        require((table == table[0]).all(), f"path: {file} changes a {name} from call to call")
+    patients, signatures, target = (Profile(t[0] >= 0, t[0] == 1) for t in tables)
+    return patients, signatures, Profile(target.known[0], target.active[0])
+
+
+@double
+def _with_theta(instance):
+    """The instance with the theta of least norm whose means are its own, for independent arms."""
+    arms = jnp.asarray(instance.arms)
+    weights = spd.inverse(arms @ arms.T).matrix @ jnp.asarray(instance.means)
+    theta = arms.T @ weights
+    norm = jnp.sqrt(jnp.maximum(0.0, (theta**2).sum()))
+    return dataclasses.replace(instance, theta=theta, theta_norm=norm)
+
+
+@double
+def drugs(key, *, noise_var=0.25):
+    """Stand-in for ten drugs scored on eighteen patients, with the means of Reda et al. (2021).
+
+    Features are ten unit vectors in R^71, a normal one each and a common one of weight 1/4. Drug a
+    scores `mean_a + 0.6 patient_i + noise_ai` on patient i, normal with standard deviations of
+    0.035, cut to [0.30, 0.54] and moved to the mean of the paper's drug. A pull draws a patient.
+    The first five drugs are good, 0.066 above the others.
+
+    Args:
+      key: a JAX random key.
+      noise_var: what the learner is told; the rewards vary about a hundred times less.
+    Raises:
+      ValueError: a variance not above 0.
+    Deviations:
+      Features and rewards are made up, as the data are not ours to give; see `drug_repurposing`
+      for those. Stopping times hang on the means, on K and on the arms' inner products, and
+      M-LinGapE's are within some percent of those on the data.
+    Reference:
+      See `boolean_drugs`.
+
+    >>> instance = drugs(jax.random.key(0))
+    >>> instance.arms.shape, instance.samples.shape, instance.means[4:6]
+    ((10, 71), (10, 18), array([0.46501, 0.38178]))
+    """
+    check_option(positive, noise_var=noise_var)
+    features_key, patients_key, noise_key = jax.random.split(key, 3)
+    means = jnp.array(MEANS)[:, None]
+    patients = PATIENT_STD * jax.random.normal(patients_key, (PATIENTS,))
+    noise = NOISE_STD * jax.random.normal(noise_key, (len(MEANS), PATIENTS))
+    table = jnp.clip(means + SHARE * patients + noise, LOWEST, HIGHEST)
+    table = table + means - table.mean(1, keepdims=True)
+    arms = _features(features_key, len(MEANS))
+    return _with_theta(recorded(arms, table, noise_var=noise_var))
+
+
+def _features(key, num_arms):
+    """Unit vectors that have a little in common, `[K, 71]`."""
+    own_key, common_key = jax.random.split(key)
+    own = jax.random.normal(own_key, (num_arms, DIM))
+    arms = own + COMMON * jax.random.normal(common_key, (DIM,))
+    return arms / jnp.sqrt((arms**2).sum(1, keepdims=True))
+
+
+@double
+def boolean_network(key, num_arms=10, *, dynamics="asynchronous", noise_var=0.25, draws=2000):
+    """Drugs on a random Boolean network: each pull is a simulation (after Reda et al., 2021).
+
+    Network, patients and drugs have the sizes of those in `boolean_drugs`: 101 genes, 54 of them
+    with regulators, 84 regulations of which 5 are negative, at most 5 for a gene; rules and all
+    else are uniform. 18 patients and the drugs determine 18 to 29 and 10 to 32 genes, together 40
+    on average, and the target is random on 50 genes. Hundreds of operations a pull, where other
+    instances take one number.
+
+    Args:
+      key: a JAX random key.
+      num_arms: K, at most 71, so that the means are linear in the 71 features.
+      dynamics, noise_var, draws: as in `boolean_drugs`.
+    Raises:
+      ValueError: fewer than 2 or more than 71 arms, unknown dynamics, no draws, a variance not
+        above 0.
+    Deviations:
+      Everything but the sizes and the rules, as the data are not ours to give.
+    Reference:
+      See `boolean_drugs`.
+
+    >>> instance = boolean_network(jax.random.key(0), draws=100)
+    >>> instance.arms.shape, instance.simulator.network.regulators.shape
+    ((10, 71), (101, 5))
+    """
+    check_option(size(2), num_arms=num_arms)
+    require(num_arms <= DIM, f"num_arms must be at most {DIM}, got {num_arms}")
+    _check(dynamics, noise_var, draws)
+    keys = jax.random.split(key, 5)
+    target = _random_profiles(keys[3], 1, (TARGET, TARGET))
+    screen = Screen(
+        random_network(keys[0]),
+        _random_profiles(keys[1], PATIENTS, OF_PATIENT),
+        _random_profiles(keys[2], num_arms, OF_DRUG),
+        Profile(target.known[0], target.active[0]),
+        dynamics,
+    )
+    arms = _features(keys[4], num_arms)
+    return _with_theta(simulated(arms, screen, noise_var=noise_var, draws=draws))
+
+
+def random_network(key):
+    """A `Network` of the size that was inferred for epilepsy, all else uniform.
+
+    Genes with regulators come in pairs that activate each other, the first slot of either: so
+    there are many states of rest, as in the inferred network. Repressors have no regulators, as
+    negative feedback goes round in circles.
+    """
+    genes_key, slots_key, names_key, signs_key, rules_key = jax.random.split(key, 5)
+    order = jax.random.permutation(genes_key, GENES)
+    pairs = order[:REGULATED].reshape(-1, 2)
+    partner = jnp.arange(GENES).at[pairs].set(pairs[:, ::-1])  # itself where there is none
+    regulated = partner != jnp.arange(GENES)
+    lots = jax.random.uniform(slots_key, (GENES, MOST)).at[:, 0].set(2.0)
+    used = _highest(jnp.where(regulated[:, None], lots, -1.0), EDGES)
+    lots = jax.random.uniform(signs_key, used.shape)
+    represses = _highest(jnp.where(used.at[:, 0].set(False), lots, -1.0), NEGATIVE)
+    # No gene regulates itself or another one twice: repressors come from the other end.
+    lots = jax.random.uniform(names_key, (GENES, GENES)) - 4.0 * jnp.eye(GENES)
+    lots = lots.at[jnp.arange(GENES), partner].add(-2.0)
+    activators = jax.lax.top_k(lots, MOST)[1]
+    repressors = jax.lax.top_k(jnp.where(regulated, -9.0, -lots), MOST)[1]
+    activators = activators.at[:, 0].set(partner.astype(activators.dtype))
+    rules = jax.random.randint(rules_key, (GENES,), 0, len(RULES))
+    regulators = jnp.where(represses, repressors, activators)
+    return Network(regulators, used & ~represses, represses, rules)
+
+
+def _highest(table, number):
+    """Mask of the `number` largest entries."""
+    return table >= jax.lax.top_k(table.ravel(), number)[0][-1]
+
+
+def _random_profiles(key, number, determined):
+    """`Profile` [number, G] with so many genes determined at random, half of them active."""
+    sizes_key, genes_key, values_key = jax.random.split(key, 3)
+    least, most = determined
+    sizes = jax.random.randint(sizes_key, (number, 1), least, most + 1)
+    orders = jax.vmap(partial(pick.tie_order, num_arms=GENES))(jax.random.split(genes_key, number))
+    active = jax.random.uniform(values_key, (number, GENES)) < 0.5
+    return Profile(orders < sizes, active)
