@@ -73,9 +73,9 @@ def require(holds, message):
 
 
 def fewer_than_arms(values):
-    """Raise unless the size of the set, `m`, is below the number of arms."""
+    """Raise unless the size of the set, `m`, is below the number of arms, or None."""
     m, num_arms = values["m"], values["arms"].shape[0]
-    require(m < num_arms, f"m must be below the {num_arms} arms, got {m}")
+    require(m is None or m < num_arms, f"m must be below the {num_arms} arms, got {m}")
 
 
 def theta_norm_known(values, thresholds):

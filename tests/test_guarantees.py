@@ -81,6 +81,7 @@ PROMISES = {
     "m_lingape_ratio": (TOP_M, partial(jb.m_lingape, m=2, selection="ratio")),
     "lin_gifa": (TOP_M, partial(jb.lin_gifa, m=2)),
     "lin_gifa_individual": (TOP_M, partial(jb.lin_gifa, m=2, indices="individual")),
+    "lin_game_set": (TOP_M, partial(jb.lin_game, m=2)),
     "lucb": (TOP_M, partial(jb.lucb, m=2)),
     "ugape": (TOP_M, partial(jb.ugape, m=2)),
     "top_two": (jb.instances.soare(3, angle=0.5), partial(jb.top_two, v0=0.1)),

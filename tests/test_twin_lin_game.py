@@ -80,6 +80,72 @@ class LinGame(Ridge):
         return np.array(found)
 
 
+def replaced(look, ratio):
+    """The same look with another ratio to be tested."""
+    look.ratio = ratio
+    return look
+
+
+class SetGame(LinGame):
+    """The same for the m best: any arm of the set against any other, a learner for each set.
+
+    Of more sets than places some share one, and the newer begins anew: the twin has no limit, so
+    that it plays problems with few sets.
+    """
+
+    def __init__(self, arms, order, m, **options):
+        super().__init__(arms, order, **options)
+        self.m, self.learners = m, {}
+
+    def pairs(self, look, inverse):
+        """The least ratio of a pair inside and outside, and the pair."""
+        arms = self.pulls.arms
+        found = []
+        for i in self.inside:
+            for j in set(range(len(arms))) - set(self.inside):
+                y = arms[i] - arms[j]
+                found.append(((look.means[i] - look.means[j]) ** 2 / (y @ inverse @ y), i, j))
+        return min(found)
+
+    def ask(self):
+        pulls, arms = self.pulls, self.pulls.arms
+        if pulls.draws < pulls.num_arms:
+            self.wanted[pulls.draws] += 1
+            return False, None, pulls.draws
+        look = self.look()
+        self.inside = tuple(sorted(np.argsort(-look.means)[: self.m].tolist()))
+        answer = np.isin(np.arange(len(arms)), self.inside)
+        ratio, _, _ = self.pairs(look, look.inverse)
+        if self.stops(replaced(look, ratio)):
+            return True, answer, None
+        learner = self.learners.setdefault(self.inside, AdaHedge(len(arms)))
+        weights = learner.act()
+        matrix = sum(w * np.outer(x, x) for w, x in zip(weights, arms, strict=True))
+        longest = max(x @ x for x in arms)
+        inverse = np.linalg.inv(matrix + 1e-9 * longest * np.eye(pulls.dim))
+        _, i, j = self.pairs(look, inverse)
+        y = arms[i] - arms[j]
+        closest = look.theta - (y @ look.theta) / (y @ inverse @ y) * (inverse @ y)
+        learner.incur(-self.gains(look, closest))
+        self.wanted += weights
+        return False, answer, self.first(self.wanted - pulls.counts)
+
+
+@pytest.mark.parametrize(("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"])
+def test_the_game_of_sets(num_arms, dim):
+    hand = Hand(partial(jb.lin_game, m=2, threshold="heuristic"), *OPTIONS)
+    played = []
+    for seed, numbers in enumerate([(0.05, 0.5, 1.0, 1.0), (0.2, 1.5, 1.3, 0.2)]):
+        rng, arms, theta = linear_problem(seed, num_arms, dim)
+        facts, key = (jnp.asarray(arms), None, numbers), jax.random.key(seed)
+        order = hand.init(facts, jax.random.fold_in(key, driver.INIT)).order
+        options = dict(zip(OPTIONS, numbers, strict=True))
+        twin = SetGame(arms, np.asarray(order), 2, threshold="heuristic", **options)
+        reward = normal_rewards(rng, arms @ theta, numbers[1])
+        played += hand.play(twin, facts, reward, key, rounds=800, compare=same_arm)[:1]
+    assert max(played) > 5 * num_arms
+
+
 @pytest.mark.parametrize(("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"])
 @pytest.mark.parametrize("threshold", ["self_normalised_det", "heuristic"])
 def test_lin_game(num_arms, dim, threshold):

@@ -1,4 +1,4 @@
-"""LinGame: best-arm identification as a game between a learner and nature."""
+"""LinGame: identification of the best arm, or the m best, as a game of a learner and nature."""
 
 from typing import NamedTuple
 
@@ -6,15 +6,25 @@ import jax
 import jax.numpy as jnp
 
 from ..core import Algorithm, Move
-from ..kernels import glr, hedge, ledger, nature, pick, radius, tracking
-from ..options import choice, constructor, nonnegative, positive, probability, theta_norm_known
+from ..kernels import glr, hedge, ledger, pick, radius, subsets, tracking
+from ..kernels.standing import standing
+from ..options import (
+    choice,
+    constructor,
+    fewer_than_arms,
+    nonnegative,
+    positive,
+    probability,
+    size,
+    theta_norm_known,
+)
 
 
 class State(NamedTuple):
     """What LinGame remembers."""
 
     stats: ledger.Ledger
-    learners: hedge.Hedge  # one for each answer: losses [K, K], mixability [K]
+    learners: hedge.Many  # one for each answer
     wanted: jax.Array  # float [K] sum of the weights of all rounds
     counts: jax.Array  # int [K]
     order: jax.Array  # int [K] priorities that break ties
@@ -23,17 +33,20 @@ class State(NamedTuple):
 class Turn(NamedTuple):
     """A round of the game: what `tell` needs besides the reward."""
 
-    leader: jax.Array  # int []
-    learner: hedge.Hedge  # that of the leader, once it has learned
+    place: jax.Array  # int []
+    owner: jax.Array | None  # bool [K]
+    learner: hedge.Hedge  # once it has learned
     wanted: jax.Array  # float [K]
 
 
 def _consistent(values):
     theta_norm_known(values, radius.NEED_THETA_NORM)
+    fewer_than_arms(values)
 
 
 @constructor(
     requires=_consistent,
+    m=size(),
     delta=probability,
     noise_var=positive,
     theta_norm=nonnegative,
@@ -43,6 +56,7 @@ def _consistent(values):
 def lin_game(
     arms,
     *,
+    m=None,
     delta=0.05,
     noise_var=1.0,
     theta_norm=None,
@@ -56,10 +70,12 @@ def lin_game(
     (mu_i - mu_j)^2 / ||x_i - x_j||^2` in `V_w^-1`; the learner gains
     `U_a = min((|x_a^T (theta - lambda)| / sigma + sqrt(2 h ||x_a||^2_{V^-1}))^2 / 2, h)`,
     `h = log t`. Draw `argmax_a of (sum of w_a so far) - N_a`, after each arm once. Stop when
-    `mu_i - mu_j >= C sigma ||x_i - x_j||_{V^-1}` for every j.
+    `mu_i - mu_j >= C sigma ||x_i - x_j||_{V^-1}` for every j. With m, i is any of the set of the
+    m largest estimates, j any other arm, and each set has a learner.
 
     Args:
       arms: `[K, d]` features.
+      m: number of arms to return, below K (static); None for the best arm.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
@@ -67,14 +83,16 @@ def lin_game(
       threshold: the radius C, a name in `kernels.radius.THRESHOLDS`; the paper proves
         "self_normalised" and plays with "heuristic".
     Returns:
-      An `Algorithm` that draws one arm a round and answers the index of the believed best arm.
+      An `Algorithm` that draws an arm a round; its answer is an index, with m a mask `bool [K]`.
     Raises:
       ValueError: a bad option, or an unknown `theta_norm` where the threshold needs it.
     Deviations:
       The default threshold has the exact determinant instead of its bound. Quadratic forms are
       divided by `noise_var`, 1 in the paper. 1e-9 of the longest squared length is added to V_w,
-      singular near a vertex. Ties of the draw are broken by a random order. Published programs
-      answer to N instead of w, track t w, or take the root of the norm in U; none is done here.
+      singular near a vertex. Ties of the draw are broken by a random order. Sets are this
+      package's extension; of more than 256 some share a learner, which begins anew when the set
+      changes. Published programs answer to N instead of w, track t w, or take the root of the
+      norm in U; none is done here.
     Reference:
       R. Degenne, P. Menard, X. Shang, M. Valko, "Gamification of pure exploration for linear
       bandits", ICML 2020, Algorithm 1. https://arxiv.org/abs/2007.00953
@@ -89,51 +107,41 @@ def lin_game(
     num_arms, _ = arms.shape
     in_arms = {"arm_space": ledger.prefers_arm_space(arms)}
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
-    sigma = jnp.sqrt(noise_var)
+    width, sigma = radius.width(threshold, facts), jnp.sqrt(noise_var)
+    num_places, shared = (num_arms, False) if m is None else subsets.num_places(num_arms, m)
 
     def init(key):
-        learners = jax.tree.map(lambda x: jnp.stack([x] * num_arms), hedge.start(num_arms))
         return State(
             stats=ledger.ridge(arms, v0, **in_arms),
-            learners=learners,
+            learners=hedge.many(num_places, num_arms, shared=shared),
             wanted=jnp.zeros(num_arms),
             counts=jnp.zeros(num_arms, int),
             order=pick.tie_order(key, num_arms),
         )
 
-    def gains(stats, weights, found, draws):
-        """What each arm tells at most about the closest alternative, optimistically."""
-        measured = nature.design(arms, weights)
-        rival = nature.closest(arms, measured, found.leader, found.gaps)
-        gap = pick.at(found.gaps, rival)
-        apart = jnp.abs(nature.change(arms, measured, found.leader, rival, gap)) / sigma
-        most = jnp.log(draws)
-        return jnp.minimum(0.5 * (apart + jnp.sqrt(2.0 * most * stats.variances)) ** 2, most)
-
     def ask(key, state):
         stats, draws = state.stats, state.counts.sum()
         first, later = draws < num_arms, jnp.maximum(draws, 1)
-        found = glr.evidence(stats, arms, **in_arms)
-        width = sigma * radius.THRESHOLDS[threshold](facts, later, stats.logdet)
-        learner = jax.tree.map(lambda x: pick.at(x, found.leader), state.learners)
+        answer, found, place, owner, respond = standing(stats, arms, state.order, m, **in_arms)
+        learner = hedge.at(state.learners, place, owner)
         weights = hedge.weights(learner)
-        losses = jnp.where(first, 0.0, -gains(stats, weights, found, later))
+        most, apart = jnp.log(later), jnp.abs(respond(weights)) / sigma
+        told = 0.5 * (apart + jnp.sqrt(2.0 * most * stats.variances)) ** 2
+        losses = jnp.where(first, 0.0, -jnp.minimum(told, most))
         wanted = state.wanted + jnp.where(first, tracking.drawn(num_arms, draws), weights)
         return Move(
             arm=tracking.by_sum(state.counts, wanted, state.order),
             count=None,
-            done=~first & glr.certain(found, width),
-            answer=found.leader,
-            info=Turn(found.leader, hedge.learn(learner, weights, losses), wanted),
+            done=~first & glr.certain(found, width(later, stats.logdet)),
+            answer=answer,
+            info=Turn(place, owner, hedge.learn(learner, weights, losses), wanted),
         )
 
     def tell(state, move, total):
         turn = move.info
         return State(
             stats=ledger.observe(state.stats, arms, move.arm, total, **in_arms),
-            learners=jax.tree.map(
-                lambda table, new: table.at[turn.leader].set(new), state.learners, turn.learner
-            ),
+            learners=hedge.put(state.learners, turn.place, turn.learner, turn.owner),
             wanted=turn.wanted,
             counts=state.counts + tracking.drawn(num_arms, move.arm),
             order=state.order,

@@ -13,6 +13,13 @@ from jaxtyping import Array, Bool, Float, Int
 from . import ledger, pick
 
 
+class SetEvidence(NamedTuple):
+    """How clearly the m arms of the largest estimates lead."""
+
+    top: Array  # bool [K]
+    ratio: Array  # float [] the least of any arm inside against any outside
+
+
 class Evidence(NamedTuple):
     """How clearly the arm of the largest estimate leads."""
 
@@ -32,6 +39,26 @@ def evidence(stats: ledger.Ledger, arms: Float[Array, "K d"], *, arm_space: bool
     return Evidence(leader, rival, ratio, gaps, from_leader)
 
 
+def evidence_of_set(
+    stats: ledger.Ledger, arms: Float[Array, "K d"], order: Int[Array, " K"], m: int, *, arm_space
+) -> SetEvidence:
+    """The m largest estimates, and the least `gap^2 / ||x_i - x_j||^2` of i inside, j outside."""
+    top = pick.top(stats.means, order, m)
+    gram = stats.core if arm_space else arms @ stats.core @ arms.T
+    return SetEvidence(top, closest_pair(stats.means, stats.variances, gram, top)[2])
+
+
+def closest_pair(means, norms, gram: Float[Array, "K K"], top: Bool[Array, " K"]):
+    """`(i, j, ratio)` of the pair, i inside and j outside, whose ratio is least."""
+    num_arms = means.size
+    sqdist = norms[:, None] + norms[None, :] - 2.0 * gram
+    safe = jnp.maximum(sqdist, jnp.finfo(sqdist.dtype).tiny)
+    ratios = (means[:, None] - means[None, :]) ** 2 / safe
+    ratios = jnp.where(top[:, None] & ~top[None, :], ratios, jnp.inf)
+    found = pick.best(-ratios.reshape(-1))
+    return found.arm // num_arms, found.arm % num_arms, -found.value
+
+
 def closest(
     gaps: Float[Array, " K"], sqdist: Float[Array, " K"], leader: Int[Array, ""]
 ) -> tuple[Int[Array, ""], Float[Array, ""]]:
@@ -47,6 +74,6 @@ def ratios_of(gaps, sqdist, leader):
     return jnp.where(jnp.arange(gaps.size) == leader, jnp.inf, gaps**2 / safe)
 
 
-def certain(found: Evidence, width: Float[Array, ""] | float) -> Bool[Array, ""]:
-    """Whether the leader is ahead of every arm by at least `width` times their distance."""
+def certain(found: Evidence | SetEvidence, width: Float[Array, ""] | float) -> Bool[Array, ""]:
+    """Whether the leader, or set, is ahead of all others by `width` times their distance."""
     return found.ratio >= width**2

@@ -2,9 +2,12 @@
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
+
+from . import pick
 
 FIRST = 0.01  # the mixability gap to begin with; any small number above 0 will do
 
@@ -38,6 +41,36 @@ def learn(learner: Hedge, played: Float[Array, " K"], losses: Float[Array, " K"]
     mixed = _soft_minimum(after, rate) - _soft_minimum(learner.losses, rate)
     gap = jnp.maximum(0.0, played @ losses - mixed)
     return Hedge(after, learner.mixability + gap)
+
+
+class Many(NamedTuple):
+    """A learner for each of several places."""
+
+    learners: Hedge  # losses [L, K], mixability [L]
+    owners: Array | None  # bool [L, K]: the set whose learner is there, where sets share places
+
+
+def many(num_places: int, num_actions: int, *, shared: bool) -> Many:
+    """Learners that have seen nothing."""
+    learners = jax.tree.map(lambda x: jnp.stack([x] * num_places), start(num_actions))
+    return Many(learners, jnp.zeros((num_places, num_actions), bool) if shared else None)
+
+
+def at(table: Many, place: Int[Array, ""], owner: Bool[Array, " K"] | None = None) -> Hedge:
+    """The learner of a place, a new one if it is another owner's."""
+    found = jax.tree.map(lambda x: pick.at(x, place), table.learners)
+    if table.owners is None:
+        return found
+    same = (pick.at(table.owners, place) == owner).all()
+    new = start(found.losses.size)
+    return jax.tree.map(lambda x, y: jnp.where(same, x, y), found, new)
+
+
+def put(table: Many, place: Int[Array, ""], learner: Hedge, owner=None) -> Many:
+    """The table with this learner at a place."""
+    learners = jax.tree.map(lambda x, new: x.at[place].set(new), table.learners, learner)
+    owners = None if table.owners is None else table.owners.at[place].set(owner)
+    return Many(learners, owners)
 
 
 def _rate(learner):

@@ -9,7 +9,7 @@ to the estimate theta in the norm of `V_w = sum of w_k x_k x_k^T` is
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from . import glr, ledger, pick, spd
 
@@ -37,6 +37,32 @@ def closest(
     products = arms @ (measured.inverse @ pick.at(arms, leader))
     sqdist = pick.at(measured.norms, leader) + measured.norms - 2.0 * products
     return glr.closest(gaps, sqdist, leader)[0]
+
+
+def response(
+    arms: Float[Array, "K d"],
+    weights: Float[Array, " K"],
+    leader: Int[Array, ""],
+    gaps: Float[Array, " K"],
+) -> Float[Array, " K"]:
+    """`x_k^T (theta - lambda)` of the closest parameter under which the leader is overtaken."""
+    measured = design(arms, weights)
+    rival = closest(arms, measured, leader, gaps)
+    return change(arms, measured, leader, rival, pick.at(gaps, rival))
+
+
+def response_to_set(
+    arms: Float[Array, "K d"],
+    weights: Float[Array, " K"],
+    top: Bool[Array, " K"],
+    means: Float[Array, " K"],
+) -> Float[Array, " K"]:
+    """The same where any arm of a set is overtaken by any other."""
+    measured = design(arms, weights)
+    gram = arms @ measured.inverse @ arms.T
+    inside, outside, _ = glr.closest_pair(means, measured.norms, gram, top)
+    gap = pick.at(means, inside) - pick.at(means, outside)
+    return change(arms, measured, inside, outside, gap)
 
 
 def change(

@@ -11,22 +11,18 @@ from . import pick
 MOST = 256  # places; of more sets some share one
 
 
-def num_places(num_arms: int, m: int) -> int:
-    """How long the table is."""
-    return min(math.comb(num_arms, m), MOST)
-
-
-def all_fit(num_arms: int, m: int) -> bool:
-    """Whether each set has a place of its own."""
-    return math.comb(num_arms, m) <= MOST
+def num_places(num_arms: int, m: int) -> tuple[int, bool]:
+    """How long the table is, and whether some sets share a place."""
+    number = math.comb(num_arms, m)
+    return (MOST, True) if number > MOST else (number, False)
 
 
 def place(members: Bool[Array, " K"], m: int) -> Int[Array, ""]:
     """The place of a set: its rank in the combinatorial number system, or a sum of random words."""
     num_arms = members.size
-    if not all_fit(num_arms, m):
+    if num_places(num_arms, m)[1]:
         words = pick.scattered(jnp.ones((), int), num_arms)
         return (jnp.where(members, words, 0).sum() % MOST).astype(int)
-    ways = np.array([[math.comb(a, k) for k in range(num_arms + 1)] for a in range(num_arms)])
+    ways = np.array([[math.comb(a, k) for k in range(m + 1)] for a in range(num_arms)])
     ranks = jnp.asarray(ways)[jnp.arange(num_arms), jnp.cumsum(members)]
     return jnp.where(members, ranks, 0).sum()

@@ -18,6 +18,21 @@ def played(losses):
     return weights, own, end
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_learners_by_place(shared):
+    """Each learns by itself; of two sets that share a place the newer begins anew."""
+    table = hedge.many(3, 2, shared=shared)
+    one, other = jnp.array([True, False]), jnp.array([False, True])
+    place = jnp.asarray(1)
+    learner = hedge.learn(hedge.at(table, place, one), jnp.array([0.5, 0.5]), jnp.array([0.0, 1.0]))
+    table = hedge.put(table, place, learner, one)
+    np.testing.assert_array_equal(hedge.at(table, place, one).losses, [0.0, 1.0])
+    np.testing.assert_array_equal(hedge.at(table, jnp.asarray(0), one).losses, [0.0, 0.0])
+    found = hedge.at(table, place, other)
+    np.testing.assert_array_equal(found.losses, [0.0, 0.0] if shared else [0.0, 1.0])
+    assert (found.mixability == hedge.FIRST) == shared
+
+
 def by_print(losses):
     """The formulas one after the other, and how the mixability grows."""
     sums, gaps, found = np.zeros(losses.shape[1]), 0.01, []

@@ -53,6 +53,26 @@ def test_no_alternative_is_closer(seed):
     np.testing.assert_allclose(distance(arms, weights, change), min(found), rtol=1e-4)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_response_to_a_set_is_the_closest_of_all_pairs(seed):
+    """Any arm inside overtaken by any outside; one arm alone is the response to a leader."""
+    arms, weights, theta = drawn(seed)
+    means = arms @ theta
+    top = np.isin(np.arange(6), np.argsort(-means)[:2])
+    respond = jax.jit(nature.response_to_set)
+    change = respond(arms, weights, top, means)
+    inverse = np.linalg.inv(arms.T @ (weights[:, None] * arms))
+    pairs = [(i, j) for i in np.flatnonzero(top) for j in np.flatnonzero(~top)]
+    costs = [
+        (means[i] - means[j]) ** 2 / ((y := arms[i] - arms[j]) @ inverse @ y) for i, j in pairs
+    ]
+    i, j = pairs[int(np.argmin(costs))]
+    np.testing.assert_allclose(distance(arms, weights, change), min(costs), rtol=1e-5)
+    np.testing.assert_allclose(change[i] - change[j], means[i] - means[j], rtol=1e-6)
+    one = respond(arms, weights, np.arange(6) == means.argmax(), means)
+    np.testing.assert_allclose(one, answered(arms, weights, theta)[2], rtol=1e-5, atol=1e-7)
+
+
 def test_a_design_that_measures_one_arm():
     """Nature moves where the design is blind, and pays next to nothing."""
     arms, _, theta = drawn(7)
