@@ -37,16 +37,34 @@ def few_errors(*, but=()):
         for name in cells.algorithm.values:
             if name in but:
                 continue
-            mine = cells.sel(algorithm=name)
-            finished = int(mine.stopped.sum())
-            wrong = int((mine.stopped & ~mine.correct).sum())
-            low, high = binomial_interval(wrong, finished)
-            measured[str(name)] = {"errors": wrong, "runs": finished, "low": low, "high": high}
-            verdicts.append(True if high <= DELTA else False if low > DELTA else None)
+            found = measured[str(name)] = _errors(cells.sel(algorithm=name))
+            right, wrong = found["high"] <= DELTA, found["low"] > DELTA
+            verdicts.append(True if right else False if wrong else None)
         text = f"The error rate of each algorithm is at most {DELTA}."
         return claim(text, measured, together(verdicts))
 
     return rule
+
+
+def errs(text, name, low, high):
+    """The error rate of an algorithm lies between two numbers, as far as its interval tells."""
+
+    def rule(cells):
+        if name not in cells.algorithm:
+            return claim(text, {"runs": 0}, None)
+        found = _errors(cells.sel(algorithm=name))
+        inside = low <= found["low"] and found["high"] <= high
+        outside = found["high"] < low or high < found["low"]
+        return claim(text, found, True if inside else False if outside else None)
+
+    return rule
+
+
+def _errors(cell):
+    """Of the runs that ended: errors, their number, and the exact interval of the rate."""
+    finished, wrong = int(cell.stopped.sum()), int((cell.stopped & ~cell.correct).sum())
+    low, high = binomial_interval(wrong, finished)
+    return {"errors": wrong, "runs": finished, "low": low, "high": high}
 
 
 def fewer(text, smaller, larger, factor=1.0, at=slice(None)):
