@@ -11,6 +11,7 @@ LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
 BOUND = "lower bound"
 CUT_SHORT = "some cut short: at least this"
 MARKERS = "osD^vPX*"
+HATCHES = (None, "///", "xxx")
 STROKES = ("-", "--", "-.", ":")
 # Told apart by readers who are colour-blind: Petroff, "Accessible color sequences for data
 # visualization" (2021), ten colours.
@@ -22,6 +23,11 @@ COLOURS = (
 
 def _colour(i):
     return COLOURS[i % len(COLOURS)]
+
+
+def _hatch(i):
+    """What tells boxes apart once the colours come round again."""
+    return HATCHES[i // len(COLOURS) % len(HATCHES)]
 
 
 def _lines(place, data, along, mean, low, high):
@@ -101,6 +107,7 @@ def _boxes(place, data):
     for i, where, cell in _groups(place, data):
         pulls = data.pulls.sel(cell).dropna("replication").values
         label = text(cell["algorithm"]) if where < 0.5 else None
+        look = {"facecolor": _colour(i), "alpha": 0.5, "hatch": _hatch(i)}
         place.boxplot(
             pulls,
             positions=[where],
@@ -109,11 +116,11 @@ def _boxes(place, data):
             showfliers=False,
             manage_ticks=False,
             patch_artist=True,
-            boxprops={"facecolor": _colour(i), "alpha": 0.5},
+            boxprops=look,
             medianprops={"color": _colour(i), "lw": 2},
         )
         if label:
-            place.plot([], [], color=_colour(i), lw=6, alpha=0.5, label=label)
+            place.fill_between([], [], label=label, **look)
         if int(data.cut_short.sel(cell)):
             _cut_short(place, where, pulls.max())
     place.set_ylabel("pulls\n(5, 25, 50, 75, 95%)")

@@ -146,7 +146,7 @@ STRUCTURED = _experiment(
 def _drugs_from(folder):
     inner = folder / "drug_repurposing"
     path = str(inner if inner.is_dir() else folder)
-    return {"ten drugs": partial(instances.drug_repurposing, path)}
+    return {"ten drugs": partial(instances.drug_repurposing, path=path)}
 
 
 DRUGS = _experiment(

@@ -50,7 +50,10 @@ class Evidence(NamedTuple):
 
 
 def by_features(arms, v0, *, arm_space):
-    """Ridge least squares."""
+    """Ridge least squares; where all pairs of arms are compared, arm space is the faster form.
+
+    Measured from 10 arms in 2 dimensions to 100 in 5: a round looks at K^2 numbers in any case.
+    """
 
     def gram(stats):
         return stats.core if arm_space else arms @ stats.core @ arms.T
