@@ -48,8 +48,15 @@ class LinGame(Ridge):
 
     def __init__(self, arms, order, **options):
         super().__init__(arms, order, **options)
-        self.learners = [AdaHedge(len(arms)) for _ in arms]
-        self.wanted = np.zeros(len(arms))
+        self.learners, self.wanted = {}, np.zeros(len(arms))
+
+    def standing(self, look):
+        """The answer, what its learner is called, and the ratio to be tested."""
+        return look.leader, look.leader, look.ratio
+
+    def weakest(self, look, inverse):
+        """The pair that is told apart worst."""
+        return look.leader, nearest(self.pulls.arms, inverse, look.means, look.leader)[0]
 
     def ask(self):
         pulls, arms = self.pulls, self.pulls.arms
@@ -57,18 +64,20 @@ class LinGame(Ridge):
             self.wanted[pulls.draws] += 1
             return False, None, pulls.draws
         look = self.look()
+        answer, name, look.ratio = self.standing(look)
         if self.stops(look):
-            return True, look.leader, None
-        weights = self.learners[look.leader].act()
+            return True, answer, None
+        learner = self.learners.setdefault(name, AdaHedge(len(arms)))
+        weights = learner.act()
         matrix = sum(w * np.outer(x, x) for w, x in zip(weights, arms, strict=True))
         longest = max(x @ x for x in arms)
         inverse = np.linalg.inv(matrix + 1e-9 * longest * np.eye(pulls.dim))
-        rival, _ = nearest(arms, inverse, look.means, look.leader)
-        y = arms[look.leader] - arms[rival]
+        i, j = self.weakest(look, inverse)
+        y = arms[i] - arms[j]
         closest = look.theta - (y @ look.theta) / (y @ inverse @ y) * (inverse @ y)
-        self.learners[look.leader].incur(-self.gains(look, closest))
+        learner.incur(-self.gains(look, closest))
         self.wanted += weights
-        return False, look.leader, self.first(self.wanted - pulls.counts)
+        return False, answer, self.first(self.wanted - pulls.counts)
 
     def gains(self, look, closest):
         most, sigma = math.log(self.pulls.draws), math.sqrt(self.facts["noise_var"])
@@ -80,12 +89,6 @@ class LinGame(Ridge):
         return np.array(found)
 
 
-def replaced(look, ratio):
-    """The same look with another ratio to be tested."""
-    look.ratio = ratio
-    return look
-
-
 class SetGame(LinGame):
     """The same for the m best: any arm of the set against any other, a learner for each set.
 
@@ -95,40 +98,24 @@ class SetGame(LinGame):
 
     def __init__(self, arms, order, m, **options):
         super().__init__(arms, order, **options)
-        self.m, self.learners = m, {}
+        self.m = m
 
-    def pairs(self, look, inverse):
+    def worst(self, look, inverse):
         """The least ratio of a pair inside and outside, and the pair."""
-        arms = self.pulls.arms
-        found = []
-        for i in self.inside:
-            for j in set(range(len(arms))) - set(self.inside):
+        arms, found = self.pulls.arms, []
+        inside = set(np.argsort(-look.means)[: self.m].tolist())
+        for i in inside:
+            for j in set(range(len(arms))) - inside:
                 y = arms[i] - arms[j]
                 found.append(((look.means[i] - look.means[j]) ** 2 / (y @ inverse @ y), i, j))
-        return min(found)
+        return min(found), inside
 
-    def ask(self):
-        pulls, arms = self.pulls, self.pulls.arms
-        if pulls.draws < pulls.num_arms:
-            self.wanted[pulls.draws] += 1
-            return False, None, pulls.draws
-        look = self.look()
-        self.inside = tuple(sorted(np.argsort(-look.means)[: self.m].tolist()))
-        answer = np.isin(np.arange(len(arms)), self.inside)
-        ratio, _, _ = self.pairs(look, look.inverse)
-        if self.stops(replaced(look, ratio)):
-            return True, answer, None
-        learner = self.learners.setdefault(self.inside, AdaHedge(len(arms)))
-        weights = learner.act()
-        matrix = sum(w * np.outer(x, x) for w, x in zip(weights, arms, strict=True))
-        longest = max(x @ x for x in arms)
-        inverse = np.linalg.inv(matrix + 1e-9 * longest * np.eye(pulls.dim))
-        _, i, j = self.pairs(look, inverse)
-        y = arms[i] - arms[j]
-        closest = look.theta - (y @ look.theta) / (y @ inverse @ y) * (inverse @ y)
-        learner.incur(-self.gains(look, closest))
-        self.wanted += weights
-        return False, answer, self.first(self.wanted - pulls.counts)
+    def standing(self, look):
+        (ratio, _, _), inside = self.worst(look, look.inverse)
+        return np.isin(np.arange(len(look.means)), [*inside]), tuple(sorted(inside)), ratio
+
+    def weakest(self, look, inverse):
+        return self.worst(look, inverse)[0][1:]
 
 
 @pytest.mark.parametrize(("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"])

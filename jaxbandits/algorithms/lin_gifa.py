@@ -1,44 +1,18 @@
 """LinGIFA: the m best arms of a linear bandit, by how far each may be from them."""
 
-from ..kernels import ledger, radius
+from ..kernels import ledger
 from ..kernels import ratios as ratio_tables
-from ..options import (
-    array,
-    choice,
-    constructor,
-    fewer_than_arms,
-    nonnegative,
-    number_or,
-    positive,
-    probability,
-    ratios_known,
-    size,
-    theta_norm_known,
-)
-from ..skeletons.gap_index import SELECTIONS, Rules, by_features, gap_index, ridge
-
-
-def _consistent(values):
-    fewer_than_arms(values)
-    theta_norm_known(values, radius.NEED_THETA_NORM)
-    ratios_known(values, ratio_tables.num_bases(values["arms"]), ratio_tables.MOST_BASES)
+from ..options import choice, constructor
+from ..skeletons.gap_index import Rules, ridge
+from ..skeletons.top_m import WITH_FEATURES, consistent, with_features
 
 
 @constructor(
-    requires=_consistent,
+    requires=consistent,
     completes=ratio_tables.completed,
-    m=size(),
-    delta=probability,
-    epsilon=nonnegative,
-    noise_var=positive,
-    theta_norm=nonnegative,
-    v0=number_or("paper", "code"),
     indices=choice("paired", "individual"),
-    selection=choice(*SELECTIONS),
-    ratios=array("K", "K", "K"),
     stopping=choice("ugape", "lucb"),
-    threshold=choice(*radius.THRESHOLDS),
-    stale_pair=choice(False, True),
+    **WITH_FEATURES,
 )
 def lin_gifa(
     arms,
@@ -99,17 +73,17 @@ def lin_gifa(
       >>> runs.answer.shape, int(runs.answer.sum(1).max())
       ((20, 4), 2)
     """
-    v0 = ridge(v0, noise_var, code=noise_var / 400.0)
-    facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
-    # All pairs of arms are K^2 numbers in any case.
-    arm_space = indices == "paired" or ledger.prefers_arm_space(arms)
     rules = Rules(indices, "indices", "index", selection, stopping, False, stale_pair)
-    return gap_index(
+    return with_features(
         arms,
-        by_features(arms, v0, arm_space=arm_space),
         rules,
-        radius.width(threshold, facts),
         m=m,
+        delta=delta,
         epsilon=epsilon,
-        table=ratios,
+        noise_var=noise_var,
+        theta_norm=theta_norm,
+        v0=ridge(v0, noise_var, code=noise_var / 400.0),
+        ratios=ratios,
+        threshold=threshold,
+        arm_space=indices == "paired" or ledger.prefers_arm_space(arms),
     )

@@ -12,7 +12,8 @@ from ..options import (
     ratios_known,
     theta_norm_known,
 )
-from ..skeletons.gap_index import Rules, by_features, gap_index
+from ..skeletons.gap_index import Rules
+from ..skeletons.top_m import with_features
 
 
 def _consistent(values):
@@ -85,14 +86,17 @@ def lingape(
       >>> runs.summary()["errors"]
       0
     """
-    facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
-    return gap_index(
+    return with_features(
         arms,
-        by_features(arms, v0, arm_space=ledger.prefers_arm_space(arms)),
         Rules(selection=selection),
-        radius.width(threshold, facts),
         m=1,
+        delta=delta,
         epsilon=epsilon,
-        table=ratios,
+        noise_var=noise_var,
+        theta_norm=theta_norm,
+        v0=v0,
+        ratios=ratios,
+        threshold=threshold,
+        arm_space=ledger.prefers_arm_space(arms),
         answer=lambda look: look.weakest,
     )

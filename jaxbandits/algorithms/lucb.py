@@ -1,28 +1,11 @@
 """LUCB: the m best arms, by the two that are hardest to tell apart."""
 
-from ..kernels import radius
-from ..options import (
-    choice,
-    constructor,
-    fewer_than_arms,
-    nonnegative,
-    positive,
-    probability,
-    size,
-)
-from ..skeletons.gap_index import Rules, by_averages, gap_index
+from ..options import constructor, fewer_than_arms
+from ..skeletons.gap_index import Rules
+from ..skeletons.top_m import WITHOUT_FEATURES, without_features
 
 
-@constructor(
-    requires=fewer_than_arms,
-    m=size(),
-    delta=probability,
-    epsilon=nonnegative,
-    noise_var=positive,
-    selection=choice("largest_variance", "both"),
-    threshold=choice(*radius.NEED_NO_FEATURES),
-    stale_pair=choice(False, True),
-)
+@constructor(requires=fewer_than_arms, **WITHOUT_FEATURES)
 def lucb(
     arms,
     *,
@@ -68,12 +51,12 @@ def lucb(
       >>> runs.summary()["errors"]
       0
     """
-    facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=1.0, theta_norm=None)
-    return gap_index(
+    return without_features(
         arms,
-        by_averages(arms.shape[0]),
         Rules("individual", selection=selection, stale_pair=stale_pair),
-        radius.width(threshold, facts),
         m=m,
+        delta=delta,
         epsilon=epsilon,
+        noise_var=noise_var,
+        threshold=threshold,
     )

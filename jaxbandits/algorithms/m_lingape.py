@@ -1,42 +1,15 @@
 """m-LinGapE: the m best arms of a linear bandit."""
 
-from ..kernels import radius
 from ..kernels import ratios as ratio_tables
-from ..options import (
-    array,
-    choice,
-    constructor,
-    fewer_than_arms,
-    nonnegative,
-    number_or,
-    positive,
-    probability,
-    ratios_known,
-    size,
-    theta_norm_known,
-)
-from ..skeletons.gap_index import SELECTIONS, Rules, by_features, gap_index, ridge
-
-
-def _consistent(values):
-    fewer_than_arms(values)
-    theta_norm_known(values, radius.NEED_THETA_NORM)
-    ratios_known(values, ratio_tables.num_bases(values["arms"]), ratio_tables.MOST_BASES)
+from ..options import constructor
+from ..skeletons.gap_index import Rules, ridge
+from ..skeletons.top_m import WITH_FEATURES, consistent, with_features
 
 
 @constructor(
-    requires=_consistent,
+    requires=consistent,
     completes=ratio_tables.completed,
-    m=size(),
-    delta=probability,
-    epsilon=nonnegative,
-    noise_var=positive,
-    theta_norm=nonnegative,
-    v0=number_or("paper", "code"),
-    selection=choice(*SELECTIONS),
-    ratios=array("K", "K", "K"),
-    threshold=choice(*radius.THRESHOLDS),
-    stale_pair=choice(False, True),
+    **WITH_FEATURES,
 )
 def m_lingape(
     arms,
@@ -97,14 +70,15 @@ def m_lingape(
       >>> runs.answer.shape, int(runs.answer.sum(1).max())
       ((20, 4), 2)
     """
-    v0 = ridge(v0, noise_var, code=1.0)
-    facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
-    return gap_index(
+    return with_features(
         arms,
-        by_features(arms, v0, arm_space=True),
         Rules(selection=selection, stale_pair=stale_pair),
-        radius.width(threshold, facts),
         m=m,
+        delta=delta,
         epsilon=epsilon,
-        table=ratios,
+        noise_var=noise_var,
+        theta_norm=theta_norm,
+        v0=ridge(v0, noise_var, code=1.0),
+        ratios=ratios,
+        threshold=threshold,
     )

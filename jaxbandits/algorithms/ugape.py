@@ -1,28 +1,11 @@
 """UGapE: the m best arms, by how far each may be from them."""
 
-from ..kernels import radius
-from ..options import (
-    choice,
-    constructor,
-    fewer_than_arms,
-    nonnegative,
-    positive,
-    probability,
-    size,
-)
-from ..skeletons.gap_index import Rules, by_averages, gap_index
+from ..options import constructor, fewer_than_arms
+from ..skeletons.gap_index import Rules
+from ..skeletons.top_m import WITHOUT_FEATURES, without_features
 
 
-@constructor(
-    requires=fewer_than_arms,
-    m=size(),
-    delta=probability,
-    epsilon=nonnegative,
-    noise_var=positive,
-    selection=choice("largest_variance", "both"),
-    threshold=choice(*radius.NEED_NO_FEATURES),
-    stale_pair=choice(False, True),
-)
+@constructor(requires=fewer_than_arms, **WITHOUT_FEATURES)
 def ugape(
     arms,
     *,
@@ -69,14 +52,12 @@ def ugape(
       >>> runs.summary()["errors"]
       0
     """
-    facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=1.0, theta_norm=None)
-    return gap_index(
+    return without_features(
         arms,
-        by_averages(arms.shape[0]),
-        Rules(
-            "individual", "indices", selection=selection, stopping="ugape", stale_pair=stale_pair
-        ),
-        radius.width(threshold, facts),
+        Rules("individual", "indices", "pair", selection, "ugape", stale_pair=stale_pair),
         m=m,
+        delta=delta,
         epsilon=epsilon,
+        noise_var=noise_var,
+        threshold=threshold,
     )
