@@ -13,6 +13,9 @@ from benchmarks import paper_instances
 make, soare = jb.instances, partial(jb.instances.soare, 5, scale=2.0)
 LINGAPE = partial(jb.lingape, delta=0.05)
 TOP = partial(jb.m_lingape, delta=0.05, threshold="heuristic")
+EASY = jb.instances.classic_top_m(4, 2, angle=np.pi / 3)
+PROVED = partial(jb.m_lingape, m=2, delta=0.05, threshold="self_normalised")
+GIFA = partial(jb.lin_gifa, m=2, delta=0.05, threshold="self_normalised")
 RAGE = partial(jb.rage, delta=0.05)
 ALBA = partial(jb.alba, delta=0.05)
 STEPS_FIRST = partial(ALBA, design="frank_wolfe")
@@ -43,6 +46,33 @@ REFERENCES = {
         partial(TOP, m=2),
         530,
         3,
+        0.0,
+    ),
+    "lucb": (EASY, partial(jb.lucb, m=2), 746, 3, 0.0),
+    "ugape": (EASY, partial(jb.ugape, m=2), 764, 3, 0.0),
+    "m_lingape, variance": (EASY, partial(PROVED, selection="largest_variance"), 200, 1, 0.0),
+    "m_lingape, ratio": (EASY, partial(PROVED, selection="ratio"), 177, 1, 0.0),
+    "m_lingape, their ridge": (EASY, partial(PROVED, v0="code"), 200, 1, 0.0),
+    "m_lingape as published": (
+        EASY,
+        partial(PROVED, v0="code", stale_pair=True, threshold="self_normalised_code"),
+        199,
+        1,
+        0.0,
+    ),
+    "lin_gifa": (EASY, GIFA, 169, 1, 0.0),
+    "lin_gifa, individual": (
+        EASY,
+        partial(GIFA, indices="individual", selection="largest_variance"),
+        442,
+        2,
+        0.0,
+    ),
+    "lin_gifa as published": (
+        EASY,
+        partial(GIFA, v0="code", stale_pair=True, stopping="lucb"),
+        204,
+        1,
         0.0,
     ),
     "rage, angle 0.1": (soare(angle=0.1), RAGE, 7315, 213, 0.03),
@@ -88,6 +118,8 @@ FEW = [
     "lingape, angle 0.1",
     "lin_game",
     "m_lingape",
+    "lin_gifa as published",
+    "ugape",
     "rage, angle 0.1",
     "xy_static, soare, basis, gap 0.5",
     "xy_adaptive, angle 0.1",
