@@ -8,7 +8,6 @@ with its constants ("check"), means and standard errors at delta = 0.05.
 
 import argparse
 import functools
-import json
 import math
 from functools import partial
 from pathlib import Path
@@ -17,10 +16,12 @@ import jaxbandits as jb
 from jaxbandits.native import compiler
 
 from . import paper_instances as fixed
+from .rows import keep, kept, stored
 
 RESULTS = Path(__file__).parent / "results" / "agreement-cpu.json"
 DELTA = 0.05
 LIMIT = 2**31 - 1  # pulls
+KEY = ("instance", "algorithm", "column")
 
 
 def _soare(dim, angle):
@@ -172,26 +173,17 @@ def compared(name, algorithm, column, figure, replications):
     return row
 
 
-def _key(row):
-    return row["instance"], row["algorithm"], row["column"]
-
-
-def stored(rows, *key):
-    """The row of this key, or None."""
-    return next((row for row in rows if _key(row) == key), None)
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", nargs="*", default=[], help="words that a row has to contain")
     parser.add_argument("--replications", type=int, default=400, help="rows of as many are kept")
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args(arguments)
-    rows = json.loads(chosen.out.read_text()) if chosen.out.exists() else []
+    rows = kept(chosen.out)
     for name, algorithm, column, figure in cells():
         if not all(word in f"{name} {algorithm} {column}" for word in chosen.only):
             continue
-        row = stored(rows, name, algorithm, column)
+        row = stored(rows, KEY, instance=name, algorithm=algorithm, column=column)
         if row is None or row["replications"] < chosen.replications:
             row = compared(name, algorithm, column, figure, chosen.replications)
         print(
@@ -200,8 +192,7 @@ def main(arguments=None):
             + (f"{row['deviations']:+6.1f}" if figure else ""),
             flush=True,
         )
-        rows = [old for old in rows if _key(old) != _key(row)] + [row]
-        chosen.out.write_text(json.dumps(rows, indent=1) + "\n")
+        rows = keep(chosen.out, rows, row, KEY)
 
 
 if __name__ == "__main__":

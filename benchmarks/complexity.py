@@ -11,7 +11,6 @@ one stands in.
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 
@@ -21,6 +20,8 @@ from scipy import stats
 import jaxbandits as jb
 from jaxbandits.results import binomial_interval
 from jaxbandits.theory import m_lingape_complexity, ugape_complexity
+
+from .rows import keep, kept
 
 RESULTS = Path(__file__).parent / "results" / "complexity-cpu.json"
 SEED = 0
@@ -156,14 +157,13 @@ def main(arguments=None):
     parser.add_argument("--instances", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args(arguments)
-    kept = json.loads(chosen.out.read_text()) if chosen.out.exists() else []
+    found = kept(chosen.out)
     for name, make in rows(chosen.instances, chosen.data):
         if not all(word in name for word in chosen.only):
             continue
         row = make()
         print(shown(row), flush=True)
-        kept = [old for old in kept if old["name"] != row["name"]] + [row]
-        chosen.out.write_text(json.dumps(kept, indent=1) + "\n")
+        found = keep(chosen.out, found, row, ("name",))
 
 
 if __name__ == "__main__":

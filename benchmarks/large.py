@@ -16,6 +16,8 @@ import jax
 
 import jaxbandits as jb
 
+from .rows import keep, kept
+
 RESULTS = Path(__file__).parent / "results" / "large-cpu.json"
 DELTA = 0.05
 MOST = 2**40  # pulls
@@ -58,7 +60,7 @@ def main(arguments=None):
     if chosen.alone:
         print(json.dumps(measured(chosen.alone, chosen.replications)))
         return
-    rows = json.loads(chosen.out.read_text()) if chosen.out.exists() else []
+    rows = kept(chosen.out)
     for name in INSTANCES:
         if not all(word in name for word in chosen.only):
             continue
@@ -71,8 +73,7 @@ def main(arguments=None):
             f"{row['wall_seconds']:8.1f} s  {row['peak_mebibytes']:8.0f} MiB",
             flush=True,
         )
-        rows = [old for old in rows if old["instance"] != name] + [row]
-        chosen.out.write_text(json.dumps(rows, indent=1) + "\n")
+        rows = keep(chosen.out, rows, row, ("instance",))
 
 
 if __name__ == "__main__":

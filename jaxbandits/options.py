@@ -73,9 +73,9 @@ def require(holds, message):
 
 
 def fewer_than_arms(values):
-    """Raise unless the size of the set, `m`, is below the number of arms, or None."""
+    """Raise unless the size of the set, `m`, is below the number of arms."""
     m, num_arms = values["m"], values["arms"].shape[0]
-    require(m is None or m < num_arms, f"m must be below the {num_arms} arms, got {m}")
+    require(m is not None and m < num_arms, f"m must be below the {num_arms} arms, got {m}")
 
 
 def theta_norm_known(values, thresholds):
@@ -98,6 +98,10 @@ def ratios_known(values, bases, most):
     """Raise where a table of ratios does not fit the arms, or takes more than `most` bases."""
     arms, given = values["arms"], values["ratios"]
     num_arms, dim = arms.shape
+    used = given is None or values["selection"] == "ratio"
+    require(used, f"ratios must go with selection 'ratio', got {values['selection']!r}")
+    positive = given is None or not is_concrete(given) or (np.asarray(given) >= 0).all()
+    require(positive, "ratios must be 0 or above, got a negative one")
     fits = given is None or np.shape(given) == (num_arms,) * 3
     require(fits, f"ratios must have shape {(num_arms,) * 3}, got {np.shape(given)}")
     if values["selection"] == "ratio" and given is None and not is_concrete(arms):
@@ -172,6 +176,8 @@ def constructor(*, spans=False, requires=None, completes=None, **options):
             bound.apply_defaults()
             values = bound.arguments
             check_arms(arms, values.get("targets"))
+            if not hasattr(arms, "shape"):
+                values["arms"] = np.asarray(arms, float)
             if spans:
                 check_spans(arms)
             values.update(convert({k: v for k, v in values.items() if k in options}))

@@ -128,8 +128,21 @@ def completed(problem, build, horizon):
     facts = offered(problem, build, horizon) | bound_options(build)
     function = build.func if isinstance(build, functools.partial) else build
     added = derived_options("algorithm", function, problem.arms, facts)
+    _check_targets(problem, function)
     args = build.args if function is not build else ()
     return jax.tree_util.Partial(function, *args, **bound_options(build), **added)
+
+
+def _check_targets(problem, function):
+    """Raise where an algorithm that answers with arms meets other targets."""
+    if "targets" in inspect.signature(function).parameters:
+        return
+    arms, targets = problem.arms, problem.targets
+    same = np.shape(arms) == np.shape(targets)
+    if same and is_concrete(arms) and is_concrete(targets):
+        same = np.array_equal(arms, targets)
+    name = getattr(function, "__name__", repr(function))
+    require(same, f"instance: its targets are not its arms, among which {name} chooses")
 
 
 def derived_options(role, function, arms, options):

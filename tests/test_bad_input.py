@@ -154,6 +154,19 @@ BAD = {
         "design must be one of 'd_opt', 'frank_wolfe', got 'uniform'",
     ),
     "m too large": ((SOARE, partial(jb.m_lingape, m=4)), "m must be below the 4 arms, got 4"),
+    "no m": ((SOARE, partial(jb.lucb, m=None)), "m must be below the 4 arms, got None"),
+    "targets that nobody knows of": (
+        (jb.instances.transductive(4), jb.lingape),
+        "instance: its targets are not its arms, among which lingape chooses",
+    ),
+    "ratios that would not be used": (
+        (SOARE, partial(jb.m_lingape, m=2, ratios=np.ones((4, 4, 4)))),
+        "ratios must go with selection 'ratio', got 'greedy'",
+    ),
+    "negative ratios": (
+        (SOARE, partial(jb.lingape, selection="ratio", ratios=-np.ones((4, 4, 4)))),
+        "ratios must be 0 or above",
+    ),
     "m too large for averages": ((SOARE, partial(jb.ugape, m=5)), "m must be below the 4 arms"),
     "a threshold that needs features": (
         (SOARE, partial(jb.lucb, m=2, threshold="pairwise")),

@@ -100,7 +100,10 @@ PROMISES = {
 }
 RUNS = {name: 500 if build is jb.rage else 1000 for name, (_, build) in PROMISES.items()}
 # Intervals of single arms are twice as wide as needed, and LUCB1's are for all times and arms.
-NARROWER = {name: partial(narrow, part=0.1) for name in ("lin_gifa_individual", "lucb", "ugape")}
+NARROWER = {
+    name: partial(narrow, part=0.1)
+    for name in ("lin_gifa_individual", "lin_game_set", "lucb", "ugape")
+}
 LONG = {"rage_glm": 300_000}  # pulls of a run; of all others, 3000 are enough
 every = pytest.mark.parametrize("name", PROMISES)
 

@@ -432,3 +432,33 @@ def test_the_real_drugs_simulated(folder):
         assert jax.jit(jax.vmap(screen.outcome))(keys, arms).fixed.all()
         other = dataclasses.replace(screen, dynamics="synchronous")
         assert jax.jit(jax.vmap(other.outcome))(keys, arms).fixed.mean() < 0.05
+
+
+class Pair(NamedTuple):
+    """A simulator whose reward has the wrong shape, or is not a number."""
+
+    scale: np.ndarray
+    factor: np.ndarray
+
+    def reward(self, key, arm):
+        return self.scale[arm] * self.factor
+
+
+@pytest.mark.parametrize(
+    ("simulator", "message"),
+    [
+        (Pair(np.ones(3), np.ones(2)), r"must be a single number, got shape \(2,\)"),
+        (Pair(np.ones(3), np.array(np.nan)), "its rewards must be finite"),
+        (lambda key, arm: 1.0, "must be a pytree of arrays, got function"),
+        ({"scale": np.ones(3)}, "must have a method"),
+    ],
+)
+def test_what_is_no_simulator(simulator, message):
+    with pytest.raises(ValueError, match=f"simulator:? .*{message}"):
+        make.simulated(np.eye(3), simulator, noise_var=1.0, draws=4)
+
+
+def test_drugs_need_a_folder(tmp_path):
+    (file := tmp_path / "features_71x10.csv").write_text("a,b")
+    with pytest.raises(ValueError, match="path must be a folder, got the file"):
+        make.boolean_drugs(file)

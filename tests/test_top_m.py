@@ -79,3 +79,18 @@ def test_accuracy_lets_them_end():
     runs = jb.simulate(equal, build, replications=20, seed=1, max_pulls=5000)
     assert runs.stopped.all()
     assert runs.correct.all()
+
+
+def test_equal_leaders_have_equal_chances():
+    """Of rewards that tie the first arm must not come out best more often."""
+    coins = jb.instances.bernoulli(np.eye(4), [0.5] * 4)
+    for build in (partial(jb.m_lingape, m=1, threshold="heuristic"), partial(jb.ugape, m=1)):
+        runs = jb.simulate(coins, partial(build, epsilon=50.0), replications=2000, seed=3)
+        shares = runs.answer.mean(0)
+        assert np.abs(shares - 0.25).max() < 0.05
+
+
+def test_the_answer_before_the_first_test_is_a_set():
+    build = partial(jb.lin_gifa, m=2, stale_pair=True, threshold="heuristic")
+    live = jb.Live(build, np.eye(4))
+    assert live.answer.sum() == 2

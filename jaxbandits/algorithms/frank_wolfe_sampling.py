@@ -35,7 +35,7 @@ def _consistent(values):
     noise_var=positive,
     theta_norm=nonnegative,
     v0=positive,
-    threshold=choice(*radius.THRESHOLDS),
+    threshold=choice(*radius.USUAL),
 )
 def frank_wolfe_sampling(
     arms, *, delta=0.05, noise_var=1.0, theta_norm=None, v0=1.0, threshold="self_normalised_det"
@@ -55,7 +55,7 @@ def frank_wolfe_sampling(
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
       v0: ridge of the estimate.
-      threshold: the radius C, a name in `kernels.radius.THRESHOLDS`, "heuristic" in the paper.
+      threshold: the radius C, a name in `kernels.radius.USUAL`, "heuristic" in the paper.
     Returns:
       An `Algorithm` that draws one arm a round and answers the index of the believed best arm.
       `info`: games `unsolved`.

@@ -34,14 +34,14 @@ class Turn(NamedTuple):
     """A round of the game: what `tell` needs besides the reward."""
 
     place: jax.Array  # int []
-    owner: jax.Array | None  # bool [K]
+    owner: jax.Array | None
     learner: hedge.Hedge  # once it has learned
     wanted: jax.Array  # float [K]
 
 
 def _consistent(values):
     theta_norm_known(values, radius.NEED_THETA_NORM)
-    fewer_than_arms(values)
+    return values["m"] is None or fewer_than_arms(values)
 
 
 @constructor(
@@ -51,7 +51,7 @@ def _consistent(values):
     noise_var=positive,
     theta_norm=nonnegative,
     v0=positive,
-    threshold=choice(*radius.THRESHOLDS),
+    threshold=choice(*radius.USUAL),
 )
 def lin_game(
     arms,
@@ -80,7 +80,7 @@ def lin_game(
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
       v0: ridge, the paper's eta.
-      threshold: the radius C, a name in `kernels.radius.THRESHOLDS`; the paper proves
+      threshold: the radius C, a name in `kernels.radius.USUAL`; the paper proves
         "self_normalised" and plays with "heuristic".
     Returns:
       An `Algorithm` that draws an arm a round; its answer is an index, with m a mask `bool [K]`.

@@ -31,7 +31,7 @@ def _consistent(values):
     v0=positive,
     selection=choice("greedy", "ratio"),
     ratios=array("K", "K", "K"),
-    threshold=choice(*radius.THRESHOLDS),
+    threshold=choice(*radius.USUAL),
 )
 def lingape(
     arms,
@@ -64,7 +64,7 @@ def lingape(
       selection: "greedy" (eq. 9) or "ratio" (eq. 12, the one the paper analyses).
       ratios: `[K, K, K]` the table of p, by default `design.ratios(arms)`; for arms that each
         replication draws anew it is found among all sets of d arms, at most 100,000.
-      threshold: the radius C, a name in `kernels.radius.THRESHOLDS`; the paper's (eq. 8) is
+      threshold: the radius C, a name in `kernels.radius.USUAL`; the paper's (eq. 8) is
         "pairwise".
     Returns:
       An `Algorithm` that draws one arm a round and answers the index of the believed best arm.
@@ -99,4 +99,5 @@ def lingape(
         threshold=threshold,
         arm_space=ledger.prefers_arm_space(arms),
         answer=lambda look: look.weakest,
+        first_leads=True,
     )

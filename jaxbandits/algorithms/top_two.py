@@ -32,7 +32,7 @@ def _consistent(values):
     theta_norm=nonnegative,
     v0=positive,
     selection=choice("sampled", "tracked"),
-    threshold=choice(*radius.THRESHOLDS),
+    threshold=choice(*radius.USUAL),
 )
 def top_two(
     arms,
@@ -61,7 +61,7 @@ def top_two(
       v0: ridge.
       selection: "sampled" draws an arm with these chances; "tracked" the arm whose count is
         furthest behind the sum of its chances.
-      threshold: the radius C, a name in `kernels.radius.THRESHOLDS`.
+      threshold: the radius C, a name in `kernels.radius.USUAL`.
     Returns:
       An `Algorithm` that draws one arm a round and answers the index of the believed best arm.
     Raises:
@@ -88,7 +88,7 @@ def top_two(
     num_arms, _ = arms.shape
     in_arms = {"arm_space": ledger.prefers_arm_space(arms)}
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
-    sigma, tracked = jnp.sqrt(noise_var), selection == "tracked"
+    width, tracked = radius.width(threshold, facts), selection == "tracked"
 
     def init(key):
         return State(
@@ -102,7 +102,7 @@ def top_two(
         stats, draws = state.stats, state.counts.sum()
         first = draws < num_arms
         found = glr.evidence(stats, arms, **in_arms)
-        width = sigma * radius.THRESHOLDS[threshold](facts, jnp.maximum(draws, 1), stats.logdet)
+        wide = width(jnp.maximum(draws, 1), stats.logdet)
         between = found.from_leader - ledger.row(stats, arms, found.rival, **in_arms)
         shares = state.counts * between**2
         least_known = pick.argmax(stats.variances, state.order)
@@ -118,7 +118,7 @@ def top_two(
         return Move(
             arm=arm,
             count=None,
-            done=~first & glr.certain(found, width),
+            done=~first & glr.certain(found, wide),
             answer=found.leader,
             info=(wanted,),
         )

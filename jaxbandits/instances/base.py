@@ -200,6 +200,18 @@ def recorded(arms, samples, *, noise_var, theta_norm=None):
     return _build(arms, None, means, means, theta, noise_var, theta_norm, **rest)
 
 
+def _check_simulator(simulator, key):
+    """Raise unless it is a pytree whose `reward(key, arm)` is a single number."""
+    leaves = jax.tree.leaves(simulator)
+    is_tree = all(isinstance(x, np.ndarray | np.generic | jax.Array | float | int) for x in leaves)
+    require(is_tree, f"simulator must be a pytree of arrays, got {type(simulator).__name__}")
+    method = callable(getattr(simulator, "reward", None))
+    require(method, "simulator must have a method `reward(key, arm)`, got none")
+    reward = jax.eval_shape(lambda x, *args: x.reward(*args), simulator, key, jnp.zeros((), int))
+    shape = getattr(reward, "shape", None)
+    require(shape == (), f"simulator: a reward must be a single number, got shape {shape}")
+
+
 @double
 def simulated(arms, simulator, *, noise_var, draws=2000, seed=0, theta_norm=None):
     """Rewards from a simulator; the mean of each arm is estimated from draws.
@@ -218,7 +230,8 @@ def simulated(arms, simulator, *, noise_var, draws=2000, seed=0, theta_norm=None
     Returns:
       An `Instance` with `theta` zero.
     Raises:
-      ValueError: wrong shapes, NaN, a variance not above 0, no draws.
+      ValueError: wrong shapes, NaN, a variance not above 0, no draws, a simulator that is no
+        pytree or whose reward is not a single number.
 
     >>> from typing import Any, NamedTuple
     >>> class Dice(NamedTuple):
@@ -235,7 +248,10 @@ def simulated(arms, simulator, *, noise_var, draws=2000, seed=0, theta_norm=None
     check_option(count(0), seed=seed)
     arms = jnp.asarray(arms, float)
     key = jax.random.key(seed, impl="threefry2x32")
+    _check_simulator(simulator, key)
     means = sampled_means(simulator, key, len(arms), int(draws))
+    finite = not is_concrete(means) or np.isfinite(means).all()
+    require(finite, "simulator: its rewards must be finite, got NaN or infinity")
     rest = {"simulator": simulator, "rewards": "simulated"}
     theta = jnp.zeros(arms.shape[1])
     return _build(arms, None, means, means, theta, noise_var, theta_norm, **rest)

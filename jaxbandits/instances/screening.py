@@ -104,6 +104,7 @@ def boolean_drugs(path, *, dynamics="asynchronous", noise_var=0.25, draws=2000):
     ValueError: path: no file nowhere; it is part of the data of Reda, ...
     """
     _check(dynamics, noise_var, draws)
+    require(not Path(path).is_file(), f"path must be a folder, got the file {path}")
     file = find_file(path, "features_71x10.csv", SOURCE)
     names, features = named_table(file, labelled=True)
     folder = Path(path)

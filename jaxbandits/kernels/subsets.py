@@ -23,6 +23,6 @@ def place(members: Bool[Array, " K"], m: int) -> Int[Array, ""]:
     if num_places(num_arms, m)[1]:
         words = pick.scattered(jnp.ones((), int), num_arms)
         return (jnp.where(members, words, 0).sum() % MOST).astype(int)
-    ways = np.array([[math.comb(a, k) for k in range(m + 1)] for a in range(num_arms)])
-    ranks = jnp.asarray(ways)[jnp.arange(num_arms), jnp.cumsum(members)]
+    ways = [[min(math.comb(a, k), MOST) for k in range(m + 1)] for a in range(num_arms)]
+    ranks = jnp.asarray(np.array(ways))[jnp.arange(num_arms), jnp.cumsum(members)]
     return jnp.where(members, ranks, 0).sum()

@@ -26,10 +26,10 @@ def checked(*rules):
 
 
 def few_errors(*, but=()):
-    """The error rate of each algorithm is at most delta; of those told the answer it says nothing.
+    """The error rate of each algorithm is at most delta.
 
     Args:
-      but: the latter.
+      but: those that are told the answer, or promise nothing: the claim is not about them.
     """
 
     def rule(cells):
@@ -78,7 +78,7 @@ def fewer(text, smaller, larger, factor=1.0, at=slice(None)):
     def rule(cells):
         measured, verdicts = {"limit": factor}, []
         for one in _listed(smaller):
-            for two in _listed(larger):
+            for two in (name for name in _listed(larger) if name != one):
                 found = _by_point(cells, at, lambda cell, one=one, two=two: _ratio(cell, one, two))
                 measured[f"{one} / {two}"] = {name: _shown(*x) for name, x in found.items()}
                 verdicts += [below(*x, math.log(factor)) for x in found.values()]

@@ -12,6 +12,7 @@ import numpy as np
 from .. import results
 from ..results import joined
 
+READ_BELOW = ("grn",)  # folders inside a folder of data that readers of the package look into
 LOCAL = "<local>"  # marks a function whose name does not say which one it is
 
 
@@ -129,9 +130,13 @@ def describe(value):
 
 
 def digest_files(path):
-    """Hash of a file, or of all files in a folder and those below: other data is another cell."""
+    """Hash of a file, or of the files in a folder: other data is another cell.
+
+    Of folders below, only those that a reader knows by name: results may lie there as well.
+    """
     path = Path(path)
-    files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+    folders = [path, *(path / name for name in READ_BELOW)] if path.is_dir() else []
+    files = sorted(p for x in folders if x.is_dir() for p in x.iterdir()) if folders else [path]
     digest = hashlib.sha256()
     for file in files:
         if file.is_file():

@@ -1,3 +1,5 @@
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -53,6 +55,23 @@ def test_each_radius_is_its_formula():
     for name, function in radius.THRESHOLDS.items():
         found = function(facts, jnp.asarray(t), jnp.log(ratio))
         np.testing.assert_allclose(found, expected[name], rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("t", [55_109, 65_536, 10**7, 2**40])
+def test_whole_numbers_of_draws_do_not_overflow(t):
+    """Powers of a count, against Python's own integers."""
+    with jax.enable_x64(True):
+        facts = radius.facts(jnp.eye(3), delta=DELTA, noise_var=1.0, v0=1.0, theta_norm=1.0)
+        count = jnp.asarray(t)
+        assert jnp.issubdtype(count.dtype, jnp.integer)
+        found = radius.lucb1(facts, count, 0.0)
+        expected = math.sqrt(2 * math.log(5 * 3 * t**4 / (4 * DELTA)))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        found = radius.soare(DELTA, count, 4)
+        expected = 2 * math.sqrt(2 * math.log(6 * 4 * t**2 / (math.pi**2 * DELTA)))
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        for function in radius.THRESHOLDS.values():
+            assert np.isfinite(function(facts, count, jnp.asarray(9.0)))
 
 
 def test_named_users_of_the_norm_fail_without_it():

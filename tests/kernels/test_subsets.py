@@ -17,7 +17,7 @@ def places(num_arms, m):
     return np.asarray(jax.vmap(lambda x: subsets.place(x, m))(jnp.asarray(masks)))
 
 
-@pytest.mark.parametrize(("num_arms", "m"), [(4, 2), (10, 5), (7, 1), (256, 1), (9, 8)])
+@pytest.mark.parametrize(("num_arms", "m"), [(4, 2), (10, 5), (7, 1), (256, 1), (9, 8), (100, 99)])
 def test_each_set_has_its_own(num_arms, m):
     number, shared = subsets.num_places(num_arms, m)
     assert (number, shared) == (math.comb(num_arms, m), False)
