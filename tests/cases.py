@@ -76,7 +76,6 @@ CASES = (
     _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
     _confidence(jb.lin_gifa, "lin_gifa", _top_m(0.8), _top_m(1.0, 0.5), m=2),
     _confidence(jb.lucb, "lucb", _top_m(0.8), _top_m(1.0, 0.5), m=2),
-    _confidence(jb.ugape, "ugape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
     _confidence(jb.rage, "rage", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
     _confidence(
         jb.rage, "rage_transductive", _transductive(0.3), _transductive(0.4, 2.0), kind="phased"

@@ -42,21 +42,26 @@ def test_lingape(num_arms, dim, threshold, selection):
     assert max(played) > 2 * num_arms
 
 
-def test_the_table_of_ratios_may_come_from_anywhere():
-    """Solved by the host, handed over, or found by each replication for arms of its own."""
-    instance, more = jb.instances.soare(3, angle=0.5), {"replications": 20, "seed": 5}
-    build = partial(jb.lingape, selection="ratio")
-    table = jb.design.ratios(instance.arms)
-    runs = [
-        jb.simulate(instance, build, **more),
-        jb.simulate(instance, partial(build, ratios=table), **more),
-        jb.simulate(lambda key: instance, build, **more),
-    ]
-    assert runs[0].arm_pulls[:, 1].min() > 30
-    for other in runs[1:]:
-        np.testing.assert_array_equal(runs[0].arm_pulls, other.arm_pulls)
-    other = jb.simulate(instance, partial(build, ratios=np.roll(table, 1, axis=2)), **more)
-    assert not np.array_equal(runs[0].arm_pulls, other.arm_pulls)
+RATIO, ONE = partial(jb.lingape, selection="ratio"), jb.instances.soare(3, angle=0.5)
+MORE = {"replications": 20, "seed": 5}
+
+
+def test_the_table_of_ratios_may_be_handed_over():
+    table = jb.design.ratios(ONE.arms)
+    solved = jb.simulate(ONE, RATIO, **MORE)
+    handed = jb.simulate(ONE, partial(RATIO, ratios=table), **MORE)
+    assert solved.arm_pulls[:, 1].min() > 30
+    np.testing.assert_array_equal(solved.arm_pulls, handed.arm_pulls)
+    other = jb.simulate(ONE, partial(RATIO, ratios=np.roll(table, 1, axis=2)), **MORE)
+    assert not np.array_equal(solved.arm_pulls, other.arm_pulls)
+
+
+@pytest.mark.slow
+def test_the_table_of_ratios_may_be_found_by_each_replication():
+    """For arms of its own."""
+    solved = jb.simulate(ONE, RATIO, **MORE)
+    found = jb.simulate(lambda key: ONE, RATIO, **MORE)
+    np.testing.assert_array_equal(solved.arm_pulls, found.arm_pulls)
 
 
 @pytest.mark.parametrize("threshold", sorted(radius.THRESHOLDS))
