@@ -118,32 +118,32 @@ class SetGame(LinGame):
         return self.worst(look, inverse)[0][1:]
 
 
-@pytest.mark.parametrize(("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"])
-def test_the_game_of_sets(num_arms, dim):
-    hand = Hand(partial(jb.lin_game, m=2, threshold="heuristic"), *OPTIONS)
-    played = []
+def in_step(build, make_twin, num_arms, dim, rounds):
+    """Two problems, pull by pull, `make_twin(arms, order, **options)` beside the package."""
+    hand, played = Hand(build, *OPTIONS), []
     for seed, numbers in enumerate([(0.05, 0.5, 1.0, 1.0), (0.2, 1.5, 1.3, 0.2)]):
         rng, arms, theta = linear_problem(seed, num_arms, dim)
         facts, key = (jnp.asarray(arms), None, numbers), jax.random.key(seed)
         order = hand.init(facts, jax.random.fold_in(key, driver.INIT)).order
-        options = dict(zip(OPTIONS, numbers, strict=True))
-        twin = SetGame(arms, np.asarray(order), 2, threshold="heuristic", **options)
+        twin = make_twin(arms, np.asarray(order), **dict(zip(OPTIONS, numbers, strict=True)))
         reward = normal_rewards(rng, arms @ theta, numbers[1])
-        played += hand.play(twin, facts, reward, key, rounds=800, compare=same_arm)[:1]
+        played += hand.play(twin, facts, reward, key, rounds=rounds, compare=same_arm)[:1]
     assert max(played) > 5 * num_arms
 
 
-@pytest.mark.parametrize(("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"])
+shapes = pytest.mark.parametrize(
+    ("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"]
+)
+
+
+@shapes
+def test_the_game_of_sets(num_arms, dim):
+    build = partial(jb.lin_game, m=2, threshold="heuristic")
+    in_step(build, partial(SetGame, m=2, threshold="heuristic"), num_arms, dim, rounds=800)
+
+
+@shapes
 @pytest.mark.parametrize("threshold", ["self_normalised_det", "heuristic"])
 def test_lin_game(num_arms, dim, threshold):
-    hand = Hand(partial(jb.lin_game, threshold=threshold), *OPTIONS)
-    played = []
-    for seed, numbers in enumerate([(0.05, 0.5, 1.0, 1.0), (0.2, 1.5, 1.3, 0.2)]):
-        rng, arms, theta = linear_problem(seed, num_arms, dim)
-        facts, key = (jnp.asarray(arms), None, numbers), jax.random.key(seed)
-        order = hand.init(facts, jax.random.fold_in(key, driver.INIT)).order
-        options = dict(zip(OPTIONS, numbers, strict=True))
-        twin = LinGame(arms, np.asarray(order), threshold=threshold, **options)
-        reward = normal_rewards(rng, arms @ theta, numbers[1])
-        played += hand.play(twin, facts, reward, key, rounds=1500, compare=same_arm)[:1]
-    assert max(played) > 5 * num_arms
+    build = partial(jb.lin_game, threshold=threshold)
+    in_step(build, partial(LinGame, threshold=threshold), num_arms, dim, rounds=1500)

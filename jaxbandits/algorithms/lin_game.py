@@ -41,7 +41,8 @@ class Turn(NamedTuple):
 
 def _consistent(values):
     theta_norm_known(values, radius.NEED_THETA_NORM)
-    return values["m"] is None or fewer_than_arms(values)
+    if values["m"] is not None:
+        fewer_than_arms(values)
 
 
 @constructor(
@@ -90,9 +91,8 @@ def lin_game(
       The default threshold has the exact determinant instead of its bound. Quadratic forms are
       divided by `noise_var`, 1 in the paper. 1e-9 of the longest squared length is added to V_w,
       singular near a vertex. Ties of the draw are broken by a random order. Sets are this
-      package's extension; of more than 256 some share a learner, which begins anew when the set
-      changes. Published programs answer to N instead of w, track t w, or take the root of the
-      norm in U; none is done here.
+      package's extension; of more than 256 some share a learner, which begins anew with the set.
+      Published programs answer to N instead of w, track t w, or take the root of the norm in U.
     Reference:
       R. Degenne, P. Menard, X. Shang, M. Valko, "Gamification of pure exploration for linear
       bandits", ICML 2020, Algorithm 1. https://arxiv.org/abs/2007.00953

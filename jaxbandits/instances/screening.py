@@ -115,6 +115,9 @@ def boolean_drugs(path, *, dynamics="asynchronous", noise_var=0.25, draws=2000):
     return _with_theta(simulated(features.T, screen, noise_var=noise_var, draws=draws))
 
 
+boolean_drugs.reads_below = ("grn",)  # folders in that of its path; a sweep tells cells by them
+
+
 def _check(dynamics, noise_var, draws):
     check_option(choice(*SWEEPS), dynamics=dynamics)
     check_option(positive, noise_var=noise_var)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from . import pick
+from . import ledger, pick
 
 MOST_COMPARED = 16  # arms; up to so many, all comparisons at once beat one maximum after another
 
@@ -35,15 +35,15 @@ class Paired(NamedTuple):
 
 
 def paired(means, variances, gram: Float[Array, "K K"], width) -> Paired:
-    """From estimates, `||x_i||^2` and `x_i^T V^-1 x_j`; rounding of a distance is clipped at 0."""
-    sqdist = variances[:, None] + variances[None, :] - 2.0 * gram
-    return Paired(means[:, None] - means[None, :] + width * jnp.sqrt(jnp.maximum(0.0, sqdist)))
+    """From estimates, `||x_i||^2` and `x_i^T V^-1 x_j`."""
+    lengths = jnp.sqrt(ledger.pairwise(variances, gram))
+    return Paired(means[:, None] - means[None, :] + width * lengths)
 
 
-def column(means, variances, row: Float[Array, " K"], arm: Int[Array, ""], width):
+def column(stats: ledger.Ledger, row: Float[Array, " K"], arm: Int[Array, ""], width):
     """`B[i, arm]` for every i alone, from `row`, `x_arm^T V^-1 x_i`."""
-    sqdist = jnp.maximum(0.0, variances + pick.at(variances, arm) - 2.0 * row)
-    return means - pick.at(means, arm) + width * jnp.sqrt(sqdist)
+    lengths = jnp.sqrt(ledger.sqdist(stats, row, arm))
+    return stats.means - pick.at(stats.means, arm) + width * lengths
 
 
 class Individual(NamedTuple):

@@ -44,14 +44,14 @@ def evidence_of_set(
 ) -> SetEvidence:
     """The m largest estimates, and the least `gap^2 / ||x_i - x_j||^2` of i inside, j outside."""
     top = pick.top(stats.means, order, m)
-    gram = stats.core if arm_space else arms @ stats.core @ arms.T
-    return SetEvidence(top, closest_pair(stats.means, stats.variances, gram, top)[2])
+    products = ledger.rows(stats, arms, arm_space=arm_space)
+    return SetEvidence(top, closest_pair(stats.means, stats.variances, products, top)[2])
 
 
 def closest_pair(means, norms, gram: Float[Array, "K K"], top: Bool[Array, " K"]):
     """`(i, j, ratio)` of the pair, i inside and j outside, whose ratio is least."""
     num_arms = means.size
-    sqdist = norms[:, None] + norms[None, :] - 2.0 * gram
+    sqdist = ledger.pairwise(norms, gram)
     safe = jnp.maximum(sqdist, jnp.finfo(sqdist.dtype).tiny)
     ratios = (means[:, None] - means[None, :]) ** 2 / safe
     ratios = jnp.where(top[:, None] & ~top[None, :], ratios, jnp.inf)

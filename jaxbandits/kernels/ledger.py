@@ -54,6 +54,11 @@ def row(
     return pick.at(ledger.core, arm) if arm_space else arms @ (ledger.core @ pick.at(arms, arm))
 
 
+def rows(ledger: Ledger, arms: Float[Array, "K d"], *, arm_space: bool) -> Float[Array, "K K"]:
+    """`x_i^T V^-1 x_k` for every pair."""
+    return ledger.core if arm_space else arms @ ledger.core @ arms.T
+
+
 def observe(
     ledger: Ledger,
     arms: Float[Array, "K d"],
@@ -89,6 +94,11 @@ def observe(
 def sqdist(ledger: Ledger, from_row: Float[Array, " K"], arm: Int[Array, ""]) -> Float[Array, " K"]:
     """`||x_arm - x_k||^2` in V^-1 for every k, from `row(arm)`; rounding is clipped at 0."""
     return jnp.maximum(0.0, pick.at(ledger.variances, arm) + ledger.variances - 2.0 * from_row)
+
+
+def pairwise(norms: Float[Array, " K"], products: Float[Array, "K K"]) -> Float[Array, "K K"]:
+    """`||x_i - x_j||^2` for every pair, from `||x_i||^2` and `rows`; rounding is clipped at 0."""
+    return jnp.maximum(0.0, norms[:, None] + norms[None, :] - 2.0 * products)
 
 
 def gram(arms: Float[Array, "K d"], counts: Array) -> Float[Array, "d d"]:

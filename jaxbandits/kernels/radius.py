@@ -208,17 +208,11 @@ THRESHOLDS = {
         heuristic,
     )
 }
-NEED_THETA_NORM = (
-    "self_normalised",
-    "self_normalised_det",
-    "self_normalised_printed",
-    "self_normalised_code",
-    "pairwise",
-)
 # Of a paper and of its program, neither with a theorem for any ridge.
 PUBLISHED = ("self_normalised_printed", "self_normalised_code")
 USUAL = tuple(name for name in THRESHOLDS if name not in PUBLISHED)
 NEED_NO_FEATURES = ("lucb1", "heuristic")
+NEED_THETA_NORM = tuple(name for name in THRESHOLDS if name not in NEED_NO_FEATURES)
 
 
 def facts(arms, *, delta, noise_var, v0, theta_norm) -> Facts:

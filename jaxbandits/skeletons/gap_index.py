@@ -56,17 +56,13 @@ def by_features(arms, v0, *, arm_space):
     Variances fall from 1 / v0 to 1 with the first draws, which single precision cannot follow: play
     in double precision, as `simulate` and `Live` do.
     """
-
-    def gram(stats):
-        return stats.core if arm_space else arms @ stats.core @ arms.T
-
     return Evidence(
         begin=lambda: ledger.ridge(arms, v0, arm_space=arm_space),
         observe=lambda stats, arm, reward: ledger.observe(
             stats, arms, arm, reward, arm_space=arm_space
         ),
         row=lambda stats, arm: ledger.row(stats, arms, arm, arm_space=arm_space),
-        gram=gram,
+        gram=lambda stats: ledger.rows(stats, arms, arm_space=arm_space),
     )
 
 
@@ -207,7 +203,7 @@ def _of_one(evidence, state, wide, first_leads):
 
     def column(arm, row=None):
         row = evidence.row(stats, arm) if row is None else row
-        return gaps.column(stats.means, stats.variances, row, arm, wide)
+        return gaps.column(stats, row, arm, wide)
 
     top = jnp.arange(order.size) == leader
     rivals = jnp.where(top, -jnp.inf, column(leader, from_leader))

@@ -85,7 +85,8 @@ def _cell(plan, instance, algorithm, point, problems):
 def _data(instance, options):
     """Hash of the files an instance is read from."""
     try:
-        return digest_files(options["path"]) if options.get("path") else None
+        below = getattr(instance.build, "reads_below", ())
+        return digest_files(options["path"], below) if options.get("path") else None
     except OSError as error:
         raise ValueError(f"{instance.table} path: {error}") from None
 

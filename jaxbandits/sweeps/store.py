@@ -12,7 +12,6 @@ import numpy as np
 from .. import results
 from ..results import joined
 
-READ_BELOW = ("grn",)  # folders inside a folder of data that readers of the package look into
 LOCAL = "<local>"  # marks a function whose name does not say which one it is
 
 
@@ -129,13 +128,13 @@ def describe(value):
     return [str(array.dtype), list(array.shape), digest]
 
 
-def digest_files(path):
+def digest_files(path, below=()):
     """Hash of a file, or of the files in a folder: other data is another cell.
 
-    Of folders below, only those that a reader knows by name: results may lie there as well.
+    Of folders in it, only those named `below`: results may lie there as well.
     """
     path = Path(path)
-    folders = [path, *(path / name for name in READ_BELOW)] if path.is_dir() else []
+    folders = [path, *(path / name for name in below)] if path.is_dir() else []
     files = sorted(p for x in folders if x.is_dir() for p in x.iterdir()) if folders else [path]
     digest = hashlib.sha256()
     for file in files:

@@ -51,7 +51,8 @@ def test_both_kinds(num_arms, n):
     agree(gaps.paired(*given, jnp.asarray(gram), wide), paired, num_arms, n)
     agree(gaps.individual(*given, wide), individual, num_arms, n)
     for j in range(num_arms):
-        column = gaps.column(*given, jnp.asarray(gram[j]), jnp.asarray(j), wide)
+        stats = ledger.Ledger(jnp.asarray(gram), *given, jnp.zeros(()))
+        column = gaps.column(stats, jnp.asarray(gram[j]), jnp.asarray(j), wide)
         expected = [paired(i, j) for i in range(num_arms)]  # 0 for i = j, but for rounding
         np.testing.assert_allclose(column, expected, rtol=1e-9, atol=1e-7)
 

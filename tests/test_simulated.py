@@ -1,0 +1,156 @@
+"""Rewards from a simulator: means, batches, cells, and what is refused."""
+
+import dataclasses
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_instances import check
+from worlds import assert_same_runs
+
+import jaxbandits as jb
+from jaxbandits.envs.finite import finite
+from jaxbandits.sweeps.store import describe
+
+make = jb.instances
+KEY = jax.random.key(0)
+
+
+class Dial(NamedTuple):
+    """A simulator whose reward tells the arm and the key."""
+
+    scale: Any
+
+    def reward(self, key, arm):
+        return self.scale[arm] + jax.random.uniform(key)
+
+
+DIAL = make.simulated(np.eye(3), Dial(np.array([10.0, 20.0, 30.0])), noise_var=1.0, draws=500)
+
+
+def test_means_are_those_of_the_draws():
+    instance = check(DIAL)
+    np.testing.assert_allclose(instance.means - [10, 20, 30], 0.5, atol=5 * 0.29 / np.sqrt(500))
+    again = make.simulated(np.eye(3), Dial(np.array([10.0, 20.0, 30.0])), noise_var=1.0, draws=500)
+    np.testing.assert_array_equal(instance.means, again.means)
+    other = make.simulated(np.eye(3), DIAL.simulator, noise_var=1.0, draws=500, seed=1)
+    assert (instance.means != other.means).all()
+    assert len(set((instance.means % 1).round(12))) == 3  # the arms have draws of their own
+    for options, message in (({"draws": 0}, "draws must be .*got 0"), ({"seed": -1}, "seed .*-1")):
+        with pytest.raises(ValueError, match=message):
+            make.simulated(np.eye(3), DIAL.simulator, noise_var=1.0, **options)
+    with pytest.raises(ValueError, match=r"noise_var .*got 0"):
+        make.simulated(np.eye(3), DIAL.simulator, noise_var=0.0)
+
+
+@pytest.mark.parametrize("counts", [[3, 0, 40], [0, 0, 0], [0, 1, 0]], ids=str)
+def test_a_batch_is_the_sum_of_its_draws(counts):
+    with jax.enable_x64(True):
+        env = finite(DIAL)
+        arms = jnp.array([2, 0, 1])
+        move = jb.Move(arms, jnp.asarray(counts), jnp.array(False), 0)
+        total = jax.jit(lambda key: env.reward(env.noise(key, (3,), True), move))(KEY)
+        expected, number = np.zeros(3), 0
+        for entry, count in enumerate(counts):
+            for _ in range(count):
+                draw = Dial(DIAL.simulator.scale).reward(
+                    jax.random.fold_in(KEY, number), arms[entry]
+                )
+                expected[entry] += draw
+                number += 1
+    np.testing.assert_allclose(total, expected, rtol=1e-12)
+
+
+def test_single_moves_have_keys_of_their_own():
+    with jax.enable_x64(True):
+        env = finite(DIAL)
+        noise = env.noise(KEY, (4,), False)
+        keys = jax.random.split(KEY, 4)
+        one = jb.Move(jnp.array(1), None, jnp.array(False), 0)
+        several = jb.Move(jnp.array([1, 0, 2, 1]), None, jnp.array(False), 0)
+        expected = jnp.array([20.0, 10.0, 30.0, 20.0]) + jax.vmap(jax.random.uniform)(keys)
+        np.testing.assert_allclose(env.reward(noise, several), expected)
+        np.testing.assert_allclose(env.reward(noise[3], one), expected[3])
+
+
+SMALL = partial(make.boolean_network, num_arms=4, draws=100)
+
+
+LEARNERS = {
+    "one arm a round": partial(jb.m_lingape, m=2, threshold="heuristic", delta=0.1),
+    "phases": partial(jb.sequential_halving, budget=60),
+}
+
+
+NATIVE = {"engine": "native"}
+
+
+@pytest.mark.parametrize(
+    ("simulator", "learner", "others"),
+    [
+        ("dial", "one arm a round", [NATIVE, {"batch": 8}]),
+        ("dial", "phases", [NATIVE]),
+        pytest.param("network", "phases", [NATIVE, {"batch": 8}], marks=pytest.mark.slow),
+        pytest.param("network", "one arm a round", [NATIVE, {"batch": 8}], marks=pytest.mark.slow),
+    ],
+)
+def test_replications_depend_on_nothing_else(simulator, learner, others):
+    dial = Dial(np.array([0.0, 0.05, 0.1, 0.1]))
+    instance = (
+        SMALL(jax.random.key(1))
+        if simulator == "network"
+        else make.simulated(np.eye(4), dial, noise_var=0.25)
+    )
+    play = partial(jb.simulate, instance, LEARNERS[learner], seed=3, max_pulls=120, replications=24)
+    runs = play()
+    for other in others:
+        assert_same_runs(runs, play(**other))
+    assert len({tuple(row) for row in runs.arm_pulls}) > 5
+
+
+@pytest.mark.slow
+def test_redrawn_networks():
+    draw = partial(SMALL, draws=20)
+    runs = jb.simulate(draw, partial(jb.sequential_halving, budget=16), replications=8, batch=8)
+    assert (runs.pulls == 16).all()
+
+
+def test_cells_are_told_apart():
+    instance = SMALL(jax.random.key(1))
+    text = str(describe(instance))
+    assert text == str(describe(SMALL(jax.random.key(1))))
+    screen = instance.simulator
+    changed = screen.network._replace(rules=(screen.network.rules + 1) % 18)
+    for other in (
+        dataclasses.replace(screen, network=changed),
+        dataclasses.replace(screen, dynamics="synchronous"),
+    ):
+        assert text != str(describe(dataclasses.replace(instance, simulator=other)))
+    assert "simulator" not in describe(make.canonical(3, gap=1.0))
+
+
+class Pair(NamedTuple):
+    """A simulator whose reward has the wrong shape, or is not a number."""
+
+    scale: np.ndarray
+    factor: np.ndarray
+
+    def reward(self, key, arm):
+        return self.scale[arm] * self.factor
+
+
+@pytest.mark.parametrize(
+    ("simulator", "message"),
+    [
+        (Pair(np.ones(3), np.ones(2)), r"must be a single number, got shape \(2,\)"),
+        (Pair(np.ones(3), np.array(np.nan)), "its rewards must be finite"),
+        (lambda key, arm: 1.0, "must be a pytree of arrays, got function"),
+        ({"scale": np.ones(3)}, "must have a method"),
+    ],
+)
+def test_what_is_no_simulator(simulator, message):
+    with pytest.raises(ValueError, match=f"simulator:? .*{message}"):
+        make.simulated(np.eye(3), simulator, noise_var=1.0, draws=4)
