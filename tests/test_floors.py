@@ -92,7 +92,7 @@ def imports(name):
 
 
 def test_the_walk_sees_imports():
-    assert set(imports("algorithms/rage")) == {
+    assert set(imports("algorithms/confidence/rage")) == {
         "core",
         "options",
         "kernels/directions",

@@ -1,23 +1,23 @@
-"""One paper, one file: constructors `(arms, *, options) -> Algorithm`."""
+"""One paper, one file, by setting: constructors `(arms, *, options) -> Algorithm`."""
 
-from .alba import alba
-from .frank_wolfe_sampling import frank_wolfe_sampling
-from .glm_tsl import glm_tsl
-from .gse import gse
-from .lazy_track_and_stop import lazy_track_and_stop
-from .lin_game import lin_game
-from .lin_gifa import lin_gifa
-from .lingape import lingape
-from .lucb import lucb
-from .m_lingape import m_lingape
-from .rage import rage
-from .rage_glm import rage_glm
-from .sequential_halving import sequential_halving
-from .top_two import top_two
-from .ugape import ugape
-from .xy_adaptive import xy_adaptive
-from .xy_oracle import xy_oracle
-from .xy_static import xy_static
+from .budget.gse import gse
+from .budget.sequential_halving import sequential_halving
+from .confidence.alba import alba
+from .confidence.frank_wolfe_sampling import frank_wolfe_sampling
+from .confidence.lazy_track_and_stop import lazy_track_and_stop
+from .confidence.lin_game import lin_game
+from .confidence.lingape import lingape
+from .confidence.rage import rage
+from .confidence.rage_glm import rage_glm
+from .confidence.top_two import top_two
+from .confidence.xy_adaptive import xy_adaptive
+from .confidence.xy_oracle import xy_oracle
+from .confidence.xy_static import xy_static
+from .regret.glm_tsl import glm_tsl
+from .top_m.lin_gifa import lin_gifa
+from .top_m.lucb import lucb
+from .top_m.m_lingape import m_lingape
+from .top_m.ugape import ugape
 
 __all__ = [
     "alba",

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..core import Algorithm, Move
-from ..kernels import design as designs
-from ..kernels import frank_wolfe, ledger, pick, radius, sampling, span
-from ..kernels.once import once_for_equal
-from ..options import choice, constructor, nonnegative, positive, probability, require
+from ...core import Algorithm, Move
+from ...kernels import design as designs
+from ...kernels import frank_wolfe, ledger, pick, radius, sampling, span
+from ...kernels.once import once_for_equal
+from ...options import choice, constructor, nonnegative, positive, probability, require
 
 UNKNOWN = "theta_norm must be given, got None (unknown)"
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..core import Algorithm, Move
-from ..kernels import halving, pick
-from ..options import budget_covers, constructor, count
+from ...core import Algorithm, Move
+from ...kernels import halving, pick
+from ...options import budget_covers, constructor, count
 
 
 class State(NamedTuple):

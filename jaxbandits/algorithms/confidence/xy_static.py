@@ -2,12 +2,12 @@
 
 import jax.numpy as jnp
 
-from .. import options
-from ..core import Algorithm, Move
-from ..kernels import growing, one_by_one, pick, radius, spd
-from ..kernels.once import once_for_equal
-from ..kernels.xy_designs import DESIGNS, named
-from ..options import choice, constructor, nonnegative, positive, probability
+from ... import options
+from ...core import Algorithm, Move
+from ...kernels import growing, one_by_one, pick, radius, spd
+from ...kernels.once import once_for_equal
+from ...kernels.xy_designs import DESIGNS, named
+from ...options import choice, constructor, nonnegative, positive, probability
 
 
 def _spans(values):

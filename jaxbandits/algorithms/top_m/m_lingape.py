@@ -1,9 +1,9 @@
 """m-LinGapE: the m best arms of a linear bandit."""
 
-from ..kernels import ratios as ratio_tables
-from ..options import constructor
-from ..skeletons.gap_index import Rules, ridge
-from ..skeletons.top_m import WITH_FEATURES, consistent, with_features
+from ...kernels import ratios as ratio_tables
+from ...options import constructor
+from ...skeletons.gap_index import Rules, ridge
+from ...skeletons.top_m import WITH_FEATURES, consistent, with_features
 
 
 @constructor(

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..core import Algorithm, Move
-from ..kernels import directions, greedy, ledger, pick, radius
-from ..kernels.once import once_for_equal
-from ..options import choice, constructor, count, positive, probability
+from ...core import Algorithm, Move
+from ...kernels import directions, greedy, ledger, pick, radius
+from ...kernels.once import once_for_equal
+from ...options import choice, constructor, count, positive, probability
 
 BEGINS = {"rage": "ridge", "soare": "every"}
 

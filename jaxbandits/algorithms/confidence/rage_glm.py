@@ -5,12 +5,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..core import Algorithm, Move
-from ..kernels import directions, everyone, logistic, radius
-from ..kernels.once import once_for_equal
-from ..kernels.roundings import LARGEST, ROUNDINGS
-from ..kernels.xy_designs import DESIGNS, named
-from ..options import choice, constructor, in_reach, nonnegative, positive, probability, require
+from ...core import Algorithm, Move
+from ...kernels import directions, everyone, logistic, radius
+from ...kernels.once import once_for_equal
+from ...kernels.roundings import LARGEST, ROUNDINGS
+from ...kernels.xy_designs import DESIGNS, named
+from ...options import choice, constructor, in_reach, nonnegative, positive, probability, require
 
 
 class State(NamedTuple):

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..core import Algorithm, Move
-from ..kernels import glr, hedge, ledger, pick, radius, subsets, tracking
-from ..kernels.standing import standing
-from ..options import (
+from ...core import Algorithm, Move
+from ...kernels import glr, hedge, ledger, pick, radius, subsets, tracking
+from ...kernels.standing import standing
+from ...options import (
     choice,
     constructor,
     fewer_than_arms,

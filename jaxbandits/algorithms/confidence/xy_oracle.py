@@ -5,12 +5,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..core import Algorithm, Move
-from ..kernels import growing, ledger, pick, radius, spd
-from ..kernels.once import once_for_equal
-from ..kernels.oracle import oracle
-from ..kernels.xy_designs import DESIGNS, named
-from ..options import choice, constructor, positive, probability
+from ...core import Algorithm, Move
+from ...kernels import growing, ledger, pick, radius, spd
+from ...kernels.once import once_for_equal
+from ...kernels.oracle import oracle
+from ...kernels.xy_designs import DESIGNS, named
+from ...options import choice, constructor, positive, probability
 
 
 class State(NamedTuple):

@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core import Algorithm, Move
-from ..kernels import glr, ledger, oracle, pick, radius, spd, tracking
-from ..kernels.xy_designs import named
-from ..options import constructor, positive, probability
+from ...core import Algorithm, Move
+from ...kernels import glr, ledger, oracle, pick, radius, spd, tracking
+from ...kernels.xy_designs import named
+from ...options import constructor, positive, probability
 
 CLOSE = 1.0 - 1e-9  # what a comparison of eigenvalues leaves to rounding
 

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core import Algorithm, Move
-from ..kernels import glr, ledger, matrix_game, pick, radius, tracking
-from ..options import choice, constructor, nonnegative, positive, probability, theta_norm_known
+from ...core import Algorithm, Move
+from ...kernels import glr, ledger, matrix_game, pick, radius, tracking
+from ...options import choice, constructor, nonnegative, positive, probability, theta_norm_known
 
 
 class State(NamedTuple):

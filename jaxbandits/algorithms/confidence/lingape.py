@@ -1,8 +1,8 @@
 """LinGapE: fully adaptive best-arm identification in linear bandits."""
 
-from ..kernels import ledger, radius
-from ..kernels import ratios as ratio_tables
-from ..options import (
+from ...kernels import ledger, radius
+from ...kernels import ratios as ratio_tables
+from ...options import (
     array,
     choice,
     constructor,
@@ -12,8 +12,8 @@ from ..options import (
     ratios_known,
     theta_norm_known,
 )
-from ..skeletons.gap_index import Rules
-from ..skeletons.top_m import with_features
+from ...skeletons.gap_index import Rules
+from ...skeletons.top_m import with_features
 
 
 def _consistent(values):

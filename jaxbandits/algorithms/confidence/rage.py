@@ -6,12 +6,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..core import Algorithm, Move
-from ..kernels import directions, everyone, ledger, radius
-from ..kernels.once import once_for_equal
-from ..kernels.roundings import LARGEST, ROUNDINGS
-from ..kernels.xy_designs import DESIGNS, named
-from ..options import choice, constructor, in_reach, positive, probability
+from ...core import Algorithm, Move
+from ...kernels import directions, everyone, ledger, radius
+from ...kernels.once import once_for_equal
+from ...kernels.roundings import LARGEST, ROUNDINGS
+from ...kernels.xy_designs import DESIGNS, named
+from ...options import choice, constructor, in_reach, positive, probability
 
 
 class State(NamedTuple):

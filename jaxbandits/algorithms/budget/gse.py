@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..core import Algorithm, Move
-from ..kernels import design as designs
-from ..kernels import halving, irls, ledger, pick, rounding, span, spd
-from ..kernels.links import FAMILIES
-from ..kernels.once import once_for_equal
-from ..options import budget_covers, choice, constructor, count, positive, size
+from ...core import Algorithm, Move
+from ...kernels import design as designs
+from ...kernels import halving, irls, ledger, pick, rounding, span, spd
+from ...kernels.links import FAMILIES
+from ...kernels.once import once_for_equal
+from ...options import budget_covers, choice, constructor, count, positive, size
 
 
 class State(NamedTuple):

@@ -1,10 +1,10 @@
 """LinGIFA: the m best arms of a linear bandit, by how far each may be from them."""
 
-from ..kernels import ledger
-from ..kernels import ratios as ratio_tables
-from ..options import choice, constructor
-from ..skeletons.gap_index import Rules, ridge
-from ..skeletons.top_m import WITH_FEATURES, consistent, with_features
+from ...kernels import ledger
+from ...kernels import ratios as ratio_tables
+from ...options import choice, constructor
+from ...skeletons.gap_index import Rules, ridge
+from ...skeletons.top_m import WITH_FEATURES, consistent, with_features
 
 
 @constructor(

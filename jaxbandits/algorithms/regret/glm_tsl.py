@@ -5,10 +5,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..core import Algorithm, Move
-from ..kernels import irls, pick
-from ..kernels.links import FAMILIES
-from ..options import choice, constructor, nonnegative, positive
+from ...core import Algorithm, Move
+from ...kernels import irls, pick
+from ...kernels.links import FAMILIES
+from ...options import choice, constructor, nonnegative, positive
 
 TOL = 1e-6  # Newton decrement of a fit
 

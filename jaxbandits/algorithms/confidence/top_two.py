@@ -5,9 +5,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..core import Algorithm, Move
-from ..kernels import glr, ledger, pick, radius, tracking
-from ..options import choice, constructor, nonnegative, positive, probability, theta_norm_known
+from ...core import Algorithm, Move
+from ...kernels import glr, ledger, pick, radius, tracking
+from ...options import choice, constructor, nonnegative, positive, probability, theta_norm_known
 
 LEAST_KNOWN = 2.0  # squared length in V^-1 times the root of the draws
 

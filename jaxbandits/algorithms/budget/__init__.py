@@ -1,0 +1,1 @@
+"""Fixed budget: a number of draws, and the smallest error at its end."""

@@ -1,0 +1,1 @@
+"""Cumulative regret: draw well, for ever."""

@@ -1,0 +1,1 @@
+"""Fixed confidence, several answers: the m best arms."""
