@@ -24,6 +24,18 @@ def replacing(path):
         temporary.unlink(missing_ok=True)
 
 
+def stored_name(function):
+    """What files call a function: where it stands, but for the shelf its algorithm is on.
+
+    What was stored is found again when algorithms are put in another order.
+    """
+    *folders, file = function.__module__.split(".")
+    if folders[:2] == ["jaxbandits", "algorithms"]:
+        folders = folders[:2]
+    name = getattr(function, "__qualname__", "<object>")
+    return ".".join([*folders, file, name])
+
+
 def _new_beside(path):
     """An empty file under a name of its own, as readable as any that the user creates."""
     # Not `tempfile`, whose files are private: to open them up, the umask would have to be read,

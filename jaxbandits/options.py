@@ -112,10 +112,19 @@ def ratios_known(values, bases, most):
         )
 
 
-def budget_covers(budget, stages):
-    """Raise where a budget that can be looked at is below the number of stages."""
-    if is_concrete(budget):
-        require(budget >= stages, f"budget must be at least the {stages} stages, got {budget}")
+def budget_covers(values, stages):
+    """Raise unless one of `budget` and `per_arm` is given, and covers the number of stages."""
+    budget, per_arm = values["budget"], values["per_arm"]
+    one = (budget is None) != (per_arm is None)
+    require(one, f"budget or per_arm must be given, one of the two, got {budget!r} and {per_arm!r}")
+    if is_concrete(budget) and is_concrete(per_arm):
+        total = total_draws(values["arms"], budget, per_arm)
+        require(total >= stages, f"budget must be at least the {stages} stages, got {total}")
+
+
+def total_draws(arms, budget, per_arm):
+    """The budget, whichever way it was given."""
+    return budget if per_arm is None else per_arm * arms.shape[0]
 
 
 def check_arms(arms, targets=None):

@@ -6,12 +6,14 @@ import threading
 import pytest
 from worlds import child
 
-from jaxbandits.files import replacing
+import jaxbandits as jb
+from jaxbandits.files import replacing, stored_name
 
 WRITE = """
 import os
 from pathlib import Path
-from jaxbandits.files import replacing
+import jaxbandits as jb
+from jaxbandits.files import replacing, stored_name
 os.umask({mask:#o})
 path = Path({path!r})
 with replacing(path) as new:
@@ -54,3 +56,8 @@ def test_a_name_that_is_taken_is_left_alone(tmp_path, monkeypatch):
     with replacing(tmp_path / "file") as new:
         assert new.name == ".file-bb.partial"
     assert taken.read_text() == "another's"
+
+
+def test_what_files_call_an_algorithm_does_not_hang_on_its_shelf():
+    assert stored_name(jb.lingape) == "jaxbandits.algorithms.lingape.lingape"
+    assert stored_name(jb.instances.soare) == "jaxbandits.instances.named.soare"

@@ -34,7 +34,7 @@ def in_pairs(arms):
         (partial(jb.lingape, 3), {}, "constructor must bind its options by name"),
         (oracle, {}, "oracle needs theta, .* bind it"),
         (doubling, {}, "doubling needs horizon, .* bind it"),
-        (jb.gse, {}, "constructor gse: missing a required .*budget"),
+        (jb.gse, {}, "budget or per_arm must be given, one of the two, got None and None"),
         (partial(jb.gse, budget=1), {}, "budget must be at least the 2 stages, got 1"),
         (partial(LINGAPE, delta=2.0), {}, r"delta must be a number in \(0, 1\), got 2.0"),
         (partial(LINGAPE, dleta=0.1), {}, "constructor lingape: .*dleta"),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from ..files import stored_name
 from ..options import check_arms, nonnegative, positive, require
 from ..world import derived_options
 
@@ -127,7 +128,7 @@ def _brief(value):
 
 
 def _named(function):
-    name = f"{function.__module__}.{getattr(function, '__qualname__', '<object>')}"
+    name = stored_name(function)
     require(
         "<" not in name,
         f"constructor: {name} could not be recognised in another process, as `path` requires; "

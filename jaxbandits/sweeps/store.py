@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import results
+from ..files import stored_name
 from ..results import joined
 
 LOCAL = "<local>"  # marks a function whose name does not say which one it is
@@ -112,7 +113,7 @@ def describe(value):
     if isinstance(value, str | int | bool | type(None)):
         return value
     if callable(value):
-        name = f"{value.__module__}.{value.__qualname__}"
+        name = stored_name(value)
         return f"{name}{LOCAL}{id(value)}" if "<" in name else name
     if hasattr(value, "arms"):
         parts = {name: describe(v) for name, v in vars(value).items()}

@@ -11,7 +11,7 @@ from ...kernels import design as designs
 from ...kernels import halving, irls, ledger, pick, rounding, span, spd
 from ...kernels.links import FAMILIES
 from ...kernels.once import once_for_equal
-from ...options import budget_covers, choice, constructor, count, positive, size
+from ...options import budget_covers, choice, constructor, count, positive, size, total_draws
 
 
 class State(NamedTuple):
@@ -27,19 +27,30 @@ class State(NamedTuple):
 
 def _enough(values):
     stages = halving.schedule(values["arms"].shape[0], values["eta"]).stages
-    budget_covers(values["budget"], stages)
+    budget_covers(values, stages)
 
 
 @constructor(
     requires=_enough,
     budget=count(),
+    per_arm=count(),
     design=choice("uniform", "d_opt"),
     eta=size(2),
     family=choice(*FAMILIES),
     tol=positive,
     ridge=positive,
 )
-def gse(arms, *, budget, design="uniform", eta=2, family="gaussian", tol=0.01, ridge=1e-6):
+def gse(
+    arms,
+    *,
+    budget=None,
+    per_arm=None,
+    design="uniform",
+    eta=2,
+    family="gaussian",
+    tol=0.01,
+    ridge=1e-6,
+):
     """Generalised successive elimination (Azizi, Kveton, Ghavamzadeh, 2022).
 
     `s` stages of `floor(B/s)` draws. In a stage: project the arms alive on their span, share
@@ -49,6 +60,7 @@ def gse(arms, *, budget, design="uniform", eta=2, family="gaussian", tol=0.01, r
     Args:
       arms: `[K, d]` features.
       budget: total draws, at least the number of stages; spent exactly.
+      per_arm: instead of it, the draws per arm: a budget of `per_arm K`.
       design: "uniform", or "d_opt" (D-optimal by vertex exchange, efficient rounding).
       eta: elimination factor, a whole number of 2 or more (static).
       family: "gaussian" is GSE-Lin, "logistic" GSE-Log; also "poisson", "probit".
@@ -79,6 +91,7 @@ def gse(arms, *, budget, design="uniform", eta=2, family="gaussian", tol=0.01, r
       0
     """
     num_arms, _ = arms.shape
+    budget = total_draws(arms, budget, per_arm)
     plan = halving.schedule(num_arms, eta)
     sizes = jnp.asarray(plan.sizes)
 

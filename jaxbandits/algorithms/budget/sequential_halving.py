@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from ...core import Algorithm, Move
 from ...kernels import halving, pick
-from ...options import budget_covers, constructor, count
+from ...options import budget_covers, constructor, count, total_draws
 
 
 class State(NamedTuple):
@@ -21,11 +21,11 @@ class State(NamedTuple):
 
 def _enough(values):
     stages = halving.schedule(values["arms"].shape[0]).stages
-    budget_covers(values["budget"], stages)
+    budget_covers(values, stages)
 
 
-@constructor(requires=_enough, budget=count())
-def sequential_halving(arms, *, budget):
+@constructor(requires=_enough, budget=count(), per_arm=count())
+def sequential_halving(arms, *, budget=None, per_arm=None):
     """Sequential halving (Karnin, Koren, Somekh, 2013).
 
     `ceil(log2 K)` stages share the budget; in each, the arms alive are drawn equally often and
@@ -34,6 +34,7 @@ def sequential_halving(arms, *, budget):
     Args:
       arms: `[K, d]`; only K matters.
       budget: total draws, at least the number of stages; spent exactly.
+      per_arm: instead of it, the draws per arm: a budget of `per_arm K`.
     Returns:
       An `Algorithm` that asks for an allocation each stage and answers the index of an arm.
     Raises:
@@ -53,6 +54,7 @@ def sequential_halving(arms, *, budget):
       (np.int64(400), np.int64(400))
     """
     num_arms = arms.shape[0]
+    budget = total_draws(arms, budget, per_arm)
     plan = halving.schedule(num_arms)
     sizes = jnp.asarray(plan.sizes)
 
