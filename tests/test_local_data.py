@@ -66,6 +66,90 @@ def test_a_missing_file_is_a_value_error(tmp_path):
         make.drug_repurposing(tmp_path)
 
 
+@pytest.mark.parametrize(("missing", "prices"), [("drop", 3), ("impute", 4)])
+def test_cars_without_a_price(missing, prices, tmp_path):
+    (tmp_path / "imports-85.data").write_text("\n".join(CARS) + "\n")
+    instance = make.automobile(jax.random.key(0), tmp_path, prices, missing=missing)
+    expected = [0.0, 0.5, 1.0] if missing == "drop" else [0.0, 0.5, 0.5, 1.0]
+    np.testing.assert_allclose(np.sort(instance.means), expected)
+    with pytest.raises(ValueError, match="missing must be one of 'drop', 'impute', got 'keep'"):
+        make.automobile(jax.random.key(0), tmp_path, 2, missing="keep")
+
+
+SENSORS = (
+    *("ambient", "coolant", "u_d", "u_q", "motor_speed", "torque", "i_d", "i_q", "pm"),
+    *("stator_yoke", "stator_tooth", "stator_winding"),
+)
+
+
+def write_motor(folder, rows=40, *, order=(*SENSORS, "profile_id"), name="pmsm_temperature_data"):
+    table = np.random.default_rng(3).normal(size=(rows, len(order)))
+    lines = [",".join(order), *(",".join(map(repr, row.tolist())) for row in table)]
+    (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    return table[:, [order.index(sensor) for sensor in SENSORS]]
+
+
+@pytest.mark.parametrize("target", ["pm", "motor_speed"])
+def test_electric_motor(target, tmp_path):
+    table = write_motor(tmp_path)
+    unit = (table - table.min(0)) / np.ptp(table, axis=0)
+    path = tmp_path / "pmsm_temperature_data.csv"
+    instance = check(make.electric_motor(jax.random.key(0), path, 40, target=target))
+    place = SENSORS.index(target)
+    order, wanted = np.argsort(instance.means), np.argsort(unit[:, place])
+    np.testing.assert_allclose(instance.means[order], unit[wanted, place])
+    np.testing.assert_allclose(instance.arms[order], np.delete(unit, place, axis=1)[wanted])
+    assert float(instance.noise_var) == 0.1
+    with pytest.raises(ValueError, match="num_arms must be at most 40, got 41"):
+        make.electric_motor(jax.random.key(0), tmp_path, 41)
+    some = {tuple(make.electric_motor(jax.random.key(k), tmp_path, 5).means) for k in range(4)}
+    assert len(some) == 4
+
+
+def test_electric_motor_finds_columns_by_name_and_sees_a_file_that_changed(tmp_path):
+    first = write_motor(tmp_path)
+    now = make.electric_motor(jax.random.key(0), tmp_path, 40)
+    turned = write_motor(tmp_path, 41, order=("profile_id", *SENSORS[::-1]), name="measures_v2")
+    other = make.electric_motor(jax.random.key(0), tmp_path, 41)
+    for instance, table in ((now, first), (other, turned)):
+        means = table[:, SENSORS.index("pm")]
+        expected = np.sort((means - means.min()) / np.ptp(means))
+        np.testing.assert_allclose(np.sort(instance.means), expected)
+
+
+NUMBERS = ",".join(["0.5"] * len(SENSORS))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([",".join(SENSORS[1:]), NUMBERS[4:]], "has no column 'ambient'"),
+        ([",".join(SENSORS), NUMBERS], "is too small"),
+        ([",".join(SENSORS), NUMBERS, "1,2,three"], "holds a value that is no number"),
+        ([",".join(SENSORS), NUMBERS, NUMBERS.replace("0.5", "nan")], "is too small"),
+    ],
+    ids=["no ambient", "one row", "short row", "NaN"],
+)
+def test_malformed_motor_records_are_a_value_error(rows, message, tmp_path):
+    (tmp_path / "pmsm_temperature_data.csv").write_text("\n".join(rows) + "\n")
+    with pytest.raises(ValueError, match=rf"path: .*pmsm_temperature_data.csv.*{message}"):
+        make.electric_motor(jax.random.key(0), tmp_path, 2)
+
+
+@pytest.mark.parametrize(("build", "dim"), [(make.cars, 5), (make.motor, 11)])
+def test_made_up_rows(build, dim):
+    """Means that features explain in part, but not linearly; other rows for another key."""
+    found = check(build(jax.random.key(0), 3000))
+    assert found.arms.shape == (3000, dim)
+    assert found.arms.min() >= 0
+    assert found.arms.max() <= 1
+    theta, *_ = np.linalg.lstsq(found.arms, found.means)
+    left = (found.means - found.arms @ theta).var() / found.means.var()
+    assert 0.02 < left < 0.5
+    assert np.linalg.matrix_rank(found.arms) == dim
+    assert not np.array_equal(build(jax.random.key(1), 3000).means, found.means)
+
+
 def write_drugs(folder, features, rewards, *, names="ABC", other="ABC"):
     rows = [",".join(["gene", *names])]
     rows += [",".join([f"g{i}", *map(str, row)]) for i, row in enumerate(features)]

@@ -1,7 +1,8 @@
 """Problems to play: built from arrays, named in the papers, or read from local files."""
 
 from .base import Instance, bernoulli, glm, linear, recorded, simulated, tabular
-from .data import automobile, drug_repurposing
+from .data import automobile, drug_repurposing, electric_motor
+from .made_up import cars, motor
 from .named import (
     canonical,
     classic_top_m,
@@ -23,15 +24,18 @@ __all__ = [
     "boolean_drugs",
     "boolean_network",
     "canonical",
+    "cars",
     "classic_top_m",
     "clicks",
     "corner",
     "drug_repurposing",
     "drugs",
+    "electric_motor",
     "glm",
     "linear",
     "logistic_cube",
     "moderate_gaps",
+    "motor",
     "multivariate",
     "recorded",
     "simulated",

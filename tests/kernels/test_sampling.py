@@ -1,5 +1,7 @@
-"""Multinomial counts against the exact law."""
+"""Multinomial counts and random subsets against the exact law."""
 
+import collections
+import functools
 import itertools
 
 import jax
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from jaxbandits.kernels import sampling
 from jaxbandits.kernels.sampling import multinomial
 from jaxbandits.lanewise import lanewise
 
@@ -86,3 +89,20 @@ def test_lanes_draw_the_same():
     expected = jax.vmap(multinomial, (0, 0, -1), -1)(*arguments)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(found.sum(0), totals.at[2].set(0))
+
+
+@pytest.mark.parametrize(("total", "num"), [(5, 3), (4, 4), (3, 1)])
+def test_distinct_numbers_are_a_random_sequence(total, num):
+    keys = jax.random.split(jax.random.key(7), 24_000)
+    draw = functools.partial(sampling.distinct, total=total, num=num)
+    rows = np.asarray(jax.jit(jax.vmap(draw))(keys))
+    every = list(itertools.permutations(range(total), num))
+    found = collections.Counter(map(tuple, rows.tolist()))
+    assert set(found) <= set(every)
+    assert stats.chisquare([found[one] for one in every]).pvalue > 1e-4
+
+
+def test_distinct_numbers_of_very_many():
+    rows = np.asarray(sampling.distinct(jax.random.key(1), 2**40, 64))
+    assert len(set(rows.tolist())) == 64
+    assert rows.max() > 2**39
