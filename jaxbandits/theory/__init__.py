@@ -13,21 +13,33 @@ from .bounds import (
     rage_pull_bound,
     why_not,
 )
+from .budget import (
+    ErrorBound,
+    bayes_gap_error_bound,
+    od_linbai_error_bound,
+    sequential_halving_error_bound,
+)
 from .complexity import lucb_complexity, m_lingape_complexity, ugape_complexity
+from .elimination import gse_error_bound
 
 __all__ = [
     "CONFIDENCE",
     "ROUNDING",
     "TOLERANCE",
     "Bound",
+    "ErrorBound",
     "PullBound",
+    "bayes_gap_error_bound",
     "characteristic_time",
     "confidence",
+    "gse_error_bound",
     "lucb_complexity",
     "m_lingape_complexity",
+    "od_linbai_error_bound",
     "pull_lower_bound",
     "pull_time",
     "rage_pull_bound",
+    "sequential_halving_error_bound",
     "ugape_complexity",
     "why_not",
 ]

@@ -1,0 +1,162 @@
+"""Bounds of the error of fixed-budget algorithms, as their papers print them.
+
+Most exceed 1, and say nothing, at the budgets of the experiments that they come with.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..instances import Instance
+from ..instances.base import check_option
+from ..kernels.links import LINKS
+from ..options import count, nonnegative, positive, require
+
+__all__ = [
+    "ErrorBound",
+    "bayes_gap_error_bound",
+    "od_linbai_error_bound",
+    "sequential_halving_error_bound",
+]
+
+
+class ErrorBound(NamedTuple):
+    """A bound of the probability of a wrong answer; above 1 it says nothing."""
+
+    value: float
+    standard_error: float  # of a mean over replications, 0 for a closed form
+
+
+class Facts(NamedTuple):
+    """What the bounds need to know of an instance."""
+
+    gaps: np.ndarray  # float [K] of linear predictors, 0 for the best arm
+    best: int
+    gap: float  # the least positive one
+    noise_var: float
+    rank: int
+    slope: float
+    linear: bool
+
+    @property
+    def num_arms(self):
+        """K."""
+        return len(self.gaps)
+
+
+def facts_of(instance, slope=None):
+    """The `Facts` of an instance whose means its features give, with one best arm."""
+    fine = isinstance(instance, Instance)
+    require(fine, f"instance must be an Instance, got {type(instance).__name__}")
+    check_option(positive, slope=slope)
+    arms, means = np.asarray(instance.arms), np.asarray(instance.means)
+    predictors, link = arms @ np.asarray(instance.theta), LINKS[instance.family]
+    with jax.enable_x64(True):
+        expected = np.asarray(link.mean(jnp.asarray(predictors)))
+        slopes = np.asarray(link.variance(jnp.asarray(predictors)))
+    known = np.allclose(expected, means, atol=1e-6 * max(1.0, np.abs(means).max()))
+    require(known, "instance: its means are not given by its features")
+    gaps = predictors.max() - predictors
+    require((gaps > 0).sum() == len(gaps) - 1, "instance: it must have one best arm")
+    return Facts(
+        gaps=gaps,
+        best=int(gaps.argmin()),
+        gap=float(np.sort(gaps)[1]) if len(gaps) > 1 else math.inf,
+        noise_var=float(instance.noise_var),
+        rank=int(np.linalg.matrix_rank(arms)),
+        slope=float(slopes.min()) if slope is None else slope,
+        linear=instance.family == "gaussian",
+    )
+
+
+def sequential_halving_error_bound(instance, budget):
+    """`3 log2(K) exp(-B / (8 log2(K) H2))`, `H2 = max i / gap_i^2` (Karnin et al., Theorem 4.1).
+
+    Args:
+      instance: an `Instance` with rewards in [0, 1], which the theorem asks for; its means count.
+      budget: total draws B.
+    Returns:
+      `ErrorBound`.
+
+    >>> import jaxbandits as jb
+    >>> instance = jb.instances.bernoulli([[1.0, 0.0], [0.0, 1.0]], [0.9, 0.1])
+    >>> round(sequential_halving_error_bound(instance, 200).value, 4)
+    0.001
+    """
+    check_option(count(), budget=budget)
+    gaps = _mean_gaps(instance)
+    halvings = math.log2(len(gaps))
+    hardness = (np.arange(2, len(gaps) + 1) / gaps[1:] ** 2).max()
+    return ErrorBound(3 * halvings * math.exp(-budget / (8 * halvings * hardness)), 0.0)
+
+
+def od_linbai_error_bound(instance, budget):
+    """`(4 K / d + 3 log2 d) exp(-m / (32 s^2 H))`, `H = max_{2 <= i <= d} i / gap_i^2`.
+
+    With m the draws of a round of `od_linbai` (Yang and Tan, 2022, Theorem 2, where s = 1).
+
+    Args:
+      instance: an `Instance` with linear means.
+      budget: total draws B.
+    Returns:
+      `ErrorBound`.
+
+    >>> import jaxbandits as jb
+    >>> instance = jb.instances.canonical(4, gap=1.0)
+    >>> round(od_linbai_error_bound(instance, 2000).value, 3)
+    0.004
+    """
+    check_option(count(), budget=budget)
+    facts = facts_of(instance)
+    rounds = max(1, (facts.rank - 1).bit_length())
+    kept = sum(-(-facts.rank // 2**r) for r in range(1, rounds))
+    spare = min(facts.num_arms, facts.rank * (facts.rank + 1) // 2)
+    each = (budget - spare - kept) / rounds
+    gaps = np.sort(facts.gaps)
+    places = np.arange(2, max(facts.rank, 2) + 1)
+    hardness = (places / gaps[places - 1] ** 2).max()
+    front = 4 * facts.num_arms / facts.rank + 3 * math.log2(facts.rank)
+    return ErrorBound(front * math.exp(-each / (32 * facts.noise_var * hardness)), 0.0)
+
+
+def bayes_gap_error_bound(instance, budget, *, prior_scale=1.0, epsilon=0.0):
+    """`K B exp(-((B - K) / s^2 + kappa / e^2) / (8 H))`, of `bayes_gap` that knows H.
+
+    With `H = sum of max((gap_i + epsilon) / 2, epsilon)^-2`, `kappa = sum of ||x_k||^-2` and e the
+    prior's scale (Hoffman, Shahriari and de Freitas, 2014, Theorem 1, with the linear kernel).
+
+    Args:
+      instance: an `Instance` with linear means; the gap of the best arm is that to the second.
+      budget: total draws B.
+      prior_scale: e.
+      epsilon: accuracy.
+    Returns:
+      `ErrorBound`.
+
+    >>> import jaxbandits as jb
+    >>> instance = jb.instances.canonical(4, gap=1.0)
+    >>> round(bayes_gap_error_bound(instance, 2000).value, 4)
+    0.0013
+    """
+    check_option(count(), budget=budget)
+    check_option(positive, prior_scale=prior_scale)
+    check_option(nonnegative, epsilon=epsilon)
+    facts = facts_of(instance)
+    gaps = np.where(facts.gaps > 0, facts.gaps, facts.gap)
+    hardness = (np.maximum((gaps + epsilon) / 2, epsilon) ** -2.0).sum()
+    lengths = (np.asarray(instance.arms) ** 2).sum(1)
+    known = (1.0 / lengths).sum() / prior_scale**2
+    evidence = (budget - facts.num_arms) / facts.noise_var + known
+    front = facts.num_arms * budget
+    return ErrorBound(float(front * math.exp(-evidence / (8 * hardness))), 0.0)
+
+
+def _mean_gaps(instance):
+    fine = isinstance(instance, Instance)
+    require(fine, f"instance must be an Instance, got {type(instance).__name__}")
+    means = np.sort(np.asarray(instance.means))[::-1]
+    require(len(means) > 1 and means[0] > means[1], "instance: it must have one best arm")
+    return means[0] - means

@@ -1,0 +1,155 @@
+"""Bounds of the errors of fixed-budget algorithms: by hand, by NumPy, and against runs."""
+
+import itertools
+import math
+from functools import partial
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxbandits as jb
+from jaxbandits import theory
+
+BASIS = jb.instances.canonical(16, gap=0.8, noise_var=2.0)
+
+
+def test_closed_forms_of_gse():
+    bound = partial(theory.gse_error_bound, BASIS)
+    share = 1000 * 0.64 / (2 * 16)
+    cases = {
+        ("paper", 2): 4 * 4 * math.exp(-share / (4 * 4)),
+        ("paper", 4): 8 * 2 * math.exp(-share / (4 * 2)),
+        ("safe", 2): 2 * 4 * math.exp(-250 * 0.64 / (8 * 2 * 16)),
+        ("safe", 3): 3 * 3 * math.exp(-333 * 0.64 / (8 * 2 * 16)),
+        ("single_stage", 16): 32 * math.exp(-share / 4),
+    }
+    for (form, eta), expected in cases.items():
+        found = bound(1000, form=form, eta=eta)
+        assert found == (pytest.approx(expected, rel=1e-12), 0.0), (form, eta)
+    half = bound(1000, form="safe", excess=1.0).value
+    assert half == pytest.approx(8 * math.exp(-250 * 0.64 / (16 * 2 * 16)))
+
+
+def test_stages_are_counted_in_whole_numbers():
+    """125 arms and eta = 5 make three stages; a logarithm in floats gives a bit more."""
+    arms = jb.instances.canonical(125, gap=1.0)
+    found = theory.gse_error_bound(arms, 3000, form="safe", eta=5).value
+    assert found == pytest.approx(15 * math.exp(-1000 / (8 * 125)))
+
+
+def test_a_generalised_model_counts_gaps_of_predictors_and_the_least_slope():
+    arms = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+    instance = jb.instances.glm(arms, [2.0, 0.5])
+    least = math.exp(-2) / (1 + math.exp(-2)) ** 2
+    for slope, c in ((None, least), (0.05, 0.05)):
+        found = theory.gse_error_bound(instance, 4000, slope=slope).value
+        stages = math.log2(3)
+        expected = 4 * stages * math.exp(-4000 * 1.5**2 * c**2 / (8 * 0.25 * 2 * stages))
+        assert found == pytest.approx(expected, rel=1e-9)
+    found = theory.gse_error_bound(instance, 4000, form="pairwise_paper", replications=20)
+    assert 0 < found.value < 4 * math.log2(3)
+
+
+def by_numpy(instance, counts, alive, survivors):
+    """The part of a stage in "normal", and the largest pairwise norm."""
+    arms, values = np.asarray(instance.arms), np.asarray(instance.means)
+    best, total, widest = int(values.argmax()), 0.0, 0.0
+    inverse = np.linalg.pinv((arms.T * counts) @ arms)
+    for i in np.flatnonzero(alive):
+        apart = arms[i] - arms[best]
+        square = apart @ inverse @ apart
+        widest = max(widest, square)
+        if i != best:
+            gap = values[best] - values[i]
+            total += stats.norm.sf(gap / math.sqrt(float(instance.noise_var) * square))
+    return alive[best] * total / survivors, widest
+
+
+def test_even_stages_of_independent_arms_are_known_beforehand():
+    """Which rivals survive makes no difference on this instance, where all have the same gap."""
+    sizes = [16, 8, 4, 2, 1]
+    expected, widest = 0.0, 0.0
+    for size, left in itertools.pairwise(sizes):
+        alive = np.arange(16) < size
+        part, width = by_numpy(BASIS, np.where(alive, 80 / size, 0), alive, left)
+        expected, widest = expected + part, max(widest, width)
+    runs = jb.simulate(BASIS, partial(jb.gse, budget=320), replications=4000, seed=0, batch=1000)
+    found = theory.gse_error_bound(BASIS, 320, form="normal", replications=4000)
+    # The best arm is not always alive, so that the mean stays below what follows if it were.
+    assert runs.summary()["error_low"] < found.value < expected
+    proof = theory.gse_error_bound(BASIS, 320, form="pairwise_proof", replications=30)
+    assert proof.value == pytest.approx(4 * 4 * math.exp(-0.64 / (2 * 2.0 * widest)))
+    printed = theory.gse_error_bound(BASIS, 320, form="pairwise_paper", replications=30)
+    assert printed.value == pytest.approx(4 * 4 * math.exp(-0.64 / (4 * 2.0 * widest)))
+    assert (proof.standard_error, printed.standard_error) == pytest.approx((0.0, 0.0), abs=1e-12)
+
+
+@pytest.mark.parametrize("design", ["uniform", "d_opt"])
+def test_the_bound_by_normal_tails_holds_and_half_the_variance_breaks_it(design):
+    instance = jb.instances.sphere(jax.random.key(4), 8, 3, noise_var=0.5)
+    runs = jb.simulate(
+        instance, partial(jb.gse, budget=120, design=design), replications=4000, seed=3
+    )
+    low = runs.summary()["error_low"]
+    found = theory.gse_error_bound(instance, 120, form="normal", design=design, replications=500)
+    assert low < found.value + 4 * found.standard_error
+    quiet = jb.instances.sphere(jax.random.key(4), 8, 3, noise_var=0.02)
+    less = theory.gse_error_bound(quiet, 120, form="normal", design=design, replications=500)
+    assert less.value + 4 * less.standard_error < low
+
+
+def test_one_pair_is_bounded_exactly():
+    """With two arms the bound is the error itself."""
+    instance = jb.instances.linear([[1.0, 0.2], [0.3, 1.0]], [1.0, 0.5], noise_var=4.0)
+    found = theory.gse_error_bound(instance, 20, form="normal", replications=5).value
+    expected, _ = by_numpy(instance, np.array([10, 10]), np.array([True, True]), 1)
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_bounds_of_the_others():
+    d, num_arms = 3, 5
+    arms = np.vstack([np.eye(d), [[0.5, 0.5, 0.0], [0.0, 0.6, 0.6]]])
+    instance = jb.instances.linear(arms, [1.0, 0.2, -0.4], noise_var=2.0)
+    gaps = np.sort(1.0 - arms @ [1.0, 0.2, -0.4])
+    each = (3000 - 5 - 2) / 2
+    hardness = max(2 / gaps[1] ** 2, 3 / gaps[2] ** 2)
+    expected = (4 * 5 / 3 + 3 * math.log2(3)) * math.exp(-each / (64 * hardness))
+    assert theory.od_linbai_error_bound(instance, 3000).value == pytest.approx(expected)
+    gaps[0] = gaps[1]
+    hardness = (np.maximum((gaps + 0.1) / 2, 0.1) ** -2).sum()
+    lengths = (arms**2).sum(1)
+    evidence = 2995 / 2 + (1 / lengths).sum() / 9
+    expected = 5 * 3000 * math.exp(-evidence / (8 * hardness))
+    found = theory.bayes_gap_error_bound(instance, 3000, prior_scale=3.0, epsilon=0.1).value
+    assert found == pytest.approx(expected)
+    coins = jb.instances.bernoulli(np.eye(num_arms), [0.2, 0.9, 0.6, 0.5, 0.1])
+    hardness = max(2 / 0.3**2, 3 / 0.4**2, 4 / 0.7**2, 5 / 0.8**2)
+    expected = 3 * math.log2(5) * math.exp(-900 / (8 * math.log2(5) * hardness))
+    assert theory.sequential_halving_error_bound(coins, 900).value == pytest.approx(expected)
+
+
+CUBE = jb.instances.logistic_cube(jax.random.key(0), 4, 2)
+TIED = jb.instances.linear(np.eye(2), [1.0, 1.0])
+BENT = jb.instances.tabular(np.eye(2), [1.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("instance", "options", "message"),
+    [
+        (BASIS, {"form": "exact"}, "form must be one of .* got 'exact'"),
+        (BASIS, {"budget": 0}, "budget must be a whole number, 1 or above, got 0"),
+        (BASIS, {"eta": 1.5}, "eta must be a whole number, 2 or above, got 1.5"),
+        (BASIS, {"excess": -1}, "excess must be"),
+        (BASIS, {"slope": 0.0}, "slope must be"),
+        (BASIS, {"form": "normal", "budget": 3}, "budget must be at least the 4 stages, got 3"),
+        (CUBE, {"form": "normal"}, "'normal' needs normal rewards"),
+        (TIED, {}, "it must have one best arm"),
+        (BENT, {}, "its means are not given by its features"),
+        ("basis", {}, "instance must be an Instance, got str"),
+    ],
+)
+def test_bad_input(instance, options, message):
+    with pytest.raises(ValueError, match=message):
+        theory.gse_error_bound(instance, **{"budget": 100, **options})
