@@ -12,8 +12,13 @@ class Schedule(NamedTuple):
     stages: int
 
     def draws(self, budget, stage):
-        """Draws of `stage` (0-based): `floor(B/s)`, one more in the last `B mod s` stages."""
-        return budget // self.stages + (stage >= self.stages - budget % self.stages)
+        """Draws of `stage` (0-based), see `share`."""
+        return share(budget, self.stages, stage)
+
+
+def share(budget, stages, stage):
+    """Draws of `stage` (0-based): `floor(B/s)`, one more in the last `B mod s` stages."""
+    return budget // stages + (stage >= stages - budget % stages)
 
 
 def schedule(num_arms: int, eta: int = 2) -> Schedule:

@@ -8,14 +8,16 @@ from .values import Kind, Unsupported, Value, flat, kind_of, spread
 from .writer import rule
 
 
-def _words(value, writer):
-    """The two words of one key, for each lane."""
+def _words(value, writer, varies=False):
+    """The two words of one key, for each lane where they differ."""
     if math.prod(value.shape) != 2:
         raise Unsupported("several keys at once")
     if not jax.config.jax_threefry_partitionable:
         raise Unsupported("random bits in the order of jax_threefry_partitionable=False")
     lead = (0,) * (len(value.shape) - 1)
-    return [writer.scalar("vu32", spread(value.read((*lead, k)), value, True)) for k in range(2)]
+    kind = "vu32" if value.varies or varies else "u32"
+    parts = [spread(value.read((*lead, k)), value, kind == "vu32") for k in range(2)]
+    return [writer.scalar(kind, part) for part in parts]
 
 
 @rule("random_wrap", "random_unwrap")
@@ -28,29 +30,37 @@ def same(eqn, operands, writer):
 def fold_in(eqn, operands, writer):
     """A key and a number."""
     key, number = operands
-    words = _words(key, writer)
+    varies = key.varies or number.varies
+    words = _words(key, writer, varies)
     text = number.read(())
-    if number.kind.type != "u32":
-        v = "v" if number.varies else ""
-        text = f"__builtin_convertvector({text}, vu32)" if v else f"((u32){text})"
-    if not number.varies:
-        text = f"all_u32({text})"
-    array = writer.new(kind_of(eqn.outvars[0].aval), True)
-    to = ", ".join(f"&{array.read((k,))}" for k in range(2))
-    writer.line(f"threefry({', '.join(words)}, all_u32(0), {text}, {to});")
+    if number.varies and number.kind.type != "u32":
+        text = f"__builtin_convertvector({text}, vu32)"
+    elif not number.varies:
+        text = _word(text, varies)
+    array = writer.new(kind_of(eqn.outvars[0].aval), varies)
+    _mix(writer, words, text, array, ())
     return [array]
+
+
+def _word(text, varies):
+    """A number of all lanes as a word."""
+    return f"all_u32({text})" if varies else f"((u32){text})"
+
+
+def _mix(writer, words, number, array, index):
+    """Key and number into the key at `index`."""
+    to = ", ".join(f"&{array.read((*index, k))}" for k in range(2))
+    writer.line(f"threefry({', '.join(words)}, {_word(0, array.varies)}, {number}, {to});")
 
 
 @rule("random_split")
 def split(eqn, operands, writer):
     """A key into several."""
     words, kind = _words(operands[0], writer), kind_of(eqn.outvars[0].aval)
-    array = writer.new(kind, True)
+    array = writer.new(kind, operands[0].varies)
 
     def one(index):
-        to = ", ".join(f"&{array.read((*index, k))}" for k in range(2))
-        place = f"all_u32({flat(index, kind.shape[:-1])})"
-        writer.line(f"threefry({', '.join(words)}, all_u32(0), {place}, {to});")
+        _mix(writer, words, _word(flat(index, kind.shape[:-1]), array.varies), array, index)
 
     writer.loops(kind.shape[:-1], one)
     return [array]
@@ -67,4 +77,5 @@ def bits(eqn, operands, writer):
     def read(index):
         return f"bits_{width}({words}, {flat(index, kind.shape)})"
 
-    return [Value(Kind(kind.shape, kind.type), True, read, cheap=False, heavy=True)]
+    varies = operands[0].varies
+    return [Value(Kind(kind.shape, kind.type), varies, read, cheap=False, heavy=True)]

@@ -204,8 +204,8 @@ INLINE vf64 coarse_f64(vf64 x, int exponent, int mantissa) {
 #define FIRST TURN(13) TURN(15) TURN(26) TURN(6)
 #define SECOND TURN(17) TURN(29) TURN(16) TURN(24)
 #define ADD(p, q, n) a += p; b += q + n;
-INLINE void threefry(vu32 k0, vu32 k1, vu32 a, vu32 b, vu32 *high, vu32 *low) {
-  vu32 k2 = k0 ^ k1 ^ 0x1BD11BDAu;
+template <class word> INLINE void threefry(word k0, word k1, word a, word b, word *high, word *low) {
+  word k2 = k0 ^ k1 ^ 0x1BD11BDAu;
   a += k0; b += k1;
   FIRST ADD(k1, k2, 1) SECOND ADD(k2, k0, 2) FIRST ADD(k0, k1, 3) SECOND ADD(k1, k2, 4) FIRST ADD(k2, k0, 5)
   *high = a; *low = b;
@@ -219,6 +219,16 @@ INLINE vu64 bits_64(vu32 k0, vu32 k1, u64 at) {
   vu32 h, l;
   threefry(k0, k1, all_u32(at >> 32), all_u32((u32)at), &h, &l);
   return (__builtin_convertvector(h, vu64) << 32) | __builtin_convertvector(l, vu64);
+}
+INLINE u32 bits_32(u32 k0, u32 k1, u64 at) {
+  u32 h, l;
+  threefry(k0, k1, (u32)(at >> 32), (u32)at, &h, &l);
+  return h ^ l;
+}
+INLINE u64 bits_64(u32 k0, u32 k1, u64 at) {
+  u32 h, l;
+  threefry(k0, k1, (u32)(at >> 32), (u32)at, &h, &l);
+  return ((u64)h << 32) | l;
 }
 
 /* What the runtime calls: it asks for the version once, and then plays block after block. */

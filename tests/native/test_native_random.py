@@ -77,3 +77,18 @@ def test_keys_go_through_loops():
 
 def test_a_key_made_within():
     same(lambda n: jax.random.bits(jax.random.fold_in(jax.random.key(5), n), (3,)), NUMBERS)
+
+
+def test_a_key_that_all_lanes_share_is_drawn_from_once():
+    """Within loops whose carry none of the lanes has for itself."""
+
+    def shared(n):
+        def step(i, total):
+            one, two = jax.random.split(jax.random.fold_in(jax.random.key(5), i))
+            drawn = jax.random.normal(one, (3,)) + jax.random.bits(two, (3,)).astype(float)
+            return total + drawn
+
+        words = jax.random.key_data(jax.random.fold_in(jax.random.key(6), n))
+        return lax.fori_loop(0, 4, step, jnp.zeros(3)), words
+
+    same(shared, NUMBERS, rtol=1e-12)
