@@ -1,6 +1,7 @@
 """One paper, one file, by setting: constructors `(arms, *, options) -> Algorithm`."""
 
 from .budget.gse import gse
+from .budget.od_linbai import od_linbai
 from .budget.sequential_halving import sequential_halving
 from .confidence.alba import alba
 from .confidence.frank_wolfe_sampling import frank_wolfe_sampling
@@ -30,6 +31,7 @@ __all__ = [
     "lingape",
     "lucb",
     "m_lingape",
+    "od_linbai",
     "rage",
     "rage_glm",
     "sequential_halving",

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+LEFTOVERS = ("last", "discard")
+
 
 class Schedule(NamedTuple):
     """Stages of an elimination that keeps `ceil(K_t / eta)` arms; sizes are static."""
@@ -11,9 +13,14 @@ class Schedule(NamedTuple):
     sizes: np.ndarray  # int [s + 1]: arms alive before each stage, then 1
     stages: int
 
-    def draws(self, budget, stage):
-        """Draws of `stage` (0-based): `floor(B/s)`, one more in the last `B mod s` stages."""
-        return budget // self.stages + (stage >= self.stages - budget % self.stages)
+    def draws(self, budget, stage, leftover="last"):
+        """Draws of `stage` (0-based): `floor(B/s)`, one more in the last `B mod s` stages.
+
+        With leftover "discard" nobody gets these.
+        """
+        stages = max(self.stages, 1)
+        more = leftover == "last" and stage >= stages - budget % stages
+        return budget // stages + more
 
 
 def schedule(num_arms: int, eta: int = 2) -> Schedule:
