@@ -58,8 +58,9 @@ def kind(run, env, algorithm):
 
 
 def kept(info):
-    """The part of a move's `info` that results keep."""
-    return info if isinstance(info, dict) else {}
+    """The part of a move's `info` that results keep: a dict, alone or the first of a pair."""
+    first = info[0] if isinstance(info, tuple) and info else info
+    return first if isinstance(first, dict) else {}
 
 
 def start(key, env, algorithm):

@@ -1,6 +1,7 @@
 """One paper, one file, by setting: constructors `(arms, *, options) -> Algorithm`."""
 
 from .budget.gse import gse
+from .budget.od_linbai import od_linbai
 from .budget.peace import peace
 from .budget.sequential_halving import sequential_halving
 from .confidence.alba import alba
@@ -31,6 +32,7 @@ __all__ = [
     "lingape",
     "lucb",
     "m_lingape",
+    "od_linbai",
     "peace",
     "rage",
     "rage_glm",

@@ -73,26 +73,9 @@ def _first_weights(arms, active):
 
     From the former there is an exchange for nearly every arm that gets no weight in the end.
     """
-    num_arms, dim = arms.shape
-    if num_arms <= MANY * dim:
+    if arms.shape[0] <= MANY * arms.shape[1]:
         return active.astype(arms.dtype) / jnp.maximum(active.sum(), 1)
-    lengths = jnp.where(active, (arms**2).sum(1), 0.0)
-    cut = span.negligible(arms) * lengths.max()
-
-    def add(j, carry):
-        rest, axes, chosen = carry
-        far = pick.best(rest)
-        x = pick.at(arms, far.arm)
-        for _ in range(2):  # the second pass keeps the axes orthogonal
-            x = x - axes @ (axes.T @ x)
-        found = far.value > cut
-        axis = jnp.where(found, x / jnp.sqrt(jnp.where(found, x @ x, 1.0)), 0.0)
-        rest = jnp.where(active, jnp.maximum(rest - (arms @ axis) ** 2, 0.0), 0.0)
-        here = (jnp.arange(num_arms) == far.arm) & found
-        return jnp.where(here, 0.0, rest), axes.at[:, j].set(axis), chosen | here
-
-    begin = (lengths, jnp.zeros((dim, dim), arms.dtype), jnp.zeros(num_arms, bool))
-    _, _, chosen = lax.fori_loop(0, dim, add, begin)
+    chosen = span.far_apart(arms, active)
     return chosen.astype(arms.dtype) / jnp.maximum(chosen.sum(), 1)
 
 

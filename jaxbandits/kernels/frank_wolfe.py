@@ -6,18 +6,14 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from . import ledger, pick, span, spd
+from . import pick, span, vertex
 from .design import Design
 
 SMALLEST = 1e-5  # weights below it are dropped in the end
-ROUNDED = 12  # bits of a variance that are left to rounding when arms are compared
 
 
-class _Step(NamedTuple):
-    weights: Array  # float [K]
-    inverse: Array  # float [d, d] of A(weights) in the kept coordinates, zero elsewhere
-    variances: Array  # float [K] x_k^T A^-1 x_k, 0 for inactive arms
-    iterations: Array  # int []
+class _State(NamedTuple):
+    place: vertex.Place
     near: Array  # bool [] the largest variance was close to the goal before the last step
 
 
@@ -40,42 +36,22 @@ def g_optimal(
     """
     space = span.of(arms, active)
 
-    def look(weights):
-        inverse = span.inverse(space, ledger.gram(arms, weights))
-        variances = jnp.where(active, spd.quadratic(arms, inverse.matrix), 0.0)
-        return inverse.matrix, jnp.where(inverse.positive, variances, jnp.inf)
+    def step(state):
+        now = state.place
+        arm = vertex.highest(now.variances)
+        taken = vertex.Step(arm, 2.0 / (now.iterations + 3.0))
+        near = jnp.abs(pick.at(now.variances, arm) - goal) < tol
+        return _State(vertex.moved(arms, active, now, taken), near)
 
-    def step(now):
-        iterations = now.iterations + 1
-        rate = 2.0 / (iterations + 2.0)
-        kind = jnp.finfo(arms.dtype)
-        coarse = lax.reduce_precision(now.variances, kind.nexp, kind.nmant - ROUNDED)
-        arm = pick.best(coarse).arm
-        highest = pick.at(now.variances, arm)
-        towards = now.inverse @ pick.at(arms, arm)
-        # (1 - rate) A + rate x x^T by a rank-one change of the inverse.
-        loss = rate / (1.0 - rate + rate * highest)
-        inverse = now.inverse - loss * jnp.outer(towards, towards)
-        variances = now.variances - loss * jnp.where(active, arms @ towards, 0.0) ** 2
-        here = jnp.arange(active.size) == arm
-        return _Step(
-            weights=(1.0 - rate) * now.weights + jnp.where(here, rate, 0.0),
-            inverse=inverse / (1.0 - rate),
-            variances=variances / (1.0 - rate),
-            iterations=iterations,
-            near=jnp.abs(highest - goal) < tol,
-        )
+    def unfinished(state):
+        return ~state.near & (state.place.iterations < max_iterations)
 
-    def unfinished(now):
-        return ~now.near & (now.iterations < max_iterations)
-
-    uniform = active.astype(arms.dtype) / jnp.maximum(active.sum(), 1)
-    begin = _Step(uniform, *look(uniform), jnp.zeros((), int), jnp.array(False))
-    end = lax.while_loop(unfinished, step, begin)
-    weights = _trimmed(end.weights)
-    value = look(weights)[1].max()
+    begin = _State(vertex.start(space, arms, active), jnp.array(False))
+    end = lax.while_loop(unfinished, step, begin).place
+    end = vertex.look(space, arms, active, _trimmed(end.weights), end.iterations)
+    value = end.variances.max()
     rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
-    return Design(weights, value, rank, end.iterations, value <= rank + tol)
+    return Design(end.weights, value, rank, end.iterations, value <= rank + tol)
 
 
 def _trimmed(weights):

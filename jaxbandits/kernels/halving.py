@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+LEFTOVERS = ("last", "discard")
+
 
 class Schedule(NamedTuple):
     """Stages of an elimination that keeps `ceil(K_t / eta)` arms; sizes are static."""
@@ -11,9 +13,11 @@ class Schedule(NamedTuple):
     sizes: np.ndarray  # int [s + 1]: arms alive before each stage, then 1
     stages: int
 
-    def draws(self, budget, stage):
-        """Draws of `stage` (0-based), see `share`."""
-        return share(budget, self.stages, stage)
+    def draws(self, budget, stage, leftover="last"):
+        """Draws of `stage` (0-based), see `share`; with leftover "discard" no stage has more."""
+        if leftover == "discard":
+            return budget // max(self.stages, 1)
+        return share(budget, max(self.stages, 1), stage)
 
 
 def share(budget, stages, stage):

@@ -26,13 +26,16 @@ def lots(key, num_arms: int) -> Array:
     return (bits & jnp.uint32(~low & 0xFFFFFFFF)) | jnp.arange(num_arms, dtype=jnp.uint32)
 
 
-def scattered(number: Int[Array, ""], num_arms: int) -> Int[Array, " K"]:
+def scattered(number: Int[Array, ""], arms: int | Int[Array, " K"]) -> Int[Array, " K"]:
     """Priorities below 2^31 that look random, one for each arm; no key: fixed by `number` alone.
+
+    `arms` are the first so many, or those listed.
 
     For ties in what all replications share. Two rounds of multiplying and shifting, as the
     finaliser of MurmurHash3 (Appleby, 2011).
     """
-    ids = jnp.arange(num_arms, dtype=jnp.uint32) * jnp.uint32(0x9E3779B9)
+    listed = jnp.arange(arms) if isinstance(arms, int) else arms
+    ids = listed.astype(jnp.uint32) * jnp.uint32(0x9E3779B9)
     mixed = number.astype(jnp.uint32) * jnp.uint32(0x85EBCA6B) + ids
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         mixed = (mixed ^ (mixed >> shift)) * jnp.uint32(factor)

@@ -49,7 +49,7 @@ def regret(
     no weight is below 1 / N. R starts at 4 r and grows fourfold until the promise is seen to
     hold, at R = N at the latest.
     """
-    space, points = _whitened(arms, weights)
+    space, points = span.whitened(arms, weights)
     rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
     shares = total * (weights / weights.sum())
     promise = total - 3.0 * jnp.sqrt(rank * total)
@@ -68,6 +68,27 @@ def regret(
     return lax.while_loop(going, attempt, (FIRST * rank, jnp.array(True), begin))[2]
 
 
+def topped_up(
+    arms: Float[Array, "K d"], weights: Float[Array, " K"], total: Int[Array, ""]
+) -> Int[Array, " K"]:
+    """`floor(N w_i)` draws of each arm, and the fewer than p that are left chosen one by one.
+
+    The greedy form from there on, for p supported arms: nothing is promised, but it is cheap, and
+    as good as all draws chosen where draws are few.
+    """
+    space, points = span.whitened(arms, weights)
+    rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
+    points = points / jnp.sqrt(jnp.maximum(total, 1))
+    shares = total * (weights / weights.sum())
+    # A share that should be whole must not be rounded down for some arms and not for others.
+    first = jnp.floor(shares * (1.0 + 4.0 * jnp.finfo(shares.dtype).eps)).astype(int)
+    alpha = _alpha(rank, total)
+    seen = alpha * ledger.gram(points, first)
+    action = _settle(seen, space.kept, _at(seen, space.kept, jnp.sqrt(rank)))
+    begin = _Drawn(first, seen, action, first.sum())
+    return _one_by_one(points, space.kept, weights > 0, alpha, begin, total)
+
+
 def swap(
     arms: Float[Array, "K d"], weights: Float[Array, " K"], counts: Int[Array, " K"]
 ) -> Rounded:
@@ -77,7 +98,7 @@ def swap(
     `y^T Q y / (1 - 2 alpha y^T Q^{1/2} y)` gives way to the arm with the largest
     `y^T Q y / (1 + 2 alpha y^T Q^{1/2} y)`, where `alpha = sqrt(r) / e`; at most N / e times.
     """
-    space, points = _whitened(arms, weights)
+    space, points = span.whitened(arms, weights)
     kept, rank = space.kept, jnp.maximum(space.rank, 1).astype(arms.dtype)
     total = jnp.maximum(counts.sum(), 1).astype(arms.dtype)
     points = points / jnp.sqrt(total)
@@ -105,13 +126,6 @@ def swap(
     return lax.while_loop(going, exchange, (begin, first))[0]
 
 
-def _whitened(arms, weights):
-    """The support's span, and arms in coordinates where A(w) is the identity of it."""
-    space = span.of(arms, weights > 0)
-    raw = span.coordinates(space, arms)
-    return space, span.whitening(space, ledger.gram(raw, weights / weights.sum()))(arms)
-
-
 def _reaches(points, kept, counts, promise):
     """Whether `sum of n_i y_i y_i^T` exceeds a multiple of the identity."""
     rest = ledger.gram(points, counts) - promise * jnp.eye(kept.size, dtype=points.dtype)
@@ -130,23 +144,32 @@ class _Drawn(NamedTuple):
 def _greedy(points, space, shares, total):
     """The greedy form for fractional counts of sum `total`."""
     points = span.whitening(space, ledger.gram(points, shares))(points)
-    kept, rank = space.kept, jnp.maximum(space.rank, 1).astype(points.dtype)
-    # Below 8 r draws nothing is promised, and any alpha of this size serves as well.
-    alpha = jnp.maximum(4.0 * jnp.sqrt(rank), jnp.sqrt(2.0 * total))
+    rank = jnp.maximum(space.rank, 1).astype(points.dtype)
+    unit = jnp.diag(space.kept.astype(points.dtype))
+    action = _Action(jnp.sqrt(rank), unit / jnp.sqrt(rank), jnp.ones_like(rank))
+    counts, seen = jnp.zeros(shares.size, int), jnp.zeros_like(unit)
+    begin = _Drawn(counts, seen, action, jnp.zeros((), int))
+    return _one_by_one(points, space.kept, shares > 0, _alpha(rank, total), begin, total)
+
+
+def _alpha(rank, total):
+    """Below 8 r draws nothing is promised, and any alpha of this size serves as well."""
+    return jnp.maximum(4.0 * jnp.sqrt(rank), jnp.sqrt(2.0 * total))
+
+
+def _one_by_one(points, kept, allowed, alpha, begin, total):
+    """Counts after `total` draws, each chosen against the leader's action."""
 
     def draw(now):
         squares, halves = _norms(points, now.action.root)
-        arm = _first_best(squares / (1.0 + alpha * halves), shares > 0)
+        arm = _first_best(squares / (1.0 + alpha * halves), allowed)
         y = pick.at(points, arm)
         seen = now.seen + alpha * y[:, None] * y[None, :]
         root = spd.added(now.action.root, y, alpha)
         action = _settle(seen, kept, _Action(now.action.shift, root, (root**2).sum()))
-        counts = now.counts + (jnp.arange(shares.size) == arm)
+        counts = now.counts + (jnp.arange(allowed.size) == arm)
         return _Drawn(counts, seen, action, now.number + 1)
 
-    blank, unit = jnp.zeros((kept.size,) * 2, points.dtype), jnp.diag(kept.astype(points.dtype))
-    action = _Action(jnp.sqrt(rank), unit / jnp.sqrt(rank), jnp.ones_like(rank))
-    begin = _Drawn(jnp.zeros(shares.size, int), blank, action, jnp.zeros((), int))
     return lax.while_loop(lambda now: now.number < total, draw, begin).counts
 
 

@@ -47,3 +47,9 @@ def largest_remainder(weights: Float[Array, " K"], total: Int[Array, ""]) -> Int
     order = jnp.argsort(counts - share, stable=True)
     place = jnp.zeros_like(order).at[order].set(jnp.arange(order.size))
     return counts + (place < total - counts.sum())
+
+
+def ceil(weights: Float[Array, " K"], total: Int[Array, ""]) -> Int[Array, " K"]:
+    """`ceil(N w_i)`: at least the share of every arm, hence up to p - 1 draws more than N."""
+    share = total * weights
+    return jnp.ceil(share * (1.0 - 4.0 * jnp.finfo(weights.dtype).eps)).astype(int)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from . import ledger, spd
+from . import ledger, pick, spd
 
 
 class Span(NamedTuple):
@@ -56,6 +56,13 @@ def whitening(span: Span, matrix: Float[Array, "d d"]):
     return mapped
 
 
+def whitened(arms: Float[Array, "K d"], weights: Float[Array, " K"]):
+    """The span of the support, and arms in coordinates where A(w) is the identity of it."""
+    space = of(arms, weights > 0)
+    raw = coordinates(space, arms)
+    return space, whitening(space, ledger.gram(raw, weights / weights.sum()))(arms)
+
+
 def within(span: Span, vectors: Float[Array, "n d"]) -> Bool[Array, " n"]:
     """Which vectors lie in the span, but for some 1e-6 of their length (double precision)."""
     lost = ((vectors - vectors @ span.basis.T) ** 2).sum(1)
@@ -78,9 +85,13 @@ def pseudo_inverse(matrix: Float[Array, "d d"], negligible: float) -> Float[Arra
 
     Pivots below `negligible` times the largest count as zero.
     """
-    space = of_gram(matrix, spd.partial_inverse(matrix, negligible))
-    inner = spd.inverse(fill(space, space.basis.T @ matrix @ space.basis)).matrix
-    return space.basis @ inner @ space.basis.T
+    return pseudo_inverse_on(of_gram(matrix, spd.partial_inverse(matrix, negligible)), matrix)
+
+
+def pseudo_inverse_on(span: Span, matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """The same for a matrix whose range is the span."""
+    inner = spd.inverse(fill(span, span.basis.T @ matrix @ span.basis)).matrix
+    return span.basis @ inner @ span.basis.T
 
 
 def inverse(span: Span, matrix: Float[Array, "d d"]) -> spd.Inverse:
@@ -111,3 +122,25 @@ def rank(vectors: Float[Array, "K d"]) -> Int[Array, ""]:
         return rest - jnp.outer(rest @ unit, unit), found + (square > least)
 
     return lax.fori_loop(0, steps, remove, (vectors, jnp.zeros((), int)))[1]
+
+
+def far_apart(arms: Float[Array, "K d"], active: Bool[Array, " K"]) -> Bool[Array, " K"]:
+    """A basis of the span of the active arms: each time the arm with most outside of the rest."""
+    num_arms, dim = arms.shape
+    lengths = jnp.where(active, (arms**2).sum(1), 0.0)
+    cut = negligible(arms) * lengths.max()
+
+    def add(j, carry):
+        rest, axes, chosen = carry
+        far = pick.best(rest)
+        x = pick.at(arms, far.arm)
+        for _ in range(2):  # the second pass keeps the axes orthogonal
+            x = x - axes @ (axes.T @ x)
+        found = far.value > cut
+        axis = jnp.where(found, x / jnp.sqrt(jnp.where(found, x @ x, 1.0)), 0.0)
+        rest = jnp.where(active, jnp.maximum(rest - (arms @ axis) ** 2, 0.0), 0.0)
+        here = (jnp.arange(num_arms) == far.arm) & found
+        return jnp.where(here, 0.0, rest), axes.at[:, j].set(axis), chosen | here
+
+    begin = (lengths, jnp.zeros((dim, dim), arms.dtype), jnp.zeros(num_arms, bool))
+    return lax.fori_loop(0, dim, add, begin)[2]

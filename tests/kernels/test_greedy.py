@@ -134,3 +134,53 @@ def test_scattered_priorities_favour_no_arm():
         expected = len(wins) / size
         square = ((np.bincount(wins, minlength=size) - expected) ** 2 / expected).sum()
         assert square < size - 1 + 6 * np.sqrt(2 * size)
+
+
+g_allocation = jax.jit(greedy.g_allocation)
+
+
+def drawn_one_by_one(arms, active, total, v0):
+    """Each draw by trying every arm; True where another does as well."""
+    counts, path = np.zeros(len(arms)), []
+    for _ in range(total):
+        tried = [spread(arms, counts + arm, arms[active], v0).max() for arm in np.eye(len(arms))]
+        tried = np.where(active, tried, np.inf)
+        tied = tried <= tried.min() * (1 + 1e-10)
+        path.append(tied)
+        counts = counts + (np.arange(len(arms)) == tied.argmax())
+    return counts, np.array(path)
+
+
+@pytest.mark.parametrize(("num_alive", "v0"), [(9, None), (5, 0.3), (2, None)], ids=str)
+def test_g_allocation_makes_the_best_draws(num_alive, v0):
+    """Nine, five and two of nine arms are played by loops of their own."""
+    arms, active = problem(8, 9, 3), np.arange(9) % 9 < num_alive
+    used = 1e-3 * (arms[active] ** 2).sum(1).mean() if v0 is None else v0
+    counts, path = drawn_one_by_one(arms, active, 60, used)
+    assert (path.sum(1) == 1).all()
+    with jax.enable_x64(True):
+        given = jnp.asarray(arms), jnp.asarray(active), jnp.asarray(60)
+        found = g_allocation(*given) if v0 is None else g_allocation(*given, v0=v0)
+    np.testing.assert_array_equal(found, counts)
+
+
+def test_g_allocation_goes_on_from_a_new_inverse():
+    arms = problem(1, 6, 3)
+    with jax.enable_x64(True):
+        given = jnp.asarray(arms), jnp.ones(6, bool)
+        paths = [np.asarray(g_allocation(*given, jnp.asarray(n))) for n in (2500, 2501)]
+    assert paths[0].sum() == 2500
+    change = paths[1] - paths[0]
+    tried = [spread(arms, paths[0] + arm, arms, 0.0).max() for arm in np.eye(6)]
+    assert tried[change.argmax()] <= min(tried) * (1 + 1e-6)
+
+
+def test_ties_of_g_allocation_favour_no_arm():
+    """Of unit vectors each is drawn before any is drawn twice, in an order of their own."""
+    with jax.enable_x64(True):
+        paths = [g_allocation(jnp.eye(6), jnp.ones(6, bool), jnp.asarray(n)) for n in range(19)]
+    steps = np.diff(np.stack(paths), axis=0)
+    np.testing.assert_array_equal(paths[-1], 3)
+    orders = steps.argmax(1).reshape(3, 6)
+    assert (np.sort(orders, axis=1) == np.arange(6)).all()
+    assert len({tuple(order) for order in orders}) == 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plain import greedy, in_two_parts, leader, worst
 
-from jaxbandits.kernels import regret_rounding, rounding
+from jaxbandits.kernels import design, regret_rounding, rounding
 
 NUM_ARMS = 24
 regret, swap = jax.jit(regret_rounding.regret), jax.jit(regret_rounding.swap)
@@ -187,3 +187,52 @@ def test_no_swap_where_none_is_needed():
     found = swap(arms, weights, start)
     assert (int(found.steps), bool(found.certified)) == (0, True)
     np.testing.assert_array_equal(found.counts, start)
+
+
+topped_up = jax.jit(regret_rounding.topped_up)
+
+
+def inflation(arms, counts):
+    """`max ||x||^2_{A(n)^-1} N / d`, 1 for an optimal design without rounding."""
+    matrix = (arms.T * np.asarray(counts)) @ arms
+    widths = np.einsum("ki,ij,kj->k", arms, np.linalg.pinv(matrix), arms)
+    return widths.max() * counts.sum() / arms.shape[1]
+
+
+@pytest.mark.parametrize(
+    ("num_arms", "dim", "total", "most"),
+    [(16, 4, 4, 3.0), (16, 4, 20, 1.2), (64, 10, 10, 3.5), (64, 10, 50, 1.2), (64, 10, 300, 1.04)],
+)
+def test_whole_shares_first_and_the_rest_one_by_one(num_arms, dim, total, most):
+    rng = np.random.default_rng(num_arms)
+    arms = rng.normal(size=(num_arms, dim))
+    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    weights = np.asarray(design.d_optimal(jnp.asarray(arms), jnp.ones(num_arms, bool)).weights)
+    counts = np.asarray(topped_up(arms, weights, total))
+    assert counts.sum() == total
+    assert (counts >= np.floor(total * weights * (1 - 1e-12))).all()
+    assert (counts[weights == 0] == 0).all()
+    assert inflation(arms, counts) <= most
+    if total == dim:  # few draws on many supported arms are where the other rounding fails
+        assert inflation(arms, np.asarray(rounding.efficient(weights, total))) > 2 * most
+
+
+def test_one_by_one_equals_a_plain_loop():
+    """The leader's matrix by eigenvalues and bisection, each draw by trying every arm."""
+    rng = np.random.default_rng(7)
+    arms, weights, total = rng.normal(size=(9, 3)), rng.dirichlet(np.ones(9)), 14
+    matrix = total * (arms.T * weights) @ arms
+    points = np.linalg.solve(np.linalg.cholesky(matrix), arms.T).T
+    counts = np.floor(total * weights).astype(int)
+    alpha = max(4 * np.sqrt(3), np.sqrt(2 * total))
+    while counts.sum() < total:
+        values, vectors = np.linalg.eigh(alpha * (points.T * counts) @ points)
+        low, high = -values[0], -values[0] + np.sqrt(3)
+        for _ in range(80):
+            c = 0.5 * (low + high)
+            low, high = (c, high) if (1 / (c + values) ** 2).sum() > 1 else (low, c)
+        root = (vectors / (high + values)) @ vectors.T
+        squares = np.einsum("ki,ij,kj->k", points, root @ root, points)
+        halves = np.einsum("ki,ij,kj->k", points, root, points)
+        counts[np.argmax(squares / (1 + alpha * halves))] += 1
+    np.testing.assert_array_equal(topped_up(arms, weights, total), counts)

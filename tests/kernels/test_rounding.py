@@ -138,3 +138,20 @@ def test_largest_remainder_is_within_one_of_the_share(shares, total):
 def test_largest_remainder_breaks_ties_by_index():
     counts = largest_remainder(jnp.full(K, 1 / K), jnp.asarray(11))
     np.testing.assert_array_equal(counts, [2, 2, 2, 1, 1, 1, 1, 1])
+
+
+@few
+@given(
+    st.sampled_from([(1, 1, 2, 4, 8, 0, 0, 0), (3, 0, 5, 8, 0, 0, 0, 0), (2,) * K]),
+    st.integers(0, 3000),
+)
+def test_ceilings_cover_every_share_and_overspend(shares, total):
+    counts = rounded(rounding.ceil, shares, total)
+    assert counts.tolist() == [math.ceil(total * w) for w in exact(shares)]
+    assert total <= counts.sum() < total + sum(share > 0 for share in shares)
+
+
+def test_ceilings_of_shares_that_are_whole_but_for_rounding():
+    with jax.enable_x64(True):
+        counts = rounding.ceil(jnp.array([0.1, 0.2, 0.7]), jnp.asarray(30))
+    np.testing.assert_array_equal(counts, [3, 6, 21])

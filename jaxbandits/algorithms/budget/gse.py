@@ -4,25 +4,19 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
-from ...core import Algorithm, Move
-from ...kernels import design as designs
-from ...kernels import halving, irls, ledger, pick, rounding, span, spd
+from ...kernels import allocations, halving, linear_fit
 from ...kernels.links import FAMILIES
-from ...kernels.once import once_for_equal
 from ...options import budget_covers, choice, constructor, count, positive, size, total_draws
+from ...skeletons.elimination import Rules, by_schedule, elimination
 
 
-class State(NamedTuple):
-    """What GSE remembers between stages."""
+class Memory(NamedTuple):
+    """What GSE remembers besides who is alive."""
 
-    alive: jax.Array  # bool [K]
-    stage: jax.Array  # int [] from 0
-    answer: jax.Array  # int []
-    order: jax.Array  # int [K] priorities that break ties
-    invalid: jax.Array  # int [] stages whose draws did not span the arms alive
-    unconverged: jax.Array  # int [] stages whose fit missed its tolerance
+    info: dict  # int [] each: stages of which something has to be said
+    counts: jax.Array | None  # int [K] and
+    sums: jax.Array | None  # float [K] of all stages; for `reuse`
 
 
 def _enough(values):
@@ -34,9 +28,15 @@ def _enough(values):
     requires=_enough,
     budget=count(),
     per_arm=count(),
-    design=choice("uniform", "d_opt"),
+    design=choice(*allocations.DESIGNS),
+    rounding=choice(*allocations.ROUNDINGS),
     eta=size(2),
+    leftover=choice(*halving.LEFTOVERS),
     family=choice(*FAMILIES),
+    subspace=choice(*linear_fit.SUBSPACES),
+    reuse=choice(False, True),
+    forced=size(0),
+    clusters=size(),
     tol=positive,
     ridge=positive,
 )
@@ -46,39 +46,53 @@ def gse(
     budget=None,
     per_arm=None,
     design="uniform",
+    rounding="efficient",
     eta=2,
+    leftover="last",
     family="gaussian",
+    subspace="projection",
+    reuse=False,
+    forced=0,
+    clusters=None,
     tol=0.01,
     ridge=1e-6,
 ):
     """Generalised successive elimination (Azizi, Kveton, Ghavamzadeh, 2022).
 
-    `s` stages of `floor(B/s)` draws. In a stage: project the arms alive on their span, share
-    the draws by the design, fit theta to this stage's rewards alone (least squares, or maximum
-    likelihood of the family), keep the `ceil(K_t / eta)` arms with the largest `x^T theta`.
+    `s = ceil(log_eta K)` stages of `floor(B/s)` draws. In a stage: project the arms alive on their
+    span, share the draws by the design, fit theta to this stage's rewards alone (least squares, or
+    maximum likelihood of the family), keep the `ceil(K_t / eta)` arms of largest `x^T theta`.
 
     Args:
       arms: `[K, d]` features.
       budget: total draws, at least the number of stages; spent exactly.
       per_arm: instead of it, the draws per arm: a budget of `per_arm K`.
-      design: "uniform", or "d_opt" (D-optimal by vertex exchange, efficient rounding).
-      eta: elimination factor, a whole number of 2 or more (static).
+      design: "uniform"; for G-optimality "d_opt" (vertex exchange), "d_opt_fw" (Frank-Wolfe with
+        away steps), "fedorov", "wynn", or "fwg", the paper's, which stalls; "greedy" (Soare et
+        al., 2014), whole draws one by one; "kmeans", the same for each cluster of arms.
+      rounding: "efficient", "regret" (Allen-Zhu et al., 2017, for the draws that whole shares
+        leave), "largest_remainder", "multinomial", or "ceil", which spends more than the budget.
+      eta: elimination factor, 2 or more (static); with K a single stage.
+      leftover: `B mod s` draws go to the "last" stages, or "discard".
       family: "gaussian" is GSE-Lin, "logistic" GSE-Log; also "poisson", "probit".
-      tol: `max_k ||x_k||^2 <= (1 + tol) d` of the D-optimal design.
+      subspace: "projection" or "pseudo_inverse", which differ in rounding alone.
+      reuse: whether a fit takes the rewards of all stages, for which nothing is proved.
+      forced: draws of each arm of a basis of those alive before the design's (static).
+      clusters: number of them for "kmeans" (static); the rank of the arms alive by default.
+      tol: `max_k ||x_k||^2 <= (1 + tol) d` of the design.
       ridge: of the maximum likelihood fit: separable samples are common in small stages, and a
         tiny ridge keeps their ranking meaningful. Unused by "gaussian".
     Returns:
       An `Algorithm` that asks for an allocation each stage and answers the index of an arm.
       `info`: stages whose draws did not span the arms alive (`invalid`; the least-norm estimate
-      is used) and stages whose fit missed its tolerance (`unconverged`).
+      is used), whose fit missed its tolerance (`unconverged`), or whose design did (`unsolved`).
     Raises:
       ValueError: a bad option, or a budget below the number of stages.
     Deviations:
       The remainder of the budget goes to the last stages, which the paper leaves open. Survivors
-      are rounded up, as printed; the published program rounds down. The D-optimal design solves
-      the same problem as the paper's Frank-Wolfe on the G-objective, which stalls. Draws are
-      rounded to the exact budget, where the published program overspends. Arms are ranked by
-      the linear predictor, the same order as the mean without saturation.
+      are rounded up, as printed; the published program rounds down. Draws are rounded to the
+      exact budget; that program takes "ceil". Its FWG backtracks, with a ridge; "fwg" is as
+      printed, with exact line search, 100 iterations. Arms are ranked by the linear predictor.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Algorithm 1. https://arxiv.org/abs/2106.04763
@@ -91,68 +105,29 @@ def gse(
       0
     """
     num_arms, _ = arms.shape
-    budget = total_draws(arms, budget, per_arm)
-    plan = halving.schedule(num_arms, eta)
-    sizes = jnp.asarray(plan.sizes)
+    budget, plan = total_draws(arms, budget, per_arm), halving.schedule(num_arms, eta)
+    share = allocations.allocation(
+        arms, design, rounding, tol=tol, num_clusters=clusters, forced=forced
+    )
 
-    @once_for_equal
-    def weights_for(alive):
-        return _trimmed(designs.d_optimal(arms, alive, tol=tol).weights)
+    def begin():
+        info = {name: jnp.zeros((), int) for name in ("invalid", "unconverged", "unsolved")}
+        if not reuse:
+            return Memory(info, None, None)
+        return Memory(info, jnp.zeros(num_arms, int), jnp.zeros(num_arms, arms.dtype))
 
-    def init(key):
-        zero = jnp.zeros((), int)
-        order = pick.tie_order(key, num_arms)
-        return State(jnp.ones(num_arms, bool), zero, jnp.argmax(order), order, zero, zero)
+    def allocate(key, memory, alive, stage):
+        return share(key, alive, plan.draws(budget, stage, leftover))
 
-    def ask(key, state):
-        draws = plan.draws(budget, state.stage) if plan.stages else jnp.zeros((), int)
-        if design == "uniform":
-            counts = pick.spread(state.alive, draws, key)
-        else:
-            counts = rounding.efficient(weights_for(state.alive), draws)
-        return Move(
-            arm=jnp.arange(num_arms),
-            count=counts.astype(int),
-            done=state.stage >= plan.stages,
-            answer=state.answer,
-            info={"invalid": state.invalid, "unconverged": state.unconverged},
+    def learn(memory, alive, counts, sums, solved):
+        if reuse:
+            counts, sums = memory.counts + counts, memory.sums + sums
+        fit = linear_fit.fit(
+            arms, counts, sums, alive, family=family, ridge=ridge, subspace=subspace
         )
+        flags = {"invalid": ~fit.valid, "unconverged": ~fit.converged, "unsolved": ~solved}
+        info = {name: memory.info[name] + flag for name, flag in flags.items()}
+        return fit.predictors, Memory(info, *((counts, sums) if reuse else (None, None)))
 
-    def estimate(counts, sums, alive):
-        """Linear predictors `[K]`, whether the draws span the arms alive, and convergence."""
-        matrix = ledger.gram(arms, counts)
-        drawn = spd.partial_inverse(matrix, span.negligible(arms))
-        theta = drawn.matrix @ (arms.T @ sums)
-
-        def some_missed():
-            space = span.of_gram(matrix, drawn)
-            return span.project(space, theta), (span.within(space, arms) | ~alive).all()
-
-        missed = (alive & (counts == 0)).any()
-        theta, valid = lax.cond(missed, some_missed, lambda: (theta, jnp.array(True)))
-        if family == "gaussian":
-            return arms @ theta, valid, jnp.array(True)
-        zeros = jnp.zeros(arms.shape[1], arms.dtype)
-        weights = counts.astype(arms.dtype)
-        found = irls.fit(arms, weights, sums, family=family, ridge=ridge, init=zeros)
-        return arms @ found.theta, valid, found.converged
-
-    def tell(state, move, total):
-        predictors, valid, converged = estimate(move.count, total, state.alive)
-        ranked = jnp.where(state.alive, predictors, -jnp.inf)
-        return State(
-            alive=pick.top(ranked, state.order, sizes[state.stage + 1]),
-            stage=state.stage + 1,
-            answer=pick.argmax(ranked, state.order),
-            order=state.order,
-            invalid=state.invalid + ~valid,
-            unconverged=state.unconverged + ~converged,
-        )
-
-    return Algorithm(init, ask, tell)
-
-
-def _trimmed(weights):
-    """Weights below 1e-6 are too little for a draw that every supported arm gets."""
-    kept = jnp.where(weights < 1e-6, 0.0, weights)
-    return kept / kept.sum()
+    rules = Rules(allocate, learn, begin=begin, report=lambda m: m.info, **by_schedule(plan))
+    return elimination(num_arms, rules)

@@ -1,22 +1,10 @@
 """Sequential halving: fixed-budget best-arm identification without structure."""
 
-from typing import NamedTuple
-
-import jax
 import jax.numpy as jnp
 
-from ...core import Algorithm, Move
 from ...kernels import halving, pick
 from ...options import budget_covers, constructor, count, total_draws
-
-
-class State(NamedTuple):
-    """What sequential halving remembers between stages."""
-
-    alive: jax.Array  # bool [K]
-    stage: jax.Array  # int [] from 0
-    answer: jax.Array  # int []
-    order: jax.Array  # int [K] priorities that break ties
+from ...skeletons.elimination import Rules, by_schedule, elimination
 
 
 def _enough(values):
@@ -54,25 +42,12 @@ def sequential_halving(arms, *, budget=None, per_arm=None):
       (np.int64(400), np.int64(400))
     """
     num_arms = arms.shape[0]
-    budget = total_draws(arms, budget, per_arm)
-    plan = halving.schedule(num_arms)
-    sizes = jnp.asarray(plan.sizes)
+    budget, plan = total_draws(arms, budget, per_arm), halving.schedule(num_arms)
 
-    def init(key):
-        zero = jnp.zeros((), int)
-        order = pick.tie_order(key, num_arms)
-        return State(jnp.ones(num_arms, bool), zero, jnp.argmax(order), order)
+    def allocate(key, memory, alive, stage):
+        return pick.spread(alive, plan.draws(budget, stage), key), ()
 
-    def ask(key, state):
-        draws = plan.draws(budget, state.stage) if plan.stages else jnp.zeros((), int)
-        count = pick.spread(state.alive, draws, key)
-        done = state.stage >= plan.stages
-        return Move(jnp.arange(num_arms), count.astype(int), done, state.answer)
+    def learn(memory, alive, counts, sums, note):
+        return sums / jnp.maximum(counts, 1), memory
 
-    def tell(state, move, total):
-        estimates = total / jnp.maximum(move.count, 1)
-        ranked = jnp.where(state.alive, estimates, -jnp.inf)
-        alive = pick.top(ranked, state.order, sizes[state.stage + 1])
-        return State(alive, state.stage + 1, pick.argmax(ranked, state.order), state.order)
-
-    return Algorithm(init, ask, tell)
+    return elimination(num_arms, Rules(allocate, learn, **by_schedule(plan)))

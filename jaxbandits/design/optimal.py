@@ -1,33 +1,18 @@
-"""Optimal designs for import: float64, compiled, checked, each with a certificate."""
+"""Designs that solve their problem, each with a certificate."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .kernels import design as kernels
-from .kernels import oracle as oracles
-from .kernels import ratios as ratio_kernels
-from .kernels import xy_frank_wolfe as wolfe
-from .kernels.design import Design
-from .kernels.directions import Pairs
-from .kernels.xy_designs import named
-from .options import check_arms, count, is_concrete, positive, require
-from .precision import double
-
-__all__ = ["Design", "d_optimal", "oracle", "ratios", "xy_frank_wolfe", "xy_optimal"]
-
-
-def _check(arms, targets, active, rows, tol):
-    check_arms(arms, targets)
-    if is_concrete(tol):
-        require(positive.accepts(tol), f"tol must be {positive.allowed}, got {tol!r}")
-    if active is None:
-        return jnp.ones(rows, bool)
-    shape = np.shape(active)
-    require(shape == (rows,), f"active must have shape ({rows},), got {shape}")
-    if is_concrete(active):
-        require(np.any(active), "active must have at least one True entry, got none")
-    return jnp.asarray(active, bool)
+from ..kernels import design as kernels
+from ..kernels import oracle as oracles
+from ..kernels import ratios as ratio_kernels
+from ..kernels import xy_frank_wolfe as wolfe
+from ..kernels.directions import Pairs
+from ..kernels.xy_designs import named
+from ..options import check_arms, require
+from ..precision import double
+from .checks import check, check_steps
 
 
 @double
@@ -49,7 +34,7 @@ def d_optimal(arms, *, active=None, tol=0.01):
     >>> found.weights.round(1)
     array([0.5, 0.5, 0. ])
     """
-    active = _check(arms, None, active, np.shape(arms)[0], tol)
+    active = check(arms, None, active, np.shape(arms)[0], tol)
     return _d_optimal(jnp.asarray(arms, float), active, tol=tol)
 
 
@@ -71,7 +56,7 @@ def xy_optimal(arms, targets, *, active=None, tol=0.01):
     >>> round(float(found.value), 2), bool(found.converged)
     (4.0, True)
     """
-    active = _check(arms, targets, active, np.shape(targets)[0], tol)
+    active = check(arms, targets, active, np.shape(targets)[0], tol)
     return _xy_optimal(jnp.asarray(arms, float), jnp.asarray(targets, float), active, tol=tol)
 
 
@@ -95,7 +80,7 @@ def oracle(instance, *, tol=0.01):
     """
     arms, targets, values = (getattr(instance, n) for n in ("arms", "targets", "values"))
     rows = np.shape(targets)[0]
-    _check(arms, targets, None, rows, tol)
+    check(arms, targets, None, rows, tol)
     fine = np.shape(values) == (rows,) and np.isfinite(values).all()
     require(fine, f"instance: values must be {rows} finite numbers, got {np.shape(values)}")
     return _oracle(*(jnp.asarray(x, float) for x in (arms, targets, values)), tol=tol)
@@ -148,11 +133,8 @@ def xy_frank_wolfe(arms, targets, *, active=None, tol=0.01, max_iterations=5000)
     >>> round(float(found.value), 2), int(found.iterations)
     (4.0, 199)
     """
-    active = _check(arms, targets, active, np.shape(targets)[0], tol)
-    if is_concrete(max_iterations):
-        allowed = count()
-        fine = allowed.accepts(max_iterations)
-        require(fine, f"max_iterations must be {allowed.allowed}, got {max_iterations!r}")
+    active = check(arms, targets, active, np.shape(targets)[0], tol)
+    check_steps(max_iterations)
     options = {"tol": tol, "max_iterations": max_iterations}
     return _xy_frank_wolfe(jnp.asarray(arms, float), jnp.asarray(targets, float), active, **options)
 

@@ -1,0 +1,19 @@
+"""Optimal designs for import: float64, compiled, checked, each with a certificate."""
+
+from ..kernels.design import Design
+from .optimal import d_optimal, oracle, ratios, xy_frank_wolfe, xy_optimal
+from .steps import fedorov, g_optimal_fw, greedy_allocation, wolfe_atwood, wynn
+
+__all__ = [
+    "Design",
+    "d_optimal",
+    "fedorov",
+    "g_optimal_fw",
+    "greedy_allocation",
+    "oracle",
+    "ratios",
+    "wolfe_atwood",
+    "wynn",
+    "xy_frank_wolfe",
+    "xy_optimal",
+]

@@ -1,0 +1,155 @@
+"""Designs by steps as papers take them, and the greedy allocation of whole draws."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..kernels import greedy, span, vertex
+from ..kernels.design import Design
+from ..options import count, is_concrete, positive, require
+from ..precision import double
+from .checks import check, check_steps
+
+
+def _by_steps(solve, arms, active, tol, max_iterations):
+    active = check(arms, None, active, np.shape(arms)[0], tol)
+    check_steps(max_iterations)
+    return solve(jnp.asarray(arms, float), active, tol=tol, max_iterations=max_iterations)
+
+
+@double
+def g_optimal_fw(arms, *, active=None, tol=0.01, max_iterations=100):
+    """Frank-Wolfe on `max_k ||x_k||^2` with exact line search, as printed: it stalls.
+
+    The vertex of the linearised objective is the arm with the largest norm itself. Where several
+    attain the maximum it has no gradient; a step towards one of them raises another, and the best
+    step is 0 although the optimum is elsewhere. For optimal designs take `d_optimal`.
+
+    Args:
+      arms: `[K, d]`.
+      active: bool `[K]`; all by default. Inactive arms get no weight.
+      tol: `converged` says that `value <= (1 + tol) bound`; it does not end the steps.
+      max_iterations: steps at most; fewer where one is 0.
+    Returns:
+      `Design` as of `d_optimal`.
+    Raises:
+      ValueError: bad shapes, NaN, no active arm.
+    Reference:
+      M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
+      bandits", IJCAI 2022, Algorithm 2. https://arxiv.org/abs/2106.04763
+
+    >>> found = g_optimal_fw([[2.0, 1.0], [0.0, -1.0], [-1.0, -2.0]])  # the optimum is 2
+    >>> found.weights.round(2), round(float(found.value), 3), int(found.iterations)
+    (array([0.4, 0.3, 0.3]), 2.364, 1)
+    """
+    return _by_steps(_g_optimal_fw, arms, active, tol, max_iterations)
+
+
+@double
+def wynn(arms, *, active=None, tol=0.01, max_iterations=20_000):
+    """The problem of `d_optimal`: step k moves `1 / (k + 1)` of the weight to the largest norm.
+
+    Args:
+      arms: `[K, d]`.
+      active: bool `[K]`; all by default. Inactive arms get no weight.
+      tol: stop when `value <= (1 + tol) bound`.
+      max_iterations: steps at most.
+    Returns:
+      `Design` as of `d_optimal`.
+    Raises:
+      ValueError: bad shapes, NaN, no active arm.
+    Reference:
+      H. P. Wynn, "The sequential generation of D-optimum experimental designs", Annals of
+      Mathematical Statistics 41, 1970.
+
+    >>> found = wynn([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])
+    >>> found.weights.round(1), bool(found.converged)
+    (array([0.5, 0.5, 0. ]), True)
+    """
+    return _by_steps(_wynn, arms, active, tol, max_iterations)
+
+
+@double
+def fedorov(arms, *, active=None, tol=0.01, max_iterations=20_000):
+    """The same by steps to the largest norm g that raise det A most, `(g / d - 1) / (g - 1)`.
+
+    Args, Returns, Raises: those of `wynn`.
+    Reference:
+      V. V. Fedorov, "Theory of optimal experiments", Academic Press 1972.
+
+    >>> found = fedorov([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])
+    >>> found.weights.round(1), bool(found.converged)
+    (array([0.5, 0.5, 0. ]), True)
+    """
+    return _by_steps(_fedorov, arms, active, tol, max_iterations)
+
+
+@double
+def wolfe_atwood(arms, *, active=None, tol=0.01, max_iterations=20_000):
+    """The same with steps away from the supported arm of the smallest norm, if these do more.
+
+    Args, Returns, Raises: those of `wynn`.
+    Reference:
+      S. D. Ahipasaoglu, P. Sun, M. J. Todd, "Linear convergence of a modified Frank-Wolfe
+      algorithm for computing minimum-volume enclosing ellipsoids", Optimization Methods and
+      Software 23, 2008, Algorithm 3.1.
+
+    >>> found = wolfe_atwood([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])
+    >>> found.weights.round(6), bool(found.converged)
+    (array([0.5, 0.5, 0. ]), True)
+    """
+    return _by_steps(_wolfe_atwood, arms, active, tol, max_iterations)
+
+
+@double
+def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
+    """G-allocation: one draw after another, each where the largest norm falls most.
+
+    Where two arms have the largest norm, no draw of one of them helps: a shorter arm between the
+    two is then drawn again and again, though it is of no use in the end.
+
+    Args:
+      arms: `[K, d]`.
+      total: number of draws N; whole numbers of them, `np.round(total * weights)` of each arm.
+      active: bool `[K]`; all by default. Inactive arms are not drawn, and their norms not counted.
+      v0: the draws begin with `A = v0 I`; 1e-3 of the mean squared length of the active arms by
+        default.
+      tol: `converged` says that `value <= (1 + tol) bound`.
+    Returns:
+      `Design` with weights that are multiples of `1 / total`, and `iterations = total`; `value`
+      is infinite where the draws do not span the active arms.
+    Raises:
+      ValueError: bad shapes, NaN, no active arm, a total below 1.
+    Deviations:
+      The matrix to begin with is not given. Ties go to an order of arms that changes with each
+      draw and is the same in every call.
+    Reference:
+      M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014,
+      Section 3. https://arxiv.org/abs/1409.6110
+
+    >>> found = greedy_allocation([[1.0, 0.0], [0.0, 1.0]], 10)
+    >>> np.round(10 * found.weights), round(float(found.value), 2)
+    (array([5., 5.]), 2.0)
+    """
+    active = check(arms, None, active, np.shape(arms)[0], tol)
+    if is_concrete(total):
+        require(count().accepts(total), f"total must be {count().allowed}, got {total!r}")
+    if v0 is not None and is_concrete(v0):
+        require(positive.accepts(v0), f"v0 must be {positive.allowed}, got {v0!r}")
+    return _greedy_allocation(
+        jnp.asarray(arms, float), active, jnp.asarray(total, int), v0=v0, tol=tol
+    )
+
+
+_g_optimal_fw, _wynn = jax.jit(vertex.g_optimal_fw), jax.jit(vertex.wynn)
+_fedorov, _wolfe_atwood = jax.jit(vertex.fedorov), jax.jit(vertex.wolfe_atwood)
+
+
+@jax.jit
+def _greedy_allocation(arms, active, total, *, v0, tol):
+    weights = greedy.g_allocation(arms, active, total, v0=v0) / total
+    space = span.of(arms, active)
+    found = vertex.look(space, arms, active, weights, total)
+    rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
+    value = found.variances.max()
+    return Design(weights, value, rank, total, value <= (1.0 + tol) * rank)

@@ -1,0 +1,118 @@
+"""How the draws of a stage are shared among the arms alive, by name."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from . import clusters, design, greedy, pick, regret_rounding, rounding, sampling, span, vertex
+from .once import once_for_equal
+
+SOLVED = {
+    "fwg": vertex.g_optimal_fw,
+    "d_opt": design.d_optimal,
+    "d_opt_fw": vertex.wolfe_atwood,
+    "wynn": vertex.wynn,
+    "fedorov": vertex.fedorov,
+}
+DESIGNS = ("uniform", *SOLVED, "greedy", "kmeans")
+ROUNDED = {  # (arms, weights, total) -> counts
+    "efficient": lambda arms, weights, total: rounding.efficient(weights, total),
+    "regret": regret_rounding.topped_up,
+    "largest_remainder": lambda arms, weights, total: rounding.largest_remainder(weights, total),
+    "ceil": lambda arms, weights, total: rounding.ceil(weights, total),
+}
+ROUNDINGS = (*ROUNDED, "multinomial")
+LITTLE = 1e-6  # a weight too small for a draw that every supported arm gets
+
+
+class Allocation(NamedTuple):
+    """Draws of a stage."""
+
+    counts: Array  # int [K] their sum is the stage's total, but for "ceil"
+    solved: Array  # bool [] the design is as good as it was asked to be
+
+
+def allocation(arms, name, rule, *, tol, num_clusters=None, forced=0):
+    """`(key, alive, total) -> Allocation` for a design of `DESIGNS`, a rounding of `ROUNDINGS`.
+
+    What hangs on the arms alive alone is computed once for all lanes with the same.
+
+    Args:
+      arms: `[K, d]`.
+      name: the design; "uniform", "greedy" and "kmeans" allocate whole draws without rounding.
+      rule: the rounding.
+      tol: see the designs.
+      num_clusters: of "kmeans", the rank of the arms alive by default.
+      forced: draws of each arm of a basis of the arms alive before the others, fewer where the
+        total is less.
+    """
+    if name == "uniform":
+        shared = _uniform
+    elif name == "greedy":
+        shared = _greedy(arms)
+    elif name == "kmeans":
+        shared = _by_clusters(arms, num_clusters)
+    else:
+        shared = _designed(arms, partial(SOLVED[name], tol=tol), rule)
+    return _after_basis(arms, shared, forced) if forced else shared
+
+
+def _uniform(key, alive, total):
+    return Allocation(pick.spread(alive, total, key), jnp.array(True))
+
+
+def _greedy(arms):
+    counted = once_for_equal(partial(greedy.g_allocation, arms))
+    return lambda key, alive, total: Allocation(counted(alive, total), jnp.array(True))
+
+
+def _by_clusters(arms, num_clusters):
+    most = min(arms.shape) if num_clusters is None else num_clusters
+
+    @once_for_equal
+    def found(alive):
+        number = span.of(arms, alive).rank if num_clusters is None else most
+        return clusters.k_means(arms, alive, number, most=most)
+
+    def shared(key, alive, total):
+        groups = found(alive)
+        return Allocation(clusters.shared(key, groups, alive, total), groups.converged)
+
+    return shared
+
+
+def _designed(arms, solve, rule):
+    @once_for_equal
+    def counted(alive, total):
+        found = solve(arms, alive)
+        weights = _trimmed(found.weights)
+        at_random = rule == "multinomial"
+        return weights if at_random else ROUNDED[rule](arms, weights, total), found.converged
+
+    def shared(key, alive, total):
+        found, solved = counted(alive, total)
+        if rule == "multinomial":
+            found = sampling.multinomial(key, total, found)
+        return Allocation(found, solved)
+
+    return shared
+
+
+def _trimmed(weights):
+    kept = jnp.where(weights < LITTLE, 0.0, weights)
+    return kept / kept.sum()
+
+
+def _after_basis(arms, shared, forced):
+    basis = once_for_equal(partial(span.far_apart, arms))
+
+    def after(key, alive, total):
+        chosen = basis(alive)
+        size = jnp.maximum(chosen.sum(), 1)
+        first = jnp.where(chosen, jnp.minimum(forced, total // size), 0)
+        rest = shared(key, alive, total - first.sum())
+        return rest._replace(counts=first + rest.counts)
+
+    return after

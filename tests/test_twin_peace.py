@@ -1,0 +1,122 @@
+"""Peace against a plain NumPy twin, pull by pull on the same rewards."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hands import Hand, linear_problem, normal_rewards, same_counts
+
+import jaxbandits as jb
+from jaxbandits.kernels import width
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+class Peace:
+    """Katz-Samuels et al., Algorithm 2, with `design(alive) -> (weights, gamma)`."""
+
+    def __init__(self, arms, budget, design):
+        self.arms, self.design, self.alive = arms, design, list(range(len(arms)))
+        self.weights, self.gamma = design(self.alive)
+        self.rounds = max(2, int(np.ceil(np.log2(self.gamma))))
+        base, more = divmod(budget, self.rounds)
+        self.draws = [base] * (self.rounds - more) + [base + 1] * more
+        self.counts, self.sums, self.best = np.zeros(len(arms)), np.zeros(len(arms)), None
+        self.optimisations, self.sets = 1, [self.alive]
+
+    def ask(self):
+        if not self.draws or len(self.alive) == 1:
+            return True, self.best, None
+        return False, self.best, efficient(self.weights, self.draws[0])
+
+    def tell(self, drawn, total):
+        self.draws.pop(0)
+        self.counts, self.sums = self.counts + drawn, self.sums + total
+        theta = np.linalg.pinv((self.arms.T * self.counts) @ self.arms) @ self.arms.T @ self.sums
+        ranked = sorted(self.alive, key=lambda k: -self.arms[k] @ theta)
+        self.best = ranked[0]
+        if self.draws and len(self.alive) > 2:
+            self.alive, self.weights, self.gamma = self.longest(ranked)
+            self.sets.append(self.alive)
+
+    def longest(self, ranked):
+        found, low, high = (ranked[:1], None, 0.0), 1, len(ranked)
+        while high - low > 1:
+            middle = (low + high) // 2
+            weights, gamma = self.design(ranked[:middle])
+            self.optimisations += 1
+            if gamma <= self.gamma / 2:
+                found, low = (ranked[:middle], weights, gamma), middle
+            else:
+                high = middle
+        return found
+
+
+def efficient(weights, total):
+    """Of the arms with a weight."""
+    used = np.flatnonzero(weights)
+    share, counts = weights[used], np.zeros(len(weights))
+    part = np.ceil((total - len(used) / 2) * share - 1e-9).clip(0)
+    while part.sum() < total:
+        part[np.argmin(part / share)] += 1
+    while part.sum() > total:
+        part[np.argmax(np.where(part > 0, (part - 1) / share, -np.inf))] -= 1
+    counts[used] = part
+    return counts
+
+
+@pytest.mark.parametrize("objective", ["gamma", "rho"])
+def test_peace(objective):
+    hand, deepest = Hand(partial(jb.peace, objective=objective), "budget"), 0
+    for seed, budget in enumerate([200, 901, 77]):
+        rng, arms, theta = linear_problem(50 + seed, 12, 4)
+
+        def design(alive, arms=arms):
+            mask = np.isin(np.arange(len(arms)), alive)
+            if objective == "gamma":
+                return minimised(jnp.asarray(arms), jnp.asarray(mask))
+            found = jb.design.xy_optimal(arms, arms, active=mask, tol=0.01)
+            return found.weights, found.value if len(alive) > 1 else 0.0
+
+        twin = Peace(arms, budget, lambda alive: tuple(map(np.asarray, design(alive))))
+        facts = (jnp.asarray(arms), None, (budget,))
+        reward = normal_rewards(rng, arms @ theta, 1.0)
+        key = jax.random.key(seed)
+        _, state = hand.play(twin, facts, reward, key, compare=same_counts)
+        assert int(state.kept.optimisations) == twin.optimisations
+        assert twin.counts.sum() <= budget
+        deepest = max(deepest, len(twin.sets))
+    assert deepest >= 3
+
+
+minimised = jax.jit(width.minimised)
+
+
+def test_halves_of_gamma_leave_about_half_of_independent_arms():
+    """Bisections of 32 arms: one design and log2 of what is left, round after round."""
+    instance = jb.instances.canonical(16, gap=0.0, noise_var=1.0)
+    runs = jb.simulate(instance, partial(jb.peace, per_arm=20), replications=20)
+    assert (runs.pulls <= 320).all()
+    assert (runs.pulls > 150).all()
+    assert (runs.info["optimisations"] >= 1 + 4 + 2).all()
+    assert (runs.info["optimisations"] <= 1 + 4 + 4 + 3 + 3 + 2 + 2).all()
+
+
+def test_a_twin_that_learns_nothing_errs():
+    instance = jb.instances.canonical(6, gap=2.0)
+    build = partial(jb.peace, budget=240)
+    assert jb.simulate(instance, build, replications=60).correct.mean() > 0.95
+
+    def blind(arms, **options):
+        algorithm = jb.peace(arms, **options)
+        tell = lambda state, move, total: algorithm.tell(state, move, 0.0 * total)  # noqa: E731
+        return algorithm._replace(tell=tell)
+
+    runs = jb.simulate(instance, partial(blind, budget=240), replications=60)
+    assert runs.correct.mean() < 0.5
