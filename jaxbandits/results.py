@@ -163,6 +163,16 @@ def first_of(runs, number):
     )
 
 
+def none_of(runs):
+    """`Runs` like these without a single replication."""
+    tables = {name: getattr(runs, name)[:0] for name in ("replication", *TABLES)}
+    if runs.regret is not None:
+        tables["regret"] = runs.regret[:0]
+    info = {name: values[:0] for name, values in runs.info.items()}
+    meta = {name: value for name, value in runs.meta.items() if not name.endswith("seconds")}
+    return dataclasses.replace(runs, info=info, meta=meta, **tables)
+
+
 def joined(parts):
     """`Runs` of all replications that the parts hold, each once, sorted by replication.
 

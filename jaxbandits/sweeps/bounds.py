@@ -18,6 +18,9 @@ def pull_lower_bounds(cells):
 
     times, found = {}, []
     for cell in cells:
+        if cell is None:
+            found.append(np.nan)
+            continue
         delta, problem = _promised(cell), cell.problem
         if delta is not None and id(problem) not in times:
             known = why_not(problem) is None

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import inspect
+import itertools
 from typing import Any
 
 from ..version import VERSION
@@ -45,14 +46,19 @@ class Cell:
 
 
 def cells_of(plan):
-    """All cells of a sweep in the order of its grid, every option checked.
+    """All cells of a sweep in the order of its grid, every option checked; None: not played.
 
     Raises:
       ValueError: names the table and what was wrong in it.
     """
+    parts = itertools.product(plan.instances, plan.algorithms, plan.points())
+    if not any(one.plays(point) and other.plays(point) for one, other, point in parts):
+        raise ValueError("only: no cell of the sweep is played")
     problems = {}  # each is built once: it may be read from a file, or drawn at some cost
     return [
         _cell(plan, instance, algorithm, point, problems)
+        if instance.plays(point) and algorithm.plays(point)
+        else None
         for instance in plan.instances
         for algorithm in plan.algorithms
         for point in plan.points()

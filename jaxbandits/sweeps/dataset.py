@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..files import replacing
-from ..results import standard_error
+from ..results import none_of, standard_error
 from ..version import VERSION
 from .bounds import pull_lower_bounds
 from .store import describe
@@ -28,8 +28,10 @@ SUMMARY = (
 
 
 def assemble(plan, cells):
-    """An `xarray.Dataset` of the `Runs` of all cells, listed in the order of the grid."""
+    """An `xarray.Dataset` of the `Runs` of all cells in the order of the grid, None: not played."""
     import xarray
+
+    cells = _filled(cells)
 
     axes = tuple(plan.axes)
     grid = ("instance", "algorithm", *axes)
@@ -65,6 +67,12 @@ def assemble(plan, cells):
     return xarray.Dataset(columns, coordinates, _attributes(plan, cells))
 
 
+def _filled(cells):
+    """No replication for cells that are not played."""
+    like = next(runs for runs in cells if runs is not None)
+    return [none_of(like) if runs is None else runs for runs in cells]
+
+
 def with_bounds(dataset, cells):
     """The dataset with `pull_lower_bound`, if that is known of any of its cells."""
     bounds = np.reshape(pull_lower_bounds(cells), dataset.error_rate.shape)
@@ -83,11 +91,15 @@ def _arm_columns(grid, cells, layer):
     padded = [np.pad(r.arm_pulls, ((0, 0), (0, most - r.arm_pulls.shape[1]))) for r in cells]
     columns = {
         "num_arms": (grid, layer(num_arms)),
-        "arm_pulls_mean": ((*grid, "arm"), layer([pulls.mean(0) for pulls in padded])),
+        "arm_pulls_mean": ((*grid, "arm"), layer([_mean(pulls) for pulls in padded])),
     }
     if sum(pulls.size for pulls in padded) <= MOST_ARM_PULLS:
         columns["arm_pulls"] = ((*grid, "replication", "arm"), layer(_level(padded)))
     return columns
+
+
+def _mean(pulls):
+    return pulls.mean(0) if len(pulls) else np.full(pulls.shape[1], np.nan)
 
 
 def _level(tables):

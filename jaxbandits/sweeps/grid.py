@@ -3,6 +3,7 @@
 import functools
 
 from ..options import require
+from . import names
 from .cells import cells_of
 from .dataset import assemble, with_bounds
 from .filling import Filling
@@ -27,6 +28,7 @@ def sweep(
     horizon=None,
     max_pulls=MAX_PULLS,
     until=None,
+    only=None,
     batch=None,
     devices=None,
     engine="xla",
@@ -53,6 +55,8 @@ def sweep(
         replications; `replications` is then the most. "error_width": of the 95% interval of the
         error rate; "pulls_se", "regret_se": standard error of the mean. Replications that a cell
         has not played are NaN in the result.
+      only: by name of an instance or an algorithm, values by axis: elsewhere it is not played, and
+        its results are NaN. An algorithm too slow for the largest problems, say.
       bounds: add `pull_lower_bound`, see `theory`, to cells of one linear instance with normal
         rewards and an algorithm with a `delta`; compiles for some seconds.
       batch, devices, engine: what plays, as in `simulate`; the pulls stay the same, but for ties
@@ -84,17 +88,22 @@ def sweep(
         horizon=horizon,
         max_pulls=max_pulls,
         until=until,
+        only=only,
     )
     how = {"batch": batch, "devices": devices, "engine": engine}
     settings = {"out": out, "resume": resume, "progress": progress, "cluster": cluster}
     return run(plan, bounds=bounds, **settings, **how)
 
 
-def planned(instances, algorithms, *, axes=None, until=None, **rest):
+def planned(instances, algorithms, *, axes=None, until=None, only=None, **rest):
     """The `Sweep` of the arguments of `sweep`."""
+    only = only or {}
+    for name in only:
+        if name not in {**instances, **algorithms}:
+            raise names.unknown("name in only", name, {**instances, **algorithms})
     return Sweep(
-        instances=tuple(_part("instance", *item) for item in instances.items()),
-        algorithms=tuple(_part("algorithm", *item) for item in algorithms.items()),
+        instances=tuple(_part("instance", *item, only) for item in instances.items()),
+        algorithms=tuple(_part("algorithm", *item, only) for item in algorithms.items()),
         axes={name: _listed(values) for name, values in (axes or {}).items()},
         until={} if until is None else until,
         **rest,
@@ -135,7 +144,8 @@ def run(
     require_shard(shard, out)
     check_how(cluster, **how)
     first, step = shard
-    cells = cells_of(plan) if cells is None else cells
+    everywhere = cells_of(plan) if cells is None else cells
+    cells = [cell for cell in everywhere if cell is not None]
     team = team_of(how.get("devices"))
     store, done = Store(out) if out is not None else None, {}
     if store is not None and resume:  # read first, for what cannot be read ends the run
@@ -158,8 +168,8 @@ def run(
         done |= _stored(store, [cell for cell in cells if cell.identity not in done])
     if any(cell.identity not in done for cell in cells):
         return None
-    dataset = assemble(plan, [done[cell.identity] for cell in cells])
-    return with_bounds(dataset, cells) if bounds else dataset
+    dataset = assemble(plan, [done[cell.identity] if cell else None for cell in everywhere])
+    return with_bounds(dataset, everywhere) if bounds else dataset
 
 
 def _view(done, work):
@@ -252,7 +262,8 @@ def check(plan):
     return cells_of(plan)
 
 
-def _part(kind, label, build):
+def _part(kind, label, build, only):
+    there = dict(only.get(label, {}))
     if isinstance(build, functools.partial) and not build.args:
-        return Part(kind, label, build.func, dict(build.keywords))
-    return Part(kind, label, build, {})
+        return Part(kind, label, build.func, dict(build.keywords), only=there)
+    return Part(kind, label, build, {}, only=there)

@@ -25,6 +25,7 @@ class Part:
       build: the constructor, or a ready `Instance`.
       options: keywords for it.
       redraw: whether a random instance is drawn afresh for each replication.
+      only: by axis, the values at which the part is played; it is at all by default.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Part:
     build: Any
     options: dict
     redraw: bool = True
+    only: dict = dataclasses.field(default_factory=dict)
 
     @property
     def table(self):
@@ -42,6 +44,10 @@ class Part:
         """The options at a point of the axes: an axis reaches every option of its name."""
         mine = names.options(self.kind, self.build) if callable(self.build) else []
         return self.options | {name: value for name, value in point.items() if name in mine}
+
+    def plays(self, point):
+        """Whether it is played at a point of the axes."""
+        return all(point[name] in values for name, values in self.only.items())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +80,9 @@ class Sweep:
                 raise ValueError(f"{kind}: a sweep needs at least one")
         for name, values in self.axes.items():
             self._check_axis(name, values)
+        for part in self.instances + self.algorithms:
+            for name, values in part.only.items():
+                self._check_only(part, name, values)
         rules.check(self.until, self.horizon)
 
     def _check_axis(self, name, values):
@@ -88,6 +97,15 @@ class Sweep:
         known = {option for p in parts for option in names.options(p.kind, p.build)}
         if name not in known:
             raise names.unknown("axis", name, known)
+
+    def _check_only(self, part, name, values):
+        if name not in self.axes:
+            raise _located(part.table[1:-1], names.unknown("axis of only", name, self.axes))
+        listed = isinstance(values, list | tuple) and len(values) > 0
+        wrong = [v for v in values if v not in self.axes[name]] if listed else values
+        if wrong or not listed:
+            known = list(self.axes[name])
+            raise ValueError(f"{part.table} only {name} must be some of {known}, got {wrong!r}")
 
     def points(self):
         """Every point of the axes, a dict each; one empty dict without axes."""
@@ -160,16 +178,17 @@ def _part(kind, label, table, folder):
     if name not in known:
         raise _located(where, names.unknown(kind, name, known))
     redraw = options.pop("redraw", True) if kind == "instance" else True
+    only = _mapping(f"{where}.only", options.pop("only", {}))
     if not isinstance(redraw, bool):
         raise ValueError(f"[{where}] redraw must be true or false, got {redraw!r}")
     allowed = names.options(kind, known[name])
     for option in options:
         if option not in allowed:
-            extra = ["redraw"] if kind == "instance" else []
+            extra = ["redraw", "only"] if kind == "instance" else ["only"]
             raise _located(where, names.unknown(f"option of {name}", option, allowed + extra))
     if isinstance(options.get("path"), str):
         options["path"] = str((folder / options["path"]).resolve())
-    return Part(kind, label, known[name], options, redraw)
+    return Part(kind, label, known[name], options, redraw, only)
 
 
 def _mapping(name, value):
