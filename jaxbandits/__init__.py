@@ -3,6 +3,7 @@
 from . import design, instances, rounding, theory
 from .algorithms import (
     alba,
+    at_budget,
     frank_wolfe_sampling,
     glm_tsl,
     gse,
@@ -41,6 +42,7 @@ __all__ = [
     "Run",
     "Runs",
     "alba",
+    "at_budget",
     "design",
     "fit_glm",
     "frank_wolfe_sampling",

@@ -1,5 +1,6 @@
 """One paper, one file, by setting: constructors `(arms, *, options) -> Algorithm`."""
 
+from .budget.at_budget import at_budget
 from .budget.gse import gse
 from .budget.sequential_halving import sequential_halving
 from .confidence.alba import alba
@@ -21,6 +22,7 @@ from .top_m.ugape import ugape
 
 __all__ = [
     "alba",
+    "at_budget",
     "frank_wolfe_sampling",
     "glm_tsl",
     "gse",
