@@ -77,8 +77,8 @@ def lin_ucb(
       ValueError: a bad option, or an unknown `theta_norm` where the width needs it.
     Deviations:
       Li et al. print the disjoint form and a width for rewards in [0, 1]; here one theta is the
-      default, as the arms' features are fixed, and sigma scales the width. Ties are broken by a
-      random order of the arms drawn once a replication. The answer is that of GSE's experiments.
+      default, as the arms' features are fixed, and sigma scales the width. Ties, up to six
+      digits, are broken by a random order of the arms drawn once a replication. The answer is that of GSE's experiments.
     Reference:
       L. Li, W. Chu, J. Langford, R. E. Schapire, "A contextual-bandit approach to personalized
       news article recommendation", WWW 2010, Algorithm 1. https://arxiv.org/abs/1003.0146
@@ -105,8 +105,9 @@ def lin_ucb(
     def ask(key, state):
         means, variances, logdet = model.look(state.stats)
         wide = width(state.counts.sum(), logdet) * jnp.sqrt(jnp.maximum(variances, 0.0))
+        indices = pick.coarse(means + wide)  # arms of one length tie at first, but for rounding
         return Move(
-            arm=pick.argmax(means + wide, state.order),
+            arm=pick.argmax(indices, state.order),
             count=None,
             done=jnp.array(False),
             answer=pick.most_drawn(state.counts, means, state.order),
