@@ -78,7 +78,8 @@ def lin_ucb(
     Deviations:
       Li et al. print the disjoint form and a width for rewards in [0, 1]; here one theta is the
       default, as the arms' features are fixed, and sigma scales the width. Ties, up to six
-      digits, are broken by a random order of the arms drawn once a replication. The answer is that of GSE's experiments.
+      digits, are broken by a random order of the arms drawn once a replication. The answer is that
+      of GSE's experiments.
     Reference:
       L. Li, W. Chu, J. Langford, R. E. Schapire, "A contextual-bandit approach to personalized
       news article recommendation", WWW 2010, Algorithm 1. https://arxiv.org/abs/1003.0146
