@@ -12,7 +12,7 @@ import twins
 from hands import Hand, linear_problem, normal_rewards, same_arm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import SOARE, child
+from worlds import SOARE, assert_same_runs, child
 
 import jaxbandits as jb
 from jaxbandits.files import stored_name
@@ -105,20 +105,42 @@ def test_a_phase_is_cut_in_proportion(counts, rest):
 jitted = jax.jit(cut)
 
 
-def test_the_phases_of_rage():
-    """As they are while they fit, the last one cut; with one candidate left it ends."""
-    instance = jb.instances.soare(3, angle=0.3, scale=2.0)
-    alone = jb.simulate(instance, jb.rage, **MORE)
+def rounds_of_ten(arms):
+    """Ten draws of each arm alive, twice and three times as many then; the least is left out.
+
+    And so are arms below zero, so that some runs end earlier.
+    """
+
+    def ask(key, state):
+        alive, phase, answer = state
+        count = jnp.where(alive, 10, 0) * (phase + 1)
+        return jb.Move(jnp.arange(4), count, (alive.sum() <= 1) | (phase > 2), answer)
+
+    def tell(state, move, total):
+        alive, phase, _ = state
+        means = jnp.where(alive, total / jnp.maximum(move.count, 1), jnp.inf)
+        alive = alive & (jnp.arange(4) != means.argmin()) & (means > 0.0)
+        return alive, phase + 1, jnp.where(alive, means, -jnp.inf).argmax()
+
+    zero = jnp.zeros((), int)
+    return jb.Algorithm(lambda key: (jnp.ones(4, bool), zero, zero), ask, tell)
+
+
+def test_phases():
+    """As they are while they fit, the last one cut; what ends by itself ends."""
+    alone = jb.simulate(SOARE, rounds_of_ten, **MORE)
     first, last = alone.pulls.min(), alone.pulls.max()
-    rage = partial(jb.at_budget, jb.rage)
-    whole = jb.simulate(instance, rage(last), **MORE)
-    np.testing.assert_array_equal(whole.arm_pulls, alone.arm_pulls)
-    np.testing.assert_array_equal(whole.answer, alone.answer)
-    less = jb.simulate(instance, rage(last - 1), **MORE)
-    np.testing.assert_array_equal(less.pulls, np.minimum(alone.pulls, last - 1))
-    cut = jb.simulate(instance, rage(first // 4), **MORE)
-    assert set(cut.pulls) == {first // 4}
-    assert cut.correct.mean() > 0.6
+    assert 40 < first < last
+    for budget in (last, last - 1, 70, 33, 4):
+        runs = jb.simulate(SOARE, jb.at_budget(rounds_of_ten, budget), **MORE)
+        np.testing.assert_array_equal(runs.pulls, np.minimum(alone.pulls, budget))
+        whole = alone.pulls <= budget
+        np.testing.assert_array_equal(runs.arm_pulls[whole], alone.arm_pulls[whole])
+        np.testing.assert_array_equal(runs.answer[whole], alone.answer[whole])
+        if budget == 33:
+            np.testing.assert_array_equal(np.sort(runs.arm_pulls), np.tile([8, 8, 8, 9], (40, 1)))
+    none = jb.simulate(SOARE, jb.at_budget(rounds_of_ten, 3), **MORE)
+    assert set(none.pulls) == {0}
 
 
 def test_before_the_first_phase_no_arm_is_preferred():
@@ -137,6 +159,26 @@ def in_turn(arms):
     return jb.Algorithm(lambda key: jnp.zeros((), int), ask, lambda state, move, total: state + 1)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "build",
+    [
+        jb.at_budget(LINGAPE, 50),
+        jb.at_budget(jb.lin_ucb, 50),
+        jb.at_budget(jb.lin_ts, 50),
+        jb.at_budget(jb.ucb_glm, 50),
+        jb.at_budget(jb.rage, 50),
+        partial(jb.bayes_gap, budget=50),
+    ],
+    ids=["lingape", "lin_ucb", "lin_ts", "ucb_glm", "rage", "bayes_gap"],
+)
+def test_batch_changes_nothing(build):
+    """On unit vectors, whose indices tie at first."""
+    sphere = partial(jb.instances.sphere, num_arms=6, dim=3, mix=0.3)
+    one, other = (jb.simulate(sphere, build, batch=batch, **MORE) for batch in (None, 8))
+    assert_same_runs(one, other)
+
+
 @pytest.mark.parametrize(
     ("budget", "answers"), [(9, [0]), (11, [2]), (12, [2]), (14, [0, 1]), (2, [0, 1])]
 )
@@ -150,11 +192,10 @@ def test_the_arm_drawn_most(budget, answers):
 
 def test_what_has_a_budget_is_given_it():
     canonical = jb.instances.canonical(4, gap=1.0)
-    for build in (jb.gse, jb.bayes_gap):
-        own = jb.simulate(canonical, partial(build, budget=40), **MORE)
-        given = jb.simulate(canonical, jb.at_budget(build, per_arm=10), **MORE)
-        np.testing.assert_array_equal(own.arm_pulls, given.arm_pulls)
-        np.testing.assert_array_equal(own.answer, given.answer)
+    own = jb.simulate(canonical, partial(jb.sequential_halving, budget=40), **MORE)
+    given = jb.simulate(canonical, jb.at_budget(jb.sequential_halving, per_arm=10), **MORE)
+    np.testing.assert_array_equal(own.arm_pulls, given.arm_pulls)
+    np.testing.assert_array_equal(own.answer, given.answer)
 
 
 def test_sets_are_found_too():

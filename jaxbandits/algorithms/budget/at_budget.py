@@ -27,9 +27,10 @@ def at_budget(algorithm, budget=None, *, per_arm=None, answer="inner"):
     Deviations:
       An algorithm that draws one arm a round makes B draws exactly. A phase that would exceed B
       is cut to the rest in proportion (largest remainders), each of its arms keeping one draw;
-      with too little left for that it is not played, and fewer than K draws are left over. Phased
-      algorithms that stop, with one candidate left, stop here too. An algorithm with a `budget`
-      of its own is given B, and one with a `horizon` too, unless it has one.
+      with too little left for that it is not played, and fewer than K draws are left over. Before
+      any phase was played an answer that is an index is one by lot. Phased algorithms that stop,
+      with one candidate left, stop here too. An algorithm with a `budget` of its own is given B,
+      and one with a `horizon` too, unless it has one.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Section 8. https://arxiv.org/abs/2106.04763

@@ -95,9 +95,9 @@ def bayes_gap(
     Raises:
       ValueError: a bad option, a budget below K, an oracle that knows no gaps.
     Deviations:
-      epsilon and eta are those of GSE's published program (0 and 50); the paper has epsilon > 0.
-      Ties are broken by a random order of the arms drawn once a replication; deviations that agree
-      to six digits tie.
+      epsilon = 0 and eta = 50 are those of GSE's program; the paper has epsilon > 0. With 0, H is
+      infinite and beta 0 as soon as an arm leads all others by more than their deviations.
+      Ties are broken by a random order drawn once a replication; deviations tie to six digits.
     Reference:
       M. W. Hoffman, B. Shahriari, N. de Freitas, "On correlation and budget constraints in model-
       based bandit optimization", AISTATS 2014, https://proceedings.mlr.press/v33/hoffman14.html
