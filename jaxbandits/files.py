@@ -27,8 +27,11 @@ def replacing(path):
 def stored_name(function):
     """What files call a function: where it stands, but for the shelf its algorithm is on.
 
-    What was stored is found again when algorithms are put in another order.
+    What was stored is found again when algorithms are put in another order. A constructor around
+    another, `outer` of `inner`, is called by the names of both.
     """
+    if hasattr(function, "inner"):
+        return f"{function.outer}({stored_name(function.inner)})"
     *folders, file = function.__module__.split(".")
     if folders[:2] == ["jaxbandits", "algorithms"]:
         folders = folders[:2]

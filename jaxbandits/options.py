@@ -22,6 +22,13 @@ class Option(NamedTuple):
     accepts: Callable[[Any], bool]
     convert: Callable[[Any], Any]  # np.float64 and np.int64 are traced, int and str static
 
+    def holds(self, value):
+        """Whether the value is allowed, whatever it is."""
+        try:
+            return self.accepts(value)
+        except (TypeError, ValueError, OverflowError):
+            return False
+
 
 def _real(allowed, accepts):
     return Option(allowed, lambda v: np.ndim(v) == 0 and bool(accepts(float(v))), np.float64)
@@ -78,13 +85,11 @@ def fewer_than_arms(values):
     require(m is not None and m < num_arms, f"m must be below the {num_arms} arms, got {m}")
 
 
-def theta_norm_known(values, thresholds):
+def theta_norm_known(values, thresholds, option="threshold"):
     """Raise where the chosen threshold is one of `thresholds` and theta_norm is unknown."""
-    unknown = values["theta_norm"] is None and values["threshold"] in thresholds
-    require(
-        not unknown,
-        f"theta_norm must be given for threshold {values['threshold']!r}, got None (unknown)",
-    )
+    named = values[option] if isinstance(values[option], str) else None
+    unknown = values["theta_norm"] is None and named in thresholds
+    require(not unknown, f"theta_norm must be given for {option} {named!r}, got None (unknown)")
 
 
 def in_reach(values, largest):
@@ -112,14 +117,14 @@ def ratios_known(values, bases, most):
         )
 
 
-def budget_covers(values, stages):
+def budget_covers(values, least, what="stages"):
     """Raise unless one of `budget` and `per_arm` is given, and covers the number of stages."""
     budget, per_arm = values["budget"], values["per_arm"]
     one = (budget is None) != (per_arm is None)
     require(one, f"budget or per_arm must be given, one of the two, got {budget!r} and {per_arm!r}")
     if is_concrete(budget) and is_concrete(per_arm):
         total = total_draws(values["arms"], budget, per_arm)
-        require(total >= stages, f"budget must be at least the {stages} stages, got {total}")
+        require(total >= least, f"budget must be at least the {least} {what}, got {total}")
 
 
 def total_draws(arms, budget, per_arm):
@@ -201,7 +206,7 @@ def constructor(*, spans=False, requires=None, completes=None, **options):
                 option = options.get(name)
                 if option is None or value is None or not is_concrete(value):
                     continue
-                ok = _accepts(option, value)
+                ok = option.holds(value)
                 require(ok, f"{name} must be {option.allowed}, got {value!r}")
                 done[name] = option.convert(value)
             return done
@@ -226,10 +231,3 @@ def constructor(*, spans=False, requires=None, completes=None, **options):
         return checked
 
     return decorate
-
-
-def _accepts(option, value):
-    try:
-        return option.accepts(value)
-    except (TypeError, ValueError, OverflowError):
-        return False

@@ -43,6 +43,11 @@ def _budget(constructor, **options):
     return (build(40), "phased", "budget", (_canonical(0.5, 2.0), build(101)))
 
 
+def _at_budget(name, build, kind="sequential"):
+    """`build(budget)` plays Soare's instance."""
+    return Case(name, _soare(0.5), build(40), kind, "budget", (_soare(0.7, 2.0), build(60)))
+
+
 def _confidence(constructor, name, instance, other, *, kind="sequential", **options):
     def build(delta):
         return partial(constructor, delta=delta, **options)
@@ -121,6 +126,32 @@ CASES = (
         (CUBE(jax.random.key(2), num_arms=8), partial(jb.gse, budget=101, family="logistic")),
     ),
     Case("sequential_halving", _canonical(), *_budget(jb.sequential_halving)),
+    _at_budget("at_budget", partial(jb.at_budget, partial(jb.lingape, delta=0.1))),
+    _at_budget("bayes_gap", lambda budget: partial(jb.bayes_gap, budget=budget)),
+    Case(
+        "lin_ucb",
+        _soare(0.5),
+        partial(jb.lin_ucb, alpha=0.5),
+        "regret",
+        "regret",
+        (_soare(0.7, 2.0), partial(jb.lin_ucb, alpha=0.7)),
+    ),
+    Case(
+        "lin_ts",
+        _soare(0.5),
+        jb.lin_ts,
+        "regret",
+        "regret",
+        (_soare(0.7, 2.0), jb.lin_ts),
+    ),
+    Case(
+        "ucb_glm",
+        CUBE(jax.random.key(3)),
+        partial(jb.ucb_glm, alpha=0.5),
+        "regret",
+        "regret",
+        (CUBE(jax.random.key(4)), partial(jb.ucb_glm, alpha=0.7)),
+    ),
     Case(
         "glm_tsl",
         CUBE(jax.random.key(3)),

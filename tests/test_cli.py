@@ -64,6 +64,9 @@ def tiny(tmp_path):
         ("replications = 8", "", ["replications"]),
         ("[axes]", "[axes", ["TOML"]),
         ("dim = 4", "dim = 4\nredraw = 3", ["redraw"]),
+        ('"gse"', '"at_budget"', ["algorithms.GSE", "at_budget", "'algorithm'"]),
+        ('"gse"', '"at_budget"\nalgorithm = "rag"', ["of at_budget 'rag'", "'rage'"]),
+        ('"gse"', '"at_budget"\nalgorithm = "lucb"\nx = 1', ["option of at_budget 'x'"]),
     ],
 )
 def test_bad_files_are_refused(tiny, tmp_path, old, new, words):
@@ -71,6 +74,16 @@ def test_bad_files_are_refused(tiny, tmp_path, old, new, words):
     result = call("run", tiny, "--out", tmp_path / "out")
     refused(result, *words)
     assert not (tmp_path / "out").exists()
+
+
+def test_an_algorithm_at_a_budget(tiny, tmp_path):
+    tiny.write_text(TINY.replace('"gse"', '"at_budget"\nalgorithm = "lingape"\ndelta = 0.2'))
+    result = call("run", tiny, "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    with xarray.open_dataset(tmp_path / "results.nc") as found:
+        assert (found.pulls == 40).all()
+    again = call("run", tiny, "--out", tmp_path)
+    assert again.output.count("stored before") == 4
 
 
 def test_bad_delta_is_refused(tiny, tmp_path):

@@ -33,6 +33,12 @@ def tables(instance=None, algorithm=None, **changes):
     return base
 
 
+def bounded(axes=None, **options):
+    """A table with an algorithm at a budget."""
+    bound = {"name": "at_budget"} | options
+    return table(algorithms={"LinGapE": bound}, axes=axes or {})
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
@@ -58,6 +64,11 @@ def tables(instance=None, algorithm=None, **changes):
         (tables(instances={"x": {"name": "canonical", "dim": 3}}), "needs the option 'gap'"),
         (tables({"redraw": 1}), "redraw must be true or false"),
         (tables(None, {"redraw": True}), "option of sequential_halving 'redraw'"),
+        (bounded(), "LinGapE.*at_budget needs the option 'algorithm'"),
+        (bounded(algorithm="lingap"), r"LinGapE.*algorithm of at_budget 'lingap'.*'lingape'"),
+        (bounded(algorithm="at_budget"), "LinGapE.*unknown algorithm of at_budget 'at_budget'"),
+        (bounded(algorithm="lingape", dleta=0.1), r"LinGapE.*of at_budget 'dleta'.*'delta'"),
+        (bounded(algorithm="lingape", axes={"per_amr": [1]}), r"axis 'per_amr'.*'per_arm'"),
     ],
 )
 def test_structure_is_checked(bad, message):
@@ -76,6 +87,9 @@ def test_structure_is_checked(bad, message):
         (tables(None, {"budget": 1}), r"algorithms.SH.*2 stages, got 1"),
         (tables(None, {"budget": float("inf")}), r"algorithms.SH.*budget"),
         (tables(axes={"budget": [30, 1]}), r"algorithms.SH.*2 stages, got 1"),
+        (bounded(algorithm="lingape"), r"algorithms.LinGapE.*budget or per_arm must be given"),
+        (bounded(algorithm="lingape", per_arm=0), r"algorithms.LinGapE.*per_arm must be .*got 0"),
+        (bounded(algorithm="lingape", budget=9, delta=2), r"algorithms.LinGapE.*delta must be"),
         (
             tables(algorithms={"A": {"name": "lingape", "delta": 1.5}}),
             r"algorithms.A.*delta must be.*1.5",
@@ -155,6 +169,30 @@ def test_python_and_toml_name_the_same_cells(tmp_path):
     from_toml = run(parse(tables(axes={"gap": [2.0]})), out=tmp_path)
     assert len(list((tmp_path / "cells").iterdir())) == 1
     assert from_python.equals(from_toml)
+
+
+def test_an_algorithm_at_a_budget_is_named_in_its_table(tmp_path):
+    """Axes reach its own options and those of the budget; both stand in the name of the cell."""
+    axes = {"delta": [0.1, 0.5], "per_arm": [5, 8]}
+    plan = parse(bounded(algorithm="lingape", epsilon=0.1, axes=axes))
+    (part,) = plan.algorithms
+    assert part.options == {"epsilon": 0.1}
+    assert part.at({"delta": 0.5, "per_arm": 8}) == {"epsilon": 0.1, "delta": 0.5, "per_arm": 8}
+    dataset = run(plan, out=tmp_path)
+    assert (dataset.pulls.sel(per_arm=5) == 15).all()
+    assert (dataset.pulls.sel(per_arm=8) == 24).all()
+    cells = {file.name for file in (tmp_path / "cells").iterdir()}
+    assert len(cells) == 4
+    from_python = sweep(
+        {"basis": partial(jb.instances.canonical, dim=3, gap=2.0)},
+        {"LinGapE": jb.at_budget(partial(jb.lingape, epsilon=0.1))},
+        axes=axes,
+        replications=3,
+        out=tmp_path,
+        progress=False,
+    )
+    assert from_python.equals(dataset)
+    assert {file.name for file in (tmp_path / "cells").iterdir()} == cells
 
 
 def random_table(**options):

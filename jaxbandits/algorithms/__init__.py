@@ -1,5 +1,7 @@
 """One paper, one file, by setting: constructors `(arms, *, options) -> Algorithm`."""
 
+from .budget.at_budget import at_budget
+from .budget.bayes_gap import bayes_gap
 from .budget.gse import gse
 from .budget.od_linbai import od_linbai
 from .budget.peace import peace
@@ -16,6 +18,9 @@ from .confidence.xy_adaptive import xy_adaptive
 from .confidence.xy_oracle import xy_oracle
 from .confidence.xy_static import xy_static
 from .regret.glm_tsl import glm_tsl
+from .regret.lin_ts import lin_ts
+from .regret.lin_ucb import lin_ucb
+from .regret.ucb_glm import ucb_glm
 from .top_m.lin_gifa import lin_gifa
 from .top_m.lucb import lucb
 from .top_m.m_lingape import m_lingape
@@ -23,12 +28,16 @@ from .top_m.ugape import ugape
 
 __all__ = [
     "alba",
+    "at_budget",
+    "bayes_gap",
     "frank_wolfe_sampling",
     "glm_tsl",
     "gse",
     "lazy_track_and_stop",
     "lin_game",
     "lin_gifa",
+    "lin_ts",
+    "lin_ucb",
     "lingape",
     "lucb",
     "m_lingape",
@@ -38,6 +47,7 @@ __all__ = [
     "rage_glm",
     "sequential_halving",
     "top_two",
+    "ucb_glm",
     "ugape",
     "xy_adaptive",
     "xy_oracle",

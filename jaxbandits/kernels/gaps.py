@@ -62,6 +62,8 @@ class Individual(NamedTuple):
 
     def nth(self, n: int) -> Float[Array, " K"]:
         """`D_j`, the n-th largest of `B[i, j]` over the i other than j."""
+        if n == 1:
+            return highest_of_others(self.upper) - self.lower
         places = pick.rank(self.upper, jnp.arange(self.upper.size))
         at, after = (jnp.where(places == p, self.upper, -jnp.inf).max() for p in (n - 1, n))
         return jnp.where(places < n, after, at) - self.lower
@@ -71,6 +73,13 @@ def individual(means, variances, width) -> Individual:
     """From estimates and `||x_i||^2`."""
     half = width * jnp.sqrt(variances)
     return Individual(means + half, means - half)
+
+
+def highest_of_others(values: Float[Array, " K"]) -> Float[Array, " K"]:
+    """`max of values_i over the i other than k`, for every k."""
+    first = pick.best(values)
+    here = jnp.arange(values.size) == first.arm
+    return jnp.where(here, jnp.where(here, -jnp.inf, values).max(), first.value)
 
 
 def nth_largest(table: Float[Array, "K M"], n: int) -> Float[Array, " M"]:

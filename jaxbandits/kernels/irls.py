@@ -139,6 +139,12 @@ def without_data(dim: int, ridge: Float[Array, ""] | float, dtype) -> Fit:
     return Fit(jnp.zeros(dim, dtype), ridge * eye, *certificate, eye / ridge, root * eye)
 
 
+def estimate_without_data(dim: int, ridge: Float[Array, ""] | float, dtype) -> Estimate:
+    """The same as an `Estimate`."""
+    found = without_data(dim, ridge, dtype)
+    return Estimate(*(getattr(found, name) for name in Estimate._fields))
+
+
 def after_draw(found: Fit | Estimate, family: str, x: Float[Array, " d"]) -> Float[Array, "d d"]:
     """The inverse Hessian once an arm with features x has been drawn again, theta unchanged."""
     return spd.added(found.inverse, x, LINKS[family].variance(x @ found.theta))

@@ -36,6 +36,16 @@ def ridge(arms: Float[Array, "K d"], v0, *, arm_space: bool) -> Ledger:
     return Ledger(core, zeros, (arms**2).sum(1) / v0, jnp.zeros((), arms.dtype))
 
 
+def gaussian_process(prior: Float[Array, "K K"], noise_var) -> Ledger:
+    """The ledger in arm space of means with this prior covariance, before any draw.
+
+    Variances and products are in units of `noise_var`, the variance of a reward.
+    """
+    core, num_arms = prior / noise_var, prior.shape[0]
+    zeros = jnp.zeros(num_arms, prior.dtype)
+    return Ledger(core, zeros, jnp.diagonal(core), jnp.zeros((), prior.dtype))
+
+
 def foreseen(arms: Float[Array, "K d"], counts: Array, v0=0.0, *, arm_space: bool) -> Ledger:
     """The ledger of draws yet to come: V = v0 I + sum of counts x x^T, no reward.
 

@@ -103,6 +103,13 @@ def _reduce(tables, above):
     return lax.reduce(tables, begin, better, (0,))
 
 
+def most_drawn(
+    counts: Int[Array, " K"], values: Float[Array, " K"], order: Int[Array, " K"]
+) -> Int[Array, ""]:
+    """The arm drawn most, of equal ones that of the larger value, then of the larger priority."""
+    return argmax(jnp.where(counts == counts.max(), values, -jnp.inf), order)
+
+
 def sample(key, chances: Float[Array, " K"]) -> Int[Array, ""]:
     """An arm at random, with probabilities proportional to `chances`."""
     upto = jnp.cumsum(chances)

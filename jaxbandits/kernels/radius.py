@@ -108,6 +108,46 @@ def least_squares(delta, u, logdet):
     return jnp.sqrt((1.0 + u) * (2.0 * jnp.log(1.0 / delta) + logdet))
 
 
+def lin_ucb(delta):
+    """`1 + sqrt(log(2 / delta) / 2)`: Li, Chu, Langford, Schapire (2010), eq. (4).
+
+    For one arm at one time, the ridge 1, rewards in [0, 1] and a theta of norm 1 at most, by
+    Hoeffding's inequality where draws do not hang on earlier rewards. In LinUCB they do: there it
+    is no theorem.
+    """
+    return 1.0 + jnp.sqrt(jnp.log(2.0 / delta) / 2.0)
+
+
+def lin_ts(delta, t, dim):
+    """`sqrt(9 d log(t / delta))`: Agrawal and Goyal (2013), the scale v of a sample in round t.
+
+    For arms and theta of norm 1 at most and the ridge 1; not a width but a standard deviation.
+    """
+    return jnp.sqrt(9.0 * dim * jnp.log(t / delta))
+
+
+def ucb_glm(delta, horizon, dim):
+    """`sqrt(d log(1 + 2 n / d) / 2 + log(1 / delta))`: Li, Lu, Zhou (2017), Theorem 2.
+
+    Over n rounds, arms of norm 1 at most, once `sum of x x^T >= I` and more; to be divided by the
+    least slope of the mean function near theta, for the width is one of the linear predictor.
+    """
+    return jnp.sqrt(0.5 * dim * jnp.log1p(2.0 * horizon / dim) + jnp.log(1.0 / delta))
+
+
+def bayes_gap(draws, noise_var, prior, gaps, epsilon):
+    """`sqrt((n / sigma^2 + sum_k 1 / v_k) / (4 H))`: Hoffman, Shahriari, de Freitas (2014).
+
+    In units of posterior deviations, for n draws after the first of each arm and prior variances
+    v `[K]`; `H = sum_k max((D_k + epsilon) / 2, epsilon)^-2` for the gaps D. With those of the
+    means, themselves a draw from the prior, the answer is within epsilon of the best but for a
+    chance of `K B e^(-beta^2 / 2)` (Corollary 1). An arm whose prior is certain counts for nothing.
+    """
+    certain = jnp.where(prior > 0, 1.0 / jnp.where(prior > 0, prior, 1.0), 0.0).sum()
+    hardness = (1.0 / jnp.maximum((gaps + epsilon) / 2.0, epsilon) ** 2).sum()
+    return jnp.sqrt((draws / noise_var + certain) / (4.0 * hardness))
+
+
 def logistic(level, dim, reach):
     """Maximum likelihood of a logistic model, on draws fixed in advance; infinite if too few.
 

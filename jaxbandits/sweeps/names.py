@@ -20,6 +20,11 @@ def options(kind, constructor):
     return [name for name in names if name not in SUPPLIED[kind]]
 
 
+def takes_algorithm(constructor):
+    """True for what makes a constructor of another one, such as `at_budget`."""
+    return "algorithm" in inspect.signature(constructor).parameters
+
+
 def is_random(constructor):
     """True where the first parameter is a random key."""
     return next(iter(inspect.signature(constructor).parameters), None) == "key"

@@ -181,14 +181,28 @@ def _part(kind, label, table, folder):
     only = _mapping(f"{where}.only", options.pop("only", {}))
     if not isinstance(redraw, bool):
         raise ValueError(f"[{where}] redraw must be true or false, got {redraw!r}")
-    allowed = names.options(kind, known[name])
+    build = known[name]
+    if kind == "algorithm" and names.takes_algorithm(build):
+        build = _around(where, name, known, options)
+    allowed = names.options(kind, build)
     for option in options:
         if option not in allowed:
             extra = ["redraw", "only"] if kind == "instance" else ["only"]
             raise _located(where, names.unknown(f"option of {name}", option, allowed + extra))
     if isinstance(options.get("path"), str):
         options["path"] = str((folder / options["path"]).resolve())
-    return Part(kind, label, known[name], options, redraw, only)
+    return Part(kind, label, build, options, redraw, only)
+
+
+def _around(where, name, known, options):
+    """The constructor around the one that the option `algorithm` names, without any options."""
+    inner = {n: build for n, build in known.items() if not names.takes_algorithm(build)}
+    if "algorithm" not in options:
+        raise ValueError(f"[{where}] {name} needs the option 'algorithm'")
+    chosen = options.pop("algorithm")
+    if chosen not in inner:
+        raise _located(where, names.unknown(f"algorithm of {name}", chosen, inner))
+    return known[name](inner[chosen]).func
 
 
 def _mapping(name, value):

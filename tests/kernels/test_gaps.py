@@ -84,3 +84,10 @@ def test_averages_are_least_squares_on_orthogonal_arms():
     np.testing.assert_array_equal(plain.counts, [2, 3, 1])
     np.testing.assert_allclose(plain.means, fitted.means, rtol=1e-6)
     np.testing.assert_allclose(plain.variances, fitted.variances, rtol=1e-6)
+
+
+def test_the_highest_of_the_others():
+    values = np.array([0.3, 2.0, -1.0, 2.0, 1.0])
+    expected = [max(np.delete(values, k)) for k in range(5)]
+    np.testing.assert_array_equal(gaps.highest_of_others(jnp.asarray(values)), expected)
+    np.testing.assert_array_equal(gaps.highest_of_others(jnp.array([1.0, 3.0])), [3.0, 1.0])

@@ -139,3 +139,14 @@ def test_samples_follow_their_chances():
     np.testing.assert_array_equal(counts > 0, np.asarray(chances) > 0)
     expected = number * np.asarray(chances)[[1, 2, 4]] / 8
     assert (np.abs(counts[[1, 2, 4]] - expected) < 5 * np.sqrt(expected)).all()
+
+
+def test_the_arm_drawn_most():
+    """Of equal ones the larger value, then the larger priority."""
+    counts, order = jnp.array([3, 5, 5, 5, 1]), jnp.array([4, 0, 2, 1, 3])
+    for values, expected in (
+        ([9.0, 1, 2, 0, 9], 2),
+        ([9.0, 2, 2, 2, 9], 2),
+        ([0.0, 2, 1, 2, 0], 3),
+    ):
+        assert int(pick.most_drawn(counts, jnp.array(values), order)) == expected

@@ -226,3 +226,17 @@ def test_coverage_of_the_widths_of_alba():
         off = gaps - theta @ y
         assert (off > width).sum() <= allowed
         assert (off > width / 4).sum() > allowed
+
+
+def test_widths_of_the_sequential_baselines():
+    np.testing.assert_allclose(radius.lin_ucb(0.001), 1 + np.sqrt(np.log(2000) / 2), rtol=1e-12)
+    found = radius.lin_ts(0.05, jnp.asarray(7), 3)
+    np.testing.assert_allclose(found, np.sqrt(27 * np.log(140)), rtol=1e-12)
+    # sigma 1/2 and slope 1/4 over 50,000 rounds, a chance of 1/50,000.
+    for dim, theirs in ((5, 11.93), (10, 15.08), (20, 19.60)):
+        np.testing.assert_allclose(2 * radius.ucb_glm(2e-5, 50_000, dim), theirs, atol=5e-3)
+    prior, gaps, e = np.array([4.0, 2.0, 0.0]), np.array([0.5, 0.5, 0.01]), 0.1
+    hardness = sum(max((g + e) / 2, e) ** -2 for g in gaps)
+    expected = np.sqrt((40 / 0.5 + 1 / 4 + 1 / 2) / (4 * hardness))
+    found = radius.bayes_gap(40, 0.5, jnp.asarray(prior), jnp.asarray(gaps), e)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

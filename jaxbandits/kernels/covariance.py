@@ -1,0 +1,48 @@
+"""Covariance functions of Gaussian processes over a table of arms."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def linear(arms: Float[Array, "K d"], length_scale) -> Float[Array, "K K"]:
+    """`x . y`; it has no length scale."""
+    return arms @ arms.T
+
+
+def _stationary(function):
+    """A table of `function(||x - y|| / length_scale)`; 1 for equal arms."""
+
+    def table(arms: Float[Array, "K d"], length_scale) -> Float[Array, "K K"]:
+        # Not by products: in them arms close to each other cancel.
+        squares = ((arms[:, None, :] - arms[None, :, :]) ** 2).sum(-1)
+        return function(squares, length_scale)
+
+    return table
+
+
+def _exponential(squares, length):
+    return jnp.exp(-jnp.sqrt(squares) / length)
+
+
+def _squared_exponential(squares, length):
+    """`exp(-r^2 / l)`: l is twice the square of the usual length scale."""
+    return jnp.exp(-squares / length)
+
+
+def _matern32(squares, length):
+    scaled = jnp.sqrt(3.0 * squares) / length
+    return (1.0 + scaled) * jnp.exp(-scaled)
+
+
+def _matern52(squares, length):
+    scaled = jnp.sqrt(5.0 * squares) / length
+    return (1.0 + scaled + scaled**2 / 3.0) * jnp.exp(-scaled)
+
+
+COVARIANCES = {
+    "linear": linear,
+    "exponential": _stationary(_exponential),
+    "squared_exponential": _stationary(_squared_exponential),
+    "matern32": _stationary(_matern32),
+    "matern52": _stationary(_matern52),
+}

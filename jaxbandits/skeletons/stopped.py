@@ -1,0 +1,167 @@
+"""Any algorithm, stopped at a budget: the constructor of it, and the algorithm itself."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.random import fold_in
+
+from ..core import Algorithm
+from ..kernels import pick, rounding
+from ..options import budget_covers, choice, count, is_concrete, require, total_draws
+
+ORDER = 0xB5D9E7  # of the key that breaks ties, apart from all that the inner algorithm draws
+OWN = {"budget": count(), "per_arm": count(), "answer": choice("inner", "most_pulled")}
+DEFAULTS = {"budget": None, "per_arm": None, "answer": "inner"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Stopped:
+    """The constructor `inner` with options of its own besides, `OWN`.
+
+    Equal where the inner ones are, so that their programs are shared. An inner option `budget` is
+    given the budget, and so is `horizon` unless a caller gives another.
+    """
+
+    inner: Callable
+
+    outer = "at_budget"  # for messages and for the names of stored cells
+
+    @property
+    def __name__(self):
+        """What messages call it."""
+        return f"{self.outer}({getattr(self.inner, '__name__', repr(self.inner))})"
+
+    @property
+    def __signature__(self):
+        inner = list(self._parameters.values())
+        rest = [p for p in inner if p.kind is p.VAR_KEYWORD]
+        mine = [p for p in inner if p not in rest and p.name not in OWN]
+        own = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+            for name, default in DEFAULTS.items()
+        ]
+        return inspect.Signature([*mine, *own, *rest])
+
+    @property
+    def _parameters(self):
+        return inspect.signature(self.inner).parameters
+
+    def convert(self, keywords):
+        """Check and convert concrete values, as a constructor's `convert` does."""
+        own = {name: value for name, value in keywords.items() if name in OWN}
+        for name, value in own.items():
+            if value is not None and is_concrete(value):
+                ok = OWN[name].holds(value)
+                require(ok, f"{name} must be {OWN[name].allowed}, got {value!r}")
+                own[name] = OWN[name].convert(value)
+        rest = {name: value for name, value in keywords.items() if name not in OWN}
+        return getattr(self.inner, "convert", lambda given: given)(rest) | own
+
+    def complete(self, arms, **keywords):
+        """Check; what the host adds to the inner options."""
+        own = self.convert({name: keywords.get(name, d) for name, d in DEFAULTS.items()})
+        budget_covers({"arms": arms, **own}, 1)
+        targets = keywords.get("targets")
+        if own["answer"] == "most_pulled" and targets is not None:
+            same = np.shape(targets) == np.shape(arms)
+            if same and is_concrete(arms) and is_concrete(targets):
+                same = np.array_equal(targets, arms)
+            require(same, "answer must be 'inner' where the targets are not the arms")
+        completed = getattr(self.inner, "complete", lambda *_, **__: {})
+        return completed(arms, **self._told(arms, keywords, own))
+
+    def _told(self, arms, keywords, own):
+        """The keywords of the inner constructor."""
+        names, total = self._parameters, total_draws(arms, own["budget"], own["per_arm"])
+        told = {name: value for name, value in keywords.items() if name not in OWN}
+        if "budget" in names:
+            told["budget"] = total
+        if "horizon" in names and told.get("horizon") is None:
+            told["horizon"] = total
+        return told
+
+    def __call__(self, arms, *args, **keywords):
+        """The `Algorithm`."""
+        own = self.convert({name: keywords.get(name, d) for name, d in DEFAULTS.items()})
+        budget_covers({"arms": arms, **own}, 1)
+        told = self._told(arms, keywords, own)
+        targets = inspect.signature(self.inner).bind(arms, *args, **told).arguments.get("targets")
+        return stopped(
+            self.inner(arms, *args, **told),
+            total_draws(arms, own["budget"], own["per_arm"]),
+            num_arms=np.shape(arms)[0],
+            num_answers=np.shape(arms if targets is None else targets)[0],
+            by_counts=own["answer"] == "most_pulled",
+        )
+
+
+class State(NamedTuple):
+    """What is remembered besides the inner algorithm's state."""
+
+    inner: Any
+    drawn: jax.Array  # int []
+    counts: jax.Array | None  # int [K] draws of each arm, where the answer is the most of them
+    order: jax.Array | None  # int [K] priorities that break ties between those
+
+
+def stopped(algorithm, budget, *, num_arms, num_answers, by_counts):
+    """The algorithm, told to stop when its draws have reached the budget."""
+
+    def init(key):
+        counts = jnp.zeros(num_arms, int) if by_counts else None
+        order = pick.tie_order(fold_in(key, ORDER), num_arms) if by_counts else None
+        return State(algorithm.init(key), jnp.zeros((), int), counts, order)
+
+    def ask(key, state, *context):
+        move = algorithm.ask(key, state.inner, *context)
+        answer = _most_pulled(move.answer, state) if by_counts else move.answer
+        rest = budget - state.drawn
+        if move.count is None:
+            return move._replace(done=move.arm.size > rest, answer=answer)
+        if answer.ndim == 0:  # before the first phase any answer is as good
+            lot = jax.random.randint(fold_in(key, ORDER), (), 0, num_answers, answer.dtype)
+            answer = jnp.where(state.drawn > 0, answer, lot)
+        counts, fits = cut(move.count, rest)
+        return move._replace(count=counts, done=move.done | ~fits, answer=answer)
+
+    def tell(state, move, total):
+        inner, draws = algorithm.tell(state.inner, move, total), move.arm.size
+        if move.count is not None:
+            draws = move.count.sum()
+            # Played on in vain, the phases of a run that has ended stay as long as they are.
+            hold = lambda old, new: jnp.where(move.done, old, new)  # noqa: E731
+            inner = jax.tree.map(hold, state.inner, inner)
+        counts = state.counts
+        if by_counts:
+            each = 1 if move.count is None else move.count.astype(int)
+            counts = counts.at[move.arm].add(each)
+        return State(inner, state.drawn + draws, counts, state.order)
+
+    return Algorithm(init, ask, tell)
+
+
+def cut(counts, rest):
+    """A phase in what is left of the budget: `(counts [S], whether it can be played)`.
+
+    In proportion, each of its arms with a draw at least, so that what the phase spans stays
+    spanned; with less than that it cannot be played.
+    """
+    counts = counts.astype(int)
+    total, first = counts.sum(), (counts > 0).astype(int)
+    more, least = counts - first, first.sum()
+    weights = more / jnp.maximum(more.sum(), 1)
+    shared = first + rounding.largest_remainder(weights, jnp.maximum(rest - least, 0))
+    fits = (rest > 0) & (rest >= jnp.minimum(least, total))
+    return jnp.where(fits, jnp.where(total > rest, shared, counts), 0), fits
+
+
+def _most_pulled(answer, state):
+    """The arm drawn most: of equal ones the inner algorithm's answer, else one by lot."""
+    require(answer.ndim == 0, "answer must be 'inner' for an algorithm that answers with a set")
+    preferred = (jnp.arange(state.counts.size) == answer).astype(float)
+    return pick.most_drawn(state.counts, preferred, state.order)

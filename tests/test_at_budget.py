@@ -1,0 +1,244 @@
+"""Any algorithm, stopped at a budget."""
+
+import pickle
+from functools import partial
+
+import cases
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import twins
+from hands import Hand, linear_problem, normal_rewards, same_arm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from worlds import SOARE, assert_same_runs, child
+
+import jaxbandits as jb
+from jaxbandits.files import stored_name
+from jaxbandits.skeletons.stopped import Stopped, cut
+from jaxbandits.sweeps.store import describe
+
+LINGAPE = partial(jb.lingape, delta=0.1)
+MORE = {"replications": 40, "seed": 3}
+
+
+class LinGapE(twins.LinGapE):
+    """Of which no gap is ever small enough, and which stops at its budget."""
+
+    def __init__(self, arms, *, budget, **options):
+        super().__init__(arms, epsilon=-np.inf, **options)
+        self.budget = budget
+
+    def ask(self):
+        _, answer, arm = super().ask()
+        done = self.pulls.draws == self.budget
+        return done, answer, None if done else arm
+
+
+def test_it_goes_on_as_its_paper_says_until_the_budget_is_spent():
+    names = ("budget", "delta", "noise_var", "theta_norm", "v0")
+    with jax.enable_x64(True):
+        hand = Hand(jb.at_budget(jb.lingape), *names)
+        for seed, numbers in enumerate([(70, 0.9, 0.05, 1.0, 1.0), (33, 0.2, 1.5, 1.3, 0.2)]):
+            rng, arms, theta = linear_problem(seed, 5, 3)
+            twin = LinGapE(arms, **dict(zip(names, numbers, strict=True)))
+            facts = (jnp.asarray(arms), None, numbers)
+            reward = normal_rewards(rng, arms @ theta, numbers[2])
+            key = jax.random.key(seed)
+            played, _ = hand.play(twin, facts, reward, key, compare=same_arm)
+            assert played == numbers[0]
+            if seed == 0:  # the paper's own test was passed on the way
+                assert twins.LinGapE.ask(twin)[0] is False
+                twin.epsilon = 0.0
+                assert twins.LinGapE.ask(twin)[0] is True
+
+
+def test_pulls_are_those_of_the_algorithm_alone():
+    """All of them where it has not stopped, and more draws where it has."""
+    easy, stopped = jb.instances.soare(3, angle=0.9, scale=2.0, noise_var=0.2), []
+    for budget in (3, 45, 60):
+        bounded = jb.simulate(easy, jb.at_budget(LINGAPE, budget), **MORE)
+        alone = jb.simulate(easy, LINGAPE, max_pulls=budget, **MORE)
+        going = ~alone.stopped
+        np.testing.assert_array_equal(bounded.arm_pulls[going], alone.arm_pulls[going])
+        assert (bounded.arm_pulls >= alone.arm_pulls).all()
+        assert set(bounded.pulls) == {budget}
+        stopped.append(alone.stopped.sum())
+    assert stopped[0] == 0
+    assert 0 < stopped[1] < stopped[2]
+
+
+def test_another_budget_and_another_wrapper_compile_nothing():
+    def play(budget, delta, **options):
+        build = jb.at_budget(partial(jb.lingape, delta=delta), budget, **options)
+        with cases.compilations() as seen:
+            runs = jb.simulate(SOARE, build, **MORE)
+        assert set(runs.pulls) == {budget}
+        return len(seen)
+
+    assert play(21, 0.1) >= 0
+    assert play(34, 0.2) == 0
+    assert play(34, 0.2, answer="most_pulled") >= 1
+    assert Stopped(jb.lingape) == Stopped(jb.lingape) != Stopped(jb.rage)
+
+
+few = settings(max_examples=200, deadline=None, derandomize=True)
+
+
+@few
+@given(st.lists(st.integers(0, 40), min_size=5, max_size=5), st.integers(0, 220))
+def test_a_phase_is_cut_in_proportion(counts, rest):
+    with jax.enable_x64(True):
+        found, fits = jitted(jnp.array(counts), jnp.array(rest))
+    found, total, used = np.asarray(found), sum(counts), sum(n > 0 for n in counts)
+    assert bool(fits) == (rest > 0 and rest >= min(total, used))
+    assert found.sum() == (min(total, rest) if fits else 0)
+    if fits:
+        assert ((found > 0) == (np.array(counts) > 0)).all()
+        assert (found <= counts).all()
+        share = (rest - used) / max(1, total - used)
+        even = [n if total <= rest else min(n, 1) + share * max(0, n - 1) for n in counts]
+        assert np.abs(found - even).max() < 1
+
+
+jitted = jax.jit(cut)
+
+
+def rounds_of_ten(arms):
+    """Ten draws of each arm alive, twice and three times as many then; the least is left out.
+
+    And so are arms below zero, so that some runs end earlier.
+    """
+
+    def ask(key, state):
+        alive, phase, answer = state
+        count = jnp.where(alive, 10, 0) * (phase + 1)
+        return jb.Move(jnp.arange(4), count, (alive.sum() <= 1) | (phase > 2), answer)
+
+    def tell(state, move, total):
+        alive, phase, _ = state
+        means = jnp.where(alive, total / jnp.maximum(move.count, 1), jnp.inf)
+        alive = alive & (jnp.arange(4) != means.argmin()) & (means > 0.0)
+        return alive, phase + 1, jnp.where(alive, means, -jnp.inf).argmax()
+
+    zero = jnp.zeros((), int)
+    return jb.Algorithm(lambda key: (jnp.ones(4, bool), zero, zero), ask, tell)
+
+
+def test_phases():
+    """As they are while they fit, the last one cut; what ends by itself ends."""
+    alone = jb.simulate(SOARE, rounds_of_ten, **MORE)
+    first, last = alone.pulls.min(), alone.pulls.max()
+    assert 40 < first < last
+    for budget in (last, last - 1, 70, 33, 4):
+        runs = jb.simulate(SOARE, jb.at_budget(rounds_of_ten, budget), **MORE)
+        np.testing.assert_array_equal(runs.pulls, np.minimum(alone.pulls, budget))
+        whole = alone.pulls <= budget
+        np.testing.assert_array_equal(runs.arm_pulls[whole], alone.arm_pulls[whole])
+        np.testing.assert_array_equal(runs.answer[whole], alone.answer[whole])
+        if budget == 33:
+            np.testing.assert_array_equal(np.sort(runs.arm_pulls), np.tile([8, 8, 8, 9], (40, 1)))
+    none = jb.simulate(SOARE, jb.at_budget(rounds_of_ten, 3), **MORE)
+    assert set(none.pulls) == {0}
+
+
+def test_before_the_first_phase_no_arm_is_preferred():
+    """The best arm is the first; an algorithm that has seen nothing must not know it."""
+    runs = jb.simulate(SOARE, jb.at_budget(jb.rage, 1), replications=400)
+    assert set(runs.pulls) == {0}
+    assert np.bincount(runs.answer, minlength=4).min() > 60
+
+
+def in_turn(arms):
+    """Draws one arm after the other and believes in the third."""
+
+    def ask(key, state):
+        return jb.Move(state % 4, None, jnp.array(True), jnp.array(2))
+
+    return jb.Algorithm(lambda key: jnp.zeros((), int), ask, lambda state, move, total: state + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "build",
+    [
+        jb.at_budget(LINGAPE, 50),
+        jb.at_budget(jb.lin_ucb, 50),
+        jb.at_budget(jb.lin_ts, 50),
+        jb.at_budget(jb.ucb_glm, 50),
+        jb.at_budget(jb.rage, 50),
+        partial(jb.bayes_gap, budget=50),
+    ],
+    ids=["lingape", "lin_ucb", "lin_ts", "ucb_glm", "rage", "bayes_gap"],
+)
+def test_batch_changes_nothing(build):
+    """On unit vectors, whose indices tie at first."""
+    sphere = partial(jb.instances.sphere, num_arms=6, dim=3, mix=0.3)
+    one, other = (jb.simulate(sphere, build, batch=batch, **MORE) for batch in (None, 8))
+    assert_same_runs(one, other)
+
+
+@pytest.mark.parametrize(
+    ("budget", "answers"), [(9, [0]), (11, [2]), (12, [2]), (14, [0, 1]), (2, [0, 1])]
+)
+def test_the_arm_drawn_most(budget, answers):
+    """Of arms drawn equally often the algorithm's own answer, else one of them by lot."""
+    build = jb.at_budget(in_turn, budget, answer="most_pulled")
+    runs = jb.simulate(SOARE, build, **MORE)
+    assert set(runs.answer) == set(answers)
+    assert set(runs.pulls) == {budget}
+
+
+def test_what_has_a_budget_is_given_it():
+    canonical = jb.instances.canonical(4, gap=1.0)
+    own = jb.simulate(canonical, partial(jb.sequential_halving, budget=40), **MORE)
+    given = jb.simulate(canonical, jb.at_budget(jb.sequential_halving, per_arm=10), **MORE)
+    np.testing.assert_array_equal(own.arm_pulls, given.arm_pulls)
+    np.testing.assert_array_equal(own.answer, given.answer)
+
+
+def test_sets_are_found_too():
+    build = jb.at_budget(partial(jb.m_lingape, m=2), per_arm=8)
+    runs = jb.simulate(SOARE, build, **MORE)
+    assert set(runs.pulls) == {32}
+    assert (runs.answer.sum(1) == 2).all()
+    with pytest.raises(ValueError, match="answer must be 'inner' for an algorithm that answers"):
+        jb.simulate(SOARE, partial(build, answer="most_pulled"), **MORE)
+
+
+def test_live_it_stops_at_the_budget_too():
+    live = jb.Live(jb.at_budget(LINGAPE, 9), np.eye(2), theta_norm=1.0)
+    while not live.done:
+        live.tell([1.0, 0.0][live.ask()])
+    assert (live.pulls, live.answer) == (9, 0)
+
+
+NAME = """
+import pickle, sys
+from functools import partial
+import jaxbandits as jb
+from jaxbandits.sweeps.store import describe
+build = jb.at_budget(partial(jb.lingape, delta=0.1), per_arm=20)
+print(describe(build) == describe(pickle.loads(pickle.dumps(build))), describe(build))
+"""
+
+
+def test_stored_cells_are_named_alike_in_every_process():
+    build = jb.at_budget(LINGAPE, per_arm=20)
+    assert child(NAME) == f"True {describe(build)}\n"
+    name = "at_budget(jaxbandits.algorithms.lingape.lingape)"
+    assert stored_name(build.func) == name
+    others = [
+        jb.at_budget(LINGAPE, per_arm=21),
+        jb.at_budget(LINGAPE, budget=20),
+        jb.at_budget(partial(LINGAPE, delta=0.2), per_arm=20),
+        jb.at_budget(partial(jb.lin_game, delta=0.1), per_arm=20),
+        jb.at_budget(LINGAPE, per_arm=20, answer="most_pulled"),
+        LINGAPE,
+    ]
+    assert len({str(describe(other)) for other in [build, *others]}) == 7
+    again = pickle.loads(pickle.dumps(build))
+    assert again.func == build.func
+    assert hash(again.func) == hash(build.func)
+    assert "<local>" in str(describe(jb.at_budget(lambda arms: in_turn(arms), 9)))
