@@ -85,6 +85,20 @@ def _cut_short(place, where, pulls):
 def _errors(place, data, along):
     _rates(place, data, along, data.error_rate, data.error_low, data.error_high)
     place.set_ylabel("error rate (95%)")
+    if along is not None and "error_bound" in data:
+        _error_bounds(place, data, along)
+
+
+def _error_bounds(place, data, along):
+    """What is proved, down to what so many replications can show."""
+    least = 0.3 / max(1.0, float(data.replications.max()))
+    where = positions_of(data, along)[0]
+    for i, name in enumerate(data.bound.values):
+        values = data.error_bound.sel(bound=name).values
+        place.plot(where, values, STROKES[1 + i % 3], color="k", lw=1.3, alpha=1 - 0.2 * i)
+        place.lines[-1].set_label(text(name))
+    place.set_yscale("log")
+    place.set_ylim(least, 2.0)
 
 
 def _accuracy(place, data, along):

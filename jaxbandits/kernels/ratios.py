@@ -4,6 +4,7 @@
 `||x_i - x_j||^2` in A^-1 least, namely `||w||_1^2` over the number of draws (Elfving, 1952).
 """
 
+import functools
 import itertools
 import math
 
@@ -32,7 +33,17 @@ def num_bases(arms) -> int:
 def completed(values):
     """The table as an option where a constructor needs it and does not have it."""
     needed = values["selection"] == "ratio" and values["ratios"] is None
-    return {"ratios": by_linear_programs(values["arms"])} if needed else {}
+    if not needed:
+        return {}
+    arms = np.ascontiguousarray(values["arms"], float)
+    return {"ratios": _remembered(arms.tobytes(), arms.shape)}
+
+
+@functools.lru_cache(maxsize=4)  # the cells of a sweep ask for the same one after another
+def _remembered(data, shape):
+    table = by_linear_programs(np.frombuffer(data).reshape(shape))
+    table.setflags(write=False)
+    return table
 
 
 def enumerated(arms: Float[Array, "K d"]) -> Float[Array, "K K K"]:

@@ -1,14 +1,19 @@
 """Figures and tables of the papers as data: what to run, and what it must show."""
 
 from ..sweeps import names
-from . import lingape, rage, topm
+from . import gse, lingape, rage, topm
 from .base import Experiment, Result, play
 
 __all__ = ["EXPERIMENTS", "LATER", "Experiment", "Result", "reproduce"]
 
-EXPERIMENTS = {**lingape.EXPERIMENTS, **rage.EXPERIMENTS, **topm.EXPERIMENTS}
+EXPERIMENTS = {
+    **gse.EXPERIMENTS,
+    **lingape.EXPERIMENTS,
+    **rage.EXPERIMENTS,
+    **topm.EXPERIMENTS,
+}
 
-LATER = (*(f"gse/fig{i}" for i in range(1, 8)), "glm/fig1", "glm/fig2")
+LATER = ("glm/fig1", "glm/fig2")
 
 
 def reproduce(name, out, *, replications=None, quick=False, data=None, **how):

@@ -1,6 +1,7 @@
 """What an experiment is, and how one is run."""
 
 import dataclasses
+import functools
 import json
 import math
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import replacing
-from ..sweeps.spec import MAX_PULLS
+from ..sweeps.spec import MAX_PULLS, read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,13 +23,16 @@ class Experiment:
       claims: `dataset -> [claim]`, as `claim` below makes them.
       quantities: rows of panels, as in `plot.figure`.
       axes: by name, values of an option.
+      only: by name, values of an axis at which alone an algorithm or instance is played.
       horizon: rounds of a regret run.
       max_pulls: of a replication; enough for all to end by themselves.
       quick: what the small version has instead: `axes`, `replications`, `horizon`, `instances`, and
-        names of those `algorithms` that it plays.
+        names of those `algorithms` that it plays; its axes are points of the large ones.
       from_folder: `folder of local data -> instances`, for a paper whose data are not ours to
         ship; `instances` are then what stands in.
-      stand_in: says what that is; title and claims repeat it.
+      stand_in: says what that is; title and claims repeat it. Text, or `folder (None: none given)
+        -> text`.
+      extended: `(dataset, plan) -> dataset` with what is drawn besides.
     """
 
     title: str
@@ -38,11 +42,13 @@ class Experiment:
     claims: Callable
     quantities: tuple
     axes: dict = dataclasses.field(default_factory=dict)
+    only: dict = dataclasses.field(default_factory=dict)
     horizon: int | None = None
     max_pulls: int = MAX_PULLS
     quick: dict = dataclasses.field(default_factory=dict)
     from_folder: Callable | None = None
-    stand_in: str = ""
+    stand_in: str | Callable = ""
+    extended: Callable | None = None
 
     def sweep(self, replications=None, quick=False, data=None):
         """The `Sweep` to run; data that it does not need are left alone."""
@@ -52,6 +58,7 @@ class Experiment:
             "instances": self.instances,
             "algorithms": tuple(self.algorithms),
             "axes": self.axes,
+            "only": self.only,
             "replications": self.replications,
             "horizon": self.horizon,
             "max_pulls": self.max_pulls,
@@ -61,11 +68,39 @@ class Experiment:
         if data is not None and self.from_folder is not None:
             chosen["instances"] = self.from_folder(Path(data))
         played = {name: self.algorithms[name] for name in chosen.pop("algorithms")}
+        chosen["only"] = _left(chosen["only"], {**played, **chosen["instances"]}, chosen["axes"])
         return planned(algorithms=played, **chosen)
 
     def note(self, data):
         """What title and claims add where a stand-in is played."""
-        return f" ({self.stand_in})" if self.from_folder is not None and data is None else ""
+        if callable(self.stand_in):
+            text = self.stand_in(None if data is None else Path(data))
+        else:
+            text = self.stand_in if self.from_folder is not None and data is None else ""
+        return f" ({text})" if text else ""
+
+
+def _left(only, parts, axes):
+    """What `only` says of these parts at these points."""
+    return {
+        name: {axis: [v for v in values if v in axes[axis]] for axis, values in limits.items()}
+        for name, limits in only.items()
+        if name in parts
+    }
+
+
+def from_files(*files):
+    """`instances, algorithms, axes, replications, only` of sweep files alike but for instances."""
+    plans = [read(Path(__file__).parent / file) for file in files]
+    first, parts = plans[0], [part for plan in plans for part in plan.instances]
+    bound = lambda part: functools.partial(part.build, **part.options)  # noqa: E731
+    return {
+        "instances": {part.label: bound(part) for part in parts},
+        "algorithms": {part.label: bound(part) for part in first.algorithms},
+        "axes": first.axes,
+        "replications": first.replications,
+        "only": {part.label: part.only for part in (*parts, *first.algorithms) if part.only},
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +141,8 @@ def play(experiment, out, *, replications=None, quick=False, data=None, **how):
     out.mkdir(parents=True, exist_ok=True)
     check_ours(out / "results.nc")
     dataset = sweeps.run(plan, cells=cells, out=out, bounds=True, **how)
+    if experiment.extended is not None:
+        dataset = experiment.extended(dataset, plan)
     note = experiment.note(data)
     dataset.attrs["experiment"] = experiment.title + note
     claims = [one | {"claim": one["claim"] + note} for one in experiment.claims(dataset)]

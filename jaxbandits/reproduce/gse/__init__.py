@@ -1,0 +1,279 @@
+"""GSE: Azizi, Kveton and Ghavamzadeh, "Fixed-budget best-arm identification in structured bandits".
+
+IJCAI 2022. What is played stands in the sweep files of this folder, which `jaxbandits run` takes as
+well; here is what the paper says of the outcome. "Wynn" takes Fedorov's steps, as the published
+program does. What the paper chose by its results, the kernel of BayesGap and the delta of LinGapE,
+is chosen here by `benchmarks/tuning.py`.
+"""
+
+from functools import partial
+
+from ... import instances
+from ..accuracies import ahead, alike, checked, falls, not_behind, rises, slower, stays
+from ..base import Experiment, from_files
+from .bounds import BOUNDS
+
+PAPER = "Azizi et al. (2022), Figure"
+LIN, FWG, GREEDY, WYNN, D = (
+    "GSE-Lin",
+    *(f"GSE-Lin-{design}" for design in ("FWG", "Greedy", "Wynn", "D")),
+)
+LOG, LOG_FWG, LOG_D = "GSE-Log", "GSE-Log-FWG", "GSE-Log-D"
+OD, PEACE, BAYES, HALVING = "OD-LinBAI", "Peace", "BayesGap", "Sequential halving"
+GAPE, GAPE_GREEDY, UCB, UCB_GLM = "LinGapE", "LinGapE-Greedy", "LinUCB", "UCB-GLM"
+LARGE_K = {"num_arms": [64, 128]}
+NOISY, QUIET = {"instance": "variance 10"}, {"instance": "variance 1"}
+
+
+def _figure(title, files, *rules, **rest):
+    plan = from_files(*(f"gse/{file}.toml" for file in files))
+    return Experiment(title=title, claims=checked(*rules), quantities=("accuracy",), **plan, **rest)
+
+
+STATIC = _figure(
+    f"Independent arms, {PAPER} 1",
+    ["fig1"],
+    alike(
+        "All forms of GSE are alike: they are sequential halving here.",
+        (LIN, FWG, GREEDY, WYNN, HALVING),
+    ),
+    ahead(
+        "LinUCB is best for small gaps (0.01 to 0.05).",
+        UCB,
+        (LIN, FWG, OD, PEACE, BAYES, GAPE, GAPE_GREEDY),
+        where={**NOISY, "gap": [0.01, 0.03, 0.05]},
+    ),
+    ahead(
+        "GSE is ahead of all but LinUCB for the largest gap of the paper (0.3).",
+        LIN,
+        (OD, PEACE, BAYES, GAPE, GAPE_GREEDY),
+        where={**NOISY, "gap": 0.3},
+    ),
+    stays(
+        "BayesGap, LinGapE and Peace do not gain from a gap of 0.3 instead of 0.01 (under 5%).",
+        (BAYES, GAPE, PEACE),
+        "gap",
+        start=0.01,
+        end=0.3,
+        where=NOISY,
+    ),
+    rises(
+        "With less noise GSE gains more than 30% from a gap of 0.3 instead of 0.01.",
+        (LIN, FWG),
+        "gap",
+        start=0.01,
+        end=0.3,
+        where=QUIET,
+        by=0.3,
+    ),
+    quick={"algorithms": (LIN, HALVING, UCB), "axes": {"gap": (0.3, 1.0)}, "replications": 200},
+)
+
+ADAPTIVE = _figure(
+    f"K = dim + 1 arms, the last almost the best, {PAPER} 2",
+    ["fig2"],
+    ahead(
+        "LinGapE is best for few arms (K = 8).",
+        (GAPE, GAPE_GREEDY),
+        (LIN, FWG, GREEDY, WYNN, OD, PEACE, BAYES, UCB),
+        where={"dim": 7},
+    ),
+    ahead(
+        "GSE-Lin-FWG is second for few arms (K = 8).",
+        FWG,
+        (GREEDY, WYNN, OD, PEACE, BAYES, UCB),
+        where={"dim": 7},
+    ),
+    ahead(
+        "GSE-Lin-FWG is best for many arms (K = 128).",
+        FWG,
+        (GREEDY, WYNN, OD, BAYES, GAPE, GAPE_GREEDY, UCB),
+        where={"dim": 127},
+    ),
+    falls("LinGapE gets worse with more arms.", (GAPE, GAPE_GREEDY), "dim"),
+    ahead("BayesGap is poor: behind all others.", (LIN, FWG, GREEDY, WYNN, GAPE, UCB), BAYES),
+    ahead("Peace is behind all forms of GSE.", (LIN, FWG, GREEDY, WYNN), PEACE),
+    slower(
+        "Peace takes more than ten times the time of any other (K = 16).",
+        PEACE,
+        (LIN, FWG, GREEDY, WYNN, OD, BAYES, GAPE, GAPE_GREEDY, UCB),
+        10.0,
+        where={"dim": 15},
+    ),
+    alike("The D-optimal design does as well as FWG.", (D, FWG)),
+    alike("FWG is as good as equal shares, which it does not leave here.", (LIN, FWG), within=0.01),
+    quick={
+        "algorithms": (LIN, FWG, GREEDY, GAPE_GREEDY, UCB, PEACE),
+        "axes": {"dim": (7, 15), "per_arm": (20,)},
+        "replications": 100,
+    },
+)
+
+SPHERE = _figure(
+    f"Arms on a sphere, {PAPER} 3",
+    ["fig3"],
+    alike("The G-optimal designs are alike.", (FWG, GREEDY, WYNN, D)),
+    ahead("FWG is best among the forms of GSE.", FWG, (LIN, GREEDY, WYNN, D)),
+    falls("LinGapE gets worse with more arms.", GAPE_GREEDY, "num_arms"),
+    falls("OD-LinBAI gets worse beyond d (d + 1) / 2 = 55 arms.", OD, "num_arms", start=32),
+    ahead("GSE-Lin-FWG is ahead of OD-LinBAI for many arms.", FWG, OD, where=LARGE_K),
+    quick={
+        "algorithms": (LIN, FWG, OD, GAPE_GREEDY),
+        "axes": {"num_arms": (8, 32), "per_arm": (20,)},
+        "replications": 100,
+    },
+)
+
+LOGISTIC = _figure(
+    f"Logistic rewards, {PAPER} 4",
+    ["fig4"],
+    ahead("GSE-Log is ahead of GSE-Lin.", (LOG, LOG_FWG), (LIN, FWG)),
+    ahead(
+        "GSE-Log is ahead of GSE-Lin where arms depend on each other (d = 5, 7).",
+        LOG,
+        LIN,
+        where={"dim": [5, 7]},
+    ),
+    alike(
+        "GSE-Log is GSE-Lin where arms are independent (d = 10, 12).",
+        (LOG, LIN),
+        where={"dim": [10, 12]},
+        within=0.01,
+    ),
+    ahead("FWG is ahead of equal shares.", (LOG_FWG, FWG), (LOG, LIN)),
+    ahead("UCB-GLM is poor: behind all others.", (LOG, LOG_FWG, LIN, FWG, BAYES), UCB_GLM),
+    ahead(
+        "BayesGap is behind GSE with 50 pulls an arm.", (LOG, LOG_FWG), BAYES, where={"per_arm": 50}
+    ),
+    rises("GSE gains from a larger budget.", (LOG, LOG_FWG, LIN, FWG), "per_arm", by=0.05),
+    quick={
+        "algorithms": (LOG, LIN, UCB_GLM),
+        "axes": {"dim": (5, 12), "per_arm": (10, 50)},
+        "replications": 200,
+    },
+)
+
+
+def _from_folder(folder):
+    """Recorded cars and motors, or what stands in for those that the folder lacks."""
+    cars, motor = _file(folder, "automobile", "imports-85.data"), _motor_file(folder)
+    return {
+        "cars": partial(instances.automobile, path=str(cars)) if cars else instances.cars,
+        "motor": partial(instances.electric_motor, path=str(motor)) if motor else instances.motor,
+    }
+
+
+def _file(folder, inner, name):
+    found = [place / name for place in (folder, folder / inner) if (place / name).is_file()]
+    return found[0] if found else None
+
+
+def _motor_file(folder):
+    names = ("measures_v2.csv", "pmsm_temperature_data.csv")
+    found = [_file(folder, inner, name) for inner in ("electric_motor", "motor") for name in names]
+    return next((file for file in found if file), None)
+
+
+def _stands_in(folder):
+    missing = [
+        name
+        for name, file in (
+            ("cars", folder and _file(folder, "automobile", "imports-85.data")),
+            ("motor records", folder and _motor_file(folder)),
+        )
+        if not file
+    ]
+    return f"made-up {' and '.join(missing)}" if missing else ""
+
+
+GAPES = (GAPE_GREEDY,)
+DATA = _figure(
+    f"The dearest car and the hottest motor, {PAPER} 5",
+    ["fig5a", "fig5b"],
+    not_behind(
+        "Cars: a form of GSE is best, or level with LinGapE-Greedy.",
+        (LIN, FWG, GREEDY, WYNN),
+        (OD, PEACE, BAYES, *GAPES, UCB),
+        where={"instance": "cars"},
+    ),
+    not_behind(
+        "Motor: a form of GSE is best, or level with LinGapE-Greedy.",
+        (LIN, FWG, GREEDY, WYNN),
+        (OD, PEACE, BAYES, *GAPES, UCB),
+        where={"instance": "motor"},
+    ),
+    rises("GSE gains from a larger budget.", (LIN, FWG, GREEDY, WYNN), "per_arm", by=0.05),
+    from_folder=_from_folder,
+    stand_in=_stands_in,
+    quick={
+        "algorithms": (LIN, FWG, GAPE_GREEDY, UCB),
+        "axes": {"num_arms": (8,), "per_arm": (10, 50)},
+        "replications": 100,
+    },
+)
+
+AGAINST_OD = (
+    ahead(
+        "GSE is ahead of OD-LinBAI for a small budget and many arms (B = 100, K = 32, 64).",
+        FWG,
+        OD,
+        where={"budget": 100, "num_arms": [32, 64]},
+    ),
+    ahead(
+        "OD-LinBAI is ahead of GSE for a large budget (B = 500).", OD, FWG, where={"budget": 500}
+    ),
+)
+QUICK_6 = {
+    "algorithms": (LIN, OD),
+    "axes": {"num_arms": (8, 32), "budget": (100, 500)},
+    "replications": 200,
+}
+SPHERE_OD = _figure(
+    f"GSE and OD-LinBAI on a sphere, {PAPER} 6", ["fig6"], *AGAINST_OD, quick=QUICK_6
+)
+SPHERE_OD_PER_ARM = _figure(
+    f"GSE and OD-LinBAI on a sphere, budgets per arm, {PAPER} 6",
+    ["fig6_per_arm"],
+    alike("With so many pulls both are alike, within 2%.", (FWG, OD), within=0.02),
+    quick={
+        "algorithms": (LIN, OD),
+        "axes": {"num_arms": (8, 16), "per_arm": (100,)},
+        "replications": 200,
+    },
+)
+
+FWG_25, OD_25 = "GSE-Lin-FWG, 25 K pulls", "OD-LinBAI, 25 K pulls"
+CORNER = _figure(
+    f"Two dimensions and 25 pulls, {PAPER} 7",
+    ["fig7"],
+    ahead(
+        "OD-LinBAI is clearly better: by more than 10% from three arms on.",
+        OD,
+        (LIN, FWG),
+        by=0.1,
+    ),
+    ahead("With 25 pulls an arm OD-LinBAI is still ahead.", OD_25, FWG_25),
+    falls("GSE gets worse with more arms.", (LIN, FWG), "num_arms", by=0.2),
+    quick={"algorithms": (LIN, OD), "axes": {"num_arms": (3, 12)}, "replications": 200},
+)
+
+ETAS = tuple(f"η = {eta}" for eta in ("2", "3", "4", "K"))
+ETA = _figure(
+    "How fast GSE eliminates, on the arms of Figure 2 of Azizi et al. (2022)",
+    ["eta"],
+    not_behind("η = 2 is best, or within 2% of it.", ETAS[:1], ETAS[1:]),
+    quick={"axes": {"dim": (7,), "per_arm": (20,)}, "replications": 200},
+)
+
+EXPERIMENTS = {
+    "gse/fig1": STATIC,
+    "gse/fig2": ADAPTIVE,
+    "gse/fig3": SPHERE,
+    "gse/fig4": LOGISTIC,
+    "gse/fig5": DATA,
+    "gse/fig6": SPHERE_OD,
+    "gse/fig6_per_arm": SPHERE_OD_PER_ARM,
+    "gse/fig7": CORNER,
+    "gse/eta": ETA,
+    "gse/bounds": BOUNDS,
+}
