@@ -30,10 +30,11 @@ def at(dataset, where):
 
 def accuracies(dataset, name, where):
     """`[R, points]` whether each replication was right, NaN where it was not played."""
+    cells, runs = at(dataset, where).correct, dataset.sizes["replication"]
     if name not in dataset.algorithm:
-        return np.full((2, 1), np.nan)
-    cells = at(dataset, where).correct.sel(algorithm=name)
-    return cells.transpose("replication", ...).values.reshape(cells.sizes["replication"], -1)
+        return np.full((runs, 1), np.nan)
+    cells = cells.sel(algorithm=name)
+    return cells.transpose("replication", ...).values.reshape(runs, cells.size // runs)
 
 
 def lead(dataset, one, two, where):

@@ -127,7 +127,8 @@ SPHERE = _figure(
 LOGISTIC = _figure(
     f"Logistic rewards, {PAPER} 4",
     ["fig4"],
-    ahead("GSE-Log is ahead of GSE-Lin.", (LOG, LOG_FWG), (LIN, FWG)),
+    ahead("GSE-Log is ahead of GSE-Lin.", LOG, LIN),
+    ahead("GSE-Log-FWG is ahead of GSE-Lin-FWG.", LOG_FWG, FWG),
     ahead(
         "GSE-Log is ahead of GSE-Lin where arms depend on each other (d = 5, 7).",
         LOG,
@@ -140,7 +141,8 @@ LOGISTIC = _figure(
         where={"dim": [10, 12]},
         within=0.01,
     ),
-    ahead("FWG is ahead of equal shares.", (LOG_FWG, FWG), (LOG, LIN)),
+    ahead("FWG is ahead of equal shares in the logistic model.", LOG_FWG, LOG),
+    ahead("FWG is ahead of equal shares in the linear model.", FWG, LIN),
     ahead("UCB-GLM is poor: behind all others.", (LOG, LOG_FWG, LIN, FWG, BAYES), UCB_GLM),
     ahead(
         "BayesGap is behind GSE with 50 pulls an arm.", (LOG, LOG_FWG), BAYES, where={"per_arm": 50}

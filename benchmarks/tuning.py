@@ -1,0 +1,76 @@
+"""What GSE's paper chose by its results: BayesGap's kernel and LinGapE's delta, on a grid.
+
+`python -m benchmarks.tuning` plays every kernel and length on every experiment of the paper, at one
+size and budget, and the values of delta; the best of each are those of the sweep files.
+"""
+
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+
+import jaxbandits as jb
+
+RESULTS = Path(__file__).parent / "results" / "tuning-cpu.json"
+KERNELS = ("linear", "exponential", "squared_exponential", "matern32")
+LENGTHS = (1e-3, 1e-1, 1.0, 10.0, 1e3)
+DELTAS = (0.01, 0.1, 0.4, 0.5, 0.9)
+make = jb.instances
+# One size of each figure, with its draws per arm.
+TASKS = {
+    "fig1": (make.canonical(16, gap=0.5, noise_var=10.0), 20),
+    "fig2": (make.soare(15, angle=0.1, noise_var=10.0), 20),
+    "fig3": (partial(make.sphere, num_arms=32, dim=10, noise_var=10.0), 20),
+    "fig4": (partial(make.logistic_cube, num_arms=8, dim=7), 20),
+    "fig5a": (partial(make.cars, num_arms=16), 20),
+    "fig5b": (partial(make.motor, num_arms=16), 20),
+}
+
+
+def kernels():
+    """Options of BayesGap; the linear kernel has no length."""
+    yield {"kernel": "linear"}
+    for kernel in KERNELS[1:]:
+        for length in LENGTHS:
+            yield {"kernel": kernel, "length_scale": length}
+
+
+def settings(name):
+    """`(algorithm, options, constructor)` of all that is tried on a task."""
+    for options in kernels():
+        yield "BayesGap", options, partial(jb.bayes_gap, **options)
+    if name != "fig4":
+        known = {"theta_norm": 1.0} if name.startswith("fig5") else {}
+        for delta in DELTAS:
+            yield (
+                "LinGapE",
+                {"delta": delta},
+                jb.at_budget(partial(jb.lingape, delta=delta, **known)),
+            )
+
+
+def rows(replications):
+    """Accuracies of all settings."""
+    for name, (instance, per_arm) in TASKS.items():
+        for algorithm, options, build in settings(name):
+            runs = jb.simulate(instance, partial(build, per_arm=per_arm), replications=replications)
+            right = float(runs.correct.mean())
+            yield {"task": name, "algorithm": algorithm, **options, "accuracy": round(right, 4)}
+
+
+def main(arguments=None):
+    """Play and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--replications", type=int, default=2000)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    asked = parser.parse_args(arguments)
+    found = []
+    for row in rows(asked.replications):
+        found.append(row)
+        print(row, flush=True)
+    table = {"replications": asked.replications, "rows": found}
+    asked.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
