@@ -150,11 +150,12 @@ def test_before_the_first_phase_no_arm_is_preferred():
     assert np.bincount(runs.answer, minlength=4).min() > 60
 
 
-def in_turn(arms):
-    """Draws one arm after the other and believes in the third."""
+def in_turn(arms, *, horizon=None, believed=2):
+    """Draws one arm after the other and believes in the third, or in the one after its horizon."""
+    answer = believed if believed is not None else horizon % 4
 
     def ask(key, state):
-        return jb.Move(state % 4, None, jnp.array(True), jnp.array(2))
+        return jb.Move(state % 4, None, jnp.array(True), jnp.asarray(answer))
 
     return jb.Algorithm(lambda key: jnp.zeros((), int), ask, lambda state, move, total: state + 1)
 
@@ -196,6 +197,13 @@ def test_what_has_a_budget_is_given_it():
     given = jb.simulate(canonical, jb.at_budget(jb.sequential_halving, per_arm=10), **MORE)
     np.testing.assert_array_equal(own.arm_pulls, given.arm_pulls)
     np.testing.assert_array_equal(own.answer, given.answer)
+
+
+@pytest.mark.parametrize(("options", "answer"), [({}, 3), ({"horizon": np.int64(41)}, 1)])
+def test_what_has_a_horizon_is_told_the_budget(options, answer):
+    """Unless it has one of its own."""
+    build = jb.at_budget(partial(in_turn, believed=None, **options), 7)
+    assert set(jb.simulate(SOARE, build, **MORE).answer) == {answer}
 
 
 def test_sets_are_found_too():

@@ -74,17 +74,7 @@ def test_arms_that_do_not_span_begin_with_a_basis_of_their_span():
     np.testing.assert_array_equal(runs.arm_pulls, np.tile([1, 0, 1, 0], (9, 1)))
 
 
-def test_the_theory_of_a_budget_is_that_of_as_many_rounds():
-    """`at_budget` tells an algorithm that asks for a horizon its budget."""
-    cube = jb.instances.logistic_cube(jax.random.key(0), 6, 3, half_width=1.0)
-    theory = partial(jb.ucb_glm, alpha="theory")
-    budget = jb.simulate(cube, jb.at_budget(theory, 60), replications=20)
-    rounds = jb.simulate(cube, theory, horizon=60, replications=20)
-    np.testing.assert_array_equal(budget.arm_pulls, rounds.arm_pulls)
-    fixed = jb.simulate(cube, jb.at_budget(partial(theory, horizon=5000), 60), replications=20)
-    assert not np.array_equal(fixed.arm_pulls, rounds.arm_pulls)
-
-
+@pytest.mark.slow
 def test_regret_grows_sublinearly_unless_rewards_are_misfiled():
     def late_share(build):
         cube = jb.instances.logistic_cube(jax.random.key(0), 6, 2, half_width=1.0)

@@ -119,7 +119,7 @@ def lin_ucb(delta):
 
 
 def lin_ts(delta, t, dim):
-    """`sqrt(9 d log(t / delta))`: Agrawal and Goyal (2013), the scale v of a sample in round t.
+    """`sqrt(9 d log(t / delta))`: Agrawal and Goyal (2013, as on arXiv), v of round t.
 
     For arms and theta of norm 1 at most and the ridge 1; not a width but a standard deviation.
     """
@@ -141,7 +141,8 @@ def bayes_gap(draws, noise_var, prior, gaps, epsilon):
     In units of posterior deviations, for n draws after the first of each arm and prior variances
     v `[K]`; `H = sum_k max((D_k + epsilon) / 2, epsilon)^-2` for the gaps D. With those of the
     means, themselves a draw from the prior, the answer is within epsilon of the best but for a
-    chance of `K B e^(-beta^2 / 2)` (Corollary 1). An arm whose prior is certain counts for nothing.
+    chance of `K B e^(-beta^2 / 2)`: a normal tail for each arm and round. An arm whose prior is
+    certain counts for nothing.
     """
     certain = jnp.where(prior > 0, 1.0 / jnp.where(prior > 0, prior, 1.0), 0.0).sum()
     hardness = (1.0 / jnp.maximum((gaps + epsilon) / 2.0, epsilon) ** 2).sum()

@@ -3,7 +3,7 @@
 import functools
 
 from ...options import require
-from ...skeletons.stopped import DEFAULTS, Stopped
+from ...skeletons.stopped import Stopped
 
 
 def at_budget(algorithm, budget=None, *, per_arm=None, answer="inner"):
@@ -42,8 +42,8 @@ def at_budget(algorithm, budget=None, *, per_arm=None, answer="inner"):
       >>> set(runs.pulls.tolist())
       {80}
     """
-    given = {"budget": budget, "per_arm": per_arm, "answer": answer}
-    own = {name: value for name, value in given.items() if value != DEFAULTS[name]}
+    given = {"budget": budget, "per_arm": per_arm, "answer": None if answer == "inner" else answer}
+    own = {name: value for name, value in given.items() if value is not None}
     if not isinstance(algorithm, functools.partial):
         require(callable(algorithm), f"algorithm must be a constructor, got {algorithm!r}")
         return functools.partial(Stopped(algorithm), **own)
