@@ -6,6 +6,8 @@ from jaxtyping import Array, Float, Int
 
 from . import pick
 
+ROUNDED = 12  # bits of a ratio that are left to rounding when two are compared
+
 
 def efficient(
     weights: Float[Array, " K"], total: Int[Array, ""], order: Int[Array, " K"] | None = None
@@ -17,7 +19,8 @@ def efficient(
     in all. With `N >= p` every supported arm is drawn and `n_i >= (1 - p/N) N w_i`; a smaller
     total leaves supported arms out. Draws are added in the order of `n_i / w_i`, then of index,
     and taken in the reverse order, so the counts never fall as N grows. In the place of the index
-    may come an `order`, priorities of which the largest is first.
+    may come an `order`, priorities of which the largest is first. Ratios tie where they agree to
+    twelve digits.
     """
     order = jnp.arange(weights.size)[::-1] if order is None else order
     support = weights > 0
@@ -29,11 +32,11 @@ def efficient(
     safe = jnp.where(support, weights, 1.0)
 
     def add(counts):
-        ratio = jnp.where(support, counts / safe, jnp.inf)
+        ratio = _alike(jnp.where(support, counts / safe, jnp.inf))
         return counts.at[pick.argmax(-ratio, order)].add(1)
 
     def take(counts):
-        ratio = jnp.where(support & (counts > 0), (counts - 1) / safe, -jnp.inf)
+        ratio = _alike(jnp.where(support & (counts > 0), (counts - 1) / safe, -jnp.inf))
         return counts.at[pick.argmax(ratio, ratio.size - order)].add(-1)
 
     # The first line is within K of the total; the cap only stops weights that are not numbers.
@@ -45,17 +48,23 @@ def efficient(
     return correct(add, lambda drawn: drawn < total, counts)
 
 
+def _alike(values):
+    kind = jnp.finfo(values.dtype)
+    return lax.reduce_precision(values, kind.nexp, kind.nmant - ROUNDED)
+
+
 def largest_remainder(
     weights: Float[Array, " K"], total: Int[Array, ""], order: Int[Array, " K"] | None = None
 ) -> Int[Array, " K"]:
     """`floor(N w_i)`, then one more for the largest fractional parts.
 
-    Ties go to the lowest index, or to the largest `order`.
+    Parts that agree to six digits tie, to the lowest index, or to the largest `order`.
     """
     order = jnp.arange(weights.size)[::-1] if order is None else order
     share = total * weights
-    counts = jnp.floor(share).astype(int)
-    return counts + (pick.rank(share - counts, order) < total - counts.sum())
+    counts = jnp.floor(share * (1.0 + 4.0 * jnp.finfo(weights.dtype).eps)).astype(int)
+    parts = pick.coarse(jnp.maximum(share - counts, 0.0))
+    return counts + (pick.rank(parts, order) < total - counts.sum())
 
 
 def ceil(weights: Float[Array, " K"], total: Int[Array, ""] | Float[Array, ""]) -> Int[Array, " K"]:
