@@ -1,9 +1,9 @@
 """GSE and OD-LinBAI beside an independent calculation, on the instances of GSE's paper.
 
 Figures are shares of right answers of that calculation, which rounds D-optimal designs by regret
-minimisation; the package's default rounding is measured beside that. Sections are those of the paper:
-8.1, Soare's instance; 8.2, unit vectors; 8.3, arms on a sphere, drawn anew for each replication;
-figure 6, the same for fixed budgets; figure 7, the corner case.
+minimisation; the package's default rounding is measured beside that. Sections are those of the
+paper: 8.1, Soare's instance; 8.2, unit vectors; 8.3, arms on a sphere, drawn anew for each
+replication; figure 6, the same for fixed budgets; figure 7, the corner case.
 
     python -m benchmarks.fixed_budget [--only WORD ...] [--replications N]
 """

@@ -101,11 +101,11 @@ BAD = {
         "budget must be a whole number, 1 or above, got 7.5",
     ),
     "no budget": ((CANONICAL, jb.gse), "budget"),
-    "a design nobody knows": (
+    "a design gse does not know": (
         (CANONICAL, partial(jb.gse, budget=40, design="d_optimal")),
         "design must be one of 'uniform', 'fwg', .* got 'd_optimal'",
     ),
-    "a rounding nobody knows": (
+    "a rounding gse does not know": (
         (CANONICAL, partial(jb.gse, budget=40, rounding="floor")),
         "rounding must be one of .*'ceil', 'multinomial', got 'floor'",
     ),

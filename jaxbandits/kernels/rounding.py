@@ -20,8 +20,9 @@ def efficient(
     total leaves supported arms out. Draws are added in the order of `n_i / w_i`, then of index,
     and taken in the reverse order, so the counts never fall as N grows. In the place of the index
     may come an `order`, priorities of which the largest is first. Ratios tie where they agree to
-    twelve digits.
+    twelve digits, or with an order to six.
     """
+    alike = _alike if order is None else pick.coarse
     order = jnp.arange(weights.size)[::-1] if order is None else order
     support = weights > 0
     size = support.sum()
@@ -32,11 +33,11 @@ def efficient(
     safe = jnp.where(support, weights, 1.0)
 
     def add(counts):
-        ratio = _alike(jnp.where(support, counts / safe, jnp.inf))
+        ratio = alike(jnp.where(support, counts / safe, jnp.inf))
         return counts.at[pick.argmax(-ratio, order)].add(1)
 
     def take(counts):
-        ratio = _alike(jnp.where(support & (counts > 0), (counts - 1) / safe, -jnp.inf))
+        ratio = alike(jnp.where(support & (counts > 0), (counts - 1) / safe, -jnp.inf))
         return counts.at[pick.argmax(ratio, ratio.size - order)].add(-1)
 
     # The first line is within K of the total; the cap only stops weights that are not numbers.
