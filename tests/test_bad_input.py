@@ -181,6 +181,27 @@ BAD = {
         "horizon must be given for alpha 'theory', got None",
     ),
     "no budget": ((CANONICAL, jb.gse), "budget"),
+    "a design gse does not know": (
+        (CANONICAL, partial(jb.gse, budget=40, design="d_optimal")),
+        "design must be one of 'uniform', 'fwg', .* got 'd_optimal'",
+    ),
+    "a rounding gse does not know": (
+        (CANONICAL, partial(jb.gse, budget=40, rounding="floor")),
+        "rounding must be one of .*'ceil', 'multinomial', got 'floor'",
+    ),
+    "forced draws below none": (
+        (CANONICAL, partial(jb.gse, budget=40, forced=-1)),
+        "forced must be a whole number, 0 or above, got -1",
+    ),
+    "no clusters": (
+        (CANONICAL, partial(jb.gse, budget=40, design="kmeans", clusters=0)),
+        "clusters must be a whole number, 1 or above, got 0",
+    ),
+    "no budget of od_linbai": ((CANONICAL, jb.od_linbai), "budget or per_arm must be given"),
+    "two budgets of od_linbai": (
+        (CANONICAL, partial(jb.od_linbai, budget=40, per_arm=5)),
+        "budget or per_arm must be given, one of the two, got .*40.* and .*5",
+    ),
     "an option nobody knows": ((SOARE, partial(jb.lingape, detla=0.1)), "detla"),
     "a threshold nobody knows": (
         (SOARE, partial(jb.lingape, threshold="large")),

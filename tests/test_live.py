@@ -21,7 +21,7 @@ QUIET = partial(LINGAPE, noise_var=0.05)
 GSE = partial(jb.gse, budget=14)
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6], [-1.0, 0.2]])
 MEANS = ARMS @ [1.0, -0.3]
-LONG = ("gse_d_opt", "gse_logistic", "rage", "m_lingape", "glm_tsl")
+LONG = ("gse_d_opt", "gse_fwg", "gse_logistic", "od_linbai", "rage", "m_lingape", "glm_tsl")
 
 
 def by_message(value):

@@ -88,7 +88,7 @@ def test_vmap_equals_a_loop(case):
     ends = case.promise != "regret"
     together = play.advance_all(play.start_all(jnp.stack(keys)), 10_000 if ends else 60)
     alone = [play.advance(play.start(key), 10_000 if ends else 60) for key in keys]
-    same = case.promise in ("budget", "certain", "regret")
+    same = case.promise in ("budget", "within", "certain", "regret")
     assert (len({int(run.pulls) for run in alone}) == 1) == same
     for lane, run in enumerate(alone):
         assert_alike(jax.tree.map(lambda x, lane=lane: x[lane], together), run)
@@ -190,6 +190,8 @@ def test_what_each_kind_spends(case):
     np.testing.assert_array_equal(runs.arm_pulls.sum(1), runs.pulls)
     if case.promise == "budget":
         assert set(runs.pulls) == {case.build.keywords["budget"]}
+    if case.promise == "within":
+        assert 0 < runs.pulls.max() <= case.build.keywords["budget"]
     if case.promise == "regret":
         assert set(runs.pulls) == {case.options["horizon"]}
         gaps = case.instance.means.max() - case.instance.means

@@ -17,13 +17,12 @@ SOLVED = {
     "fedorov": vertex.fedorov,
 }
 DESIGNS = ("uniform", *SOLVED, "greedy", "kmeans")
-ROUNDED = {  # (arms, weights, total) -> counts
-    "efficient": lambda arms, weights, total: rounding.efficient(weights, total),
+BY_ORDER = {"efficient": rounding.efficient, "largest_remainder": rounding.largest_remainder}
+FIXED = {  # (arms, weights, total) -> counts, the same for all
     "regret": regret_rounding.topped_up,
-    "largest_remainder": lambda arms, weights, total: rounding.largest_remainder(weights, total),
     "ceil": lambda arms, weights, total: rounding.ceil(weights, total),
 }
-ROUNDINGS = (*ROUNDED, "multinomial")
+ROUNDINGS = (*BY_ORDER, *FIXED, "multinomial")
 LITTLE = 1e-6  # a weight too small for a draw that every supported arm gets
 
 
@@ -35,14 +34,15 @@ class Allocation(NamedTuple):
 
 
 def allocation(arms, name, rule, *, tol, num_clusters=None, forced=0):
-    """`(key, alive, total) -> Allocation` for a design of `DESIGNS`, a rounding of `ROUNDINGS`.
+    """`(key, order, alive, total) -> Allocation` for a design and a rounding by name.
 
-    What hangs on the arms alive alone is computed once for all lanes with the same.
+    What hangs on the arms alive alone is computed once for all lanes with the same. Draws that
+    designs leave to chance go by the key, or by the order, priorities that break ties.
 
     Args:
       arms: `[K, d]`.
-      name: the design; "uniform", "greedy" and "kmeans" allocate whole draws without rounding.
-      rule: the rounding.
+      name: the design, of `DESIGNS`; "uniform", "greedy" and "kmeans" need no rounding.
+      rule: the rounding, of `ROUNDINGS`.
       tol: see the designs.
       num_clusters: of "kmeans", the rank of the arms alive by default.
       forced: draws of each arm of a basis of the arms alive before the others, fewer where the
@@ -59,13 +59,13 @@ def allocation(arms, name, rule, *, tol, num_clusters=None, forced=0):
     return _after_basis(arms, shared, forced) if forced else shared
 
 
-def _uniform(key, alive, total):
+def _uniform(key, order, alive, total):
     return Allocation(pick.spread(alive, total, key), jnp.array(True))
 
 
 def _greedy(arms):
     counted = once_for_equal(partial(greedy.g_allocation, arms))
-    return lambda key, alive, total: Allocation(counted(alive, total), jnp.array(True))
+    return lambda key, order, alive, total: Allocation(counted(alive, total), jnp.array(True))
 
 
 def _by_clusters(arms, num_clusters):
@@ -76,7 +76,7 @@ def _by_clusters(arms, num_clusters):
         number = span.of(arms, alive).rank if num_clusters is None else most
         return clusters.k_means(arms, alive, number, most=most)
 
-    def shared(key, alive, total):
+    def shared(key, order, alive, total):
         groups = found(alive)
         return Allocation(clusters.shared(key, groups, alive, total), groups.converged)
 
@@ -85,14 +85,17 @@ def _by_clusters(arms, num_clusters):
 
 def _designed(arms, solve, rule):
     @once_for_equal
-    def counted(alive, total):
+    def designed(alive, total):
         found = solve(arms, alive)
         weights = _trimmed(found.weights)
-        at_random = rule == "multinomial"
-        return weights if at_random else ROUNDED[rule](arms, weights, total), found.converged
+        if rule in FIXED:
+            return FIXED[rule](arms, weights, total), found.converged
+        return weights, found.converged
 
-    def shared(key, alive, total):
-        found, solved = counted(alive, total)
+    def shared(key, order, alive, total):
+        found, solved = designed(alive, total)
+        if rule in BY_ORDER:
+            found = BY_ORDER[rule](found, total, order)
         if rule == "multinomial":
             found = sampling.multinomial(key, total, found)
         return Allocation(found, solved)
@@ -108,11 +111,11 @@ def _trimmed(weights):
 def _after_basis(arms, shared, forced):
     basis = once_for_equal(partial(span.far_apart, arms))
 
-    def after(key, alive, total):
+    def after(key, order, alive, total):
         chosen = basis(alive)
         size = jnp.maximum(chosen.sum(), 1)
         first = jnp.where(chosen, jnp.minimum(forced, total // size), 0)
-        rest = shared(key, alive, total - first.sum())
+        rest = shared(key, order, alive, total - first.sum())
         return rest._replace(counts=first + rest.counts)
 
     return after

@@ -74,7 +74,8 @@ def topped_up(
     """`floor(N w_i)` draws of each arm, and the fewer than p that are left chosen one by one.
 
     The greedy form from there on, for p supported arms: nothing is promised, but it is cheap, and
-    as good as all draws chosen where draws are few.
+    as good as all draws chosen where draws are few. Values that tie do so to an arm of an order
+    of the draw's own, `pick.scattered`.
     """
     space, points = span.whitened(arms, weights)
     rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
@@ -86,7 +87,12 @@ def topped_up(
     seen = alpha * ledger.gram(points, first)
     action = _settle(seen, space.kept, _at(seen, space.kept, jnp.sqrt(rank)))
     begin = _Drawn(first, seen, action, first.sum())
-    return _one_by_one(points, space.kept, weights > 0, alpha, begin, total)
+
+    def choose(values, number):
+        values = jnp.where(weights > 0, pick.coarse(values), -jnp.inf)
+        return pick.argmax(values, pick.scattered(number, weights.size).astype(int))
+
+    return _one_by_one(points, space.kept, choose, alpha, begin, total)
 
 
 def swap(
@@ -149,7 +155,8 @@ def _greedy(points, space, shares, total):
     action = _Action(jnp.sqrt(rank), unit / jnp.sqrt(rank), jnp.ones_like(rank))
     counts, seen = jnp.zeros(shares.size, int), jnp.zeros_like(unit)
     begin = _Drawn(counts, seen, action, jnp.zeros((), int))
-    return _one_by_one(points, space.kept, shares > 0, _alpha(rank, total), begin, total)
+    choose = lambda values, number: _first_best(values, shares > 0)  # noqa: E731
+    return _one_by_one(points, space.kept, choose, _alpha(rank, total), begin, total)
 
 
 def _alpha(rank, total):
@@ -157,17 +164,17 @@ def _alpha(rank, total):
     return jnp.maximum(4.0 * jnp.sqrt(rank), jnp.sqrt(2.0 * total))
 
 
-def _one_by_one(points, kept, allowed, alpha, begin, total):
+def _one_by_one(points, kept, choose, alpha, begin, total):
     """Counts after `total` draws, each chosen against the leader's action."""
 
     def draw(now):
         squares, halves = _norms(points, now.action.root)
-        arm = _first_best(squares / (1.0 + alpha * halves), allowed)
+        arm = choose(squares / (1.0 + alpha * halves), now.number)
         y = pick.at(points, arm)
         seen = now.seen + alpha * y[:, None] * y[None, :]
         root = spd.added(now.action.root, y, alpha)
         action = _settle(seen, kept, _Action(now.action.shift, root, (root**2).sum()))
-        counts = now.counts + (jnp.arange(allowed.size) == arm)
+        counts = now.counts + (jnp.arange(now.counts.size) == arm)
         return _Drawn(counts, seen, action, now.number + 1)
 
     return lax.while_loop(lambda now: now.number < total, draw, begin).counts

@@ -4,16 +4,26 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from . import pick
 
-def efficient(weights: Float[Array, " K"], total: Int[Array, ""]) -> Int[Array, " K"]:
+ROUNDED = 12  # bits of a ratio that are left to rounding when two are compared
+
+
+def efficient(
+    weights: Float[Array, " K"], total: Int[Array, ""], order: Int[Array, " K"] | None = None
+) -> Int[Array, " K"]:
     """Efficient rounding (Pukelsheim, 2006, chapter 12): counts with sum exactly `total`.
 
     On the support, of size p, `n_i = ceil((N - p/2) w_i)`; then one draw at a time is added
     where `n_i / w_i` is smallest or taken where `(n_i - 1) / w_i` is largest, at most p times
     in all. With `N >= p` every supported arm is drawn and `n_i >= (1 - p/N) N w_i`; a smaller
     total leaves supported arms out. Draws are added in the order of `n_i / w_i`, then of index,
-    and taken in the reverse order, so the counts never fall as N grows.
+    and taken in the reverse order, so the counts never fall as N grows. In the place of the index
+    may come an `order`, priorities of which the largest is first. Ratios tie where they agree to
+    twelve digits, or with an order to six.
     """
+    alike = _alike if order is None else pick.coarse
+    order = jnp.arange(weights.size)[::-1] if order is None else order
     support = weights > 0
     size = support.sum()
     share = (total - size / 2) * weights
@@ -23,13 +33,12 @@ def efficient(weights: Float[Array, " K"], total: Int[Array, ""]) -> Int[Array, 
     safe = jnp.where(support, weights, 1.0)
 
     def add(counts):
-        ratio = jnp.where(support, counts / safe, jnp.inf)
-        return counts.at[jnp.argmin(ratio)].add(1)
+        ratio = alike(jnp.where(support, counts / safe, jnp.inf))
+        return counts.at[pick.argmax(-ratio, order)].add(1)
 
     def take(counts):
-        ratio = jnp.where(support & (counts > 0), (counts - 1) / safe, -jnp.inf)
-        last = ratio.size - 1 - jnp.argmax(ratio[::-1])
-        return counts.at[last].add(-1)
+        ratio = alike(jnp.where(support & (counts > 0), (counts - 1) / safe, -jnp.inf))
+        return counts.at[pick.argmax(ratio, ratio.size - order)].add(-1)
 
     # The first line is within K of the total; the cap only stops weights that are not numbers.
     def correct(step, unfinished, counts):
@@ -40,16 +49,26 @@ def efficient(weights: Float[Array, " K"], total: Int[Array, ""]) -> Int[Array, 
     return correct(add, lambda drawn: drawn < total, counts)
 
 
-def largest_remainder(weights: Float[Array, " K"], total: Int[Array, ""]) -> Int[Array, " K"]:
-    """`floor(N w_i)`, then one more for the largest fractional parts; ties to the lowest index."""
+def _alike(values):
+    kind = jnp.finfo(values.dtype)
+    return lax.reduce_precision(values, kind.nexp, kind.nmant - ROUNDED)
+
+
+def largest_remainder(
+    weights: Float[Array, " K"], total: Int[Array, ""], order: Int[Array, " K"] | None = None
+) -> Int[Array, " K"]:
+    """`floor(N w_i)`, then one more for the largest fractional parts.
+
+    Parts that agree to six digits tie, to the lowest index, or to the largest `order`.
+    """
+    order = jnp.arange(weights.size)[::-1] if order is None else order
     share = total * weights
-    counts = jnp.floor(share).astype(int)
-    order = jnp.argsort(counts - share, stable=True)
-    place = jnp.zeros_like(order).at[order].set(jnp.arange(order.size))
-    return counts + (place < total - counts.sum())
+    counts = jnp.floor(share * (1.0 + 4.0 * jnp.finfo(weights.dtype).eps)).astype(int)
+    parts = pick.coarse(jnp.maximum(share - counts, 0.0))
+    return counts + (pick.rank(parts, order) < total - counts.sum())
 
 
-def ceil(weights: Float[Array, " K"], total: Int[Array, ""]) -> Int[Array, " K"]:
+def ceil(weights: Float[Array, " K"], total: Int[Array, ""] | Float[Array, ""]) -> Int[Array, " K"]:
     """`ceil(N w_i)`: at least the share of every arm, hence up to p - 1 draws more than N."""
     share = total * weights
     return jnp.ceil(share * (1.0 - 4.0 * jnp.finfo(weights.dtype).eps)).astype(int)

@@ -14,17 +14,6 @@ from ..core import Algorithm, Move
 from ..kernels import halving, pick
 
 
-class Rules(NamedTuple):
-    """What makes an algorithm of the loop; `memory` is whatever it keeps of stages past."""
-
-    allocate: Callable  # (key, memory, alive [K], stage) -> (counts [K], note)
-    learn: Callable  # (memory, alive [K], counts [K], sums [K], note) -> (scores [K], memory)
-    survivors: Callable  # (memory, stage) -> int []: arms that go on after this stage
-    over: Callable  # (memory, stage) -> bool []: no stage is left
-    begin: Callable = tuple  # () -> memory
-    report: Callable = lambda memory: ()  # memory -> a dict of scalars for the results
-
-
 class State(NamedTuple):
     """What is remembered between stages."""
 
@@ -32,7 +21,18 @@ class State(NamedTuple):
     stage: jax.Array  # int [] from 0
     answer: jax.Array  # int [] the best of the latest stage, a random arm before the first
     order: jax.Array  # int [K] priorities that break ties
-    memory: Any
+    memory: Any  # what an algorithm keeps of stages past
+
+
+class Rules(NamedTuple):
+    """What makes an algorithm of the loop."""
+
+    allocate: Callable  # (key, state) -> (counts [K], note)
+    learn: Callable  # (state, counts [K], sums [K], note) -> (scores [K], memory)
+    survivors: Callable  # (state) -> int []: arms that go on after this stage
+    over: Callable  # (state) -> bool []: no stage is left
+    begin: Callable = tuple  # () -> memory
+    report: Callable = lambda memory: ()  # memory -> a dict of scalars for the results
 
 
 def elimination(num_arms, rules):
@@ -44,22 +44,19 @@ def elimination(num_arms, rules):
         return State(everyone, zero, jnp.argmax(order), order, rules.begin())
 
     def ask(key, state):
-        memory, stage = state.memory, state.stage
-        counts, note = rules.allocate(key, memory, state.alive, stage)
+        counts, note = rules.allocate(key, state)
         return Move(
             arm=jnp.arange(num_arms),
             count=counts.astype(int),
-            done=rules.over(memory, stage),
+            done=rules.over(state),
             answer=state.answer,
-            info=(rules.report(memory), note),
+            info=(rules.report(state.memory), note),
         )
 
     def tell(state, move, total):
-        note = move.info[1]
-        scores, memory = rules.learn(state.memory, state.alive, move.count, total, note)
+        scores, memory = rules.learn(state, move.count, total, move.info[1])
         ranked = jnp.where(state.alive, scores, -jnp.inf)
-        number = rules.survivors(state.memory, state.stage)
-        alive = pick.top(ranked, state.order, number)
+        alive = pick.top(ranked, state.order, rules.survivors(state))
         best = pick.argmax(ranked, state.order)
         return State(alive, state.stage + 1, best, state.order, memory)
 
@@ -70,6 +67,6 @@ def by_schedule(plan: halving.Schedule):
     """The rules `survivors` and `over` of a schedule known beforehand."""
     sizes = jnp.asarray(plan.sizes)
     return {
-        "survivors": lambda memory, stage: sizes[stage + 1],
-        "over": lambda memory, stage: stage >= plan.stages,
+        "survivors": lambda state: sizes[state.stage + 1],
+        "over": lambda state: state.stage >= plan.stages,
     }

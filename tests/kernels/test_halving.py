@@ -26,3 +26,8 @@ def test_the_budget_is_spent_exactly_and_late(budget):
     assert sum(draws) == budget
     assert sorted(draws) == draws
     assert draws[-1] - draws[0] <= 1
+
+
+def test_what_a_stage_leaves_may_be_discarded():
+    plan = halving.schedule(16)
+    assert [plan.draws(43, stage, "discard") for stage in range(4)] == [10] * 4

@@ -214,7 +214,12 @@ def test_whole_shares_first_and_the_rest_one_by_one(num_arms, dim, total, most):
     assert (counts[weights == 0] == 0).all()
     assert inflation(arms, counts) <= most
     if total == dim:  # few draws on many supported arms are where the other rounding fails
-        assert inflation(arms, np.asarray(rounding.efficient(weights, total))) > 2 * most
+        assert (
+            inflation(
+                arms, np.asarray(rounding.efficient(jnp.asarray(weights), jnp.asarray(total)))
+            )
+            > 2 * most
+        )
 
 
 def test_one_by_one_equals_a_plain_loop():

@@ -116,14 +116,15 @@ def gse(
             return Memory(info, None, None)
         return Memory(info, jnp.zeros(num_arms, int), jnp.zeros(num_arms, arms.dtype))
 
-    def allocate(key, memory, alive, stage):
-        return share(key, alive, plan.draws(budget, stage, leftover))
+    def allocate(key, state):
+        return share(key, state.order, state.alive, plan.draws(budget, state.stage, leftover))
 
-    def learn(memory, alive, counts, sums, solved):
+    def learn(state, counts, sums, solved):
+        memory = state.memory
         if reuse:
             counts, sums = memory.counts + counts, memory.sums + sums
         fit = linear_fit.fit(
-            arms, counts, sums, alive, family=family, ridge=ridge, subspace=subspace
+            arms, counts, sums, state.alive, family=family, ridge=ridge, subspace=subspace
         )
         flags = {"invalid": ~fit.valid, "unconverged": ~fit.converged, "unsolved": ~solved}
         info = {name: memory.info[name] + flag for name, flag in flags.items()}

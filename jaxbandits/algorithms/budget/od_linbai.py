@@ -92,21 +92,23 @@ def od_linbai(arms, *, budget=None, per_arm=None, tol=0.01):
         info = {"skipped": (share(rank) <= 0).astype(int), "invalid": zero, "unsolved": zero}
         return Memory(rank, info)
 
-    def over(memory, stage):
-        return (stage >= rounds(memory.rank)) | (memory.info["skipped"] > 0)
+    def over(state):
+        memory = state.memory
+        return (state.stage >= rounds(memory.rank)) | (memory.info["skipped"] > 0)
 
-    def learn(memory, alive, counts, sums, solved):
+    def learn(state, counts, sums, solved):
+        memory = state.memory
         fit = linear_fit.fit(
-            arms, counts, sums, alive, family="gaussian", ridge=None, subspace="projection"
+            arms, counts, sums, state.alive, family="gaussian", ridge=None, subspace="projection"
         )
         flags = {"skipped": False, "invalid": ~fit.valid, "unsolved": ~solved}
         info = {name: memory.info[name] + flag for name, flag in flags.items()}
         return fit.predictors, memory._replace(info=info)
 
     rules = Rules(
-        allocate=lambda key, memory, alive, stage: counted(alive, memory.rank),
+        allocate=lambda key, state: counted(state.alive, state.memory.rank),
         learn=learn,
-        survivors=lambda memory, stage: halved(memory.rank, stage + 1),
+        survivors=lambda state: halved(state.memory.rank, state.stage + 1),
         over=over,
         begin=begin,
         report=lambda memory: memory.info,

@@ -44,10 +44,10 @@ def sequential_halving(arms, *, budget=None, per_arm=None):
     num_arms = arms.shape[0]
     budget, plan = total_draws(arms, budget, per_arm), halving.schedule(num_arms)
 
-    def allocate(key, memory, alive, stage):
-        return pick.spread(alive, plan.draws(budget, stage), key), ()
+    def allocate(key, state):
+        return pick.spread(state.alive, plan.draws(budget, state.stage), key), ()
 
-    def learn(memory, alive, counts, sums, note):
-        return sums / jnp.maximum(counts, 1), memory
+    def learn(state, counts, sums, note):
+        return sums / jnp.maximum(counts, 1), ()
 
     return elimination(num_arms, Rules(allocate, learn, **by_schedule(plan)))
