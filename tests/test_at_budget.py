@@ -206,6 +206,12 @@ def test_what_has_a_horizon_is_told_the_budget(options, answer):
     assert set(jb.simulate(SOARE, build, **MORE).answer) == {answer}
 
 
+def test_a_stopping_rule_on_which_nothing_else_hangs():
+    """It must not be optimised away: XLA crashed on what was left of LinGame's."""
+    runs = jb.simulate(SOARE, jb.at_budget(jb.lin_game, 30), **MORE)
+    assert set(runs.pulls) == {30}
+
+
 def test_sets_are_found_too():
     build = jb.at_budget(partial(jb.m_lingape, m=2), per_arm=8)
     runs = jb.simulate(SOARE, build, **MORE)

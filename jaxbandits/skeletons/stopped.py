@@ -122,7 +122,10 @@ def stopped(algorithm, budget, *, num_arms, num_answers, by_counts):
         answer = _most_pulled(move.answer, state) if by_counts else move.answer
         rest = budget - state.drawn
         if move.count is None:
-            return move._replace(done=move.arm.size > rest, answer=answer)
+            # The stopping rule changes nothing here. But where it is left out, the compiler of
+            # JAX 0.10 crashes on LinGame, while it simplifies reductions that nobody uses.
+            spent = (move.arm.size > rest) | (move.done & (rest <= 0))
+            return move._replace(done=spent, answer=answer)
         if answer.ndim == 0:  # before the first phase any answer is as good
             lot = jax.random.randint(fold_in(key, ORDER), (), 0, num_answers, answer.dtype)
             answer = jnp.where(state.drawn > 0, answer, lot)
