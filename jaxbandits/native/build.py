@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 
 import jax
@@ -19,6 +20,7 @@ FLAGS = """
 """
 COMPILERS = ("g++", "clang++", "c++")
 _libraries = {}  # by target: a loaded library must stay
+_one = threading.Lock()  # programs are compiled by several threads
 
 
 def compiler():
@@ -36,9 +38,11 @@ def register(source):
     name = "jaxbandits_" + digest.hexdigest()[:24]
     if name not in _libraries:
         library = ctypes.CDLL(str(_compiled(name, source)))
-        capsule = jax.ffi.pycapsule(library.run)
-        jax.ffi.register_ffi_target(name, capsule, platform="cpu")
-        _libraries[name] = library
+        with _one:
+            if name not in _libraries:
+                capsule = jax.ffi.pycapsule(library.run)
+                jax.ffi.register_ffi_target(name, capsule, platform="cpu")
+                _libraries[name] = library
     return name
 
 
@@ -59,7 +63,8 @@ def _scratch():
 
 
 def _compiled(name, source):
-    folder = Path(jax.config.jax_compilation_cache_dir or _scratch().name)
+    with _one:
+        folder = Path(jax.config.jax_compilation_cache_dir or _scratch().name)
     library = folder / f"{name}.so"
     if library.exists():
         return library

@@ -4,6 +4,7 @@ import functools
 
 from ..options import require
 from . import names
+from .ahead import Ahead
 from .cells import cells_of
 from .dataset import assemble, with_bounds
 from .filling import Filling
@@ -210,6 +211,7 @@ def _fillings(plan, group, store, resume, team, wanted):
 
 def _work(plan, work, cluster, display, how):
     """Play all groups until their cells are whole."""
+    from ..processes import team_of
 
     def keep(filling, runs, **more):
         filling.add(runs, **more)
@@ -224,15 +226,23 @@ def _work(plan, work, cluster, display, how):
     going = [(g, {n: f for n, f in fs.items() if f.found is None}) for g, fs in work]
     going = [(group, fillings) for group, fillings in going if fillings]
     if cluster is None:
-        for group, fillings in going:
-            _play(plan, group, fillings, keep, display, how)
+        makers = [functools.partial(_made, plan, *item, how) for item in going]
+        alone = team_of(how.get("devices")).alone  # else all processes do the same in one order
+        with Ahead(makers, None if alone else 0) as ahead:
+            for number, (group, fillings) in enumerate(going):
+                _play(plan, group, fillings, keep, display, functools.partial(ahead.take, number))
     elif going:
         from . import cluster as many
 
         many.play(cluster, plan, going, keep, display, how)
 
 
-def _play(plan, group, fillings, keep, display, how):
+def _made(plan, group, fillings, how):
+    """The `Simulation` for what a group has left."""
+    return group.simulation(plan, sum(len(f.missing()) for f in fillings.values()), **how)
+
+
+def _play(plan, group, fillings, keep, display, take):
     """Play the cells of a group on this machine."""
     most = plan.replications * len(fillings)
     report = display.start(group.title, most)
@@ -242,8 +252,7 @@ def _play(plan, group, fillings, keep, display, how):
         keep(fillings[number], runs)
 
     while waiting := {n: f.missing() for n, f in fillings.items() if f.found is None}:
-        total = sum(map(len, waiting.values()))
-        simulation = simulation or group.simulation(plan, total, **how)
+        simulation = simulation or take()
         known = sum(map(len, fillings.values()))
         progress = functools.partial(_shifted, report, known, most)
         played = simulation.play(waiting, progress, keep_number, CHECKPOINT_SECONDS)
