@@ -2,7 +2,8 @@
 
 Figures are shares of right answers of that calculation, which rounds D-optimal designs by regret
 minimisation; the package's default rounding is measured beside that. Sections are those of the
-paper: 8.1, Soare's instance; 8.2, unit vectors; 8.3, arms on a sphere, drawn anew for each
+paper: 8.1, Soare's instance (where the figures' number of replications is not known and 1000 is
+taken; it may be 300); 8.2, unit vectors; 8.3, arms on a sphere, drawn anew for each
 replication; figure 6, the same for fixed budgets; figure 7, the corner case.
 
     python -m benchmarks.fixed_budget [--only WORD ...] [--replications N]
@@ -89,6 +90,12 @@ def _sphere(num_arms, noise_var):
     return partial(jb.instances.sphere, num_arms=num_arms, **options)
 
 
+def deviations(one, runs, other, others):
+    """The difference of two shares in its standard errors, were there one chance for both."""
+    share = (one * runs + other * others) / (runs + others)
+    return (one - other) / math.sqrt(share * (1 - share) * (1 / runs + 1 / others))
+
+
 def measured(cell, replications):
     """A row of the table."""
     *names, world, budget, figure, many = cell
@@ -107,7 +114,7 @@ def measured(cell, replications):
         "standard_error": error,
         "figure": figure,
         "figure_error": other,
-        "deviations": (accuracy - figure) / math.hypot(error, other),
+        "deviations": deviations(accuracy, replications, figure, many),
         "pulls": [int(runs.pulls.min()), int(runs.pulls.max())],
         **{name: float(values.mean()) for name, values in runs.info.items()},
         "seconds": runs.meta["seconds"],

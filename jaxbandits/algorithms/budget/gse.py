@@ -70,8 +70,9 @@ def gse(
       design: "uniform"; for G-optimality "d_opt" (vertex exchange), "d_opt_fw" (Frank-Wolfe with
         away steps), "fedorov", "wynn", or "fwg", the paper's, which stalls; "greedy" (Soare et
         al., 2014), whole draws one by one; "kmeans", the same for each cluster of arms.
-      rounding: "efficient", "regret" (Allen-Zhu et al., 2017, for the draws that whole shares
-        leave), "largest_remainder", "multinomial", or "ceil", which spends more than the budget.
+      rounding: "efficient"; "regret" (Allen-Zhu et al., 2017, for the draws that whole shares
+        leave), slower, and better only in stages of less than some 2 d draws; "largest_remainder",
+        "multinomial", or "ceil", which spends more than the budget.
       eta: elimination factor, 2 or more (static); with K a single stage.
       leftover: `B mod s` draws go to the "last" stages, or "discard".
       family: "gaussian" is GSE-Lin, "logistic" GSE-Log; also "poisson", "probit".
