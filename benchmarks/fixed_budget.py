@@ -4,7 +4,7 @@ Figures are shares of right answers of that calculation, which rounds D-optimal 
 minimisation; the package's default rounding is measured beside that. Sections are those of the
 paper: 8.1, Soare's instance (where the figures' number of replications is not known and 1000 is
 taken; it may be 300); 8.2, unit vectors; 8.3, arms on a sphere, drawn anew for each
-replication; figure 6, the same for fixed budgets; figure 7, the corner case.
+replication; 8.4, logistic rewards; figure 6, the sphere for fixed budgets; figure 7, the corner.
 
     python -m benchmarks.fixed_budget [--only WORD ...] [--replications N]
 """
@@ -30,6 +30,14 @@ ALGORITHMS = {
     OD: partial(jb.od_linbai, tol=1e-3),
 }
 COLUMNS = {UNIFORM: 0, D_OPT: 1, REGRET: 1, OD: 2}
+LOG = {"family": "logistic"}
+LIN = {"family": "gaussian"}
+LOGISTIC_ALGORITHMS = {
+    "GSE-Log uniform": partial(jb.gse, **LOG),
+    "GSE-Log D-optimal": partial(jb.gse, design="d_opt", tol=1e-3, **LOG),
+    "GSE-Lin uniform": partial(jb.gse, **LIN),
+    "GSE-Lin D-optimal": partial(jb.gse, design="d_opt", tol=1e-3, **LIN),
+}
 GAPS = (0.01, 0.03, 0.05, 0.1, 0.3, 0.5, 1.0)
 STATIC = {
     1.0: (0.062, 0.075, 0.099, 0.160, 0.464, 0.759, 0.976),
@@ -51,6 +59,14 @@ BUDGETS = {  # the same with variance 1 and the whole budget given
     100: ((81, 81, 84), (67, 64, 59), (50, 43, 40), (34, 31, 36)),
     200: ((93, 93, 91), (79, 78, 74), (61, 62, 67), (53, 49, 51)),
     500: ((98, 97, 98), (91, 88, 88), (83, 78, 84), (72, 65, 69)),
+}
+LOGISTIC = {  # dimension, draws per arm: the four of `LOGISTIC_ALGORITHMS`
+    (5, 10): (39, 44, 35, 38),
+    (5, 20): (47, 55, 44, 47),
+    (5, 50): (63, 65, 56, 57),
+    (7, 50): (59, 65, 59, 56),
+    (10, 50): (58, 60, 59, 59),
+    (12, 50): (68, 66, 62, 62),
 }
 CORNER = {3: (67, 70, 90), 6: (30, 34, 87), 12: (14, 15, 86), 24: (6, 11, 87)}
 
@@ -79,6 +95,18 @@ def cells():
                     setting, figure = f"K = {num_arms}, budget {budget}", figures[place][which]
                     world = _sphere(num_arms, 1.0)
                     yield "figure 6", setting, name, world, budget, figure / 100, 300
+    for (dim, per_arm), figures in LOGISTIC.items():
+        world = partial(jb.instances.logistic_cube, num_arms=8, dim=dim)
+        for name, figure in zip(LOGISTIC_ALGORITHMS, figures, strict=True):
+            yield (
+                "8.4",
+                f"d = {dim}, {per_arm} per arm",
+                name,
+                world,
+                8 * per_arm,
+                figure / 100,
+                200,
+            )
     for num_arms, figures in CORNER.items():
         world = partial(jb.instances.corner, num_arms=num_arms)
         for name, which in COLUMNS.items():
@@ -99,7 +127,7 @@ def deviations(one, runs, other, others):
 def measured(cell, replications):
     """A row of the table."""
     *names, world, budget, figure, many = cell
-    build = partial(ALGORITHMS[names[2]], budget=budget)
+    build = partial({**ALGORITHMS, **LOGISTIC_ALGORITHMS}[names[2]], budget=budget)
     runs = jb.simulate(world, build, replications=replications, seed=SEED)
     accuracy = float(runs.correct.mean())
     error = math.sqrt(accuracy * (1 - accuracy) / replications)
