@@ -126,12 +126,8 @@ CASES = (
         *_budget(jb.gse, family="logistic")[:3],
         (CUBE(jax.random.key(2), num_arms=8), partial(jb.gse, budget=101, family="logistic")),
     ),
-    Case(
-        "gse_fwg",
-        _canonical(),
-        *_budget(jb.gse, design="fwg", rounding="regret", reuse=True, forced=1),
-    ),
     Case("od_linbai", _canonical(), *_budget(jb.od_linbai))._replace(promise="within"),
+    Case("peace", _canonical(), *_budget(jb.peace, iterations=20))._replace(promise="within"),
     Case("sequential_halving", _canonical(), *_budget(jb.sequential_halving)),
     _at_budget("at_budget", partial(jb.at_budget, partial(jb.lingape, delta=0.1))),
     _at_budget("bayes_gap", lambda budget: partial(jb.bayes_gap, budget=budget)),
