@@ -6,6 +6,7 @@ import numpy as np
 
 LOG_AXIS_FROM = 8
 APART = 0.012  # of the axis, from one algorithm to the next
+TOGETHER = 0.5  # of the way to the next point, at most, for all algorithms together
 TICKS_SPAN = 0.85  # of a panel, from the first tick to the last
 LETTERS_PER_INCH = 11  # of a title, so that it is wrapped and not cut off
 PANEL = 3.6  # inches that a panel has for its labels
@@ -32,11 +33,12 @@ def positions_of(data, along):
 def side_by_side(data, along):
     """The same for each algorithm, a little apart, so that none hides another."""
     positions, _ = positions_of(data, along)
-    number = data.sizes["algorithm"]
-    offsets = (np.arange(number) - (number - 1) / 2) * APART
-    if _is_log(positions):
-        return np.exp(np.log(positions) + offsets[:, None] * np.ptp(np.log(positions)))
-    return positions + offsets[:, None] * np.ptp(positions)
+    number, log = data.sizes["algorithm"], _is_log(positions)
+    where = np.log(positions) if log else positions.astype(float)
+    nearest = np.diff(np.sort(where)).min() if where.size > 1 else 0.0
+    step = min(APART * np.ptp(where), TOGETHER * nearest / number)
+    offsets = (np.arange(number) - (number - 1) / 2) * step
+    return np.exp(where + offsets[:, None]) if log else where + offsets[:, None]
 
 
 def _is_log(positions):

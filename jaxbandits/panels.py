@@ -43,6 +43,7 @@ def _lines(place, data, along, mean, low, high):
             errors,
             label=text(name),
             color=_colour(i),
+            linestyle=STROKES[i // len(COLOURS) % len(STROKES)],
             marker=MARKERS[i % len(MARKERS)],
             markersize=5,
             capsize=3,

@@ -2,13 +2,16 @@
 
 import itertools
 import tomllib
+from functools import partial
 
 import numpy as np
 import pytest
+import xarray
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from worlds import HALVING
 
-from jaxbandits import plot
+import jaxbandits as jb
+from jaxbandits import labels, plot
 from jaxbandits.sweeps import parse, run
 
 
@@ -67,3 +70,37 @@ def test_the_pulls_of_each_arm():
         str(arm + 1) for arm in range(len(points))
     ]
     assert place.get_yscale() == "log"
+
+
+@pytest.mark.parametrize("values", [[0.01, 0.03, 0.05, 1.0], [1, 2, 4], [3]])
+def test_many_algorithms_stay_beside_their_point(values):
+    """Nobody takes one point of the axis for the next; a few are as far apart as they were."""
+    data = xarray.Dataset(coords={"algorithm": [str(i) for i in range(13)], "x": values})
+    rows = labels.side_by_side(data, "x")
+    middles = np.sqrt(np.multiply(values[1:], values[:-1]))
+    if max(values) / min(values) < 8:
+        middles = (np.array(values[1:]) + values[:-1]) / 2
+    for point, column in enumerate(rows.T):
+        assert (column > ([-np.inf, *middles])[point]).all()
+        assert (column < ([*middles, np.inf])[point]).all()
+        assert len(values) == 1 or len(set(column)) == 13
+    few = labels.side_by_side(data.isel(algorithm=[0, 1]), "x")
+    if len(values) == 3:
+        np.testing.assert_allclose(few[1] - few[0], labels.APART * 3)
+
+
+def test_lines_of_many_algorithms_are_told_apart():
+    names = [f"{i} arms" for i in range(11)]
+    algorithms = {
+        name: partial(jb.sequential_halving, budget=20 + i) for i, name in enumerate(names)
+    }
+    dataset = jb.sweep(
+        {"basis": partial(jb.instances.canonical, dim=3)},
+        algorithms,
+        axes={"gap": [0.5, 1.0]},
+        replications=4,
+        progress=False,
+    )
+    lines = plot.figure(dataset, quantities=("accuracy",)).axes[0].get_legend_handles_labels()[0]
+    looks = {(line[0].get_color(), line[0].get_linestyle()) for line in lines}
+    assert len(looks) == 11
