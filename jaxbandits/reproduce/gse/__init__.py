@@ -188,20 +188,25 @@ def _stands_in(folder):
     return f"made-up {' and '.join(missing)}" if missing else ""
 
 
-GAPES = (GAPE_GREEDY,)
 DATA = _figure(
     f"The dearest car and the hottest motor, {PAPER} 5",
     ["fig5a", "fig5b"],
     not_behind(
         "Cars: a form of GSE is best, or level with LinGapE-Greedy.",
         (LIN, FWG, GREEDY, WYNN),
-        (OD, PEACE, BAYES, *GAPES, UCB),
+        (OD, PEACE, BAYES, GAPE_GREEDY, UCB),
+        where={"instance": "cars"},
+    ),
+    not_behind(
+        "Cars: a form of GSE is best among all but BayesGap.",
+        (LIN, FWG, GREEDY, WYNN),
+        (OD, PEACE, GAPE_GREEDY, UCB),
         where={"instance": "cars"},
     ),
     not_behind(
         "Motor: a form of GSE is best, or level with LinGapE-Greedy.",
         (LIN, FWG, GREEDY, WYNN),
-        (OD, PEACE, BAYES, *GAPES, UCB),
+        (OD, PEACE, BAYES, GAPE_GREEDY, UCB),
         where={"instance": "motor"},
     ),
     rises("GSE gains from a larger budget.", (LIN, FWG, GREEDY, WYNN), "per_arm", by=0.05),
