@@ -48,7 +48,8 @@ def od_linbai(arms, *, budget=None, per_arm=None, tol=0.01):
     Deviations:
       With d = 1 there is one round. D-optimal designs are found by vertex exchange. That of the
       first round is brought to few arms with no loss (Caratheodory), where published programs
-      drop small weights or exceed the budget.
+      drop small weights or exceed the budget. No more arms than d (d + 1) / 2, d the length of a
+      feature, keep their designs: of lower rank they leave room for K arms in the first round.
     Reference:
       J. Yang, V. Y. F. Tan, "Minimax optimal fixed-budget best arm identification in linear
       bandits", NeurIPS 2022, Algorithm 1. https://arxiv.org/abs/2105.13017
@@ -61,7 +62,7 @@ def od_linbai(arms, *, budget=None, per_arm=None, tol=0.01):
       (0, True)
     """
     (num_arms, dim), budget = arms.shape, total_draws(arms, budget, per_arm)
-    everyone = jnp.ones(num_arms, bool)
+    everyone, many = jnp.ones(num_arms, bool), num_arms > dim * (dim + 1) // 2
 
     def halved(rank, times):
         return -(-rank // 2**times)
@@ -77,13 +78,15 @@ def od_linbai(arms, *, budget=None, per_arm=None, tol=0.01):
         return (budget - most(rank) - later) / rounds(rank)
 
     def most(rank):
-        return jnp.minimum(num_arms, rank * (rank + 1) // 2)
+        return jnp.minimum(num_arms, rank * (rank + 1) // 2) if many else num_arms
 
     @once_for_equal
     def counted(alive, rank):
         found = designs.d_optimal(arms, alive, tol=tol)
-        limit = jnp.where(alive.all(), most(rank), num_arms)
-        weights = support.reduced(arms, found.weights, limit)
+        weights = found.weights
+        if many:
+            limit = jnp.where(alive.all(), most(rank), num_arms)
+            weights = support.reduced(arms, weights, limit)
         return rounding.ceil(weights, jnp.maximum(share(rank), 0.0)), found.converged
 
     def begin():
