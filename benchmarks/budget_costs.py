@@ -1,6 +1,6 @@
 """What fixed budgets cost on the arms of GSE's section 8.1: Peace, and GSE 100,000 times.
 
-    python -m benchmarks.budget_costs [--replications N]
+python -m benchmarks.budget_costs [--replications N]
 """
 
 import argparse
