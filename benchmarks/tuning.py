@@ -1,7 +1,8 @@
 """What GSE's paper chose by its results: BayesGap's kernel and LinGapE's delta, on a grid.
 
 `python -m benchmarks.tuning` plays every kernel and length on every experiment of the paper, at one
-size and budget, and the values of delta; the best of each are those of the sweep files.
+size and budget, and the values of delta; the best of each are those of the sweep files. Those of
+fig5a and fig5b, which make one figure, are the same: the kernel that loses least in both.
 """
 
 import argparse

@@ -191,6 +191,14 @@ def test_the_arm_drawn_most(budget, answers):
     assert set(runs.pulls) == {budget}
 
 
+def test_a_phase_cut_short_prefers_no_arm():
+    """33 draws for 40: one arm is drawn more often than the others, and is the answer."""
+    build = jb.at_budget(rounds_of_ten, 33, answer="most_pulled")
+    runs = jb.simulate(SOARE, build, replications=400)
+    np.testing.assert_array_equal(runs.answer, runs.arm_pulls.argmax(1))
+    assert np.bincount(runs.answer, minlength=4).min() > 60
+
+
 def test_what_has_a_budget_is_given_it():
     canonical = jb.instances.canonical(4, gap=1.0)
     own = jb.simulate(canonical, partial(jb.sequential_halving, budget=40), **MORE)

@@ -131,6 +131,7 @@ def test_bounds_of_the_others():
 
 
 CUBE = jb.instances.logistic_cube(jax.random.key(0), 4, 2)
+ALONE = jb.instances.linear([[1.0]], [1.0])
 TIED = jb.instances.linear(np.eye(2), [1.0, 1.0])
 BENT = jb.instances.tabular(np.eye(2), [1.0, 0.5])
 
@@ -143,6 +144,13 @@ BENT = jb.instances.tabular(np.eye(2), [1.0, 0.5])
         (BASIS, {"eta": 1.5}, "eta must be a whole number, 2 or above, got 1.5"),
         (BASIS, {"excess": -1}, "excess must be"),
         (BASIS, {"slope": 0.0}, "slope must be"),
+        (BASIS, {"budget": "x"}, "budget must be a whole number, 1 or above, got 'x'"),
+        (BASIS, {"replications": 0}, "replications must be a whole number, 1 or above, got 0"),
+        (BASIS, {"seed": -1}, "seed must be"),
+        (ALONE, {}, "it must have two arms or more, got one"),
+        (CUBE, {"form": "safe"}, "form 'safe' needs linear means"),
+        (CUBE, {"form": "single_stage"}, "form 'single_stage' needs linear means"),
+        (CUBE, {"form": "pairwise_proof"}, "form 'pairwise_proof' needs linear means"),
         (BASIS, {"form": "normal", "budget": 3}, "budget must be at least the 4 stages, got 3"),
         (CUBE, {"form": "normal"}, "'normal' needs normal rewards"),
         (TIED, {}, "it must have one best arm"),
@@ -153,3 +161,38 @@ BENT = jb.instances.tabular(np.eye(2), [1.0, 0.5])
 def test_bad_input(instance, options, message):
     with pytest.raises(ValueError, match=message):
         theory.gse_error_bound(instance, **{"budget": 100, **options})
+
+
+@pytest.mark.parametrize("name", ["od_linbai", "bayes_gap", "sequential_halving"])
+def test_one_arm_alone_has_no_bound(name):
+    with pytest.raises(ValueError, match="it must have two arms or more, got one"):
+        getattr(theory, f"{name}_error_bound")(ALONE, 10)
+
+
+def test_bounds_out_of_range_are_infinite():
+    """Far fewer draws than arms, and arms far apart."""
+    easy = jb.instances.canonical(64, gap=100.0, noise_var=1e-3)
+    assert theory.od_linbai_error_bound(easy, 10).value == math.inf
+    assert theory.bayes_gap_error_bound(easy, 10).value == math.inf
+
+
+def test_an_arm_of_length_0_adds_nothing_to_what_the_prior_knows():
+    rows = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+    instance = jb.instances.linear(rows, [1.0, 0.5])
+    hardness = 2 * 4 / 0.25 + 4 / 1.0
+    expected = 3 * 1000 * math.exp(-(997 + 2) / (8 * hardness))
+    assert theory.bayes_gap_error_bound(instance, 1000).value == pytest.approx(expected)
+
+
+def test_normal_tails_say_nothing_of_what_is_not_drawn():
+    """One draw, always of the same one of two arms, with hardly any noise: it wins."""
+    errors, bounds = [], []
+    for theta in ([1.0, 0.9], [0.9, 1.0]):
+        instance = jb.instances.linear(np.eye(2), theta, noise_var=1e-4)
+        options = {"budget": 1, "design": "greedy"}
+        runs = jb.simulate(instance, partial(jb.gse, **options), replications=20)
+        errors.append(runs.summary()["error_rate"])
+        found = theory.gse_error_bound(instance, **options, form="normal", replications=20)
+        bounds.append(found.value)
+    assert sorted(errors) == [0.0, 1.0]
+    assert bounds == [1.0, 1.0]

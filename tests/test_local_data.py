@@ -48,10 +48,11 @@ def test_automobile_drops_missing_prices_and_rescales(tmp_path):
     [
         ([*CARS, "1,2,3"], "row 4 does not have 26 columns"),
         ([*CARS, car(weight="heavy")], "holds a value that is no number: .*heavy"),
+        ([*CARS, car(price="0")], "has a price that is not above 0; a missing one must be"),
         (CARS[:1], "is too small"),
         ([], "is too small|no"),
     ],
-    ids=["short row", "word", "one car", "empty"],
+    ids=["short row", "word", "price of 0", "one car", "empty"],
 )
 def test_malformed_cars_are_a_value_error(rows, message, tmp_path):
     (tmp_path / "imports-85.data").write_text("\n".join(rows))

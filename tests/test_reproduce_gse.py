@@ -202,6 +202,13 @@ def test_every_figure_plays_what_its_files_say():
         assert jb.sweeps.check(small)
 
 
+def test_files_of_one_figure_are_alike_but_for_instances():
+    cars, motor = (reproduce.base.from_files(f"gse/fig5{x}.toml") for x in "ab")
+    assert str(cars | {"instances": {}}) == str(motor | {"instances": {}})
+    with pytest.raises(ValueError, match="must be alike but for instances"):
+        reproduce.base.from_files("gse/fig1.toml", "gse/fig2.toml")
+
+
 def test_peace_and_ratios_are_played_where_they_can_be():
     plan = PLANS["gse/fig2"].sweep(None, False, None)
     assert {p.label: p.only for p in plan.algorithms if p.only} == {gse.PEACE: {"dim": [7, 15, 31]}}

@@ -294,6 +294,7 @@ def test_an_algorithm_is_played_only_where_the_table_says():
     assert np.isnan(left.error_rate).all()
     assert np.isnan(left.seconds).all()
     assert (dataset.sel(algorithm="small", dim=5).pulls == 50).all()
+    assert dataset.num_arms.values.tolist() == [[[3, 4, 5], [3, 4, 5]]]
     same = jb.sweep(
         {"basis": partial(jb.instances.canonical, gap=1.0)},
         {

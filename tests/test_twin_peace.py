@@ -120,3 +120,13 @@ def test_a_twin_that_learns_nothing_errs():
 
     runs = jb.simulate(instance, partial(blind, budget=240), replications=60)
     assert runs.correct.mean() < 0.5
+
+
+def test_draws_too_few_for_all_arms_prefer_none():
+    """With two rounds of four draws for eight arms, half of the arms are never drawn."""
+    instance = jb.instances.canonical(8, gap=1e-6)
+    build = partial(jb.peace, budget=8, iterations=1)
+    runs = jb.simulate(instance, build, replications=800)
+    drawn, answered = (runs.arm_pulls > 0).mean(0), np.bincount(runs.answer, minlength=8)
+    assert np.ptp(drawn) < 0.15
+    assert np.ptp(answered) < 70

@@ -56,7 +56,7 @@ def check_option(option, **value):
     """Raise unless the one named value (or None) is what `option` allows."""
     ((name, number),) = value.items()
     if number is not None and is_concrete(number):
-        require(option.accepts(number), f"{name} must be {option.allowed}, got {number!r}")
+        require(option.holds(number), f"{name} must be {option.allowed}, got {number!r}")
 
 
 def check_finite(name, array, shape):

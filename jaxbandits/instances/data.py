@@ -62,6 +62,9 @@ def read_automobile(path, *, missing="drop"):
         raise ValueError(f"path: {file} holds a value that is no number: {error}") from None
     priced = np.isfinite(table[:, -1])
     require(priced.any(), f"path: {file} is too small")
+    # Some copies of the file have 0 for what is missing.
+    above = (table[priced, -1] > 0).all()
+    require(above, f"path: {file} has a price that is not above 0; a missing one must be '?'")
     if missing == "drop":
         table = table[priced]
     table[:, -1] = np.where(np.isfinite(table[:, -1]), table[:, -1], np.nanmean(table[:, -1]))

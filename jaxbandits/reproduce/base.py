@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import replacing
+from ..options import require
 from ..sweeps.spec import MAX_PULLS, read
 
 
@@ -93,6 +94,8 @@ def from_files(*files):
     """`instances, algorithms, axes, replications, only` of sweep files alike but for instances."""
     plans = [read(Path(__file__).parent / file) for file in files]
     first, parts = plans[0], [part for plan in plans for part in plan.instances]
+    alike = all(dataclasses.replace(plan, instances=first.instances) == first for plan in plans)
+    require(alike, f"{files}: the sweeps must be alike but for instances")
     bound = lambda part: functools.partial(part.build, **part.options)  # noqa: E731
     return {
         "instances": {part.label: bound(part) for part in parts},

@@ -129,7 +129,7 @@ def stopped(algorithm, budget, *, num_arms, num_answers, by_counts):
         if answer.ndim == 0:  # before the first phase any answer is as good
             lot = jax.random.randint(fold_in(key, ORDER), (), 0, num_answers, answer.dtype)
             answer = jnp.where(state.drawn > 0, answer, lot)
-        counts, fits = cut(move.count, rest)
+        counts, fits = cut(move.count, rest, _lots(move.arm, state))
         return move._replace(count=counts, done=move.done | ~fits, answer=answer)
 
     def tell(state, move, total):
@@ -148,19 +148,27 @@ def stopped(algorithm, budget, *, num_arms, num_answers, by_counts):
     return Algorithm(init, ask, tell)
 
 
-def cut(counts, rest):
+def cut(counts, rest, order=None):
     """A phase in what is left of the budget: `(counts [S], whether it can be played)`.
 
     In proportion, each of its arms with a draw at least, so that what the phase spans stays
-    spanned; with less than that it cannot be played.
+    spanned; with less than that it cannot be played. Of equal shares the largest `order` is first,
+    or the lowest index.
     """
     counts = counts.astype(int)
     total, first = counts.sum(), (counts > 0).astype(int)
     more, least = counts - first, first.sum()
     weights = more / jnp.maximum(more.sum(), 1)
-    shared = first + rounding.largest_remainder(weights, jnp.maximum(rest - least, 0))
+    shared = first + rounding.largest_remainder(weights, jnp.maximum(rest - least, 0), order)
     fits = (rest > 0) & (rest >= jnp.minimum(least, total))
     return jnp.where(fits, jnp.where(total > rest, shared, counts), 0), fits
+
+
+def _lots(arms, state):
+    """A priority for each place of a phase, where the draws that it is cut to tell the answer."""
+    if state.order is None:
+        return None
+    return state.order[arms] * arms.size + jnp.arange(arms.size)  # an arm may have two places
 
 
 def _most_pulled(answer, state):

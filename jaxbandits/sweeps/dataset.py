@@ -31,7 +31,7 @@ def assemble(plan, cells):
     """An `xarray.Dataset` of the `Runs` of all cells in the order of the grid, None: not played."""
     import xarray
 
-    cells = _filled(cells)
+    cells = _filled(plan, cells)
 
     axes = tuple(plan.axes)
     grid = ("instance", "algorithm", *axes)
@@ -67,10 +67,17 @@ def assemble(plan, cells):
     return xarray.Dataset(columns, coordinates, _attributes(plan, cells))
 
 
-def _filled(cells):
-    """No replication for cells that are not played."""
-    like = next(runs for runs in cells if runs is not None)
-    return [none_of(like) if runs is None else runs for runs in cells]
+def _filled(plan, cells):
+    """No replication for cells that are not played; as many arms as others have there."""
+    algorithms, points = len(plan.algorithms), len(list(plan.points()))
+    anywhere = next(runs for runs in cells if runs is not None)
+
+    def nothing(number):
+        instance, point = number // (algorithms * points), number % points
+        there = (cells[(instance * algorithms + a) * points + point] for a in range(algorithms))
+        return none_of(next((runs for runs in there if runs is not None), anywhere))
+
+    return [nothing(i) if runs is None else runs for i, runs in enumerate(cells)]
 
 
 def with_bounds(dataset, cells):

@@ -23,6 +23,9 @@ __all__ = [
 ]
 
 
+OVERFLOW = 700.0  # of the exponential: e^709 is the last in range
+
+
 class ErrorBound(NamedTuple):
     """A bound of the probability of a wrong answer; above 1 it says nothing."""
 
@@ -60,16 +63,26 @@ def facts_of(instance, slope=None):
     known = np.allclose(expected, means, atol=1e-6 * max(1.0, np.abs(means).max()))
     require(known, "instance: its means are not given by its features")
     gaps = predictors.max() - predictors
-    require((gaps > 0).sum() == len(gaps) - 1, "instance: it must have one best arm")
+    _check_one_best(gaps)
     return Facts(
         gaps=gaps,
         best=int(gaps.argmin()),
-        gap=float(np.sort(gaps)[1]) if len(gaps) > 1 else math.inf,
+        gap=float(np.sort(gaps)[1]),
         noise_var=float(instance.noise_var),
         rank=int(np.linalg.matrix_rank(arms)),
         slope=float(slopes.min()) if slope is None else slope,
         linear=instance.family == "gaussian",
     )
+
+
+def _check_one_best(gaps):
+    require(len(gaps) > 1, "instance: it must have two arms or more, got one")
+    require((gaps > 0).sum() == len(gaps) - 1, "instance: it must have one best arm")
+
+
+def _exponential(power):
+    """`e^power`, infinite where that is out of range."""
+    return math.exp(power) if power < OVERFLOW else math.inf
 
 
 def sequential_halving_error_bound(instance, budget):
@@ -90,7 +103,7 @@ def sequential_halving_error_bound(instance, budget):
     gaps = _mean_gaps(instance)
     halvings = math.log2(len(gaps))
     hardness = (np.arange(2, len(gaps) + 1) / gaps[1:] ** 2).max()
-    return ErrorBound(3 * halvings * math.exp(-budget / (8 * halvings * hardness)), 0.0)
+    return ErrorBound(3 * halvings * _exponential(-budget / (8 * halvings * hardness)), 0.0)
 
 
 def od_linbai_error_bound(instance, budget):
@@ -119,14 +132,15 @@ def od_linbai_error_bound(instance, budget):
     places = np.arange(2, max(facts.rank, 2) + 1)
     hardness = (places / gaps[places - 1] ** 2).max()
     front = 4 * facts.num_arms / facts.rank + 3 * math.log2(facts.rank)
-    return ErrorBound(front * math.exp(-each / (32 * facts.noise_var * hardness)), 0.0)
+    return ErrorBound(front * _exponential(-each / (32 * facts.noise_var * hardness)), 0.0)
 
 
 def bayes_gap_error_bound(instance, budget, *, prior_scale=1.0, epsilon=0.0):
     """`K B exp(-((B - K) / s^2 + kappa / e^2) / (8 H))`, of `bayes_gap` that knows H.
 
-    With `H = sum of max((gap_i + epsilon) / 2, epsilon)^-2`, `kappa = sum of ||x_k||^-2` and e the
-    prior's scale (Hoffman, Shahriari and de Freitas, 2014, Theorem 1, with the linear kernel).
+    With `H = sum of max((gap_i + epsilon) / 2, epsilon)^-2`, `kappa = sum of ||x_k||^-2`, to which
+    an arm of length 0 adds nothing, and e the prior's scale (Hoffman, Shahriari and de Freitas,
+    2014, Theorem 1, with the linear kernel).
 
     Args:
       instance: an `Instance` with linear means; the gap of the best arm is that to the second.
@@ -148,15 +162,15 @@ def bayes_gap_error_bound(instance, budget, *, prior_scale=1.0, epsilon=0.0):
     gaps = np.where(facts.gaps > 0, facts.gaps, facts.gap)
     hardness = (np.maximum((gaps + epsilon) / 2, epsilon) ** -2.0).sum()
     lengths = (np.asarray(instance.arms) ** 2).sum(1)
-    known = (1.0 / lengths).sum() / prior_scale**2
+    known = (1.0 / lengths[lengths > 0]).sum() / prior_scale**2
     evidence = (budget - facts.num_arms) / facts.noise_var + known
     front = facts.num_arms * budget
-    return ErrorBound(float(front * math.exp(-evidence / (8 * hardness))), 0.0)
+    return ErrorBound(float(front * _exponential(-evidence / (8 * hardness))), 0.0)
 
 
 def _mean_gaps(instance):
     fine = isinstance(instance, Instance)
     require(fine, f"instance must be an Instance, got {type(instance).__name__}")
     means = np.sort(np.asarray(instance.means))[::-1]
-    require(len(means) > 1 and means[0] > means[1], "instance: it must have one best arm")
+    _check_one_best(means[0] - means)
     return means[0] - means

@@ -21,6 +21,7 @@ from .budget import ErrorBound, facts_of
 __all__ = ["gse_error_bound"]
 
 CLOSED = ("paper", "safe", "single_stage")
+LINEAR = ("safe", "single_stage", "pairwise_proof")  # forms that know no slope
 REALISED = ("pairwise_paper", "pairwise_proof", "normal")
 
 
@@ -55,7 +56,8 @@ def gse_error_bound(
     "normal": in the linear model with normal rewards, `Q(D_i / (s ||x_i - x_best||))` is the exact
     probability that arm i is ahead of the best one, with Q the upper tail. The best one is dropped
     only if as many rivals as survive are ahead of it. By Markov's inequality the error is at most
-    the mean of `sum over stages of 1{best alive} (sum over rivals alive of Q) / survivors`.
+    the mean of `sum over stages of 1{best alive} (sum over rivals alive of Q) / survivors`, where
+    Q counts as 1 for a difference that the draws do not span: its estimate is no unbiased one.
 
     Args:
       instance: an `Instance` whose means are linear in the features, or given by a family's link.
@@ -70,8 +72,9 @@ def gse_error_bound(
     Returns:
       `ErrorBound(value, standard_error)`; a value above 1 says nothing.
     Raises:
-      ValueError: a bad option, means that features do not explain, two best arms, or "normal"
-        where rewards are not normal or all stages' rewards are used.
+      ValueError: a bad option, means that features do not explain, one arm or two best ones,
+        "normal" where rewards are not normal or all stages' rewards are used, or "safe",
+        "single_stage" or "pairwise_proof" of a generalised model.
     Deviations:
       "paper" and "pairwise_paper" lean on `||x_i - x_best||^2 <= 2 max ||x||^2`, which holds for
       independent arms, not in general: opposite arms give 4.
@@ -90,7 +93,10 @@ def gse_error_bound(
     check_option(count(), budget=budget)
     check_option(size(2), eta=eta)
     check_option(nonnegative, excess=excess)
+    check_option(size(), replications=replications)
+    check_option(count(0), seed=seed)
     facts = facts_of(instance, slope)
+    require(facts.linear or form not in LINEAR, f"form {form!r} needs linear means")
     if form in CLOSED:
         return ErrorBound(_closed(facts, form, budget, eta, excess), 0.0)
     if form == "normal":
@@ -162,4 +168,5 @@ def _of_stage(arms, facts, form, alive, counts, survivors):
     if form != "normal":
         return jnp.where(alive[facts.best] & (alive if single else rivals), norms, 0.0).max()
     ahead = norm.sf(facts.gaps / jnp.sqrt(facts.noise_var * norms))
+    ahead = jnp.where(jnp.isinf(norms), 1.0, ahead)
     return alive[facts.best] * jnp.where(rivals, ahead, 0.0).sum() / survivors

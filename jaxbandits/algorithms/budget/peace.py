@@ -107,7 +107,7 @@ def peace(arms, *, budget=None, per_arm=None, objective="gamma", iterations=50, 
         draws = halving.share(budget, state.rounds, state.stage)
         return Move(
             arm=jnp.arange(num_arms),
-            count=rounding.efficient(state.kept.weights, draws).astype(int),
+            count=rounding.efficient(state.kept.weights, draws, state.order).astype(int),
             done=(state.stage >= state.rounds) | (state.kept.alive.sum() == 1),
             answer=state.answer,
             info={"optimisations": state.kept.optimisations},
