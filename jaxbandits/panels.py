@@ -11,6 +11,7 @@ LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
 BOUND = "lower bound"
 CUT_SHORT = "some cut short: at least this"
 MARKERS = "osD^vPX*"
+VOID = 30.0  # bounds of a probability are shown up to here, though above 1 they say nothing
 HATCHES = (None, "///", "xxx")
 STROKES = ("-", "--", "-.", ":")
 # Told apart by readers who are colour-blind: Petroff, "Accessible color sequences for data
@@ -99,7 +100,7 @@ def _error_bounds(place, data, along):
         place.plot(where, values, STROKES[1 + i % 3], color="k", lw=1.3, alpha=1 - 0.2 * i)
         place.lines[-1].set_label(text(name))
     place.set_yscale("log")
-    place.set_ylim(least, 2.0)
+    place.set_ylim(least, VOID)
 
 
 def _accuracy(place, data, along):
