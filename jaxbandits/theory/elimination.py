@@ -1,5 +1,6 @@
 """Bounds of the error of GSE: as printed, as proved, and one that can be computed."""
 
+import functools
 import math
 from functools import partial
 
@@ -102,8 +103,7 @@ def gse_error_bound(
     if form == "normal":
         plain = instance.rewards == "normal" and facts.linear and not options.get("reuse", False)
         require(plain, "form 'normal' needs normal rewards, linear means, and stages by themselves")
-    build = partial(gse, budget=budget, eta=eta, **({"family": instance.family} | options))
-    values = _realised(instance, build, facts, form, eta, replications, seed)
+    values = _realised(instance, facts, form, budget, eta, replications, seed, options)
     return ErrorBound(float(values.mean()), standard_error(values))
 
 
@@ -124,49 +124,61 @@ def _log(number, base):
 
 
 @double
-def _realised(instance, build, facts, form, eta, replications, seed):
+def _realised(instance, facts, form, budget, eta, replications, seed, options):
     """The bound's value in each replication, `[R]`."""
-    plan = halving.schedule(facts.num_arms, eta)
-    numbers = jnp.arange(replications)
-    instance = jax.tree.map(jnp.asarray, instance)
-
-    @jax.jit
-    def all_of(instance, numbers):
-        algorithm, env = build(instance.arms), finite(instance)
-
-        def one(number):
-            run = start(jax.random.fold_in(root_key(seed), number), env, algorithm)
-            record = lambda run: (run.state.alive, run.arm_pulls)  # noqa: E731
-            _, (alive, pulls) = rollout(run, env, algorithm, np.arange(1, plan.stages + 1), record)
-            alive = jnp.concatenate([run.state.alive[None], alive[:-1]])
-            counts = jnp.diff(pulls, axis=0, prepend=0)
-            terms = jax.vmap(partial(_of_stage, instance.arms, facts, form))
-            found = terms(alive, counts, jnp.asarray(plan.sizes[1:]))
-            return found.sum() if form == "normal" else found.max()
-
-        return jax.lax.map(one, numbers, batch_size=256)
-
-    found = np.asarray(all_of(instance, numbers))
+    options = {"family": instance.family} | options
+    gse(instance.arms, budget=budget, eta=eta, **options)  # refuses bad ones
+    single = form != "normal" and not facts.linear
+    values = _compiled(form == "normal", eta, single, tuple(sorted(options.items())))
+    world = jax.tree.map(jnp.asarray, instance)
+    numbers = jnp.asarray(budget), facts.gaps, facts.best, root_key(seed), np.arange(replications)
+    found = np.asarray(values(world, *numbers))
     if form == "normal":
         return found
-    front = 2 * eta * (plan.stages if form == "pairwise_proof" else _log(facts.num_arms, eta))
+    stages = halving.schedule(facts.num_arms, eta).stages
+    front = 2 * eta * (stages if form == "pairwise_proof" else _log(facts.num_arms, eta))
     scale = {"pairwise_proof": 2.0, "pairwise_paper": 4.0}[form]
     scale = scale if facts.linear else 8.0 / facts.slope**2
     return front * np.exp(-(facts.gap**2) / (scale * facts.noise_var * found))
 
 
-def _of_stage(arms, facts, form, alive, counts, survivors):
+@functools.lru_cache(maxsize=16)
+def _compiled(tails, eta, single, options):
+    """What plays GSE; other budgets and numbers of an instance compile nothing."""
+
+    @jax.jit
+    def values(instance, budget, gaps, best, key, numbers):
+        plan = halving.schedule(instance.arms.shape[0], eta)
+        build = partial(gse, budget=budget, eta=eta, **dict(options))
+        algorithm, env = build(instance.arms), finite(instance)
+        stage = partial(_of_stage, instance, gaps, best, tails, single)
+
+        def one(number):
+            run = start(jax.random.fold_in(key, number), env, algorithm)
+            record = lambda run: (run.state.alive, run.arm_pulls)  # noqa: E731
+            _, (alive, pulls) = rollout(run, env, algorithm, np.arange(1, plan.stages + 1), record)
+            alive = jnp.concatenate([run.state.alive[None], alive[:-1]])
+            counts = jnp.diff(pulls, axis=0, prepend=0)
+            found = jax.vmap(stage)(alive, counts, jnp.asarray(plan.sizes[1:]))
+            return found.sum() if tails else found.max()
+
+        return jax.lax.map(one, numbers, batch_size=256)
+
+    return values
+
+
+def _of_stage(instance, gaps, best, tails, single, alive, counts, survivors):
     """A stage's part of "normal", or its largest `||x||^2` in V^-1 for the others."""
+    arms = instance.arms
     matrix = ledger.gram(arms, counts)
     drawn = spd.partial_inverse(matrix, span.negligible(arms))
     space = span.of_gram(matrix, drawn)
-    single = form != "normal" and not facts.linear
-    directions = arms if single else arms - arms[facts.best]
+    directions = arms if single else arms - arms[best]
     norms = jnp.maximum(0.0, spd.quadratic(directions, drawn.matrix))
     norms = jnp.where(span.within(space, directions), norms, jnp.inf)
-    rivals = alive & (jnp.arange(facts.num_arms) != facts.best)
-    if form != "normal":
-        return jnp.where(alive[facts.best] & (alive if single else rivals), norms, 0.0).max()
-    ahead = norm.sf(facts.gaps / jnp.sqrt(facts.noise_var * norms))
+    rivals = alive & (jnp.arange(gaps.size) != best)
+    if not tails:
+        return jnp.where(alive[best] & (alive if single else rivals), norms, 0.0).max()
+    ahead = norm.sf(gaps / jnp.sqrt(instance.noise_var * norms))
     ahead = jnp.where(jnp.isinf(norms), 1.0, ahead)
-    return alive[facts.best] * jnp.where(rivals, ahead, 0.0).sum() / survivors
+    return alive[best] * jnp.where(rivals, ahead, 0.0).sum() / survivors
