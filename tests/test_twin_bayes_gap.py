@@ -127,3 +127,11 @@ def test_it_finds_the_best_arm_and_a_broken_twin_does_not():
     assert many < 0.1
     assert few > many + 0.05
     assert error(200, another(jb.bayes_gap, negated)) > 0.9
+
+
+def test_arms_that_tie_have_the_same_chance():
+    """Rewards 0 and 1 after one draw each: equal means differ by rounding, which hangs on place."""
+    coins = jb.instances.bernoulli(np.eye(8), [0.5] * 8)
+    build = partial(jb.bayes_gap, kernel="matern32", per_arm=1)
+    answers = np.bincount(jb.simulate(coins, build, replications=800).answer, minlength=8)
+    assert np.ptp(answers) < 70

@@ -122,6 +122,12 @@ def test_a_twin_that_learns_nothing_errs():
     assert runs.correct.mean() < 0.5
 
 
+def test_an_arm_alone_needs_no_draws():
+    alone = jb.instances.linear([[1.0]], [1.0])
+    runs = jb.simulate(alone, partial(jb.peace, budget=5, objective="rho"), replications=3)
+    assert (runs.pulls.tolist(), runs.answer.tolist()) == ([0, 0, 0], [0, 0, 0])
+
+
 def test_draws_too_few_for_all_arms_prefer_none():
     """With two rounds of four draws for eight arms, half of the arms are never drawn."""
     instance = jb.instances.canonical(8, gap=1e-6)

@@ -12,6 +12,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 COARSE = 20  # bits of values that are compared coarsely
+ROUNDED = 12  # bits that are left to rounding when values are compared finely
 
 
 def tie_order(key, num_arms: int) -> Int[Array, " K"]:
@@ -58,6 +59,21 @@ def best(values: Float[Array, " K"]) -> Best:
 def coarse(values: Float[Array, " K"]) -> Float[Array, " K"]:
     """Values to six digits, so that what ties up to rounding ties, to the first."""
     return lax.reduce_precision(values, exponent_bits=8, mantissa_bits=COARSE)
+
+
+def fine(values: Float[Array, " K"]) -> Float[Array, " K"]:
+    """Values to twelve digits (double precision)."""
+    kind = jnp.finfo(values.dtype)
+    return lax.reduce_precision(values, kind.nexp, kind.nmant - ROUNDED)
+
+
+def comparable(estimates: Float[Array, " K"], active: Bool[Array, " K"]) -> Float[Array, " K"]:
+    """What ranks the active arms by estimates, so that rounding breaks no tie; -inf for others.
+
+    Estimates plus a constant, to some twelve digits of the largest, for those about 0 tie as well.
+    """
+    largest = jnp.where(active, jnp.abs(estimates), 0.0).max()
+    return jnp.where(active, fine(estimates + 2.0 * largest), -jnp.inf)
 
 
 # Calls of these two are known by name where lanes are compiled in another way.

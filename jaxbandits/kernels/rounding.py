@@ -6,8 +6,6 @@ from jaxtyping import Array, Float, Int
 
 from . import pick
 
-ROUNDED = 12  # bits of a ratio that are left to rounding when two are compared
-
 
 def efficient(
     weights: Float[Array, " K"], total: Int[Array, ""], order: Int[Array, " K"] | None = None
@@ -22,7 +20,7 @@ def efficient(
     may come an `order`, priorities of which the largest is first. Ratios tie where they agree to
     twelve digits, or with an order to six.
     """
-    alike = _alike if order is None else pick.coarse
+    alike = pick.fine if order is None else pick.coarse
     order = jnp.arange(weights.size)[::-1] if order is None else order
     support = weights > 0
     size = support.sum()
@@ -47,11 +45,6 @@ def efficient(
 
     counts = correct(take, lambda drawn: drawn > total, counts)
     return correct(add, lambda drawn: drawn < total, counts)
-
-
-def _alike(values):
-    kind = jnp.finfo(values.dtype)
-    return lax.reduce_precision(values, kind.nexp, kind.nmant - ROUNDED)
 
 
 def largest_remainder(

@@ -55,7 +55,8 @@ def elimination(num_arms, rules):
 
     def tell(state, move, total):
         scores, memory = rules.learn(state, move.count, total, move.info[1])
-        ranked = jnp.where(state.alive, scores, -jnp.inf)
+        # Arms of equal means, as of rewards 0 and 1, must not be ranked by rounding.
+        ranked = pick.comparable(scores, state.alive)
         alive = pick.top(ranked, state.order, rules.survivors(state))
         best = pick.argmax(ranked, state.order)
         return State(alive, state.stage + 1, best, state.order, memory)

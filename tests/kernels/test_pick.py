@@ -150,3 +150,12 @@ def test_the_arm_drawn_most():
         ([0.0, 2, 1, 2, 0], 3),
     ):
         assert int(pick.most_drawn(counts, jnp.array(values), order)) == expected
+
+
+def test_rounding_breaks_no_tie():
+    with jax.enable_x64(True):
+        values = jnp.array([0.3, 0.1 + 0.2, 1e-17, 0.0, -0.5, 0.3 + 1e-9, 9.0])
+        found = np.asarray(pick.comparable(values, jnp.arange(7) < 6))
+    assert found[0] == found[1] < found[5]
+    assert found[4] < found[2] == found[3] < found[0]
+    assert found[6] == -np.inf

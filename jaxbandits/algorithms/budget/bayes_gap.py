@@ -97,7 +97,7 @@ def bayes_gap(
     Deviations:
       epsilon = 0 and eta = 50 are those of GSE's program; the paper has epsilon > 0. With 0, H is
       infinite and beta 0 as soon as an arm leads all others by more than their deviations.
-      Ties are broken by a random order drawn once a replication; deviations tie to six digits.
+      Ties, up to six digits, are broken by a random order drawn once a replication.
     Reference:
       M. W. Hoffman, B. Shahriari, N. de Freitas, "On correlation and budget constraints in model-
       based bandit optimization", AISTATS 2014, https://proceedings.mlr.press/v33/hoffman14.html
@@ -128,9 +128,9 @@ def bayes_gap(
         beta = radius.bayes_gap(budget - num_arms, noise_var, jnp.diagonal(prior), apart, epsilon)
         bounds = indices.individual(means, variances, beta)
         worst = bounds.nth(1)
-        leader = pick.argmax(-worst, order)
+        leader = pick.argmax(-pick.coarse(worst), order)
         others = jnp.where(jnp.arange(num_arms) == leader, -jnp.inf, bounds.upper)
-        rival = pick.argmax(others, order)
+        rival = pick.argmax(pick.coarse(others), order)
         sizes = pick.coarse(variances)  # often equal, but for rounding
         chosen = jnp.where(pick.at(sizes, leader) < pick.at(sizes, rival), rival, leader)
         return Move(

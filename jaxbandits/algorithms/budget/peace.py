@@ -89,7 +89,7 @@ def peace(arms, *, budget=None, per_arm=None, objective="gamma", iterations=50, 
 
     @once_for_equal
     def design(alive):
-        if objective == "gamma":
+        if objective == "gamma" or num_arms == 1:  # which has no differences
             return width.minimised(arms, alive, iterations=iterations)
         found = xy.between(arms, arms, alive)
         return width.Width(found.weights, jnp.where(alive.sum() > 1, found.value, 0.0))
@@ -119,7 +119,7 @@ def peace(arms, *, budget=None, per_arm=None, objective="gamma", iterations=50, 
         fit = linear_fit.fit(
             arms, counts, sums, old.alive, family="gaussian", ridge=None, subspace="projection"
         )
-        ranked = jnp.where(old.alive, fit.predictors, -jnp.inf)
+        ranked = pick.comparable(fit.predictors, old.alive)
         places = pick.rank(ranked, state.order)
         shrinks = (stage < state.rounds) & (old.alive.sum() > 2)
         kept = lax.cond(shrinks, lambda: _longest(design, places, old), lambda: old)
