@@ -94,6 +94,7 @@ def gse(
       are rounded up, as printed; the published program rounds down. Draws are rounded to the
       exact budget; that program takes "ceil". Its FWG backtracks, with a ridge; "fwg" is as
       printed, with exact line search, 100 iterations. Arms are ranked by the linear predictor.
+      Ties within "greedy" and "regret" are broken in an order that all replications share.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Algorithm 1. https://arxiv.org/abs/2106.04763
