@@ -86,7 +86,7 @@ def test_even_stages_of_independent_arms_are_known_beforehand():
     assert (proof.standard_error, printed.standard_error) == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
-@pytest.mark.parametrize("design", ["uniform", "d_opt"])
+@pytest.mark.parametrize("design", ["uniform", pytest.param("d_opt", marks=pytest.mark.slow)])
 def test_the_bound_by_normal_tails_holds_and_half_the_variance_breaks_it(design):
     instance = jb.instances.sphere(jax.random.key(4), 8, 3, noise_var=0.5)
     runs = jb.simulate(
