@@ -3,13 +3,13 @@
 python -m benchmarks.budget_costs [--replications N]
 """
 
-import argparse
-import json
 import time
 from functools import partial
 from pathlib import Path
 
 import jaxbandits as jb
+
+from .rows import played
 
 RESULTS = Path(__file__).parent / "results" / "budget-costs-cpu.json"
 RUNS, SIZES = 100, (16, 32, 64)
@@ -58,16 +58,8 @@ def rows(replications):
 
 def main(arguments=None):
     """Play and write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--replications", type=int, default=100_000)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    asked = parser.parse_args(arguments)
-    found = []
-    for row in rows(asked.replications):
-        found.append(row)
-        print(row, flush=True)
-    table = {"per_arm": PER_ARM, "paper_seconds": PAPER, "rows": found}
-    asked.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    about = {"per_arm": PER_ARM, "paper_seconds": PAPER}
+    played(arguments, __doc__, rows, replications=100_000, results=RESULTS, about=about)
 
 
 if __name__ == "__main__":

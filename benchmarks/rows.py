@@ -1,5 +1,6 @@
 """Tables of figures that grow by a row at a time, as JSON."""
 
+import argparse
 import json
 from pathlib import Path
 
@@ -20,3 +21,20 @@ def keep(path, rows, row, key):
     rows = [old for old in rows if any(old[k] != row[k] for k in key)] + [row]
     Path(path).write_text(json.dumps(rows, indent=1) + "\n")
     return rows
+
+
+def played(arguments, described, rows, *, replications, results, about=None):
+    """The command of a table that is played whole: `rows(replications)`, shown and written.
+
+    `about` says what else the file holds; by default the number of replications.
+    """
+    parser = argparse.ArgumentParser(description=described.splitlines()[0])
+    parser.add_argument("--replications", type=int, default=replications)
+    parser.add_argument("--out", type=Path, default=results)
+    asked = parser.parse_args(arguments)
+    found = []
+    for row in rows(asked.replications):
+        found.append(row)
+        print(row, flush=True)
+    about = {"replications": asked.replications} if about is None else about
+    asked.out.write_text(json.dumps({**about, "rows": found}, indent=1) + "\n", encoding="utf-8")

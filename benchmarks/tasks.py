@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 import jaxbandits as jb
 from jaxbandits.batch import ENGINES
@@ -39,6 +40,16 @@ def _cube():
     return jb.instances.logistic_cube(key, num_arms=100, dim=20)
 
 
+def _deep(num_examples, num_features):
+    """As many examples and pixels as an image set has, of ten classes around centres."""
+    rng = np.random.default_rng(12)
+    labels = np.arange(num_examples) % 10
+    centres = rng.uniform(size=(10, num_features))
+    points = (centres[labels] + rng.uniform(size=(num_examples, num_features))) / 2
+    world = jb.instances.labelled(points.astype(np.float32), labels)
+    return Task(world, partial(jb.deep_fpl, a=1.0), 2_000)
+
+
 def _soare(dim, angle, algorithm):
     return Task(jb.instances.soare(dim, angle=angle), algorithm)
 
@@ -59,6 +70,8 @@ TASKS = {
     "gse-16": lambda: Task(jb.instances.canonical(16, gap=1.0), partial(jb.gse, budget=320)),
     "gse-64": _gse_64,
     "gse-64-d-opt": partial(_gse_64, design="d_opt"),
+    "deep-64": lambda: _deep(1_800, 64),
+    "deep-784": lambda: _deep(10_000, 784),
     "glm-tsl": lambda: Task(_cube(), jb.glm_tsl, 500),
 }
 

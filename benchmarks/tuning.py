@@ -5,12 +5,12 @@ size and budget, and the values of delta; the best of each are those of the swee
 fig5a and fig5b, which make one figure, are the same: the kernel that loses least in both.
 """
 
-import argparse
-import json
 from functools import partial
 from pathlib import Path
 
 import jaxbandits as jb
+
+from .rows import played
 
 RESULTS = Path(__file__).parent / "results" / "tuning-cpu.json"
 KERNELS = ("linear", "exponential", "squared_exponential", "matern32")
@@ -61,16 +61,7 @@ def rows(replications):
 
 def main(arguments=None):
     """Play and write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--replications", type=int, default=2000)
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    asked = parser.parse_args(arguments)
-    found = []
-    for row in rows(asked.replications):
-        found.append(row)
-        print(row, flush=True)
-    table = {"replications": asked.replications, "rows": found}
-    asked.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    played(arguments, __doc__, rows, replications=2000, results=RESULTS)
 
 
 if __name__ == "__main__":

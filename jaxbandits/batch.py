@@ -16,20 +16,22 @@ import numpy as np
 from jax import lax
 from jax.random import fold_in
 
+from .apart import in_turn, together
 from .driver import Limits, chunk, start
 from .lanewise import lanewise
 from .native import repeated
 
-ENGINES = ("xla", "native")
+ENGINES = ("xla", "native")  # to choose from; a world with a context has its own, see `apart`
 FEW = 256  # lanes among which each is compared with each: compiled in a moment, and as fast
-BURST = 8  # chunks that the native engine plays before it looks whether lanes wait
+BURST = 8  # chunks that an engine plays before it looks whether lanes wait
+APART = {"in turn": partial(in_turn, most=BURST), "together": together}
 SPAN = 2**40  # replications that a world can have: `id = world * SPAN + replication`
 
 
 class Trial(NamedTuple):
     """How a replication gets its world and its algorithm."""
 
-    draw: Any  # (key, world) -> problem: a pytree, empty where all replications share one
+    draw: Any  # (key, world, replication) -> problem: a pytree, empty where all share one
     build: Any  # problem -> (env, algorithm, finite)
     place: Any = lambda id: (0, id)  # id -> (world, replication)
 
@@ -90,7 +92,7 @@ class Shape(NamedTuple):
     turn: int  # lanes that wait before any is written out and refilled
     lot: int  # lanes that are refilled at once
     queue: int
-    engine: str = "xla"  # what plays, one of `ENGINES`
+    engine: str = "xla"  # what plays, one of `ENGINES` or `APART`
 
     @property
     def records(self):
@@ -104,8 +106,8 @@ def _key(trial, orders, id):
 
 
 def _problem(trial, orders, id):
-    world, _ = trial.place(jnp.maximum(id, 0))
-    return trial.draw(_key(trial, orders, id), world)
+    world, replication = trial.place(jnp.maximum(id, 0))
+    return trial.draw(_key(trial, orders, id), world, replication)
 
 
 def start_lane(trial, orders, id, problem):
@@ -127,12 +129,12 @@ def any_lane(trial, orders):
 def play_lane(trial, orders, lane):
     """One chunk: the lane after it, rounds played, rounds there were to play."""
     env, algorithm, _ = trial.build(lane.problem)
-    begun = lane.run.rounds
+    begun, curve = lane.run.rounds, lane.curve
     run, regrets = chunk(lane.run, env, algorithm, orders.limits)
-    curve = lane.curve
     if curve.size:
         place = orders.rounds - begun - 1
-        here = (place >= 0) & (place < regrets.size) & lane.run.live
+        # A run that stops before the horizon adds nothing to its regret from there on.
+        here = (place >= 0) & ((place < regrets.size) | ~run.live) & lane.run.live
         curve = jnp.where(here, regrets[jnp.clip(place, 0, regrets.size - 1)], curve)
     return lane._replace(run=run, curve=curve), run.rounds - begun, jnp.array(regrets.size)
 
@@ -229,6 +231,8 @@ def _player(trial, orders, shape):
     one = partial(play_lane, trial, orders)
     if shape.engine == "xla":
         return lanewise(one, shape.lanes, orders.unit)
+    if shape.engine in APART:
+        return APART[shape.engine](one)
 
     def step(lane):
         lane, played, offered = one(lane)

@@ -6,6 +6,7 @@ Shapes: `K` arms, `M` targets, `d` features; `S` is the shape of a move, `()` fo
 round and `(K,)` for a phase that allocates counts to every arm.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -65,3 +66,14 @@ class Run(NamedTuple):
     done: Array  # bool []: the algorithm has stopped
     answer: Any  # of the last move asked
     info: Any  # of the last move asked, where it is a dict
+
+
+def is_shown(ask):
+    """Whether an `ask` must be given a context besides key and state."""
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [
+        p
+        for p in inspect.signature(ask).parameters.values()
+        if p.kind in positional and p.default is p.empty
+    ]
+    return len(needed) > 2

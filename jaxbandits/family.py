@@ -26,9 +26,9 @@ class Family(NamedTuple):
                 tuple(next(rest) if own else x for own, x in zip(self.own, numbers, strict=True))
             )
 
-        def draw(key, number):
+        def draw(key, number, replication):
             mine = [x[number] for own, x in zip(self.own, numbers, strict=True) if own]
-            return mine, filled(mine).draw(key, number)
+            return mine, filled(mine).draw(key, number, replication)
 
         def build(problem):
             mine, drawn = problem

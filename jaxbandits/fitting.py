@@ -8,7 +8,7 @@ import numpy as np
 
 from .kernels import irls
 from .kernels.links import FAMILIES
-from .options import check_arms, choice, is_concrete, nonnegative, require
+from .options import check, check_arms, choice, is_concrete, nonnegative, require
 from .precision import double
 
 
@@ -45,11 +45,8 @@ def fit_glm(arms, counts, sums, *, family="logistic", ridge=0.0, init=None):
             require(np.isfinite(np.asarray(table, float)).all(), f"{name} must be finite")
     if is_concrete(counts):
         require((np.asarray(counts) >= 0).all(), f"counts must be 0 or above, got {counts!r}")
-    one_of = choice(*FAMILIES)
-    require(one_of.accepts(family), f"family must be {one_of.allowed}, got {family!r}")
-    if is_concrete(ridge):
-        ok = nonnegative.accepts(ridge)
-        require(ok, f"ridge must be {nonnegative.allowed}, got {ridge!r}")
+    check("family", choice(*FAMILIES), family)
+    check("ridge", nonnegative, ridge)
     init = jnp.zeros(dim) if init is None else jnp.asarray(init, float)
     require(init.shape == (dim,), f"init must have shape ({dim},), got {init.shape}")
     tables = (jnp.asarray(x, float) for x in (arms, counts, sums))

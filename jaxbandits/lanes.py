@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from .apart import engine_for
 from .batch import Orders, Shape, any_lane, empty, go
 from .driver import NO_LIMITS, Limits, kind, root_key
 from .native import SIDE_BY_SIDE
@@ -23,7 +24,7 @@ USUAL_LANES = 64  # what is worth going beyond the bytes above, up to those of p
 MOST_LANES = {"cpu": 256}  # more gain nothing and leave more of them idle at the end
 SHORT_LANES, TURNS = 128, 32  # more than these only where a lane gets so many replications
 DEVICE_BYTES = 2**32  # the same for the memory of an accelerator
-RECORD_BYTES = 2**26
+RECORD_BYTES, LARGE_BYTES = 2**26, 2**20
 # Lanes come in full vector registers, so that every lane runs the same instructions; the native
 # engine plays two registers at a time.
 VECTOR = {"xla": 8, "native": SIDE_BY_SIDE}
@@ -86,7 +87,8 @@ def _on_each(step, devices):
 def _flags(platform, engine):
     """Compiler options: CPUs with wide registers use them.
 
-    Around native rounds little is left to do, and compiling it takes longer than doing it.
+    Around native rounds little is left to do, and compiling it takes longer than doing it. What a
+    lane by itself multiplies is too small to share between threads.
     """
     if engine == "native":
         return {
@@ -95,7 +97,8 @@ def _flags(platform, engine):
             "xla_llvm_disable_expensive_passes": True,
             "xla_cpu_parallel_codegen_split_count": 1,
         }
-    return {"xla_cpu_prefer_vector_width": 512} if platform == "cpu" else {}
+    alone = {"xla_cpu_multi_thread_eigen": False} if engine == "in turn" else {}
+    return {"xla_cpu_prefer_vector_width": 512} | alone if platform == "cpu" else {}
 
 
 def orders_for(numbers, root, rounds, limits=NO_LIMITS):
@@ -118,36 +121,38 @@ class Sizes(NamedTuple):
     record: int  # numbers in its record
     own: bool  # whether it has its own world
     phased: bool  # a phase at a time, not one arm
+    contextual: bool = False  # whether each round shows something new
 
 
 @functools.lru_cache(maxsize=512)
 def _look(world, shapes, num_rounds):
-    """A lane and a record of a world whose numbers have these `(shape, dtype)`; its phases."""
-    phased = []
+    """A lane and a record of a world whose numbers have these `(shape, dtype)`; its manner."""
+    manner = []  # whether its moves are phases, whether they are shown something
 
     def look(orders):
         trial = world(orders.numbers)
         lane, record = any_lane(trial, orders)
         env, algorithm, _ = trial.build(lane.problem)
-        phased.append(not kind(lane.run, env, algorithm)[1])
+        shown = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
+        manner.append((not kind(lane.run, env, algorithm)[1], shown))
         return lane, record
 
-    return *jax.eval_shape(look, _like(shapes, num_rounds)), phased[0]
+    return *jax.eval_shape(look, _like(shapes, num_rounds)), manner[0]
 
 
 def is_phased(world, numbers):
     """Whether a move of that world is a phase or a batch, not one arm."""
     with jax.enable_x64(True):
-        return _look(world, shapes_of(numbers), 0)[2]
+        return _look(world, shapes_of(numbers), 0)[2][0]
 
 
 def sizes(world, shapes, num_rounds):
     """`Sizes` of a world whose numbers have these `(shape, dtype)`."""
-    lane, _, phased = _look(world, shapes, num_rounds)
+    lane, _, (phased, contextual) = _look(world, shapes, num_rounds)
     carried = sum(x.size * np.dtype(_plain(x.dtype)).itemsize for x in jax.tree.leaves(lane))
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
     record = lane.run.arm_pulls.size + answer + num_rounds + 8
-    return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)), phased)
+    return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)), phased, contextual)
 
 
 def shape_of(sizes, *, replications, batch, devices, engine="xla"):
@@ -157,12 +162,13 @@ def shape_of(sizes, *, replications, batch, devices, engine="xla"):
     are compiled; never many more than there are replications.
     """
     number = 1 if devices is None else len(devices)
+    platform = jax.default_backend() if devices is None else devices[0].platform
+    engine = engine_for(sizes.contextual, platform, engine)
     if batch is None:
-        platform = jax.default_backend() if devices is None else devices[0].platform
         lanes = _usual(sizes, -(-replications // number), platform, engine)
     else:
         lanes = -(-min(batch, replications) // number)
-    vector = VECTOR[engine]
+    vector = VECTOR.get(engine, VECTOR["xla"])
     lanes = -(-lanes // vector) * vector
     rows = max(1, RECORD_BYTES // (8 * sizes.record))
     lot = max(vector, lanes // LOT) if sizes.own else lanes
@@ -221,6 +227,8 @@ class Player:
     ):
         self._count = 1 if devices is None else len(devices)
         numbers, shapes = tuple(map(_strong, numbers)), shapes_of(numbers)
+        if devices is None and sum(x.nbytes for x in numbers) > LARGE_BYTES:
+            numbers = jax.device_put(numbers)  # once, and not in every call
         self._orders = orders_for(numbers, root, np.asarray(rounds, np.int64), limits)
         self.shape = shape_of(
             sizes(world, shapes, len(rounds)),

@@ -35,6 +35,8 @@ def _real(allowed, accepts):
 
 
 probability = _real("a number in (0, 1)", lambda v: 0 < v < 1)
+chance = _real("a number in [0, 1]", lambda v: 0 <= v <= 1)
+percentage = _real("a number between 0 and 100", lambda v: 0 < v < 100)
 positive = _real("a finite number above 0", lambda v: 0 < v < np.inf)
 nonnegative = _real("a finite number, 0 or above", lambda v: 0 <= v < np.inf)
 
@@ -60,11 +62,20 @@ def choice(*names):
 
 def number_or(*names):
     """A finite number above 0, or one of `names`, which are static."""
+    return _or_named(positive, names)
+
+
+def nonnegative_or(*names):
+    """The same, or 0."""
+    return _or_named(nonnegative, names)
+
+
+def _or_named(number, names):
     named = lambda v: isinstance(v, str) and v in names  # noqa: E731
     return Option(
-        f"{positive.allowed} or one of {', '.join(map(repr, names))}",
-        lambda v: named(v) or positive.accepts(v),
-        lambda v: v if named(v) else positive.convert(v),
+        f"{number.allowed} or one of {', '.join(map(repr, names))}",
+        lambda v: named(v) or number.accepts(v),
+        lambda v: v if named(v) else number.convert(v),
     )
 
 
@@ -79,10 +90,38 @@ def require(holds, message):
         raise ValueError(message)
 
 
+def check(name, option, value):
+    """Raise unless a value that can be looked at is what `option` allows."""
+    fine = not is_concrete(value) or option.holds(value)
+    require(fine, f"{name} must be {option.allowed}, got {value!r}")
+
+
+def converted(options, keywords):
+    """The keywords with those that `options` knows checked and converted; None and traced pass."""
+    done = dict(keywords)
+    for name, value in keywords.items():
+        if name in options and value is not None and is_concrete(value):
+            check(name, options[name], value)
+            done[name] = options[name].convert(value)
+    return done
+
+
 def fewer_than_arms(values):
     """Raise unless the size of the set, `m`, is below the number of arms."""
     m, num_arms = values["m"], values["arms"].shape[0]
     require(m is not None and m < num_arms, f"m must be below the {num_arms} arms, got {m}")
+
+
+def theta_fits(values):
+    """Raise where theta is unknown, or no vector of the arms' features."""
+    theta, shape = values["theta"], np.shape(values["arms"])[1:]
+    require(theta is not None, "theta must be given, got None (unknown)")
+    require(np.shape(theta) == shape, f"theta must have shape {shape}, got {np.shape(theta)}")
+
+
+def theta_norm_given(values):
+    """Raise where theta_norm is unknown."""
+    require(values["theta_norm"] is not None, "theta_norm must be given, got None (unknown)")
 
 
 def theta_norm_known(values, thresholds, option="threshold"):
@@ -90,6 +129,14 @@ def theta_norm_known(values, thresholds, option="threshold"):
     named = values[option] if isinstance(values[option], str) else None
     unknown = values["theta_norm"] is None and named in thresholds
     require(not unknown, f"theta_norm must be given for {option} {named!r}, got None (unknown)")
+
+
+def horizon_unless(given, horizon, name):
+    """The size `given` as the option `name`, or that of all rounds."""
+    require(horizon is not None, "horizon must be given, got None")
+    known = given is not None or is_concrete(horizon)
+    require(known, f"{name} must be given where the horizon is traced, got None")
+    return int(horizon) if given is None else given
 
 
 def in_reach(values, largest):
@@ -169,11 +216,12 @@ def array(*shape):
     return Option(f"a table [{', '.join(shape)}] of finite numbers", accepts, np.asarray)
 
 
-def constructor(*, spans=False, requires=None, completes=None, **options):
+def constructor(*, spans=False, contextual=False, requires=None, completes=None, **options):
     """Decorate a constructor `(arms, [targets], *, keywords) -> Algorithm` with its checks.
 
     Args:
       spans: whether the arms must span the feature space.
+      contextual: whether `ask` is shown the indices of some rows of `arms` each round.
       requires: `(bound arguments) -> None`, raises on conditions between options.
       completes: `(bound arguments) -> options`, what the host computes once from arms that it
         can look at, before anything is traced.
@@ -201,15 +249,7 @@ def constructor(*, spans=False, requires=None, completes=None, **options):
 
         def convert(keywords):
             """Check and convert concrete keyword values; unknown names pass to Python."""
-            done = dict(keywords)
-            for name, value in keywords.items():
-                option = options.get(name)
-                if option is None or value is None or not is_concrete(value):
-                    continue
-                ok = option.holds(value)
-                require(ok, f"{name} must be {option.allowed}, got {value!r}")
-                done[name] = option.convert(value)
-            return done
+            return converted(options, keywords)
 
         def complete(bound):
             """What the host adds to the options."""
@@ -225,7 +265,7 @@ def constructor(*, spans=False, requires=None, completes=None, **options):
                     bound.arguments[name] = jnp.asarray(value)
             return build(*bound.args, **bound.kwargs)
 
-        checked.convert = convert
+        checked.convert, checked.contextual = convert, contextual
         # Checks as well, without building anything.
         checked.complete = lambda arms, **keywords: complete(bind(arms, (), keywords))
         return checked

@@ -8,7 +8,9 @@ from .labels import dress, name_groups, positions_of, side_by_side, text
 
 NORMAL = 1.96  # two-sided 95%
 LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
+APART = 10  # curves that end so far apart, too: the lower ones could not be told
 BOUND = "lower bound"
+BEST = "best choice"
 CUT_SHORT = "some cut short: at least this"
 MARKERS = "osD^vPX*"
 VOID = 30.0  # bounds of a probability are shown up to here, though above 1 they say nothing
@@ -156,16 +158,33 @@ def _groups(place, data):
 
 
 def _regret(place, data, along):
+    _curves(place, data, data.regret)
+    place.set_ylabel("regret, mean (95%)")
+    last = data.regret.isel(round=-1).mean("replication").values
+    last = last[last > 0]
+    if last.size and last.max() / last.min() > APART:
+        place.set_yscale("log")
+        place.set_ylim(last.min() / APART, 2.0 * last.max())
+
+
+def _reward(place, data, along):
+    """Average expected reward a round, and that of who knows the answer."""
+    _curves(place, data, data.average_reward)
+    place.axhline(float(data.best_average.mean()), ls=":", color="k", lw=1.3, label=BEST)
+    place.set_ylabel("average reward (95%)")
+
+
+def _curves(place, data, table):
+    """A curve with its interval for each algorithm."""
     rounds = data["round"].values
     for i, name in enumerate(data.algorithm.values):
-        curves = data.regret.sel(algorithm=name)
+        curves = table.sel(algorithm=name)
         mean, count = curves.mean("replication").values, curves.count("replication").values
         width = NORMAL * curves.std("replication").values / np.sqrt(count)
         stroke = STROKES[i % len(STROKES)]
         place.plot(rounds, mean, stroke, color=_colour(i), label=text(name))
         place.fill_between(rounds, mean - width, mean + width, color=_colour(i), alpha=0.2, lw=0)
     place.set_xlabel("round")
-    place.set_ylabel("regret, mean (95%)")
 
 
 def _arms(place, data, along):
@@ -198,5 +217,6 @@ DRAWN = {
     "errors": _errors,
     "accuracy": _accuracy,
     "regret": _regret,
+    "reward": _reward,
     "arms": _arms,
 }

@@ -10,6 +10,7 @@ import numpy as np
 from .labels import LETTERS_PER_INCH, PANEL, wrapped
 from .panels import BOUND, CUT_SHORT, DRAWN
 
+CURVES = {"regret", "reward"}  # along the rounds
 MOST_COLUMNS = 5  # of panels; more go below
 LEGEND_MARK = 6  # letters that the mark before a label takes
 LEGEND_LINE = 0.22  # inches
@@ -27,8 +28,9 @@ def layout(dataset, quantities=None):
     """The `Layout` of the figure of a sweep's dataset."""
     axes = json.loads(dataset.attrs["axes"])
     rows = list(quantities or _quantities(dataset))
-    along = None if "regret" in rows else _longest(dataset, axes)
-    split = axes or "regret" in rows or "arms" in rows
+    curves = CURVES & set(rows)
+    along = None if curves else _longest(dataset, axes)
+    split = axes or curves or "arms" in rows
     others = ["instance", *[name for name in axes if name != along]] if split else []
     return Layout(rows, along, others)
 
@@ -42,8 +44,8 @@ def figure(dataset, *, title=None, quantities=None):
     Args:
       dataset: what `sweep` returns.
       title: above the panels.
-      quantities: rows of panels among "pulls", "errors", "accuracy", "regret", "arms" (the pulls
-        of each); chosen by the kind of the runs by default.
+      quantities: rows of panels among "pulls", "errors", "accuracy", "regret", "reward", "arms"
+        (the pulls of each); chosen by the kind of the runs by default.
     """
     from matplotlib.figure import Figure
 
@@ -66,7 +68,7 @@ def figure(dataset, *, title=None, quantities=None):
         if column:
             place.set_ylabel("")
             place.tick_params(labelleft=False)
-        if row < len(rows) - 1 and "regret" not in rows:  # all rows share what the last one names
+        if row < len(rows) - 1 and not CURVES & set(rows):  # all rows share what the last one names
             place.set_xlabel("")
             place.tick_params(labelbottom=False)
     for place in grid[-len(rows) :, len(panels) - columns * (blocks - 1) :].flat:
@@ -91,7 +93,7 @@ class _Panel:
 
 def _quantities(dataset):
     if "regret" in dataset:
-        return ["regret"]
+        return ["reward" if "average_reward" in dataset else "regret"]
     fixed = (dataset.pulls.max("replication") == dataset.pulls.min("replication")).all()
     return ["accuracy"] if bool(fixed) else ["pulls", "errors"]
 

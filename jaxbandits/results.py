@@ -31,8 +31,8 @@ class Runs:
       regret: float64 `[R, T]` expected regret up to those rounds, or None.
       info: what the algorithm counted, each `[R]`: phases, fits that did not converge, ...
       meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them (of cells
-        that share a program, for the first of them), device, versions, and `lane_use`: the share
-        of all rounds computed that belonged to a replication under way.
+        that share a program, for the first of them), device, engine, versions, and `lane_use`: the
+        share of all rounds computed that belonged to a replication under way.
     """
 
     replication: np.ndarray
@@ -79,7 +79,7 @@ class Runs:
             last = self.regret[:, -1]
             digest["regret_mean"] = float(last.mean()) if total else float("nan")
             digest["regret_se"] = standard_error(last)
-        totals = {name: int(np.sum(values)) for name, values in self.info.items()}
+        totals = {name: np.sum(values).item() for name, values in self.info.items()}
         return {**digest, "info": totals}
 
     def to_xarray(self):

@@ -6,7 +6,7 @@ import numpy as np
 
 from .kernels import regret_rounding
 from .kernels import rounding as kernels
-from .options import check_arms, choice, count, is_concrete, require
+from .options import check, check_arms, choice, count, is_concrete, require
 from .precision import double
 
 __all__ = ["efficient", "largest_remainder", "regret"]
@@ -20,8 +20,7 @@ def _check(weights, total):
         table = np.asarray(weights, float)
         fine = np.isfinite(table).all() and (table >= 0).all() and abs(table.sum() - 1) < 1e-6
         require(fine, f"weights must be non-negative with sum 1, got sum {table.sum()}")
-    if is_concrete(total):
-        require(count(0).accepts(total), f"total must be {count(0).allowed}, got {total!r}")
+    check("total", count(0), total)
     return jnp.asarray(weights, float), jnp.asarray(total, int)
 
 
@@ -93,8 +92,7 @@ def regret(arms, weights, total, *, form="greedy"):
         weights.shape == (num_arms,),
         f"weights must have shape ({num_arms},), got {weights.shape}",
     )
-    accepted = choice(*FORMS)
-    require(accepted.accepts(form), f"form must be {accepted.allowed}, got {form!r}")
+    check("form", choice(*FORMS), form)
     found = {"greedy": _regret, "swap": _swap}[form](jnp.asarray(arms, float), weights, total)
     if is_concrete(found.certified):
         require(bool(found.certified), "weights must leave A(w) well conditioned on the support")

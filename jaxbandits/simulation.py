@@ -7,6 +7,7 @@ import warnings
 import jax
 import numpy as np
 
+from . import recording
 from .batch import SPAN
 from .checks import check_engine, check_sizes, devices_of
 from .driver import UNLIMITED, Limits, root_key
@@ -15,8 +16,6 @@ from .lanes import Player
 from .processes import team_of
 from .results import Runs, joined
 from .world import prepared
-
-GRID = 100  # rounds at which a regret run is recorded
 
 
 def simulate(
@@ -30,6 +29,7 @@ def simulate(
     batch=None,
     devices=None,
     engine="xla",
+    record="mixed",
     progress=False,
 ):
     """Play `replications` independent copies of an algorithm, in float64.
@@ -40,22 +40,26 @@ def simulate(
     replications that are done, with a warning.
 
     Args:
-      instance: an `Instance`, or a callable `key -> Instance`, drawn afresh for each replication.
+      instance: an `Instance`, or a callable `key -> Instance`, drawn afresh for each replication;
+        or a contextual problem, such as `instances.digits()`.
       algorithm: a constructor, or `functools.partial` of one with its options. It is called
         with `arms` and those of `targets, family, noise_var, theta_norm, horizon` (and `theta`)
         that its signature names; options that are bound win.
       replications: R.
       seed: a whole number, 0 or above.
       max_pulls: a replication whose next draw would exceed it is cut short: `stopped` is False.
-      horizon: rounds of a cumulative-regret run; the regret is recorded at about 100 of them.
-        Every replication then plays all rounds, and `max_pulls` is not used.
+      horizon: rounds of a cumulative-regret run; the regret is recorded at some of them. Every
+        replication then plays all rounds, and `max_pulls` is not used.
       batch: replications side by side, rounded up to a multiple of 8; by default what the cache
         of a CPU or the memory of an accelerator holds.
       devices: JAX devices of this process to share the lanes, or how many of them; one by
         default. "all": those of every process that `jax.distributed` has joined; each of them
         calls this, plays a share of the replications, and gets the whole.
       engine: "xla", or "native" for rounds compiled by the machine's C++ compiler, on a CPU:
-        about twice as fast, and the same numbers up to rounding, see `jaxbandits.native`.
+        about twice as fast, and the same numbers up to rounding, see `jaxbandits.native`. It makes
+        no difference for contextual problems, whose replications are played by themselves.
+      record: at which rounds: about 100 of "even" or geometric ("log") spacing, or half of each
+        ("mixed"); or a list of rounds. All of a run of 200 rounds or fewer.
       progress: True for a bar, or a callable `(done, total)`.
     Returns:
       `Runs`, sorted by replication.
@@ -79,6 +83,7 @@ def simulate(
         batch=batch,
         devices=devices,
         engine=engine,
+        record=record,
     )
     return simulation.play({0: range(replications)}, reporter(progress))[0]
 
@@ -89,7 +94,7 @@ class Simulation:
     Args:
       worlds: as `world.prepared` makes them, of one structure and shapes.
       replications: how many to expect, of all worlds together.
-      seed, max_pulls, horizon, batch, devices, engine: as in `simulate`.
+      seed, max_pulls, horizon, batch, devices, engine, record: as in `simulate`.
     """
 
     def __init__(
@@ -103,12 +108,14 @@ class Simulation:
         batch=None,
         devices=None,
         engine="xla",
+        record="mixed",
     ):
         check_sizes(replications, seed, max_pulls, horizon, batch)
+        recording.check(record, horizon)
         self.team, devices = team_of(devices), devices_of(devices)
         check_engine(engine, devices)
         free = horizon is None
-        self._rounds = None if free else regret_grid(int(horizon))
+        self._rounds = None if free else recording.rounds_of(record, int(horizon))
         with jax.enable_x64(True):
             self._player = Player(
                 *family(worlds),
@@ -116,11 +123,12 @@ class Simulation:
                 replications=-(-replications // self.team.count),
                 batch=batch,
                 limits=Limits(max_pulls, UNLIMITED) if free else Limits(2**62, horizon),
-                rounds=[] if free else np.pad(self._rounds, (0, 2 * GRID - len(self._rounds))),
+                rounds=[] if free else recording.padded(self._rounds),
                 devices=devices,
                 engine=engine,
             )
-        self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": engine}
+        played = self._player.shape.engine  # which a contextual problem chooses by itself
+        self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": played}
         self._compile_seconds = self._player.compile_seconds
 
     def play(self, waiting, report, keep=None, every=float("inf")):
@@ -253,15 +261,6 @@ def _check_drawn(record):
     if broken.size:
         number = broken[0] % SPAN
         raise ValueError(f"instance: replication {number} drew one with NaN or infinity")
-
-
-def regret_grid(horizon):
-    """Rounds to record: all of a short run, else half evenly and half geometrically spaced."""
-    if horizon <= 2 * GRID:
-        return np.arange(1, horizon + 1)
-    even = np.linspace(0, horizon, GRID // 2 + 1)[1:]
-    geometric = np.geomspace(1, horizon, GRID // 2)
-    return np.unique(np.round(np.concatenate([even, geometric])).astype(np.int64))
 
 
 def reporter(progress):

@@ -10,9 +10,9 @@ import numpy as np
 
 from .batch import Trial
 from .driver import INSTANCE, root_key
-from .envs.finite import finite
 from .instances import Instance
-from .options import is_concrete, nonnegative, require
+from .options import is_concrete, require
+from .problems import kind_of
 
 
 class World(NamedTuple):
@@ -29,23 +29,33 @@ class World(NamedTuple):
         fill = iter(numbers)
         leaves = [next(fill) if static is _NUMBER else static for static in self.names]
         problem, build, horizon = jax.tree.unflatten(self.treedef, leaves)
-        if isinstance(problem, Instance):
-            once = _built(problem, build, horizon)
-            return Trial(lambda key, world: (), lambda _: once)
+        kind = kind_of(problem)
+        if kind is not None:
+            return _given(kind, problem, build, horizon)
 
-        def draw(key, world):
+        def draw(key, world, replication):
             return jax.tree.map(jnp.asarray, problem(jax.random.fold_in(key, INSTANCE)))
 
         return Trial(draw, lambda instance: _built(instance, build, horizon))
 
 
+def _given(kind, problem, build, horizon):
+    """The `Trial` of one problem, of which a replication has little of its own, or nothing."""
+
+    def draw(key, world, replication):
+        return kind.own(problem, replication)
+
+    if jax.tree.leaves(jax.eval_shape(draw, None, 0, 0)):
+        return Trial(draw, lambda own: _built(kind.given(problem, own), build, horizon))
+    once = _built(problem, build, horizon)
+    return Trial(draw, lambda _: once)
+
+
 def _built(instance, build, horizon):
     """World, algorithm, and whether the instance is finite."""
-    facts = offered(instance, build, horizon)
-    tables = (instance.arms, instance.means, instance.values, instance.noise_var)
-    healthy = jnp.stack([jnp.isfinite(x).all() for x in tables]).all()
-    env = finite(instance, epsilon=bound_options(build).get("epsilon", 0.0))
-    return env, build(jnp.asarray(instance.arms), **facts), healthy
+    facts, kind = offered(instance, build, horizon), kind_of(instance)
+    algorithm = build(jnp.asarray(instance.arms), **facts)
+    return kind.env(instance, bound_options(build)), algorithm, kind.healthy(instance)
 
 
 class _Number:
@@ -87,14 +97,7 @@ def bound_options(build):
 
 def offered(instance, build, horizon):
     """What `simulate` passes to a constructor: what its signature names and nobody has bound."""
-    facts = {
-        "targets": instance.targets,
-        "family": instance.family,
-        "noise_var": instance.noise_var,
-        "theta_norm": instance.theta_norm,
-        "theta": instance.theta,
-        "horizon": horizon,
-    }
+    facts = kind_of(instance).facts(instance) | {"horizon": horizon}
     names = inspect.signature(build).parameters
     return {k: v for k, v in facts.items() if k in names and k not in bound_options(build)}
 
@@ -107,7 +110,7 @@ def prepared(instance, algorithm, horizon=None):
     """
     build, problem = as_tree(algorithm), instance
     require(callable(build), f"algorithm must be a constructor, got {algorithm!r}")
-    if not isinstance(instance, Instance):
+    if kind_of(instance) is None:
         fits = callable(instance)
         require(fits, f"instance must be an Instance or a callable of a key, got {instance!r}")
         problem = as_tree(instance)
@@ -118,24 +121,45 @@ def prepared(instance, algorithm, horizon=None):
 
 def completed(problem, build, horizon):
     """The constructor after all checks that values allow, with what the host computes for it."""
-    if not isinstance(problem, Instance):
+    if kind_of(problem) is None:
         problem = jax.eval_shape(lambda: problem(root_key(0)))
         require(
             isinstance(problem, Instance),
             f"instance must return an Instance for a key, got {type(problem).__name__}",
         )
-    check_instance(problem)
+    kind_of(problem).check(problem, horizon)
     facts = offered(problem, build, horizon) | bound_options(build)
     function = build.func if isinstance(build, functools.partial) else build
+    _check_context(problem, function)
+    if "theta" in facts and "theta" not in bound_options(build):
+        _check_parameter(problem, function)
     added = derived_options("algorithm", function, problem.arms, facts)
     _check_targets(problem, function)
     args = build.args if function is not build else ()
     return jax.tree_util.Partial(function, *args, **bound_options(build), **added)
 
 
+def _check_context(problem, function):
+    """Raise where an algorithm that is to be shown something is not, or the other way round."""
+    shown, looks = kind_of(problem).contextual, getattr(function, "contextual", None)
+    name = getattr(function, "__name__", repr(function))
+    require(shown or not looks, f"instance must be contextual for {name}, which is shown examples")
+    require(looks is not False or not shown, f"instance is contextual, but {name} is shown nothing")
+
+
+def _check_parameter(problem, function):
+    """Raise where an algorithm is to be told the parameter of an instance that has none."""
+    if not (is_concrete(problem.theta) and is_concrete(problem.means)):
+        return
+    means = np.asarray(problem.means)
+    name = getattr(function, "__name__", repr(function))
+    known = np.any(problem.theta) or (means == means[0]).all()
+    require(known, f"instance has no parameter that {name} could be told: bind theta")
+
+
 def _check_targets(problem, function):
     """Raise where an algorithm that answers with arms meets other targets."""
-    if "targets" in inspect.signature(function).parameters:
+    if "targets" in inspect.signature(function).parameters or kind_of(problem).contextual:
         return
     arms, targets = problem.arms, problem.targets
     same = np.shape(arms) == np.shape(targets)
@@ -153,16 +177,3 @@ def derived_options(role, function, arms, options):
         name = getattr(function, "__name__", repr(function))
         raise ValueError(f"{role} {name}: {error}") from None
     return getattr(function, "complete", lambda *_, **__: {})(arms, **options)
-
-
-def check_instance(instance):
-    """Finite numbers and matching shapes, for instances built by hand."""
-    num_arms, num_targets = np.shape(instance.arms)[0], np.shape(instance.targets)[0]
-    for name, shape in (("means", (num_arms,)), ("values", (num_targets,))):
-        table = getattr(instance, name)
-        require(np.shape(table) == shape, f"{name} must have shape {shape}, got {np.shape(table)}")
-        if is_concrete(table):
-            require(np.isfinite(table).all(), f"{name} must be finite, got NaN or infinity")
-    if is_concrete(instance.noise_var):
-        ok = nonnegative.accepts(instance.noise_var)
-        require(ok, f"noise_var must be {nonnegative.allowed}, got {instance.noise_var!r}")

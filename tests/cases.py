@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+import pytest
 
 import jaxbandits as jb
 from jaxbandits.driver import advance, root_key, start
@@ -155,6 +156,23 @@ CASES = (
         "regret",
         (CUBE(jax.random.key(4)), partial(jb.ucb_glm, alpha=0.7)),
     ),
+    *(
+        Case(
+            build.__name__,
+            CUBE(jax.random.key(3)),
+            partial(build, **{option: 0.5}),
+            "regret",
+            "regret",
+            (CUBE(jax.random.key(4)), partial(build, **{option: 0.3})),
+        )
+        for build, option in (
+            (jb.glm_fpl, "a"),
+            (jb.glm_ucb, "alpha"),
+            (jb.epsilon_greedy, "rate"),
+            (jb.evill, "a"),
+            (jb.log_phe, "a"),
+        )
+    ),
     Case(
         "glm_tsl",
         CUBE(jax.random.key(3)),
@@ -162,6 +180,22 @@ CASES = (
         "regret",
         "regret",
         (CUBE(jax.random.key(4)), partial(jb.glm_tsl, a=0.5)),
+    ),
+    Case(
+        "ofu_glb",
+        CUBE(jax.random.key(3)),
+        partial(jb.ofu_glb, delta=0.1),
+        "regret",
+        "regret",
+        (CUBE(jax.random.key(4)), partial(jb.ofu_glb, delta=0.2)),
+    ),
+    Case(
+        "ofu_ecolog",
+        CUBE(jax.random.key(3)),
+        partial(jb.ofu_ecolog, ridge=2.0),
+        "regret",
+        "regret",
+        (CUBE(jax.random.key(4)), partial(jb.ofu_ecolog, ridge=3.0)),
     ),
 )
 
@@ -218,3 +252,17 @@ def compilations():
         yield seen
     finally:
         seen.extend(_COMPILED[before:])
+
+
+def refused(what, message):
+    """Assert that `what`, a call or `(instance, build, options)`, is refused before compiling."""
+    with compilations() as seen, pytest.raises(ValueError, match=message):
+        _attempt(what)
+    assert seen == []
+
+
+def _attempt(what):
+    if callable(what):
+        return what()
+    instance, build, *more = what
+    return jb.simulate(instance, build, **{"replications": 3, **(more[0] if more else {})})

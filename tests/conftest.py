@@ -1,6 +1,7 @@
 """Shape checks on the kernels, and a way to run a share of the tests."""
 
 import gc
+import itertools
 from pathlib import Path
 
 import jax
@@ -25,14 +26,16 @@ def pytest_collection_modifyitems(config, items):
 
 
 MOST_MAPS = 20_000  # of the 65,530 parts of memory that Linux lets a process have
+ENDED, EVERY = itertools.count(1), 10  # tests, between two looks
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def _room_for_programs():
     """Compiled programs take parts of memory, and a process that has too many is ended."""
     yield
     maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+    looks = next(ENDED) % EVERY == 0 and maps.exists()
+    if looks and maps.read_bytes().count(b"\n") > MOST_MAPS:
         from jaxbandits import lanes
 
         lanes.program.cache_clear()

@@ -54,6 +54,15 @@ def test_it_goes_on_as_its_paper_says_until_the_budget_is_spent():
                 assert twins.LinGapE.ask(twin)[0] is True
 
 
+def test_regret_stays_once_the_budget_is_spent():
+    """Also past the block of rounds in which that is."""
+    alone = jb.simulate(SOARE, jb.lin_ucb, horizon=100, **MORE)
+    runs = jb.simulate(SOARE, jb.at_budget(jb.lin_ucb, 20), horizon=100, **MORE)
+    np.testing.assert_allclose(runs.regret[:, :20], alone.regret[:, :20])
+    np.testing.assert_array_equal(runs.regret[:, 20:], runs.regret[:, [19] * 80])
+    assert runs.regret[:, -1].min() > 0
+
+
 def test_pulls_are_those_of_the_algorithm_alone():
     """All of them where it has not stopped, and more draws where it has."""
     easy, stopped = jb.instances.soare(3, angle=0.9, scale=2.0, noise_var=0.2), []

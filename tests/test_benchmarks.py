@@ -6,20 +6,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from params import params
 
 from benchmarks import build
 from benchmarks.contests import CONTESTS
 
 ROOT = Path(__file__).parent.parent
+QUICK = ("lingape-soare", "logistic-mle", "designs-100")
 
 
-QUICK = ("lingape-soare", "m-lingape-drug", "gse-16", "logistic-mle", "designs-100")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CONTESTS],
-)
+@pytest.mark.parametrize("name", params(CONTESTS, always=QUICK))
 def test_all_contestants_agree_before_they_are_timed(name):
     contest = CONTESTS[name](quick=True)
     assert {"jaxbandits", "numpy"} <= set(contest.contestants)

@@ -103,7 +103,6 @@ def test_bad_arguments_are_refused(tiny, tmp_path):
     refused(call("rum"), "rum")
     refused(call("list", "algoritms"), "algoritms", "algorithms")
     refused(call("reproduce", "lingape/fig9", "--out", out), "lingape/fig9", "did you mean")
-    refused(call("reproduce", "glm/fig1", "--out", out), "glm/fig1", "not available", "lingape")
 
 
 def test_binary_file_is_refused(tiny, tmp_path):

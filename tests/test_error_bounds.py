@@ -67,6 +67,7 @@ def by_numpy(instance, counts, alive, survivors):
     return alive[best] * total / survivors, widest
 
 
+@pytest.mark.slow
 def test_even_stages_of_independent_arms_are_known_beforehand():
     """Which rivals survive makes no difference on this instance, where all have the same gap."""
     sizes = [16, 8, 4, 2, 1]

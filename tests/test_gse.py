@@ -71,7 +71,9 @@ def test_what_the_stages_leave():
     assert set(runs.pulls) == {39}
 
 
-@pytest.mark.parametrize("design", ["uniform", "d_opt", "greedy"])
+@pytest.mark.parametrize(
+    "design", ["uniform", "d_opt", pytest.param("greedy", marks=pytest.mark.slow)]
+)
 def test_of_independent_arms_it_is_sequential_halving(design):
     rng = np.random.default_rng(1)
     instance = jb.instances.linear(rng.normal(size=(8, 8)), 0.1 * rng.normal(size=8))

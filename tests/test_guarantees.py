@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from params import params
 from scipy import integrate, stats
 
 import jaxbandits as jb
@@ -98,14 +99,21 @@ PROMISES = {
     "xy_adaptive": (jb.instances.soare(3, angle=0.3), jb.xy_adaptive),
     "xy_adaptive_basis": (jb.instances.soare(3, angle=0.3), partial(jb.xy_adaptive, begin="basis")),
 }
-RUNS = {name: 500 if build is jb.rage else 1000 for name, (_, build) in PROMISES.items()}
+COSTLY = (jb.rage, jb.alba, jb.lazy_track_and_stop)
+RUNS = {name: 500 if build in COSTLY else 1000 for name, (_, build) in PROMISES.items()}
 # Intervals of single arms are twice as wide as needed, and LUCB1's are for all times and arms.
 NARROWER = {
     name: partial(narrow, part=0.1)
     for name in ("lin_gifa_individual", "lin_game_set", "lucb", "ugape")
 }
 LONG = {"rage_glm": 300_000}  # pulls of a run; of all others, 3000 are enough
-every = pytest.mark.parametrize("name", PROMISES)
+# Variants of one rule, whose others are tested every time; of twins also those that take longest,
+# and of the misfiled those that learn as others do.
+COUSINS = ("m_lingape_ratio", "lin_gifa_individual", "lin_game_set", "rage_transductive")
+COUSINS += ("xy_static_soare", "xy_adaptive_basis", "rage_glm")
+TAKE_LONG = (*COUSINS, "alba", "lazy_track_and_stop")
+LEARN_ALIKE = (*TAKE_LONG, "frank_wolfe_sampling", "lin_game", "rage", "xy_static", "ugape")
+every = pytest.mark.parametrize("name", params(PROMISES, slow=COUSINS))
 
 
 @every
@@ -127,8 +135,10 @@ def test_errs_at_most_delta_in_many_runs(name):
         assert keeps_promise(runs, delta)
 
 
-@every
-@pytest.mark.parametrize("fault", [narrow, misfiled])
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [*params(PROMISES, narrow, slow=TAKE_LONG), *params(PROMISES, misfiled, slow=LEARN_ALIKE)],
+)
 def test_a_broken_twin_does_not(name, fault, monkeypatch):
     instance, build = PROMISES[name]
     options = {"delta": DELTA, **getattr(build, "keywords", {})}

@@ -269,6 +269,19 @@ def test_logistic_cube(half_width, theta_var):
     np.testing.assert_allclose(thetas.var(), variance, rtol=5 * np.sqrt(2 / 600))
 
 
+@pytest.mark.parametrize(("dim", "lost"), [(5, 0.38), (10, 0.40), (20, 0.415)])
+def test_play_at_random_on_the_cube_of_the_paper(dim, lost):
+    """What the best of a hundred arms is above their mean."""
+
+    def gap(key):
+        means = make.logistic_cube(key, 100, dim, half_width=1.0).means
+        return means.max() - means.mean()
+
+    with jax.enable_x64(True):
+        gaps = jax.jit(jax.vmap(gap))(jax.random.split(jax.random.key(2), 2000))
+        np.testing.assert_allclose(gaps.mean(), lost, atol=0.01)
+
+
 def test_instances_are_plain_trees():
     instance = make.soare(3)
     leaves, tree = jax.tree.flatten(instance)

@@ -4,12 +4,14 @@ import inspect
 import threading
 import time
 from functools import partial
+from operator import attrgetter
 
 import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from params import params
 
 import jaxbandits as jb
 from jaxbandits.core import Move
@@ -21,7 +23,9 @@ QUIET = partial(LINGAPE, noise_var=0.05)
 GSE = partial(jb.gse, budget=14)
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6], [-1.0, 0.2]])
 MEANS = ARMS @ [1.0, -0.3]
-LONG = ("gse_d_opt", "gse_fwg", "gse_logistic", "od_linbai", "rage", "m_lingape", "glm_tsl")
+# One of every kind of move, answer, info and state; all cases behind the slow mark.
+ALWAYS = ("lingape", "lin_game", "lin_gifa", "lin_ucb", "ofu_ecolog", "at_budget", "bayes_gap")
+ALWAYS += ("gse_uniform", "sequential_halving", "xy_adaptive")
 
 
 def by_message(value):
@@ -64,14 +68,8 @@ def draws_of(instance, seed):
     return rewards
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=[pytest.mark.slow] * (case.name in LONG), id=case.name)
-        for case in cases.CASES
-    ],
-)
-@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("case", params(cases.CASES, always=ALWAYS, name=attrgetter("name")))
+@pytest.mark.parametrize("seed", [0, pytest.param(3, marks=pytest.mark.slow)])
 def test_told_what_a_simulation_draws_it_is_that_replication(case, seed):
     live, draw = live_case(case, seed=seed), draws_of(case.instance, seed)
     horizon, history = case.options.get("horizon", 100_000), []

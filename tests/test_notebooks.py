@@ -1,14 +1,18 @@
 """Notebooks run from top to bottom at small sizes, and are stored without outputs."""
 
+import shutil
 import subprocess
 import sys
+from operator import attrgetter
 from pathlib import Path
 
 import nbformat
 import pytest
+from params import params
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+LONG = ("digits_that_pay",)  # it compiles six programs
 
 
 def test_there_is_one():
@@ -21,13 +25,14 @@ def test_notebook_is_clean(path):
     assert all(not cell.outputs and cell.execution_count is None for cell in cells)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_runs(path, monkeypatch):
+@pytest.mark.parametrize("path", params(NOTEBOOKS, slow=LONG, name=attrgetter("stem")))
+def test_notebook_runs(path, tmp_path, monkeypatch):
     monkeypatch.setenv("JAXBANDITS_NOTEBOOK_SIZE", "20")
     monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent))
     # A process of its own: the kernel's client warns of what this project treats as errors.
     options = [
         "--nbmake",
+        "--overwrite",
         "-n0",
         "-q",
         "--doctest-modules",
@@ -36,6 +41,12 @@ def test_notebook_runs(path, monkeypatch):
         "-p",
         "no:cacheprovider",
     ]
-    command = [sys.executable, "-m", "pytest", *options, str(path)]
+    copy = shutil.copy(path, tmp_path)
+    command = [sys.executable, "-m", "pytest", *options, copy]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    outputs = [o for c in nbformat.read(copy, as_version=4).cells for o in c.get("outputs", ())]
+    assert outputs
+    texts = [o["data"].get("text/plain", "") for o in outputs if o.output_type == "display_data"]
+    drawn = [o for o in outputs if "image/png" in o.get("data", {})]
+    assert len(drawn) == sum(text.startswith("<Figure") for text in texts)  # and not told only

@@ -2,6 +2,7 @@
 
 import functools
 import io
+from operator import attrgetter
 
 import cases
 import chex
@@ -9,11 +10,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from params import params
 
 import jaxbandits as jb
 from jaxbandits import driver
 
-each = pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.name)
+# Of a family whose other members are tested every time; each has a twin that is, too.
+LONG = (
+    *("glm_ucb", "epsilon_greedy", "evill", "log_phe", "ofu_glb", "glm_fpl", "lin_ts"),
+    *("top_two_tracked", "lingape_ratio", "lin_gifa", "od_linbai", "gse_logistic"),
+    *("rage_transductive", "rage_as_printed", "xy_oracle", "xy_oracle_soare"),
+    *("xy_adaptive_soare", "xy_static_soare"),
+    *("rage_glm", "lazy_track_and_stop", "peace", "alba"),
+)
+# Lanes are held against the plain loop for every case; under `vmap` alone, and for pauses, these
+# are enough.
+VMAPPED = ("lingape", "m_lingape", "lin_ucb", "glm_tsl", "gse_d_opt", "xy_adaptive", "bayes_gap")
+
+
+def each(**some):
+    """All laws of a case, then the next: memory has room for the programs of some at once."""
+    names = params(cases.CASES, name=attrgetter("name"), **some)
+    return pytest.mark.parametrize("case", names, scope="module")
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +40,7 @@ def double_precision():
         yield
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def played(name):
     return cases.Played(next(case for case in cases.CASES if case.name == name))
 
@@ -51,7 +69,7 @@ def assert_alike(first, second):
         np.testing.assert_allclose(one, two, rtol=tolerance, atol=tolerance)
 
 
-@each
+@each(slow=LONG)
 def test_a_move_has_the_shapes_of_its_kind(case):
     run = jax.eval_shape(played(case.name).start, cases.key_of(0))
     num_arms, num_targets = len(case.instance.arms), len(case.instance.targets)
@@ -68,7 +86,7 @@ def test_a_move_has_the_shapes_of_its_kind(case):
     assert jnp.issubdtype(move.answer.dtype, kinds[move.answer.shape])
 
 
-@each
+@each(slow=LONG)
 def test_a_round_keeps_tree_shapes_and_dtypes(case):
     env, algorithm = cases.play(case.instance, case.build)
 
@@ -82,7 +100,7 @@ def test_a_round_keeps_tree_shapes_and_dtypes(case):
     chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
 
 
-@each
+@each(always=VMAPPED)
 def test_vmap_equals_a_loop(case):
     play, keys = played(case.name), [cases.key_of(r) for r in range(4)]
     ends = case.promise != "regret"
@@ -94,19 +112,19 @@ def test_vmap_equals_a_loop(case):
         assert_alike(jax.tree.map(lambda x, lane=lane: x[lane], together), run)
 
 
-@each
-@pytest.mark.parametrize("legs", [(5, 3, 4), (25, 20, 15), (1, 1, 2)], ids=str)
-def test_pause_and_resume_equals_one_go(case, legs):
+@each(always=VMAPPED)
+def test_pause_and_resume_equals_one_go(case):
     play = played(case.name)
     begun = play.start(cases.key_of(0))
-    whole, paused = play.advance(begun, sum(legs)), begun
-    for rounds in legs:
-        paused = play.advance(paused, rounds)
-    assert int(whole.rounds) > (1 if case.kind == "phased" else max(legs))
-    assert_same(paused, whole)
+    for legs in ((5, 3, 4), (25, 20, 15), (1, 1, 2)):
+        whole, paused = play.advance(begun, sum(legs)), begun
+        for rounds in legs:
+            paused = play.advance(paused, rounds)
+        assert int(whole.rounds) > (1 if case.kind == "phased" else max(legs))
+        assert_same(paused, whole)
 
 
-@each
+@each(slow=LONG)
 def test_asking_twice_gives_one_answer_that_the_run_records(case):
     play = played(case.name)
     run = play.advance(play.start(cases.key_of(0)), 2)
@@ -118,7 +136,7 @@ def test_asking_twice_gives_one_answer_that_the_run_records(case):
     assert_alike(first.answer, play.advance(run, 1).answer)
 
 
-@each
+@each(slow=LONG)
 def test_a_saved_run_goes_on_as_if_nothing_had_happened(case):
     play = played(case.name)
     run = play.advance(play.start(cases.key_of(1)), 2)
@@ -138,7 +156,7 @@ def test_a_saved_run_goes_on_as_if_nothing_had_happened(case):
     assert_same(play.advance(again, 30), play.advance(run, 30))
 
 
-@each
+@each(slow=LONG)
 def test_a_run_that_is_done_plays_no_more(case):
     if case.promise == "regret":
         pytest.skip("never done")
@@ -150,7 +168,7 @@ def test_a_run_that_is_done_plays_no_more(case):
     assert_same(play.advance(run, 7), run)
 
 
-@each
+@each(slow=LONG)
 def test_simulating_equals_advancing_one_by_one(case):
     """The lanes of `simulate` against the plain loop, integers and answers equal."""
     (runs, _), _ = simulated(case.name)
@@ -163,7 +181,7 @@ def test_simulating_equals_advancing_one_by_one(case):
             np.testing.assert_array_equal(run.answer, runs.answer[replication])
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1)
 def simulated(name):
     """Runs of the case and of its other numbers, each with the compilations they took."""
     case = next(case for case in cases.CASES if case.name == name)
@@ -175,7 +193,7 @@ def simulated(name):
     return done
 
 
-@each
+@each(slow=LONG)
 def test_other_numbers_of_the_same_shapes_compile_nothing(case):
     (before, first), (after, second) = simulated(case.name)
     assert first >= 1  # the program that plays; so the counter does count
@@ -183,7 +201,7 @@ def test_other_numbers_of_the_same_shapes_compile_nothing(case):
     assert not np.array_equal(before.arm_pulls, after.arm_pulls)
 
 
-@each
+@each(slow=LONG)
 def test_what_each_kind_spends(case):
     (runs, _), _ = simulated(case.name)
     assert runs.stopped.all()

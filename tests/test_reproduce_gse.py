@@ -231,6 +231,7 @@ def test_data_come_from_a_folder_or_stand_ins(tmp_path):
     assert plan.sweep(None, True, tmp_path).instances[1].build == jb.instances.electric_motor
 
 
+@pytest.mark.slow
 def test_bounds_are_drawn_beside_errors(tmp_path):
     result = reproduce.reproduce("gse/bounds", tmp_path, quick=True)
     found = {one["claim"].split(" ")[0]: one["holds"] for one in result.claims}

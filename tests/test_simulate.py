@@ -10,7 +10,7 @@ import pytest
 from worlds import SOARE, WORLDS, assert_same_runs, child, shuffled, simulate
 
 import jaxbandits as jb
-from jaxbandits.simulation import regret_grid
+from jaxbandits.recording import rounds_of
 
 every = pytest.mark.parametrize("name", WORLDS)
 
@@ -164,11 +164,41 @@ def test_options_that_are_bound_win():
 
 
 def test_the_grid_of_a_regret_run():
-    assert list(regret_grid(5)) == [1, 2, 3, 4, 5]
-    grid = regret_grid(50_000)
+    assert list(rounds_of("mixed", 5)) == [1, 2, 3, 4, 5]
+    grid = rounds_of("mixed", 50_000)
     assert (grid[0], grid[-1]) == (1, 50_000)
     assert 80 <= len(grid) <= 100
     assert (np.diff(grid) > 0).all()
     runs = simulate("regret", 20)
     assert list(runs.rounds) == list(range(1, 41))
     assert runs.regret.shape == (20, 40)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "even",
+        [1, 7, 300],
+        *(pytest.param(r, marks=pytest.mark.slow) for r in ("log", range(1, 500, 2))),
+    ],
+)
+def test_regret_is_recorded_where_it_is_asked_for(record):
+    instance, build, _ = WORLDS["regret"]
+    play = partial(jb.simulate, instance, build, replications=8, horizon=500)
+    runs, whole = play(record=record), play(record=range(1, 501))
+    assert whole.regret.shape == (8, 500)
+    np.testing.assert_allclose(runs.regret, whole.regret[:, runs.rounds - 1], rtol=1e-9)
+    if isinstance(record, str):
+        steps = np.diff(np.log(runs.rounds) if record == "log" else runs.rounds)
+        assert 50 < len(runs.rounds) <= 100
+        assert steps[-20:].max() < 1.5 * steps[-20:].min()
+    else:
+        assert runs.rounds.tolist() == list(record)
+
+
+@pytest.mark.parametrize("record", ["dense", [], [3, 3], [0, 2], [2, 41], [1.5], 7, "log"])
+def test_bad_rounds_are_named(record):
+    instance, build, _ = WORLDS["regret"]
+    horizon = None if record == "log" else 40
+    with pytest.raises(ValueError, match=r"record (must be|is for runs with a horizon)"):
+        jb.simulate(instance, build, replications=2, horizon=horizon, record=record)

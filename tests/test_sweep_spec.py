@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.plot import figure
 from jaxbandits.sweeps import check, parse, read, run, sweep
 from jaxbandits.sweeps.cells import _problem
 from jaxbandits.sweeps.store import Store, describe
@@ -277,67 +276,19 @@ def test_an_axis_may_have_the_name_of_a_column():
     assert dataset.pulls_mean.sel(num_arms=4).shape == (1, 1)
 
 
-def test_an_algorithm_is_played_only_where_the_table_says():
+def test_an_oracle_is_told_the_truth_or_what_the_table_says():
     table = {
-        "replications": 5,
-        "instances": {"basis": {"name": "canonical", "gap": 1.0}},
+        "replications": 4,
+        "instances": {"soare": {"name": "soare", "dim": 2, "angle": 0.5}},
         "algorithms": {
-            "all": {"name": "sequential_halving", "budget": 40},
-            "small": {"name": "sequential_halving", "budget": 50, "only": {"dim": [3, 5]}},
+            "told": {"name": "xy_oracle"},
+            "says the same": {"name": "xy_oracle", "theta": [1.0, 0.0]},
+            "says else": {"name": "xy_oracle", "theta": [0.0, 1.0]},
         },
-        "axes": {"dim": [3, 4, 5]},
     }
-    dataset = run(parse(table))
-    assert dataset.replications.values.tolist() == [[[5, 5, 5], [5, 0, 5]]]
-    left = dataset.sel(algorithm="small", dim=4)
-    assert np.isnan(left.pulls).all()
-    assert np.isnan(left.error_rate).all()
-    assert np.isnan(left.seconds).all()
-    assert (dataset.sel(algorithm="small", dim=5).pulls == 50).all()
-    assert dataset.num_arms.values.tolist() == [[[3, 4, 5], [3, 4, 5]]]
-    same = jb.sweep(
-        {"basis": partial(jb.instances.canonical, gap=1.0)},
-        {
-            "all": partial(jb.sequential_halving, budget=40),
-            "small": partial(jb.sequential_halving, budget=50),
-        },
-        axes={"dim": [3, 4, 5]},
-        only={"small": {"dim": (3, 5)}},
-        replications=5,
-        progress=False,
-    )
-    np.testing.assert_array_equal(same.pulls, dataset.pulls)
-    figure(dataset)
-
-
-@pytest.mark.parametrize(
-    ("only", "message"),
-    [
-        ({"dmi": [3]}, r"algorithms.SH.*unknown axis of only 'dmi'; did you mean 'dim'"),
-        ({"dim": [3, 7]}, r"algorithms.SH\] only dim must be some of \[3, 4\], got \[7\]"),
-        ({"dim": 3}, r"only dim must be some of \[3, 4\], got 3"),
-        ({"dim": []}, r"only dim must be some of \[3, 4\], got \[\]"),
-        (3, "only.* must be a table, got 3"),
-    ],
-)
-def test_a_bad_restriction_is_named(only, message):
-    table = {
-        "replications": 5,
-        "instances": {"basis": {"name": "canonical", "gap": 1.0}},
-        "algorithms": {"SH": {"name": "sequential_halving", "budget": 40, "only": only}},
-        "axes": {"dim": [3, 4]},
-    }
-    with pytest.raises(ValueError, match=message):
-        parse(table)
-
-
-def test_a_restriction_of_nobody_and_a_sweep_of_nothing_are_refused():
-    parts = (
-        {"basis": partial(jb.instances.canonical, gap=1.0)},
-        {"SH": partial(jb.sequential_halving, budget=40)},
-    )
-    rest = {"axes": {"dim": [3, 4]}, "replications": 2, "progress": False}
-    with pytest.raises(ValueError, match="unknown name in only 'HS'; did you mean 'SH'"):
-        jb.sweep(*parts, only={"HS": {"dim": [3]}}, **rest)
-    with pytest.raises(ValueError, match="no cell of the sweep is played"):
-        jb.sweep(*parts, only={"SH": {"dim": [3]}, "basis": {"dim": [4]}}, **rest)
+    pulls = run(parse(table)).pulls
+    np.testing.assert_array_equal(pulls.sel(algorithm="told"), pulls.sel(algorithm="says the same"))
+    assert (pulls.sel(algorithm="told") != pulls.sel(algorithm="says else")).any()
+    table["algorithms"] = {"wrong": {"name": "xy_oracle", "theta": [1.0]}}
+    with pytest.raises(ValueError, match=r"theta must have shape \(2,\), got \(1,\)"):
+        run(parse(table))

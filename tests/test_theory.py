@@ -128,7 +128,7 @@ def test_the_bound_of_rage_on_soare_s_instance(rounding, least, noise_var):
     ("instance", "share"),
     [
         (jb.instances.soare(3, angle=0.1, scale=2.0), 0.99),
-        (jb.instances.transductive(6), 0.9),
+        pytest.param(jb.instances.transductive(6), 0.9, marks=pytest.mark.slow),
     ],
     ids=["soare", "transductive"],
 )

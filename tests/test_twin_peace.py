@@ -98,6 +98,7 @@ def test_peace(objective):
 minimised = jax.jit(width.minimised)
 
 
+@pytest.mark.slow
 def test_halves_of_gamma_leave_about_half_of_independent_arms():
     """Bisections of 32 arms: one design and log2 of what is left, round after round."""
     instance = jb.instances.canonical(16, gap=0.0, noise_var=1.0)
@@ -108,6 +109,7 @@ def test_halves_of_gamma_leave_about_half_of_independent_arms():
     assert (runs.info["optimisations"] <= 1 + 4 + 4 + 3 + 3 + 2 + 2).all()
 
 
+@pytest.mark.slow
 def test_a_twin_that_learns_nothing_errs():
     instance = jb.instances.canonical(6, gap=2.0)
     build = partial(jb.peace, budget=240)

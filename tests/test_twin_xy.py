@@ -65,8 +65,15 @@ def a_batch(move, total, twin):
 NUMBERS = ("delta", "noise_var", "growth")
 
 
-@pytest.mark.parametrize("odd", [False, True], ids=["all powers", "odd powers"])
-@pytest.mark.parametrize("blind", [False, True], ids=["wait", "ignore"])
+@pytest.mark.parametrize(
+    ("odd", "blind"),
+    [
+        (False, False),
+        (True, True),
+        *(pytest.param(odd, not odd, marks=pytest.mark.slow) for odd in (False, True)),
+    ],
+    ids=["all powers, wait", "odd powers, ignore", "all powers, ignore", "odd powers, wait"],
+)
 def test_xy_static(odd, blind):
     options = {"powers": "odd" if odd else "all", "singular": "ignore" if blind else "wait"}
     hand, played = Hand(partial(jb.xy_static, **options), *NUMBERS), []
@@ -160,7 +167,7 @@ def test_the_pulls_of_the_paper_at_the_small_angle():
     np.testing.assert_allclose(runs.arm_pulls[0], printed, rtol=1e-3, atol=2)
 
 
-@pytest.mark.parametrize("allocation", ["iid", "rounded"])
+@pytest.mark.parametrize("allocation", ["rounded", pytest.param("iid", marks=pytest.mark.slow)])
 def test_growing_batches(allocation):
     """Batches of `ceil(1.35^t)`; rounded ones add up to the design, drawn ones do so on average."""
     instance = jb.instances.soare(3, angle=0.1, scale=2.0)
@@ -178,6 +185,7 @@ def test_growing_batches(allocation):
         assert (np.abs(drawn - total * weights) < 5 * error).all()
 
 
+@pytest.mark.slow
 def test_a_direction_that_nobody_measured_looks_certain():
     """Why `singular` is "wait": two draws of e_1 may end a run of the published program."""
     instance = jb.instances.soare(2, angle=0.5, scale=20.0)

@@ -73,6 +73,7 @@ def wrong(monkeypatch, factor):
     return int((runs.stopped & ~runs.correct).sum())
 
 
+@pytest.mark.slow
 def test_the_soare_variant_errs_at_most_delta_and_its_broken_twin_does_not(monkeypatch):
     """Its radius is twice what normal noise needs: a quarter of it is still wide enough."""
     allowed = stats.binom.ppf(1 - 1e-6, 500, 0.05)

@@ -260,11 +260,11 @@ class GlmTsl:
 
     def ask(self):
         pulls, arms = self.pulls, self.pulls.arms
+        if pulls.draws < pulls.dim:
+            return False, None, self.first[pulls.draws]
         facts = (arms, pulls.counts, pulls.sums, self.ridge)
         theta = logistic_fit(*facts)
         answer = int(np.argmax(arms @ theta))
-        if pulls.draws < pulls.dim:
-            return False, answer, self.first[pulls.draws]
         lower = np.linalg.cholesky(logistic_hessian(theta, *facts))
         sampled = theta + self.a * np.linalg.inv(lower.T) @ self.normal(pulls.draws)
         return False, answer, int(np.argmax(arms @ sampled))

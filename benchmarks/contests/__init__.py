@@ -1,6 +1,6 @@
 """What is measured: each contest with its contestants and the proof that they agree."""
 
-from . import designs, glm_tsl, gse, lingape, logistic_mle, m_lingape, rage
+from . import deep_fpl, designs, glm_tsl, gse, lingape, logistic_mle, m_lingape, rage
 
-MODULES = (lingape, m_lingape, rage, gse, glm_tsl, logistic_mle, designs)
+MODULES = (lingape, m_lingape, rage, gse, glm_tsl, deep_fpl, logistic_mle, designs)
 CONTESTS = {name: contest for module in MODULES for name, contest in module.CONTESTS.items()}

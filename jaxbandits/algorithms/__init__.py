@@ -17,10 +17,21 @@ from .confidence.top_two import top_two
 from .confidence.xy_adaptive import xy_adaptive
 from .confidence.xy_oracle import xy_oracle
 from .confidence.xy_static import xy_static
+from .regret.deep_fpl import deep_fl, deep_fpl
+from .regret.epsilon_greedy import epsilon_greedy
+from .regret.evill import evill
+from .regret.glm_fpl import glm_fpl
 from .regret.glm_tsl import glm_tsl
+from .regret.glm_ucb import glm_ucb
 from .regret.lin_ts import lin_ts
 from .regret.lin_ucb import lin_ucb
+from .regret.log_phe import log_phe
+from .regret.ofu_ecolog import ofu_ecolog
+from .regret.ofu_glb import ofu_glb
+from .regret.rep_glm_fpl import rep_glm_fpl
 from .regret.ucb_glm import ucb_glm
+from .regret.uniform import uniform
+from .regret.watched import watched
 from .top_m.lin_gifa import lin_gifa
 from .top_m.lucb import lucb
 from .top_m.m_lingape import m_lingape
@@ -30,8 +41,14 @@ __all__ = [
     "alba",
     "at_budget",
     "bayes_gap",
+    "deep_fl",
+    "deep_fpl",
+    "epsilon_greedy",
+    "evill",
     "frank_wolfe_sampling",
+    "glm_fpl",
     "glm_tsl",
+    "glm_ucb",
     "gse",
     "lazy_track_and_stop",
     "lin_game",
@@ -39,16 +56,22 @@ __all__ = [
     "lin_ts",
     "lin_ucb",
     "lingape",
+    "log_phe",
     "lucb",
     "m_lingape",
     "od_linbai",
+    "ofu_ecolog",
+    "ofu_glb",
     "peace",
     "rage",
     "rage_glm",
+    "rep_glm_fpl",
     "sequential_halving",
     "top_two",
     "ucb_glm",
     "ugape",
+    "uniform",
+    "watched",
     "xy_adaptive",
     "xy_oracle",
     "xy_static",

@@ -10,9 +10,9 @@ from ..kernels import ratios as ratio_kernels
 from ..kernels import xy_frank_wolfe as wolfe
 from ..kernels.directions import Pairs
 from ..kernels.xy_designs import named
-from ..options import check_arms, require
+from ..options import check, check_arms, count, require
 from ..precision import double
-from .checks import check, check_steps
+from .checks import check_problem
 
 
 @double
@@ -34,7 +34,7 @@ def d_optimal(arms, *, active=None, tol=0.01):
     >>> found.weights.round(1)
     array([0.5, 0.5, 0. ])
     """
-    active = check(arms, None, active, np.shape(arms)[0], tol)
+    active = check_problem(arms, None, active, np.shape(arms)[0], tol)
     return _d_optimal(jnp.asarray(arms, float), active, tol=tol)
 
 
@@ -56,7 +56,7 @@ def xy_optimal(arms, targets, *, active=None, tol=0.01):
     >>> round(float(found.value), 2), bool(found.converged)
     (4.0, True)
     """
-    active = check(arms, targets, active, np.shape(targets)[0], tol)
+    active = check_problem(arms, targets, active, np.shape(targets)[0], tol)
     return _xy_optimal(jnp.asarray(arms, float), jnp.asarray(targets, float), active, tol=tol)
 
 
@@ -80,7 +80,7 @@ def oracle(instance, *, tol=0.01):
     """
     arms, targets, values = (getattr(instance, n) for n in ("arms", "targets", "values"))
     rows = np.shape(targets)[0]
-    check(arms, targets, None, rows, tol)
+    check_problem(arms, targets, None, rows, tol)
     fine = np.shape(values) == (rows,) and np.isfinite(values).all()
     require(fine, f"instance: values must be {rows} finite numbers, got {np.shape(values)}")
     return _oracle(*(jnp.asarray(x, float) for x in (arms, targets, values)), tol=tol)
@@ -133,8 +133,8 @@ def xy_frank_wolfe(arms, targets, *, active=None, tol=0.01, max_iterations=5000)
     >>> round(float(found.value), 2), int(found.iterations)
     (4.0, 199)
     """
-    active = check(arms, targets, active, np.shape(targets)[0], tol)
-    check_steps(max_iterations)
+    active = check_problem(arms, targets, active, np.shape(targets)[0], tol)
+    check("max_iterations", count(), max_iterations)
     options = {"tol": tol, "max_iterations": max_iterations}
     return _xy_frank_wolfe(jnp.asarray(arms, float), jnp.asarray(targets, float), active, **options)
 

@@ -6,14 +6,14 @@ import numpy as np
 
 from ..kernels import greedy, span, vertex
 from ..kernels.design import Design
-from ..options import count, is_concrete, positive, require
+from ..options import check, count, positive
 from ..precision import double
-from .checks import check, check_steps
+from .checks import check_problem
 
 
 def _by_steps(solve, arms, active, tol, max_iterations):
-    active = check(arms, None, active, np.shape(arms)[0], tol)
-    check_steps(max_iterations)
+    active = check_problem(arms, None, active, np.shape(arms)[0], tol)
+    check("max_iterations", count(), max_iterations)
     return solve(jnp.asarray(arms, float), active, tol=tol, max_iterations=max_iterations)
 
 
@@ -131,11 +131,10 @@ def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
     >>> np.round(10 * found.weights), round(float(found.value), 2)
     (array([5., 5.]), 2.0)
     """
-    active = check(arms, None, active, np.shape(arms)[0], tol)
-    if is_concrete(total):
-        require(count().accepts(total), f"total must be {count().allowed}, got {total!r}")
-    if v0 is not None and is_concrete(v0):
-        require(positive.accepts(v0), f"v0 must be {positive.allowed}, got {v0!r}")
+    active = check_problem(arms, None, active, np.shape(arms)[0], tol)
+    check("total", count(), total)
+    if v0 is not None:
+        check("v0", positive, v0)
     return _greedy_allocation(
         jnp.asarray(arms, float), active, jnp.asarray(total, int), v0=v0, tol=tol
     )

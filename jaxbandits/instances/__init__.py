@@ -16,9 +16,11 @@ from .named import (
 )
 from .news import clicks, yahoo_r6a
 from .screening import boolean_drugs, boolean_network, drugs
+from .shown import Labelled, digits, images, labelled
 
 __all__ = [
     "Instance",
+    "Labelled",
     "automobile",
     "bernoulli",
     "boolean_drugs",
@@ -28,10 +30,13 @@ __all__ = [
     "classic_top_m",
     "clicks",
     "corner",
+    "digits",
     "drug_repurposing",
     "drugs",
     "electric_motor",
     "glm",
+    "images",
+    "labelled",
     "linear",
     "logistic_cube",
     "moderate_gaps",

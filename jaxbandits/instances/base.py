@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..kernels.links import FAMILIES, LINKS
-from ..options import check_arms, choice, count, is_concrete, positive, require, size
+from ..options import check, check_arms, choice, count, is_concrete, positive, require, size
 from ..precision import double
 from .sampled import sampled_means
 
@@ -55,8 +55,8 @@ jax.tree_util.register_dataclass(
 def check_option(option, **value):
     """Raise unless the one named value (or None) is what `option` allows."""
     ((name, number),) = value.items()
-    if number is not None and is_concrete(number):
-        require(option.holds(number), f"{name} must be {option.allowed}, got {number!r}")
+    if number is not None:
+        check(name, option, number)
 
 
 def check_finite(name, array, shape):

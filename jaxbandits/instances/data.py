@@ -14,6 +14,8 @@ from .base import Instance, check_option, recorded, tabular
 
 # Columns of curb weight, width, engine size, city and highway miles per gallon, and price.
 CAR_FEATURES, CAR_PRICE, CAR_COLUMNS = (13, 11, 16, 23, 24), 25, 26
+CAR_FILE = "imports-85.data"
+MOTOR_FILES = ("measures_v2.csv", "pmsm_temperature_data.csv")  # the later one first
 MISSING = ("drop", "impute")
 SENSORS = (
     *("ambient", "coolant", "u_d", "u_q", "motor_speed", "torque", "i_d", "i_q", "pm"),
@@ -48,7 +50,7 @@ def read_automobile(path, *, missing="drop"):
       ValueError: the file is missing, or a row does not look like that data set.
     """
     check_option(choice(*MISSING), missing=missing)
-    file = find_file(path, "imports-85.data", "it is the UCI Automobile data set (1987)")
+    file = find_file(path, CAR_FILE, "it is the UCI Automobile data set (1987)")
     with file.open(newline="") as stream:
         rows = [row for row in csv.reader(stream) if row]
     wrong = next((i for i, row in enumerate(rows) if len(row) != CAR_COLUMNS), None)
@@ -112,8 +114,9 @@ def read_electric_motor(path, *, target="pm"):
       ValueError: the file is missing, lacks a sensor, or holds what is no number.
     """
     check_option(choice(*SENSORS), target=target)
-    newer = Path(path) / "measures_v2.csv"
-    file = find_file(newer if newer.is_file() else path, "pmsm_temperature_data.csv", MOTOR_SOURCE)
+    newer, older = MOTOR_FILES
+    newer = Path(path) / newer
+    file = find_file(newer if newer.is_file() else path, older, MOTOR_SOURCE)
     table = _motor_table(str(file.resolve()), file.stat().st_mtime_ns, file.stat().st_size)
     place = SENSORS.index(target)
     return np.delete(table, place, axis=1), table[:, place]

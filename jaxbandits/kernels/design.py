@@ -23,7 +23,9 @@ class Design(NamedTuple):
 MANY = 8  # times d arms are many
 
 
-class _Exchange(NamedTuple):
+class Place(NamedTuple):
+    """A design on its way."""
+
     weights: Array  # float [K]
     inverse: Array  # float [d, d] of A(weights) in the kept coordinates, zero elsewhere
     variances: Array  # float [K] x_k^T A^-1 x_k, 0 for inactive arms
@@ -51,7 +53,7 @@ def d_optimal(
     def look(weights, iterations):
         inverse = span.inverse(space, ledger.gram(arms, weights)).matrix
         variances = jnp.where(active, spd.quadratic(arms, inverse), 0.0)
-        return _Exchange(weights, inverse, variances, iterations)
+        return Place(weights, inverse, variances, iterations)
 
     def unfinished(now):
         above = now.variances.max() > (1.0 + tol) * rank
@@ -100,7 +102,7 @@ def _exchange(arms, now):
     here, there = jnp.arange(weights.size) == giver, jnp.arange(weights.size) == taker
     left = jnp.where(here, most - amount, weights)
     change = loss * (arms @ away) ** 2 - gain * (arms @ towards) ** 2
-    return _Exchange(
+    return Place(
         weights=jnp.where(there, left + amount, left),
         inverse=inverse + loss * jnp.outer(away, away) - gain * jnp.outer(towards, towards),
         variances=jnp.where(variances > 0, variances + change, 0.0),

@@ -7,13 +7,13 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from . import pick, span, vertex
-from .design import Design
+from .design import Design, Place
 
 SMALLEST = 1e-5  # weights below it are dropped in the end
 
 
 class _State(NamedTuple):
-    place: vertex.Place
+    place: Place
     near: Array  # bool [] the largest variance was close to the goal before the last step
 
 

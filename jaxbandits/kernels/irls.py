@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from . import newton, spd
 from .links import LINKS
-from .newton import CAPPED, CONVERGED, NONFINITE, STALLED  # noqa: F401  of `Fit.status`
+from .newton import CAPPED, CONVERGED, NONFINITE, STALLED
 
 SOON = 5  # after so many steps with an old Hessian an estimate deserves a new one
 
@@ -119,6 +119,8 @@ def estimate(
         careful=jnp.array(False),
         iterations=jnp.array(-1),
         status=jnp.zeros((), int) + CONVERGED,
+        ridge=problem.ridge,
+        eased=jnp.array(False),
     )
     found = _end(newton.search(problem, begin, tol, max_iterations), tol)
     return Estimate(
@@ -129,6 +131,42 @@ def estimate(
         decrement=jnp.where(settled, near.decrement, found.decrement),
         status=found.status,
     )
+
+
+class Missed(NamedTuple):
+    """How many fits of a run missed their tolerance, by status, and by how much at worst."""
+
+    capped: Array  # int []
+    stalled: Array  # int []
+    nonfinite: Array  # int []
+    worst: Array  # float [] the largest decrement of a fit that was finite
+
+    def and_of(self, status, decrement, unless=False):
+        """With one more fit; none where `unless` is True."""
+        status = jnp.where(unless, CONVERGED, status)
+        counted = (status != CONVERGED) & jnp.isfinite(decrement)
+        return Missed(
+            capped=self.capped + (status == CAPPED),
+            stalled=self.stalled + (status == STALLED),
+            nonfinite=self.nonfinite + (status == NONFINITE),
+            worst=jnp.where(counted, jnp.maximum(self.worst, decrement), self.worst),
+        )
+
+    def report(self):
+        """What results keep."""
+        return {
+            "unconverged": self.capped + self.stalled + self.nonfinite,
+            "capped": self.capped,
+            "stalled": self.stalled,
+            "nonfinite": self.nonfinite,
+            "worst_decrement": self.worst,
+        }
+
+
+def none_missed(dtype) -> Missed:
+    """Before any fit."""
+    zero = jnp.zeros((), int)
+    return Missed(zero, zero, zero, jnp.zeros((), dtype))
 
 
 def without_data(dim: int, ridge: Float[Array, ""] | float, dtype) -> Fit:

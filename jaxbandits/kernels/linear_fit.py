@@ -25,9 +25,9 @@ def fit(
     sums: Float[Array, " K"],
     alive: Bool[Array, " K"],
     *,
-    family: str,
-    ridge,
-    subspace: str,
+    family: str = "gaussian",
+    ridge=None,
+    subspace: str = "projection",
 ) -> Fit:
     """Least squares, or maximum likelihood of the family with a ridge.
 

@@ -1,8 +1,8 @@
 """Newton's method for the likelihood of a generalised linear model, as `irls` puts it together.
 
-`f(theta) = sum_k [n_k b(z_k) - s_k z_k] + ridge/2 ||theta||^2`, `z = X theta`. Steps are halved
-while far from the minimum; after each come steps with the Hessian it had, which cost a fraction:
-products with X instead of a new Hessian and its inverse (Shamanskii, 1967).
+`f(theta) = sum_k [n_k b(z_k) - s_k z_k] + ridge/2 ||theta||^2`, `z = X theta`. The length of a step
+is searched for while far from the minimum; after each come steps with the Hessian it had, which
+cost a fraction: products with X instead of a new Hessian and its inverse (Shamanskii, 1967).
 """
 
 from functools import partial
@@ -17,10 +17,18 @@ from . import spd
 from .links import LINKS
 
 CONVERGED, CAPPED, STALLED, NONFINITE = range(4)
-HALVINGS = 10
+TRIES = 20  # sizes of a step
+FLAT = 0.1  # times the slope at the beginning of a step is flat
+LONGER = 10.0  # times as long or as short a step, where no end is in sight
+MARGIN = 0.1  # of a bracket that is not tried
 NEAR = 0.05  # a decrement below which Newton steps are taken whole
 FEW = 10  # steps with an old Hessian
 FINE = 1e-3  # of the tolerance: what they aim at
+FEW_PLANES = 12  # dimensions in which Newton steps alone do as well
+PATIENCE, LOST = 4, 1.0  # so many steps from the beginning a larger decrement is far from the end
+SHARE = 0.01  # of the counts: the first ridge of a path
+FALL = 10.0  # from one ridge of a path to the next
+LOOSE = 50.0  # a decrement that is close enough to a point of a path
 
 
 class Problem(NamedTuple):
@@ -52,6 +60,7 @@ def problem_of(arms, counts, sums, family, ridge):
     """The `Problem` of these data."""
     # The barrier keeps products from reading the transposed table by columns.
     columns = lax.optimization_barrier(arms.T)
+    ridge = jnp.asarray(ridge, arms.dtype)
     return Problem(LINKS[family], arms, columns, spd.outer_columns(arms), counts, sums, ridge)
 
 
@@ -67,6 +76,8 @@ class Search(NamedTuple):
     careful: Array  # bool []: the last step gained little
     iterations: Array
     status: Array
+    ridge: Array  # more than the problem's while `path` lowers it
+    eased: Array  # bool []: whether it was ever more
 
 
 def search(problem, begin, tol, max_iterations):
@@ -74,12 +85,14 @@ def search(problem, begin, tol, max_iterations):
 
     def unfinished(now):
         running = (now.iterations < max_iterations) & (now.status == CONVERGED)
-        return running & (now.decrement > tol)
+        return running & ((now.decrement > tol) | (now.ridge > problem.ridge))
 
-    return lax.while_loop(unfinished, partial(newton, problem, tol), begin)
+    end = lax.while_loop(unfinished, partial(newton, problem, tol), begin)
+    of_another = end.ridge > problem.ridge
+    return end._replace(decrement=jnp.where(of_another, jnp.inf, end.decrement))
 
 
-def look(problem, theta, iterations, before):
+def look(problem, theta, iterations, before, eased=False):
     """All that a Newton step from theta needs; `before` is the decrement where it comes from."""
     dim = theta.size
     z = problem.arms @ theta
@@ -103,35 +116,119 @@ def look(problem, theta, iterations, before):
         careful=~(decrement <= 0.5 * before),
         iterations=iterations,
         status=jnp.where(finite, CONVERGED, NONFINITE),
+        ridge=jnp.asarray(problem.ridge, theta.dtype),
+        eased=jnp.asarray(eased),
     )
 
 
 def newton(problem, tol, now):
-    """A Newton step, halved where whole ones may not be trusted, and old-Hessian steps."""
+    """A Newton step, of another length where whole ones may not be trusted; old-Hessian steps.
 
-    def halved():
-        value, slack = problem.objective(now.theta)
-
-        def trial_of(size):
-            there, slack = problem.objective(now.theta - size * now.move)
-            return size, jnp.where(jnp.isnan(there), jnp.inf, there), slack
-
-        def too_high(trial):
-            size, there, _ = trial
-            armijo = there <= value - 2e-4 * size * now.decrement + slack
-            return ~armijo & (size > 2.0**-HALVINGS)
-
-        size, there, later = lax.while_loop(
-            too_high, lambda trial: trial_of(trial[0] / 2), trial_of(jnp.ones_like(value))
-        )
-        return jnp.where(there <= value + jnp.maximum(slack, later), size, 0.0)
-
+    Or a step of `path`, where it takes one.
+    """
+    here = problem._replace(ridge=now.ridge)
     far = (now.decrement > NEAR) | now.careful
-    size = lax.cond(far, halved, lambda: jnp.ones_like(now.decrement))
-    theta = follow(problem, now.theta - size * now.move, now.inverse, tol).theta
-    after = look(problem, theta, now.iterations + 1, now.decrement)
+    size = lax.cond(far, partial(line_search, here, now), lambda: jnp.ones_like(now.decrement))
+    moved = follow(here, now.theta - size * now.move, now.inverse, tol).theta
+    step = path(problem, now)
+    after = look(
+        problem._replace(ridge=step.ridge),
+        jnp.where(step.taken, step.theta, moved),
+        now.iterations + 1,
+        jnp.where(step.taken, jnp.inf, now.decrement),
+        step.eased,
+    )
     stuck = now._replace(iterations=now.iterations + 1, status=jnp.full_like(now.status, STALLED))
-    return jax.tree.map(lambda new, old: jnp.where(size > 0, new, old), after, stuck)
+    moves = (size > 0) | step.taken
+    return jax.tree.map(lambda new, old: jnp.where(moves, new, old), after, stuck)
+
+
+class Step(NamedTuple):
+    """Another ridge, and where to begin with it."""
+
+    taken: Array  # bool []
+    ridge: Array
+    eased: Array
+    theta: Array
+
+
+def path(problem, now):
+    """Where Newton steps alone lead nowhere soon: minima for a large ridge, then for ever less.
+
+    Sums beyond what counts allow put the minimum thousands of units out, where f is all but
+    piecewise linear: Newton steps then find one plane of a kink after the other, 20 steps at most
+    in 5 or 10 dimensions, up to 100 in 20. Minima as a function of the ridge r obey `d theta / dr =
+    -H^-1 theta`, along which 1/r is made `FALL` times as large at a time; that takes some 20 steps
+    in any dimension.
+    """
+    if now.theta.size <= FEW_PLANES:
+        no = jnp.array(False)
+        return Step(no, now.ridge, no, now.theta)
+    most = SHARE * problem.counts.sum()
+    lost = (now.iterations >= PATIENCE) & (now.decrement > LOST) & ~now.eased
+    begins = lost & (problem.ridge > 0) & (most > problem.ridge)
+    goes_on = (now.ridge > problem.ridge) & (now.decrement <= LOOSE)
+    lower = jnp.maximum(now.ridge / FALL, problem.ridge)
+    there = now.theta - now.move
+    ahead = there + (now.ridge / lower - 1.0) * now.ridge * (now.inverse @ there)
+    return Step(
+        taken=begins | goes_on,
+        ridge=jnp.where(begins, most, jnp.where(goes_on, lower, now.ridge)),
+        eased=now.eased | begins,
+        theta=jnp.where(begins, 0.0, ahead),
+    )
+
+
+class Bracket(NamedTuple):
+    """Sizes of a step between which f is least."""
+
+    low: Array
+    below: Array  # the slope of f along the line there, negative
+    high: Array  # infinite while f has only been seen to fall
+    above: Array
+    size: Array  # the one that is tried
+    slope: Array
+    tries: Array
+
+
+def line_search(problem, now):
+    """The size of a step to where f is nearly flat along it, by regula falsi; 0 if none lowers f.
+
+    Newton steps are too long where the curvature vanishes ahead, and too short by orders of
+    magnitude where it vanishes on the way, as it does where perturbed sums put the minimum far out:
+    there a search that can lengthen steps takes half as many as one that can only halve them.
+    """
+    z, dz = problem.arms @ now.theta, problem.arms @ now.move
+    norms = problem.ridge * (now.move @ now.theta), problem.ridge * (now.move @ now.move)
+
+    def slope_at(size):
+        residual = problem.counts * problem.link.mean(z - size * dz) - problem.sums
+        return size * norms[1] - norms[0] - dz @ residual
+
+    goal = FLAT * 2.0 * now.decrement
+
+    def unfinished(at):
+        return ~(jnp.abs(at.slope) <= goal) & (at.tries < TRIES)
+
+    def retried(at):
+        falls = at.slope < 0  # False for NaN
+        low, below = (jnp.where(falls, *pair) for pair in ((at.size, at.low), (at.slope, at.below)))
+        high, above = (
+            jnp.where(falls, *pair) for pair in ((at.high, at.size), (at.above, at.slope))
+        )
+        share = below / (below - above)  # of the bracket, where a straight line has its root
+        share = jnp.where(jnp.isfinite(share), jnp.clip(share, MARGIN, 1.0 - MARGIN), 0.5)
+        # Where orders of magnitude lie between the ends, they are gone through one by one.
+        far = (high > LONGER * low) & (at.tries > 0)
+        leap = jnp.where(low > 0, jnp.sqrt(low * high), high / LONGER)
+        size = jnp.where(far, leap, low + share * (high - low))
+        size = jnp.where(jnp.isinf(high), LONGER * low, size)
+        return Bracket(low, below, high, above, size, slope_at(size), at.tries + 1)
+
+    one, zero, far = jnp.ones_like(now.decrement), jnp.zeros_like(now.decrement), jnp.inf
+    begin = Bracket(zero, -2.0 * now.decrement, far * one, one, one, slope_at(one), zero)
+    end = lax.while_loop(unfinished, retried, begin)
+    return jnp.where((jnp.abs(end.slope) <= goal) | (end.slope < 0), end.size, end.low)
 
 
 class Followed(NamedTuple):

@@ -133,8 +133,8 @@ def sample(key, chances: Float[Array, " K"]) -> Int[Array, ""]:
     return jnp.minimum((upto <= mark).sum(), chances.size - 1)
 
 
-def at(table: Array, arm: Int[Array, ""]) -> Array:
-    """`table[arm]` for an index known to be in range, without the checks of brackets."""
+def at(table: Array, arm: Int[Array, "..."]) -> Array:
+    """`table[arm]` for indices known to be in range, without the checks of brackets."""
     return table.at[arm].get(mode="promise_in_bounds")
 
 
@@ -220,4 +220,27 @@ def first_basis(arms: Float[Array, "K d"], tol: float = 1e-6) -> Int[Array, " d"
 
     begin = (jnp.zeros((dim, dim), arms.dtype), jnp.zeros(dim, int), jnp.zeros((), int))
     (_, chosen, _), _ = jax.lax.scan(visit, begin, jnp.arange(num_arms))
+    return chosen
+
+
+def pivoted_basis(arms: Float[Array, "K d"], tol: float = 1e-6) -> Int[Array, " d"]:
+    """Independent arms, each the farthest from the span of those before it.
+
+    Those that a QR decomposition with column pivoting of `arms^T` takes. A distance within `tol` of
+    the longest arm is none; where the arms do not span, the last entries repeat the last arm.
+    """
+    dim = arms.shape[1]
+    longest = jnp.sqrt((arms**2).sum(1).max())
+
+    def take(carry, slot):
+        rest, chosen = carry
+        farthest = best((rest**2).sum(1))
+        row, length = at(rest, farthest.arm), jnp.sqrt(farthest.value)
+        new = length > tol * longest
+        unit = row / jnp.where(new, length, 1.0)
+        rest = rest - jnp.where(new, (rest @ unit)[:, None] * unit[None, :], 0.0)
+        chosen = jnp.where((jnp.arange(dim) >= slot) & new, farthest.arm, chosen)
+        return (rest, chosen), None
+
+    (_, chosen), _ = jax.lax.scan(take, (arms, jnp.zeros(dim, int)), jnp.arange(dim))
     return chosen

@@ -12,24 +12,14 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from . import ledger, pick, span, spd
-from .design import Design
+from .design import Design, Place
 
-ROUNDED = 12  # bits of a variance that are left to rounding when arms are compared
 TRUSTED = 100  # steps after which the inverse is computed afresh
 NOTHING = 1e-12  # a weight that is what rounding leaves of zero
 FARTHEST = 1.0 - 2.0**-20  # a whole step would leave no inverse to go on with
 SECTIONS = 60  # golden sections: the step to 3e-13
 GAIN = 1e-9  # a fall of the maximum by less of itself is none
 GOLDEN = 0.6180339887498949
-
-
-class Place(NamedTuple):
-    """A design on its way."""
-
-    weights: Array  # float [K]
-    inverse: Array  # float [d, d] of A(weights) in the kept coordinates, zero elsewhere
-    variances: Array  # float [K] x_k^T A^-1 x_k, 0 for inactive arms
-    iterations: Array  # int []
 
 
 class Step(NamedTuple):
@@ -75,9 +65,7 @@ def moved(arms, active, now, step):
 
 def highest(variances):
     """The arm of the largest variance, the first of those that are equal up to rounding."""
-    kind = jnp.finfo(variances.dtype)
-    rounded = lax.reduce_precision(variances, kind.nexp, kind.nmant - ROUNDED)
-    return pick.best(rounded).arm
+    return pick.best(pick.fine(variances)).arm
 
 
 def _walk(arms, active, rule, *, tol, enough, max_iterations):

@@ -36,7 +36,10 @@ def value(
     Draws are the same in every call, so that of two sets the one that holds the other has the
     larger value.
     """
-    space = span.of(arms, jnp.ones(arms.shape[0], bool))
+    return _value(span.of(arms, jnp.ones(arms.shape[0], bool)), arms, weights, active)
+
+
+def _value(space, arms, weights, active):
     found = span.inverse(space, ledger.gram(arms, weights))
     columns = (found.matrix @ found.factor).T @ span.coordinates(space, arms).T
     key = jax.random.key(1, impl="threefry2x32")
@@ -74,7 +77,7 @@ def minimised(
     logits = jnp.zeros(arms.shape[0], arms.dtype)
     logits, _ = lax.fori_loop(0, iterations, step, (logits, optimizer.init(logits)))
     weights = jax.nn.softmax(logits)
-    return Width(weights, value(arms, weights, active))
+    return Width(weights, _value(space, arms, weights, active))
 
 
 def _slopes(space, arms, weights, active, normals):

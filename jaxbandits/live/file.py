@@ -107,19 +107,23 @@ def to_arrays(standing):
     leaves = jax.tree.leaves((standing.state, standing.move))
     arrays = {f"leaf{i}": _plain(leaf) for i, leaf in enumerate(leaves)}
     arrays |= {name: np.asarray(getattr(standing, name)) for name in FIELDS}
+    if standing.shown is not None:
+        arrays["shown"] = standing.shown
     arrays["tickets"] = np.array([*standing.tickets.items()], np.int64).reshape(-1, 2)
     return arrays
 
 
-def from_arrays(arrays, shapes):
-    """The `Standing` that `to_arrays` flattened, of an algorithm with these `shapes`.
+def from_arrays(arrays, player):
+    """The `Standing` that `to_arrays` flattened, of the algorithm of a `Player`.
 
     Raises:
       ValueError: the arrays are those of another algorithm.
     """
-    wanted, tree = jax.tree.flatten(shapes)
+    rows = arrays.get("shown", ())
+    wanted, tree = jax.tree.flatten(player.shapes(max(1, len(rows))))
     names = [f"leaf{i}" for i in range(len(wanted))]
-    require(arrays.keys() == {"tickets", *FIELDS, *names}, "state of another algorithm")
+    own = {"tickets", *FIELDS, *names, *(("shown",) if player.contextual else ())}
+    require(arrays.keys() == own, "state of another algorithm")
     with jax.enable_x64(True):
         leaves = [_restored(arrays[n], s) for n, s in zip(names, wanted, strict=True)]
     state, move = jax.tree.unflatten(tree, leaves)
@@ -129,6 +133,7 @@ def from_arrays(arrays, shapes):
         rounds=int(arrays["rounds"]),
         issued=int(arrays["issued"]),
         tickets={int(number): int(arm) for number, arm in arrays["tickets"]},
+        shown=arrays.get("shown"),
         **{name: arrays[name] for name in ("arm_pulls", "told", "sums")},
     )
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from ..core import is_shown
 from ..files import stored_name
-from ..options import check_arms, nonnegative, positive, require
+from ..options import check, check_arms, nonnegative, positive, require
 from ..world import derived_options
 
 NUMBERS = (float, np.ndarray, np.generic, jax.Array)
@@ -34,6 +35,19 @@ class Plan(NamedTuple):
     def name(self):
         """The constructor's own name, for messages."""
         return getattr(self.function, "__name__", repr(self.function))
+
+    def looks(self, numbers):
+        """Whether the algorithm is shown something each round."""
+        known, seen = getattr(self.function, "contextual", None), []
+        if known is not None:
+            return known
+
+        def build(numbers):
+            seen.append(is_shown(self(numbers).ask))
+            return ()
+
+        jax.eval_shape(build, numbers)
+        return seen[0]
 
 
 def prepare(constructor, arms, *, targets, noise_var, theta_norm, family):
@@ -59,8 +73,10 @@ def prepare(constructor, arms, *, targets, noise_var, theta_norm, family):
     }
     options, added = _options(Plan(function, ()).name, function, arms, facts, bound)
     numbers = {k: np.asarray(v) for k, v in options.items() if isinstance(v, NUMBERS)}
-    words = tuple(sorted((k, v) for k, v in options.items() if k not in numbers))
-    return Plan(function, words, tuple(added)), {"arms": arms} | numbers | added
+    sizes = {k: v for k, v in added.items() if isinstance(v, int)}
+    derived = {k: v for k, v in added.items() if k not in sizes}
+    words = tuple(sorted((k, v) for k, v in (options | sizes).items() if k not in numbers))
+    return Plan(function, words, tuple(derived)), {"arms": arms} | numbers | derived
 
 
 def _options(name, function, arms, facts, bound):
@@ -97,11 +113,7 @@ def _table(name, values):
 
 
 def _number(name, value, option):
-    try:
-        allowed = option.accepts(value)
-    except (TypeError, ValueError):
-        allowed = False
-    require(allowed, f"{name} must be {option.allowed}, got {value!r}")
+    check(name, option, value)
     return np.float64(value)
 
 

@@ -8,9 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import Move
-from ..driver import INIT, ask_key, fold_in
+from ..driver import INIT, ask_key, fold_in, kept
 from ..options import require
 from .plan import Plan
+
+NOTHING = np.zeros(0, np.int64)  # is shown
 
 
 class Standing(NamedTuple):
@@ -24,6 +26,7 @@ class Standing(NamedTuple):
     sums: np.ndarray  # float [K] their sums
     tickets: dict  # number -> arm, of the pulls handed out and not yet told
     issued: int  # tickets handed out so far
+    shown: np.ndarray | None = None  # int [.] rows that the move is one of; None: of all
 
     @property
     def one_arm(self):
@@ -34,6 +37,12 @@ class Standing(NamedTuple):
     def done(self):
         """Whether the algorithm has stopped."""
         return bool(self.move.done)
+
+    @property
+    def asked(self):
+        """The row of the one arm that is asked for."""
+        place = int(self.move.arm)
+        return place if self.shown is None else int(self.shown[place])
 
     def wanted(self):
         """Int [K]: draws of each arm that the phase still waits for, handed out or not."""
@@ -53,8 +62,8 @@ def _init(plan, numbers, key):
 
 
 @partial(jax.jit, static_argnums=0)
-def _ask(plan, numbers, key, rounds, state):
-    return plan(numbers).ask(ask_key(key, rounds), state)
+def _ask(plan, numbers, key, rounds, state, *context):
+    return plan(numbers).ask(ask_key(key, rounds), state, *context)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -68,34 +77,51 @@ class Player(NamedTuple):
     plan: Plan
     numbers: dict
     key: jax.Array
+    contextual: bool  # whether the algorithm is shown some rows of the arms each round
 
     def begin(self):
         """The `Standing` before the first reward."""
         with jax.enable_x64(True):
             state = _init(self.plan, self.numbers, self.key)
-            move = self._ask(0, state)
+            move = self._nothing_asked() if self.contextual else self._ask(0, state)
         zeros = np.zeros(len(self.numbers["arms"]), np.int64)
         empty = Standing(state, move, 0, zeros, zeros, zeros.astype(float), {}, 0)
+        if self.contextual:
+            return empty._replace(shown=NOTHING)
         return self._skip_empty(empty)
 
     def learn(self, standing, move, total):
         """The `Standing` after a round: `total [S]` are the rewards of `move`."""
         with jax.enable_x64(True):
             state = _tell(self.plan, self.numbers, standing.state, move, np.float64(total))
-            move = self._ask(standing.rounds + 1, state)
+            # What will be shown next is not known; most that stop do so whatever it is.
+            rounds, context = standing.rounds + 1, (standing.shown,) * self.contextual
+            move = self._ask(rounds, state, *context)
+            if self.contextual:
+                known = self._nothing_asked()
+                move = known._replace(done=move.done, info=_with_kept(known.info, move.info))
         zeros = np.zeros_like(standing.told)
         after = standing._replace(
             state=state,
             move=move,
-            rounds=standing.rounds + 1,
+            rounds=rounds,
             told=zeros,
             sums=zeros.astype(float),
         )
-        return self._skip_empty(after)
+        return after._replace(shown=NOTHING) if self.contextual else self._skip_empty(after)
 
-    def _ask(self, rounds, state):
-        move = _ask(self.plan, self.numbers, self.key, np.int64(rounds), state)
+    def show(self, standing, shown):
+        """The `Standing` that has asked for one of the rows `shown`, int [.]."""
+        with jax.enable_x64(True):
+            move = self._ask(standing.rounds, standing.state, shown)
+        return standing._replace(move=move, shown=shown)
+
+    def _ask(self, rounds, state, *context):
+        move = _ask(self.plan, self.numbers, self.key, np.int64(rounds), state, *context)
         return jax.tree.map(np.asarray, move)
+
+    def _nothing_asked(self):
+        return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self.shapes()[1])
 
     def _skip_empty(self, standing):
         """A phase that wants nothing is over at once: nobody could tell its rewards."""
@@ -104,8 +130,8 @@ class Player(NamedTuple):
             return standing
         return self.learn(standing, move, np.zeros(move.count.shape))
 
-    def shapes(self):
-        """State and `Move` as shapes, from tracing alone.
+    def shapes(self, shown=1):
+        """State and `Move` as shapes, from tracing alone; of a context of so many rows.
 
         Raises:
           ValueError: moves are neither one arm nor a count for every arm.
@@ -113,11 +139,25 @@ class Player(NamedTuple):
         with jax.enable_x64(True):
             state = jax.eval_shape(partial(_init, self.plan), self.numbers, self.key)
             rounds = jax.ShapeDtypeStruct((), jnp.int64)
-            move = jax.eval_shape(partial(_ask, self.plan), self.numbers, self.key, rounds, state)
+            rows = jax.ShapeDtypeStruct((shown,), jnp.int64)
+            context = (rows,) if self.contextual else ()
+            ask = partial(_ask, self.plan)
+            move = jax.eval_shape(ask, self.numbers, self.key, rounds, state, *context)
         phase = move.count is not None and move.arm.shape == (len(self.numbers["arms"]),)
+        phase = phase and not self.contextual
         require(
             phase or (move.count is None and move.arm.shape == ()),
             f"constructor {self.plan.name} must ask for one arm or for a count of every arm, "
             f"it asks for arms of shape {move.arm.shape}",
         )
         return state, move
+
+
+def _with_kept(blank, info):
+    """The `info` of a move, of which only what results keep; `blank` besides."""
+    if isinstance(info, dict):
+        return info
+    if not kept(info):
+        return blank
+    parts = (info[0], *blank[1:])
+    return type(info)(*parts) if hasattr(info, "_fields") else parts

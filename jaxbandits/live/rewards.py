@@ -42,15 +42,35 @@ def by_ticket(player, standing, ticket, reward):
     return learn(player, standing, arm, reward)
 
 
+def asking(player, standing, shown):
+    """Asked for one of the rows `shown`; None: those shown last."""
+    if shown is None:
+        require(standing.shown.size, "shown must be given: nothing was shown since the last reward")
+        return standing
+    try:
+        mask = any(isinstance(row, bool) for row in shown)
+        rows = [] if mask else [operator.index(row) for row in shown]
+    except TypeError:
+        raise ValueError(f"shown must be a list of rows of the arms, got {shown!r}") from None
+    last = len(standing.told) - 1
+    fits = bool(rows) and min(rows) >= 0 and max(rows) <= last
+    require(fits, f"shown must be a list of rows of the arms, 0 to {last}, got {shown!r}")
+    if np.array_equal(rows, standing.shown):
+        return standing
+    return player.show(standing, np.array(rows, np.int64))
+
+
 def one(player, standing, arm, reward):
     """The pull that a sequential algorithm asked for; `arm` None or that one."""
-    asked = int(standing.move.arm)
+    asked = standing.asked
     require(arm in (None, asked), f"arm must be {asked}, the one asked for, got {arm}")
     return _one(player, standing, asked, numbers(reward, ()))
 
 
 def _one(player, standing, arm, reward):
-    move = standing.move._replace(arm=standing.move.arm.dtype.type(arm))
+    move = standing.move
+    if standing.shown is None:  # a ticket's arm need not be the one asked for now
+        move = move._replace(arm=move.arm.dtype.type(arm))
     arm_pulls = standing.arm_pulls.copy()
     arm_pulls[arm] += 1
     return player.learn(standing._replace(arm_pulls=arm_pulls), move, reward)

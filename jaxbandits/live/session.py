@@ -32,6 +32,11 @@ class Live:
     missing. Given the rewards that a simulation draws, a live run is replication 0 of
     `simulate(..., seed=seed)`, move by move.
 
+    A contextual one (`deep_fpl`) is shown some rows of `arms` each round: `ask(shown)` returns one
+    of them, the next `tell` is its reward. Showing others instead is fine as long as no reward was
+    told. It has no tickets: threads that share it have to take turns from `ask` to `tell`. Every
+    other number of rows is compiled anew.
+
     Where rewards arrive late or many pulls are under way at once, each is handed out with a
     `ticket` and told under its number, in any order. A sequential algorithm learns each reward
     as one of the ticket's arm, in the order of arrival; until one arrives it wants the same arm,
@@ -92,16 +97,16 @@ class Live:
             family=family,
         )
         with jax.enable_x64(True):
-            self._player = Player(plan, numbers, fold_in(root_key(seed), 0))
-        shapes = self._player.shapes()
+            self._player = Player(plan, numbers, fold_in(root_key(seed), 0), plan.looks(numbers))
+        self._player.shapes()  # raises for moves that nobody can be asked for
         self._one_at_a_time = threading.RLock()
         self._path, self._closed, self._standing = None, False, None
         if path is None:
             self._standing = self._player.begin()
         else:
-            self._open(Path(path).absolute(), describe(plan, numbers, seed), shapes)
+            self._open(Path(path).absolute(), describe(plan, numbers, seed))
 
-    def _open(self, path, description, shapes):
+    def _open(self, path, description):
         """Lock the file and go on from it, or begin it."""
         self._release = file.hold(self, path)
         self._path, self._description = path, description
@@ -109,7 +114,7 @@ class Live:
             if path.exists():
                 arrays = file.load(path, description)
                 try:
-                    self._standing = file.from_arrays(arrays, shapes)
+                    self._standing = file.from_arrays(arrays, self._player)
                 except ValueError as error:
                     raise ValueError(f"path: {path} cannot be resumed, {error}") from None
             else:
@@ -120,12 +125,17 @@ class Live:
 
     @property
     def done(self):
-        """Whether the algorithm has stopped."""
+        """Whether the algorithm has stopped; a contextual one, if shown the last rows again."""
         return self._standing.done
 
     @property
     def answer(self):
-        """What the algorithm recommends now: an index into the targets, or bool `[M]` for sets."""
+        """What the algorithm recommends now: an index into the targets, or bool `[M]` for sets.
+
+        None of a contextual algorithm, whose choices are all there is.
+        """
+        if self._player.contextual:
+            return None
         answer = self._standing.move.answer
         return int(answer) if answer.ndim == 0 else answer.copy()
 
@@ -149,16 +159,29 @@ class Live:
         """The tickets that are out, oldest first."""
         return tuple(Ticket(*item) for item in self._standing.tickets.items())
 
-    def ask(self):
+    def ask(self, shown=None):
         """What to pull: an arm, or int64 `[K]` draws of each arm still missing from the phase.
 
-        Asking changes nothing: the same again until something is told.
+        Asking changes nothing: the same again until something is told, or something else is shown.
 
+        Args:
+          shown: for a contextual algorithm, the rows of `arms` to choose among; one of them is
+            returned. It may be left out to be told once more what it was.
         Raises:
+          ValueError: rows that do not exist, or none at all; something shown to an algorithm that
+            is shown nothing.
           RuntimeError: the algorithm has stopped, or the run is closed.
         """
-        standing = self._going()
-        return int(standing.move.arm) if standing.one_arm else standing.wanted()
+        if not self._player.contextual:
+            standing, name = self._going(), self._player.plan.name
+            require(shown is None, f"shown must be None for {name}, which is shown nothing")
+            return standing.asked if standing.one_arm else standing.wanted()
+        with self._one_at_a_time:
+            before = self._unclosed()
+            after = rewards.asking(self._player, before, shown)
+            if after is not before:
+                self._become(after)
+            return self._going().asked
 
     def ticket(self):
         """Hand out one pull.
@@ -167,9 +190,11 @@ class Live:
           A `Ticket(number, arm)`, or None where all that the phase wants is handed out: nothing
           can be learnt from further pulls until those rewards are told.
         Raises:
+          ValueError: a contextual algorithm, which knows the context of one pull alone.
           RuntimeError: the algorithm has stopped, or the run is closed.
         """
         with self._one_at_a_time:
+            self._check_tickets()
             after = rewards.with_ticket(self._going())
             if after is None:
                 return None
@@ -183,6 +208,7 @@ class Live:
           ValueError: no such ticket is out.
         """
         with self._one_at_a_time:
+            self._check_tickets()
             self._become(rewards.without_ticket(self._unclosed(), ticket)[0])
 
     def tell(self, reward, *, arm=None, ticket=None):
@@ -197,7 +223,7 @@ class Live:
         Raises:
           ValueError: a reward that is no finite number, more rewards than are wanted, a ticket
             that is not out. Nothing has been learnt.
-          RuntimeError: the algorithm has stopped, or the run is closed.
+          RuntimeError: the algorithm has stopped, or has asked for nothing, or the run is closed.
         """
         with self._one_at_a_time:
             self._become(self._after(reward, arm, ticket))
@@ -205,9 +231,12 @@ class Live:
     def _after(self, reward, arm, ticket):
         """The standing that `tell` leads to."""
         if ticket is not None:
+            self._check_tickets()
             require(arm is None, f"arm must be None with a ticket, got {arm!r}")
             return rewards.by_ticket(self._player, self._unclosed(), ticket, reward)
         standing = self._going()
+        if self._player.contextual and not standing.shown.size:
+            raise RuntimeError(f"{self._player.plan.name} has asked for nothing: call ask(shown)")
         if arm is not None:
             arm = rewards.index("arm", arm, len(standing.told))
         if standing.one_arm:
@@ -215,6 +244,10 @@ class Live:
         if arm is None:
             return rewards.rest(self._player, standing, reward)
         return rewards.some(self._player, standing, arm, reward)
+
+    def _check_tickets(self):
+        looks, name = self._player.contextual, self._player.plan.name
+        require(not looks, f"{name} has no tickets: it is shown more once it has been told")
 
     def _unclosed(self):
         if self._closed:
@@ -225,7 +258,8 @@ class Live:
         standing = self._unclosed()
         if standing.done:
             name, answer = self._player.plan.name, self.answer
-            raise RuntimeError(f"{name} has stopped: it asks for nothing, its answer is {answer}")
+            rest = "" if answer is None else f", its answer is {answer}"
+            raise RuntimeError(f"{name} has stopped: it asks for nothing{rest}")
         return standing
 
     def _become(self, standing):

@@ -13,6 +13,7 @@ NAMES = {
     "errors": "error rate",
     "accuracy": "share of correct answers",
     "regret": "regret",
+    "reward": "average reward",
 }
 REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
@@ -44,7 +45,7 @@ def _parts(dataset, others):
 
 def _caption(part, layout):
     quantities = " and ".join(NAMES[name] for name in layout.rows)
-    along = layout.along or ("round" if "regret" in layout.rows else "")
+    along = layout.along or ("round" if plot.CURVES & set(layout.rows) else "")
     by = f" by {along}" if along else ""
     where = ", ".join(str(label) for label in part.instance.values)
     points = "".join(f", {name} = {part[name].values[0]}" for name in layout.others[1:])

@@ -1,19 +1,18 @@
 """Figures and tables of the papers as data: what to run, and what it must show."""
 
 from ..sweeps import names
-from . import gse, lingape, rage, topm
+from . import glm, gse, lingape, rage, topm
 from .base import Experiment, Result, play
 
-__all__ = ["EXPERIMENTS", "LATER", "Experiment", "Result", "reproduce"]
+__all__ = ["EXPERIMENTS", "Experiment", "Result", "reproduce"]
 
 EXPERIMENTS = {
+    **glm.EXPERIMENTS,
     **gse.EXPERIMENTS,
     **lingape.EXPERIMENTS,
     **rage.EXPERIMENTS,
     **topm.EXPERIMENTS,
 }
-
-LATER = ("glm/fig1", "glm/fig2")
 
 
 def reproduce(name, out, *, replications=None, quick=False, data=None, **how):
@@ -31,9 +30,6 @@ def reproduce(name, out, *, replications=None, quick=False, data=None, **how):
     Raises:
       ValueError: no such experiment, or a bad option.
     """
-    if name in LATER:
-        available = ", ".join(EXPERIMENTS)
-        raise ValueError(f"experiment {name!r} is not available yet; available: {available}")
     if name not in EXPERIMENTS:
         raise names.unknown("experiment", name, EXPERIMENTS)
     return play(

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..results import standard_error
 from .base import below, claim
-from .rules import together
+from .rules import listed, together
 
 
 def checked(*rules):
@@ -61,8 +61,8 @@ def ahead(text, ones, others, *, where=None, by=0.0):
 
     def rule(dataset):
         measured, verdicts = {"by": by}, []
-        for one in _listed(ones):
-            for two in (name for name in _listed(others) if name != one):
+        for one in listed(ones):
+            for two in (name for name in listed(others) if name != one):
                 found = lead(dataset, one, two, where or {})
                 measured[f"{one} - {two}"] = _shown(*found)
                 verdicts.append(below(by, found[1], found[0]))
@@ -75,7 +75,7 @@ def not_behind(text, ones, others, *, where=None, by=0.02):
     """The best of `ones` is behind none of `others` by more than `by`."""
 
     def rule(dataset):
-        best = _best(dataset, _listed(ones), where or {})
+        best = _best(dataset, listed(ones), where or {})
         return ahead(text, best, others, where=where, by=-by)(dataset)
 
     return rule
@@ -83,7 +83,7 @@ def not_behind(text, ones, others, *, where=None, by=0.02):
 
 def alike(text, names, *, where=None, within=0.03):
     """No two of them are apart by more than `within`, all points taken together."""
-    names = _listed(names)
+    names = listed(names)
 
     def rule(dataset):
         measured, verdicts = {"within": within}, []
@@ -143,7 +143,7 @@ def _changes(dataset, names, axis, ends, where):
     start = min(values) if ends[0] is None else ends[0]
     end = max(values) if ends[1] is None else ends[1]
     measured, found = {"from": start, "to": end}, []
-    for name in _listed(names):
+    for name in listed(names):
         first, last = (
             _mean(accuracies(dataset, name, {**(where or {}), axis: one})) for one in (start, end)
         )
@@ -160,7 +160,7 @@ def slower(text, name, others, factor, *, where=None):
         cells = at(dataset, where or {})
         measured, verdicts = {"factor": factor}, []
         known = set(cells.algorithm.values)
-        for other in (one for one in _listed(others) if one in known):
+        for other in (one for one in listed(others) if one in known):
             if name not in known:
                 continue
             pair = [cells.seconds.sel(algorithm=one).values for one in (name, other)]
@@ -178,7 +178,3 @@ def _best(dataset, names, where):
     means = {name: _mean(accuracies(dataset, name, where))[0] for name in names}
     known = {name: mean for name, mean in means.items() if not math.isnan(mean)}
     return max(known, key=known.get) if known else names[0]
-
-
-def _listed(names):
-    return (names,) if isinstance(names, str) else tuple(names)

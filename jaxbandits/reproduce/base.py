@@ -91,7 +91,7 @@ def _left(only, parts, axes):
 
 
 def from_files(*files):
-    """`instances, algorithms, axes, replications, only` of sweep files alike but for instances."""
+    """What an `Experiment` has of sweep files that are alike but for instances."""
     plans = [read(Path(__file__).parent / file) for file in files]
     first, parts = plans[0], [part for plan in plans for part in plan.instances]
     alike = all(dataclasses.replace(plan, instances=first.instances) == first for plan in plans)
@@ -102,6 +102,7 @@ def from_files(*files):
         "algorithms": {part.label: bound(part) for part in first.algorithms},
         "axes": first.axes,
         "replications": first.replications,
+        "horizon": first.horizon,
         "only": {part.label: part.only for part in (*parts, *first.algorithms) if part.only},
     }
 

@@ -77,8 +77,8 @@ def fewer(text, smaller, larger, factor=1.0, at=slice(None)):
 
     def rule(cells):
         measured, verdicts = {"limit": factor}, []
-        for one in _listed(smaller):
-            for two in (name for name in _listed(larger) if name != one):
+        for one in listed(smaller):
+            for two in (name for name in listed(larger) if name != one):
                 found = _by_point(cells, at, lambda cell, one=one, two=two: _ratio(cell, one, two))
                 measured[f"{one} / {two}"] = {name: _shown(*x) for name, x in found.items()}
                 verdicts += [below(*x, math.log(factor)) for x in found.values()]
@@ -107,7 +107,7 @@ def grows(text, names, *, least=-math.inf, most=math.inf, over=None):
 
     def rule(cells):
         measured, verdicts = {}, []
-        for name in _listed(names):
+        for name in listed(names):
             slope, error = _slope(cells, name, over)
             measured[name] = {"power": slope, "standard_error": error}
             verdicts += [below(slope, error, most), _negated(below(slope, error, least))]
@@ -130,7 +130,8 @@ def together(verdicts):
     return None if any(verdict is None for verdict in verdicts) else True
 
 
-def _listed(names):
+def listed(names):
+    """The names, of which one may stand alone."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 

@@ -1,8 +1,9 @@
 """Any algorithm, stopped at a budget: the constructor of it, and the algorithm itself."""
 
 import dataclasses
+import functools
 import inspect
-from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -10,75 +11,48 @@ import jax.numpy as jnp
 import numpy as np
 from jax.random import fold_in
 
-from ..core import Algorithm
+from ..core import Algorithm, is_shown
 from ..kernels import pick, rounding
-from ..options import budget_covers, choice, count, is_concrete, require, total_draws
+from ..options import budget_covers, choice, converted, count, is_concrete, require, total_draws
+from .wrapped import Wrapped
 
 ORDER = 0xB5D9E7  # of the key that breaks ties, apart from all that the inner algorithm draws
 OWN = {"budget": count(), "per_arm": count(), "answer": choice("inner", "most_pulled")}
-DEFAULTS = {"budget": None, "per_arm": None, "answer": "inner"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Stopped:
-    """The constructor `inner` with options of its own besides, `OWN`.
+class Stopped(Wrapped):
+    """The constructor `inner` at a budget.
 
-    Equal where the inner ones are, so that their programs are shared. An inner option `budget` is
-    given the budget, and so is `horizon` unless a caller gives another.
+    An inner option `budget` is given the budget, and so is `horizon` unless a caller gives another.
     """
 
-    inner: Callable
-
-    outer = "at_budget"  # for messages and for the names of stored cells
-
-    @property
-    def __name__(self):
-        """What messages call it."""
-        return f"{self.outer}({getattr(self.inner, '__name__', repr(self.inner))})"
-
-    @property
-    def __signature__(self):
-        inner = list(self._parameters.values())
-        rest = [p for p in inner if p.kind is p.VAR_KEYWORD]
-        mine = [p for p in inner if p not in rest and p.name not in OWN]
-        own = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-            for name, default in DEFAULTS.items()
-        ]
-        return inspect.Signature([*mine, *own, *rest])
-
-    @property
-    def _parameters(self):
-        return inspect.signature(self.inner).parameters
-
-    def convert(self, keywords):
-        """Check and convert concrete values, as a constructor's `convert` does."""
-        own = {name: value for name, value in keywords.items() if name in OWN}
-        for name, value in own.items():
-            if value is not None and is_concrete(value):
-                ok = OWN[name].holds(value)
-                require(ok, f"{name} must be {OWN[name].allowed}, got {value!r}")
-                own[name] = OWN[name].convert(value)
-        rest = {name: value for name, value in keywords.items() if name not in OWN}
-        return getattr(self.inner, "convert", lambda given: given)(rest) | own
+    outer = "at_budget"
+    own = OWN
+    defaults = MappingProxyType({"budget": None, "per_arm": None, "answer": "inner"})
 
     def complete(self, arms, **keywords):
         """Check; what the host adds to the inner options."""
-        own = self.convert({name: keywords.get(name, d) for name, d in DEFAULTS.items()})
-        budget_covers({"arms": arms, **own}, 1)
+        own = self._own(arms, keywords)
         targets = keywords.get("targets")
         if own["answer"] == "most_pulled" and targets is not None:
             same = np.shape(targets) == np.shape(arms)
             if same and is_concrete(arms) and is_concrete(targets):
                 same = np.array_equal(targets, arms)
             require(same, "answer must be 'inner' where the targets are not the arms")
-        completed = getattr(self.inner, "complete", lambda *_, **__: {})
-        return completed(arms, **self._told(arms, keywords, own))
+        return self.complete_inner(arms, self._told(arms, keywords, own))
+
+    def _own(self, arms, keywords):
+        own = converted(OWN, {**self.defaults} | self.parted(keywords)[0])
+        budget_covers({"arms": arms, **own}, 1)
+        if self.contextual:
+            _check_contextual(own["answer"] != "most_pulled" and own["per_arm"] is None)
+        return own
 
     def _told(self, arms, keywords, own):
         """The keywords of the inner constructor."""
-        names, total = self._parameters, total_draws(arms, own["budget"], own["per_arm"])
-        told = {name: value for name, value in keywords.items() if name not in OWN}
+        names, total = self.parameters, total_draws(arms, own["budget"], own["per_arm"])
+        _, told = self.parted(keywords)
         if "budget" in names:
             told["budget"] = total
         if "horizon" in names and told.get("horizon") is None:
@@ -87,17 +61,24 @@ class Stopped:
 
     def __call__(self, arms, *args, **keywords):
         """The `Algorithm`."""
-        own = self.convert({name: keywords.get(name, d) for name, d in DEFAULTS.items()})
-        budget_covers({"arms": arms, **own}, 1)
+        own = self._own(arms, keywords)
         told = self._told(arms, keywords, own)
         targets = inspect.signature(self.inner).bind(arms, *args, **told).arguments.get("targets")
+        algorithm = self.inner(arms, *args, **told)
+        if is_shown(algorithm.ask):
+            _check_contextual(own["answer"] != "most_pulled" and own["per_arm"] is None)
         return stopped(
-            self.inner(arms, *args, **told),
+            algorithm,
             total_draws(arms, own["budget"], own["per_arm"]),
             num_arms=np.shape(arms)[0],
             num_answers=np.shape(arms if targets is None else targets)[0],
             by_counts=own["answer"] == "most_pulled",
         )
+
+
+def _check_contextual(fine):
+    message = "answer must be 'inner', and budget given, not per_arm: rounds show arms of their own"
+    require(fine, message)
 
 
 class State(NamedTuple):
@@ -117,6 +98,7 @@ def stopped(algorithm, budget, *, num_arms, num_answers, by_counts):
         order = pick.tie_order(fold_in(key, ORDER), num_arms) if by_counts else None
         return State(algorithm.init(key), jnp.zeros((), int), counts, order)
 
+    @functools.wraps(algorithm.ask)  # for its signature: whether it is shown something
     def ask(key, state, *context):
         move = algorithm.ask(key, state.inner, *context)
         answer = _most_pulled(move.answer, state) if by_counts else move.answer

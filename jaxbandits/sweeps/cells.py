@@ -11,7 +11,7 @@ from . import names
 from .spec import Part
 from .store import describe, digest_files
 
-SIMULATED = ("replications", "seed", "horizon", "max_pulls")
+SIMULATED = ("replications", "seed", "horizon", "max_pulls", "record")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +81,7 @@ def _cell(plan, instance, algorithm, point, problems):
         "data": data,
     }
     spec |= {name: getattr(plan, name) for name in SIMULATED}
+    spec["record"] = plan.record if isinstance(plan.record, str) else list(plan.record)
     if plan.until:
         spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
     build = functools.partial(algorithm.build, **algorithm.at(point))

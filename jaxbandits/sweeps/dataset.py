@@ -13,7 +13,7 @@ from .store import describe
 
 PER_REPLICATION = ("pulls", "correct", "stopped")
 TIMES = ("seconds", "compile_seconds")  # of a cell; in the attributes, of the whole sweep
-MOST_ARM_PULLS = 20_000_000
+MOST_NUMBERS = 20_000_000  # of a column that only some look at
 SUMMARY = (
     "replications",
     "cut_short",
@@ -47,7 +47,7 @@ def assemble(plan, cells):
     }
     digests = [runs.summary() for runs in cells]
     columns |= {name: (grid, layer([d[name] for d in digests])) for name in SUMMARY}
-    columns |= _arm_columns(grid, cells, layer)
+    columns |= _arm_columns(grid, cells, layer) | _info_columns(grid, cells, layer)
     coordinates = {
         "instance": [part.label for part in plan.instances],
         "algorithm": [part.label for part in plan.algorithms],
@@ -100,13 +100,28 @@ def _arm_columns(grid, cells, layer):
         "num_arms": (grid, layer(num_arms)),
         "arm_pulls_mean": ((*grid, "arm"), layer([_mean(pulls) for pulls in padded])),
     }
-    if sum(pulls.size for pulls in padded) <= MOST_ARM_PULLS:
+    if sum(pulls.size for pulls in padded) <= MOST_NUMBERS:
         columns["arm_pulls"] = ((*grid, "replication", "arm"), layer(_level(padded)))
     return columns
 
 
-def _mean(pulls):
-    return pulls.mean(0) if len(pulls) else np.full(pulls.shape[1], np.nan)
+def _info_columns(grid, cells, layer):
+    """What algorithms count of themselves; NaN where one does not count that.
+
+    As with arms, means are always there, and single replications where they fit.
+    """
+    columns, names = {}, sorted({name for runs in cells for name in runs.info})
+    fits = len(cells) * max(map(len, cells)) * len(names) <= MOST_NUMBERS
+    for name in names:
+        told = [r.info.get(name, np.full(len(r), np.nan)).astype(float) for r in cells]
+        columns[f"info_{name}_mean"] = (grid, layer([_mean(values) for values in told]))
+        if fits:
+            columns[f"info_{name}"] = ((*grid, "replication"), layer(_level(told)))
+    return columns
+
+
+def _mean(values):
+    return values.mean(0) if len(values) else np.full(values.shape[1:], np.nan)
 
 
 def _level(tables):

@@ -28,6 +28,7 @@ def sweep(
     progress=True,
     horizon=None,
     max_pulls=MAX_PULLS,
+    record="mixed",
     until=None,
     only=None,
     batch=None,
@@ -44,7 +45,7 @@ def sweep(
       instances: by name, an `Instance`, or a constructor of one with its options bound by
         `functools.partial`; one that takes `key` first is redrawn for each replication.
       algorithms: by name, constructors with their options bound.
-      replications, seed, horizon, max_pulls: as in `simulate`.
+      replications, seed, horizon, max_pulls, record: as in `simulate`.
       out: folder where each cell is stored as soon as it is done.
       resume: use the cells that `out` holds.
       axes: by name, values of an option; it reaches every constructor with such an option.
@@ -88,6 +89,7 @@ def sweep(
         seed=seed,
         horizon=horizon,
         max_pulls=max_pulls,
+        record=record,
         until=until,
         only=only,
     )

@@ -12,6 +12,7 @@ import dataclasses
 from .cells import SIMULATED
 
 SMALL_BYTES = 1024  # what a lane may carry of its own without being slower
+MOST_BYTES = 2**22  # and what it may on any device: a data set it may not
 FEW = 128  # replications of a cell that leave more lanes idle than large tables cost
 
 
@@ -61,8 +62,9 @@ def _worth_it(plan, cells):
     from ..family import own_bytes
     from ..lanes import is_phased
 
-    if jax.default_backend() != "cpu":
-        return True
-    if own_bytes([cell.world for cell in cells]) <= SMALL_BYTES:
+    carried = own_bytes([cell.world for cell in cells])
+    if carried > MOST_BYTES:
+        return False
+    if jax.default_backend() != "cpu" or carried <= SMALL_BYTES:
         return True
     return plan.replications <= FEW and not is_phased(*cells[0].world)

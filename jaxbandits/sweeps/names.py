@@ -4,6 +4,7 @@ import difflib
 import inspect
 
 SUPPLIED = {"instance": ("key",), "algorithm": ("arms", "targets")}  # by the simulator
+TOLD = ("theta",)  # by it too, unless a table says otherwise
 
 
 def constructors(kind):
@@ -11,7 +12,8 @@ def constructors(kind):
     from .. import algorithms, instances
 
     shelf = {"instance": instances, "algorithm": algorithms}[kind]
-    return {name: getattr(shelf, name) for name in shelf.__all__ if name != "Instance"}
+    things = {name: getattr(shelf, name) for name in shelf.__all__}
+    return {name: thing for name, thing in things.items() if not isinstance(thing, type)}
 
 
 def options(kind, constructor):
@@ -41,5 +43,8 @@ def required(kind, constructor):
     """Names of the options without a default."""
     parameters = inspect.signature(constructor).parameters
     return {
-        n for n in options(kind, constructor) if parameters[n].default is inspect.Parameter.empty
+        name
+        for name in options(kind, constructor)
+        if parameters[name].default is inspect.Parameter.empty
+        and not (kind == "algorithm" and name in TOLD)
     }

@@ -6,11 +6,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from .. import recording
 from . import names
 from . import until as rules
 
 TABLES = ("instances", "algorithms", "axes", "until")
-TOP_LEVEL = ("replications", "seed", "horizon", "max_pulls", *TABLES)
+TOP_LEVEL = ("replications", "seed", "horizon", "max_pulls", "record", *TABLES)
 WHOLE = {"replications": 1, "seed": 0, "horizon": 1, "max_pulls": 1}  # with the least allowed
 MAX_PULLS = 10_000_000
 
@@ -57,7 +58,7 @@ class Sweep:
     Attributes:
       instances, algorithms: the parts.
       axes: values by name of the axis.
-      replications, seed, horizon, max_pulls: as in `simulate`, the same for all cells.
+      replications, seed, horizon, max_pulls, record: as in `simulate`, the same for all cells.
       until: limits by rule; a cell ends early where all hold (see `until.py`).
     """
 
@@ -68,6 +69,7 @@ class Sweep:
     seed: int = 0
     horizon: int | None = None
     max_pulls: int = MAX_PULLS
+    record: Any = "mixed"
     until: dict = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
@@ -83,6 +85,9 @@ class Sweep:
         for part in self.instances + self.algorithms:
             for name, values in part.only.items():
                 self._check_only(part, name, values)
+        recording.check(self.record, self.horizon)
+        if not isinstance(self.record, str):
+            object.__setattr__(self, "record", tuple(int(r) for r in self.record))
         rules.check(self.until, self.horizon)
 
     def _check_axis(self, name, values):
@@ -202,7 +207,10 @@ def _around(where, name, known, options):
     chosen = options.pop("algorithm")
     if chosen not in inner:
         raise _located(where, names.unknown(f"algorithm of {name}", chosen, inner))
-    return known[name](inner[chosen]).func
+    try:
+        return known[name](inner[chosen]).func
+    except ValueError as error:
+        raise _located(where, error) from None
 
 
 def _mapping(name, value):

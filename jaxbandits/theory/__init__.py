@@ -21,6 +21,7 @@ from .budget import (
 )
 from .complexity import lucb_complexity, m_lingape_complexity, ugape_complexity
 from .elimination import gse_error_bound
+from .regret import RegretBound, glm_fpl_regret_bound, glm_tsl_regret_bound
 
 __all__ = [
     "CONFIDENCE",
@@ -29,9 +30,12 @@ __all__ = [
     "Bound",
     "ErrorBound",
     "PullBound",
+    "RegretBound",
     "bayes_gap_error_bound",
     "characteristic_time",
     "confidence",
+    "glm_fpl_regret_bound",
+    "glm_tsl_regret_bound",
     "gse_error_bound",
     "lucb_complexity",
     "m_lingape_complexity",

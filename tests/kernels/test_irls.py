@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from likelihoods import D, K, data, fit, padded
+from likelihoods import D, K, data, fit, padded, solve
 from scipy import optimize, special, stats
 
 from jaxbandits.kernels import irls
@@ -113,8 +113,8 @@ SEPARABLE = {  # no failure on one side of a plane, or no success at all where t
 def test_separable_data_need_a_ridge(family):
     arms, counts, sums = map(np.array, SEPARABLE[family])
     bare = fit(arms, counts, sums, family)
-    assert not bool(bare.converged)
-    assert int(bare.status) in (irls.CAPPED, irls.STALLED)
+    exists = irls.determined(jnp.array(padded(arms)), jnp.array(padded(counts)), bare.hessian)
+    assert not (bool(bare.converged) and bool(exists))
     assert np.isfinite(bare.theta).all()
 
     ridged = fit(arms, counts, sums, family, ridge=1e-3)
@@ -166,7 +166,7 @@ def test_undrawn_arms_do_not_matter():
     [
         ("logistic", ([6.0, -6.0, 6.0], [-15.0, 0.0, 10.0])),
         ("poisson", ([6.0, -6.0, 6.0], [-15.0, 0.0, 10.0])),
-        ("probit", ([6.0, -6.0, 6.0],)),
+        ("probit", ([6.0, -6.0, 6.0], [-15.0, 0.0, 10.0])),  # no curvature at the second
     ],
 )
 def test_bad_warm_starts_are_survived(family, starts):
@@ -179,12 +179,31 @@ def test_bad_warm_starts_are_survived(family, starts):
         np.testing.assert_allclose(found.theta, expected, rtol=1e-7, atol=1e-8)
 
 
-def test_a_start_beyond_rescue_is_reported():
-    # The curvature of probit is 0 out there: the Newton step is too long for ten halvings.
+def test_a_tolerance_that_rounding_forbids_is_reported():
     arms, counts, sums = data("probit")
-    found = fit(arms, counts, sums, "probit", ridge=1e-3, init=[-15.0, 0.0, 10.0], cap=100)
-    assert (int(found.status), bool(found.converged)) == (irls.STALLED, False)
-    np.testing.assert_array_equal(found.theta, [-15.0, 0.0, 10.0])
+    found = fit(arms, counts, sums, "probit", ridge=1e-3, tol=0.0, cap=20)
+    assert int(found.status) in (irls.CAPPED, irls.STALLED)
+    assert not bool(found.converged)
+    expected = fit(arms, counts, sums, "probit", ridge=1e-3).theta
+    np.testing.assert_allclose(found.theta, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize(("dim", "draws", "a", "most"), [(10, 300, 4.5, 60), (20, 5000, 9, 30)])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_minimum_far_out_is_found(dim, draws, a, most, seed):
+    """Perturbed sums beyond what counts allow: f falls on until the ridge stops it."""
+    rng = np.random.default_rng(seed)
+    arms = rng.uniform(-1, 1, (100, dim))
+    counts = rng.multinomial(draws, np.ones(100) / 100)
+    theta = rng.normal(size=dim) * np.sqrt(3 / dim)
+    sums = rng.binomial(counts, LINKS["logistic"].mean(arms @ theta)).astype(float)
+    sums += a * np.sqrt(counts) * rng.normal(size=100)
+    tables = (jnp.array(x, float) for x in (arms, counts, sums))
+    found = solve(*tables, jnp.array(theta), 1e-3, 1e-6, most, family="logistic")
+    assert bool(found.converged)
+    assert np.linalg.norm(found.theta) > 1000
+    slope = jax.grad(objective(arms, counts, sums, "logistic", 1e-3))(found.theta)
+    assert 0.5 * slope @ np.linalg.solve(found.hessian, slope) < 1e-6
 
 
 def test_nearly_collinear_arms():

@@ -18,7 +18,10 @@ def one_draw_later(family):
     return before, (arms, counts + drawn, sums + drawn)
 
 
-@pytest.mark.parametrize("family", ["logistic", "poisson", "probit"])
+@pytest.mark.parametrize(
+    "family",
+    ["logistic", *(pytest.param(name, marks=pytest.mark.slow) for name in ("poisson", "probit"))],
+)
 def test_the_inverse_of_the_fit_before_saves_newton_steps(family):
     before, tables = one_draw_later(family)
     arms = tables[0]

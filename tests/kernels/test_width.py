@@ -36,6 +36,7 @@ def test_the_width_of_independent_arms_under_equal_weights(num):
     assert width.value(arms, weights, jnp.arange(num) < 1) < 0.05
 
 
+@pytest.mark.slow
 def test_a_larger_set_is_wider():
     arms = jnp.asarray(jb.instances.sphere(jax.random.key(2), 12, 4).arms)
     weights = jnp.full(12, 1 / 12)

@@ -41,6 +41,7 @@ def to_best(targets, theta):
     return (targets[values.argmax()] - targets[others]) / (values.max() - values[others])[:, None]
 
 
+@pytest.mark.slow
 def test_many_arms_are_solved_in_few_dimensions(monkeypatch):
     """As if the system of all of them had been."""
     arms = many_arms(120)

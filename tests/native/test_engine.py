@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import CASES
+from params import params
 from worlds import WORLDS, child
 
 import jaxbandits as jb
@@ -18,6 +19,9 @@ from jaxbandits.native import build, program
 
 TESTS = str(Path(__file__).parent.parent)
 ALWAYS = ("lingape", "gse_uniform")
+FIXED = ("xy_oracle_soare", "peace")  # no rewards of these change how often each arm is drawn
+# Whether a fit to rewards that can be separated passes for converged hangs on last bits.
+SEPARABLE = ("gse_logistic", "ofu_ecolog")
 RANDOM = (WORLDS["random"][0], WORLDS["random"][1], {})
 PLAYED = {case.name: (case.instance, case.build, case.options) for case in CASES}
 PLAYED["random instances"] = RANDOM
@@ -25,10 +29,7 @@ SOARE = jb.instances.soare(3, angle=0.5)
 LINGAPE = partial(jb.lingape, delta=0.1)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name in ALWAYS else pytest.param(name, marks=pytest.mark.slow) for name in PLAYED],
-)
+@pytest.mark.parametrize("name", params(PLAYED, always=ALWAYS))
 def test_replications_are_those_of_the_other_engine(name):
     instance, algorithm, options = PLAYED[name]
     ours, other = (
@@ -40,11 +41,12 @@ def test_replications_are_those_of_the_other_engine(name):
     # Numbers differ in their last bits; a choice that hangs on one is rare.
     same = (ours.arm_pulls == other.arm_pulls).all(1)
     assert same.mean() >= 0.97, same.mean()
-    assert ours.arm_pulls.std(0).max() > 0
+    assert (ours.arm_pulls.std(0).max() > 0) == (name not in FIXED)
+    for key, values in ours.info.items():
+        alike = np.isclose(values[same], other.info[key][same], rtol=1e-9, atol=0)
+        assert alike.mean() >= (0.97 if name in SEPARABLE else 1.0), key
     for field in ("pulls", "answer", "correct", "stopped"):
         np.testing.assert_array_equal(getattr(ours, field)[same], getattr(other, field)[same])
-    for key, values in ours.info.items():
-        np.testing.assert_array_equal(values[same], other.info[key][same])
     if ours.regret is not None:
         np.testing.assert_allclose(ours.regret[same], other.regret[same], rtol=1e-12)
 

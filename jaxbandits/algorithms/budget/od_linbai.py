@@ -101,9 +101,7 @@ def od_linbai(arms, *, budget=None, per_arm=None, tol=0.01):
 
     def learn(state, counts, sums, solved):
         memory = state.memory
-        fit = linear_fit.fit(
-            arms, counts, sums, state.alive, family="gaussian", ridge=None, subspace="projection"
-        )
+        fit = linear_fit.fit(arms, counts, sums, state.alive)
         flags = {"skipped": False, "invalid": ~fit.valid, "unsolved": ~solved}
         info = {name: memory.info[name] + flag for name, flag in flags.items()}
         return fit.predictors, memory._replace(info=info)

@@ -116,9 +116,7 @@ def peace(arms, *, budget=None, per_arm=None, objective="gamma", iterations=50, 
     def tell(state, move, total):
         old, stage = state.kept, state.stage + 1
         counts, sums = state.counts + move.count, state.sums + total
-        fit = linear_fit.fit(
-            arms, counts, sums, old.alive, family="gaussian", ridge=None, subspace="projection"
-        )
+        fit = linear_fit.fit(arms, counts, sums, old.alive)
         ranked = pick.comparable(fit.predictors, old.alive)
         places = pick.rank(ranked, state.order)
         shrinks = (stage < state.rounds) & (old.alive.sum() > 2)

@@ -9,9 +9,7 @@ from ...core import Algorithm, Move
 from ...kernels import design as designs
 from ...kernels import frank_wolfe, ledger, pick, radius, sampling, span
 from ...kernels.once import once_for_equal
-from ...options import choice, constructor, nonnegative, positive, probability, require
-
-UNKNOWN = "theta_norm must be given, got None (unknown)"
+from ...options import choice, constructor, nonnegative, positive, probability, theta_norm_given
 
 
 class Plan(NamedTuple):
@@ -35,7 +33,7 @@ class State(NamedTuple):
 
 
 @constructor(
-    requires=lambda given: require(given["theta_norm"] is not None, UNKNOWN),
+    requires=theta_norm_given,
     delta=probability,
     noise_var=positive,
     theta_norm=nonnegative,

@@ -10,7 +10,7 @@ from ...kernels import growing, ledger, pick, radius, spd
 from ...kernels.once import once_for_equal
 from ...kernels.oracle import oracle
 from ...kernels.xy_designs import DESIGNS, named
-from ...options import choice, constructor, positive, probability
+from ...options import array, choice, constructor, positive, probability, theta_fits
 
 
 class State(NamedTuple):
@@ -23,6 +23,7 @@ class State(NamedTuple):
 
 @constructor(
     spans=True,
+    requires=theta_fits,
     delta=probability,
     noise_var=positive,
     variant=choice("rage", "soare"),
@@ -32,6 +33,7 @@ class State(NamedTuple):
     singular=choice(*growing.SINGULAR),
     design=choice(*DESIGNS),
     tol=positive,
+    theta=array("d"),
 )
 def xy_oracle(
     arms,

@@ -1,30 +1,37 @@
 """GLM-TSL: Thompson sampling with a Laplace approximation in generalised linear bandits."""
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 
-from ...core import Algorithm, Move
-from ...kernels import irls, pick
-from ...kernels.links import FAMILIES
-from ...options import choice, constructor, nonnegative, positive
+from ...kernels import glm_radius
+from ...options import constructor, count, nonnegative_or, positive
+from ...skeletons import glm
 
-TOL = 1e-6  # Newton decrement of a fit
-
-
-class State(NamedTuple):
-    """What GLM-TSL remembers."""
-
-    counts: jax.Array  # int [K]
-    sums: jax.Array  # float [K]
-    fit: irls.Fit  # to the rewards so far; its theta is the next warm start
-    rounds: jax.Array  # int []
-    unconverged: jax.Array  # int [] rounds whose fit missed its tolerance
+INFORMAL = 1.0
 
 
-@constructor(spans=True, family=choice(*FAMILIES), a=nonnegative, ridge=positive)
-def glm_tsl(arms, *, family="logistic", a=1.0, ridge=1e-3):
+@constructor(
+    spans=True,
+    requires=glm.theory_known("a"),
+    a=nonnegative_or(*glm.NAMED),
+    noise_var=positive,
+    kappa=positive,
+    lipschitz=positive,
+    horizon=count(1),
+    **glm.OPTIONS,
+)
+def glm_tsl(
+    arms,
+    *,
+    family="logistic",
+    a=INFORMAL,
+    noise_var=0.25,
+    kappa=None,
+    lipschitz=None,
+    horizon=None,
+    ridge=1e-3,
+    begin="basis",
+):
     """GLM-TSL (Kveton, Zaheer, Szepesvari, Li, Ghavamzadeh, Boutilier, 2020).
 
     After one draw of each of d linearly independent arms: fit theta by regularised maximum
@@ -34,17 +41,27 @@ def glm_tsl(arms, *, family="logistic", a=1.0, ridge=1e-3):
     Args:
       arms: `[K, d]` features; they must span.
       family: "logistic", "poisson", "probit" or "gaussian".
-      a: scale of the perturbation; 1 is exact Laplace sampling (the paper's practical choice).
-      ridge: weight of `||theta||^2 / 2`, added to f and so to H. Without it the fit does not
-        exist for the first rounds: d independent arms drawn once are always separable.
+      a: scale of the perturbation. "informal": 1, exact Laplace sampling (the paper's practical
+        choice). "theory": `(sigma / kappa) sqrt(lipschitz (d log(n / d) + 2 log n))` for n rounds.
+      noise_var: sub-Gaussian variance of a reward, sigma^2; for "theory".
+      kappa, lipschitz: least and largest slope of the mean function near theta, by default both
+        that at 0; for "theory".
+      horizon: n; `simulate` passes that of a regret run.
+      ridge: weight of `||theta||^2 / 2`, added to f and so to H; 1 is a standard normal prior.
+        Without it the fit does not exist for the first rounds: d independent arms drawn once are
+        always separable.
+      begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
+        independent ones that lie far apart; "every" arm.
     Returns:
       An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
-      estimate. `info`: rounds whose fit missed its tolerance (`unconverged`).
+      estimate. `info`: rounds whose fit missed its tolerance (`unconverged`: `capped`, `stalled`
+      and `nonfinite`), and the largest Newton decrement of those (`worst_decrement`).
     Raises:
-      ValueError: a bad option, or arms that do not span.
+      ValueError: a bad option, arms that do not span, or "theory" without a horizon.
     Deviations:
-      The ridge. Initial arms are the first d independent ones in index order. After a fit that
-      did not converge the next one starts from 0.
+      The ridge. The paper's arms that begin are any basis, drawn until the design is large; its
+      experiments draw d arms once, as here. After a fit that did not converge the next one starts
+      from 0.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Algorithm 1. https://arxiv.org/abs/1906.08947
@@ -56,43 +73,21 @@ def glm_tsl(arms, *, family="logistic", a=1.0, ridge=1e-3):
       >>> runs.regret.shape[0], int(runs.rounds[-1])
       (10, 200)
     """
-    num_arms, dim = arms.shape
-    basis = pick.first_basis(arms)
+    dim = arms.shape[1]
+    if isinstance(a, str):
+        slopes = glm_radius.slopes(family, kappa, lipschitz)
+        theory = a == "theory"
+        a = glm_radius.glm_tsl(horizon, dim, noise_var, *slopes) if theory else INFORMAL
 
-    def init(key):
-        zero, zeros = jnp.zeros((), int), jnp.zeros(num_arms, arms.dtype)
-        nothing = irls.without_data(dim, ridge, arms.dtype)
-        return State(jnp.zeros(num_arms, int), zeros, nothing, zero, zero)
-
-    def ask(key, state):
-        found = state.fit
+    def choose(key, learnt):
+        found = learnt.fit
         normal = jax.random.normal(key, (dim,), arms.dtype)
         # With H = L L^T, H^-1 L z is the solution of L^T x = z: a draw from N(0, H^-1).
         sampled = found.theta + a * (found.inverse @ (found.factor @ normal))
-        first = basis[jnp.minimum(state.rounds, dim - 1)]
-        return Move(
-            arm=jnp.where(state.rounds < dim, first, jnp.argmax(arms @ sampled)),
-            count=None,
-            done=jnp.array(False),
-            answer=jnp.argmax(arms @ found.theta),
-            info={"unconverged": state.unconverged},
-        )
+        return glm.Choice(jnp.argmax(arms @ sampled), theta=sampled)
 
-    def tell(state, move, total):
-        counts = state.counts.at[move.arm].add(1)
-        sums = state.sums.at[move.arm].add(total)
-        found = irls.fit(
-            arms,
-            counts.astype(arms.dtype),
-            sums,
-            family=family,
-            ridge=ridge,
-            init=jnp.where(state.fit.converged, state.fit.theta, 0.0),
-            inverse=irls.after_draw(state.fit, family, pick.at(arms, move.arm)),
-            # Nobody asks for an estimate before the first arms are drawn: one step will do.
-            tol=jnp.where(state.rounds + 1 < dim, jnp.inf, TOL),
-        )
-        unconverged = state.unconverged + ~found.converged
-        return State(counts, sums, found, state.rounds + 1, unconverged)
+    rules = glm.Rules(choose, answer=glm.most_likely(arms), factored=True)
+    return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)
 
-    return Algorithm(init, ask, tell)
+
+glm_tsl.spread = glm_radius.tsl_spread  # which `watched` asks for

@@ -69,7 +69,7 @@ def lin_ucb(
       v0: ridge.
       disjoint: True for a model of each arm alone, which shares nothing between arms: with N draws
         of sum S, mean `S ||x||^2 / (v0 + N ||x||^2)` and `||x||_{V^-1}` the root of
-        `||x||^2 / (v0 + N ||x||^2)`.
+        `||x||^2 / (v0 + N ||x||^2)`. The radii are then those of V with K dimensions.
     Returns:
       An `Algorithm` that is never done, for cumulative regret or for `at_budget`, and answers the
       arm drawn most: of equal ones that of the larger estimate.
@@ -94,6 +94,8 @@ def lin_ucb(
     num_arms, _ = arms.shape
     model = _alone(arms, v0) if disjoint else _shared(arms, v0)
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
+    if disjoint:  # all arms' models are one of K parameters
+        facts = facts._replace(dim=num_arms)
 
     def width(draws, logdet):
         if isinstance(alpha, str):

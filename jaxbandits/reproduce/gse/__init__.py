@@ -9,6 +9,7 @@ is chosen here by `benchmarks/tuning.py`.
 from functools import partial
 
 from ... import instances
+from ...instances.data import CAR_FILE, MOTOR_FILES
 from ..accuracies import ahead, alike, checked, falls, not_behind, rises, slower, stays
 from ..base import Experiment, from_files
 from .bounds import BOUNDS
@@ -158,7 +159,7 @@ LOGISTIC = _figure(
 
 def _from_folder(folder):
     """Recorded cars and motors, or what stands in for those that the folder lacks."""
-    cars, motor = _file(folder, "automobile", "imports-85.data"), _motor_file(folder)
+    cars, motor = _file(folder, "automobile", CAR_FILE), _motor_file(folder)
     return {
         "cars": partial(instances.automobile, path=str(cars)) if cars else instances.cars,
         "motor": partial(instances.electric_motor, path=str(motor)) if motor else instances.motor,
@@ -171,16 +172,15 @@ def _file(folder, inner, name):
 
 
 def _motor_file(folder):
-    names = ("measures_v2.csv", "pmsm_temperature_data.csv")
-    found = [_file(folder, inner, name) for inner in ("electric_motor", "motor") for name in names]
-    return next((file for file in found if file), None)
+    places = [(inner, name) for inner in ("electric_motor", "motor") for name in MOTOR_FILES]
+    return next((file for file in (_file(folder, *place) for place in places) if file), None)
 
 
 def _stands_in(folder):
     missing = [
         name
         for name, file in (
-            ("cars", folder and _file(folder, "automobile", "imports-85.data")),
+            ("cars", folder and _file(folder, "automobile", CAR_FILE)),
             ("motor records", folder and _motor_file(folder)),
         )
         if not file

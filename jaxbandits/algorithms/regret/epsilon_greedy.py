@@ -1,0 +1,66 @@
+"""Epsilon-greedy: the best estimate but for draws at random, in generalised linear bandits."""
+
+import jax
+import jax.numpy as jnp
+
+from ...options import constructor, count, nonnegative_or
+from ...skeletons import glm
+
+FADING = 0.025
+
+
+@constructor(
+    requires=glm.theory_known("rate"),
+    rate=nonnegative_or("fading"),
+    horizon=count(1),
+    **glm.OPTIONS,
+)
+def epsilon_greedy(
+    arms, *, family="logistic", rate="fading", horizon=None, ridge=1e-3, begin="basis"
+):
+    """Epsilon-greedy on maximum likelihood estimates.
+
+    After the first draws: with probability `rate` an arm at random, else the one of the largest
+    estimate.
+
+    Args:
+      arms: `[K, d]` features.
+      family: "logistic", "poisson", "probit" or "gaussian".
+      rate: epsilon, 0 for greedy; above 1 counts as 1. "fading": `0.025 sqrt(n / t)` in round t.
+      horizon: n; `simulate` passes that of a regret run, `at_budget` the budget.
+      ridge: weight of `||theta||^2 / 2` in the fit.
+      begin: what is drawn once at first: "basis", the first d linearly independent arms; "pivot",
+        independent arms that lie far apart; "every" arm.
+    Returns:
+      An `Algorithm` that is never done and answers the arm with the largest estimate. `info`: as of
+      `glm_tsl`.
+    Raises:
+      ValueError: a bad option, or "fading" without a horizon.
+    Deviations:
+      The paper draws at random with probability `c K / (g^2 t)`, g the least gap or less, and takes
+      the mean of each arm's own rewards. "fading" is from public programs that also have GLM-TSL.
+    Reference:
+      P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time analysis of the multiarmed bandit problem",
+      Machine Learning 47, 2002, Figure 3.
+    Example:
+      >>> import jax
+      >>> import jaxbandits as jb
+      >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
+      >>> runs = jb.simulate(instance, jb.epsilon_greedy, horizon=200, replications=10)
+      >>> int(runs.info["unconverged"].sum())
+      0
+    """
+    num_arms, most_likely = arms.shape[0], glm.most_likely(arms)
+
+    def chance(draws):
+        return FADING * jnp.sqrt(horizon / (draws + 1.0)) if isinstance(rate, str) else rate
+
+    def choose(key, learnt):
+        coin, lot = jax.random.uniform(key, (2,), arms.dtype)
+        # The floor of a lot is a fair draw but for 2^-52 times the number of arms.
+        at_random = jnp.minimum((lot * num_arms).astype(int), num_arms - 1)
+        best = most_likely(learnt)
+        return glm.Choice(jnp.where(coin < chance(learnt.counts.sum()), at_random, best))
+
+    rules = glm.Rules(choose, answer=most_likely)
+    return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)

@@ -1,0 +1,104 @@
+"""GLM-UCB: optimism in generalised linear bandits, by a width of the mean."""
+
+from ...kernels import glm_radius
+from ...kernels.links import LINKS
+from ...options import constructor, count, number_or, positive, probability
+from ...skeletons import glm
+
+INFORMAL = 0.5
+
+
+@constructor(
+    requires=glm.theory_known("alpha"),
+    alpha=number_or(*glm.NAMED, "theory_horizon"),
+    kappa=positive,
+    lipschitz=positive,
+    max_sqnorm=positive,
+    eigenvalue=positive,
+    delta=probability,
+    horizon=count(1),
+    **glm.OPTIONS,
+)
+def glm_ucb(
+    arms,
+    *,
+    alpha=INFORMAL,
+    family="logistic",
+    begin="basis",
+    kappa=None,
+    lipschitz=None,
+    max_sqnorm=None,
+    eigenvalue=1.0,
+    delta=None,
+    horizon=None,
+    ridge=1e-3,
+):
+    """GLM-UCB (Filippi, Cappe, Garivier, Szepesvari, 2010).
+
+    After the first draws: fit theta by regularised maximum likelihood and draw `argmax_k mu(x_k^T
+    theta) + alpha ||x_k||_{V^-1}`, `V = ridge I + sum of x x^T`.
+
+    Args:
+      arms: `[K, d]` features.
+      alpha: the width of a mean. "informal": 0.5, the largest standard deviation of a Bernoulli
+        reward, without a theorem. "theory": `(2 lipschitz rho / kappa) sqrt(2 d log(t) log(2 d n /
+        delta))` after t draws, `rho^2 = 3 + 2 log(1 + 2 max_sqnorm / eigenvalue)`, for rewards in
+        [0, 1]; "theory_horizon": that with n in the place of t.
+      family: "logistic", "poisson", "probit" or "gaussian".
+      begin: what is drawn once at first: "basis", the first d linearly independent arms; "pivot",
+        independent arms that lie far apart; "every" arm.
+      kappa, lipschitz: least and largest slope of the mean function near theta, by default both
+        that at 0; for the theory.
+      max_sqnorm: largest `||x||^2`, by default that of the arms; for the theory.
+      eigenvalue: least eigenvalue of `sum of x x^T` after the first draws; for the theory.
+      delta: chance of a wrong interval, by default 1/n; for the theory.
+      horizon: n; `simulate` passes that of a regret run, `at_budget` the budget.
+      ridge: weight of `||theta||^2 / 2` in the fit, and in V.
+    Returns:
+      An `Algorithm` that is never done, for cumulative regret or for `at_budget`, and answers the
+      arm drawn most: of equal ones that of the larger estimate. `info`: rounds whose fit missed
+      its tolerance (`unconverged`: `capped`, `stalled` and `nonfinite`), and the largest Newton
+      decrement of those (`worst_decrement`).
+    Raises:
+      ValueError: a bad option, or a theory without a horizon.
+    Deviations:
+      The ridge, without which there is no fit to separable rewards. The paper projects an estimate
+      that leaves the set of admissible theta; here there is no such set. `eigenvalue` is not
+      measured: 1 is what a ridge of 1 guarantees. Of arms that do not span, a basis of their span
+      is drawn. After a fit that did not converge the next one starts from 0.
+    Reference:
+      S. Filippi, O. Cappe, A. Garivier, C. Szepesvari, "Parametric bandits: the generalized linear
+      case", NeurIPS 2010, Algorithm 1 and Theorem 2.
+      https://papers.nips.cc/paper/4166-parametric-bandits-the-generalized-linear-case
+    Example:
+      >>> import jax
+      >>> import jaxbandits as jb
+      >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
+      >>> runs = jb.simulate(instance, jb.glm_ucb, horizon=200, replications=10)
+      >>> runs.regret.shape[0], int(runs.rounds[-1])
+      (10, 200)
+    """
+    dim, mean = arms.shape[1], LINKS[family].mean
+    least, largest = glm_radius.slopes(family, kappa, lipschitz)
+
+    def width(draws):
+        if not isinstance(alpha, str):
+            return alpha
+        if alpha == "informal":
+            return INFORMAL
+        return glm_radius.glm_ucb(
+            draws if alpha == "theory" else horizon,
+            1.0 / horizon if delta is None else delta,
+            horizon,
+            dim,
+            max_sqnorm=(arms**2).sum(1).max() if max_sqnorm is None else max_sqnorm,
+            eigenvalue=eigenvalue,
+            kappa=least,
+            lipschitz=largest,
+        )
+
+    def index(predictors, widths, draws):
+        return mean(predictors) + width(draws) * widths
+
+    rules = glm.optimistic(arms, ridge, index)
+    return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)

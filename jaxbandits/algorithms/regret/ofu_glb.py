@@ -1,0 +1,138 @@
+"""OFUGLB: optimism over the likely parameters of a generalised linear bandit."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ...core import Algorithm, Move
+from ...kernels import likelihood_radius, likelihood_set, newton, pick, spd
+from ...options import choice, constructor, number_or, positive, probability, theta_norm_given
+
+# M with |mu''| <= M mu'; probit's quasi-likelihood is no likelihood.
+CONCORDANCE = {"logistic": 1.0, "poisson": 1.0, "gaussian": 0.0}
+
+
+class State(NamedTuple):
+    """What OFUGLB remembers."""
+
+    counts: jax.Array  # int [K]
+    sums: jax.Array  # float [K]
+    likely: likelihood_set.Likeliest  # given the rewards so far; the next fit starts from it
+    order: jax.Array  # int [K] priorities that break ties
+    unconverged: jax.Array  # int []
+
+
+@constructor(
+    requires=theta_norm_given,
+    theta_norm=positive,
+    form=choice("set", "ellipsoid"),
+    level=number_or("theory"),
+    delta=probability,
+    family=choice(*CONCORDANCE),
+    noise_var=positive,
+)
+def ofu_glb(
+    arms,
+    *,
+    theta_norm=None,
+    form="set",
+    level="theory",
+    delta=0.05,
+    family="logistic",
+    noise_var=1.0,
+):
+    """OFUGLB and OFUGLB-e (Lee, Yun, Jun, 2024).
+
+    With L the negative log-likelihood of all rewards, least at `theta'` in the ball `||theta|| <=
+    S`: draw the arm of the largest `x^T theta` over all theta in the ball for which `L(theta) -
+    L(theta') <= level`.
+
+    Args:
+      arms: `[K, d]` features.
+      theta_norm: S, a bound on the norm of theta; `simulate` passes the instance's.
+      form: "set"; or "ellipsoid", which draws `argmax x^T theta' + w ||x||_{V^-1}` for `w^2 = c (1
+        + level)`, `c = 2 + 2 S max ||x||`, and V the Hessian of L at `theta'` plus `c / (4 S^2)`
+        times I. The ellipsoid holds the set, see `likelihood_set.outer_bounds`: the ridge costs c.
+      level: "theory", see `likelihood_radius.likelihood_ratio`; or a number, without a theorem.
+      delta: chance that theta is ever outside of the set; for "theory".
+      family: "logistic" (rewards in [0, 1]), "poisson" or "gaussian".
+      noise_var: variance, or sub-Gaussian variance, of a reward of the family "gaussian".
+    Returns:
+      An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
+      estimate. `info`: rounds in which a maximum missed its accuracy (`unconverged`).
+    Raises:
+      ValueError: a bad option, or an unknown `theta_norm`.
+    Deviations:
+      The level bounds the gradient of L arm by arm, by what its rewards were; the authors' program
+      has `(1 + S / 2) t`, which is more. Arms may have any length; where it is 1, the ellipsoid is
+      that of the program (for "gaussian", c is 2: there the Hessian does not change). The longest
+      arms tie in the first round; ties are broken at random.
+    Reference:
+      J. Lee, S.-Y. Yun, K.-S. Jun, "A unified confidence sequence for generalized linear models,
+      with applications to bandits", NeurIPS 2024, Algorithm 1, Theorems 3.1 and 3.2.
+      https://arxiv.org/abs/2407.13977
+    Example:
+      >>> import jax
+      >>> import jaxbandits as jb
+      >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
+      >>> runs = jb.simulate(instance, jb.ofu_glb, horizon=50, replications=4)
+      >>> int(runs.rounds[-1]), int(runs.info["unconverged"].sum())
+      (50, 0)
+    """
+    num_arms, dim = arms.shape
+    concordance, theta_norm = CONCORDANCE[family], jnp.asarray(theta_norm, arms.dtype)
+    scale = 1.0 / noise_var if family == "gaussian" else 1.0
+    longest = jnp.sqrt((arms**2).sum(1).max())
+
+    def problem_of(counts, sums):
+        return newton.problem_of(arms, scale * counts, scale * sums, family, 0.0)
+
+    def level_of(problem):
+        if not isinstance(level, str):
+            return jnp.asarray(level, arms.dtype)
+        climb = 2.0 * theta_norm * likelihood_set.steepness(problem, theta_norm)
+        return likelihood_radius.likelihood_ratio(delta, dim, climb)
+
+    def in_set(problem, state):
+        above, theta = level_of(problem), state.likely.theta
+        bounds = likelihood_set.outer_bounds(problem, theta, above, theta_norm, concordance)
+        return likelihood_set.highest(problem, state.likely, above, theta_norm, bounds, state.order)
+
+    def in_ellipsoid(problem, state):
+        theta, factor = state.likely.theta, 2.0 + 2.0 * concordance * theta_norm * longest
+        weights = problem.counts * problem.link.variance(arms @ theta)
+        hessian = (problem.products @ weights).reshape(dim, dim)
+        ridge = 0.25 * factor / theta_norm**2
+        inverse = spd.inverse(hessian + ridge * jnp.eye(dim, dtype=arms.dtype)).matrix
+        width = jnp.sqrt(factor * (1.0 + level_of(problem)))
+        values = arms @ theta + width * jnp.sqrt(spd.quadratic(arms, inverse))
+        arm = pick.argmax(pick.fine(values), state.order)
+        return likelihood_set.Highest(arm, pick.at(values, arm), jnp.array(False))
+
+    def init(key):
+        zeros, zero = jnp.zeros(num_arms, arms.dtype), jnp.zeros((), arms.dtype)
+        nothing = likelihood_set.Likeliest(jnp.zeros(dim, arms.dtype), zero, zero, jnp.array(True))
+        order = pick.tie_order(key, num_arms)
+        return State(jnp.zeros(num_arms, int), zeros, nothing, order, jnp.zeros((), int))
+
+    def ask(key, state):
+        problem = problem_of(state.counts, state.sums)
+        highest = (in_set if form == "set" else in_ellipsoid)(problem, state)
+        missed = highest.missed | ~state.likely.converged
+        return Move(
+            arm=highest.arm,
+            count=None,
+            done=jnp.array(False),
+            answer=pick.argmax(arms @ state.likely.theta, state.order),
+            info={"unconverged": state.unconverged + missed},
+        )
+
+    def tell(state, move, total):
+        here = jnp.arange(num_arms) == move.arm
+        counts, sums = state.counts + here, state.sums + jnp.where(here, total, 0.0)
+        problem = problem_of(counts, sums)
+        likely = likelihood_set.likeliest(problem, theta_norm, state.likely.theta)
+        return State(counts, sums, likely, state.order, move.info["unconverged"])
+
+    return Algorithm(init, ask, tell)

@@ -1,0 +1,49 @@
+"""Draws at random: the line that any learner has to stay below."""
+
+import jax
+import jax.numpy as jnp
+
+from ...core import Algorithm, Move
+from ...kernels import averages, pick
+from ...options import constructor
+
+
+@constructor()
+def uniform(arms):
+    """An arm at random in every round.
+
+    Args:
+      arms: `[K, d]` features, of which the number of rows alone is used.
+    Returns:
+      An `Algorithm` that is never done, for cumulative regret or for `at_budget`, and answers the
+      arm with the largest sample mean; ties by a random order drawn once a replication.
+    Deviations:
+      None: the answer alone is a choice.
+    Reference:
+      S. Bubeck, R. Munos, G. Stoltz, "Pure exploration in finitely-armed and continuous-armed
+      bandits", Theoretical Computer Science 412, 2011: uniform allocation, empirical best arm.
+    Example:
+      >>> import jaxbandits as jb
+      >>> runs = jb.simulate(jb.instances.soare(3), jb.uniform, horizon=100, replications=50)
+      >>> runs.arm_pulls.shape
+      (50, 4)
+    """
+    num_arms = arms.shape[0]
+
+    def init(key):
+        return averages.nothing(num_arms), pick.tie_order(key, num_arms)
+
+    def ask(key, state):
+        stats, order = state
+        return Move(
+            arm=jax.random.randint(key, (), 0, num_arms),
+            count=None,
+            done=jnp.array(False),
+            answer=pick.argmax(stats.means, order),
+        )
+
+    def tell(state, move, total):
+        stats, order = state
+        return averages.observe(stats, move.arm, total), order
+
+    return Algorithm(init, ask, tell)

@@ -1,0 +1,94 @@
+"""The kinds of problem that a simulation can be given, and what it has to know of each."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from .envs.contextual import contextual
+from .envs.finite import finite
+from .instances import Instance
+from .instances.shown import Labelled
+from .options import check, is_concrete, nonnegative, require
+
+
+class Kind(NamedTuple):
+    """One of them; `problem` is an instance, all of its numbers or only their shapes known."""
+
+    env: Any  # (problem, options of the algorithm) -> Env
+    facts: Any  # (problem) -> what an algorithm may be told
+    check: Any  # (problem, horizon) -> None; raises
+    healthy: Any  # (problem) -> bool []: whether one that was drawn is finite
+    contextual: bool  # whether `ask` is shown something
+    # What belongs to a replication alone, besides its random stream, and the problem with it.
+    own: Any = lambda problem, replication: ()
+    given: Any = lambda problem, own: problem
+
+
+def kind_of(problem):
+    """The `Kind` of an instance; None for what is none."""
+    return KINDS.get(type(problem))
+
+
+def _finite_facts(instance):
+    told = ("targets", "family", "noise_var", "theta_norm", "theta")
+    return {name: getattr(instance, name) for name in told}
+
+
+def _finite_healthy(instance):
+    tables = (instance.arms, instance.means, instance.values, instance.noise_var)
+    return jnp.stack([jnp.isfinite(x).all() for x in tables]).all()
+
+
+def check_instance(instance, horizon=None):
+    """Finite numbers and matching shapes, for instances built by hand."""
+    num_arms, num_targets = np.shape(instance.arms)[0], np.shape(instance.targets)[0]
+    for name, shape in (("means", (num_arms,)), ("values", (num_targets,))):
+        table = getattr(instance, name)
+        require(np.shape(table) == shape, f"{name} must have shape {shape}, got {np.shape(table)}")
+        if is_concrete(table):
+            require(np.isfinite(table).all(), f"{name} must be finite, got NaN or infinity")
+    check("noise_var", nonnegative, instance.noise_var)
+
+
+def _check_labelled(problem, horizon):
+    require(horizon is not None, "horizon must be given for a contextual instance, got None")
+    num_examples = np.shape(problem.features)[:1]
+    shape = np.shape(problem.labels)
+    require(shape == num_examples, f"labels must have shape {num_examples}, got {shape}")
+    target, classes = problem.target, np.asarray(problem.classes).tolist()
+    known = target is None or target in classes
+    require(known, f"target must be one of the labels {classes}, got {target!r}")
+
+
+def _own_target(problem, replication):
+    return (
+        ()
+        if problem.target is not None
+        else jnp.asarray(problem.classes)[replication % problem.classes.shape[0]]
+    )
+
+
+def _with_target(problem, own):
+    return problem if problem.target is not None else dataclasses.replace(problem, target=own)
+
+
+KINDS = {
+    Instance: Kind(
+        env=lambda instance, options: finite(instance, epsilon=options.get("epsilon", 0.0)),
+        facts=_finite_facts,
+        check=check_instance,
+        healthy=_finite_healthy,
+        contextual=False,
+    ),
+    Labelled: Kind(
+        env=lambda problem, options: contextual(problem),
+        facts=lambda problem: {},
+        check=_check_labelled,
+        healthy=lambda problem: jnp.array(True),  # it is never drawn
+        contextual=True,
+        own=_own_target,
+        given=_with_target,
+    ),
+}

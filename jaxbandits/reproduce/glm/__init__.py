@@ -1,0 +1,68 @@
+"""Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020.
+
+What is played stands in the sweep files of this folder, which `jaxbandits run` takes as well; here
+is what the paper says of the outcome. The paper prints theta from `N(0, 3 d^-2 I)`, so that its
+predictors have variance 1; they have it for `3 / d`, which is played, and `glm/fig1_printed` plays
+what is printed.
+"""
+
+from functools import partial
+
+from ... import instances
+from ..accuracies import checked
+from ..base import Experiment, from_files
+from ..regrets import less, linear, sublinear
+from .images import IMAGES
+
+PAPER = "Kveton et al. (2020), Figure"
+TSL, FPL, GLM_UCB, UCB_GLM = (
+    f"{name} theory" for name in ("GLM-TSL", "GLM-FPL", "GLM-UCB", "UCB-GLM")
+)
+TSL_USED, FPL_USED, GLM_UCB_USED, UCB_GLM_USED = (
+    f"{name} informal" for name in ("GLM-TSL", "GLM-FPL", "GLM-UCB", "UCB-GLM")
+)
+DIMS = (5, 10, 20)
+
+RULES = (
+    less("With theory constants GLM-TSL and GLM-FPL are ahead of GLM-UCB.", (TSL, FPL), GLM_UCB),
+    less("With theory constants UCB-GLM is ahead of GLM-TSL and GLM-FPL.", UCB_GLM, (TSL, FPL)),
+    linear(
+        "Informal GLM-UCB and UCB-GLM fail: their regret is linear.", (GLM_UCB_USED, UCB_GLM_USED)
+    ),
+    sublinear("Regret of informal GLM-TSL and GLM-FPL is sublinear.", (TSL_USED, FPL_USED)),
+    less(
+        "Informal GLM-TSL and GLM-FPL are ahead of informal GLM-UCB and UCB-GLM.",
+        (TSL_USED, FPL_USED),
+        (GLM_UCB_USED, UCB_GLM_USED),
+    ),
+    less(
+        "Informal GLM-TSL and GLM-FPL are ahead of all with theory constants.",
+        (TSL_USED, FPL_USED),
+        (TSL, FPL, GLM_UCB, UCB_GLM),
+    ),
+    less(
+        "GLM-FPL is of the quality of GLM-TSL with theory constants (within 25%).", FPL, TSL, 1.25
+    ),
+    less("GLM-FPL is of the quality of GLM-TSL, informal (within 25%).", FPL_USED, TSL_USED, 1.25),
+)
+
+
+def _figure(title, **changed):
+    plan = from_files("glm/fig1.toml")
+    quick = {"axes": {"dim": (5,)}, "replications": 20, "horizon": 2000} | changed.pop("quick", {})
+    return Experiment(
+        title=title, claims=checked(*RULES), quantities=("regret",), **plan | changed, quick=quick
+    )
+
+
+LOGISTIC = _figure(f"Logistic bandits, a hundred arms in dim dimensions, {PAPER} 1")
+CUBE = partial(instances.logistic_cube, num_arms=100, half_width=1.0)
+PRINTED = {f"d = {d}": partial(CUBE, dim=d, theta_var=3.0 / d**2) for d in DIMS}
+AS_PRINTED = _figure(
+    f"Logistic bandits with theta as printed, variance 3 / d^2, {PAPER} 1",
+    instances=PRINTED,
+    axes={},
+    quick={"axes": {}, "instances": {"d = 5": PRINTED["d = 5"]}},
+)
+
+EXPERIMENTS = {"glm/fig1": LOGISTIC, "glm/fig1_printed": AS_PRINTED, "glm/fig2": IMAGES}

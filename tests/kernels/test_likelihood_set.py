@@ -1,0 +1,180 @@
+"""Sets of likely parameters against general solvers."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+from jaxbandits.kernels import likelihood_set, newton
+
+PARTITIONS = {
+    "logistic": lambda z: np.logaddexp(0, z),
+    "poisson": np.exp,
+    "gaussian": lambda z: z**2 / 2,
+}
+MEANS = {"logistic": special.expit, "poisson": np.exp, "gaussian": lambda z: z}
+NORM = 2.0
+
+
+@partial(jax.jit, static_argnames="family")
+def solve(arms, counts, sums, level, family):
+    problem = newton.problem_of(arms, counts, sums, family, 0.0)
+    norm, init = jnp.array(NORM), jnp.zeros(arms.shape[1])
+    likely = likelihood_set.likeliest(problem, norm, init)
+    concordance = 0.0 if family == "gaussian" else 1.0
+    bounds = likelihood_set.outer_bounds(problem, likely.theta, level, norm, concordance)
+    order = jnp.arange(arms.shape[0])
+    highest = likelihood_set.highest(problem, likely, level, norm, bounds, order)
+    steepness = likelihood_set.steepness(problem, norm)
+    return likely, bounds, highest, steepness, likelihood_set.contains(problem, likely, level, init)
+
+
+class Plain:
+    """L and its gradient."""
+
+    def __init__(self, arms, counts, sums, family):
+        self.arms, self.counts, self.sums = arms, counts, sums
+        self.partition, self.mean = PARTITIONS[family], MEANS[family]
+
+    def value(self, theta):
+        z = self.arms @ theta
+        return (self.counts * self.partition(z) - self.sums * z).sum()
+
+    def gradient(self, theta):
+        return self.arms.T @ (self.counts * self.mean(self.arms @ theta) - self.sums)
+
+    def inside(self, level):
+        """Constraints of the set."""
+        return [
+            {
+                "type": "ineq",
+                "fun": lambda t: np.array([level - self.value(t), NORM**2 - t @ t]),
+                "jac": lambda t: -np.stack([self.gradient(t), 2 * t]),
+            }
+        ]
+
+    def least(self):
+        ball = {"type": "ineq", "fun": lambda t: NORM**2 - t @ t, "jac": lambda t: -2 * t}
+        zero, options = np.zeros(self.arms.shape[1]), {"ftol": 1e-13, "maxiter": 300}
+        return optimize.minimize(
+            self.value, zero, jac=self.gradient, method="SLSQP", constraints=ball, options=options
+        ).x
+
+    def highest(self, x, start, level):
+        return -optimize.minimize(
+            lambda t: -x @ t,
+            start,
+            jac=lambda t: -x,
+            method="SLSQP",
+            constraints=self.inside(level),
+            options={"ftol": 1e-12, "maxiter": 300},
+        ).fun
+
+
+def data(family, seed, total, num_arms=8, dim=3):
+    rng = np.random.default_rng(seed)
+    arms, theta = rng.normal(size=(num_arms, dim)), rng.normal(size=dim)
+    theta *= rng.uniform(0.3, 1.0) * NORM / np.linalg.norm(theta)
+    arms /= 1.0 + np.linalg.norm(arms, axis=1)[:, None]
+    counts = rng.multinomial(total, rng.dirichlet(np.ones(num_arms)))
+    means = MEANS[family](arms @ theta)
+    sums = {
+        "logistic": lambda: rng.binomial(counts, means),
+        "poisson": lambda: rng.poisson(counts * means),
+        "gaussian": lambda: counts * means + np.sqrt(counts) * rng.normal(size=num_arms),
+    }[family]()
+    return arms, counts.astype(float), sums.astype(float)
+
+
+@pytest.mark.parametrize("family", sorted(PARTITIONS))
+def test_the_highest_arm_is_that_of_a_general_solver(family):
+    with jax.enable_x64(True):
+        for seed, total in enumerate((4, 40, 400, 20_000)):
+            arms, counts, sums = data(family, seed, total)
+            level = 3.0 + seed
+            likely, bounds, highest, *_ = solve(arms, counts, sums, level, family)
+            plain = Plain(arms, counts, sums, family)
+            least = plain.least()
+            np.testing.assert_allclose(likely.value, plain.value(least), rtol=1e-9, atol=1e-7)
+            start, top = 0.99 * np.asarray(likely.theta), float(likely.value) + level
+            values = np.array([plain.highest(x, start, top) for x in arms])
+            np.testing.assert_allclose(highest.value, values.max(), atol=2e-6)
+            assert values[int(highest.arm)] > values.max() - 1e-6
+            assert (np.asarray(bounds) > values - 1e-6).all()
+            assert bool(likely.converged)
+            assert not bool(highest.missed)
+
+
+def test_the_certificates_are_true():
+    """Of steps on the way: no point of the set is above value and excess."""
+    with jax.enable_x64(True):
+        arms, counts, sums = data("logistic", 0, 60)
+        problem = newton.problem_of(*map(jnp.asarray, (arms, counts, sums)), "logistic", 0.0)
+        likely, *_ = solve(arms, counts, sums, 3.0, "logistic")
+        norm, level = jnp.array(NORM), likely.value + 3.0
+        goal = likelihood_set.Goal(jnp.asarray(arms[2]), level, norm)
+        top = Plain(arms, counts, sums, "logistic").highest(
+            arms[2], np.asarray(likely.theta), float(level)
+        )
+        theta, prices = 0.9 * likely.theta, jnp.array([0.2, 0.1])
+        facts = (problem, goal, theta, prices, *likelihood_set._nowhere(level))
+        now = likelihood_set._set_out(likelihood_set._stand(*facts), norm)
+        step, excess = jax.jit(partial(likelihood_set._step, problem, goal)), []
+        for _ in range(25):
+            value = float(goal.direction @ now.theta)
+            excess.append(float(now.excess(norm)))
+            assert value - 1e-7 <= top <= value + excess[-1] + 1e-7
+            assert (now.slacks > 0).all()
+            now = step(now)
+        assert excess[0] > 0.1
+        assert excess[-1] < 1e-7
+
+
+def test_nearly_parallel_arms():
+    """A likelihood that is a million times as curved along one direction as along another."""
+    with jax.enable_x64(True):
+        arms = np.array([[1.0, 0.0], [1.0, 1e-3], [0.2, 1.0]])
+        counts, sums = np.array([4000.0, 4000.0, 0.0]), np.array([3000.0, 3010.0, 0.0])
+        likely, bounds, highest, *_ = solve(arms, counts, sums, 5.0, "logistic")
+        plain = Plain(arms, counts, sums, "logistic")
+        top = float(likely.value) + 5.0
+        values = np.array([plain.highest(x, 0.9 * np.asarray(likely.theta), top) for x in arms])
+        np.testing.assert_allclose(highest.value, values.max(), atol=2e-6)
+        assert int(highest.arm) == values.argmax()
+        assert not bool(highest.missed)
+        assert (np.asarray(bounds) > values - 1e-6).all()
+
+
+def test_without_data_the_longest_arm_wins():
+    with jax.enable_x64(True):
+        arms = np.array([[1.0, 0.0, 0.2], [0.0, 1.5, 0.0], [0.0, 0.0, 1.2]])
+        likely, _, highest, steepness, _ = solve(arms, np.zeros(3), np.zeros(3), 3.0, "logistic")
+        np.testing.assert_allclose(highest.value, 1.5 * NORM, rtol=1e-6)
+        assert int(highest.arm) == 1
+        assert float(steepness) == 0.0
+        assert bool(likely.converged)
+
+
+@pytest.mark.parametrize("family", sorted(PARTITIONS))
+def test_no_gradient_in_the_ball_is_longer(family):
+    with jax.enable_x64(True):
+        arms, counts, sums = data(family, 5, 200)
+        *_, steepness, _ = solve(arms, counts, sums, 3.0, family)
+        plain, rng, longest = Plain(arms, counts, sums, family), np.random.default_rng(0), 0.0
+        for _ in range(300):
+            theta = rng.normal(size=3)
+            theta *= NORM / np.linalg.norm(theta)
+            longest = max(longest, np.linalg.norm(plain.gradient(theta)))
+        assert 0.3 * steepness < longest < steepness
+
+
+def test_what_the_set_contains():
+    with jax.enable_x64(True):
+        arms, counts, sums = data("logistic", 1, 300)
+        plain = Plain(arms, counts, sums, "logistic")
+        off = plain.value(np.zeros(3)) - plain.value(plain.least())
+        for level, inside in ((1.01 * off, True), (0.99 * off, False)):
+            assert bool(solve(arms, counts, sums, level, "logistic")[-1]) == inside

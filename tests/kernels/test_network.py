@@ -1,0 +1,60 @@
+"""A network and its loss against plain NumPy, also where exponentials overflow."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits.kernels import network
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def drawn(scale, dtype):
+    rng = np.random.default_rng(2)
+    weights = (rng.normal(size=shape) for shape in ((4, 3), 4, 4, ()))
+    net = network.Network(*(jnp.asarray(scale * w, dtype) for w in weights))
+    examples = jnp.asarray(rng.normal(size=(7, 3)), dtype)
+    targets = jnp.asarray(rng.normal(0.5, 3.0, size=7), dtype)  # most lie outside [0, 1]
+    return net, examples, targets, jnp.full(7, 1 / 7, dtype)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+@pytest.mark.parametrize(
+    ("scale", "dtype"), [(1.0, "float64"), (1.0, "float32"), (60.0, "float64"), (60.0, "float32")]
+)
+def test_loss_and_slopes(activation, scale, dtype):
+    net, examples, targets, weights = drawn(scale, dtype)
+    value, slopes = jax.value_and_grad(network.loss)(net, examples, targets, weights, activation)
+    assert value.dtype == dtype
+    matrix, biases, head, offset = (np.asarray(w, float) for w in net)
+    rows, aims = np.asarray(examples, float), np.asarray(targets, float)
+    inner = rows @ matrix.T + biases
+    hidden = np.maximum(inner, 0) if activation == "relu" else np.tanh(inner)
+    logits = hidden @ head + offset
+    tolerance = {"rtol": 1e-9} if dtype == "float64" else {"rtol": 2e-4, "atol": 2e-4 * scale}
+    np.testing.assert_allclose(network.logits(net, examples, activation), logits, **tolerance)
+    np.testing.assert_allclose(
+        network.hidden_units(net, examples, activation).T, hidden, **tolerance
+    )
+    losses = np.logaddexp(0, logits) - aims * logits
+    np.testing.assert_allclose(value, losses.mean(), **tolerance)
+    with np.errstate(over="ignore"):
+        error = (1 / (1 + np.exp(-logits)) - aims) / 7
+    np.testing.assert_allclose(slopes.offset, error.sum(), **tolerance)
+    np.testing.assert_allclose(slopes.head, hidden.T @ error, **tolerance)
+    back = np.outer(error, head) * ((inner > 0) if activation == "relu" else 1 - hidden**2)
+    np.testing.assert_allclose(slopes.biases, back.sum(0), **tolerance)
+    np.testing.assert_allclose(slopes.weights, back.T @ rows, **tolerance)
+
+
+def test_weights_that_do_not_count_change_nothing():
+    net, examples, targets, _ = drawn(1.0, "float64")
+    weights = jnp.asarray([0.5, 0.5, 0, 0, 0, 0, 0])
+    some = network.loss(net, examples, targets, weights, "relu")
+    fewer = network.loss(net, examples[:2], targets[:2], weights[:2], "relu")
+    np.testing.assert_allclose(some, fewer, rtol=1e-12)

@@ -1,0 +1,210 @@
+"""Live use of algorithms that are shown something each round."""
+
+from functools import partial
+
+import cases
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.random import fold_in
+
+import jaxbandits as jb
+from jaxbandits import driver
+from jaxbandits.core import Algorithm, Move
+from jaxbandits.envs.contextual import contextual
+
+RNG = np.random.default_rng(2)
+POINTS = RNG.normal(size=(40, 3))
+WORLD = jb.instances.labelled(POINTS, POINTS[:, 0] > 0, shown=4, target=1)
+HORIZON = 45  # into the second block of noise
+
+
+def steps(arms, *, rate=0.5):
+    """A learner that does not say of itself that it is shown something."""
+
+    def ask(key, theta, shown):
+        place = jnp.argmax(arms[shown] @ theta + jax.random.normal(key, shown.shape))
+        return Move(
+            place, None, jnp.array(False), place, ({"norm": theta @ theta}, arms[shown[place]])
+        )
+
+    def tell(theta, move, reward):
+        return theta + rate * (reward - jax.nn.sigmoid(move.info[1] @ theta)) * move.info[1]
+
+    return Algorithm(lambda key: jnp.zeros(arms.shape[1]), ask, tell)
+
+
+LEARNERS = {
+    "deep_fpl": partial(jb.deep_fpl, hidden=5, batch=4),
+    "rep_glm_fpl": partial(jb.rep_glm_fpl, hidden=4, batch=4, percent=20.0, horizon=HORIZON),
+    "a function": steps,
+    "at a budget": jb.at_budget(steps, 12),
+}
+
+
+@jax.jit
+def round_of(rounds):
+    """What replication 0 of seed 7 is shown in a round, and the noise of its reward."""
+    env, key = contextual(WORLD), cases.key_of(0, 7)
+    (shown,) = env.context(fold_in(fold_in(key, driver.CONTEXT), rounds))
+    noise = env.noise(fold_in(key, rounds // driver.BLOCK), (driver.BLOCK,), False)
+    return shown, noise[rounds % driver.BLOCK]
+
+
+def told(live, rounds):
+    """Tell a live run what happens in a round; where the row that it chose was shown."""
+    with jax.enable_x64(True):
+        shown, noise = map(np.asarray, round_of(rounds))
+    row = live.ask(shown)
+    assert row == live.ask() == live.ask(shown)
+    mean = WORLD.high if WORLD.labels[row] == WORLD.target else WORLD.low
+    live.tell(float(noise < mean))
+    return np.flatnonzero(shown == row)[0]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_told_what_a_simulation_draws_it_is_that_replication(name, tmp_path):
+    build, rounds = LEARNERS[name], 12 if name == "at a budget" else HORIZON
+    path, places = tmp_path / "run.npz", np.zeros(WORLD.shown, int)
+    for t in range(rounds):
+        if t in (0, 20):  # and on from the file
+            live = jb.Live(build, POINTS, seed=7, path=path)
+        places[told(live, t)] += 1
+        if t == 19:
+            live.close()
+    runs = jb.simulate(WORLD, build, horizon=HORIZON, replications=1, seed=7)
+    # Two places can show the same row.
+    assert abs(places - runs.arm_pulls[0]).sum() <= 4
+    assert live.pulls == runs.pulls[0] == live.arm_pulls.sum() == rounds
+    assert live.arm_pulls.shape == (40,)
+    for key, values in runs.info.items():
+        assert live.info[key] == pytest.approx(values[0], rel=1e-6)
+
+
+def test_a_budget_ends_it():
+    live = jb.Live(LEARNERS["at a budget"], POINTS, seed=7)
+    for t in range(12):
+        assert not live.done
+        told(live, t)
+    assert live.done
+    with pytest.raises(RuntimeError, match="has stopped: it asks for nothing"):
+        live.ask([0, 1])
+
+
+def test_another_question_takes_the_place_of_one_without_reward():
+    live, other = (jb.Live(steps, POINTS, seed=3) for _ in range(2))
+    live.ask([3, 4, 5])
+    assert live.ask([8, 9]) == other.ask([8, 9])
+    for run in (live, other):
+        run.tell(1.0)
+    assert live.ask([1, 2, 6]) == other.ask([1, 2, 6])
+    assert live.pulls == 1
+
+
+def test_one_row_can_be_shown_alone_and_counts_as_itself():
+    live = jb.Live(steps, POINTS)
+    assert live.ask([7]) == 7
+    live.tell(1.0, arm=7)
+    assert np.flatnonzero(live.arm_pulls).tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    ("shown", "message"),
+    [
+        (None, "shown must be given: nothing was shown since the last reward"),
+        ([], r"shown must be a list of rows of the arms, 0 to 39, got \[\]"),
+        ([1, 40], r"0 to 39, got \[1, 40\]"),
+        ([-1], r"0 to 39, got \[-1\]"),
+        ([True, False], r"0 to 39, got \[True, False\]"),
+        ([0.5], r"shown must be a list of rows of the arms, got \[0.5\]"),
+        (3, "shown must be a list of rows of the arms, got 3"),
+    ],
+    ids=str,
+)
+def test_rows_that_do_not_exist_are_named(shown, message):
+    live = jb.Live(steps, POINTS)
+    with pytest.raises(ValueError, match=message):
+        live.ask(shown)
+    with pytest.raises(RuntimeError, match=r"steps has asked for nothing: call ask\(shown\)"):
+        live.tell(1.0)
+
+
+def test_what_does_not_go_together_is_refused():
+    live = jb.Live(steps, POINTS)
+    for play in (live.ticket, partial(live.cancel, 0), partial(live.tell, 1.0, ticket=0)):
+        with pytest.raises(ValueError, match="steps has no tickets"):
+            play()
+    live.ask([2, 3])
+    with pytest.raises(ValueError, match=r"arm must be [23], the one asked for, got 9"):
+        live.tell(1.0, arm=9)
+    plain = jb.Live(partial(jb.lingape, theta_norm=1.0), np.eye(2))
+    with pytest.raises(ValueError, match="shown must be None for lingape, which is shown nothing"):
+        plain.ask([0])
+
+
+def scored(arms, *, least=None):
+    """It keeps all scores in `info`, and ends where no row shown is `least` or above."""
+
+    def ask(key, counts, shown):
+        scores = arms[shown, 0] - counts[shown]
+        place = jnp.argmax(scores)
+        done = jnp.array(False) if least is None else shown.max() < least
+        return Move(place, None, done, scores > 0, (scores, shown[place]))
+
+    def tell(counts, move, reward):
+        return counts.at[move.info[1]].add(reward)
+
+    return Algorithm(lambda key: jnp.zeros(len(arms)), ask, tell)
+
+
+def test_moves_as_long_as_what_is_shown_are_saved_too(tmp_path):
+    path, plain = tmp_path / "run.npz", jb.Live(scored, POINTS)
+    for shown in ([1, 2, 3, 4], [5, 6], [1, 2, 3, 4], [9]):
+        with jb.Live(scored, POINTS, path=path) as live:
+            assert live.ask(shown) == plain.ask(shown)
+        with jb.Live(scored, POINTS, path=path) as live:
+            assert live.ask() == plain.ask()
+            live.tell(1.0)
+        plain.tell(1.0)
+        assert live.pulls == plain.pulls
+        assert live.answer is None
+
+
+def test_whether_it_ends_is_asked_again_with_what_is_shown():
+    live = jb.Live(partial(scored, least=5), POINTS)
+    live.ask([1, 7])
+    live.tell(1.0)
+    assert not live.done
+    with pytest.raises(RuntimeError, match=r"scored has stopped: it asks for nothing$"):
+        live.ask([1, 2])
+    assert live.ask([7, 8]) in (7, 8)
+    assert not live.done
+
+
+def around(arms, *, bound):
+    """Any algorithm, handed on by a function of any arguments, or of one more that is bound."""
+    inner = jb.uniform(arms)
+
+    def ask(key, state, *context, inner=inner):
+        return inner.ask(key, state, *context)
+
+    def same(key, state, inner=inner):
+        return inner.ask(key, state)
+
+    return inner._replace(ask=same if bound else ask)
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_an_algorithm_handed_on_is_shown_nothing(bound):
+    live = jb.Live(partial(around, bound=bound), np.eye(3))
+    arm = live.ask()
+    live.tell(1.0)
+    assert live.arm_pulls[arm] == 1
+
+
+@pytest.mark.parametrize("build", [steps, LEARNERS["deep_fpl"]])
+@pytest.mark.parametrize("options", [{"budget": 4, "answer": "most_pulled"}, {"per_arm": 2}])
+def test_rounds_that_show_arms_of_their_own_have_no_arm_drawn_most(build, options):
+    with pytest.raises(ValueError, match="answer must be 'inner', and budget given, not per_arm"):
+        jb.Live(jb.at_budget(build, **options), POINTS)

@@ -1,0 +1,110 @@
+"""Regret bounds of GLM-TSL and GLM-FPL, by hand."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+
+BOTH = pytest.mark.parametrize(
+    "bound", [jb.theory.glm_tsl_regret_bound, jb.theory.glm_fpl_regret_bound]
+)
+
+
+def cube(dim, num_arms=100):
+    return jb.instances.logistic_cube(jax.random.key(1), num_arms, dim, half_width=1.0)
+
+
+@BOTH
+@pytest.mark.parametrize(("dim", "leading"), [(5, 8.6e5), (10, 1.5e6), (20, 2.6e6)])
+def test_leading_term(bound, dim, leading):
+    """50,000 rounds of a hundred arms, sigma 1/2, slopes 1/4."""
+    assert abs(bound(cube(dim), 50_000).leading / leading - 1) < 0.04
+
+
+def test_in_full():
+    instance, n, dim, num_arms = cube(3, 8), 1000, 3, 8
+    q = dim * math.log(n / dim) + 2 * math.log(n)
+    first = math.sqrt(0.25) / 0.2 * math.sqrt(q)
+    second = first * math.sqrt(2 * 0.3 / 0.2 * math.log(num_arms * n))
+    total = math.sqrt(2 * dim * n * math.log(2 * n / dim))
+    leading = 0.3 * (first + second) * (1 + 2 / (0.15 - 1 / n)) * total
+    gap = instance.means.max() - instance.means.min()
+    found = jb.theory.glm_tsl_regret_bound(instance, n, kappa=0.2, lipschitz=0.3, exploration=50)
+    np.testing.assert_allclose(found.leading, leading, rtol=1e-9)
+    np.testing.assert_allclose(found.value, leading + 53 * gap, rtol=1e-9)
+    np.testing.assert_allclose(found.eigenvalue, q * 0.25 / 0.04, rtol=1e-9)
+    other = jb.theory.glm_fpl_regret_bound(instance, n, kappa=0.2, lipschitz=0.3, exploration=50)
+    third = first * 0.3 / 0.2 * math.sqrt(2 * math.log(num_arms * n))
+    leading = 0.3 * (first + third) * (1 + 2 / (0.15 - 2 / n)) * total
+    np.testing.assert_allclose(other.value, leading + 54 * gap, rtol=1e-9)
+    wanted = max(4 * first**2, 8 * (first * 0.3 / 0.2) ** 2 * math.log(n))
+    np.testing.assert_allclose(other.eigenvalue, wanted, rtol=1e-9)
+
+
+def test_the_safe_form():
+    """Events of two sides; the length of a normal vector, not of one entry."""
+    instance, n, dim, num_arms = cube(3, 8), 1000, 3, 8
+    first = 2 * math.sqrt(dim * math.log(n / dim) + 2 * math.log(n))
+    wide = first * math.sqrt(2 * math.log(2 * num_arms * n))  # slopes of 1/4 cancel
+    total = math.sqrt(2 * dim * n * math.log(2 * n / dim))
+    bounds = jb.theory.glm_tsl_regret_bound, jb.theory.glm_fpl_regret_bound
+    for failures, bound in enumerate(bounds, 1):
+        found = bound(instance, n, form="safe", exploration=0)
+        leading = 0.25 * (first + wide) * (1 + 2 / (0.15 - failures / n)) * total
+        np.testing.assert_allclose(found.leading, leading, rtol=1e-9)
+    length = 0.25 * first * (math.sqrt(dim) + math.sqrt(2 * math.log(n)))
+    np.testing.assert_allclose(found.eigenvalue, 4 * (length / 0.25) ** 2, rtol=1e-9)
+
+
+@BOTH
+def test_exploration_reaches_the_eigenvalue(bound):
+    instance = cube(4, 20)
+    found = bound(instance, 50_000)
+    gram = instance.arms[:4].T @ instance.arms[:4]
+    least = np.linalg.eigvalsh(gram)[0]
+    assert found.exploration % 4 == 0
+    assert found.exploration / 4 * least >= found.eigenvalue
+    assert (found.exploration / 4 - 1) * least < found.eigenvalue
+    assert bound(instance, 50_000, form="safe").value > found.value
+
+
+@BOTH
+def test_it_holds(bound):
+    """Far from tight: what is measured is a hundredth of it."""
+    instance = cube(3, 10)
+    build = {"glm_tsl": jb.glm_tsl, "glm_fpl": jb.glm_fpl}[bound.__name__[:7]]
+
+    def play(arms, horizon):
+        return build(arms, a="theory", horizon=horizon)
+
+    runs = jb.simulate(instance, play, replications=20, horizon=300)
+    assert runs.regret[:, -1].mean() < 0.1 * bound(instance, 300).value
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"horizon": 1}, "horizon must be a whole number, 2 or above, got 1"),
+        ({"horizon": 100, "form": "large"}, "form must be one of 'paper', 'safe', got 'large'"),
+        ({"horizon": 100, "kappa": 0.0}, "kappa must be a finite number above 0, got 0.0"),
+        ({"horizon": 100, "kappa": 0.5}, "kappa must be at most lipschitz, 0.25, got 0.5"),
+        ({"horizon": 5}, "horizon must be above"),
+    ],
+)
+def test_bad_input(bound, options, message):
+    with pytest.raises(ValueError, match=message):
+        bound(cube(2, 4), **options)
+
+
+@BOTH
+def test_what_no_theorem_covers_is_refused(bound):
+    """Fewer rounds than dimensions, where the logarithm is negative; arms on a line."""
+    with pytest.raises(ValueError, match="horizon must be 20 or above in 20 dimensions, got 12"):
+        bound(cube(20), 12, exploration=5)
+    line = jb.instances.glm(np.array([[1.0, 0.0], [2.0, 0.0], [-1.0, 0.0]]), [1.0, 0.0])
+    with pytest.raises(ValueError, match=r"arms must span R\^2"):
+        bound(line, 1000)

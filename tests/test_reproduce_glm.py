@@ -1,0 +1,155 @@
+"""Figures on regret: the rules of their claims, and a small run."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import xarray
+
+from jaxbandits import reproduce
+from jaxbandits.reproduce import glm, regrets
+from jaxbandits.reproduce.glm import images
+
+ROUNDS = np.arange(1, 401)
+
+
+def dataset(**curves):
+    """Regret that follows these functions of the round, with some noise, in two dimensions."""
+    rng = np.random.default_rng(0)
+    noise = 1 + 0.1 * rng.normal(size=(1, 1, 2, 50, 1))
+    table = np.concatenate(
+        [np.broadcast_to(f(ROUNDS), (1, 1, 2, 50, 400)) * noise for f in curves.values()], axis=1
+    )
+    dims = ("instance", "algorithm", "dim", "replication", "round")
+    coords = {"instance": ["a"], "algorithm": list(curves), "dim": [2, 3], "round": ROUNDS}
+    return xarray.Dataset({"regret": (dims, table)}, coords, {"axes": json.dumps(["dim"])})
+
+
+def logarithm(t):
+    return 10 * np.log1p(t)
+
+
+def line(t):
+    return 0.5 * t
+
+
+def root(t):
+    return 3 * np.sqrt(t)
+
+
+@pytest.mark.parametrize(
+    ("rule", "holds"),
+    [
+        (regrets.less("", "log", "line"), True),
+        (regrets.less("", "line", "log"), False),
+        (regrets.less("", "line", ("line", "log")), False),
+        (regrets.less("", "line", "log", 4.0), True),
+        (regrets.less("", "log", "absent"), None),
+        (regrets.linear("", "line"), True),
+        (regrets.linear("", ("line", "root")), False),
+        (regrets.sublinear("", ("log", "root")), True),
+        (regrets.sublinear("", "line"), False),
+        (regrets.sublinear("", "absent"), None),
+    ],
+)
+def test_rules(rule, holds):
+    assert rule(dataset(log=logarithm, line=line, root=root))["holds"] is holds
+
+
+def test_a_point_that_differs_decides():
+    both = dataset(log=logarithm, line=line)
+    both.regret.loc[{"algorithm": "log", "dim": 3}] = 2 * both.regret.loc[
+        {"algorithm": "line", "dim": 3}
+    ].values  # fmt: skip
+    found = regrets.less("", "log", "line")(both)
+    assert found["holds"] is False
+    shown = found["measured"]
+    assert shown["log / line, dim 2"]["ratio"] < 0.5
+    np.testing.assert_allclose(shown["log / line, dim 3"]["ratio"], 2.0)
+
+
+def test_instances_are_told_apart():
+    two = xarray.concat(
+        [dataset(log=logarithm, line=line), dataset(log=root, line=line)], "instance"
+    ).assign_coords(instance=["a", "b"])
+    two.attrs["axes"] = json.dumps(["dim"])
+    shown = regrets.less("", "log", "line")(two)["measured"]
+    assert shown["log / line, a, dim 2"]["ratio"] < shown["log / line, b, dim 2"]["ratio"]
+    assert len(shown) == 5
+
+
+def test_a_ratio_has_the_error_of_what_varies_together():
+    shown = regrets.less("", "root", "line")(dataset(root=root, line=line))["measured"]
+    assert shown["root / line, dim 2"]["standard_error"] < 1e-12
+
+
+def test_what_is_printed_has_the_variance_that_is_printed():
+    made = glm.AS_PRINTED.instances["d = 10"]
+    assert made.keywords["theta_var"] == 0.03
+    assert list(glm.LOGISTIC.axes["dim"]) == [5, 10, 20]
+    assert (glm.LOGISTIC.horizon, glm.LOGISTIC.replications) == (50_000, 100)
+    assert len(glm.LOGISTIC.algorithms) == 8
+
+
+def test_a_small_run(tmp_path):
+    few = {"algorithms": (glm.TSL_USED, glm.UCB_GLM_USED), "horizon": 60}
+    small = dataclasses.replace(glm.AS_PRINTED, quick=glm.AS_PRINTED.quick | few)
+    found = reproduce.play(small, tmp_path, quick=True, replications=3)
+    assert found.dataset.regret.shape == (1, 2, 3, 60)
+    assert len(found.claims) == len(glm.RULES)
+    told = {one["claim"]: one["holds"] for one in found.claims}
+    assert told["Informal GLM-UCB and UCB-GLM fail: their regret is linear."] is None
+    assert (tmp_path / "figure.png").is_file()
+
+
+def test_a_small_run_of_the_neural_bandits(tmp_path):
+    """Average rewards of three learners on digits, with the best line, and claims on them."""
+    few = {"algorithms": (images.DEEP, images.PLAIN), "horizon": 150, "replications": 6}
+    small = dataclasses.replace(images.IMAGES, quick=images.IMAGES.quick | few)
+    found = reproduce.play(small, tmp_path, quick=True)
+    dataset = found.dataset
+    assert dataset.average_reward.dims == dataset.regret.dims
+    world = images.instances.digits()
+    best = world.best_average(np.arange(6))
+    np.testing.assert_allclose(dataset.best_average.values[0], best)
+    shown = dataset.average_reward.isel(instance=0, activation=0, round=-1)
+    lost = dataset.regret.isel(instance=0, activation=0, round=-1) / 150
+    np.testing.assert_allclose((shown + lost).values, np.tile(best, (2, 1)))
+    assert all("digits" in one["claim"] for one in found.claims)
+    again = xarray.load_dataset(tmp_path / "results.nc")
+    np.testing.assert_array_equal(again.average_reward, dataset.average_reward)
+    assert "8 x 8 digits" in dataset.attrs["experiment"]
+
+
+def test_average_rewards_are_compared_with_a_level():
+    base = dataset(good=lambda t: 0.0 * t, poor=lambda t: 0.4 * t)
+    rewards = base.assign(average_reward=0.57 - base.regret / base["round"])
+    assert images.rewarded("", "good", 0.5)(rewards)["holds"] is True
+    assert images.rewarded("", ("good", "poor"), 0.5)(rewards)["holds"] is False
+    assert images.rewarded("", "absent", 0.5)(rewards)["holds"] is None
+
+
+@pytest.mark.parametrize(("rounds", "falls", "rises"), [(400, False, True), (401, None, True)])
+def test_short_runs_do_not_refute(rounds, falls, rises):
+    curves = dataset(low=root, high=line)
+    for one, two, holds in (("high", "low", falls), ("low", "high", rises)):
+        found = images.in_the_end(regrets.less("", one, two), rounds)(curves)
+        assert found["holds"] is holds
+        assert found["measured"]["rounds"] == 400
+        assert f"{one} / {two}, dim 2" in found["measured"]
+
+
+def test_images_come_from_the_folder_where_it_has_them(tmp_path):
+    assert list(images.IMAGES.from_folder(tmp_path)) == ["digits"]
+    assert images.IMAGES.note(tmp_path) == " (scikit-learn's 8 x 8 digits)"
+    (tmp_path / "mnist").mkdir()
+    (tmp_path / "mnist" / "t10k-images-idx3-ubyte.gz").touch()
+    assert list(images.IMAGES.from_folder(tmp_path)) == ["MNIST"]
+    assert images.IMAGES.note(tmp_path) == " (test images of MNIST)"
+    (tmp_path / "fashion").mkdir()
+    (tmp_path / "fashion" / "train-images-idx3-ubyte").touch()
+    assert list(images.IMAGES.from_folder(tmp_path)) == ["MNIST", "Fashion-MNIST"]
+    assert images.IMAGES.note(tmp_path) == " (test images of MNIST)"
+    (tmp_path / "mnist" / "train-images-idx3-ubyte.gz").touch()
+    assert images.IMAGES.note(tmp_path) == ""
