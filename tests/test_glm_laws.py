@@ -119,7 +119,7 @@ LEARNERS = {
 
 
 def rounds_of(build, rewards):
-    """The last state, and what each round left: the state and the move's own fit, if any."""
+    """The last state, and what each round left: the state and its own fit's certificate, if any."""
 
     @jax.jit
     def play(rewards):
@@ -129,7 +129,7 @@ def rounds_of(build, rewards):
             number, reward = drawn
             move = algorithm.ask(driver.ask_key(key, number), state)
             state = algorithm.tell(state, move, reward)
-            return state, (state, move.info[1])
+            return state, (state, move.info[1].certificate)
 
         return jax.lax.scan(one, algorithm.init(key), (jnp.arange(len(rewards)), rewards))
 
