@@ -132,7 +132,7 @@ def completed(problem, build, horizon):
     function = build.func if isinstance(build, functools.partial) else build
     _check_context(problem, function)
     if "theta" in facts and "theta" not in bound_options(build):
-        _check_parameter(problem, function)
+        _check_parameter(problem, build)
     added = derived_options("algorithm", function, problem.arms, facts)
     _check_targets(problem, function)
     args = build.args if function is not build else ()
@@ -147,11 +147,14 @@ def _check_context(problem, function):
     require(looks is not False or not shown, f"instance is contextual, but {name} is shown nothing")
 
 
-def _check_parameter(problem, function):
-    """Raise where an algorithm is to be told the parameter of an instance that has none."""
+def _check_parameter(problem, build):
+    """Raise where an algorithm has to be told the parameter of an instance that has none."""
+    if inspect.signature(build).parameters["theta"].default is None:
+        return  # it does without
     if not (is_concrete(problem.theta) and is_concrete(problem.means)):
         return
     means = np.asarray(problem.means)
+    function = build.func if isinstance(build, functools.partial) else build
     name = getattr(function, "__name__", repr(function))
     known = np.any(problem.theta) or (means == means[0]).all()
     require(known, f"instance has no parameter that {name} could be told: bind theta")

@@ -1,4 +1,5 @@
-/* Eight lanes at a time: types and functions for the generated programs.
+/* As many lanes at a time as a vector register holds doubles: types and functions for the
+   generated programs.
 
    A flag is a mask, all bits set or none, in 64 bits. Functions that end in _s are for numbers
    that all lanes share. Loops over LANES become vector instructions where the machine has them. */
@@ -11,7 +12,26 @@
 /* Functions of the compiler's own: C++'s <math.h> takes it as long as most programs. */
 #define INFINITY __builtin_inf()
 #define NAN __builtin_nan("")
+/* Vectors wider than a register are compared and selected from entry by entry, many times slower. */
+#ifndef LANES
+#if defined(__AVX512F__)
 #define LANES 8
+#elif defined(__AVX2__)
+#define LANES 4
+#else
+#define LANES 2
+#endif
+#endif
+#if LANES == 8
+#define JOIN(f, with) f(0) with() f(1) with() f(2) with() f(3) with() f(4) with() f(5) with() f(6) with() f(7)
+#elif LANES == 4
+#define JOIN(f, with) f(0) with() f(1) with() f(2) with() f(3)
+#else
+#define JOIN(f, with) f(0) with() f(1)
+#endif
+#define COMMA() ,
+#define OR() |
+#define LIST(f) {JOIN(f, COMMA)}
 #define EACH for (int lane = 0; lane < LANES; lane++)
 #define INLINE static inline __attribute__((always_inline))
 
@@ -39,12 +59,14 @@ INLINE vb64 load_b64(const void *p, i64 at) {
 }
 INLINE void store_b64(void *p, i64 at, vb64 x) { EACH ((uint8_t *)p)[at + lane] = x[lane] != 0; }
 
+#define SAME(lane) x
+#define OWN(lane) p[at[lane]][lane]
+#define SHARED(lane) p[at[lane]]
+#define FLAG(lane) m[lane]
 #define BASICS(type) \
-  INLINE v##type all_##type(type x) { return (v##type){x, x, x, x, x, x, x, x}; } \
-  INLINE v##type look_##type(const v##type *p, vi64 at) { return (v##type){ \
-    p[at[0]][0], p[at[1]][1], p[at[2]][2], p[at[3]][3], p[at[4]][4], p[at[5]][5], p[at[6]][6], p[at[7]][7]}; } \
-  INLINE v##type read_##type(const type *p, vi64 at) { return (v##type){ \
-    p[at[0]], p[at[1]], p[at[2]], p[at[3]], p[at[4]], p[at[5]], p[at[6]], p[at[7]]}; } \
+  INLINE v##type all_##type(type x) { return (v##type)LIST(SAME); } \
+  INLINE v##type look_##type(const v##type *p, vi64 at) { return (v##type)LIST(OWN); } \
+  INLINE v##type read_##type(const type *p, vi64 at) { return (v##type)LIST(SHARED); } \
   INLINE type select_##type##_s(b64 m, type a, type b) { return m ? a : b; } \
   INLINE type max_##type##_s(type a, type b) { return a > b || a != a ? a : b; } \
   INLINE type min_##type##_s(type a, type b) { return a < b || a != a ? a : b; } \
@@ -83,7 +105,7 @@ NARROW(f32) NARROW(i32) NARROW(u32)
 ORDER(f64, ASK64) ORDER(f32, ASK32)
 COUNT(i64, ASK64) COUNT(u64, ASK64) COUNT(i32, ASK32) COUNT(u32, ASK32)
 
-INLINE b64 any(vb64 m) { return (m[0] | m[1] | m[2] | m[3] | m[4] | m[5] | m[6] | m[7]) != 0; }
+INLINE b64 any(vb64 m) { return (JOIN(FLAG, OR)) != 0; }
 
 /* Division of whole numbers as the compiler defines it, for no machine may trap. */
 #define WHOLE(type, overflow) \
@@ -117,7 +139,7 @@ INLINE vu64 sign_u64(vu64 x) { EACH x[lane] = x[lane] != 0; return x; }
 INLINE vu32 sign_u32(vu32 x) { EACH x[lane] = x[lane] != 0; return x; }
 GREATER_NAN(f64) GREATER_NAN(f32) GREATER_NAN(i64) GREATER_NAN(i32)
 INLINE f64 sqrt_f64_s(f64 x) { return __builtin_sqrt(x); }
-#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#if LANES == 8 && defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 /* The machine's own root takes 24 cycles. This one starts from 14 good bits and doubles them twice
    (Goldschmidt): within a unit or two in the last place. */
 INLINE vf64 sqrt_f64(vf64 x) {

@@ -10,7 +10,7 @@ import numpy as np
 from ..lanewise.interpreter import bind, is_literal
 from .values import Kind, Unsupported, Value, constant, flat, in_array, kind_of, spread
 
-LANES = 8  # of a vector register, as in the header
+LANES = 8  # at most, of a vector register; the header tells how many this machine has
 # Groups of lanes that take each step side by side, since each step waits for the one before
 # and two groups do not wait for each other. What is a group's own has "@" in its name.
 GROUPS = 2

@@ -21,7 +21,7 @@ class Watched(Wrapped):
 
     outer = "watched"
     own = MappingProxyType({"theta": array("d")})
-    defaults = MappingProxyType({"theta": None})
+    defaults = MappingProxyType({"theta": inspect.Parameter.empty})
 
     def complete(self, arms, **keywords):
         """Check; what the host adds to the inner options."""
@@ -30,7 +30,7 @@ class Watched(Wrapped):
 
     def _parted(self, arms, keywords):
         own, told = self.parted(keywords)
-        own = converted(self.own, {**self.defaults} | own)
+        own = converted(self.own, {"theta": None} | own)
         theta_fits({"arms": arms, **own})
         require(told.get("horizon") is not None, "horizon must be given, got None (unknown)")
         return own, told

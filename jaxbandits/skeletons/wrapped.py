@@ -19,7 +19,7 @@ class Wrapped:
 
     outer: ClassVar[str]  # for messages and for the names of stored cells
     own: ClassVar[Mapping]  # name -> Option
-    defaults: ClassVar[Mapping]  # name -> value
+    defaults: ClassVar[Mapping]  # name -> value, or inspect's `empty`
 
     @property
     def __name__(self):
