@@ -12,7 +12,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from .apart import engine_for
 from .batch import Orders, Shape, any_lane, empty, go
 from .driver import NO_LIMITS, Limits, kind, root_key
-from .native import SIDE_BY_SIDE
+from .native import SIDE_BY_SIDE, features
 
 CALL_SECONDS = 0.3  # long enough to hide the host's part, short enough for Ctrl-C and a bar
 # What the lanes of a CPU may hold between two rounds: within a round they need several times as
@@ -98,7 +98,8 @@ def _flags(platform, engine):
             "xla_cpu_parallel_codegen_split_count": 1,
         }
     alone = {"xla_cpu_multi_thread_eigen": False} if engine == "in turn" else {}
-    return {"xla_cpu_prefer_vector_width": 512} | alone if platform == "cpu" else {}
+    wide = {"xla_cpu_prefer_vector_width": 512} if "avx512f" in features() else {}
+    return wide | alone if platform == "cpu" else {}
 
 
 def orders_for(numbers, root, rounds, limits=NO_LIMITS):

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from params import params
 from scipy import stats
 
 import jaxbandits as jb
@@ -144,7 +145,7 @@ def missed(states, certificates, first):
     return np.bincount(np.concatenate(codes), minlength=4)[1:].tolist()
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", params(LEARNERS, always=["glm_fpl", "ucb_glm"]))
 def test_rewards_that_no_model_fits(name):
     """All 0, all 1, or a coin whatever the arm, hardly a ridge: finite; what is missed is told."""
     build, ridge = partial(LEARNERS[name], ridge=1e-6), 1e-6
@@ -204,7 +205,7 @@ def test_a_horizon_may_be_a_part_of_a_longer_one():
     ("build", "moves"),
     [
         (partial(jb.epsilon_greedy, rate=0.0), True),
-        (jb.glm_ucb, True),
+        pytest.param(jb.glm_ucb, True, marks=pytest.mark.slow),
         pytest.param(jb.ucb_glm, True, marks=pytest.mark.slow),
         (jb.glm_tsl, False),
         pytest.param(jb.glm_fpl, False, marks=pytest.mark.slow),

@@ -20,12 +20,12 @@ LONG = (
     *("glm_ucb", "epsilon_greedy", "evill", "log_phe", "ofu_glb", "glm_fpl", "lin_ts"),
     *("top_two_tracked", "lingape_ratio", "lin_gifa", "od_linbai", "gse_logistic"),
     *("rage_transductive", "rage_as_printed", "xy_oracle", "xy_oracle_soare"),
-    *("xy_adaptive_soare", "xy_static_soare"),
+    *("xy_adaptive_soare", "xy_static", "xy_static_soare"),
     *("rage_glm", "lazy_track_and_stop", "peace", "alba"),
 )
 # Lanes are held against the plain loop for every case; under `vmap` alone, and for pauses, these
 # are enough.
-VMAPPED = ("lingape", "m_lingape", "lin_ucb", "glm_tsl", "gse_d_opt", "xy_adaptive", "bayes_gap")
+VMAPPED = ("lingape", "m_lingape", "lin_ucb", "ucb_glm", "gse_d_opt", "xy_adaptive", "bayes_gap")
 
 
 def each(**some):

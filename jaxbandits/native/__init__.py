@@ -12,8 +12,8 @@ order. Where a choice hangs on such a bit, a run may take another course.
 """
 
 from . import draws, elementwise, flow, layout, places, products, sorts, sums  # noqa: F401
-from .build import compiler
+from .build import compiler, features
 from .program import SIDE_BY_SIDE, natively, repeated
 from .values import Unsupported
 
-__all__ = ["SIDE_BY_SIDE", "Unsupported", "compiler", "natively", "repeated"]
+__all__ = ["SIDE_BY_SIDE", "Unsupported", "compiler", "features", "natively", "repeated"]

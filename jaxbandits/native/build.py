@@ -47,14 +47,20 @@ def register(source):
 
 
 @functools.cache
+def features():
+    """Names of what the processor can do; none where the system does not tell."""
+    if not os.path.exists("/proc/cpuinfo"):
+        return ()
+    found = re.search(r"^(flags|Features)\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    return tuple(found.group(2).split()) if found else ()
+
+
+@functools.cache
 def _machine():
     """What a compiled program depends on besides its source."""
-    path, flags = compiler(), ""
-    if os.path.exists("/proc/cpuinfo"):
-        found = re.search(r"^(flags|Features)\s*:.*$", Path("/proc/cpuinfo").read_text(), re.M)
-        flags = found.group() if found else ""
+    path = compiler()
     version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
-    return (FLAGS, path, version.stdout, platform.machine(), platform.processor(), flags)
+    return (FLAGS, path, version.stdout, platform.machine(), platform.processor(), *features())
 
 
 @functools.cache
