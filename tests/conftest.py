@@ -2,7 +2,13 @@
 
 import gc
 import itertools
+import os
 from pathlib import Path
+
+# Compiling takes nearly all of the time, and programs made with less care in a third of it. Who
+# sets these variables has it otherwise; the slow tests of `.ci/run` do, as users' programs are.
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 import jax
 import pytest
@@ -23,6 +29,18 @@ def pytest_collection_modifyitems(config, items):
     left_out = set(items) - set(chosen)
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = chosen
+
+
+@pytest.fixture(autouse=True)
+def _compiled_with_care(request):
+    """Tests marked `optimised` play for longer than they compile, or are about the last bits."""
+    if request.node.get_closest_marker("optimised") is None:
+        yield
+        return
+    before = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
 
 
 MOST_MAPS = 20_000  # of the 65,530 parts of memory that Linux lets a process have

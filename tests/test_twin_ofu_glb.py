@@ -165,12 +165,17 @@ def test_the_set_holds_theta_unless_its_level_is_an_eighth():
     assert out[1.0] <= most < out[0.125]
 
 
-def test_regret_grows_sublinearly_unless_rewards_are_misfiled():
-    shares = []
-    for off in (0, 1):
-        build = partial(filed, build=partial(jb.ofu_glb, theta_norm=2.0), off=np.int64(off))
-        runs = jb.simulate(circle(6, 2.0), build, replications=8, horizon=2500, seed=4)
-        half = np.interp(1250, runs.rounds, runs.regret.mean(0))
-        shares.append((runs.regret[:, -1].mean() - half) / half)
-    assert shares[0] < 0.5
-    assert shares[1] > 0.75
+def test_regret_is_small_unless_rewards_are_misfiled():
+    """Of the 900 that arms at random lose: 27 to 48 by the seed, misfiled 122 to 255."""
+    right, wrong = (
+        jb.simulate(
+            circle(6, 2.0),
+            partial(filed, build=partial(jb.ofu_glb, theta_norm=2.0), off=np.int64(off)),
+            replications=16,
+            horizon=2500,
+            seed=4,
+        ).regret[:, -1]
+        for off in (0, 1)
+    )
+    assert right.mean() < 80 < wrong.mean()
+    assert stats.mannwhitneyu(right, wrong, alternative="less").pvalue < 1e-4

@@ -69,6 +69,7 @@ def test_the_posterior_of_a_process(name, length):
     np.testing.assert_allclose(stats.variances, np.diagonal(stats.core), rtol=1e-10)
 
 
+@pytest.mark.optimised
 def test_a_linear_process_is_ridge_regression():
     """With ridge `sigma^2 / eta^2`."""
     arms, rng, noise_var, eta = jnp.asarray(arms_of()), np.random.default_rng(2), 0.3, 50.0

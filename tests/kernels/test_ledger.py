@@ -75,6 +75,7 @@ def test_the_estimate_solves_the_normal_equations():
     assert np.abs(gradient).max() < 1e-8 * np.abs(arms[pulled].T @ rewards).max()
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("arm_space", [True, False])
 def test_nearly_equal_arms_after_many_draws(arm_space):
     # e_1 and its neighbour at angle 0.01: their distance is a difference of numbers 1e4 larger.

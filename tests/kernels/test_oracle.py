@@ -32,6 +32,7 @@ def test_they_reach_the_characteristic_time(solved):
     assert float(found.value) <= 1.01 * wanted.value
 
 
+@pytest.mark.optimised
 def test_without_ties_both_are_one():
     rng = np.random.default_rng(0)
     arms, theta = rng.normal(size=(6, 3)), rng.normal(size=3)
