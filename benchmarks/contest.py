@@ -10,9 +10,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+from jaxbandits.native.build import features
+
 from . import build
 
 OURS, NATIVE = "jaxbandits", "native engine"  # the package by itself, and by its other engine
+VECTORS = "avx512f", "avx2", "asimd"  # widest first
 
 
 class Contest(NamedTuple):
@@ -62,6 +65,7 @@ def machine(device):
             packages[name] = None
     return {
         "processor": _processor(),
+        "vectors": next((name for name in VECTORS if name in features()), None),
         "cores": os.cpu_count(),
         "device": device,
         "python": platform.python_version(),
