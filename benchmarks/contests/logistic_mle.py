@@ -42,8 +42,9 @@ def program(lanes, mapped=lanewise, *, ridge, tol):
 
     def one(arms, counts, sums, found, arm, reward):
         counts, sums = counts.at[arm].add(1.0), sums.at[arm].add(reward)
-        near = irls.after_draw(found, "logistic", arms[arm])
-        found = irls.estimate(arms, counts, sums, init=found.theta, inverse=near, **options)
+        near, slope = irls.after_draw(found, "logistic", arms[arm], reward)
+        begin = {"init": found.theta, "inverse": near, "slope": slope}
+        found = irls.estimate(arms, counts, sums, **begin, **options)
         return (counts, sums, found), (found.theta, found.converged)
 
     @jax.jit
@@ -56,6 +57,7 @@ def program(lanes, mapped=lanewise, *, ridge, tol):
         counts, sums = before.sum(-1), (before * rewards[:, : dim - 1]).sum(-1)
         nothing = irls.without_data(dim, ridge, arms.dtype)
         known = irls.Estimate(*[getattr(nothing, name) for name in irls.Estimate._fields])
+        known = known._replace(converged=jnp.array(False))  # to the first draws
         known = jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, -1), known)
         draws = drawn.T[dim - 1 :], rewards.T[dim - 1 :]
         return jax.lax.scan(round_of, (counts, sums, known), draws)[1]

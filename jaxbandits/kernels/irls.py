@@ -39,6 +39,7 @@ def fit(
     ridge: Float[Array, ""] | float,
     init: Float[Array, " d"],
     inverse: Float[Array, "d d"] | None = None,
+    slope: newton.Slope | None = None,
     tol: Float[Array, ""] | float = 1e-6,
     max_iterations: Int[Array, ""] | int = 30,
 ) -> Fit:
@@ -48,12 +49,13 @@ def fit(
       sums: reward sums; perturbed sums outside [0, n_k] are welcome where `ridge > 0`.
       inverse: of a Hessian near `init`, such as that of the fit before one more draw. Steps
         with it come first, and usually no Newton step is needed after them.
+      slope: at `init`, if it is known (see `after_draw`): one of those steps then costs nothing.
       tol: largest Newton decrement of a converged fit (affine invariant, in units of f).
     """
     problem = newton.problem_of(arms, counts, sums, family, ridge)
     zero = jnp.zeros((), int)
     if inverse is not None:
-        init = newton.follow(problem, init, inverse, tol).theta
+        init = newton.approach(problem, init, inverse, tol, slope)
     begin = newton.look(problem, init, zero, jnp.full((), jnp.inf, arms.dtype))
     return _end(newton.search(problem, begin, tol, max_iterations), tol)
 
@@ -95,6 +97,7 @@ def estimate(
     ridge: Float[Array, ""] | float,
     init: Float[Array, " d"],
     inverse: Float[Array, "d d"],
+    slope: newton.Slope | None = None,
     tol: Float[Array, ""] | float = 1e-6,
     max_iterations: Int[Array, ""] | int = 30,
 ) -> Estimate:
@@ -106,7 +109,7 @@ def estimate(
     `fit`.
     """
     problem = newton.problem_of(arms, counts, sums, family, ridge)
-    near = newton.follow(problem, init, inverse, tol, SOON)
+    near = newton.follow(problem, init, inverse, lambda now: now.settled(tol), SOON, slope)
     settled, nothing = near.settled(tol), jnp.zeros_like(inverse)
     # A step that goes nowhere and looks around there, so that only those who need it do.
     begin = newton.Search(
@@ -183,9 +186,19 @@ def estimate_without_data(dim: int, ridge: Float[Array, ""] | float, dtype) -> E
     return Estimate(*(getattr(found, name) for name in Estimate._fields))
 
 
-def after_draw(found: Fit | Estimate, family: str, x: Float[Array, " d"]) -> Float[Array, "d d"]:
-    """The inverse Hessian once an arm with features x has been drawn again, theta unchanged."""
-    return spd.added(found.inverse, x, LINKS[family].variance(x @ found.theta))
+def after_draw(
+    found: Fit | Estimate,
+    family: str,
+    x: Float[Array, " d"],
+    reward: Float[Array, ""],
+) -> tuple[Float[Array, "d d"], newton.Slope]:
+    """The inverse Hessian and the slope once an arm with features x has been drawn again.
+
+    Theta is unchanged. The slope is that of the new reward alone: there was next to none before.
+    """
+    mean, variance = LINKS[family].both(x @ found.theta)
+    slope = newton.Slope((mean - reward) * x, found.converged)
+    return spd.added(found.inverse, x, variance), slope
 
 
 def determined(

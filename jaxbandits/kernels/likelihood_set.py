@@ -85,8 +85,7 @@ def _toward(problem, goal, now, target):
     """Newton's moves of theta and the prices to where prices times slacks are the `target`."""
     dim, held = now.theta.size, goal.level is not None
     ratio, aimed = now.prices / now.slacks, target / now.slacks
-    variance = problem.link.variance(problem.arms @ now.theta)
-    hessian = (problem.products @ (problem.counts * variance)).reshape(dim, dim)
+    hessian = problem.information(now.theta)
     rates = jnp.stack([now.gradient, now.theta])  # at which the slacks fall
     bent = (rates.T * ratio) @ rates + now.prices[1] * jnp.eye(dim, dtype=now.theta.dtype)
     matrix = (now.prices[0] if held else 1.0) * hessian + bent
@@ -170,8 +169,7 @@ def outer_bounds(
     """
     dim, lengths = theta.size, jnp.sqrt((problem.arms**2).sum(1))
     ridge = 0.5 * RIDGE * radius / norm**2  # times the squared diameter of the ball: 2 RIDGE radius
-    variance = problem.link.variance(problem.arms @ theta)
-    hessian = (problem.products @ (problem.counts * variance)).reshape(dim, dim)
+    hessian = problem.information(theta)
     inverse = spd.inverse(hessian + ridge * jnp.eye(dim, dtype=theta.dtype)).matrix
     norms = jnp.sqrt(spd.quadratic(problem.arms, inverse))
 

@@ -20,6 +20,7 @@ class Link(NamedTuple):
     mean: Callable
     partition: Callable
     variance: Callable
+    both: Callable  # mean and variance, for less than each by itself
 
 
 def _clipped_exp(z):
@@ -31,16 +32,35 @@ def _exp_partition(z):
     return _clipped_exp(z) * (1.0 + jnp.maximum(z - LARGEST, 0.0))
 
 
+def _logistic(z):
+    """Mean and variance by one exponential, each as exact where it vanishes as elsewhere."""
+    ratio = jnp.exp(-jnp.abs(z))
+    larger = 1.0 / (1.0 + ratio)
+    less = ratio * larger
+    return jnp.where(z > 0, larger, less), larger * less
+
+
+def _poisson(z):
+    mean = _clipped_exp(z)
+    return mean, jnp.where(z < LARGEST, mean, 0.0)
+
+
 LINKS = {
-    "gaussian": Link(lambda z: z, lambda z: z**2 / 2.0, jnp.ones_like),
+    "gaussian": Link(
+        lambda z: z, lambda z: z**2 / 2.0, jnp.ones_like, lambda z: (z, jnp.ones_like(z))
+    ),
     "logistic": Link(
         jax.nn.sigmoid,
         jax.nn.softplus,  # its derivative is right at 0, that of max(z, 0) + ... is not
-        lambda z: jax.nn.sigmoid(z) * jax.nn.sigmoid(-z),
+        lambda z: _logistic(z)[1],
+        _logistic,
     ),
-    "poisson": Link(
-        _clipped_exp, _exp_partition, lambda z: jnp.where(z < LARGEST, _clipped_exp(z), 0.0)
+    "poisson": Link(_clipped_exp, _exp_partition, lambda z: _poisson(z)[1], _poisson),
+    "probit": Link(
+        norm.cdf,
+        lambda z: z * norm.cdf(z) + norm.pdf(z),
+        norm.pdf,
+        lambda z: (norm.cdf(z), norm.pdf(z)),
     ),
-    "probit": Link(norm.cdf, lambda z: z * norm.cdf(z) + norm.pdf(z), norm.pdf),
 }
 FAMILIES = tuple(LINKS)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from . import spd
+from . import spd, squares
 from .links import LINKS
 
 CONVERGED, CAPPED, STALLED, NONFINITE = range(4)
@@ -23,7 +23,8 @@ LONGER = 10.0  # times as long or as short a step, where no end is in sight
 MARGIN = 0.1  # of a bracket that is not tried
 NEAR = 0.05  # a decrement below which Newton steps are taken whole
 FEW = 10  # steps with an old Hessian
-FINE = 1e-3  # of the tolerance: what they aim at
+READY = 0.1  # of the tolerance: what they aim at before a Newton step
+FINE = 1e-3  # and where none follows
 FEW_PLANES = 12  # dimensions in which Newton steps alone do as well
 PATIENCE, LOST = 4, 1.0  # so many steps from the beginning a larger decrement is far from the end
 SHARE = 0.01  # of the counts: the first ridge of a path
@@ -37,7 +38,7 @@ class Problem(NamedTuple):
     link: Any
     arms: Array  # float [K, d]
     columns: Array  # float [d, K] arms
-    products: Array  # float [d d, K] x x^T
+    pairs: Array  # float [d (d + 1) / 2, K] of x x^T
     counts: Array
     sums: Array
     ridge: Any
@@ -53,15 +54,31 @@ class Problem(NamedTuple):
 
     def gradient(self, theta, z):
         """Of f at theta, `z = X theta`."""
-        return self.columns @ (self.counts * self.link.mean(z) - self.sums) + self.ridge * theta
+        return self._gradient(theta, self.link.mean(z))
+
+    def _gradient(self, theta, mean):
+        return self.columns @ (self.counts * mean - self.sums) + self.ridge * theta
+
+    def derivatives(self, theta, z):
+        """Gradient and Hessian of f at theta, `z = X theta`."""
+        mean, variance = self.link.both(z)
+        eye = jnp.eye(theta.size, dtype=theta.dtype)
+        return self._gradient(theta, mean), self._information(variance) + self.ridge * eye
+
+    def information(self, theta):
+        """The Hessian of f at theta but for the ridge."""
+        return self._information(self.link.variance(self.arms @ theta))
+
+    def _information(self, variance):
+        return squares.symmetric(self.pairs @ (self.counts * variance), self.arms.shape[1])
 
 
 def problem_of(arms, counts, sums, family, ridge):
     """The `Problem` of these data."""
-    # The barrier keeps products from reading the transposed table by columns.
-    columns = lax.optimization_barrier(arms.T)
+    # The barrier keeps products from reading the transposed tables by columns.
+    columns, pairs = lax.optimization_barrier((arms.T, squares.pairs(arms).T))
     ridge = jnp.asarray(ridge, arms.dtype)
-    return Problem(LINKS[family], arms, columns, spd.outer_columns(arms), counts, sums, ridge)
+    return Problem(LINKS[family], arms, columns, pairs, counts, sums, ridge)
 
 
 class Search(NamedTuple):
@@ -94,15 +111,12 @@ def search(problem, begin, tol, max_iterations):
 
 def look(problem, theta, iterations, before, eased=False):
     """All that a Newton step from theta needs; `before` is the decrement where it comes from."""
-    dim = theta.size
     z = problem.arms @ theta
-    curvature = problem.counts * problem.link.variance(z)
-    eye = jnp.eye(dim, dtype=theta.dtype)
-    hessian = (problem.products @ curvature).reshape(dim, dim) + problem.ridge * eye
+    gradient, hessian = problem.derivatives(theta, z)
     # The tiny shift keeps a flat likelihood factorisable.
     shift = 1e-12 if theta.dtype == jnp.float64 else 1e-7
-    found = spd.inverse(hessian + shift * (jnp.trace(hessian) / dim) * eye)
-    gradient = problem.gradient(theta, z)
+    lift = shift * (jnp.trace(hessian) / theta.size)
+    found = spd.inverse(hessian + lift * jnp.eye(theta.size, dtype=theta.dtype))
     move = found.matrix @ gradient
     decrement = 0.5 * gradient @ move
     finite = found.positive & jnp.isfinite(decrement)
@@ -129,7 +143,7 @@ def newton(problem, tol, now):
     here = problem._replace(ridge=now.ridge)
     far = (now.decrement > NEAR) | now.careful
     size = lax.cond(far, partial(line_search, here, now), lambda: jnp.ones_like(now.decrement))
-    moved = follow(here, now.theta - size * now.move, now.inverse, tol).theta
+    moved = approach(here, now.theta - size * now.move, now.inverse, tol)
     step = path(problem, now)
     after = look(
         problem._replace(ridge=step.ridge),
@@ -237,32 +251,68 @@ class Followed(NamedTuple):
     theta: Array
     move: Array  # B g
     decrement: Array  # g^T B g / 2
-    ratio: Array  # of it to the one before
+    ahead: Array  # what the decrement will be after the move, if it shrinks as it did
+    closing: Array  # bool []: whether the last step at least halved it
 
     def settled(self, tol):
         """Whether it is within the tolerance, and far within it after the move to come."""
-        return (self.decrement <= tol) & (self.decrement * self.ratio <= FINE * tol)
+        return (self.decrement <= tol) & (self.ahead <= FINE * tol)
 
 
-def follow(problem, theta, inverse, tol, most=FEW):
-    """Steps with an old inverse, while each at least halves the decrement."""
+class Slope(NamedTuple):
+    """The gradient of f where steps begin, as far as it is known without sums over the arms."""
+
+    gradient: Array
+    known: Any = True  # bool []; the gradient does not matter where it is False
+
+
+def approach(problem, theta, inverse, tol, slope=None):
+    """Where a Newton step is likely to be within the tolerance, by steps with an old inverse."""
+    near = follow(problem, theta, inverse, lambda now: now.ahead <= READY * tol, FEW, slope)
+    moved = jnp.where(near.closing, near.theta - near.move, near.theta)
+    # Where any fit will do, all stay where they are: moves by old inverses are unlike each other.
+    return jnp.where(jnp.isfinite(tol), moved, theta)
+
+
+def follow(problem, theta, inverse, enough, most, slope=None):
+    """Steps with an old inverse, until `enough`, while each at least halves the decrement.
+
+    The first one is taken as the `slope` says, if any; what is seen after it is all that counts.
+    """
+
+    def gradient_at(theta):
+        return problem.gradient(theta, problem.arms @ theta)
 
     def look(theta, before):
-        gradient = problem.gradient(theta, problem.arms @ theta)
+        return judged(theta, gradient_at(theta), before)
+
+    def judged(theta, gradient, before):
         move = inverse @ gradient
         decrement = 0.5 * gradient @ move
-        return Followed(theta, move, decrement, jnp.minimum(decrement / before, 1.0))
+        ratio = jnp.where(decrement < before, decrement / before, 1.0)
+        closing = decrement <= 0.5 * before  # False for NaN
+        return Followed(theta, move, decrement, decrement * ratio, closing)
 
     def step(carry):
-        now, steps, _ = carry
+        now, steps = carry
         there = look(now.theta - now.move, now.decrement)
-        better = there.decrement <= 0.5 * now.decrement  # False for NaN
-        kept = jax.tree.map(lambda new, old: jnp.where(better, new, old), there, now)
-        return kept, steps + 1, better
+        kept = jax.tree.map(lambda new, old: jnp.where(there.closing, new, old), there, now)
+        return kept._replace(closing=there.closing), steps + 1
 
     def unfinished(carry):
-        now, steps, better = carry
-        return better & ~now.settled(tol) & (steps < most)
+        now, steps = carry
+        return now.closing & ~enough(now) & (steps < most)
 
-    begin = (look(theta, jnp.zeros((), theta.dtype)), jnp.zeros((), int), jnp.array(True))
-    return lax.while_loop(unfinished, step, begin)[0]
+    def set_out():
+        if slope is None:
+            return look(theta, zero)._replace(closing=jnp.array(True))
+        gradient = lax.cond(slope.known, lambda: slope.gradient, lambda: gradient_at(theta))
+        here = judged(theta, gradient, zero)
+        there = look(theta - here.move, here.decrement)
+        good = there.closing | enough(there)
+        nowhere = Followed(theta, jnp.zeros_like(theta), jnp.inf, jnp.inf, False)
+        there = there._replace(closing=jnp.array(True))
+        return jax.tree.map(lambda new, old: jnp.where(good, new, old), there, nowhere)
+
+    zero = jnp.zeros((), theta.dtype)
+    return lax.while_loop(unfinished, step, (set_out(), jnp.zeros((), int)))[0]

@@ -7,6 +7,7 @@ compile, and batched LAPACK calls inside a compiled loop were seen to deadlock t
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -34,9 +35,19 @@ def inverse(matrix: Float[Array, "d d"], *, may_lack_rank: bool = False) -> Inve
     can make the pivots positive that should be 0: these are then told by their size.
     """
     dim = matrix.shape[0]
-    index = jnp.arange(dim)
     scale = _scale(matrix)
     least = LOST * np.finfo(matrix.dtype).eps if may_lack_rank else 0.0
+    found, logdet, positive, factor = sweep_columns(matrix / scale, least)
+    logdet = logdet + dim * jnp.log(scale)
+    return Inverse(found / scale, logdet, positive, factor[:, :, 0] * jnp.sqrt(scale))
+
+
+# Known by name where lanes are compiled in another way; there the results are told by their ranks.
+@jax.jit
+def sweep_columns(matrix, least):
+    """`(inverse [d, d], log-determinant, positive, factor [d, d, 1])`; pivots at most 1."""
+    dim = matrix.shape[0]
+    index = jnp.arange(dim)
 
     def step(j, carry):
         table, logdet, positive, factor = carry
@@ -47,10 +58,9 @@ def inverse(matrix: Float[Array, "d d"], *, may_lack_rank: bool = False) -> Inve
         table = _sweep(table, column, index == j, pivot)
         return table, logdet + jnp.log(pivot), positive & good, factor.at[:, j].set(rest)
 
-    begin = (matrix / scale, jnp.zeros((), matrix.dtype), jnp.ones((), bool))
-    table, logdet, positive, factor = lax.fori_loop(0, dim, step, (*begin, jnp.zeros_like(matrix)))
-    logdet = logdet + dim * jnp.log(scale)
-    return Inverse(_swept(table) / scale, logdet, positive, factor * jnp.sqrt(scale))
+    begin = (matrix, jnp.zeros((), matrix.dtype), jnp.ones((), bool), jnp.zeros_like(matrix))
+    table, logdet, positive, factor = lax.fori_loop(0, dim, step, begin)
+    return _swept(table), logdet, positive, factor[:, :, None]
 
 
 def _scale(matrix):
@@ -178,13 +188,6 @@ def outer(vectors: Float[Array, "n d"]) -> Float[Array, "n dd"]:
     """`v v^T` of each row, flat: products with this table serve all lanes at once."""
     num, dim = vectors.shape
     return (vectors[:, :, None] * vectors[:, None, :]).reshape(num, dim * dim)
-
-
-def outer_columns(vectors: Float[Array, "n d"]) -> Float[Array, "dd n"]:
-    """The transpose of `outer`, for sums over the vectors: a table is fastest read by rows."""
-    num, dim = vectors.shape
-    columns = vectors.T
-    return (columns[:, None, :] * columns[None, :, :]).reshape(dim * dim, num)
 
 
 def added(

@@ -4,6 +4,7 @@ With `s(x) = (x_i x_j, off the diagonal times sqrt(2))`, `s(x) . s(y) = (x . y)^
 forms and sums of `x x^T` are products with a table of such vectors, half as long as `d^2`.
 """
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -48,7 +49,19 @@ def packed(matrix: Float[Array, "d d"]) -> Float[Array, " D"]:
 def unpacked(vector: Float[Array, " D"], dim: int) -> Float[Array, "d d"]:
     """The symmetric matrix whose `packed` form this is."""
     _, _, factor = _places(dim)
-    return (vector / factor.astype(vector.dtype))[_back(dim)]
+    return symmetric(vector / factor.astype(vector.dtype), dim)
+
+
+def pairs(vectors: Float[Array, "n d"]) -> Float[Array, "n D"]:
+    """Each product of two coordinates of a row once, without factors."""
+    # Not by indices: where arms are known, so is all of this before anything is compiled.
+    rows = [vectors[:, i : i + 1] * vectors[:, i:] for i in range(vectors.shape[1])]
+    return jnp.concatenate(rows, axis=1)
+
+
+def symmetric(vector: Float[Array, " D"], dim: int) -> Float[Array, "d d"]:
+    """The matrix whose entries on and above the diagonal these are, row by row."""
+    return vector.at[_back(dim)].get(mode="promise_in_bounds")
 
 
 def product(left: Float[Array, "d d"], right: Float[Array, "d d"]) -> Float[Array, "D D"]:

@@ -3,17 +3,22 @@
 from ..lanewise.control import differs, parts, scan_flags, while_flags
 from .elementwise import entrywise
 from .picks import pick_argmax, pick_best
+from .sweeps import sweep_columns
 from .values import Kind, Unsupported, constant, kind_of, spread
 from .writer import rule
 
-CALLS = {"pick_best": pick_best, "pick_argmax": pick_argmax}
+# By name: the rank of the first operand, and how the function is written.
+CALLS = {"pick_best": (1, pick_best), "pick_argmax": (1, pick_argmax)}
+CALLS["sweep_columns"] = 2, sweep_columns
 
 
 @rule("jit", "pjit", "closed_call", "core_call")
 def call(eqn, operands, writer):
     """A nested function is written in place, one known by name in its own way."""
-    known = CALLS.get(eqn.params.get("name"))
-    if known is not None and operands[0].kind.type == "f64" and operands[0].varies:
+    rank, known = CALLS.get(eqn.params.get("name"), (0, None))
+    first = operands[0] if operands else None
+    # Mapped over, a function keeps its name: its operands have an axis more.
+    if known and first.kind.type == "f64" and first.varies and len(first.shape) == rank:
         return known(eqn, operands, writer)
     return writer.call(eqn.params["jaxpr"], operands)
 

@@ -169,11 +169,13 @@ FINITE(f64, ASK64) FINITE(f32, ASK32)
 /* The exponential: 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2], within two units in the last
    place; a result below the normal numbers is rounded twice. */
 INLINE vf64 scaled(vf64 x, vi64 n) {
-  vi64 a = n >> 1, b = n - a;
+  vi64 a = (vi64)((vu64)(n + 2048) >> 1) - 1024, b = n - a; /* half, as few machines shift signs */
   return x * (vf64)((a + 1023) << 52) * (vf64)((b + 1023) << 52);
 }
 INLINE vf64 exp_f64(vf64 x) {
-  vf64 t = max_f64(min_f64(x, all_f64(720.0)), all_f64(-760.0));
+  vf64 low = all_f64(-760.0), high = all_f64(720.0);
+  vf64 t = x < high ? x : high;
+  t = t > low ? t : low;
   vf64 shift = all_f64(0x1.8p52), n = t * 0x1.71547652b82fep+0 + shift;
   vi64 whole = (vi64)n - (vi64)shift;
   n = n - shift;

@@ -149,8 +149,9 @@ def glm_regret(arms, rules: Rules, *, family, ridge, begin="basis") -> Algorithm
         counts, sums = learnt.counts + here, learnt.sums + jnp.where(here, total, 0.0)
         # While arms are drawn for the first time all fits begin at 0: that of an arm would go
         # further the earlier it is drawn, and equal rewards would not tie.
-        near = jnp.where(learnt.fit.converged & ~begun, learnt.fit.theta, 0.0)
-        near = learnt.fit._replace(theta=near)
+        known = learnt.fit.converged & ~begun
+        near = learnt.fit._replace(theta=jnp.where(known, learnt.fit.theta, 0.0), converged=known)
+        inverse, slope = irls.after_draw(near, family, pick.at(arms, move.arm), total)
         fit = solve(
             arms,
             counts.astype(arms.dtype),
@@ -158,7 +159,8 @@ def glm_regret(arms, rules: Rules, *, family, ridge, begin="basis") -> Algorithm
             family=family,
             ridge=ridge,
             init=near.theta,
-            inverse=irls.after_draw(near, family, pick.at(arms, move.arm)),
+            inverse=inverse,
+            slope=slope,
             # Nobody asks for an estimate before the first arms are drawn: one step will do.
             tol=jnp.where(counts.sum() < first, jnp.inf, TOL),
         )

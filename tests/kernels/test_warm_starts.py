@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from likelihoods import data, fit
 
-from jaxbandits.kernels import irls
+from jaxbandits.kernels import irls, newton
 
 
 def one_draw_later(family):
@@ -27,15 +27,22 @@ def test_the_inverse_of_the_fit_before_saves_newton_steps(family):
     arms = tables[0]
     with jax.enable_x64(True):
         arrays = [jnp.array(x, float) for x in tables]
-        near = irls.after_draw(before, family, jnp.array(arms[2]))
+        near, slope = irls.after_draw(before, family, jnp.array(arms[2]), jnp.array(1.0))
         options = {"family": family, "ridge": 0.0, "init": before.theta, "tol": 1e-6}
         found = jax.jit(lambda: irls.fit(*arrays, inverse=near, **options))()
+        told = jax.jit(lambda: irls.fit(*arrays, inverse=near, slope=slope, **options))()
+        lie = newton.Slope(-100.0 * slope.gradient)
+        misled = jax.jit(lambda: irls.fit(*arrays, inverse=near, slope=lie, **options))()
+        unknown = lie._replace(known=jnp.array(False))
+        untold = jax.jit(lambda: irls.fit(*arrays, inverse=near, slope=unknown, **options))()
         plain = jax.jit(lambda: irls.fit(*arrays, **options))()
         useless = 1e6 * jnp.eye(arms.shape[1])
         wrong = jax.jit(lambda: irls.fit(*arrays, inverse=useless, **options))()
     assert (int(found.iterations), int(plain.iterations)) == (0, 1)
+    assert (int(told.iterations), int(untold.iterations)) == (0, 0)
+    np.testing.assert_allclose(untold.theta, found.theta, rtol=1e-10)
     exact = fit(*tables, family).theta
-    for one in (found, plain, wrong):
+    for one in (found, plain, wrong, told, misled):
         assert bool(one.converged)
         np.testing.assert_allclose(one.theta, exact, rtol=1e-4)
         np.testing.assert_allclose(one.factor @ one.factor.T, one.hessian, rtol=1e-9)
@@ -43,18 +50,21 @@ def test_the_inverse_of_the_fit_before_saves_newton_steps(family):
 
 @pytest.mark.parametrize("family", ["logistic", "poisson", "probit", "gaussian"])
 @pytest.mark.parametrize("start", ["after a draw", "useless", "not a number"])
-def test_estimate_with_an_old_inverse_and_where_that_is_none(family, start):
+@pytest.mark.parametrize("told", [False, True])
+def test_estimate_with_an_old_inverse_and_where_that_is_none(family, start, told):
     before, tables = one_draw_later(family)
     arms = tables[0]
     with jax.enable_x64(True):
         arrays = [jnp.array(x, float) for x in tables]
+        near, slope = irls.after_draw(before, family, jnp.array(arms[2]), jnp.array(1.0))
         inverse = {
-            "after a draw": irls.after_draw(before, family, jnp.array(arms[2])),
+            "after a draw": near,
             "useless": 1e6 * jnp.eye(arms.shape[1]),
             "not a number": jnp.full((arms.shape[1],) * 2, jnp.nan),
         }[start]
         options = {"family": family, "ridge": 0.0, "init": before.theta, "tol": 1e-6}
-        found = jax.jit(lambda: irls.estimate(*arrays, inverse=inverse, **options))()
+        slope = slope if told else None
+        found = jax.jit(lambda: irls.estimate(*arrays, inverse=inverse, slope=slope, **options))()
         exact = fit(*tables, family)
     assert bool(found.converged)
     assert int(found.status) == irls.CONVERGED

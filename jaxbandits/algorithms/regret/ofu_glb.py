@@ -101,8 +101,7 @@ def ofu_glb(
 
     def in_ellipsoid(problem, state):
         theta, factor = state.likely.theta, 2.0 + 2.0 * concordance * theta_norm * longest
-        weights = problem.counts * problem.link.variance(arms @ theta)
-        hessian = (problem.products @ weights).reshape(dim, dim)
+        hessian = problem.information(theta)
         ridge = 0.25 * factor / theta_norm**2
         inverse = spd.inverse(hessian + ridge * jnp.eye(dim, dtype=arms.dtype)).matrix
         width = jnp.sqrt(factor * (1.0 + level_of(problem)))

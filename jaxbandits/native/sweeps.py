@@ -1,0 +1,123 @@
+"""The inverse that `kernels.spd` sweeps for, known by the name of its function.
+
+The table stays symmetric all the way, so that rows end a little after the diagonal, and two columns
+are swept in one pass: a quarter of the loads and stores. Every loop has a fixed number of turns, as
+others mislead the processor.
+"""
+
+from .values import Kind, kind_of, spread
+
+TILE = 4  # rows that end together
+# The results by rank and type, in which they all differ: a pruned call may want some alone.
+NAMES = {(2, "f64"): "inverse", (0, "f64"): "logdet", (0, "b64"): "positive", (3, "f64"): "factor"}
+
+
+def sweep_columns(eqn, operands, writer):
+    """Results as `kernels.spd.sweep_columns` gives them."""
+    matrix, least = operands
+    kinds = [kind_of(var.aval) for var in eqn.outvars]
+    names = [NAMES[len(kind.shape), kind.type] for kind in kinds]
+    arrays = {name: writer.new(kind, True) for name, kind in zip(names, kinds, strict=True)}
+    for name, begin in (("logdet", "all_f64(0)"), ("positive", "all_b64(-1)")):
+        if name in arrays:
+            writer.store(arrays[name], (), begin)
+    _Sweep(writer, matrix.shape[0], arrays, spread(least.read(()), least, True)).play(matrix)
+    return [arrays[name] for name in names]
+
+
+class _Sweep:
+    """The table on and below the diagonal, and two of its columns c, with c / pivot beside."""
+
+    def __init__(self, writer, dim, arrays, least):
+        self.writer, self.dim, self.arrays, self.least = writer, dim, arrays, least
+        self.table = writer.new(Kind((dim, dim), "f64"), True)
+        self.columns = [writer.new(Kind((dim,), "f64"), True) for _ in range(2)]
+        self.scaled = [writer.new(Kind((dim,), "f64"), True) for _ in range(2)]
+
+    def play(self, matrix):
+        """All columns, two by two; then the rest of the inverse."""
+        writer, dim = self.writer, self.dim
+        self._rows(
+            lambda i, k: self._put(self.table, (i, k), spread(matrix.read((i, k)), matrix, True))
+        )
+        if dim > 1:
+            first, second = writer.name("j"), writer.name("j")
+            with writer.block(f"for (i64 {first} = 0; {first} < {dim - 1}; {first} += 2) "):
+                writer.line(f"const i64 {second} = {first} + 1;")
+                self._column(0, first)
+                self._column(1, second)
+                self._sweep(2)
+        if dim % 2:
+            self._column(0, dim - 1)
+            self._sweep(1)
+        if "inverse" in self.arrays:
+            self._mirror()
+
+    def _put(self, array, index, text):
+        self.writer.store(array, index, text)
+
+    def _entries(self, body):
+        i = self.writer.name("i")
+        with self.writer.block(f"for (i64 {i} = 0; {i} < {self.dim}; {i}++) "):
+            body(i)
+
+    def _rows(self, body):
+        """`body(row, column)` for entries up to the diagonal and a few beyond it."""
+        for first in range(0, self.dim, TILE):
+            end, k = min(first + TILE, self.dim), self.writer.name("k")
+            with self.writer.block(f"for (i64 {k} = 0; {k} < {end}; {k}++) "):
+                for row in range(first, end):
+                    body(row, k)
+
+    def _column(self, slot, j):
+        """Column j; the second of two as the sweep of the first will leave it."""
+        writer, column, scaled = self.writer, self.columns[slot], self.scaled[slot]
+        name = self.table.array
+
+        def read(i):
+            text = f"{name}[{i} < {j} ? {j} * {self.dim} + {i} : {i} * {self.dim} + {j}]"
+            if slot:
+                text += f" - {self.columns[0].read((i,))} * {self.scaled[0].read((j,))}"
+            self._put(column, (i,), text)
+
+        self._entries(read)
+        pivot = column.read((j,))
+        good = writer.scalar("vb64", f"(vi64)({pivot} > {self.least})")
+        pivot = writer.scalar("vf64", f"select_f64({good}, {pivot}, all_f64(1))")
+        inverse = writer.scalar("vf64", f"1.0 / {pivot}")
+        if "logdet" in self.arrays:
+            writer.line(f"{self.arrays['logdet'].read(())} += log_f64({pivot});")
+        if "positive" in self.arrays:
+            writer.line(f"{self.arrays['positive'].read(())} &= {good};")
+        if "factor" in self.arrays:
+            root = writer.scalar("vf64", f"1.0 / sqrt_f64({pivot})")
+
+            def keep(i):
+                below = f"all_b64(-(i64)({i} >= {j}))"
+                text = f"select_f64({below}, {column.read((i,))} * {root}, all_f64(0))"
+                self._put(self.arrays["factor"], (i, j, 0), text)
+
+            self._entries(keep)
+        writer.line(f"{column.read((j,))} -= 1;")
+        self._entries(lambda i: self._put(scaled, (i,), f"{column.read((i,))} * {inverse}"))
+
+    def _sweep(self, number):
+        """Take what one column or two of them change from the table."""
+
+        def change(i, k):
+            pairs = list(zip(self.columns, self.scaled, strict=True))[:number]
+            parts = [f" - {c.read((i,))} * {s.read((k,))}" for c, s in pairs]
+            self._put(self.table, (i, k), self.table.read((i, k)) + "".join(parts))
+
+        self._rows(change)
+
+    def _mirror(self):
+        """What is swept is the inverse but for its sign and the diagonal."""
+        writer, table, inverse = self.writer, self.table, self.arrays["inverse"]
+        i, k = writer.name("i"), writer.name("k")
+        with writer.block(f"for (i64 {i} = 0; {i} < {self.dim}; {i}++) "):
+            with writer.block(f"for (i64 {k} = 0; {k} < {i}; {k}++) "):
+                entry = writer.scalar("vf64", f"-{table.read((i, k))}")
+                writer.store(inverse, (i, k), entry)
+                writer.store(inverse, (k, i), entry)
+            writer.store(inverse, (i, i), f"2.0 - {table.read((i, i))}")
