@@ -60,10 +60,9 @@ class Problem(NamedTuple):
         return self.columns @ (self.counts * mean - self.sums) + self.ridge * theta
 
     def derivatives(self, theta, z):
-        """Gradient and Hessian of f at theta, `z = X theta`."""
+        """Gradient and `information` of f at theta, `z = X theta`."""
         mean, variance = self.link.both(z)
-        eye = jnp.eye(theta.size, dtype=theta.dtype)
-        return self._gradient(theta, mean), self._information(variance) + self.ridge * eye
+        return self._gradient(theta, mean), self._information(variance)
 
     def information(self, theta):
         """The Hessian of f at theta but for the ridge."""
@@ -112,17 +111,18 @@ def search(problem, begin, tol, max_iterations):
 def look(problem, theta, iterations, before, eased=False):
     """All that a Newton step from theta needs; `before` is the decrement where it comes from."""
     z = problem.arms @ theta
-    gradient, hessian = problem.derivatives(theta, z)
+    gradient, information = problem.derivatives(theta, z)
     # The tiny shift keeps a flat likelihood factorisable.
     shift = 1e-12 if theta.dtype == jnp.float64 else 1e-7
-    lift = shift * (jnp.trace(hessian) / theta.size)
-    found = spd.inverse(hessian + lift * jnp.eye(theta.size, dtype=theta.dtype))
+    lift = shift * (jnp.diagonal(information).mean() + problem.ridge)
+    eye = jnp.eye(theta.size, dtype=theta.dtype)
+    found = spd.inverse(information + (problem.ridge + lift) * eye)
     move = found.matrix @ gradient
     decrement = 0.5 * gradient @ move
     finite = found.positive & jnp.isfinite(decrement)
     return Search(
         theta=theta,
-        hessian=hessian,
+        hessian=information + problem.ridge * eye,
         inverse=found.matrix,
         factor=found.factor,
         move=move,

@@ -5,7 +5,7 @@ are swept in one pass: a quarter of the loads and stores. Every loop has a fixed
 others mislead the processor.
 """
 
-from .values import Kind, kind_of, spread
+from .values import Kind, Value, kind_of, spread
 
 TILE = 4  # rows that end together
 # The results by rank and type, in which they all differ: a pruned call may want some alone.
@@ -22,6 +22,9 @@ def sweep_columns(eqn, operands, writer):
         if name in arrays:
             writer.store(arrays[name], (), begin)
     _Sweep(writer, matrix.shape[0], arrays, spread(least.read(()), least, True)).play(matrix)
+    if "factor" in arrays:
+        turned = arrays["factor"]
+        arrays["factor"] = Value(turned.kind, True, lambda index: turned.read((*index[1::-1], 0)))
     return [arrays[name] for name in names]
 
 
@@ -95,7 +98,7 @@ class _Sweep:
             def keep(i):
                 below = f"all_b64(-(i64)({i} >= {j}))"
                 text = f"select_f64({below}, {column.read((i,))} * {root}, all_f64(0))"
-                self._put(self.arrays["factor"], (i, j, 0), text)
+                self._put(self.arrays["factor"], (j, i, 0), text)  # its transpose, for speed
 
             self._entries(keep)
         writer.line(f"{column.read((j,))} -= 1;")
