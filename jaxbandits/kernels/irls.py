@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from . import newton, spd
+from . import chord, newton, spd
 from .links import LINKS
 from .newton import CAPPED, CONVERGED, NONFINITE, STALLED
 
@@ -39,7 +39,7 @@ def fit(
     ridge: Float[Array, ""] | float,
     init: Float[Array, " d"],
     inverse: Float[Array, "d d"] | None = None,
-    slope: newton.Slope | None = None,
+    slope: chord.Slope | None = None,
     tol: Float[Array, ""] | float = 1e-6,
     max_iterations: Int[Array, ""] | int = 30,
 ) -> Fit:
@@ -55,7 +55,7 @@ def fit(
     problem = newton.problem_of(arms, counts, sums, family, ridge)
     zero = jnp.zeros((), int)
     if inverse is not None:
-        init = newton.approach(problem, init, inverse, tol, slope)
+        init = chord.approach(problem, init, inverse, tol, slope)
     begin = newton.look(problem, init, zero, jnp.full((), jnp.inf, arms.dtype))
     return _end(newton.search(problem, begin, tol, max_iterations), tol)
 
@@ -97,7 +97,7 @@ def estimate(
     ridge: Float[Array, ""] | float,
     init: Float[Array, " d"],
     inverse: Float[Array, "d d"],
-    slope: newton.Slope | None = None,
+    slope: chord.Slope | None = None,
     tol: Float[Array, ""] | float = 1e-6,
     max_iterations: Int[Array, ""] | int = 30,
 ) -> Estimate:
@@ -109,7 +109,7 @@ def estimate(
     `fit`.
     """
     problem = newton.problem_of(arms, counts, sums, family, ridge)
-    near = newton.follow(problem, init, inverse, lambda now: now.settled(tol), SOON, slope)
+    near = chord.follow(problem, init, inverse, lambda now: now.settled(tol), SOON, slope)
     settled, nothing = near.settled(tol), jnp.zeros_like(inverse)
     # A step that goes nowhere and looks around there, so that only those who need it do.
     begin = newton.Search(
@@ -191,13 +191,13 @@ def after_draw(
     family: str,
     x: Float[Array, " d"],
     reward: Float[Array, ""],
-) -> tuple[Float[Array, "d d"], newton.Slope]:
+) -> tuple[Float[Array, "d d"], chord.Slope]:
     """The inverse Hessian and the slope once an arm with features x has been drawn again.
 
     Theta is unchanged. The slope is that of the new reward alone: there was next to none before.
     """
     mean, variance = LINKS[family].both(x @ found.theta)
-    slope = newton.Slope((mean - reward) * x, found.converged)
+    slope = chord.Slope((mean - reward) * x, found.converged)
     return spd.added(found.inverse, x, variance), slope
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from . import spd, squares
+from . import chord, spd, squares
 from .links import LINKS
 
 CONVERGED, CAPPED, STALLED, NONFINITE = range(4)
@@ -22,9 +22,6 @@ FLAT = 0.1  # times the slope at the beginning of a step is flat
 LONGER = 10.0  # times as long or as short a step, where no end is in sight
 MARGIN = 0.1  # of a bracket that is not tried
 NEAR = 0.05  # a decrement below which Newton steps are taken whole
-FEW = 10  # steps with an old Hessian
-READY = 0.1  # of the tolerance: what they aim at before a Newton step
-FINE = 1e-3  # and where none follows
 FEW_PLANES = 12  # dimensions in which Newton steps alone do as well
 PATIENCE, LOST = 4, 1.0  # so many steps from the beginning a larger decrement is far from the end
 SHARE = 0.01  # of the counts: the first ridge of a path
@@ -143,7 +140,7 @@ def newton(problem, tol, now):
     here = problem._replace(ridge=now.ridge)
     far = (now.decrement > NEAR) | now.careful
     size = lax.cond(far, partial(line_search, here, now), lambda: jnp.ones_like(now.decrement))
-    moved = approach(here, now.theta - size * now.move, now.inverse, tol)
+    moved = chord.approach(here, now.theta - size * now.move, now.inverse, tol)
     step = path(problem, now)
     after = look(
         problem._replace(ridge=step.ridge),
@@ -243,76 +240,3 @@ def line_search(problem, now):
     begin = Bracket(zero, -2.0 * now.decrement, far * one, one, one, slope_at(one), zero)
     end = lax.while_loop(unfinished, retried, begin)
     return jnp.where((jnp.abs(end.slope) <= goal) | (end.slope < 0), end.size, end.low)
-
-
-class Followed(NamedTuple):
-    """Where steps with an old inverse B have led."""
-
-    theta: Array
-    move: Array  # B g
-    decrement: Array  # g^T B g / 2
-    ahead: Array  # what the decrement will be after the move, if it shrinks as it did
-    closing: Array  # bool []: whether the last step at least halved it
-
-    def settled(self, tol):
-        """Whether it is within the tolerance, and far within it after the move to come."""
-        return (self.decrement <= tol) & (self.ahead <= FINE * tol)
-
-
-class Slope(NamedTuple):
-    """The gradient of f where steps begin, as far as it is known without sums over the arms."""
-
-    gradient: Array
-    known: Any = True  # bool []; the gradient does not matter where it is False
-
-
-def approach(problem, theta, inverse, tol, slope=None):
-    """Where a Newton step is likely to be within the tolerance, by steps with an old inverse."""
-    near = follow(problem, theta, inverse, lambda now: now.ahead <= READY * tol, FEW, slope)
-    moved = jnp.where(near.closing, near.theta - near.move, near.theta)
-    # Where any fit will do, all stay where they are: moves by old inverses are unlike each other.
-    return jnp.where(jnp.isfinite(tol), moved, theta)
-
-
-def follow(problem, theta, inverse, enough, most, slope=None):
-    """Steps with an old inverse, until `enough`, while each at least halves the decrement.
-
-    The first one is taken as the `slope` says, if any; what is seen after it is all that counts.
-    """
-
-    def gradient_at(theta):
-        return problem.gradient(theta, problem.arms @ theta)
-
-    def look(theta, before):
-        return judged(theta, gradient_at(theta), before)
-
-    def judged(theta, gradient, before):
-        move = inverse @ gradient
-        decrement = 0.5 * gradient @ move
-        ratio = jnp.where(decrement < before, decrement / before, 1.0)
-        closing = decrement <= 0.5 * before  # False for NaN
-        return Followed(theta, move, decrement, decrement * ratio, closing)
-
-    def step(carry):
-        now, steps = carry
-        there = look(now.theta - now.move, now.decrement)
-        kept = jax.tree.map(lambda new, old: jnp.where(there.closing, new, old), there, now)
-        return kept._replace(closing=there.closing), steps + 1
-
-    def unfinished(carry):
-        now, steps = carry
-        return now.closing & ~enough(now) & (steps < most)
-
-    def set_out():
-        if slope is None:
-            return look(theta, zero)._replace(closing=jnp.array(True))
-        gradient = lax.cond(slope.known, lambda: slope.gradient, lambda: gradient_at(theta))
-        here = judged(theta, gradient, zero)
-        there = look(theta - here.move, here.decrement)
-        good = there.closing | enough(there)
-        nowhere = Followed(theta, jnp.zeros_like(theta), jnp.inf, jnp.inf, False)
-        there = there._replace(closing=jnp.array(True))
-        return jax.tree.map(lambda new, old: jnp.where(good, new, old), there, nowhere)
-
-    zero = jnp.zeros((), theta.dtype)
-    return lax.while_loop(unfinished, step, (set_out(), jnp.zeros((), int)))[0]

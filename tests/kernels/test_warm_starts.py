@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from likelihoods import data, fit
 
-from jaxbandits.kernels import irls, newton
+from jaxbandits.kernels import chord, irls
 
 
 def one_draw_later(family):
@@ -31,7 +31,7 @@ def test_the_inverse_of_the_fit_before_saves_newton_steps(family):
         options = {"family": family, "ridge": 0.0, "init": before.theta, "tol": 1e-6}
         found = jax.jit(lambda: irls.fit(*arrays, inverse=near, **options))()
         told = jax.jit(lambda: irls.fit(*arrays, inverse=near, slope=slope, **options))()
-        lie = newton.Slope(-100.0 * slope.gradient)
+        lie = chord.Slope(-100.0 * slope.gradient)
         misled = jax.jit(lambda: irls.fit(*arrays, inverse=near, slope=lie, **options))()
         unknown = lie._replace(known=jnp.array(False))
         untold = jax.jit(lambda: irls.fit(*arrays, inverse=near, slope=unknown, **options))()
