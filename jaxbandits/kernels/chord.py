@@ -47,11 +47,8 @@ def follow(problem, theta, inverse, enough, most, slope=None):
     The first one is taken as the `slope` says, if any; what is seen after it is all that counts.
     """
 
-    def gradient_at(theta):
-        return problem.gradient(theta, problem.arms @ theta)
-
     def look(theta, before):
-        return judged(theta, gradient_at(theta), before)
+        return judged(theta, problem.gradient(theta), before)
 
     def judged(theta, gradient, before):
         move = inverse @ gradient
@@ -73,7 +70,7 @@ def follow(problem, theta, inverse, enough, most, slope=None):
     def set_out():
         if slope is None:
             return look(theta, zero)._replace(closing=jnp.array(True))
-        gradient = lax.cond(slope.known, lambda: slope.gradient, lambda: gradient_at(theta))
+        gradient = lax.cond(slope.known, lambda: slope.gradient, lambda: problem.gradient(theta))
         here = judged(theta, gradient, zero)
         there = look(theta - here.move, here.decrement)
         good = there.closing | enough(there)

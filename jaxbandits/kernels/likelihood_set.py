@@ -59,7 +59,7 @@ class Walk(NamedTuple):
 
 def _stand(problem, goal, theta, prices, aim, share, steps):
     """The `Walk` at a point."""
-    gradient = problem.gradient(theta, problem.arms @ theta)
+    gradient = problem.gradient(theta)
     within = 0.5 * (goal.norm**2 - theta @ theta)
     below = jnp.ones_like(within) if goal.level is None else _below(problem, goal.level, theta)
     weight = 1.0 if goal.level is None else prices[0]

@@ -19,8 +19,11 @@ class Link(NamedTuple):
 
     mean: Callable
     partition: Callable
-    variance: Callable
     both: Callable  # mean and variance, for less than each by itself
+
+    def variance(self, z):
+        """The derivative of the mean."""
+        return self.both(z)[1]
 
 
 def _clipped_exp(z):
@@ -46,20 +49,16 @@ def _poisson(z):
 
 
 LINKS = {
-    "gaussian": Link(
-        lambda z: z, lambda z: z**2 / 2.0, jnp.ones_like, lambda z: (z, jnp.ones_like(z))
-    ),
+    "gaussian": Link(lambda z: z, lambda z: z**2 / 2.0, lambda z: (z, jnp.ones_like(z))),
     "logistic": Link(
         jax.nn.sigmoid,
         jax.nn.softplus,  # its derivative is right at 0, that of max(z, 0) + ... is not
-        lambda z: _logistic(z)[1],
         _logistic,
     ),
-    "poisson": Link(_clipped_exp, _exp_partition, lambda z: _poisson(z)[1], _poisson),
+    "poisson": Link(_clipped_exp, _exp_partition, _poisson),
     "probit": Link(
         norm.cdf,
         lambda z: z * norm.cdf(z) + norm.pdf(z),
-        norm.pdf,
         lambda z: (norm.cdf(z), norm.pdf(z)),
     ),
 }

@@ -49,21 +49,21 @@ class Problem(NamedTuple):
         resolution = 4.0 * jnp.finfo(z.dtype).eps
         return (partitions - self.sums * z).sum() + penalty, resolution * size
 
-    def gradient(self, theta, z):
-        """Of f at theta, `z = X theta`."""
-        return self._gradient(theta, self.link.mean(z))
-
-    def _gradient(self, theta, mean):
-        return self.columns @ (self.counts * mean - self.sums) + self.ridge * theta
-
-    def derivatives(self, theta, z):
-        """Gradient and `information` of f at theta, `z = X theta`."""
-        mean, variance = self.link.both(z)
-        return self._gradient(theta, mean), self._information(variance)
+    def gradient(self, theta):
+        """Of f at theta."""
+        return self._gradient(theta, self.link.mean(self.arms @ theta))
 
     def information(self, theta):
         """The Hessian of f at theta but for the ridge."""
         return self._information(self.link.variance(self.arms @ theta))
+
+    def derivatives(self, theta):
+        """`gradient` and `information`, for less than each by itself."""
+        mean, variance = self.link.both(self.arms @ theta)
+        return self._gradient(theta, mean), self._information(variance)
+
+    def _gradient(self, theta, mean):
+        return self.columns @ (self.counts * mean - self.sums) + self.ridge * theta
 
     def _information(self, variance):
         return squares.symmetric(self.pairs @ (self.counts * variance), self.arms.shape[1])
@@ -107,8 +107,7 @@ def search(problem, begin, tol, max_iterations):
 
 def look(problem, theta, iterations, before, eased=False):
     """All that a Newton step from theta needs; `before` is the decrement where it comes from."""
-    z = problem.arms @ theta
-    gradient, information = problem.derivatives(theta, z)
+    gradient, information = problem.derivatives(theta)
     # The tiny shift keeps a flat likelihood factorisable.
     shift = 1e-12 if theta.dtype == jnp.float64 else 1e-7
     lift = shift * (jnp.diagonal(information).mean() + problem.ridge)

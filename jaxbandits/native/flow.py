@@ -8,18 +8,21 @@ from .values import Kind, Unsupported, constant, kind_of, spread
 from .writer import rule
 
 # By name: the rank of the first operand, and how the function is written.
-CALLS = {"pick_best": (1, pick_best), "pick_argmax": (1, pick_argmax)}
-CALLS["sweep_columns"] = 2, sweep_columns
+CALLS = {
+    "pick_best": (1, pick_best),
+    "pick_argmax": (1, pick_argmax),
+    "sweep_columns": (2, sweep_columns),
+}
 
 
 @rule("jit", "pjit", "closed_call", "core_call")
 def call(eqn, operands, writer):
     """A nested function is written in place, one known by name in its own way."""
-    rank, known = CALLS.get(eqn.params.get("name"), (0, None))
-    first = operands[0] if operands else None
-    # Mapped over, a function keeps its name: its operands have an axis more.
-    if known and first.kind.type == "f64" and first.varies and len(first.shape) == rank:
-        return known(eqn, operands, writer)
+    if eqn.params.get("name") in CALLS:
+        (first, *_), (rank, written) = operands, CALLS[eqn.params["name"]]
+        # Mapped over, a function keeps its name: its operands have an axis more.
+        if first.type == "vf64" and len(first.shape) == rank:
+            return written(eqn, operands, writer)
     return writer.call(eqn.params["jaxpr"], operands)
 
 

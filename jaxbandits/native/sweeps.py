@@ -41,7 +41,7 @@ class _Sweep:
         """All columns, two by two; then the rest of the inverse."""
         writer, dim = self.writer, self.dim
         self._rows(
-            lambda i, k: self._put(self.table, (i, k), spread(matrix.read((i, k)), matrix, True))
+            lambda i, k: writer.store(self.table, (i, k), spread(matrix.read((i, k)), matrix, True))
         )
         if dim > 1:
             first, second = writer.name("j"), writer.name("j")
@@ -56,32 +56,32 @@ class _Sweep:
         if "inverse" in self.arrays:
             self._mirror()
 
-    def _put(self, array, index, text):
-        self.writer.store(array, index, text)
-
     def _entries(self, body):
-        i = self.writer.name("i")
-        with self.writer.block(f"for (i64 {i} = 0; {i} < {self.dim}; {i}++) "):
-            body(i)
+        """`body(index)` for the entries of a column."""
+        self.writer.loops((self.dim,), body, unroll=1)
 
     def _rows(self, body):
         """`body(row, column)` for entries up to the diagonal and a few beyond it."""
         for first in range(0, self.dim, TILE):
-            end, k = min(first + TILE, self.dim), self.writer.name("k")
-            with self.writer.block(f"for (i64 {k} = 0; {k} < {end}; {k}++) "):
-                for row in range(first, end):
-                    body(row, k)
+            rows = range(first, min(first + TILE, self.dim))
+
+            def one(index, rows=rows):
+                for row in rows:
+                    body(row, index[0])
+
+            self.writer.loops((rows.stop,), one, unroll=1)
 
     def _column(self, slot, j):
         """Column j; the second of two as the sweep of the first will leave it."""
         writer, column, scaled = self.writer, self.columns[slot], self.scaled[slot]
         name = self.table.array
 
-        def read(i):
+        def read(index):
+            (i,) = index
             text = f"{name}[{i} < {j} ? {j} * {self.dim} + {i} : {i} * {self.dim} + {j}]"
             if slot:
-                text += f" - {self.columns[0].read((i,))} * {self.scaled[0].read((j,))}"
-            self._put(column, (i,), text)
+                text += f" - {self.columns[0].read(index)} * {self.scaled[0].read((j,))}"
+            writer.store(column, index, text)
 
         self._entries(read)
         pivot = column.read((j,))
@@ -95,14 +95,14 @@ class _Sweep:
         if "factor" in self.arrays:
             root = writer.scalar("vf64", f"1.0 / sqrt_f64({pivot})")
 
-            def keep(i):
-                below = f"all_b64(-(i64)({i} >= {j}))"
-                text = f"select_f64({below}, {column.read((i,))} * {root}, all_f64(0))"
-                self._put(self.arrays["factor"], (j, i, 0), text)  # its transpose, for speed
+            def keep(index):
+                below = f"all_b64(-(i64)({index[0]} >= {j}))"
+                text = f"select_f64({below}, {column.read(index)} * {root}, all_f64(0))"
+                writer.store(self.arrays["factor"], (j, *index, 0), text)  # turned, for speed
 
             self._entries(keep)
         writer.line(f"{column.read((j,))} -= 1;")
-        self._entries(lambda i: self._put(scaled, (i,), f"{column.read((i,))} * {inverse}"))
+        self._entries(lambda i: writer.store(scaled, i, f"{column.read(i)} * {inverse}"))
 
     def _sweep(self, number):
         """Take what one column or two of them change from the table."""
@@ -110,7 +110,7 @@ class _Sweep:
         def change(i, k):
             pairs = list(zip(self.columns, self.scaled, strict=True))[:number]
             parts = [f" - {c.read((i,))} * {s.read((k,))}" for c, s in pairs]
-            self._put(self.table, (i, k), self.table.read((i, k)) + "".join(parts))
+            self.writer.store(self.table, (i, k), self.table.read((i, k)) + "".join(parts))
 
         self._rows(change)
 
