@@ -14,6 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .kernels import scaling
+
 
 class Option(NamedTuple):
     """One keyword: `allowed` is the human sentence, `accepts(value)` the test."""
@@ -203,8 +205,19 @@ def check_arms(arms, targets=None):
 def check_spans(arms):
     """The arms span R^d, as an unregularised, unprojected fit needs."""
     if is_concrete(arms):
-        rank, dim = np.linalg.matrix_rank(np.asarray(arms, dtype=float)), np.shape(arms)[1]
+        rank, dim = scaling.condition(arms).rank, np.shape(arms)[1]
         require(rank == dim, f"arms must span R^{dim} for this algorithm, got rank {rank}")
+
+
+def check_condition(arms):
+    """Arms whose span double precision can tell, whatever the units of their columns."""
+    if is_concrete(arms):
+        found = scaling.condition(arms)
+        require(
+            found.ratio <= found.limit,
+            f"arms must have a condition number of at most {found.limit:.2g} once their columns "
+            f"are of one size, beyond which rounding hides a direction, got {found.ratio:.2g}",
+        )
 
 
 def array(*shape):
@@ -216,11 +229,25 @@ def array(*shape):
     return Option(f"a table [{', '.join(shape)}] of finite numbers", accepts, np.asarray)
 
 
-def constructor(*, spans=False, contextual=False, requires=None, completes=None, **options):
+def _of_one_size(values):
+    """Arms, targets and theta where the columns of the arms are of one size."""
+    scales = scaling.column_scales(values["arms"])
+    tables = {name: values[name] for name in ("arms", "targets") if values.get(name) is not None}
+    scaled = {name: table / scales for name, table in tables.items()}
+    theta = values.get("theta")
+    return scaled if theta is None else scaled | {"theta": theta * scales}
+
+
+def constructor(
+    *, spans=False, scale_free=False, contextual=False, requires=None, completes=None, **options
+):
     """Decorate a constructor `(arms, [targets], *, keywords) -> Algorithm` with its checks.
 
     Args:
       spans: whether the arms must span the feature space.
+      scale_free: whether the units of a column of features change nothing in theory: the algorithm
+        is then given arms, targets and theta in columns of one size, see `kernels.scaling`. Or a
+        function of the bound arguments that says so.
       contextual: whether `ask` is shown the indices of some rows of `arms` each round.
       requires: `(bound arguments) -> None`, raises on conditions between options.
       completes: `(bound arguments) -> options`, what the host computes once from arms that it
@@ -245,7 +272,12 @@ def constructor(*, spans=False, contextual=False, requires=None, completes=None,
             values.update(convert({k: v for k, v in values.items() if k in options}))
             if requires is not None:
                 requires(values)
+            if free(values):
+                check_condition(arms)
             return bound
+
+        def free(values):
+            return scale_free(values) if callable(scale_free) else scale_free
 
         def convert(keywords):
             """Check and convert concrete keyword values; unknown names pass to Python."""
@@ -263,6 +295,8 @@ def constructor(*, spans=False, contextual=False, requires=None, completes=None,
             for name, value in bound.arguments.items():
                 if np.ndim(value):  # a table; NumPy cannot be indexed by a tracer
                     bound.arguments[name] = jnp.asarray(value)
+            if free(bound.arguments):
+                bound.arguments.update(_of_one_size(bound.arguments))
             return build(*bound.args, **bound.kwargs)
 
         checked.convert, checked.contextual = convert, contextual

@@ -15,11 +15,11 @@ NAMES = ["/".join(file.relative_to(ROOT).with_suffix("").parts) for file in FILE
 FLOORS = {
     "core": 0,
     "precision": 0,
-    "options": 0,
+    "options": 1,
     "progress": 0,
     "files": 0,
     "version": 0,
-    "kernels/": 1,
+    "kernels/": 0,
     "design": 2,
     "rounding": 2,
     "fitting": 2,

@@ -11,6 +11,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from . import scaling
+
 COARSE = 20  # bits of values that are compared coarsely
 ROUNDED = 12  # bits that are left to rounding when values are compared finely
 
@@ -202,9 +204,10 @@ def first_basis(arms: Float[Array, "K d"], tol: float = 1e-6) -> Int[Array, " d"
     """The first d linearly independent arms in index order.
 
     An arm counts as independent where its part outside the span of those chosen exceeds `tol`
-    of its length. Where the arms do not span, the last entries repeat the last arm chosen.
+    of its length, in columns of one size. Where the arms do not span, the last entries repeat the
+    last arm chosen.
     """
-    num_arms, dim = arms.shape
+    (arms,), (num_arms, dim) = scaling.equilibrated(arms), arms.shape
 
     def visit(carry, arm):
         basis, chosen, found = carry

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from . import ledger, pick, spd
+from . import ledger, pick, scaling, spd
 
 
 class Span(NamedTuple):
@@ -25,7 +25,7 @@ class Span(NamedTuple):
 def of(vectors: Float[Array, "K d"], active: Bool[Array, " K"]) -> Span:
     """The span of the active vectors.
 
-    A residual below `sqrt(K d eps)` of the largest lengths counts as zero.
+    A residual below `sqrt(K d eps)` of the length of its column counts as zero.
     """
     matrix = ledger.gram(vectors, active)
     return of_gram(matrix, spd.partial_inverse(matrix, negligible(vectors)))
@@ -37,7 +37,7 @@ def of_gram(matrix: Float[Array, "d d"], inverse: spd.Partial) -> Span:
 
 
 def negligible(vectors: Float[Array, "K d"]) -> float:
-    """What rounding may leave of a squared length that should be zero, as part of the largest."""
+    """What rounding may leave of a squared length that should be zero, as part of its column's."""
     return vectors.size * float(jnp.finfo(vectors.dtype).eps)
 
 
@@ -83,7 +83,7 @@ def fill(span: Span, matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
 def pseudo_inverse(matrix: Float[Array, "d d"], negligible: float) -> Float[Array, "d d"]:
     """Moore and Penrose's inverse of a positive semi-definite matrix.
 
-    Pivots below `negligible` times the largest count as zero.
+    Pivots below `negligible` times the diagonal entry of their column count as zero.
     """
     return pseudo_inverse_on(of_gram(matrix, spd.partial_inverse(matrix, negligible)), matrix)
 
@@ -127,6 +127,7 @@ def rank(vectors: Float[Array, "K d"]) -> Int[Array, ""]:
 def far_apart(arms: Float[Array, "K d"], active: Bool[Array, " K"]) -> Bool[Array, " K"]:
     """A basis of the span of the active arms: each time the arm with most outside of the rest."""
     num_arms, dim = arms.shape
+    arms = scaling.among(arms, active)
     lengths = jnp.where(active, (arms**2).sum(1), 0.0)
     cut = negligible(arms) * lengths.max()
 

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from . import pick
+from . import pick, scaling
 
 LOST = 64.0  # pivots of so many roundings may be all that is left of a lost direction
 
@@ -34,12 +34,12 @@ def inverse(matrix: Float[Array, "d d"], *, may_lack_rank: bool = False) -> Inve
     finite and wrong, and the flag has to be looked at. Of a matrix that may lack rank, rounding
     can make the pivots positive that should be 0: these are then told by their size.
     """
-    dim = matrix.shape[0]
-    scale = _scale(matrix)
+    shrink = _shrink(matrix)
+    both = shrink[:, None] * shrink[None, :]
     least = LOST * np.finfo(matrix.dtype).eps if may_lack_rank else 0.0
-    found, logdet, positive, factor = sweep_columns(matrix / scale, least)
-    logdet = logdet + dim * jnp.log(scale)
-    return Inverse(found / scale, logdet, positive, factor[:, :, 0] * jnp.sqrt(scale))
+    found, logdet, positive, factor = sweep_columns(matrix * both, least)
+    logdet = logdet - 2.0 * jnp.log(shrink).sum()
+    return Inverse(found * both, logdet, positive, factor[:, :, 0] / shrink[:, None])
 
 
 # Known by name where lanes are compiled in another way; there the results are told by their ranks.
@@ -63,10 +63,14 @@ def sweep_columns(matrix, least):
     return _swept(table), logdet, positive, factor[:, :, None]
 
 
-def _scale(matrix):
-    """What brings the largest diagonal entry to 1, and with it all pivots to 1 at most."""
-    largest = jnp.diagonal(matrix).max()
-    return jnp.where(largest > 0, largest, 1.0)
+def _shrink(matrix):
+    """Powers of two that bring each diagonal entry to [1/4, 1), and pivots below 1.
+
+    Row and column i are multiplied by the i-th. Whether a pivot is lost is then no question of
+    the units of a column. A diagonal entry of 0, or below, stays.
+    """
+    diagonal = jnp.diagonal(matrix)
+    return 0.5 / scaling.power_of_two(jnp.sqrt(jnp.where(diagonal > 0, diagonal, 0.25)))
 
 
 def _sweep(table, column, here, pivot):
@@ -92,13 +96,15 @@ class Partial(NamedTuple):
 
 
 def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
-    """Sweep the columns with the largest pivots first, down to `negligible` times the largest.
+    """Sweep the columns with the largest pivots first, while they are above `negligible`.
 
-    For a semi-definite matrix M of rank r the block is r by r and the result a generalised
-    inverse P: `M P M = M` and `P M P = P`.
+    A pivot is measured against the diagonal entry of its own column, not against those of other
+    columns, which may be of another size (see `scaling`). For a semi-definite matrix M of rank r
+    the block is r by r and the result a generalised inverse P: `M P M = M` and `P M P = P`.
     """
     index = jnp.arange(matrix.shape[0])
-    scale = _scale(matrix)
+    shrink = _shrink(matrix)
+    both = shrink[:, None] * shrink[None, :]
 
     def step(carry):
         table, rest = carry
@@ -108,11 +114,13 @@ def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
         rest = jnp.where(here, -jnp.inf, rest - column**2 / pivot.value)  # for good, once swept
         return _sweep(table, column, here, pivot.value), rest
 
-    begin = (matrix / scale, jnp.diagonal(matrix) / scale)
+    diagonal = jnp.diagonal(matrix)
+    there = diagonal > scaling.noise(jnp.sqrt(diagonal.max())) ** 2
+    begin = (matrix * both, jnp.where(there, diagonal * shrink**2, 0.0))
     unfinished = lambda carry: (carry[1] > negligible).any()  # noqa: E731  False for NaN
     table, rest = lax.while_loop(unfinished, step, begin)
     kept = rest == -jnp.inf
-    inverse = jnp.where(kept[:, None] & kept[None, :], _swept(table), 0.0) / scale
+    inverse = jnp.where(kept[:, None] & kept[None, :], _swept(table) * both, 0.0)
     return Partial(inverse, kept)
 
 

@@ -25,6 +25,7 @@ def _enough(values):
 
 
 @constructor(
+    scale_free=lambda values: values["family"] == "gaussian",
     requires=_enough,
     budget=count(),
     per_arm=count(),
@@ -64,7 +65,8 @@ def gse(
     maximum likelihood of the family), keep the `ceil(K_t / eta)` arms of largest `x^T theta`.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. The units of a column change nothing but the ridge of a family other
+        than "gaussian".
       budget: total draws, at least the number of stages; spent exactly.
       per_arm: instead of it, the draws per arm: a budget of `per_arm K`.
       design: "uniform"; for G-optimality "d_opt" (vertex exchange), "d_opt_fw" (Frank-Wolfe with

@@ -23,7 +23,7 @@ def _one_of_two(values):
     budget_covers(values, 1)
 
 
-@constructor(requires=_one_of_two, budget=count(), per_arm=count(), tol=positive)
+@constructor(scale_free=True, requires=_one_of_two, budget=count(), per_arm=count(), tol=positive)
 def od_linbai(arms, *, budget=None, per_arm=None, tol=0.01):
     """OD-LinBAI (Yang, Tan, 2022).
 
@@ -34,7 +34,7 @@ def od_linbai(arms, *, budget=None, per_arm=None, tol=0.01):
     are made.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. The units of a column change nothing.
       budget: total draws B at most; what the ceilings leave of it is not spent.
       per_arm: instead of it, the draws per arm: a budget of `per_arm K`.
       tol: `max_i ||x_i||^2 <= (1 + tol) d` of the designs.

@@ -38,6 +38,7 @@ class State(NamedTuple):
 
 
 @constructor(
+    scale_free=True,
     requires=lambda values: budget_covers(values, LEAST_ROUNDS),
     budget=count(),
     per_arm=count(),
@@ -54,7 +55,7 @@ def peace(arms, *, budget=None, per_arm=None, objective="gamma", iterations=50, 
     the best arms Z' with `gamma(Z') <= gamma(Z) / 2`.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. The units of a column change nothing.
       budget: total draws; spent exactly unless a single arm is left before.
       per_arm: instead of it, the draws per arm: a budget of `per_arm K`.
       objective: "gamma", or in its place "rho", `max over z, z' in Z of ||z - z'||^2_{V^-1}`.

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from ...core import Algorithm, Move
 from ...kernels import design as designs
-from ...kernels import frank_wolfe, ledger, pick, radius, sampling, span
+from ...kernels import frank_wolfe, ledger, pick, radius, sampling, scaling, span
 from ...kernels.once import once_for_equal
 from ...options import choice, constructor, nonnegative, positive, probability, theta_norm_given
 
@@ -52,7 +52,7 @@ def alba(arms, *, delta=0.05, noise_var=1.0, theta_norm=None, design="d_opt", to
     `delta_s = 36 delta / (pi^4 (r + 1)^2 s^2)`.
 
     Args:
-      arms: `[K, d]` features; they need not span.
+      arms: `[K, d]` features; they need not span. Their units matter for `theta_norm` alone.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward; rewards and L are taken in units of its root.
       theta_norm: L, a bound on the norm of theta; times the largest length where that exceeds 1.
@@ -80,6 +80,7 @@ def alba(arms, *, delta=0.05, noise_var=1.0, theta_norm=None, design="d_opt", to
       20
     """
     num_arms, dim = arms.shape
+    given, (arms,) = arms, scaling.equilibrated(arms)  # theta_norm is about the arms as given
     norm = theta_norm / jnp.sqrt(noise_var)
     halved = jnp.array([dim >> r for r in range(dim.bit_length())])
 
@@ -102,14 +103,15 @@ def alba(arms, *, delta=0.05, noise_var=1.0, theta_norm=None, design="d_opt", to
         accuracy = 4.0 / 1.1**batch
         return 4.0 * jnp.maximum(4.0 * norm**2, 3.0) * (2.0 + (6.0 + accuracy) * dim) / accuracy**2
 
-    def widths(state, theta, towards):
+    def widths(state, theta, leader):
+        towards, lengths = pick.at(arms, leader) - arms, pick.at(given, leader) - given
         draws, accuracy = sample_size(state.batch), 0.5**state.batch
         moved = towards @ state.plan.inverse
         norms = jnp.sqrt(jnp.maximum(0.0, (moved * towards).sum(1)))
         second = state.plan.weights * (jnp.abs(arms @ theta) + accuracy / 2.0) ** 2
         moments = jnp.maximum(0.0, ((moved @ ledger.gram(arms, second)) * moved).sum(1))
         facts = draws, norms, norm, dim
-        worst = radius.alba_worst_case(*facts, jnp.sqrt((towards**2).sum(1)))
+        worst = radius.alba_worst_case(*facts, jnp.sqrt((lengths**2).sum(1)))
         return jnp.minimum(worst, radius.alba_empirical(*facts, moments, towards @ theta, accuracy))
 
     def init(key):
@@ -132,7 +134,7 @@ def alba(arms, *, delta=0.05, noise_var=1.0, theta_norm=None, design="d_opt", to
         theta = state.plan.inverse @ (arms.T @ total) / (move.count.sum() * jnp.sqrt(noise_var))
         scores = arms @ theta
         leader, highest = pick.best(jnp.where(state.alive, scores, -jnp.inf))
-        beaten = widths(state, theta, pick.at(arms, leader) - arms) < highest - scores
+        beaten = widths(state, theta, leader) < highest - scores
         alive = state.alive & ~beaten
         same = stage_of(alive) == stage_of(state.alive)
         return State(

@@ -50,7 +50,7 @@ def frank_wolfe_sampling(
     each arm once. Stop when `mu_i - mu_j >= C sigma ||x_i - x_j||_{V^-1}` for every j.
 
     Args:
-      arms: `[K, d]` features; they must span.
+      arms: `[K, d]` features; they must span. Their units matter: the ridge is in them.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.

@@ -44,7 +44,7 @@ def lazy_track_and_stop(arms, *, delta=0.05, noise_var=1.0, laziness=1.0, u=0.1,
     A^-1 is at least `(1 + u) sigma^2 log(det(I + A / (u c))^(1/2) / delta)`.
 
     Args:
-      arms: `[K, d]` features; they must span.
+      arms: `[K, d]` features; they must span. Their units matter: `c_0` and c are in them.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.
       laziness: w is computed anew once the draws have grown by this share; 1 in the paper's

@@ -75,7 +75,7 @@ def lin_game(
     m largest estimates, j any other arm, and each set has a learner.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       m: number of arms to return, below K (static); None for the best arm.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.

@@ -55,7 +55,7 @@ def lingape(
     The first K draws take each arm once and count.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       delta: error probability, in (0, 1).
       epsilon: an answer within epsilon of the best is good enough.
       noise_var: sub-Gaussian variance of a reward.

@@ -25,6 +25,7 @@ class State(NamedTuple):
 
 @constructor(
     spans=True,
+    scale_free=True,
     requires=partial(in_reach, largest=LARGEST),
     delta=probability,
     noise_var=positive,
@@ -55,7 +56,8 @@ def rage(
     theta_hat from this phase alone. Sizes scale with `noise_var`.
 
     Args:
-      arms: `[K, d]` features that can be measured; they must span.
+      arms: `[K, d]` features that can be measured; they must span. The units of a column change
+        nothing.
       targets: `[M, d]` features to choose among, the arms by default.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import directions, everyone, logistic, radius
+from ...kernels import directions, everyone, logistic, radius, scaling
 from ...kernels.once import once_for_equal
 from ...kernels.roundings import LARGEST, ROUNDINGS
 from ...kernels.xy_designs import DESIGNS, named
@@ -65,7 +65,8 @@ def rage_glm(
     `logistic_reach` at level `sqrt(2 log((2 K + M (M - 1) + 1) (pi^2 / 6) (t + 1)^2 / delta))`.
 
     Args:
-      arms: `[K, d]` features that can be measured; they must span.
+      arms: `[K, d]` features that can be measured; they must span. Their units matter for
+        `theta_norm` alone.
       targets: `[M, d]` features to choose among, the arms by default.
       delta: error probability, in (0, 1).
       family: "logistic".
@@ -95,7 +96,9 @@ def rage_glm(
       20
     """
     num_arms, dim = arms.shape
-    targets = arms if targets is None else targets
+    lengths = jnp.sqrt((arms**2).sum(1))
+    # Past the lengths, which theta_norm is about, units of columns change nothing.
+    arms, targets = scaling.equilibrated(arms, arms if targets is None else targets)
     solve, rule = named(design, tol), ROUNDINGS[rounding]
     num_bounds = 2 * num_arms + targets.shape[0] * (targets.shape[0] - 1) + 1
     rounded = once_for_equal(rule.counts)
@@ -111,7 +114,7 @@ def rage_glm(
 
     def init(key):
         zero, centre = jnp.zeros((), int), jnp.zeros(dim, arms.dtype)
-        floors = logistic.least_variances(arms, centre, theta_norm * jnp.sqrt((arms**2).sum(1)))
+        floors = logistic.least_variances(arms, centre, theta_norm * lengths)
         return State(directions.distinct(targets), zero, floors, zero, zero, zero)
 
     def ask(key, state):

@@ -26,6 +26,7 @@ class State(NamedTuple):
 
 @constructor(
     spans=True,
+    scale_free=lambda values: (values["begin"] or BEGINS[values["variant"]]) != "ridge",
     delta=probability,
     noise_var=positive,
     alpha=probability,
@@ -55,7 +56,8 @@ def xy_adaptive(
     `sqrt(2 log(pi^2 K^2 t^2 / (3 delta)))` or `2 sqrt(2 log(6 K^2 n^2 / (pi^2 delta)))`.
 
     Args:
-      arms: `[K, d]` features; they must span.
+      arms: `[K, d]` features; they must span. The units of a column change nothing but the A = I of
+        "ridge".
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance sigma^2 of a reward.
       alpha: what a phase has to leave of the measure of the phase before.

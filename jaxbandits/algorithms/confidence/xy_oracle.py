@@ -23,6 +23,7 @@ class State(NamedTuple):
 
 @constructor(
     spans=True,
+    scale_free=lambda values: values["variant"] == "rage",
     requires=theta_fits,
     delta=probability,
     noise_var=positive,
@@ -61,7 +62,7 @@ def xy_oracle(
 
     Args:
       arms, targets: `[K, d]` what can be drawn, and `[M, d]` what is chosen among, the arms by
-        default. The arms must span.
+        default. The arms must span. The units of a column change nothing but the A = I of "soare".
       theta: `[d]` the truth; a simulation supplies it.
       delta: error probability of the width, in (0, 1). The answer is z* whatever happens.
       noise_var: sub-Gaussian variance of a reward.

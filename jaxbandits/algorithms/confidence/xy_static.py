@@ -10,14 +10,19 @@ from ...kernels.xy_designs import DESIGNS, named
 from ...options import choice, constructor, nonnegative, positive, probability
 
 
-def _spans(values):
+def _without_ridge(values):
     no_ridge = options.is_concrete(values["v0"]) and values["v0"] == 0
-    if values["variant"] == "rage" or no_ridge:
+    return values["variant"] == "rage" or bool(no_ridge)
+
+
+def _spans(values):
+    if _without_ridge(values):
         options.check_spans(values["arms"])
 
 
 @constructor(
     requires=_spans,
+    scale_free=_without_ridge,
     delta=probability,
     noise_var=positive,
     variant=choice("rage", "soare"),
@@ -55,7 +60,8 @@ def xy_static(
     `2 sqrt(2) ||z - z'||_{A^-1} sqrt(log(6 n^2 M^2 / (pi^2 delta))) <= (z - z')^T theta_hat`.
 
     Args:
-      arms: `[K, d]` features that can be drawn; they must span unless v0 is above 0.
+      arms: `[K, d]` features that can be drawn; they must span unless v0 is above 0. The units of a
+        column change nothing unless v0 is above 0.
       targets: `[M, d]` features to choose among, the arms by default.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.

@@ -24,7 +24,7 @@ def epsilon_greedy(
     estimate.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       family: "logistic", "poisson", "probit" or "gaussian".
       rate: epsilon, 0 for greedy; above 1 counts as 1. "fading": `0.025 sqrt(n / t)` in round t.
       horizon: n; `simulate` passes that of a regret run, `at_budget` the budget.

@@ -16,7 +16,7 @@ def evill(arms, *, family="logistic", a=1.0, ridge=1.0, begin="basis"):
     minimise the same loss plus `w^T theta`; draw the arm with the largest `x^T theta` there.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       family: "logistic", "poisson", "probit" or "gaussian".
       a: scale of the perturbation; with 1 the second minimum is spread about as much as the first.
       ridge: lambda, the weight of `||theta||^2 / 2` in the loss; 1 in the authors' program.

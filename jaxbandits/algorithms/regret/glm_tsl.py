@@ -39,7 +39,7 @@ def glm_tsl(
     largest `x^T theta'`.
 
     Args:
-      arms: `[K, d]` features; they must span.
+      arms: `[K, d]` features; they must span. Their units matter: the ridge is in them.
       family: "logistic", "poisson", "probit" or "gaussian".
       a: scale of the perturbation. "informal": 1, exact Laplace sampling (the paper's practical
         choice). "theory": `(sigma / kappa) sqrt(lipschitz (d log(n / d) + 2 log n))` for n rounds.

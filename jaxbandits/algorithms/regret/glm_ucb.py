@@ -39,7 +39,7 @@ def glm_ucb(
     theta) + alpha ||x_k||_{V^-1}`, `V = ridge I + sum of x x^T`.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       alpha: the width of a mean. "informal": 0.5, the largest standard deviation of a Bernoulli
         reward, without a theorem. "theory": `(2 lipschitz rho / kappa) sqrt(2 d log(t) log(2 d n /
         delta))` after t draws, `rho^2 = 3 + 2 log(1 + 2 max_sqnorm / eigenvalue)`, for rewards in

@@ -26,7 +26,7 @@ def lin_ts(arms, *, scale=None, delta=0.05, noise_var=1.0, v0=1.0):
     draw the arm with the largest `x^T theta'`.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       scale: v, in units of a reward; sigma by default, which is exact sampling from the posterior
         for normal rewards and the prior `N(0, sigma^2 / v0 I)`. "theory": what the regret bound
         needs, `sigma sqrt(9 d log(t / delta))` in round t.

@@ -59,7 +59,7 @@ def lin_ucb(
     ||x_k||_{V^-1}`.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       alpha: the width, in units of a reward. By default `sigma (1 + sqrt(log(2 / delta) / 2))`,
         which has no theorem; "self_normalised_det" or "self_normalised": that of OFUL, sigma times
         the radius of the name, which has one.

@@ -16,7 +16,7 @@ def log_phe(arms, *, family="logistic", a=2.0, ridge=1.0, begin="basis"):
     regularised maximum likelihood; draw the arm with the largest `x^T theta`.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       family: "logistic", for rewards in [0, 1]; no other is known to the algorithm.
       a: made-up rewards for each true one; 2 in public programs. Fewer explore less.
       ridge: weight of `||theta||^2 / 2` in the fits; 1 in those programs.

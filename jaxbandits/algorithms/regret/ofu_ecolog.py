@@ -34,7 +34,7 @@ def ofu_ecolog(arms, *, theta_norm=None, width="theory", delta=0.05, ridge=10.0,
     adds `mu'(x^T theta) x x^T` at the new theta to W. A round costs O(K d^2), whatever has been.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       theta_norm: S, a bound on the norm of theta; `simulate` passes the instance's.
       width: "theory", see `likelihood_radius.online_logistic`; or a number, without a theorem.
       delta: chance that theta is ever further off than the width says; for "theory".

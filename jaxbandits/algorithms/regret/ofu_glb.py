@@ -49,7 +49,7 @@ def ofu_glb(
     L(theta') <= level`.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       theta_norm: S, a bound on the norm of theta; `simulate` passes the instance's.
       form: "set"; or "ellipsoid", which draws `argmax x^T theta' + w ||x||_{V^-1}` for `w^2 = c (1
         + level)`, `c = 2 + 2 S max ||x||`, and V the Hessian of L at `theta'` plus `c / (4 S^2)`

@@ -38,7 +38,7 @@ def ucb_glm(
     x_k^T theta + alpha ||x_k||_{V^-1}`, `V = ridge I + sum of x x^T`.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       alpha: the width of a linear predictor; "theory": `(sigma / kappa) sqrt(d log(1 + 2 n / d) / 2
         + log(1 / delta))` for n rounds. "informal": 0.5, the largest standard deviation of a
         Bernoulli reward, without a theorem.

@@ -38,7 +38,7 @@ def lin_gifa(
     all j in J. Else draw an arm for b and c, as `m_lingape` does. No arm is drawn beforehand.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       m: number of arms to return, below K (static).
       delta: error probability, in (0, 1).
       epsilon: members within epsilon of the m-th best are good enough.

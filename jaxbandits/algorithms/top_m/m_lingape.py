@@ -35,7 +35,7 @@ def m_lingape(
     `X^T w = x_b - x_c`; "both" b and then c. Each arm is drawn once first.
 
     Args:
-      arms: `[K, d]` features.
+      arms: `[K, d]` features. Their units matter: the ridge is in them.
       m: number of arms to return, below K (static).
       delta: error probability, in (0, 1).
       epsilon: members within epsilon of the m-th best are good enough.
