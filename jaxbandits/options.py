@@ -288,6 +288,12 @@ def constructor(
             known = completes is not None and is_concrete(bound.arguments["arms"])
             return completes(bound.arguments) if known else {}
 
+        def is_scale_free(**keywords):
+            """Whether units of columns change nothing, with these options."""
+            bound = signature.bind_partial(**keywords)
+            bound.apply_defaults()
+            return free(bound.arguments)
+
         @functools.wraps(build)
         def checked(arms, *args, **keywords):
             bound = bind(arms, args, keywords)
@@ -302,6 +308,7 @@ def constructor(
         checked.convert, checked.contextual = convert, contextual
         # Checks as well, without building anything.
         checked.complete = lambda arms, **keywords: complete(bind(arms, (), keywords))
+        checked.scale_free = is_scale_free
         return checked
 
     return decorate

@@ -4,8 +4,10 @@ import functools
 import io
 from operator import attrgetter
 
+import at_random
 import cases
 import chex
+import hypothesis
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -217,3 +219,81 @@ def test_what_each_kind_spends(case):
         assert (np.diff(runs.regret, axis=1) >= 0).all()
     if case.promise == "confidence":
         assert (runs.pulls >= len(case.instance.arms)).all()
+
+
+# Sizes of their own that are about rewards as they are: gaps halved from 2 on, a prior, a width.
+IN_REWARD_UNITS = {"rage", "rage_transductive", "rage_as_printed", "bayes_gap", "lin_ucb", "lin_ts"}
+MOST_PULLS = 3000
+
+
+def attempt(odd, case, change=lambda made: made):
+    """Runs of an odd instance, or the refusal."""
+    made = change(at_random.instance(odd, case.instance))
+    options = {"replications": 6, "seed": odd.seed, "max_pulls": MOST_PULLS} | case.options
+    try:
+        return jb.simulate(made, at_random.build(odd, case.build), **options)
+    except ValueError as error:
+        return str(error)
+
+
+def check_laws(odd, case):
+    """What holds whatever the numbers are."""
+    runs = attempt(odd, case)
+    if isinstance(runs, str):
+        assert runs.startswith(("arms must", "budget must", "instance", "noise_var must")), runs
+        return
+    num_arms, num_targets = len(case.instance.arms), len(case.instance.targets)
+    np.testing.assert_array_equal(runs.arm_pulls.sum(1), runs.pulls)
+    assert (runs.arm_pulls >= 0).all()
+    assert runs.pulls.max() <= MOST_PULLS
+    if case.promise in ("budget", "within"):
+        assert runs.stopped.all()
+        budget = at_random.build(odd, case.build).keywords["budget"]
+        assert runs.pulls.max() <= budget
+        assert case.promise == "within" or runs.pulls.min() == budget
+    if runs.answer.ndim == 1:
+        assert (runs.answer >= 0).all()
+        assert (runs.answer < num_targets).all()
+    else:
+        assert runs.answer.shape == (6, num_targets)
+    assert runs.arm_pulls.shape == (6, num_arms)
+    assert at_random.all_finite(runs.info)
+    assert runs.regret is None or np.isfinite(runs.regret).all()
+    if is_scale_free(case):
+        columns = 2.0 ** np.array(odd.powers)
+        assert_same_integers(runs, attempt(odd, case, lambda i: at_random.in_units(i, columns)))
+    if case.instance.rewards == "normal" and case.name not in IN_REWARD_UNITS:
+        larger = attempt(odd, case, lambda i: at_random.in_reward_units(i, 2.0**5))
+        assert_same_integers(runs, larger)
+
+
+def is_scale_free(case):
+    """Whether its algorithm says that units of columns change nothing."""
+    build = case.build
+    function, keywords = getattr(build, "func", build), getattr(build, "keywords", {})
+    return getattr(function, "scale_free", lambda **_: False)(**keywords)
+
+
+def assert_same_integers(first, second):
+    for name in ("pulls", "arm_pulls", "answer", "stopped"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+
+
+def laws_at_random(case, examples):
+    @hypothesis.settings(max_examples=examples, deadline=None, derandomize=True, database=None)
+    @hypothesis.given(at_random.oddities(case.instance.arms.shape[1]))
+    def law(odd):
+        check_laws(odd, case)
+
+    law()
+
+
+@each(slow=LONG)
+def test_laws_hold_for_odd_numbers(case):
+    laws_at_random(case, 4)
+
+
+@pytest.mark.slow
+@each()
+def test_laws_hold_for_many_odd_numbers(case):
+    laws_at_random(case, 300)

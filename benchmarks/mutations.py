@@ -1,0 +1,222 @@
+"""Which small changes of the package do its tests notice?
+
+`python -m benchmarks.mutations` draws changes at random (a comparison that includes its end, `+` for
+`-`, another constant, a transpose left out, ...), makes each in a copy of the repository, and runs
+the tests that belong to the changed file. What they let pass is a survivor: a test is missing, or
+the change alters nothing that can be observed. Results are kept after each change, and the same
+command goes on where it stopped.
+
+A change is caught if a test fails, or if the tests take `SLOW` times as long as without it (a loop
+that does not end). `--show` prints the survivors of the stored results.
+"""
+
+import argparse
+import collections
+import json
+import os
+import queue
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from .mutants import mutants
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "mutations.json"
+# How many changes of each part of the package, of 150.
+SHARES = {
+    "kernels": 60,
+    "algorithms": 36,
+    "skeletons": 12,
+    "lanewise": 6,
+    "sweeps": 12,
+    "live": 8,
+    "": 16,  # files at the root of the package: the engine, results, options
+}
+SLOW, LEAST = 5.0, 120.0  # times the seconds without the change, and seconds, at least
+# Files whose tests have other names.
+OTHERS = {
+    "driver": ("test_simulate", "test_lanes", "test_protocol"),
+    "batch": ("test_simulate", "test_lanes", "test_same_numbers"),
+    "lanes": ("test_lanes", "test_simulate", "test_same_numbers"),
+    "simulation": ("test_simulate", "test_lanes"),
+    "world": ("test_simulate", "test_bad_input"),
+    "problems": ("test_simulate", "test_contextual"),
+    "options": ("test_bad_input", "test_bad_budgets"),
+    "gap_index": ("test_twins", "test_twin_top_m"),
+    "elimination": ("test_twin_gse", "test_twin_od_linbai"),
+    "glm": ("test_twin_glm", "test_twin_ucb_glm"),
+    "deep": ("test_twin_deep_fpl", "test_twin_rep_glm_fpl"),
+    "lingape": ("test_twins",),
+}
+MOST_TESTS = 6  # files of tests for one change
+
+
+def part_of(file):
+    """The folder of the package that a file lies in, "" at its root."""
+    folders = file.split("/")[1:-1]
+    return folders[0] if folders else ""
+
+
+def chosen(number, seed):
+    """Changes at random, so many of each part as its share, each file as likely as it is long."""
+    by_part = collections.defaultdict(list)
+    for path in sorted((ROOT / "jaxbandits").rglob("*.py")):
+        file = path.relative_to(ROOT).as_posix()
+        if part_of(file) in SHARES and path.name != "__init__.py":
+            by_part[part_of(file)] += mutants(file, path.read_text())
+    whole = sum(SHARES.values())
+    for part, share in SHARES.items():
+        count = round(number * share / whole)
+        yield from random.Random(f"{seed} {part}").sample(by_part[part], count)
+
+
+def tests_of(file):
+    """The files of tests that belong to a file: by their names, or because they import it."""
+    stem = Path(file).stem
+    every = sorted((ROOT / "tests").rglob("test_*.py"))
+    named = [path for path in every if path.stem in (f"test_{stem}", f"test_twin_{stem}")]
+    named += [path for path in every if path.stem in OTHERS.get(stem, ())]
+    uses = re.compile(rf"(import [^\n]*\b{stem}\b|\bjb\.(\w+\.)?{stem}\b|\b{stem}\.)")
+    users = [path for path in every if uses.search(path.read_text())]
+    users.sort(key=lambda path: -len(uses.findall(path.read_text())))
+    found = dict.fromkeys(path.relative_to(ROOT).as_posix() for path in [*named, *users])
+    return list(found)[:MOST_TESTS]
+
+
+class Copy:
+    """A copy of the repository in which files are changed and tests run."""
+
+    def __init__(self, folder, cache):
+        self.folder, self.cache = Path(folder), cache
+        listed = subprocess.run(
+            ["git", "ls-files", "-co", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for name in listed.stdout.splitlines():
+            if (ROOT / name).is_file():
+                (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, self.folder / name)
+
+    def passes(self, file, tests, limit):
+        """`(outcome, seconds)`: "passed", "failed" or "slow"; with the file's own examples."""
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider"]
+        own = os.environ | {"PYTHONPATH": str(self.folder), "JAX_COMPILATION_CACHE_DIR": self.cache}
+        began = time.monotonic()
+        try:
+            done = subprocess.run(
+                [*command, file, *tests],
+                cwd=self.folder,
+                env=own,
+                capture_output=True,
+                timeout=limit,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return "slow", time.monotonic() - began
+        return ("passed" if done.returncode in (0, 5) else "failed"), time.monotonic() - began
+
+    def outcome(self, mutant, tests, limit):
+        """What the tests say of a change."""
+        path = self.folder / mutant.file
+        before = path.read_text()
+        path.write_text(mutant.text)
+        try:
+            return self.passes(mutant.file, tests, limit)
+        finally:
+            path.write_text(before)
+
+
+def campaign(todo, jobs, cache, keep):
+    """Play all changes, file by file; `keep(row)` as soon as one is known."""
+    by_file = collections.defaultdict(list)
+    for mutant in todo:
+        by_file[mutant.file].append(mutant)
+    waiting, lock = queue.SimpleQueue(), threading.Lock()
+    for item in by_file.items():
+        waiting.put(item)
+
+    def work():
+        with tempfile.TemporaryDirectory() as folder:
+            here = Copy(folder, cache)
+            while True:
+                try:
+                    file, some = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                tests = tests_of(file)
+                outcome, seconds = here.passes(file, tests, None)
+                for mutant in some:
+                    limit = max(LEAST, SLOW * seconds)
+                    found = (
+                        here.outcome(mutant, tests, limit)
+                        if outcome == "passed"
+                        else ("untested", 0.0)  # for the tests fail without the change
+                    )
+                    with lock:
+                        keep(row_of(mutant, tests, *found))
+
+    threads = [threading.Thread(target=work) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def row_of(mutant, tests, outcome, seconds):
+    """What is stored of a change."""
+    facts = {name: getattr(mutant, name) for name in ("name", "file", "line", "before", "after")}
+    return facts | {"outcome": outcome, "seconds": round(seconds, 1), "tests": tests}
+
+
+def summary(rows):
+    """Counts of the outcomes, and the share caught of those that were tested."""
+    counts = collections.Counter(row["outcome"] for row in rows)
+    caught, tested = counts["failed"] + counts["slow"], len(rows) - counts["untested"]
+    return dict(counts) | {"share_caught": round(caught / tested, 4) if tested else None}
+
+
+def main(arguments=None):
+    """Play and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--number", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--most", type=int, help="how many to play now, of those that are left")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--show", action="store_true")
+    options = parser.parse_args(arguments)
+    stored = json.loads(options.results.read_text()) if options.results.exists() else {"rows": []}
+    rows = stored["rows"]
+    if not options.show:
+        known = {row["name"] for row in rows}
+        todo = [one for one in chosen(options.number, options.seed) if one.name not in known]
+
+        def keep(row):
+            rows.append(row)
+            text = json.dumps({"summary": summary(rows), "rows": rows}, indent=1)
+            options.results.write_text(text + "\n")
+            print(
+                f"{row['outcome']:8} {row['file']}:{row['line']}  {row['before']} -> {row['after']}",
+                flush=True,
+            )
+
+        with tempfile.TemporaryDirectory() as cache:
+            campaign(todo[: options.most], options.jobs, cache, keep)
+    for row in rows:
+        if row["outcome"] == "passed":
+            print(f"survivor {row['file']}:{row['line']}  {row['before']} -> {row['after']}")
+    print(summary(rows))
+
+
+if __name__ == "__main__":
+    main()

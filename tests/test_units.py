@@ -1,0 +1,111 @@
+"""Features in other units: columns of 1e-8 beside columns of 1e8 change no design, fit or answer."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+
+SHAPE = (8, 3)
+FORTY = range(40)
+
+
+def problem(seed):
+    """Arms, theta, and the units of the columns: `arms * units` with `theta / units`."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=SHAPE), rng.normal(size=SHAPE[1]), 10.0 ** rng.uniform(-8, 8, SHAPE[1])
+
+
+def fitted(arms, theta):
+    counts = np.arange(10, 10 + len(arms))
+    means = 1 / (1 + np.exp(-arms @ theta))
+    return jb.fit_glm(arms, counts, counts * means)
+
+
+DOORS = {
+    "d_optimal": lambda arms, theta: jb.design.d_optimal(arms).value,
+    "g_optimal_fw": lambda arms, theta: jb.design.g_optimal_fw(arms).value,
+    "wynn": lambda arms, theta: jb.design.wynn(arms).value,
+    "fedorov": lambda arms, theta: jb.design.fedorov(arms).value,
+    "wolfe_atwood": lambda arms, theta: jb.design.wolfe_atwood(arms).value,
+    "greedy": lambda arms, theta: jb.design.greedy_allocation(arms, 50).value,
+    "xy_optimal": lambda arms, theta: jb.design.xy_optimal(arms, arms, tol=1e-4).value,
+    "xy_frank_wolfe": lambda arms, theta: jb.design.xy_frank_wolfe(arms, arms).value,
+    "oracle": lambda arms, theta: jb.design.oracle(jb.instances.linear(arms, theta)).value,
+    "regret rounding": lambda arms, theta: jb.rounding.regret(arms, np.full(len(arms), 0.125), 50),
+    "fit_glm": lambda arms, theta: arms @ fitted(arms, theta).theta,
+    "characteristic_time": lambda arms, theta: jb.theory.characteristic_time(
+        jb.instances.linear(arms, theta)
+    ),
+    "rage_pull_bound": lambda arms, theta: jb.theory.rage_pull_bound(
+        jb.instances.linear(arms, theta), 0.05
+    ),
+    "ratios": lambda arms, theta: jb.design.ratios(arms),
+}
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_values_of_forty_problems(name):
+    seeds = FORTY if name not in ("ratios", "rage_pull_bound") else FORTY[:4]
+    for seed in seeds:
+        arms, theta, units = problem(seed)
+        plain, scaled = DOORS[name](arms, theta), DOORS[name](arms * units, theta / units)
+        np.testing.assert_allclose(scaled, plain, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["d_optimal", "xy_optimal", "wynn", "fit_glm"])
+def test_powers_of_two_change_no_bit(name):
+    for seed in FORTY[:5]:
+        arms, theta, _ = problem(seed)
+        units = 2.0 ** np.array([27, -13, -26])
+        plain, scaled = DOORS[name](arms, theta), DOORS[name](arms * units, theta / units)
+        np.testing.assert_array_equal(scaled, plain)
+
+
+def test_a_fit_comes_back_in_the_units_of_the_arms():
+    arms, theta, units = problem(0)
+    plain, scaled = fitted(arms, theta), fitted(arms * units, theta / units)
+    np.testing.assert_allclose(scaled.theta * units, plain.theta, rtol=1e-6)
+    hessian = scaled.hessian / units / units[:, None]
+    np.testing.assert_allclose(hessian, plain.hessian, rtol=1e-6)
+    assert bool(scaled.converged)
+
+
+ALGORITHMS = {
+    "rage": partial(jb.rage, delta=0.05),
+    "xy_static": partial(jb.xy_static, delta=0.05),
+    "xy_oracle": partial(jb.xy_oracle, delta=0.05),
+    "gse": partial(jb.gse, budget=300, design="d_opt"),
+    "od_linbai": partial(jb.od_linbai, budget=300),
+    "peace": partial(jb.peace, budget=300, objective="rho"),
+}
+
+
+def answers(arms, theta, build, seed):
+    runs = jb.simulate(jb.instances.linear(arms, theta), build, replications=8, seed=seed)
+    return runs.pulls, runs.answer
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[] if n in ("rage", "gse") else pytest.mark.slow) for n in ALGORITHMS],
+)
+def test_answers_of_forty_problems(name):
+    for seed in FORTY:
+        arms, theta, units = problem(seed)
+        play = partial(answers, build=ALGORITHMS[name], seed=seed)
+        (pulls, answer), (pulls_too, answer_too) = (
+            play(arms, theta),
+            play(arms * units, theta / units),
+        )
+        np.testing.assert_array_equal(answer, answer_too)
+        np.testing.assert_allclose(pulls, pulls_too, rtol=1e-2)
+
+
+def test_what_rounding_hides_is_refused_by_its_condition_number():
+    arms, theta, _ = problem(1)
+    arms[:, 2] = arms[:, 1] + 1e-10 * arms[:, 2]
+    for build in (jb.rage, partial(jb.gse, budget=300)):
+        with pytest.raises(ValueError, match="condition number of at most .* got [0-9.]+e\\+"):
+            jb.simulate(jb.instances.linear(arms, theta), build, replications=1)
