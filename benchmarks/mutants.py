@@ -1,7 +1,6 @@
 """Small changes of a program that its tests should notice: which there are, and how they are made."""
 
 import ast
-import copy
 import hashlib
 from typing import NamedTuple
 
@@ -15,14 +14,15 @@ NAMES |= {new: old for old, new in NAMES.items()}
 
 
 class Mutant(NamedTuple):
-    """A file with one change."""
+    """A file with one change, see `changed`."""
 
     name: str  # of the change: a digest of the file's name and of what is changed
     file: str
     line: int
     before: str  # the expression
     after: str
-    text: str  # the whole file, changed
+    index: int  # of the expression in the file
+    change: int  # of those that the expression may have
 
 
 def mutants(file, text):
@@ -30,14 +30,27 @@ def mutants(file, text):
     tree = ast.parse(text)
     found, seen = [], {}
     for index, node in enumerate(_nodes(tree)):
-        for after in _changes(node):
+        for change, after in enumerate(_changes(node)):
             # Which of several equal expressions of the file it is belongs to its name.
             words = (file, ast.unparse(node), ast.unparse(after))
             seen[words] = seen.get(words, 0) + 1
             digest = hashlib.sha256(repr((*words, seen[words])).encode()).hexdigest()[:12]
-            changed = _replaced(tree, index, after)
-            found.append(Mutant(digest, file, node.lineno, words[1], words[2], changed))
+            found.append(Mutant(digest, file, node.lineno, *words[1:], index, change))
     return found
+
+
+def changed(mutant, text):
+    """The text of the file with the change."""
+    tree = ast.parse(text)
+    node = next(node for i, node in enumerate(_nodes(tree)) if i == mutant.index)
+    after = list(_changes(node))[mutant.change]
+    for parent in ast.walk(tree):
+        for name, value in ast.iter_fields(parent):
+            if value is node:
+                setattr(parent, name, after)
+            elif isinstance(value, list):
+                value[:] = [after if one is node else one for one in value]
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def _nodes(tree):
@@ -64,19 +77,6 @@ def _computed(node):
     for child in ast.iter_child_nodes(node):
         if not any(child is one for one in left_out):
             yield child
-
-
-def _replaced(tree, index, after):
-    """The program with its expression of this index changed."""
-    changed = copy.deepcopy(tree)
-    node = next(node for i, node in enumerate(_nodes(changed)) if i == index)
-    for parent in ast.walk(changed):
-        for name, value in ast.iter_fields(parent):
-            if value is node:
-                setattr(parent, name, after)
-            elif isinstance(value, list):
-                value[:] = [after if one is node else one for one in value]
-    return ast.unparse(ast.fix_missing_locations(changed))
 
 
 def _changes(node):

@@ -25,7 +25,7 @@ import threading
 import time
 from pathlib import Path
 
-from .mutants import mutants
+from .mutants import changed, mutants
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "mutations.json"
@@ -87,6 +87,10 @@ def tests_of(file):
     users = [path for path in every if uses.search(path.read_text())]
     users.sort(key=lambda path: -len(uses.findall(path.read_text())))
     found = dict.fromkeys(path.relative_to(ROOT).as_posix() for path in [*named, *users])
+    if not found:  # then those of what it is a part of
+        for path in sorted((ROOT / "jaxbandits").rglob("*.py")):
+            if re.search(rf"import [^\n]*\b{stem}\b", path.read_text()):
+                found |= dict.fromkeys(tests_of(path.relative_to(ROOT).as_posix()))
     return list(found)[:MOST_TESTS]
 
 
@@ -129,7 +133,7 @@ class Copy:
         """What the tests say of a change."""
         path = self.folder / mutant.file
         before = path.read_text()
-        path.write_text(mutant.text)
+        path.write_text(changed(mutant, before))
         try:
             return self.passes(mutant.file, tests, limit)
         finally:

@@ -107,5 +107,5 @@ def test_what_rounding_hides_is_refused_by_its_condition_number():
     arms, theta, _ = problem(1)
     arms[:, 2] = arms[:, 1] + 1e-10 * arms[:, 2]
     for build in (jb.rage, partial(jb.gse, budget=300)):
-        with pytest.raises(ValueError, match="condition number of at most .* got [0-9.]+e\\+"):
+        with pytest.raises(ValueError, match=r"condition number of at most .* got [0-9.]+e\+"):
             jb.simulate(jb.instances.linear(arms, theta), build, replications=1)
