@@ -1,8 +1,8 @@
 """Which small changes of the package do its tests notice?
 
-`python -m benchmarks.mutations` draws changes at random (a comparison that includes its end, `+` for
-`-`, another constant, a transpose left out, ...), makes each in a copy of the repository, and runs
-the tests that belong to the changed file. What they let pass is a survivor: a test is missing, or
+`python -m benchmarks.mutations` draws changes at random (a comparison that includes its end, `+`
+for `-`, another constant, a transpose left out, ...), makes each in a copy of the repository, and
+runs the tests that belong to the changed file. What they let pass is a survivor: a test is missing, or
 the change alters nothing that can be observed. Results are kept after each change, and the same
 command goes on where it stopped.
 
@@ -54,6 +54,13 @@ OTHERS = {
     "glm": ("test_twin_glm", "test_twin_ucb_glm"),
     "deep": ("test_twin_deep_fpl", "test_twin_rep_glm_fpl"),
     "lingape": ("test_twins",),
+    "roundings": ("test_rounding", "test_twin_rage"),
+    "indexing": ("test_lanewise",),
+    "randomness": ("test_lanewise",),
+    "narrowing": ("test_lanewise",),
+    "spec": ("test_sweep_spec",),
+    "session": ("test_live",),
+    "panels": ("test_plot",),
 }
 MOST_TESTS = 6  # files of tests for one change
 
@@ -182,6 +189,11 @@ def row_of(mutant, tests, outcome, seconds):
     return facts | {"outcome": outcome, "seconds": round(seconds, 1), "tests": tests}
 
 
+def described(row):
+    """A line about a change."""
+    return f"{row['outcome']:8} {row['file']}:{row['line']}  {row['before']} -> {row['after']}"
+
+
 def summary(rows):
     """Counts of the outcomes, and the share caught of those that were tested."""
     counts = collections.Counter(row["outcome"] for row in rows)
@@ -209,16 +221,13 @@ def main(arguments=None):
             rows.append(row)
             text = json.dumps({"summary": summary(rows), "rows": rows}, indent=1)
             options.results.write_text(text + "\n")
-            print(
-                f"{row['outcome']:8} {row['file']}:{row['line']}  {row['before']} -> {row['after']}",
-                flush=True,
-            )
+            print(described(row), flush=True)
 
         with tempfile.TemporaryDirectory() as cache:
             campaign(todo[: options.most], options.jobs, cache, keep)
     for row in rows:
         if row["outcome"] == "passed":
-            print(f"survivor {row['file']}:{row['line']}  {row['before']} -> {row['after']}")
+            print(described(row))
     print(summary(rows))
 
 

@@ -1,4 +1,4 @@
-"""Features in other units: columns of 1e-8 beside columns of 1e8 change no design, fit or answer."""
+"""Features in other units: columns of 1e-8 beside 1e8 change no design, fit or answer."""
 
 from functools import partial
 
