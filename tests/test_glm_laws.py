@@ -111,6 +111,20 @@ def test_laplace_samples_have_the_inverse_hessian_as_covariance():
     np.testing.assert_allclose(shares, expected, atol=0.015)
 
 
+def test_the_parameter_of_a_laplace_sample_has_the_inverse_hessian_as_covariance():
+    counts, sums = np.array([400, 20, 30, 10]), np.array([250.0, 6.0, 9.0, 8.0])
+    algorithm, state, fit = states_of(partial(jb.glm_tsl, a=1.5), counts, sums, "logistic")
+    keys = jax.random.split(jax.random.key(5), 20_000)
+    sampled = jax.jit(jax.vmap(lambda key: algorithm.ask(key, state).info[1].theta))(keys)
+    hessian = np.asarray(fit.hessian)
+    white = (np.asarray(sampled) - np.asarray(fit.theta)) @ np.linalg.cholesky(hessian) / 1.5
+    np.testing.assert_allclose(np.cov(white, rowvar=False), np.eye(2), atol=0.05)
+    # With the factor transposed it would be another one, by far.
+    root = np.linalg.cholesky(hessian)
+    wrong = np.linalg.solve(hessian, root.T) @ np.linalg.solve(hessian, root.T).T
+    assert np.abs(root.T @ wrong @ root - np.eye(2)).max() > 0.2
+
+
 LEARNERS = {
     "glm_tsl": jb.glm_tsl,
     "glm_fpl": partial(jb.glm_fpl, a=3.0),

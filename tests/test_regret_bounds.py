@@ -101,6 +101,16 @@ def test_bad_input(bound, options, message):
 
 
 @BOTH
+def test_the_least_horizon_that_is_named_is_the_least(bound):
+    with pytest.raises(ValueError, match="horizon must be above") as refusal:
+        bound(cube(2, 4), 5, exploration=1)
+    least = int(str(refusal.value).split("above ")[1].split(",")[0])
+    with pytest.raises(ValueError, match=f"horizon must be above {least}, got {least}"):
+        bound(cube(2, 4), least, exploration=1)
+    assert bound(cube(2, 4), least + 1, exploration=1).value > 0
+
+
+@BOTH
 def test_what_no_theorem_covers_is_refused(bound):
     """Fewer rounds than dimensions, where the logarithm is negative; arms on a line."""
     with pytest.raises(ValueError, match="horizon must be 20 or above in 20 dimensions, got 12"):

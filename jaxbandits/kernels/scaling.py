@@ -60,7 +60,7 @@ class Condition(NamedTuple):
     limit: float  # the largest ratio that sums of `x x^T` leave anything of
 
 
-def condition(arms: np.ndarray) -> Condition:
+def condition(arms: Array | np.ndarray) -> Condition:
     """Rank and condition number on the host, of arms that can be looked at."""
     arms = np.asarray(arms, float)
     largest = np.abs(arms).max(0)

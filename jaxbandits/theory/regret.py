@@ -163,7 +163,7 @@ def _bound(facts, wide, eigenvalue, *, failures, extra):
     rare = failures / n
     spread = math.sqrt(facts.least) + wide
     total = math.sqrt(2.0 * dim * n * math.log(2.0 * n / dim))
-    require(rare < OPTIMISM, f"horizon must be above {failures / OPTIMISM:.0f}, got {n}")
+    require(rare < OPTIMISM, f"horizon must be above {math.floor(failures / OPTIMISM)}, got {n}")
     leading = facts.lipschitz * spread * (1.0 + 2.0 / (OPTIMISM - rare)) * total
     explored = _rounds(facts.arms, eigenvalue) if facts.exploration is None else facts.exploration
     value = leading + (explored + extra) * facts.worst

@@ -1,5 +1,7 @@
 """Fits from the fit before one more draw."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -89,3 +91,30 @@ def test_estimate_says_when_it_stops_short():
     assert (int(capped.status), bool(capped.converged)) == (irls.CAPPED, False)
     assert not bool(broken.converged)
     assert int(broken.status) in (irls.NONFINITE, irls.STALLED)
+
+
+class Bowl(NamedTuple):
+    """A quadratic function with its minimum at `end`."""
+
+    hessian: jax.Array
+    end: jax.Array
+
+    def gradient(self, theta):
+        return self.hessian @ (theta - self.end)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_steps_with_an_old_inverse_go_down(steps):
+    """Each is `theta - B g`, as many as allowed; the first one is made before they are counted."""
+    with jax.enable_x64(True):
+        problem = Bowl(jnp.array([[2.0, 0.5], [0.5, 1.0]]), jnp.array([1.0, -2.0]))
+        inverse, begin = 0.9 * jnp.linalg.inv(problem.hessian), jnp.array([3.0, 3.0])
+        found = chord.follow(problem, begin, inverse, lambda now: jnp.array(False), steps)
+        known = chord.Slope(problem.gradient(begin))
+        told = chord.follow(problem, begin, inverse, lambda now: jnp.array(False), steps, known)
+    off = np.asarray(begin - problem.end)
+    np.testing.assert_allclose(found.theta - problem.end, off * 0.1**steps, rtol=1e-9)
+    np.testing.assert_allclose(told.theta - problem.end, off * 0.1 ** (steps + 1), rtol=1e-9)
+    left = off * 0.1**steps
+    np.testing.assert_allclose(found.decrement, 0.45 * left @ problem.hessian @ left, rtol=1e-9)
+    assert bool(found.closing & told.closing)
