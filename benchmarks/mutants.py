@@ -1,4 +1,4 @@
-"""Small changes of a program that its tests should notice: which there are, and how they are made."""
+"""Small changes of a program that its tests should notice, and how they are made."""
 
 import ast
 import hashlib

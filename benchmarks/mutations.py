@@ -2,8 +2,8 @@
 
 `python -m benchmarks.mutations` draws changes at random (a comparison that includes its end, `+`
 for `-`, another constant, a transpose left out, ...), makes each in a copy of the repository, and
-runs the tests that belong to the changed file. What they let pass is a survivor: a test is missing, or
-the change alters nothing that can be observed. Results are kept after each change, and the same
+runs the tests that belong to the changed file. What they let pass is a survivor: a test is missing,
+or the change alters nothing that can be observed. Results are kept after each change, and the same
 command goes on where it stopped.
 
 A change is caught if a test fails, or if the tests take `SLOW` times as long as without it (a loop

@@ -44,12 +44,12 @@ def test_each_is_that_of_its_number(many):
     with jax.enable_x64(True):
         env, algorithm = finite(ARMS), one_draw(ARMS.arms)
         keys = jnp.stack([cases.key_of(r, seed=3) for r in SOME])
-        go = jax.jit(
-            jax.vmap(
-                lambda key: driver.advance(driver.start(key, env, algorithm), env, algorithm, 2)
-            )
-        )
-        rewards = go(keys).info["reward"]
+
+        def whole(key):
+            run = driver.start(key, env, algorithm)
+            return driver.advance(run, env, algorithm, 2).info["reward"]
+
+        rewards = jax.jit(jax.vmap(whole))(keys)
     np.testing.assert_allclose(many.info["reward"][list(SOME)], rewards)
 
 
