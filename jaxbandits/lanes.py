@@ -247,20 +247,20 @@ class Player:
 
     def play(self, waiting):
         """Yield the `Record` of replications as they end, until all of `waiting` have."""
-        left, under_way, chunks = list(waiting), np.zeros(self._count, int), 16
+        left, under_way, chunks = np.asarray(waiting, np.int64), np.zeros(self._count, int), 16
+        back = left[:0]  # what was queued before, and not taken
         batch = nobody(*self._which)
-        while left or under_way.any():
-            took = left[: self._count * self.shape.queue]
-            del left[: len(took)]
+        while len(back) + len(left) or under_way.any():
+            more = self._count * self.shape.queue - len(back)
+            took, left = np.concatenate([back, left[:more]]), left[more:]
             queue = self._queue(took, self._count)
             began = time.perf_counter()
-            batch = self._step(self._call(queue, chunks, bool(left)), batch)
+            batch = self._step(self._call(queue, chunks, bool(len(left))), batch)
             records, taken = self._harvest(batch)
             seconds = time.perf_counter() - began
             chunks = _next_chunks(chunks, seconds)
-            left[:0] = sorted(
-                i for row, n in zip(queue, taken, strict=True) for i in row[n:] if i >= 0
-            )
+            back = np.sort(np.concatenate([r[n:] for r, n in zip(queue, taken, strict=True)]))
+            back = back[back >= 0]
             under_way += taken - np.array([len(r.id) for r in records])
             yield jax.tree.map(lambda *xs: np.concatenate(xs), *records)
 

@@ -14,6 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .signatures import check_options
+
+
+LARGEST = 2**62  # of whole numbers: the sum of two of them still fits 64 bits
+
 
 class Option(NamedTuple):
     """One keyword: `allowed` is the human sentence, `accepts(value)` the test."""
@@ -21,6 +26,7 @@ class Option(NamedTuple):
     allowed: str
     accepts: Callable[[Any], bool]
     convert: Callable[[Any], Any]  # np.float64 and np.int64 are traced, int and str static
+    most: int | None = None  # the largest number that the machine can take
 
     def holds(self, value):
         """Whether the value is allowed, whatever it is."""
@@ -31,7 +37,8 @@ class Option(NamedTuple):
 
 
 def _real(allowed, accepts):
-    return Option(allowed, lambda v: np.ndim(v) == 0 and bool(accepts(float(v))), np.float64)
+    single = lambda v: np.ndim(v) == 0 and not np.iscomplexobj(v)  # noqa: E731
+    return Option(allowed, lambda v: single(v) and bool(accepts(float(v))), np.float64)
 
 
 probability = _real("a number in (0, 1)", lambda v: 0 < v < 1)
@@ -42,17 +49,19 @@ nonnegative = _real("a finite number, 0 or above", lambda v: 0 <= v < np.inf)
 
 
 def _whole(value):
-    return np.ndim(value) == 0 and float(value) == int(value)
+    return np.ndim(value) == 0 and not np.iscomplexobj(value) and value == int(value)
 
 
 def count(least=1):
     """A whole number that may be traced (a budget, say)."""
-    return Option(f"a whole number, {least} or above", lambda v: _whole(v) and v >= least, np.int64)
+    allowed = f"a whole number, {least} or above"
+    return Option(allowed, lambda v: _whole(v) and v >= least, np.int64, most=LARGEST)
 
 
 def size(least=1):
     """A whole number that fixes shapes, hence static."""
-    return Option(f"a whole number, {least} or above", lambda v: _whole(v) and v >= least, int)
+    allowed = f"a whole number, {least} or above"
+    return Option(allowed, lambda v: _whole(v) and v >= least, int, most=2**31 - 1)
 
 
 def choice(*names):
@@ -92,8 +101,10 @@ def require(holds, message):
 
 def check(name, option, value):
     """Raise unless a value that can be looked at is what `option` allows."""
-    fine = not is_concrete(value) or option.holds(value)
-    require(fine, f"{name} must be {option.allowed}, got {value!r}")
+    if is_concrete(value):
+        require(option.holds(value), f"{name} must be {option.allowed}, got {value!r}")
+        fits = option.most is None or value <= option.most
+        require(fits, f"{name} must be at most {option.most}, got {value!r}")
 
 
 def converted(options, keywords):
@@ -179,11 +190,29 @@ def total_draws(arms, budget, per_arm):
     return budget if per_arm is None else per_arm * arms.shape[0]
 
 
+def check_real(name, value):
+    """Raise unless these are real numbers; a cast would drop the imaginary part of others."""
+    try:
+        dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+        if dtype == object and is_concrete(value):
+            dtype = np.asarray(value, float).dtype
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a table of numbers: {error}") from None
+    real = any(jnp.issubdtype(dtype, kind) for kind in (np.integer, np.floating, np.bool_))
+    require(real, f"{name} must be real numbers, got {_called(dtype)}")
+
+
+def _called(dtype):
+    kinds = {"c": "complex ones", "U": "text", "S": "text", "M": "dates", "m": "lengths of time"}
+    return kinds.get(dtype.kind, f"dtype {dtype}")
+
+
 def check_arms(arms, targets=None):
     """Shapes and finiteness of `arms [K, d]` and `targets [M, d]`."""
     for name, table in (("arms", arms), ("targets", targets)):
         if table is None:
             continue
+        check_real(name, table)
         shape = np.shape(table)
         require(
             len(shape) == 2 and 0 not in shape,
@@ -211,9 +240,10 @@ def array(*shape):
     """A table of finite numbers of this many axes, traced."""
 
     def accepts(value):
-        return np.ndim(value) == len(shape) and bool(np.isfinite(value).all())
+        real = not np.iscomplexobj(value)
+        return real and np.ndim(value) == len(shape) and bool(np.isfinite(value).all())
 
-    return Option(f"a table [{', '.join(shape)}] of finite numbers", accepts, np.asarray)
+    return Option(f"a table [{', '.join(shape)}] of finite real numbers", accepts, np.asarray)
 
 
 def constructor(*, spans=False, contextual=False, requires=None, completes=None, **options):
@@ -234,7 +264,11 @@ def constructor(*, spans=False, contextual=False, requires=None, completes=None,
         signature = inspect.signature(build)
 
         def bind(arms, args, keywords):
-            bound = signature.bind(arms, *args, **keywords)
+            try:
+                bound = signature.bind(arms, *args, **keywords)
+            except TypeError as error:
+                check_options("algorithm", functools.partial(checked, **keywords))
+                raise TypeError(f"{build.__name__}() {error}") from None
             bound.apply_defaults()
             values = bound.arguments
             check_arms(arms, values.get("targets"))

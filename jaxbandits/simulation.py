@@ -9,10 +9,10 @@ import numpy as np
 
 from . import recording
 from .batch import SPAN
-from .checks import check_engine, check_sizes, devices_of
+from .checks import check_engine, check_memory, check_sizes, devices_of
 from .driver import UNLIMITED, Limits, root_key
 from .family import family
-from .lanes import Player
+from .lanes import Player, shapes_of, sizes
 from .processes import team_of
 from .results import Runs, joined
 from .world import prepared
@@ -73,6 +73,7 @@ def simulate(
     >>> runs.pulls.dtype, runs.arm_pulls.shape
     (dtype('int64'), (10, 3))
     """
+    check_sizes(replications, seed, max_pulls, horizon, batch)
     world = prepared(instance, algorithm, horizon)
     simulation = Simulation(
         [world],
@@ -85,7 +86,7 @@ def simulate(
         engine=engine,
         record=record,
     )
-    return simulation.play({0: range(replications)}, reporter(progress))[0]
+    return simulation.play({0: np.arange(replications)}, reporter(progress))[0]
 
 
 class Simulation:
@@ -116,14 +117,19 @@ class Simulation:
         check_engine(engine, devices)
         free = horizon is None
         self._rounds = None if free else recording.rounds_of(record, int(horizon))
+        rounds = [] if free else recording.padded(self._rounds)
+        structure, numbers = family(worlds)
         with jax.enable_x64(True):
+            each = sizes(structure, shapes_of(numbers), len(rounds)).record
+            check_memory(replications, each)
             self._player = Player(
-                *family(worlds),
+                structure,
+                numbers,
                 root_key(seed),
                 replications=-(-replications // self.team.count),
                 batch=batch,
                 limits=Limits(max_pulls, UNLIMITED) if free else Limits(2**62, horizon),
-                rounds=[] if free else recording.padded(self._rounds),
+                rounds=rounds,
                 devices=devices,
                 engine=engine,
             )
@@ -159,7 +165,7 @@ class Simulation:
           KeyboardInterrupt: before any replication was done.
           ValueError: an instance was drawn with NaN or infinity.
         """
-        ids = [world * SPAN + r for world, numbers in waiting.items() for r in numbers]
+        ids = np.concatenate([world * SPAN + numbers for world, numbers in waiting.items()])
         left = {world: len(numbers) for world, numbers in waiting.items()}
         sheaf = Sheaf(left, self._runs, keep, hold=keep is None or not self.team.alone)
         number, total, began = 0, len(ids), time.perf_counter()

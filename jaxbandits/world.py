@@ -13,6 +13,7 @@ from .driver import INSTANCE, root_key
 from .instances import Instance
 from .options import is_concrete, require
 from .problems import kind_of
+from .signatures import check_call, check_options, function_of, name_of
 
 
 class World(NamedTuple):
@@ -108,11 +109,14 @@ def prepared(instance, algorithm, horizon=None):
     Raises:
       ValueError: names the argument, what it was and what is allowed.
     """
+    require(callable(algorithm), f"algorithm must be a constructor, got {algorithm!r}")
+    check_options("algorithm", algorithm)
     build, problem = as_tree(algorithm), instance
-    require(callable(build), f"algorithm must be a constructor, got {algorithm!r}")
     if kind_of(instance) is None:
         fits = callable(instance)
         require(fits, f"instance must be an Instance or a callable of a key, got {instance!r}")
+        check_options("instance", instance)
+        check_call("instance", instance, "a key")
         problem = as_tree(instance)
     with jax.enable_x64(True):
         build = completed(problem, build, horizon)
@@ -129,7 +133,7 @@ def completed(problem, build, horizon):
         )
     kind_of(problem).check(problem, horizon)
     facts = offered(problem, build, horizon) | bound_options(build)
-    function = build.func if isinstance(build, functools.partial) else build
+    function = function_of(build)
     _check_context(problem, function)
     if "theta" in facts and "theta" not in bound_options(build):
         _check_parameter(problem, build)
@@ -142,7 +146,7 @@ def completed(problem, build, horizon):
 def _check_context(problem, function):
     """Raise where an algorithm that is to be shown something is not, or the other way round."""
     shown, looks = kind_of(problem).contextual, getattr(function, "contextual", None)
-    name = getattr(function, "__name__", repr(function))
+    name = name_of(function)
     require(shown or not looks, f"instance must be contextual for {name}, which is shown examples")
     require(looks is not False or not shown, f"instance is contextual, but {name} is shown nothing")
 
@@ -154,10 +158,8 @@ def _check_parameter(problem, build):
     if not (is_concrete(problem.theta) and is_concrete(problem.means)):
         return
     means = np.asarray(problem.means)
-    function = build.func if isinstance(build, functools.partial) else build
-    name = getattr(function, "__name__", repr(function))
     known = np.any(problem.theta) or (means == means[0]).all()
-    require(known, f"instance has no parameter that {name} could be told: bind theta")
+    require(known, f"instance has no parameter that {name_of(build)} could be told: bind theta")
 
 
 def _check_targets(problem, function):
@@ -168,15 +170,11 @@ def _check_targets(problem, function):
     same = np.shape(arms) == np.shape(targets)
     if same and is_concrete(arms) and is_concrete(targets):
         same = np.array_equal(arms, targets)
-    name = getattr(function, "__name__", repr(function))
-    require(same, f"instance: its targets are not its arms, among which {name} chooses")
+    chooser = name_of(function)
+    require(same, f"instance: its targets are not its arms, among which {chooser} chooses")
 
 
 def derived_options(role, function, arms, options):
     """What a constructor has the host compute from its options, once they have been checked."""
-    try:
-        inspect.signature(function).bind(arms, **options)
-    except TypeError as error:
-        name = getattr(function, "__name__", repr(function))
-        raise ValueError(f"{role} {name}: {error}") from None
+    check_call(role, function, arms, **options)
     return getattr(function, "complete", lambda *_, **__: {})(arms, **options)

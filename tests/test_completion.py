@@ -16,7 +16,7 @@ def test_completion_script(shell):
 def test_completion_of_an_unknown_shell():
     result = CliRunner().invoke(main, ["completion", "bsh"])
     assert result.exit_code == 2
-    assert result.stderr == "error: unknown shell 'bsh'; did you mean 'bash'?\n"
+    assert result.stderr == "error: unknown shell 'bsh'; did you mean 'bash'? allowed: bash, fish, zsh\n"
 
 
 @pytest.mark.parametrize(
