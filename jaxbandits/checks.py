@@ -9,7 +9,6 @@ from .batch import ENGINES, SPAN
 from .native import compiler
 from .options import LARGEST, require
 
-
 # The least and the largest. A replication's number shares 63 bits with that of its world; the key
 # of a seed has as many.
 SIZES = {

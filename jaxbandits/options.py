@@ -16,7 +16,6 @@ import numpy as np
 
 from .signatures import check_options
 
-
 LARGEST = 2**62  # of whole numbers: the sum of two of them still fits 64 bits
 
 
@@ -194,7 +193,7 @@ def check_real(name, value):
     """Raise unless these are real numbers; a cast would drop the imaginary part of others."""
     try:
         dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
-        if dtype == object and is_concrete(value):
+        if getattr(dtype, "kind", None) == "O":
             dtype = np.asarray(value, float).dtype
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be a table of numbers: {error}") from None

@@ -45,7 +45,7 @@ def check_options(role, build, supplied=1):
     args, options = (build.args, build.keywords) if bound else ((), {})
     function, name = function_of(build), name_of(build)
     if hasattr(function, "convert") and args:
-        raise ValueError(f"{role} {name} must have its options bound by name, not {len(args)} by place")
+        raise ValueError(f"{role} {name} must have its options bound by name, not by position")
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # some callables have no signature that Python can read
