@@ -13,6 +13,7 @@ from .apart import engine_for
 from .batch import Orders, Shape, any_lane, empty, go
 from .driver import NO_LIMITS, Limits, kind, root_key
 from .native import SIDE_BY_SIDE, features
+from .protocol import check_trial
 
 CALL_SECONDS = 0.3  # long enough to hide the host's part, short enough for Ctrl-C and a bar
 # What the lanes of a CPU may hold between two rounds: within a round they need several times as
@@ -132,6 +133,7 @@ def _look(world, shapes, num_rounds):
 
     def look(orders):
         trial = world(orders.numbers)
+        check_trial(trial, orders.root)
         lane, record = any_lane(trial, orders)
         env, algorithm, _ = trial.build(lane.problem)
         shown = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .batch import Trial
+from .debugging import debugged
 from .driver import INSTANCE, root_key
 from .instances import Instance
 from .options import is_concrete, require
@@ -24,6 +25,7 @@ class World(NamedTuple):
 
     treedef: Any
     names: tuple  # static leaves, None where a number goes
+    debug: bool = False  # whether the algorithm is watched, see `debugging`
 
     def __call__(self, numbers):
         """The `Trial`: what is drawn for each replication, and how its world is built."""
@@ -31,32 +33,34 @@ class World(NamedTuple):
         leaves = [next(fill) if static is _NUMBER else static for static in self.names]
         problem, build, horizon = jax.tree.unflatten(self.treedef, leaves)
         kind = kind_of(problem)
+        built = functools.partial(_built, build=build, horizon=horizon, debug=self.debug)
         if kind is not None:
-            return _given(kind, problem, build, horizon)
+            return _given(kind, problem, built)
 
         def draw(key, world, replication):
             return jax.tree.map(jnp.asarray, problem(jax.random.fold_in(key, INSTANCE)))
 
-        return Trial(draw, lambda instance: _built(instance, build, horizon))
+        return Trial(draw, built)
 
 
-def _given(kind, problem, build, horizon):
+def _given(kind, problem, built):
     """The `Trial` of one problem, of which a replication has little of its own, or nothing."""
 
     def draw(key, world, replication):
         return kind.own(problem, replication)
 
     if jax.tree.leaves(jax.eval_shape(draw, None, 0, 0)):
-        return Trial(draw, lambda own: _built(kind.given(problem, own), build, horizon))
-    once = _built(problem, build, horizon)
+        return Trial(draw, lambda own: built(kind.given(problem, own)))
+    once = built(problem)
     return Trial(draw, lambda _: once)
 
 
-def _built(instance, build, horizon):
+def _built(instance, *, build, horizon, debug):
     """World, algorithm, and whether the instance is finite."""
     facts, kind = offered(instance, build, horizon), kind_of(instance)
     algorithm = build(jnp.asarray(instance.arms), **facts)
-    return kind.env(instance, bound_options(build)), algorithm, kind.healthy(instance)
+    env = kind.env(instance, bound_options(build))
+    return env, debugged(env, algorithm) if debug else algorithm, kind.healthy(instance)
 
 
 class _Number:

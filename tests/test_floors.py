@@ -29,6 +29,8 @@ FLOORS = {
     "algorithms/": 3,
     "envs/": 3,
     "driver": 3,
+    "protocol": 4,
+    "debugging": 4,
     "apart": 3,
     "problems": 4,
     "lanewise/": 2,
