@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from jax.tree_util import keystr, tree_flatten_with_path
 
 from .core import Algorithm
-from .driver import kept
+from .driver import kept, root_key
 
 # What the records of a watched run have besides. Codes: 0 for none, those below, and from
 # `STATE` on the place of an array in the state.
-FAULT, ROUND, VALUE = "debug: fault", "debug: round", "debug: value"
+REPORT = FAULT, ROUND, VALUE = "debug: fault", "debug: round", "debug: value"
 ARM, COUNT, ANSWER, REWARD, STATE = range(1, 6)
 
 
@@ -54,9 +54,12 @@ def debugged(env, algorithm):
         inner = algorithm.tell(state.inner, move._replace(info=move.info[1]), total)
         rounds = state.rounds + 1
         faults = [_fault(REWARD, ~jnp.isfinite(total), total)]
-        for place, (_, leaf) in enumerate(leaves_of(inner)):
-            if jnp.issubdtype(leaf.dtype, jnp.floating):
-                faults.append(_fault(STATE + place, jnp.isnan(leaf), leaf))
+        before = jax.tree.leaves(state.inner)
+        for place, (old, new) in enumerate(zip(before, jax.tree.leaves(inner), strict=True)):
+            if jnp.issubdtype(new.dtype, jnp.floating):
+                # What begins infinite may stay so: the least of nothing, say.
+                wrong = jnp.isnan(new) | (~jnp.isfinite(new) & jnp.isfinite(old))
+                faults.append(_fault(STATE + place, wrong, new))
         return State(inner, rounds, _first(state.fault, rounds, faults))
 
     return Algorithm(init, ask, tell)
@@ -90,16 +93,22 @@ def _first(fault, round, faults):
     return fault
 
 
-def leaves_of(state):
-    """`(path, array)` of each array of a state; the path as one writes it, `state.counts` say."""
-    return [("state" + keystr(path), leaf) for path, leaf in tree_flatten_with_path(state)[0]]
+def explained(world, numbers, code, value):
+    """What was wrong, a phrase; of the worlds that one program plays, all have these arms."""
+    found = []
 
+    def look(numbers):
+        key, trial = root_key(0), world(numbers)
+        env, algorithm, _ = trial.build(trial.draw(key, *trial.place(jnp.zeros((), int))))
+        found.append((env.num_arms, env.num_answers))
+        return algorithm.init(key).inner
 
-def explained(code, value, env, state):
-    """What was wrong, a phrase; `state` holds the shapes of the inner algorithm's."""
+    with jax.enable_x64(True):
+        state = jax.eval_shape(look, numbers)
+    ((arms, answers),) = found
     if code >= STATE:
-        return f"{leaves_of(state)[code - STATE][0]} is NaN"
-    arms, answers = env.num_arms, env.num_answers
+        path, _ = tree_flatten_with_path(state)[0][code - STATE]
+        return f"tell makes state{keystr(path)} {value}"
     return {
         ARM: lambda: f"ask draws arm {value:.0f}, and there are {arms}: 0 to {arms - 1}",
         COUNT: lambda: f"ask draws an arm {value:.0f} times, a count below 0",

@@ -13,7 +13,7 @@ from .apart import engine_for
 from .batch import Orders, Shape, any_lane, empty, go
 from .driver import NO_LIMITS, Limits, kind, root_key
 from .native import SIDE_BY_SIDE, features
-from .protocol import check_trial
+from .protocol import check_world
 
 CALL_SECONDS = 0.3  # long enough to hide the host's part, short enough for Ctrl-C and a bar
 # What the lanes of a CPU may hold between two rounds: within a round they need several times as
@@ -133,14 +133,15 @@ def _look(world, shapes, num_rounds):
 
     def look(orders):
         trial = world(orders.numbers)
-        check_trial(trial, orders.root)
         lane, record = any_lane(trial, orders)
         env, algorithm, _ = trial.build(lane.problem)
         shown = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
         manner.append((not kind(lane.run, env, algorithm)[1], shown))
         return lane, record
 
-    return *jax.eval_shape(look, _like(shapes, num_rounds)), manner[0]
+    like = _like(shapes, num_rounds)
+    check_world(world, like)
+    return *jax.eval_shape(look, like), manner[0]
 
 
 def is_phased(world, numbers):

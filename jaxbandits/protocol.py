@@ -1,4 +1,4 @@
-"""What `init`, `ask` and `tell` of an algorithm must return: checked on shapes, before compiling."""
+"""What `init`, `ask` and `tell` must return: checked on shapes, before anything compiles."""
 
 import jax
 import jax.numpy as jnp
@@ -12,18 +12,32 @@ from .options import require
 PACKAGE = __name__.rpartition(".")[0] + "."
 
 
-def check_trial(trial, root):
-    """Check the algorithm of a `Trial`, see `check`; `root` is the key of a seed.
+def check_world(world, orders):
+    """Check the algorithm of a `World` for numbers of these shapes, see `check`.
 
     Those of this package have passed, in its tests: tracing them again would take a moment.
+
+    Args:
+      world: what makes a `Trial` of numbers.
+      orders: `batch.Orders`, arrays or their shapes.
     """
-    zero = jnp.zeros((), int)
-    key = fold_in(root, zero)
-    env, algorithm, _ = trial.build(trial.draw(key, *trial.place(zero)))
-    functions = [getattr(algorithm, name, None) for name in Algorithm._fields]
-    if all(str(getattr(f, "__module__", "")).startswith(PACKAGE) for f in functions):
-        return
-    check(algorithm, key, jax.eval_shape(env.context, key), env.num_answers)
+    errors = []
+
+    def look(orders):
+        trial, zero = world(orders.numbers), jnp.zeros((), int)
+        key = fold_in(orders.root, zero)
+        env, algorithm, _ = trial.build(trial.draw(key, *trial.place(zero)))
+        functions = [getattr(algorithm, name, None) for name in Algorithm._fields]
+        if all(str(getattr(f, "__module__", "")).startswith(PACKAGE) for f in functions):
+            return
+        try:
+            check(algorithm, key, jax.eval_shape(env.context, key), env.num_answers)
+        except ValueError as error:
+            errors.append(error)
+
+    jax.eval_shape(look, orders)
+    if errors:
+        raise errors[0]  # here, where JAX has nothing to say about its own frames
 
 
 def check(algorithm, key, context=(), num_answers=None):
@@ -76,17 +90,16 @@ def _check_move(must, move, num_answers):
 
 def different(before, after):
     """How the shapes of one pytree differ from those of another: a phrase; None if they do not."""
+    trees = [jax.tree.structure(tree) for tree in (before, after)]
+    if trees[0] != trees[1] and trees[0].num_leaves == trees[1].num_leaves:
+        return f"it is {trees[1]}, and {trees[0]} in that of init"
     one, two = (dict(_leaves(tree)) for tree in (before, after))
     for path, leaf in one.items():
         if path not in two:
             return f"{path} is missing"
         if _brief(two[path]) != _brief(leaf):
             return f"{path} is {_brief(two[path])}, and {_brief(leaf)} in that of init"
-    for path in two:
-        if path not in one:
-            return f"{path} is new"
-    trees = [str(jax.tree.structure(tree)) for tree in (before, after)]
-    return None if trees[0] == trees[1] else f"it is {trees[1]}, and not {trees[0]}"
+    return next((f"{path} is new" for path in two if path not in one), None)
 
 
 def _leaves(tree):

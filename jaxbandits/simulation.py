@@ -1,6 +1,7 @@
 """`simulate`: many replications of one algorithm on one instance."""
 
 import contextlib
+import functools
 import time
 import warnings
 
@@ -10,6 +11,7 @@ import numpy as np
 from . import recording
 from .batch import SPAN
 from .checks import check_engine, check_memory, check_sizes, devices_of
+from .debugging import FAULT, REPORT, explained
 from .driver import UNLIMITED, Limits, root_key
 from .family import family
 from .lanes import Player, shapes_of, sizes
@@ -31,6 +33,7 @@ def simulate(
     engine="xla",
     record="mixed",
     progress=False,
+    debug=False,
 ):
     """Play `replications` independent copies of an algorithm, in float64.
 
@@ -61,10 +64,15 @@ def simulate(
       record: at which rounds: about 100 of "even" or geometric ("log") spacing, or half of each
         ("mixed"); or a list of rounds. All of a run of 200 rounds or fewer.
       progress: True for a bar, or a callable `(done, total)`.
+      debug: check every round of an algorithm of your own: arms and answers that exist, counts
+        that are not negative, rewards and a state that are finite. The numbers are the same; it
+        is compiled by itself, and somewhat slower.
     Returns:
       `Runs`, sorted by replication.
     Raises:
-      ValueError: names the argument, what it was and what is allowed; before any compilation.
+      ValueError: names the argument, what it was and what is allowed; before any compilation. Or
+        an algorithm has drawn arms that do not exist; with `debug` it names the replication, the
+        round and what was wrong there.
 
     >>> from functools import partial
     >>> import jaxbandits as jb
@@ -74,9 +82,9 @@ def simulate(
     (dtype('int64'), (10, 3))
     """
     check_sizes(replications, seed, max_pulls, horizon, batch)
-    world = prepared(instance, algorithm, horizon)
+    world, numbers = prepared(instance, algorithm, horizon)
     simulation = Simulation(
-        [world],
+        [(world._replace(debug=debug), numbers)],
         replications=replications,
         seed=seed,
         max_pulls=max_pulls,
@@ -133,6 +141,7 @@ class Simulation:
                 devices=devices,
                 engine=engine,
             )
+            self._explained = functools.partial(explained, structure, numbers)
         played = self._player.shape.engine  # which a contextual problem chooses by itself
         self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": played}
         self._compile_seconds = self._player.compile_seconds
@@ -173,6 +182,7 @@ class Simulation:
             with jax.enable_x64(True):
                 for record in self._player.play(ids):
                     _check_drawn(record)
+                    _check_faults(record, self._explained)
                     sheaf.add(record)
                     number += len(record.id)
                     report(number, total)
@@ -209,7 +219,7 @@ class Simulation:
             arm_pulls=record.arm_pulls,
             rounds=rounds,
             regret=None if rounds is None else record.regret[:, : len(rounds)],
-            info=record.info,
+            info={name: x for name, x in record.info.items() if name not in REPORT},
             meta=self._meta | meta,
         )
 
@@ -267,6 +277,28 @@ def _check_drawn(record):
     if broken.size:
         number = broken[0] % SPAN
         raise ValueError(f"instance: replication {number} drew one with NaN or infinity")
+
+
+def _check_faults(record, explained):
+    """Raise where an algorithm has done what none should; of several, for the first replication.
+
+    Args:
+      explained: a callable `(code, value)` that says what was wrong.
+    """
+    counted = record.arm_pulls.sum(1) == record.pulls
+    numbers = record.id % SPAN
+    if FAULT in record.info:
+        for place in np.argsort(numbers):
+            code, round, value = (record.info[name][place].item() for name in REPORT)
+            if code:
+                what = explained(code, value)
+                raise ValueError(f"algorithm: replication {numbers[place]}, round {round}: {what}")
+    if not counted.all():
+        least, arms = numbers[~counted].min(), record.arm_pulls.shape[1]
+        raise ValueError(
+            f"algorithm: replication {least} has drawn arms that do not exist, and there are "
+            f"{arms}: 0 to {arms - 1}; simulate(..., debug=True) says in which round"
+        )
 
 
 def reporter(progress):
