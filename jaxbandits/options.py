@@ -16,6 +16,8 @@ import numpy as np
 
 from .signatures import check_options
 
+LARGEST_ENTRY = 2.0**500  # of a table of features
+LEAST_GROWTH = 2.0**-40  # of `|x|^2 / v0`: a draw is then 4,000 times what is rounded away
 LARGEST = 2**62  # of whole numbers: the sum of two of them still fits 64 bits
 
 
@@ -141,6 +143,34 @@ def theta_norm_known(values, thresholds, option="threshold"):
     require(not unknown, f"theta_norm must be given for {option} {named!r}, got None (unknown)")
 
 
+def ridge_in_reach(values, v0=None, most=2.0**28):
+    """Raise where the ridge is too small or too large beside the arms for updates draw by draw.
+
+    The first draws take `x^T V^-1 x` from `|x|^2 / v0` to about 1, and leave the rounding of the
+    former: measured, the variance of a difference of arms is wrong by `n eps |x|^2 / v0` of itself
+    after n draws, times the square of the arms' condition number. Where `|x|^2 / v0` is about
+    eps itself, a draw is rounded away.
+
+    Args:
+      values: the bound arguments.
+      v0: the ridge, `values["v0"]` by default.
+      most: the largest `|x|^2 / v0` to allow. Updates of a square root lose only its root.
+    """
+    arms, v0 = values["arms"], values["v0"] if v0 is None else v0
+    if not (is_concrete(arms) and is_concrete(v0)):
+        return
+    arms, v0 = np.asarray(arms, float), float(v0)
+    length = np.sqrt((arms**2).sum(1).max())
+    shortest, longest = np.sqrt(LEAST_GROWTH * v0), np.sqrt(most * v0)
+    low, high = length**2 / most, length**2 / LEAST_GROWTH
+    require(
+        length == 0 or shortest <= length <= longest,
+        f"arms must be {shortest:.2g} to {longest:.2g} long (the longest of them) where the ridge "
+        f"v0 is {v0:.6g}, beyond which rounding hides what draws tell, got {length:.6g}: give them "
+        f"in another unit, or v0 from {low:.2g} to {high:.2g}",
+    )
+
+
 def horizon_unless(given, horizon, name):
     """The size `given` as the option `name`, or that of all rounds."""
     require(horizon is not None, "horizon must be given, got None")
@@ -221,6 +251,12 @@ def check_arms(arms, targets=None):
             broken = np.argwhere(~np.isfinite(np.asarray(table, dtype=float)))
             place = broken[0].tolist() if len(broken) else None
             require(place is None, f"{name} must be finite, got NaN or infinity at {place}")
+            largest = float(np.abs(np.asarray(table, float)).max())
+            require(
+                largest == 0 or 1.0 / LARGEST_ENTRY <= largest <= LARGEST_ENTRY,
+                f"{name} must have a largest entry from {1.0 / LARGEST_ENTRY:.2g} to "
+                f"{LARGEST_ENTRY:.2g}, whose square fits double precision, got {largest:.6g}",
+            )
     if targets is not None:
         require(
             np.shape(targets)[1] == np.shape(arms)[1],

@@ -52,10 +52,23 @@ def check_instance(instance, horizon=None):
         if is_concrete(table):
             require(np.isfinite(table).all(), f"{name} must be finite, got NaN or infinity")
     check("noise_var", nonnegative, instance.noise_var)
+    _check_noise(instance.noise_var, instance.means)
     if instance.theta_norm is not None:
         check("theta_norm", nonnegative, instance.theta_norm)
     if instance.samples is not None:
         check_real("samples", instance.samples)
+
+
+def _check_noise(noise_var, means):
+    """Raise where rewards are rounded to more than all means differ by."""
+    if is_concrete(noise_var) and is_concrete(means):
+        apart = float(np.max(means) - np.min(means))
+        most = (apart / np.finfo(float).eps) ** 2
+        require(
+            apart == 0 or float(noise_var) <= most,
+            f"noise_var must be at most {most:.2g} for means that are at most {apart:.2g} apart: "
+            f"beyond it rewards are rounded to more than that, got {noise_var}",
+        )
 
 
 def _check_labelled(problem, horizon):
