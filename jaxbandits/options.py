@@ -162,7 +162,8 @@ def ridge_in_reach(values, v0=None, most=2.0**28):
     arms, v0 = np.asarray(arms, float), float(v0)
     length = np.sqrt((arms**2).sum(1).max())
     shortest, longest = np.sqrt(LEAST_GROWTH * v0), np.sqrt(most * v0)
-    low, high = length**2 / most, length**2 / LEAST_GROWTH
+    with np.errstate(over="ignore"):
+        low, high = length**2 / most, length**2 / LEAST_GROWTH
     require(
         length == 0 or shortest <= length <= longest,
         f"arms must be {shortest:.2g} to {longest:.2g} long (the longest of them) where the ridge "
