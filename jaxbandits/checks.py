@@ -1,28 +1,68 @@
 """What a call of `simulate` may ask of the machine, checked before anything compiles."""
 
+import os
+
 import jax
 import numpy as np
 
-from .batch import ENGINES
+from .batch import ENGINES, SPAN
 from .native import compiler
-from .options import require
+from .options import LARGEST, require
+
+# The least and the largest. A replication's number shares 63 bits with that of its world; the key
+# of a seed has as many.
+SIZES = {
+    "replications": (1, SPAN),
+    "seed": (0, 2**63 - 1),
+    "max_pulls": (1, LARGEST),
+    "horizon": (1, LARGEST),
+    "batch": (1, LARGEST),
+}
 
 
 def check_sizes(replications, seed, max_pulls, horizon, batch):
-    """Raise unless all are whole numbers, large enough."""
-    for name, value, least in (
-        ("replications", replications, 1),
-        ("seed", seed, 0),
-        ("max_pulls", max_pulls, 1),
-        ("horizon", horizon, 1),
-        ("batch", batch, 1),
-    ):
+    """Raise unless all are whole numbers that are neither too small nor too large."""
+    values = (replications, seed, max_pulls, horizon, batch)
+    for (name, (least, most)), value in zip(SIZES.items(), values, strict=True):
         if value is None and name in ("horizon", "batch"):
             continue
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         require(
             whole and value >= least, f"{name} must be a whole number, {least} or above: {value!r}"
         )
+        require(value <= most, f"{name} must be at most {_power_of_two(most)}, got {value}")
+
+
+def _power_of_two(number):
+    """A number about as large as a power of 2, as people write it."""
+    power = 1 << (number.bit_length() - 1)
+    if number == power:
+        return f"2**{number.bit_length() - 1} = {number}"
+    return f"2**{number.bit_length()} - 1 = {number}"
+
+
+def check_memory(replications, numbers):
+    """Raise unless the results of all replications fit into this machine's memory.
+
+    Args:
+      replications: R.
+      numbers: in the record of each, of 8 bytes.
+    """
+    memory, each = memory_bytes(), 8 * numbers
+    require(
+        replications * each <= memory,
+        f"replications must be at most {memory // each} here: each has {each} bytes of results, "
+        f"and this machine a memory of {memory / 2**30:.1f} GiB; {replications} would take "
+        f"{replications * each / 2**30:.1f} GiB",
+    )
+
+
+def memory_bytes():
+    """The memory of this machine; endless where it does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 2**62
 
 
 def devices_of(devices):

@@ -51,6 +51,7 @@ class Env(NamedTuple):
     correct: Callable  # (answer) -> bool []
     num_arms: int
     context: Callable = lambda key: ()
+    num_answers: int | None = None  # M, of which an answer is an index or a mask; None: not known
 
 
 class Run(NamedTuple):

@@ -36,8 +36,9 @@ COSTLY = {"while", "scan", "cond", "jit", "pjit", "sort"}  # what a look ahead i
 
 
 def root_key(seed):
-    """The key of a seed; threefry whatever the caller's default generator is."""
-    return jax.random.key(seed, impl="threefry2x32")
+    """The key of a seed, all 64 bits; threefry whatever the caller's default generator is."""
+    with jax.enable_x64(True):  # else JAX takes half of it
+        return jax.random.key(seed, impl="threefry2x32")
 
 
 def ask_key(key, rounds):

@@ -13,6 +13,7 @@ from .apart import engine_for
 from .batch import Orders, Shape, any_lane, empty, go
 from .driver import NO_LIMITS, Limits, kind, root_key
 from .native import SIDE_BY_SIDE, features
+from .protocol import check_world
 
 CALL_SECONDS = 0.3  # long enough to hide the host's part, short enough for Ctrl-C and a bar
 # What the lanes of a CPU may hold between two rounds: within a round they need several times as
@@ -138,7 +139,9 @@ def _look(world, shapes, num_rounds):
         manner.append((not kind(lane.run, env, algorithm)[1], shown))
         return lane, record
 
-    return *jax.eval_shape(look, _like(shapes, num_rounds)), manner[0]
+    like = _like(shapes, num_rounds)
+    check_world(world, like)
+    return *jax.eval_shape(look, like), manner[0]
 
 
 def is_phased(world, numbers):
@@ -247,20 +250,20 @@ class Player:
 
     def play(self, waiting):
         """Yield the `Record` of replications as they end, until all of `waiting` have."""
-        left, under_way, chunks = list(waiting), np.zeros(self._count, int), 16
+        left, under_way, chunks = np.asarray(waiting, np.int64), np.zeros(self._count, int), 16
+        back = left[:0]  # what was queued before, and not taken
         batch = nobody(*self._which)
-        while left or under_way.any():
-            took = left[: self._count * self.shape.queue]
-            del left[: len(took)]
+        while len(back) + len(left) or under_way.any():
+            more = self._count * self.shape.queue - len(back)
+            took, left = np.concatenate([back, left[:more]]), left[more:]
             queue = self._queue(took, self._count)
             began = time.perf_counter()
-            batch = self._step(self._call(queue, chunks, bool(left)), batch)
+            batch = self._step(self._call(queue, chunks, bool(len(left))), batch)
             records, taken = self._harvest(batch)
             seconds = time.perf_counter() - began
             chunks = _next_chunks(chunks, seconds)
-            left[:0] = sorted(
-                i for row, n in zip(queue, taken, strict=True) for i in row[n:] if i >= 0
-            )
+            back = np.sort(np.concatenate([r[n:] for r, n in zip(queue, taken, strict=True)]))
+            back = back[back >= 0]
             under_way += taken - np.array([len(r.id) for r in records])
             yield jax.tree.map(lambda *xs: np.concatenate(xs), *records)
 

@@ -15,6 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .kernels import scaling
+from .signatures import check_options
+
+LARGEST_ENTRY = 2.0**500  # of a table of features
+LEAST_GROWTH = 2.0**-40  # of `|x|^2 / v0`: a draw is then 4,000 times what is rounded away
+LARGEST = 2**62  # of whole numbers: the sum of two of them still fits 64 bits
 
 
 class Option(NamedTuple):
@@ -23,6 +28,7 @@ class Option(NamedTuple):
     allowed: str
     accepts: Callable[[Any], bool]
     convert: Callable[[Any], Any]  # np.float64 and np.int64 are traced, int and str static
+    most: int | None = None  # the largest number that the machine can take
 
     def holds(self, value):
         """Whether the value is allowed, whatever it is."""
@@ -33,7 +39,8 @@ class Option(NamedTuple):
 
 
 def _real(allowed, accepts):
-    return Option(allowed, lambda v: np.ndim(v) == 0 and bool(accepts(float(v))), np.float64)
+    single = lambda v: np.ndim(v) == 0 and not np.iscomplexobj(v)  # noqa: E731
+    return Option(allowed, lambda v: single(v) and bool(accepts(float(v))), np.float64)
 
 
 probability = _real("a number in (0, 1)", lambda v: 0 < v < 1)
@@ -44,17 +51,19 @@ nonnegative = _real("a finite number, 0 or above", lambda v: 0 <= v < np.inf)
 
 
 def _whole(value):
-    return np.ndim(value) == 0 and float(value) == int(value)
+    return np.ndim(value) == 0 and not np.iscomplexobj(value) and value == int(value)
 
 
 def count(least=1):
     """A whole number that may be traced (a budget, say)."""
-    return Option(f"a whole number, {least} or above", lambda v: _whole(v) and v >= least, np.int64)
+    allowed = f"a whole number, {least} or above"
+    return Option(allowed, lambda v: _whole(v) and v >= least, np.int64, most=LARGEST)
 
 
 def size(least=1):
     """A whole number that fixes shapes, hence static."""
-    return Option(f"a whole number, {least} or above", lambda v: _whole(v) and v >= least, int)
+    allowed = f"a whole number, {least} or above"
+    return Option(allowed, lambda v: _whole(v) and v >= least, int, most=2**31 - 1)
 
 
 def choice(*names):
@@ -94,8 +103,10 @@ def require(holds, message):
 
 def check(name, option, value):
     """Raise unless a value that can be looked at is what `option` allows."""
-    fine = not is_concrete(value) or option.holds(value)
-    require(fine, f"{name} must be {option.allowed}, got {value!r}")
+    if is_concrete(value):
+        require(option.holds(value), f"{name} must be {option.allowed}, got {value!r}")
+        fits = option.most is None or value <= option.most
+        require(fits, f"{name} must be at most {option.most}, got {value!r}")
 
 
 def converted(options, keywords):
@@ -131,6 +142,35 @@ def theta_norm_known(values, thresholds, option="threshold"):
     named = values[option] if isinstance(values[option], str) else None
     unknown = values["theta_norm"] is None and named in thresholds
     require(not unknown, f"theta_norm must be given for {option} {named!r}, got None (unknown)")
+
+
+def ridge_in_reach(values, v0=None, most=2.0**28):
+    """Raise where the ridge is too small or too large beside the arms for updates draw by draw.
+
+    The first draws take `x^T V^-1 x` from `|x|^2 / v0` to about 1, and leave the rounding of the
+    former: measured, the variance of a difference of arms is wrong by `n eps |x|^2 / v0` of itself
+    after n draws, times the square of the arms' condition number. Where `|x|^2 / v0` is about
+    eps itself, a draw is rounded away.
+
+    Args:
+      values: the bound arguments.
+      v0: the ridge, `values["v0"]` by default.
+      most: the largest `|x|^2 / v0` to allow. Updates of a square root lose only its root.
+    """
+    arms, v0 = values["arms"], values["v0"] if v0 is None else v0
+    if not (is_concrete(arms) and is_concrete(v0)):
+        return
+    arms, v0 = np.asarray(arms, float), float(v0)
+    length = np.sqrt((arms**2).sum(1).max())
+    shortest, longest = np.sqrt(LEAST_GROWTH * v0), np.sqrt(most * v0)
+    with np.errstate(over="ignore"):
+        low, high = length**2 / most, length**2 / LEAST_GROWTH
+    require(
+        length == 0 or shortest <= length <= longest,
+        f"arms must be {shortest:.2g} to {longest:.2g} long (the longest of them) where the ridge "
+        f"v0 is {v0:.6g}, beyond which rounding hides what draws tell, got {length:.6g}: give them "
+        f"in another unit, or v0 from {low:.2g} to {high:.2g}",
+    )
 
 
 def horizon_unless(given, horizon, name):
@@ -181,11 +221,29 @@ def total_draws(arms, budget, per_arm):
     return budget if per_arm is None else per_arm * arms.shape[0]
 
 
+def check_real(name, value):
+    """Raise unless these are real numbers; a cast would drop the imaginary part of others."""
+    try:
+        dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+        if getattr(dtype, "kind", None) == "O":
+            dtype = np.asarray(value, float).dtype
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a table of numbers: {error}") from None
+    real = any(jnp.issubdtype(dtype, kind) for kind in (np.integer, np.floating, np.bool_))
+    require(real, f"{name} must be real numbers, got {_called(dtype)}")
+
+
+def _called(dtype):
+    kinds = {"c": "complex ones", "U": "text", "S": "text", "M": "dates", "m": "lengths of time"}
+    return kinds.get(dtype.kind, f"dtype {dtype}")
+
+
 def check_arms(arms, targets=None):
     """Shapes and finiteness of `arms [K, d]` and `targets [M, d]`."""
     for name, table in (("arms", arms), ("targets", targets)):
         if table is None:
             continue
+        check_real(name, table)
         shape = np.shape(table)
         require(
             len(shape) == 2 and 0 not in shape,
@@ -195,6 +253,12 @@ def check_arms(arms, targets=None):
             broken = np.argwhere(~np.isfinite(np.asarray(table, dtype=float)))
             place = broken[0].tolist() if len(broken) else None
             require(place is None, f"{name} must be finite, got NaN or infinity at {place}")
+            largest = float(np.abs(np.asarray(table, float)).max())
+            require(
+                largest == 0 or 1.0 / LARGEST_ENTRY <= largest <= LARGEST_ENTRY,
+                f"{name} must have a largest entry from {1.0 / LARGEST_ENTRY:.2g} to "
+                f"{LARGEST_ENTRY:.2g}, whose square fits double precision, got {largest:.6g}",
+            )
     if targets is not None:
         require(
             np.shape(targets)[1] == np.shape(arms)[1],
@@ -224,9 +288,10 @@ def array(*shape):
     """A table of finite numbers of this many axes, traced."""
 
     def accepts(value):
-        return np.ndim(value) == len(shape) and bool(np.isfinite(value).all())
+        real = not np.iscomplexobj(value)
+        return real and np.ndim(value) == len(shape) and bool(np.isfinite(value).all())
 
-    return Option(f"a table [{', '.join(shape)}] of finite numbers", accepts, np.asarray)
+    return Option(f"a table [{', '.join(shape)}] of finite real numbers", accepts, np.asarray)
 
 
 def _of_one_size(values):
@@ -261,7 +326,11 @@ def constructor(
         signature = inspect.signature(build)
 
         def bind(arms, args, keywords):
-            bound = signature.bind(arms, *args, **keywords)
+            try:
+                bound = signature.bind(arms, *args, **keywords)
+            except TypeError as error:
+                check_options("algorithm", functools.partial(checked, **keywords))
+                raise TypeError(f"{build.__name__}() {error}") from None
             bound.apply_defaults()
             values = bound.arguments
             check_arms(arms, values.get("targets"))

@@ -10,7 +10,7 @@ from .envs.contextual import contextual
 from .envs.finite import finite
 from .instances import Instance
 from .instances.shown import Labelled
-from .options import check, is_concrete, nonnegative, require
+from .options import check, check_real, is_concrete, nonnegative, require
 
 
 class Kind(NamedTuple):
@@ -44,12 +44,31 @@ def _finite_healthy(instance):
 def check_instance(instance, horizon=None):
     """Finite numbers and matching shapes, for instances built by hand."""
     num_arms, num_targets = np.shape(instance.arms)[0], np.shape(instance.targets)[0]
-    for name, shape in (("means", (num_arms,)), ("values", (num_targets,))):
+    dim = np.shape(instance.arms)[1:]
+    for name, shape in (("means", (num_arms,)), ("values", (num_targets,)), ("theta", dim)):
         table = getattr(instance, name)
+        check_real(name, table)
         require(np.shape(table) == shape, f"{name} must have shape {shape}, got {np.shape(table)}")
         if is_concrete(table):
             require(np.isfinite(table).all(), f"{name} must be finite, got NaN or infinity")
     check("noise_var", nonnegative, instance.noise_var)
+    _check_noise(instance.noise_var, instance.means)
+    if instance.theta_norm is not None:
+        check("theta_norm", nonnegative, instance.theta_norm)
+    if instance.samples is not None:
+        check_real("samples", instance.samples)
+
+
+def _check_noise(noise_var, means):
+    """Raise where rewards are rounded to more than all means differ by."""
+    if is_concrete(noise_var) and is_concrete(means):
+        apart = float(np.max(means) - np.min(means))
+        most = (apart / np.finfo(float).eps) ** 2
+        require(
+            apart == 0 or float(noise_var) <= most,
+            f"noise_var must be at most {most:.2g} for means that are at most {apart:.2g} apart: "
+            f"beyond it rewards are rounded to more than that, got {noise_var}",
+        )
 
 
 def _check_labelled(problem, horizon):

@@ -26,7 +26,7 @@ class Alone:
 
     def share(self, numbers):
         """Those of the replications that this process plays."""
-        return list(numbers)
+        return np.asarray(numbers, np.int64)
 
     def gathered(self, runs):
         """What all processes have found, from what this one has: `Runs` by world."""
@@ -49,7 +49,8 @@ class Team(Alone):
 
     def share(self, numbers):
         """Those of the replications that this process plays."""
-        return [r for r in numbers if r % self.count == self.index]
+        numbers = np.asarray(numbers, np.int64)
+        return numbers[numbers % self.count == self.index]
 
     def agree(self, view):
         """Raise unless the text that `view` makes is the same in all processes.

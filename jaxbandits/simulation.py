@@ -1,6 +1,7 @@
 """`simulate`: many replications of one algorithm on one instance."""
 
 import contextlib
+import functools
 import time
 import warnings
 
@@ -9,10 +10,11 @@ import numpy as np
 
 from . import recording
 from .batch import SPAN
-from .checks import check_engine, check_sizes, devices_of
+from .checks import check_engine, check_memory, check_sizes, devices_of
+from .debugging import FAULT, REPORT, explained
 from .driver import UNLIMITED, Limits, root_key
 from .family import family
-from .lanes import Player
+from .lanes import Player, shapes_of, sizes
 from .processes import team_of
 from .results import Runs, joined
 from .world import prepared
@@ -31,6 +33,7 @@ def simulate(
     engine="xla",
     record="mixed",
     progress=False,
+    debug=False,
 ):
     """Play `replications` independent copies of an algorithm, in float64.
 
@@ -61,10 +64,15 @@ def simulate(
       record: at which rounds: about 100 of "even" or geometric ("log") spacing, or half of each
         ("mixed"); or a list of rounds. All of a run of 200 rounds or fewer.
       progress: True for a bar, or a callable `(done, total)`.
+      debug: check every round of an algorithm of your own: arms and answers that exist, counts
+        that are not negative, rewards and a state that are finite. The numbers are the same; it
+        is compiled by itself, and somewhat slower.
     Returns:
       `Runs`, sorted by replication.
     Raises:
-      ValueError: names the argument, what it was and what is allowed; before any compilation.
+      ValueError: names the argument, what it was and what is allowed; before any compilation. Or
+        an algorithm has drawn arms that do not exist; with `debug` it names the replication, the
+        round and what was wrong there.
 
     >>> from functools import partial
     >>> import jaxbandits as jb
@@ -73,9 +81,10 @@ def simulate(
     >>> runs.pulls.dtype, runs.arm_pulls.shape
     (dtype('int64'), (10, 3))
     """
-    world = prepared(instance, algorithm, horizon)
+    check_sizes(replications, seed, max_pulls, horizon, batch)
+    world, numbers = prepared(instance, algorithm, horizon)
     simulation = Simulation(
-        [world],
+        [(world._replace(debug=debug), numbers)],
         replications=replications,
         seed=seed,
         max_pulls=max_pulls,
@@ -85,7 +94,7 @@ def simulate(
         engine=engine,
         record=record,
     )
-    return simulation.play({0: range(replications)}, reporter(progress))[0]
+    return simulation.play({0: np.arange(replications)}, reporter(progress))[0]
 
 
 class Simulation:
@@ -116,17 +125,23 @@ class Simulation:
         check_engine(engine, devices)
         free = horizon is None
         self._rounds = None if free else recording.rounds_of(record, int(horizon))
+        rounds = [] if free else recording.padded(self._rounds)
+        structure, numbers = family(worlds)
         with jax.enable_x64(True):
+            each = sizes(structure, shapes_of(numbers), len(rounds)).record
+            check_memory(replications, each)
             self._player = Player(
-                *family(worlds),
+                structure,
+                numbers,
                 root_key(seed),
                 replications=-(-replications // self.team.count),
                 batch=batch,
                 limits=Limits(max_pulls, UNLIMITED) if free else Limits(2**62, horizon),
-                rounds=[] if free else recording.padded(self._rounds),
+                rounds=rounds,
                 devices=devices,
                 engine=engine,
             )
+            self._explained = functools.partial(explained, structure, numbers)
         played = self._player.shape.engine  # which a contextual problem chooses by itself
         self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": played}
         self._compile_seconds = self._player.compile_seconds
@@ -159,7 +174,7 @@ class Simulation:
           KeyboardInterrupt: before any replication was done.
           ValueError: an instance was drawn with NaN or infinity.
         """
-        ids = [world * SPAN + r for world, numbers in waiting.items() for r in numbers]
+        ids = np.concatenate([world * SPAN + numbers for world, numbers in waiting.items()])
         left = {world: len(numbers) for world, numbers in waiting.items()}
         sheaf = Sheaf(left, self._runs, keep, hold=keep is None or not self.team.alone)
         number, total, began = 0, len(ids), time.perf_counter()
@@ -167,6 +182,7 @@ class Simulation:
             with jax.enable_x64(True):
                 for record in self._player.play(ids):
                     _check_drawn(record)
+                    _check_faults(record, self._explained)
                     sheaf.add(record)
                     number += len(record.id)
                     report(number, total)
@@ -203,7 +219,7 @@ class Simulation:
             arm_pulls=record.arm_pulls,
             rounds=rounds,
             regret=None if rounds is None else record.regret[:, : len(rounds)],
-            info=record.info,
+            info={name: x for name, x in record.info.items() if name not in REPORT},
             meta=self._meta | meta,
         )
 
@@ -261,6 +277,28 @@ def _check_drawn(record):
     if broken.size:
         number = broken[0] % SPAN
         raise ValueError(f"instance: replication {number} drew one with NaN or infinity")
+
+
+def _check_faults(record, explained):
+    """Raise where an algorithm has done what none should; of several, for the first replication.
+
+    Args:
+      explained: a callable `(code, value)` that says what was wrong.
+    """
+    counted = record.arm_pulls.sum(1) == record.pulls
+    numbers = record.id % SPAN
+    if FAULT in record.info:
+        for place in np.argsort(numbers):
+            code, round, value = (record.info[name][place].item() for name in REPORT)
+            if code:
+                what = explained(code, value)
+                raise ValueError(f"algorithm: replication {numbers[place]}, round {round}: {what}")
+    if not counted.all():
+        least, arms = numbers[~counted].min(), record.arm_pulls.shape[1]
+        raise ValueError(
+            f"algorithm: replication {least} has drawn arms that do not exist, and there are "
+            f"{arms}: 0 to {arms - 1}; simulate(..., debug=True) says in which round"
+        )
 
 
 def reporter(progress):

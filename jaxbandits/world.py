@@ -9,10 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from .batch import Trial
+from .debugging import debugged
 from .driver import INSTANCE, root_key
 from .instances import Instance
 from .options import is_concrete, require
 from .problems import kind_of
+from .signatures import check_call, check_options, function_of, name_of
 
 
 class World(NamedTuple):
@@ -23,6 +25,7 @@ class World(NamedTuple):
 
     treedef: Any
     names: tuple  # static leaves, None where a number goes
+    debug: bool = False  # whether the algorithm is watched, see `debugging`
 
     def __call__(self, numbers):
         """The `Trial`: what is drawn for each replication, and how its world is built."""
@@ -30,32 +33,34 @@ class World(NamedTuple):
         leaves = [next(fill) if static is _NUMBER else static for static in self.names]
         problem, build, horizon = jax.tree.unflatten(self.treedef, leaves)
         kind = kind_of(problem)
+        built = functools.partial(_built, build=build, horizon=horizon, debug=self.debug)
         if kind is not None:
-            return _given(kind, problem, build, horizon)
+            return _given(kind, problem, built)
 
         def draw(key, world, replication):
             return jax.tree.map(jnp.asarray, problem(jax.random.fold_in(key, INSTANCE)))
 
-        return Trial(draw, lambda instance: _built(instance, build, horizon))
+        return Trial(draw, built)
 
 
-def _given(kind, problem, build, horizon):
+def _given(kind, problem, built):
     """The `Trial` of one problem, of which a replication has little of its own, or nothing."""
 
     def draw(key, world, replication):
         return kind.own(problem, replication)
 
     if jax.tree.leaves(jax.eval_shape(draw, None, 0, 0)):
-        return Trial(draw, lambda own: _built(kind.given(problem, own), build, horizon))
-    once = _built(problem, build, horizon)
+        return Trial(draw, lambda own: built(kind.given(problem, own)))
+    once = built(problem)
     return Trial(draw, lambda _: once)
 
 
-def _built(instance, build, horizon):
+def _built(instance, *, build, horizon, debug):
     """World, algorithm, and whether the instance is finite."""
     facts, kind = offered(instance, build, horizon), kind_of(instance)
     algorithm = build(jnp.asarray(instance.arms), **facts)
-    return kind.env(instance, bound_options(build)), algorithm, kind.healthy(instance)
+    env = kind.env(instance, bound_options(build))
+    return env, debugged(env, algorithm) if debug else algorithm, kind.healthy(instance)
 
 
 class _Number:
@@ -108,11 +113,14 @@ def prepared(instance, algorithm, horizon=None):
     Raises:
       ValueError: names the argument, what it was and what is allowed.
     """
+    require(callable(algorithm), f"algorithm must be a constructor, got {algorithm!r}")
+    check_options("algorithm", algorithm)
     build, problem = as_tree(algorithm), instance
-    require(callable(build), f"algorithm must be a constructor, got {algorithm!r}")
     if kind_of(instance) is None:
         fits = callable(instance)
         require(fits, f"instance must be an Instance or a callable of a key, got {instance!r}")
+        check_options("instance", instance)
+        check_call("instance", instance, "a key")
         problem = as_tree(instance)
     with jax.enable_x64(True):
         build = completed(problem, build, horizon)
@@ -129,7 +137,7 @@ def completed(problem, build, horizon):
         )
     kind_of(problem).check(problem, horizon)
     facts = offered(problem, build, horizon) | bound_options(build)
-    function = build.func if isinstance(build, functools.partial) else build
+    function = function_of(build)
     _check_context(problem, function)
     if "theta" in facts and "theta" not in bound_options(build):
         _check_parameter(problem, build)
@@ -142,7 +150,7 @@ def completed(problem, build, horizon):
 def _check_context(problem, function):
     """Raise where an algorithm that is to be shown something is not, or the other way round."""
     shown, looks = kind_of(problem).contextual, getattr(function, "contextual", None)
-    name = getattr(function, "__name__", repr(function))
+    name = name_of(function)
     require(shown or not looks, f"instance must be contextual for {name}, which is shown examples")
     require(looks is not False or not shown, f"instance is contextual, but {name} is shown nothing")
 
@@ -154,10 +162,8 @@ def _check_parameter(problem, build):
     if not (is_concrete(problem.theta) and is_concrete(problem.means)):
         return
     means = np.asarray(problem.means)
-    function = build.func if isinstance(build, functools.partial) else build
-    name = getattr(function, "__name__", repr(function))
     known = np.any(problem.theta) or (means == means[0]).all()
-    require(known, f"instance has no parameter that {name} could be told: bind theta")
+    require(known, f"instance has no parameter that {name_of(build)} could be told: bind theta")
 
 
 def _check_targets(problem, function):
@@ -168,15 +174,11 @@ def _check_targets(problem, function):
     same = np.shape(arms) == np.shape(targets)
     if same and is_concrete(arms) and is_concrete(targets):
         same = np.array_equal(arms, targets)
-    name = getattr(function, "__name__", repr(function))
-    require(same, f"instance: its targets are not its arms, among which {name} chooses")
+    chooser = name_of(function)
+    require(same, f"instance: its targets are not its arms, among which {chooser} chooses")
 
 
 def derived_options(role, function, arms, options):
     """What a constructor has the host compute from its options, once they have been checked."""
-    try:
-        inspect.signature(function).bind(arms, **options)
-    except TypeError as error:
-        name = getattr(function, "__name__", repr(function))
-        raise ValueError(f"{role} {name}: {error}") from None
+    check_call(role, function, arms, **options)
     return getattr(function, "complete", lambda *_, **__: {})(arms, **options)

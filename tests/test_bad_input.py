@@ -1,6 +1,7 @@
 """What cannot be played is named before anything compiles."""
 
 import dataclasses
+import re
 from functools import partial
 
 import cases
@@ -11,6 +12,10 @@ import pytest
 from worlds import CUBE, SOARE
 
 import jaxbandits as jb
+
+
+def own(arms, *, gamma=1.0):
+    return jb.uniform(arms)
 
 
 def draws_nan(key):
@@ -139,7 +144,96 @@ BAD = {
         (CUBE, partial(jb.glm_fpl, begin="random"), {"horizon": 5}),
         "begin must be one of 'basis', 'pivot', 'every', got 'random'",
     ),
-    "an option nobody knows": ((SOARE, partial(jb.lingape, detla=0.1)), "detla"),
+    "an option nobody knows": (
+        (SOARE, partial(jb.lingape, detla=0.1)),
+        "^unknown option of lingape 'detla'; did you mean 'delta'\\? allowed: delta, epsilon, "
+        "noise_var, ratios, selection, theta_norm, threshold, v0$",
+    ),
+    "an option nobody knows, called at once": (
+        lambda: jb.lingape(EYE, detla=0.1),
+        "unknown option of lingape 'detla'",
+    ),
+    "an option that resembles none": (
+        (SOARE, partial(own, zzz=1)),
+        "^unknown option of own 'zzz'; allowed: gamma$",
+    ),
+    "an option without a name": ((SOARE, partial(jb.rage, EYE)), "rage must have .* bound by name"),
+    "an inner option nobody knows": (
+        (SOARE, jb.at_budget(partial(jb.lingape, detla=0.1), budget=9)),
+        r"unknown option of at_budget\(lingape\) 'detla'; .*allowed: answer, budget, delta",
+    ),
+    "an option of watched nobody knows": (
+        (CUBE, jb.watched(partial(jb.glm_tsl, horizn=5)), {"horizon": 5}),
+        r"unknown option of watched\(glm_tsl\) 'horizn'; did you mean 'horizon'",
+    ),
+    "a wrapper that was not called": (
+        (SOARE, partial(jb.at_budget, jb.lingape, budget=9)),
+        r"at_budget makes a constructor from another one; call it: at_budget\(lingape\)",
+    ),
+    "an option of an instance nobody knows": (
+        (partial(jb.instances.sphere, num_arms=4, dimm=3), jb.lingape),
+        "unknown option of sphere 'dimm'; did you mean 'dim'\\? allowed: dim, mix, noise_var, num",
+    ),
+    "an instance without its size": (
+        (partial(jb.instances.sphere, num_arms=4), jb.lingape),
+        "instance sphere: missing a required argument: 'dim'",
+    ),
+    "an option of a sweep's instance nobody knows": (
+        lambda: jb.sweep(
+            {"s": partial(jb.instances.soare, dmi=3)}, {"a": jb.lingape}, replications=2
+        ),
+        r"\[instances.s\] unknown option of soare 'dmi'; did you mean 'dim'",
+    ),
+    "complex arms": (
+        lambda: jb.instances.linear(EYE * 1j, EYE[0]),
+        "arms must be real numbers, got complex ones",
+    ),
+    "complex arms of an algorithm": (lambda: jb.lingape(EYE * 1j), "arms must be real"),
+    "complex theta": (lambda: jb.instances.linear(EYE, EYE[0] * 1j), "theta must be real"),
+    "complex means": (lambda: jb.instances.tabular(EYE, EYE[0] * 1j), "means must be real"),
+    "complex samples": (
+        lambda: jb.instances.recorded(EYE, EYE * 1j, noise_var=1.0),
+        "samples must be real",
+    ),
+    "complex theta of an oracle": ((SOARE, partial(jb.xy_oracle, theta=EYE[0] * 1j)), "theta must"),
+    "a complex delta": ((SOARE, partial(jb.lingape, delta=np.complex128(0.1 + 1j))), "delta must"),
+    "a complex norm": (
+        lambda: jb.instances.tabular(EYE, EYE[0], theta_norm=1j),
+        "theta_norm must be a finite number, 0 or above, got 1j",
+    ),
+    "arms of text": (
+        lambda: jb.instances.linear([["a", "b"]], [1.0, 0.0]),
+        "arms must be real numbers, got text",
+    ),
+    "arms of unequal length": (
+        lambda: jb.instances.linear([[1.0, 2.0], [1.0]], [1.0, 0.0]),
+        "arms must be a table of numbers: setting an array element",
+    ),
+    "rewards beyond the numbers": (
+        lambda: jb.instances.linear(EYE * 1e200, EYE[0]),
+        r"arms must have a largest entry from 3.1e-151 to 3.3e\+150, .*got 1e\+200",
+    ),
+    "noise that hides all means": (
+        (jb.instances.canonical(3, gap=1.0, noise_var=1e40), jb.lingape),
+        r"noise_var must be at most 2e\+31 for means that are at most 1 apart: .*got 1e\+40",
+    ),
+    **{
+        f"{name} arms of {size:g}": (
+            (jb.instances.linear(EYE * size, EYE[0] / size), build),
+            f"arms must be {allowed} long .* v0 is {v0}, .*got {size:g}".replace("+", r"\+"),
+        )
+        for size, name, build, allowed, v0 in (
+            (1e-150, "lingape", jb.lingape, "9.5e-07 to 1.6e+04", 1),
+            (1e150, "lingape", jb.lingape, "9.5e-07 to 1.6e+04", 1),
+            (1e-7, "top_two", jb.top_two, "9.5e-07 to 1.6e+04", 1),
+            (1e5, "lin_game", jb.lin_game, "9.5e-07 to 1.6e+04", 1),
+            (1e5, "lin_ucb", jb.lin_ucb, "9.5e-07 to 1.6e+04", 1),
+            (1e5, "frank_wolfe_sampling", jb.frank_wolfe_sampling, "9.5e-07 to 1.6e+04", 1),
+            (1e8, "lin_ts", jb.lin_ts, "9.5e-07 to 1.7e+07", 1),
+            (1e4, "m_lingape", partial(jb.m_lingape, m=1), "2.1e-07 to 3.7e+03", 0.05),
+            (1e3, "lin_gifa", partial(jb.lin_gifa, m=1, v0="code"), "4.8e-08 to 8.2e+02", 0.0025),
+        )
+    },
     "a threshold nobody knows": (
         (SOARE, partial(jb.lingape, threshold="large")),
         "threshold must be one of .*'pairwise'.*got 'large'",
@@ -256,11 +350,35 @@ BAD = {
     "half a batch": ((SOARE, jb.lingape, {"batch": 0.5}), "batch must be .*: 0.5"),
     "no horizon": ((SOARE, jb.lin_ts, {"horizon": 0}), "horizon must be .*: 0"),
     "no pulls": ((SOARE, jb.lingape, {"max_pulls": 0}), "max_pulls must be .*: 0"),
+    **{
+        f"{name} {value}": (
+            (SOARE, jb.lingape, {name: value}),
+            f"^{name} must be at most {re.escape(most)}, got {value}$",
+        )
+        for name, value, most in (
+            ("max_pulls", 2**70, f"2**62 = {2**62}"),
+            ("horizon", 2**63, f"2**62 = {2**62}"),
+            ("batch", 2**70, f"2**62 = {2**62}"),
+            ("seed", 2**63, f"2**63 - 1 = {2**63 - 1}"),
+            ("seed", 2**64, f"2**63 - 1 = {2**63 - 1}"),
+            ("replications", 2**40 + 1, f"2**40 = {2**40}"),
+        )
+    },
+    "more replications than there is memory": (
+        (SOARE, jb.lingape, {"replications": 2**40}),
+        r"replications must be at most \d+ here: each has \d+ bytes of results, and .* memory",
+    ),
+    "a budget beyond 64 bits": (
+        (SOARE, partial(jb.sequential_halving, budget=2**70)),
+        f"budget must be at most {2**62}, got {2**70}",
+    ),
+    "a size beyond 32 bits": ((SOARE, partial(jb.m_lingape, m=2**31)), "m must be at most"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_named_before_anything_compiles(name):
+    cases.key_of(0)  # making a key compiles, once
     cases.refused(*BAD[name])
 
 

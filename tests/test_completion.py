@@ -16,7 +16,8 @@ def test_completion_script(shell):
 def test_completion_of_an_unknown_shell():
     result = CliRunner().invoke(main, ["completion", "bsh"])
     assert result.exit_code == 2
-    assert result.stderr == "error: unknown shell 'bsh'; did you mean 'bash'?\n"
+    hint = "did you mean 'bash'? allowed: bash, fish, zsh"
+    assert result.stderr == f"error: unknown shell 'bsh'; {hint}\n"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ NAMES = ["/".join(file.relative_to(ROOT).with_suffix("").parts) for file in FILE
 
 # The first entry that starts a module's name gives its floor; a folder's name ends in "/".
 FLOORS = {
+    "signatures": -1,
     "core": 0,
     "precision": 0,
     "options": 1,
@@ -28,6 +29,8 @@ FLOORS = {
     "algorithms/": 3,
     "envs/": 3,
     "driver": 3,
+    "protocol": 4,
+    "debugging": 4,
     "apart": 3,
     "problems": 4,
     "lanewise/": 2,

@@ -46,7 +46,7 @@ def finite(instance, *, epsilon=0.0):
             return (worst >= jnp.sort(values)[-answer.sum()] - epsilon) & answer.any()
         return values[answer] >= values.max() - epsilon
 
-    return Env(noise, reward, regret, correct, means.shape[0])
+    return Env(noise, reward, regret, correct, means.shape[0], num_answers=values.shape[0])
 
 
 class _Normal:

@@ -8,7 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..kernels.links import FAMILIES, LINKS
-from ..options import check, check_arms, choice, count, is_concrete, positive, require, size
+from ..options import (
+    check,
+    check_arms,
+    check_real,
+    choice,
+    count,
+    is_concrete,
+    nonnegative,
+    positive,
+    require,
+    size,
+)
 from ..precision import double
 from .sampled import sampled_means
 
@@ -61,6 +72,7 @@ def check_option(option, **value):
 
 def check_finite(name, array, shape):
     """Raise unless `array` has `shape` and, where it can be looked at, only finite entries."""
+    check_real(name, array)
     require(np.shape(array) == shape, f"{name} must have shape {shape}, got {np.shape(array)}")
     if is_concrete(array):
         require(np.isfinite(np.asarray(array, float)).all(), f"{name} must be finite, got NaN")
@@ -118,6 +130,7 @@ def tabular(arms, means, *, noise_var=1.0, targets=None, values=None, theta_norm
     check_arms(arms, targets)
     check_finite("means", means, (np.shape(arms)[0],))
     check_option(positive, noise_var=noise_var)
+    check_option(nonnegative, theta_norm=theta_norm)
     require((targets is None) == (values is None), "values must be given with targets, got one")
     if values is not None:
         check_finite("values", values, (np.shape(targets)[0],))
@@ -164,6 +177,7 @@ def bernoulli(arms, means, *, theta_norm=None):
     """
     check_arms(arms)
     check_finite("means", means, (np.shape(arms)[0],))
+    check_option(nonnegative, theta_norm=theta_norm)
     if is_concrete(means):
         low, high = np.min(means), np.max(means)
         require(low >= 0 and high <= 1, f"means must lie in [0, 1], got {low} to {high}")
@@ -187,6 +201,7 @@ def recorded(arms, samples, *, noise_var, theta_norm=None):
       ValueError: wrong shapes or NaN.
     """
     check_arms(arms)
+    check_real("samples", samples)
     shape = np.shape(samples)
     require(
         len(shape) == 2 and shape[0] == np.shape(arms)[0] and shape[1] > 0,
@@ -194,6 +209,7 @@ def recorded(arms, samples, *, noise_var, theta_norm=None):
     )
     check_finite("samples", samples, shape)
     check_option(positive, noise_var=noise_var)
+    check_option(nonnegative, theta_norm=theta_norm)
     samples = jnp.asarray(samples, float)
     means, theta = samples.mean(1), jnp.zeros(np.shape(arms)[1])
     rest = {"samples": samples, "rewards": "recorded"}
@@ -210,6 +226,7 @@ def _check_simulator(simulator, key):
     reward = jax.eval_shape(lambda x, *args: x.reward(*args), simulator, key, jnp.zeros((), int))
     shape = getattr(reward, "shape", None)
     require(shape == (), f"simulator: a reward must be a single number, got shape {shape}")
+    check_real("simulator: a reward", reward)
 
 
 @double
@@ -244,6 +261,7 @@ def simulated(arms, simulator, *, noise_var, draws=2000, seed=0, theta_norm=None
     """
     check_arms(arms)
     check_option(positive, noise_var=noise_var)
+    check_option(nonnegative, theta_norm=theta_norm)
     check_option(size(1), draws=draws)
     check_option(count(0), seed=seed)
     arms = jnp.asarray(arms, float)

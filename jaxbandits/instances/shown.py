@@ -6,7 +6,7 @@ import functools
 import jax
 import numpy as np
 
-from ..options import chance, check, check_arms, is_concrete, require, size
+from ..options import chance, check, check_arms, check_real, is_concrete, require, size
 from .idx import read_folder
 
 
@@ -114,6 +114,7 @@ def labelled(features, labels, *, target=None, shown=10, high=0.75, low=0.25):
     require(
         known, "features and labels must be known: all replications share them, no key draws them"
     )
+    check_real("features", features)
     features = _floats(features)
     check_arms(features)
     labels = np.asarray(labels)

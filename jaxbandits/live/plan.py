@@ -11,7 +11,8 @@ import numpy as np
 
 from ..core import is_shown
 from ..files import stored_name
-from ..options import check, check_arms, nonnegative, positive, require
+from ..options import check, check_arms, check_real, nonnegative, positive, require
+from ..signatures import check_options, name_of
 from ..world import derived_options
 
 NUMBERS = (float, np.ndarray, np.generic, jax.Array)
@@ -34,7 +35,7 @@ class Plan(NamedTuple):
     @property
     def name(self):
         """The constructor's own name, for messages."""
-        return getattr(self.function, "__name__", repr(self.function))
+        return name_of(self.function)
 
     def looks(self, numbers):
         """Whether the algorithm is shown something each round."""
@@ -60,6 +61,7 @@ def prepare(constructor, arms, *, targets, noise_var, theta_norm, family):
     partial = isinstance(constructor, functools.partial)
     function, bound = (constructor.func, constructor.keywords) if partial else (constructor, {})
     require(not (partial and constructor.args), "constructor must bind its options by name")
+    check_options("constructor", constructor)
     arms = _table("arms", arms)
     targets = None if targets is None else _table("targets", targets)
     check_arms(arms, targets)
@@ -106,10 +108,8 @@ def _options(name, function, arms, facts, bound):
 
 def _table(name, values):
     """`values` as float64, which the checks of `check_arms` need."""
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a table of numbers: {error}") from None
+    check_real(name, values)
+    return np.array(values, dtype=np.float64)
 
 
 def _number(name, value, option):

@@ -114,6 +114,7 @@ def _add(player, standing, sums, counts):
 def numbers(reward, shape=None):
     """`reward` as float64; raises unless finite and, where it is given, of that shape."""
     try:
+        require(not np.iscomplexobj(reward), f"reward must be a finite number, got {reward!r}")
         found = np.asarray(reward, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"reward must be a finite number, got {reward!r}") from None

@@ -6,11 +6,13 @@ from ..options import (
     array,
     choice,
     fewer_than_arms,
+    is_concrete,
     nonnegative,
     number_or,
     positive,
     probability,
     ratios_known,
+    ridge_in_reach,
     size,
     theta_norm_known,
 )
@@ -38,9 +40,14 @@ WITH_FEATURES = {
 }
 
 
-def consistent(values):
-    """Raise on conditions between the options `WITH_FEATURES`."""
+def consistent(values, code):
+    """Raise on conditions between the options `WITH_FEATURES`; `code` is the ridge of that name."""
     fewer_than_arms(values)
+    noise_var, v0 = values["noise_var"], values["v0"]
+    if isinstance(v0, str) and is_concrete(noise_var):
+        v0 = {"paper": float(noise_var) ** 0.5 / 20.0, "code": code(float(noise_var))}[v0]
+    if not isinstance(v0, str):
+        ridge_in_reach(values, v0)
     theta_norm_known(values, radius.NEED_THETA_NORM)
     ratios_known(values, tables.num_bases(values["arms"]), tables.MOST_BASES)
 

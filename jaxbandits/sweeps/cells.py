@@ -2,10 +2,10 @@
 
 import dataclasses
 import functools
-import inspect
 import itertools
 from typing import Any
 
+from ..signatures import check_call, check_options
 from ..version import VERSION
 from . import names
 from .spec import Part
@@ -103,7 +103,9 @@ def _problem(plan, instance, point) -> Any:
     build, options = instance.build, instance.at(point)
     if not callable(build):
         return build
-    inspect.signature(build).bind(*(["key"] if names.is_random(build) else []), **options)
+    supplied = ["a key"] if names.is_random(build) else []
+    check_options("instance", functools.partial(build, **options), len(supplied))
+    check_call("instance", build, *supplied, **options)
     if not names.is_random(build):
         return build(**options)
     if instance.redraw:

@@ -1,7 +1,9 @@
 """What a sweep may name: constructors, and the options their signatures list."""
 
-import difflib
 import inspect
+
+from ..signatures import nearest as nearest
+from ..signatures import unknown as unknown
 
 SUPPLIED = {"instance": ("key",), "algorithm": ("arms", "targets")}  # by the simulator
 TOLD = ("theta",)  # by it too, unless a table says otherwise
@@ -30,13 +32,6 @@ def takes_algorithm(constructor):
 def is_random(constructor):
     """True where the first parameter is a random key."""
     return next(iter(inspect.signature(constructor).parameters), None) == "key"
-
-
-def unknown(what, name, known):
-    """A `ValueError` that says what was wrong and which known name is nearest."""
-    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
-    return ValueError(f"unknown {what} {name!r}; {hint}")
 
 
 def required(kind, constructor):

@@ -8,7 +8,15 @@ from jax import lax
 
 from ...core import Algorithm, Move
 from ...kernels import glr, ledger, matrix_game, pick, radius, tracking
-from ...options import choice, constructor, nonnegative, positive, probability, theta_norm_known
+from ...options import (
+    choice,
+    constructor,
+    nonnegative,
+    positive,
+    probability,
+    ridge_in_reach,
+    theta_norm_known,
+)
 
 
 class State(NamedTuple):
@@ -26,6 +34,7 @@ class State(NamedTuple):
 
 def _consistent(values):
     theta_norm_known(values, radius.NEED_THETA_NORM)
+    ridge_in_reach(values)
 
 
 @constructor(

@@ -15,6 +15,7 @@ from ...options import (
     nonnegative,
     positive,
     probability,
+    ridge_in_reach,
     size,
     theta_norm_known,
 )
@@ -43,6 +44,7 @@ def _consistent(values):
     theta_norm_known(values, radius.NEED_THETA_NORM)
     if values["m"] is not None:
         fewer_than_arms(values)
+    ridge_in_reach(values)
 
 
 @constructor(

@@ -10,6 +10,7 @@ from ...options import (
     positive,
     probability,
     ratios_known,
+    ridge_in_reach,
     theta_norm_known,
 )
 from ...skeletons.gap_index import Rules
@@ -19,6 +20,7 @@ from ...skeletons.top_m import with_features
 def _consistent(values):
     theta_norm_known(values, radius.NEED_THETA_NORM)
     ratios_known(values, ratio_tables.num_bases(values["arms"]), ratio_tables.MOST_BASES)
+    ridge_in_reach(values)
 
 
 @constructor(

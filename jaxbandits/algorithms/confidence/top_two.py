@@ -7,7 +7,15 @@ import jax.numpy as jnp
 
 from ...core import Algorithm, Move
 from ...kernels import glr, ledger, pick, radius, tracking
-from ...options import choice, constructor, nonnegative, positive, probability, theta_norm_known
+from ...options import (
+    choice,
+    constructor,
+    nonnegative,
+    positive,
+    probability,
+    ridge_in_reach,
+    theta_norm_known,
+)
 
 LEAST_KNOWN = 2.0  # squared length in V^-1 times the root of the draws
 
@@ -23,6 +31,7 @@ class State(NamedTuple):
 
 def _consistent(values):
     theta_norm_known(values, radius.NEED_THETA_NORM)
+    ridge_in_reach(values)
 
 
 @constructor(

@@ -1,5 +1,6 @@
 """LinTS: Thompson sampling in linear bandits."""
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -7,7 +8,7 @@ import jax.numpy as jnp
 
 from ...core import Algorithm, Move
 from ...kernels import pick, radius, square_root
-from ...options import constructor, number_or, positive, probability
+from ...options import constructor, number_or, positive, probability, ridge_in_reach
 
 
 class State(NamedTuple):
@@ -18,7 +19,13 @@ class State(NamedTuple):
     order: jax.Array  # int [K] priorities that break ties
 
 
-@constructor(scale=number_or("theory"), delta=probability, noise_var=positive, v0=positive)
+@constructor(
+    requires=partial(ridge_in_reach, most=2.0**48),
+    scale=number_or("theory"),
+    delta=probability,
+    noise_var=positive,
+    v0=positive,
+)
 def lin_ts(arms, *, scale=None, delta=0.05, noise_var=1.0, v0=1.0):
     """Linear Thompson sampling, LinTS (Agrawal, Goyal, 2013).
 

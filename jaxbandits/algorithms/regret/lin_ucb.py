@@ -15,6 +15,7 @@ from ...options import (
     number_or,
     positive,
     probability,
+    ridge_in_reach,
     theta_norm_known,
 )
 
@@ -38,6 +39,8 @@ class Model(NamedTuple):
 
 
 def _consistent(values):
+    if not values["disjoint"]:
+        ridge_in_reach(values)
     theta_norm_known(values, PROVED, "alpha")
 
 

@@ -65,9 +65,11 @@ def ofu_glb(
       ValueError: a bad option, or an unknown `theta_norm`.
     Deviations:
       The level bounds the gradient of L arm by arm, by what its rewards were; the authors' program
-      has `(1 + S / 2) t`, which is more. Arms may have any length; where it is 1, the ellipsoid is
-      that of the program (for "gaussian", c is 2: there the Hessian does not change). The longest
-      arms tie in the first round; ties are broken at random.
+      has `(1 + S / 2) t`, which is more. Arms may have any length. Where it is 1, `w^2` has the
+      program's form, `2 (1 + S) (1 + level)`, and the ridge is `(1 + S) / (2 S^2)`, as it was in
+      the program until 2025; since then the program has `1 / (8 S^2 (1 + S))`, which is smaller
+      by a factor of `4 (1 + S)^2`, hence a wider ellipsoid. For "gaussian", c is 2: there the
+      Hessian does not change. The longest arms tie in the first round; ties are broken at random.
     Reference:
       J. Lee, S.-Y. Yun, K.-S. Jun, "A unified confidence sequence for generalized linear models,
       with applications to bandits", NeurIPS 2024, Algorithm 1, Theorems 3.1 and 3.2.

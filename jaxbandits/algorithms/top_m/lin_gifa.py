@@ -1,5 +1,7 @@
 """LinGIFA: the m best arms of a linear bandit, by how far each may be from them."""
 
+from functools import partial
+
 from ...kernels import ledger
 from ...kernels import ratios as ratio_tables
 from ...options import choice, constructor
@@ -8,7 +10,7 @@ from ...skeletons.top_m import WITH_FEATURES, consistent, with_features
 
 
 @constructor(
-    requires=consistent,
+    requires=partial(consistent, code=lambda noise_var: noise_var / 400.0),
     completes=ratio_tables.completed,
     indices=choice("paired", "individual"),
     stopping=choice("ugape", "lucb"),

@@ -1,5 +1,7 @@
 """m-LinGapE: the m best arms of a linear bandit."""
 
+from functools import partial
+
 from ...kernels import ratios as ratio_tables
 from ...options import constructor
 from ...skeletons.gap_index import Rules, ridge
@@ -7,7 +9,7 @@ from ...skeletons.top_m import WITH_FEATURES, consistent, with_features
 
 
 @constructor(
-    requires=consistent,
+    requires=partial(consistent, code=lambda noise_var: 1.0),
     completes=ratio_tables.completed,
     **WITH_FEATURES,
 )

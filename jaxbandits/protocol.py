@@ -1,0 +1,128 @@
+"""What `init`, `ask` and `tell` must return: checked on shapes, before anything compiles."""
+
+import jax
+import jax.numpy as jnp
+from jax.random import fold_in
+from jax.tree_util import keystr, tree_flatten_with_path
+
+from .core import Algorithm, Move
+from .driver import INIT, ask_key
+from .options import require
+
+PACKAGE = __name__.rpartition(".")[0] + "."
+
+
+def check_world(world, orders):
+    """Check the algorithm of a `World` for numbers of these shapes, see `check`.
+
+    Those of this package have passed, in its tests: tracing them again would take a moment.
+
+    Args:
+      world: what makes a `Trial` of numbers.
+      orders: `batch.Orders`, arrays or their shapes.
+    """
+    errors = []
+
+    def look(orders):
+        trial, zero = world(orders.numbers), jnp.zeros((), int)
+        key = fold_in(orders.root, zero)
+        env, algorithm, _ = trial.build(trial.draw(key, *trial.place(zero)))
+        functions = [getattr(algorithm, name, None) for name in Algorithm._fields]
+        if all(str(getattr(f, "__module__", "")).startswith(PACKAGE) for f in functions):
+            return
+        try:
+            check(algorithm, key, jax.eval_shape(env.context, key), env.num_answers)
+        except ValueError as error:
+            errors.append(error)
+
+    jax.eval_shape(look, orders)
+    if errors:
+        raise errors[0]  # here, where JAX has nothing to say about its own frames
+
+
+def check(algorithm, key, context=(), num_answers=None):
+    """Raise unless the three functions fit together; nothing is computed.
+
+    Args:
+      algorithm: what a constructor has returned.
+      key: of a replication.
+      context: what `ask` is shown besides key and state, arrays or their shapes.
+      num_answers: M, of which an answer is an index or a mask; None: not known.
+    Raises:
+      ValueError: names the function, what it returned and what is allowed.
+    """
+    functions = [getattr(algorithm, name, None) for name in Algorithm._fields]
+    fits = all(map(callable, functions))
+    require(fits, f"algorithm: its constructor must return an Algorithm, got {algorithm!r:.80}")
+    init, ask, tell = functions
+    name = getattr(ask, "__qualname__", "").split(".")[0] or type(algorithm).__name__
+    where = f"algorithm {name}:"
+    state = _shapes(f"{where} init must return", init, fold_in(key, INIT))
+    move = _shapes(f"{where} ask must return", ask, ask_key(key, 0), state, *context)
+    _check_move(f"{where} ask must return a Move", move, num_answers)
+    total = jax.ShapeDtypeStruct(move.arm.shape, jnp.zeros((), float).dtype)
+    after = _shapes(f"{where} tell must return", tell, state, move, total)
+    difference = different(state, after)
+    require(difference is None, f"{where} tell must return a state like that of init: {difference}")
+
+
+def _check_move(must, move, num_answers):
+    require(isinstance(move, Move), f"{must}, got {type(move).__name__}")
+    for field in ("arm", "done", "answer"):
+        single = isinstance(getattr(move, field), jax.ShapeDtypeStruct)
+        require(single, f"{must} whose {field} is one array, got {getattr(move, field)!r:.80}")
+    arm, count, answer = move.arm, move.count, move.answer
+    whole = jnp.issubdtype(arm.dtype, jnp.integer) and len(arm.shape) <= 1
+    require(whole, f"{must} whose arm is an integer or a vector of them, got {_brief(arm)}")
+    if count is not None:
+        fits = jnp.issubdtype(count.dtype, jnp.integer) and count.shape == arm.shape
+        told = f"None or integers of the shape {list(arm.shape)} of arm, got {_brief(count)}"
+        require(fits, f"{must} whose count is {told}")
+    fits = move.done.dtype == bool and move.done.shape == ()
+    require(fits, f"{must} whose done is a single bool, got {_brief(move.done)}")
+    index = jnp.issubdtype(answer.dtype, jnp.integer) and answer.shape == ()
+    size = answer.shape if num_answers is None else (num_answers,)
+    mask = answer.dtype == bool and answer.shape == size and len(size) == 1
+    known = "" if num_answers is None else f" of length {num_answers}"
+    told = f"a single integer or a bool mask{known}, got {_brief(answer)}"
+    require(index or mask, f"{must} whose answer is {told}")
+
+
+def different(before, after):
+    """How the shapes of one pytree differ from those of another: a phrase; None if they do not."""
+    trees = [jax.tree.structure(tree) for tree in (before, after)]
+    if trees[0] != trees[1] and trees[0].num_leaves == trees[1].num_leaves:
+        return f"it is {trees[1]}, and {trees[0]} in that of init"
+    one, two = (dict(_leaves(tree)) for tree in (before, after))
+    for path, leaf in one.items():
+        if path not in two:
+            return f"{path} is missing"
+        if _brief(two[path]) != _brief(leaf):
+            return f"{path} is {_brief(two[path])}, and {_brief(leaf)} in that of init"
+    return next((f"{path} is new" for path in two if path not in one), None)
+
+
+def _leaves(tree):
+    """`(path, leaf)` of each leaf; the path as one writes it, `state.counts` say."""
+    return [("state" + keystr(path), leaf) for path, leaf in tree_flatten_with_path(tree)[0]]
+
+
+def _brief(leaf):
+    """Dtype and shape of an array, `float64[3,2]` say."""
+    return f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]"
+
+
+def _shapes(must, function, *args):
+    """The shapes of what a function returns; raises unless these are arrays."""
+    returned = []
+
+    def call(*args):
+        returned.append(function(*args))
+        return returned[0]
+
+    try:
+        return jax.eval_shape(call, *args)
+    except TypeError as error:
+        if not returned:  # its own error
+            raise
+        raise ValueError(f"{must} arrays in named tuples, tuples or dicts: {error}") from None

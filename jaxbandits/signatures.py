@@ -1,0 +1,72 @@
+"""Options by name: what a constructor can be given, and which name was meant."""
+
+import difflib
+import functools
+import inspect
+
+
+def function_of(build):
+    """The constructor itself, without the options that `functools.partial` binds to it."""
+    return build.func if isinstance(build, functools.partial) else build
+
+
+def name_of(build):
+    """What messages call a constructor."""
+    function = function_of(build)
+    return getattr(function, "__name__", repr(function))
+
+
+def unknown(what, name, known):
+    """A `ValueError` that gives the nearest known name, and lists all of them."""
+    near, listed = nearest(name, known), ", ".join(sorted(known)) or "none"
+    hint = f"did you mean {near!r}? " if near else ""
+    return ValueError(f"unknown {what} {name!r}; {hint}allowed: {listed}")
+
+
+def nearest(name, known):
+    """The known name that is most like `name`, or None."""
+    if not isinstance(name, str):
+        return None
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)
+
+
+def check_options(role, build, supplied=1):
+    """Raise unless a constructor has every option that is bound to it by name.
+
+    Args:
+      role: "algorithm", "instance" or "constructor", for messages.
+      build: the constructor, or `functools.partial` of it.
+      supplied: how many of its first arguments come from the simulator (the arms, the key) and
+        are no options.
+    Raises:
+      ValueError: gives the option, the nearest one, and all that are allowed.
+    """
+    bound = isinstance(build, functools.partial)
+    args, options = (build.args, build.keywords) if bound else ((), {})
+    function, name = function_of(build), name_of(build)
+    if hasattr(function, "convert") and args:
+        raise ValueError(f"{role} {name} must have its options bound by name, not by position")
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # some callables have no signature that Python can read
+        return
+    if role != "instance" and [p.name for p in parameters[:1]] == ["algorithm"]:
+        call = f"call it: {name}(lingape), say, in place of partial({name}, lingape)"
+        raise ValueError(f"{role} {name} makes a constructor from another one; {call}")
+    allowed = [p.name for p in parameters[len(args) + supplied :] if p.kind is not p.VAR_POSITIONAL]
+    variable = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    for option in () if variable else options:
+        if option not in allowed:
+            raise unknown(f"option of {name}", option, allowed)
+
+
+def check_call(role, build, *args, **options):
+    """Raise unless a constructor can be called so: nothing that it needs is missing.
+
+    Raises:
+      ValueError: names the argument.
+    """
+    try:
+        inspect.signature(build).bind(*args, **options)
+    except TypeError as error:
+        raise ValueError(f"{role} {name_of(build)}: {error}") from None

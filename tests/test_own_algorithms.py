@@ -1,0 +1,182 @@
+"""An algorithm of one's own: what does not fit is named before compiling, or in its round."""
+
+import dataclasses
+from functools import partial
+from typing import Any, NamedTuple
+
+import cases
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.core import Algorithm, Move
+from jaxbandits.protocol import different
+
+ARMS = np.eye(6, 2) + 0.1
+WORLD = jb.instances.tabular(ARMS, np.linspace(0.0, 1.0, 6))
+
+
+class State(NamedTuple):
+    counts: Any  # int [K]
+    sums: Any  # float [K]
+
+
+def sound(arms, *, stop=40):
+    """Arms in turn, and the best mean after `stop` draws."""
+    num_arms = arms.shape[0]
+
+    def init(key):
+        return State(jnp.zeros(num_arms, int), jnp.zeros(num_arms))
+
+    def ask(key, state):
+        total = state.counts.sum()
+        mean = state.sums / jnp.maximum(state.counts, 1)
+        return Move(total % num_arms, None, total >= stop, jnp.argmax(mean))
+
+    def tell(state, move, total):
+        here = jnp.arange(num_arms) == move.arm
+        return State(state.counts + here, state.sums + jnp.where(here, total, 0.0))
+
+    return Algorithm(init, ask, tell)
+
+
+def unsound(arms, *, init=None, ask=None, tell=None):
+    """`sound`, of which some of the functions return something else."""
+    inner = sound(arms)
+
+    def changed(function, change):
+        return (lambda *args: change(function(*args))) if change else function
+
+    changes = (changed(f, g) for f, g in zip(inner, (init, ask, tell), strict=True))
+    return Algorithm(*changes)
+
+
+def moves(**fields):
+    return partial(unsound, ask=lambda move: move._replace(**fields))
+
+
+SHAPES = {
+    "no algorithm": (lambda arms: 3, "its constructor must return an Algorithm, got 3"),
+    "text in the state": (partial(unsound, init=lambda s: (s, "x")), "init must return arrays"),
+    "no move": (partial(unsound, ask=tuple), "ask must return a Move, got tuple"),
+    "no answer": (moves(answer=None), "whose answer is one array, got None"),
+    "half an arm": (moves(arm=np.ones(())), r"whose arm is an integer .*got float64\[\]"),
+    "a table of arms": (moves(arm=np.ones((2, 2), int)), r"got int64\[2,2\]"),
+    "half a count": (moves(count=np.ones(())), r"whose count is None or integers .*got float64"),
+    "too many counts": (
+        moves(count=np.ones(6, int)),
+        r"integers of the shape \[\] of arm, got int64\[6\]",
+    ),
+    "done as a number": (moves(done=np.zeros((), int)), r"done is a single bool, got int64\[\]"),
+    "done for each arm": (moves(done=np.zeros(6, bool)), r"single bool, got bool\[6\]"),
+    "half an answer": (moves(answer=np.zeros(())), r"bool mask of length 6, got float64\[\]"),
+    "a mask of others": (moves(answer=np.zeros(5, bool)), r"of length 6, got bool\[5\]"),
+    "another type": (
+        partial(unsound, tell=lambda s: s._replace(counts=s.counts.astype(float))),
+        r"tell must return a state like that of init: "
+        r"state.counts is float64\[6\], and int64\[6\] in that of init",
+    ),
+    "another shape": (
+        partial(unsound, tell=lambda s: s._replace(sums=s.sums[:5])),
+        r"state.sums is float64\[5\], and float64\[6\]",
+    ),
+    "a leaf too few": (partial(unsound, tell=lambda s: s._replace(sums=None)), "sums is missing"),
+    "a bare tuple": (partial(unsound, tell=tuple), r"like that of init: it is PyTreeDef\(\(\*"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_what_does_not_fit_is_named_before_compiling(name):
+    build, message = SHAPES[name]
+    cases.key_of(0)  # making a key compiles, once
+    cases.refused((WORLD, build), "algorithm.*: .*" + message)
+
+
+def test_a_leaf_too_many_is_named():
+    leaf = np.zeros(2)
+    assert different({"a": leaf}, {"a": leaf, "b": leaf}) == "state['b'] is new"
+    assert different({"a": leaf}, {"a": leaf}) is None
+
+
+def test_an_error_of_its_own_stays_what_it_is():
+    def broken(state):
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match="mine"):
+        jb.simulate(WORLD, partial(unsound, tell=broken), replications=2)
+
+
+def late(arms, *, fault=0, phased=False):
+    """`sound`, which does something wrong in its fifth move; its number is a traced option."""
+    inner = sound(arms)
+
+    def at(state, number, wrong, right):
+        now = (state.counts.sum() == 4 * (6 if phased else 1)) & (fault == number)
+        return jnp.where(now, wrong, right)
+
+    def ask(key, state):
+        move = inner.ask(key, state)
+        if phased:
+            each = jnp.ones(6, int).at[3].set(at(state, 5, -2, 1))
+            move = move._replace(arm=jnp.arange(6).at[2].set(at(state, 1, 99, 2)), count=each)
+        else:
+            move = move._replace(arm=at(state, 1, 99, at(state, 2, -1, move.arm)))
+        return move._replace(answer=at(state, 3, 6, move.answer))
+
+    def tell(state, move, total):
+        if not phased:
+            return inner.tell(state, move, at(state, 4, jnp.nan, total))
+        return State(state.counts + move.count, state.sums + total)
+
+    return Algorithm(inner.init, ask, tell)
+
+
+WRONG = {
+    1: "ask draws arm 99, and there are 6: 0 to 5",
+    2: "ask draws arm -1, and there are 6: 0 to 5",
+    3: "ask answers 6, and there are 6: 0 to 5",
+    4: r"tell makes state\.sums nan",
+}
+
+
+def test_the_first_fault_is_named_with_its_round():
+    """One program, as the fault is a number."""
+    plain, watched = (
+        jb.simulate(WORLD, partial(late, fault=np.int64(0)), replications=50, debug=debug)
+        for debug in (False, True)
+    )
+    for name in ("pulls", "answer", "arm_pulls", "stopped", "correct"):
+        np.testing.assert_array_equal(getattr(plain, name), getattr(watched, name))
+    assert watched.info == {}
+    for fault, wrong in WRONG.items():
+        with pytest.raises(ValueError, match=f"^algorithm: replication 0, round 5: {wrong}$"):
+            jb.simulate(WORLD, partial(late, fault=np.int64(fault)), replications=50, debug=True)
+
+
+def test_phases_are_watched_too():
+    build = partial(late, phased=True)
+    for fault, wrong in {1: WRONG[1], 5: "ask draws an arm -2 times, a count below 0"}.items():
+        with pytest.raises(ValueError, match=f"replication 0, round 5: {wrong}"):
+            jb.simulate(WORLD, partial(build, fault=np.int64(fault)), replications=3, debug=True)
+
+
+@pytest.mark.parametrize("fault", [1, 2])
+def test_arms_that_do_not_exist_are_noticed_without_debug(fault):
+    message = r"replication 0 has drawn arms that do not exist, and there are 6: 0 to 5; .*debug"
+    with pytest.raises(ValueError, match=message):
+        jb.simulate(WORLD, partial(late, fault=np.int64(fault)), replications=50, max_pulls=99)
+
+
+def test_rewards_that_are_not_finite_are_named():
+    class Broken(NamedTuple):
+        means: Any
+
+        def reward(self, key, arm):
+            return jnp.where(self.means[arm] > 0.5, jnp.inf, self.means[arm])
+
+    arms = np.eye(2)
+    world = jb.instances.simulated(arms, Broken(np.array([0.0, 0.1])), noise_var=1.0)
+    later = world.simulator._replace(means=np.array([0.0, 1.0]))
+    with pytest.raises(ValueError, match="round 2: the reward is inf"):
+        jb.simulate(dataclasses.replace(world, simulator=later), sound, replications=2, debug=True)
