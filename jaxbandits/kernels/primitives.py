@@ -1,0 +1,116 @@
+"""Functions that are primitives of JAX, and a way to tell JAX's own primitives.
+
+The compilers of lanes (`lanewise`, `native`) write some functions in a way of their own. They find
+them in a jaxpr by their primitive, an object that nobody else can make, and not by a name, which
+any function of a user may have.
+"""
+
+import functools
+from functools import partial
+
+import jax
+from jax import lax
+from jax.core import Tracer
+from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun, primitives
+from jax.interpreters import ad, batching, mlir
+from jax.interpreters import partial_eval as pe
+
+
+def primitive(name):
+    """A primitive whose parameter `jaxpr` is what it computes: traced once, where it is called.
+
+    It goes through `jit`, `vmap`, `jvp` and `grad` as the function does. Mapped over, it is the
+    same primitive on arrays with an axis more; under derivatives it is the function's operations.
+    """
+    made = Primitive(name)
+    made.multiple_results = True
+    made.def_impl(lambda *args, jaxpr: jax.jit(jaxpr_as_fun(jaxpr))(*args))
+    made.def_abstract_eval(lambda *avals, jaxpr: jaxpr.out_avals)
+    lower = mlir.lower_fun(lambda *args, jaxpr: jaxpr_as_fun(jaxpr)(*args), multiple_results=True)
+    mlir.register_lowering(made, lower)
+    batching.primitive_batchers[made] = partial(_mapped, made)
+    ad.primitive_jvps[made] = _derivative
+    pe.dce_rules[made] = _pruned
+    return made
+
+
+def called_as(made):
+    """Decorate a function of arrays, or of pytrees of them: its calls are those of a primitive.
+
+    Where nothing is traced it is compiled and computed as by `jax.jit`.
+    """
+
+    def decorate(function):
+        whole = jax.jit(function)
+        traced = jax.make_jaxpr(whole, return_shape=True)
+
+        @functools.wraps(function)
+        def call(*args):
+            closed, shapes = traced(*args)
+            operands = [*closed.consts, *jax.tree.leaves(args)]
+            if not any(isinstance(x, Tracer) for x in operands):
+                return whole(*args)
+            results = made.bind(*operands, jaxpr=_without_constants(closed))
+            return jax.tree.unflatten(jax.tree.structure(shapes), results)
+
+        return call
+
+    return decorate
+
+
+def _without_constants(closed):
+    """What a function closes over as its first arguments."""
+    if not closed.consts:
+        return closed
+    jaxpr = closed.jaxpr
+    invars = [*jaxpr.constvars, *jaxpr.invars]
+    debug_info = jaxpr.debug_info.with_unknown_names()
+    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=invars, debug_info=debug_info), [])
+
+
+def _mapped(made, args, axes, *, jaxpr):
+    """All results have the axis first."""
+    results = called_as(made)(jax.vmap(jaxpr_as_fun(jaxpr), axes))(*args)
+    return results, [0] * len(results)
+
+
+def _derivative(primals, tangents, *, jaxpr):
+    tangents = [ad.instantiate_zeros(x) for x in tangents]
+    return jax.jvp(jaxpr_as_fun(jaxpr), tuple(primals), tuple(tangents))
+
+
+def _pruned(used, eqn):
+    """The equation with the results that are used alone."""
+    if not any(used):
+        return [False] * len(eqn.invars), None
+    jaxpr, needed = pe.dce_jaxpr(eqn.params["jaxpr"].jaxpr, list(used))
+    invars = [x for x, needs in zip(eqn.invars, needed, strict=True) if needs]
+    outvars = [x for x, uses in zip(eqn.outvars, used, strict=True) if uses]
+    params = {"jaxpr": ClosedJaxpr(jaxpr, eqn.params["jaxpr"].consts)}
+    return needed, eqn.replace(invars=invars, outvars=outvars, params=params)
+
+
+@functools.cache
+def _own():
+    """JAX's own primitives; those that no public module names are found where they are used."""
+    listed = {
+        x for where in (primitives, lax) for x in vars(where).values() if isinstance(x, Primitive)
+    }
+
+    def unnamed(words):
+        key = jax.random.wrap_key_data(words, impl="threefry2x32")
+        chosen = lax.platform_dependent(words, cpu=lambda x: x, default=lambda x: x + 1)
+        return jax.random.key_data(key), chosen
+
+    closed = jax.make_jaxpr(unnamed)(jax.ShapeDtypeStruct((2,), "uint32"))
+    return frozenset(listed | {eqn.primitive for eqn in closed.eqns})
+
+
+def name_of(eqn):
+    """The name of the operation of an equation if it is one of JAX's, else None."""
+    return eqn.primitive.name if eqn.primitive in _own() else None
+
+
+def rule_for(eqn, rules):
+    """The rule of an equation: `rules` are by primitive, those of JAX by their names."""
+    return rules.get(eqn.primitive) or rules.get(name_of(eqn))
