@@ -91,7 +91,7 @@ def _pruned(used, eqn):
 
 
 @functools.cache
-def _own():
+def jaxs_own():
     """JAX's own primitives; those that no public module names are found where they are used."""
     listed = {
         x for where in (primitives, lax) for x in vars(where).values() if isinstance(x, Primitive)
@@ -108,7 +108,7 @@ def _own():
 
 def name_of(eqn):
     """The name of the operation of an equation if it is one of JAX's, else None."""
-    return eqn.primitive.name if eqn.primitive in _own() else None
+    return eqn.primitive.name if eqn.primitive in jaxs_own() else None
 
 
 def rule_for(eqn, rules):
