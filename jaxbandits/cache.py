@@ -59,7 +59,8 @@ def _mended(folder):
     def show(message, *where, **more):
         trouble = TROUBLE.match(str(message))
         if trouble is None:
-            return before(message, *where, **more)
+            before(message, *where, **more)
+            return
         kind, name, reason = trouble.groups()
         if kind == "read":
             for path in folder.glob(f"{glob.escape(name)}-*-cache"):

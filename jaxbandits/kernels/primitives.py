@@ -6,14 +6,16 @@ any function of a user may have.
 """
 
 import functools
+import sys
 from functools import partial
 
 import jax
-from jax import lax
 from jax.core import Tracer
-from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun, primitives
+from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
+
+_seen = set()  # primitives of JAX
 
 
 def primitive(name):
@@ -90,25 +92,23 @@ def _pruned(used, eqn):
     return needed, eqn.replace(invars=invars, outvars=outvars, params=params)
 
 
-@functools.cache
 def jaxs_own():
-    """JAX's own primitives; those that no public module names are found where they are used."""
-    listed = {
-        x for where in (primitives, lax) for x in vars(where).values() if isinstance(x, Primitive)
-    }
+    """The primitives of JAX, which its modules hold; some are in no public one."""
+    modules = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "jax"]
+    found = {x for m in modules for x in list(vars(m).values()) if isinstance(x, Primitive)}
+    return frozenset(found)
 
-    def unnamed(words):
-        key = jax.random.wrap_key_data(words, impl="threefry2x32")
-        chosen = lax.platform_dependent(words, cpu=lambda x: x, default=lambda x: x + 1)
-        return jax.random.key_data(key), chosen
 
-    closed = jax.make_jaxpr(unnamed)(jax.ShapeDtypeStruct((2,), "uint32"))
-    return frozenset(listed | {eqn.primitive for eqn in closed.eqns})
+@functools.cache
+def _name(made):
+    if made not in _seen:
+        _seen.update(jaxs_own())  # modules may have come since
+    return made.name if made in _seen else None
 
 
 def name_of(eqn):
     """The name of the operation of an equation if it is one of JAX's, else None."""
-    return eqn.primitive.name if eqn.primitive in jaxs_own() else None
+    return _name(eqn.primitive)
 
 
 def rule_for(eqn, rules):

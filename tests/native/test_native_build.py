@@ -1,4 +1,4 @@
-"""Compiling and keeping libraries: whatever the compiler and the folder do, one line and no harm."""
+"""Libraries compiled and kept: whatever compiler and folder do, one line and no harm."""
 
 import os
 import signal
@@ -65,19 +65,24 @@ def test_the_name_says_what_a_program_was_made_from(monkeypatch):
         raise InterruptedError
 
     monkeypatch.setattr(build, "_library", library)
-    for change in (
-        {},
-        {"source": "other"},
-        {"FLAGS": "-O3"},
-        {"_version": lambda path: "another"},
-        {"features": lambda: ("avx9",)},
-        {},
-    ):
-        with monkeypatch.context() as changed, pytest.raises(InterruptedError):
-            for name, value in change.items():
-                if name != "source":
-                    changed.setattr(compiling, name, value)
-            build.register(change.get("source", "one"))
+    changes = {
+        "FLAGS": "-O3",
+        "_version": lambda path: "another",
+        "features": lambda: ("avx9",),
+        "HEADER": Path(__file__),
+    }
+
+    def register(source="one"):
+        with pytest.raises(InterruptedError):
+            build.register(source)
+
+    register()
+    register("another")
+    for name, value in changes.items():
+        with monkeypatch.context() as changed:
+            changed.setattr(compiling, name, value)
+            register()
+    register()
     assert names[0] == names[-1]
     assert len(set(names)) == len(names) - 1
 
