@@ -34,7 +34,7 @@ class Limits(NamedTuple):
 
 NO_LIMITS = Limits()
 # What a look ahead is not worth, as is whatever is no operation of JAX itself.
-COSTLY = {None, "while", "scan", "cond", "jit", "pjit", "sort"}
+COSTLY = {None, "while", "scan", "cond", "jit", "sort"}
 
 
 def root_key(seed):

@@ -11,7 +11,7 @@ from functools import partial
 
 import jax
 from jax.core import Tracer
-from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
 
@@ -114,3 +114,11 @@ def name_of(eqn):
 def rule_for(eqn, rules):
     """The rule of an equation: `rules` are by primitive, those of JAX by their names."""
     return rules.get(eqn.primitive) or rules.get(name_of(eqn))
+
+
+def jaxprs_in(eqn):
+    """The jaxprs among the parameters of an equation."""
+    for value in eqn.params.values():
+        for x in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(x, ClosedJaxpr | Jaxpr):
+                yield x.jaxpr if isinstance(x, ClosedJaxpr) else x

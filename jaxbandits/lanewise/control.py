@@ -3,15 +3,14 @@
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import jaxprs_in_params
 
 from ..kernels.pick import PICK_ARGMAX, PICK_BEST
-from ..kernels.primitives import name_of
+from ..kernels.primitives import jaxprs_in, name_of
 from ..kernels.spd import SWEEP_COLUMNS
 from .interpreter import Lanes, evaluate, is_literal, rule, spread
 from .narrowing import BLOCK, STEPPED, in_blocks, step_some
 
-CALLS = ("jit", "pjit", PICK_BEST, PICK_ARGMAX, SWEEP_COLUMNS)
+CALLS = ("jit", PICK_BEST, PICK_ARGMAX, SWEEP_COLUMNS)
 
 
 @rule(*CALLS)
@@ -209,7 +208,4 @@ def cond(eqn, operands, lanes):
 
 def has_loop(jaxpr):
     """Whether there is a loop whose length can differ by lane."""
-    return any(
-        name_of(eqn) == "while" or any(map(has_loop, jaxprs_in_params(eqn.params)))
-        for eqn in jaxpr.eqns
-    )
+    return any(name_of(eqn) == "while" or any(map(has_loop, jaxprs_in(eqn))) for eqn in jaxpr.eqns)

@@ -18,7 +18,7 @@ WRITTEN = {
 }
 
 
-@rule("jit", "pjit", ONCE_FOR_EQUAL, entrywise=True)
+@rule("jit", ONCE_FOR_EQUAL, entrywise=True)
 def call(eqn, operands, writer):
     """A nested function is written in place."""
     return writer.call(eqn.params["jaxpr"], operands)
