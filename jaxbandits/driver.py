@@ -18,6 +18,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from jax.random import fold_in
 
 from .core import Run
+from .kernels.primitives import name_of
 
 BLOCK = 32
 ASK, INIT, INSTANCE, CONTEXT = (0xFFFFFFFF - i for i in range(4))
@@ -32,7 +33,8 @@ class Limits(NamedTuple):
 
 
 NO_LIMITS = Limits()
-COSTLY = {"while", "scan", "cond", "jit", "pjit", "sort"}  # what a look ahead is not worth
+# What a look ahead is not worth, as is whatever is no operation of JAX itself.
+COSTLY = {None, "while", "scan", "cond", "jit", "sort"}
 
 
 def root_key(seed):
@@ -156,7 +158,7 @@ def ended(run, env, algorithm):
 
     closed, shape = jax.make_jaxpr(last_words, return_shape=True)(run)
     jaxpr, used = dce_jaxpr(closed.jaxpr, [True] * len(closed.out_avals))
-    if any(eqn.primitive.name in COSTLY for eqn in jaxpr.eqns):
+    if any(name_of(eqn) in COSTLY for eqn in jaxpr.eqns):
         return run
     leaves = [x for x, needed in zip(jax.tree.leaves(run), used, strict=True) if needed]
     found = jaxpr_as_fun(ClosedJaxpr(jaxpr, closed.consts))(*leaves)

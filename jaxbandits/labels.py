@@ -49,7 +49,7 @@ def _is_log(positions):
 def dress(place, data, along):
     """Name the axis that lines go along, and as many of its values as have room."""
     positions, numeric = positions_of(data, along)
-    place.set_xlabel(along)
+    place.set_xlabel(text(along))
     if not numeric:
         place.set_xticks(positions, [text(value) for value in data[along].values])
         return

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .labels import LETTERS_PER_INCH, PANEL, wrapped
+from .labels import LETTERS_PER_INCH, PANEL, text, wrapped
 from .panels import BOUND, CUT_SHORT, DRAWN
 
 CURVES = {"regret", "reward"}  # along the rounds
@@ -77,7 +77,7 @@ def figure(dataset, *, title=None, quantities=None):
     if title:
         wide = int(LETTERS_PER_INCH * size[0])
         lines = [part for line in title.splitlines() for part in textwrap.wrap(line, wide)]
-        paper.suptitle("\n".join(lines), fontsize=11)
+        paper.suptitle(text("\n".join(lines)), fontsize=11)
     return paper
 
 

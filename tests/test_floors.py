@@ -19,6 +19,7 @@ FLOORS = {
     "options": 1,
     "progress": 0,
     "files": 0,
+    "private": 0,
     "version": 0,
     "kernels/": 0,
     "design": 2,

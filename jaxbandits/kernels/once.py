@@ -1,8 +1,8 @@
 """Costly functions that many lanes ask the same, such as the design for the arms still alive."""
 
-import jax
+from .primitives import called_as, primitive
 
-NAME = "once_for_equal"
+ONCE_FOR_EQUAL = primitive("once_for_equal")
 
 
 def once_for_equal(function):
@@ -10,8 +10,4 @@ def once_for_equal(function):
 
     Outside of lanes it is the function itself.
     """
-
-    def once_for_equal(*args):
-        return function(*args)
-
-    return jax.jit(once_for_equal)
+    return called_as(ONCE_FOR_EQUAL)(function)

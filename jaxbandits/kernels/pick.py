@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from . import scaling
+from .primitives import called_as, primitive
 
+PICK_BEST, PICK_ARGMAX = primitive("pick_best"), primitive("pick_argmax")
 COARSE = 20  # bits of values that are compared coarsely
 ROUNDED = 12  # bits that are left to rounding when values are compared finely
 
@@ -78,9 +81,8 @@ def comparable(estimates: Float[Array, " K"], active: Bool[Array, " K"]) -> Floa
     return jnp.where(active, fine(estimates + 2.0 * largest), -jnp.inf)
 
 
-# Calls of these two are known by name where lanes are compiled in another way.
-@jax.jit
-def pick_best(values):
+@jax.custom_jvp
+def _best(values):
     """The largest value and its first index."""
 
     def above(one, two):
@@ -89,14 +91,35 @@ def pick_best(values):
     return _reduce((values,), above)
 
 
-@jax.jit
-def pick_argmax(values, order):
+@_best.defjvp
+def _change_of_best(values, changes):
+    """The value changes as that entry does, the index does not."""
+    value, arm = _best(*values)
+    return (value, arm), (at(*changes, arm), _no_change())
+
+
+@jax.custom_jvp
+def _argmax(values, order):
     """The index of the largest value, of equal ones that of the larger `order`."""
 
     def above(one, two):
         return (one[0] > two[0]) | ((one[0] == two[0]) & (one[1] > two[1]))
 
     return _reduce((values, order), above)[-1]
+
+
+@_argmax.defjvp
+def _change_of_argmax(tables, changes):
+    return _argmax(*tables), _no_change()
+
+
+def _no_change():
+    """What JAX calls the derivative of a whole number."""
+    return np.zeros((), jax.dtypes.float0)
+
+
+# As primitives, for the compilers of lanes write them in another way.
+pick_best, pick_argmax = called_as(PICK_BEST)(_best), called_as(PICK_ARGMAX)(_argmax)
 
 
 def argmax(values: Float[Array, " K"], order: Int[Array, " K"]) -> Int[Array, ""]:

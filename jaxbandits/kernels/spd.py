@@ -7,14 +7,15 @@ compile, and batched LAPACK calls inside a compiled loop were seen to deadlock t
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from . import pick, scaling
+from .primitives import called_as, primitive
 
+SWEEP_COLUMNS = primitive("sweep_columns")
 LOST = 64.0  # pivots of so many roundings may be all that is left of a lost direction
 
 
@@ -42,8 +43,8 @@ def inverse(matrix: Float[Array, "d d"], *, may_lack_rank: bool = False) -> Inve
     return Inverse(found * both, logdet, positive, factor[:, :, 0] / shrink[:, None])
 
 
-# Known by name where lanes are compiled in another way; there the results are told by their ranks.
-@jax.jit
+# A primitive, for the compilers of lanes write it in another way; they tell its results by ranks.
+@called_as(SWEEP_COLUMNS)
 def sweep_columns(matrix, least):
     """`(inverse [d, d], log-determinant, positive, factor [d, d, 1])`; pivots at most 1."""
     dim = matrix.shape[0]

@@ -6,7 +6,7 @@ the lanes last, each loop runs over lanes: additions, maxima, look-ups and the a
 matrices all vectorise, whatever their shape. The function itself knows nothing of lanes.
 """
 
-from . import control, indexing, logarithms, randomness, reductions, rules  # noqa: F401  rules
+from . import control, indexing, logarithms, randomness, reductions, rules, sharing  # noqa: F401
 from .interpreter import lanewise
 
 __all__ = ["lanewise"]

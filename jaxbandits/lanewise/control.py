@@ -3,25 +3,26 @@
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import jaxprs_in_params
 
+from ..kernels.pick import PICK_ARGMAX, PICK_BEST
+from ..kernels.primitives import jaxprs_in, name_of
+from ..kernels.spd import SWEEP_COLUMNS
 from .interpreter import Lanes, evaluate, is_literal, rule, spread
 from .narrowing import BLOCK, STEPPED, in_blocks, step_some
-from .sharing import answer_once, is_shared
+
+CALLS = ("jit", PICK_BEST, PICK_ARGMAX, SWEEP_COLUMNS)
 
 
-@rule("jit", "pjit", "closed_call", "core_call")
+@rule(*CALLS)
 def call(eqn, operands, lanes):
-    """A nested function is evaluated in place, once for equal lanes where that is asked for."""
-    if eqn.primitive.name in ("jit", "pjit") and is_shared(eqn, operands):
-        return answer_once(eqn, operands, lanes)
+    """A nested function is evaluated in place."""
     closed = eqn.params["jaxpr"]
     return evaluate(closed.jaxpr, closed.consts, operands, lanes)
 
 
-@rule("custom_jvp_call", "custom_vjp_call")
+@rule("custom_jvp_call", "custom_vjp_call", "closed_call")
 def custom_call(eqn, operands, lanes):
-    """Custom derivatives do not matter here."""
+    """Derivatives do not matter here."""
     closed = eqn.params.get("call_jaxpr") or eqn.params["fun_jaxpr"]
     return evaluate(closed.jaxpr, closed.consts, operands, lanes)
 
@@ -42,12 +43,12 @@ def differs(jaxpr, flags):
 def _differ(eqn, flags):
     if not any(flags):
         return [False] * len(eqn.outvars)
-    p, name = eqn.params, eqn.primitive.name
+    p, name = eqn.params, name_of(eqn)
     if name == "while":
         return while_flags(p, flags)
     if name == "scan":
         return scan_flags(p, flags)
-    if name in ("jit", "pjit", "closed_call"):
+    if name in CALLS or eqn.primitive in CALLS:
         return differs(p["jaxpr"].jaxpr, flags)
     return [True] * len(eqn.outvars)
 
@@ -207,7 +208,4 @@ def cond(eqn, operands, lanes):
 
 def has_loop(jaxpr):
     """Whether there is a loop whose length can differ by lane."""
-    return any(
-        eqn.primitive.name == "while" or any(map(has_loop, jaxprs_in_params(eqn.params)))
-        for eqn in jaxpr.eqns
-    )
+    return any(name_of(eqn) == "while" or any(map(has_loop, jaxprs_in(eqn))) for eqn in jaxpr.eqns)

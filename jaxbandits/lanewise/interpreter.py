@@ -7,7 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
-RULES = {}  # by the name of the primitive; one without a rule goes through `jax.vmap`
+from ..kernels.primitives import name_of, rule_for
+
+RULES = {}  # see `rule_for`; a primitive without a rule goes through `jax.vmap`
 ORDERED = {"dot_general", "reduce_sum"}  # what the compiler adds up in an order of its own
 
 
@@ -55,10 +57,8 @@ def evaluate(jaxpr, consts, args, lanes):
     for eqn in jaxpr.eqns:
         operands = [read(atom) for atom in eqn.invars]
         if any(isinstance(x, Lanes) for x in operands):
-            results = RULES.get(eqn.primitive.name, by_vmap)(eqn, operands, lanes)
-        elif eqn.primitive.name in ORDERED and jnp.issubdtype(
-            eqn.outvars[0].aval.dtype, jnp.floating
-        ):
+            results = (rule_for(eqn, RULES) or by_vmap)(eqn, operands, lanes)
+        elif name_of(eqn) in ORDERED and jnp.issubdtype(eqn.outvars[0].aval.dtype, jnp.floating):
             results = as_by_a_lane(eqn, operands, lanes)
         else:
             results = bind(eqn, operands)
@@ -72,7 +72,7 @@ def as_by_a_lane(eqn, operands, lanes):
     So a world whose lanes share their tables gives the same numbers as one beside others.
     """
     one = [Lanes(jnp.asarray(x)[..., None]) for x in operands]
-    results = RULES[eqn.primitive.name](eqn, one, Width(1, lanes.unit))
+    results = rule_for(eqn, RULES)(eqn, one, Width(1, lanes.unit))
     return [x.value[..., 0] for x in results]
 
 
@@ -81,11 +81,11 @@ def is_literal(atom):
     return isinstance(atom, Literal)
 
 
-def rule(*names):
-    """Decorate a rule `(equation, operands, lanes) -> results` of primitives with these names."""
+def rule(*primitives):
+    """Decorate a rule `(equation, operands, lanes) -> results` of primitives; JAX's by name."""
 
     def register(function):
-        RULES.update(dict.fromkeys(names, function))
+        RULES.update(dict.fromkeys(primitives, function))
         return function
 
     return register

@@ -11,7 +11,7 @@ UNROLL = 32  # up to this many products are written out, which vectorises over l
 
 ELEMENTWISE = """
     abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp conj
-    convert_element_type copy copy_p cos cosh digamma div eq erf erfc exp exp2 expm1 floor
+    convert_element_type copy cos cosh digamma div eq erf erfc exp exp2 expm1 floor
     ge gt imag integer_pow is_finite le lgamma logistic lt max min mul ne neg nextafter
     not or population_count pow real reduce_precision rem round rsqrt select_n shift_left
     shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor

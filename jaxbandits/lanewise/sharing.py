@@ -7,25 +7,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..kernels.once import NAME
-from .interpreter import Lanes
+from ..kernels.once import ONCE_FOR_EQUAL
+from .interpreter import Lanes, evaluate, rule
 from .narrowing import BLOCK, evaluate_for
 
 WORD = 4  # bytes
 
 
-def is_shared(eqn, operands):
-    """Whether a call is marked, and of what is plain data."""
-    plain = not any(jnp.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in eqn.invars)
-    return eqn.params["name"] == NAME and plain and any(isinstance(x, Lanes) for x in operands)
-
-
+@rule(ONCE_FOR_EQUAL)
 def answer_once(eqn, operands, lanes):
     """Results of a marked call: lanes are grouped, one of each group computes."""
+    closed = eqn.params["jaxpr"]
+    if any(jnp.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in eqn.invars):
+        return evaluate(closed.jaxpr, closed.consts, operands, lanes)  # keys cannot be compared
     group, first = groups(
         jnp.concatenate([_words(x.value) for x in operands if isinstance(x, Lanes)])
     )
-    closed, block = eqn.params["jaxpr"], math.gcd(BLOCK, lanes.number)
+    block = math.gcd(BLOCK, lanes.number)
 
     def fill(carry):
         done, tables = carry

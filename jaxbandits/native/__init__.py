@@ -12,7 +12,7 @@ order. Where a choice hangs on such a bit, a run may take another course.
 """
 
 from . import draws, elementwise, flow, layout, places, products, sorts, sums  # noqa: F401
-from .build import compiler, features
+from .compiling import compiler, features
 from .program import SIDE_BY_SIDE, natively, repeated
 from .values import Unsupported
 

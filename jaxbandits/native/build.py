@@ -1,43 +1,44 @@
-"""Generated C++: compiled by the machine's own compiler, loaded, made known to the runtime."""
+"""Generated C++: compiled by the machine's own compiler, kept, loaded, made known to the runtime.
 
+A library is code, and so is whatever lies in its place. It is loaded from a folder that is the
+user's alone, under a name with two digests: of all that it was made from, and of its own bytes. A
+file of other bytes is not loaded: it is removed and compiled anew.
+"""
+
+import contextlib
 import ctypes
-import functools
 import hashlib
 import os
-import platform
-import re
 import shutil
-import subprocess
 import tempfile
 import threading
+import time
+import warnings
 from pathlib import Path
 
 import jax
 
-HEADER = Path(__file__).with_name("lanes.h")
-FLAGS = """
-    -std=gnu++17 -O2 -march=native -fPIC -shared -fwrapv -fno-math-errno -fno-trapping-math -w
-"""
-COMPILERS = ("g++", "clang++", "c++")
+from ..private import NotPrivate, check_private, private_folder
+from .compiling import compile_to, compiler, made_from
+
+FOLDER = "jaxbandits-native"  # inside that of JAX
+MAKING = ".making-"  # begins the names of folders in which a compiler works
+DAY = 86_400  # seconds after which such a folder is of a process that was ended
 _libraries = {}  # by target: a loaded library must stay
 _one = threading.Lock()  # programs are compiled by several threads
-
-
-def compiler():
-    """The C++ compiler: what `CXX` names, else the first of the usual ones; None where none is."""
-    names = [os.environ["CXX"]] if os.environ.get("CXX") else COMPILERS
-    return next(filter(None, map(shutil.which, names)), None)
 
 
 def register(source):
     """The name under which XLA calls the program of a source, its `XLA_FFI_Error *run(...)`.
 
     Compiled once a process, or once a machine where JAX has a persistent cache.
+
+    Raises:
+      ChildProcessError: one line about a compiler that is missing, fails, or writes no library.
     """
-    digest = hashlib.sha256("\n".join([source, HEADER.read_text(), *_machine()]).encode())
-    name = "jaxbandits_" + digest.hexdigest()[:24]
+    name = "jaxbandits_" + _digest("\n".join([source, *made_from()]).encode())
     if name not in _libraries:
-        library = ctypes.CDLL(str(_compiled(name, source)))
+        library = _library(name, source)
         with _one:
             if name not in _libraries:
                 capsule = jax.ffi.pycapsule(library.run)
@@ -46,45 +47,77 @@ def register(source):
     return name
 
 
-@functools.cache
-def features():
-    """Names of what the processor can do; none where the system does not tell."""
-    if not os.path.exists("/proc/cpuinfo"):
-        return ()
-    found = re.search(r"^(flags|Features)\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
-    return tuple(found.group(2).split()) if found else ()
+def _digest(data):
+    return hashlib.sha256(data).hexdigest()[:32]
 
 
-@functools.cache
-def _machine():
-    """What a compiled program depends on besides its source."""
-    path = compiler()
-    version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
-    return (FLAGS, path, version.stdout, platform.machine(), platform.processor(), *features())
-
-
-@functools.cache
-def _scratch():
-    return tempfile.TemporaryDirectory(prefix="jaxbandits-")
-
-
-def _compiled(name, source):
+def _library(name, source):
+    """A program as a loaded library: the one that is kept, or a new one."""
     with _one:
-        folder = Path(jax.config.jax_compilation_cache_dir or _scratch().name)
-    library = folder / f"{name}.so"
-    if library.exists():
-        return library
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        code, made = Path(place, f"{name}.cc"), Path(place, f"{name}.so")
-        code.write_text(source)
-        include = [f"-I{HEADER.parent}", f"-I{jax.ffi.include_dir()}"]
-        done = subprocess.run(
-            [compiler(), *FLAGS.split(), *include, str(code), "-o", str(made), "-lm"],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise RuntimeError(f"{compiler()} refused a generated program:\n{done.stderr[:2000]}")
-        made.replace(library)  # whole or not at all, whoever else compiles it now
+        folder = _folder()
+        kept = folder and _kept(folder, name)
+    return ctypes.CDLL(str(kept)) if kept else _compiled(name, source, folder)
+
+
+def _folder():
+    """Where libraries are kept; None where JAX keeps no programs or the folder will not do."""
+    kept = jax.config.jax_compilation_cache_dir
+    if not kept or "://" in kept:
+        return None
+    try:
+        return private_folder(Path(kept, FOLDER))
+    except (NotPrivate, OSError) as error:
+        _tell(f"native programs are not kept: {_reason(error)}")
+        return None
+
+
+def _kept(folder, name):
+    """The library of a name, if one is there that is as it was written."""
+    for path in sorted(folder.glob(f"{name}.*.so")):
+        try:
+            check_private(path)
+            if path.name == f"{name}.{_digest(path.read_bytes())}.so":
+                return path
+            reason = f"{path} is damaged"
+        except (NotPrivate, OSError) as error:
+            reason = _reason(error)
+        _tell(f"a native program is compiled anew: {reason}")
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return None
+
+
+def _compiled(name, source, folder):
+    """A new library, loaded; where there is a folder it is put there, whole or not at all."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix=MAKING) as place:
+        made = Path(place, f"{name}.so")
+        compile_to(made, source)
+        try:
+            library = ctypes.CDLL(str(made))
+            library.run  # noqa: B018  AttributeError where there is none
+        except (OSError, AttributeError):
+            wrote = f"what the C++ compiler {compiler()} wrote is no library of this machine"
+            raise ChildProcessError(wrote) from None
+        if folder:
+            _keep(made, folder / f"{name}.{_digest(made.read_bytes())}.so")
     return library
+
+
+def _keep(made, path):
+    """Whoever else compiles the same now leaves the same."""
+    try:
+        os.chmod(made, 0o700)
+        os.replace(made, path)
+        for place in path.parent.glob(f"{MAKING}*"):
+            if place.stat().st_mtime < time.time() - DAY:
+                shutil.rmtree(place, ignore_errors=True)
+    except OSError as error:
+        _tell(f"a native program is not kept: {_reason(error)}")
+
+
+def _reason(error):
+    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+
+
+def _tell(text):
+    warnings.warn(text, RuntimeWarning, stacklevel=2)

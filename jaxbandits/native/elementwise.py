@@ -281,7 +281,7 @@ def shifts(eqn, operands, writer):
     )
 
 
-@rule("copy", "copy_p", "stop_gradient", "reshard", "pvary", entrywise=True)
+@rule("copy", "stop_gradient", "reshard", "pvary", entrywise=True)
 def same(eqn, operands, writer):
     """The same numbers."""
     return operands

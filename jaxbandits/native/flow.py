@@ -1,5 +1,8 @@
 """Calls, branches and loops."""
 
+from ..kernels.once import ONCE_FOR_EQUAL
+from ..kernels.pick import PICK_ARGMAX, PICK_BEST
+from ..kernels.spd import SWEEP_COLUMNS
 from ..lanewise.control import differs, parts, scan_flags, while_flags
 from .elementwise import entrywise
 from .picks import pick_argmax, pick_best
@@ -7,28 +10,31 @@ from .sweeps import sweep_columns
 from .values import Kind, Unsupported, constant, kind_of, spread
 from .writer import rule
 
-# By name: the rank of the first operand, and how the function is written.
-CALLS = {
-    "pick_best": (1, pick_best),
-    "pick_argmax": (1, pick_argmax),
-    "sweep_columns": (2, sweep_columns),
+# The rank of the first operand, and how the function is written.
+WRITTEN = {
+    PICK_BEST: (1, pick_best),
+    PICK_ARGMAX: (1, pick_argmax),
+    SWEEP_COLUMNS: (2, sweep_columns),
 }
 
 
-@rule("jit", "pjit", "closed_call", "core_call")
+@rule("jit", ONCE_FOR_EQUAL, entrywise=True)
 def call(eqn, operands, writer):
-    """A nested function is written in place, one known by name in its own way."""
-    if eqn.params.get("name") in CALLS:
-        (first, *_), (rank, written) = operands, CALLS[eqn.params["name"]]
-        # Mapped over, a function keeps its name: its operands have an axis more.
-        if first.type == "vf64" and len(first.shape) == rank:
-            return written(eqn, operands, writer)
+    """A nested function is written in place."""
     return writer.call(eqn.params["jaxpr"], operands)
 
 
-@rule("custom_jvp_call", "custom_vjp_call")
+@rule(*WRITTEN, entrywise=True)
+def written(eqn, operands, writer):
+    """Functions of one lane in their own way; mapped over, or of other numbers, in place."""
+    rank, write = WRITTEN[eqn.primitive]
+    own = operands[0].type == "vf64" and len(operands[0].shape) == rank
+    return (write if own else call)(eqn, operands, writer)
+
+
+@rule("custom_jvp_call", "custom_vjp_call", "closed_call")
 def custom_call(eqn, operands, writer):
-    """Custom derivatives do not matter here."""
+    """Derivatives do not matter here."""
     return writer.call(eqn.params.get("call_jaxpr") or eqn.params["fun_jaxpr"], operands)
 
 

@@ -40,7 +40,7 @@ def broadcast_in_dim(eqn, operands, writer):
     return [view(value, shape, index_of)]
 
 
-@rule("reshape", "squeeze", "expand_dims", entrywise=True)
+@rule("reshape", "squeeze", entrywise=True)
 def reshape(eqn, operands, writer):
     """Row-major order stays."""
     value, kind = operands[0], kind_of(eqn.outvars[0].aval)

@@ -1,4 +1,4 @@
-"""Maxima that `kernels.pick` looks for, known by the names of its functions."""
+"""Maxima that `kernels.pick` looks for, its two primitives."""
 
 from .elementwise import as_type
 from .values import Kind, Value, kind_of, spread

@@ -4,9 +4,9 @@ import math
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import jaxprs_in_params
 from jax.interpreters.partial_eval import dce_jaxpr
 
+from ..kernels.primitives import jaxprs_in
 from .build import register
 from .flow import again
 from .values import flat, kind_of, spread
@@ -72,7 +72,7 @@ SMALL = 128  # entries; larger arrays of two groups of lanes do not fit the near
 def largest(jaxpr):
     """Number of entries of the largest array that a jaxpr computes."""
     own = [math.prod(x.aval.shape) for eqn in jaxpr.eqns for x in eqn.outvars]
-    inner = [largest(x) for eqn in jaxpr.eqns for x in jaxprs_in_params(eqn.params)]
+    inner = [largest(x) for eqn in jaxpr.eqns for x in jaxprs_in(eqn)]
     return max([1, *own, *inner])
 
 

@@ -1,4 +1,4 @@
-"""The inverse that `kernels.spd` sweeps for, known by the name of its function.
+"""The inverse that `kernels.spd` sweeps for, its primitive.
 
 The table stays symmetric all the way, so that rows end a little after the diagonal, and two columns
 are swept in one pass: a quarter of the loads and stores. Every loop has a fixed number of turns, as

@@ -19,8 +19,11 @@ SUFFIX = {
 }
 
 
-class Unsupported(NotImplementedError):
+class Unsupported(NotImplementedError, ValueError):
     """An equation for which no C++ can be written."""
+
+    def __init__(self, what):
+        super().__init__(f"engine 'native' does not know {what}; engine 'xla' does")
 
 
 class Kind(NamedTuple):

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 
+from ..kernels.primitives import rule_for
 from ..lanewise.interpreter import bind, is_literal
 from .values import Kind, Unsupported, Value, constant, flat, in_array, kind_of, spread
 
@@ -18,18 +19,16 @@ UNROLL = 12  # up to this many entries are written one by one
 ENTRY = {True: 8 * LANES, False: 8}  # bytes at most, by whether it varies by lane
 MOST_ON_STACK, STACK = 2**17, 2**20  # bytes of an array and of all: threads have some megabytes
 BESIDE = 2**30  # bytes of the arrays that lie elsewhere; what links them reaches twice as far
-RULES = {}  # by the name of the primitive: (equation, operands, writer) -> results
+RULES = {}  # see `rule_for`: (equation, operands, writer) -> results
+ENTRYWISE = set()  # of these rules, those that read each entry once, when it is needed
 
 
-ENTRYWISE = {"jit", "pjit"}  # of these, those that read each entry once, when it is needed
-
-
-def rule(*names, entrywise=False):
-    """Decorate the rule of primitives with these names; `entrywise` reads each entry once."""
+def rule(*primitives, entrywise=False):
+    """Decorate the rule of primitives, JAX's by name; `entrywise` reads each entry once."""
 
     def register(function):
-        RULES.update(dict.fromkeys(names, function))
-        ENTRYWISE.update(names if entrywise else ())
+        RULES.update(dict.fromkeys(primitives, function))
+        ENTRYWISE.update([function] if entrywise else ())
         return function
 
     return register
@@ -211,7 +210,7 @@ class Writer:
 
     def _results(self, eqn, read):
         operands = [read(atom) for atom in eqn.invars]
-        here = RULES.get(eqn.primitive.name)
+        here = rule_for(eqn, RULES)
         given = [x.host for x in operands]
         # What is known now is left to the compiler of this program, where there is a rule.
         known = here is not None and all(isinstance(x, np.ndarray) for x in given)
@@ -219,10 +218,10 @@ class Writer:
             found = bind(eqn, [x.host for x in operands])
             pairs = zip(found, eqn.outvars, strict=True)
             return [self.outside(x, kind_of(var.aval)) for x, var in pairs]
-        if eqn.primitive.name not in ENTRYWISE:
-            operands = [self.kept(x) if x.heavy else x for x in operands]
         if here is None:
             raise Unsupported(f"the operation {eqn.primitive.name!r}")
+        if here not in ENTRYWISE:
+            operands = [self.kept(x) if x.heavy else x for x in operands]
         return here(eqn, operands, self)
 
     def call(self, closed, args):

@@ -3,10 +3,9 @@
 import io
 import itertools
 import re
-from html import escape
 
 from .. import plot
-from .markup import Html, element
+from .markup import Html, element, escape
 
 NAMES = {
     "pulls": "pulls",

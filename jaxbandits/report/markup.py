@@ -1,6 +1,15 @@
 """HTML by small functions: text is escaped unless it is mark-up already."""
 
-from html import escape
+import html
+import re
+
+# Characters that no page may hold: control characters but tab and line feed, halves of pairs.
+FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def escape(text):
+    """Text that is no mark-up wherever it stands, in an attribute too."""
+    return html.escape(FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(text)))
 
 
 class Html(str):
@@ -18,7 +27,7 @@ def element(name, *children, **attributes):
       `Html`.
     """
     facts = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
     )
     return Html(f"<{name}{facts}>{join(*children)}</{name}>")
@@ -26,7 +35,7 @@ def element(name, *children, **attributes):
 
 def join(*children):
     """The children one after the other, text escaped."""
-    return Html("".join(c if isinstance(c, Html) else escape(str(c)) for c in children))
+    return Html("".join(c if isinstance(c, Html) else escape(c) for c in children))
 
 
 def table(caption, header, lines, *, num_labels):

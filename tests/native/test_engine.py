@@ -15,7 +15,7 @@ from worlds import WORLDS, child
 import jaxbandits as jb
 from jaxbandits import checks, native
 from jaxbandits.core import Algorithm, Move
-from jaxbandits.native import build, program
+from jaxbandits.native import build
 
 TESTS = str(Path(__file__).parent.parent)
 ALWAYS = ("lingape", "gse_uniform")
@@ -121,28 +121,6 @@ def ranking(arms):
 def test_an_operation_without_a_rule_is_named():
     with pytest.raises(native.Unsupported, match="'top_k'"):
         jb.simulate(SOARE, ranking, replications=3, max_pulls=20, engine="native")
-
-
-def test_a_program_the_compiler_refuses_is_an_error():
-    with pytest.raises(RuntimeError, match="refused a generated program"):
-        build.register("this is no program")
-
-
-def test_libraries_are_kept_where_jax_keeps_its_programs(tmp_path):
-    source, _ = program.write(jax.make_jaxpr(lambda x: x + 1.0)(0.0))
-    settings = {"jax_compilation_cache_dir": str(tmp_path)}
-    before = {name: getattr(jax.config, name) for name in settings}
-    try:
-        for name, value in settings.items():
-            jax.config.update(name, value)
-        library = build._compiled("kept", source)
-        made = library.stat().st_mtime_ns
-        assert library.parent == tmp_path
-        assert [file.name for file in tmp_path.iterdir()] == ["kept.so"]
-        assert build._compiled("kept", source).stat().st_mtime_ns == made
-    finally:
-        for name, value in before.items():
-            jax.config.update(name, value)
 
 
 def test_the_compiler_is_what_the_environment_names(monkeypatch):

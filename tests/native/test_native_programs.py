@@ -11,7 +11,7 @@ from loops import collatz
 
 from jaxbandits.kernels import irls, spd
 from jaxbandits.native import Unsupported
-from jaxbandits.native.build import HEADER
+from jaxbandits.native.compiling import HEADER
 from jaxbandits.native.writer import Writer
 
 RNG = np.random.default_rng(12)

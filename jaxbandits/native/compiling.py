@@ -1,0 +1,96 @@
+"""The machine's C++ compiler, and calls of it that end whatever it does."""
+
+import contextlib
+import functools
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import jax
+import jaxlib
+
+HEADER = Path(__file__).with_name("lanes.h")
+FLAGS = """
+    -std=gnu++17 -O2 -march=native -fPIC -shared -fwrapv -fno-math-errno -fno-trapping-math -w
+"""
+COMPILERS = ("g++", "clang++", "c++")
+MOST_SECONDS, ANSWER_SECONDS = 1800, 60  # a program takes one to sixty, its version none
+
+
+def compiler():
+    """The C++ compiler: what `CXX` names, else the first of the usual ones; None where none is."""
+    names = [os.environ["CXX"]] if os.environ.get("CXX") else COMPILERS
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+@functools.cache
+def features():
+    """Names of what the processor can do; none where the system does not tell."""
+    if not os.path.exists("/proc/cpuinfo"):
+        return ()
+    found = re.search(r"^(flags|Features)\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    return tuple(found.group(2).split()) if found else ()
+
+
+def made_from():
+    """What a compiled program depends on besides its source, as texts."""
+    path = compiler()
+    if path is None:
+        raise ChildProcessError("no C++ compiler (g++, clang++ or what CXX names) was found")
+    machine = platform.machine(), platform.processor(), *features()
+    return (HEADER.read_text(), FLAGS, path, _version(path), jaxlib.__version__, *machine)
+
+
+@functools.cache
+def _version(path):
+    return _output_of(path, "--version", seconds=ANSWER_SECONDS)
+
+
+def compile_to(library, source):
+    """Compile a C++ source to a shared library; its folder is left with other files too.
+
+    Raises:
+      ChildProcessError: one line about what the compiler did instead.
+    """
+    code = library.with_suffix(".cc")
+    code.write_text(source)
+    include = [f"-I{HEADER.parent}", f"-I{jax.ffi.include_dir()}"]
+    given = [*FLAGS.split(), *include, str(code), "-o", str(library), "-lm"]
+    _output_of(compiler(), *given, seconds=MOST_SECONDS)
+    if not library.exists():
+        raise ChildProcessError(f"the C++ compiler {compiler()} ended well and wrote no program")
+
+
+def _output_of(*command, seconds):
+    """What a command prints. If this is interrupted, the command and all that it started end."""
+    path, pipe = command[0], subprocess.PIPE
+    alone = {"stdin": subprocess.DEVNULL, "start_new_session": True}
+    try:
+        process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **alone)
+    except OSError as error:
+        raise ChildProcessError(
+            f"the C++ compiler {path} does not start: {error.strerror}"
+        ) from None
+    with process:
+        try:
+            printed, errors = process.communicate(timeout=seconds)
+        except BaseException as error:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            late = f"the C++ compiler {path} was ended after {seconds} s without a result"
+            raise ChildProcessError(late) from None
+    if process.returncode:
+        lines = [line for line in errors.splitlines() if line.strip()]
+        reason = next((line for line in lines if "error" in line), *(lines[:1] or [""]))
+        failed = f"the C++ compiler {path} failed with status {process.returncode}: {reason[:300]}"
+        error = ChildProcessError(failed)
+        error.add_note(errors[:2000])
+        raise error
+    return printed

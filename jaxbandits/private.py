@@ -1,0 +1,48 @@
+"""Folders of compiled programs: whoever can write there runs code in the next process.
+
+What is checked is what the system's own permissions say: the owner, and who may write. Where there
+are none (Windows), nothing is.
+"""
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class NotPrivate(ValueError):
+    """A file or folder that somebody else could have changed."""
+
+
+def private_folder(path):
+    """The folder at `path`, made with mode 700 if there is none, where new files can be written.
+
+    Raises:
+      NotPrivate: it belongs to another user, others may write to it, or anybody may put another
+        folder in its place.
+      OSError: it cannot be made or written to.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
+    check_private(path)
+    for above in path.resolve().parents:
+        mode = above.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise NotPrivate(f"anybody may replace what is in {above} (chmod o-w would stop that)")
+    with tempfile.TemporaryFile(dir=path):  # a folder that can only be read is found here
+        return path
+
+
+def check_private(path):
+    """Raise `NotPrivate` unless a file or folder is this user's and nobody else may write to it."""
+    facts = os.stat(path)
+    if not hasattr(os, "geteuid"):
+        return
+    if facts.st_uid != os.geteuid():
+        raise NotPrivate(f"{path} belongs to another user")
+    if facts.st_mode & OTHERS:
+        mode = stat.S_IMODE(facts.st_mode)
+        raise NotPrivate(f"others may write to {path} (mode {mode:o}; chmod go-w would stop that)")

@@ -1,0 +1,114 @@
+"""Functions that are primitives: found by what they are, under `jit`, `vmap` and derivatives."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.extend.core import Primitive
+
+from jaxbandits.kernels import pick, spd
+from jaxbandits.kernels.once import ONCE_FOR_EQUAL, once_for_equal
+from jaxbandits.kernels.primitives import name_of, rule_for
+
+RNG = np.random.default_rng(5)
+VALUES = RNG.normal(size=(2, 3, 6))
+HALF = RNG.normal(size=(2, 3, 4, 6))
+MATRICES = HALF @ np.swapaxes(HALF, -1, -2)
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+def kernels(values, matrix):
+    best, arm = pick.best(values), pick.argmax(values, jnp.arange(values.size))
+    shared = once_for_equal(lambda v: (v * values).sum())
+    return best.value, best.arm, arm, spd.inverse(matrix)[:3], shared(values)
+
+
+def expected(values, matrices):
+    positive = np.ones(values.shape[:-1], bool)
+    inverse = np.linalg.inv(matrices), np.linalg.slogdet(matrices)[1], positive
+    return values.max(-1), values.argmax(-1), values.argmax(-1), inverse, (values**2).sum(-1)
+
+
+def close(found, right):
+    jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-8, atol=1e-9), found, right)
+
+
+def test_as_it_is_compiled_and_mapped_over():
+    assert pick.best(jnp.asarray(VALUES[0, 0])) == (VALUES[0, 0].argmax(), VALUES[0, 0].max())
+    once, twice = jax.vmap(kernels), jax.vmap(jax.vmap(kernels))
+    close(jax.jit(once)(VALUES[0], MATRICES[0]), expected(VALUES[0], MATRICES[0]))
+    close(jax.jit(twice)(VALUES, MATRICES), expected(VALUES, MATRICES))
+    rows = jax.jit(lambda v, m: jax.lax.scan(lambda c, x: (c, once(*x)), 0, (v, m))[1])
+    close(rows(VALUES, MATRICES), expected(VALUES, MATRICES))
+
+
+def test_mapped_over_it_stays_the_primitive():
+    closed = jax.make_jaxpr(jax.vmap(jax.vmap(kernels)))(VALUES, MATRICES)
+    found = {eqn.primitive for eqn in closed.eqns}
+    assert {pick.PICK_BEST, pick.PICK_ARGMAX, spd.SWEEP_COLUMNS, ONCE_FOR_EQUAL} <= found
+
+
+def test_traced_in_double_precision_it_is_compiled_so():
+    traced = jax.jit(kernels).trace(VALUES[0, 0], MATRICES[0, 0])
+    with jax.enable_x64(False):
+        lowered = traced.lower()
+    assert [x.dtype for x in jax.tree.leaves(lowered.out_info)][:3] == [float, int, int]
+
+
+def test_a_maximum_changes_as_its_entry_does():
+    gradient = jax.jit(jax.vmap(jax.grad(lambda v: pick.best(v).value)))(VALUES[0])
+    np.testing.assert_array_equal(gradient, np.eye(6)[VALUES[0].argmax(-1)])
+
+    def looked_up(v):
+        return v[pick.argmax(v, jnp.arange(6))] ** 2 + v[pick.best(v).arm]
+
+    gradient, first = jax.jit(jax.grad(looked_up))(VALUES[0, 0]), VALUES[0, 0].argmax()
+    np.testing.assert_allclose(gradient, np.eye(6)[first] * (2 * VALUES[0, 0, first] + 1))
+
+
+def test_derivatives_of_an_inverse():
+    matrix, change = MATRICES[0, 0], MATRICES[1, 1]
+    _, found = jax.jit(lambda *x: jax.jvp(lambda m: spd.inverse(m)[:2], *x))((matrix,), (change,))
+    inverse = np.linalg.inv(matrix)
+    np.testing.assert_allclose(found[0], -inverse @ change @ inverse, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found[1], np.trace(inverse @ change))
+    squares = jax.grad(lambda v: once_for_equal(lambda x: (x * v).sum())(v))
+    gradient = jax.jit(squares)(VALUES[0, 0])
+    np.testing.assert_allclose(gradient, 2 * VALUES[0, 0])
+
+
+def test_results_that_nobody_reads_are_not_computed():
+    @once_for_equal
+    def two(v):
+        return jnp.sin(v), jnp.cos(v)
+
+    text = jax.jit(lambda v: two(v)[0]).lower(VALUES[0, 0]).as_text()
+    assert "sine" in text
+    closed = jax.make_jaxpr(lambda v: two(v)[0])(VALUES[0, 0])
+    jaxpr, _ = jax.interpreters.partial_eval.dce_jaxpr(closed.jaxpr, [True])
+    assert "sin" in str(jaxpr)
+    assert "cos" not in str(jaxpr)
+
+
+def named(name):
+    """A primitive of somebody else."""
+    made = Primitive(name)
+    made.def_abstract_eval(lambda x: x)
+    return made
+
+
+def test_a_name_is_not_a_primitive():
+    ours = jax.make_jaxpr(jnp.sin)(1.0).eqns[0]
+    other = jax.make_jaxpr(named("sin").bind)(1.0).eqns[0]
+    assert (name_of(ours), name_of(other)) == ("sin", None)
+    assert (rule_for(ours, {"sin": 1}), rule_for(other, {"sin": 1})) == (1, None)
+    best = jax.make_jaxpr(pick.best)(VALUES[0, 0]).eqns[0]
+    assert rule_for(best, {"pick_best": 1}) is None
+    assert rule_for(best, {pick.PICK_BEST: 1}) == 1

@@ -1,0 +1,240 @@
+"""Libraries compiled and kept: whatever compiler and folder do, one line and no harm."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import jax
+import pytest
+
+from jaxbandits import native
+from jaxbandits.native import build, compiling
+
+SOURCE = 'extern "C" int run() {{ return {number}; }}'
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    """The folder of libraries in a folder that JAX was given for its programs."""
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path / "programs"))
+    yield tmp_path / "programs" / build.FOLDER
+    jax.config.update("jax_compilation_cache_dir", before)
+
+
+def answer(number=7, name="tiny"):
+    """What a program gives that was compiled, or found."""
+    return build._library(name, SOURCE.format(number=number)).run()
+
+
+def script(tmp_path, lines, monkeypatch):
+    """A compiler that is a shell script; it knows its version."""
+    path = tmp_path / "fake-c++"
+    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec echo fake 1\n{lines}\n')
+    path.chmod(0o700)
+    monkeypatch.setenv("CXX", str(path))
+    return path
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_library_is_kept_for_the_user_alone(shelf, monkeypatch):
+    assert answer() == 7
+    (kept,) = shelf.iterdir()
+    assert kept.name == f"tiny.{build._digest(kept.read_bytes())}.so"
+    assert stat.S_IMODE(shelf.stat().st_mode) == stat.S_IMODE(kept.stat().st_mode) == 0o700
+    made = kept.stat().st_mtime_ns
+    monkeypatch.setattr(build, "compile_to", None)
+    assert answer(8) == 7  # found by its name, not compiled
+    assert kept.stat().st_mtime_ns == made
+
+
+def test_the_name_says_what_a_program_was_made_from(monkeypatch):
+    names = []
+    monkeypatch.setattr(build, "_libraries", {})
+
+    def library(name, source):
+        names.append(name)
+        raise InterruptedError
+
+    monkeypatch.setattr(build, "_library", library)
+    changes = {
+        "FLAGS": "-O3",
+        "_version": lambda path: "another",
+        "features": lambda: ("avx9",),
+        "HEADER": Path(__file__),
+    }
+
+    def register(source="one"):
+        with pytest.raises(InterruptedError):
+            build.register(source)
+
+    register()
+    register("another")
+    for name, value in changes.items():
+        with monkeypatch.context() as changed:
+            changed.setattr(compiling, name, value)
+            register()
+    register()
+    assert names[0] == names[-1]
+    assert len(set(names)) == len(names) - 1
+
+
+@pytest.mark.parametrize("harm", ["cut short", "another byte", "empty", "others may write"])
+def test_a_damaged_library_is_compiled_anew(shelf, harm):
+    answer(1)
+    (kept,) = shelf.iterdir()
+    whole = kept.read_bytes()
+    if harm == "others may write":
+        kept.chmod(0o777)
+    else:
+        other = {"cut short": whole[: len(whole) // 2], "empty": b""}
+        kept.write_bytes(other.get(harm, whole[:-1] + bytes([whole[-1] ^ 1])))
+    with pytest.warns(RuntimeWarning, match="compiled anew: .*(damaged|others may write)"):
+        assert answer(2) == 2
+    (kept,) = shelf.iterdir()
+    assert kept.name == f"tiny.{build._digest(kept.read_bytes())}.so"
+    assert answer(3) == 2
+
+
+@pytest.mark.parametrize("harm", ["a file", "others may write", "anybody may replace", "read only"])
+def test_a_folder_that_will_not_do_is_refused(shelf, harm, monkeypatch):
+    shelf.parent.mkdir()
+    if harm == "a file":
+        shelf.write_text("")
+    elif harm == "others may write":
+        shelf.mkdir()
+        shelf.chmod(0o770)
+    elif harm == "anybody may replace":
+        shelf.parent.chmod(0o777)
+    else:
+
+        def refuse(*args, **kwargs):
+            raise PermissionError(13, "Permission denied", str(shelf))
+
+        monkeypatch.setattr(build, "private_folder", refuse)
+    with pytest.warns(RuntimeWarning, match=f"not kept: .*{shelf.parent}") as told:
+        assert answer(4) == 4
+    assert len(told) == 1
+    assert "\n" not in str(told[0].message)
+    assert not shelf.is_dir() or not any(shelf.iterdir())
+
+
+def test_a_library_that_cannot_be_stored_still_runs(shelf, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device", str(shelf))
+
+    monkeypatch.setattr(build.os, "replace", full)
+    with pytest.warns(RuntimeWarning, match="not kept: .*No space left"):
+        assert answer(5) == 5
+    assert files(shelf) == []
+
+
+FAILURES = {
+    "fails": ("echo 'x.cc:1: fatal error: no space' >&2; exit 1", "failed with status 1: x.cc:1"),
+    "fails without a word": ("exit 3", "failed with status 3"),
+    "writes nothing": ("exit 0", "ended well and wrote no program"),
+    "writes garbage": ('while [ "$1" != -o ]; do shift; done; echo no > "$2"', "is no library"),
+    "hangs": ("sleep 60", "was ended after 0.3 s"),
+}
+
+
+@pytest.mark.parametrize("how", FAILURES)
+def test_a_compiler_that_does_not_compile(shelf, how, tmp_path, monkeypatch):
+    lines, message = FAILURES[how]
+    path = script(tmp_path, lines, monkeypatch)
+    if how == "hangs":
+        monkeypatch.setattr(compiling, "MOST_SECONDS", 0.3)
+    began = time.monotonic()
+    with pytest.raises(OSError, match=message) as error:
+        build.register("no program")
+    assert time.monotonic() - began < 30
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    assert files(shelf) == []
+
+
+def test_a_compiler_that_is_missing_or_does_not_start(tmp_path, monkeypatch):
+    path = script(tmp_path, "", monkeypatch)
+    path.write_text("")  # no program for this machine
+    with pytest.raises(OSError, match="does not start"):
+        build.register("anything")
+    monkeypatch.setenv("CXX", os.path.join(os.sep, "nowhere", "compiler"))
+    assert native.compiler() is None
+    with pytest.raises(OSError, match=r"no C\+\+ compiler"):
+        build.register("anything")
+
+
+# Without the rest of the package, which takes seconds to import.
+CHILD = """
+import importlib, sys, types, warnings
+for name, folder in (("jaxbandits", sys.argv[1]), ("jaxbandits.native", sys.argv[1] + "/native")):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [folder]
+import jax
+build = importlib.import_module("jaxbandits.native.build")
+warnings.simplefilter("error")
+jax.config.update("jax_compilation_cache_dir", sys.argv[2])
+print("begins", flush=True)
+print(build._library("tiny", sys.argv[3]).run())
+"""
+
+
+def child(shelf, **environment):
+    package = Path(build.__file__).parents[1]
+    given = [str(package), str(shelf.parent), SOURCE.format(number=6)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", **environment}
+    return subprocess.Popen([sys.executable, "-c", CHILD, *given], env=environment, **pipes)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_compiler_leaves_nothing_behind(shelf, sent, tmp_path, monkeypatch):
+    began = tmp_path / "began"
+    path = script(tmp_path, f"echo $$ > {began}; exec sleep 60", monkeypatch)
+    process = child(shelf, CXX=str(path))
+    while not (began.exists() and began.read_text()):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.02)
+    time.sleep(0.5)  # until it waits for the compiler that has begun
+    process.send_signal(sent)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == -sent
+    if sent == signal.SIGINT:
+        assert errors.splitlines()[-1] == "KeyboardInterrupt"
+        assert not Path(f"/proc/{began.read_text().strip()}").exists()
+        assert files(shelf) == []
+    else:  # the system's own way to end a process: it cannot clear up
+        os.kill(int(began.read_text()), signal.SIGKILL)
+        (left,) = shelf.iterdir()
+        assert left.name.startswith(build.MAKING)
+        os.utime(left, (0, 0))
+    monkeypatch.delenv("CXX")
+    assert answer(9) == 9
+    assert len(files(shelf)) == 1  # what was left behind is gone
+
+
+def test_two_processes_compile_the_same_program(shelf):
+    other = child(shelf)
+    assert other.stdout.readline() == "begins\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert answer(6) == 6
+        assert other.communicate(timeout=60) == ("6\n", "")
+        assert len(files(shelf)) == 1
+        assert answer(7) == 6
+
+
+def test_a_folder_in_the_cloud_is_none(monkeypatch):
+    class Config:
+        jax_compilation_cache_dir = "gs://bucket/programs"
+
+    monkeypatch.setattr(build.jax, "config", Config)
+    assert build._folder() is None

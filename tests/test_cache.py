@@ -1,0 +1,100 @@
+"""The command line's kept programs: in a folder of the user alone, mended where damaged."""
+
+import stat
+import warnings
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from jaxbandits.cache import kept_programs
+from jaxbandits.private import NotPrivate, check_private, private_folder
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """The folder that the command line chooses; nobody has given JAX another."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", None)
+    yield tmp_path / "jaxbandits"
+    jax.config.update("jax_compilation_cache_dir", before)
+
+
+def a_program(number):
+    jax.clear_caches()
+    return float(jax.jit(lambda x: x * 3.0 + number)(jnp.float32(2.0)))
+
+
+def played(*pairs):
+    """Programs and what they give, in a block that keeps them."""
+    with kept_programs():
+        for number, expected in zip(pairs[::2], pairs[1::2], strict=True):
+            assert a_program(number) == expected
+
+
+def test_the_folder_is_made_for_the_user_alone(home):
+    played(1.0, 7.0)
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert any(home.iterdir())
+    assert jax.config.jax_compilation_cache_dir is None
+
+
+@pytest.mark.parametrize("harm", ["others may write", "a file", "anybody may replace"])
+def test_a_folder_that_will_not_do_is_not_used(home, harm):
+    if harm == "a file":
+        home.write_text("")
+    elif harm == "others may write":
+        home.mkdir()
+        home.chmod(0o777)
+    else:
+        home.parent.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="are not kept: ") as told:
+        played(1.0, 7.0)
+    assert len(told) == 1
+    assert str(home if harm != "anybody may replace" else home.parent) in str(told[0].message)
+    assert not home.is_dir() or not any(home.iterdir())
+
+
+@pytest.mark.parametrize("harm", ["cut short", "garbage", "empty"])
+def test_damaged_programs_are_compiled_anew_and_kept_again(home, harm):
+    played(2.0, 8.0)
+    entries = sorted(home.glob("*-cache"))
+    for entry in entries:
+        whole = entry.read_bytes()
+        entry.write_bytes(
+            {"cut short": whole[: len(whole) // 2], "empty": b""}.get(harm, whole[::-1])
+        )
+    with (
+        pytest.warns(RuntimeWarning, match="is damaged and compiled anew") as told,
+        kept_programs(),
+    ):
+        assert a_program(2.0) == 8.0
+    assert len(told) == 1
+    assert sorted(home.glob("*-cache")) == entries
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        played(2.0, 8.0)
+
+
+def test_a_folder_that_fills_up_is_told_once(home, monkeypatch):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.warns(RuntimeWarning, match="cannot be kept in .*No space left") as told:
+        played(3.0, 9.0, 4.0, 10.0)
+    assert len(told) == 1
+
+
+def test_other_warnings_are_shown_as_they_are(home):
+    with pytest.warns(UserWarning, match="something else"), kept_programs():
+        warnings.warn("something else", UserWarning, stacklevel=1)
+
+
+def test_what_belongs_to_another_user_is_not_private(tmp_path, monkeypatch):
+    assert private_folder(tmp_path / "deep" / "mine") == tmp_path / "deep" / "mine"
+    monkeypatch.setattr("os.geteuid", lambda: 12345)
+    with pytest.raises(NotPrivate, match="mine belongs to another user"):
+        check_private(tmp_path / "deep" / "mine")

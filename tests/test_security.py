@@ -1,0 +1,152 @@
+"""What SECURITY.md promises: files are data, names are text and stay where they are put."""
+
+import ast
+import importlib.util
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pages import example
+from test_report import Reader
+
+import jaxbandits
+from jaxbandits import plot
+from jaxbandits.cli import main
+from jaxbandits.report.markup import element, escape
+
+ROOT = Path(jaxbandits.__file__).parent
+FILES = sorted([*ROOT.rglob("*.py"), *ROOT.parent.glob("benchmarks/**/*.py")])
+# Modules that turn what was stored or sent into objects by running code.
+UNPICKLERS = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
+NETWORK = {"dask", "distributed", "dask_jobqueue"}  # their messages are pickles: SECURITY.md
+EXCEPT = {"sweeps/cluster.py"}
+BUILTINS = {"eval", "exec", "compile", "__import__"}
+METHODS = {"read_pickle", "to_pickle", "import_module", "unsafe_load"}
+OWNED = {("yaml", "load"), ("os", "system"), ("os", "popen")}
+LIBRARIES = {"CDLL": {"native/build.py", "build.py"}}  # who loads compiled code
+SHELLS = {"shell", "allow_pickle"}  # keywords that must say False
+
+
+def imported(node):
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+
+
+def faults(name, tree):
+    """What a module does that could run what it reads, as texts."""
+    for node in ast.walk(tree):
+        for module in imported(node):
+            start = module.split(".")[0]
+            if start in UNPICKLERS or (start in NETWORK and name not in EXCEPT):
+                yield f"imports {module}"
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        if isinstance(called, ast.Name) and called.id in BUILTINS:
+            yield f"calls {called.id}"
+        if not isinstance(called, ast.Attribute):
+            continue
+        said = {keyword.arg: keyword.value for keyword in node.keywords}
+        owner = called.value.id if isinstance(called.value, ast.Name) else ""
+        if called.attr in METHODS or (owner, called.attr) in OWNED:
+            yield f"calls {owner}.{called.attr}"
+        if called.attr == "load" and owner in ("np", "numpy", "jnp") and "allow_pickle" not in said:
+            yield "np.load without allow_pickle=False"
+        if name not in LIBRARIES.get(called.attr, {name}):
+            yield f"loads a library by {called.attr}"
+        for keyword in SHELLS & set(said):
+            if getattr(said[keyword], "value", None) is not False:
+                yield f"{keyword}=..."
+
+
+def test_nothing_that_is_read_is_run():
+    found = {}
+    for file in FILES:
+        name = str(file.relative_to(ROOT)) if ROOT in file.parents else file.name
+        found[name] = list(faults(name, ast.parse(file.read_text())))
+    assert "sweeps/cluster.py" in found
+    assert {name: texts for name, texts in found.items() if texts} == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle",
+        "from cloudpickle import loads",
+        "import distributed",
+        "eval('1')",
+        "exec(text)",
+        "compile(text, '', 'exec')",
+        "__import__(name)",
+        "importlib.import_module(name)",
+        "np.load(path)",
+        "np.load(path, allow_pickle=True)",
+        "yaml.load(text)",
+        "xarray.read_pickle(path)",
+        "os.system(text)",
+        "subprocess.run(text, shell=True)",
+        "ctypes.CDLL(path)",
+    ],
+)
+def test_the_scan_sees_it(code):
+    assert list(faults("somewhere.py", ast.parse(code)))
+
+
+def test_text_is_never_markup():
+    hostile = "<b a='1' b=\"2\">&\x00\x1b[2J\ud800\n"
+    clean = escape(hostile)
+    assert not set(clean) & set("<>\"'\x00\x1b\ud800")
+    assert clean.encode().decode() == clean
+    found = Reader(element("p", hostile, title=hostile))
+    assert found.tags == ["p"]
+    assert "<b a='1'" in "".join(found.words)
+
+
+def test_names_in_a_figure_begin_no_formula(tmp_path):
+    axis = r"$\frac$"
+    hostile = r"$\undefined{$", "--><script>alert(1)</script>"
+    dataset = example(instances=hostile, algorithms=hostile).rename(gap=axis)
+    dataset.attrs["axes"] = f'["{axis}"]'.replace("\\", "\\\\")
+    plot.save(dataset, tmp_path / "figure.png", title=r"$\nothing{$")
+    assert (tmp_path / "figure.png").stat().st_size > 1000
+
+
+LABELS = ["../../outside", "/tmp/outside", r"..\\outside", r"$\\frac$ <script>", "--> ]]> &amp; %s"]
+SWEEP = """
+replications = 3
+[instances."{0}"]
+name = "canonical"
+dim = 2
+gap = 1.0
+[algorithms."{1}"]
+name = "sequential_halving"
+budget = 4
+[algorithms."{2}"]
+name = "sequential_halving"
+budget = 4
+[algorithms."{3}"]
+name = "sequential_halving"
+budget = 4
+[algorithms."{4}"]
+name = "sequential_halving"
+budget = 4
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("h5netcdf") is None, reason="no h5netcdf")
+def test_labels_stay_in_the_folder_of_results(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    sweep, out = home / r"$\frac$ <b>.toml", home / "out"
+    sweep.write_text(SWEEP.format(*LABELS))
+    for command in (["run", str(sweep), "--out", str(out)], ["report", str(out)]):
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == 0, done.output
+    files = {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()}
+    assert all(path.parts[:2] == ("home", "out") or path.name == sweep.name for path in files)
+    assert not any("outside" in path.name for path in files)
+    page = (out / "report.html").read_text()
+    assert "<script" not in page
+    words = " ".join(Reader(page).words)
+    assert all(label.replace("\\\\", "\\") in words for label in LABELS)
