@@ -6,12 +6,15 @@ a refusal in plain words (`without_derivative`).
 """
 
 import functools
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
+
+from .precision import is_traced
 
 CONSTANT = "pass jax.lax.stop_gradient of its arguments where it is to count as a constant"
 
@@ -47,9 +50,9 @@ def ruled(solver, rule):
 
 
 def _with_rule(solver, rule):
-    found = jax.custom_jvp(functools.wraps(solver)(lambda *args: _in_one_piece(solver, args)))
-    found.defjvp(rule)
-    return found
+    differentiable = jax.custom_jvp(functools.wraps(solver)(partial(_in_one_piece, solver)))
+    differentiable.defjvp(rule)
+    return lambda *args: differentiable(*args) if is_traced(args) else solver(*args)
 
 
 def tangents_like(found, known, tangents, sentence):
@@ -121,7 +124,7 @@ def _shaped(leaf):
     return jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf))
 
 
-def _in_one_piece(solver, args):
+def _in_one_piece(solver, *args):
     """`solver(*args)`, in one piece in the body of a `shard_map`."""
     axes = jax.sharding.get_abstract_mesh().axis_types
     if jax.sharding.AxisType.Manual not in axes:

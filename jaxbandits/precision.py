@@ -64,8 +64,8 @@ def kernel(*tables):
 
     Where no argument is traced the kernel computes in float64 at once, whatever JAX's default
     is and even while somebody else traces, and returns NumPy arrays. Where one is traced, it
-    joins that trace, in the widest precision of the arrays among its arguments (float32 where
-    there is none and `jax_enable_x64` is off).
+    joins that trace, in the widest precision of the traced arrays among its arguments (JAX's
+    default where these are whole numbers or none). What else it is given follows that precision.
 
     Args:
       *tables: names of the arguments that are arrays of real numbers. The function gets them as
@@ -117,15 +117,16 @@ def on_host(function):
 
 
 def _dtype_of(*values):
-    """The widest precision of the arrays among these, numbers aside."""
+    """The widest precision of the traced arrays among these, numbers aside; or JAX's default."""
+    default = jnp.result_type(float)
     found = [
         leaf.dtype
         for leaf in jax.tree.leaves(values)
-        if isinstance(leaf, jax.Array | np.ndarray)
+        if isinstance(leaf, jax.core.Tracer)
         and leaf.ndim
         and jnp.issubdtype(leaf.dtype, jnp.floating)
     ]
-    return jnp.result_type(*found, NARROWEST) if found else jnp.result_type(float)
+    return jnp.result_type(*found, NARROWEST) if found else default
 
 
 def as_table(name, value, dtype):

@@ -15,7 +15,7 @@ NAMES = ["/".join(file.relative_to(ROOT).with_suffix("").parts) for file in FILE
 FLOORS = {
     "core": 0,
     "precision": 0,
-    "composing": 0,
+    "composing": 1,
     "options": 0,
     "progress": 0,
     "files": 0,

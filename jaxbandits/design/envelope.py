@@ -20,15 +20,19 @@ from ..kernels.design import Design
 from ..kernels.directions import Pairs
 from ..kernels.xy_designs import Solver, are_many, named
 
-REFUSED = "the weights of a design have no derivative, only its `value` and `bound` have"
+REFUSED = (
+    "the weights of a design have no derivative, only its `value` and `bound` have (forwards, "
+    "inside of `jit` alone), and these only a first one"
+)
 TOO_MANY = "a design for so many arms, found by way of a few of them, has no derivative"
 
 
 class Solved(NamedTuple):
-    """A design and the multipliers of its directions."""
+    """A design and what its derivative takes."""
 
     design: Design
-    multipliers: Any  # float [P] up to a factor; None where they are not known
+    multipliers: Any = None  # float [P] of the directions, up to a factor; None: not known
+    inverse: Any = None  # float [d, d] of A(w) on the span of the arms
 
 
 def _solver(tol):
@@ -36,8 +40,11 @@ def _solver(tol):
 
     def solve(arms, directions, active, many):
         if are_many(arms, active.size):
-            return Solved(many(), None)
-        return Solved(*xy_design.saddle(arms, directions, active, tol=tol))
+            return Solved(many())
+        design, multipliers = xy_design.saddle(arms, directions, active, tol=tol)
+        space = span.of(arms, jnp.ones(arms.shape[0], bool))
+        inverse = span.inverse(space, ledger.gram(arms, design.weights)).matrix
+        return Solved(design, multipliers, inverse)
 
     def between(arms, targets, active):
         pairs = Pairs(targets)
@@ -66,7 +73,7 @@ def _for_gaps(arms, targets, values, tol):
         return found[-1].design
 
     design = oracles.oracle(arms, targets, values, Solver(None, along))
-    return Solved(design, found[-1].multipliers)
+    return found[-1]._replace(design=design)
 
 
 def _differences(targets, active, tol):
@@ -84,13 +91,11 @@ def _scaled_differences(targets, values, tol):
 
 def _envelope(directions, primals, tangents, solved):
     """The rule of a design for `directions(*primals[1:])`."""
-    design, multipliers = solved
+    design, multipliers, inverse = solved
     if multipliers is None:
-        return Solved(tangents_like(design, {}, tangents, TOO_MANY), None)
+        return Solved(tangents_like(design, {}, tangents, TOO_MANY))
     arms, moved = primals[0], tangents[0]
     vectors, turned = jax.jvp(directions, primals[1:], tangents[1:])
-    space = span.of(arms, jnp.ones(arms.shape[0], bool))
-    inverse = span.inverse(space, ledger.gram(arms, design.weights)).matrix
     total = multipliers.sum()
     shares = multipliers / jnp.where(total > 0, total, 1.0)
     half = vectors @ inverse
@@ -100,8 +105,8 @@ def _envelope(directions, primals, tangents, solved):
     slope = slope - 2.0 * (design.weights @ (moved @ table * arms).sum(1))
     slope = jnp.where(jnp.isfinite(design.value), slope, jnp.nan)
     known = {"value": slope, "bound": slope}
-    unknown = refused_tangent(multipliers, tangents, REFUSED)
-    return Solved(tangents_like(design, known, tangents, REFUSED), unknown)
+    others = (refused_tangent(x, tangents, REFUSED) for x in (multipliers, inverse))
+    return Solved(tangents_like(design, known, tangents, REFUSED), *others)
 
 
 def _constant(primals, tangents, design):

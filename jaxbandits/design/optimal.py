@@ -29,7 +29,13 @@ def d_optimal(arms, *, active=None, tol=0.01):
       `||x_k||^2` in `A(w)^-1` over active arms, `bound` the rank of the active arms, which is
       the optimum.
     Raises:
-      ValueError: bad shapes, NaN, no active arm.
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero.
+    Composes:
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms. Traced arms that
+      are all zero give `value = bound = 0` and `converged` False.
+      grad: of `value` and `bound`, which is 0: the optimum is the rank. The weights have none;
+        that of the largest determinant is the one of `log_det` at fixed weights.
+      float32: yes, to a `tol` of 1e-5.
 
     >>> found = d_optimal([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])
     >>> found.weights.round(1)
@@ -49,9 +55,18 @@ def xy_optimal(arms, targets, *, active=None, tol=0.01):
       active: bool `[M]`; all by default.
       tol: stop when `value <= (1 + tol) bound`.
     Returns:
-      `Design`; `value` is infinite where a difference leaves the span of the arms.
+      `Design`; `value` is infinite where a difference leaves the span of the arms. Where there is
+      nothing to compare (one target, or equal ones) all designs are optimal: the uniform one, with
+      `value = bound = 0`, `converged`.
     Raises:
-      ValueError: bad shapes, NaN, no active target.
+      ValueError: bad shapes, NaN, no active target, arms that are all zero.
+    Composes:
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of arms and targets.
+      grad: of `value` and `bound`, once, by the envelope theorem, as exact as the design: ask for a
+        small `tol`. None of the weights, and none where arms are so many (from twice
+        `d (d + 1) + 16` on) that only a few at a time are looked at.
+      float32: yes, to a `tol` of 2e-3; with less the design is some 1e-3 from the optimum, and
+        `converged` False.
 
     >>> found = xy_optimal([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]])
     >>> round(float(found.value), 2), bool(found.converged)
@@ -73,6 +88,11 @@ def oracle(instance, *, tol=0.01):
       `theory.characteristic_time`), infinite where two targets are best.
     Raises:
       ValueError: bad shapes or NaN, values that are not one for each target.
+    Composes:
+      As `xy_optimal`: jit, vmap of an `Instance` whose arrays are traced; grad of `value` and
+      `bound` in its arms, targets and values.
+      float32: yes, to a `tol` of 2e-3; with less the design is some 1e-3 from the optimum, and
+        `converged` False.
 
     >>> import jaxbandits as jb
     >>> found = oracle(jb.instances.canonical(2, gap=0.5))
@@ -104,6 +124,9 @@ def ratios(arms):
     Raises:
       ValueError: bad shapes or NaN.
       RuntimeError: a solution without its certificate.
+      TypeError: traced arms; linear programs are solved on the host.
+    Composes:
+      jit, vmap, grad, float32: no.
 
     >>> ratios([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])[0, 2].round(2)
     array([0.33, 0.67, 0.  ])
@@ -129,7 +152,11 @@ def xy_frank_wolfe(arms, targets, *, active=None, tol=0.01, max_iterations=5000)
       `Design`; weights below 1e-5 are set to zero. `converged` says that the last step was below
       `tol`, and `value / bound` how far from the optimum the design can be.
     Raises:
-      ValueError: bad shapes, NaN, no active target.
+      ValueError: bad shapes, NaN, no active target, arms that are all zero.
+    Composes:
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of arms and targets.
+      grad: no derivative, neither of weights nor of values.
+      float32: yes.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019. https://arxiv.org/abs/1906.08399

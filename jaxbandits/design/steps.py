@@ -2,7 +2,6 @@
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from ..composing import without_derivative
 from ..kernels import greedy, span, vertex
@@ -34,7 +33,11 @@ def g_optimal_fw(arms, *, active=None, tol=0.01, max_iterations=100):
     Returns:
       `Design` as of `d_optimal`.
     Raises:
-      ValueError: bad shapes, NaN, no active arm.
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero.
+    Composes:
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms.
+      grad: no derivative, neither of weights nor of values.
+      float32: yes; where the steps stall hangs on rounding, and weights differ by some 1e-3.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Algorithm 2. https://arxiv.org/abs/2106.04763
@@ -58,7 +61,11 @@ def wynn(arms, *, active=None, tol=0.01, max_iterations=20_000):
     Returns:
       `Design` as of `d_optimal`.
     Raises:
-      ValueError: bad shapes, NaN, no active arm.
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero.
+    Composes:
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms.
+      grad: no derivative, neither of weights nor of values.
+      float32: yes, to a `tol` of 1e-3.
     Reference:
       H. P. Wynn, "The sequential generation of D-optimum experimental designs", Annals of
       Mathematical Statistics 41, 1970.
@@ -75,6 +82,8 @@ def fedorov(arms, *, active=None, tol=0.01, max_iterations=20_000):
     """The same by steps to the largest norm g that raise det A most, `(g / d - 1) / (g - 1)`.
 
     Args, Returns, Raises: those of `wynn`.
+    Composes:
+      As `wynn`.
     Reference:
       V. V. Fedorov, "Theory of optimal experiments", Academic Press 1972.
 
@@ -90,6 +99,8 @@ def wolfe_atwood(arms, *, active=None, tol=0.01, max_iterations=20_000):
     """The same with steps away from the supported arm of the smallest norm, if these do more.
 
     Args, Returns, Raises: those of `wynn`.
+    Composes:
+      As `wynn`, in float32 to a `tol` of 1e-5.
     Reference:
       S. D. Ahipasaoglu, P. Sun, M. J. Todd, "Linear convergence of a modified Frank-Wolfe
       algorithm for computing minimum-volume enclosing ellipsoids", Optimization Methods and
@@ -120,7 +131,12 @@ def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
       `Design` with weights that are multiples of `1 / total`, and `iterations = total`; `value`
       is infinite where the draws do not span the active arms.
     Raises:
-      ValueError: bad shapes, NaN, no active arm, a total below 1.
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero, a total below 1.
+    Composes:
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms; `total` may be
+        traced.
+      grad: no derivative, draws are whole numbers.
+      float32: yes; draws that nearly tie may go to another arm.
     Deviations:
       The matrix to begin with is not given. Ties go to an order of arms that changes with each
       draw and is the same in every call.
