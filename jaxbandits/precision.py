@@ -1,23 +1,35 @@
 """Float64 where it counts, without touching the caller's JAX configuration.
 
 Stopping times reach 1e7 and gaps 1e-4, so simulations and public kernels compute in float64.
-`import jaxbandits` sets no flag: the doors of the package (`simulate`, instances, public
-kernels) enter `jax.enable_x64` for the length of the call and hand back NumPy arrays, because
-a float64 JAX array silently falls to float32 as soon as it is used outside that context.
+`import jaxbandits` sets no flag: instances and public kernels enter `jax.enable_x64` for the
+length of the call and return NumPy arrays, because a float64 JAX array silently falls to float32
+as soon as it is used outside that context.
+
+A call inside somebody's `jit`, `vmap`, `grad` or `scan` cannot do that: one program in which two
+parts disagree about the width of numbers does not compile. There a public kernel computes in the
+precision of the arrays that it gets.
 """
 
 import functools
+import inspect
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+NARROWEST = jnp.float32  # half precision is computed, and returned, in this
+
 
 def _widen(leaf):
     """Floats of less than 64 bits become float64; everything else passes."""
+    return _as_float(leaf, jnp.float64)
+
+
+def _as_float(leaf, dtype):
+    """Floats of another precision become `dtype`; everything else passes."""
     is_array = isinstance(leaf, jax.Array | np.ndarray | np.generic)
-    if is_array and jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != jnp.float64:
-        return leaf.astype(jnp.float64)
+    if is_array and jnp.issubdtype(leaf.dtype, jnp.floating) and leaf.dtype != dtype:
+        return leaf.astype(dtype)
     return leaf
 
 
@@ -40,3 +52,97 @@ def double(function):
             return jax.tree.map(_concrete, function(*args, **kwargs))
 
     return wrapped
+
+
+def is_traced(*values):
+    """Whether an array anywhere in these is traced."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
+
+
+def kernel(*tables):
+    """Decorate a public kernel: float64 and NumPy, or the caller's precision where traced.
+
+    Where no argument is traced the kernel computes in float64 at once, whatever JAX's default
+    is and even while somebody else traces, and returns NumPy arrays. Where one is traced, it
+    joins that trace, in the widest precision of the traced arrays among its arguments (JAX's
+    default where these are whole numbers or none). What else it is given follows that precision.
+
+    Args:
+      *tables: names of the arguments that are arrays of real numbers. The function gets them as
+        arrays of that precision; its other arguments arrive as they are, apart from floats of
+        another precision.
+    """
+
+    def decorate(function):
+        names = tuple(inspect.signature(function).parameters)
+
+        def call(args, kwargs, dtype):
+            def prepared(name, value):
+                value = as_table(name, value, dtype) if name in tables else value
+                return jax.tree.map(lambda leaf: _as_float(leaf, dtype), value)
+
+            args = [prepared(name, value) for name, value in zip(names, args, strict=False)]
+            kwargs = {name: prepared(name, value) for name, value in kwargs.items()}
+            return function(*args, **kwargs)
+
+        @functools.wraps(function)
+        def wrapped(*args, **kwargs):
+            if len(args) > len(names):
+                return function(*args, **kwargs)  # Python's own error
+            if is_traced(args, kwargs):
+                return call(args, kwargs, _dtype_of(args, kwargs))
+            with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+                return jax.tree.map(_concrete, call(args, kwargs, np.dtype(np.float64)))
+
+        return wrapped
+
+    return decorate
+
+
+def on_host(function):
+    """Decorate a function that computes with NumPy: a traced argument is refused by name."""
+    names = tuple(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+            if is_traced(value):
+                raise TypeError(
+                    f"{name} must be known numbers, got a traced array: {function.__name__} is "
+                    "computed on the host, outside of jit, vmap and grad"
+                )
+        return function(*args, **kwargs)
+
+    return wrapped
+
+
+def _dtype_of(*values):
+    """The widest precision of the traced arrays among these, numbers aside; or JAX's default."""
+    default = jnp.result_type(float)
+    found = [
+        leaf.dtype
+        for leaf in jax.tree.leaves(values)
+        if isinstance(leaf, jax.core.Tracer)
+        and leaf.ndim
+        and jnp.issubdtype(leaf.dtype, jnp.floating)
+    ]
+    return jnp.result_type(*found, NARROWEST) if found else default
+
+
+def as_table(name, value, dtype):
+    """An array of this precision; NumPy where the numbers are known.
+
+    Raises:
+      ValueError: names the argument where it holds something else than real numbers.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, jax.Array | np.ndarray):
+        try:
+            value = jnp.asarray(value) if is_traced(value) else np.asarray(value)
+        except (ValueError, TypeError):
+            raise ValueError(f"{name} must be an array of numbers, got {value!r}") from None
+    real = jnp.issubdtype(value.dtype, jnp.floating) or value.dtype.kind in "iub"
+    if not real:
+        raise ValueError(f"{name} must be real numbers, got an array of {value.dtype}")
+    return value.astype(dtype)

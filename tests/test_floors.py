@@ -16,6 +16,7 @@ FLOORS = {
     "signatures": -1,
     "core": 0,
     "precision": 0,
+    "composing": 1,
     "options": 1,
     "progress": 0,
     "files": 0,

@@ -1,7 +1,7 @@
 """Optimal designs for import: float64, compiled, checked, each with a certificate."""
 
 from ..kernels.design import Design
-from .optimal import d_optimal, oracle, ratios, xy_frank_wolfe, xy_optimal
+from .optimal import d_optimal, log_det, oracle, ratios, xy_frank_wolfe, xy_optimal
 from .steps import fedorov, g_optimal_fw, greedy_allocation, wolfe_atwood, wynn
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "fedorov",
     "g_optimal_fw",
     "greedy_allocation",
+    "log_det",
     "oracle",
     "ratios",
     "wolfe_atwood",

@@ -1,19 +1,26 @@
 """What designs for import check before anything compiles."""
 
-import jax.numpy as jnp
 import numpy as np
 
 from ..options import check, check_arms, is_concrete, positive, require
 
 
-def check_problem(arms, targets, active, rows, tol):
-    """The mask of active rows; raises on bad shapes, NaN and a bad tolerance."""
+def problem(arms, targets, active, tol):
+    """`(arms, targets, active, tol)` of a design, of one precision; every design begins here.
+
+    Raises:
+      ValueError: bad shapes, NaN, no active row, arms that are all zero, a bad tolerance.
+    """
     check_arms(arms, targets)
     check("tol", positive, tol)
-    if active is None:
-        return jnp.ones(rows, bool)
+    rows = np.shape(arms if targets is None else targets)[0]
+    active = np.ones(rows, bool) if active is None else active
     shape = np.shape(active)
     require(shape == (rows,), f"active must have shape ({rows},), got {shape}")
     if is_concrete(active):
+        active = np.asarray(active, bool)
         require(np.any(active), "active must have at least one True entry, got none")
-    return jnp.asarray(active, bool)
+    if is_concrete(arms) and is_concrete(active):
+        some = arms if targets is not None else arms[active]
+        require(np.any(some), "arms must have one that counts and is not zero, got zeros")
+    return arms, targets, active, np.asarray(tol, arms.dtype) if is_concrete(tol) else tol

@@ -2,22 +2,22 @@
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from ..composing import without_derivative
 from ..kernels import greedy, span, vertex
-from ..kernels.design import Design
+from ..kernels.design import certified
 from ..options import check, count, positive
-from ..precision import double
-from .checks import check_problem
+from ..precision import kernel
+from . import checks
 
 
 def _by_steps(solve, arms, active, tol, max_iterations):
-    active = check_problem(arms, None, active, np.shape(arms)[0], tol)
+    arms, _, active, tol = checks.problem(arms, None, active, tol)
     check("max_iterations", count(), max_iterations)
-    return solve(jnp.asarray(arms, float), active, tol=tol, max_iterations=max_iterations)
+    return solve(arms, active, tol, max_iterations)
 
 
-@double
+@kernel("arms")
 def g_optimal_fw(arms, *, active=None, tol=0.01, max_iterations=100):
     """Frank-Wolfe on `max_k ||x_k||^2` with exact line search, as printed: it stalls.
 
@@ -33,7 +33,11 @@ def g_optimal_fw(arms, *, active=None, tol=0.01, max_iterations=100):
     Returns:
       `Design` as of `d_optimal`.
     Raises:
-      ValueError: bad shapes, NaN, no active arm.
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero.
+    Composes:
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms.
+      grad: no derivative, neither of weights nor of values.
+      float32: yes; where the steps stall hangs on rounding, and weights differ by some 1e-3.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Algorithm 2. https://arxiv.org/abs/2106.04763
@@ -45,7 +49,7 @@ def g_optimal_fw(arms, *, active=None, tol=0.01, max_iterations=100):
     return _by_steps(_g_optimal_fw, arms, active, tol, max_iterations)
 
 
-@double
+@kernel("arms")
 def wynn(arms, *, active=None, tol=0.01, max_iterations=20_000):
     """The problem of `d_optimal`: step k moves `1 / (k + 1)` of the weight to the largest norm.
 
@@ -57,7 +61,11 @@ def wynn(arms, *, active=None, tol=0.01, max_iterations=20_000):
     Returns:
       `Design` as of `d_optimal`.
     Raises:
-      ValueError: bad shapes, NaN, no active arm.
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero.
+    Composes:
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms.
+      grad: no derivative, neither of weights nor of values.
+      float32: yes, to a `tol` of 1e-3.
     Reference:
       H. P. Wynn, "The sequential generation of D-optimum experimental designs", Annals of
       Mathematical Statistics 41, 1970.
@@ -69,11 +77,13 @@ def wynn(arms, *, active=None, tol=0.01, max_iterations=20_000):
     return _by_steps(_wynn, arms, active, tol, max_iterations)
 
 
-@double
+@kernel("arms")
 def fedorov(arms, *, active=None, tol=0.01, max_iterations=20_000):
     """The same by steps to the largest norm g that raise det A most, `(g / d - 1) / (g - 1)`.
 
     Args, Returns, Raises: those of `wynn`.
+    Composes:
+      As `wynn`.
     Reference:
       V. V. Fedorov, "Theory of optimal experiments", Academic Press 1972.
 
@@ -84,11 +94,13 @@ def fedorov(arms, *, active=None, tol=0.01, max_iterations=20_000):
     return _by_steps(_fedorov, arms, active, tol, max_iterations)
 
 
-@double
+@kernel("arms")
 def wolfe_atwood(arms, *, active=None, tol=0.01, max_iterations=20_000):
     """The same with steps away from the supported arm of the smallest norm, if these do more.
 
     Args, Returns, Raises: those of `wynn`.
+    Composes:
+      As `wynn`, in float32 to a `tol` of 1e-5.
     Reference:
       S. D. Ahipasaoglu, P. Sun, M. J. Todd, "Linear convergence of a modified Frank-Wolfe
       algorithm for computing minimum-volume enclosing ellipsoids", Optimization Methods and
@@ -101,7 +113,7 @@ def wolfe_atwood(arms, *, active=None, tol=0.01, max_iterations=20_000):
     return _by_steps(_wolfe_atwood, arms, active, tol, max_iterations)
 
 
-@double
+@kernel("arms")
 def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
     """G-allocation: one draw after another, each where the largest norm falls most.
 
@@ -119,7 +131,12 @@ def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
       `Design` with weights that are multiples of `1 / total`, and `iterations = total`; `value`
       is infinite where the draws do not span the active arms.
     Raises:
-      ValueError: bad shapes, NaN, no active arm, a total below 1.
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero, a total below 1.
+    Composes:
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms; `total` may be
+        traced.
+      grad: no derivative, draws are whole numbers.
+      float32: yes; draws that nearly tie may go to another arm.
     Deviations:
       The matrix to begin with is not given. Ties go to an order of arms that changes with each
       draw and is the same in every call.
@@ -131,24 +148,34 @@ def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
     >>> np.round(10 * found.weights), round(float(found.value), 2)
     (array([5., 5.]), 2.0)
     """
-    active = check_problem(arms, None, active, np.shape(arms)[0], tol)
+    arms, _, active, tol = checks.problem(arms, None, active, tol)
     check("total", count(), total)
     if v0 is not None:
         check("v0", positive, v0)
-    return _greedy_allocation(
-        jnp.asarray(arms, float), active, jnp.asarray(total, int), v0=v0, tol=tol
-    )
+        v0 = jnp.asarray(v0, arms.dtype)
+    return _greedy_allocation(arms, active, jnp.asarray(total, int), v0, tol)
 
 
-_g_optimal_fw, _wynn = jax.jit(vertex.g_optimal_fw), jax.jit(vertex.wynn)
-_fedorov, _wolfe_atwood = jax.jit(vertex.fedorov), jax.jit(vertex.wolfe_atwood)
+def _steps(name, solve):
+    @jax.jit
+    def solved(arms, active, tol, max_iterations):
+        return solve(arms, active, tol=tol, max_iterations=max_iterations)
+
+    return without_derivative(name, solved, "its steps end near an optimum; take d_optimal")
+
+
+_g_optimal_fw, _wynn = _steps("g_optimal_fw", vertex.g_optimal_fw), _steps("wynn", vertex.wynn)
+_fedorov = _steps("fedorov", vertex.fedorov)
+_wolfe_atwood = _steps("wolfe_atwood", vertex.wolfe_atwood)
 
 
 @jax.jit
-def _greedy_allocation(arms, active, total, *, v0, tol):
-    weights = greedy.g_allocation(arms, active, total, v0=v0) / total
+def _greedily(arms, active, total, v0, tol):
+    counts = greedy.g_allocation(arms, active, total, v0=v0)
+    weights = counts.astype(arms.dtype) / total.astype(arms.dtype)
     space = span.of(arms, active)
     found = vertex.look(space, arms, active, weights, total)
-    rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
-    value = found.variances.max()
-    return Design(weights, value, rank, total, value <= (1.0 + tol) * rank)
+    return certified(space, found, tol)
+
+
+_greedy_allocation = without_derivative("greedy_allocation", _greedily, "draws are whole numbers")

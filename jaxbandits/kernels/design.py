@@ -64,9 +64,13 @@ def d_optimal(
         return look(end.weights, end.iterations)
 
     begin = look(_first_weights(arms, active), jnp.zeros((), int))
-    end = lax.while_loop(unfinished, afresh, begin)
-    value = end.variances.max()
-    converged = value <= (1.0 + tol) * rank
+    return certified(space, lax.while_loop(unfinished, afresh, begin), tol)
+
+
+def certified(space, end, tol) -> Design:
+    """The design where steps ended; of arms that are all zero no design is an optimum."""
+    value, rank = end.variances.max(), space.rank.astype(end.variances.dtype)
+    converged = (value <= (1.0 + tol) * rank) & (space.rank > 0)
     return Design(end.weights, value, rank, end.iterations, converged)
 
 

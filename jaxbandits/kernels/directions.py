@@ -42,8 +42,9 @@ class Pairs(NamedTuple):
 
     @property
     def indices(self) -> tuple[np.ndarray, np.ndarray]:
-        """The targets a and b of each direction."""
-        return np.triu_indices(self.points.shape[0], 1)
+        """The targets a and b of each direction; one of length zero where there is one target."""
+        num = self.points.shape[0]
+        return np.triu_indices(num, 1) if num > 1 else (np.zeros(1, int), np.zeros(1, int))
 
     @property
     def vectors(self) -> Float[Array, "P d"]:

@@ -17,7 +17,7 @@ from .primitives import called_as, primitive
 
 PICK_BEST, PICK_ARGMAX = primitive("pick_best"), primitive("pick_argmax")
 COARSE = 20  # bits of values that are compared coarsely
-ROUNDED = 12  # bits that are left to rounding when values are compared finely
+ROUNDED, ROUNDED_SINGLE = 12, 4  # bits left to rounding when values are compared finely
 
 
 def tie_order(key, num_arms: int) -> Int[Array, " K"]:
@@ -67,9 +67,10 @@ def coarse(values: Float[Array, " K"]) -> Float[Array, " K"]:
 
 
 def fine(values: Float[Array, " K"]) -> Float[Array, " K"]:
-    """Values to twelve digits (double precision)."""
+    """Values to twelve digits, in single precision to six."""
     kind = jnp.finfo(values.dtype)
-    return lax.reduce_precision(values, kind.nexp, kind.nmant - ROUNDED)
+    left = ROUNDED if values.dtype == jnp.float64 else ROUNDED_SINGLE
+    return lax.reduce_precision(values, kind.nexp, kind.nmant - left)
 
 
 def comparable(estimates: Float[Array, " K"], active: Bool[Array, " K"]) -> Float[Array, " K"]:

@@ -27,7 +27,7 @@ def efficient(
     share = (total - size / 2) * weights
     # A share that should be whole must not be rounded up for some arms and not for others.
     start = jnp.ceil(share * (1.0 - 4.0 * jnp.finfo(weights.dtype).eps)).astype(int)
-    counts = jnp.where(support, jnp.maximum(start, 0), 0)
+    counts = _balanced(jnp.where(support, jnp.maximum(start, 0), 0), weights, total)
     safe = jnp.where(support, weights, 1.0)
 
     def add(counts):
@@ -47,6 +47,15 @@ def efficient(
     return correct(add, lambda drawn: drawn < total, counts)
 
 
+def _balanced(counts, weights, total):
+    """Counts whose sum is within K of the total, also where single precision loses whole draws."""
+    if weights.dtype == jnp.float64:
+        return counts
+    missing = total - counts.sum()
+    far = (missing < -weights.size) | (missing >= weights.size)
+    return counts + jnp.where(far, jnp.floor(missing * weights).astype(int), 0)
+
+
 def largest_remainder(
     weights: Float[Array, " K"], total: Int[Array, ""], order: Int[Array, " K"] | None = None
 ) -> Int[Array, " K"]:
@@ -57,6 +66,7 @@ def largest_remainder(
     order = jnp.arange(weights.size)[::-1] if order is None else order
     share = total * weights
     counts = jnp.floor(share * (1.0 + 4.0 * jnp.finfo(weights.dtype).eps)).astype(int)
+    counts = _balanced(counts, weights, total)
     parts = pick.coarse(jnp.maximum(share - counts, 0.0))
     return counts + (pick.rank(parts, order) < total - counts.sum())
 

@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from . import ledger, pick, span, spd
-from .design import Design, Place
+from .design import Design, Place, certified
 
 TRUSTED = 100  # steps after which the inverse is computed afresh
 NOTHING = 1e-12  # a weight that is what rounding leaves of zero
@@ -81,7 +81,8 @@ def _walk(arms, active, rule, *, tol, enough, max_iterations):
     def step(state):
         now, _ = state
         taken = rule(arms, now, rank)
-        taken = taken._replace(rate=jnp.minimum(taken.rate, FARTHEST))
+        rate = jnp.minimum(taken.rate, FARTHEST).astype(arms.dtype)
+        taken = taken._replace(rate=rate)
         return moved(arms, active, now, taken), taken.rate
 
     def afresh(state):
@@ -91,9 +92,7 @@ def _walk(arms, active, rule, *, tol, enough, max_iterations):
         return look(space, arms, active, now.weights, now.iterations), rate
 
     begin = start(space, arms, active), jnp.ones((), arms.dtype)
-    end, _ = lax.while_loop(unfinished, afresh, begin)
-    value = end.variances.max()
-    return Design(end.weights, value, rank, end.iterations, value <= (1.0 + tol) * rank)
+    return certified(space, lax.while_loop(unfinished, afresh, begin)[0], tol)
 
 
 def g_optimal_fw(

@@ -30,21 +30,21 @@ def named(name: str, tol=None) -> Solver:
 
     def between(arms, targets, alive):
         num = targets.shape[0]
-        if exact and _are_many(arms, num * (num - 1) // 2):
+        if exact and num > 1 and are_many(arms, num * (num - 1) // 2):
             return xy_many.xy_many(arms, _among(targets, alive), tol=tol)
         pairs = Pairs(targets)
         first, second = pairs.indices
         return solve(arms, pairs, alive[first] & alive[second], tol=tol)
 
     def along(arms, vectors, active):
-        if exact and _are_many(arms, vectors.shape[0]):
+        if exact and are_many(arms, vectors.shape[0]):
             return xy_many.xy_many(arms, _listed(vectors, active), tol=tol)
         return solve(arms, vectors, active, tol=tol)
 
     return Solver(between, along)
 
 
-def _are_many(arms, num_directions):
+def are_many(arms, num_directions: int) -> bool:
     """Whether a few of each are found faster than a problem with all of them is solved."""
     num_arms, dim = arms.shape
     room = xy_many.room(dim)

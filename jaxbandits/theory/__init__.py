@@ -1,4 +1,8 @@
-"""What no algorithm can beat, with a certificate, and what some algorithms do not exceed."""
+"""What no algorithm can beat, with a certificate, and what some algorithms do not exceed.
+
+`characteristic_time` and `pull_lower_bound` work inside of `jit`, `vmap` and `grad`. All others are
+computed on the host and refuse traced arguments with a `TypeError`.
+"""
 
 from .bounds import (
     CONFIDENCE,

@@ -1,5 +1,6 @@
 """What no algorithm can beat, with a certificate, and what RAGE does not exceed."""
 
+import dataclasses
 import math
 from typing import NamedTuple
 
@@ -7,14 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..design import oracle
 from ..instances import Instance
 from ..instances.base import check_option
 from ..kernels import directions
-from ..kernels.oracle import oracle
 from ..kernels.roundings import ROUNDINGS
 from ..kernels.xy_designs import named
 from ..options import choice, positive, require
-from ..precision import double
+from ..precision import double, is_traced, kernel, on_host
 
 __all__ = ["Bound", "PullBound", "characteristic_time", "pull_lower_bound", "rage_pull_bound"]
 
@@ -36,7 +37,7 @@ class PullBound(NamedTuple):
     closed_form: float
 
 
-@double
+@kernel()
 def characteristic_time(instance, *, tol=TOLERANCE):
     """`psi* = min over designs w of max over z of ||z* - z||^2 / gap_z^2` in A(w)^-1.
 
@@ -49,7 +50,11 @@ def characteristic_time(instance, *, tol=TOLERANCE):
     Returns:
       `Bound(value, lower)`, both infinite where two targets are best.
     Raises:
-      ValueError: rewards are not normal, or the values are not linear in the targets.
+      ValueError: rewards are not normal, or the values are not linear in the targets; the latter
+        is not checked where the instance is traced.
+    Composes:
+      As `design.oracle`, whose value it is; traced, both numbers are arrays. In float32 they are
+      some 1e-3 apart.
     Deviations:
       The paper's Theorem 1 lacks the factor 2, lost in its Gaussian divergence.
     Reference:
@@ -63,10 +68,10 @@ def characteristic_time(instance, *, tol=TOLERANCE):
     """
     problem = why_not(instance)
     require(problem is None, f"instance: {problem}")
-    value, lower = _characteristic_time(
-        jnp.asarray(instance.arms), jnp.asarray(instance.targets), jnp.asarray(instance.values), tol
-    )
-    return Bound(float(value), float(lower))
+    found = oracle(instance, tol=tol)
+    if is_traced(found):
+        return Bound(found.value, found.bound)
+    return Bound(float(found.value), float(found.bound))
 
 
 def pull_lower_bound(instance, delta):
@@ -79,16 +84,22 @@ def pull_lower_bound(instance, delta):
       `2 noise_var psi* log(1 / (2.4 delta))`, from the lower end of psi*; 0 from delta = 1/2.4 on.
     Raises:
       ValueError: see `characteristic_time`; a delta outside (0, 1).
+    Composes:
+      As `characteristic_time`; delta may be traced too.
 
     >>> import jaxbandits as jb
     >>> round(pull_lower_bound(jb.instances.canonical(2, gap=0.5), 0.05), 2)
     67.85
     """
+    if is_traced(delta):
+        factor = jnp.maximum(0.0, -jnp.log(CONFIDENCE * delta))
+        return jnp.where(factor > 0, pull_time(instance) * factor, 0.0)
     _check_delta(delta)
     time = pull_time(instance)
     return time * confidence(delta) if confidence(delta) else 0.0
 
 
+@on_host
 @double
 def rage_pull_bound(
     instance, delta, *, rounding="efficient", rounding_epsilon=0.1, log_factor=2.0, tol=1e-3
@@ -111,6 +122,7 @@ def rage_pull_bound(
       `log2(4 / gap_min)`, or 1 if that is less. Both are infinite where two targets are best.
     Raises:
       ValueError: values that are not linear in the targets, bad options.
+      TypeError: traced arguments; it is computed on the host.
     Deviations:
       The paper supposes gaps up to 2. Others change nothing in the sum, and in the closed form
       the part of the first phase grows by `(gap_max / 2)^2`. Designs are optimal up to
@@ -152,7 +164,8 @@ def rage_pull_bound(
         total += math.ceil(max(factor * 4**phase * rho * log_term(phase), least))
         phase += 1
         alive = gaps <= 4.0 * 2.0**-phase
-    psi = _characteristic_time(arms, targets, targets @ jnp.asarray(instance.theta), TOLERANCE)[0]
+    problem = dataclasses.replace(instance, targets=targets, values=targets @ instance.theta)
+    psi = oracle(problem, tol=TOLERANCE).value
     phases = max(1.0, math.log2(4.0 / np.sort(gaps)[1]))
     parts = phases - 1.0 + max(1.0, (gaps.max() / 2.0) ** 2)
     closed = 64.0 * factor * (1.0 + tol) * float(psi) * parts * log_term(phases)
@@ -173,7 +186,9 @@ def _rho(arms, targets, alive, tol):
 
 def pull_time(instance):
     """`2 noise_var psi*`, from the lower end of psi*; raises as `characteristic_time`."""
-    return 2.0 * float(instance.noise_var) * characteristic_time(instance).lower
+    variance = instance.noise_var
+    variance = variance if is_traced(variance) else float(variance)
+    return 2.0 * variance * characteristic_time(instance).lower
 
 
 def confidence(delta):
@@ -191,6 +206,8 @@ def why_not(instance):
 def _why_not_linear(instance):
     if not isinstance(instance, Instance):
         return f"it must be an Instance, got {instance!r}"
+    if is_traced(instance):
+        return None
     theta = np.asarray(instance.theta)
     tables = {"means": (instance.arms, instance.means)}
     tables["values"] = instance.targets, instance.values
@@ -204,9 +221,3 @@ def _why_not_linear(instance):
 def _check_delta(delta):
     number = isinstance(delta, float | int | np.floating)
     require(number and 0 < delta < 1, f"delta must be above 0 and below 1, got {delta!r}")
-
-
-@jax.jit
-def _characteristic_time(arms, targets, values, tol):
-    found = oracle(arms, targets, values, named("interior_point", tol))
-    return found.value, found.bound

@@ -14,6 +14,7 @@ from ..instances import Instance
 from ..instances.base import check_option
 from ..kernels.links import LINKS
 from ..options import count, nonnegative, positive, require
+from ..precision import on_host
 
 __all__ = [
     "ErrorBound",
@@ -85,6 +86,7 @@ def _exponential(power):
     return math.exp(power) if power < OVERFLOW else math.inf
 
 
+@on_host
 def sequential_halving_error_bound(instance, budget):
     """`3 log2(K) exp(-B / (8 log2(K) H2))`, `H2 = max i / gap_i^2` (Karnin et al., Theorem 4.1).
 
@@ -106,6 +108,7 @@ def sequential_halving_error_bound(instance, budget):
     return ErrorBound(3 * halvings * _exponential(-budget / (8 * halvings * hardness)), 0.0)
 
 
+@on_host
 def od_linbai_error_bound(instance, budget):
     """`(4 K / d + 3 log2 d) exp(-m / (32 s^2 H))`, `H = max_{2 <= i <= d} i / gap_i^2`.
 
@@ -135,6 +138,7 @@ def od_linbai_error_bound(instance, budget):
     return ErrorBound(front * _exponential(-each / (32 * facts.noise_var * hardness)), 0.0)
 
 
+@on_host
 def bayes_gap_error_bound(instance, budget, *, prior_scale=1.0, epsilon=0.0):
     """`K B exp(-((B - K) / s^2 + kappa / e^2) / (8 H))`, of `bayes_gap` that knows H.
 

@@ -15,12 +15,14 @@ from ..instances import Instance
 from ..instances.base import check_option
 from ..kernels import ratios
 from ..options import choice, nonnegative, positive, require
+from ..precision import on_host
 
 __all__ = ["lucb_complexity", "m_lingape_complexity", "ugape_complexity"]
 
 SELECTIONS = ("largest_variance", "ratio")
 
 
+@on_host
 def lucb_complexity(instance, m, *, epsilon=0.0):
     """`H(LUCB) = 2 sum_a max(epsilon / 2, D_a)^-2`.
 
@@ -51,6 +53,7 @@ def lucb_complexity(instance, m, *, epsilon=0.0):
     return float(2.0 * _inverse_squares(np.maximum(epsilon / 2.0, gaps)).sum())
 
 
+@on_host
 def ugape_complexity(instance, m, *, epsilon=0.0):
     """`H(UGapE) = 2 sum_a max(epsilon, (epsilon + D_a) / 2)^-2`.
 
@@ -78,6 +81,7 @@ def ugape_complexity(instance, m, *, epsilon=0.0):
     return float(2.0 * _inverse_squares(np.maximum(epsilon, (epsilon + gaps) / 2.0)).sum())
 
 
+@on_host
 def m_lingape_complexity(
     instance, m, *, epsilon=0.0, selection="largest_variance", rho_power=1, enough=None
 ):

@@ -15,7 +15,7 @@ from ..envs.finite import finite
 from ..instances.base import check_option
 from ..kernels import halving, ledger, span, spd
 from ..options import choice, count, nonnegative, require, size
-from ..precision import double
+from ..precision import double, on_host
 from ..results import standard_error
 from .budget import ErrorBound, facts_of
 
@@ -26,6 +26,7 @@ LINEAR = ("safe", "single_stage", "pairwise_proof")  # forms that know no slope
 REALISED = ("pairwise_paper", "pairwise_proof", "normal")
 
 
+@on_host
 def gse_error_bound(
     instance,
     budget,

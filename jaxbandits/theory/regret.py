@@ -15,6 +15,7 @@ from ..instances import Instance
 from ..instances.base import check_option
 from ..kernels import glm_radius, pick
 from ..options import check_spans, choice, count, nonnegative, positive, require
+from ..precision import on_host
 
 __all__ = ["RegretBound", "glm_fpl_regret_bound", "glm_tsl_regret_bound"]
 
@@ -32,6 +33,7 @@ class RegretBound(NamedTuple):
     widths: float  # of the arms drawn after them, in all: see `jaxbandits.watched`
 
 
+@on_host
 def glm_tsl_regret_bound(
     instance,
     horizon,
@@ -74,6 +76,7 @@ def glm_tsl_regret_bound(
     return _bound(facts, wide, facts.least, failures=1, extra=3)
 
 
+@on_host
 def glm_fpl_regret_bound(
     instance,
     horizon,

@@ -1,0 +1,125 @@
+"""Solvers of designs with the derivatives of their optima, by the envelope theorem.
+
+At an optimum `f(p) = min over w of max over m of g_m(w, p)` the weights move none of f to first
+order: `df = sum of v_m dg_m` at fixed w, with the multipliers v of the maximum. The weights
+themselves have no derivative here: where the support changes there is none, and often there are
+several optima.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from ..composing import refused_tangent, ruled, tangents_like
+from ..kernels import design as kernels
+from ..kernels import ledger, span, xy_design
+from ..kernels import oracle as oracles
+from ..kernels.design import Design
+from ..kernels.directions import Pairs
+from ..kernels.xy_designs import Solver, are_many, named
+
+REFUSED = (
+    "the weights of a design have no derivative, only its `value` and `bound` have (forwards, "
+    "inside of `jit` alone), and these only a first one"
+)
+TOO_MANY = "a design for so many arms, found by way of a few of them, has no derivative"
+
+
+class Solved(NamedTuple):
+    """A design and what its derivative takes."""
+
+    design: Design
+    multipliers: Any = None  # float [P] of the directions, up to a factor; None: not known
+    inverse: Any = None  # float [d, d] of A(w) on the span of the arms
+
+
+def _solver(tol):
+    """The designs for given directions, as `Solved`."""
+
+    def solve(arms, directions, active, many):
+        if are_many(arms, active.size):
+            return Solved(many())
+        design, multipliers = xy_design.saddle(arms, directions, active, tol=tol)
+        space = span.of(arms, jnp.ones(arms.shape[0], bool))
+        inverse = span.inverse(space, ledger.gram(arms, design.weights)).matrix
+        return Solved(design, multipliers, inverse)
+
+    def between(arms, targets, active):
+        pairs = Pairs(targets)
+        first, second = pairs.indices
+        both = active[first] & active[second]
+        return solve(arms, pairs, both, lambda: exact.between(arms, targets, active))
+
+    def along(arms, vectors, active):
+        return solve(arms, vectors, active, lambda: exact.along(arms, vectors, active))
+
+    exact = named("interior_point", tol)
+    return Solver(between, along)
+
+
+@jax.jit
+def _for_pairs(arms, targets, active, tol):
+    return _solver(tol).between(arms, targets, active)
+
+
+@jax.jit
+def _for_gaps(arms, targets, values, tol):
+    found = []
+
+    def along(arms, vectors, active):
+        found.append(_solver(tol).along(arms, vectors, active))
+        return found[-1].design
+
+    design = oracles.oracle(arms, targets, values, Solver(None, along))
+    return found[-1]._replace(design=design)
+
+
+def _differences(targets, active, tol):
+    first, second = Pairs(targets).indices
+    return targets[first] - targets[second]
+
+
+def _scaled_differences(targets, values, tol):
+    best = jnp.argmax(values)
+    gaps = values[best] - values
+    others = (jnp.arange(values.size) != best) & (gaps > 0)
+    apart = jnp.where(others[:, None], targets[best] - targets, 0.0)
+    return apart / jnp.where(others, gaps, 1.0)[:, None]
+
+
+def _envelope(directions, primals, tangents, solved):
+    """The rule of a design for `directions(*primals[1:])`."""
+    design, multipliers, inverse = solved
+    if multipliers is None:
+        return Solved(tangents_like(design, {}, tangents, TOO_MANY))
+    arms, moved = primals[0], tangents[0]
+    vectors, turned = jax.jvp(directions, primals[1:], tangents[1:])
+    total = multipliers.sum()
+    shares = multipliers / jnp.where(total > 0, total, 1.0)
+    half = vectors @ inverse
+    table = (half.T * shares) @ half
+    # d(y^T A^-1 y) = 2 y^T A^-1 dy - y^T A^-1 dA A^-1 y
+    slope = 2.0 * (shares @ (half * turned).sum(1))
+    slope = slope - 2.0 * (design.weights @ (moved @ table * arms).sum(1))
+    slope = jnp.where(jnp.isfinite(design.value), slope, jnp.nan)
+    known = {"value": slope, "bound": slope}
+    others = (refused_tangent(x, tangents, REFUSED) for x in (multipliers, inverse))
+    return Solved(tangents_like(design, known, tangents, REFUSED), *others)
+
+
+def _constant(primals, tangents, design):
+    """The optimum of D-optimal designs is the rank."""
+    zero = jnp.zeros_like(design.value)
+    return tangents_like(design, {"value": zero, "bound": zero}, tangents, REFUSED)
+
+
+@jax.jit
+def _for_all(arms, active, tol):
+    return kernels.d_optimal(arms, active, tol=tol)
+
+
+best_for_all = ruled(_for_all, _constant)
+best_for_pairs = ruled(_for_pairs, partial(_envelope, _differences))
+best_for_gaps = ruled(_for_gaps, partial(_envelope, _scaled_differences))
