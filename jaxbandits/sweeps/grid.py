@@ -147,7 +147,7 @@ def run(
     require_shard(shard, out)
     check_how(cluster, **how)
     first, step = shard
-    everywhere = cells_of(plan) if cells is None else cells
+    everywhere = check(plan, progress=progress) if cells is None else cells
     cells = [cell for cell in everywhere if cell is not None]
     team = team_of(how.get("devices"))
     store, done = Store(out) if out is not None else None, {}
@@ -268,9 +268,12 @@ def _shifted(report, known, most, done, total):
     report(done if done is None else known + done, most)
 
 
-def check(plan):
+def check(plan, *, progress=False):
     """The cells of a `Sweep`, for `run`; raises what that would raise for a bad option."""
-    return cells_of(plan)
+    from .display import checking
+
+    report = checking(plan.num_cells) if progress else None
+    return cells_of(plan) if report is None else cells_of(plan, report)
 
 
 def _part(kind, label, build, only):

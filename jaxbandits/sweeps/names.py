@@ -34,9 +34,16 @@ def is_random(constructor):
 
 def unknown(what, name, known):
     """A `ValueError` that says what was wrong and which known name is nearest."""
-    near = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+    near = nearest(name, known)
+    hint = f"did you mean {near!r}?" if near else f"known: {', '.join(sorted(known)) or 'none'}"
     return ValueError(f"unknown {what} {name!r}; {hint}")
+
+
+def nearest(name, known):
+    """The known name that is most like `name`, or None."""
+    if not isinstance(name, str):
+        return None
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)
 
 
 def required(kind, constructor):
