@@ -163,9 +163,13 @@ def _write_text(path, text):
 
 
 def below(value, error, limit, *, standard_errors=2.0):
-    """True or False where `value` is clearly below or above `limit`, None in between."""
-    if math.isnan(error):
+    """True or False where `value` is clearly below or above `limit`, None in between.
+
+    None too where they are equal and nothing is left to chance: two curves that are the same run by
+    run are no evidence that one of them is behind.
+    """
+    if math.isnan(value) or math.isnan(error):
         return None
-    if abs(value - limit) < standard_errors * error:
+    if value == limit or abs(value - limit) <= standard_errors * error:
         return None
     return value < limit
