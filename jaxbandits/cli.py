@@ -68,6 +68,11 @@ def machines(command):
     return command
 
 
+def forced(command):
+    """The option that lets results be replaced."""
+    return click.option("--force", is_flag=True, help="Replace results of another sweep.")(command)
+
+
 def completed(names):
     """Completion by what `names` lists, called only when a shell asks."""
 
@@ -96,10 +101,11 @@ def main():
 
 
 @main.command()
+@forced
 @one_line
-def demo():
+def demo(force):
     """Run a small sweep into ./demo-results: progress, a table and a figure."""
-    _run(Path(__file__).with_name("demo.toml"), DEMO_FOLDER, {})
+    _run(Path(__file__).with_name("demo.toml"), DEMO_FOLDER, {}, force=force)
 
 
 @main.command("list")
@@ -121,15 +127,18 @@ def list_(what):
 @click.option("--replications", type=int, help="Instead of the file's.")
 @click.option("--seed", type=int, help="Instead of the file's.")
 @click.option("--shard", metavar="I/N", help="Every N-th cell alone, from the I-th on.")
+@forced
 @machines
 @one_line
-def run(sweep, out, replications, seed, shard, **machine):
+def run(sweep, out, replications, seed, shard, force, **machine):
     """Run every cell of SWEEP.toml; cells that DIR holds are not run again.
 
-    With --shard several machines that share DIR split the cells; who ends last writes the
-    results.
+    Results of another sweep in DIR are refused; more replications, algorithms, instances or points
+    of the same one are added to it. With --shard several machines that share DIR split the cells;
+    who ends last writes the results.
     """
-    _run(sweep, out, _how(shard=shard, **machine), replications=replications, seed=seed)
+    how = _how(shard=shard, **machine)
+    _run(sweep, out, how, force=force, replications=replications, seed=seed)
 
 
 @main.command()
@@ -138,10 +147,14 @@ def run(sweep, out, replications, seed, shard, **machine):
 @click.option("--replications", type=int, help="Instead of the experiment's.")
 @click.option("--quick", is_flag=True, help="A small version, in about a minute.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of local data sets.")
+@forced
 @machines
 @one_line
-def reproduce(name, out, replications, quick, data, **machine):
-    """Run a figure or table of a paper and check its claims; see `list experiments`."""
+def reproduce(name, out, replications, quick, data, force, **machine):
+    """Run a figure or table of a paper and check its claims; see `list experiments`.
+
+    Results of another experiment in DIR, or of more replications, are refused.
+    """
     from .cache import kept_programs
     from .reproduce import reproduce as play
 
@@ -153,6 +166,7 @@ def reproduce(name, out, replications, quick, data, **machine):
             replications=replications,
             quick=quick,
             data=data,
+            force=force,
             progress=True,
             **_how(**machine),
         )
@@ -205,23 +219,27 @@ def _shard(text):
     return int(first), int(step)
 
 
-def _run(path, out, how, **overrides):
+def _run(path, out, how, *, force=False, **overrides):
     from . import plot, sweeps
     from .cache import kept_programs
-    from .sweeps.dataset import check_ours, write
+    from .sweeps.dataset import write
+    from .sweeps.folder import discard_claims, for_results
 
     chosen = {name: value for name, value in overrides.items() if value is not None}
     plan = sweeps.read(path, **chosen)
-    cells = sweeps.check(plan)
+    cells = sweeps.check(plan, progress=True)
     _folder(out)
-    check_ours(out / "results.nc")
-    with kept_programs():
-        dataset = sweeps.run(plan, cells=cells, out=out, progress=True, bounds=True, **how)
-    if dataset is None:
-        click.echo(f"{out} does not hold all cells yet; the last shard to end writes the results")
-        return
-    write(dataset, out / "results.nc")
-    plot.save(dataset, out / "figure.png", title=path.stem if path.stem != "demo" else None)
+    shard = how.get("shard", (1, 1))
+    with for_results(out, plan, cells, force=force, shard=shard) as folder, kept_programs():
+        dataset = sweeps.run(plan, cells=cells, out=folder, progress=True, bounds=True, **how)
+        if dataset is None:
+            click.echo(
+                f"{out} does not hold all cells yet; the last shard to end writes the results"
+            )
+            return
+        write(dataset, out / "results.nc")
+        plot.save(dataset, out / "figure.png", title=path.stem if path.stem != "demo" else None)
+        discard_claims(folder)
     _show(dataset, out)
 
 

@@ -13,7 +13,7 @@ def replacing(path):
     Where the block raises, `path` is as it was and the new file is gone.
     """
     path = Path(path)
-    temporary = _new_beside(path)
+    temporary = new_beside(path)
     try:
         yield temporary
         with temporary.open("rb+") as stream:
@@ -39,7 +39,7 @@ def stored_name(function):
     return ".".join([*folders, file, name])
 
 
-def _new_beside(path):
+def new_beside(path):
     """An empty file under a name of its own, as readable as any that the user creates."""
     # Not `tempfile`, whose files are private: to open them up, the umask would have to be read,
     # which means to change it under the feet of other threads.

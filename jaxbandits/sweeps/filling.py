@@ -9,20 +9,24 @@ from .until import enough, stages
 class Filling:
     """Gathers the runs of a cell, stored as they come, until the cell is whole.
 
+    Args:
+      begun: a callable `spec -> Runs or None`: what is stored of the cell.
+      leads: whether this process stores the cell as a whole.
+
     Attributes:
       cell: the `Cell`.
       found: its `Runs` once it is whole, else None.
     """
 
-    def __init__(self, plan, cell, store=None, *, resume=True, leads=True):
+    def __init__(self, plan, cell, store=None, *, begun=None, leads=True):
         self.cell, self.found = cell, None
         self._plan, self._store, self._leads = plan, store, leads
         self._parts, self._known = [], np.zeros(plan.replications, bool)
         self._stages = stages(plan.replications, plan.until)
         self._number = next(self._stages)
-        begun = store.begun(cell.spec) if store is not None and resume else None
-        if begun is not None:
-            self._take(begun)
+        stored = begun(cell.spec) if begun is not None else None
+        if stored is not None:
+            self._take(stored)
 
     def __len__(self):
         """How many replications are known."""
