@@ -2,11 +2,14 @@
 
 import contextlib
 import functools
+import signal
 import sys
 import warnings
 from pathlib import Path
 
 import click
+
+from . import interrupts
 
 BAD_INPUT, INTERRUPTED = 2, 130
 DEMO_FOLDER = Path("demo-results")
@@ -18,17 +21,27 @@ def one_line(command):
 
     @functools.wraps(command)
     def wrapped(*args, **kwargs):
-        try:
-            with plain_warnings():
-                return command(*args, **kwargs)
-        except (ValueError, OSError) as error:
-            click.echo("error: " + " ".join(str(error).split()), err=True)
-            sys.exit(BAD_INPUT)
-        except KeyboardInterrupt:
-            click.echo("interrupted; the same command goes on where this one stopped", err=True)
-            sys.exit(INTERRUPTED)
+        with interrupts.interruptible() as signals:
+            try:
+                with plain_warnings():
+                    return command(*args, **kwargs)
+            except (ValueError, OSError) as error:
+                click.echo("error: " + " ".join(_reason(error).split()), err=True)
+                sys.exit(BAD_INPUT)
+            except KeyboardInterrupt:
+                interrupts.further_ones_ignored()
+                how = "terminated" if signals.first == signal.SIGTERM else "interrupted"
+                click.echo(f"{how}; the same command goes on where this one stopped", err=True)
+                signals.leave()
 
     return wrapped
+
+
+def _reason(error):
+    """What went wrong, with the file that was read or written."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 @contextlib.contextmanager

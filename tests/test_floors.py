@@ -18,6 +18,7 @@ FLOORS = {
     "options": 0,
     "progress": 0,
     "files": 0,
+    "interrupts": 0,
     "version": 0,
     "kernels/": 1,
     "design": 2,

@@ -1,6 +1,7 @@
 """The cells of a sweep on one labelled grid, and that grid on disk."""
 
 import contextlib
+import io
 from pathlib import Path
 
 import numpy as np
@@ -189,5 +190,8 @@ def write(dataset, path):
         engine = "h5netcdf"
     except ImportError:
         engine = "scipy"
+    # By way of memory: HDF5 may end the process when there is no room for a file that it closes.
+    stream = io.BytesIO()
+    dataset.to_netcdf(stream, engine=engine)
     with replacing(path) as new:
-        dataset.to_netcdf(new, engine=engine)
+        new.write_bytes(stream.getbuffer())

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..interrupts import held_back
 from ..results import first_of, joined
 from .until import enough, stages
 
@@ -38,11 +39,12 @@ class Filling:
 
     def add(self, runs, *, ours=True):
         """Take some of them, on disk before this returns unless another process has them there."""
-        self._take(runs)
-        if self.found is not None:
-            self.close()
-        elif ours and self._store is not None:
-            self._store.add(self.cell.spec, runs)
+        with held_back():
+            self._take(runs)
+            if self.found is not None:
+                self.close()
+            elif ours and self._store is not None:
+                self._store.add(self.cell.spec, runs)
 
     def close(self):
         """Store the cell as a whole; of several processes one does it."""
