@@ -2,11 +2,14 @@
 
 import contextlib
 import functools
+import signal
 import sys
 import warnings
 from pathlib import Path
 
 import click
+
+from . import interrupts
 
 BAD_INPUT, INTERRUPTED = 2, 130
 DEMO_FOLDER = Path("demo-results")
@@ -18,17 +21,27 @@ def one_line(command):
 
     @functools.wraps(command)
     def wrapped(*args, **kwargs):
-        try:
-            with plain_warnings():
-                return command(*args, **kwargs)
-        except (ValueError, OSError) as error:
-            click.echo("error: " + " ".join(str(error).split()), err=True)
-            sys.exit(BAD_INPUT)
-        except KeyboardInterrupt:
-            click.echo("interrupted; the same command goes on where this one stopped", err=True)
-            sys.exit(INTERRUPTED)
+        with interrupts.interruptible() as signals:
+            try:
+                with plain_warnings():
+                    return command(*args, **kwargs)
+            except (ValueError, OSError) as error:
+                click.echo("error: " + " ".join(_reason(error).split()), err=True)
+                sys.exit(BAD_INPUT)
+            except KeyboardInterrupt:
+                interrupts.further_ones_ignored()
+                how = "terminated" if signals.first == signal.SIGTERM else "interrupted"
+                click.echo(f"{how}; the same command goes on where this one stopped", err=True)
+                signals.leave()
 
     return wrapped
+
+
+def _reason(error):
+    """What went wrong, with the file that was read or written."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 @contextlib.contextmanager
@@ -68,6 +81,11 @@ def machines(command):
     return command
 
 
+def forced(command):
+    """The option that lets results be replaced."""
+    return click.option("--force", is_flag=True, help="Replace results of another sweep.")(command)
+
+
 def completed(names):
     """Completion by what `names` lists, called only when a shell asks."""
 
@@ -96,10 +114,11 @@ def main():
 
 
 @main.command()
+@forced
 @one_line
-def demo():
+def demo(force):
     """Run a small sweep into ./demo-results: progress, a table and a figure."""
-    _run(Path(__file__).with_name("demo.toml"), DEMO_FOLDER, {})
+    _run(Path(__file__).with_name("demo.toml"), DEMO_FOLDER, {}, force=force)
 
 
 @main.command("list")
@@ -121,15 +140,18 @@ def list_(what):
 @click.option("--replications", type=int, help="Instead of the file's.")
 @click.option("--seed", type=int, help="Instead of the file's.")
 @click.option("--shard", metavar="I/N", help="Every N-th cell alone, from the I-th on.")
+@forced
 @machines
 @one_line
-def run(sweep, out, replications, seed, shard, **machine):
+def run(sweep, out, replications, seed, shard, force, **machine):
     """Run every cell of SWEEP.toml; cells that DIR holds are not run again.
 
-    With --shard several machines that share DIR split the cells; who ends last writes the
-    results.
+    Results of another sweep in DIR are refused; more replications, algorithms, instances or points
+    of the same one are added to it. With --shard several machines that share DIR split the cells;
+    who ends last writes the results.
     """
-    _run(sweep, out, _how(shard=shard, **machine), replications=replications, seed=seed)
+    how = _how(shard=shard, **machine)
+    _run(sweep, out, how, force=force, replications=replications, seed=seed)
 
 
 @main.command()
@@ -138,10 +160,14 @@ def run(sweep, out, replications, seed, shard, **machine):
 @click.option("--replications", type=int, help="Instead of the experiment's.")
 @click.option("--quick", is_flag=True, help="A small version, in about a minute.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of local data sets.")
+@forced
 @machines
 @one_line
-def reproduce(name, out, replications, quick, data, **machine):
-    """Run a figure or table of a paper and check its claims; see `list experiments`."""
+def reproduce(name, out, replications, quick, data, force, **machine):
+    """Run a figure or table of a paper and check its claims; see `list experiments`.
+
+    Results of another experiment in DIR, or of more replications, are refused.
+    """
     from .cache import kept_programs
     from .reproduce import reproduce as play
 
@@ -153,6 +179,7 @@ def reproduce(name, out, replications, quick, data, **machine):
             replications=replications,
             quick=quick,
             data=data,
+            force=force,
             progress=True,
             **_how(**machine),
         )
@@ -205,23 +232,27 @@ def _shard(text):
     return int(first), int(step)
 
 
-def _run(path, out, how, **overrides):
+def _run(path, out, how, *, force=False, **overrides):
     from . import plot, sweeps
     from .cache import kept_programs
-    from .sweeps.dataset import check_ours, write
+    from .sweeps.dataset import write
+    from .sweeps.folder import discard_claims, for_results
 
     chosen = {name: value for name, value in overrides.items() if value is not None}
     plan = sweeps.read(path, **chosen)
-    cells = sweeps.check(plan)
+    cells = sweeps.check(plan, progress=True)
     _folder(out)
-    check_ours(out / "results.nc")
-    with kept_programs():
-        dataset = sweeps.run(plan, cells=cells, out=out, progress=True, bounds=True, **how)
-    if dataset is None:
-        click.echo(f"{out} does not hold all cells yet; the last shard to end writes the results")
-        return
-    write(dataset, out / "results.nc")
-    plot.save(dataset, out / "figure.png", title=path.stem if path.stem != "demo" else None)
+    shard = how.get("shard", (1, 1))
+    with for_results(out, plan, cells, force=force, shard=shard) as folder, kept_programs():
+        dataset = sweeps.run(plan, cells=cells, out=folder, progress=True, bounds=True, **how)
+        if dataset is None:
+            click.echo(
+                f"{out} does not hold all cells yet; the last shard to end writes the results"
+            )
+            return
+        write(dataset, out / "results.nc")
+        plot.save(dataset, out / "figure.png", title=path.stem if path.stem != "demo" else None)
+        discard_claims(folder)
     _show(dataset, out)
 
 

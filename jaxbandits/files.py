@@ -10,18 +10,24 @@ from pathlib import Path
 def replacing(path):
     """A new file beside `path` that takes its place when the block ends, on disk by then.
 
-    Where the block raises, `path` is as it was and the new file is gone.
+    Where the block raises, `path` is as it was and the new file is gone. Errors of the system, such
+    as a full disk, name `path`.
     """
     path = Path(path)
-    temporary = _new_beside(path)
     try:
-        yield temporary
-        with temporary.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+        temporary = new_beside(path)
+        try:
+            yield temporary
+            with temporary.open("rb+") as stream:
+                os.fsync(stream.fileno())
+            os.replace(temporary, path)
+            _sync_folder(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        if error.errno is not None and Path(str(error.filename or path)).parent == path.parent:
+            error.filename = str(path)  # not the new file, which nobody knows
+        raise
 
 
 def stored_name(function):
@@ -39,7 +45,7 @@ def stored_name(function):
     return ".".join([*folders, file, name])
 
 
-def _new_beside(path):
+def new_beside(path):
     """An empty file under a name of its own, as readable as any that the user creates."""
     # Not `tempfile`, whose files are private: to open them up, the umask would have to be read,
     # which means to change it under the feet of other threads.

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .files import replacing
 from .labels import LETTERS_PER_INCH, PANEL, text, wrapped
 from .panels import BOUND, CUT_SHORT, DRAWN
 
@@ -82,8 +83,10 @@ def figure(dataset, *, title=None, quantities=None):
 
 
 def save(dataset, path, **options):
-    """Draw `figure` and write it as PNG."""
-    figure(dataset, **options).savefig(path, dpi=130, format="png", metadata={"Software": None})
+    """Draw `figure` and write it as PNG, in one step."""
+    paper = figure(dataset, **options)
+    with replacing(path) as new:
+        paper.savefig(new, dpi=130, format="png", metadata={"Software": None})
 
 
 class _Panel:

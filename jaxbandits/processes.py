@@ -4,6 +4,7 @@ Each plays the replications r with r % processes == its own number, so that all 
 what without asking. What they found is exchanged in the end, and all have the whole.
 """
 
+import contextlib
 import hashlib
 import io
 
@@ -17,6 +18,10 @@ class Alone:
     """One process, which plays everything."""
 
     alone, index, count = True, 0, 1
+
+    def leading(self, context):
+        """The context manager that `context` makes, entered by the first process."""
+        return context()
 
     def meet(self):
         """Wait until all processes have come here."""
@@ -40,6 +45,29 @@ class Team(Alone):
 
     def __init__(self):
         self.index, self.count = jax.process_index(), jax.process_count()
+
+    @contextlib.contextmanager
+    def leading(self, context):
+        """The context manager that `context` makes, entered by the first process.
+
+        Raises:
+          RuntimeError: the first process could not enter it; there, what it raised itself.
+        """
+        with contextlib.ExitStack() as stack:
+            entered, failure = None, None
+            if self.index == 0:
+                try:
+                    entered = stack.enter_context(context())
+                except Exception as error:
+                    failure = error
+            try:
+                _exchanged(None if failure else np.zeros(1, np.uint8))
+            except RuntimeError:
+                if failure is None:
+                    raise
+            if failure is not None:
+                raise failure
+            yield entered
 
     def meet(self):
         """Wait until all processes have come here."""

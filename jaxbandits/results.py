@@ -108,7 +108,14 @@ class Runs:
         return dataset[single].to_dataframe()
 
     def save(self, path):
-        """Write to `path` (.npz, no pickle) in one step: a reader never sees half a file."""
+        """Write to `path` (.npz, no pickle) in one step: a reader never sees half a file.
+
+        Raises:
+          ValueError: the name has another ending; `to_dataframe` and `to_xarray` lead to other
+            formats.
+        """
+        ending = Path(path).suffix
+        require(ending in ("", ".npz"), f"path must end in .npz (or in nothing), got {path}")
         with replacing(path) as new, new.open("wb") as stream:
             self.write(stream)
 

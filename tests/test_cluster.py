@@ -67,6 +67,26 @@ def test_a_worker_killed_on_the_way_loses_nothing(client, tmp_path, monkeypatch)
     assert [file.suffix for file in files(tmp_path)] == [".npz", ".npz"]
 
 
+def test_work_that_is_cancelled_ends_in_one_line_and_goes_on(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "LEAST", 50)
+    take, seen = cluster._Field._take, []
+
+    def cancel_others(field, future):
+        sown = take(field, future)
+        seen.append(future)
+        if len(seen) == 2:
+            client.cancel([*field._out])
+        return sown
+
+    with monkeypatch.context() as cancelled:
+        cancelled.setattr(cluster._Field, "_take", cancel_others)
+        with pytest.raises(ValueError, match=r"^cluster: the work was cancelled .* is stored$"):
+            run(PLAN, out=tmp_path, cluster=client)
+    assert {file.suffix for file in files(tmp_path)} <= {".part", ".npz"}
+    assert len(files(tmp_path)) >= 2
+    assert alike(run(PLAN, out=tmp_path, cluster=client), run(PLAN))
+
+
 def test_what_cannot_be_is_said(client, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
     with pytest.raises(ValueError, match=r"cluster: no scheduler at 'tcp://127\.0\.0\.1:9'"):

@@ -21,6 +21,7 @@ FLOORS = {
     "progress": 0,
     "files": 0,
     "private": 0,
+    "interrupts": 0,
     "version": 0,
     "kernels/": 0,
     "design": 2,

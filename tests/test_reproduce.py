@@ -110,6 +110,10 @@ def test_below_is_decided_by_the_standard_error():
     assert base.below(3.0, 0.1, 2.0) is False
     assert base.below(1.9, 0.1, 2.0) is None
     assert base.below(1.0, float("nan"), 2.0) is None
+    assert base.below(float("nan"), 0.1, 2.0) is None
+    assert base.below(1.8, 0.1, 2.0) is None  # at the end of the interval
+    assert base.below(2.0, 0.0, 2.0) is None  # equal for certain, and not below
+    assert (base.below(1.9, 0.0, 2.0), base.below(2.1, 0.0, 2.0)) == (True, False)
 
 
 def test_claims_are_plain_json():

@@ -257,3 +257,28 @@ def test_an_error_above_a_bound_is_noticed():
     assert bounds._holds(dataset)["holds"] is False
     assert bounds._holds(dataset.isel(budget=[0]))["holds"] is True
     assert bounds._holds(dataset.isel(budget=[0]).assign(error_high=0.2))["holds"] is None
+
+
+def test_curves_that_are_the_same_run_by_run_leave_a_claim_open():
+    """That one is ahead of the other, or that a curve falls: nothing speaks for it or against."""
+    both = two((0.5, 0.9), (0.5, 0.9), runs=100)
+    both.correct.values[0, 1] = both.correct.values[0, 0]
+    assert accuracies.ahead("", "A", "B")(both)["holds"] is None
+    assert accuracies.ahead("", "A", "B", by=0.1)(both)["holds"] is False  # by so many runs
+    assert accuracies.alike("", ("A", "B"))(both)["holds"] is True
+    right = two((1.0, 1.0), (1.0, 1.0), runs=100)
+    assert accuracies.falls("", "A", "x")(right)["holds"] is None
+    assert accuracies.falls("", "A", "x", by=0.2)(right)["holds"] is False
+
+
+def test_a_few_runs_that_agree_are_no_proof():
+    few = two((1.0, 1.0), (1.0, 1.0), runs=8)
+    assert accuracies.ahead("", "A", "B", by=0.1)(few)["holds"] is None
+    assert accuracies.alike("", ("A", "B"), within=0.01)(few)["holds"] is None
+    assert accuracies.falls("", "A", "x", by=0.2)(few)["holds"] is None
+
+
+def test_claims_about_nobody_are_open():
+    whole = two((0.5, 0.5), (0.5, 0.5))
+    assert accuracies.ahead("", "A", "A")(whole)["holds"] is None
+    assert accuracies.alike("", "A")(whole)["holds"] is None

@@ -50,7 +50,7 @@ def made(means, axis=None, points=(0,), *, spread=0.02, shares=None, wrong=0, cu
         columns["num_arms"] = (dims, parts.shape[-1] * whole)
     coordinates = {"instance": ["soare"], "algorithm": list(means), inner[1]: list(points)}
     found = xarray.Dataset(columns, coordinates)
-    found.attrs["options"] = json.dumps({"[instances.soare]": {"angle": "0.01"}})
+    found.attrs["options"] = json.dumps({"[instances.soare]": {"angle": 0.01}})
     return found if axis else found.squeeze("none", drop=True)
 
 
@@ -168,6 +168,13 @@ def test_figure_2():
     assert figure_2({name: [1, 4, 16] for name in FIGURE_2})[:2] == [None, None]
     assert figure_2(shares=[[6, 1, 1, 1, 1]] * 2)[2] is False
     assert figure_2(shares=None)[2] is None
+
+
+def test_runs_that_were_cut_short_decide_nothing():
+    assert figure_2(cut=1)[:3] == [None] * 3
+    assert figure_3(cut=1)[:4] == [None] * 4
+    assert verdicts(PLANS["table1"].claims(table(cut=1)))[:6] == [None] * 6
+    assert verdicts(figure_1(cut=1))[6] is None
 
 
 def figure_3(means=FIGURE_3, **options):

@@ -95,6 +95,15 @@ def test_saving_replaces_the_file_whole(tmp_path):
     assert len(jb.load(tmp_path / "some.npz")) == 50
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.nc", "a.npz.csv", "a.pkl"])
+def test_an_ending_that_promises_something_else_is_refused(name, tmp_path):
+    with pytest.raises(ValueError, match=rf"path must end in \.npz .*got .*{name}"):
+        runs().save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+    runs().save(tmp_path / "bare")
+    assert len(jb.load(tmp_path / "bare")) == 40
+
+
 def damaged(path, kind):
     if kind == "missing":
         return

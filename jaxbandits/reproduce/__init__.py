@@ -15,7 +15,7 @@ EXPERIMENTS = {
 }
 
 
-def reproduce(name, out, *, replications=None, quick=False, data=None, **how):
+def reproduce(name, out, *, replications=None, quick=False, data=None, force=False, **how):
     """Run the experiment `name` into the folder `out`.
 
     Args:
@@ -24,6 +24,7 @@ def reproduce(name, out, *, replications=None, quick=False, data=None, **how):
       replications: instead of the experiment's own number.
       quick: a small version.
       data: folder of local data sets.
+      force: replace results of another sweep that `out` holds, which are refused otherwise.
       how: `progress, cluster, devices, engine`, as in `sweep`.
     Returns:
       A `Result`.
@@ -38,5 +39,6 @@ def reproduce(name, out, *, replications=None, quick=False, data=None, **how):
         replications=replications,
         quick=quick,
         data=data,
+        force=force,
         **how,
     )

@@ -40,16 +40,25 @@ def accuracies(dataset, name, where):
 def lead(dataset, one, two, where):
     """Mean difference of two accuracies and its standard error, NaN where nothing is known."""
     apart = accuracies(dataset, one, where) - accuracies(dataset, two, where).astype(float)
-    return _mean(apart)
+    return _mean(apart, least=-1.0)
 
 
-def _mean(values):
-    """Of the points that all replications have played."""
+def _mean(values, least=0.0):
+    """Mean and standard error over the points that all replications have played.
+
+    The error is that of the replications and two more, one at each end of the scale (Agresti and
+    Caffo, 2000; Bonett and Price, 2012). It is above 0 where all replications agree, which ten of
+    them may do by chance.
+
+    Args:
+      values: `[R, points]`, from `least` to 1.
+    """
     values = values[:, ~np.isnan(values.astype(float)).any(0)].astype(float)
     if values.size == 0:
         return math.nan, math.nan
     each = values.mean(1)
-    return float(each.mean()), standard_error(each)
+    error = standard_error(np.append(each, [least, 1.0])) if len(each) > 1 else math.nan
+    return float(each.mean()), error
 
 
 def _shown(mean, error):
@@ -66,7 +75,7 @@ def ahead(text, ones, others, *, where=None, by=0.0):
                 found = lead(dataset, one, two, where or {})
                 measured[f"{one} - {two}"] = _shown(*found)
                 verdicts.append(below(by, found[1], found[0]))
-        return claim(text, measured, together(verdicts))
+        return claim(text, measured, together(verdicts or [None]))
 
     return rule
 
@@ -95,7 +104,7 @@ def alike(text, names, *, where=None, within=0.03):
                     below(found[0], found[1], within),
                     below(-within, found[1], found[0]),
                 ]
-        return claim(text, measured, together(verdicts))
+        return claim(text, measured, together(verdicts or [None]))
 
     return rule
 

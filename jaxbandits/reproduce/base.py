@@ -130,30 +130,30 @@ def _plain(value):
     return None if value != value else value
 
 
-def play(experiment, out, *, replications=None, quick=False, data=None, **how):
+def play(experiment, out, *, replications=None, quick=False, data=None, force=False, **how):
     """Run an `Experiment` into the folder `out`; cells that it holds are not run again.
 
     Args:
       how: see `sweeps.run`.
     """
     from .. import plot, sweeps
-    from ..sweeps.dataset import check_ours, write
+    from ..sweeps.dataset import write
+    from ..sweeps.folder import for_results
 
-    out = Path(out)
+    out, note = Path(out), experiment.note(data)
     plan = experiment.sweep(replications, quick, data)
-    cells = sweeps.check(plan)
-    out.mkdir(parents=True, exist_ok=True)
-    check_ours(out / "results.nc")
-    dataset = sweeps.run(plan, cells=cells, out=out, bounds=True, **how)
-    if experiment.extended is not None:
-        dataset = experiment.extended(dataset, plan)
-    note = experiment.note(data)
-    dataset.attrs["experiment"] = experiment.title + note
-    claims = [one | {"claim": one["claim"] + note} for one in experiment.claims(dataset)]
-    write(dataset, out / "results.nc")
-    title = f"{experiment.title}{note}\n{plan.replications} replications"
-    plot.save(dataset, out / "figure.png", title=title, quantities=experiment.quantities)
-    _write_text(out / "claims.json", json.dumps(claims, indent=2, allow_nan=False) + "\n")
+    cells = sweeps.check(plan, progress=how.get("progress", False))
+    name = experiment.title + note
+    with for_results(out, plan, cells, force=force, experiment=name) as folder:
+        dataset = sweeps.run(plan, cells=cells, out=folder, bounds=True, **how)
+        if experiment.extended is not None:
+            dataset = experiment.extended(dataset, plan)
+        dataset.attrs["experiment"] = name
+        claims = [one | {"claim": one["claim"] + note} for one in experiment.claims(dataset)]
+        write(dataset, out / "results.nc")
+        title = f"{name}\n{plan.replications} replications"
+        plot.save(dataset, out / "figure.png", title=title, quantities=experiment.quantities)
+        _write_text(out / "claims.json", json.dumps(claims, indent=2, allow_nan=False) + "\n")
     return Result(dataset, claims)
 
 
@@ -163,9 +163,13 @@ def _write_text(path, text):
 
 
 def below(value, error, limit, *, standard_errors=2.0):
-    """True or False where `value` is clearly below or above `limit`, None in between."""
-    if math.isnan(error):
+    """True or False where `value` is clearly below or above `limit`, None in between.
+
+    None too where they are equal and nothing is left to chance: two curves that are the same run by
+    run are no evidence that one of them is behind.
+    """
+    if math.isnan(value) or math.isnan(error):
         return None
-    if abs(value - limit) < standard_errors * error:
+    if value == limit or abs(value - limit) <= standard_errors * error:
         return None
     return value < limit

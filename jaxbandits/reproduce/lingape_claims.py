@@ -21,12 +21,18 @@ STATIC_SHARES = (0.5, 1.0, 1.0, 1.0, 1.0, 0.5)  # of the pulls of the third arm
 def exact(cells):
     """What XY-oracle takes is no matter of chance."""
     options = json.loads(cells.attrs["options"])["[instances.soare]"]
-    expected = ORACLE_PULLS.get(options["angle"])
+    expected = ORACLE_PULLS.get(str(options["angle"]))
     text = f"XY-oracle takes {expected} pulls in five dimensions, each time."
     if expected is None or 5 not in cells.dim:
         return claim(text, {"pulls": None}, None)
-    pulls = np.unique(cells.sel(algorithm="XY-oracle", dim=5).pulls.dropna("replication"))
-    return claim(text, {"pulls": pulls.tolist()}, bool((pulls == expected).all()))
+    pulls = np.unique(_ended(cells).sel(algorithm="XY-oracle", dim=5).pulls.dropna("replication"))
+    holds = bool((pulls == expected).all()) if pulls.size else None
+    return claim(text, {"pulls": pulls.tolist()}, holds)
+
+
+def _ended(cells):
+    """The cells with NaN for replications that were cut short, which leave claims open."""
+    return cells.assign(pulls=cells.pulls.where(cells.stopped.astype(bool)))
 
 
 def _pulls(cells, name):
@@ -35,7 +41,8 @@ def _pulls(cells, name):
         return np.full((1, 6), np.nan)
     cell = cells.sel(algorithm=name)
     kept = cell.get("arm_pulls", np.full((1, 6), np.nan))
-    return np.asarray(kept)[:, : int(cell.num_arms)]
+    ended = np.asarray(cell.stopped)[..., None]
+    return np.where(ended, np.asarray(kept), np.nan)[:, : int(cell.num_arms)]
 
 
 def second_arm(cells):
@@ -98,7 +105,8 @@ def difference(cells):
     for gap in gaps:
         one, other = (cells.sel(gap=gap, algorithm=name) for name in ("LinGapE", "XY-static"))
         apart = float(other.pulls_mean - one.pulls_mean)
-        rows.append((apart, math.hypot(float(one.pulls_se), float(other.pulls_se))))
+        error = math.hypot(float(one.pulls_se), float(other.pulls_se))
+        rows.append((apart, math.nan if one.cut_short or other.cut_short else error))
     decided = [
         below(low, math.hypot(low_error, high_error), high)
         for (low, low_error), (high, high_error) in itertools.pairwise(rows)
@@ -113,12 +121,13 @@ def difference(cells):
 
 def quarter(cells):
     """What the best of equal arms gets."""
-    kept = cells.sel(algorithm="LinGapE").get("arm_pulls")
+    cell = cells.sel(algorithm="LinGapE")
+    kept = cell.get("arm_pulls")
     text = "LinGapE gives the best arm a quarter of the pulls, to a twentieth."
     if kept is None:
         return claim(text, {"share": None}, None)
-    share = kept.isel(arm=0) / kept.sum("arm")
-    mean = float(share.mean())
+    share = (kept.isel(arm=0) / kept.sum("arm")).where(cell.stopped.astype(bool))
+    mean = float(share.mean(skipna=False))
     error = standard_error(share.mean("gap").dropna("replication").values)
     measured = {"share": mean, "standard_error": error}
     return claim(text, measured, between(mean, error, 0.2, 0.3))
@@ -126,7 +135,7 @@ def quarter(cells):
 
 def _paired(cells):
     """Pulls of XY-static over those of LinGapE, replication by replication `[num_arms, R]`."""
-    one, other = (cells.pulls.sel(algorithm=name) for name in ("LinGapE", "XY-static"))
+    one, other = (_ended(cells).pulls.sel(algorithm=name) for name in ("LinGapE", "XY-static"))
     return (other / one).transpose("num_arms", "replication").values
 
 
@@ -141,7 +150,7 @@ def five_times(cells):
 
 def saved(cells):
     """In pulls, by number of arms."""
-    one, other = (cells.pulls.sel(algorithm=name) for name in ("LinGapE", "XY-static"))
+    one, other = (_ended(cells).pulls.sel(algorithm=name) for name in ("LinGapE", "XY-static"))
     saved = (other - one).transpose("num_arms", "replication").values
     change = saved[-1] - saved[0]
     mean, error = float(change.mean()), standard_error(change)

@@ -41,7 +41,7 @@ def few_errors(*, but=()):
             right, wrong = found["high"] <= DELTA, found["low"] > DELTA
             verdicts.append(True if right else False if wrong else None)
         text = f"The error rate of each algorithm is at most {DELTA}."
-        return claim(text, measured, together(verdicts))
+        return claim(text, measured, together(verdicts or [None]))
 
     return rule
 
@@ -82,7 +82,7 @@ def fewer(text, smaller, larger, factor=1.0, at=slice(None)):
                 found = _by_point(cells, at, lambda cell, one=one, two=two: _ratio(cell, one, two))
                 measured[f"{one} / {two}"] = {name: _shown(*x) for name, x in found.items()}
                 verdicts += [below(*x, math.log(factor)) for x in found.values()]
-        return claim(text, measured, together(verdicts))
+        return claim(text, measured, together(verdicts or [None]))
 
     return rule
 

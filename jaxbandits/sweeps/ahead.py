@@ -23,8 +23,9 @@ class Ahead:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
-        self._pool.shutdown(cancel_futures=True)
+    def __exit__(self, kind, *_):
+        # What compiles cannot be stopped: who interrupts does not wait for it.
+        self._pool.shutdown(wait=kind is None, cancel_futures=True)
 
     def take(self, number):
         """What the function of this number made; each is taken once, in order."""

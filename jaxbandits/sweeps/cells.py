@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import itertools
+import numbers
 from typing import Any
 
 from ..signatures import check_call, check_options
@@ -12,6 +13,7 @@ from .spec import Part
 from .store import describe, digest_files
 
 SIMULATED = ("replications", "seed", "horizon", "max_pulls", "record")
+LARGEST = 2**63  # whole numbers from here on have no place in an array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,24 +47,27 @@ class Cell:
         return f"{self.algorithm.label} on {self.instance.label}{where}"
 
 
-def cells_of(plan):
+def cells_of(plan, report=lambda done, total: None):
     """All cells of a sweep in the order of its grid, every option checked; None: not played.
 
+    Args:
+      report: a callable `(done, total)` for each cell; called with `done` None in the end.
     Raises:
       ValueError: names the table and what was wrong in it.
     """
-    parts = itertools.product(plan.instances, plan.algorithms, plan.points())
-    if not any(one.plays(point) and other.plays(point) for one, other, point in parts):
-        raise ValueError("only: no cell of the sweep is played")
     problems = {}  # each is built once: it may be read from a file, or drawn at some cost
-    return [
-        _cell(plan, instance, algorithm, point, problems)
-        if instance.plays(point) and algorithm.plays(point)
-        else None
-        for instance in plan.instances
-        for algorithm in plan.algorithms
-        for point in plan.points()
-    ]
+    grid = list(itertools.product(plan.instances, plan.algorithms, plan.points()))
+    cells = []
+    try:
+        for done, (instance, algorithm, point) in enumerate(grid):
+            report(done, len(grid))
+            played = instance.plays(point) and algorithm.plays(point)
+            cells.append(_cell(plan, instance, algorithm, point, problems) if played else None)
+    finally:
+        report(None, len(grid))
+    if not any(cells):
+        raise ValueError("only: no cell of the sweep is played")
+    return cells
 
 
 def _cell(plan, instance, algorithm, point, problems):
@@ -72,7 +77,7 @@ def _cell(plan, instance, algorithm, point, problems):
     key = instance.label, *(options.get(axis) for axis in plan.axes)
     if key not in problems:
         data = _data(instance, options)
-        problems[key] = data, located(instance.table, _problem, plan, instance, point)
+        problems[key] = data, _located(instance, point, _problem, plan, instance, point)
     data, problem = problems[key]
     spec = {
         "version": VERSION,
@@ -85,7 +90,7 @@ def _cell(plan, instance, algorithm, point, problems):
     if plan.until:
         spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
     build = functools.partial(algorithm.build, **algorithm.at(point))
-    world = located(algorithm.table, prepared, problem, build, plan.horizon)
+    world = _located(algorithm, point, prepared, problem, build, plan.horizon)
     return Cell(instance, algorithm, point, spec, problem, world)
 
 
@@ -128,10 +133,24 @@ def _fixed(build, options, seed):
     return build(fold_in(root_key(seed), INSTANCE), **options)
 
 
-def located(table, function, *args):
-    """Call, and put the table's name in front of what goes wrong."""
+def _located(part, point, function, *args):
+    """Call, and put the name of the part's table in front of what goes wrong."""
     try:
         return function(*args)
     except (ValueError, TypeError, OverflowError) as error:
         message = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{table} {message}") from None
+        odd = [] if isinstance(error, ValueError) else _odd(part, point)
+        if odd:  # what JAX and NumPy say of them names no option
+            message = f"{part.build.__name__} cannot use {' or '.join(odd)}"
+        raise ValueError(f"{part.table} {message}") from None
+
+
+def _odd(part, point):
+    """Options that are no number, where their default is not of that kind either."""
+    known = inspect.signature(part.build).parameters
+    return [
+        f"{name} = {value!r}"
+        for name, value in part.at(point).items()
+        if not (isinstance(value, numbers.Real) and abs(value) < LARGEST)
+        and type(value) is not type(known[name].default)
+    ]

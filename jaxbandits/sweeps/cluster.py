@@ -103,7 +103,9 @@ def _result(future):
         died = f"cluster: a piece of work ended every worker that took it ({error})"
         raise ValueError(died) from None
     except FutureCancelledError as error:
-        raise ValueError(f"cluster: the scheduler is gone ({error})") from None
+        there = future.client is not None and future.client.status == "running"
+        what = "the work was cancelled" if there else "the scheduler is gone"
+        raise ValueError(f"cluster: {what} ({error}); what came back is stored") from None
 
 
 def play_piece(version, plan, group, waiting, how):

@@ -1,18 +1,19 @@
 """The cells of a sweep on one labelled grid, and that grid on disk."""
 
-import json
+import contextlib
+import io
 from pathlib import Path
 
 import numpy as np
 
 from ..files import replacing
 from ..results import none_of, standard_error
-from ..version import VERSION
 from .bounds import pull_lower_bounds
-from .store import describe
+from .description import attributes
 
 PER_REPLICATION = ("pulls", "correct", "stopped")
 TIMES = ("seconds", "compile_seconds")  # of a cell; in the attributes, of the whole sweep
+OURS = {"jaxbandits", "replications", "axes", "options"}  # attributes of a sweep's results
 MOST_NUMBERS = 20_000_000  # of a column that only some look at
 SUMMARY = (
     "replications",
@@ -137,22 +138,10 @@ def _level(tables):
 
 
 def _attributes(plan, cells):
-    options = {
-        part.table: {"constructor": describe(part.build), "redraw": part.redraw}
-        | {name: describe(value) for name, value in part.options.items()}
-        for part in plan.instances + plan.algorithms
-    }
     return {
-        "jaxbandits": VERSION,
+        **attributes(plan),
         **{name: _met(name, cells) for name in ("jax", "device", "engine")},
         **{name: round(sum(runs.meta.get(name, 0.0) for runs in cells), 3) for name in TIMES},
-        "seed": plan.seed,
-        "replications": plan.replications,
-        "max_pulls": plan.max_pulls,
-        "horizon": 0 if plan.horizon is None else plan.horizon,
-        "until": json.dumps(plan.until),
-        "axes": json.dumps(list(plan.axes)),
-        "options": json.dumps(options),
     }
 
 
@@ -167,8 +156,9 @@ def last_regret(cell):
     return float(last.mean()), standard_error(last)
 
 
-def check_ours(path):
-    """Raise unless `path` is free for results: absent, or holding those of a sweep.
+@contextlib.contextmanager
+def read_ours(path):
+    """The dataset of a sweep that `path` holds, or None where there is no such file.
 
     Raises:
       ValueError: names the file and says what it is instead.
@@ -176,16 +166,20 @@ def check_ours(path):
     import xarray
 
     if not Path(path).exists():
+        yield None
         return
     try:
-        with xarray.open_dataset(path) as dataset:
-            ours = "jaxbandits" in dataset.attrs
+        dataset = xarray.open_dataset(path)
     except Exception as error:  # damage shows in as many ways as the format has layers
-        reason = f"it cannot be read ({type(error).__name__})"
-    else:
-        reason = None if ours else "it holds something else"
-    if reason:
-        raise ValueError(f"{path}: {reason} and is not overwritten; move it away")
+        raise _not_ours(path, f"it cannot be read ({type(error).__name__})") from None
+    with dataset:
+        if not set(dataset.attrs) >= OURS:
+            raise _not_ours(path, "it holds something else")
+        yield dataset
+
+
+def _not_ours(path, reason):
+    return ValueError(f"{path}: {reason} and is not overwritten; move it away")
 
 
 def write(dataset, path):
@@ -196,5 +190,8 @@ def write(dataset, path):
         engine = "h5netcdf"
     except ImportError:
         engine = "scipy"
+    # By way of memory: HDF5 may end the process when there is no room for a file that it closes.
+    stream = io.BytesIO()
+    dataset.to_netcdf(stream, engine=engine)
     with replacing(path) as new:
-        dataset.to_netcdf(new, engine=engine)
+        new.write_bytes(stream.getbuffer())

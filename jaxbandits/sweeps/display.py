@@ -1,6 +1,7 @@
 """Progress of a sweep: two bars on a terminal, a line per cell elsewhere."""
 
 LEAST_TITLE, NUMBERS = 12, 55  # columns of a terminal: for a title, and for all beside it
+MANY = 1000  # cells that take long enough to check for a user to wonder
 
 
 class Display:
@@ -64,3 +65,27 @@ class Display:
         how = "stored before" if reused else f"{runs.meta.get('seconds', 0):.1f} s"
         count = f"{self._finished}/{self._num_cells}"
         self._console.print(f"{count} {title}: {len(runs)} replications, {how}", markup=False)
+
+
+def checking(number):
+    """A callable `(done, total)` for the check of so many cells, or None where it is soon over."""
+    if number < MANY:
+        return None
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        console.print(f"checking {number:,} cells")
+        return lambda done, total: None
+    bars = Progress(console=console, transient=True)
+    task = bars.add_task("checking cells", total=number)
+    bars.start()
+
+    def report(done, total):
+        if done is None:
+            bars.stop()
+        else:
+            bars.update(task, completed=done)
+
+    return report

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..interrupts import held_back
 from ..results import first_of, joined
 from .until import enough, stages
 
@@ -9,20 +10,24 @@ from .until import enough, stages
 class Filling:
     """Gathers the runs of a cell, stored as they come, until the cell is whole.
 
+    Args:
+      begun: a callable `spec -> Runs or None`: what is stored of the cell.
+      leads: whether this process stores the cell as a whole.
+
     Attributes:
       cell: the `Cell`.
       found: its `Runs` once it is whole, else None.
     """
 
-    def __init__(self, plan, cell, store=None, *, resume=True, leads=True):
+    def __init__(self, plan, cell, store=None, *, begun=None, leads=True):
         self.cell, self.found = cell, None
         self._plan, self._store, self._leads = plan, store, leads
         self._parts, self._known = [], np.zeros(plan.replications, bool)
         self._stages = stages(plan.replications, plan.until)
         self._number = next(self._stages)
-        begun = store.begun(cell.spec) if store is not None and resume else None
-        if begun is not None:
-            self._take(begun)
+        stored = begun(cell.spec) if begun is not None else None
+        if stored is not None:
+            self._take(stored)
 
     def __len__(self):
         """How many replications are known."""
@@ -34,11 +39,12 @@ class Filling:
 
     def add(self, runs, *, ours=True):
         """Take some of them, on disk before this returns unless another process has them there."""
-        self._take(runs)
-        if self.found is not None:
-            self.close()
-        elif ours and self._store is not None:
-            self._store.add(self.cell.spec, runs)
+        with held_back():
+            self._take(runs)
+            if self.found is not None:
+                self.close()
+            elif ours and self._store is not None:
+                self._store.add(self.cell.spec, runs)
 
     def close(self):
         """Store the cell as a whole; of several processes one does it."""

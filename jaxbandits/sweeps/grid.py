@@ -1,5 +1,6 @@
 """Run the cells of a sweep and lay them out on one labelled grid."""
 
+import contextlib
 import functools
 
 from ..options import require
@@ -7,7 +8,9 @@ from . import names
 from .ahead import Ahead
 from .cells import cells_of
 from .dataset import assemble, with_bounds
+from .description import digests_of
 from .filling import Filling
+from .folder import Folder, locked
 from .groups import groups_of
 from .spec import MAX_PULLS, Part, Sweep
 from .store import Store
@@ -139,27 +142,56 @@ def run(
 
     Args:
       cells: those of the plan, where `check` has made them before.
+      out: a path, or the `Folder` that the caller has locked.
       how: `batch`, `devices` and `engine`.
     """
     from ..processes import team_of
-    from .display import Display
 
     require_shard(shard, out)
     check_how(cluster, **how)
-    first, step = shard
-    everywhere = cells_of(plan) if cells is None else cells
-    cells = [cell for cell in everywhere if cell is not None]
+    cells = check(plan, progress=progress) if cells is None else cells
     team = team_of(how.get("devices"))
-    store, done = Store(out) if out is not None else None, {}
-    if store is not None and resume:  # read first, for what cannot be read ends the run
+    with team.leading(functools.partial(_taken, out, cells, shard)) as folder:
+        store = None if out is None else Store(getattr(out, "path", out))
+        begun = None
+        if store is not None and resume:
+            begun = functools.partial(store.begun, earlier=folder.earlier if folder else 0)
+        done = _run(plan, cells, store, begun, team, progress, shard, cluster, how)
+    if any(cell is not None and cell.identity not in done for cell in cells):
+        return None
+    dataset = assemble(plan, [done[cell.identity] if cell else None for cell in cells])
+    dataset.attrs["data"] = digests_of(cells)
+    return with_bounds(dataset, cells) if bounds else dataset
+
+
+def _taken(out, cells, shard):
+    """A context in which the folder is ours."""
+    if out is None or isinstance(out, Folder):
+        return contextlib.nullcontext(out)
+    return locked(out, cells, shared=shard[1] > 1)
+
+
+def _run(plan, everywhere, store, begun, team, progress, shard, cluster, how):
+    """`Runs` by the identity of their cell; of those that other shards have not ended, none.
+
+    Args:
+      begun: a callable `spec -> Runs or None` for what is stored of a cell, None to play all anew.
+    """
+    from .display import Display
+
+    first, step = shard
+    cells, done = [cell for cell in everywhere if cell is not None], {}
+    if begun is not None:  # read first, for what cannot be read ends the run
         done = _stored(store, cells)
     distinct = {cell.identity: cell for cell in cells}
     mine = dict(list(distinct.items())[first - 1 :: step])
     work = [
-        (group, _fillings(plan, group, store, resume, team, mine.keys() - done.keys()))
+        (group, _fillings(plan, group, store, begun, team, mine.keys() - done.keys()))
         for group in groups_of(plan, cells)
     ]
     team.agree(functools.partial(_view, done, work))
+    if store is not None and any(fillings for _, fillings in work):
+        store.check_writable()
     with Display(len(mine), progress and team.index == 0) as display:
         for identity, cell in mine.items():
             if identity in done:
@@ -169,10 +201,7 @@ def run(
     done |= {f.cell.identity: f.found for _, fillings in work for f in fillings.values()}
     if step > 1:  # others may have finished theirs meanwhile
         done |= _stored(store, [cell for cell in cells if cell.identity not in done])
-    if any(cell.identity not in done for cell in cells):
-        return None
-    dataset = assemble(plan, [done[cell.identity] if cell else None for cell in everywhere])
-    return with_bounds(dataset, everywhere) if bounds else dataset
+    return done
 
 
 def _view(done, work):
@@ -202,10 +231,10 @@ def _stored(store, cells):
     return {identity: runs for identity, runs in found.items() if runs is not None}
 
 
-def _fillings(plan, group, store, resume, team, wanted):
+def _fillings(plan, group, store, begun, team, wanted):
     """A `Filling` of each cell of the group that is wanted, by its number."""
     return {
-        number: Filling(plan, cell, store, resume=resume, leads=team.index == 0)
+        number: Filling(plan, cell, store, begun=begun, leads=team.index == 0)
         for number, cell in enumerate(group.cells)
         if cell.identity in wanted
     }
@@ -268,9 +297,12 @@ def _shifted(report, known, most, done, total):
     report(done if done is None else known + done, most)
 
 
-def check(plan):
+def check(plan, *, progress=False):
     """The cells of a `Sweep`, for `run`; raises what that would raise for a bad option."""
-    return cells_of(plan)
+    from .display import checking
+
+    report = checking(plan.num_cells) if progress else None
+    return cells_of(plan) if report is None else cells_of(plan, report)
 
 
 def _part(kind, label, build, only):

@@ -2,6 +2,8 @@
 
 import dataclasses
 import itertools
+import math
+import numbers
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,11 @@ from . import names
 from . import until as rules
 
 TABLES = ("instances", "algorithms", "axes", "until")
-TOP_LEVEL = ("replications", "seed", "horizon", "max_pulls", "record", *TABLES)
 WHOLE = {"replications": 1, "seed": 0, "horizon": 1, "max_pulls": 1}  # with the least allowed
+SETTINGS = (*WHOLE, "record")
+TOP_LEVEL = (*SETTINGS, *TABLES)
 MAX_PULLS = 10_000_000
+MOST_CELLS = 100_000  # each is checked on the host for a millisecond or more, and stored in a file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,15 +77,21 @@ class Sweep:
     until: dict = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
+        from ..checks import check_sizes
+
         for name, least in WHOLE.items():
             value = getattr(self, name)
             if not (name == "horizon" and value is None):
                 _check_whole(name, value, least)
+        check_sizes(self.replications, self.seed, self.max_pulls, self.horizon, None)
         for kind, parts in (("instances", self.instances), ("algorithms", self.algorithms)):
             if not parts:
                 raise ValueError(f"{kind}: a sweep needs at least one")
+            for part in parts:
+                _check_text(f"{kind}: the name", part.label)
         for name, values in self.axes.items():
             self._check_axis(name, values)
+        self._check_size()
         for part in self.instances + self.algorithms:
             for name, values in part.only.items():
                 self._check_only(part, name, values)
@@ -93,15 +103,30 @@ class Sweep:
     def _check_axis(self, name, values):
         if not isinstance(values, list | tuple) or not values:
             raise ValueError(f"[axes] {name} must be a list of values, got {values!r}")
-        kinds = {"text" if isinstance(v, str) else "number" for v in values}
-        if len(kinds) > 1 or any(isinstance(v, list | dict) for v in values):
+        kinds = {_kind(v) for v in values}
+        if len(kinds) > 1 or None in kinds:
             raise ValueError(f"[axes] {name} must be all numbers or all text, got {values!r}")
+        for value in values:
+            _check_text(f"[axes] {name}", value)
         if len(set(values)) < len(values):
             raise ValueError(f"[axes] {name} has a value twice: {values!r}")
         parts = [p for p in self.instances + self.algorithms if callable(p.build)]
         known = {option for p in parts for option in names.options(p.kind, p.build)}
         if name not in known:
             raise names.unknown("axis", name, known)
+
+    @property
+    def num_cells(self):
+        """How many cells the grid has, those that are not played among them."""
+        points = math.prod(map(len, self.axes.values()))
+        return len(self.instances) * len(self.algorithms) * points
+
+    def _check_size(self):
+        if self.num_cells > MOST_CELLS:
+            raise ValueError(
+                f"axes: the grid has {self.num_cells:,} cells, and a sweep at most "
+                f"{MOST_CELLS:,}; split it into several"
+            )
 
     def _check_only(self, part, name, values):
         if name not in self.axes:
@@ -151,7 +176,13 @@ def parse(table, *, folder="."):
             raise names.unknown("key", name, TOP_LEVEL)
     if "replications" not in table:
         raise ValueError("replications is missing")
-    rest = {name: table[name] for name in WHOLE if name in table}
+    rest = {name: table[name] for name in SETTINGS if name in table}
+    if "horizon" in table and "max_pulls" in table:
+        raise ValueError(
+            "max_pulls is for sweeps without a horizon: with one all rounds are played"
+        )
+    if "record" in table and "horizon" not in table:
+        raise ValueError("record is for sweeps with a horizon")
     axes = _mapping("axes", table.get("axes", {}))
     plan = Sweep(
         instances=_parts("instance", table, Path(folder)),
@@ -177,36 +208,56 @@ def _part(kind, label, table, folder):
     where = f"{kind}s.{label}"
     options = dict(_mapping(where, table))
     known = names.constructors(kind)
-    if "name" not in options:
-        raise ValueError(f"[{where}] name is missing")
-    name = options.pop("name")
-    if name not in known:
-        raise _located(where, names.unknown(kind, name, known))
-    redraw = options.pop("redraw", True) if kind == "instance" else True
-    only = _mapping(f"{where}.only", options.pop("only", {}))
-    if not isinstance(redraw, bool):
-        raise ValueError(f"[{where}] redraw must be true or false, got {redraw!r}")
+    name = _named(where, kind, "name", options, known)
     build = known[name]
     if kind == "algorithm" and names.takes_algorithm(build):
         build = _around(where, name, known, options)
+    redraw = _redraw(where, name, build, options) if kind == "instance" else True
+    only = _mapping(f"{where}.only", options.pop("only", {}))
     allowed = names.options(kind, build)
-    for option in options:
+    for option, value in options.items():
         if option not in allowed:
             extra = ["redraw", "only"] if kind == "instance" else ["only"]
             raise _located(where, names.unknown(f"option of {name}", option, allowed + extra))
+        if not _is_plain(value):
+            raise ValueError(f"[{where}] {option} must be text, numbers or lists, got {value!r}")
     if isinstance(options.get("path"), str):
         options["path"] = str((folder / options["path"]).resolve())
     return Part(kind, label, build, options, redraw, only)
+
+
+def _redraw(where, name, build, options):
+    """Whether a table says that the instance is drawn afresh for each replication."""
+    if "redraw" not in options:
+        return True
+    redraw = options.pop("redraw")
+    if not isinstance(redraw, bool):
+        raise ValueError(f"[{where}] redraw must be true or false, got {redraw!r}")
+    if not names.is_random(build):
+        raise ValueError(f"[{where}] redraw is for random instances, and {name} is not random")
+    return redraw
+
+
+def _named(where, what, key, options, known):
+    """The known name that the table gives under `key`, taken out of it."""
+    if key not in options:
+        near = names.nearest(key, options)
+        hint = f"; is it meant by {near!r}?" if near else ""
+        raise ValueError(f"[{where}] {key} is missing{hint}")
+    name = options.pop(key)
+    if not isinstance(name, str) or name not in known:
+        raise _located(where, names.unknown(what, name, known))
+    return name
 
 
 def _around(where, name, known, options):
     """The constructor around the one that the option `algorithm` names, without any options."""
     inner = {n: build for n, build in known.items() if not names.takes_algorithm(build)}
     if "algorithm" not in options:
-        raise ValueError(f"[{where}] {name} needs the option 'algorithm'")
-    chosen = options.pop("algorithm")
-    if chosen not in inner:
-        raise _located(where, names.unknown(f"algorithm of {name}", chosen, inner))
+        near = names.nearest("algorithm", options)
+        hint = f"; is it meant by {near!r}?" if near else ""
+        raise ValueError(f"[{where}] {name} needs the option 'algorithm'{hint}")
+    chosen = _named(where, f"algorithm of {name}", "algorithm", options, inner)
     try:
         return known[name](inner[chosen]).func
     except ValueError as error:
@@ -221,6 +272,26 @@ def _mapping(name, value):
 
 def _located(where, error):
     return ValueError(f"[{where}] {error}")
+
+
+def _kind(value):
+    """What an axis may hold, or None."""
+    if isinstance(value, str):
+        return "text"
+    return "number" if value is None or isinstance(value, numbers.Real) else None
+
+
+def _is_plain(value):
+    """Whether an option of a file is no date and no table."""
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return isinstance(value, str | int | float)
+
+
+def _check_text(what, value):
+    """Raise on text that neither a file name nor a netCDF file can hold."""
+    if isinstance(value, str) and not value.isprintable():
+        raise ValueError(f"{what} must be of printable characters, got {value!r}")
 
 
 def _check_whole(name, value, least):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import results
-from ..files import stored_name
+from ..files import new_beside, replacing, stored_name
 from ..results import joined
 
 LOCAL = "<local>"  # marks a function whose name does not say which one it is
@@ -24,7 +24,10 @@ class Store:
 
     def __init__(self, folder):
         self.folder = Path(folder) / "cells"
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"out: {self.folder} cannot be made ({error.strerror})") from None
 
     def path(self, spec):
         """The file of the cell that `spec` describes."""
@@ -51,9 +54,16 @@ class Store:
             raise _refused(path, f"it holds {len(runs)} replications instead of {wanted}")
         return runs
 
-    def begun(self, spec):
-        """`Runs` of the replications that a run before has stored, or None."""
+    def begun(self, spec, earlier=0):
+        """`Runs` of the replications that a run before has stored, or None.
+
+        Args:
+          earlier: replications of a sweep that this one goes on from, 0 for none.
+        """
         path, parts = self.path(spec), []
+        before = self.get(spec | {"replications": earlier}) if earlier else None
+        if before is not None:
+            parts.append(before)
         for file in self._parts(path):
             try:
                 parts.append(_read(file, path.stem))
@@ -75,12 +85,20 @@ class Store:
         for part in self._parts(path):
             part.unlink(missing_ok=True)
 
+    def check_writable(self):
+        """Raise unless files can be made in the folder, before anything is played for them."""
+        try:
+            new_beside(self.folder / "cell").unlink()
+        except OSError as error:
+            raise ValueError(f"out: {self.folder} cannot be written ({error.strerror})") from None
+
     def _parts(self, path):
         return sorted(self.folder.glob(f"{path.stem}.*.part"))
 
 
 def _write(path, cell, runs):
-    dataclasses.replace(runs, meta=runs.meta | {"cell": cell}).save(path)
+    with replacing(path) as new, new.open("wb") as stream:
+        dataclasses.replace(runs, meta=runs.meta | {"cell": cell}).write(stream)
 
 
 def _read(path, cell):
@@ -99,24 +117,37 @@ def _refused(path, reason):
 
 def describe(value):
     """Plain data that changes whenever `value` does, for hashing."""
+    return described(value, repr, _stored_name)
+
+
+def _stored_name(function):
+    name = stored_name(function)
+    return f"{name}{LOCAL}{id(function)}" if "<" in name else name
+
+
+def described(value, number, name):
+    """Plain data: what `number` makes of a float or complex number, `name` of a function."""
+
+    def inner(value):
+        return described(value, number, name)
+
     if isinstance(value, functools.partial):
-        return [describe(value.func), describe(list(value.args)), describe(value.keywords)]
+        return [inner(value.func), inner(list(value.args)), inner(value.keywords)]
     if isinstance(value, dict):
-        return {str(name): describe(v) for name, v in value.items()}
+        return {str(key): inner(v) for key, v in value.items()}
     if hasattr(value, "reward") and not isinstance(value, type):  # a simulator
         parts = value._asdict() if isinstance(value, tuple) else vars(value)
-        return [describe(type(value)), describe(parts)]
+        return [inner(type(value)), inner(parts)]
     if isinstance(value, list | tuple):
-        return [describe(v) for v in value]
+        return [inner(v) for v in value]
     if isinstance(value, Path):
-        return describe(str(value))
+        return str(value)
     if isinstance(value, str | int | bool | type(None)):
         return value
     if callable(value):
-        name = stored_name(value)
-        return f"{name}{LOCAL}{id(value)}" if "<" in name else name
+        return name(value)
     if hasattr(value, "arms"):
-        parts = {name: describe(v) for name, v in vars(value).items()}
+        parts = {key: inner(v) for key, v in vars(value).items()}
         if parts.get("simulator", 0) is None:  # most have none, and their cells keep their names
             del parts["simulator"]
         return parts
@@ -124,7 +155,7 @@ def describe(value):
     if array.dtype == object:
         raise ValueError(f"cannot tell {value!r} apart from others, so its runs cannot be stored")
     if array.ndim == 0:
-        return repr(array.item())
+        return number(array.item())
     digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
     return [str(array.dtype), list(array.shape), digest]
 

@@ -1,5 +1,6 @@
 """Figure 2: neural bandits on labelled images."""
 
+import math
 from functools import partial
 
 import xarray
@@ -31,7 +32,8 @@ def rewarded(text, names, least):
             panels = cells.stack(panel=[d for d in cells.dims if d != "replication"])
             for panel in panels.panel.values:
                 values = panels.sel(panel=panel).dropna("replication").values
-                mean, error = float(values.mean()), standard_error(values)
+                mean = float(values.mean()) if values.size else math.nan
+                error = standard_error(values)
                 verdict = below(mean, error, least)
                 verdicts.append(None if verdict is None else not verdict)
                 where = ", ".join(map(str, panel))

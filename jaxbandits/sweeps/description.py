@@ -1,0 +1,172 @@
+"""What a sweep is, in the attributes of its results, and what of one another does not hold."""
+
+import importlib
+import json
+import math
+
+from ..version import VERSION
+from .store import described
+
+SAME = ("jaxbandits", "seed", "horizon", "max_pulls", "record", "until")
+KINDS = ("instance", "algorithm")
+MOST_NAMED = 4  # differences in one line
+
+
+def attributes(plan):
+    """Plain data that say what is simulated, for the attributes of a dataset."""
+    options = {
+        part.table: constructor_of(part.build)
+        | {"redraw": part.redraw}
+        | ({"only": readable(part.only)} if part.only else {})
+        | {name: readable(value) for name, value in part.options.items()}
+        for part in plan.instances + plan.algorithms
+    }
+    record = plan.record if isinstance(plan.record, str) else list(plan.record)
+    return {
+        "jaxbandits": VERSION,
+        "seed": plan.seed,
+        "replications": plan.replications,
+        "max_pulls": plan.max_pulls,
+        "horizon": 0 if plan.horizon is None else plan.horizon,
+        "record": json.dumps(record),
+        "until": json.dumps(plan.until),
+        "axes": json.dumps(list(plan.axes)),
+        "options": json.dumps(options),
+    }
+
+
+def digests_of(cells):
+    """JSON of the hashes of the files that the instances of some cells are read from."""
+    found = {}
+    for cell in cells:
+        if cell is not None and cell.spec["data"] is not None:
+            found.setdefault(cell.instance.label, set()).add(cell.spec["data"])
+    return json.dumps({label: sorted(digests) for label, digests in found.items()})
+
+
+def constructor_of(build):
+    """The importable name of a constructor, and that of the algorithm it is around."""
+    if hasattr(build, "inner"):
+        inner = readable(build.inner)
+        return {"constructor": importable(build.outer, "jaxbandits"), "algorithm": inner}
+    return {"constructor": readable(build)}
+
+
+def readable(value):
+    """A value as JSON has it: numbers are numbers, functions the names they are imported by."""
+    return described(value, _number, _name)
+
+
+def importable(name, module, function=None):
+    """`module.name` by the shortest path at which the function is found.
+
+    >>> import jaxbandits as jb
+    >>> importable("soare", "jaxbandits.instances.named", jb.instances.soare)
+    'jaxbandits.instances.soare'
+    """
+    parts = module.split(".")
+    for length in range(1, len(parts)):
+        shelf = ".".join(parts[:length])
+        found = getattr(importlib.import_module(shelf), name, None)
+        if found is function is not None:
+            return f"{shelf}.{name}"
+    return f"{module}.{name}"
+
+
+def _name(function):
+    if hasattr(function, "inner"):
+        found = constructor_of(function)
+        return f"{found['constructor']}({found['algorithm']})"
+    name = getattr(function, "__qualname__", "<object>")
+    return importable(name, function.__module__, function)
+
+
+def _number(value):
+    """JSON has no infinity and no NaN; those, and complex numbers, are text."""
+    finite = not isinstance(value, complex) and math.isfinite(value)
+    return value if finite else repr(value)
+
+
+def lost(old, plan, new):
+    """What the dataset `old` holds that the results of a `Sweep` will not, in words.
+
+    A sweep with more replications, algorithms, instances or points holds all that one with fewer
+    does, as a replication depends on nothing but the seed and its number.
+
+    Args:
+      old: the dataset of a sweep.
+      plan: the `Sweep` whose results are to take its place.
+      new: what the attributes of those will be.
+    """
+    found = [
+        f"{name} {_shown(old.attrs[name])} instead of {_shown(new[name])}"
+        for name in SAME
+        if name in old.attrs and old.attrs[name] != new[name]
+    ]
+    if old.attrs.get("experiment", "") != new["experiment"]:
+        found.append(f"that of {_experiment(old.attrs)} instead of {_experiment(new)}")
+    if old.attrs["replications"] > new["replications"]:
+        found.append(f"{old.attrs['replications']:,} replications instead of {plan.replications:,}")
+    axes = json.loads(old.attrs["axes"])
+    if set(axes) != set(plan.axes):
+        return [*found, f"axes {_list(axes)} instead of {_list(plan.axes)}"]
+    found += [
+        f"{axis} = {_list(gone)}"
+        for axis in axes
+        if (gone := [v for v in old[axis].values.tolist() if v not in plan.axes[axis]])
+    ]
+    labels = {"instance": plan.instances, "algorithm": plan.algorithms}
+    for kind, parts in labels.items():
+        known = {part.label for part in parts}
+        found += [f"{kind} {label!r}" for label in old[kind].values.tolist() if label not in known]
+    return found + _options_lost(old, plan, new) + _data_lost(old, new)
+
+
+def _options_lost(old, plan, new):
+    """Of the parts that both have; files from before `record` was noted are not compared."""
+    if "record" not in old.attrs:
+        return []
+    had, has = (json.loads(attrs["options"]) for attrs in (old.attrs, new))
+    found = []
+    for table in [table for table in had if table in has]:
+        one, two = had[table], has[table]
+        found += [
+            f"{table} {name} {one.get(name)} instead of {two.get(name)}"
+            for name in sorted(({*one} | {*two}) - {"only"})
+            if one.get(name) != two.get(name)
+        ]
+        for axis, values in plan.axes.items():
+            before = one.get("only", {}).get(axis, old[axis].values.tolist())
+            after = two.get("only", {}).get(axis, values)
+            if gone := [v for v in before if v in values and v not in after]:
+                found.append(f"{table} at {axis} = {_list(gone)}")
+    return found
+
+
+def _data_lost(old, new):
+    had, has = (json.loads(attrs.get("data", "{}")) for attrs in (old.attrs, new))
+    return [
+        f"other files behind instance {label!r}"
+        for label, digests in had.items()
+        if not set(digests) <= set(has.get(label, digests))
+    ]
+
+
+def in_words(differences):
+    """One line of them."""
+    rest = len(differences) - MOST_NAMED
+    more = [f"and {rest} more"] if rest > 0 else []
+    return ", ".join([*differences[:MOST_NAMED], *more])
+
+
+def _experiment(attrs):
+    title = attrs.get("experiment", "")
+    return f"{title!r}" if title else "a file"
+
+
+def _shown(value):
+    return value if isinstance(value, str) else f"{value:,}"
+
+
+def _list(values):
+    return ", ".join(map(str, values)) or "none"

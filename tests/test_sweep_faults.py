@@ -1,0 +1,197 @@
+"""Full disks, folders that cannot be written, signals: one line, and results that stay whole."""
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tomllib
+
+import jax
+import pytest
+import xarray
+from jax.experimental.compilation_cache import compilation_cache
+from test_cli import call, refused
+from test_sweep_folder import SMALL, everything
+
+from jaxbandits.interrupts import held_back, interruptible
+from jaxbandits.sweeps import parse, run
+
+TWICE = SMALL.replace("replications = 40", "replications = 300")
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "sweep.toml"
+    path.write_text(TWICE)
+    return path
+
+
+def same_as_whole(out):
+    """Whether a folder holds what a run without faults gives."""
+    whole = run(parse(tomllib.loads(TWICE)))
+    with xarray.open_dataset(out / "results.nc") as found:
+        return (found.arm_pulls == whole.arm_pulls).all() and (found.correct == whole.correct).all()
+
+
+@contextlib.contextmanager
+def files_up_to(size):
+    """No file of this process can be longer, as if the disk were full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture
+def _no_kept_programs():
+    """JAX would leave half a program in the user's cache folder, too."""
+    before = jax.config.jax_enable_compilation_cache
+    jax.config.update("jax_enable_compilation_cache", False)
+    compilation_cache.reset_cache()
+    yield
+    jax.config.update("jax_enable_compilation_cache", before)
+    compilation_cache.reset_cache()
+
+
+@pytest.mark.usefixtures("_no_kept_programs")
+def test_a_full_disk_costs_nothing_that_is_stored(file, tmp_path):
+    out, easy = tmp_path / "out", tmp_path / "easy.toml"
+    easy.write_text(TWICE.replace("[2.0, 0.2]", "[2.0]"))
+    assert call("run", easy, "--out", out).exit_code == 0
+    before = everything(out)
+    with files_up_to(1500):  # bytes: too few for a cell
+        full = call("run", file, "--out", out)
+    assert full.exit_code == 2
+    assert full.stderr.splitlines()[-1].startswith(f"error: {out}/cells/")
+    assert full.stderr.splitlines()[-1].endswith(".npz: File too large")
+    assert everything(out) == before
+    with files_up_to(20_000):  # enough for cells, too few for results
+        full = call("run", file, "--out", out)
+    assert full.stderr.splitlines()[-1] == f"error: {out / 'results.nc'}: File too large"
+    after = everything(out)
+    assert len(after) == len(before) + 1
+    assert all(after[path] == data for path, data in before.items())
+    assert call("run", file, "--out", out).exit_code == 0
+    assert same_as_whole(out)
+
+
+def test_a_file_in_the_place_of_a_folder_is_refused(file, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "cells").write_text("mine")
+    refused(call("run", file, "--out", out), "out:", "cells", "File exists")
+    assert everything(out) == {out / "cells": b"mine"}
+    refused(call("run", file, "--out", out / "cells" / "inner"), "--out", "Not a directory")
+
+
+@contextlib.contextmanager
+def read_only(folder):
+    """A folder in which nobody can make a file; root needs a flag of the file system for that."""
+    if os.geteuid():
+        folder.chmod(0o500)
+        yield
+        folder.chmod(0o700)
+        return
+    try:
+        done = subprocess.run(["chattr", "+i", folder], check=False, capture_output=True)
+    except OSError:
+        done = None
+    if done is None or done.returncode:
+        pytest.skip("nothing makes a folder read-only for root here")
+    try:
+        yield
+    finally:
+        subprocess.run(["chattr", "-i", folder], check=True)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_played(
+    file, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    (out / "cells").mkdir(parents=True)
+    monkeypatch.setattr("jaxbandits.sweeps.grid._work", pytest.fail)
+    with read_only(out / "cells"):
+        refused(call("run", file, "--out", out), "out:", "cells cannot be written")
+
+
+CHILD = """
+import sys, time
+from functools import partialmethod
+from jaxbandits import cli, simulation
+from jaxbandits.sweeps import grid
+
+def slowly(report, known, most, done, total):
+    print("at work", flush=True)
+    time.sleep(0.05)
+
+grid._shifted = slowly
+start = simulation.Simulation.__init__
+simulation.Simulation.__init__ = partialmethod(start, batch=8)
+cli.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    "signals",
+    [
+        [signal.SIGTERM],
+        pytest.param([signal.SIGINT], marks=pytest.mark.slow),
+        pytest.param([signal.SIGINT, signal.SIGINT], marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_a_signal_ends_a_run_in_order_and_the_next_goes_on(signals, file, tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", CHILD, "run", str(file), "--out", str(out)]
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    )
+    try:
+        for _ in range(3):
+            assert child.stdout.readline() == "at work\n"
+        refused(call("run", file, "--out", out), "in use", f"process {child.pid} on")
+        for number in signals:
+            child.send_signal(number)
+        _, errors = child.communicate(timeout=60)
+    finally:
+        child.kill()
+    assert child.returncode == 128 + signals[0]
+    how = "terminated" if signals[0] == signal.SIGTERM else "interrupted"
+    assert errors.splitlines()[-1] == f"{how}; the same command goes on where this one stopped"
+    assert "Traceback" not in errors
+    stored = everything(out)
+    assert {path.suffix for path in stored} <= {".part", ".npz"}
+    assert len(stored) > 0 or len(signals) > 1
+    again = call("run", file, "--out", out)
+    assert again.exit_code == 0
+    assert same_as_whole(out)
+
+
+def test_what_is_being_stored_is_stored_before_an_interrupt_comes_through():
+    done = []
+
+    def store(times):
+        with held_back():
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+            done.append("stored")
+
+    with pytest.raises(KeyboardInterrupt):
+        store(1)
+    assert done == ["stored"]
+    with pytest.raises(KeyboardInterrupt):
+        store(2)
+    assert done == ["stored"]
+
+
+def test_sigterm_is_an_interrupt_of_a_command_and_of_nothing_else():
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    with interruptible() as signals:
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        assert signals.status == 143
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before

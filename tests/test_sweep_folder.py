@@ -1,0 +1,228 @@
+"""The folder of a sweep: results are replaced by more of the same alone, by one sweep at a time."""
+
+import importlib
+import json
+import os
+import tomllib
+
+import numpy as np
+import pytest
+import xarray
+from test_cli import call, refused
+from test_reproduce import EASY, NAME
+from test_results import with_pulls
+
+import jaxbandits as jb
+from jaxbandits import reproduce
+from jaxbandits.sweeps import folder, names, parse, run
+from jaxbandits.sweeps.cells import cells_of
+from jaxbandits.sweeps.dataset import assemble, write
+from jaxbandits.sweeps.description import attributes, digests_of, importable, lost, readable
+from jaxbandits.sweeps.store import Store
+
+SMALL = """
+replications = 40
+seed = 3
+[instances.basis]
+name = "canonical"
+dim = 4
+[algorithms.SH]
+name = "sequential_halving"
+budget = 40
+[axes]
+gap = [2.0, 0.2]
+"""
+MORE = '[algorithms.wide]\nname = "sequential_halving"\nbudget = 60\n[axes]'
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A folder with results, and its file."""
+    home = tmp_path_factory.mktemp("sweep")
+    file, out = home / "small.toml", home / "out"
+    file.write_text(SMALL)
+    assert call("run", file, "--out", out).exit_code == 0
+    return file, out
+
+
+def everything(out):
+    return {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "options", "words"),
+    [
+        ("", "", ["--seed", 1], ["seed 3 instead of 1"]),
+        ("", "", ["--replications", 20], ["40 replications instead of 20"]),
+        ("budget = 40", "budget = 50", [], ["[algorithms.SH] budget 40 instead of 50"]),
+        ("dim = 4", "dim = 5", [], ["[instances.basis] dim 4 instead of 5"]),
+        ('"sequential_halving"', '"gse"', [], ["jaxbandits.sequential_halving instead of"]),
+        ("algorithms.SH", "algorithms.halving", [], ["algorithm 'SH'"]),
+        ("instances.basis", "instances.base", [], ["instance 'basis'"]),
+        ("[2.0, 0.2]", "[2.0, 0.5]", [], ["gap = 0.2"]),
+        ("gap = [2.0, 0.2]", "budget = [40]\n[instances.b]\nname='soare'\ndim=4\n", [], ["budget"]),
+        ("[axes]", "[until]\nerror_width = 0.5\n[axes]", [], ["until"]),
+        ("seed = 3", "seed = 3\nmax_pulls = 1000", [], ["max_pulls 10,000,000 instead of 1,000"]),
+        ("budget = 40", "budget = 40\nonly = {gap = [2.0]}", [], ["[algorithms.SH] at gap = 0.2"]),
+    ],
+)
+def test_results_of_another_sweep_are_refused(played, old, new, options, words):
+    file, out = played
+    other = file.with_name("other.toml")
+    other.write_text(SMALL.replace(old, new) if old else SMALL)
+    if "budget = [40]" in new:
+        other.write_text(other.read_text().replace("dim = 4\n", "dim = 4\ngap = 0.2\n", 1))
+    before = everything(out)
+    refused(call("run", other, "--out", out, *options), "results.nc", "--force", *words)
+    assert everything(out) == before
+
+
+def test_the_same_sweep_goes_on_and_more_of_it_is_added(played, tmp_path):
+    file, _ = played
+    out, more = tmp_path / "out", tmp_path / "more.toml"
+    assert call("run", file, "--out", out).exit_code == 0
+    more.write_text(SMALL.replace("[axes]", MORE).replace("0.2]", "0.2, 1.0]"))
+    again = call("run", more, "--out", out)
+    assert again.exit_code == 0, again.output
+    assert again.output.count("stored before") == 2
+    assert sum("4/6" in line or "stored" not in line for line in again.stderr.splitlines()) == 4
+    with xarray.open_dataset(out / "results.nc") as found:
+        assert (found.sizes["algorithm"], found.sizes["gap"]) == (2, 3)
+    refused(call("run", file, "--out", out), "algorithm 'wide'", "gap = 1.0")
+
+
+def test_more_replications_go_on_from_those_stored(played, tmp_path, monkeypatch):
+    file, _ = played
+    out, asked = tmp_path / "out", []
+    assert call("run", file, "--out", out).exit_code == 0
+    original = jb.simulation.Simulation.play
+
+    def counted(self, waiting, *more):
+        asked.append(waiting)
+        return original(self, waiting, *more)
+
+    monkeypatch.setattr(jb.simulation.Simulation, "play", counted)
+    assert call("run", file, "--out", out, "--replications", 60).exit_code == 0
+    assert [list(n) for one in asked for n in one.values()] == [list(range(40, 60))] * 2
+    with xarray.open_dataset(out / "results.nc") as found:
+        whole = run(parse(tomllib.loads(SMALL) | {"replications": 60}))
+        np.testing.assert_array_equal(found.arm_pulls, whole.arm_pulls)
+
+
+def test_force_replaces_results_but_no_file_of_others(played, tmp_path):
+    file, _ = played
+    out = tmp_path / "out"
+    assert call("run", file, "--out", out).exit_code == 0
+    (out / "claims.json").write_text("[]")
+    done = call("run", file, "--out", out, "--replications", 20, "--force")
+    assert done.exit_code == 0, done.output
+    with xarray.open_dataset(out / "results.nc") as found:
+        assert found.sizes["replication"] == 20
+    assert not (out / "claims.json").exists()  # it was about the others
+    assert not (out / folder.LOCK).exists()
+    (out / "results.nc").write_bytes(b"of somebody else")
+    refused(call("run", file, "--out", out, "--force"), "results.nc", "cannot be read")
+    (out / "results.nc").unlink()
+    (out / "figure.png").write_bytes(b"of somebody else")
+    refused(call("run", file, "--out", out), "figure.png", "--force")
+    assert (out / "figure.png").read_bytes() == b"of somebody else"
+
+
+def test_a_small_experiment_does_not_replace_the_whole(tmp_path, monkeypatch):
+    monkeypatch.setitem(reproduce.EXPERIMENTS, NAME, EASY)
+    plan = EASY.sweep()
+    runs = with_pulls(np.arange(20))
+    whole = assemble(plan, [runs] * 3).assign_attrs(experiment=EASY.title, data="{}")
+    write(whole, tmp_path / "results.nc")
+    before = everything(tmp_path)
+    small = call("reproduce", NAME, "--out", tmp_path, "--quick")
+    refused(small, "results.nc", "20 replications instead of 6", "dim = 3", "--force")
+    assert everything(tmp_path) == before
+    file = tmp_path / "s.toml"
+    file.write_text(SMALL)
+    refused(call("run", file, "--out", tmp_path), "An angle that takes", "instead of a file")
+
+
+def test_a_folder_is_for_one_sweep_at_a_time(played):
+    file, out = played
+    before = everything(out)
+    one, other = (cells_of(parse(tomllib.loads(SMALL) | {"seed": seed})) for seed in (3, 4))
+    with folder.locked(out, one):
+        busy = call("run", file, "--out", out)
+        refused(busy, "in use by another sweep", f"process {os.getpid()} on ")
+        with pytest.raises(ValueError, match="in use by another sweep"):
+            run(parse(tomllib.loads(SMALL)), out=out)
+    with folder.locked(out, one, shared=True):
+        with folder.locked(out, one, shared=True):
+            assert (out / folder.LOCK).exists()
+        for cells, shared in ((other, True), (one, False)):
+            with (
+                pytest.raises(ValueError, match="in use"),
+                folder.locked(out, cells, shared=shared),
+            ):
+                pass
+    assert everything(out) == before
+    assert call("run", file, "--out", out).exit_code == 0
+
+
+def test_a_lock_that_was_left_by_a_killed_process_is_none(tmp_path):
+    cells = cells_of(parse(tomllib.loads(SMALL)))
+    (tmp_path / folder.LOCK).write_bytes(b"\xff{half")
+    with folder.locked(tmp_path, cells, shared=True), folder.locked(tmp_path, cells, shared=True):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stored_cells_of_any_sweep_stay(tmp_path):
+    """A folder of cells alone is never overwritten: each sweep adds files of its own."""
+    plans = (parse(tomllib.loads(SMALL) | {"seed": seed}) for seed in (3, 4))
+    one, other = ({Store(tmp_path).path(cell.spec) for cell in cells_of(plan)} for plan in plans)
+    assert not one & other
+
+
+def found_at(name):
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(module), last)
+
+
+def test_what_results_name_can_be_imported():
+    for kind in ("instance", "algorithm"):
+        for name, build in names.constructors(kind).items():
+            assert found_at(readable(build)) is build, name
+    assert readable(jb.instances.soare) == "jaxbandits.instances.soare"
+    assert readable(jb.lingape) == "jaxbandits.lingape"
+    assert importable("found_at", __name__, found_at) == f"{__name__}.found_at"
+
+
+def test_numbers_in_results_are_numbers():
+    table = tomllib.loads(SMALL) | {"axes": {"gap": [1.0]}}
+    bound = {"name": "at_budget", "algorithm": "lingape", "budget": 9, "delta": 0.25}
+    table["algorithms"]["bound"] = bound | {"only": {"gap": [1.0]}}
+    table["instances"]["soare"] = {"name": "soare", "dim": 4, "angle": 0.1}
+    found = json.loads(attributes(parse(table))["options"])
+    assert found["[instances.soare]"] == {
+        "constructor": "jaxbandits.instances.soare", "redraw": True, "dim": 4, "angle": 0.1,
+    }  # fmt: skip
+    assert found["[algorithms.bound]"] == {
+        "constructor": "jaxbandits.at_budget", "algorithm": "jaxbandits.lingape", "redraw": True,
+        "budget": 9, "delta": 0.25, "only": {"gap": [1.0]},
+    }  # fmt: skip
+    for value, text in (
+        (np.float64(0.5), 0.5),
+        (np.int64(3), 3),
+        (float("inf"), "inf"),
+        (1j, "1j"),
+    ):
+        assert readable(value) == text
+        assert type(readable(value)) is type(text)
+
+
+def test_other_files_behind_an_instance_are_another_sweep(tmp_path):
+    plan = parse(tomllib.loads(SMALL))
+    old = xarray.Dataset(coords={"instance": ["basis"], "algorithm": ["SH"], "gap": [2.0, 0.2]})
+    new = attributes(plan) | {"experiment": ""}
+    old.attrs = attributes(plan) | {"data": json.dumps({"basis": ["a"]})}
+    assert lost(old, plan, new | {"data": json.dumps({"basis": ["a"]})}) == []
+    (text,) = lost(old, plan, new | {"data": json.dumps({"basis": ["b"]})})
+    assert text == "other files behind instance 'basis'"
+    assert digests_of(cells_of(plan)) == "{}"
