@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from jax import Array
 
 
@@ -51,6 +52,8 @@ class Env(NamedTuple):
     correct: Callable  # (answer) -> bool []
     num_arms: int
     context: Callable = lambda key: ()
+    # answer -> bool []: whether others are exactly as good, so that no draws tell them apart
+    tied: Callable = lambda answer: np.False_
 
 
 class Run(NamedTuple):
@@ -66,6 +69,7 @@ class Run(NamedTuple):
     done: Array  # bool []: the algorithm has stopped
     answer: Any  # of the last move asked
     info: Any  # of the last move asked, where it is a dict
+    broken: Any = np.False_  # bool []: the state of a phased run held NaN when it was cut short
 
 
 def is_shown(ask):

@@ -32,6 +32,7 @@ FLOORS = {
     "problems": 4,
     "lanewise/": 2,
     "native/": 3,
+    "reasons": 3,
     "batch": 4,
     "results": 4,
     "theory/": 5,

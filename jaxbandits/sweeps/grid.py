@@ -5,7 +5,7 @@ import functools
 from ..options import require
 from . import names
 from .ahead import Ahead
-from .cells import cells_of
+from .cells import cells_of, located
 from .dataset import assemble, with_bounds
 from .filling import Filling
 from .groups import groups_of
@@ -142,6 +142,7 @@ def run(
       how: `batch`, `devices` and `engine`.
     """
     from ..processes import team_of
+    from ..simulation import check_ending
     from .display import Display
 
     require_shard(shard, out)
@@ -154,6 +155,12 @@ def run(
     if store is not None and resume:  # read first, for what cannot be read ends the run
         done = _stored(store, cells)
     distinct = {cell.identity: cell for cell in cells}
+    for cell in [cell for identity, cell in distinct.items() if identity not in done]:
+        located(
+            cell.algorithm.table,
+            check_ending,
+            *(cell.world, plan.max_pulls, plan.horizon, plan.record),
+        )
     mine = dict(list(distinct.items())[first - 1 :: step])
     work = [
         (group, _fillings(plan, group, store, resume, team, mine.keys() - done.keys()))
