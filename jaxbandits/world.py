@@ -36,7 +36,6 @@ class World(NamedTuple):
 
         return Trial(draw, lambda instance: _built(instance, build, horizon))
 
-
     def tree(self, numbers):
         """Problem, constructor and horizon with these numbers."""
         fill = iter(numbers)

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from ..core import Env
 from .simulated import Simulated
 
-
 TIED = 1e-12  # values that agree to this share of the largest are those of a tie
 
 
