@@ -114,13 +114,17 @@ def play(run, env, algorithm, noise, limits, *, to_the_last=False):
 
     Args:
       to_the_last: a move that would exceed `limits.pulls` is counted in part, not left out.
+        Whole draws of each arm, but the exact share of its regret: what a run has lost up to a
+        round does not depend on how long it goes on.
     """
     context, move = ask(run.key, run.rounds, run.state, env, algorithm)
     counted = in_part(move, limits.pulls - run.pulls) if to_the_last else move
     pulls = run.pulls + drawn(counted)
     live = run.live & ~move.done & (pulls <= limits.pulls) & (run.rounds < limits.rounds)
+    lost = env.regret(move, *context)
     if to_the_last:
         live = live & (run.pulls < limits.pulls)
+        lost = lost if counted is move else lost * drawn(counted) / jnp.maximum(drawn(move), 1)
     total = env.reward(noise(move), move, *context)
 
     def latest(new, old):
@@ -132,7 +136,7 @@ def play(run, env, algorithm, noise, limits, *, to_the_last=False):
         rounds=run.rounds + live,
         pulls=jnp.where(live, pulls, run.pulls),
         arm_pulls=jnp.where(live, run.arm_pulls + per_arm(counted, env.num_arms), run.arm_pulls),
-        regret=run.regret + jnp.where(live, env.regret(counted, *context), 0.0),
+        regret=run.regret + jnp.where(live, lost, 0.0),
         live=live,
         done=run.done | (run.live & move.done),
         answer=jax.tree.map(latest, move.answer, run.answer),
