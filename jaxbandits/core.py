@@ -21,8 +21,8 @@ class Move(NamedTuple):
     count: Array | None  # int [S]: draws of each; None: one each
     done: Array  # bool []: stop before drawing
     answer: Any  # int []: index into targets, or bool [M]: a set
-    info: Any = ()  # a dict of scalars is kept with the results, and explains runs that were cut
-    # short if it has names of `reasons.REASONS`; anything may serve `tell`; a pair of both does both
+    info: Any = ()  # a dict of scalars is kept with the results, and explains runs cut short where
+    # it has names of `reasons.REASONS`; anything may serve `tell`; a pair of both does both
 
 
 class Algorithm(NamedTuple):

@@ -106,6 +106,7 @@ def test_the_walk_sees_imports():
         "kernels/radius",
         "kernels/roundings",
         "kernels/xy_designs",
+        "skeletons/single",
     }
     assert "envs/finite" in set(imports("problems"))
     assert "results" in set(imports("__init__"))
