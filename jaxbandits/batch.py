@@ -17,7 +17,8 @@ from jax import lax
 from jax.random import fold_in
 
 from .apart import in_turn, together
-from .driver import Limits, chunk, start
+from .core import Move
+from .driver import Limits, chunk, has_nan, start
 from .lanewise import lanewise
 from .native import repeated
 
@@ -58,6 +59,7 @@ class Record(NamedTuple):
     arm_pulls: Any
     regret: Any
     info: Any
+    facts: Any  # bool [] each: what explains a run that was cut short; none of regret runs
 
 
 class Batch(NamedTuple):
@@ -93,6 +95,7 @@ class Shape(NamedTuple):
     lot: int  # lanes that are refilled at once
     queue: int
     engine: str = "xla"  # what plays, one of `ENGINES` or `APART`
+    stops: bool = True  # whether the algorithm may ever be done
 
     @property
     def records(self):
@@ -123,37 +126,65 @@ def any_lane(trial, orders):
     """A lane and its record, for their shapes."""
     zero = jnp.zeros((), int)
     lane = start_lane(trial, orders, zero, _problem(trial, orders, zero))
-    return lane, record_of(trial, lane)
+    return lane, record_of(trial, orders, lane, stops=False)
 
 
-def play_lane(trial, orders, lane):
+def play_lane(trial, orders, lane, *, stops):
     """One chunk: the lane after it, rounds played, rounds there were to play."""
     env, algorithm, _ = trial.build(lane.problem)
-    begun, curve = lane.run.rounds, lane.curve
-    run, regrets = chunk(lane.run, env, algorithm, orders.limits)
+    before, curve = lane.run, lane.curve
+    run, regrets = chunk(before, env, algorithm, orders.limits, to_the_last=curve.size > 0)
     if curve.size:
-        place = orders.rounds - begun - 1
-        # A run that stops before the horizon adds nothing to its regret from there on.
-        here = (place >= 0) & ((place < regrets.size) | ~run.live) & lane.run.live
-        curve = jnp.where(here, regrets[jnp.clip(place, 0, regrets.size - 1)], curve)
-    return lane._replace(run=run, curve=curve), run.rounds - begun, jnp.array(regrets.size)
+        here, regret = _recorded(orders.rounds, before, run, regrets)
+        if stops:  # from there on its answer is drawn
+            each = jnp.where(run.done, env.regret(_drawing(run.answer)), 0.0)
+            regret = regret + each * jnp.maximum(orders.rounds - run.pulls, 0)
+        curve = jnp.where(here, regret, curve)
+    played, offered = run.rounds - before.rounds, jnp.array(regrets.size)
+    return lane._replace(run=run, curve=curve), played, offered
 
 
-def record_of(trial, lane):
-    """What is kept of a lane whose run has ended."""
-    run = lane.run
+def _recorded(rounds, before, run, regrets):
+    """At which of the `rounds [T]` a chunk has settled the regret, and that regret, up to its end.
+
+    A round is a draw. Those of a phase come in random order: the regret expected after some of
+    them is their share of the phase's.
+    """
+    if regrets.size == 1:
+        here = (rounds > before.pulls) & ((rounds <= run.pulls) | ~run.live) & before.live
+        share = (rounds - before.pulls) / jnp.maximum(run.pulls - before.pulls, 1)
+        return here, before.regret + jnp.clip(share, 0.0, 1.0) * (run.regret - before.regret)
+    place = rounds - before.rounds - 1
+    here = (place >= 0) & ((place < regrets.size) | ~run.live) & before.live
+    return here, regrets[jnp.clip(place, 0, regrets.size - 1)]
+
+
+def _drawing(answer):
+    """The move that draws the arm of an answer."""
+    return Move(answer, None, jnp.array(False), answer)
+
+
+def record_of(trial, orders, lane, *, stops):
+    """What is kept of a lane whose run has ended; its answer is drawn until the horizon."""
+    run, facts = lane.run, {}
     env, _, _ = trial.build(lane.problem)
-    correct = env.correct(run.answer)
+    if not lane.curve.size:
+        facts = {"tied": env.tied(run.answer), "broken": run.broken | has_nan(run.state)}
+    elif stops:
+        rest = jnp.where(run.done, orders.limits.pulls - run.pulls, 0)
+        more = jnp.where(jnp.arange(env.num_arms) == run.answer, rest, 0)
+        run = run._replace(pulls=run.pulls + rest, arm_pulls=run.arm_pulls + more)
     return Record(
         lane.id,
         lane.finite,
         run.pulls,
         run.answer,
-        correct,
+        env.correct(run.answer),
         run.done,
         run.arm_pulls,
         lane.curve,
         run.info,
+        jax.tree.map(jnp.asarray, facts),
     )
 
 
@@ -201,7 +232,8 @@ def turn_over(trial, orders, shape, batch):
     lanes = jax.tree.map(lambda new, old: jnp.where(ids >= 0, new, old), begun, batch.lanes)
     # A lane without a successor is left as it ended, for there its loops are short.
     lanes = lanes._replace(id=jnp.where(served, ids, batch.lanes.id))
-    write = lanewise(partial(record_of, trial), shape.lanes, orders.unit)
+    record = partial(record_of, trial, orders, stops=shape.stops)
+    write = lanewise(record, shape.lanes, orders.unit)
     rows = jnp.where(ended, _before(ended), shape.lanes)
     first = _inverse(rows)
 
@@ -228,7 +260,7 @@ def _start_lanes(trial, orders, shape, ids, turn):
 
 def _player(trial, orders, shape):
     """What plays all lanes: `lanes -> (lanes, rounds played, rounds there were to play)`."""
-    one = partial(play_lane, trial, orders)
+    one = partial(play_lane, trial, orders, stops=shape.stops)
     if shape.engine == "xla":
         return lanewise(one, shape.lanes, orders.unit)
     if shape.engine in APART:

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from jax import Array
 
 
@@ -20,8 +21,8 @@ class Move(NamedTuple):
     count: Array | None  # int [S]: draws of each; None: one each
     done: Array  # bool []: stop before drawing
     answer: Any  # int []: index into targets, or bool [M]: a set
-    info: Any = ()  # a dict of scalars is kept with the results; anything may serve `tell`; a
-    # pair of both does both
+    info: Any = ()  # a dict of scalars is kept with the results, and explains runs cut short where
+    # it has names of `reasons.REASONS`; anything may serve `tell`; a pair of both does both
 
 
 class Algorithm(NamedTuple):
@@ -52,6 +53,8 @@ class Env(NamedTuple):
     num_arms: int
     context: Callable = lambda key: ()
     num_answers: int | None = None  # M, of which an answer is an index or a mask; None: not known
+    # answer -> bool []: whether others are exactly as good, so that no draws tell them apart
+    tied: Callable = lambda answer: np.False_
 
 
 class Run(NamedTuple):
@@ -67,6 +70,7 @@ class Run(NamedTuple):
     done: Array  # bool []: the algorithm has stopped
     answer: Any  # of the last move asked
     info: Any  # of the last move asked, where it is a dict
+    broken: Any = np.False_  # bool []: the state of a phased run held NaN when it was cut short
 
 
 def is_shown(ask):

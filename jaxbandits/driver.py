@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 from jax.interpreters.partial_eval import dce_jaxpr
 from jax.random import fold_in
 
 from .core import Run
+from .kernels import rounding
 from .kernels.primitives import name_of
 
 BLOCK = 32
@@ -35,6 +37,7 @@ class Limits(NamedTuple):
 NO_LIMITS = Limits()
 # What a look ahead is not worth, as is whatever is no operation of JAX itself.
 COSTLY = {None, "while", "scan", "cond", "jit", "sort"}
+SAME_VALUE = {"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"}
 
 
 def root_key(seed):
@@ -55,9 +58,38 @@ def ask(key, rounds, state, env, algorithm):
 
 
 def kind(run, env, algorithm):
-    """Shapes of a move, and whether it is a single arm: known without computing anything."""
-    _, move = jax.eval_shape(lambda run: ask(run.key, run.rounds, run.state, env, algorithm), run)
-    return move, move.arm.ndim == 0 and move.count is None
+    """What is known of all moves without computing anything.
+
+    Returns:
+      Whether a move is a single arm; whether the algorithm can stop: not where its `done` is the
+      constant False.
+    """
+
+    def asked(run):
+        move = ask(run.key, run.rounds, run.state, env, algorithm)[1]
+        return move.done, move
+
+    closed, (_, move) = jax.make_jaxpr(asked, return_shape=True)(run)
+    done = _constant(closed.jaxpr, closed.consts, closed.jaxpr.outvars[0])
+    return move.arm.ndim == 0 and move.count is None, done is None or bool(np.any(done))
+
+
+def _constant(jaxpr, consts, var):
+    """What a variable of a jaxpr always is, where that can be read off it; else None."""
+    if isinstance(var, Literal):
+        return var.val
+    known = dict(zip(jaxpr.constvars, consts, strict=True))
+    if var in known:
+        return None if isinstance(known[var], jax.core.Tracer) else known[var]
+    for eqn in jaxpr.eqns:
+        if var in eqn.outvars:
+            inner = eqn.params.get("jaxpr")
+            if name_of(eqn) in SAME_VALUE:
+                return _constant(jaxpr, consts, eqn.invars[0])
+            if name_of(eqn) in ("jit", "pjit") and isinstance(inner, ClosedJaxpr):
+                here = inner.jaxpr.outvars[eqn.outvars.index(var)]
+                return _constant(inner.jaxpr, inner.consts, here)
+    return None
 
 
 def kept(info):
@@ -73,18 +105,29 @@ def start(key, env, algorithm):
     blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), (shapes.answer, kept(shapes.info)))
     nothing = jnp.zeros((), float)
     counts = jnp.zeros(env.num_arms, int)
-    return Run(key, state, zero, zero, counts, nothing, jnp.array(True), jnp.array(False), *blank)
+    yes, no = jnp.array(True), jnp.array(False)
+    return Run(key, state, zero, zero, counts, nothing, yes, no, *blank, broken=no)
 
 
-def play(run, env, algorithm, noise, limits):
+def play(run, env, algorithm, noise, limits, *, to_the_last=False):
     """Ask; unless that ends the run, draw the move with `noise(move)` and learn.
 
     A run that has ended keeps its tallies whatever is played on; its state then means nothing,
     so that no lane of a batch pays for choosing between two states.
+
+    Args:
+      to_the_last: a move that would exceed `limits.pulls` is counted in part, not left out.
+        Whole draws of each arm, but the exact share of its regret: what a run has lost up to a
+        round does not depend on how long it goes on.
     """
     context, move = ask(run.key, run.rounds, run.state, env, algorithm)
-    pulls = run.pulls + drawn(move)
+    counted = in_part(move, limits.pulls - run.pulls) if to_the_last else move
+    pulls = run.pulls + drawn(counted)
     live = run.live & ~move.done & (pulls <= limits.pulls) & (run.rounds < limits.rounds)
+    lost = env.regret(move, *context)
+    if to_the_last:
+        live = live & (run.pulls < limits.pulls)
+        lost = lost if counted is move else lost * drawn(counted) / jnp.maximum(drawn(move), 1)
     total = env.reward(noise(move), move, *context)
 
     def latest(new, old):
@@ -95,13 +138,27 @@ def play(run, env, algorithm, noise, limits):
         state=algorithm.tell(run.state, move, total),
         rounds=run.rounds + live,
         pulls=jnp.where(live, pulls, run.pulls),
-        arm_pulls=jnp.where(live, run.arm_pulls + per_arm(move, env.num_arms), run.arm_pulls),
-        regret=run.regret + jnp.where(live, env.regret(move, *context), 0.0),
+        arm_pulls=jnp.where(live, run.arm_pulls + per_arm(counted, env.num_arms), run.arm_pulls),
+        regret=run.regret + jnp.where(live, lost, 0.0),
         live=live,
         done=run.done | (run.live & move.done),
         answer=jax.tree.map(latest, move.answer, run.answer),
         info=jax.tree.map(latest, kept(move.info), run.info),
+        broken=run.broken,
     )
+
+
+def in_part(move, rest):
+    """The move; where it has more draws than `rest`, its share of them."""
+    if move.count is None:
+        if move.arm.ndim == 0:
+            return move
+        return move._replace(count=(jnp.arange(move.arm.size) < rest).astype(int))
+    if move.count.ndim == 0:
+        return move._replace(count=jnp.minimum(move.count, rest))
+    total = move.count.sum()
+    share = rounding.largest_remainder(move.count / jnp.maximum(total, 1), rest)
+    return move._replace(count=jnp.where(total > rest, share, move.count))
 
 
 def drawn(move):
@@ -117,14 +174,16 @@ def per_arm(move, num_arms):
     return jnp.zeros(num_arms, int).at[move.arm].add(count.astype(int))
 
 
-def chunk(run, env, algorithm, limits):
+def chunk(run, env, algorithm, limits, *, to_the_last=False):
     """A block of 32 rounds or one phase: `(run, regret after each round)`.
 
     The run must stand at the start of a block. Once ended it is played on, see `play`.
     """
-    _, one_arm = kind(run, env, algorithm)
+    one_arm, _ = kind(run, env, algorithm)
     if not one_arm:
-        run = short(play(run, env, algorithm, phase_noise(run, env), limits), algorithm)
+        noise = phase_noise(run, env)
+        run = play(run, env, algorithm, noise, limits, to_the_last=to_the_last)
+        run = short(run, algorithm)
         return ended(run, env, algorithm), run.regret[None]
     noise = env.noise(fold_in(run.key, run.rounds // BLOCK), (BLOCK,), False)
 
@@ -143,7 +202,14 @@ def short(run, algorithm):
     """
     cut = ~(run.live | run.done)
     begun = partial(algorithm.init, fold_in(run.key, INIT))
-    return run._replace(state=lax.cond(cut, begun, lambda: run.state))
+    broken = run.broken | (cut & has_nan(run.state))
+    return run._replace(state=lax.cond(cut, begun, lambda: run.state), broken=broken)
+
+
+def has_nan(tree):
+    """Whether any number of a pytree is NaN, bool []."""
+    floats = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
+    return jnp.stack([jnp.isnan(x).any() for x in floats]).any() if floats else jnp.array(False)
 
 
 def ended(run, env, algorithm):
@@ -185,7 +251,7 @@ def phase_noise(run, env):
 def advance(run, env, algorithm, rounds, limits=NO_LIMITS):
     """Play at most `rounds` rounds, fewer where the run ends; the state stays that of the end."""
     last = run.rounds + rounds
-    _, one_arm = kind(run, env, algorithm)
+    one_arm, _ = kind(run, env, algorithm)
 
     def going(run):
         return run.live & (run.rounds < last)

@@ -116,47 +116,56 @@ def _like(shapes, num_rounds):
     return orders_for(numbers, root_key(0), np.zeros(num_rounds, np.int64))
 
 
+class Manner(NamedTuple):
+    """How replications are played."""
+
+    phased: bool  # a phase or a batch at a time, not one arm
+    contextual: bool = False  # whether each round shows something new
+    stops: bool = True  # whether the algorithm may ever be done
+    answers_one: bool = True  # whether its answer is an index, not a set
+
+
 class Sizes(NamedTuple):
     """Of a lane, and how it plays."""
 
     lane: int  # bytes of all it carries
     record: int  # numbers in its record
     own: bool  # whether it has its own world
-    phased: bool  # a phase at a time, not one arm
-    contextual: bool = False  # whether each round shows something new
+    manner: Manner
 
 
 @functools.lru_cache(maxsize=512)
 def _look(world, shapes, num_rounds):
-    """A lane and a record of a world whose numbers have these `(shape, dtype)`; its manner."""
-    manner = []  # whether its moves are phases, whether they are shown something
+    """A lane and a record of a world whose numbers have these `(shape, dtype)`; its `Manner`."""
+    found = []
 
     def look(orders):
         trial = world(orders.numbers)
         lane, record = any_lane(trial, orders)
         env, algorithm, _ = trial.build(lane.problem)
         shown = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
-        manner.append((not kind(lane.run, env, algorithm)[1], shown))
+        one_arm, stops = kind(lane.run, env, algorithm)
+        found.append(Manner(not one_arm, shown, stops, lane.run.answer.ndim == 0))
         return lane, record
 
     like = _like(shapes, num_rounds)
     check_world(world, like)
-    return *jax.eval_shape(look, like), manner[0]
+    return *jax.eval_shape(look, like), found[0]
 
 
-def is_phased(world, numbers):
-    """Whether a move of that world is a phase or a batch, not one arm."""
+def manner_of(world, numbers, num_rounds=0):
+    """The `Manner` of a world; nothing is compiled."""
     with jax.enable_x64(True):
-        return _look(world, shapes_of(numbers), 0)[2][0]
+        return _look(world, shapes_of(numbers), num_rounds)[2]
 
 
 def sizes(world, shapes, num_rounds):
     """`Sizes` of a world whose numbers have these `(shape, dtype)`."""
-    lane, _, (phased, contextual) = _look(world, shapes, num_rounds)
+    lane, _, manner = _look(world, shapes, num_rounds)
     carried = sum(x.size * np.dtype(_plain(x.dtype)).itemsize for x in jax.tree.leaves(lane))
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
     record = lane.run.arm_pulls.size + answer + num_rounds + 8
-    return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)), phased, contextual)
+    return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)), manner)
 
 
 def shape_of(sizes, *, replications, batch, devices, engine="xla"):
@@ -167,7 +176,7 @@ def shape_of(sizes, *, replications, batch, devices, engine="xla"):
     """
     number = 1 if devices is None else len(devices)
     platform = jax.default_backend() if devices is None else devices[0].platform
-    engine = engine_for(sizes.contextual, platform, engine)
+    engine = engine_for(sizes.manner.contextual, platform, engine)
     if batch is None:
         lanes = _usual(sizes, -(-replications // number), platform, engine)
     else:
@@ -176,17 +185,18 @@ def shape_of(sizes, *, replications, batch, devices, engine="xla"):
     lanes = -(-lanes // vector) * vector
     rows = max(1, RECORD_BYTES // (8 * sizes.record))
     lot = max(vector, lanes // LOT) if sizes.own else lanes
-    return Shape(lanes, max(1, lanes // TURN), lot, min(8 * lanes, rows), engine)
+    queue = min(8 * lanes, rows)
+    return Shape(lanes, max(1, lanes // TURN), lot, queue, engine, sizes.manner.stops)
 
 
 def _usual(sizes, share, platform, engine):
     """Lanes for a share of the replications, where nobody says how many."""
     most = PHASED_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
-    if not sizes.phased:
+    if not sizes.manner.phased:
         held = CACHE_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
         most = max(held, min(most, USUAL_LANES))
     most = min(MOST_LANES.get(platform, 2**17), max(FEWEST_LANES, most))
-    if platform == "cpu" and not sizes.phased:
+    if platform == "cpu" and not sizes.manner.phased:
         most = min(most, max(SHORT_LANES, _power(max(1, share // TURNS))))
         if engine == "native":  # it holds two registers in the cache
             most = min(most, USUAL_LANES)

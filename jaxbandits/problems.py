@@ -31,6 +31,11 @@ def kind_of(problem):
     return KINDS.get(type(problem))
 
 
+def _finite_env(instance, options):
+    identifies = "budget" not in options and "per_arm" not in options
+    return finite(instance, epsilon=options.get("epsilon", 0.0), identifies=identifies)
+
+
 def _finite_facts(instance):
     told = ("targets", "family", "noise_var", "theta_norm", "theta")
     return {name: getattr(instance, name) for name in told}
@@ -95,7 +100,7 @@ def _with_target(problem, own):
 
 KINDS = {
     Instance: Kind(
-        env=lambda instance, options: finite(instance, epsilon=options.get("epsilon", 0.0)),
+        env=_finite_env,
         facts=_finite_facts,
         check=check_instance,
         healthy=_finite_healthy,

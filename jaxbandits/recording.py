@@ -43,6 +43,11 @@ def rounds_of(record, horizon):
     return np.unique(np.round(np.concatenate([even, geometric])).astype(np.int64))
 
 
+def padded_length(record, horizon):
+    """How many of them, with what `padded` adds."""
+    return len(padded(rounds_of(record, horizon)))
+
+
 def padded(rounds):
     """With zeros, which no round is, so that other rounds seldom need another program."""
     return np.pad(rounds, (0, -len(rounds) % (2 * GRID)))

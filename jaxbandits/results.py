@@ -10,10 +10,16 @@ from scipy import stats
 
 from .files import replacing
 from .options import require
+from .reasons import NAMES, codes_of, counted
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 FORMAT = 1
 TABLES = ("pulls", "answer", "correct", "stopped", "arm_pulls")  # with an entry a replication
+DICTS = ("info", "facts")  # of such tables, by name
+REASON_ATTRIBUTES = {  # by the conventions of netCDF's users
+    "flag_values": np.array(sorted(NAMES), np.int8),
+    "flag_meanings": " ".join(NAMES[code] or "none" for code in sorted(NAMES)),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,14 +28,17 @@ class Runs:
 
     Attributes:
       replication: int64 `[R]`, the number r of each replication.
-      pulls: int64 `[R]`.
+      pulls: int64 `[R]`; in a regret run all of its rounds, those in which the answer of an
+        algorithm that had stopped was drawn among them.
       answer: int64 `[R]`, an index into the targets, or bool `[R, M]` for sets.
       correct: bool `[R]`.
       stopped: bool `[R]`, False where `max_pulls` cut the replication short.
-      arm_pulls: int64 `[R, K]`.
-      rounds: int64 `[T]` where the regret was recorded, or None.
+      arm_pulls: int64 `[R, K]`; a row sums to `pulls`.
+      rounds: int64 `[T]` where the regret was recorded, or None. A round is one draw.
       regret: float64 `[R, T]` expected regret up to those rounds, or None.
       info: what the algorithm counted, each `[R]`: phases, fits that did not converge, ...
+      facts: what is known besides of replications that were cut short, bool `[R]` each: `tied`,
+        several answers are equally good; `broken`, the state holds NaN. None of regret runs.
       meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them (of cells
         that share a program, for the first of them), device, engine, versions, and `lane_use`: the
         share of all rounds computed that belonged to a replication under way.
@@ -45,9 +54,18 @@ class Runs:
     regret: np.ndarray | None = None
     info: dict = dataclasses.field(default_factory=dict)
     meta: dict = dataclasses.field(default_factory=dict)
+    facts: dict = dataclasses.field(default_factory=dict)
 
     def __len__(self):
         return len(self.pulls)
+
+    @property
+    def reason(self):
+        """Why a replication has no answer it can stand behind, int8 `[R]`: see `reasons.REASONS`.
+
+        0 where it stopped with one, 1 where `max_pulls` was reached and nothing else is known.
+        """
+        return codes_of(self.stopped, self.info | self.facts)
 
     def summary(self):
         """Error rate with its exact 95% binomial interval, mean and quantiles of the pulls.
@@ -57,7 +75,10 @@ class Runs:
 
         Returns:
           A dict of plain numbers; `regret_mean` and `regret_se` at the last round are added for
-          regret runs, and the totals of `info`.
+          regret runs. `reasons` counts the replications without an answer that they can stand
+          behind, by reason: all that were cut short, and those that stopped with an answer by lot
+          or from draws that do not span. `info` has totals of what are counts (whole numbers and
+          flags) and means over the replications of all other numbers.
         """
         finished = int(self.stopped.sum())
         errors = int((self.stopped & ~self.correct).sum())
@@ -74,13 +95,13 @@ class Runs:
             "pulls_se": standard_error(self.pulls),
             "pulls_quantiles": _quantiles(self.pulls),
             "pulls_mean_is_lower_bound": finished < total,
+            "reasons": counted(self.reason),
         }
         if self.regret is not None:
             last = self.regret[:, -1]
             digest["regret_mean"] = float(last.mean()) if total else float("nan")
             digest["regret_se"] = standard_error(last)
-        totals = {name: np.sum(values).item() for name, values in self.info.items()}
-        return {**digest, "info": totals}
+        return {**digest, "info": {name: _digest(values) for name, values in self.info.items()}}
 
     def to_xarray(self):
         """An `xarray.Dataset` with dimensions replication, arm, target and round."""
@@ -92,6 +113,7 @@ class Runs:
             "correct": ("replication", self.correct),
             "stopped": ("replication", self.stopped),
             "arm_pulls": (("replication", "arm"), self.arm_pulls),
+            "reason": ("replication", self.reason, REASON_ATTRIBUTES),
         }
         columns |= {f"info_{name}": ("replication", x) for name, x in self.info.items()}
         coordinates = {"replication": self.replication}
@@ -124,9 +146,10 @@ class Runs:
         arrays = {
             f.name: getattr(self, f.name)
             for f in dataclasses.fields(self)
-            if f.name not in ("info", "meta") and getattr(self, f.name) is not None
+            if f.name not in ("meta", *DICTS) and getattr(self, f.name) is not None
         }
-        arrays |= {f"info/{name}": values for name, values in self.info.items()}
+        for group in DICTS:
+            arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
         header = json.dumps({"format": FORMAT, "meta": self.meta})
         np.savez_compressed(stream, header=np.array(header), **arrays)
 
@@ -146,11 +169,16 @@ def load(path):
     except Exception as error:  # damage shows in as many ways as the format has layers
         raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
     require(version <= FORMAT, f"path: {path} has format {version}, this version reads {FORMAT}")
-    info = {k.removeprefix("info/"): arrays.pop(k) for k in list(arrays) if k.startswith("info/")}
+    groups = {group: _popped(arrays, f"{group}/") for group in DICTS}
     try:
-        return Runs(**arrays, info=info, meta=meta)
+        return Runs(**arrays, **groups, meta=meta)
     except TypeError as error:
         raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
+
+
+def _popped(arrays, prefix):
+    names = [name for name in arrays if name.startswith(prefix)]
+    return {name.removeprefix(prefix): arrays.pop(name) for name in names}
 
 
 def _opened(path):
@@ -162,22 +190,23 @@ def first_of(runs, number):
     mine = runs.replication < number
     if mine.all():
         return runs
-    tables = {name: getattr(runs, name)[mine] for name in ("replication", *TABLES)}
+    return _selected(runs, mine)
+
+
+def _selected(runs, chosen):
+    """`Runs` of the replications that a mask or a slice chooses."""
+    tables = {name: getattr(runs, name)[chosen] for name in ("replication", *TABLES)}
     if runs.regret is not None:
-        tables["regret"] = runs.regret[mine]
-    return dataclasses.replace(
-        runs, info={name: values[mine] for name, values in runs.info.items()}, **tables
-    )
+        tables["regret"] = runs.regret[chosen]
+    for group in DICTS:
+        tables[group] = {name: x[chosen] for name, x in getattr(runs, group).items()}
+    return dataclasses.replace(runs, **tables)
 
 
 def none_of(runs):
     """`Runs` like these without a single replication."""
-    tables = {name: getattr(runs, name)[:0] for name in ("replication", *TABLES)}
-    if runs.regret is not None:
-        tables["regret"] = runs.regret[:0]
-    info = {name: values[:0] for name, values in runs.info.items()}
     meta = {name: value for name, value in runs.meta.items() if not name.endswith("seconds")}
-    return dataclasses.replace(runs, info=info, meta=meta, **tables)
+    return dataclasses.replace(_selected(runs, slice(0)), meta=meta)
 
 
 def joined(parts):
@@ -197,12 +226,17 @@ def joined(parts):
     one = parts[-1]
     if one.regret is not None:
         tables["regret"] = join(*(x.regret for x in parts))
-    info = {name: join(*(x.info[name] for x in parts)) for name in one.info}
+    tables["info"] = {name: join(*(x.info[name] for x in parts)) for name in one.info}
+    # Parts that an earlier version has stored do not know them.
+    known = {name for x in parts for name in x.facts}
+    tables["facts"] = {
+        name: join(*(x.facts.get(name, np.zeros(len(x), bool)) for x in parts)) for name in known
+    }
     times = {
         name: round(sum(x.meta.get(name, 0.0) for x in parts), 3)
         for name in ("seconds", "compile_seconds")
     }
-    return dataclasses.replace(one, replication=ids, info=info, meta=one.meta | times, **tables)
+    return dataclasses.replace(one, replication=ids, meta=one.meta | times, **tables)
 
 
 def paired_difference(first, second, *, of="pulls", confidence=0.95):
@@ -269,6 +303,13 @@ def binomial_interval(errors, total, confidence=0.95):
 def standard_error(values):
     """Of the mean; NaN for fewer than two values."""
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def _digest(values):
+    """The total of whole numbers and flags, the mean of other numbers."""
+    if np.issubdtype(values.dtype, np.floating):
+        return float(values.mean()) if len(values) else float("nan")
+    return np.sum(values).item()
 
 
 def _quantiles(values):

@@ -14,10 +14,13 @@ from .checks import check_engine, check_memory, check_sizes, devices_of
 from .debugging import FAULT, REPORT, explained
 from .driver import UNLIMITED, Limits, root_key
 from .family import family
-from .lanes import Player, shapes_of, sizes
+from .lanes import Player, manner_of, shapes_of, sizes
+from .options import require
 from .processes import team_of
 from .results import Runs, joined
-from .world import prepared
+from .world import answers_with_arms, prepared
+
+MAX_PULLS = 10_000_000
 
 
 def simulate(
@@ -26,7 +29,7 @@ def simulate(
     *,
     replications,
     seed=0,
-    max_pulls=10_000_000,
+    max_pulls=MAX_PULLS,
     horizon=None,
     batch=None,
     devices=None,
@@ -50,9 +53,13 @@ def simulate(
         that its signature names; options that are bound win.
       replications: R.
       seed: a whole number, 0 or above.
-      max_pulls: a replication whose next draw would exceed it is cut short: `stopped` is False.
-      horizon: rounds of a cumulative-regret run; the regret is recorded at some of them. Every
-        replication then plays all rounds, and `max_pulls` is not used.
+      max_pulls: a replication whose next draw would exceed it is cut short: `stopped` is False,
+        and `Runs.reason` says what is known of why. An algorithm that never stops needs one of its
+        own, or a `horizon`.
+      horizon: rounds of a cumulative-regret run, a draw each; the regret is recorded at some of
+        them. Every replication then plays all rounds, and `max_pulls` is not used. Where the
+        algorithm stops before, its answer is drawn in the rounds that are left: the regret, `pulls`
+        and `arm_pulls` count them. A phase that would go beyond the horizon is cut in proportion.
       batch: replications side by side, rounded up to a multiple of 8; by default what the cache
         of a CPU or the memory of an accelerator holds.
       devices: JAX devices of this process to share the lanes, or how many of them; one by
@@ -97,6 +104,31 @@ def simulate(
     return simulation.play({0: np.arange(replications)}, reporter(progress))[0]
 
 
+def check_ending(world, max_pulls, horizon, record):
+    """Raise where no replication would end by itself, or none could be played to its horizon.
+
+    Args:
+      world: `(structure, numbers)` as `world.prepared` makes it. It is traced, not compiled.
+      max_pulls, horizon, record: as in `simulate`.
+    """
+    structure, numbers = world
+    num_rounds = 0 if horizon is None else recording.padded_length(record, int(horizon))
+    manner = manner_of(structure, numbers, num_rounds)
+    problem, build, _ = structure.tree(numbers)
+    name = getattr(build.func, "__name__", repr(build.func))
+    if horizon is None:
+        require(
+            manner.stops or max_pulls != MAX_PULLS,
+            f"algorithm {name} never stops: give `horizon` or `at_budget`, or the `max_pulls` at "
+            "which each replication is to be cut",
+        )
+    elif manner.stops:
+        say = f"horizon must be None for {name}: when it has stopped, its answer is to be drawn, "
+        require(not manner.contextual, say + "which is no arm of later rounds")
+        require(manner.answers_one, say + "which is a set, not an arm")
+        require(answers_with_arms(problem, build), say + "which is a target, not an arm")
+
+
 class Simulation:
     """Worlds that differ in numbers alone, compiled: it plays any of their replications.
 
@@ -112,7 +144,7 @@ class Simulation:
         *,
         replications,
         seed=0,
-        max_pulls=10_000_000,
+        max_pulls=MAX_PULLS,
         horizon=None,
         batch=None,
         devices=None,
@@ -123,6 +155,8 @@ class Simulation:
         recording.check(record, horizon)
         self.team, devices = team_of(devices), devices_of(devices)
         check_engine(engine, devices)
+        for world in worlds:
+            check_ending(world, max_pulls, horizon, record)
         free = horizon is None
         self._rounds = None if free else recording.rounds_of(record, int(horizon))
         rounds = [] if free else recording.padded(self._rounds)
@@ -136,7 +170,7 @@ class Simulation:
                 root_key(seed),
                 replications=-(-replications // self.team.count),
                 batch=batch,
-                limits=Limits(max_pulls, UNLIMITED) if free else Limits(2**62, horizon),
+                limits=Limits(max_pulls, UNLIMITED) if free else Limits(horizon, horizon),
                 rounds=rounds,
                 devices=devices,
                 engine=engine,
@@ -220,6 +254,7 @@ class Simulation:
             rounds=rounds,
             regret=None if rounds is None else record.regret[:, : len(rounds)],
             info={name: x for name, x in record.info.items() if name not in REPORT},
+            facts=record.facts,
             meta=self._meta | meta,
         )
 

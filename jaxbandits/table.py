@@ -3,7 +3,7 @@
 import itertools
 import json
 
-from .sweeps.dataset import last_regret
+from .sweeps.dataset import last_regret, reasons_text
 
 NUMBERS = ("replications", "errors", "error rate [95%]", "pulls")
 OPTIONAL = {"pull_lower_bound": "/ lower bound", "regret": "regret"}
@@ -17,23 +17,27 @@ def rows(dataset):
     header = [*grid, *NUMBERS]
     if some_cut:
         header.insert(len(grid) + 1, "cut short")
+    why = "reasons" in dataset and bool((dataset.reasons > 0).any())
+    if why:
+        header.insert(len(grid) + 1 + some_cut, "reasons")
     header += [text for name, text in OPTIONAL.items() if name in dataset]
     labels = [dataset[name].values for name in grid]
     lines = []
     for corner in itertools.product(*labels):
         cell = dataset.sel(dict(zip(grid, corner, strict=True)))
         names = [f"{x:g}" if isinstance(x, float) else str(x) for x in corner]
-        lines.append([*names, *_numbers(cell, some_cut)])
+        lines.append([*names, *_numbers(cell, some_cut, why)])
     return header, lines
 
 
-def _numbers(cell, some_cut):
+def _numbers(cell, some_cut, why):
     total = int(cell.pulls.count())
     finished = bool(cell.cut_short < total)
     rate = f"{float(cell.error_rate):.3g}" if finished else "-"
     texts = [
         str(total),
         *([str(int(cell.cut_short))] if some_cut else []),
+        *([reasons_text(cell)] if why else []),
         str(int(cell.errors)),
         f"{rate} [{float(cell.error_low):.2g}, {float(cell.error_high):.2g}]",
         mean_text(

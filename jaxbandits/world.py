@@ -29,9 +29,7 @@ class World(NamedTuple):
 
     def __call__(self, numbers):
         """The `Trial`: what is drawn for each replication, and how its world is built."""
-        fill = iter(numbers)
-        leaves = [next(fill) if static is _NUMBER else static for static in self.names]
-        problem, build, horizon = jax.tree.unflatten(self.treedef, leaves)
+        problem, build, horizon = self.tree(numbers)
         kind = kind_of(problem)
         built = functools.partial(_built, build=build, horizon=horizon, debug=self.debug)
         if kind is not None:
@@ -41,6 +39,12 @@ class World(NamedTuple):
             return jax.tree.map(jnp.asarray, problem(jax.random.fold_in(key, INSTANCE)))
 
         return Trial(draw, built)
+
+    def tree(self, numbers):
+        """Problem, constructor and horizon with these numbers."""
+        fill = iter(numbers)
+        leaves = [next(fill) if static is _NUMBER else static for static in self.names]
+        return jax.tree.unflatten(self.treedef, leaves)
 
 
 def _given(kind, problem, built):
@@ -176,6 +180,22 @@ def _check_targets(problem, function):
         same = np.array_equal(arms, targets)
     chooser = name_of(function)
     require(same, f"instance: its targets are not its arms, among which {chooser} chooses")
+
+
+def answers_with_arms(problem, build):
+    """Whether the answers of an algorithm on that problem are known to be arms."""
+    if "targets" not in inspect.signature(build).parameters:
+        return True
+    if kind_of(problem) is not None:
+        return np.array_equal(problem.arms, problem.targets)
+
+    def tables(key):
+        instance = problem(key)
+        return instance.arms, instance.targets
+
+    with jax.enable_x64(True):
+        arms, targets = jax.make_jaxpr(tables)(root_key(0)).jaxpr.outvars
+    return arms is targets
 
 
 def derived_options(role, function, arms, options):

@@ -54,13 +54,17 @@ def test_it_goes_on_as_its_paper_says_until_the_budget_is_spent():
                 assert twins.LinGapE.ask(twin)[0] is True
 
 
-def test_regret_stays_once_the_budget_is_spent():
+def test_regret_is_that_of_the_answer_once_the_budget_is_spent():
     """Also past the block of rounds in which that is."""
     alone = jb.simulate(SOARE, jb.lin_ucb, horizon=100, **MORE)
     runs = jb.simulate(SOARE, jb.at_budget(jb.lin_ucb, 20), horizon=100, **MORE)
     np.testing.assert_allclose(runs.regret[:, :20], alone.regret[:, :20])
-    np.testing.assert_array_equal(runs.regret[:, 20:], runs.regret[:, [19] * 80])
-    assert runs.regret[:, -1].min() > 0
+    gaps = SOARE.means.max() - SOARE.means
+    each = np.repeat(gaps[runs.answer][:, None], 80, 1)
+    np.testing.assert_allclose(np.diff(runs.regret[:, 19:]), each, atol=1e-9)
+    np.testing.assert_allclose(runs.regret[:, -1], runs.arm_pulls @ gaps)
+    assert (gaps[runs.answer] > 0).any()
+    assert set(runs.pulls) == {100}
 
 
 def test_pulls_are_those_of_the_algorithm_alone():

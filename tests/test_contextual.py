@@ -231,11 +231,10 @@ def test_neither_lanes_nor_batching_change_a_learnt_representation(monkeypatch):
     assert_same_runs(in_turn, simulated(build=build, seed=0))
 
 
-def test_at_a_budget_it_stops_there():
-    runs = jb.simulate(WORLD, jb.at_budget(BUILD, 25), replications=3, horizon=40)
-    assert runs.pulls.tolist() == [25, 25, 25]
-    with pytest.raises(ValueError, match="runs must go on to round 40, got one that ended after 2"):
-        WORLD.average_reward(runs)
+def test_an_average_is_of_all_rounds():
+    ended = dataclasses.replace(simulated(), pulls=np.full(20, 25))
+    with pytest.raises(ValueError, match="go on to round 150, got one that ended after 25"):
+        WORLD.average_reward(ended)
 
 
 def test_rewards_without_noise():

@@ -39,7 +39,7 @@ def test_neither_queue_nor_clock_nor_turn_changes_a_number(changed, monkeypatch)
 
 
 def sized(replications, *, batch=None, lane=500, record=20, phased=False):
-    sizes = lanes.Sizes(lane, record, False, phased)
+    sizes = lanes.Sizes(lane, record, False, lanes.Manner(phased))
     return lanes.shape_of(sizes, replications=replications, batch=batch, devices=None)
 
 

@@ -168,7 +168,8 @@ def test_a_row_for_each_replication():
     frame = some.to_dataframe()
     assert list(frame.index) == list(some.replication)
     assert frame.index.name == "replication"
-    assert {"pulls", "answer", "correct", "stopped", "info_phases"} == set(frame.columns)
+    names = {"pulls", "answer", "correct", "stopped", "reason", "info_phases"}
+    assert names == set(frame.columns)
     np.testing.assert_array_equal(frame["pulls"], some.pulls)
     assert "answer" not in runs(sets=True).to_dataframe()
 

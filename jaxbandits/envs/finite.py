@@ -8,8 +8,10 @@ import jax.numpy as jnp
 from ..core import Env
 from .simulated import Simulated
 
+TIED = 1e-12  # values that agree to this share of the largest are those of a tie
 
-def finite(instance, *, epsilon=0.0):
+
+def finite(instance, *, epsilon=0.0, identifies=True):
     """The world of an `Instance`.
 
     Batches of draws are exact sufficient statistics: Normal, Binomial and Poisson sums, and a
@@ -20,6 +22,7 @@ def finite(instance, *, epsilon=0.0):
       instance: an `Instance`.
       epsilon: an answer whose value is within `epsilon` of the best (for sets: every member
         within `epsilon` of the m-th best) is correct.
+      identifies: whether the algorithm goes on until it knows the answer, so that a tie matters.
     Returns:
       An `Env`.
     """
@@ -46,7 +49,18 @@ def finite(instance, *, epsilon=0.0):
             return (worst >= jnp.sort(values)[-answer.sum()] - epsilon) & answer.any()
         return values[answer] >= values.max() - epsilon
 
-    return Env(noise, reward, regret, correct, means.shape[0], num_answers=values.shape[0])
+    def tied(answer):
+        if not identifies:
+            return jnp.array(False)
+        least = TIED * jnp.abs(values).max()
+        if jnp.issubdtype(answer.dtype, jnp.bool_):
+            ranked, size = jnp.sort(values), answer.sum()
+            gap = ranked[-size] - ranked[-size - 1]
+            return (size > 0) & (size < values.size) & (gap <= least) & (epsilon <= 0)
+        return ((values >= values.max() - least).sum() > 1) & (epsilon <= 0)
+
+    facts = {"num_answers": values.shape[0], "tied": tied}
+    return Env(noise, reward, regret, correct, means.shape[0], **facts)
 
 
 class _Normal:

@@ -31,13 +31,19 @@ class State(NamedTuple):
     weights: Array  # float [K] the design
     done: Array  # bool []
     answer: Array  # int []
+    unsolved: Array  # int [] 1 where the design missed its tolerance
+    unspanned: Array  # int [] 1 as long as a direction has not been measured
+
+    def report(self):
+        """What results keep."""
+        return {"unsolved": self.unsolved, "unspanned": self.unspanned}
 
 
-def begin(arms: Float[Array, "K d"], weights: Float[Array, " K"]) -> State:
-    """The run before its first batch."""
+def begin(arms: Float[Array, "K d"], weights: Float[Array, " K"], solved) -> State:
+    """The run before its first batch; `solved` is whether the design has its accuracy."""
     num_arms, zero = arms.shape[0], jnp.zeros((), int)
     totals = Totals(jnp.zeros(num_arms, int), jnp.zeros(num_arms, arms.dtype), zero)
-    return State(totals, weights, jnp.array(False), zero)
+    return State(totals, weights, jnp.array(False), zero, zero + ~solved, zero + 1)
 
 
 def added(totals: Totals, counts: Int[Array, " K"], sums: Float[Array, " K"]) -> Totals:

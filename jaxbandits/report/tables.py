@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from ..sweeps.dataset import last_regret
+from ..sweeps.dataset import last_regret, reasons_text
 from . import numbers
 from .markup import table
 
@@ -42,6 +42,8 @@ def value_text(value):
 def _columns(cells):
     """`(header, texts)` of every column that the dataset has something for."""
     columns = list(zip(CELL, zip(*map(_cell, cells), strict=True), strict=True))
+    if "reasons" in cells[0] and any((cell.reasons > 0).any() for cell in cells):
+        columns.append(("reasons", list(map(reasons_text, cells))))
     if BOUND in cells[0]:
         columns.append(("pulls / lower bound", [_ratio(cell) for cell in cells]))
     if "regret" in cells[0]:

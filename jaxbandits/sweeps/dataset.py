@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 
 from ..files import replacing
-from ..results import none_of, standard_error
+from ..reasons import REASONS, text_of
+from ..results import REASON_ATTRIBUTES, none_of, standard_error
 from .bounds import pull_lower_bounds
 from .description import attributes
 
-PER_REPLICATION = ("pulls", "correct", "stopped")
+PER_REPLICATION = ("pulls", "correct", "stopped", "reason")
 TIMES = ("seconds", "compile_seconds")  # of a cell; in the attributes, of the whole sweep
 OURS = {"jaxbandits", "replications", "axes", "options"}  # attributes of a sweep's results
 MOST_NUMBERS = 20_000_000  # of a column that only some look at
@@ -46,14 +47,19 @@ def assemble(plan, cells):
         name: ((*grid, "replication"), layer(_level([getattr(runs, name) for runs in cells])))
         for name in PER_REPLICATION
     }
+    columns["reason"] += (REASON_ATTRIBUTES,)
     digests = [runs.summary() for runs in cells]
     columns |= {name: (grid, layer([d[name] for d in digests])) for name in SUMMARY}
+    names = [reason.name for reason in REASONS]
+    numbers = [[digest["reasons"].get(name, 0) for name in names] for digest in digests]
+    columns["reasons"] = ((*grid, "why"), layer(numbers))
     columns |= _arm_columns(grid, cells, layer) | _info_columns(grid, cells, layer)
     coordinates = {
         "instance": [part.label for part in plan.instances],
         "algorithm": [part.label for part in plan.algorithms],
         **{name: list(values) for name, values in plan.axes.items()},
         "replication": np.arange(max(map(len, cells))),
+        "why": names,
     }
     if cells[0].regret is not None:
         columns["regret"] = (
@@ -154,6 +160,12 @@ def last_regret(cell):
     """Mean regret of a cell at its last round, and the standard error."""
     last = cell.regret.isel(round=-1).dropna("replication").values
     return float(last.mean()), standard_error(last)
+
+
+def reasons_text(cell):
+    """Why replications of a cell have no answer that they can stand behind, with their numbers."""
+    numbers = zip(cell.why.values.tolist(), cell.reasons.values.tolist(), strict=True)
+    return text_of({name: int(number) for name, number in numbers if number > 0})
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import functools
 from ..options import require
 from . import names
 from .ahead import Ahead
-from .cells import cells_of
+from .cells import cells_of, located
 from .dataset import assemble, with_bounds
 from .description import digests_of
 from .filling import Filling
@@ -177,6 +177,7 @@ def _run(plan, everywhere, store, begun, team, progress, shard, cluster, how):
     Args:
       begun: a callable `spec -> Runs or None` for what is stored of a cell, None to play all anew.
     """
+    from ..simulation import check_ending
     from .display import Display
 
     first, step = shard
@@ -184,6 +185,12 @@ def _run(plan, everywhere, store, begun, team, progress, shard, cluster, how):
     if begun is not None:  # read first, for what cannot be read ends the run
         done = _stored(store, cells)
     distinct = {cell.identity: cell for cell in cells}
+    for cell in [cell for identity, cell in distinct.items() if identity not in done]:
+        located(
+            cell.algorithm.table,
+            check_ending,
+            *(cell.world, plan.max_pulls, plan.horizon, plan.record),
+        )
     mine = dict(list(distinct.items())[first - 1 :: step])
     work = [
         (group, _fillings(plan, group, store, begun, team, mine.keys() - done.keys()))

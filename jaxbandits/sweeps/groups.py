@@ -60,11 +60,11 @@ def _worth_it(plan, cells):
     import jax
 
     from ..family import own_bytes
-    from ..lanes import is_phased
+    from ..lanes import manner_of
 
     carried = own_bytes([cell.world for cell in cells])
     if carried > MOST_BYTES:
         return False
     if jax.default_backend() != "cpu" or carried <= SMALL_BYTES:
         return True
-    return plan.replications <= FEW and not is_phased(*cells[0].world)
+    return plan.replications <= FEW and not manner_of(*cells[0].world).phased

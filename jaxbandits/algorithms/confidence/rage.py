@@ -12,6 +12,7 @@ from ...kernels.once import once_for_equal
 from ...kernels.roundings import LARGEST, ROUNDINGS
 from ...kernels.xy_designs import DESIGNS, named
 from ...options import choice, constructor, in_reach, positive, probability
+from ...skeletons.single import only_answer
 
 
 class State(NamedTuple):
@@ -92,6 +93,8 @@ def rage(
     num_arms, dim = arms.shape
     targets = arms if targets is None else targets
     num_targets = targets.shape[0]
+    if num_targets == 1:
+        return only_answer(num_arms, unsolved=0, phases=0)
     solve, rule = named(design, tol), ROUNDINGS[rounding]
     rounded = once_for_equal(partial(rule.counts, arms))
 

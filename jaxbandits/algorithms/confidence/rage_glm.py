@@ -11,6 +11,7 @@ from ...kernels.once import once_for_equal
 from ...kernels.roundings import LARGEST, ROUNDINGS
 from ...kernels.xy_designs import DESIGNS, named
 from ...options import choice, constructor, in_reach, nonnegative, positive, probability, require
+from ...skeletons.single import only_answer
 
 
 class State(NamedTuple):
@@ -99,6 +100,8 @@ def rage_glm(
     lengths = jnp.sqrt((arms**2).sum(1))
     # Past the lengths, which theta_norm is about, units of columns change nothing.
     arms, targets = scaling.equilibrated(arms, arms if targets is None else targets)
+    if targets.shape[0] == 1:
+        return only_answer(num_arms, unsolved=0, unfitted=0, phases=0)
     solve, rule = named(design, tol), ROUNDINGS[rounding]
     num_bounds = 2 * num_arms + targets.shape[0] * (targets.shape[0] - 1) + 1
     rounded = once_for_equal(rule.counts)

@@ -9,6 +9,7 @@ from ...core import Algorithm, Move
 from ...kernels import directions, greedy, ledger, pick, radius
 from ...kernels.once import once_for_equal
 from ...options import choice, constructor, count, positive, probability
+from ...skeletons.single import only_answer
 
 BEGINS = {"rage": "ridge", "soare": "every"}
 
@@ -91,6 +92,8 @@ def xy_adaptive(
       20
     """
     num_arms, dim = arms.shape
+    if num_arms == 1:
+        return only_answer(num_arms, phases=0, capped=0)
     rage = variant == "rage"
     begin = BEGINS[variant] if begin is None else begin
     retest = (not rage) if retest is None else retest

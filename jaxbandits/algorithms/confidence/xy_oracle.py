@@ -11,6 +11,7 @@ from ...kernels.once import once_for_equal
 from ...kernels.oracle import oracle
 from ...kernels.xy_designs import DESIGNS, named
 from ...options import array, choice, constructor, positive, probability, theta_fits
+from ...skeletons.single import only_answer
 
 
 class State(NamedTuple):
@@ -72,7 +73,8 @@ def xy_oracle(
       tol: relative accuracy of w, 1e-6 by default; for Frank-Wolfe the step at which it ends, 0.01
         by default.
     Returns:
-      An `Algorithm` that asks for a batch or for one arm, and answers the index of z*.
+      An `Algorithm` that asks for a batch or for one arm, and answers the index of z*. `info` of
+      "rage" is that of `xy_static`.
     Raises:
       ValueError: a bad option, or arms that do not span.
     Deviations:
@@ -90,12 +92,18 @@ def xy_oracle(
     """
     targets = arms if targets is None else targets
     num_targets = targets.shape[0]
+    if num_targets == 1:
+        return only_answer(arms.shape[0])
     best = pick.best(targets @ theta).arm
     apart = pick.at(targets, best) - targets
     others = jnp.arange(num_targets) != best
     every_arm = jnp.arange(arms.shape[0])
     solve = named(design, 1e-6 if tol is None and design == "interior_point" else tol)
-    allocate = once_for_equal(lambda: oracle(arms, targets, targets @ theta, solve).weights)
+
+    @once_for_equal
+    def allocate():
+        plan = oracle(arms, targets, targets @ theta, solve)
+        return plan.weights, plan.converged
 
     def lengths(inverse):
         return jnp.sqrt(noise_var * spd.quadratic(apart, inverse))
@@ -108,11 +116,11 @@ def xy_oracle(
         return _one_by_one(arms, allocate, best, passes)
 
     def init(key):
-        return growing.begin(arms, allocate())
+        return growing.begin(arms, *allocate())
 
     def ask(key, state):
         counts = growing.batch(key, state, growth, powers, allocation)
-        return Move(every_arm, counts, done=state.done, answer=best)
+        return Move(every_arm, counts, state.done, best, state.report())
 
     def tell(state, move, total):
         totals = growing.added(state.totals, move.count, total)
@@ -120,7 +128,7 @@ def xy_oracle(
         width = radius.static(delta, growing.power(totals.batches, powers), num_targets, 2.0)
         sure = lengths(found.inverse) * width < apart @ found.theta
         done = (sure | ~others).all() & found.settled
-        return state._replace(totals=totals, done=done)
+        return state._replace(totals=totals, done=done, unspanned=1 - found.settled.astype(int))
 
     return Algorithm(init, ask, tell)
 
@@ -130,7 +138,8 @@ def _one_by_one(arms, allocate, best, passes):
     num_arms, _ = arms.shape
 
     def init(key):
-        return State(ledger.ridge(arms, 1.0, arm_space=False), jnp.zeros(num_arms, int), allocate())
+        stats = ledger.ridge(arms, 1.0, arm_space=False)
+        return State(stats, jnp.zeros(num_arms, int), allocate()[0])
 
     def ask(key, state):
         draws = state.counts.sum()

@@ -8,6 +8,7 @@ from ...kernels import growing, one_by_one, pick, radius, spd
 from ...kernels.once import once_for_equal
 from ...kernels.xy_designs import DESIGNS, named
 from ...options import choice, constructor, nonnegative, positive, probability
+from ...skeletons.single import only_answer
 
 
 def _without_ridge(values):
@@ -78,7 +79,8 @@ def xy_static(
       tol: relative accuracy of w, 1e-3 by default; for Frank-Wolfe the step at which it ends, 0.01
         by default.
     Returns:
-      An `Algorithm` that asks for a batch or for one arm, and answers the index of a target.
+      An `Algorithm` that asks for a batch or for one arm, and answers the index of a target. `info`
+      of "rage": 1 where the design is `unsolved` to `tol`, 1 where the draws are `unspanned`.
     Raises:
       ValueError: a bad option, or arms that do not span.
     Deviations:
@@ -97,6 +99,8 @@ def xy_static(
       20
     """
     targets = arms if targets is None else targets
+    if targets.shape[0] == 1:
+        return only_answer(arms.shape[0])
     if variant == "soare":
         return _one_by_one(arms, targets, delta, noise_var, v0)
     num_targets = targets.shape[0]
@@ -104,14 +108,15 @@ def xy_static(
 
     @once_for_equal
     def allocate():
-        return solve.between(arms, targets, jnp.ones(num_targets, bool)).weights
+        plan = solve.between(arms, targets, jnp.ones(num_targets, bool))
+        return plan.weights, plan.converged
 
     def init(key):
-        return growing.begin(arms, allocate())
+        return growing.begin(arms, *allocate())
 
     def ask(key, state):
         counts = growing.batch(key, state, growth, powers, allocation)
-        return Move(every_arm, counts, done=state.done, answer=state.answer)
+        return Move(every_arm, counts, state.done, state.answer, state.report())
 
     def tell(state, move, total):
         totals = growing.added(state.totals, move.count, total)
@@ -123,7 +128,8 @@ def xy_static(
             jnp.sqrt(noise_var * spd.quadratic(apart, found.inverse)) * width < apart @ found.theta
         )
         done = (sure | (jnp.arange(num_targets) == best)).all() & found.settled
-        return state._replace(totals=totals, done=done, answer=best)
+        unspanned = 1 - found.settled.astype(int)
+        return state._replace(totals=totals, done=done, answer=best, unspanned=unspanned)
 
     return Algorithm(init, ask, tell)
 

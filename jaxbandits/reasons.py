@@ -1,0 +1,75 @@
+"""Why a replication has no answer that it can stand behind.
+
+The one place where flags become reasons. A flag is an entry of an algorithm's `info`, or what the
+engine found out when a replication was cut short (`Runs.facts`); it speaks where it is above 0. An
+algorithm only has to name its flags as the table `REASONS` does.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Reason(NamedTuple):
+    """A row of the table; codes are stored in files and never change their meaning."""
+
+    code: int
+    name: str
+    meaning: str
+    flags: tuple = ()  # entries of `facts` or `info`
+    also_stopped: bool = False  # whether it is also said of a replication that stopped by itself
+
+
+# The first that applies is the reason.
+REASONS = (
+    Reason(2, "nan", "the algorithm's state holds NaN", ("broken",)),
+    Reason(3, "tied", "other answers are exactly as good: no number of draws decides", ("tied",)),
+    Reason(4, "skipped", "it answered by lot, without a draw", ("skipped",), True),
+    Reason(5, "rank", "draws did not span what they had to", ("invalid", "unspanned"), True),
+    Reason(6, "unsolved", "a design, a rounding or a game missed its accuracy", ("unsolved",)),
+    Reason(
+        7,
+        "unfitted",
+        "a fit did not converge, or has no finite estimate",
+        ("unfitted", "unconverged", "nonfinite"),
+    ),
+    Reason(8, "capped", "a phase met the algorithm's own limit of draws", ("capped",)),
+    Reason(1, "max_pulls", "max_pulls was reached; nothing else is known"),
+)
+NAMES = {0: "", **{reason.code: reason.name for reason in REASONS}}
+
+
+def codes_of(stopped, flags):
+    """The code of each replication's reason, int8 [R]; 0 for an answer that stands.
+
+    Args:
+      stopped: bool [R], whether the algorithm ended the replication.
+      flags: by name, numbers [R].
+
+    >>> codes_of(np.array([True, False, False]), {"tied": np.array([1, 1, 0])}).tolist()
+    [0, 3, 1]
+    """
+    codes = np.zeros(len(stopped), np.int8)
+    for reason in REASONS:
+        said = np.full(len(stopped), not reason.flags)
+        for name in reason.flags:
+            said = said | (np.asarray(flags.get(name, 0)) > 0)
+        concerned = ~stopped | reason.also_stopped
+        codes = np.where((codes == 0) & said & concerned, reason.code, codes).astype(np.int8)
+    return codes
+
+
+def counted(codes):
+    """How many replications have each reason: a dict by name, the most frequent first."""
+    some, numbers = np.unique(codes[codes > 0], return_counts=True)
+    pairs = sorted(zip(numbers.tolist(), some.tolist(), strict=True), key=lambda x: (-x[0], x[1]))
+    return {NAMES[code]: number for number, code in pairs}
+
+
+def text_of(counts):
+    """Counts in a few words.
+
+    >>> text_of({"tied": 12, "max_pulls": 1})
+    '12 tied, 1 max_pulls'
+    """
+    return ", ".join(f"{number:,} {name}" for name, number in counts.items()) or "-"

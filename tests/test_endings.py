@@ -1,0 +1,369 @@
+"""How runs end: at an answer, at a horizon, or cut short, and then for which reason."""
+
+import dataclasses
+import json
+from functools import partial
+
+import cases
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits import algorithms, reasons, table
+from jaxbandits.lanes import manner_of
+from jaxbandits.results import joined
+from jaxbandits.simulation import check_ending
+from jaxbandits.world import prepared
+
+MEANS = np.array([0.5, 0.45, 0.4, 0.3])
+GAPS = MEANS.max() - MEANS
+PLAIN = jb.instances.tabular(np.eye(4), MEANS)
+TIED = jb.instances.linear(np.eye(3), [0.5, 0.5, 0.1])
+LOGISTIC = jb.instances.glm(np.eye(3), [1.0, 0.0, -1.0])
+
+
+def stepwise(arms, *, end=1e9, answer=0, phase=None, poison=1e9, epsilon=0.0, note=None):
+    """Draws one arm after the other, or `phase` (counts, or a number of arms), and counts it.
+
+    Args:
+      end: rounds after which it is done.
+      poison: rounds after which its state becomes NaN.
+      note: a name for what it counts in `info`.
+    """
+    num_arms = arms.shape[0]
+
+    def init(key):
+        return jnp.zeros(())
+
+    def ask(key, rounds):
+        arm, count = rounds.astype(int) % num_arms, None
+        if phase is not None:
+            arm = jnp.arange(num_arms)
+            count = jnp.asarray(phase) if np.ndim(phase) else None
+        info = {} if note is None else {note: rounds.astype(int)}
+        return jb.Move(arm, count, rounds >= end, jnp.asarray(answer), info)
+
+    def tell(rounds, move, total):
+        return jnp.where(rounds + 1 >= poison, jnp.nan, rounds + 1)
+
+    return jb.Algorithm(init, ask, tell)
+
+
+def endless(arms, *, never=lambda: jnp.array(False)):
+    """Is never done; how it says so is `never`."""
+    return stepwise(arms)._replace(ask=lambda key, state: _never(arms, key, state, never))
+
+
+def _never(arms, key, state, never):
+    return stepwise(arms).ask(key, state)._replace(done=never())
+
+
+def simulate(build, instance=PLAIN, **options):
+    return jb.simulate(instance, build, **{"replications": 3} | options)
+
+
+def assert_consistent(runs, horizon, atol=1e-9):
+    """Every round up to the horizon is a draw of an arm, and the regret is that of the arms."""
+    assert set(runs.pulls) == {horizon}
+    assert (runs.arm_pulls.sum(1) == horizon).all()
+    np.testing.assert_allclose(runs.regret[:, -1], runs.arm_pulls @ GAPS, atol=atol)
+    assert runs.rounds[-1] == horizon
+
+
+@pytest.mark.parametrize("engine", ["xla", pytest.param("native", marks=pytest.mark.slow)])
+def test_after_phases_the_answer_is_drawn_until_the_horizon(engine):
+    halving = partial(jb.sequential_halving, budget=40)
+    runs = simulate(halving, replications=50, horizon=1000, engine=engine)
+    alone = simulate(halving, replications=50, engine=engine)
+    np.testing.assert_array_equal(runs.answer, alone.answer)
+    here = np.arange(4) == runs.answer[:, None]
+    np.testing.assert_array_equal(runs.arm_pulls, alone.arm_pulls + 960 * here)
+    assert_consistent(runs, 1000)
+    late = runs.rounds >= 40
+    slopes = np.diff(runs.regret[:, late]) / np.diff(runs.rounds[late])
+    np.testing.assert_allclose(slopes, np.repeat(GAPS[runs.answer][:, None], late.sum() - 1, 1))
+    assert 20 < (GAPS[runs.answer] > 0).sum() < 50
+    with cases.compilations() as seen:  # a phase is cut in proportion where it meets the horizon
+        short = simulate(halving, replications=50, horizon=25, engine=engine)
+    assert_consistent(short, 25, atol=GAPS.sum())  # whole draws of the last phase
+    assert len(seen) == 0
+    early = np.isin(short.rounds, runs.rounds)
+    same = np.isin(runs.rounds, short.rounds)
+    np.testing.assert_allclose(short.regret[:, early], runs.regret[:, same])
+
+
+@pytest.mark.parametrize("engine", ["xla", "native"])
+def test_one_arm_after_the_other_then_the_answer(engine):
+    build = partial(stepwise, answer=3)
+    runs = simulate(partial(build, end=40.0), horizon=100, engine=engine)
+    assert_consistent(runs, 100)
+    np.testing.assert_array_equal(runs.arm_pulls, [[10, 10, 10, 70]] * 3)
+    drawn = np.where(np.arange(100) < 40, GAPS[np.arange(100) % 4], GAPS[3])
+    np.testing.assert_allclose(runs.regret, [drawn.cumsum()] * 3)
+    whole = simulate(partial(build, end=500.0), horizon=100, engine=engine)
+    np.testing.assert_array_equal(whole.arm_pulls, [[25] * 4] * 3)
+    at_once = simulate(partial(build, end=0.0), horizon=100, engine=engine)
+    np.testing.assert_array_equal(at_once.arm_pulls, [[0, 0, 0, 100]] * 3)
+    np.testing.assert_allclose(at_once.regret, [0.2 * np.arange(1, 101)] * 3)
+
+
+@pytest.mark.parametrize("phase", [4, (4, 0, 2, 1)], ids=["batch", "counts"])
+def test_a_round_is_a_draw_for_phases_too(phase):
+    runs = simulate(partial(stepwise, phase=phase, end=3.0, answer=1), horizon=50)
+    assert_consistent(runs, 50)
+    counts = np.array([1] * 4 if phase == 4 else phase)
+    np.testing.assert_array_equal(
+        runs.arm_pulls[0], 3 * counts + (50 - 3 * counts.sum()) * np.eye(4)[1]
+    )
+    cut = simulate(partial(stepwise, phase=phase, end=3.0, answer=1), horizon=9)
+    assert_consistent(cut, 9, atol=GAPS.sum())
+    np.testing.assert_allclose(cut.regret, runs.regret[:, :9])
+    assert (cut.arm_pulls <= 3 * counts).all()
+
+
+NEVER = {
+    "lin_ucb": (TIED, jb.lin_ucb),
+    "glm_tsl": (LOGISTIC, jb.glm_tsl),
+    "a constant": (PLAIN, endless),
+    "a number": (PLAIN, partial(endless, never=lambda: False)),
+    "zeros": (PLAIN, partial(endless, never=lambda: jnp.zeros((), bool))),
+    "inside jit": (PLAIN, partial(endless, never=jax.jit(lambda: jnp.array(False)))),
+}
+
+
+@pytest.mark.parametrize("name", NEVER)
+def test_what_never_stops_needs_a_horizon(name):
+    cases.refused(NEVER[name], "never stops: give `horizon` or `at_budget`")
+
+
+def ends(instance, build, horizon=None, max_pulls=10_000_000):
+    """None; raises what `simulate` would raise, but nothing is compiled."""
+    check_ending(prepared(instance, build, horizon), max_pulls, horizon, "mixed")
+
+
+def test_what_never_stops_may_be_bounded():
+    for instance, build in NEVER.values():
+        ends(instance, build, horizon=20)
+        ends(instance, build, max_pulls=500)
+        ends(instance, jb.at_budget(build, 20))
+    ends(PLAIN, partial(stepwise, end=5.0))
+    ends(PLAIN, partial(endless, never=lambda: jnp.array(True)))
+    runs = simulate(endless, max_pulls=70)
+    assert runs.pulls.tolist() == [70] * 3
+    assert runs.summary()["reasons"] == {"max_pulls": 3}
+
+
+def test_a_sweep_with_a_cell_that_never_ends_is_refused():
+    algorithms_ = {"endless": endless, "stepwise": partial(stepwise, end=5.0)}
+    with cases.compilations() as seen, pytest.raises(ValueError, match=r"endless.* never stops"):
+        jb.sweep({"plain": PLAIN}, algorithms_, replications=3, progress=False)
+    assert seen == []
+
+
+def draws_targets(key, same):
+    arms = jax.random.normal(key, (3, 2))
+    return jb.instances.linear(arms, arms[0], targets=None if same else -arms)
+
+
+def believes(arms, targets=None):
+    return stepwise(arms, end=5.0)
+
+
+NO_ARM = {
+    "a set": (PLAIN, partial(jb.m_lingape, m=2, theta_norm=1.0), "which is a set"),
+    "a target": (jb.instances.transductive(4), jb.rage, "which is a target"),
+    "a drawn target": (partial(draws_targets, same=False), believes, "which is a target"),
+    "an example": (
+        jb.instances.labelled(np.eye(8), np.arange(8) % 2, shown=4, target=1),
+        jb.at_budget(partial(jb.deep_fl, hidden=4), 20),
+        "no arm of later rounds",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_ARM)
+def test_an_answer_that_is_no_arm_cannot_be_drawn(name):
+    instance, build, message = NO_ARM[name]
+    cases.refused((instance, build, {"horizon": 50}), f"horizon must be None for .*{message}")
+
+
+def test_answers_known_to_be_arms_can_be_drawn():
+    ends(partial(draws_targets, same=True), believes, horizon=50)
+    ends(PLAIN, believes, horizon=50)
+
+
+def reasons_of(build, instance=PLAIN, **options):
+    return simulate(build, instance, **{"max_pulls": 60} | options).summary()["reasons"]
+
+
+def test_a_cut_run_says_why():
+    assert reasons_of(stepwise) == {"max_pulls": 3}
+    assert reasons_of(stepwise, TIED) == {"tied": 3}
+    assert reasons_of(partial(stepwise, poison=50.0)) == {"nan": 3}
+    assert reasons_of(partial(stepwise, poison=50.0, end=10.0)) == {}
+    phases = (4, 0, 2, 1)
+    assert reasons_of(partial(stepwise, phase=phases)) == {"max_pulls": 3}
+    assert reasons_of(partial(stepwise, phase=phases, poison=5.0)) == {"nan": 3}
+
+
+def test_an_algorithm_has_but_to_name_its_flags():
+    def codes(stopped=False, **flags):
+        flags = {name: np.array([0, number]) for name, number in flags.items()}
+        return reasons.codes_of(np.full(2, stopped), flags).tolist()
+
+    assert codes() == codes(phases=3) == codes(stalled=2) == [1, 1]
+    assert codes(unsolved=2) == [1, 6]
+    assert codes(unfitted=1) == codes(unconverged=1, capped=1) == codes(nonfinite=9) == [1, 7]
+    assert codes(capped=1) == [1, 8]
+    assert codes(invalid=1) == codes(unspanned=1) == codes(unspanned=1, unsolved=1) == [1, 5]
+    assert codes(tied=1, unsolved=1) == [1, 3]
+    assert codes(broken=1, tied=1) == [1, 2]
+    assert codes(stopped=True, unsolved=3, unconverged=1, tied=1, broken=1, capped=1) == [0, 0]
+    assert codes(stopped=True, skipped=1) == [0, 4]
+    assert codes(stopped=True, invalid=2) == [0, 5]
+
+
+def test_ties_matter_to_who_looks_for_one_answer():
+    runs = simulate(partial(stepwise, epsilon=0.1), TIED, max_pulls=60)
+    assert runs.summary()["reasons"] == {"max_pulls": 3}
+    env = cases.finite(TIED)
+    sets = [[True, False, False], [True, True, False], [True, True, True], [False] * 3]
+    tied = [bool(env.tied(jnp.array(answer))) for answer in sets]
+    assert tied == [True, False, False, False]
+    assert bool(env.tied(jnp.array(0)))
+    assert not bool(cases.finite(TIED, epsilon=1e-3).tied(jnp.array(0)))
+    assert not bool(cases.finite(TIED, identifies=False).tied(jnp.array(0)))
+    assert not bool(cases.finite(PLAIN).tied(jnp.array(0)))
+    nearly = jb.instances.tabular(np.eye(2), [0.1 + 0.2, 0.3])
+    assert nearly.means[0] != nearly.means[1]
+    assert bool(cases.finite(nearly).tied(jnp.array(0)))
+
+
+def test_a_budget_that_max_pulls_cuts_is_no_tie():
+    build = jb.at_budget(stepwise, 100)
+    assert reasons_of(build, TIED) == {"max_pulls": 3}
+
+
+def test_drawn_instances_are_looked_at_one_by_one():
+    def instance(key):
+        high = jax.random.bernoulli(key)
+        return jb.instances.tabular(np.eye(2), jnp.array([0.5, jnp.where(high, 0.5, 0.3)]))
+
+    runs = simulate(stepwise, instance, replications=40, max_pulls=60)
+    counts = runs.summary()["reasons"]
+    assert counts == {name: counts[name] for name in ("tied", "max_pulls")} | counts
+    assert sum(counts.values()) == 40
+    assert 5 < counts["tied"] < 35
+
+
+def test_reasons_are_kept(tmp_path):
+    runs = simulate(stepwise, TIED, max_pulls=60)
+    runs.save(tmp_path / "new.npz")
+    again = jb.load(tmp_path / "new.npz")
+    assert again.reason.tolist() == [3] * 3
+    assert again.facts.keys() == {"tied", "broken"}
+    before = dataclasses.replace(runs, facts={}, replication=runs.replication + 3)
+    before.save(tmp_path / "old.npz")  # as earlier versions wrote it
+    old = jb.load(tmp_path / "old.npz")
+    assert old.reason.tolist() == [1] * 3
+    assert joined([old, again]).reason.tolist() == [3, 3, 3, 1, 1, 1]
+    assert joined([again, old]).reason.tolist() == [3, 3, 3, 1, 1, 1]
+    labelled = runs.to_xarray().reason
+    assert labelled.attrs["flag_meanings"].split()[3] == "tied"
+    assert labelled.attrs["flag_values"].tolist() == sorted(reasons.NAMES)
+
+
+def test_codes_never_change_their_meaning():
+    assert reasons.NAMES == {
+        0: "", 1: "max_pulls", 2: "nan", 3: "tied", 4: "skipped", 5: "rank", 6: "unsolved",
+        7: "unfitted", 8: "capped",
+    }  # fmt: skip
+
+
+def test_a_sweep_counts_reasons(tmp_path):
+    build = {"stepwise": stepwise, "short": partial(stepwise, end=5.0)}
+    instances = {"plain": PLAIN, "tied": jb.instances.tabular(np.eye(4), MEANS * 0.0)}
+    options = {"replications": 3, "max_pulls": 60, "progress": False}
+    found = jb.sweep(instances, build, **options)
+    long = found.reasons.sel(algorithm="stepwise")
+    assert long.sel(instance="plain", why="max_pulls") == long.sel(instance="tied", why="tied") == 3
+    assert found.reasons.sum() == 6
+    assert (found.reason.sel(algorithm="short") == 0).all()
+    header, lines = table.rows(found)
+    column = [line[header.index("reasons")] for line in lines]
+    assert column == ["3 max_pulls", "-", "3 tied", "-"]
+    header, _ = table.rows(found.sel(algorithm=["short"]))
+    assert "reasons" not in header
+    page = _page(found, tmp_path)
+    assert "3 max_pulls" in page
+    assert "3 tied" in page
+    assert "reasons" in table.rows(found)[0]
+    without = found.drop_vars(["reason", "reasons", "why"])  # as earlier versions wrote it
+    assert "reasons" not in table.rows(without)[0]
+    assert "max_pulls</td>" not in _page(without, tmp_path)
+
+
+def _page(dataset, folder):
+    from jaxbandits.report import write
+    from jaxbandits.sweeps.dataset import write as save
+
+    assert json.loads(dataset.attrs["axes"]) == []
+    save(dataset, folder / "results.nc")
+    return write(folder).read_text(encoding="utf-8")
+
+
+def test_the_summary_adds_up_counts_and_averages_the_rest():
+    runs = simulate(partial(stepwise, end=5.0, note="phases"))
+    more = {"width": np.array([0.5, 1.5, 4.0]), "late": np.array([True, False, True])}
+    digest = dataclasses.replace(runs, info=runs.info | more).summary()["info"]
+    assert digest == {"phases": 15, "width": 2.0, "late": 2}
+    assert isinstance(digest["late"], int)
+
+
+OF_A_BUDGET = ("gse", "od_linbai", "peace", "sequential_halving", "bayes_gap")
+OF_SETS = ("lucb", "ugape", "m_lingape", "lin_gifa")
+OTHERS = ("deep_fl", "deep_fpl", "rep_glm_fpl")  # are shown examples
+CONSTRUCTORS = [name for name in algorithms.__all__ if name not in OTHERS]
+
+
+def small(name, num_arms):
+    """`prepared` for one or two arms."""
+    options = {"budget": 9} if name in OF_A_BUDGET else {"m": 1} if name in OF_SETS else {}
+    build = partial(getattr(jb, name), **options)
+    if name in ("at_budget", "uniform"):
+        build = jb.at_budget(jb.rage if name == "at_budget" else jb.uniform, 9)
+    if name == "watched":
+        build = jb.watched(jb.glm_tsl)
+    instance = jb.instances.glm(np.eye(num_arms), np.eye(num_arms)[0])
+    return prepared(instance, build, 20)
+
+
+@pytest.mark.parametrize("name", CONSTRUCTORS)
+def test_one_arm_or_two_are_enough(name):
+    """Traced, for what compiles for them compiles for more; sets need an arm outside."""
+    if name in OF_SETS:
+        with pytest.raises(ValueError, match="m must be below the 1 arms, got 1"):
+            small(name, 1)
+    else:
+        manner_of(*small(name, 1))
+    manner_of(*small(name, 2))
+
+
+def test_a_single_target_is_answered_without_a_draw():
+    alone = jb.instances.linear(np.eye(2), [1.0, 0.5], targets=[[1.0, 1.0]])
+    runs = simulate(jb.rage, alone)
+    assert runs.pulls.tolist() == runs.answer.tolist() == [0] * 3
+    assert runs.stopped.all()
+    assert runs.correct.all()
+    for variant in ("rage", "soare"):
+        for build in (jb.xy_static, jb.xy_adaptive, jb.xy_oracle):
+            one = jb.instances.linear(np.ones((1, 1)), [1.0])
+            options = {"theta": np.ones(1)} if build is jb.xy_oracle else {}
+            with jax.enable_x64(True):
+                algorithm = build(one.arms, variant=variant, **options)
+                move = algorithm.ask(cases.key_of(0), algorithm.init(cases.key_of(1)))
+            assert bool(move.done)
+            assert int(move.answer) == 0
+            assert not np.asarray(move.count).any()
