@@ -42,7 +42,8 @@ class Env(NamedTuple):
 
     `noise(key, shape, counted)` draws what does not depend on the move (for 32 rounds at once
     where a move is one arm); `reward(noise, move, *context)` turns it into `total [S]`. Two
-    algorithms given the same key therefore meet the same noise.
+    algorithms given the same key therefore meet the same noise. What changes with time is
+    `now(pulls)`, a tuple handed to `reward` and `regret` after the context.
     """
 
     noise: Callable
@@ -51,6 +52,7 @@ class Env(NamedTuple):
     correct: Callable  # (answer) -> bool []
     num_arms: int
     context: Callable = lambda key: ()
+    now: Callable = lambda pulls: ()
 
 
 class Run(NamedTuple):

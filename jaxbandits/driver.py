@@ -82,7 +82,8 @@ def play(run, env, algorithm, noise, limits):
     context, move = ask(run.key, run.rounds, run.state, env, algorithm)
     pulls = run.pulls + drawn(move)
     live = run.live & ~move.done & (pulls <= limits.pulls) & (run.rounds < limits.rounds)
-    total = env.reward(noise(move), move, *context)
+    now = env.now(run.pulls)
+    total = env.reward(noise(move), move, *context, *now)
 
     def latest(new, old):
         return jnp.where(run.live, new, old)
@@ -93,7 +94,7 @@ def play(run, env, algorithm, noise, limits):
         rounds=run.rounds + live,
         pulls=jnp.where(live, pulls, run.pulls),
         arm_pulls=jnp.where(live, run.arm_pulls + per_arm(move, env.num_arms), run.arm_pulls),
-        regret=run.regret + jnp.where(live, env.regret(move, *context), 0.0),
+        regret=run.regret + jnp.where(live, env.regret(move, *context, *now), 0.0),
         live=live,
         done=run.done | (run.live & move.done),
         answer=jax.tree.map(latest, move.answer, run.answer),

@@ -54,7 +54,7 @@ def _given(kind, problem, build, horizon):
 def _built(instance, build, horizon):
     """World, algorithm, and whether the instance is finite."""
     facts, kind = offered(instance, build, horizon), kind_of(instance)
-    algorithm = build(jnp.asarray(instance.arms), **facts)
+    algorithm = kind.learner(instance, build(jnp.asarray(instance.arms), **facts))
     return kind.env(instance, bound_options(build)), algorithm, kind.healthy(instance)
 
 

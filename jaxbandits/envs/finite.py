@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from ..core import Env
 from .simulated import Simulated
+from .student import Heteroscedastic, Student
 
 
 def finite(instance, *, epsilon=0.0):
@@ -139,4 +140,6 @@ LAWS = {
     "poisson": _Poisson,
     "recorded": _Recorded,
     "simulated": Simulated,
+    "heteroscedastic": Heteroscedastic,
+    "student": Student,
 }

@@ -187,8 +187,8 @@ def _part(kind, label, table, folder):
     if not isinstance(redraw, bool):
         raise ValueError(f"[{where}] redraw must be true or false, got {redraw!r}")
     build = known[name]
-    if kind == "algorithm" and names.takes_algorithm(build):
-        build = _around(where, name, known, options)
+    if names.takes_another(kind, build):
+        build = _around(kind, where, name, known, options)
     allowed = names.options(kind, build)
     for option in options:
         if option not in allowed:
@@ -199,14 +199,14 @@ def _part(kind, label, table, folder):
     return Part(kind, label, build, options, redraw, only)
 
 
-def _around(where, name, known, options):
-    """The constructor around the one that the option `algorithm` names, without any options."""
-    inner = {n: build for n, build in known.items() if not names.takes_algorithm(build)}
-    if "algorithm" not in options:
-        raise ValueError(f"[{where}] {name} needs the option 'algorithm'")
-    chosen = options.pop("algorithm")
+def _around(kind, where, name, known, options):
+    """The constructor around the one that the option `kind` names, without any options."""
+    inner = {n: build for n, build in known.items() if not names.takes_another(kind, build)}
+    if kind not in options:
+        raise ValueError(f"[{where}] {name} needs the option {kind!r}")
+    chosen = options.pop(kind)
     if chosen not in inner:
-        raise _located(where, names.unknown(f"algorithm of {name}", chosen, inner))
+        raise _located(where, names.unknown(f"{kind} of {name}", chosen, inner))
     try:
         return known[name](inner[chosen]).func
     except ValueError as error:

@@ -117,9 +117,10 @@ def describe(value):
         return f"{name}{LOCAL}{id(value)}" if "<" in name else name
     if hasattr(value, "arms"):
         parts = {name: describe(v) for name, v in vars(value).items()}
-        if parts.get("simulator", 0) is None:  # most have none, and their cells keep their names
-            del parts["simulator"]
-        return parts
+        rare = ("simulator", "stress")  # most have none, and their cells keep their names
+        return {n: part for n, part in parts.items() if n not in rare or part is not None}
+    if dataclasses.is_dataclass(value):
+        return [stored_name(type(value)), describe(vars(value))]
     array = np.asarray(value)
     if array.dtype == object:
         raise ValueError(f"cannot tell {value!r} apart from others, so its runs cannot be stored")
