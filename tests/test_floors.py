@@ -106,7 +106,7 @@ def test_the_walk_sees_imports():
         "kernels/roundings",
         "kernels/xy_designs",
     }
-    assert "envs/finite" in set(imports("problems"))
+    assert "envs/stressed" in set(imports("problems"))
     assert "results" in set(imports("__init__"))
 
 

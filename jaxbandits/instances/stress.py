@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.random import fold_in
 
-from ..options import Option, check, converted, count, is_concrete, nonnegative, positive, require
+from ..options import Option, converted, count, is_concrete, nonnegative, positive, require
 from ..precision import double
 from .base import Instance
 
