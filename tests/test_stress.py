@@ -188,8 +188,9 @@ def test_drifting_means(instance):
         np.testing.assert_allclose(after - before, np.tile(off, (5, 1)), atol=1e-9)
         with jax.enable_x64(True):
             move = jb.Move(jnp.int64(1), None, jnp.array(False), 0)
-            loss = stressed(drifting).regret(move, pulls)
+            loss, mean_loss = (stressed(drifting).regret(move, *x) for x in ((pulls,), ()))
         np.testing.assert_allclose(loss, now.max() - now[1], rtol=1e-9)
+        np.testing.assert_allclose(mean_loss, instance.means.max() - instance.means[1])
     assert len(set(phases)) == 3
 
 

@@ -28,8 +28,10 @@ def stressed(instance, *, epsilon=0.0):
         count = 1 if move.count is None else move.count
         return total + count * (now.means - instance.means)[move.arm]
 
-    def regret(move, pulls):
-        return finite(drifted(instance, move, pulls)).regret(move)
+    def regret(move, pulls=None):
+        """At a time; without one, of the means on average."""
+        now = instance if pulls is None else drifted(instance, move, pulls)
+        return finite(now).regret(move)
 
     return still._replace(reward=reward, regret=regret, now=lambda pulls: (pulls,))
 
