@@ -334,7 +334,7 @@ def test_random_instances_have_deviations_of_their_own():
         (NORMAL, {"delay": 1.5}, "delay must be a whole number, 0 or above, got 1.5"),
         (NORMAL, {"period": 0.0, "drift": 1.0}, "period must be"),
         (make.stressed(NORMAL, df=3.0), {"drift": 1.0}, "under stress already"),
-        (3, {}, "instance must be an Instance or make one, got 3"),
+        (3, {}, "instance must be an Instance or make one, got int"),
     ],
     ids=str,
 )

@@ -158,7 +158,8 @@ def stressed(
     given |= {"delay": delay, "seed": seed}
     if isinstance(instance, Instance):
         return _under_stress(instance, None, **converted(SWITCHES, given))
-    require(callable(instance), f"instance must be an Instance or make one, got {instance!r}")
+    got = type(instance).__name__
+    require(callable(instance), f"instance must be an Instance or make one, got {got}")
     own = {name: value for name, value in given.items() if value is not DEFAULTS[name]}
     if not isinstance(instance, functools.partial):
         return functools.partial(Stressed(instance), **own)
