@@ -43,7 +43,8 @@ class Env(NamedTuple):
 
     `noise(key, shape, counted)` draws what does not depend on the move (for 32 rounds at once
     where a move is one arm); `reward(noise, move, *context)` turns it into `total [S]`. Two
-    algorithms given the same key therefore meet the same noise.
+    algorithms given the same key therefore meet the same noise. What changes with time is
+    `now(pulls)`, a tuple handed to `reward` and `regret` after the context.
     """
 
     noise: Callable
@@ -55,6 +56,7 @@ class Env(NamedTuple):
     num_answers: int | None = None  # M, of which an answer is an index or a mask; None: not known
     # answer -> bool []: whether others are exactly as good, so that no draws tell them apart
     tied: Callable = lambda answer: np.False_
+    now: Callable = lambda pulls: ()
 
 
 class Run(NamedTuple):

@@ -124,11 +124,12 @@ def play(run, env, algorithm, noise, limits, *, to_the_last=False):
     counted = in_part(move, limits.pulls - run.pulls) if to_the_last else move
     pulls = run.pulls + drawn(counted)
     live = run.live & ~move.done & (pulls <= limits.pulls) & (run.rounds < limits.rounds)
-    lost = env.regret(move, *context)
+    now = env.now(run.pulls)
+    lost = env.regret(move, *context, *now)
     if to_the_last:
         live = live & (run.pulls < limits.pulls)
         lost = lost if counted is move else lost * drawn(counted) / jnp.maximum(drawn(move), 1)
-    total = env.reward(noise(move), move, *context)
+    total = env.reward(noise(move), move, *context, *now)
 
     def latest(new, old):
         return jnp.where(run.live, new, old)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .envs.contextual import contextual
-from .envs.finite import finite
+from .envs.stressed import late, stressed
 from .instances import Instance
 from .instances.shown import Labelled
 from .options import check, check_real, is_concrete, nonnegative, require
@@ -21,6 +21,8 @@ class Kind(NamedTuple):
     check: Any  # (problem, horizon) -> None; raises
     healthy: Any  # (problem) -> bool []: whether one that was drawn is finite
     contextual: bool  # whether `ask` is shown something
+    # (problem, algorithm) -> the algorithm, as the problem lets it learn.
+    learner: Any = lambda problem, algorithm: algorithm
     # What belongs to a replication alone, besides its random stream, and the problem with it.
     own: Any = lambda problem, replication: ()
     given: Any = lambda problem, own: problem
@@ -33,7 +35,7 @@ def kind_of(problem):
 
 def _finite_env(instance, options):
     identifies = "budget" not in options and "per_arm" not in options
-    return finite(instance, epsilon=options.get("epsilon", 0.0), identifies=identifies)
+    return stressed(instance, epsilon=options.get("epsilon", 0.0), identifies=identifies)
 
 
 def _finite_facts(instance):
@@ -105,6 +107,7 @@ KINDS = {
         check=check_instance,
         healthy=_finite_healthy,
         contextual=False,
+        learner=late,
     ),
     Labelled: Kind(
         env=lambda problem, options: contextual(problem),

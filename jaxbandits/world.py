@@ -62,7 +62,7 @@ def _given(kind, problem, built):
 def _built(instance, *, build, horizon, debug):
     """World, algorithm, and whether the instance is finite."""
     facts, kind = offered(instance, build, horizon), kind_of(instance)
-    algorithm = build(jnp.asarray(instance.arms), **facts)
+    algorithm = kind.learner(instance, build(jnp.asarray(instance.arms), **facts))
     env = kind.env(instance, bound_options(build))
     return env, debugged(env, algorithm) if debug else algorithm, kind.healthy(instance)
 

@@ -5,10 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 from params import params
+from scipy import stats
 
-from benchmarks import build
+from benchmarks import build, guarantees, numerics, stress
 from benchmarks.contests import CONTESTS
 
 ROOT = Path(__file__).parent.parent
@@ -79,3 +82,62 @@ def test_an_unknown_contest_is_named():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "no contest 'lingap'; there are lingape-soare" in done.stderr
+
+
+def test_the_guarantee_table_is_made_part_by_part(tmp_path):
+    path = tmp_path / "table.json"
+    table = guarantees.Table(path)
+
+    def counts(errors):
+        upper, rate = guarantees.upper(errors, 20_000), errors / 20_000
+        return {"replications": 20_000, "errors": errors, "upper": upper, "error_rate": rate}
+
+    table.put("lingape", 0.05, "itself", counts(940) | {"cut_short": 0}, ["left"])
+    table.put("lingape", 0.05, "narrow", counts(1400) | {"cut_short": 5}, [])
+    table.put("sequential_halving", None, "itself", counts(380) | {"cut_short": 0}, [])
+    again = guarantees.Table(path)
+    assert again.has("lingape", 0.05, "narrow", 20_000)
+    assert not again.has("lingape", 0.05, "narrow", 20_001)
+    assert not again.has("lingape", 0.1, "itself", 1)
+    row, halving = again.rows
+    np.testing.assert_allclose(row["itself"]["upper"], stats.beta.ppf(0.95, 941, 19_060))
+    assert (row["kept"], row["narrow_broken"], halving["kept"]) == (True, True, True)
+    again.put("lingape", 0.05, "itself", counts(980) | {"cut_short": 0}, [])  # 4.9%, up to 5.15%
+    again.put("lingape", 0.05, "narrow", counts(1000) | {"cut_short": 5}, [])
+    assert (again.rows[0]["kept"], again.rows[0]["narrow_broken"]) == (False, False)
+    assert len({cell[:2] for cell in guarantees.cells()}) == 63
+
+
+def test_a_ledger_in_fifty_digits():
+    rng = np.random.default_rng(0)
+    arms, counts, sums = rng.normal(size=(6, 5)), rng.integers(1, 99, 6), rng.normal(size=6)
+    matrix = 0.5 * np.eye(5) + (arms.T * counts) @ arms
+    inverse, means, variances, logdet = numerics.exact(arms, counts, sums, 0.5)
+    right = np.linalg.inv(matrix)
+    np.testing.assert_allclose(inverse.astype(float), right, rtol=1e-9)
+    np.testing.assert_allclose(means.astype(float), arms @ right @ arms.T @ sums, rtol=1e-9)
+    np.testing.assert_allclose(variances.astype(float), ((arms @ right) * arms).sum(1), rtol=1e-9)
+    sign, log = np.linalg.slogdet(matrix)
+    np.testing.assert_allclose(float(logdet), sign * log - 5 * np.log(0.5), rtol=1e-12)
+
+
+def test_the_drift_of_a_ledger():
+    with jax.enable_x64(True):
+        row = numerics.drift("feature space", "even", 1.0, "float64", 0, 1000)
+    found = row["errors"]["1000"]
+    assert 0 < found["variance"] < 1e-11
+    assert 0 < found["mean_in_sd"] < 1e-9
+
+
+def test_where_a_promise_is_broken_first():
+    rows = [
+        {"algorithm": "a", "switch": "df", "level": level, "broken": level < 3}
+        for level in (1.5, 10.0, 2.1)
+    ]
+    rows.append({"algorithm": "a", "switch": "delay", "level": 10, "broken": False})
+    assert stress.breaking(rows) == {"a": {"df": 2.1, "delay": None}}
+    name, (_, instance, build, _) = next(iter(stress.settings().items()))
+    gap = stress.gap_of(instance, 1)
+    moved = stress.under(instance, "deviation", 2.0, gap, 3)
+    np.testing.assert_allclose(np.abs(moved.means - instance.means), 2 * gap)
+    assert name == build.func.__name__ == "lingape"

@@ -114,7 +114,7 @@ def test_the_walk_sees_imports():
         "kernels/xy_designs",
         "skeletons/single",
     }
-    assert "envs/finite" in set(imports("problems"))
+    assert "envs/stressed" in set(imports("problems"))
     assert "results" in set(imports("__init__"))
 
 

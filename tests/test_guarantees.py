@@ -1,7 +1,6 @@
 """What each algorithm promises, at fixed seeds; and broken twins, which must fail the same test."""
 
 import dataclasses
-import functools
 from functools import partial
 
 import jax
@@ -12,7 +11,18 @@ from params import params
 from scipy import integrate, stats
 
 import jaxbandits as jb
-from jaxbandits.kernels import radius
+from benchmarks.promises import (
+    BUDGET,
+    DELTA,
+    ERROR,
+    FIXED,
+    PROMISES,
+    forgetful,
+    halving_instance,
+    misfiled,
+    narrow,
+    twin_of,
+)
 
 CHANCE = 1e-6  # of failing although the promise is kept
 
@@ -24,89 +34,8 @@ def keeps_promise(runs, delta):
     return errors <= stats.binom.ppf(1 - CHANCE, len(runs), delta)
 
 
-def narrow(build, monkeypatch, part=0.25):
-    """The twin whose confidence radii are a part of the right ones, a quarter mostly.
-
-    Those that build on another get a part of a part.
-    """
-
-    def narrowed(right):
-        return lambda *arguments: part * right(*arguments)
-
-    for name in ("static", "soare", "least_squares", "alba_worst_case", "alba_empirical"):
-        monkeypatch.setattr(radius, name, narrowed(getattr(radius, name)))
-    for name, right in radius.THRESHOLDS.items():
-        monkeypatch.setitem(radius.THRESHOLDS, name, narrowed(right))
-    return another(build)
-
-
-def another(build, twist=lambda algorithm: algorithm):
-    """The same constructor, a new function: its programs are compiled anew."""
-
-    @functools.wraps(build)
-    def twin(*args, **options):
-        return twist(build(*args, **options))
-
-    return twin
-
-
-def misfiled(build, monkeypatch):
-    """The twin that learns every reward as if the next arm had given it."""
-
-    def twist(algorithm):
-        def next_arm(move):
-            return move._replace(arm=(move.arm + 1) % 4)  # every K here is 4
-
-        def tell(state, move, total):
-            if move.count is None:
-                return algorithm.tell(state, next_arm(move), total)
-            return algorithm.tell(state, move, jnp.roll(total, 1))
-
-        return algorithm._replace(tell=tell)
-
-    return another(build, twist)
-
-
-DELTA = 0.05
-TOP_M = jb.instances.classic_top_m(4, 2, angle=0.9, noise_var=1.0)
-LOGISTIC = jb.instances.glm(jb.instances.soare(3, angle=0.1).arms, [1.0, 0.0, 0.0])
-PROMISES = {
-    "lingape": (jb.instances.soare(3, angle=0.3), partial(jb.lingape, v0=0.1)),
-    "frank_wolfe_sampling": (
-        jb.instances.soare(3, angle=0.5),
-        partial(jb.frank_wolfe_sampling, v0=0.1),
-    ),
-    "lazy_track_and_stop": (jb.instances.soare(3, angle=0.5), jb.lazy_track_and_stop),
-    "lin_game": (jb.instances.soare(3, angle=0.5), partial(jb.lin_game, v0=0.1)),
-    "m_lingape": (TOP_M, partial(jb.m_lingape, m=2)),
-    "m_lingape_ratio": (TOP_M, partial(jb.m_lingape, m=2, selection="ratio")),
-    "lin_gifa": (TOP_M, partial(jb.lin_gifa, m=2)),
-    "lin_gifa_individual": (TOP_M, partial(jb.lin_gifa, m=2, indices="individual")),
-    "lin_game_set": (TOP_M, partial(jb.lin_game, m=2)),
-    "lucb": (TOP_M, partial(jb.lucb, m=2)),
-    "ugape": (TOP_M, partial(jb.ugape, m=2)),
-    "top_two": (jb.instances.soare(3, angle=0.5), partial(jb.top_two, v0=0.1)),
-    "rage": (jb.instances.soare(3, angle=0.1), jb.rage),
-    "xy_static": (jb.instances.soare(3, angle=0.3), jb.xy_static),
-    "xy_static_soare": (
-        jb.instances.soare(3, angle=0.5, scale=2.0),
-        partial(jb.xy_static, variant="soare"),
-    ),
-    "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),
-    "rage_glm": (LOGISTIC, jb.rage_glm),
-    "alba": (jb.instances.soare(3, angle=0.2, scale=0.2), jb.alba),
-    # Proved without the ridge, whose bias the width ignores.
-    "xy_adaptive": (jb.instances.soare(3, angle=0.3), jb.xy_adaptive),
-    "xy_adaptive_basis": (jb.instances.soare(3, angle=0.3), partial(jb.xy_adaptive, begin="basis")),
-}
 COSTLY = (jb.rage, jb.alba, jb.lazy_track_and_stop)
 RUNS = {name: 500 if build in COSTLY else 1000 for name, (_, build) in PROMISES.items()}
-# Intervals of single arms are twice as wide as needed, and LUCB1's are for all times and arms.
-NARROWER = {
-    name: partial(narrow, part=0.1)
-    for name in ("lin_gifa_individual", "lin_game_set", "lucb", "ugape")
-}
-LONG = {"rage_glm": 300_000}  # pulls of a run; of all others, 3000 are enough
 # Variants of one rule, whose others are tested every time; of twins also those that take longest,
 # and of the misfiled those that learn as others do.
 COUSINS = ("m_lingape_ratio", "lin_gifa_individual", "lin_game_set", "rage_transductive")
@@ -139,18 +68,19 @@ def test_errs_at_most_delta_in_many_runs(name):
     ("name", "fault"),
     [*params(PROMISES, narrow, slow=TAKE_LONG), *params(PROMISES, misfiled, slow=LEARN_ALIKE)],
 )
-def test_a_broken_twin_does_not(name, fault, monkeypatch):
-    instance, build = PROMISES[name]
-    options = {"delta": DELTA, **getattr(build, "keywords", {})}
-    fault = NARROWER.get(name, fault) if fault is narrow else fault
-    twin = partial(fault(getattr(build, "func", build), monkeypatch), **options)
-    pulls = LONG.get(name, 3000)
-    runs = jb.simulate(instance, twin, replications=RUNS[name], seed=1, max_pulls=pulls)
+def test_a_broken_twin_does_not(name, fault):
+    instance, _ = PROMISES[name]
+    twin, pulls = twin_of(fault, name)
+    with twin as build:
+        runs = jb.simulate(
+            instance,
+            partial(build, delta=DELTA),
+            replications=RUNS[name],
+            seed=1,
+            max_pulls=pulls,
+        )
     runs = dataclasses.replace(runs, stopped=np.ones_like(runs.stopped))
     assert not keeps_promise(runs, DELTA)
-
-
-GAP, ARMS, BUDGET, ERROR = 1.0, 16, 320, 0.018671
 
 
 def halving_error(draws, gap=1.0, sizes=(16, 8, 4, 2)):
@@ -169,7 +99,7 @@ def halving_error(draws, gap=1.0, sizes=(16, 8, 4, 2)):
 
 
 def fixed_budget(build, replications, seed, budget=BUDGET):
-    instance = jb.instances.canonical(ARMS, gap=GAP, noise_var=1.0)
+    instance = halving_instance()
     runs = jb.simulate(
         instance, partial(build, budget=budget), replications=replications, seed=seed, batch=2500
     )
@@ -179,13 +109,6 @@ def fixed_budget(build, replications, seed, budget=BUDGET):
 
 def test_the_exact_error_is_what_it_is_said_to_be():
     np.testing.assert_allclose(halving_error(80), ERROR, atol=5e-7)
-
-
-FIXED = {
-    "sequential_halving": jb.sequential_halving,
-    "gse_uniform": jb.gse,
-    "gse_d_opt": partial(jb.gse, design="d_opt"),
-}
 
 
 @pytest.mark.parametrize("name", FIXED)
@@ -199,16 +122,9 @@ def test_the_error_of_successive_halving(name, replications):
 
 
 def test_broken_halving_errs_more():
-    def lazy(algorithm):
-        """The first stage teaches nothing."""
-
-        def tell(state, move, total):
-            return algorithm.tell(state, move, jnp.where(state.stage == 0, 0.0, total))
-
-        return algorithm._replace(tell=tell)
-
     within = 3 * np.sqrt(ERROR * (1 - ERROR) / 20_000)
-    assert fixed_budget(another(jb.sequential_halving, lazy), 20_000, seed=5) > 0.4
+    with forgetful(jb.sequential_halving) as twin:
+        assert fixed_budget(twin, 20_000, seed=5) > 0.4
     assert fixed_budget(jb.sequential_halving, 20_000, seed=5, budget=288) - ERROR > within
 
 

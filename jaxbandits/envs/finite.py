@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from ..core import Env
 from .simulated import Simulated
+from .student import Heteroscedastic, Student
 
 TIED = 1e-12  # values that agree to this share of the largest are those of a tie
 
@@ -153,4 +154,6 @@ LAWS = {
     "poisson": _Poisson,
     "recorded": _Recorded,
     "simulated": Simulated,
+    "heteroscedastic": Heteroscedastic,
+    "student": Student,
 }

@@ -17,6 +17,7 @@ from .named import (
 from .news import clicks, yahoo_r6a
 from .screening import boolean_drugs, boolean_network, drugs
 from .shown import Labelled, digits, images, labelled
+from .stress import stressed
 
 __all__ = [
     "Instance",
@@ -46,6 +47,7 @@ __all__ = [
     "simulated",
     "soare",
     "sphere",
+    "stressed",
     "tabular",
     "transductive",
     "yahoo_r6a",

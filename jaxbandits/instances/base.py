@@ -38,8 +38,9 @@ class Instance:
       theta_norm: `[]` a bound on the norm of theta a learner may be told, or None: unknown.
       samples: `[K, N]` recorded rewards, or None.
       simulator: a pytree of arrays with a method `reward(key, arm)`, or None.
-      rewards: what draws them: "normal", "bernoulli", "sign" (1 or -1), "poisson", "recorded"
-        or "simulated" (static).
+      stress: what a learner is not told, see `stressed`, or None.
+      rewards: what draws them: "normal", "bernoulli", "sign" (1 or -1), "poisson", "recorded",
+        "simulated", or under stress "heteroscedastic" or "student" (static).
       family: the generalised linear model a learner may assume (static).
     """
 
@@ -52,13 +53,14 @@ class Instance:
     theta_norm: jax.Array | None = None
     samples: jax.Array | None = None
     simulator: Any = None
+    stress: Any = None
     rewards: str = "normal"
     family: str = "gaussian"
 
 
 jax.tree_util.register_dataclass(
     Instance,
-    data_fields=[f.name for f in dataclasses.fields(Instance)][:9],
+    data_fields=[f.name for f in dataclasses.fields(Instance)][:10],
     meta_fields=["rewards", "family"],
 )
 

@@ -24,9 +24,9 @@ def options(kind, constructor):
     return [name for name in names if name not in SUPPLIED[kind]]
 
 
-def takes_algorithm(constructor):
-    """True for what makes a constructor of another one, such as `at_budget`."""
-    return "algorithm" in inspect.signature(constructor).parameters
+def takes_another(kind, constructor):
+    """True for what makes a constructor of another of its kind: `at_budget`, `stressed`."""
+    return kind in inspect.signature(constructor).parameters
 
 
 def is_random(constructor):

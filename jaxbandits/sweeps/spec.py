@@ -210,8 +210,8 @@ def _part(kind, label, table, folder):
     known = names.constructors(kind)
     name = _named(where, kind, "name", options, known)
     build = known[name]
-    if kind == "algorithm" and names.takes_algorithm(build):
-        build = _around(where, name, known, options)
+    if names.takes_another(kind, build):
+        build = _around(kind, where, name, known, options)
     redraw = _redraw(where, name, build, options) if kind == "instance" else True
     only = _mapping(f"{where}.only", options.pop("only", {}))
     allowed = names.options(kind, build)
@@ -250,14 +250,14 @@ def _named(where, what, key, options, known):
     return name
 
 
-def _around(where, name, known, options):
-    """The constructor around the one that the option `algorithm` names, without any options."""
-    inner = {n: build for n, build in known.items() if not names.takes_algorithm(build)}
-    if "algorithm" not in options:
-        near = names.nearest("algorithm", options)
+def _around(kind, where, name, known, options):
+    """The constructor around the one that the option `kind` names, without any options."""
+    inner = {n: build for n, build in known.items() if not names.takes_another(kind, build)}
+    if kind not in options:
+        near = names.nearest(kind, options)
         hint = f"; is it meant by {near!r}?" if near else ""
-        raise ValueError(f"[{where}] {name} needs the option 'algorithm'{hint}")
-    chosen = _named(where, f"algorithm of {name}", "algorithm", options, inner)
+        raise ValueError(f"[{where}] {name} needs the option {kind!r}{hint}")
+    chosen = _named(where, f"{kind} of {name}", kind, options, inner)
     try:
         return known[name](inner[chosen]).func
     except ValueError as error:

@@ -148,9 +148,10 @@ def described(value, number, name):
         return name(value)
     if hasattr(value, "arms"):
         parts = {key: inner(v) for key, v in vars(value).items()}
-        if parts.get("simulator", 0) is None:  # most have none, and their cells keep their names
-            del parts["simulator"]
-        return parts
+        rare = ("simulator", "stress")  # most have none, and their cells keep their names
+        return {key: part for key, part in parts.items() if key not in rare or part is not None}
+    if dataclasses.is_dataclass(value):
+        return [name(type(value)), inner(vars(value))]
     array = np.asarray(value)
     if array.dtype == object:
         raise ValueError(f"cannot tell {value!r} apart from others, so its runs cannot be stored")

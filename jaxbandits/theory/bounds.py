@@ -200,6 +200,8 @@ def why_not(instance):
     """What keeps an instance from having a characteristic time, or None."""
     if isinstance(instance, Instance) and instance.rewards != "normal":
         return f"its rewards must be normal, got {instance.rewards!r}"
+    if isinstance(instance, Instance) and instance.stress is not None:
+        return "it must not be under stress"
     return _why_not_linear(instance)
 
 

@@ -1,0 +1,197 @@
+"""The guarantee table: errors in 20,000 runs beside what is promised, and those of broken twins.
+
+For each setting of `benchmarks.promises`: errors, the exact one-sided 95% upper bound of the error
+rate (Clopper and Pearson), and the errors of twins with one fault, which must break the promise.
+With a fixed budget the promise is the exact error of successive halving, an integral.
+
+    python -m benchmarks.guarantees [--only WORD ...] [--replications N] [--twins N]
+
+Each part of a row is stored as soon as it is played, and not played again; `missing` in the file
+says what is left.
+"""
+
+import argparse
+import json
+import time
+from functools import partial
+from pathlib import Path
+
+from scipy import stats
+
+import jaxbandits as jb
+
+from .promises import (
+    BUDGET,
+    ERROR,
+    FIXED,
+    PROMISES,
+    forgetful,
+    halving_instance,
+    misfiled,
+    narrow,
+    twin_of,
+)
+
+RESULTS = Path(__file__).parent / "results" / "guarantees-cpu.json"
+SEED, LEVEL = 8, 0.95
+AGREES = 1e-3  # p-value of an error rate that is not the exact one
+DELTAS = (0.05, 0.1, 0.01)
+TWINS = {"narrow": narrow, "misfiled": misfiled, "forgetful": forgetful}
+CHEAP = ("lucb", "ugape", "lingape", "top_two", "xy_static", "rage", "m_lingape", "lin_gifa")
+
+
+def cells():
+    """`(name, delta, part)` of all that is to be played, what costs least first.
+
+    A part is "itself" or a twin; delta is None with a fixed budget.
+    """
+    names = sorted(PROMISES, key=lambda name: CHEAP.index(name) if name in CHEAP else len(CHEAP))
+    found = [(name, None, "itself") for name in FIXED]
+    found += [(name, DELTAS[0], "itself") for name in names]
+    found += [("sequential_halving", None, "forgetful")]
+    found += [(name, DELTAS[0], twin) for twin in ("narrow", "misfiled") for name in names]
+    return found + [(name, delta, "itself") for delta in DELTAS[1:] for name in names]
+
+
+def played(name, delta, part, replications):
+    """What one part of a row adds to it."""
+    fixed = name in FIXED
+    instance = halving_instance() if fixed else PROMISES[name][0]
+    options = {"budget": BUDGET} if fixed else {"delta": delta}
+    began = time.perf_counter()
+
+    def runs(build, **more):
+        build = partial(build, **options)
+        return jb.simulate(instance, build, replications=replications, seed=SEED, **more)
+
+    if part == "itself":
+        found = runs(FIXED[name] if fixed else PROMISES[name][1])
+    else:
+        twin, pulls = twin_of(TWINS[part], name)
+        with twin as build:
+            found = runs(build, max_pulls=pulls)
+    return counted(found, twin=part != "itself") | {
+        "seconds": round(time.perf_counter() - began, 1)
+    }
+
+
+def counted(runs, *, twin):
+    """Errors with their bound. A twin's runs that were cut short count by what they would say."""
+    number, cut = len(runs), int((~runs.stopped).sum())
+    wrong = ~runs.correct if twin else ~runs.correct & runs.stopped
+    errors = int(wrong.sum())
+    return {
+        "replications": number,
+        "errors": errors,
+        "cut_short": cut,
+        "error_rate": errors / number,
+        "upper": upper(errors, number),
+        "pulls_mean": float(runs.pulls.mean()),
+    }
+
+
+def upper(errors, number):
+    """The exact one-sided 95% upper bound of a share."""
+    test = stats.binomtest(errors, number, alternative="less")
+    return float(test.proportion_ci(LEVEL, method="exact").high)
+
+
+def verdict(row):
+    """What the counts say: whether the promise is kept at that level, and by whom it is broken."""
+    promised, itself = row["promised"], row.get("itself")
+    said = {}
+    if itself is not None:
+        keeps = itself["upper"] <= promised
+        if row["delta"] is None:  # an exact error rate, which is neither above nor below
+            test = stats.binomtest(itself["errors"], itself["replications"], promised)
+            said["p_value"] = float(test.pvalue)
+            keeps = test.pvalue > AGREES
+        said["kept"] = bool(keeps) and not itself["cut_short"]
+    for twin in TWINS:
+        if twin in row:
+            test = stats.binomtest(row[twin]["errors"], row[twin]["replications"], promised)
+            said[f"{twin}_broken"] = bool(test.pvalue < 1e-6 and row[twin]["error_rate"] > promised)
+    return said
+
+
+def setting(name, delta):
+    """The head of a row."""
+    build = FIXED[name] if name in FIXED else PROMISES[name][1]
+    instance = halving_instance() if name in FIXED else PROMISES[name][0]
+    num_arms, dim = instance.arms.shape
+    options = dict(getattr(build, "keywords", {}))
+    return {
+        "setting": name,
+        "algorithm": getattr(build, "func", build).__name__,
+        "options": options | ({"budget": BUDGET} if name in FIXED else {}),
+        "arms": num_arms,
+        "targets": len(instance.targets),
+        "dim": dim,
+        "delta": delta,
+        "promised": ERROR if delta is None else delta,
+        "seed": SEED,
+    }
+
+
+class Table:
+    """The stored table."""
+
+    def __init__(self, path):
+        self.path = path
+        text = path.read_text() if path.exists() else '{"rows": []}'
+        self.rows = json.loads(text)["rows"]
+
+    def row(self, name, delta):
+        """The row of a setting, an empty one where there is none."""
+        for row in self.rows:
+            if (row["setting"], row["delta"]) == (name, delta):
+                return row
+        return setting(name, delta)
+
+    def has(self, name, delta, part, replications):
+        """Whether a part is there with so many replications."""
+        return self.row(name, delta).get(part, {}).get("replications", 0) >= replications
+
+    def put(self, name, delta, part, found, missing):
+        """Store a part."""
+        row = self.row(name, delta)
+        row[part] = found
+        if not any(row is other for other in self.rows):
+            self.rows.append(row)
+        for other in self.rows:
+            other |= verdict(other)
+        table = {"rows": self.rows, "missing": missing}
+        self.path.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+
+
+def main(arguments=None):
+    """Play what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", nargs="*", default=[], help="words that a cell has to contain")
+    parser.add_argument("--replications", type=int, default=20_000)
+    parser.add_argument("--twins", type=int, default=2000, help="replications of a twin")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    asked = parser.parse_args(arguments)
+    table = Table(asked.out)
+
+    def number(part):
+        return asked.replications if part == "itself" else asked.twins
+
+    def missing():
+        return [list(c) for c in cells() if not table.has(*c, number(c[-1]))]
+
+    for cell in missing():
+        words = " ".join(map(str, cell))
+        if not all(word in words for word in asked.only):
+            continue
+        found = played(*cell, number(cell[-1]))
+        table.put(*cell, found, [c for c in missing() if c != cell])
+        print(
+            f"{words:40s} {found['errors']:6d} of {found['replications']}, at most "
+            f"{100 * found['upper']:.3f}%, {found['cut_short']} cut short, {found['seconds']} s",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

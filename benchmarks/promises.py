@@ -1,0 +1,137 @@
+"""What algorithms promise, small instances to see it on, and broken twins that cannot keep it.
+
+The tests of guarantees and the tables of `benchmarks.guarantees` and `benchmarks.stress` share
+these settings.
+"""
+
+import contextlib
+import functools
+from functools import partial
+from unittest import mock
+
+import jax.numpy as jnp
+
+import jaxbandits as jb
+from jaxbandits.kernels import radius
+
+DELTA = 0.05
+TOP_M = jb.instances.classic_top_m(4, 2, angle=0.9, noise_var=1.0)
+LOGISTIC = jb.instances.glm(jb.instances.soare(3, angle=0.1).arms, [1.0, 0.0, 0.0])
+PROMISES = {
+    "lingape": (jb.instances.soare(3, angle=0.3), partial(jb.lingape, v0=0.1)),
+    "frank_wolfe_sampling": (
+        jb.instances.soare(3, angle=0.5),
+        partial(jb.frank_wolfe_sampling, v0=0.1),
+    ),
+    "lazy_track_and_stop": (jb.instances.soare(3, angle=0.5), jb.lazy_track_and_stop),
+    "lin_game": (jb.instances.soare(3, angle=0.5), partial(jb.lin_game, v0=0.1)),
+    "m_lingape": (TOP_M, partial(jb.m_lingape, m=2)),
+    "m_lingape_ratio": (TOP_M, partial(jb.m_lingape, m=2, selection="ratio")),
+    "lin_gifa": (TOP_M, partial(jb.lin_gifa, m=2)),
+    "lin_gifa_individual": (TOP_M, partial(jb.lin_gifa, m=2, indices="individual")),
+    "lin_game_set": (TOP_M, partial(jb.lin_game, m=2)),
+    "lucb": (TOP_M, partial(jb.lucb, m=2)),
+    "ugape": (TOP_M, partial(jb.ugape, m=2)),
+    "top_two": (jb.instances.soare(3, angle=0.5), partial(jb.top_two, v0=0.1)),
+    "rage": (jb.instances.soare(3, angle=0.1), jb.rage),
+    "xy_static": (jb.instances.soare(3, angle=0.3), jb.xy_static),
+    "xy_static_soare": (
+        jb.instances.soare(3, angle=0.5, scale=2.0),
+        partial(jb.xy_static, variant="soare"),
+    ),
+    "rage_transductive": (jb.instances.transductive(4, angle=0.2), jb.rage),
+    "rage_glm": (LOGISTIC, jb.rage_glm),
+    "alba": (jb.instances.soare(3, angle=0.2, scale=0.2), jb.alba),
+    # Proved without the ridge, whose bias the width ignores.
+    "xy_adaptive": (jb.instances.soare(3, angle=0.3), jb.xy_adaptive),
+    "xy_adaptive_basis": (jb.instances.soare(3, angle=0.3), partial(jb.xy_adaptive, begin="basis")),
+}
+"""Fixed confidence: at most a share `delta` of the answers is wrong."""
+# Intervals of single arms are twice as wide as needed, and LUCB1's are for all times and arms.
+NARROWER = dict.fromkeys(("lin_gifa_individual", "lin_game_set", "lucb", "ugape"), 0.1)
+TWIN_PULLS = {"rage_glm": 300_000}  # pulls of a twin's run; of all others, 3000 are enough
+
+GAP, ARMS, BUDGET, ERROR = 1.0, 16, 320, 0.018671
+FIXED = {
+    "sequential_halving": jb.sequential_halving,
+    "gse_uniform": jb.gse,
+    "gse_d_opt": partial(jb.gse, design="d_opt"),
+}
+"""Fixed budget: on `halving_instance()` the share of wrong answers is `ERROR`, an integral."""
+
+
+def halving_instance():
+    """One arm ahead of 15 equal ones, where all halving does the same."""
+    return jb.instances.canonical(ARMS, gap=GAP, noise_var=1.0)
+
+
+def another(build, twist=lambda algorithm: algorithm):
+    """The same constructor, a new function: its programs are compiled anew."""
+
+    @functools.wraps(build)
+    def twin(*args, **options):
+        return twist(build(*args, **options))
+
+    return twin
+
+
+@contextlib.contextmanager
+def narrow(build, part=0.25):
+    """The twin whose confidence radii are a part of the right ones, within the block.
+
+    Those that build on another get a part of a part.
+    """
+
+    def narrowed(right):
+        return lambda *arguments: part * right(*arguments)
+
+    with contextlib.ExitStack() as patches:
+        for name in ("static", "soare", "least_squares", "alba_worst_case", "alba_empirical"):
+            patches.enter_context(mock.patch.object(radius, name, narrowed(getattr(radius, name))))
+        thresholds = {name: narrowed(right) for name, right in radius.THRESHOLDS.items()}
+        patches.enter_context(mock.patch.dict(radius.THRESHOLDS, thresholds))
+        yield another(build)
+
+
+@contextlib.contextmanager
+def misfiled(build, part=None):
+    """The twin that learns every reward as if the next arm had given it."""
+
+    def twist(algorithm):
+        def next_arm(move):
+            return move._replace(arm=(move.arm + 1) % 4)  # every K here is 4
+
+        def tell(state, move, total):
+            if move.count is None:
+                return algorithm.tell(state, next_arm(move), total)
+            return algorithm.tell(state, move, jnp.roll(total, 1))
+
+        return algorithm._replace(tell=tell)
+
+    yield another(build, twist)
+
+
+@contextlib.contextmanager
+def forgetful(build, part=None):
+    """The twin of a fixed budget whose first stage teaches nothing."""
+
+    def lazy(algorithm):
+        def tell(state, move, total):
+            return algorithm.tell(state, move, jnp.where(state.stage == 0, 0.0, total))
+
+        return algorithm._replace(tell=tell)
+
+    yield another(build, lazy)
+
+
+def twin_of(fault, name):
+    """`(context manager of the twin's constructor with its options, pulls of a run)`."""
+    build = {**{n: b for n, (_, b) in PROMISES.items()}, **FIXED}[name]
+    options = getattr(build, "keywords", {})
+
+    @contextlib.contextmanager
+    def opened():
+        with fault(getattr(build, "func", build), NARROWER.get(name, 0.25)) as twin:
+            yield partial(twin, **options)
+
+    return opened(), TWIN_PULLS.get(name, 3000)

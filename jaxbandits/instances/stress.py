@@ -1,0 +1,319 @@
+"""Instances whose rewards depart from what a learner assumes: one switch for each departure."""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.random import fold_in
+
+from ..options import Option, converted, count, is_concrete, nonnegative, positive, require
+from ..precision import double
+from .base import Instance
+
+DEVIATION, DRIFT = 0x5DE71A, 0x5D21F7  # of the keys that draw signs and phases
+RANGES = {"bernoulli": (0.0, 1.0), "sign": (-1.0, 1.0), "poisson": (0.0, np.inf)}  # of a mean
+KEPT = ("normal", "recorded", "simulated")  # rewards whose variance is free of their mean
+
+
+class Drift(NamedTuple):
+    """The mean of arm k at pull t is `means_k + size sin(2 pi (t / period + phase_k))`."""
+
+    size: Any  # float []
+    period: Any  # float [] pulls
+    phases: Any  # float [K] in [0, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stress:
+    """What an environment does that a learner is not told; a pytree.
+
+    Attributes:
+      variances: `[K]` variance of each arm's reward (of Student's t with `df` above 2), or None.
+      df: `[]` degrees of freedom of Student's t, or None.
+      drift: a `Drift`, or None.
+      delay: rounds by which rewards are late (static).
+    """
+
+    variances: jax.Array | None = None
+    df: jax.Array | None = None
+    drift: Drift | None = None
+    delay: int = 0
+
+
+jax.tree_util.register_dataclass(
+    Stress, data_fields=["variances", "df", "drift"], meta_fields=["delay"]
+)
+
+
+class Scaled(NamedTuple):
+    """A simulator whose rewards are moved, and their distance from the mean stretched."""
+
+    simulator: Any
+    means: Any  # float [K] of the simulator
+    factors: Any  # float [K]
+    shifts: Any  # float [K]
+
+    def reward(self, key, arm):
+        """One draw."""
+        away = self.simulator.reward(key, arm) - self.means[arm]
+        return self.means[arm] + self.shifts[arm] + self.factors[arm] * away
+
+
+def _table(value):
+    return np.asarray(value, float)
+
+
+def _ratios(value):
+    table = np.asarray(value, float)
+    return table.ndim < 2 and bool(((table > 0) & (table < np.inf)).all())
+
+
+SWITCHES = MappingProxyType(
+    {
+        "variance_ratio": Option("a finite number above 0, or one for each arm", _ratios, _table),
+        "df": Option("a finite number above 1", lambda v: 1 < float(v) < np.inf, np.float64),
+        "deviation": nonnegative,
+        "noise_var_factor": positive,
+        "drift": nonnegative,
+        "period": positive,
+        "delay": Option(count(0).allowed, count(0).accepts, int),
+        "seed": Option(count(0).allowed, count(0).accepts, int),
+    }
+)
+DEFAULTS = MappingProxyType(dict.fromkeys(SWITCHES) | {"period": 10_000.0, "delay": 0, "seed": 0})
+
+
+def stressed(
+    instance,
+    *,
+    variance_ratio=None,
+    df=None,
+    deviation=None,
+    noise_var_factor=None,
+    drift=None,
+    period=DEFAULTS["period"],
+    delay=0,
+    seed=0,
+):
+    """Any instance under stress: noise, means or delays that a learner does not expect.
+
+    Each switch breaks one assumption; they can be used together, and without any the rewards are
+    those of before. The learner is told what it would be told without, but for
+    `noise_var_factor`. Draws stay a pure function of seed, replication and round.
+
+    Args:
+      instance: an `Instance`; or a constructor of instances or `functools.partial` of one, random
+        or not. In a sweep file `instance = "soare"` names it, beside its own options.
+      variance_ratio: unequal noise. The variance of arm k is `variance_ratio ** (k / (K - 1))`
+        times that of before, so that of the first arm stays; or `[K]`, a factor for each arm.
+      df: heavy tails. Normal noise becomes Student's t with `df > 1` degrees of freedom, scaled
+        to the same variance; with `df <= 2` the variance is infinite, and t is multiplied by the
+        standard deviation of before.
+      deviation: misspecified means. Each mean is moved up or down by `deviation`, with random
+        signs that are fixed for the instance. What features can express of that is linear still.
+      noise_var_factor: the learner is told this many times the `noise_var` of before. The law of
+        the rewards stays.
+      drift: of the means. That of arm k at pull t is `means_k + drift sin(2 pi (t / period +
+        phase_k))`, with random phases that are fixed for the instance.
+      period: pulls.
+      delay: rounds that pass before a learner sees a reward, for algorithms that draw an arm or a
+        batch of arms a round. It may have to wait for the first ones, so it draws what it would
+        draw first; the rewards of the last `delay` rounds are never seen.
+      seed: of signs and phases; those of a random instance also depend on its key.
+    Returns:
+      An `Instance`; or a constructor again, with the options of the other and these.
+    Raises:
+      ValueError: a bad option, or one that the rewards cannot have: `variance_ratio` where the
+        mean gives the variance (0 and 1, 1 and -1, Poisson), `df` where rewards are not normal.
+        When it is played: a delay for an algorithm that plays phases.
+    Deviations:
+      `means`, `values` and what is correct are those of the true rewards: with `deviation` those
+      after it (values too, unless the targets are not the arms), with `drift` those on average
+      over a period, while the regret is against the best arm at the time. Means that would leave
+      the range of a probability, or fall below 0 for Poisson rewards, are cut off there, after
+      which the average is another. Within a phase or a batch the means stand still, as they are
+      at its middle pull. Sums of Student's t are made draw by draw: they are exact, and a phase
+      of 10^6 draws takes some 20 ms; beyond 2^26 draws in one phase the sum is NaN. `theta` is
+      that of the linear part. An algorithm that counts its draws counts those seen: with a
+      budget it makes `delay` more.
+    Example:
+      >>> from functools import partial
+      >>> import jaxbandits as jb
+      >>> soare = jb.instances.soare(3, angle=0.5)
+      >>> heavy = jb.instances.stressed(soare, df=3.0, delay=8)
+      >>> heavy.rewards, heavy.stress.delay
+      ('student', 8)
+      >>> runs = jb.simulate(heavy, partial(jb.lingape, delta=0.1), replications=10)
+      >>> bool(runs.stopped.all())
+      True
+    """
+    given = {"variance_ratio": variance_ratio, "df": df, "deviation": deviation}
+    given |= {"noise_var_factor": noise_var_factor, "drift": drift, "period": period}
+    given |= {"delay": delay, "seed": seed}
+    if isinstance(instance, Instance):
+        return _under_stress(instance, None, **converted(SWITCHES, given))
+    got = type(instance).__name__
+    require(callable(instance), f"instance must be an Instance or make one, got {got}")
+    own = {name: value for name, value in given.items() if value is not DEFAULTS[name]}
+    if not isinstance(instance, functools.partial):
+        return functools.partial(Stressed(instance), **own)
+    inner = Stressed(instance.func)
+    return functools.partial(inner, *instance.args, **(instance.keywords | own))
+
+
+@dataclasses.dataclass(frozen=True)
+class Stressed:
+    """The constructor of instances `inner`, with the switches of `stressed` as more options."""
+
+    inner: Callable
+    outer: ClassVar[str] = "stressed"
+
+    @property
+    def __name__(self):
+        """What messages call it."""
+        return f"{self.outer}({getattr(self.inner, '__name__', repr(self.inner))})"
+
+    @property
+    def __signature__(self):
+        named = list(inspect.signature(self.inner).parameters.values())
+        own = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+            for name, default in DEFAULTS.items()
+        ]
+        return inspect.Signature([p for p in named if p.name not in SWITCHES] + own)
+
+    def convert(self, keywords):
+        """Check and convert concrete values."""
+        return keywords | converted(SWITCHES, _own(keywords))
+
+    def __call__(self, *args, **keywords):
+        """The `Instance`; the first argument is the key where the inner constructor takes one."""
+        own = {**DEFAULTS} | _own(keywords)
+        rest = {name: value for name, value in keywords.items() if name not in own}
+        instance = self.inner(*args, **rest)
+        fits = isinstance(instance, Instance)
+        require(fits, f"instance must be an Instance, got {type(instance).__name__}")
+        first = next(iter(inspect.signature(self.inner).parameters), None)
+        bound = inspect.signature(self.inner).bind(*args, **rest).arguments
+        key = bound[first] if _is_key(bound.get(first)) else None
+        return _under_stress(instance, key, **converted(SWITCHES, own))
+
+
+def _own(keywords):
+    return {name: value for name, value in keywords.items() if name in SWITCHES}
+
+
+def _is_key(value):
+    return isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
+@double
+def _under_stress(
+    instance,
+    key,
+    *,
+    variance_ratio,
+    df,
+    deviation,
+    noise_var_factor,
+    drift,
+    period,
+    delay,
+    seed,
+):
+    require(instance.stress is None, "instance is under stress already: give all switches at once")
+    key = jax.random.key(0, impl="threefry2x32") if key is None else key
+    instance = jax.tree.map(jnp.asarray, instance)
+    if deviation is not None:
+        instance = _moved(instance, deviation, fold_in(fold_in(key, DEVIATION), seed))
+    if variance_ratio is not None:
+        instance = _stretched(instance, _factors(variance_ratio, instance.means.size))
+    if df is not None:
+        require(
+            instance.rewards in ("normal", "heteroscedastic"),
+            f"df must go with normal rewards, got {instance.rewards!r}",
+        )
+        instance = _with(_told_apart(instance), df=jnp.asarray(df, float), rewards="student")
+    if noise_var_factor is not None:
+        instance = _told_apart(instance)
+        noise_var = instance.noise_var * noise_var_factor
+        instance = dataclasses.replace(instance, noise_var=noise_var)
+    if drift is not None:
+        shape = (instance.means.size,)
+        phases = jax.random.uniform(fold_in(fold_in(key, DRIFT), seed), shape, float)
+        size, period = jnp.asarray(drift, float), jnp.asarray(period, float)
+        instance = _with(instance, drift=Drift(size, period, phases))
+    return _with(instance, delay=delay) if delay else instance
+
+
+def _with(instance, rewards=None, **more):
+    """The instance with more of `Stress`."""
+    stress = dataclasses.replace(instance.stress or Stress(), **more)
+    return dataclasses.replace(instance, stress=stress, rewards=rewards or instance.rewards)
+
+
+def _told_apart(instance):
+    """The instance whose normal rewards have variances apart from `noise_var`."""
+    if instance.rewards != "normal":
+        return instance
+    variances = jnp.broadcast_to(instance.noise_var, instance.means.shape)
+    return _with(instance, variances=variances, rewards="heteroscedastic")
+
+
+def _factors(ratio, num_arms):
+    ratio = jnp.asarray(ratio, float)
+    if ratio.ndim == 0:
+        return ratio ** jnp.linspace(0.0, 1.0, num_arms)
+    fits = ratio.shape == (num_arms,)
+    require(fits, f"variance_ratio must have shape {(num_arms,)}, got {ratio.shape}")
+    return ratio
+
+
+def _stretched(instance, factors):
+    """The instance with each arm's variance multiplied."""
+    rewards = instance.rewards
+    require(
+        rewards in KEPT,
+        f"variance_ratio must go with rewards of one of {KEPT}, got {rewards!r}, "
+        "whose variance is given by the mean",
+    )
+    if rewards == "normal":
+        instance = _told_apart(instance)
+        return _with(instance, variances=instance.stress.variances * factors)
+    return _mapped(instance, jnp.sqrt(factors), jnp.zeros_like(factors))
+
+
+def _moved(instance, deviation, key):
+    """The instance with each mean moved up or down."""
+    signs = 2.0 * jax.random.bernoulli(key, 0.5, instance.means.shape) - 1.0
+    means = clipped(instance.rewards, instance.means + deviation * signs)
+    shifts, values = means - instance.means, instance.values
+    instance = _mapped(instance, jnp.ones_like(shifts), shifts)
+    same = instance.targets.shape == instance.arms.shape
+    if same and is_concrete(instance.targets) and is_concrete(instance.arms):
+        same = np.array_equal(instance.targets, instance.arms)
+    return dataclasses.replace(instance, means=means, values=means if same else values)
+
+
+def _mapped(instance, factors, shifts):
+    """The instance with rewards, where a table or a simulator gives them, stretched and moved."""
+    if instance.rewards == "recorded":
+        away = instance.samples - instance.means[:, None]
+        samples = (instance.means + shifts)[:, None] + factors[:, None] * away
+        return dataclasses.replace(instance, samples=samples)
+    if instance.rewards == "simulated":
+        simulator = Scaled(instance.simulator, instance.means, factors, shifts)
+        return dataclasses.replace(instance, simulator=simulator)
+    return instance
+
+
+def clipped(rewards, means):
+    """Means within the range that such rewards can have."""
+    low, high = RANGES.get(rewards, (-np.inf, np.inf))
+    return jnp.clip(means, low, high)
