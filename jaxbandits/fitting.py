@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .composing import ruled, tangents_like
-from .kernels import irls
+from .kernels import irls, scaling
 from .kernels.links import FAMILIES, LINKS
-from .options import check, check_arms, choice, is_concrete, nonnegative, require
+from .options import check, check_arms, check_condition, choice, is_concrete, nonnegative, require
 from .precision import kernel
 
 TOL = 1e-18  # a Newton decrement, in units of f
@@ -70,7 +70,24 @@ def fit_glm(arms, counts, sums, *, family="logistic", ridge=0.0, init=None):
         _check_sums(counts, sums, family)
     init = jnp.zeros(dim, arms.dtype) if init is None else init
     require(np.shape(init) == (dim,), f"init must have shape ({dim},), got {np.shape(init)}")
-    return _fits[family](arms, counts, sums, jnp.asarray(ridge, arms.dtype), init)
+    solve = _fits[family]
+    if is_concrete(ridge) and ridge == 0:
+        check_condition(arms)
+        solve = functools.partial(_in_columns_of_one_size, solve)
+    return solve(arms, counts, sums, jnp.asarray(ridge, arms.dtype), init)
+
+
+def _in_columns_of_one_size(solve, arms, counts, sums, ridge, init):
+    """The fit by features in other units, on which it does not depend without a ridge."""
+    scales = scaling.column_scales(jnp.asarray(arms))
+    found = solve(arms / scales, counts, sums, ridge, init * scales)
+    both = scales[:, None] * scales
+    return found._replace(
+        theta=found.theta / scales,
+        hessian=found.hessian * both,
+        inverse=found.inverse / both,
+        factor=found.factor * scales[:, None],
+    )
 
 
 def _check_sums(counts, sums, family):

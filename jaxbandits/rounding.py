@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .composing import without_derivative
-from .kernels import regret_rounding
+from .kernels import regret_rounding, scaling
 from .kernels import rounding as kernels
-from .options import check, check_arms, choice, count, is_concrete, require
+from .options import check, check_arms, check_condition, choice, count, is_concrete, require
 from .precision import kernel
 
 __all__ = ["efficient", "largest_remainder", "regret"]
@@ -110,6 +110,8 @@ def regret(arms, weights, total, *, form="greedy"):
         f"weights must have shape ({num_arms},), got {weights.shape}",
     )
     check("form", choice(*FORMS), form)
+    check_condition(arms)
+    (arms,) = scaling.equilibrated(jnp.asarray(arms))
     found = {"greedy": _regret, "swap": _swap}[form](arms, weights, total)
     if is_concrete(found.certified):
         require(bool(found.certified), "weights must leave A(w) well conditioned on the support")

@@ -51,20 +51,15 @@ def frank_wolfe(points):
     return weights
 
 
-def of_one_size(arms):
-    """Columns whose largest entry is in [1, 2): the prior of "greedy" is in the units of these."""
-    return arms / 2.0 ** np.floor(np.log2(np.abs(arms).max(0)))
-
-
 def greedy(points, total):
     """Soare et al.: the draw after which the largest variance is least."""
-    counts, unit = np.zeros(len(points)), np.eye(points.shape[1])
-    prior = 1e-3 * (points**2).sum(1).mean()
+    counts = np.zeros(len(points))
+    prior = np.diag(1e-3 * points.shape[1] * (points**2).mean(0))
     for _ in range(total):
 
         def worst(arm, counts=counts):
             after = counts + (np.arange(len(points)) == arm)
-            inverse = np.linalg.inv(prior * unit + (points.T * after) @ points)
+            inverse = np.linalg.inv(prior + (points.T * after) @ points)
             return max(x @ inverse @ x for x in points)
 
         counts[min(range(len(points)), key=worst)] += 1
@@ -109,7 +104,7 @@ def test_designs(design, allocate, compare):
     hand = Hand(partial(jb.gse, design=design), "budget")
     for seed, budget in enumerate([120, 241]):
         rng, arms, theta = linear_problem(50 + seed, 9, 3)
-        twin = Allocated(of_one_size(arms), budget, allocate)
+        twin = Allocated(arms, budget, allocate)
         facts, reward = (jnp.asarray(arms), None, (budget,)), normal_rewards(rng, arms @ theta, 1.0)
         hand.play(twin, facts, reward, jax.random.key(seed), compare=compare)
 
@@ -170,6 +165,6 @@ def test_reuse_of_all_rewards():
     hand = Hand(partial(jb.gse, design="greedy", reuse=True), "budget")
     for seed, budget in enumerate([60, 121]):
         rng, arms, theta = linear_problem(60 + seed, 9, 3)
-        twin = Reusing(of_one_size(arms), budget, greedy)
+        twin = Reusing(arms, budget, greedy)
         facts, reward = (jnp.asarray(arms), None, (budget,)), normal_rewards(rng, arms @ theta, 4.0)
         hand.play(twin, facts, reward, jax.random.key(seed), compare=same_counts)

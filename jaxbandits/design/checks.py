@@ -1,15 +1,21 @@
 """What designs for import check before anything compiles."""
 
+import jax.numpy as jnp
 import numpy as np
 
-from ..options import check, check_arms, is_concrete, positive, require
+from ..kernels import scaling
+from ..options import check, check_arms, check_condition, is_concrete, positive, require
 
 
-def problem(arms, targets, active, tol):
+def problem(arms, targets, active, tol, *, scale_free=True):
     """`(arms, targets, active, tol)` of a design, of one precision; every design begins here.
 
+    Args:
+      scale_free: whether the units of a column change nothing; features are then handed on in
+        columns of one size.
     Raises:
-      ValueError: bad shapes, NaN, no active row, arms that are all zero, a bad tolerance.
+      ValueError: bad shapes, NaN, no active row, arms that are all zero or so nearly dependent
+        that rounding hides it, a bad tolerance.
     """
     check_arms(arms, targets)
     check("tol", positive, tol)
@@ -23,4 +29,8 @@ def problem(arms, targets, active, tol):
     if is_concrete(arms) and is_concrete(active):
         some = arms if targets is not None else arms[active]
         require(np.any(some), "arms must have one that counts and is not zero, got zeros")
+    if scale_free:
+        check_condition(arms)
+        tables = [jnp.asarray(table) for table in (arms, targets) if table is not None]
+        arms, targets = (*scaling.equilibrated(*tables), None)[:2]
     return arms, targets, active, np.asarray(tol, arms.dtype) if is_concrete(tol) else tol

@@ -148,7 +148,7 @@ def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
     >>> np.round(10 * found.weights), round(float(found.value), 2)
     (array([5., 5.]), 2.0)
     """
-    arms, _, active, tol = checks.problem(arms, None, active, tol)
+    arms, _, active, tol = checks.problem(arms, None, active, tol, scale_free=v0 is None)
     check("total", count(), total)
     if v0 is not None:
         check("v0", positive, v0)

@@ -16,7 +16,7 @@ from . import directions, ledger, pick, spd
 TRUSTED = 1000  # draws after which rank-one changes are replaced by a new inverse
 FEW = 8  # pairs that are played by themselves, where only so many count
 FEWEST = 4  # arms below which a loop of their own is not worth its compilation
-PRIOR = 1e-3  # of the mean squared length of an arm
+PRIOR = 1e-3  # of the mean squared length of an arm, where columns are of one size
 ALIKE = 1e-9  # the same from a prior on, where rounding of the first norms stays
 TIED = 1e-12  # scores closer than this part of themselves are equal: rounding tells them apart
 
@@ -159,18 +159,22 @@ def g_allocation(
 ) -> Int[Array, " K"]:
     """Counts `[K]` of `total` draws that bring `max over active k of ||x_k||^2_{A^-1}` down.
 
-    From `A = v0 I` on, each draw goes to the active arm j that makes
+    From `A = diag(v)` on, each draw goes to the active arm j that makes
     `max_k ||x_k||^2_{A^-1} - (x_j^T A^-1 x_k)^2 / (1 + ||x_j||^2_{A^-1})` smallest (Soare et al.,
     2014). Where several arms are the widest every draw of one of them ties: then the widest goes
-    first, and of these one in an order of the draw's own, `pick.scattered`. v0 is 1e-3 of the mean
-    squared length of the active arms, unless it is given.
+    first, and of these one in an order of the draw's own, `pick.scattered`. Every entry of v is v0
+    if it is given; else it is 1e-3 d times the mean square of its column over the active arms, so
+    that the units of a column change nothing.
 
     A draw costs `O(n^2)` for n arms; where at most half, an eighth, ... of all are active, only
     so many take part.
     """
-    num_arms, number = arms.shape[0], active.sum()
+    (num_arms, dim), number = arms.shape, active.sum()
     if v0 is None:
-        v0 = PRIOR * jnp.where(active, (arms**2).sum(1), 0.0).sum() / jnp.maximum(number, 1)
+        squares = jnp.where(active[:, None], arms**2, 0.0).sum(0) / jnp.maximum(number, 1)
+        prior = jnp.where(squares > 0, PRIOR * dim * squares, 1.0)
+    else:
+        prior = jnp.full(dim, v0, arms.dtype)
     sizes = [num_arms]
     while sizes[-1] > FEWEST:
         sizes.append(max(FEWEST, -(-sizes[-1] // (2 if len(sizes) == 1 else 4))))
@@ -181,16 +185,15 @@ def g_allocation(
         place = (jnp.cumsum(active)[None, :] <= jnp.arange(size)[:, None]).sum(1)
         place = jnp.arange(num_arms) if size == num_arms else place
         some = active.at[place].get(mode="fill", fill_value=False)
-        found = _g_counts(arms.at[place].get(mode="clip"), some, place, here, v0)
+        found = _g_counts(arms.at[place].get(mode="clip"), some, place, here, prior)
         counts = counts.at[place].add(found, mode="drop")
     return counts
 
 
-def _g_counts(arms, active, names, total, v0):
-    unit = jnp.eye(arms.shape[1], dtype=arms.dtype)
+def _g_counts(arms, active, names, total, prior):
 
     def look(now):
-        inverse = spd.inverse(ledger.gram(arms, now.counts) + v0 * unit).matrix
+        inverse = spd.inverse(ledger.gram(arms, now.counts) + jnp.diag(prior)).matrix
         return now._replace(among=arms @ inverse @ arms.T)
 
     def draw(now):

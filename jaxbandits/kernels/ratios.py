@@ -15,7 +15,7 @@ import scipy.optimize
 from jax import lax
 from jaxtyping import Array, Float
 
-from . import spd
+from . import scaling, spd
 
 BLOCK = 128  # bases that are solved at once
 MOST_BASES = 100_000
@@ -144,7 +144,7 @@ def optima(arms, pairs):
 
 def _well_scaled(arms):
     """The arms in coordinates of their span in which no direction is longer than another."""
-    left, sizes, _ = np.linalg.svd(arms, full_matrices=False)
+    left, sizes, _ = np.linalg.svd(arms / scaling.host_scales(arms), full_matrices=False)
     return left[:, sizes > max(arms.shape) * np.finfo(float).eps * sizes.max()]
 
 

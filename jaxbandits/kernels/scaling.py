@@ -38,7 +38,7 @@ def noise(largest: Float[Array, ""]) -> Float[Array, ""]:
 
 def equilibrated(arms: Float[Array, "K d"], *tables: Float[Array, "_ d"]) -> list:
     """The arms, and tables of features that go with them, in columns of one size, see above."""
-    scales = column_scales(arms)
+    scales = lax.stop_gradient(column_scales(arms))
     return [table / scales for table in (arms, *tables)]
 
 
@@ -52,6 +52,12 @@ def among(arms: Float[Array, "K d"], active: Bool[Array, " K"]) -> Float[Array, 
     return arms / jnp.where(there, power_of_two(largest), power_of_two(largest.max()))
 
 
+def host_scales(table: np.ndarray) -> np.ndarray:
+    """`column_scales` on the host."""
+    largest = np.abs(table).max(0)
+    return np.ldexp(1.0, np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1)
+
+
 class Condition(NamedTuple):
     """What can be computed of the span of some arms, once their columns are of one size."""
 
@@ -63,9 +69,7 @@ class Condition(NamedTuple):
 def condition(arms: Array | np.ndarray) -> Condition:
     """Rank and condition number on the host, of arms that can be looked at."""
     arms = np.asarray(arms, float)
-    largest = np.abs(arms).max(0)
-    scales = np.ldexp(1.0, np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1)
-    sizes = np.linalg.svd(arms / scales, compute_uv=False)
+    sizes = np.linalg.svd(arms / host_scales(arms), compute_uv=False)
     eps = np.finfo(float).eps
     rank = int((sizes > max(arms.shape) * eps * sizes[0]).sum())
     ratio = float(sizes[0] / sizes[rank - 1]) if rank else 1.0

@@ -77,7 +77,7 @@ def _cell(plan, instance, algorithm, point, problems):
     key = instance.label, *(options.get(axis) for axis in plan.axes)
     if key not in problems:
         data = _data(instance, options)
-        problems[key] = data, _located(instance, point, _problem, plan, instance, point)
+        problems[key] = data, located(instance, point, _problem, plan, instance, point)
     data, problem = problems[key]
     spec = {
         "version": VERSION,
@@ -90,7 +90,7 @@ def _cell(plan, instance, algorithm, point, problems):
     if plan.until:
         spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
     build = functools.partial(algorithm.build, **algorithm.at(point))
-    world = _located(algorithm, point, prepared, problem, build, plan.horizon)
+    world = located(algorithm, point, prepared, problem, build, plan.horizon)
     return Cell(instance, algorithm, point, spec, problem, world)
 
 
@@ -133,7 +133,7 @@ def _fixed(build, options, seed):
     return build(fold_in(root_key(seed), INSTANCE), **options)
 
 
-def _located(part, point, function, *args):
+def located(part, point, function, *args):
     """Call, and put the name of the part's table in front of what goes wrong."""
     try:
         return function(*args)

@@ -187,7 +187,8 @@ def _run(plan, everywhere, store, begun, team, progress, shard, cluster, how):
     distinct = {cell.identity: cell for cell in cells}
     for cell in [cell for identity, cell in distinct.items() if identity not in done]:
         located(
-            cell.algorithm.table,
+            cell.algorithm,
+            cell.point,
             check_ending,
             *(cell.world, plan.max_pulls, plan.horizon, plan.record),
         )

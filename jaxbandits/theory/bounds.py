@@ -11,7 +11,7 @@ import numpy as np
 from ..design import oracle
 from ..instances import Instance
 from ..instances.base import check_option
-from ..kernels import directions
+from ..kernels import directions, scaling
 from ..kernels.roundings import ROUNDINGS
 from ..kernels.xy_designs import named
 from ..options import choice, positive, require
@@ -157,10 +157,11 @@ def rage_pull_bound(
     def log_term(phase):
         return math.log(log_factor * number**2 * phase**2 / delta)
 
-    arms, targets = jnp.asarray(instance.arms), jnp.asarray(instance.targets)[distinct]
+    targets = jnp.asarray(instance.targets)[distinct]
+    features = scaling.equilibrated(jnp.asarray(instance.arms), targets)
     total, phase, alive, rho = 0, 1, np.ones(len(gaps), bool), math.inf
     while alive.sum() > 1:
-        rho = float(_rho(arms, targets, alive, tol))
+        rho = float(_rho(*features, alive, tol))
         total += math.ceil(max(factor * 4**phase * rho * log_term(phase), least))
         phase += 1
         alive = gaps <= 4.0 * 2.0**-phase

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..instances import Instance
 from ..instances.base import check_option
+from ..kernels import scaling
 from ..kernels.links import LINKS
 from ..options import count, nonnegative, positive, require
 from ..precision import on_host
@@ -70,7 +71,7 @@ def facts_of(instance, slope=None):
         best=int(gaps.argmin()),
         gap=float(np.sort(gaps)[1]),
         noise_var=float(instance.noise_var),
-        rank=int(np.linalg.matrix_rank(arms)),
+        rank=scaling.condition(arms).rank,
         slope=float(slopes.min()) if slope is None else slope,
         linear=instance.family == "gaussian",
     )

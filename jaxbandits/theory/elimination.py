@@ -13,7 +13,7 @@ from ..algorithms import gse
 from ..driver import rollout, root_key, start
 from ..envs.finite import finite
 from ..instances.base import check_option
-from ..kernels import halving, ledger, span, spd
+from ..kernels import halving, ledger, scaling, span, spd
 from ..options import choice, count, nonnegative, require, size
 from ..precision import double, on_host
 from ..results import standard_error
@@ -170,7 +170,7 @@ def _compiled(tails, eta, single, options):
 
 def _of_stage(instance, gaps, best, tails, single, alive, counts, survivors):
     """A stage's part of "normal", or its largest `||x||^2` in V^-1 for the others."""
-    arms = instance.arms
+    (arms,) = scaling.equilibrated(instance.arms)
     matrix = ledger.gram(arms, counts)
     drawn = spd.partial_inverse(matrix, span.negligible(arms))
     space = span.of_gram(matrix, drawn)

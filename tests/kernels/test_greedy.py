@@ -16,7 +16,8 @@ def problem(seed, num_arms, dim):
 
 def spread(arms, counts, pairs, v0=0.0):
     """`||y||^2` of the pairs in the inverse of A: numpy's own."""
-    matrix = (arms.T * counts) @ arms + v0 * np.eye(arms.shape[1])
+    prior = v0 if np.ndim(v0) else v0 * np.eye(arms.shape[1])
+    matrix = (arms.T * counts) @ arms + prior
     return np.einsum("pi,pi->p", pairs, np.linalg.solve(matrix, pairs.T).T)
 
 
@@ -155,7 +156,8 @@ def drawn_one_by_one(arms, active, total, v0):
 def test_g_allocation_makes_the_best_draws(num_alive, v0):
     """Nine, five and two of nine arms are played by loops of their own."""
     arms, active = problem(8, 9, 3), np.arange(9) % 9 < num_alive
-    used = 1e-3 * (arms[active] ** 2).sum(1).mean() if v0 is None else v0
+    dim = arms.shape[1]
+    used = np.diag(1e-3 * dim * (arms[active] ** 2).mean(0)) if v0 is None else v0 * np.eye(dim)
     counts, path = drawn_one_by_one(arms, active, 60, used)
     assert (path.sum(1) == 1).all()
     with jax.enable_x64(True):
