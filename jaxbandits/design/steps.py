@@ -124,8 +124,8 @@ def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
       arms: `[K, d]`.
       total: number of draws N; whole numbers of them, `np.round(total * weights)` of each arm.
       active: bool `[K]`; all by default. Inactive arms are not drawn, and their norms not counted.
-      v0: the draws begin with `A = v0 I`; 1e-3 of the mean squared length of the active arms by
-        default.
+      v0: the draws begin with `A = v0 I`; by default with 1e-3 d times the mean squares of the
+        columns on the diagonal, whatever their units.
       tol: `converged` says that `value <= (1 + tol) bound`.
     Returns:
       `Design` with weights that are multiples of `1 / total`, and `iterations = total`; `value`
