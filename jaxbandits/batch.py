@@ -169,7 +169,8 @@ def record_of(trial, orders, lane, *, stops):
     run, facts = lane.run, {}
     env, _, _ = trial.build(lane.problem)
     if not lane.curve.size:
-        facts = {"tied": env.tied(run.answer), "broken": run.broken | has_nan(run.state)}
+        broken = has_nan(run.state) if run.broken is None else run.broken
+        facts = {"tied": env.tied(run.answer), "broken": broken}
     elif stops:
         rest = jnp.where(run.done, orders.limits.pulls - run.pulls, 0)
         more = jnp.where(jnp.arange(env.num_arms) == run.answer, rest, 0)

@@ -72,7 +72,8 @@ class Run(NamedTuple):
     done: Array  # bool []: the algorithm has stopped
     answer: Any  # of the last move asked
     info: Any  # of the last move asked, where it is a dict
-    broken: Any = np.False_  # bool []: the state of a phased run held NaN when it was cut short
+    # bool []: the state held NaN when a phase was cut short; None where moves are single arms
+    broken: Any = None
 
 
 def is_shown(ask):

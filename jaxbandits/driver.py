@@ -71,7 +71,11 @@ def kind(run, env, algorithm):
 
     closed, (_, move) = jax.make_jaxpr(asked, return_shape=True)(run)
     done = _constant(closed.jaxpr, closed.consts, closed.jaxpr.outvars[0])
-    return move.arm.ndim == 0 and move.count is None, done is None or bool(np.any(done))
+    return _is_one_arm(move), done is None or bool(np.any(done))
+
+
+def _is_one_arm(move):
+    return move.arm.ndim == 0 and move.count is None
 
 
 def _constant(jaxpr, consts, var):
@@ -106,7 +110,8 @@ def start(key, env, algorithm):
     nothing = jnp.zeros((), float)
     counts = jnp.zeros(env.num_arms, int)
     yes, no = jnp.array(True), jnp.array(False)
-    return Run(key, state, zero, zero, counts, nothing, yes, no, *blank, broken=no)
+    broken = None if _is_one_arm(shapes) else no
+    return Run(key, state, zero, zero, counts, nothing, yes, no, *blank, broken)
 
 
 def play(run, env, algorithm, noise, limits, *, to_the_last=False):
