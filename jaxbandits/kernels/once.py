@@ -1,6 +1,6 @@
 """Costly functions that many lanes ask the same, such as the design for the arms still alive."""
 
-from .primitives import called_as, primitive
+from .primitives import calling, primitive
 
 ONCE_FOR_EQUAL = primitive("once_for_equal")
 
@@ -10,4 +10,4 @@ def once_for_equal(function):
 
     Outside of lanes it is the function itself.
     """
-    return called_as(ONCE_FOR_EQUAL)(function)
+    return calling(ONCE_FOR_EQUAL, function)

@@ -26,10 +26,9 @@ def primitive(name):
     """
     made = Primitive(name)
     made.multiple_results = True
-    made.def_impl(lambda *args, jaxpr: jax.jit(jaxpr_as_fun(jaxpr))(*args))
+    made.def_impl(_compute)
     made.def_abstract_eval(lambda *avals, jaxpr: jaxpr.out_avals)
-    lower = mlir.lower_fun(lambda *args, jaxpr: jaxpr_as_fun(jaxpr)(*args), multiple_results=True)
-    mlir.register_lowering(made, lower)
+    mlir.register_lowering(made, mlir.lower_fun(_compute, multiple_results=True))
     batching.primitive_batchers[made] = partial(_mapped, made)
     ad.primitive_jvps[made] = _derivative
     pe.dce_rules[made] = _pruned
@@ -37,27 +36,55 @@ def primitive(name):
 
 
 def called_as(made):
-    """Decorate a function of arrays, or of pytrees of them: its calls are those of a primitive.
+    """Decorate a function of arrays that closes over none: its calls are those of a primitive.
 
     Where nothing is traced it is compiled and computed as by `jax.jit`.
     """
 
     def decorate(function):
         whole = jax.jit(function)
-        traced = jax.make_jaxpr(whole, return_shape=True)
 
         @functools.wraps(function)
         def call(*args):
-            closed, shapes = traced(*args)
-            operands = [*closed.consts, *jax.tree.leaves(args)]
-            if not any(isinstance(x, Tracer) for x in operands):
+            if not _is_traced(args):
                 return whole(*args)
-            results = made.bind(*operands, jaxpr=_without_constants(closed))
-            return jax.tree.unflatten(jax.tree.structure(shapes), results)
+            traced = whole.trace(*args)
+            results = made.bind(*jax.tree.leaves(args), jaxpr=traced.jaxpr)
+            return jax.tree.unflatten(jax.tree.structure(traced.out_info), results)
 
         return call
 
     return decorate
+
+
+def calling(made, function):
+    """The same for a function that may close over arrays that are traced."""
+    whole, traced = jax.jit(function), jax.make_jaxpr(function, return_shape=True)
+
+    @functools.wraps(function)
+    def call(*args):
+        closed, shapes = traced(*args)
+        operands = [*closed.consts, *jax.tree.leaves(args)]
+        if not _is_traced(operands):
+            return whole(*args)
+        results = made.bind(*operands, jaxpr=_without_constants(closed))
+        return jax.tree.unflatten(jax.tree.structure(shapes), results)
+
+    return call
+
+
+def _is_traced(tree):
+    return any(isinstance(x, Tracer) for x in jax.tree.leaves(tree))
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(jaxpr):
+    """Cached, so that all calls of a function share what is compiled of it."""
+    return jax.jit(jaxpr_as_fun(jaxpr))
+
+
+def _compute(*args, jaxpr):
+    return _compiled(jaxpr)(*args)
 
 
 def _without_constants(closed):
@@ -72,13 +99,18 @@ def _without_constants(closed):
 
 def _mapped(made, args, axes, *, jaxpr):
     """All results have the axis first."""
-    results = called_as(made)(jax.vmap(jaxpr_as_fun(jaxpr), axes))(*args)
+    results = called_as(made)(_over(jaxpr, tuple(axes)))(*args)
     return results, [0] * len(results)
+
+
+@functools.lru_cache(maxsize=1024)
+def _over(jaxpr, axes):
+    return jax.vmap(_compiled(jaxpr), axes)
 
 
 def _derivative(primals, tangents, *, jaxpr):
     tangents = [ad.instantiate_zeros(x) for x in tangents]
-    return jax.jvp(jaxpr_as_fun(jaxpr), tuple(primals), tuple(tangents))
+    return jax.jvp(_compiled(jaxpr), tuple(primals), tuple(tangents))
 
 
 def _pruned(used, eqn):
