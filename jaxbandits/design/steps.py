@@ -145,7 +145,7 @@ def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
       Section 3. https://arxiv.org/abs/1409.6110
 
     >>> found = greedy_allocation([[1.0, 0.0], [0.0, 1.0]], 10)
-    >>> np.round(10 * found.weights), round(float(found.value), 2)
+    >>> (10 * found.weights).round(), round(float(found.value), 2)
     (array([5., 5.]), 2.0)
     """
     arms, _, active, tol = checks.problem(arms, None, active, tol)
