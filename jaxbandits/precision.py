@@ -42,11 +42,14 @@ def _concrete(leaf):
 def double(function):
     """Decorate `function` to compute in float64 and return NumPy arrays.
 
-    Called inside somebody's trace it returns tracers, float64 as well.
+    Called inside somebody's trace it returns tracers: float64 as well, or in JAX's default
+    precision where that trace knows no float64.
     """
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
+        if is_traced(args, kwargs) and jnp.result_type(float) != jnp.float64:
+            return function(*args, **kwargs)
         with jax.enable_x64(True):
             args, kwargs = jax.tree.map(_widen, (args, kwargs))
             return jax.tree.map(_concrete, function(*args, **kwargs))

@@ -121,6 +121,15 @@ def test_it_joins_a_trace_in_the_precision_of_its_arrays(name, x64, dtype, whole
     assert _dtypes(lowered.out_info) <= {dtype, whole, "bool"}
 
 
+def test_an_instance_may_be_built_in_the_same_trace():
+    """Without `jax_enable_x64`, where no part of a program can be in double precision."""
+
+    def value(theta):
+        return jb.design.oracle(jb.instances.linear(ARMS, theta)).value
+
+    assert jax.eval_shape(value, jnp.ones(2)).dtype == jnp.float32
+
+
 def test_in_a_shard_map_it_counts_what_it_counts_outside():
     mesh = jax.make_mesh((1,), ("lots",), axis_types=(jax.sharding.AxisType.Auto,))
     spec = jax.sharding.PartitionSpec("lots")
