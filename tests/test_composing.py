@@ -275,12 +275,13 @@ def test_the_derivative_of_the_characteristic_time_is_that_of_the_optimum():
 
 
 def test_known_numbers_are_in_double_precision_even_inside_of_a_trace():
-    wanted = jb.rounding.efficient(WEIGHTS, 10**9)
+    wanted, volume = jb.rounding.efficient(WEIGHTS, 10**9), jb.design.log_det(ARMS, WEIGHTS)
 
     def inside(x):
         found = jb.rounding.efficient(WEIGHTS, 10**9)
         assert found.dtype == np.int64
         np.testing.assert_array_equal(found, wanted)
+        assert jb.design.log_det(ARMS, WEIGHTS) == volume
         return x
 
     jax.eval_shape(inside, 1.0)

@@ -193,6 +193,11 @@ def log_det(arms, weights):
     check_arms(arms)
     shape, wanted = np.shape(weights), np.shape(arms)[:1]
     require(shape == wanted, f"weights must have shape {wanted}, got {shape}")
+    return _log_det(arms, weights)
+
+
+@jax.jit
+def _log_det(arms, weights):
     return jnp.linalg.slogdet((arms.T * weights) @ arms)[1]
 
 
