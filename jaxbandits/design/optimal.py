@@ -209,4 +209,4 @@ def _frank_wolfe(arms, targets, active, tol, max_iterations):
     return wolfe.xy_frank_wolfe(arms, pairs, active[first] & active[second], **options)
 
 
-_xy_frank_wolfe = without_derivative("xy_frank_wolfe", _frank_wolfe, NOT_CERTIFIED)
+_xy_frank_wolfe = without_derivative("design.xy_frank_wolfe", _frank_wolfe, NOT_CERTIFIED)
