@@ -10,6 +10,7 @@ parts disagree about the width of numbers does not compile. There a public kerne
 precision of the arrays that it gets.
 """
 
+import contextlib
 import functools
 import inspect
 
@@ -42,11 +43,14 @@ def _concrete(leaf):
 def double(function):
     """Decorate `function` to compute in float64 and return NumPy arrays.
 
-    Called inside somebody's trace it returns tracers, float64 as well.
+    Called inside somebody's trace it returns tracers: float64 as well, or in JAX's default
+    precision where that trace knows no float64.
     """
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
+        if is_traced(args, kwargs) and jnp.result_type(float) != jnp.float64:
+            return function(*args, **kwargs)
         with jax.enable_x64(True):
             args, kwargs = jax.tree.map(_widen, (args, kwargs))
             return jax.tree.map(_concrete, function(*args, **kwargs))
@@ -91,12 +95,18 @@ def kernel(*tables):
                 return function(*args, **kwargs)  # Python's own error
             if is_traced(args, kwargs):
                 return call(args, kwargs, _dtype_of(args, kwargs))
-            with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+            with _outside_of_traces(), jax.enable_x64(True):
                 return jax.tree.map(_concrete, call(args, kwargs, np.dtype(np.float64)))
 
         return wrapped
 
     return decorate
+
+
+def _outside_of_traces():
+    """Where known numbers are computed now, though somebody may be tracing."""
+    somebody_traces = isinstance(jnp.zeros(()), jax.core.Tracer)
+    return jax.ensure_compile_time_eval() if somebody_traces else contextlib.nullcontext()
 
 
 def on_host(function):

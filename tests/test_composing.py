@@ -121,6 +121,15 @@ def test_it_joins_a_trace_in_the_precision_of_its_arrays(name, x64, dtype, whole
     assert _dtypes(lowered.out_info) <= {dtype, whole, "bool"}
 
 
+def test_an_instance_may_be_built_in_the_same_trace():
+    """Without `jax_enable_x64`, where no part of a program can be in double precision."""
+
+    def value(theta):
+        return jb.design.oracle(jb.instances.linear(ARMS, theta)).value
+
+    assert jax.eval_shape(value, jnp.ones(2)).dtype == jnp.float32
+
+
 def test_in_a_shard_map_it_counts_what_it_counts_outside():
     mesh = jax.make_mesh((1,), ("lots",), axis_types=(jax.sharding.AxisType.Auto,))
     spec = jax.sharding.PartitionSpec("lots")
@@ -266,12 +275,13 @@ def test_the_derivative_of_the_characteristic_time_is_that_of_the_optimum():
 
 
 def test_known_numbers_are_in_double_precision_even_inside_of_a_trace():
-    wanted = jb.rounding.efficient(WEIGHTS, 10**9)
+    wanted, volume = jb.rounding.efficient(WEIGHTS, 10**9), jb.design.log_det(ARMS, WEIGHTS)
 
     def inside(x):
         found = jb.rounding.efficient(WEIGHTS, 10**9)
         assert found.dtype == np.int64
         np.testing.assert_array_equal(found, wanted)
+        assert jb.design.log_det(ARMS, WEIGHTS) == volume
         return x
 
     jax.eval_shape(inside, 1.0)

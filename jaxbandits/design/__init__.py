@@ -1,4 +1,7 @@
-"""Optimal designs for import: float64, compiled, checked, each with a certificate."""
+"""Optimal designs for import: compiled, checked, each with a certificate.
+
+In float64, or inside of `jit`, `vmap` and the like in the precision of the traced arrays.
+"""
 
 from ..kernels.design import Design
 from .optimal import d_optimal, log_det, oracle, ratios, xy_frank_wolfe, xy_optimal

@@ -193,6 +193,11 @@ def log_det(arms, weights):
     check_arms(arms)
     shape, wanted = np.shape(weights), np.shape(arms)[:1]
     require(shape == wanted, f"weights must have shape {wanted}, got {shape}")
+    return _log_det(arms, weights)
+
+
+@jax.jit
+def _log_det(arms, weights):
     return jnp.linalg.slogdet((arms.T * weights) @ arms)[1]
 
 
@@ -204,4 +209,4 @@ def _frank_wolfe(arms, targets, active, tol, max_iterations):
     return wolfe.xy_frank_wolfe(arms, pairs, active[first] & active[second], **options)
 
 
-_xy_frank_wolfe = without_derivative("xy_frank_wolfe", _frank_wolfe, NOT_CERTIFIED)
+_xy_frank_wolfe = without_derivative("design.xy_frank_wolfe", _frank_wolfe, NOT_CERTIFIED)

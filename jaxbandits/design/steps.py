@@ -10,6 +10,8 @@ from ..options import check, count, positive
 from ..precision import kernel
 from . import checks
 
+STEPS = "its steps end anywhere near the optimum; take d_optimal"
+
 
 def _by_steps(solve, arms, active, tol, max_iterations):
     arms, _, active, tol = checks.problem(arms, None, active, tol)
@@ -145,7 +147,7 @@ def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
       Section 3. https://arxiv.org/abs/1409.6110
 
     >>> found = greedy_allocation([[1.0, 0.0], [0.0, 1.0]], 10)
-    >>> np.round(10 * found.weights), round(float(found.value), 2)
+    >>> (10 * found.weights).round(), round(float(found.value), 2)
     (array([5., 5.]), 2.0)
     """
     arms, _, active, tol = checks.problem(arms, None, active, tol, scale_free=v0 is None)
@@ -161,7 +163,7 @@ def _steps(name, solve):
     def solved(arms, active, tol, max_iterations):
         return solve(arms, active, tol=tol, max_iterations=max_iterations)
 
-    return without_derivative(name, solved, "its steps end near an optimum; take d_optimal")
+    return without_derivative(f"design.{name}", solved, STEPS)
 
 
 _g_optimal_fw, _wynn = _steps("g_optimal_fw", vertex.g_optimal_fw), _steps("wynn", vertex.wynn)
@@ -178,4 +180,6 @@ def _greedily(arms, active, total, v0, tol):
     return certified(space, found, tol)
 
 
-_greedy_allocation = without_derivative("greedy_allocation", _greedily, "draws are whole numbers")
+_greedy_allocation = without_derivative(
+    "design.greedy_allocation", _greedily, "draws are whole numbers"
+)

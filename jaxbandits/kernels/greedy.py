@@ -122,7 +122,7 @@ def _scores(norms, cross, gains):
 
 def _least(scores, draws):
     """The arm of the smallest score; those that tie in an order of this draw's own."""
-    tied = scores <= (1.0 + TIED) * scores.min()
+    tied = scores <= (1.0 + pick.at_least(TIED, scores)) * scores.min()
     return jnp.argmax(jnp.where(tied, pick.scattered(draws, scores.size), -1))
 
 
@@ -201,9 +201,10 @@ def _g_counts(arms, active, names, total, prior):
         gains = 1.0 / (1.0 + variances)
         scores = _scores(jnp.where(active, variances, -jnp.inf), now.among, gains)
         scores = jnp.where(active, scores, jnp.inf)
-        tied = scores <= (1.0 + ALIKE) * scores.min()
+        alike = pick.at_least(ALIKE, scores)
+        tied = scores <= (1.0 + alike) * scores.min()
         widest = jnp.where(tied, variances, -jnp.inf)
-        tied = tied & (widest >= (1.0 - ALIKE) * widest.max())
+        tied = tied & (widest >= (1.0 - alike) * widest.max())
         arm = jnp.argmax(jnp.where(tied, pick.scattered(now.draws, names), -1))
         row = pick.at(now.among, arm)
         return _Allocated(

@@ -17,6 +17,7 @@ from .primitives import called_as, primitive
 
 PICK_BEST, PICK_ARGMAX = primitive("pick_best"), primitive("pick_argmax")
 COARSE = 20  # bits of values that are compared coarsely
+SOME = 8  # roundings; those of double precision are below all parts that are asked for
 ROUNDED, ROUNDED_SINGLE = 12, 4  # bits left to rounding when values are compared finely
 
 
@@ -71,6 +72,11 @@ def fine(values: Float[Array, " K"]) -> Float[Array, " K"]:
     kind = jnp.finfo(values.dtype)
     left = ROUNDED if values.dtype == jnp.float64 else ROUNDED_SINGLE
     return lax.reduce_precision(values, kind.nexp, kind.nmant - left)
+
+
+def at_least(part: float, values: Float[Array, "..."]) -> float:
+    """What counts as equal among the values, as a part of them: some roundings at least."""
+    return max(part, SOME * float(jnp.finfo(values.dtype).eps))
 
 
 def comparable(estimates: Float[Array, " K"], active: Bool[Array, " K"]) -> Float[Array, " K"]:

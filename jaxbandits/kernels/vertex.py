@@ -56,7 +56,7 @@ def moved(arms, active, now, step):
     here = jnp.arange(active.size) == arm
     weights = (1.0 - rate) * now.weights + jnp.where(here, rate, 0.0)
     return Place(
-        weights=jnp.where(here & (weights < NOTHING), 0.0, weights),
+        weights=jnp.where(here & (weights < pick.at_least(NOTHING, weights)), 0.0, weights),
         inverse=inverse / (1.0 - rate),
         variances=variances / (1.0 - rate),
         iterations=now.iterations + (rate != 0),
@@ -210,5 +210,5 @@ def _line_search(arms, now, rank):
     left, right = one - GOLDEN * one, GOLDEN * one
     begin = (zero, one, left, value(left), right, value(right))
     low, high, *_ = lax.fori_loop(0, SECTIONS, section, begin)
-    rate = 0.5 * (low + high)
-    return Step(arm, jnp.where(value(rate) < (1.0 - GAIN) * now.variances.max(), rate, 0.0))
+    rate, gain = 0.5 * (low + high), pick.at_least(GAIN, now.variances)
+    return Step(arm, jnp.where(value(rate) < (1.0 - gain) * now.variances.max(), rate, 0.0))

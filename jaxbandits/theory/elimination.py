@@ -77,6 +77,9 @@ def gse_error_bound(
       ValueError: a bad option, means that features do not explain, one arm or two best ones,
         "normal" where rewards are not normal or all stages' rewards are used, or "safe",
         "single_stage" or "pairwise_proof" of a generalised model.
+      TypeError: traced arguments.
+    Composes:
+      jit, vmap, grad, float32: no, it is computed on the host, in double precision.
     Deviations:
       "paper" and "pairwise_paper" lean on `||x_i - x_best||^2 <= 2 max ||x||^2`, which holds for
       independent arms, not in general: opposite arms give 4.
