@@ -124,7 +124,7 @@ from jaxbandits.sweeps import grid
 
 def slowly(report, known, most, done, total):
     print("at work", flush=True)
-    time.sleep(0.05)
+    time.sleep(0.2)
 
 grid._shifted = slowly
 start = simulation.Simulation.__init__
