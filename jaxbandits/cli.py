@@ -250,9 +250,9 @@ def _run(path, out, how, *, force=False, **overrides):
                 f"{out} does not hold all cells yet; the last shard to end writes the results"
             )
             return
+        discard_claims(folder)
         write(dataset, out / "results.nc")
         plot.save(dataset, out / "figure.png", title=path.stem if path.stem != "demo" else None)
-        discard_claims(folder)
     _show(dataset, out)
 
 

@@ -1,5 +1,6 @@
 """One simulation or sweep by several devices and by several processes: the same integers."""
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -98,6 +99,25 @@ def test_only_several_processes_compare_what_they_see(monkeypatch):
     monkeypatch.setattr(processes, "_exchanged", lambda mine: [mine, mine[::-1]])
     with pytest.raises(ValueError, match="the processes do not see the same stored replications"):
         processes.Team().agree(lambda: "something else")
+
+
+def test_a_folder_that_the_first_process_cannot_have_ends_all(monkeypatch):
+    def taken():
+        raise ValueError("in use")
+
+    def exchanged(mine):
+        raise RuntimeError("process 0 of this simulation has failed")
+
+    monkeypatch.setattr(processes, "_exchanged", exchanged)
+    first, second = processes.Team(), processes.Team()
+    second.index = 1
+    with pytest.raises(ValueError, match="in use"), first.leading(taken):
+        pytest.fail("the folder is not ours")
+    with pytest.raises(RuntimeError, match="process 0"), second.leading(taken):
+        pytest.fail("the folder is not ours")
+    monkeypatch.setattr(processes, "_exchanged", lambda mine: [mine, mine])
+    with first.leading(lambda: contextlib.nullcontext("ours")) as entered:
+        assert entered == "ours"
 
 
 def test_devices_of_a_sweep_are_checked():

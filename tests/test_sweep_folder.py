@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import shutil
 import tomllib
 
 import numpy as np
@@ -77,36 +78,26 @@ def test_results_of_another_sweep_are_refused(played, old, new, options, words):
     assert everything(out) == before
 
 
-def test_the_same_sweep_goes_on_and_more_of_it_is_added(played, tmp_path):
-    file, _ = played
-    out, more = tmp_path / "out", tmp_path / "more.toml"
-    assert call("run", file, "--out", out).exit_code == 0
-    more.write_text(SMALL.replace("[axes]", MORE).replace("0.2]", "0.2, 1.0]"))
-    again = call("run", more, "--out", out)
-    assert again.exit_code == 0, again.output
-    assert again.output.count("stored before") == 2
-    assert sum("4/6" in line or "stored" not in line for line in again.stderr.splitlines()) == 4
-    with xarray.open_dataset(out / "results.nc") as found:
-        assert (found.sizes["algorithm"], found.sizes["gap"]) == (2, 3)
-    refused(call("run", file, "--out", out), "algorithm 'wide'", "gap = 1.0")
-
-
-def test_more_replications_go_on_from_those_stored(played, tmp_path, monkeypatch):
-    file, _ = played
-    out, asked = tmp_path / "out", []
-    assert call("run", file, "--out", out).exit_code == 0
+def test_more_of_the_same_sweep_goes_on_from_what_is_stored(played, tmp_path, monkeypatch):
+    """More replications and another algorithm: what there was is not played again."""
+    file, before = played
+    out, more, asked = tmp_path / "out", tmp_path / "more.toml", []
+    shutil.copytree(before, out)
+    more.write_text(SMALL.replace("[axes]", MORE).replace("= 40", "= 80", 1))
     original = jb.simulation.Simulation.play
 
     def counted(self, waiting, *more):
-        asked.append(waiting)
+        asked.extend(list(numbers) for numbers in waiting.values())
         return original(self, waiting, *more)
 
     monkeypatch.setattr(jb.simulation.Simulation, "play", counted)
-    assert call("run", file, "--out", out, "--replications", 60).exit_code == 0
-    assert [list(n) for one in asked for n in one.values()] == [list(range(40, 60))] * 2
+    assert call("run", more, "--out", out).exit_code == 0
+    assert asked == [list(range(40, 80))] * 2 + [list(range(80))] * 2
     with xarray.open_dataset(out / "results.nc") as found:
-        whole = run(parse(tomllib.loads(SMALL) | {"replications": 60}))
-        np.testing.assert_array_equal(found.arm_pulls, whole.arm_pulls)
+        one = found.sel(algorithm=["SH"])
+        whole = run(parse(tomllib.loads(SMALL) | {"replications": 80}), batch=80)
+        np.testing.assert_array_equal(one.arm_pulls, whole.arm_pulls)
+    refused(call("run", file, "--out", out), "80 replications instead of 40", "algorithm 'wide'")
 
 
 def test_force_replaces_results_but_no_file_of_others(played, tmp_path):
@@ -114,10 +105,10 @@ def test_force_replaces_results_but_no_file_of_others(played, tmp_path):
     out = tmp_path / "out"
     assert call("run", file, "--out", out).exit_code == 0
     (out / "claims.json").write_text("[]")
-    done = call("run", file, "--out", out, "--replications", 20, "--force")
+    done = call("run", file, "--out", out, "--seed", 9, "--force")
     assert done.exit_code == 0, done.output
     with xarray.open_dataset(out / "results.nc") as found:
-        assert found.sizes["replication"] == 20
+        assert found.attrs["seed"] == 9
     assert not (out / "claims.json").exists()  # it was about the others
     assert not (out / folder.LOCK).exists()
     (out / "results.nc").write_bytes(b"of somebody else")

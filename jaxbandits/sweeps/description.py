@@ -8,7 +8,6 @@ from ..version import VERSION
 from .store import described
 
 SAME = ("jaxbandits", "seed", "horizon", "max_pulls", "record", "until")
-KINDS = ("instance", "algorithm")
 MOST_NAMED = 4  # differences in one line
 
 
@@ -111,14 +110,15 @@ def lost(old, plan, new):
     if set(axes) != set(plan.axes):
         return [*found, f"axes {_list(axes)} instead of {_list(plan.axes)}"]
     found += [
-        f"{axis} = {_list(gone)}"
+        f"also {axis} = {_list(gone)}"
         for axis in axes
         if (gone := [v for v in old[axis].values.tolist() if v not in plan.axes[axis]])
     ]
     labels = {"instance": plan.instances, "algorithm": plan.algorithms}
     for kind, parts in labels.items():
         known = {part.label for part in parts}
-        found += [f"{kind} {label!r}" for label in old[kind].values.tolist() if label not in known]
+        more = [label for label in old[kind].values.tolist() if label not in known]
+        found += [f"also {kind} {label!r}" for label in more]
     return found + _options_lost(old, plan, new) + _data_lost(old, new)
 
 
@@ -139,7 +139,7 @@ def _options_lost(old, plan, new):
             before = one.get("only", {}).get(axis, old[axis].values.tolist())
             after = two.get("only", {}).get(axis, values)
             if gone := [v for v in before if v in values and v not in after]:
-                found.append(f"{table} at {axis} = {_list(gone)}")
+                found.append(f"also {table} at {axis} = {_list(gone)}")
     return found
 
 

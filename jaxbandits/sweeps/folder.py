@@ -26,10 +26,12 @@ class Folder(NamedTuple):
     Attributes:
       path: where it is.
       earlier: replications of the results that it holds of the same sweep, 0 where none.
+      replaced: whether it holds results of another sweep, which are to be replaced.
     """
 
     path: Path
     earlier: int = 0
+    replaced: bool = False
 
 
 @contextlib.contextmanager
@@ -39,8 +41,8 @@ def for_results(out, plan, cells, *, force=False, experiment="", shard=(1, 1)):
     Args:
       out: a path.
       plan, cells: the `Sweep` and what `check` made of it.
-      force: whether the results of another sweep are replaced; a file that no sweep has written is
-        not even then.
+      force: whether the results of another sweep are replaced; a `results.nc` that no sweep has
+        written is not even then.
       experiment: title of the experiment that the sweep belongs to.
       shard: as in `run`.
     Raises:
@@ -48,11 +50,10 @@ def for_results(out, plan, cells, *, force=False, experiment="", shard=(1, 1)):
     """
     out = Path(out)
     with locked(out, cells, shared=shard[1] > 1):
-        yield Folder(out, _earlier(out, plan, cells, force, experiment))
+        yield _folder(out, plan, cells, force, experiment)
 
 
-def _earlier(out, plan, cells, force, experiment):
-    """Replications of the results in the folder, 0 where they are of another sweep or missing."""
+def _folder(out, plan, cells, force, experiment):
     file = out / RESULTS
     with read_ours(file) as dataset:
         if dataset is None:
@@ -62,22 +63,23 @@ def _earlier(out, plan, cells, force, experiment):
                     f"{out / others[0]}: no sweep has left results beside it, so it is not "
                     "overwritten; --force does"
                 )
-            return 0
+            return Folder(out, replaced=bool(others))
         new = attributes(plan) | {"data": digests_of(cells), "experiment": experiment}
         differences = lost(dataset, plan, new)
         if not differences:
-            return int(dataset.attrs["replications"])
+            return Folder(out, int(dataset.attrs["replications"]))
     if not force:
         raise ValueError(
             f"{file}: it holds another sweep ({in_words(differences)}) and is not overwritten; "
             "--force does, or name another folder"
         )
-    return 0
+    return Folder(out, replaced=True)
 
 
 def discard_claims(folder):
-    """Remove the claims about results that are replaced by those of no experiment."""
-    (folder.path / CLAIMS).unlink(missing_ok=True)
+    """Remove claims about results that were replaced by those of no experiment."""
+    if folder.replaced:
+        (folder.path / CLAIMS).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

@@ -49,7 +49,8 @@ def sweep(
         `functools.partial`; one that takes `key` first is redrawn for each replication.
       algorithms: by name, constructors with their options bound.
       replications, seed, horizon, max_pulls, record: as in `simulate`.
-      out: folder where each cell is stored as soon as it is done.
+      out: folder where each cell is stored as soon as it is done, locked meanwhile against other
+        sweeps. Cells of several sweeps may lie in one folder.
       resume: use the cells that `out` holds.
       axes: by name, values of an option; it reaches every constructor with such an option.
       cluster: address of a running dask scheduler, or a `distributed.Client`: its workers play,
