@@ -37,7 +37,7 @@ SEED, LEVEL = 8, 0.95
 AGREES = 1e-3  # p-value of an error rate that is not the exact one
 DELTAS = (0.05, 0.1, 0.01)
 TWINS = {"narrow": narrow, "misfiled": misfiled, "forgetful": forgetful}
-CHEAP = ("lucb", "ugape", "lingape", "top_two", "xy_static", "rage", "m_lingape", "lin_gifa")
+CHEAP = ("top_two", "lin_gifa", "m_lingape", "frank_wolfe_sampling", "lin_game", "lingape", "rage")
 
 
 def cells():
@@ -46,10 +46,9 @@ def cells():
     A part is "itself" or a twin; delta is None with a fixed budget.
     """
     names = sorted(PROMISES, key=lambda name: CHEAP.index(name) if name in CHEAP else len(CHEAP))
-    found = [(name, None, "itself") for name in FIXED]
-    found += [(name, DELTAS[0], "itself") for name in names]
-    found += [("sequential_halving", None, "forgetful")]
-    found += [(name, DELTAS[0], twin) for twin in ("narrow", "misfiled") for name in names]
+    found = [(name, None, "itself") for name in FIXED] + [("sequential_halving", None, "forgetful")]
+    found += [(name, DELTAS[0], part) for name in names for part in ("itself", "narrow")]
+    found += [(name, DELTAS[0], "misfiled") for name in names]
     return found + [(name, delta, "itself") for delta in DELTAS[1:] for name in names]
 
 

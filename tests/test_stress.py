@@ -194,14 +194,16 @@ def test_drifting_means(instance):
     assert len(set(phases)) == 3
 
 
-def test_rewards_come_late():
+@pytest.mark.parametrize("shape", [(), (2,)], ids=["one arm", "a batch"])
+def test_rewards_come_late(shape):
     """What the learner is told, word for word."""
 
     def ask(key, told):
-        return jb.Move(told[0], None, jnp.array(False), told[0], {"told": told[0]})
+        arms = jnp.broadcast_to(told[0], shape)
+        return jb.Move(arms, None, jnp.array(False), told[0], {"told": told[0]})
 
     def tell(told, move, total):
-        return told[0] + 1, told[1] * 0.5 + total + 10.0 * move.arm
+        return told[0] + 1, told[1] * 0.5 + (total + 10.0 * move.arm).sum()
 
     plain = jb.Algorithm(lambda key: (jnp.zeros((), int), jnp.zeros(())), ask, tell)
     algorithm = delayed(plain, 3)
@@ -209,10 +211,11 @@ def test_rewards_come_late():
     totals = np.arange(12) ** 2.0
     for number, total in enumerate(totals):
         move = algorithm.ask(jax.random.key(1), state)
-        assert int(move.arm) == max(0, number - 3)
-        state = algorithm.tell(state, move, jnp.float32(total))
+        np.testing.assert_array_equal(move.arm, max(0, number - 3))
+        state = algorithm.tell(state, move, jnp.full(shape, total))
         if number >= 3:
-            expected = expected * 0.5 + totals[number - 3] + 10.0 * max(0, number - 6)
+            each = totals[number - 3] + 10.0 * max(0, number - 6)
+            expected = expected * 0.5 + each * (shape or (1,))[0]
     np.testing.assert_allclose(state.inner[1], expected)
     assert int(state.inner[0]) == 9
 

@@ -14,9 +14,9 @@ from .finite import finite
 ADDED = ("recorded", "simulated")  # rewards that the means do not draw, so a drift is added
 
 
-def stressed(instance, *, epsilon=0.0, identifies=True):
-    """The world of an `Instance` that may be under stress; arguments as in `finite`."""
-    still = finite(instance, epsilon=epsilon, identifies=identifies)
+def stressed(instance, **options):
+    """The world of an `Instance` that may be under stress; options are those of `finite`."""
+    still = finite(instance, **options)
     if instance.stress is None or instance.stress.drift is None:
         return still
 
