@@ -150,6 +150,7 @@ def is_phased(world, numbers):
         return _look(world, shapes_of(numbers), 0)[2][0]
 
 
+@functools.lru_cache(maxsize=512)
 def sizes(world, shapes, num_rounds):
     """`Sizes` of a world whose numbers have these `(shape, dtype)`."""
     lane, _, (phased, contextual) = _look(world, shapes, num_rounds)
