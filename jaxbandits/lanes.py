@@ -159,6 +159,7 @@ def manner_of(world, numbers, num_rounds=0):
         return _look(world, shapes_of(numbers), num_rounds)[2]
 
 
+@functools.lru_cache(maxsize=512)
 def sizes(world, shapes, num_rounds):
     """`Sizes` of a world whose numbers have these `(shape, dtype)`."""
     lane, _, manner = _look(world, shapes, num_rounds)

@@ -103,10 +103,12 @@ def require(holds, message):
 
 def check(name, option, value):
     """Raise unless a value that can be looked at is what `option` allows."""
-    if is_concrete(value):
-        require(option.holds(value), f"{name} must be {option.allowed}, got {value!r}")
-        fits = option.most is None or value <= option.most
-        require(fits, f"{name} must be at most {option.most}, got {value!r}")
+    if not is_concrete(value):
+        return
+    if not option.holds(value):  # only now, for it takes a while to write an array out
+        raise ValueError(f"{name} must be {option.allowed}, got {value!r}")
+    fits = option.most is None or value <= option.most
+    require(fits, f"{name} must be at most {option.most}, got {value}")
 
 
 def converted(options, keywords):
@@ -163,13 +165,14 @@ def ridge_in_reach(values, v0=None, most=2.0**28):
     arms, v0 = np.asarray(arms, float), float(v0)
     length = np.sqrt((arms**2).sum(1).max())
     shortest, longest = np.sqrt(LEAST_GROWTH * v0), np.sqrt(most * v0)
+    if length == 0 or shortest <= length <= longest:
+        return
     with np.errstate(over="ignore"):
         low, high = length**2 / most, length**2 / LEAST_GROWTH
-    require(
-        length == 0 or shortest <= length <= longest,
+    raise ValueError(
         f"arms must be {shortest:.2g} to {longest:.2g} long (the longest of them) where the ridge "
         f"v0 is {v0:.6g}, beyond which rounding hides what draws tell, got {length:.6g}: give them "
-        f"in another unit, or v0 from {low:.2g} to {high:.2g}",
+        f"in another unit, or v0 from {low:.2g} to {high:.2g}"
     )
 
 
@@ -229,13 +232,12 @@ def check_real(name, value):
             dtype = np.asarray(value, float).dtype
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be a table of numbers: {error}") from None
-    real = any(jnp.issubdtype(dtype, kind) for kind in (np.integer, np.floating, np.bool_))
-    require(real, f"{name} must be real numbers, got {_called(dtype)}")
-
-
-def _called(dtype):
+    kind = getattr(dtype, "kind", "V")
+    if kind in "fiub":
+        return
+    real = any(jnp.issubdtype(dtype, kind) for kind in (np.integer, np.floating))  # bfloat16, say
     kinds = {"c": "complex ones", "U": "text", "S": "text", "M": "dates", "m": "lengths of time"}
-    return kinds.get(dtype.kind, f"dtype {dtype}")
+    require(real, f"{name} must be real numbers, got {kinds.get(kind, dtype)}")
 
 
 def check_arms(arms, targets=None):
@@ -250,20 +252,26 @@ def check_arms(arms, targets=None):
             f"{name} must be a table [{'K' if name == 'arms' else 'M'}, d], got shape {shape}",
         )
         if is_concrete(table):
-            broken = np.argwhere(~np.isfinite(np.asarray(table, dtype=float)))
-            place = broken[0].tolist() if len(broken) else None
-            require(place is None, f"{name} must be finite, got NaN or infinity at {place}")
-            largest = float(np.abs(np.asarray(table, float)).max())
-            require(
-                largest == 0 or 1.0 / LARGEST_ENTRY <= largest <= LARGEST_ENTRY,
-                f"{name} must have a largest entry from {1.0 / LARGEST_ENTRY:.2g} to "
-                f"{LARGEST_ENTRY:.2g}, whose square fits double precision, got {largest:.6g}",
-            )
+            _check_entries(name, np.asarray(table, dtype=float))
     if targets is not None:
         require(
             np.shape(targets)[1] == np.shape(arms)[1],
             f"targets must have the arms' {np.shape(arms)[1]} features, got {np.shape(targets)[1]}",
         )
+
+
+def _check_entries(name, table):
+    """Finite entries, the largest of which can be squared."""
+    largest = float(np.abs(table).max())
+    if largest == 0 or 1.0 / LARGEST_ENTRY <= largest <= LARGEST_ENTRY:
+        return
+    broken = np.argwhere(~np.isfinite(table))
+    place = broken[0].tolist() if len(broken) else None
+    require(place is None, f"{name} must be finite, got NaN or infinity at {place}")
+    raise ValueError(
+        f"{name} must have a largest entry from {1.0 / LARGEST_ENTRY:.2g} to {LARGEST_ENTRY:.2g}, "
+        f"whose square fits double precision, got {largest:.6g}"
+    )
 
 
 def check_spans(arms):

@@ -10,7 +10,9 @@ from .envs.contextual import contextual
 from .envs.stressed import late, stressed
 from .instances import Instance
 from .instances.shown import Labelled
-from .options import check, check_real, is_concrete, nonnegative, require
+from .options import check, check_arms, check_real, is_concrete, nonnegative, require
+
+EPS = float(np.finfo(float).eps)
 
 
 class Kind(NamedTuple):
@@ -50,6 +52,7 @@ def _finite_healthy(instance):
 
 def check_instance(instance, horizon=None):
     """Finite numbers and matching shapes, for instances built by hand."""
+    check_arms(instance.arms, instance.targets)
     num_arms, num_targets = np.shape(instance.arms)[0], np.shape(instance.targets)[0]
     dim = np.shape(instance.arms)[1:]
     for name, shape in (("means", (num_arms,)), ("values", (num_targets,)), ("theta", dim)):
@@ -68,13 +71,14 @@ def check_instance(instance, horizon=None):
 
 def _check_noise(noise_var, means):
     """Raise where rewards are rounded to more than all means differ by."""
-    if is_concrete(noise_var) and is_concrete(means):
-        apart = float(np.max(means) - np.min(means))
-        most = (apart / np.finfo(float).eps) ** 2
-        require(
-            apart == 0 or float(noise_var) <= most,
+    if not (is_concrete(noise_var) and is_concrete(means)):
+        return
+    apart = float(np.max(means) - np.min(means))
+    most = (apart / EPS) ** 2
+    if apart > 0 and float(noise_var) > most:
+        raise ValueError(
             f"noise_var must be at most {most:.2g} for means that are at most {apart:.2g} apart: "
-            f"beyond it rewards are rounded to more than that, got {noise_var}",
+            f"beyond it rewards are rounded to more than that, got {noise_var}"
         )
 
 

@@ -13,29 +13,43 @@ PACKAGE = __name__.rpartition(".")[0] + "."
 
 
 def check_world(world, orders):
-    """Check the algorithm of a `World` for numbers of these shapes, see `check`.
-
-    Those of this package have passed, in its tests: tracing them again would take a moment.
+    """Check the algorithm of a `World` for numbers of these shapes, see `check_built`.
 
     Args:
       world: what makes a `Trial` of numbers.
       orders: `batch.Orders`, arrays or their shapes.
     """
-    errors = []
 
-    def look(orders):
+    def build(orders):
         trial, zero = world(orders.numbers), jnp.zeros((), int)
         key = fold_in(orders.root, zero)
         env, algorithm, _ = trial.build(trial.draw(key, *trial.place(zero)))
+        return algorithm, key, jax.eval_shape(env.context, key), env.num_answers
+
+    check_built(build, orders)
+
+
+def check_built(build, *args):
+    """Check an algorithm of the user's own, see `check`; `args` are arrays or their shapes.
+
+    Those of this package have passed, in its tests: tracing them again would take a moment.
+
+    Args:
+      build: `args -> ` the arguments of `check`; traced.
+    """
+    errors = []
+
+    def look(*args):
+        algorithm, *rest = build(*args)
         functions = [getattr(algorithm, name, None) for name in Algorithm._fields]
         if all(str(getattr(f, "__module__", "")).startswith(PACKAGE) for f in functions):
             return
         try:
-            check(algorithm, key, jax.eval_shape(env.context, key), env.num_answers)
+            check(algorithm, *rest)
         except ValueError as error:
             errors.append(error)
 
-    jax.eval_shape(look, orders)
+    jax.eval_shape(look, *args)
     if errors:
         raise errors[0]  # here, where JAX has nothing to say about its own frames
 

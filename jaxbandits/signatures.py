@@ -47,7 +47,7 @@ def check_options(role, build, supplied=1):
     if hasattr(function, "convert") and args:
         raise ValueError(f"{role} {name} must have its options bound by name, not by position")
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = _parameters(function)
     except (TypeError, ValueError):  # some callables have no signature that Python can read
         return
     if role != "instance" and [p.name for p in parameters[:1]] == ["algorithm"]:
@@ -58,6 +58,11 @@ def check_options(role, build, supplied=1):
     for option in () if variable else options:
         if option not in allowed:
             raise unknown(f"option of {name}", option, allowed)
+
+
+@functools.lru_cache(maxsize=256)
+def _parameters(function):
+    return tuple(inspect.signature(function).parameters.values())
 
 
 def check_call(role, build, *args, **options):

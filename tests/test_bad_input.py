@@ -12,6 +12,7 @@ import pytest
 from worlds import CUBE, SOARE
 
 import jaxbandits as jb
+from jaxbandits.driver import root_key
 
 
 def own(arms, *, gamma=1.0):
@@ -414,3 +415,9 @@ def test_an_instance_made_by_hand_is_checked(field, value, message):
     with cases.compilations() as seen, pytest.raises(ValueError, match=message):
         jb.simulate(instance, jb.lingape, replications=3)
     assert seen == []
+
+
+def test_a_seed_counts_with_all_its_bits():
+    """Outside of double precision JAX takes the lower half alone."""
+    low, high = (jax.random.key_data(root_key(seed)).tolist() for seed in (5, 2**40 + 5))
+    assert (low, high) == ([0, 5], [256, 5])

@@ -168,6 +168,30 @@ def test_arms_that_do_not_exist_are_noticed_without_debug(fault):
         jb.simulate(WORLD, partial(late, fault=np.int64(fault)), replications=50, max_pulls=99)
 
 
+def live(build):
+    """Play live to the end, and give the answer."""
+    run = jb.Live(build, ARMS)
+    while not run.done:
+        run.tell(1.0 if np.ndim(run.ask()) == 0 else run.ask().astype(float))
+    return run.answer
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (moves(done=np.zeros(6, bool)), r"whose done is a single bool, got bool\[6\]"),
+        (partial(late, fault=np.int64(1)), "ask for arms from 0 to 5, it asks for 99"),
+        (
+            partial(late, fault=np.int64(5), phased=True),
+            "ask for arms 0 times or more, it asks for one -2 times",
+        ),
+    ],
+)
+def test_a_live_run_refuses_them_too(build, message):
+    with pytest.raises(ValueError, match=message):
+        live(build)
+
+
 def test_rewards_that_are_not_finite_are_named():
     class Broken(NamedTuple):
         means: Any

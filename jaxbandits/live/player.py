@@ -10,6 +10,7 @@ import numpy as np
 from ..core import Move
 from ..driver import INIT, ask_key, fold_in, kept
 from ..options import require
+from ..protocol import check_built
 from .plan import Plan
 
 NOTHING = np.zeros(0, np.int64)  # is shown
@@ -118,7 +119,21 @@ class Player(NamedTuple):
 
     def _ask(self, rounds, state, *context):
         move = _ask(self.plan, self.numbers, self.key, np.int64(rounds), state, *context)
-        return jax.tree.map(np.asarray, move)
+        move = jax.tree.map(np.asarray, move)
+        self._check(move, len(context[0]) if context else len(self.numbers["arms"]))
+        return move
+
+    def _check(self, move, num_arms):
+        """Raise for a move that nobody can make."""
+        if move.done:
+            return
+        told = f"constructor {self.plan.name} must ask for arms"
+        drawn = move.arm if move.count is None else move.arm[move.count != 0]
+        outside = drawn[(drawn < 0) | (drawn >= num_arms)]
+        wrong = next(iter(outside.tolist()), None)
+        require(wrong is None, f"{told} from 0 to {num_arms - 1}, it asks for {wrong}")
+        least = 0 if move.count is None else move.count.min()
+        require(least >= 0, f"{told} 0 times or more, it asks for one {least} times")
 
     def _nothing_asked(self):
         return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self.shapes()[1])
@@ -137,10 +152,12 @@ class Player(NamedTuple):
           ValueError: moves are neither one arm nor a count for every arm.
         """
         with jax.enable_x64(True):
-            state = jax.eval_shape(partial(_init, self.plan), self.numbers, self.key)
             rounds = jax.ShapeDtypeStruct((), jnp.int64)
             rows = jax.ShapeDtypeStruct((shown,), jnp.int64)
             context = (rows,) if self.contextual else ()
+            build = lambda *args: (self.plan(args[0]), *args[1:])  # noqa: E731
+            check_built(build, self.numbers, self.key, context)
+            state = jax.eval_shape(partial(_init, self.plan), self.numbers, self.key)
             ask = partial(_ask, self.plan)
             move = jax.eval_shape(ask, self.numbers, self.key, rounds, state, *context)
         phase = move.count is not None and move.arm.shape == (len(self.numbers["arms"]),)
