@@ -86,13 +86,9 @@ def _refuse(*_, sentence, **__):
     raise TypeError(sentence)
 
 
-def _transposed(cotangent, operand, *, sentence):
-    return [cotangent] if type(cotangent) is ad.Zero else _refuse(sentence=sentence)
-
-
 _refused.def_impl(_refuse)
 _refused.def_abstract_eval(lambda aval, **_: aval)
-ad.deflinear2(_refused, _transposed)
+ad.deflinear2(_refused, _refuse)  # not called for a cotangent that is known to be 0
 batching.defvectorized(_refused)
 mlir.register_lowering(_refused, _refuse)
 
@@ -127,7 +123,7 @@ def _shaped(leaf):
 def _in_one_piece(solver, *args):
     """`solver(*args)`, in one piece in the body of a `shard_map`."""
     axes = jax.sharding.get_abstract_mesh().axis_types
-    if jax.sharding.AxisType.Manual not in axes:
+    if jax.sharding.AxisType.Manual not in (axes or ()):
         return solver(*args)
     leaves, tree = jax.tree.flatten(args)
     program, shapes = jax.make_jaxpr(
