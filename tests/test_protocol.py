@@ -75,8 +75,12 @@ def assert_alike(first, second):
 def test_a_move_has_the_shapes_of_its_kind(case):
     run = jax.eval_shape(played(case.name).start, cases.key_of(0))
     num_arms, num_targets = len(case.instance.arms), len(case.instance.targets)
-    move, one_arm = driver.kind(run, *cases.play(case.instance, case.build))
+    env, algorithm = cases.play(case.instance, case.build)
+    one_arm, stops = driver.kind(run, env, algorithm)
+    asked = lambda run: driver.ask(run.key, run.rounds, run.state, env, algorithm)[1]  # noqa: E731
+    move = jax.eval_shape(asked, run)
     assert one_arm == (case.kind != "phased")
+    assert stops == (case.promise != "regret")
     assert move.arm.shape == ((num_arms,) if case.kind == "phased" else ())
     assert jnp.issubdtype(move.arm.dtype, jnp.integer)
     assert (move.count is None) == (case.kind != "phased")
