@@ -123,7 +123,7 @@ def test_a_run_end_to_end_and_again(tiny, tmp_path):
     with xarray.open_dataset(out / "results.nc") as first:
         first.load()
     assert dict(first.sizes) == {
-        "instance": 1, "algorithm": 2, "gap": 2, "replication": 8, "arm": 4,
+        "instance": 1, "algorithm": 2, "gap": 2, "replication": 8, "arm": 4, "why": 8,
     }  # fmt: skip
     assert (first.pulls == 40).all()
     assert first.attrs["seed"] == 0
