@@ -248,7 +248,7 @@ def test_rewards_without_noise():
 
 def test_a_network_that_is_lost_is_told():
     """Features beyond what single precision holds."""
-    world = jb.instances.labelled(1e300 * POINTS, LABELS, shown=4)
+    world = jb.instances.labelled(1e100 * POINTS, LABELS, shown=4)
     runs = jb.simulate(world, BUILD, replications=20, horizon=150)
     assert (runs.info["nonfinite"] > 100).all()
     assert not simulated().info["nonfinite"].any()
