@@ -124,7 +124,10 @@ def check_ending(world, max_pulls, horizon, record):
         )
     elif manner.stops:
         say = f"horizon must be None for {name}: when it has stopped, its answer is to be drawn, "
-        require(not manner.contextual, say + "which is no arm of later rounds")
+        require(
+            not manner.contextual,
+            say + "which is no arm of later rounds; play it without a budget, to the horizon",
+        )
         require(manner.answers_one, say + "which is a set, not an arm")
         require(answers_with_arms(problem, build), say + "which is a target, not an arm")
 

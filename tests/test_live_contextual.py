@@ -73,7 +73,8 @@ def test_told_what_a_simulation_draws_it_is_that_replication(name, tmp_path):
         places[told(live, t)] += 1
         if t == 19:
             live.close()
-    runs = jb.simulate(WORLD, build, horizon=HORIZON, replications=1, seed=7)
+    played = steps if name == "at a budget" else build  # whose answer is no arm of later rounds
+    runs = jb.simulate(WORLD, played, horizon=rounds, replications=1, seed=7)
     # Two places can show the same row.
     assert abs(places - runs.arm_pulls[0]).sum() <= 4
     assert live.pulls == runs.pulls[0] == live.arm_pulls.sum() == rounds

@@ -1,8 +1,8 @@
 """What a sweep is, in the attributes of its results, and what of one another does not hold."""
 
-import importlib
 import json
 import math
+import sys
 
 from ..version import VERSION
 from .store import described
@@ -66,7 +66,7 @@ def importable(name, module, function=None):
     parts = module.split(".")
     for length in range(1, len(parts)):
         shelf = ".".join(parts[:length])
-        found = getattr(importlib.import_module(shelf), name, None)
+        found = getattr(sys.modules.get(shelf), name, None)
         if found is function is not None:
             return f"{shelf}.{name}"
     return f"{module}.{name}"
