@@ -177,7 +177,8 @@ def per_arm(move, num_arms):
     if move.arm.ndim == 0:
         return jnp.where(jnp.arange(num_arms) == move.arm, drawn(move), 0)
     count = jnp.ones_like(move.arm) if move.count is None else move.count
-    return jnp.zeros(num_arms, int).at[move.arm].add(count.astype(int))
+    there = jnp.where(move.arm < 0, num_arms, move.arm)  # -1 does not mean the last arm
+    return jnp.zeros(num_arms, int).at[there].add(count.astype(int), mode="drop")
 
 
 def chunk(run, env, algorithm, limits, *, to_the_last=False):

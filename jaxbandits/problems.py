@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .envs.contextual import contextual
+from .envs.finite import TIED
 from .envs.stressed import late, stressed
 from .instances import Instance
 from .instances.shown import Labelled
@@ -62,7 +63,8 @@ def check_instance(instance, horizon=None):
         if is_concrete(table):
             require(np.isfinite(table).all(), f"{name} must be finite, got NaN or infinity")
     check("noise_var", nonnegative, instance.noise_var)
-    _check_noise(instance.noise_var, instance.means)
+    if instance.rewards == "normal":
+        _check_noise(instance.noise_var, instance.means)
     if instance.theta_norm is not None:
         check("theta_norm", nonnegative, instance.theta_norm)
     if instance.samples is not None:
@@ -73,7 +75,8 @@ def _check_noise(noise_var, means):
     """Raise where rewards are rounded to more than all means differ by."""
     if not (is_concrete(noise_var) and is_concrete(means)):
         return
-    apart = float(np.max(means) - np.min(means))
+    apart, size = float(np.max(means) - np.min(means)), float(np.abs(means).max())
+    apart = 0.0 if apart <= TIED * size else apart  # but for rounding they are ties
     most = (apart / EPS) ** 2
     if apart > 0 and float(noise_var) > most:
         raise ValueError(

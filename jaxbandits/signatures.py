@@ -65,7 +65,7 @@ def _parameters(function):
     return tuple(inspect.signature(function).parameters.values())
 
 
-def check_call(role, build, *args, **options):
+def check_call(role, build, /, *args, **options):
     """Raise unless a constructor can be called so: nothing that it needs is missing.
 
     Raises:

@@ -7,9 +7,9 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from test_guarantees import another
 
 import jaxbandits as jb
+from benchmarks.promises import another
 
 
 @pytest.fixture(autouse=True)

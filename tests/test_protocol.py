@@ -297,7 +297,7 @@ def laws_at_random(case, examples):
 
 @each(slow=LONG)
 def test_laws_hold_for_odd_numbers(case):
-    laws_at_random(case, 3)
+    laws_at_random(case, 2)
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem, normal_rewards, same_arm
-from test_guarantees import another
 
 import jaxbandits as jb
+from benchmarks.promises import another
 from jaxbandits import driver
 
 NAMES = ("budget", "length_scale", "prior_scale", "noise_var", "epsilon")

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, binomial_rewards, linear_problem, same_arm
-from test_guarantees import another
 from twins import Pulls, logistic_fit
 
 import jaxbandits as jb
+from benchmarks.promises import another
 
 NAMES = ("alpha", "ridge")
 

@@ -9,7 +9,15 @@ from ...core import Algorithm, Move
 from ...kernels import design as designs
 from ...kernels import frank_wolfe, ledger, pick, radius, sampling, scaling, span
 from ...kernels.once import once_for_equal
-from ...options import choice, constructor, nonnegative, positive, probability, theta_norm_given
+from ...options import (
+    check_condition,
+    choice,
+    constructor,
+    nonnegative,
+    positive,
+    probability,
+    theta_norm_given,
+)
 
 
 class Plan(NamedTuple):
@@ -32,8 +40,13 @@ class State(NamedTuple):
     unsolved: jax.Array  # int [] batches whose design missed its tolerance
 
 
+def _known(values):
+    theta_norm_given(values)
+    check_condition(values["arms"])
+
+
 @constructor(
-    requires=theta_norm_given,
+    requires=_known,
     delta=probability,
     noise_var=positive,
     theta_norm=nonnegative,

@@ -9,7 +9,7 @@ from jax import lax
 from ...core import Algorithm, Move
 from ...kernels import glr, ledger, oracle, pick, radius, spd, tracking
 from ...kernels.xy_designs import named
-from ...options import constructor, positive, probability
+from ...options import check_condition, constructor, positive, probability
 
 CLOSE = 1.0 - 1e-9  # what a comparison of eigenvalues leaves to rounding
 
@@ -31,7 +31,13 @@ class State(NamedTuple):
 
 
 @constructor(
-    spans=True, delta=probability, noise_var=positive, laziness=positive, u=positive, tol=positive
+    spans=True,
+    requires=lambda values: check_condition(values["arms"]),
+    delta=probability,
+    noise_var=positive,
+    laziness=positive,
+    u=positive,
+    tol=positive,
 )
 def lazy_track_and_stop(arms, *, delta=0.05, noise_var=1.0, laziness=1.0, u=0.1, tol=1e-2):
     """Lazy track-and-stop (Jedra & Proutiere, 2020).

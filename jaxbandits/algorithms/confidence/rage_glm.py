@@ -10,7 +10,16 @@ from ...kernels import directions, everyone, logistic, radius, scaling
 from ...kernels.once import once_for_equal
 from ...kernels.roundings import LARGEST, ROUNDINGS
 from ...kernels.xy_designs import DESIGNS, named
-from ...options import choice, constructor, in_reach, nonnegative, positive, probability, require
+from ...options import (
+    check_condition,
+    choice,
+    constructor,
+    in_reach,
+    nonnegative,
+    positive,
+    probability,
+    require,
+)
 from ...skeletons.single import only_answer
 
 
@@ -30,6 +39,7 @@ def _known(values):
     family = values["family"]
     require(family == "logistic", f"family must be 'logistic', got {family!r}")
     in_reach(values, LARGEST)
+    check_condition(values["arms"])
 
 
 @constructor(
