@@ -243,7 +243,12 @@ def _run(path, out, how, *, force=False, **overrides):
     cells = sweeps.check(plan, progress=True)
     _folder(out)
     shard = how.get("shard", (1, 1))
-    with for_results(out, plan, cells, force=force, shard=shard) as folder, kept_programs():
+    with (
+        for_results(
+            out, plan, cells, force=force, shard=shard, devices=how.get("devices")
+        ) as folder,
+        kept_programs(),
+    ):
         dataset = sweeps.run(plan, cells=cells, out=folder, progress=True, bounds=True, **how)
         if dataset is None:
             click.echo(

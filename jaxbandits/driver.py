@@ -189,8 +189,9 @@ def chunk(run, env, algorithm, limits, *, to_the_last=False):
     one_arm, _ = kind(run, env, algorithm)
     if not one_arm:
         noise = phase_noise(run, env)
+        before = run
         run = play(run, env, algorithm, noise, limits, to_the_last=to_the_last)
-        run = short(run, algorithm)
+        run = short(run, before, algorithm)
         return ended(run, env, algorithm), run.regret[None]
     noise = env.noise(fold_in(run.key, run.rounds // BLOCK), (BLOCK,), False)
 
@@ -201,7 +202,7 @@ def chunk(run, env, algorithm, limits, *, to_the_last=False):
     return lax.scan(one_round, run, noise)
 
 
-def short(run, algorithm):
+def short(run, before, algorithm):
     """The run, with the state of a new one if it was cut short.
 
     Its next phases, played on in vain, would be longer and longer. A new state can be costly to
@@ -209,7 +210,8 @@ def short(run, algorithm):
     """
     cut = ~(run.live | run.done)
     begun = partial(algorithm.init, fold_in(run.key, INIT))
-    broken = run.broken | (cut & has_nan(run.state))
+    # The state has learnt from the phase that was cut off; that of the run is the one before.
+    broken = run.broken | (cut & has_nan(before.state))
     return run._replace(state=lax.cond(cut, begun, lambda: run.state), broken=broken)
 
 

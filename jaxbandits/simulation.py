@@ -127,7 +127,8 @@ def check_ending(world, max_pulls, horizon, record):
         say = f"horizon must be None for {name}: when it has stopped, its answer is to be drawn, "
         require(
             not manner.contextual,
-            say + "which is no arm of later rounds; play it without a budget, to the horizon",
+            f"algorithm must not stop on a contextual instance, as {name} may: its answer is no "
+            "arm of later rounds. Play it without a budget, to the horizon",
         )
         require(manner.answers_one, say + "which is a set, not an arm")
         require(answers_with_arms(problem, build), say + "which is a target, not an arm")

@@ -1,3 +1,3 @@
 """Which version this is; what is stored names it."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"

@@ -421,3 +421,9 @@ def test_a_seed_counts_with_all_its_bits():
     """Outside of double precision JAX takes the lower half alone."""
     low, high = (jax.random.key_data(root_key(seed)).tolist() for seed in (5, 2**40 + 5))
     assert (low, high) == ([0, 5], [256, 5])
+
+
+def test_means_that_tie_but_for_rounding_are_ties():
+    tied = jb.instances.tabular(np.eye(2), [0.3, 0.1 + 0.2])
+    runs = jb.simulate(tied, partial(jb.lucb, m=1), replications=2, max_pulls=20)
+    assert runs.summary()["reasons"] == {"tied": 2}

@@ -119,7 +119,8 @@ def late(arms, *, fault=0, phased=False):
         move = inner.ask(key, state)
         if phased:
             each = jnp.ones(6, int).at[3].set(at(state, 5, -2, 1))
-            move = move._replace(arm=jnp.arange(6).at[2].set(at(state, 1, 99, 2)), count=each)
+            drawn = at(state, 1, 99, at(state, 2, -1, 2))
+            move = move._replace(arm=jnp.arange(6).at[2].set(drawn), count=each)
         else:
             move = move._replace(arm=at(state, 1, 99, at(state, 2, -1, move.arm)))
         return move._replace(answer=at(state, 3, 6, move.answer))
@@ -161,11 +162,13 @@ def test_phases_are_watched_too():
             jb.simulate(WORLD, partial(build, fault=np.int64(fault)), replications=3, debug=True)
 
 
+@pytest.mark.parametrize("phased", [False, True])
 @pytest.mark.parametrize("fault", [1, 2])
-def test_arms_that_do_not_exist_are_noticed_without_debug(fault):
+def test_arms_that_do_not_exist_are_noticed_without_debug(fault, phased):
     message = r"replication 0 has drawn arms that do not exist, and there are 6: 0 to 5; .*debug"
+    build = partial(late, fault=np.int64(fault), phased=phased)
     with pytest.raises(ValueError, match=message):
-        jb.simulate(WORLD, partial(late, fault=np.int64(fault)), replications=50, max_pulls=99)
+        jb.simulate(WORLD, build, replications=50, max_pulls=99)
 
 
 def live(build):
@@ -204,3 +207,14 @@ def test_rewards_that_are_not_finite_are_named():
     later = world.simulator._replace(means=np.array([0.0, 1.0]))
     with pytest.raises(ValueError, match="round 2: the reward is inf"):
         jb.simulate(dataclasses.replace(world, simulator=later), sound, replications=2, debug=True)
+
+
+def test_late_rewards_hide_no_fault():
+    widened = partial(unsound, tell=lambda state: state._replace(counts=state.counts * 1.0))
+    with pytest.raises(ValueError, match="tell must return a state like that of init"):
+        jb.simulate(jb.instances.stressed(WORLD, delay=3), widened, replications=2)
+
+
+def test_debug_changes_nothing_about_what_never_stops():
+    with pytest.raises(ValueError, match="lin_ucb never stops: give `horizon`"):
+        jb.simulate(WORLD, partial(jb.lin_ucb, alpha=0.5), replications=2, debug=True)

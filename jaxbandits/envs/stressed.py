@@ -1,6 +1,7 @@
 """The world of an instance under stress: drifting means, heavy tails, late rewards."""
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -77,9 +78,11 @@ def delayed(algorithm, rounds) -> Algorithm:
         totals = jnp.zeros((rounds, *move.arm.shape), float)
         return State(inner, jax.tree.map(blank, move), totals, jnp.zeros((), int))
 
+    @functools.wraps(algorithm.ask)
     def ask(key, state):
         return algorithm.ask(key, state.inner)
 
+    @functools.wraps(algorithm.tell)  # whose module says whether the algorithm is a user's own
     def tell(state, move, total):
         here = state.rounds % rounds
         first, reward = jax.tree.map(lambda x: x[here], (state.moves, state.totals))

@@ -144,7 +144,8 @@ def play(experiment, out, *, replications=None, quick=False, data=None, force=Fa
     plan = experiment.sweep(replications, quick, data)
     cells = sweeps.check(plan, progress=how.get("progress", False))
     name = experiment.title + note
-    with for_results(out, plan, cells, force=force, experiment=name) as folder:
+    team = {"devices": how.get("devices")}
+    with for_results(out, plan, cells, force=force, experiment=name, **team) as folder:
         dataset = sweeps.run(plan, cells=cells, out=folder, bounds=True, **how)
         if experiment.extended is not None:
             dataset = experiment.extended(dataset, plan)

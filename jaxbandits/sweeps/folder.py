@@ -1,6 +1,7 @@
 """The folder of a sweep: one sweep writes there at a time, and no results are lost in silence."""
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -8,6 +9,7 @@ import socket
 from pathlib import Path
 from typing import NamedTuple
 
+from ..processes import team_of
 from .dataset import read_ours
 from .description import attributes, digests_of, in_words, lost
 
@@ -35,7 +37,7 @@ class Folder(NamedTuple):
 
 
 @contextlib.contextmanager
-def for_results(out, plan, cells, *, force=False, experiment="", shard=(1, 1)):
+def for_results(out, plan, cells, *, force=False, experiment="", shard=(1, 1), devices=None):
     """The `Folder` at `out`, made and locked, whose results those of a `Sweep` may replace.
 
     Args:
@@ -44,12 +46,13 @@ def for_results(out, plan, cells, *, force=False, experiment="", shard=(1, 1)):
       force: whether the results of another sweep are replaced; a `results.nc` that no sweep has
         written is not even then.
       experiment: title of the experiment that the sweep belongs to.
-      shard: as in `run`.
+      shard, devices: as in `run`; of several processes that share the work the first one locks.
     Raises:
       ValueError: another sweep is at work there, or has left results there; says what differs.
     """
     out = Path(out)
-    with locked(out, cells, shared=shard[1] > 1):
+    lock = functools.partial(locked, out, cells, shared=shard[1] > 1)
+    with team_of(devices).leading(lock):
         yield _folder(out, plan, cells, force, experiment)
 
 

@@ -152,11 +152,11 @@ def run(
     check_how(cluster, **how)
     cells = check(plan, progress=progress) if cells is None else cells
     team = team_of(how.get("devices"))
-    with team.leading(functools.partial(_taken, out, cells, shard)) as folder:
+    with team.leading(functools.partial(_taken, out, cells, shard)):
         store = None if out is None else Store(getattr(out, "path", out))
         begun = None
         if store is not None and resume:
-            begun = functools.partial(store.begun, earlier=folder.earlier if folder else 0)
+            begun = functools.partial(store.begun, earlier=getattr(out, "earlier", 0))
         done = _run(plan, cells, store, begun, team, progress, shard, cluster, how)
     if any(cell is not None and cell.identity not in done for cell in cells):
         return None
