@@ -6,7 +6,6 @@ with its constants ("check"), means and standard errors at delta = 0.05.
     python -m benchmarks.agreement [--only WORD ...] [--replications N]
 """
 
-import argparse
 import functools
 import math
 from functools import partial
@@ -16,7 +15,7 @@ import jaxbandits as jb
 from jaxbandits.native import compiler
 
 from . import paper_instances as fixed
-from .rows import keep, kept, stored
+from .rows import command, keep, kept, stored
 
 RESULTS = Path(__file__).parent / "results" / "agreement-cpu.json"
 DELTA = 0.05
@@ -174,10 +173,7 @@ def compared(name, algorithm, column, figure, replications):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="*", default=[], help="words that a row has to contain")
-    parser.add_argument("--replications", type=int, default=400, help="rows of as many are kept")
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser = command(__doc__, replications=400, results=RESULTS)
     chosen = parser.parse_args(arguments)
     rows = kept(chosen.out)
     for name, algorithm, column, figure in cells():

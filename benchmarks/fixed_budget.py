@@ -9,14 +9,13 @@ replication; 8.4, logistic rewards; figure 6, the sphere for fixed budgets; figu
     python -m benchmarks.fixed_budget [--only WORD ...] [--replications N]
 """
 
-import argparse
 import math
 from functools import partial
 from pathlib import Path
 
 import jaxbandits as jb
 
-from .rows import keep, kept, stored
+from .rows import command, keep, kept, stored
 
 RESULTS = Path(__file__).parent / "results" / "fixed-budget-cpu.json"
 SEED = 61
@@ -151,10 +150,7 @@ def measured(cell, replications):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="*", default=[], help="words that a row has to contain")
-    parser.add_argument("--replications", type=int, default=10_000)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser = command(__doc__, replications=10_000, results=RESULTS)
     chosen = parser.parse_args(arguments)
     rows = kept(chosen.out)
     for cell in cells():

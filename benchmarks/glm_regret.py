@@ -8,14 +8,13 @@ size at variance 3/d, in proportion.
     python -m benchmarks.glm_regret [--only WORD ...] [--replications N] [--engine NAME]
 """
 
-import argparse
 import math
 from functools import partial
 from pathlib import Path
 
 import jaxbandits as jb
 
-from .rows import keep, kept, stored
+from .rows import command, keep, kept, stored
 
 RESULTS = Path(__file__).parent / "results" / "glm-regret-cpu.json"
 SEED = 17
@@ -89,11 +88,8 @@ def measured(cell, replications, engine):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="*", default=[], help="words that a row has to contain")
-    parser.add_argument("--replications", type=int, default=256)
+    parser = command(__doc__, replications=256, results=RESULTS)
     parser.add_argument("--engine", default="xla")
-    parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args(arguments)
     rows = kept(chosen.out)
     for cell in cells():

@@ -10,7 +10,6 @@ Each part of a row is stored as soon as it is played, and not played again; `mis
 says what is left.
 """
 
-import argparse
 import json
 import time
 from functools import partial
@@ -31,6 +30,7 @@ from .promises import (
     narrow,
     twin_of,
 )
+from .rows import command
 
 RESULTS = Path(__file__).parent / "results" / "guarantees-cpu.json"
 SEED, LEVEL = 8, 0.95
@@ -165,11 +165,8 @@ class Table:
 
 def main(arguments=None):
     """Play what is missing."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="*", default=[], help="words that a cell has to contain")
-    parser.add_argument("--replications", type=int, default=20_000)
+    parser = command(__doc__, replications=20_000, results=RESULTS)
     parser.add_argument("--twins", type=int, default=2000, help="replications of a twin")
-    parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args(arguments)
     table = Table(asked.out)
 

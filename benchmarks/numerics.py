@@ -12,7 +12,6 @@ in 50 digits; and float32 with a fresh inverse from the counts every so many dra
 Rows that the file holds are not made again.
 """
 
-import argparse
 import decimal
 import time
 from functools import partial
@@ -31,7 +30,7 @@ from jaxbandits.lanes import Player
 from jaxbandits.world import prepared
 
 from .promises import PROMISES
-from .rows import keep, kept, stored
+from .rows import command, keep, kept, stored
 
 RESULTS = Path(__file__).parent / "results" / "numerics-cpu.json"
 KEY = ("part", "name")
@@ -322,11 +321,8 @@ def shown(row):
 
 def main(arguments=None):
     """Make what is missing."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="*", default=[], help="words that a row has to contain")
+    parser = command(__doc__, replications=400, results=RESULTS)
     parser.add_argument("--rounds", type=int, default=10_000_000)
-    parser.add_argument("--replications", type=int, default=400)
-    parser.add_argument("--out", type=Path, default=RESULTS)
     asked = parser.parse_args(arguments)
     rows = kept(asked.out)
     work = [("drift", name, partial(drift, *args)) for name, args in drifts(asked.rounds)]

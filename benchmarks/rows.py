@@ -23,6 +23,15 @@ def keep(path, rows, row, key):
     return rows
 
 
+def command(described, *, replications, results):
+    """The parser of a table's command: which rows, of how many replications, and its file."""
+    parser = argparse.ArgumentParser(description=described.splitlines()[0])
+    parser.add_argument("--only", nargs="*", default=[], help="words that a row has to contain")
+    parser.add_argument("--replications", type=int, default=replications)
+    parser.add_argument("--out", type=Path, default=results)
+    return parser
+
+
 def played(arguments, described, rows, *, replications, results, about=None):
     """The command of a table that is played whole: `rows(replications)`, shown and written.
 

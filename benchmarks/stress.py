@@ -10,7 +10,6 @@ of the second half of the rounds is not below 90% of that of the first half.
 Rows that the file holds are not played again.
 """
 
-import argparse
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +19,7 @@ import jaxbandits as jb
 from jaxbandits.results import binomial_interval
 
 from .promises import BUDGET, DELTA, ERROR, FIXED, PROMISES, halving_instance
-from .rows import keep, kept, stored
+from .rows import command, keep, kept, stored
 
 RESULTS = Path(__file__).parent / "results" / "stress-cpu.json"
 KEY = ("algorithm", "switch", "level")
@@ -144,10 +143,7 @@ def breaking(rows):
 
 def main(arguments=None):
     """Play what is missing and show all."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="*", default=[], help="words that a row has to contain")
-    parser.add_argument("--replications", type=int, default=2000)
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser = command(__doc__, replications=2000, results=RESULTS)
     asked = parser.parse_args(arguments)
     rows = kept(asked.out)
     for name, setting in settings().items():

@@ -10,7 +10,6 @@ those that do, as elsewhere.
     python -m benchmarks.top_m [--only WORD ...] [--replications N] [--data FOLDER]
 """
 
-import argparse
 import math
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ import numpy as np
 import jaxbandits as jb
 from jaxbandits.native import compiler
 
-from .rows import keep, kept, stored
+from .rows import command, keep, kept, stored
 
 RESULTS = Path(__file__).parent / "results" / "top-m-cpu.json"
 DELTA, SEED = 0.05, 47
@@ -214,11 +213,8 @@ def measured(cell, replications, folder):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="*", default=[], help="words that a row has to contain")
-    parser.add_argument("--replications", type=int, default=5000, help="rows of as many are kept")
+    parser = command(__doc__, replications=5000, results=RESULTS)
     parser.add_argument("--data", type=Path, help="folder of the recorded data")
-    parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args(arguments)
     rows = kept(chosen.out)
     for cell in cells():

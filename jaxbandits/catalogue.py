@@ -3,6 +3,8 @@
 import inspect
 import re
 
+from .signatures import unknown
+
 PAPER = re.compile(r"\(([^()]*\d{4}[a-z]?)\)")
 
 
@@ -38,7 +40,5 @@ SECTIONS = {
 def section(name):
     """`name` itself, if there is such a section."""
     if name not in SECTIONS:
-        from .sweeps import names
-
-        raise names.unknown("list", name, SECTIONS)
+        raise unknown("list", name, SECTIONS)
     return name

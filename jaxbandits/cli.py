@@ -210,9 +210,9 @@ def completion(shell):
     from click.shell_completion import get_completion_class
 
     if shell not in SHELLS:
-        from .sweeps import names
+        from .signatures import unknown
 
-        raise names.unknown("shell", shell, SHELLS)
+        raise unknown("shell", shell, SHELLS)
     kind = get_completion_class(shell)
     click.echo(kind(main, {}, "jaxbandits", "_JAXBANDITS_COMPLETE").source())
 

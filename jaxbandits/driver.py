@@ -23,6 +23,7 @@ from .kernels import rounding
 from .kernels.primitives import name_of
 
 BLOCK = 32
+MAX_PULLS = 10_000_000  # of a replication, unless the caller says otherwise
 ASK, INIT, INSTANCE, CONTEXT = (0xFFFFFFFF - i for i in range(4))
 UNLIMITED = 2**31 - 1  # fits the integers of either precision
 
@@ -90,7 +91,7 @@ def _constant(jaxpr, consts, var):
             inner = eqn.params.get("jaxpr")
             if name_of(eqn) in SAME_VALUE:
                 return _constant(jaxpr, consts, eqn.invars[0])
-            if name_of(eqn) in ("jit", "pjit") and isinstance(inner, ClosedJaxpr):
+            if name_of(eqn) == "jit" and isinstance(inner, ClosedJaxpr):
                 here = inner.jaxpr.outvars[eqn.outvars.index(var)]
                 return _constant(inner.jaxpr, inner.consts, here)
     return None

@@ -275,16 +275,18 @@ def _check_entries(name, table):
 
 
 def check_spans(arms):
-    """The arms span R^d, as an unregularised, unprojected fit needs."""
-    if is_concrete(arms):
-        rank, dim = scaling.condition(arms).rank, np.shape(arms)[1]
-        require(rank == dim, f"arms must span R^{dim} for this algorithm, got rank {rank}")
+    """The arms span R^d, as an unregularised, unprojected fit needs; their condition, if known."""
+    if not is_concrete(arms):
+        return None
+    found, dim = scaling.condition(arms), np.shape(arms)[1]
+    require(found.rank == dim, f"arms must span R^{dim} for this algorithm, got rank {found.rank}")
+    return found
 
 
-def check_condition(arms):
-    """Arms whose span double precision can tell, whatever the units of their columns."""
+def check_condition(arms, found=None):
+    """Arms, of the condition `found` if that is known, whose span double precision can tell."""
     if is_concrete(arms):
-        found = scaling.condition(arms)
+        found = scaling.condition(arms) if found is None else found
         require(
             found.ratio <= found.limit,
             f"arms must have a condition number of at most {found.limit:.2g} once their columns "
@@ -312,7 +314,14 @@ def _of_one_size(values):
 
 
 def constructor(
-    *, spans=False, scale_free=False, contextual=False, requires=None, completes=None, **options
+    *,
+    spans=False,
+    scale_free=False,
+    conditioned=False,
+    contextual=False,
+    requires=None,
+    completes=None,
+    **options,
 ):
     """Decorate a constructor `(arms, [targets], *, keywords) -> Algorithm` with its checks.
 
@@ -321,6 +330,7 @@ def constructor(
       scale_free: whether the units of a column of features change nothing in theory: the algorithm
         is then given arms, targets and theta in columns of one size, see `kernels.scaling`. Or a
         function of the bound arguments that says so.
+      conditioned: whether nearly dependent arms are refused, as for all that is `scale_free`.
       contextual: whether `ask` is shown the indices of some rows of `arms` each round.
       requires: `(bound arguments) -> None`, raises on conditions between options.
       completes: `(bound arguments) -> options`, what the host computes once from arms that it
@@ -344,13 +354,12 @@ def constructor(
             check_arms(arms, values.get("targets"))
             if not hasattr(arms, "shape"):
                 values["arms"] = np.asarray(arms, float)
-            if spans:
-                check_spans(arms)
+            known = check_spans(arms) if spans else None
             values.update(convert({k: v for k, v in values.items() if k in options}))
             if requires is not None:
                 requires(values)
-            if free(values):
-                check_condition(arms)
+            if conditioned or free(values):
+                check_condition(arms, known)
             return bound
 
         def free(values):

@@ -12,15 +12,14 @@ from . import recording
 from .batch import SPAN
 from .checks import check_engine, check_memory, check_sizes, devices_of
 from .debugging import FAULT, REPORT, explained
-from .driver import UNLIMITED, Limits, root_key
+from .driver import MAX_PULLS, UNLIMITED, Limits, root_key
 from .family import family
 from .lanes import Player, manner_of, shapes_of, sizes
 from .options import require
 from .processes import team_of
 from .results import Runs, joined
+from .signatures import name_of
 from .world import answers_with_arms, prepared
-
-MAX_PULLS = 10_000_000
 
 
 def simulate(
@@ -116,7 +115,7 @@ def check_ending(world, max_pulls, horizon, record):
     num_rounds = 0 if horizon is None else recording.padded_length(record, int(horizon))
     manner = manner_of(structure, numbers, num_rounds)
     problem, build, _ = structure.tree(numbers)
-    name = getattr(build.func, "__name__", repr(build.func))
+    name = name_of(build)
     if horizon is None:
         require(
             manner.stops or max_pulls != MAX_PULLS,

@@ -1,7 +1,6 @@
 """What SECURITY.md promises: files are data, names are text and stay where they are put."""
 
 import ast
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -134,7 +133,6 @@ budget = 4
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("h5netcdf") is None, reason="no h5netcdf")
 def test_labels_stay_in_the_folder_of_results(tmp_path):
     home = tmp_path / "home"
     home.mkdir()

@@ -1,6 +1,6 @@
 """Figures and tables of the papers as data: what to run, and what it must show."""
 
-from ..sweeps import names
+from ..signatures import unknown
 from . import glm, gse, lingape, rage, topm
 from .base import Experiment, Result, play
 
@@ -32,7 +32,7 @@ def reproduce(name, out, *, replications=None, quick=False, data=None, force=Fal
       ValueError: no such experiment, or a bad option.
     """
     if name not in EXPERIMENTS:
-        raise names.unknown("experiment", name, EXPERIMENTS)
+        raise unknown("experiment", name, EXPERIMENTS)
     return play(
         EXPERIMENTS[name],
         out,

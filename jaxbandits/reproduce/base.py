@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..driver import MAX_PULLS
 from ..files import replacing
 from ..options import require
-from ..sweeps.spec import MAX_PULLS, read
+from ..sweeps.spec import read
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,8 +3,9 @@
 import contextlib
 import functools
 
+from ..driver import MAX_PULLS
 from ..options import require
-from . import names
+from ..signatures import unknown
 from .ahead import Ahead
 from .cells import cells_of, located
 from .dataset import assemble, with_bounds
@@ -12,7 +13,7 @@ from .description import digests_of
 from .filling import Filling
 from .folder import Folder, locked
 from .groups import groups_of
-from .spec import MAX_PULLS, Part, Sweep
+from .spec import Part, Sweep
 from .store import Store
 
 CHECKPOINT_SECONDS = 20.0  # what a killed sweep loses at most, and a call of the lanes
@@ -107,7 +108,7 @@ def planned(instances, algorithms, *, axes=None, until=None, only=None, **rest):
     only = only or {}
     for name in only:
         if name not in {**instances, **algorithms}:
-            raise names.unknown("name in only", name, {**instances, **algorithms})
+            raise unknown("name in only", name, {**instances, **algorithms})
     return Sweep(
         instances=tuple(_part("instance", *item, only) for item in instances.items()),
         algorithms=tuple(_part("algorithm", *item, only) for item in algorithms.items()),

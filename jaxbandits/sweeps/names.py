@@ -2,9 +2,6 @@
 
 import inspect
 
-from ..signatures import nearest as nearest
-from ..signatures import unknown as unknown
-
 SUPPLIED = {"instance": ("key",), "algorithm": ("arms", "targets")}  # by the simulator
 TOLD = ("theta",)  # by it too, unless a table says otherwise
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import recording
+from ..driver import MAX_PULLS
+from ..signatures import nearest, unknown
 from . import names
 from . import until as rules
 
@@ -16,7 +18,6 @@ TABLES = ("instances", "algorithms", "axes", "until")
 WHOLE = {"replications": 1, "seed": 0, "horizon": 1, "max_pulls": 1}  # with the least allowed
 SETTINGS = (*WHOLE, "record")
 TOP_LEVEL = (*SETTINGS, *TABLES)
-MAX_PULLS = 10_000_000
 MOST_CELLS = 100_000  # each is checked on the host for a millisecond or more, and stored in a file
 
 
@@ -113,7 +114,7 @@ class Sweep:
         parts = [p for p in self.instances + self.algorithms if callable(p.build)]
         known = {option for p in parts for option in names.options(p.kind, p.build)}
         if name not in known:
-            raise names.unknown("axis", name, known)
+            raise unknown("axis", name, known)
 
     @property
     def num_cells(self):
@@ -130,7 +131,7 @@ class Sweep:
 
     def _check_only(self, part, name, values):
         if name not in self.axes:
-            raise _located(part.table[1:-1], names.unknown("axis of only", name, self.axes))
+            raise _located(part.table[1:-1], unknown("axis of only", name, self.axes))
         listed = isinstance(values, list | tuple) and len(values) > 0
         wrong = [v for v in values if v not in self.axes[name]] if listed else values
         if wrong or not listed:
@@ -173,7 +174,7 @@ def parse(table, *, folder="."):
     """
     for name in table:
         if name not in TOP_LEVEL:
-            raise names.unknown("key", name, TOP_LEVEL)
+            raise unknown("key", name, TOP_LEVEL)
     if "replications" not in table:
         raise ValueError("replications is missing")
     rest = {name: table[name] for name in SETTINGS if name in table}
@@ -218,7 +219,7 @@ def _part(kind, label, table, folder):
     for option, value in options.items():
         if option not in allowed:
             extra = ["redraw", "only"] if kind == "instance" else ["only"]
-            raise _located(where, names.unknown(f"option of {name}", option, allowed + extra))
+            raise _located(where, unknown(f"option of {name}", option, allowed + extra))
         if not _is_plain(value):
             raise ValueError(f"[{where}] {option} must be text, numbers or lists, got {value!r}")
     if isinstance(options.get("path"), str):
@@ -241,12 +242,12 @@ def _redraw(where, name, build, options):
 def _named(where, what, key, options, known):
     """The known name that the table gives under `key`, taken out of it."""
     if key not in options:
-        near = names.nearest(key, options)
+        near = nearest(key, options)
         hint = f"; is it meant by {near!r}?" if near else ""
         raise ValueError(f"[{where}] {key} is missing{hint}")
     name = options.pop(key)
     if not isinstance(name, str) or name not in known:
-        raise _located(where, names.unknown(what, name, known))
+        raise _located(where, unknown(what, name, known))
     return name
 
 
@@ -254,7 +255,7 @@ def _around(kind, where, name, known, options):
     """The constructor around the one that the option `kind` names, without any options."""
     inner = {n: build for n, build in known.items() if not names.takes_another(kind, build)}
     if kind not in options:
-        near = names.nearest(kind, options)
+        near = nearest(kind, options)
         hint = f"; is it meant by {near!r}?" if near else ""
         raise ValueError(f"[{where}] {name} needs the option {kind!r}{hint}")
     chosen = _named(where, f"{kind} of {name}", kind, options, inner)

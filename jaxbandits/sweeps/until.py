@@ -1,7 +1,7 @@
 """When a cell has seen enough: looked at after fixed numbers of replications."""
 
 from ..options import positive
-from . import names
+from ..signatures import unknown
 
 RULES = {
     "error_width": lambda digest: digest["error_high"] - digest["error_low"],
@@ -17,7 +17,7 @@ def check(until, horizon):
         raise ValueError(f"[until] must be a table, got {until!r}")
     for name, limit in until.items():
         if name not in RULES:
-            raise names.unknown("rule of [until]", name, RULES)
+            raise unknown("rule of [until]", name, RULES)
         number = isinstance(limit, int | float) and not isinstance(limit, bool)
         if not (number and positive.accepts(limit)):
             raise ValueError(f"[until] {name} must be {positive.allowed}, got {limit!r}")

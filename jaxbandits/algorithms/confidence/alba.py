@@ -10,7 +10,6 @@ from ...kernels import design as designs
 from ...kernels import frank_wolfe, ledger, pick, radius, sampling, scaling, span
 from ...kernels.once import once_for_equal
 from ...options import (
-    check_condition,
     choice,
     constructor,
     nonnegative,
@@ -40,13 +39,9 @@ class State(NamedTuple):
     unsolved: jax.Array  # int [] batches whose design missed its tolerance
 
 
-def _known(values):
-    theta_norm_given(values)
-    check_condition(values["arms"])
-
-
 @constructor(
-    requires=_known,
+    conditioned=True,
+    requires=theta_norm_given,
     delta=probability,
     noise_var=positive,
     theta_norm=nonnegative,

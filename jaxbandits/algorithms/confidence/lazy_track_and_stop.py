@@ -9,7 +9,7 @@ from jax import lax
 from ...core import Algorithm, Move
 from ...kernels import glr, ledger, oracle, pick, radius, spd, tracking
 from ...kernels.xy_designs import named
-from ...options import check_condition, constructor, positive, probability
+from ...options import constructor, positive, probability
 
 CLOSE = 1.0 - 1e-9  # what a comparison of eigenvalues leaves to rounding
 
@@ -32,7 +32,7 @@ class State(NamedTuple):
 
 @constructor(
     spans=True,
-    requires=lambda values: check_condition(values["arms"]),
+    conditioned=True,
     delta=probability,
     noise_var=positive,
     laziness=positive,

@@ -11,7 +11,6 @@ from ...kernels.once import once_for_equal
 from ...kernels.roundings import LARGEST, ROUNDINGS
 from ...kernels.xy_designs import DESIGNS, named
 from ...options import (
-    check_condition,
     choice,
     constructor,
     in_reach,
@@ -39,11 +38,11 @@ def _known(values):
     family = values["family"]
     require(family == "logistic", f"family must be 'logistic', got {family!r}")
     in_reach(values, LARGEST)
-    check_condition(values["arms"])
 
 
 @constructor(
     spans=True,
+    conditioned=True,
     requires=_known,
     delta=probability,
     theta_norm=nonnegative,
