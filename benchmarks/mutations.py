@@ -7,7 +7,8 @@ or the change alters nothing that can be observed. Results are kept after each c
 command goes on where it stopped.
 
 A change is caught if a test fails, or if the tests take `SLOW` times as long as without it (a loop
-that does not end). `--show` prints the survivors of the stored results.
+that does not end). How long they take, and which fail anyway, is measured first; that and compiled
+programs stay in a folder, `--work`. `--show` prints the survivors of the stored results.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import threading
 import time
+import xml.etree.ElementTree as xml
 from pathlib import Path
 
 from .mutants import changed, mutants
@@ -48,6 +50,7 @@ OTHERS = {
     "simulation": ("test_simulate", "test_lanes"),
     "world": ("test_simulate", "test_bad_input"),
     "problems": ("test_simulate", "test_contextual"),
+    "fitting": ("test_kernels_at_random", "test_units", "test_composing"),
     "options": ("test_bad_input", "test_bad_budgets"),
     "gap_index": ("test_twins", "test_twin_top_m"),
     "elimination": ("test_twin_gse", "test_twin_od_linbai"),
@@ -118,14 +121,18 @@ class Copy:
                 (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, self.folder / name)
 
-    def passes(self, file, tests, limit):
-        """`(outcome, seconds)`: "passed", "failed" or "slow"; with the file's own examples."""
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider"]
-        own = os.environ | {"PYTHONPATH": str(self.folder), "JAX_COMPILATION_CACHE_DIR": self.cache}
+    def run(self, files, *how, limit=None):
+        """`(exit status, seconds)` of the tests and examples of files; None beyond the limit."""
+        own = os.environ | {
+            "PYTHONPATH": str(self.folder),
+            "JAX_COMPILATION_CACHE_DIR": str(self.cache),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+            "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
+        }
         began = time.monotonic()
         try:
             done = subprocess.run(
-                [*command, file, *tests],
+                [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *how, *files],
                 cwd=self.folder,
                 env=own,
                 capture_output=True,
@@ -133,50 +140,75 @@ class Copy:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return "slow", time.monotonic() - began
-        return ("passed" if done.returncode in (0, 5) else "failed"), time.monotonic() - began
+            return None, time.monotonic() - began
+        return done.returncode, time.monotonic() - began
 
-    def outcome(self, mutant, tests, limit):
-        """What the tests say of a change."""
+    def outcome(self, mutant, files, limit):
+        """What the tests say of a change: "passed", "failed" or "slow", and the seconds."""
         path = self.folder / mutant.file
         before = path.read_text()
         path.write_text(changed(mutant, before))
         try:
-            return self.passes(mutant.file, tests, limit)
+            status, seconds = self.run(files, "-x", "-n0", limit=limit)
         finally:
             path.write_text(before)
+        return ("slow" if status is None else "failed" if status else "passed"), seconds
 
 
-def campaign(todo, jobs, cache, keep):
-    """Play all changes, file by file; `keep(row)` as soon as one is known."""
-    by_file = collections.defaultdict(list)
-    for mutant in todo:
-        by_file[mutant.file].append(mutant)
-    waiting, lock = queue.SimpleQueue(), threading.Lock()
-    for item in by_file.items():
-        waiting.put(item)
-
-    def work():
+def unchanged(files, jobs, work):
+    """`{file: seconds}` of those whose tests pass without a change; measured once."""
+    stored = work / "unchanged.json"
+    known = json.loads(stored.read_text()) if stored.exists() else {}
+    missing = [file for file in files if file not in known]
+    if missing:
         with tempfile.TemporaryDirectory() as folder:
-            here = Copy(folder, cache)
+            report = Path(folder) / "report.xml"
+            here = Copy(Path(folder) / "copy", work / "cache")
+            here.run(missing, f"-n{jobs}", f"--junitxml={report}")
+            known |= dict.fromkeys(missing, 0.0) | seconds_of(report)
+        stored.write_text(json.dumps(known, indent=1) + "\n")
+    return {file: seconds for file, seconds in known.items() if seconds is not None}
+
+
+def seconds_of(report):
+    """`{file: seconds}` of a report of pytest, None where a test failed."""
+    found = collections.defaultdict(float)
+    for test in xml.parse(report).iter("testcase"):
+        file = test.get("classname").replace(".", "/") + ".py"
+        broken = test.find("failure") is not None or test.find("error") is not None
+        found[file] = (
+            None if broken or found[file] is None else found[file] + float(test.get("time"))
+        )
+    return dict(found)
+
+
+def campaign(todo, jobs, work, keep):
+    """Play all changes, file by file; `keep(row)` as soon as one is known."""
+    tests = {mutant.file: tests_of(mutant.file) for mutant in todo}
+    wanted = dict.fromkeys(name for file in tests for name in (file, *tests[file]))
+    seconds = unchanged(list(wanted), jobs, work)
+    waiting, lock = queue.SimpleQueue(), threading.Lock()
+    for mutant in todo:
+        waiting.put(mutant)
+
+    def play():
+        with tempfile.TemporaryDirectory() as folder:
+            here = Copy(folder, work / "cache")
             while True:
                 try:
-                    file, some = waiting.get_nowait()
+                    mutant = waiting.get_nowait()
                 except queue.Empty:
                     return
-                tests = tests_of(file)
-                outcome, seconds = here.passes(file, tests, None)
-                for mutant in some:
-                    limit = max(LEAST, SLOW * seconds)
-                    found = (
-                        here.outcome(mutant, tests, limit)
-                        if outcome == "passed"
-                        else ("untested", 0.0)  # for the tests fail without the change
-                    )
-                    with lock:
-                        keep(row_of(mutant, tests, *found))
+                named = (mutant.file, *tests[mutant.file])
+                files = sorted((f for f in named if f in seconds), key=seconds.get)
+                found = "untested", 0.0  # for its tests fail without the change
+                if files not in ([], [mutant.file]):
+                    limit = max(LEAST, SLOW * sum(map(seconds.get, files)))
+                    found = here.outcome(mutant, files, limit)
+                with lock:
+                    keep(row_of(mutant, files, *found))
 
-    threads = [threading.Thread(target=work) for _ in range(jobs)]
+    threads = [threading.Thread(target=play) for _ in range(jobs)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -209,6 +241,7 @@ def main(arguments=None):
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--most", type=int, help="how many to play now, of those that are left")
     parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--work", type=Path, default=ROOT / ".mutations")
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args(arguments)
     stored = json.loads(options.results.read_text()) if options.results.exists() else {"rows": []}
@@ -223,8 +256,8 @@ def main(arguments=None):
             options.results.write_text(text + "\n")
             print(described(row), flush=True)
 
-        with tempfile.TemporaryDirectory() as cache:
-            campaign(todo[: options.most], options.jobs, cache, keep)
+        options.work.mkdir(exist_ok=True)
+        campaign(todo[: options.most], options.jobs, options.work.resolve(), keep)
     for row in rows:
         if row["outcome"] == "passed":
             print(described(row))

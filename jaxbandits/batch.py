@@ -18,7 +18,7 @@ from jax.random import fold_in
 
 from .apart import in_turn, together
 from .core import Move
-from .driver import Limits, chunk, has_nan, start
+from .driver import Limits, chunk, start
 from .lanewise import lanewise
 from .native import repeated
 
@@ -169,8 +169,7 @@ def record_of(trial, orders, lane, *, stops):
     run, facts = lane.run, {}
     env, _, _ = trial.build(lane.problem)
     if not lane.curve.size:
-        broken = has_nan(run.state) if run.broken is None else run.broken
-        facts = {"tied": env.tied(run.answer), "broken": broken}
+        facts = {"tied": env.tied(run.answer), "broken": run.broken}
     elif stops:
         rest = jnp.where(run.done, orders.limits.pulls - run.pulls, 0)
         more = jnp.where(jnp.arange(env.num_arms) == run.answer, rest, 0)

@@ -72,8 +72,7 @@ class Run(NamedTuple):
     done: Array  # bool []: the algorithm has stopped
     answer: Any  # of the last move asked
     info: Any  # of the last move asked, where it is a dict
-    # bool []: the state held NaN when a phase was cut short; None where moves are single arms
-    broken: Any = None
+    broken: Array  # bool []: the state held NaN when the run was cut short
 
 
 def is_shown(ask):

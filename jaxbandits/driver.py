@@ -111,8 +111,7 @@ def start(key, env, algorithm):
     nothing = jnp.zeros((), float)
     counts = jnp.zeros(env.num_arms, int)
     yes, no = jnp.array(True), jnp.array(False)
-    broken = None if _is_one_arm(shapes) else no
-    return Run(key, state, zero, zero, counts, nothing, yes, no, *blank, broken)
+    return Run(key, state, zero, zero, counts, nothing, yes, no, *blank, no)
 
 
 def play(run, env, algorithm, noise, limits, *, to_the_last=False):
@@ -200,7 +199,12 @@ def chunk(run, env, algorithm, limits, *, to_the_last=False):
         run = play(run, env, algorithm, lambda move: noise, limits)
         return run, run.regret
 
-    return lax.scan(one_round, run, noise)
+    before = run
+    run, regrets = lax.scan(one_round, run, noise)
+    if not to_the_last:  # later it may hold anything, for it is played on until others end
+        cut = before.live & ~run.live & ~run.done
+        run = run._replace(broken=run.broken | (cut & has_nan(run.state)))
+    return run, regrets
 
 
 def short(run, before, algorithm):

@@ -220,6 +220,30 @@ def test_a_cut_run_says_why():
     assert reasons_of(partial(stepwise, phase=phases, poison=5.0)) == {"nan": 3}
 
 
+def waiting(arms):
+    """Ends some time, or has a state that becomes NaN a while after it was cut short."""
+
+    def init(key):
+        return jnp.zeros(()), jax.random.uniform(key, maxval=12800.0)
+
+    def ask(key, state):
+        return stepwise(arms).ask(key, state[0])._replace(done=state[0] >= state[1])
+
+    def tell(state, move, total):
+        return stepwise(arms, poison=6440.0).tell(state[0], move, total), state[1]
+
+    return jb.Algorithm(init, ask, tell)
+
+
+@pytest.mark.parametrize("batch", [8, 512])
+def test_what_a_lane_computes_after_its_end_is_no_reason(batch):
+    """A lane waits for others, the longer the more there are."""
+    runs = simulate(waiting, replications=1500, max_pulls=6400, batch=batch)
+    cut = 1500 - int(runs.stopped.sum())
+    assert 600 < cut < 900
+    assert runs.summary()["reasons"] == {"max_pulls": cut}
+
+
 def test_an_algorithm_has_but_to_name_its_flags():
     def codes(stopped=False, **flags):
         flags = {name: np.array([0, number]) for name, number in flags.items()}

@@ -91,7 +91,7 @@ class TopM:
         if self.rules.selection == "largest_variance":
             return self.first(pair, lambda k: points[k] @ self.inverse @ points[k])
         if self.rules.selection == "ratio":
-            return furthest_behind(self.pulls.arms, y, self.pulls.counts)
+            return furthest_behind(self.pulls.arms, y, self.pulls.counts, self.order)
         if self.rules.selection == "greedy":
             matrix = np.linalg.inv(self.inverse)
             after = [y @ np.linalg.inv(matrix + np.outer(x, x)) @ y for x in points]

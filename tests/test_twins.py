@@ -33,11 +33,13 @@ def test_lingape(num_arms, dim, threshold, selection):
     played = []
     for seed, numbers in enumerate([(0.05, 0.0, 0.5, 1.0, 1.0), (0.2, 0.3, 1.5, 1.3, 0.2)]):
         rng, arms, theta = linear_problem(seed, num_arms, dim)
-        options = {"ratio": selection == "ratio", **dict(zip(LINGAPE, numbers, strict=True))}
+        facts, key = (jnp.asarray(arms), None, numbers), jax.random.key(seed)
+        options = dict(zip(LINGAPE, numbers, strict=True))
+        if selection == "ratio":
+            begun = hand.init(facts, jax.random.fold_in(key, driver.INIT))
+            options["order"] = np.asarray(begun.order)
         twin = twins.LinGapE(arms, threshold=threshold, **options)
-        facts = (jnp.asarray(arms), None, numbers)
         reward = normal_rewards(rng, arms @ theta, numbers[2])
-        key = jax.random.key(seed)
         played += hand.play(twin, facts, reward, key, rounds=3000, compare=same_arm)[:1]
     assert max(played) > 2 * num_arms
 

@@ -51,21 +51,27 @@ def radius(name, pulls, *, delta, noise_var, v0, theta_norm):
     }[name]
 
 
-def furthest_behind(arms, y, counts):
-    """The arm of least count for its part in the w of least `||w||_1` with `X^T w = y`."""
+def furthest_behind(arms, y, counts, order):
+    """The arm of least count for its part in the w of least `||w||_1` with `X^T w = y`.
+
+    `order` breaks ties, the larger wins.
+    """
     both = np.hstack([arms.T, -arms.T])
     found = scipy.optimize.linprog(np.ones(2 * len(arms)), A_eq=both, b_eq=y, method="highs-ds")
     parts = np.abs(found.x[: len(arms)] - found.x[len(arms) :])
     used = [a for a in range(len(arms)) if parts[a] > 1e-9]
-    return min(used, key=lambda a: (round(counts[a] / parts[a], 9), a))
+    return min(used, key=lambda a: (round(counts[a] / parts[a], 6), -order[a]))
 
 
 class LinGapE:
-    """Xu, Honda, Sugiyama, Algorithm 1; with `m`, m-LinGapE of Reda et al., Algorithm 1."""
+    """Xu, Honda, Sugiyama, Algorithm 1; with `m`, m-LinGapE of Reda et al., Algorithm 1.
 
-    def __init__(self, arms, *, m=None, epsilon=0.0, threshold="pairwise", ratio=False, **facts):
+    With `order` arms are drawn by the ratio, and ties broken by it.
+    """
+
+    def __init__(self, arms, *, m=None, epsilon=0.0, threshold="pairwise", order=None, **facts):
         self.pulls, self.m, self.epsilon = Pulls(arms), m, epsilon
-        self.threshold, self.facts, self.ratio = threshold, facts, ratio
+        self.threshold, self.facts, self.order = threshold, facts, order
 
     def ask(self):
         pulls, arms = self.pulls, self.pulls.arms
@@ -89,8 +95,8 @@ class LinGapE:
         if index(challenger, weakest) <= self.epsilon:
             return True, answer, None
         y = arms[weakest] - arms[challenger]
-        if self.ratio:
-            return False, answer, furthest_behind(arms, y, pulls.counts)
+        if self.order is not None:
+            return False, answer, furthest_behind(arms, y, pulls.counts, self.order)
         after = [y @ np.linalg.inv(matrix + np.outer(x, x)) @ y for x in arms]
         return False, answer, int(np.argmin(after))
 

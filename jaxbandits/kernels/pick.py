@@ -170,10 +170,16 @@ def at(table: Array, arm: Int[Array, "..."]) -> Array:
     return table.at[arm].get(mode="promise_in_bounds")
 
 
-def furthest_behind(counts: Int[Array, " K"], shares: Float[Array, " K"]) -> Int[Array, ""]:
-    """The arm of least `counts / shares` among those with a share, the first of equals."""
+def furthest_behind(
+    counts: Int[Array, " K"], shares: Float[Array, " K"], order: Int[Array, " K"] | None = None
+) -> Int[Array, ""]:
+    """The arm of least `counts / shares` among those with a share.
+
+    Of equals it is that of the larger priority, the first one where there is no `order`.
+    """
     wanted = shares > 0
-    return best(jnp.where(wanted, -counts / jnp.where(wanted, shares, 1.0), -jnp.inf)).arm
+    values = jnp.where(wanted, -counts / jnp.where(wanted, shares, 1.0), -jnp.inf)
+    return best(values).arm if order is None else argmax(values, order)
 
 
 FEW_COMPARED = 16  # up to so many a branch costs more than it saves

@@ -253,9 +253,8 @@ def _selected(selection, state, view, table):
         return pick.argmax(view.between() ** 2 / (1.0 + variances), state.order)
     if selection == "ratio":
         shares = state.ratios if table is None else table
-        return pick.furthest_behind(
-            state.counts, pick.at(pick.at(shares, look.weakest), look.challenger)
-        )
+        wanted = pick.at(pick.at(shares, look.weakest), look.challenger)
+        return pick.furthest_behind(state.counts, wanted, state.order)
     if selection == "both":
         return jnp.where(state.second < 0, look.weakest, state.second)
     pair = (jnp.arange(variances.size) == look.weakest) | (

@@ -117,6 +117,9 @@ def test_the_arm_furthest_behind():
     counts, shares = jnp.array([3, 8, 0, 1, 4]), jnp.array([0.2, 0.5, 0.0, 0.05, 0.25])
     assert int(pick.furthest_behind(counts, shares)) == 0  # 15, 16, none, 20, 16
     assert int(pick.furthest_behind(counts.at[0].set(4), shares)) == 1  # 20, 16, none, 20, 16
+    order = jnp.array([1, 0, 4, 2, 3])
+    assert int(pick.furthest_behind(counts, shares, order)) == 0
+    assert int(pick.furthest_behind(counts.at[0].set(4), shares, order)) == 4
 
 
 def test_first_basis_tells_nearly_parallel_from_parallel():

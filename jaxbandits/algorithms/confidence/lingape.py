@@ -73,10 +73,10 @@ def lingape(
     Raises:
       ValueError: a bad option, or an unknown `theta_norm` where the threshold needs it.
     Deviations:
-      The stopping test comes before the draw, with the pair recomputed. Ties of eq. 9 are
-      broken by a random order of the arms drawn once a replication, not anew each round; others
-      to the lowest index. Where a pair has several best designs, one with at most d
-      arms is used.
+      The stopping test comes before the draw, with the pair recomputed. Ties of the arm to draw
+      are broken by a random order of the arms drawn once a replication, not anew each round; of
+      the leader and its rival to the lowest index. Where a pair has several best designs, one
+      with at most d arms is used.
     Reference:
       L. Xu, J. Honda, M. Sugiyama, "A fully adaptive algorithm for pure exploration in linear
       bandits", AISTATS 2018, Algorithm 1. https://arxiv.org/abs/1710.05552
