@@ -179,7 +179,10 @@ def furthest_behind(
     """
     wanted = shares > 0
     values = jnp.where(wanted, -counts / jnp.where(wanted, shares, 1.0), -jnp.inf)
-    return best(values).arm if order is None else argmax(values, order)
+    if order is None:
+        return best(values).arm
+    # Two passes; `argmax`, which is one, would compute the values as often as it looks at them.
+    return best(jnp.where(values == values.max(), order, -1).astype(values.dtype)).arm
 
 
 FEW_COMPARED = 16  # up to so many a branch costs more than it saves
