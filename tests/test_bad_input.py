@@ -235,6 +235,17 @@ BAD = {
             (1e3, "lin_gifa", partial(jb.lin_gifa, m=1, v0="code"), "4.8e-08 to 8.2e+02", 0.0025),
         )
     },
+    "bayes_gap arms of 1e6": (
+        (jb.instances.linear(EYE * 1e6, EYE[0]), partial(jb.bayes_gap, budget=9)),
+        r"prior variances, at most prior_scale\^2 x . x, of 9.1e-13 to 6.9e\+10 times.*2.5e\+15",
+    ),
+    "bayes_gap with little noise": (
+        (
+            jb.instances.linear(EYE, EYE[0], noise_var=1e-9),
+            partial(jb.bayes_gap, budget=9, kernel="matern32"),
+        ),
+        r"prior variances, at most prior_scale\^2, of .* got 2.5e\+12 times",
+    ),
     "a threshold nobody knows": (
         (SOARE, partial(jb.lingape, threshold="large")),
         "threshold must be one of .*'pairwise'.*got 'large'",

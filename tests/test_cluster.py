@@ -1,5 +1,6 @@
 """Sweeps on a cluster of dask workers: the same numbers, also when a worker is killed."""
 
+import dataclasses
 import os
 import signal
 import time
@@ -30,6 +31,13 @@ def test_equals_the_sweep_of_one_process(client, tmp_path):
     assert alike(found, run(PLAN))
     assert [file.suffix for file in files(tmp_path)] == [".npz", ".npz"]
     assert run(PLAN, out=tmp_path, cluster=address).identical(found)  # nothing is left to play
+
+
+def test_a_scheduler_without_workers_is_said(client, monkeypatch):
+    there = client.nthreads()
+    monkeypatch.setattr(client, "nthreads", iter([{}, there]).__next__)
+    with pytest.warns(RuntimeWarning, match="no worker yet; the sweep waits"):
+        run(dataclasses.replace(PLAN, replications=20), cluster=client)
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ scheduler gives them to another. What comes back is stored by the process that a
 
 import contextlib
 import math
+import warnings
 
 from ..version import VERSION
 
@@ -31,6 +32,9 @@ def play(cluster, plan, work, keep, display, how):
       ValueError: no such scheduler, workers of another version, or work that ends its workers.
     """
     with _connected(cluster) as client:
+        if not client.nthreads():
+            told = "cluster: the scheduler has no worker yet; the sweep waits for one"
+            warnings.warn(told, RuntimeWarning, stacklevel=2)
         total = plan.replications * sum(len(fillings) for _, fillings in work)
         report = display.start("the cluster", total)
         _Field(client, plan, work, keep, how).reap(report, total)

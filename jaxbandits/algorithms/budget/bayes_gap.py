@@ -12,6 +12,7 @@ from ...kernels import ledger, pick, radius
 from ...kernels.covariance import COVARIANCES
 from ...kernels.links import FAMILIES, LINKS
 from ...options import (
+    LEAST_GROWTH,
     array,
     budget_covers,
     choice,
@@ -24,6 +25,8 @@ from ...options import (
     total_draws,
 )
 
+MOST_GROWTH = 2.0**36  # of a prior variance, in those of a reward
+
 
 class State(NamedTuple):
     """What BayesGap remembers."""
@@ -34,7 +37,26 @@ class State(NamedTuple):
     order: jax.Array  # int [K] priorities that break ties
 
 
+def _in_reach(values):
+    """Raise where rounding would hide what draws tell, see `options.ridge_in_reach`."""
+    arms, scale, noise_var = (values[name] for name in ("arms", "prior_scale", "noise_var"))
+    if not all(map(is_concrete, (arms, scale, noise_var))):
+        return
+    linear = values["kernel"] == "linear"
+    square = float((np.asarray(arms, float) ** 2).sum(1).max()) if linear else 1.0
+    with np.errstate(over="ignore"):
+        ratio = float(np.float64(scale) ** 2 * square / noise_var)
+    what = "prior_scale^2 x . x" if linear else "prior_scale^2"
+    require(
+        square == 0.0 or LEAST_GROWTH <= ratio <= MOST_GROWTH,
+        f"arms must have prior variances, at most {what}, of {LEAST_GROWTH:.2g} to "
+        f"{MOST_GROWTH:.2g} times noise_var, beyond which rounding hides what draws tell, got "
+        f"{ratio:.6g} times: give another prior_scale, or features in another unit",
+    )
+
+
 def _consistent(values):
+    _in_reach(values)
     budget_covers(values, values["arms"].shape[0], "arms, each of which is drawn once")
     theta, gaps, oracle = values["theta"], values["gaps"], values["hardness"] == "oracle"
     unknown = theta is None or (is_concrete(theta) and not np.any(theta))
@@ -93,7 +115,8 @@ def bayes_gap(
     Returns:
       An `Algorithm` that draws one arm a round and answers the index of an arm.
     Raises:
-      ValueError: a bad option, a budget below K, an oracle that knows no gaps.
+      ValueError: a bad option, a budget below K, an oracle that knows no gaps, a prior beyond
+        double precision.
     Deviations:
       epsilon = 0 and eta = 50 are those of GSE's program; the paper has epsilon > 0. With 0, H is
       infinite and beta 0 as soon as an arm leads all others by more than their deviations.
