@@ -4,11 +4,13 @@ import dataclasses
 import json
 from functools import partial
 
+import at_random
 import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from params import params
 
 import jaxbandits as jb
 from jaxbandits import algorithms, reasons, table
@@ -364,16 +366,20 @@ OTHERS = ("deep_fl", "deep_fpl", "rep_glm_fpl")  # are shown examples
 CONSTRUCTORS = [name for name in algorithms.__all__ if name not in OTHERS]
 
 
-def small(name, num_arms):
-    """`prepared` for one or two arms."""
-    options = {"budget": 9} if name in OF_A_BUDGET else {"m": 1} if name in OF_SETS else {}
+def few(name, num_arms, m=1):
+    """An instance of few arms and a constructor for it."""
+    options = {"budget": 9} if name in OF_A_BUDGET else {"m": m} if name in OF_SETS else {}
     build = partial(getattr(jb, name), **options)
     if name in ("at_budget", "uniform"):
         build = jb.at_budget(jb.rage if name == "at_budget" else jb.uniform, 9)
     if name == "watched":
         build = jb.watched(jb.glm_tsl)
-    instance = jb.instances.glm(np.eye(num_arms), np.eye(num_arms)[0])
-    return prepared(instance, build, 20)
+    return jb.instances.glm(np.eye(num_arms), np.eye(num_arms)[0]), build
+
+
+def small(name, num_arms):
+    """`prepared` for one or two arms."""
+    return prepared(*few(name, num_arms), 20)
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
@@ -385,6 +391,46 @@ def test_one_arm_or_two_are_enough(name):
     else:
         manner_of(*small(name, 1))
     manner_of(*small(name, 2))
+
+
+def plays(name, num_arms, m=1):
+    """What holds of every run, of few arms."""
+    instance, build = few(name, num_arms, m)
+    regret = name == "watched" or ".regret." in getattr(jb, name).__module__
+    regret = regret and name != "uniform"  # here within a budget
+    how = {"horizon": 20} if regret else {"max_pulls": 20_000}
+    runs = jb.simulate(instance, build, replications=20, batch=8, **how)
+    np.testing.assert_array_equal(runs.arm_pulls.sum(1), runs.pulls)
+    assert (runs.arm_pulls >= 0).all()
+    assert at_random.all_finite(runs.info)
+    if name in OF_SETS:
+        assert (runs.answer.sum(1) == m).all()
+    else:
+        assert ((runs.answer >= 0) & (runs.answer < num_arms)).all()
+    if regret:
+        assert (runs.pulls == 20).all()
+        assert (runs.regret >= 0).all()
+        assert num_arms > 1 or (runs.regret == 0).all()
+    else:
+        assert runs.pulls.max() <= (9 if name in (*OF_A_BUDGET, "at_budget", "uniform") else 20_000)
+        assert num_arms > 1 or runs.correct.all()
+        assert runs.correct[runs.stopped].sum() >= 0.5 * runs.stopped.sum()
+
+
+ALWAYS = ("lingape", "gse", "rage", "glm_tsl", "lucb")
+NAMES = params(CONSTRUCTORS, always=ALWAYS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("num_arms", [1, 2])
+def test_one_arm_or_two_are_played(name, num_arms):
+    if name not in OF_SETS or num_arms > 1:
+        plays(name, num_arms)
+
+
+@pytest.mark.parametrize("name", params(OF_SETS, always=("m_lingape",)))
+def test_all_arms_but_one_are_chosen(name):
+    plays(name, 4, m=3)
 
 
 def test_a_single_target_is_answered_without_a_draw():
