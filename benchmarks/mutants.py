@@ -43,6 +43,8 @@ def changed(mutant, text):
     """The text of the file with the change."""
     tree = ast.parse(text)
     node = next(node for i, node in enumerate(_nodes(tree)) if i == mutant.index)
+    if ast.unparse(node) != mutant.before:
+        raise ValueError(f"{mutant.file} has another expression than {mutant.before} there now")
     after = list(_changes(node))[mutant.change]
     for parent in ast.walk(tree):
         for name, value in ast.iter_fields(parent):

@@ -1,5 +1,6 @@
 """The benchmarks run, and their contestants play the same bandit."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from params import params
 from scipy import stats
 
-from benchmarks import build, guarantees, numerics, stress
+from benchmarks import build, guarantees, mutants, mutations, numerics, stress
 from benchmarks.contests import CONTESTS
 
 ROOT = Path(__file__).parent.parent
@@ -141,3 +142,54 @@ def test_where_a_promise_is_broken_first():
     moved = stress.under(instance, "deviation", 2.0, gap, 3)
     np.testing.assert_allclose(np.abs(moved.means - instance.means), 2 * gap)
     assert name == build.func.__name__ == "lingape"
+
+
+LOOP = """
+def grows(start: int = 1 + 1, *, limit=10.0):
+    while start <= limit and limit > 0:
+        start = max(start + 1, 2 * start)
+    return start
+"""
+
+
+def test_every_mutant_is_one_change_of_the_text():
+    made = mutants.mutants("loop.py", LOOP)
+    pairs = {(one.before, one.after) for one in made}
+    expected = {("start <= limit", "start < limit"), ("1 + 1", "1 - 1"), ("10.0", "15.0")}
+    assert expected | {("2 * start", "2 / start"), ("limit > 0", "limit >= 0")} <= pairs
+    assert len({one.name for one in made}) == len(made)
+    texts = {mutants.changed(one, LOOP) for one in made}
+    assert len(texts) == len(made)
+    for text in texts:
+        lines = zip(text.splitlines(), ast.unparse(ast.parse(LOOP)).splitlines(), strict=True)
+        assert sum(one != other for one, other in lines) == 1
+    with pytest.raises(ValueError, match="has another expression than"):
+        mutants.changed(made[-1], LOOP.replace("start + 1", "start + 1 + 1"))
+
+
+def test_a_report_gives_seconds_of_files_that_pass(tmp_path):
+    cases = [
+        ("tests.test_a", 1.0, ""),
+        ("tests.test_a", 2.0, ""),
+        ("tests.k.test_b", 1.0, "<failure/>"),
+    ]
+    rows = [f'<testcase classname="{c}" time="{t}">{inner}</testcase>' for c, t, inner in cases]
+    (tmp_path / "r.xml").write_text(
+        f"<testsuites><testsuite>{''.join(rows)}</testsuite></testsuites>"
+    )
+    found = mutations.seconds_of(tmp_path / "r.xml")
+    assert found == {"tests/test_a.py": 3.0, "tests/k/test_b.py": None}
+
+
+def test_tests_belong_to_files_by_name_and_use():
+    assert "tests/kernels/test_pick.py" in mutations.tests_of("jaxbandits/kernels/pick.py")[:1]
+    every = [
+        path.relative_to(mutations.ROOT).as_posix()
+        for path in mutations.ROOT.glob("jaxbandits/**/*.py")
+    ]
+    without = [
+        file
+        for file in every
+        if mutations.part_of(file) in mutations.SHARES and not file.endswith("__.py")
+    ]
+    assert [file for file in without if not mutations.tests_of(file)] == []
