@@ -13,6 +13,7 @@ programs stay in a folder, `--work`. `--show` prints the survivors of the stored
 
 import argparse
 import collections
+import functools
 import json
 import os
 import queue
@@ -97,19 +98,26 @@ def chosen(number, seed):
         yield from random.Random(f"{seed} {part}").sample(by_part[part], count)
 
 
+@functools.cache
+def _texts(folder):
+    """`{path: text}` of the tests in a folder, or of all files of the package."""
+    pattern = "test_*.py" if folder == "tests" else "*.py"
+    return {path: path.read_text() for path in sorted((ROOT / folder).rglob(pattern))}
+
+
 def tests_of(file):
     """The files of tests that belong to a file: by their names, or because they import it."""
     stem = Path(file).stem
-    every = sorted((ROOT / "tests").rglob("test_*.py"))
+    every = _texts("tests")
     named = [path for path in every if path.stem in (f"test_{stem}", f"test_twin_{stem}")]
     named += [path for path in every if path.stem in OTHERS.get(stem, ())]
     uses = re.compile(rf"(import [^\n]*\b{stem}\b|\bjb\.(\w+\.)?{stem}\b|\b{stem}\.)")
-    users = [path for path in every if uses.search(path.read_text())]
-    users.sort(key=lambda path: -len(uses.findall(path.read_text())))
+    users = [path for path, text in every.items() if stem in text and uses.search(text)]
+    users.sort(key=lambda path: -len(uses.findall(every[path])))
     found = dict.fromkeys(path.relative_to(ROOT).as_posix() for path in [*named, *users])
     if not found:  # then those of what it is a part of
-        for path in sorted((ROOT / "jaxbandits").rglob("*.py")):
-            if re.search(rf"import [^\n]*\b{stem}\b", path.read_text()):
+        for path, text in _texts("jaxbandits").items():
+            if re.search(rf"import [^\n]*\b{stem}\b", text):
                 found |= dict.fromkeys(tests_of(path.relative_to(ROOT).as_posix()))
     return list(found)[:MOST_TESTS]
 
