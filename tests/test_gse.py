@@ -64,6 +64,10 @@ def test_a_basis_is_drawn_first(forced):
             each = min(forced, total // 3)
             drawn = counts >= each
             assert np.linalg.matrix_rank(arms[drawn & np.asarray(alive)]) == 3
+        share = shared(jnp.asarray(arms), "uniform", "efficient", forced=forced)
+        line = jnp.arange(6) % 4 == 0  # the longer one is the basis
+        counts = share(key, order, line, jnp.asarray(forced)).counts
+        assert counts.tolist() == [forced, 0, 0, 0, 0, 0]
 
 
 def test_what_the_stages_leave():

@@ -6,7 +6,7 @@ import statsmodels.api as sm
 from likelihoods import D, K, data, fit, padded, solve
 from scipy import optimize, special, stats
 
-from jaxbandits.kernels import irls
+from jaxbandits.kernels import irls, newton
 from jaxbandits.kernels.links import FAMILIES, LINKS
 
 
@@ -255,3 +255,65 @@ def test_without_data_is_the_fit_to_nothing():
     fitted = irls.fit(arms, nothing, nothing, family="probit", ridge=0.2, init=jnp.zeros(3))
     for one, two in zip(found, fitted, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-9)
+
+
+def test_missed_fits_are_counted_by_status():
+    none = irls.Missed(*(jnp.zeros((), int) for _ in range(3)), jnp.zeros(()))
+    missed = none
+    for status, decrement in (
+        (irls.CAPPED, 0.5),
+        (irls.STALLED, 0.25),
+        (irls.STALLED, 2.0),
+        (irls.NONFINITE, np.nan),
+        (irls.NONFINITE, np.inf),
+        (irls.NONFINITE, 7.0),
+        (irls.CONVERGED, 9.0),
+    ):
+        missed = missed.and_of(jnp.array(status), jnp.array(decrement))
+    missed = missed.and_of(jnp.array(irls.CAPPED), jnp.array(50.0), unless=jnp.array(True))
+    assert [int(n) for n in missed[:3]] == [1, 2, 3]
+    assert float(missed.worst) == 7.0
+
+
+def test_newton_steps_of_an_estimate_are_counted_to_their_cap():
+    """Those with the old inverse, of another place here, are not."""
+    arms, counts, sums = (jnp.asarray(x, float) for x in data("logistic"))
+    far, unit = jnp.full(D, 4.0), jnp.eye(D)
+
+    def steps(cap):
+        found = irls.estimate(
+            arms, counts, sums, family="logistic", ridge=0.0, init=far, inverse=unit,
+            tol=1e-12, max_iterations=cap,
+        )  # fmt: skip
+        return int(found.iterations), bool(found.converged)
+
+    whole, converged = steps(30)
+    assert converged
+    assert whole > 1
+    assert steps(whole) == (whole, True)
+    assert steps(whole - 1) == (whole - 1, False)
+    assert steps(1) == (1, False)
+
+
+def searched(ridge=0.1, spoilt=False):
+    """A problem, where a Newton step begins there, and the size that its search finds."""
+    arms, counts, sums = (jnp.asarray(x, float) for x in data("logistic"))
+    sums = sums + jnp.nan if spoilt else 30.0 * sums  # out of reach: the minimum is far out
+    problem = newton.problem_of(arms, counts, sums, "logistic", ridge)
+    theta = jnp.full(D, 0.3)
+    now = newton.look(problem, theta, jnp.array(0), 0.0)
+    return problem, now, newton.line_search(problem, now)
+
+
+@pytest.mark.parametrize("ridge", [10.0, 0.1, 1e-4])
+def test_a_step_ends_where_the_objective_is_flat_along_it(ridge):
+    problem, now, size = searched(ridge)
+    along = jax.grad(lambda size: problem.objective(now.theta - size * now.move)[0])
+    begin, end = float(along(0.0)), float(along(float(size)))
+    assert size > 0
+    assert begin < 0
+    assert abs(end) <= newton.FLAT * abs(begin)
+
+
+def test_a_search_among_numbers_that_are_none_ends():
+    assert searched(spoilt=True)[2] == 0.0

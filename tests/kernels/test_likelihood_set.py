@@ -178,3 +178,18 @@ def test_what_the_set_contains():
         off = plain.value(np.zeros(3)) - plain.value(plain.least())
         for level, inside in ((1.01 * off, True), (0.99 * off, False)):
             assert bool(solve(arms, counts, sums, level, "logistic")[-1]) == inside
+
+
+def test_steps_are_counted_up_to_the_cap():
+    arms, counts = np.eye(2), np.array([5.0, 5.0])
+    tables = (jnp.array(x) for x in (arms, counts, np.array([4.0, 1.0])))
+    problem = newton.problem_of(*tables, "logistic", 0.0)
+    goal = likelihood_set.Goal(jnp.zeros(2), None, jnp.array(NORM))
+    one = jnp.ones(())
+    walk = likelihood_set._stand(
+        problem, goal, jnp.zeros(2), jnp.array([0.0, 0.5]), one, one, jnp.array(0)
+    )
+    for number in range(3):
+        assert (int(walk.steps), bool(walk.stuck())) == (number, False)
+        walk = likelihood_set._step(problem, goal, walk)
+    assert bool(walk._replace(steps=jnp.array(likelihood_set.MOST)).stuck())

@@ -241,3 +241,57 @@ def test_one_by_one_equals_a_plain_loop():
         halves = np.einsum("ki,ij,kj->k", points, root, points)
         counts[np.argmax(squares / (1 + alpha * halves))] += 1
     np.testing.assert_array_equal(topped_up(arms, weights, total), counts)
+
+
+def plain_leader(points, counts, alpha):
+    """`Q^{1/2}`, by eigenvalues and bisection for its c."""
+    values, vectors = np.linalg.eigh(alpha * (points.T * counts) @ points)
+    low, high = -values[0], -values[0] + math.sqrt(len(values))
+    for _ in range(80):
+        c = 0.5 * (low + high)
+        low, high = (c, high) if (1 / (c + values) ** 2).sum() > 1 else (low, c)
+    return (vectors / (high + values)) @ vectors.T
+
+
+def plain_swaps(arms, weights, counts):
+    """`swap` as its formulas say, and how many arms have given way."""
+    total, rank = counts.sum(), arms.shape[1]
+    matrix = total * (arms.T * weights) @ arms
+    points = np.linalg.solve(np.linalg.cholesky(matrix), arms.T).T
+    error = math.sqrt(5 * rank / total)
+    alpha, counts, steps = math.sqrt(rank) / error, counts.copy(), 0
+    while np.linalg.eigvalsh((points.T * counts) @ points)[0] < 1 - 3 * error:
+        root = plain_leader(points, counts, alpha)
+        squares = np.einsum("ki,ij,kj->k", points, root @ root, points)
+        halves = np.einsum("ki,ij,kj->k", points, root, points)
+        free = 1 - 2 * alpha * halves
+        may_leave = (counts > 0) & (free > 0)
+        counts[np.argmin(np.where(may_leave, squares / free, np.inf))] -= 1
+        counts[np.argmax(np.where(weights > 0, squares / (1 + 2 * alpha * halves), -np.inf))] += 1
+        steps += 1
+    return counts, steps
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_swaps_equal_a_plain_loop(dim):
+    arms, weights = problem(30 + dim, dim, num_arms=9)
+    rng, total, most = np.random.default_rng(dim), 300 * dim, 0
+    for start in (
+        np.where(np.arange(9) == np.argmax(weights), total, 0),
+        *(rng.multinomial(total, rng.dirichlet(np.full(9, 0.2))) for _ in range(5)),
+    ):
+        found = swap(arms, weights, jnp.array(start))
+        counts, steps = plain_swaps(arms, weights, start)
+        most = max(most, steps)
+        assert int(found.steps) == steps
+        np.testing.assert_array_equal(found.counts, counts)
+    assert most > 10 or dim == 1
+
+
+def test_the_leader_of_a_line():
+    kept, alpha = jnp.array([True, False]), 7.0
+    seen = jnp.array([[alpha * 3.0, 0.0], [0.0, 0.0]])
+    above = regret_rounding._at(seen, kept, jnp.ones(()))
+    found = jax.jit(regret_rounding._settle)(seen, kept, above)
+    np.testing.assert_allclose(found.root, [[1.0, 0.0], [0.0, 0.0]], atol=1e-7)
+    np.testing.assert_allclose(found.shift, 1.0 - alpha * 3.0, atol=1e-6)

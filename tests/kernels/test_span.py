@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import linalg
 
 from jaxbandits.kernels import span
 
@@ -111,3 +112,15 @@ def test_rank_counts_what_squares_would_hide(smallest):
     with jax.enable_x64(True):
         found = int(jax.jit(span.rank)(jnp.array(arms)))
     assert found == np.linalg.matrix_rank(arms) == (5 if smallest > 1e-15 else 3)
+
+
+def test_a_basis_far_apart_is_that_of_pivoting():
+    """By SciPy's QR decomposition; arms that are not active are left out, and what they span."""
+    rng = np.random.default_rng(3)
+    for rank in (1, 2, 4):
+        arms = rng.normal(size=(12, rank)) @ rng.normal(size=(rank, 4))
+        arms = np.concatenate([arms / np.abs(arms).max(0), 0.9 * rng.normal(size=(3, 4))])
+        active = np.arange(15) < 12
+        chosen = np.flatnonzero(span.far_apart(jnp.array(arms), jnp.array(active)))
+        _, _, pivots = linalg.qr(arms[:12].T, pivoting=True)
+        assert sorted(chosen) == sorted(pivots[:rank])

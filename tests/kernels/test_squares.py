@@ -68,3 +68,11 @@ def test_a_form_of_two_matrices():
         matrix = np.outer(a, a) + HALF + HALF.T
         p = squares.packed(jnp.array(matrix))
         np.testing.assert_allclose(p @ found @ p, np.trace(matrix @ MATRIX @ matrix @ other))
+
+
+def test_pairs_hold_each_product_once():
+    found = squares.pairs(jnp.array(VECTORS))
+    first, second = np.triu_indices(4)
+    np.testing.assert_allclose(found, VECTORS[:, first] * VECTORS[:, second], rtol=1e-14)
+    matrix = squares.symmetric(jnp.array(np.arange(7)) @ found, 4)
+    np.testing.assert_allclose(matrix, VECTORS.T @ np.diag(np.arange(7)) @ VECTORS, rtol=1e-12)

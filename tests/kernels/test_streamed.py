@@ -168,3 +168,20 @@ def test_what_finds_no_room_is_not_forgotten():
         assert np.allclose(fit.theta, stepped.theta, rtol=1e-9) == (not fitted)
         assert not bool(missed)
         model = model._replace(fit=fit)
+
+
+def test_the_best_of_some_steps():
+    rows, rewards = data(5, 40, 3)
+    model = model_of(rows, rewards, 2.0)
+    rng, taken = np.random.default_rng(6), set()
+    for size in (0.1, 1.0, 10.0, 100.0):
+        for ridge in (0.1, 10.0, 1000.0):
+            theta, direction = rng.normal(size=(2, 3))
+            found = streamed._best_step(model, theta, size * direction, ridge)
+            values = [
+                objective(theta - s * size * direction, rows, rewards, ridge)
+                for s in streamed.STEPS
+            ]
+            assert float(found) == streamed.STEPS[int(np.argmin(values))]
+            taken.add(float(found))
+    assert len(taken) >= 3

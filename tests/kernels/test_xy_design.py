@@ -213,3 +213,24 @@ def test_close_targets():
     measured = norms(arms, found.weights, differences(targets[alive])).max()
     assert bool(found.converged)
     np.testing.assert_allclose(found.value, measured, rtol=1e-6)
+
+
+@pytest.mark.parametrize("tol", [0.01, 1e-4])
+def test_weights_that_do_nothing_are_dropped(tol):
+    arms = np.random.default_rng(12).normal(size=(30, 3))
+    pairs = differences(arms)
+    found = xy_opt(arms, pairs, tol=tol)
+    weights = np.asarray(found.weights)
+    assert 3 <= (weights > 0).sum() <= 9
+    assert weights[weights > 0].min() > 0.009 * tol
+    assert bool(found.converged)
+
+
+def test_directions_that_do_not_count_change_no_step():
+    rng = np.random.default_rng(13)
+    arms, vectors = rng.normal(size=(10, 3)), rng.normal(size=(8, 3))
+    active = np.arange(8) % 2 == 0
+    some, alone = xy_opt(arms, vectors, active), xy_opt(arms, vectors[active])
+    assert int(some.iterations) == int(alone.iterations)
+    np.testing.assert_allclose(some.weights, alone.weights, atol=1e-9)
+    np.testing.assert_allclose([some.value, some.bound], [alone.value, alone.bound], rtol=1e-9)
