@@ -27,6 +27,7 @@ import threading
 import time
 import xml.etree.ElementTree as xml
 from pathlib import Path
+from typing import NamedTuple
 
 from .mutants import changed, mutants
 
@@ -171,20 +172,27 @@ class Copy:
             return None, time.monotonic() - began
         return done.returncode, time.monotonic() - began
 
-    def outcome(self, mutant, files, limit):
+    def outcome(self, mutant, files, how, limit):
         """What the tests say of a change: "passed", "failed" or "slow", and the seconds."""
         path = self.folder / mutant.file
         before = path.read_text()
         path.write_text(changed(mutant, before))
         try:
-            status, seconds = self.run(files, "-x", "-n0", limit=limit)
+            status, seconds = self.run(files, "-x", "-n0", *how, limit=limit)
         finally:
             path.write_text(before)
         return ("slow" if status is None else "failed" if status else "passed"), seconds
 
 
+class Unchanged(NamedTuple):
+    """The tests of a file, before any change."""
+
+    seconds: float
+    failing: list  # their names, which are left out
+
+
 def unchanged(files, jobs, work):
-    """`{file: seconds}` of those whose tests pass without a change; measured once."""
+    """`{file: Unchanged}`, measured once; without files all of whose tests fail."""
     stored = work / "unchanged.json"
     known = json.loads(stored.read_text()) if stored.exists() else {}
     missing = [file for file in files if file not in known]
@@ -193,28 +201,29 @@ def unchanged(files, jobs, work):
             report = Path(folder) / "report.xml"
             here = Copy(Path(folder) / "copy", work / "cache")
             here.run(missing, f"-n{jobs}", f"--junitxml={report}")
-            known |= dict.fromkeys(missing, 0.0) | seconds_of(report)
+            known |= dict.fromkeys(missing, (0.0, [])) | found_in(report)
         stored.write_text(json.dumps(known, indent=1) + "\n")
-    return {file: seconds for file, seconds in known.items() if seconds is not None}
+    return {file: Unchanged(*known[file]) for file in files}
 
 
-def seconds_of(report):
-    """`{file: seconds}` of a report of pytest, None where a test failed."""
-    found = collections.defaultdict(float)
+def found_in(report):
+    """`{file: Unchanged}` of a report of pytest."""
+    found = {}
     for test in xml.parse(report).iter("testcase"):
         file = test.get("classname").replace(".", "/") + ".py"
-        broken = test.find("failure") is not None or test.find("error") is not None
-        found[file] = (
-            None if broken or found[file] is None else found[file] + float(test.get("time"))
-        )
-    return dict(found)
+        before = found.get(file, Unchanged(0.0, []))
+        if any(test.find(word) is not None for word in ("failure", "error")):
+            found[file] = before._replace(failing=[*before.failing, test.get("name")])
+        else:
+            found[file] = before._replace(seconds=before.seconds + float(test.get("time")))
+    return found
 
 
 def campaign(todo, jobs, work, keep):
     """Play all changes, file by file; `keep(row)` as soon as one is known."""
     tests = {mutant.file: tests_of(mutant.file) for mutant in todo}
     wanted = dict.fromkeys(name for file in tests for name in (file, *tests[file]))
-    seconds = unchanged(list(wanted), jobs, work)
+    before = unchanged(list(wanted), jobs, work)
     waiting, lock = queue.SimpleQueue(), threading.Lock()
     for mutant in todo:
         waiting.put(mutant)
@@ -227,12 +236,12 @@ def campaign(todo, jobs, work, keep):
                     mutant = waiting.get_nowait()
                 except queue.Empty:
                     return
-                named = (mutant.file, *tests[mutant.file])
-                files = sorted((f for f in named if f in seconds), key=seconds.get)
-                found = "untested", 0.0  # for its tests fail without the change
-                if files not in ([], [mutant.file]):
-                    limit = max(LEAST, SLOW * sum(map(seconds.get, files)))
-                    found = here.outcome(mutant, files, limit)
+                files = [file for file in (mutant.file, *tests[mutant.file]) if file in before]
+                files.sort(key=lambda file: before[file].seconds)
+                limit = max(LEAST, SLOW * sum(before[file].seconds for file in files))
+                failing = [f"{file}::{name}" for file in files for name in before[file].failing]
+                left_out = [f"--deselect={name}" for name in failing]
+                found = here.outcome(mutant, files, left_out, limit)
                 with lock:
                     keep(row_of(mutant, files, *found))
 
@@ -255,10 +264,10 @@ def described(row):
 
 
 def summary(rows):
-    """Counts of the outcomes, and the share caught of those that were tested."""
+    """Counts of the outcomes, and the share caught."""
     counts = collections.Counter(row["outcome"] for row in rows)
-    caught, tested = counts["failed"] + counts["slow"], len(rows) - counts["untested"]
-    return dict(counts) | {"share_caught": round(caught / tested, 4) if tested else None}
+    caught = counts["failed"] + counts["slow"]
+    return dict(counts) | {"share_caught": round(caught / len(rows), 4) if rows else None}
 
 
 def main(arguments=None):

@@ -173,12 +173,15 @@ def test_a_report_gives_seconds_of_files_that_pass(tmp_path):
         ("tests.test_a", 2.0, ""),
         ("tests.k.test_b", 1.0, "<failure/>"),
     ]
-    rows = [f'<testcase classname="{c}" time="{t}">{inner}</testcase>' for c, t, inner in cases]
+    rows = [
+        f'<testcase classname="{c}" name="test_it" time="{t}">{inner}</testcase>'
+        for c, t, inner in cases
+    ]
     (tmp_path / "r.xml").write_text(
         f"<testsuites><testsuite>{''.join(rows)}</testsuite></testsuites>"
     )
-    found = mutations.seconds_of(tmp_path / "r.xml")
-    assert found == {"tests/test_a.py": 3.0, "tests/k/test_b.py": None}
+    found = mutations.found_in(tmp_path / "r.xml")
+    assert found == {"tests/test_a.py": (3.0, []), "tests/k/test_b.py": (0.0, ["test_it"])}
 
 
 def test_tests_belong_to_files_by_name_and_use():
