@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import jaxbandits as jb
+import jaxbandits.reproduce
+import jaxbandits.sweeps
 
 STORED = Path(__file__).parent / "defaults.json"
 MODULES = {
@@ -15,18 +17,20 @@ MODULES = {
     "instances": jb.instances,
     "rounding": jb.rounding,
     "theory": jb.theory,
+    "sweeps": jb.sweeps,
+    "reproduce": jb.reproduce,
 }
 
 
 def options(function):
     """`{option: default}` as text, in order; "" where there is no default."""
     parameters = inspect.signature(function).parameters.values()
-    return {
-        str(p.replace(default=p.empty, annotation=p.empty)): (
-            "" if p.default is p.empty else repr(p.default)
-        )
-        for p in parameters
-    }
+    plain = lambda p: p.replace(default=p.empty, annotation=p.empty)  # noqa: E731
+    return {str(plain(p)): "" if p.default is p.empty else _shown(p.default) for p in parameters}
+
+
+def _shown(default):
+    return default.__name__ if inspect.isfunction(default) else repr(default)
 
 
 def public():
@@ -35,8 +39,12 @@ def public():
     for place, module in MODULES.items():
         for name in module.__all__:
             thing = getattr(module, name)
-            if callable(thing) and not inspect.isclass(thing):
+            if callable(thing):
                 found[f"{place}.{name}"] = options(thing)
+            if inspect.isclass(thing):
+                methods = inspect.getmembers(thing, inspect.isfunction)
+                own = [(n, f) for n, f in methods if not n.startswith("_")]
+                found |= {f"{place}.{name}.{n}": options(f) for n, f in own}
     return found
 
 
