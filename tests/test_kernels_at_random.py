@@ -189,3 +189,11 @@ def test_certificates_hold(name, shape):
 @pytest.mark.parametrize("name", CHECKS)
 def test_certificates_hold_for_many(name, shape):
     at_odd_tables(name, shape, 120)
+
+
+@pytest.mark.parametrize("family", MEANS)
+def test_no_fit_is_found_where_arms_do_not_span(family):
+    """Rounding makes pivots positive that should be 0."""
+    plain = at_random.Oddities(0, 0, True, False, (0, 0), 0, 0, 0.05, 1)
+    for seed in range(20):
+        check_fit(family, (2, 2), plain._replace(seed=seed))

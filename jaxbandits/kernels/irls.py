@@ -207,8 +207,8 @@ def determined(
     """Whether the data pin down every drawn arm's predictor: standard errors below 100.
 
     On separable data without ridge f falls forever, ever more slowly: the Newton decrement
-    passes any tolerance while the curvature vanishes.
+    passes any tolerance while the curvature vanishes. Where arms do not span, theta is one of many.
     """
-    found = spd.inverse(hessian)
+    found = spd.inverse(hessian, may_lack_rank=True)
     variances = jnp.where(counts > 0, spd.quadratic(arms, found.matrix), 0.0)
     return found.positive & (variances < 1e4).all()
