@@ -62,7 +62,7 @@ OTHERS = {
     "private": ("test_cache", "test_security", "test_native_build"),
     "progress": ("test_simulate", "test_cli"),
     "signatures": ("test_bad_input", "test_sweep_spec"),
-    "cells": ("test_sweep_spec", "test_sweep_store"),
+    "cells": ("test_sweep_only", "test_sweep_spec", "test_sweep_store"),
     "description": ("test_sweep_folder", "test_sweep_store"),
     "filling": ("test_sweep_store", "test_sweep_until"),
     "newton": ("test_irls", "test_likelihood_set"),

@@ -261,3 +261,10 @@ def test_a_loop_of_long_steps_is_walked_by_those_that_go_on(lanes):
     expected, _ = jax.vmap(long_steps, -1, -1)(values, steps)
     np.testing.assert_array_equal(taken, steps)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_products_of_tables_that_differ_are_sums():
+    """A product of matrices for each lane by itself would run a lane at a time."""
+    for product in (lambda m, v: m @ v[:4], lambda m, v: m @ m, lambda m, v: v @ v):
+        program = jax.make_jaxpr(lanewise(product, NUMBER, jnp.ones(())))(MATRICES, VALUES)
+        assert "dot_general" not in str(program)
