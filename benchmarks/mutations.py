@@ -48,9 +48,10 @@ SLOW, LEAST = 2.5, 60.0  # times the seconds without the change, and seconds, at
 # Files whose tests have other names.
 OTHERS = {
     "driver": ("test_simulate", "test_lanes", "test_protocol"),
-    "batch": ("test_simulate", "test_lanes", "test_same_numbers"),
+    "batch": ("test_simulate", "test_lanes", "test_same_numbers", "test_endings"),
     "lanes": ("test_lanes", "test_simulate", "test_same_numbers"),
-    "simulation": ("test_simulate", "test_lanes"),
+    "simulation": ("test_simulate", "test_lanes", "test_bad_input"),
+    "apart": ("test_contextual",),
     "world": ("test_simulate", "test_bad_input"),
     "problems": ("test_simulate", "test_contextual"),
     "fitting": ("test_kernels_at_random", "test_units", "test_composing"),
@@ -63,8 +64,6 @@ OTHERS = {
     "progress": ("test_simulate", "test_cli"),
     "signatures": ("test_bad_input", "test_sweep_spec"),
     "bounds": ("test_dataset",),
-    "file": ("test_live_files", "test_live_input"),
-    "player": ("test_live", "test_live_contextual"),
     "cells": ("test_sweep_only", "test_sweep_spec", "test_sweep_store"),
     "description": ("test_sweep_folder", "test_sweep_store"),
     "filling": ("test_sweep_store", "test_sweep_until"),
@@ -76,14 +75,15 @@ OTHERS = {
     "deep": ("test_twin_deep_fpl", "test_twin_rep_glm_fpl"),
     "lingape": ("test_twins",),
     "roundings": ("test_rounding", "test_twin_rage"),
-    "indexing": ("test_lanewise",),
-    "randomness": ("test_lanewise",),
-    "narrowing": ("test_lanewise",),
     "spec": ("test_sweep_spec",),
-    "session": ("test_live",),
     "panels": ("test_plot",),
 }
-MOST_TESTS = 6  # files of tests for one change
+OF_FOLDERS = {
+    "lanewise": ("test_lanewise",),
+    "live": ("test_live", "test_live_files", "test_live_input", "test_live_contextual"),
+}
+MOST_TESTS = 6  # files of tests for one change, beside
+DEFAULTS = ("tests/test_defaults.py",)
 # Survivors that change nothing which can be observed, by the digests of their changes.
 EQUIVALENT = {
     "56fbd18fa2d4": "a wider bracket of the search for c, which ends at the same root",
@@ -92,6 +92,11 @@ EQUIVALENT = {
     "6bf968db1ead": "two ways to the same sum, where both cost the same",
     "44d25df10fba": "one is 1",
     "b3ed3f594b14": "differs where a width is exactly a gap",
+    "fe5dd6c53bdc": "a hint for the compiler",
+    "e6f25f325007": "one number more or less of twenty million",
+    "bf8586a1ecff": "the lesser of two numbers whose larger one was taken: it is left out now",
+    "88ba2e506354": "no process sends nothing",
+    "6d570a108e7d": "differs where the time that has passed is exactly the one asked for",
     "da5902e583ec": "what all arms lose alike changes no weight of a hedge",
 }
 
@@ -142,18 +147,17 @@ def tests_of(file):
     stem = Path(file).stem
     every = _texts("tests")
     named = [path for path in every if path.stem in (f"test_{stem}", f"test_twin_{stem}")]
-    named += [path for path in every if path.stem in OTHERS.get(stem, ())]
+    others = OF_FOLDERS.get(part_of(file), ()) + OTHERS.get(stem, ())
+    named += [path for path in every if path.stem in others]
     uses = re.compile(rf"(import [^\n]*\b{stem}\b|\bjb\.(\w+\.)?{stem}\b|\b{stem}\.)")
     users = [path for path, text in every.items() if stem in text and uses.search(text)]
     users.sort(key=lambda path: -len(uses.findall(every[path])))
-    if part_of(file) == "algorithms":
-        named += [path for path in every if path.stem == "test_defaults"]
     found = dict.fromkeys(path.relative_to(ROOT).as_posix() for path in [*named, *users])
     if not found:  # then those of what it is a part of
         for path, text in _texts("jaxbandits").items():
             if re.search(rf"import [^\n]*\b{stem}\b", text):
                 found |= dict.fromkeys(tests_of(path.relative_to(ROOT).as_posix()))
-    return list(found)[:MOST_TESTS]
+    return [*list(found)[:MOST_TESTS], *DEFAULTS]
 
 
 class Copy:

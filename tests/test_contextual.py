@@ -45,6 +45,7 @@ def test_lanes_and_engines_change_nothing(options):
     assert_same_runs(simulated(), other)
     assert other.meta["engine"] == {"cpu": "in turn"}.get(jax.default_backend(), "together")
     assert simulated().regret[:, -1].std() > 0
+    assert 0.5 < other.meta["lane_use"] <= 1.0
 
 
 def test_a_replication_does_not_depend_on_the_others():

@@ -9,6 +9,8 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import driver, lanes
+from jaxbandits.simulation import Simulation
+from jaxbandits.world import prepared
 
 SOARE = jb.instances.soare(3, angle=0.5, scale=2.0)
 LINGAPE = partial(jb.lingape, delta=0.1)
@@ -74,6 +76,15 @@ def test_progress_is_reported_while_lanes_play():
     assert len(runs) == seen[-1][0] == 320
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert len(seen) > 3
+
+
+def test_runs_are_handed_over_in_the_end_or_when_their_time_has_come():
+    simulation = Simulation([prepared(SOARE, LINGAPE)], replications=320, batch=8)
+    for every, most in ((float("inf"), 1), (1e6, 1), (0.0, 320)):
+        parts = []
+        simulation.play({0: range(320)}, lambda *_: None, lambda _, runs: parts.append(runs), every)
+        assert sum(map(len, parts)) == 320
+        assert (len(parts) == 1) == (most == 1)
 
 
 def test_a_call_in_between_leaves_no_trace():

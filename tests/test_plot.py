@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import xarray
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from worlds import HALVING
 
 import jaxbandits as jb
-from jaxbandits import labels, plot
+from jaxbandits import labels, panels, plot
 from jaxbandits.sweeps import parse, run
 
 
@@ -104,3 +105,13 @@ def test_lines_of_many_algorithms_are_told_apart():
     lines = plot.figure(dataset, quantities=("accuracy",)).axes[0].get_legend_handles_labels()[0]
     looks = {(line[0].get_color(), line[0].get_linestyle()) for line in lines}
     assert len(looks) == 11
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [([1.0, 900.0], "log"), ([1.0, 2.0], "linear"), ([0.0, 900.0], "linear"), ([-1, 9], "linear")],
+)
+def test_a_scale_is_logarithmic_where_values_lie_far_apart_and_above_0(values, scale):
+    place = Figure().add_subplot()
+    panels._scale(place, np.array([*values, np.nan]))
+    assert place.get_yscale() == scale

@@ -130,6 +130,18 @@ def test_an_interrupted_cell_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert {file.suffix for file in files(tmp_path)} == {".npz"}
 
 
+def test_a_cell_whose_parts_are_all_there_is_said_to_be_stored(plan, tmp_path, capsys):
+    run(plan, out=tmp_path)
+    store, cell = Store(tmp_path), cells_of(plan)[0]
+    runs = store.get(cell.spec)
+    store.path(cell.spec).unlink()
+    store.add(cell.spec, runs)
+    assert {file.suffix for file in files(tmp_path)} == {".part", ".npz"}
+    run(plan, out=tmp_path, progress=True)
+    assert capsys.readouterr().err.count("40 replications, stored before") == 2
+    assert {file.suffix for file in files(tmp_path)} == {".npz"}
+
+
 def test_an_interrupt_while_a_cell_is_stored_is_not_lost(plan, tmp_path, monkeypatch):
     def stop(store, spec, runs):
         raise KeyboardInterrupt

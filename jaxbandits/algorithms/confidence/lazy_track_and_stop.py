@@ -141,7 +141,7 @@ def lazy_track_and_stop(arms, *, delta=0.05, noise_var=1.0, laziness=1.0, u=0.1,
             return plan.weights, state.unsolved + ~plan.converged
 
         weights, unsolved = lax.cond(renew, design, lambda: (state.weights, state.unsolved))
-        later = jnp.maximum(jnp.ceil((1.0 + laziness) * draws).astype(int), draws + 1)
+        later = jnp.ceil((1.0 + laziness) * draws).astype(int)
         return state._replace(
             stats=stats,
             matrix=state.matrix + x[:, None] * x[None, :],
