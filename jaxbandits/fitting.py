@@ -36,8 +36,8 @@ def fit_glm(arms, counts, sums, *, family="logistic", ridge=0.0, init=None):
         for else there is no minimum: between 0 and the counts ("logistic", "probit"), 0 or above
         ("poisson"), 0 where an arm has no draw (all families).
       family: "logistic", "poisson", "probit" (quasi-likelihood) or "gaussian".
-      ridge: weight of `||theta||^2 / 2`. With 0 the fit need not exist, or not be the only one: separable
-        data, and arms that do not span, end with `converged` False.
+      ridge: weight of `||theta||^2 / 2`. With 0 the fit need not exist, or not be the only one:
+        separable data, and arms that do not span, end with `converged` False.
       init: `[d]` start, zeros by default.
     Returns:
       `Fit(theta [d], hessian [d, d], iterations, converged, decrement, status)`; `status` is 0
