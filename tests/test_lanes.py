@@ -78,7 +78,7 @@ def test_progress_is_reported_while_lanes_play():
     assert len(seen) > 3
 
 
-@pytest.mark.parametrize("every", [float("inf"), 1e6, 0.0])
+@pytest.mark.parametrize("every", [float("inf"), 60.0, 0.0])
 def test_runs_are_handed_over_in_the_end_or_when_their_time_has_come(every):
     parts = []
     simulation = Simulation([prepared(SOARE, LINGAPE)], replications=320, batch=8)
