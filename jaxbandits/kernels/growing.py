@@ -60,7 +60,7 @@ def batch(key, state: State, growth, powers: str, allocation: str) -> Int[Array,
     """Counts of the next batch: independent draws from the design, or what rounding adds."""
     totals, weights = state.totals, state.weights
     total = jnp.ceil(growth ** power(totals.batches + 1, powers).astype(float))
-    total = jnp.minimum(total, LARGEST).astype(int)
+    total = jnp.minimum(total, min(LARGEST, sampling.exact(weights.dtype))).astype(int)
     if allocation == "iid":
         return sampling.multinomial(key, total, weights)
     return rounding.efficient(weights, totals.counts.sum() + total) - totals.counts

@@ -47,6 +47,17 @@ def test_small_totals_have_the_exact_law():
     assert stats.chisquare(found, uneven).pvalue < CHANCE
 
 
+def test_single_precision_has_exact_totals():
+    weights = jnp.asarray([0.25, 0.0, 0.75], jnp.float32)
+    with jax.enable_x64(False):
+        draw = jax.jit(lambda total: multinomial(jax.random.key(1), total, weights))
+        for total in (0, 5, 2**24):
+            counts = draw(total)
+            assert counts.dtype == np.int32
+            assert (int(counts.sum()), int(counts[1])) == (total, 0)
+        assert int(draw(2**30).sum()) == 2**24
+
+
 @pytest.mark.parametrize("total", [0, 1, 700, 30_000_000])
 def test_any_total_is_shared_out(total):
     weights = np.array([1e-6, 0.4, 0.0, 0.25, 0.35 - 2e-6, 1e-6, 0.0])
