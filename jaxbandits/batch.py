@@ -18,7 +18,7 @@ from jax.random import fold_in
 
 from .apart import in_turn, together
 from .core import Move
-from .driver import Limits, chunk, start
+from .driver import Limits, chunk, idle, start
 from .lanewise import lanewise
 from .native import repeated
 
@@ -29,11 +29,23 @@ APART = {"in turn": partial(in_turn, most=BURST), "together": together}
 SPAN = 2**40  # replications that a world can have: `id = world * SPAN + replication`
 
 
+class Sound(NamedTuple):
+    """Whether the problem of a replication can be played."""
+
+    finite: Any  # bool []: without NaN or infinity
+    told: Any  # bool []: its arms span what they have to, as far as double precision tells
+
+    @property
+    def both(self):
+        """Whether it can."""
+        return self.finite & self.told
+
+
 class Trial(NamedTuple):
     """How a replication gets its world and its algorithm."""
 
     draw: Any  # (key, world, replication) -> problem: a pytree, empty where all share one
-    build: Any  # problem -> (env, algorithm, finite)
+    build: Any  # problem -> (env, algorithm, Sound)
     place: Any = lambda id: (0, id)  # id -> (world, replication)
 
 
@@ -42,7 +54,7 @@ class Lane(NamedTuple):
 
     run: Any
     problem: Any
-    finite: Any  # bool []: whether its instance is
+    sound: Any
     id: Any  # int []: its replication, see `SPAN`, -1 for none
     curve: Any  # float [T]: regret at the recorded rounds
 
@@ -51,7 +63,7 @@ class Record(NamedTuple):
     """What is kept of a replication."""
 
     id: Any
-    finite: Any
+    sound: Any
     pulls: Any
     answer: Any
     correct: Any
@@ -59,7 +71,8 @@ class Record(NamedTuple):
     arm_pulls: Any
     regret: Any
     info: Any
-    facts: Any  # bool [] each: what explains a run that was cut short; none of regret runs
+    facts: Any  # bool [] each: what explains how a run has ended; of regret runs `broken` alone
+    exists: Any  # bool []: whether there is such an answer, or none was given
 
 
 class Batch(NamedTuple):
@@ -114,12 +127,12 @@ def _problem(trial, orders, id):
 
 
 def start_lane(trial, orders, id, problem):
-    """The lane of a replication; a dead one for id -1 or an instance that is not finite."""
+    """The lane of a replication; a dead one for id -1 or an instance that cannot be played."""
     key = _key(trial, orders, id)
-    env, algorithm, finite = trial.build(problem)
+    env, algorithm, sound = trial.build(problem)
     run = start(key, env, algorithm)
-    run = run._replace(live=finite & (id >= 0))
-    return Lane(run, problem, finite, id, jnp.zeros(orders.rounds.shape, float))
+    run = run._replace(live=sound.both & (id >= 0))
+    return Lane(run, problem, sound, id, jnp.zeros(orders.rounds.shape, float))
 
 
 def any_lane(trial, orders):
@@ -166,17 +179,19 @@ def _drawing(answer):
 
 def record_of(trial, orders, lane, *, stops):
     """What is kept of a lane whose run has ended; its answer is drawn until the horizon."""
-    run, facts = lane.run, {}
+    run, facts = lane.run, {"broken": lane.run.broken}
     env, _, _ = trial.build(lane.problem)
     if not lane.curve.size:
-        facts = {"tied": env.tied(run.answer), "broken": run.broken}
+        # Ties keep nobody from stopping who never stops.
+        tied = env.tied(run.answer) if stops else jnp.array(False)
+        facts |= {"tied": tied, "idle": idle(run), "hidden": ~lane.sound.told}
     elif stops:
         rest = jnp.where(run.done, orders.limits.pulls - run.pulls, 0)
         more = jnp.where(jnp.arange(env.num_arms) == run.answer, rest, 0)
         run = run._replace(pulls=run.pulls + rest, arm_pulls=run.arm_pulls + more)
     return Record(
         lane.id,
-        lane.finite,
+        lane.sound,
         run.pulls,
         run.answer,
         env.correct(run.answer),
@@ -185,7 +200,14 @@ def record_of(trial, orders, lane, *, stops):
         lane.curve,
         run.info,
         jax.tree.map(jnp.asarray, facts),
+        ~lane.run.done | _exists(env, run.answer),
     )
+
+
+def _exists(env, answer):
+    if env.num_answers is None or answer.ndim:
+        return jnp.array(True)
+    return (answer >= 0) & (answer < env.num_answers)
 
 
 def _available(batch, orders):

@@ -26,6 +26,7 @@ BLOCK = 32
 MAX_PULLS = 10_000_000  # of a replication, unless the caller says otherwise
 ASK, INIT, INSTANCE, CONTEXT = (0xFFFFFFFF - i for i in range(4))
 UNLIMITED = 2**31 - 1  # fits the integers of either precision
+IDLE = 10_000  # rounds without a draw that a run may have
 
 
 class Limits(NamedTuple):
@@ -129,6 +130,8 @@ def play(run, env, algorithm, noise, limits, *, to_the_last=False):
     counted = in_part(move, limits.pulls - run.pulls) if to_the_last else move
     pulls = run.pulls + drawn(counted)
     live = run.live & ~move.done & (pulls <= limits.pulls) & (run.rounds < limits.rounds)
+    if move.count is not None:
+        live = live & ~idle(run)
     now = env.now(run.pulls)
     lost = env.regret(move, *context, *now)
     if to_the_last:
@@ -154,6 +157,11 @@ def play(run, env, algorithm, noise, limits, *, to_the_last=False):
     )
 
 
+def idle(run):
+    """Whether so many rounds of a run were without a draw that none may ever come."""
+    return run.rounds > run.pulls + IDLE
+
+
 def in_part(move, rest):
     """The move; where it has more draws than `rest`, its share of them."""
     if move.count is None:
@@ -168,8 +176,8 @@ def in_part(move, rest):
 
 
 def drawn(move):
-    """Number of draws of a move, int []."""
-    return move.arm.size if move.count is None else move.count.sum()
+    """Number of draws of a move, int []; a count below 0 is no draw, as `per_arm` will tell."""
+    return move.arm.size if move.count is None else jnp.maximum(move.count, 0).sum()
 
 
 def per_arm(move, num_arms):
@@ -199,12 +207,11 @@ def chunk(run, env, algorithm, limits, *, to_the_last=False):
         run = play(run, env, algorithm, lambda move: noise, limits)
         return run, run.regret
 
-    before = run
+    live = run.live
     run, regrets = lax.scan(one_round, run, noise)
-    if not to_the_last:  # later it may hold anything, for it is played on until others end
-        cut = before.live & ~run.live & ~run.done
-        run = run._replace(broken=run.broken | (cut & has_nan(run.state)))
-    return run, regrets
+    # Later it may hold anything, for it is played on until others end.
+    broken = live & ~run.live & has_nan(run.state)
+    return run._replace(broken=run.broken | broken), regrets
 
 
 def short(run, before, algorithm):
@@ -216,7 +223,7 @@ def short(run, before, algorithm):
     cut = ~(run.live | run.done)
     begun = partial(algorithm.init, fold_in(run.key, INIT))
     # The state has learnt from the phase that was cut off; that of the run is the one before.
-    broken = run.broken | (cut & has_nan(before.state))
+    broken = run.broken | (before.live & ~run.live & has_nan(before.state))
     return run._replace(state=lax.cond(cut, begun, lambda: run.state), broken=broken)
 
 
@@ -251,6 +258,7 @@ def ended(run, env, algorithm):
     return run._replace(
         live=run.live & ~done,
         done=run.done | done,
+        broken=run.broken | (done & has_nan(run.state)),
         answer=jax.tree.map(latest, answer, run.answer),
         info=jax.tree.map(latest, info, run.info),
     )

@@ -9,8 +9,9 @@ import numpy as np
 from .composing import ruled, tangents_like
 from .kernels import irls, scaling
 from .kernels.links import FAMILIES, LINKS
-from .options import check, check_arms, check_condition, choice, is_concrete, nonnegative, require
+from .options import check, choice, nonnegative
 from .precision import kernel
+from .tables import check_arms, check_condition, is_concrete, require
 
 TOL = 1e-18  # a Newton decrement, in units of f
 SINGLE = 1e3  # in single precision that is so many squared roundings a draw

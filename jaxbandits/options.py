@@ -10,14 +10,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .kernels import scaling
 from .signatures import check_options
+from .tables import check_arms, check_condition, check_spans, is_concrete, require, tells_span
 
-LARGEST_ENTRY = 2.0**500  # of a table of features
 LEAST_GROWTH = 2.0**-40  # of `|x|^2 / v0`: a draw is then 4,000 times what is rounded away
 LARGEST = 2**62  # of whole numbers: the sum of two of them still fits 64 bits
 
@@ -38,16 +37,20 @@ class Option(NamedTuple):
             return False
 
 
-def _real(allowed, accepts):
-    single = lambda v: np.ndim(v) == 0 and not np.iscomplexobj(v)  # noqa: E731
-    return Option(allowed, lambda v: single(v) and bool(accepts(float(v))), np.float64)
+def real(allowed, accepts):
+    """An option that is a single number, traced; text that can be read as one is none."""
+
+    def number(value):
+        return np.ndim(value) == 0 and np.asarray(value).dtype.kind not in "cSU"
+
+    return Option(allowed, lambda v: number(v) and bool(accepts(float(v))), np.float64)
 
 
-probability = _real("a number in (0, 1)", lambda v: 0 < v < 1)
-chance = _real("a number in [0, 1]", lambda v: 0 <= v <= 1)
-percentage = _real("a number between 0 and 100", lambda v: 0 < v < 100)
-positive = _real("a finite number above 0", lambda v: 0 < v < np.inf)
-nonnegative = _real("a finite number, 0 or above", lambda v: 0 <= v < np.inf)
+probability = real("a number in (0, 1)", lambda v: 0 < v < 1)
+chance = real("a number in [0, 1]", lambda v: 0 <= v <= 1)
+percentage = real("a number between 0 and 100", lambda v: 0 < v < 100)
+positive = real("a finite number above 0", lambda v: 0 < v < np.inf)
+nonnegative = real("a finite number, 0 or above", lambda v: 0 <= v < np.inf)
 
 
 def _whole(value):
@@ -58,6 +61,12 @@ def count(least=1):
     """A whole number that may be traced (a budget, say)."""
     allowed = f"a whole number, {least} or above"
     return Option(allowed, lambda v: _whole(v) and v >= least, np.int64, most=LARGEST)
+
+
+def whole(least=1):
+    """A whole number of a formula that the host computes; no machine's integers limit it."""
+    allowed = f"a whole number, {least} or above, that fits double precision"
+    return Option(allowed, lambda v: _whole(v) and v >= least and float(v) < np.inf, lambda v: v)
 
 
 def size(least=1):
@@ -88,17 +97,6 @@ def _or_named(number, names):
         lambda v: named(v) or number.accepts(v),
         lambda v: v if named(v) else number.convert(v),
     )
-
-
-def is_concrete(value):
-    """True for a value whose numbers can be looked at now."""
-    return not isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct)
-
-
-def require(holds, message):
-    """Raise `ValueError(message)` unless `holds`."""
-    if not holds:
-        raise ValueError(message)
 
 
 def check(name, option, value):
@@ -224,76 +222,6 @@ def total_draws(arms, budget, per_arm):
     return budget if per_arm is None else per_arm * arms.shape[0]
 
 
-def check_real(name, value):
-    """Raise unless these are real numbers; a cast would drop the imaginary part of others."""
-    try:
-        dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
-        if getattr(dtype, "kind", None) == "O":
-            dtype = np.asarray(value, float).dtype
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be a table of numbers: {error}") from None
-    kind = getattr(dtype, "kind", "V")
-    if kind in "fiub":
-        return
-    real = any(jnp.issubdtype(dtype, kind) for kind in (np.integer, np.floating))  # bfloat16, say
-    kinds = {"c": "complex ones", "U": "text", "S": "text", "M": "dates", "m": "lengths of time"}
-    require(real, f"{name} must be real numbers, got {kinds.get(kind, dtype)}")
-
-
-def check_arms(arms, targets=None):
-    """Shapes and finiteness of `arms [K, d]` and `targets [M, d]`."""
-    for name, table in (("arms", arms), ("targets", targets)):
-        if table is None:
-            continue
-        check_real(name, table)
-        shape = np.shape(table)
-        require(
-            len(shape) == 2 and 0 not in shape,
-            f"{name} must be a table [{'K' if name == 'arms' else 'M'}, d], got shape {shape}",
-        )
-        if is_concrete(table):
-            _check_entries(name, np.asarray(table, dtype=float))
-    if targets is not None:
-        require(
-            np.shape(targets)[1] == np.shape(arms)[1],
-            f"targets must have the arms' {np.shape(arms)[1]} features, got {np.shape(targets)[1]}",
-        )
-
-
-def _check_entries(name, table):
-    """Finite entries, the largest of which can be squared."""
-    largest = float(np.abs(table).max())
-    if largest == 0 or 1.0 / LARGEST_ENTRY <= largest <= LARGEST_ENTRY:
-        return
-    broken = np.argwhere(~np.isfinite(table))
-    place = broken[0].tolist() if len(broken) else None
-    require(place is None, f"{name} must be finite, got NaN or infinity at {place}")
-    raise ValueError(
-        f"{name} must have a largest entry from {1.0 / LARGEST_ENTRY:.2g} to {LARGEST_ENTRY:.2g}, "
-        f"whose square fits double precision, got {largest:.6g}"
-    )
-
-
-def check_spans(arms):
-    """The arms span R^d, as an unregularised, unprojected fit needs; their condition, if known."""
-    if not is_concrete(arms):
-        return None
-    found, dim = scaling.condition(arms), np.shape(arms)[1]
-    require(found.rank == dim, f"arms must span R^{dim} for this algorithm, got rank {found.rank}")
-    return found
-
-
-def check_condition(arms, found=None):
-    """Arms, of the condition `found` if that is known, whose span double precision can tell."""
-    if is_concrete(arms):
-        found = scaling.condition(arms) if found is None else found
-        require(
-            found.ratio <= found.limit,
-            f"arms must have a condition number of at most {found.limit:.2g} once their columns "
-            f"are of one size, beyond which rounding hides a direction, got {found.ratio:.2g}",
-        )
-
-
 def array(*shape):
     """A table of finite numbers of this many axes, traced."""
 
@@ -380,6 +308,11 @@ def constructor(
             bound.apply_defaults()
             return free(bound.arguments)
 
+        def tells(arms, **keywords):
+            """Whether arms that are drawn only now would pass the checks of their span."""
+            checked = spans or conditioned or is_scale_free(**keywords)
+            return tells_span(arms, whole=spans) if checked else jnp.array(True)
+
         @functools.wraps(build)
         def checked(arms, *args, **keywords):
             bound = bind(arms, args, keywords)
@@ -394,7 +327,7 @@ def constructor(
         checked.convert, checked.contextual = convert, contextual
         # Checks as well, without building anything.
         checked.complete = lambda arms, **keywords: complete(bind(arms, (), keywords))
-        checked.scale_free = is_scale_free
+        checked.scale_free, checked.tells = is_scale_free, tells
         return checked
 
     return decorate

@@ -11,7 +11,8 @@ from .envs.finite import TIED
 from .envs.stressed import late, stressed
 from .instances import Instance
 from .instances.shown import Labelled
-from .options import check, check_arms, check_real, is_concrete, nonnegative, require
+from .options import check, nonnegative
+from .tables import check_arms, check_real, is_concrete, require
 
 EPS = float(np.finfo(float).eps)
 

@@ -1,12 +1,14 @@
 """What `init`, `ask` and `tell` must return: checked on shapes, before anything compiles."""
 
+import inspect
+
 import jax
 import jax.numpy as jnp
 from jax.random import fold_in
 from jax.tree_util import keystr, tree_flatten_with_path
 
 from .core import Algorithm, Move
-from .driver import INIT, ask_key
+from .driver import INIT, ask_key, kept
 from .options import require
 
 PACKAGE = __name__.rpartition(".")[0] + "."
@@ -100,11 +102,17 @@ def _check_move(must, move, num_answers):
     known = "" if num_answers is None else f" of length {num_answers}"
     told = f"a single integer or a bool mask{known}, got {_brief(answer)}"
     require(index or mask, f"{must} whose answer is {told}")
+    for name, value in kept(move.info).items():
+        single = getattr(value, "shape", None) == ()
+        require(single, f"{must} whose info has single numbers, got {value!r:.80} for {name!r}")
 
 
 def different(before, after):
     """How the shapes of one pytree differ from those of another: a phrase; None if they do not."""
     trees = [jax.tree.structure(tree) for tree in (before, after)]
+    kinds = [type(tree) for tree in (before, after)]
+    if kinds[0] is not kinds[1]:
+        return f"it is of the type {kinds[1].__name__}, and {kinds[0].__name__} in that of init"
     if trees[0] != trees[1] and trees[0].num_leaves == trees[1].num_leaves:
         return f"it is {trees[1]}, and {trees[0]} in that of init"
     one, two = (dict(_leaves(tree)) for tree in (before, after))
@@ -128,6 +136,7 @@ def _brief(leaf):
 
 def _shapes(must, function, *args):
     """The shapes of what a function returns; raises unless these are arrays."""
+    _check_takes(must, function, len(args))
     returned = []
 
     def call(*args):
@@ -135,8 +144,29 @@ def _shapes(must, function, *args):
         return returned[0]
 
     try:
-        return jax.eval_shape(call, *args)
+        shapes = jax.eval_shape(call, *args)
     except TypeError as error:
         if not returned:  # its own error
             raise
         raise ValueError(f"{must} arrays in named tuples, tuples or dicts: {error}") from None
+    if isinstance(returned[0], Move):
+        for field, value in zip(Move._fields, returned[0], strict=True):
+            told = f"{must} a Move of arrays: {field} is {value!r}, write jnp.asarray({value!r})"
+            require(not isinstance(value, bool | int | float), told)
+    return shapes
+
+
+def _check_takes(must, function, number):
+    """The function can be called with so many arguments, as far as that can be known."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*range(number))
+    except TypeError:
+        name, told = must.removesuffix(" must return"), "key and state, and the rows of a context"
+        told = {"init": "key", "tell": "state, move and total"}.get(name.rsplit(" ")[-1], told)
+        raise ValueError(
+            f"{name} is called with {number} arguments ({told}), and takes {signature}"
+        ) from None

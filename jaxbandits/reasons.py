@@ -22,9 +22,10 @@ class Reason(NamedTuple):
 
 # The first that applies is the reason.
 REASONS = (
-    Reason(2, "nan", "the algorithm's state holds NaN", ("broken",)),
+    Reason(2, "nan", "the algorithm's state holds NaN", ("broken",), True),
     Reason(3, "tied", "other answers are exactly as good: no number of draws decides", ("tied",)),
     Reason(4, "skipped", "it answered by lot, without a draw", ("skipped",), True),
+    Reason(10, "hidden", "arms drawn anew do not span, or rounding hides a direction", ("hidden",)),
     Reason(5, "rank", "draws did not span what they had to", ("invalid", "unspanned"), True),
     Reason(6, "unsolved", "a design, a rounding or a game missed its accuracy", ("unsolved",)),
     Reason(
@@ -34,6 +35,7 @@ REASONS = (
         ("unfitted", "unconverged", "nonfinite"),
     ),
     Reason(8, "capped", "a phase met the algorithm's own limit of draws", ("capped",)),
+    Reason(9, "idle", "thousands of rounds passed without a draw", ("idle",)),
     Reason(1, "max_pulls", "max_pulls was reached; nothing else is known"),
 )
 NAMES = {0: "", **{reason.code: reason.name for reason in REASONS}}

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +38,10 @@ class Runs:
       rounds: int64 `[T]` where the regret was recorded, or None. A round is one draw.
       regret: float64 `[R, T]` expected regret up to those rounds, or None.
       info: what the algorithm counted, each `[R]`: phases, fits that did not converge, ...
-      facts: what is known besides of replications that were cut short, bool `[R]` each: `tied`,
-        several answers are equally good; `broken`, the state holds NaN. None of regret runs.
+      facts: what the engine knows besides, bool `[R]` each. `broken`: the state held NaN when the
+        replication ended. Without a horizon also, of those cut short, `tied`: several answers are
+        equally good; `idle`: thousands of rounds without a draw; `hidden`: arms that were drawn
+        for this replication do not span, or rounding hides a direction.
       meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them (of cells
         that share a program, for the first of them), device, engine, versions, and `lane_use`: the
         share of all rounds computed that belonged to a replication under way.
@@ -162,7 +165,7 @@ def load(path):
     """
     try:
         # NumPy leaves a damaged file open when it is given only its name.
-        with _opened(path) as stream, np.load(stream, allow_pickle=False) as file:
+        with _opened(path) as stream, _archive(stream) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop("header")))
         version, meta = header["format"], header["meta"]
@@ -179,6 +182,14 @@ def load(path):
 def _popped(arrays, prefix):
     names = [name for name in arrays if name.startswith(prefix)]
     return {name.removeprefix(prefix): arrays.pop(name) for name in names}
+
+
+def _archive(stream):
+    """The arrays of an open file; of what is no archive NumPy would say: allow pickles."""
+    start = stream.tell()
+    require(zipfile.is_zipfile(stream), "it is no .npz file")
+    stream.seek(start)
+    return np.load(stream, allow_pickle=False)
 
 
 def _opened(path):

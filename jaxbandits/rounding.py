@@ -7,8 +7,9 @@ import numpy as np
 from .composing import without_derivative
 from .kernels import regret_rounding, scaling
 from .kernels import rounding as kernels
-from .options import check, check_arms, check_condition, choice, count, is_concrete, require
+from .options import check, choice, count
 from .precision import kernel
+from .tables import check_arms, check_condition, is_concrete, require
 
 __all__ = ["efficient", "largest_remainder", "regret"]
 

@@ -312,10 +312,16 @@ class Sheaf:
 
 
 def _check_drawn(record):
-    broken = record.id[~record.finite]
+    broken = record.id[~record.sound.finite]
     if broken.size:
         number = broken[0] % SPAN
         raise ValueError(f"instance: replication {number} drew one with NaN or infinity")
+    hidden = record.id[~record.sound.told]
+    if hidden.size and "hidden" not in record.facts:  # which says it, without a horizon
+        raise ValueError(
+            f"instance: replication {hidden[0] % SPAN} drew arms that do not span, or so nearly "
+            "not that rounding hides a direction"
+        )
 
 
 def _check_faults(record, explained):
@@ -332,11 +338,18 @@ def _check_faults(record, explained):
             if code:
                 what = explained(code, value)
                 raise ValueError(f"algorithm: replication {numbers[place]}, round {round}: {what}")
-    if not counted.all():
-        least, arms = numbers[~counted].min(), record.arm_pulls.shape[1]
+    arms, more = record.arm_pulls.shape[1], "simulate(..., debug=True) says in which round"
+    if not record.exists.all():
+        place = np.flatnonzero(~record.exists)[0]
+        answer = record.answer[place]
         raise ValueError(
-            f"algorithm: replication {least} has drawn arms that do not exist, and there are "
-            f"{arms}: 0 to {arms - 1}; simulate(..., debug=True) says in which round"
+            f"algorithm: replication {numbers[place]} ends with the answer {answer}, which is none "
+            f"of the targets (of the arms where no targets are given); {more}"
+        )
+    if not counted.all():
+        raise ValueError(
+            f"algorithm: replication {numbers[~counted].min()} has drawn arms that do not exist, "
+            f"or fewer than 0 times; there are {arms}: 0 to {arms - 1}; {more}"
         )
 
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .batch import Trial
+from .batch import Sound, Trial
 from .debugging import debugged
 from .driver import INSTANCE, root_key
 from .instances import Instance
@@ -38,7 +38,7 @@ class World(NamedTuple):
         def draw(key, world, replication):
             return jax.tree.map(jnp.asarray, problem(jax.random.fold_in(key, INSTANCE)))
 
-        return Trial(draw, built)
+        return Trial(draw, functools.partial(built, drawn=True))
 
     def tree(self, numbers):
         """Problem, constructor and horizon with these numbers."""
@@ -59,12 +59,16 @@ def _given(kind, problem, built):
     return Trial(draw, lambda _: once)
 
 
-def _built(instance, *, build, horizon, debug):
-    """World, algorithm, and whether the instance is finite."""
+def _built(instance, *, build, horizon, debug, drawn=False):
+    """World, algorithm, and what is known of an instance that was `drawn` for a replication."""
     facts, kind = offered(instance, build, horizon), kind_of(instance)
     algorithm = kind.learner(instance, build(jnp.asarray(instance.arms), **facts))
     env = kind.env(instance, bound_options(build))
-    return env, debugged(env, algorithm) if debug else algorithm, kind.healthy(instance)
+    sound = Sound(kind.healthy(instance), jnp.array(True))
+    tells = getattr(function_of(build), "tells", None)
+    if drawn and tells is not None:
+        sound = sound._replace(told=tells(instance.arms, **bound_options(build)))
+    return env, debugged(env, algorithm) if debug else algorithm, sound
 
 
 class _Number:

@@ -129,7 +129,6 @@ NEVER = {
     "lin_ucb": (TIED, jb.lin_ucb),
     "glm_tsl": (LOGISTIC, jb.glm_tsl),
     "a constant": (PLAIN, endless),
-    "a number": (PLAIN, partial(endless, never=lambda: False)),
     "zeros": (PLAIN, partial(endless, never=lambda: jnp.zeros((), bool))),
     "inside jit": (PLAIN, partial(endless, never=jax.jit(lambda: jnp.array(False)))),
 }
@@ -255,10 +254,13 @@ def test_an_algorithm_has_but_to_name_its_flags():
     assert codes(unsolved=2) == [1, 6]
     assert codes(unfitted=1) == codes(unconverged=1, capped=1) == codes(nonfinite=9) == [1, 7]
     assert codes(capped=1) == [1, 8]
+    assert codes(idle=1) == [1, 9]
+    assert codes(hidden=1, unspanned=1) == [1, 10]
     assert codes(invalid=1) == codes(unspanned=1) == codes(unspanned=1, unsolved=1) == [1, 5]
     assert codes(tied=1, unsolved=1) == [1, 3]
     assert codes(broken=1, tied=1) == [1, 2]
-    assert codes(stopped=True, unsolved=3, unconverged=1, tied=1, broken=1, capped=1) == [0, 0]
+    assert codes(stopped=True, unsolved=3, unconverged=1, tied=1, capped=1) == [0, 0]
+    assert codes(stopped=True, broken=1) == [0, 2]
     assert codes(stopped=True, skipped=1) == [0, 4]
     assert codes(stopped=True, invalid=2) == [0, 5]
 
@@ -277,6 +279,89 @@ def test_ties_matter_to_who_looks_for_one_answer():
     nearly = jb.instances.tabular(np.eye(2), [0.1 + 0.2, 0.3])
     assert nearly.means[0] != nearly.means[1]
     assert bool(cases.finite(nearly).tied(jnp.array(0)))
+
+
+def test_ties_keep_nobody_from_stopping_who_never_stops():
+    runs = simulate(partial(jb.lin_ucb, alpha=1.0), TIED, max_pulls=60)
+    assert runs.summary()["reasons"] == {"max_pulls": 3}
+
+
+@pytest.mark.parametrize("phase", [None, [1, 1, 1, 1]], ids=["rounds", "phases"])
+@pytest.mark.parametrize("horizon", [None, 25])
+def test_nan_is_told_of_runs_that_stop_by_themselves(phase, horizon):
+
+    def build(arms, *, poison):
+        inner = stepwise(arms, end=9.0, phase=phase)
+
+        def tell(state, move, total):
+            rounds = inner.tell(state[0], move, total)
+            return rounds, jnp.where(rounds >= poison, jnp.nan, state[1])
+
+        return jb.Algorithm(
+            lambda key: (inner.init(key), jnp.zeros(())),
+            lambda key, state: inner.ask(key, state[0]),
+            tell,
+        )
+
+    for poison, counts in ((7.0, {"nan": 3}), (50.0, {})):
+        runs = simulate(partial(build, poison=poison), horizon=horizon)
+        assert runs.stopped.all()
+        assert runs.summary()["reasons"] == counts
+
+
+@pytest.mark.parametrize("horizon", [None, 300])
+def test_rounds_without_a_draw_come_to_an_end(horizon):
+    """After three rounds it asks for no draw at all, for ever."""
+
+    def idle(arms):
+        inner = stepwise(arms)
+
+        def ask(key, rounds):
+            count = jnp.where(rounds < 3, 1, 0) * jnp.ones(4, int)
+            return inner.ask(key, rounds)._replace(arm=jnp.arange(4), count=count)
+
+        return inner._replace(ask=ask, tell=lambda rounds, move, total: rounds + 1)
+
+    runs = simulate(idle, horizon=horizon)
+    assert (runs.pulls == 12).all()
+    if horizon is None:
+        assert runs.summary()["reasons"] == {"idle": 3}
+
+
+NEARLY = np.array([[1.0, 1.0], [2.0, 2.0 + 1e-9], [-1.0, -1.0 + 1e-9], [3.0, 3.0]])
+
+
+@pytest.mark.parametrize(
+    ("build", "arms", "hidden"),
+    [
+        (jb.rage, NEARLY, True),
+        (jb.rage, np.round(NEARLY), True),  # it asks for arms that span
+        (partial(jb.gse, budget=60), NEARLY, True),
+        (partial(jb.gse, budget=60), np.round(NEARLY), False),  # it does not
+    ],
+)
+def test_arms_drawn_anew_that_hide_a_direction(build, arms, hidden):
+    """What is refused of arms that are known is told of each replication that draws them."""
+    rng = np.random.default_rng(0)
+    fine, means = rng.normal(size=(4, 2)), np.array([1.0, 0.0, -1.0, 0.5])
+
+    def instance(key):
+        return jb.instances.tabular(jnp.where(jax.random.bernoulli(key), arms, fine), means)
+
+    runs = simulate(build, instance, replications=30, max_pulls=3000)
+    told = runs.facts["hidden"]
+    assert 5 < told.sum() < 25 if hidden else not told.any()
+    assert (runs.pulls[told] == 0).all()
+    assert not runs.stopped[told].any()
+    assert (runs.reason[told] == 10).all()
+    assert (runs.pulls[~told] > 0).all()
+
+
+def test_a_regret_run_on_such_arms_is_refused():
+    arms = jnp.asarray(np.round(NEARLY))
+    build = jb.glm_tsl
+    with pytest.raises(ValueError, match="replication 0 drew arms that do not span"):
+        simulate(build, lambda key: jb.instances.glm(arms, jnp.ones(2)), horizon=5)
 
 
 def test_a_budget_that_max_pulls_cuts_is_no_tie():
@@ -301,7 +386,7 @@ def test_reasons_are_kept(tmp_path):
     runs.save(tmp_path / "new.npz")
     again = jb.load(tmp_path / "new.npz")
     assert again.reason.tolist() == [3] * 3
-    assert again.facts.keys() == {"tied", "broken"}
+    assert again.facts.keys() == {"tied", "broken", "idle", "hidden"}
     before = dataclasses.replace(runs, facts={}, replication=runs.replication + 3)
     before.save(tmp_path / "old.npz")  # as earlier versions wrote it
     old = jb.load(tmp_path / "old.npz")
@@ -316,7 +401,7 @@ def test_reasons_are_kept(tmp_path):
 def test_codes_never_change_their_meaning():
     assert reasons.NAMES == {
         0: "", 1: "max_pulls", 2: "nan", 3: "tied", 4: "skipped", 5: "rank", 6: "unsolved",
-        7: "unfitted", 8: "capped",
+        7: "unfitted", 8: "capped", 9: "idle", 10: "hidden",
     }  # fmt: skip
 
 

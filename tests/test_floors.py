@@ -17,6 +17,7 @@ FLOORS = {
     "core": 0,
     "precision": 0,
     "composing": 1,
+    "tables": 0.5,
     "options": 1,
     "progress": 0,
     "files": 0,

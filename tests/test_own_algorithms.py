@@ -56,6 +56,14 @@ def moves(**fields):
     return partial(unsound, ask=lambda move: move._replace(**fields))
 
 
+STILL = Move(np.zeros((), int), None, np.array(False), np.zeros((), int))
+
+
+def takes(name):
+    """`sound`, one function of which takes other arguments than it is given."""
+    return lambda arms: sound(arms)._replace(**{name: lambda one, two, three, four: None})
+
+
 SHAPES = {
     "no algorithm": (lambda arms: 3, "its constructor must return an Algorithm, got 3"),
     "text in the state": (partial(unsound, init=lambda s: (s, "x")), "init must return arrays"),
@@ -82,7 +90,29 @@ SHAPES = {
         r"state.sums is float64\[5\], and float64\[6\]",
     ),
     "a leaf too few": (partial(unsound, tell=lambda s: s._replace(sums=None)), "sums is missing"),
-    "a bare tuple": (partial(unsound, tell=tuple), r"like that of init: it is PyTreeDef\(\(\*"),
+    "a bare tuple": (
+        partial(unsound, tell=tuple),
+        "like that of init: it is of the type tuple, and State in that of init",
+    ),
+    "nothing": (partial(unsound, tell=lambda s: None), "it is of the type NoneType, and State"),
+    "a dict that grew": (
+        lambda arms: sound(arms)._replace(
+            init=lambda key: {"n": jnp.zeros(2)},
+            ask=lambda key, state: STILL,
+            tell=lambda state, move, total: state | {"m": jnp.zeros(2)},
+        ),
+        r"state\['m'\] is new",
+    ),
+    "a Python arm": (moves(arm=0), r"a Move of arrays: arm is 0, write jnp.asarray\(0\)"),
+    "a Python done": (moves(done=False), r"done is False, write jnp.asarray\(False\)"),
+    "a Python answer": (moves(answer=1), r"answer is 1, write jnp.asarray\(1\)"),
+    "a table in info": (
+        moves(info={"n": np.zeros(3)}),
+        r"whose info has single numbers, got .*\(3,\).* for 'n'",
+    ),
+    "ask of three": (takes("ask"), r"ask is called with 2 arguments \(key and state.* takes \("),
+    "init of none": (takes("init"), r"init is called with 1 arguments \(key\), and takes \("),
+    "tell of four": (takes("tell"), r"tell is called with 3 arguments \(state, move and total\)"),
 }
 
 
@@ -162,13 +192,32 @@ def test_phases_are_watched_too():
             jb.simulate(WORLD, partial(build, fault=np.int64(fault)), replications=3, debug=True)
 
 
-@pytest.mark.parametrize("phased", [False, True])
-@pytest.mark.parametrize("fault", [1, 2])
-def test_arms_that_do_not_exist_are_noticed_without_debug(fault, phased):
-    message = r"replication 0 has drawn arms that do not exist, and there are 6: 0 to 5; .*debug"
+@pytest.mark.parametrize(
+    ("fault", "phased"), [(1, False), (2, False), (1, True), (2, True), (5, True)]
+)
+def test_impossible_draws_are_noticed_without_debug(fault, phased):
+    message = (
+        "replication 0 has drawn arms that do not exist, or fewer than 0 times; "
+        "there are 6: 0 to 5; .*debug"
+    )
     build = partial(late, fault=np.int64(fault), phased=phased)
     with pytest.raises(ValueError, match=message):
         jb.simulate(WORLD, build, replications=50, max_pulls=99)
+
+
+@pytest.mark.parametrize("answer", [6, -1])
+def test_answers_that_do_not_exist_are_noticed_without_debug(answer):
+    build = partial(unsound, ask=partial(_answering, answer))
+    message = f"replication 0 ends with the answer {answer}, which is none of the targets"
+    with pytest.raises(ValueError, match=message):
+        jb.simulate(WORLD, build, replications=3)
+    # Nobody asks what would be answered before the end.
+    runs = jb.simulate(WORLD, build, replications=3, max_pulls=20)
+    assert runs.summary()["cut_short"] == 3
+
+
+def _answering(answer, move):
+    return move._replace(answer=jnp.where(move.done | (move.arm > 3), answer, 0))
 
 
 def live(build):

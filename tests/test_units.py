@@ -72,6 +72,44 @@ def test_a_fit_comes_back_in_the_units_of_the_arms():
     assert bool(scaled.converged)
 
 
+@pytest.mark.parametrize("closeness", [1e-3, 1e-6])
+@pytest.mark.parametrize("name", ["d_optimal", "xy_optimal", "xy_frank_wolfe", "oracle"])
+def test_nearly_dependent_columns_are_told_as_far_as_the_limit(name, closeness):
+    """Another basis of the same features: every value is that of the plain arms."""
+    arms, theta, _ = problem(3)
+    change = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, closeness]])
+    near, parameter = arms @ change, np.linalg.solve(change, theta)
+    np.testing.assert_allclose(DOORS[name](near, parameter), DOORS[name](arms, theta), rtol=1e-3)
+
+
+@pytest.mark.parametrize("closeness", [1.0, 1e-5, 1e-9, 1e-12])
+def test_log_det_loses_digits_with_the_condition_alone(closeness):
+    arms, _, units = problem(3)
+    weights = np.full(len(arms), 1 / len(arms))
+    near = np.column_stack([arms[:, 0], arms[:, 1], arms[:, 0] + closeness * arms[:, 2]])
+    plain = np.linalg.slogdet((arms.T * weights) @ arms)[1]
+    found = jb.design.log_det(near, weights)
+    np.testing.assert_allclose(found, plain + 2 * np.log(closeness), atol=1e-15 / closeness + 1e-9)
+    scaled = jb.design.log_det(near * units, weights)
+    np.testing.assert_allclose(scaled, found + 2 * np.log(units).sum(), atol=1e-3)
+
+
+def test_log_det_of_what_does_not_span():
+    arms, _, _ = problem(0)
+    weights = np.full(len(arms), 1 / len(arms))
+    flat = np.column_stack([arms[:, :2], arms[:, 0] + arms[:, 1]])
+    for some, other in ((arms[:2], weights[:2]), (flat, weights), (arms, weights * 0)):
+        assert jb.design.log_det(some, other) == -np.inf
+    with pytest.raises(ValueError, match="weights must be 0 or above, got others at \\[1, 2"):
+        jb.design.log_det(arms, weights - 0.2 * (np.arange(8) > 0))
+
+
+def test_a_column_below_the_least_normal_number_is_refused():
+    arms, *_ = problem(0)
+    with pytest.raises(ValueError, match=r"2.2e-308 or more, got 1.2e-310 in column \[2\]"):
+        jb.design.d_optimal(arms * [1, 1, 1e-310])
+
+
 ALGORITHMS = {
     "rage": partial(jb.rage, delta=0.05),
     "xy_static": partial(jb.xy_static, delta=0.05),

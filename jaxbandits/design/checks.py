@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..kernels import scaling
-from ..options import check, check_arms, check_condition, is_concrete, positive, require
+from ..options import check, positive
+from ..tables import check_arms, check_condition, is_concrete, require
 
 
 def problem(arms, targets, active, tol, *, scale_free=True):

@@ -6,10 +6,12 @@ import numpy as np
 
 from ..composing import without_derivative
 from ..kernels import ratios as ratio_kernels
+from ..kernels import scaling, spd
 from ..kernels import xy_frank_wolfe as wolfe
 from ..kernels.directions import Pairs
-from ..options import check, check_arms, count, is_concrete, require
+from ..options import check, count
 from ..precision import kernel, on_host
+from ..tables import check_arms, is_concrete, require
 from . import checks
 from .envelope import best_for_all, best_for_gaps, best_for_pairs
 
@@ -178,13 +180,15 @@ def log_det(arms, weights):
       arms: `[K, d]`.
       weights: `[K]`, non-negative.
     Returns:
-      `[]`, -inf where the supported arms do not span all dimensions.
+      `[]`, -inf where the supported arms do not span all dimensions. Arms that are nearly dependent
+      lose digits with their condition number, not with its square.
     Raises:
-      ValueError: bad shapes or NaN.
+      ValueError: bad shapes, NaN or negative weights.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arrays.
-      grad: yes, of both arguments. That of the optimum is the one at fixed weights (envelope
-        theorem): `log_det(arms, d_optimal(stop_gradient(arms)).weights)`.
+      grad: yes, of both arguments; NaN where it is -inf, or where A(w) has no inverse in this
+        precision. That of the optimum is the one at fixed weights (envelope theorem):
+        `log_det(arms, d_optimal(stop_gradient(arms)).weights)`.
       float32: yes.
 
     >>> round(float(log_det([[1.0, 0.0], [0.0, 2.0]], [0.5, 0.5])), 6)
@@ -193,12 +197,38 @@ def log_det(arms, weights):
     check_arms(arms)
     shape, wanted = np.shape(weights), np.shape(arms)[:1]
     require(shape == wanted, f"weights must have shape {wanted}, got {shape}")
+    if is_concrete(weights):
+        wrong = np.flatnonzero(~(np.asarray(weights) >= 0))
+        require(wrong.size == 0, f"weights must be 0 or above, got others at {wrong[:5].tolist()}")
     return _log_det(arms, weights)
 
 
 @jax.jit
 def _log_det(arms, weights):
-    return jnp.linalg.slogdet((arms.T * weights) @ arms)[1]
+    scales = jax.lax.stop_gradient(scaling.column_scales(arms))
+    return _log_det_of_one_size(arms / scales, weights) + 2.0 * jnp.log(scales).sum()
+
+
+@jax.custom_jvp
+def _log_det_of_one_size(arms, weights):
+    """By an orthogonal decomposition of the rows, which squares no condition number."""
+    num_arms, dim = arms.shape
+    if num_arms < dim:
+        return jnp.full((), -jnp.inf, arms.dtype)
+    rows = arms * jnp.sqrt(weights)[:, None]
+    pivots = jnp.abs(jnp.diagonal(jnp.linalg.qr(rows, mode="r")))
+    lost = num_arms * jnp.finfo(arms.dtype).eps * jnp.sqrt((rows**2).sum(0))
+    return jnp.where((pivots <= lost).any(), -jnp.inf, 2.0 * jnp.log(pivots).sum())
+
+
+@_log_det_of_one_size.defjvp
+def _log_det_jvp(primals, tangents):
+    (arms, weights), (arms_dot, weights_dot) = primals, tangents
+    matrix = (arms.T * weights) @ arms
+    there = spd.inverse(jax.lax.stop_gradient(matrix), may_lack_rank=True).positive
+    half = arms @ jnp.where(there, jnp.linalg.inv(matrix), jnp.nan)  # has derivatives of its own
+    change = weights_dot @ (half * arms).sum(1) + 2.0 * weights @ (half * arms_dot).sum(1)
+    return _log_det_of_one_size(arms, weights), change
 
 
 @jax.jit

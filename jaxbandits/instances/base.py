@@ -8,19 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..kernels.links import FAMILIES, LINKS
-from ..options import (
-    check,
-    check_arms,
-    check_real,
-    choice,
-    count,
-    is_concrete,
-    nonnegative,
-    positive,
-    require,
-    size,
-)
+from ..options import check, choice, count, nonnegative, positive, size
 from ..precision import double
+from ..tables import check_arms, check_real, is_concrete, require
 from .sampled import sampled_means
 
 

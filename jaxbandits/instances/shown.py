@@ -6,7 +6,8 @@ import functools
 import jax
 import numpy as np
 
-from ..options import chance, check, check_arms, check_real, is_concrete, require, size
+from ..options import chance, check, size
+from ..tables import check_arms, check_real, is_concrete, require
 from .idx import read_folder
 
 

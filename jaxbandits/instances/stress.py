@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.random import fold_in
 
-from ..options import Option, converted, count, is_concrete, nonnegative, positive, require
+from ..options import Option, converted, count, is_concrete, nonnegative, positive, real, require
 from ..precision import double
 from .base import Instance
 
@@ -74,15 +74,20 @@ def _ratios(value):
     return table.ndim < 2 and bool(((table > 0) & (table < np.inf)).all())
 
 
+MOST_LATE = 100_000  # rounds, whose moves are kept for each replication under way
 SWITCHES = MappingProxyType(
     {
         "variance_ratio": Option("a finite number above 0, or one for each arm", _ratios, _table),
-        "df": Option("a finite number above 1", lambda v: 1 < float(v) < np.inf, np.float64),
+        "df": real("a finite number above 1", lambda v: 1 < v < np.inf),
         "deviation": nonnegative,
         "noise_var_factor": positive,
         "drift": nonnegative,
         "period": positive,
-        "delay": Option(count(0).allowed, count(0).accepts, int),
+        "delay": Option(
+            f"a whole number from 0 to {MOST_LATE:,}",
+            lambda v: count(0).accepts(v) and v <= MOST_LATE,
+            int,
+        ),
         "seed": Option(count(0).allowed, count(0).accepts, int),
     }
 )
@@ -124,7 +129,8 @@ def stressed(
       period: pulls.
       delay: rounds that pass before a learner sees a reward, for algorithms that draw an arm or a
         batch of arms a round. It may have to wait for the first ones, so it draws what it would
-        draw first; the rewards of the last `delay` rounds are never seen.
+        draw first; the rewards of the last `delay` rounds are never seen. At most
+        100,000: the moves that wait are kept, and a round takes time in proportion.
       seed: of signs and phases; those of a random instance also depend on its key.
     Returns:
       An `Instance`; or a constructor again, with the options of the other and these.

@@ -33,7 +33,10 @@ def of(vectors: Float[Array, "K d"], active: Bool[Array, " K"]) -> Span:
 
 def of_gram(matrix: Float[Array, "d d"], inverse: spd.Partial) -> Span:
     """The span of vectors from the (weighted) sum of their `x x^T` and its partial inverse."""
-    return Span(matrix @ inverse.matrix, inverse.kept, inverse.kept.sum())
+    unit = jnp.eye(matrix.shape[0], dtype=matrix.dtype)
+    # At the kept coordinates themselves the product is the identity, but for rounding.
+    basis = jnp.where(inverse.kept[:, None], unit * inverse.kept, matrix @ inverse.matrix)
+    return Span(basis, inverse.kept, inverse.kept.sum())
 
 
 def negligible(vectors: Float[Array, "K d"]) -> float:

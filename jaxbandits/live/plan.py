@@ -11,8 +11,9 @@ import numpy as np
 
 from ..core import is_shown
 from ..files import stored_name
-from ..options import check, check_arms, check_real, nonnegative, positive, require
+from ..options import check, nonnegative, positive
 from ..signatures import check_options, name_of
+from ..tables import check_arms, check_real, require
 from ..world import derived_options
 
 NUMBERS = (float, np.ndarray, np.generic, jax.Array)

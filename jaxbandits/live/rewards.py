@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 
-from ..options import require
+from ..tables import LARGEST_ENTRY, check_real, require
 
 
 def with_ticket(standing):
@@ -114,13 +114,15 @@ def _add(player, standing, sums, counts):
 def numbers(reward, shape=None):
     """`reward` as float64; raises unless finite and, where it is given, of that shape."""
     try:
-        require(not np.iscomplexobj(reward), f"reward must be a finite number, got {reward!r}")
+        check_real("reward", reward)
         found = np.asarray(reward, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"reward must be a finite number, got {reward!r}") from None
     fits = shape is None or found.shape == shape
     require(fits, f"reward must have shape {shape} here, got {found.shape}")
     require(np.isfinite(found).all(), f"reward must be a finite number, got {reward!r}")
+    fits = (np.abs(found) <= LARGEST_ENTRY).all()
+    require(fits, f"reward must be at most {LARGEST_ENTRY:.2g}, for squares, got {reward!r}")
     return found
 
 
@@ -130,5 +132,6 @@ def index(name, value, size):
         number = operator.index(value)
     except TypeError:
         number = -1
-    require(0 <= number < size, f"{name} must be a whole number below {size}, got {value!r}")
+    told = f"{name} must be a whole number from 0, below {size}, got {value!r}"
+    require(0 <= number < size, told)
     return number

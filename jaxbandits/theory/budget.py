@@ -14,7 +14,7 @@ from ..instances import Instance
 from ..instances.base import check_option
 from ..kernels import scaling
 from ..kernels.links import LINKS
-from ..options import count, nonnegative, positive, require
+from ..options import nonnegative, positive, require, whole
 from ..precision import on_host
 
 __all__ = [
@@ -102,7 +102,7 @@ def sequential_halving_error_bound(instance, budget):
     >>> round(sequential_halving_error_bound(instance, 200).value, 4)
     0.001
     """
-    check_option(count(), budget=budget)
+    check_option(whole(), budget=budget)
     gaps = _mean_gaps(instance)
     halvings = math.log2(len(gaps))
     hardness = (np.arange(2, len(gaps) + 1) / gaps[1:] ** 2).max()
@@ -126,7 +126,7 @@ def od_linbai_error_bound(instance, budget):
     >>> round(od_linbai_error_bound(instance, 2000).value, 3)
     0.004
     """
-    check_option(count(), budget=budget)
+    check_option(whole(), budget=budget)
     facts = facts_of(instance)
     rounds = max(1, (facts.rank - 1).bit_length())
     kept = sum(-(-facts.rank // 2**r) for r in range(1, rounds))
@@ -160,7 +160,7 @@ def bayes_gap_error_bound(instance, budget, *, prior_scale=1.0, epsilon=0.0):
     >>> round(bayes_gap_error_bound(instance, 2000).value, 4)
     0.0013
     """
-    check_option(count(), budget=budget)
+    check_option(whole(), budget=budget)
     check_option(positive, prior_scale=prior_scale)
     check_option(nonnegative, epsilon=epsilon)
     facts = facts_of(instance)

@@ -14,7 +14,7 @@ from ..driver import rollout, root_key, start
 from ..envs.finite import finite
 from ..instances.base import check_option
 from ..kernels import halving, ledger, scaling, span, spd
-from ..options import choice, count, nonnegative, require, size
+from ..options import choice, count, nonnegative, require, size, whole
 from ..precision import double, on_host
 from ..results import standard_error
 from .budget import ErrorBound, facts_of
@@ -95,7 +95,7 @@ def gse_error_bound(
     True
     """
     check_option(choice(*CLOSED, *REALISED), form=form)
-    check_option(count(), budget=budget)
+    check_option(whole(), budget=budget)
     check_option(size(2), eta=eta)
     check_option(nonnegative, excess=excess)
     check_option(size(), replications=replications)

@@ -14,8 +14,9 @@ import numpy as np
 from ..instances import Instance
 from ..instances.base import check_option
 from ..kernels import glm_radius, pick
-from ..options import check_spans, choice, count, nonnegative, positive, require
+from ..options import choice, count, nonnegative, positive
 from ..precision import on_host
+from ..tables import check_spans, require
 
 __all__ = ["RegretBound", "glm_fpl_regret_bound", "glm_tsl_regret_bound"]
 
