@@ -63,6 +63,9 @@ class OneLine(click.Group):
         """Run; see `click.Command.main`."""
         try:
             return super().main(*args, standalone_mode=False, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message(), err=True)
+            sys.exit(BAD_INPUT)
         except click.ClickException as error:
             click.echo("error: " + " ".join(error.format_message().split()), err=True)
             sys.exit(BAD_INPUT)

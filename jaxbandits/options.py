@@ -170,7 +170,7 @@ def ridge_in_reach(values, v0=None, most=2.0**28):
     raise ValueError(
         f"arms must be {shortest:.2g} to {longest:.2g} long (the longest of them) where the ridge "
         f"v0 is {v0:.6g}, beyond which rounding hides what draws tell, got {length:.6g}: give them "
-        f"in another unit, or v0 from {low:.2g} to {high:.2g}"
+        f"in another unit (theta_norm then changes too), or v0 from {low:.2g} to {high:.2g}"
     )
 
 

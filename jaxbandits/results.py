@@ -33,7 +33,8 @@ class Runs:
         algorithm that had stopped was drawn among them.
       answer: int64 `[R]`, an index into the targets, or bool `[R, M]` for sets.
       correct: bool `[R]`.
-      stopped: bool `[R]`, False where `max_pulls` cut the replication short.
+      stopped: bool `[R]`, False where `max_pulls` cut the replication short; in a regret run always
+        True.
       arm_pulls: int64 `[R, K]`; a row sums to `pulls`.
       rounds: int64 `[T]` where the regret was recorded, or None. A round is one draw.
       regret: float64 `[R, T]` expected regret up to those rounds, or None.

@@ -38,7 +38,8 @@ def efficient(weights, total):
       weights: `[K]`, non-negative with sum 1.
       total: draws; with at least as many as supported arms each of these is drawn.
     Raises:
-      ValueError: weights that are no design, a negative total.
+      ValueError: weights that are no design, a negative total. Traced weights are not checked: the
+        counts of others do not sum to `total`.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the weights; the counts
         are JAX's default integers.
@@ -59,7 +60,8 @@ def largest_remainder(weights, total):
       weights: `[K]`, non-negative with sum 1.
       total: draws.
     Raises:
-      ValueError: weights that are no design, a negative total.
+      ValueError: weights that are no design, a negative total. Traced weights are not checked: the
+        counts of others do not sum to `total`.
     Composes:
       As `efficient`.
 
@@ -87,7 +89,7 @@ def regret(arms, weights, total, *, form="greedy"):
         and end as soon as `e = 3 sqrt(5 r / N)` is reached.
     Raises:
       ValueError: bad shapes, weights that are no design, a negative total, or so ill-conditioned
-        a design that the loss cannot be certified. Traced designs are not checked for the latter.
+        a design that the loss cannot be certified. Traced designs are not checked.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of arms and weights; the
         counts are JAX's default integers.

@@ -116,6 +116,10 @@ def check_ending(world, max_pulls, horizon, record):
     manner = manner_of(structure, numbers, num_rounds)
     problem, build, _ = structure.tree(numbers)
     name = name_of(build)
+    late = getattr(getattr(problem, "stress", None), "delay", 0)
+    limit = max_pulls if horizon is None else horizon
+    told = f"instance: its rewards come {late} rounds late, and a replication has {limit} at most"
+    require(late < limit, told)
     if horizon is None:
         require(
             manner.stops or max_pulls != MAX_PULLS,

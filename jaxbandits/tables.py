@@ -90,7 +90,8 @@ def check_condition(arms, found=None):
         require(
             found.ratio <= found.limit,
             f"arms must have a condition number of at most {found.limit:.2g} once their columns "
-            f"are of one size, beyond which rounding hides a direction, got {found.ratio:.2g}",
+            f"are of one size, beyond which rounding hides a direction, got {found.ratio:.2g}: "
+            "leave out a column that others nearly give, or subtract the mean of each",
         )
 
 

@@ -51,6 +51,14 @@ def tiny(tmp_path):
     return file
 
 
+def test_without_a_command_it_shows_what_there_is():
+    result = call()
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) > 10
+    assert "reproduce" in result.stderr
+    assert "error" not in result.stderr
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -66,6 +74,10 @@ def tiny(tmp_path):
         ("dim = 4", "dim = 4\nredraw = 3", ["redraw"]),
         ('"gse"', '"at_budget"', ["algorithms.GSE", "at_budget", "'algorithm'"]),
         ('"gse"', '"at_budget"\nalgorithm = "rag"', ["of at_budget 'rag'", "'rage'"]),
+        ("dim = 4", "dim = 4.0", ["instances.basis", "dim must be written as a whole number"]),
+        ("budget = 40", 'budget = "40"', ["algorithms.GSE", "budget must be", "got '40'"]),
+        ('"gse"', '"gse"\ntol = "0.1"', ["tol must be a finite number", "got '0.1'"]),
+        ('"canonical"', '"stressed"\ninstance = "digits"', ["instance of stressed 'digits'"]),
         ('"gse"', '"at_budget"\nalgorithm = "lucb"\nx = 1', ["option of at_budget 'x'"]),
     ],
 )
@@ -123,7 +135,7 @@ def test_a_run_end_to_end_and_again(tiny, tmp_path):
     with xarray.open_dataset(out / "results.nc") as first:
         first.load()
     assert dict(first.sizes) == {
-        "instance": 1, "algorithm": 2, "gap": 2, "replication": 8, "arm": 4, "why": 8,
+        "instance": 1, "algorithm": 2, "gap": 2, "replication": 8, "arm": 4, "why": 10,
     }  # fmt: skip
     assert (first.pulls == 40).all()
     assert first.attrs["seed"] == 0

@@ -99,6 +99,8 @@ def test_what_cannot_be_is_said(client, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
     with pytest.raises(ValueError, match=r"cluster: no scheduler at 'tcp://127\.0\.0\.1:9'"):
         run(PLAN, cluster="tcp://127.0.0.1:9")
+    with pytest.raises(ValueError, match=r"no scheduler at 'foo' \(missing port"):
+        run(PLAN, cluster="foo")
     monkeypatch.setattr(cluster, "VERSION", "0.0.1")
     with pytest.raises(ValueError, match=r"a worker has jaxbandits .*, not 0\.0\.1"):
         run(PLAN, cluster=client)

@@ -2,6 +2,7 @@
 
 import dataclasses
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import cases
@@ -218,6 +219,17 @@ def test_answers_that_do_not_exist_are_noticed_without_debug(answer):
 
 def _answering(answer, move):
     return move._replace(answer=jnp.where(move.done | (move.arm > 3), answer, 0))
+
+
+def test_the_one_of_the_readme():
+    text = (Path(jb.__file__).parents[1] / "README.md").read_text()
+    (block,) = (part for part in text.split("```python\n") if "def explore_then_commit" in part)
+    names = {"jb": jb, "instance": jb.instances.soare(5, angle=0.3), "partial": partial}
+    exec(block.split("```")[0], names)
+    runs = names["runs"]
+    assert (runs.arm_pulls == 50).all()
+    assert (runs.info["each"] == 50).all()
+    assert 0.4 < runs.correct.mean() < 0.95
 
 
 def live(build):

@@ -351,6 +351,9 @@ def test_what_is_refused_when_played():
     late = make.stressed(SOARE, delay=2)
     phases = partial(jb.sequential_halving, budget=30)
     refused((late, phases), "delay must be 0 for an algorithm that plays phases, got 2")
+    for limit in ({"horizon": 2}, {"max_pulls": 2}):
+        told = "its rewards come 2 rounds late, and a replication has 2 at most"
+        refused((late, partial(jb.lin_ucb, alpha=1.0), limit), told)
     labelled = make.stressed(lambda key: 1, df=3.0)
     with pytest.raises(ValueError, match="instance must be an Instance, got int"):
         labelled(jax.random.key(0))

@@ -246,3 +246,15 @@ def test_no_design_parts_two_best_targets():
     found = jb.design.oracle(instance)
     assert found.value == np.inf
     assert not found.converged
+
+
+def test_budgets_of_bounds_may_be_beyond_integers_of_a_machine():
+    """As large as it takes to compare two rates: four standard arms, each bound at most 1e-30."""
+    instance = jb.instances.canonical(4, gap=1e-9)
+    for bound in (jb.theory.gse_error_bound, jb.theory.od_linbai_error_bound):
+        assert bound(instance, 2**62).value > 1e-3
+        assert bound(instance, 2**80).value < 1e-30
+        with pytest.raises(ValueError, match="budget must be a whole number, 1 or above, that"):
+            bound(instance, 2**2000)
+    with pytest.raises(ValueError, match="budget must be at most"):
+        jb.theory.gse_error_bound(instance, 2**80, form="normal")

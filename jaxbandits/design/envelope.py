@@ -21,8 +21,8 @@ from ..kernels.directions import Pairs
 from ..kernels.xy_designs import Solver, are_many, named
 
 REFUSED = (
-    "the weights of a design have no derivative, only its `value` and `bound` have (forwards, "
-    "inside of `jit` alone), and these only a first one"
+    "the weights of a design have no derivative, and its `value` and `bound` have a first one only "
+    "(by `jax.grad` anywhere, in forward mode only inside of `jax.jit`)"
 )
 TOO_MANY = "a design for so many arms, found by way of a few of them, has no derivative"
 

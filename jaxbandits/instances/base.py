@@ -60,6 +60,8 @@ def check_option(option, **value):
     ((name, number),) = value.items()
     if number is not None:
         check(name, option, number)
+        whole = option.convert is not int or hasattr(number, "__index__")
+        require(whole, f"{name} must be written as a whole number here, got {number!r}")
 
 
 def check_finite(name, array, shape):

@@ -7,6 +7,8 @@ scheduler gives them to another. What comes back is stored by the process that a
 
 import contextlib
 import math
+import socket
+import time
 import warnings
 
 from ..version import VERSION
@@ -144,8 +146,25 @@ def _connected(cluster):
         yield cluster
         return
     try:
+        _knock(cluster)
         client = Client(cluster, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ValueError(f"cluster: no scheduler at {cluster!r} ({error})") from None
     with client:
         yield client
+
+
+def _knock(cluster):
+    """Raise unless something answers at an address: a client that finds nothing hangs on exit."""
+    from distributed.comm import get_address_host_port, parse_address
+
+    if not isinstance(cluster, str) or parse_address(cluster)[0] not in ("tcp", "tls"):
+        return None
+    where, end = get_address_host_port(cluster), time.monotonic() + CONNECT_SECONDS
+    while True:
+        try:
+            return socket.create_connection(where, timeout=CONNECT_SECONDS).close()
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)

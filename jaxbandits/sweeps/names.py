@@ -21,6 +21,12 @@ def options(kind, constructor):
     return [name for name in names if name not in SUPPLIED[kind]]
 
 
+def may_be_inside(kind, constructor):
+    """Whether a constructor of another of its kind takes what this one makes."""
+    shows = kind == "instance" and constructor.__module__.endswith(".shown")
+    return not takes_another(kind, constructor) and not shows
+
+
 def takes_another(kind, constructor):
     """True for what makes a constructor of another of its kind: `at_budget`, `stressed`."""
     return kind in inspect.signature(constructor).parameters

@@ -253,7 +253,7 @@ def _named(where, what, key, options, known):
 
 def _around(kind, where, name, known, options):
     """The constructor around the one that the option `kind` names, without any options."""
-    inner = {n: build for n, build in known.items() if not names.takes_another(kind, build)}
+    inner = {n: build for n, build in known.items() if names.may_be_inside(kind, build)}
     if kind not in options:
         near = nearest(kind, options)
         hint = f"; is it meant by {near!r}?" if near else ""
