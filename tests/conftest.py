@@ -3,6 +3,8 @@
 import gc
 import itertools
 import os
+import signal
+import threading
 from pathlib import Path
 
 # Compiling takes nearly all of the time, and programs made with less care in a third of it. Who
@@ -16,6 +18,11 @@ from jaxtyping import install_import_hook
 
 # Before anything imports the package, so that every kernel is checked whoever calls it.
 install_import_hook("jaxbandits.kernels", "beartype.beartype")
+
+# A shell has what it starts in the background ignore Ctrl-C, and children of that too.
+IGNORED = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+if IGNORED and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
