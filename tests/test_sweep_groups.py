@@ -3,6 +3,7 @@
 import tomllib
 from functools import partial
 
+import jax
 import numpy as np
 import pytest
 from worlds import assert_same_runs
@@ -132,3 +133,17 @@ def test_times_are_shared_out():
     dataset = run(planned())
     assert (dataset.seconds > 0).all()
     assert float(dataset.seconds.sum()) == pytest.approx(dataset.attrs["seconds"], abs=0.02)
+
+
+def test_tables_that_a_constructor_holds_keep_their_precision():
+    """Nothing traces it in single precision before it is played in double."""
+    table = np.random.default_rng(0).normal(size=(8, 3))
+
+    def held(key):
+        scale = jax.random.uniform(key, (), minval=1.0, maxval=2.0)
+        return jb.instances.tabular(table * scale, table.sum(1) * scale)
+
+    build = partial(jb.gse, budget=40)
+    found = jb.sweep({"held": held}, {"GSE": build}, replications=4, progress=False)
+    runs = jb.simulate(held, build, replications=4)
+    np.testing.assert_array_equal(found.arm_pulls.squeeze(), runs.arm_pulls)

@@ -121,7 +121,8 @@ def _problem(plan, instance, point) -> Any:
         from ..driver import root_key
 
         draw = functools.partial(build, **options)
-        jax.eval_shape(draw, root_key(plan.seed))
+        with jax.enable_x64(True):  # JAX keeps tables as the first trace has them
+            jax.eval_shape(draw, root_key(plan.seed))
         return draw
     return _fixed(build, options, plan.seed)
 
