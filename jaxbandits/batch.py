@@ -18,7 +18,7 @@ from jax.random import fold_in
 
 from .apart import in_turn, together
 from .core import Move
-from .driver import Limits, chunk, idle, start
+from .driver import Limits, chunk, exists, idle, start
 from .lanewise import lanewise
 from .native import repeated
 
@@ -200,14 +200,8 @@ def record_of(trial, orders, lane, *, stops):
         lane.curve,
         run.info,
         jax.tree.map(jnp.asarray, facts),
-        ~lane.run.done | _exists(env, run.answer),
+        ~lane.run.done | exists(env, run.answer),
     )
-
-
-def _exists(env, answer):
-    if env.num_answers is None or answer.ndim:
-        return jnp.array(True)
-    return (answer >= 0) & (answer < env.num_answers)
 
 
 def _available(batch, orders):

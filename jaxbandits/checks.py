@@ -74,8 +74,8 @@ def devices_of(devices):
         require(devices == "all", f"devices must be 'all', a number or a sequence, got {devices!r}")
         return here
     if isinstance(devices, int | np.integer):
-        told = f"devices must be 1 to {len(here)}, got {devices}, more than this process has"
-        require(1 <= devices <= len(here), told if devices > 0 else told.rpartition(",")[0])
+        told = f"devices must be 1 to {len(here)}, got {devices}: this process has {len(here)}"
+        require(1 <= devices <= len(here), told)
         return here[:devices]
     listed = isinstance(devices, list | tuple | np.ndarray) and len(devices) > 0
     require(

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.tree_util import keystr, tree_flatten_with_path
 
 from .core import Algorithm
-from .driver import kept, root_key
+from .driver import exists, kept, root_key
 
 # What the records of a watched run have besides. Codes: 0 for none, those below, and from
 # `STATE` on the place of an array in the state.
@@ -73,8 +73,8 @@ def _faults_of_move(env, move):
         faults.append(_fault(COUNT, going & (move.count < 0), move.count))
         outside = outside & (move.count != 0)
     faults.append(_fault(ARM, going & outside, move.arm))
-    if env.num_answers is not None and answer.ndim == 0:
-        faults.append(_fault(ANSWER, (answer < 0) | (answer >= env.num_answers), answer))
+    if answer.ndim == 0:
+        faults.append(_fault(ANSWER, ~exists(env, answer), answer))
     return faults
 
 

@@ -162,6 +162,13 @@ def idle(run):
     return run.rounds > run.pulls + IDLE
 
 
+def exists(env, answer):
+    """Whether there is such an answer, bool []; of a mask its shape, checked before, says so."""
+    if env.num_answers is None or answer.ndim:
+        return jnp.array(True)
+    return (answer >= 0) & (answer < env.num_answers)
+
+
 def in_part(move, rest):
     """The move; where it has more draws than `rest`, its share of them."""
     if move.count is None:

@@ -12,6 +12,11 @@ from .driver import INIT, ask_key, kept
 from .options import require
 
 PACKAGE = __name__.rpartition(".")[0] + "."
+TAKES = {
+    "init": "key",
+    "ask": "key and state, and the rows of a context",
+    "tell": "state, move and total",
+}
 
 
 def check_world(world, orders):
@@ -73,11 +78,11 @@ def check(algorithm, key, context=(), num_answers=None):
     init, ask, tell = functions
     name = getattr(ask, "__qualname__", "").split(".")[0] or type(algorithm).__name__
     where = f"algorithm {name}:"
-    state = _shapes(f"{where} init must return", init, fold_in(key, INIT))
-    move = _shapes(f"{where} ask must return", ask, ask_key(key, 0), state, *context)
+    state = _shapes(where, "init", init, fold_in(key, INIT))
+    move = _shapes(where, "ask", ask, ask_key(key, 0), state, *context)
     _check_move(f"{where} ask must return a Move", move, num_answers)
     total = jax.ShapeDtypeStruct(move.arm.shape, jnp.zeros((), float).dtype)
-    after = _shapes(f"{where} tell must return", tell, state, move, total)
+    after = _shapes(where, "tell", tell, state, move, total)
     difference = different(state, after)
     require(difference is None, f"{where} tell must return a state like that of init: {difference}")
 
@@ -134,10 +139,10 @@ def _brief(leaf):
     return f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]"
 
 
-def _shapes(must, function, *args):
+def _shapes(where, name, function, *args):
     """The shapes of what a function returns; raises unless these are arrays."""
-    _check_takes(must, function, len(args))
-    returned = []
+    _check_takes(f"{where} {name}", TAKES[name], function, len(args))
+    must, returned = f"{where} {name} must return", []
 
     def call(*args):
         returned.append(function(*args))
@@ -156,7 +161,7 @@ def _shapes(must, function, *args):
     return shapes
 
 
-def _check_takes(must, function, number):
+def _check_takes(what, takes, function, number):
     """The function can be called with so many arguments, as far as that can be known."""
     try:
         signature = inspect.signature(function)
@@ -165,8 +170,6 @@ def _check_takes(must, function, number):
     try:
         signature.bind(*range(number))
     except TypeError:
-        name, told = must.removesuffix(" must return"), "key and state, and the rows of a context"
-        told = {"init": "key", "tell": "state, move and total"}.get(name.rsplit(" ")[-1], told)
         raise ValueError(
-            f"{name} is called with {number} arguments ({told}), and takes {signature}"
+            f"{what} is called with {number} arguments ({takes}), and takes {signature}"
         ) from None

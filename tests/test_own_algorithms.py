@@ -104,6 +104,14 @@ SHAPES = {
         ),
         r"state\['m'\] is new",
     ),
+    "a dict of others": (
+        lambda arms: sound(arms)._replace(
+            init=lambda key: {"n": jnp.zeros(2)},
+            ask=lambda key, state: STILL,
+            tell=lambda state, move, total: {"m": jnp.zeros(2)},
+        ),
+        r"it is PyTreeDef\(\{'m': \*\}\), and PyTreeDef\(\{'n': \*\}\) in that of init",
+    ),
     "a Python arm": (moves(arm=0), r"a Move of arrays: arm is 0, write jnp.asarray\(0\)"),
     "a Python done": (moves(done=False), r"done is False, write jnp.asarray\(False\)"),
     "a Python answer": (moves(answer=1), r"answer is 1, write jnp.asarray\(1\)"),

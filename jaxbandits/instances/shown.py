@@ -193,3 +193,6 @@ def _digits():
         raise ValueError("digits needs scikit-learn: pip install scikit-learn") from None
     pixels, labels = load_digits(return_X_y=True)
     return pixels.astype(np.float32) / np.float32(16), labels
+
+
+CONSTRUCTORS = (labelled, images, digits)

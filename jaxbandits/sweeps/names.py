@@ -23,8 +23,9 @@ def options(kind, constructor):
 
 def may_be_inside(kind, constructor):
     """Whether a constructor of another of its kind takes what this one makes."""
-    shows = kind == "instance" and constructor.__module__.endswith(".shown")
-    return not takes_another(kind, constructor) and not shows
+    from ..instances.shown import CONSTRUCTORS  # no arms with means that stay
+
+    return not takes_another(kind, constructor) and constructor not in CONSTRUCTORS
 
 
 def takes_another(kind, constructor):
