@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
+from jaxbandits.instances.shown import Labelled
 
 
 class Oddities(NamedTuple):
@@ -53,8 +54,16 @@ def features(odd, shape):
     return arms
 
 
+def table(like):
+    """The features of an instance or of a contextual problem."""
+    return like.features if isinstance(like, Labelled) else like.arms
+
+
 def instance(odd, like):
     """An instance of the structure and shapes of another."""
+    if isinstance(like, Labelled):
+        points = features(odd, like.features.shape) * 2.0 ** np.array(odd.powers)
+        return dataclasses.replace(like, features=points * 10.0**odd.size)
     arms = features(odd, like.arms.shape)
     theta = np.random.default_rng(odd.seed + 1).normal(size=arms.shape[1])
     if odd.tied:

@@ -1,18 +1,18 @@
 """The zoo: one entry per algorithm, for the tests that hold every law against every case."""
 
-import contextlib
 from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import pytest
+import numpy as np
 
 import jaxbandits as jb
-from jaxbandits.driver import advance, root_key, start
-from jaxbandits.envs.finite import finite
-from jaxbandits.world import as_tree, completed, offered
 
+HORIZON = 40
 CUBE = partial(jb.instances.logistic_cube, num_arms=10, dim=3, half_width=1.0)
+
+WRAPPERS = {type(jb.watched(jb.glm_tsl).func): jb.watched}
+WRAPPERS |= {type(jb.at_budget(jb.uniform).func): jb.at_budget}
 
 
 class Case(NamedTuple):
@@ -21,7 +21,7 @@ class Case(NamedTuple):
     name: str
     instance: Any
     build: Any  # a constructor with its options
-    kind: str  # "sequential" (fixed confidence), "phased" or "regret"
+    kind: str  # "sequential", "phased", "regret" or "contextual"
     promise: (
         str  # "confidence": errs at most delta; "budget": spends it exactly; "within": no more
         # than it; "regret"; "certain"
@@ -29,9 +29,15 @@ class Case(NamedTuple):
     other: tuple  # instance and constructor that differ in numbers only
 
     @property
+    def constructor(self):
+        """The public function that made it."""
+        inner = self.build.func if isinstance(self.build, partial) else self.build
+        return WRAPPERS.get(type(inner), inner)
+
+    @property
     def options(self):
         """What `simulate` needs besides: a horizon for regret."""
-        return {"horizon": 40} if self.kind == "regret" else {}
+        return {"horizon": HORIZON} if self.promise == "regret" else {}
 
 
 def _canonical(gap=1.0, noise_var=1.0):
@@ -61,8 +67,34 @@ def _top_m(angle, noise_var=0.25):
     return jb.instances.classic_top_m(4, 2, angle=angle, noise_var=noise_var)
 
 
+def _labelled(seed, **numbers):
+    """A contextual problem: 60 examples of three classes, four of them shown in a round."""
+    rng = np.random.default_rng(seed)
+    points, labels = rng.normal(size=(60, 5)), np.arange(60) % 3
+    return jb.instances.labelled(points, labels, shown=4, **numbers)
+
+
+def _regret(build, instance, other, *, kind="regret", name=None):
+    """`build(number)` has that value of an option, or takes no heed of it."""
+    name = name or build(0.5).func.__name__
+    return Case(name, instance, build(0.5), kind, "regret", (other, build(0.3)))
+
+
+def _contextual(constructor, option, name=None, **options):
+    """A learner of a contextual problem, with the value 0.5 or 0.3 of an option."""
+    build = lambda number: partial(constructor, **{option: number}, **options)  # noqa: E731
+    other = _labelled(2, high=0.8, low=0.1)
+    return _regret(build, _labelled(1), other, kind="contextual", name=name)
+
+
 def _soare(angle, noise_var=1.0):
     return jb.instances.soare(3, angle=angle, scale=2.0, noise_var=noise_var)
+
+
+def _uneven(scale, noise_var=1.0):
+    """Arms of which no two are alike: their indices are never equal up to rounding."""
+    arms = [[1.0, 0.1, 0.0], [0.2, 0.9, -0.3], [0.0, -0.2, 1.1], [0.8, 0.5, 0.4]]
+    return jb.instances.linear(arms, [scale, 0.3, -0.2], noise_var=noise_var)
 
 
 def _transductive(angle, noise_var=1.0):
@@ -83,6 +115,7 @@ CASES = (
     _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
     _confidence(jb.lin_gifa, "lin_gifa", _top_m(0.8), _top_m(1.0, 0.5), m=2),
     _confidence(jb.lucb, "lucb", _top_m(0.8), _top_m(1.0, 0.5), m=2),
+    _confidence(jb.ugape, "ugape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
     _confidence(jb.rage, "rage", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
     _confidence(
         jb.rage, "rage_transductive", _transductive(0.3), _transductive(0.4, 2.0), kind="phased"
@@ -116,8 +149,10 @@ CASES = (
     _confidence(
         jb.xy_oracle, "xy_oracle_soare", _soare(0.7), _soare(0.8, 2.0), variant="soare"
     )._replace(promise="certain"),
-    _confidence(jb.top_two, "top_two", _soare(0.5), _soare(0.7, 2.0)),
-    _confidence(jb.top_two, "top_two_tracked", _soare(0.5), _soare(0.7, 2.0), selection="tracked"),
+    _confidence(jb.top_two, "top_two", _uneven(1.5), _uneven(2.0, 2.0)),
+    _confidence(
+        jb.top_two, "top_two_tracked", _uneven(1.5), _uneven(2.0, 2.0), selection="tracked"
+    ),
     _confidence(jb.alba, "alba", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
     Case("gse_uniform", _canonical(), *_budget(jb.gse)),
     Case("gse_d_opt", _canonical(), *_budget(jb.gse, design="d_opt")),
@@ -197,72 +232,19 @@ CASES = (
         "regret",
         (CUBE(jax.random.key(4)), partial(jb.ofu_ecolog, ridge=3.0)),
     ),
+    Case("uniform", _soare(0.5), jb.uniform, "regret", "regret", (_soare(0.7, 2.0), jb.uniform)),
+    _regret(
+        lambda scale: jb.watched(partial(jb.glm_tsl, a=scale)),
+        CUBE(jax.random.key(3)),
+        CUBE(jax.random.key(4)),
+        name="watched",
+    ),
+    _contextual(jb.deep_fpl, "a", hidden=6, batch=8),
+    _contextual(jb.deep_fl, "rate", hidden=6, batch=8),
+    _contextual(jb.rep_glm_fpl, "a", hidden=6, batch=8, refresh=7),
 )
 
 
-def play(instance, build):
-    """World and algorithm of a case, as `simulate` makes them; call it inside a trace."""
-    horizon = 40 if "horizon" in getattr(build, "keywords", {}) else None
-    build = completed(instance, as_tree(build), horizon)
-    return finite(instance), build(
-        jax.numpy.asarray(instance.arms), **offered(instance, build, horizon)
-    )
-
-
-class Played:
-    """Compiled `start` and `advance` of a case, shared by all laws."""
-
-    def __init__(self, case):
-        def begin(key):
-            return start(key, *play(case.instance, case.build))
-
-        def go(run, rounds):
-            return advance(run, *play(case.instance, case.build), rounds)
-
-        def ask(key, state):
-            return play(case.instance, case.build)[1].ask(key, state)
-
-        self.case = case
-        self.start, self.advance, self.ask = map(jax.jit, (begin, go, ask))
-        self.start_all = jax.jit(jax.vmap(begin))
-        self.advance_all = jax.jit(jax.vmap(go, (0, None)))
-
-
-def key_of(replication, seed=0):
-    """The key of a replication."""
-    return jax.random.fold_in(root_key(seed), replication)
-
-
-_COMPILED = []
-
-
-def _listen(event, seconds, **_):
-    if event == "/jax/core/compile/backend_compile_duration":
-        _COMPILED.append(seconds)
-
-
-jax.monitoring.register_event_duration_secs_listener(_listen)
-
-
-@contextlib.contextmanager
-def compilations():
-    """A list that holds the seconds of each compilation inside the block."""
-    seen, before = [], len(_COMPILED)
-    try:
-        yield seen
-    finally:
-        seen.extend(_COMPILED[before:])
-
-
-def refused(what, message):
-    """Assert that `what`, a call or `(instance, build, options)`, is refused before compiling."""
-    with compilations() as seen, pytest.raises(ValueError, match=message):
-        _attempt(what)
-    assert seen == []
-
-
-def _attempt(what):
-    if callable(what):
-        return what()
-    instance, build, *more = what
-    return jb.simulate(instance, build, **{"replications": 3, **(more[0] if more else {})})
+def named(name):
+    """The case of that name."""
+    return next(case for case in CASES if case.name == name)

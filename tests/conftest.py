@@ -1,23 +1,20 @@
-"""Shape checks on the kernels, and a way to run a share of the tests."""
+"""How the tests are compiled, shared out among processes, and checked for shapes."""
 
 import gc
 import itertools
-import os
 import signal
 import threading
 from pathlib import Path
 
-# Compiling takes nearly all of the time, and programs made with less care in a third of it. Who
-# sets these variables has it otherwise; the slow tests of `.ci/run` do, as users' programs are.
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-
+import environment  # noqa: F401  before JAX, which reads it once
 import jax
 import pytest
 from jaxtyping import install_import_hook
 
 # Before anything imports the package, so that every kernel is checked whoever calls it.
 install_import_hook("jaxbandits.kernels", "beartype.beartype")
+
+WITH_CARE = not jax.config.values["jax_disable_most_optimizations"]
 
 # A shell has what it starts in the background ignore Ctrl-C, and children of that too.
 IGNORED = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -29,6 +26,10 @@ def pytest_addoption(parser):
     parser.addoption("--part", default="1/1", help="i/n: every n-th of the selected tests, from i")
 
 
+def pytest_configure(config):
+    _compile(WITH_CARE)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     part, parts = map(int, config.getoption("part").split("/"))
@@ -38,16 +39,37 @@ def pytest_collection_modifyitems(config, items):
     items[:] = chosen
 
 
-@pytest.fixture(autouse=True)
-def _compiled_with_care(request):
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from distribution import ByCase
+
+    return ByCase(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
     """Tests marked `optimised` play for longer than they compile, or are about the last bits."""
-    if request.node.get_closest_marker("optimised") is None:
-        yield
-        return
-    before = jax.config.values["jax_disable_most_optimizations"]
-    jax.config.update("jax_disable_most_optimizations", False)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
+    care = item.get_closest_marker("optimised") is not None
+    if WITH_CARE or not care:
+        return (yield)
+    _compile(True)  # before any fixture
+    try:
+        return (yield)
+    finally:
+        _compile(WITH_CARE)
+
+
+def _compile(care):
+    """With all optimisations or in haste, by XLA and by the C++ compiler."""
+    jax.config.update("jax_disable_most_optimizations", not care)
+    from jaxbandits import lanes
+    from jaxbandits.native import compiling
+
+    flags = vars(lanes).setdefault("_usual_flags", lanes._flags)
+    lanes._flags = flags if care else lambda *_: {}
+    now, other = ("-O2", "-O0") if care else ("-O0", "-O2")
+    compiling.FLAGS = compiling.FLAGS.replace(other, now)
+    assert now in compiling.FLAGS
 
 
 MOST_MAPS = 20_000  # of the 65,530 parts of memory that Linux lets a process have

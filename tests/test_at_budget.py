@@ -3,12 +3,12 @@
 import pickle
 from functools import partial
 
-import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import twins
+from counting import compilations
 from hands import Hand, linear_problem, normal_rewards, same_arm
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -85,7 +85,7 @@ def test_pulls_are_those_of_the_algorithm_alone():
 def test_another_budget_and_another_wrapper_compile_nothing():
     def play(budget, delta, **options):
         build = jb.at_budget(partial(jb.lingape, delta=delta), budget, **options)
-        with cases.compilations() as seen:
+        with compilations() as seen:
             runs = jb.simulate(SOARE, build, **MORE)
         assert set(runs.pulls) == {budget}
         return len(seen)

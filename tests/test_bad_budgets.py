@@ -2,9 +2,9 @@
 
 from functools import partial
 
-import cases
 import numpy as np
 import pytest
+from counting import refused
 from worlds import CANONICAL, SOARE
 
 import jaxbandits as jb
@@ -110,4 +110,4 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_budget_is_named_before_anything_compiles(name):
-    cases.refused(*BAD[name])
+    refused(*BAD[name])

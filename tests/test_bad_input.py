@@ -4,11 +4,12 @@ import dataclasses
 import re
 from functools import partial
 
-import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counting import compilations, refused
+from programs import key_of
 from worlds import CUBE, SOARE
 
 import jaxbandits as jb
@@ -390,8 +391,8 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_named_before_anything_compiles(name):
-    cases.key_of(0)  # making a key compiles, once
-    cases.refused(*BAD[name])
+    key_of(0)  # making a key compiles, once
+    refused(*BAD[name])
 
 
 def test_an_instance_drawn_with_nan_is_named():
@@ -423,7 +424,7 @@ def test_nan_in_some_draws_ends_the_loops_of_a_design():
 )
 def test_an_instance_made_by_hand_is_checked(field, value, message):
     instance = dataclasses.replace(SOARE, **{field: value})
-    with cases.compilations() as seen, pytest.raises(ValueError, match=message):
+    with compilations() as seen, pytest.raises(ValueError, match=message):
         jb.simulate(instance, jb.lingape, replications=3)
     assert seen == []
 

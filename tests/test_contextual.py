@@ -3,11 +3,12 @@
 import dataclasses
 from functools import cache, partial
 
-import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counting import compilations, refused
+from programs import key_of
 from test_protocol import assert_same
 from worlds import assert_same_runs
 
@@ -73,7 +74,7 @@ def played(target):
 
 def test_pausing_and_playing_by_hand_give_what_a_simulation_does():
     begin, go = played(2)
-    run = begun = begin(cases.key_of(5))
+    run = begun = begin(key_of(5))
     for rounds in (50, 30, 70):
         run = go(run, rounds)
     assert_same(run, go(begun, 150))
@@ -86,7 +87,7 @@ def test_pausing_and_playing_by_hand_give_what_a_simulation_does():
 
 def test_asking_twice_shows_the_same_and_asks_for_the_same():
     begin, go = played(0)
-    run = go(begin(cases.key_of(0)), 20)
+    run = go(begin(key_of(0)), 20)
     env, algorithm = contextual(WORLD), BUILD(jnp.asarray(POINTS))
     ask = jax.jit(lambda run: driver.ask(run.key, run.rounds, run.state, env, algorithm))
     (shown,), move = ask(run)
@@ -100,7 +101,7 @@ def test_other_numbers_compile_nothing():
     rng = np.random.default_rng(8)
     other = jb.instances.labelled(rng.normal(size=(60, 5)), LABELS, shown=4, high=0.8, low=0.1)
     build = partial(BUILD, a=0.3, rate=0.1)
-    with cases.compilations() as seen:
+    with compilations() as seen:
         runs = jb.simulate(other, build, replications=20, horizon=150)
     assert seen == []
     assert not np.array_equal(runs.regret, simulated().regret)
@@ -182,7 +183,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_does_not_fit_is_refused_before_compiling(name):
-    cases.refused(*REFUSED[name])
+    refused(*REFUSED[name])
 
 
 def other_world():
@@ -191,7 +192,7 @@ def other_world():
 
 def test_cells_of_a_sweep_share_their_program_and_equal_simulate():
     build = partial(jb.deep_fpl, hidden=6, batch=8, rate=0.02)
-    with cases.compilations() as seen:
+    with compilations() as seen:
         found = jb.sweep(
             {"points": WORLD, "others": other_world()},
             {"DeepFPL": build},

@@ -5,15 +5,17 @@ import json
 from functools import partial
 
 import at_random
-import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counting import compilations, refused
 from params import params
+from programs import key_of
 
 import jaxbandits as jb
 from jaxbandits import algorithms, reasons, table
+from jaxbandits.envs.finite import finite
 from jaxbandits.lanes import manner_of
 from jaxbandits.results import joined
 from jaxbandits.simulation import check_ending
@@ -87,7 +89,7 @@ def test_after_phases_the_answer_is_drawn_until_the_horizon(engine):
     slopes = np.diff(runs.regret[:, late]) / np.diff(runs.rounds[late])
     np.testing.assert_allclose(slopes, np.repeat(GAPS[runs.answer][:, None], late.sum() - 1, 1))
     assert 20 < (GAPS[runs.answer] > 0).sum() < 50
-    with cases.compilations() as seen:  # a phase is cut in proportion where it meets the horizon
+    with compilations() as seen:  # a phase is cut in proportion where it meets the horizon
         short = simulate(halving, replications=50, horizon=25, engine=engine)
     assert_consistent(short, 25, atol=GAPS.sum())  # whole draws of the last phase
     assert len(seen) == 0
@@ -136,7 +138,7 @@ NEVER = {
 
 @pytest.mark.parametrize("name", NEVER)
 def test_what_never_stops_needs_a_horizon(name):
-    cases.refused(NEVER[name], "never stops: give `horizon` or `at_budget`")
+    refused(NEVER[name], "never stops: give `horizon` or `at_budget`")
 
 
 def ends(instance, build, horizon=None, max_pulls=10_000_000):
@@ -158,7 +160,7 @@ def test_what_never_stops_may_be_bounded():
 
 def test_a_sweep_with_a_cell_that_never_ends_is_refused():
     algorithms_ = {"endless": endless, "stepwise": partial(stepwise, end=5.0)}
-    with cases.compilations() as seen, pytest.raises(ValueError, match=r"endless.* never stops"):
+    with compilations() as seen, pytest.raises(ValueError, match=r"endless.* never stops"):
         jb.sweep({"plain": PLAIN}, algorithms_, replications=3, progress=False)
     assert seen == []
 
@@ -199,7 +201,7 @@ NO_ARM = {
 @pytest.mark.parametrize("name", NO_ARM)
 def test_an_answer_that_is_no_arm_cannot_be_drawn(name):
     instance, build, message = NO_ARM[name]
-    cases.refused((instance, build, {"horizon": 50}), message)
+    refused((instance, build, {"horizon": 50}), message)
 
 
 def test_answers_known_to_be_arms_can_be_drawn():
@@ -268,17 +270,17 @@ def test_an_algorithm_has_but_to_name_its_flags():
 def test_ties_matter_to_who_looks_for_one_answer():
     runs = simulate(partial(stepwise, epsilon=0.1), TIED, max_pulls=60)
     assert runs.summary()["reasons"] == {"max_pulls": 3}
-    env = cases.finite(TIED)
+    env = finite(TIED)
     sets = [[True, False, False], [True, True, False], [True, True, True], [False] * 3]
     tied = [bool(env.tied(jnp.array(answer))) for answer in sets]
     assert tied == [True, False, False, False]
     assert bool(env.tied(jnp.array(0)))
-    assert not bool(cases.finite(TIED, epsilon=1e-3).tied(jnp.array(0)))
-    assert not bool(cases.finite(TIED, identifies=False).tied(jnp.array(0)))
-    assert not bool(cases.finite(PLAIN).tied(jnp.array(0)))
+    assert not bool(finite(TIED, epsilon=1e-3).tied(jnp.array(0)))
+    assert not bool(finite(TIED, identifies=False).tied(jnp.array(0)))
+    assert not bool(finite(PLAIN).tied(jnp.array(0)))
     nearly = jb.instances.tabular(np.eye(2), [0.1 + 0.2, 0.3])
     assert nearly.means[0] != nearly.means[1]
-    assert bool(cases.finite(nearly).tied(jnp.array(0)))
+    assert bool(finite(nearly).tied(jnp.array(0)))
 
 
 def test_ties_keep_nobody_from_stopping_who_never_stops():
@@ -530,7 +532,7 @@ def test_a_single_target_is_answered_without_a_draw():
             options = {"theta": np.ones(1)} if build is jb.xy_oracle else {}
             with jax.enable_x64(True):
                 algorithm = build(one.arms, variant=variant, **options)
-                move = algorithm.ask(cases.key_of(0), algorithm.init(cases.key_of(1)))
+                move = algorithm.ask(key_of(0), algorithm.init(key_of(1)))
             assert bool(move.done)
             assert int(move.answer) == 0
             assert not np.asarray(move.count).any()

@@ -2,11 +2,11 @@
 
 import dataclasses
 
-import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from programs import key_of
 from scipy import stats
 
 import jaxbandits as jb
@@ -170,7 +170,7 @@ def test_the_noise_stream_is_what_it_is_said_to_be(replication):
     """Block b of replication r: `normal(fold_in(fold_in(key, r), b), (32,))`."""
     instance, rounds = WORLDS["normal"], 70
     env, algorithm = finite(instance), Watch.algorithm(instance.arms, rounds)
-    run = driver.start(cases.key_of(replication, seed=9), env, algorithm)
+    run = driver.start(key_of(replication, seed=9), env, algorithm)
     run = jax.jit(lambda run: driver.advance(run, env, algorithm, 100))(run)
     key = jax.random.fold_in(jax.random.key(9, impl="threefry2x32"), replication)
     blocks = [jax.random.normal(jax.random.fold_in(key, b), (32,)) for b in range(3)]

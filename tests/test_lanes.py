@@ -6,6 +6,7 @@ import cases
 import jax
 import numpy as np
 import pytest
+from programs import Programs, key_of, parts
 
 import jaxbandits as jb
 from jaxbandits import driver, lanes
@@ -96,13 +97,13 @@ def test_a_call_in_between_leaves_no_trace():
 
 def test_a_run_whose_phase_is_cut_short_starts_anew():
     """Else the phases it never plays would be longer and longer, and the others wait for it."""
-    case = next(case for case in cases.CASES if case.name == "xy_adaptive")
+    case = cases.named("xy_adaptive")
     with jax.enable_x64(True):
-        begun = cases.Played(case).start(cases.key_of(0))
+        begun = Programs(case).start(key_of(0))
 
         @jax.jit
         def phase(run, most):
-            return driver.chunk(run, *cases.play(case.instance, case.build), driver.Limits(most))[0]
+            return driver.chunk(run, *parts(case), driver.Limits(most))[0]
 
         played, cut = phase(begun, 10**6), phase(begun, 10)
         assert int(played.state.phase) == 2

@@ -11,7 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counting import compilations
 from params import params
+from programs import key_of
 
 import jaxbandits as jb
 from jaxbandits.core import Move
@@ -49,7 +51,7 @@ def draws_of(instance, seed):
     """The rewards of replication 0: `draw(round, move)`, the sums of that move."""
 
     def draw(rounds, arm, count):
-        env, key = finite(instance), cases.key_of(0, seed)
+        env, key = finite(instance), key_of(0, seed)
         move = Move(arm, count, False, 0)
         if count is None:
             noise = env.noise(jax.random.fold_in(key, rounds // BLOCK), (BLOCK,), False)
@@ -185,7 +187,7 @@ def by_ticket(path, pairs):
 def by_hand(arrivals):
     """Arm wanted after each of `arrivals` [(arm, reward)], with the algorithm's own functions."""
     with jax.enable_x64(True):
-        key = cases.key_of(0)
+        key = key_of(0)
         algorithm = LINGAPE(ARMS, noise_var=1.0)
         ask, tell = jax.jit(algorithm.ask), jax.jit(algorithm.tell)
         state = algorithm.init(jax.random.fold_in(key, INIT))
@@ -271,7 +273,7 @@ def test_double_precision_one_compilation_and_quick_calls():
     live = jb.Live(LINGAPE, ARMS)
     live.tell(0.1)
     other = jb.Live(partial(jb.lingape, delta=0.2, theta_norm=1.0), 2 * ARMS, noise_var=0.3)
-    with cases.compilations() as seen:
+    with compilations() as seen:
         other.tell(0.3)
         jb.Live(partial(jb.lingape, delta=0.3, theta_norm=3.0), -ARMS, seed=5).tell(1.0)
     assert not seen

@@ -2,12 +2,12 @@
 
 from functools import partial
 
-import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.random import fold_in
+from programs import key_of
 
 import jaxbandits as jb
 from jaxbandits import driver
@@ -46,7 +46,7 @@ LEARNERS = {
 @jax.jit
 def round_of(rounds):
     """What replication 0 of seed 7 is shown in a round, and the noise of its reward."""
-    env, key = contextual(WORLD), cases.key_of(0, 7)
+    env, key = contextual(WORLD), key_of(0, 7)
     (shown,) = env.context(fold_in(fold_in(key, driver.CONTEXT), rounds))
     noise = env.noise(fold_in(key, rounds // driver.BLOCK), (driver.BLOCK,), False)
     return shown, noise[rounds % driver.BLOCK]

@@ -1,10 +1,10 @@
 """Ten thousand replications are ten thousand different ones, each that of its number."""
 
-import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from programs import key_of
 
 import jaxbandits as jb
 from jaxbandits import driver
@@ -43,7 +43,7 @@ def test_none_repeats_another_and_none_is_missing(many):
 def test_each_is_that_of_its_number(many):
     with jax.enable_x64(True):
         env, algorithm = finite(ARMS), one_draw(ARMS.arms)
-        keys = jnp.stack([cases.key_of(r, seed=3) for r in SOME])
+        keys = jnp.stack([key_of(r, seed=3) for r in SOME])
 
         def whole(key):
             run = driver.start(key, env, algorithm)

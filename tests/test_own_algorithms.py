@@ -5,10 +5,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import cases
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counting import refused
+from programs import key_of
 
 import jaxbandits as jb
 from jaxbandits.core import Algorithm, Move
@@ -128,8 +129,8 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_what_does_not_fit_is_named_before_compiling(name):
     build, message = SHAPES[name]
-    cases.key_of(0)  # making a key compiles, once
-    cases.refused((WORLD, build), "algorithm.*: .*" + message)
+    key_of(0)  # making a key compiles, once
+    refused((WORLD, build), "algorithm.*: .*" + message)
 
 
 def test_a_leaf_too_many_is_named():

@@ -9,30 +9,18 @@ import tomllib
 
 import numpy as np
 import pytest
-from test_sweep_groups import GRID
+from test_sweep_groups import GRID, assert_equal_pulls
 from test_sweep_store import files
-from worlds import child, simulate
+from worlds import simulate
 
 from jaxbandits import load, processes
 from jaxbandits.sweeps import parse, run
 
-DEVICES = """
-import sys, tomllib
-sys.path.insert(0, {tests!r})
-from test_sweep_groups import GRID, assert_equal_pulls
-from jaxbandits.sweeps import parse, run
-plan = parse(tomllib.loads(GRID))
-one = run(plan)
-for devices in (2, 4, "all"):
-    assert_equal_pulls(run(plan, devices=devices), one)
-print("same")
-"""
 
-
-def test_one_two_and_four_devices_play_the_same_sweep():
-    code = DEVICES.format(tests=os.path.dirname(__file__))
-    flags = "--xla_force_host_platform_device_count=4"
-    assert child(code, XLA_FLAGS=flags, JAX_PLATFORMS="cpu") == "same\n"
+@pytest.mark.parametrize("devices", [2, 4, "all"])
+def test_devices_play_the_same_sweep(devices):
+    plan = parse(tomllib.loads(GRID))
+    assert_equal_pulls(run(plan, devices=devices), run(plan))
 
 
 MEMBER = """
@@ -41,7 +29,7 @@ import jax
 tests, folder, address, index = sys.argv[1:]
 sys.path.insert(0, tests)
 jax.distributed.initialize(address, num_processes=2, process_id=int(index))
-from test_sweep_groups import GRID
+from test_sweep_groups import GRID, assert_equal_pulls
 from worlds import simulate
 from jaxbandits.sweeps import grid, parse, run
 grid.CHECKPOINT_SECONDS = 0.0

@@ -12,28 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from params import params
+from counting import compilations
+from programs import REPLICATIONS, key_of, parts, programs, simulate
 
-import jaxbandits as jb
 from jaxbandits import driver
 
-# Of a family whose other members are tested every time; each has a twin that is, too.
-LONG = (
-    *("glm_ucb", "epsilon_greedy", "evill", "log_phe", "ofu_glb", "glm_fpl", "lin_ts"),
-    *("top_two_tracked", "lingape_ratio", "lin_gifa", "od_linbai", "gse_logistic"),
-    *("rage_transductive", "rage_as_printed", "xy_oracle", "xy_oracle_soare"),
-    *("xy_adaptive_soare", "xy_static", "xy_static_soare"),
-    *("rage_glm", "lazy_track_and_stop", "peace", "alba"),
-)
-# Lanes are held against the plain loop for every case; under `vmap` alone, and for pauses, these
-# are enough.
-VMAPPED = ("lingape", "m_lingape", "lin_ucb", "ucb_glm", "gse_d_opt", "xy_adaptive", "bayes_gap")
-
-
-def each(**some):
-    """All laws of a case, then the next: memory has room for the programs of some at once."""
-    names = params(cases.CASES, name=attrgetter("name"), **some)
-    return pytest.mark.parametrize("case", names, scope="module")
+each = pytest.mark.parametrize("case", cases.CASES, ids=attrgetter("name"), scope="module")
+"""All laws of a case, then the next: memory has room for the programs of some at once."""
 
 
 @pytest.fixture(autouse=True)
@@ -42,16 +27,11 @@ def double_precision():
         yield
 
 
-@functools.lru_cache(maxsize=1)
-def played(name):
-    return cases.Played(next(case for case in cases.CASES if case.name == name))
-
-
 def data(tree):
     """The tree with keys as plain numbers."""
 
     def plain(leaf):
-        keyed = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        keyed = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         return np.asarray(jax.random.key_data(leaf) if keyed else leaf)
 
     return jax.tree.map(plain, tree)
@@ -63,22 +43,28 @@ def assert_same(first, second):
 
 
 def assert_alike(first, second):
-    """Integers, answers and keys equal, floats to 1e-9."""
+    """Integers, answers and keys equal, floats to 1e-9; those of networks as their precision is."""
     chex.assert_trees_all_equal_structs(first, second)
     leaves = zip(jax.tree.leaves(data(first)), jax.tree.leaves(data(second)), strict=True)
     for one, two in leaves:
-        tolerance = 1e-9 if np.issubdtype(one.dtype, np.floating) else 0
+        tolerance = {np.float64: 1e-9, np.float32: 1e-4}.get(one.dtype.type, 0)
         np.testing.assert_allclose(one, two, rtol=tolerance, atol=tolerance)
 
 
-@each(slow=LONG)
+def sizes(case):
+    """Numbers of arms and of targets."""
+    if case.kind == "contextual":  # each of those shown is an arm
+        return case.instance.shown, case.instance.shown
+    return len(case.instance.arms), len(case.instance.targets)
+
+
+@each
 def test_a_move_has_the_shapes_of_its_kind(case):
-    run = jax.eval_shape(played(case.name).start, cases.key_of(0))
-    num_arms, num_targets = len(case.instance.arms), len(case.instance.targets)
-    env, algorithm = cases.play(case.instance, case.build)
+    run = jax.eval_shape(programs(case.name).start, key_of(0))
+    env, algorithm = parts(case)
+    num_arms, num_targets = sizes(case)
     one_arm, stops = driver.kind(run, env, algorithm)
-    asked = lambda run: driver.ask(run.key, run.rounds, run.state, env, algorithm)[1]  # noqa: E731
-    move = jax.eval_shape(asked, run)
+    move = jax.eval_shape(programs(case.name).ask, run)
     assert one_arm == (case.kind != "phased")
     assert stops == (case.promise != "regret")
     assert move.arm.shape == ((num_arms,) if case.kind == "phased" else ())
@@ -92,36 +78,36 @@ def test_a_move_has_the_shapes_of_its_kind(case):
     assert jnp.issubdtype(move.answer.dtype, kinds[move.answer.shape])
 
 
-@each(slow=LONG)
+@each
 def test_a_round_keeps_tree_shapes_and_dtypes(case):
-    env, algorithm = cases.play(case.instance, case.build)
+    env, algorithm = parts(case)
 
     def one_round(run):
         noise = driver.phase_noise(run, env)
         return driver.play(run, env, algorithm, noise, driver.NO_LIMITS)
 
-    before = jax.eval_shape(played(case.name).start, cases.key_of(0))
+    before = jax.eval_shape(programs(case.name).start, key_of(0))
     after = jax.eval_shape(one_round, before)
     chex.assert_trees_all_equal_structs(before, after)
     chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
 
 
-@each(always=VMAPPED)
+@each
 def test_vmap_equals_a_loop(case):
-    play, keys = played(case.name), [cases.key_of(r) for r in range(4)]
-    ends = case.promise != "regret"
-    together = play.advance_all(play.start_all(jnp.stack(keys)), 10_000 if ends else 60)
-    alone = [play.advance(play.start(key), 10_000 if ends else 60) for key in keys]
+    play, keys = programs(case.name), [key_of(r) for r in range(4)]
+    rounds = 60 if case.promise == "regret" else 10_000
+    together = data(play.advance_all(jnp.stack(keys), rounds))
+    alone = [play.advance(play.start(key, r), rounds, r) for r, key in enumerate(keys)]
     same = case.promise in ("budget", "within", "certain", "regret")
     assert (len({int(run.pulls) for run in alone}) == 1) == same
     for lane, run in enumerate(alone):
-        assert_alike(jax.tree.map(lambda x, lane=lane: x[lane], together), run)
+        assert_alike(jax.tree.map(lambda x, lane=lane: x[lane], together), data(run))
 
 
-@each(always=VMAPPED)
+@each
 def test_pause_and_resume_equals_one_go(case):
-    play = played(case.name)
-    begun = play.start(cases.key_of(0))
+    play = programs(case.name)
+    begun = play.start(key_of(0))
     for legs in ((5, 3, 4), (25, 20, 15), (1, 1, 2)):
         whole, paused = play.advance(begun, sum(legs)), begun
         for rounds in legs:
@@ -130,22 +116,21 @@ def test_pause_and_resume_equals_one_go(case):
         assert_same(paused, whole)
 
 
-@each(slow=LONG)
+@each
 def test_asking_twice_gives_one_answer_that_the_run_records(case):
-    play = played(case.name)
-    run = play.advance(play.start(cases.key_of(0)), 2)
+    play = programs(case.name)
+    run = play.advance(play.start(key_of(0)), 2)
     before = data(run.state)
-    key = driver.ask_key(run.key, run.rounds)
-    first, second = play.ask(key, run.state), play.ask(key, run.state)
+    first, second = play.ask(run), play.ask(run)
     assert_same(first, second)
     assert_same(before, data(run.state))
     assert_alike(first.answer, play.advance(run, 1).answer)
 
 
-@each(slow=LONG)
+@each
 def test_a_saved_run_goes_on_as_if_nothing_had_happened(case):
-    play = played(case.name)
-    run = play.advance(play.start(cases.key_of(1)), 2)
+    play = programs(case.name)
+    run = play.advance(play.start(key_of(1)), 2)
     leaves, tree = jax.tree.flatten(run)
     keyed = [jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in leaves]
     file = io.BytesIO()
@@ -162,25 +147,26 @@ def test_a_saved_run_goes_on_as_if_nothing_had_happened(case):
     assert_same(play.advance(again, 30), play.advance(run, 30))
 
 
-@each(slow=LONG)
+@each
 def test_a_run_that_is_done_plays_no_more(case):
     if case.promise == "regret":
         pytest.skip("never done")
-    play = played(case.name)
-    run = play.advance(play.start(cases.key_of(0)), 100_000)
+    play = programs(case.name)
+    run = play.advance(play.start(key_of(0)), 100_000)
     assert bool(run.done)
     assert not bool(run.live)
     assert int(run.arm_pulls.sum()) == int(run.pulls)
     assert_same(play.advance(run, 7), run)
 
 
-@each(slow=LONG)
+@each
 def test_simulating_equals_advancing_one_by_one(case):
     """The lanes of `simulate` against the plain loop, integers and answers equal."""
     (runs, _), _ = simulated(case.name)
     for replication in range(3):
-        run = played(case.name).start(cases.key_of(replication))
-        run = played(case.name).advance(run, case.options.get("horizon", 100_000))
+        run = programs(case.name).start(key_of(replication), replication)
+        rounds = case.options.get("horizon", 100_000)
+        run = programs(case.name).advance(run, rounds, replication)
         assert int(run.pulls) == runs.pulls[replication]
         np.testing.assert_array_equal(run.arm_pulls, runs.arm_pulls[replication])
         if case.promise != "regret":  # which answers once more after its last round
@@ -190,24 +176,36 @@ def test_simulating_equals_advancing_one_by_one(case):
 @functools.lru_cache(maxsize=1)
 def simulated(name):
     """Runs of the case and of its other numbers, each with the compilations they took."""
-    case = next(case for case in cases.CASES if case.name == name)
+    case = cases.named(name)
     done = []
     for seed, (instance, build) in enumerate([(case.instance, case.build), case.other]):
-        with cases.compilations() as seen:
-            runs = jb.simulate(instance, build, replications=6, seed=seed, **case.options)
+        with compilations() as seen:
+            runs = simulate(instance, build, seed=seed, **case.options)
         done.append((runs, len(seen)))
     return done
 
 
-@each(slow=LONG)
+def test_compilations_are_counted_whether_kept_or_new():
+    def triple(x):
+        return 3 * x + 1
+
+    for _ in range(2):
+        jax.clear_caches()
+        for expected in (1, 0):
+            with compilations() as seen:
+                jitted = jax.jit(triple) if expected else jitted
+                jitted(np.float64(2.0))
+            assert len(seen) == expected
+
+
+@each
 def test_other_numbers_of_the_same_shapes_compile_nothing(case):
-    (before, first), (after, second) = simulated(case.name)
-    assert first >= 1  # the program that plays; so the counter does count
-    assert second == 0
+    (before, _), (after, compiled) = simulated(case.name)
+    assert compiled == 0
     assert not np.array_equal(before.arm_pulls, after.arm_pulls)
 
 
-@each(slow=LONG)
+@each
 def test_what_each_kind_spends(case):
     (runs, _), _ = simulated(case.name)
     assert runs.stopped.all()
@@ -218,9 +216,14 @@ def test_what_each_kind_spends(case):
         assert 0 < runs.pulls.max() <= case.build.keywords["budget"]
     if case.promise == "regret":
         assert set(runs.pulls) == {case.options["horizon"]}
+        assert (np.diff(runs.regret, axis=1) >= 0).all()
+    if case.kind == "regret":
         gaps = case.instance.means.max() - case.instance.means
         np.testing.assert_allclose(runs.regret[:, -1], runs.arm_pulls @ gaps, rtol=1e-9)
-        assert (np.diff(runs.regret, axis=1) >= 0).all()
+    if case.kind == "contextual":  # a round loses the difference of two probabilities, or nothing
+        lost = runs.regret[:, -1] / (case.instance.high - case.instance.low)
+        np.testing.assert_allclose(lost, np.round(lost), atol=1e-9)
+        assert (lost > 0).any()
     if case.promise == "confidence":
         assert (runs.pulls >= len(case.instance.arms)).all()
 
@@ -236,9 +239,9 @@ MOST_PULLS = 3000
 def attempt(odd, case, change=lambda made: made):
     """Runs of an odd instance, or the refusal."""
     made = change(at_random.instance(odd, case.instance))
-    options = {"replications": 6, "seed": odd.seed, "max_pulls": MOST_PULLS} | case.options
+    options = {"seed": odd.seed, "max_pulls": MOST_PULLS} | case.options
     try:
-        return jb.simulate(made, at_random.build(odd, case.build), **options)
+        return simulate(made, at_random.build(odd, case.build), **options)
     except ValueError as error:
         return str(error)
 
@@ -249,7 +252,7 @@ def check_laws(odd, case):
     if isinstance(runs, str):
         assert runs.startswith(("arms must", "budget must", "instance", "noise_var must")), runs
         return
-    num_arms, num_targets = len(case.instance.arms), len(case.instance.targets)
+    num_arms, num_targets = sizes(case)
     np.testing.assert_array_equal(runs.arm_pulls.sum(1), runs.pulls)
     assert (runs.arm_pulls >= 0).all()
     assert runs.pulls.max() <= MOST_PULLS
@@ -262,16 +265,21 @@ def check_laws(odd, case):
         assert (runs.answer >= 0).all()
         assert (runs.answer < num_targets).all()
     else:
-        assert runs.answer.shape == (6, num_targets)
-    assert runs.arm_pulls.shape == (6, num_arms)
+        assert runs.answer.shape == (REPLICATIONS, num_targets)
+    assert runs.arm_pulls.shape == (REPLICATIONS, num_arms)
     assert at_random.all_finite(runs.info)
     assert runs.regret is None or np.isfinite(runs.regret).all()
     if is_scale_free(case):
         columns = 2.0 ** np.array(odd.powers)
         assert_same_integers(runs, attempt(odd, case, lambda i: at_random.in_units(i, columns)))
-    if case.instance.rewards == "normal" and case.name not in IN_REWARD_UNITS:
+    if has_reward_units(case) and case.name not in IN_REWARD_UNITS:
         larger = attempt(odd, case, lambda i: at_random.in_reward_units(i, 2.0**5))
         assert_same_integers(runs, larger)
+
+
+def has_reward_units(case):
+    """Whether rewards are normal, so that another unit of theirs is another instance."""
+    return getattr(case.instance, "rewards", None) == "normal"
 
 
 def is_scale_free(case):
@@ -288,19 +296,19 @@ def assert_same_integers(first, second):
 
 def laws_at_random(case, examples):
     @hypothesis.settings(max_examples=examples, deadline=None, derandomize=True, database=None)
-    @hypothesis.given(at_random.oddities(case.instance.arms.shape[1]))
+    @hypothesis.given(at_random.oddities(np.shape(at_random.table(case.instance))[1]))
     def law(odd):
         check_laws(odd, case)
 
     law()
 
 
-@each(slow=LONG)
+@each
 def test_laws_hold_for_odd_numbers(case):
     laws_at_random(case, 2)
 
 
 @pytest.mark.slow
-@each()
+@each
 def test_laws_hold_for_many_odd_numbers(case):
     laws_at_random(case, 300)

@@ -1,12 +1,11 @@
 """`simulate`: reproducible, interruptible, in double precision."""
 
-import os
 from functools import partial
 
-import cases
 import jax
 import numpy as np
 import pytest
+from programs import key_of
 from worlds import SOARE, WORLDS, assert_same_runs, child, shuffled, simulate
 
 import jaxbandits as jb
@@ -55,9 +54,7 @@ def test_another_seed_gives_other_runs():
 
 def test_a_random_instance_is_drawn_from_the_replication():
     """Replication r plays the instance of its own key, whoever else is in the batch."""
-    instances = [
-        shuffled(jax.random.fold_in(cases.key_of(r, 7), 0xFFFFFFFF - 2)) for r in range(20)
-    ]
+    instances = [shuffled(jax.random.fold_in(key_of(r, 7), 0xFFFFFFFF - 2)) for r in range(20)]
     runs = simulate("random", 20)
     best = [int(np.argmax(instance.means)) for instance in instances]
     np.testing.assert_array_equal(runs.correct, runs.answer == best)
@@ -65,31 +62,16 @@ def test_a_random_instance_is_drawn_from_the_replication():
     assert len(set(best)) > 1
 
 
-TWO_DEVICES = """
-import os, sys
-sys.path.insert(0, {tests!r})
-import jax, numpy as np
-import worlds as t
-assert len(jax.devices()) == 2
-for name in {names}:
-    t.assert_same_runs(t.simulate(name, 9, devices=2), t.simulate(name, 9))
-try:
-    t.simulate("sequential", 9, devices=3)
-except ValueError as error:
-    assert "devices must be 1 to 2, got 3" in str(error), error
-else:
-    raise AssertionError
-print("same")
-"""
-
-
 @pytest.mark.parametrize(
-    "names", [["sequential"], pytest.param(["phased", "regret"], marks=pytest.mark.slow)], ids=str
+    "name", ["sequential", *(pytest.param(n, marks=pytest.mark.slow) for n in ("phased", "regret"))]
 )
-def test_two_devices_equal_one(names):
-    code = TWO_DEVICES.format(tests=os.path.dirname(__file__), names=names)
-    flags = "--xla_force_host_platform_device_count=2"
-    assert child(code, XLA_FLAGS=flags, JAX_PLATFORMS="cpu") == "same\n"
+def test_two_devices_equal_one(name):
+    assert_same_runs(simulate(name, 9, devices=2), simulate(name, 9))
+
+
+def test_no_more_devices_than_there_are():
+    with pytest.raises(ValueError, match="devices must be 1 to 4, got 5"):
+        simulate("sequential", 9, devices=5)
 
 
 PRECISION = """

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import refused
+from counting import refused
 from scipy import stats
 from worlds import assert_same_runs
 

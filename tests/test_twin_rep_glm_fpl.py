@@ -4,12 +4,12 @@ import importlib
 import math
 from functools import partial
 
-import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import test_twin_deep_fpl as deep
+from counting import compilations
 from scipy import special
 
 import jaxbandits as jb
@@ -151,7 +151,7 @@ def test_arms_may_be_traced():
 def test_horizons_share_a_program():
     """As far as their tables have as many rows."""
     average(jb.rep_glm_fpl, horizon=400)
-    with cases.compilations() as seen:
+    with compilations() as seen:
         longer = average(jb.rep_glm_fpl, horizon=500)[1]
     assert seen == []
     assert set(longer.pulls.tolist()) == {500}

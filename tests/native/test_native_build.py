@@ -221,6 +221,7 @@ def test_an_interrupted_compiler_leaves_nothing_behind(shelf, sent, tmp_path, mo
     assert len(files(shelf)) == 1  # what was left behind is gone
 
 
+@pytest.mark.optimised
 def test_two_processes_compile_the_same_program(shelf):
     other = child(shelf)
     assert other.stdout.readline() == "begins\n"

@@ -8,6 +8,7 @@ from against import LANES, by_native, same
 from jax import lax
 from scipy import special
 
+pytestmark = pytest.mark.optimised
 RNG = np.random.default_rng(1)
 ODD = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, -2.5, 700.0, -700.0, 710.0, -750.0, 40.0]
 TINY, LARGE = 1e-300, 1e300

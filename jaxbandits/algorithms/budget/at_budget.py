@@ -37,8 +37,8 @@ def at_budget(algorithm, budget=None, *, per_arm=None, answer="inner"):
     Example:
       >>> from functools import partial
       >>> import jaxbandits as jb
-      >>> algorithm = jb.at_budget(partial(jb.lingape, delta=0.1), per_arm=20)
-      >>> runs = jb.simulate(jb.instances.soare(3), algorithm, replications=10)
+      >>> algorithm = jb.at_budget(partial(jb.lingape, delta=0.1), 80)
+      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=10)
       >>> set(runs.pulls.tolist())
       {80}
     """

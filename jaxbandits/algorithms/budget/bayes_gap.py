@@ -127,8 +127,9 @@ def bayes_gap(
     Example:
       >>> from functools import partial
       >>> import jaxbandits as jb
-      >>> algorithm = partial(jb.bayes_gap, per_arm=20)
-      >>> runs = jb.simulate(jb.instances.canonical(4, gap=2.0), algorithm, replications=20)
+      >>> instance = jb.instances.soare(3, angle=0.5, noise_var=0.1)
+      >>> algorithm = partial(jb.bayes_gap, budget=80)
+      >>> runs = jb.simulate(instance, algorithm, replications=10)
       >>> set(runs.pulls.tolist()), runs.summary()["errors"]
       ({80}, 0)
     """

@@ -104,7 +104,7 @@ def gse(
       >>> from functools import partial
       >>> import jaxbandits as jb
       >>> algorithm = partial(jb.gse, budget=320, design="d_opt")
-      >>> runs = jb.simulate(jb.instances.canonical(8, gap=2.0), algorithm, replications=50)
+      >>> runs = jb.simulate(jb.instances.canonical(8, gap=2.0), algorithm, replications=10)
       >>> runs.summary()["errors"]
       0
     """

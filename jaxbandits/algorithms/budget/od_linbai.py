@@ -57,7 +57,7 @@ def od_linbai(arms, *, budget=None, per_arm=None, tol=0.01):
       >>> from functools import partial
       >>> import jaxbandits as jb
       >>> algorithm = partial(jb.od_linbai, budget=320)
-      >>> runs = jb.simulate(jb.instances.canonical(8, gap=2.0), algorithm, replications=50)
+      >>> runs = jb.simulate(jb.instances.canonical(8, gap=2.0), algorithm, replications=10)
       >>> runs.summary()["errors"], bool(runs.pulls.max() <= 320)
       (0, True)
     """

@@ -79,8 +79,8 @@ def peace(arms, *, budget=None, per_arm=None, objective="gamma", iterations=50, 
     Example:
       >>> from functools import partial
       >>> import jaxbandits as jb
-      >>> algorithm = partial(jb.peace, budget=400)
-      >>> runs = jb.simulate(jb.instances.canonical(4, gap=2.0), algorithm, replications=20)
+      >>> algorithm = partial(jb.peace, budget=400, iterations=20)
+      >>> runs = jb.simulate(jb.instances.canonical(8, gap=2.0), algorithm, replications=10)
       >>> runs.summary()["errors"], int(runs.pulls.max())
       (0, 400)
     """

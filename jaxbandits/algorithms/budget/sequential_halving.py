@@ -37,7 +37,7 @@ def sequential_halving(arms, *, budget=None, per_arm=None):
       >>> from functools import partial
       >>> import jaxbandits as jb
       >>> algorithm = partial(jb.sequential_halving, budget=400)
-      >>> runs = jb.simulate(jb.instances.canonical(4, gap=2.0), algorithm, replications=20)
+      >>> runs = jb.simulate(jb.instances.canonical(8, gap=2.0), algorithm, replications=10)
       >>> runs.pulls.min(), runs.pulls.max()
       (np.int64(400), np.int64(400))
     """

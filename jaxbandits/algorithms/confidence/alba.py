@@ -82,10 +82,12 @@ def alba(arms, *, delta=0.05, noise_var=1.0, theta_norm=None, design="d_opt", to
       C. Tao, S. Blanco, Y. Zhou, "Best arm identification in linear bandits with linear dimension
       dependency", ICML 2018, ALBA and Y-ElimTil. https://proceedings.mlr.press/v80/tao18a.html
     Example:
+      >>> from functools import partial
       >>> import jaxbandits as jb
-      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), jb.alba, replications=20)
+      >>> algorithm = partial(jb.alba, delta=0.05)
+      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=10)
       >>> int(runs.correct.sum())
-      20
+      10
     """
     num_arms, dim = arms.shape
     given, (arms,) = arms, scaling.equilibrated(arms)  # theta_norm is about the arms as given

@@ -77,9 +77,11 @@ def frank_wolfe_sampling(
       P.-A. Wang, R.-C. Tzeng, A. Proutiere, "Fast pure exploration via Frank-Wolfe", NeurIPS
       2021, Algorithm 1. https://arxiv.org/abs/2110.15038
     Example:
+      >>> from functools import partial
       >>> import jaxbandits as jb
-      >>> instance = jb.instances.soare(3, angle=0.5)
-      >>> jb.simulate(instance, jb.frank_wolfe_sampling, replications=20).summary()["errors"]
+      >>> algorithm = partial(jb.frank_wolfe_sampling, delta=0.05)
+      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=10)
+      >>> runs.summary()["errors"]
       0
     """
     num_arms = arms.shape[0]

@@ -74,7 +74,7 @@ def lazy_track_and_stop(arms, *, delta=0.05, noise_var=1.0, laziness=1.0, u=0.1,
       >>> from functools import partial
       >>> import jaxbandits as jb
       >>> algorithm = partial(jb.lazy_track_and_stop, delta=0.05)
-      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=20)
+      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=10)
       >>> runs.summary()["errors"]
       0
     """

@@ -102,7 +102,7 @@ def lin_game(
       >>> from functools import partial
       >>> import jaxbandits as jb
       >>> algorithm = partial(jb.lin_game, delta=0.05)
-      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=50)
+      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=10)
       >>> runs.summary()["errors"]
       0
     """

@@ -84,7 +84,7 @@ def lingape(
       >>> from functools import partial
       >>> import jaxbandits as jb
       >>> algorithm = partial(jb.lingape, delta=0.05)
-      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=50)
+      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=10)
       >>> runs.summary()["errors"]
       0
     """

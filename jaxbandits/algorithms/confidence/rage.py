@@ -85,10 +85,12 @@ def rage(
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019, Algorithm 1. https://arxiv.org/abs/1906.08399
     Example:
+      >>> from functools import partial
       >>> import jaxbandits as jb
-      >>> runs = jb.simulate(jb.instances.transductive(4, angle=0.5), jb.rage, replications=20)
+      >>> algorithm = partial(jb.rage, delta=0.05)
+      >>> runs = jb.simulate(jb.instances.transductive(4, angle=0.5), algorithm, replications=10)
       >>> int(runs.correct.sum())
-      20
+      10
     """
     num_arms, dim = arms.shape
     targets = arms if targets is None else targets

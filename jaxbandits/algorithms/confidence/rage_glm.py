@@ -100,10 +100,12 @@ def rage_glm(
       K.-S. Jun, L. Jain, B. Mason, H. Nassif, "Improved confidence bounds for the linear logistic
       model and applications to bandits", ICML 2021, RAGE-GLM. https://arxiv.org/abs/2011.11222
     Example:
+      >>> from functools import partial
       >>> import jaxbandits as jb
-      >>> instance = jb.instances.glm([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
-      >>> int(jb.simulate(instance, jb.rage_glm, replications=20).correct.sum())
-      20
+      >>> instance = jb.instances.glm(jb.instances.soare(3, angle=0.5).arms, [1.0, 0.0, 0.0])
+      >>> algorithm = partial(jb.rage_glm, delta=0.05)
+      >>> int(jb.simulate(instance, algorithm, replications=10).correct.sum())
+      10
     """
     num_arms, dim = arms.shape
     lengths = jnp.sqrt((arms**2).sum(1))

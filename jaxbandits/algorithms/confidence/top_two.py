@@ -90,7 +90,7 @@ def top_two(
       >>> from functools import partial
       >>> import jaxbandits as jb
       >>> algorithm = partial(jb.top_two, delta=0.05)
-      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=50)
+      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=10)
       >>> runs.summary()["errors"]
       0
     """

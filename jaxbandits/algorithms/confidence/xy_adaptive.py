@@ -86,10 +86,12 @@ def xy_adaptive(
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014,
       Section 5. https://arxiv.org/abs/1409.6110
     Example:
+      >>> from functools import partial
       >>> import jaxbandits as jb
-      >>> runs = jb.simulate(jb.instances.soare(2, angle=0.5), jb.xy_adaptive, replications=20)
+      >>> algorithm = partial(jb.xy_adaptive, delta=0.05)
+      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=10)
       >>> int(runs.correct.sum())
-      20
+      10
     """
     num_arms, dim = arms.shape
     if num_arms == 1:

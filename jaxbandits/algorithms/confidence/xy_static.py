@@ -93,10 +93,12 @@ def xy_static(
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014.
       https://arxiv.org/abs/1409.6110
     Example:
+      >>> from functools import partial
       >>> import jaxbandits as jb
-      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), jb.xy_static, replications=20)
+      >>> algorithm = partial(jb.xy_static, delta=0.05)
+      >>> runs = jb.simulate(jb.instances.transductive(4, angle=0.5), algorithm, replications=10)
       >>> int(runs.correct.sum())
-      20
+      10
     """
     targets = arms if targets is None else targets
     if targets.shape[0] == 1:

@@ -43,10 +43,12 @@ def epsilon_greedy(
       P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time analysis of the multiarmed bandit problem",
       Machine Learning 47, 2002, Figure 3.
     Example:
+      >>> from functools import partial
       >>> import jax
       >>> import jaxbandits as jb
       >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
-      >>> runs = jb.simulate(instance, jb.epsilon_greedy, horizon=200, replications=10)
+      >>> algorithm = partial(jb.epsilon_greedy, rate=0.5)
+      >>> runs = jb.simulate(instance, algorithm, horizon=100, replications=10)
       >>> int(runs.info["unconverged"].sum())
       0
     """

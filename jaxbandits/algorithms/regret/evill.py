@@ -37,10 +37,12 @@ def evill(arms, *, family="logistic", a=1.0, ridge=1.0, begin="basis"):
       D. Janz, S. Liu, A. Ayoub, C. Szepesvari, "Exploration via linearly perturbed loss
       minimisation", AISTATS 2024, Algorithm 1. https://arxiv.org/abs/2311.07565
     Example:
+      >>> from functools import partial
       >>> import jax
       >>> import jaxbandits as jb
       >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
-      >>> runs = jb.simulate(instance, jb.evill, horizon=200, replications=10)
+      >>> algorithm = partial(jb.evill, a=0.5)
+      >>> runs = jb.simulate(instance, algorithm, horizon=100, replications=10)
       >>> int(runs.info["unconverged"].sum())
       0
     """

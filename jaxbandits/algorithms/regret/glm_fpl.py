@@ -67,10 +67,12 @@ def glm_fpl(
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Algorithm 2. https://arxiv.org/abs/1906.08947
     Example:
+      >>> from functools import partial
       >>> import jax
       >>> import jaxbandits as jb
       >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
-      >>> runs = jb.simulate(instance, jb.glm_fpl, horizon=200, replications=10)
+      >>> algorithm = partial(jb.glm_fpl, a=0.5)
+      >>> runs = jb.simulate(instance, algorithm, horizon=100, replications=10)
       >>> int(runs.info["unconverged"].sum())
       0
     """

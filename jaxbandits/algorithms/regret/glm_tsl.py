@@ -66,12 +66,14 @@ def glm_tsl(
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Algorithm 1. https://arxiv.org/abs/1906.08947
     Example:
+      >>> from functools import partial
       >>> import jax
       >>> import jaxbandits as jb
       >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
-      >>> runs = jb.simulate(instance, jb.glm_tsl, horizon=200, replications=10)
+      >>> algorithm = partial(jb.glm_tsl, a=0.5)
+      >>> runs = jb.simulate(instance, algorithm, horizon=100, replications=10)
       >>> runs.regret.shape[0], int(runs.rounds[-1])
-      (10, 200)
+      (10, 100)
     """
     dim = arms.shape[1]
     if isinstance(a, str):

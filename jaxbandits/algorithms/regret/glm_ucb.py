@@ -71,12 +71,14 @@ def glm_ucb(
       case", NeurIPS 2010, Algorithm 1 and Theorem 2.
       https://papers.nips.cc/paper/4166-parametric-bandits-the-generalized-linear-case
     Example:
+      >>> from functools import partial
       >>> import jax
       >>> import jaxbandits as jb
       >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
-      >>> runs = jb.simulate(instance, jb.glm_ucb, horizon=200, replications=10)
+      >>> algorithm = partial(jb.glm_ucb, alpha=0.5)
+      >>> runs = jb.simulate(instance, algorithm, horizon=100, replications=10)
       >>> runs.regret.shape[0], int(runs.rounds[-1])
-      (10, 200)
+      (10, 100)
     """
     dim, mean = arms.shape[1], LINKS[family].mean
     least, largest = glm_radius.slopes(family, kappa, lipschitz)

@@ -52,7 +52,8 @@ def lin_ts(arms, *, scale=None, delta=0.05, noise_var=1.0, v0=1.0):
       2013, Algorithm 1. https://arxiv.org/abs/1209.3352
     Example:
       >>> import jaxbandits as jb
-      >>> runs = jb.simulate(jb.instances.soare(3), jb.lin_ts, horizon=100, replications=10)
+      >>> instance = jb.instances.soare(3, angle=0.5)
+      >>> runs = jb.simulate(instance, jb.lin_ts, horizon=100, replications=10)
       >>> runs.regret.shape[0], int(runs.rounds[-1])
       (10, 100)
     """

@@ -89,10 +89,11 @@ def lin_ucb(
     Example:
       >>> from functools import partial
       >>> import jaxbandits as jb
-      >>> algorithm = jb.at_budget(partial(jb.lin_ucb, alpha=0.5), per_arm=20)
-      >>> runs = jb.simulate(jb.instances.canonical(4, gap=2.0), algorithm, replications=20)
-      >>> runs.summary()["errors"]
-      0
+      >>> algorithm = partial(jb.lin_ucb, alpha=0.5)
+      >>> instance = jb.instances.soare(3, angle=0.5)
+      >>> runs = jb.simulate(instance, algorithm, horizon=100, replications=10)
+      >>> runs.regret.shape[0], int(runs.rounds[-1])
+      (10, 100)
     """
     num_arms, _ = arms.shape
     model = _alone(arms, v0) if disjoint else _shared(arms, v0)

@@ -37,10 +37,12 @@ def log_phe(arms, *, family="logistic", a=2.0, ridge=1.0, begin="basis"):
       B. Kveton, C. Szepesvari, M. Ghavamzadeh, C. Boutilier, "Perturbed-history exploration in
       stochastic linear bandits", UAI 2019. https://arxiv.org/abs/1903.09132
     Example:
+      >>> from functools import partial
       >>> import jax
       >>> import jaxbandits as jb
       >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
-      >>> runs = jb.simulate(instance, jb.log_phe, horizon=200, replications=10)
+      >>> algorithm = partial(jb.log_phe, a=0.5)
+      >>> runs = jb.simulate(instance, algorithm, horizon=100, replications=10)
       >>> int(runs.info["unconverged"].sum())
       0
     """

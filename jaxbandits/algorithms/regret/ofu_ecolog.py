@@ -56,10 +56,12 @@ def ofu_ecolog(arms, *, theta_norm=None, width="theory", delta=0.05, ridge=10.0,
       L. Faury, M. Abeille, K.-S. Jun, C. Calauzenes, "Jointly efficient and optimal algorithms for
       logistic bandits", AISTATS 2022. https://arxiv.org/abs/2201.01985
     Example:
+      >>> from functools import partial
       >>> import jax
       >>> import jaxbandits as jb
       >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
-      >>> runs = jb.simulate(instance, jb.ofu_ecolog, horizon=200, replications=10)
+      >>> algorithm = partial(jb.ofu_ecolog, ridge=2.0)
+      >>> runs = jb.simulate(instance, algorithm, horizon=100, replications=10)
       >>> runs.regret.shape[0], int(runs.info["unconverged"].sum())
       (10, 0)
     """

@@ -75,12 +75,14 @@ def ofu_glb(
       with applications to bandits", NeurIPS 2024, Algorithm 1, Theorems 3.1 and 3.2.
       https://arxiv.org/abs/2407.13977
     Example:
+      >>> from functools import partial
       >>> import jax
       >>> import jaxbandits as jb
       >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
-      >>> runs = jb.simulate(instance, jb.ofu_glb, horizon=50, replications=4)
+      >>> algorithm = partial(jb.ofu_glb, delta=0.1)
+      >>> runs = jb.simulate(instance, algorithm, horizon=100, replications=10)
       >>> int(runs.rounds[-1]), int(runs.info["unconverged"].sum())
-      (50, 0)
+      (100, 0)
     """
     num_arms, dim = arms.shape
     concordance, theta_norm = CONCORDANCE[family], jnp.asarray(theta_norm, arms.dtype)

@@ -66,10 +66,12 @@ def ucb_glm(
       L. Li, Y. Lu, D. Zhou, "Provably optimal algorithms for generalized linear contextual
       bandits", ICML 2017, Algorithm 1. https://arxiv.org/abs/1703.00048
     Example:
+      >>> from functools import partial
       >>> import jax
       >>> import jaxbandits as jb
       >>> instance = jb.instances.logistic_cube(jax.random.key(0), 10, 3, half_width=1.0)
-      >>> runs = jb.simulate(instance, jb.at_budget(jb.ucb_glm, 100), replications=10)
+      >>> algorithm = partial(jb.ucb_glm, alpha=0.5)
+      >>> runs = jb.simulate(instance, algorithm, horizon=100, replications=10)
       >>> set(runs.pulls.tolist())
       {100}
     """

@@ -24,9 +24,9 @@ def uniform(arms):
       bandits", Theoretical Computer Science 412, 2011: uniform allocation, empirical best arm.
     Example:
       >>> import jaxbandits as jb
-      >>> runs = jb.simulate(jb.instances.soare(3), jb.uniform, horizon=100, replications=50)
+      >>> runs = jb.simulate(jb.instances.soare(3), jb.uniform, horizon=100, replications=10)
       >>> runs.arm_pulls.shape
-      (50, 4)
+      (10, 4)
     """
     num_arms = arms.shape[0]
 

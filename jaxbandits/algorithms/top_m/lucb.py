@@ -47,7 +47,8 @@ def lucb(
       >>> from functools import partial
       >>> import jaxbandits as jb
       >>> instance = jb.instances.classic_top_m(4, 2, angle=1.0)
-      >>> runs = jb.simulate(instance, partial(jb.lucb, m=2), replications=20)
+      >>> algorithm = partial(jb.lucb, m=2, delta=0.05)
+      >>> runs = jb.simulate(instance, algorithm, replications=10)
       >>> runs.summary()["errors"]
       0
     """

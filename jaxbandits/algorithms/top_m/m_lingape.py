@@ -67,10 +67,10 @@ def m_lingape(
       >>> from functools import partial
       >>> import jaxbandits as jb
       >>> instance = jb.instances.classic_top_m(4, 2, angle=1.0)
-      >>> algorithm = partial(jb.m_lingape, m=2, threshold="heuristic")
-      >>> runs = jb.simulate(instance, algorithm, replications=20)
+      >>> algorithm = partial(jb.m_lingape, m=2, delta=0.05)
+      >>> runs = jb.simulate(instance, algorithm, replications=10)
       >>> runs.answer.shape, int(runs.answer.sum(1).max())
-      ((20, 4), 2)
+      ((10, 4), 2)
     """
     return with_features(
         arms,

@@ -48,7 +48,8 @@ def ugape(
       >>> from functools import partial
       >>> import jaxbandits as jb
       >>> instance = jb.instances.classic_top_m(4, 2, angle=1.0)
-      >>> runs = jb.simulate(instance, partial(jb.ugape, m=2), replications=20)
+      >>> algorithm = partial(jb.ugape, m=2, delta=0.05)
+      >>> runs = jb.simulate(instance, algorithm, replications=10)
       >>> runs.summary()["errors"]
       0
     """
