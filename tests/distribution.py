@@ -10,13 +10,13 @@ from xdist.scheduler import LoadScopeScheduling
 # The constructor of each case, under its own name too: variants share an example.
 CONSTRUCTORS = {case.name: case.constructor.__name__ for case in CASES}
 CONSTRUCTORS |= {name: name for name in CONSTRUCTORS.values()}
-LAWS = ("test_protocol.py", "test_symmetries.py", "test_engine.py")
+LAWS = ("test_protocol.py", "test_symmetries.py", "test_engine.py", "test_guarantees.py")
 
 
 def scope_of(nodeid):
     """What a test belongs to, by its name."""
     file, _, rest = nodeid.partition("::")
-    parameters = rest.partition("[")[2].rstrip("]")
+    parameters = rest.partition("[")[2].rstrip("]").partition("-")[0]
     if parameters in CONSTRUCTORS and file.endswith(LAWS):
         return f"cases of {CONSTRUCTORS[parameters]}"
     example = rest.rpartition(".")[2]

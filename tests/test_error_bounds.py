@@ -12,8 +12,6 @@ from scipy import stats
 import jaxbandits as jb
 from jaxbandits import theory
 
-pytestmark = pytest.mark.optimised
-
 BASIS = jb.instances.canonical(16, gap=0.8, noise_var=2.0)
 
 

@@ -4,8 +4,6 @@ import pytest
 
 from benchmarks import fixed_budget
 
-pytestmark = pytest.mark.optimised
-
 CELLS = {" ".join(cell[:3]): cell for cell in fixed_budget.cells()}
 FEW = ("figure 7 K = 3 OD-LinBAI", "8.1 K = 8, 10 per arm GSE D-optimal")
 MANY = [name for name in CELLS if "K = 128" not in name and "K = 64" not in name]

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from params import params
+from programs import QUICK, simulate
 from scipy import integrate, stats
 
 import jaxbandits as jb
@@ -48,8 +49,8 @@ every = pytest.mark.parametrize("name", params(PROMISES, slow=COUSINS))
 @every
 def test_errs_at_most_delta(name):
     instance, build = PROMISES[name]
-    runs = jb.simulate(instance, partial(build, delta=DELTA), replications=RUNS[name], seed=1)
-    assert keeps_promise(runs, DELTA)
+    options = {"replications": RUNS[name], "seed": 1, "engine": QUICK}
+    assert keeps_promise(simulate(instance, partial(build, delta=DELTA), **options), DELTA)
 
 
 MANY = {0.01: 5000, 0.05: 5000, 0.1: 20_000, 0.3: 5000}
@@ -72,12 +73,13 @@ def test_a_broken_twin_does_not(name, fault):
     instance, _ = PROMISES[name]
     twin, pulls = twin_of(fault, name)
     with twin as build:
-        runs = jb.simulate(
+        runs = simulate(
             instance,
             partial(build, delta=DELTA),
             replications=RUNS[name],
             seed=1,
             max_pulls=pulls,
+            engine=QUICK,
         )
     runs = dataclasses.replace(runs, stopped=np.ones_like(runs.stopped))
     assert not keeps_promise(runs, DELTA)

@@ -7,8 +7,6 @@ import pytest
 
 import jaxbandits as jb
 
-pytestmark = pytest.mark.optimised
-
 SOARE = jb.instances.soare(4, angle=0.6, scale=4.0)
 TINY = 1e-40
 SLOW = pytest.mark.slow

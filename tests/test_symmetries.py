@@ -9,7 +9,7 @@ import cases
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from programs import simulate
+from programs import QUICK, simulate
 from scipy import stats
 
 import jaxbandits as jb
@@ -57,7 +57,7 @@ def play(instance, build, case, seed):
     options = {"max_pulls": MOST_PULLS[case.kind]} | case.options
     if "budget" in getattr(build, "keywords", {}):
         build = partial(build, budget=BUDGET)
-    return simulate(instance, build, replications=RUNS, seed=seed, **options)
+    return simulate(instance, build, replications=RUNS, seed=seed, engine=QUICK, **options)
 
 
 def numbers(runs, num_targets):
