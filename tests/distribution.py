@@ -10,7 +10,7 @@ from xdist.scheduler import LoadScopeScheduling
 # The constructor of each case, under its own name too: variants share an example.
 CONSTRUCTORS = {case.name: case.constructor.__name__ for case in CASES}
 CONSTRUCTORS |= {name: name for name in CONSTRUCTORS.values()}
-LAWS = ("test_protocol.py", "test_symmetries.py", "test_engine.py", "test_guarantees.py")
+LAWS = tuple(f"test_{name}.py" for name in ("protocol", "symmetries", "engine", "guarantees"))
 
 
 def scope_of(nodeid):

@@ -12,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from counting import compilations
-from params import params
-from programs import key_of
+from programs import key_of, simulate
 
 import jaxbandits as jb
 from jaxbandits.core import Move
@@ -25,9 +24,9 @@ QUIET = partial(LINGAPE, noise_var=0.05)
 GSE = partial(jb.gse, budget=14)
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6], [-1.0, 0.2]])
 MEANS = ARMS @ [1.0, -0.3]
-# One of every kind of move, answer, info and state; all cases behind the slow mark.
-ALWAYS = ("lingape", "lin_game", "lin_gifa", "lin_ucb", "ofu_ecolog", "at_budget", "bayes_gap")
-ALWAYS += ("gse_uniform", "sequential_halving", "xy_adaptive")
+# Contextual ones are in `test_live_contextual`.
+CASES = [case for case in cases.CASES if case.kind != "contextual"]
+each = pytest.mark.parametrize("case", CASES, ids=attrgetter("name"))
 
 
 def by_message(value):
@@ -42,6 +41,8 @@ def live_case(case, **options):
     build = case.build
     if "theta" in inspect.signature(build).parameters:  # an oracle has to be told
         build = partial(build, theta=instance.theta)
+    if "horizon" in inspect.signature(build).parameters:
+        build = partial(build, **case.options)
     known = {name: getattr(instance, name) for name in ("noise_var", "theta_norm", "family")}
     targets = None if same else instance.targets
     return jb.Live(build, instance.arms, targets=targets, **known, **options)
@@ -70,24 +71,32 @@ def draws_of(instance, seed):
     return rewards
 
 
-@pytest.mark.parametrize("case", params(cases.CASES, always=ALWAYS, name=attrgetter("name")))
-@pytest.mark.parametrize("seed", [0, pytest.param(3, marks=pytest.mark.slow)])
-def test_told_what_a_simulation_draws_it_is_that_replication(case, seed):
+@each
+def test_told_what_a_simulation_draws_it_is_that_replication(case):
+    check_live(case, 0)
+
+
+@pytest.mark.slow
+@each
+def test_with_another_seed_too(case):
+    check_live(case, 3)
+
+
+def check_live(case, seed):
     live, draw = live_case(case, seed=seed), draws_of(case.instance, seed)
     horizon, history = case.options.get("horizon", 100_000), []
     while not live.done and len(history) < horizon:
         live.tell(draw(len(history), live.ask()))
         history.append(live.arm_pulls)
-    runs = jb.simulate(case.instance, case.build, replications=1, seed=seed, **case.options)
+    play = partial(simulate, case.instance, case.build, seed=seed)
+    runs = play(**case.options)
     assert live.pulls == runs.pulls[0] == live.arm_pulls.sum()
     np.testing.assert_array_equal(live.arm_pulls, runs.arm_pulls[0])
     if case.promise != "regret":  # which answers before its last round
         np.testing.assert_array_equal(live.answer, runs.answer[0])
         assert live.info == {name: values[0] for name, values in runs.info.items()}
         for counts in history[:12]:
-            cut = jb.simulate(
-                case.instance, case.build, replications=1, seed=seed, max_pulls=int(counts.sum())
-            )
+            cut = play(max_pulls=int(counts.sum()))
             np.testing.assert_array_equal(counts, cut.arm_pulls[0])
 
 

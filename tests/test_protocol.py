@@ -15,10 +15,14 @@ import pytest
 from counting import compilations
 from programs import REPLICATIONS, key_of, parts, programs, simulate
 
-from jaxbandits import driver
+from jaxbandits import algorithms, driver
 
 each = pytest.mark.parametrize("case", cases.CASES, ids=attrgetter("name"), scope="module")
 """All laws of a case, then the next: memory has room for the programs of some at once."""
+
+
+def test_every_algorithm_has_a_case():
+    assert {case.constructor.__name__ for case in cases.CASES} == set(algorithms.__all__)
 
 
 @pytest.fixture(autouse=True)
