@@ -21,6 +21,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
+from jaxbandits.native import features
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "digests-cpu.json"
@@ -73,7 +74,8 @@ def differences(before, after):
 
 def machine():
     """What the last bits depend on."""
-    return {"machine": platform.processor() or platform.machine(), "jax": jax.__version__}
+    wide = "AVX-512" if "avx512f" in features() else "narrower registers than AVX-512"
+    return {"machine": f"{platform.machine()}, {wide}", "jax": jax.__version__}
 
 
 def main(arguments=None):
@@ -86,6 +88,7 @@ def main(arguments=None):
     sys.path.insert(0, str(ROOT / "tests"))
     from cases import CASES
 
+    print(f"playing {Path(jb.__file__).parent}", flush=True)
     found = {}
     for case in CASES:
         for engine in ENGINES:

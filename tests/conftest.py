@@ -27,7 +27,11 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    from programs import pin_lanes
+
     _compile(WITH_CARE)
+    if not WITH_CARE:
+        pin_lanes()
 
 
 @pytest.hookimpl(trylast=True)

@@ -10,7 +10,8 @@ from xdist.scheduler import LoadScopeScheduling
 # The constructor of each case, under its own name too: variants share an example.
 CONSTRUCTORS = {case.name: case.constructor.__name__ for case in CASES}
 CONSTRUCTORS |= {name: name for name in CONSTRUCTORS.values()}
-LAWS = tuple(f"test_{name}.py" for name in ("protocol", "symmetries", "engine", "guarantees"))
+FILES = ("protocol", "symmetries", "engine", "guarantees", "live")
+LAWS = tuple(f"test_{name}.py" for name in FILES)
 
 
 def scope_of(nodeid):

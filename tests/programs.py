@@ -7,13 +7,28 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from jaxbandits import driver
+from jaxbandits import driver, lanes
 from jaxbandits.native import compiler
 from jaxbandits.world import prepared
 
 LANES, REPLICATIONS = 16, 12  # of `simulate`: fewer replications would have fewer lanes
+MANY = 200  # replications, above which it pays to have more lanes
 # For statistics of many runs: compiled in haste, its programs play several times as fast.
 QUICK = "native" if compiler() else "xla"
+
+
+def pin_lanes():
+    """Let runs of few replications have `LANES` lanes, however few, unless they say how many.
+
+    By default lanes follow the number of replications, so that 3, 10, 20 and 100 of them would be
+    four programs, which takes the time of the tests and shows nothing.
+    """
+    usual = lanes._usual
+
+    def pinned(sizes, share, *others):
+        return LANES if share <= MANY else usual(sizes, share, *others)
+
+    lanes._usual, lanes.usual_lanes = pinned, usual
 
 
 def key_of(replication, seed=0):

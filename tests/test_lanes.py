@@ -41,17 +41,25 @@ def test_neither_queue_nor_clock_nor_turn_changes_a_number(changed, monkeypatch)
     np.testing.assert_array_equal(other.answer, whole.answer)
 
 
+@pytest.fixture
+def usual_lanes(monkeypatch):
+    """The number of lanes that users have; the tests pin it, see `programs.pin_lanes`."""
+    monkeypatch.setattr(lanes, "_usual", vars(lanes).get("usual_lanes", lanes._usual))
+
+
 def sized(replications, *, batch=None, lane=500, record=20, phased=False):
     sizes = lanes.Sizes(lane, record, False, lanes.Manner(phased))
     return lanes.shape_of(sizes, replications=replications, batch=batch, devices=None)
 
 
+@pytest.mark.usefixtures("usual_lanes")
 def test_few_shapes_serve_all_numbers_of_replications():
     assert {sized(r).lanes for r in range(1, 1000)} == {8, 16, 32, 64, 128}
     assert all(sized(r).lanes < 2 * r for r in range(9, 256))
     assert (sized(8191).lanes, sized(8192).lanes, sized(10**6).lanes) == (128, 256, 256)
 
 
+@pytest.mark.usefixtures("usual_lanes")
 def test_large_lanes_are_fewer_and_large_records_come_in_smaller_lots():
     assert sized(10**6, lane=1200).lanes == sized(10**6, lane=2**14).lanes == 64
     assert sized(10**6, lane=1200, phased=True).lanes == 256

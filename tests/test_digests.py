@@ -1,0 +1,49 @@
+"""Digests of what is played: equal for equal numbers, and different for any other."""
+
+import json
+
+import cases
+import numpy as np
+import pytest
+
+from benchmarks import digests
+
+PULLS = np.array([3, 5])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"pulls": PULLS + 1}, {"pulls": PULLS.astype(float)}, {"pulls": PULLS[None]}, {"arm": PULLS}],
+    ids=["number", "dtype", "shape", "name"],
+)
+def test_a_digest_tells_numbers_apart(other):
+    same = digests.digest_of({"pulls": PULLS.copy()})
+    assert digests.digest_of({"pulls": PULLS}) == same
+    assert digests.digest_of(other) != same
+
+
+def test_differences_name_the_case_and_the_field():
+    before = {"a": {"pulls": "1", "info": "2"}, "b": {"pulls": "3"}, "c": {"pulls": "4"}}
+    after = {"a": {"pulls": "0", "info": "2"}, "b": {"pulls": "3", "regret": "5"}, "d": {}}
+    assert digests.differences(before, before) == []
+    assert digests.differences(before, after) == ["a: pulls", "b: regret", "c: pulls"]
+
+
+def test_the_command_compares_with_a_file(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(digests, "ENGINES", ("xla",))
+    file, only = tmp_path / "digests.json", ["--only", "sequential_halving"]
+    assert digests.main(["--out", str(file), *only]) == 0
+    assert digests.main(["--against", str(file), *only]) == 0
+    assert capsys.readouterr().out.endswith("equal: 1 rows\n")
+    table = json.loads(file.read_text())
+    table["digests"]["sequential_halving xla"]["arm_pulls"] = "another"
+    file.write_text(json.dumps(table))
+    assert digests.main(["--against", str(file), *only]) == 1
+    assert capsys.readouterr().out.endswith("sequential_halving xla: arm_pulls\n")
+
+
+def test_other_numbers_have_other_digests():
+    case = cases.named("sequential_halving")
+    instance, build = case.other
+    other = digests.digests(case._replace(instance=instance, build=build), "xla")
+    assert other["pulls"] != digests.digests(case, "xla")["pulls"]
