@@ -59,6 +59,16 @@ def assert_same_runs(first, second):
         np.testing.assert_allclose(first.regret, second.regret, rtol=1e-9, atol=1e-9)
 
 
+def assert_all_the_same(instance, build, ways, **options):
+    """Fail unless 70 replications are the same whichever of the `ways`, options, plays them."""
+    first, *others = (
+        jb.simulate(instance, build, replications=70, **way, **options) for way in ways
+    )
+    for other in others:
+        assert_same_runs(first, other)
+    assert first.arm_pulls.std(0).max() > 0
+
+
 def timeless(dataset):
     """The results of a sweep without the time they took."""
     times = ["seconds", "compile_seconds"]

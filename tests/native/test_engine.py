@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cases import CASES
 from programs import simulate
-from worlds import WORLDS, assert_same_runs
+from worlds import WORLDS, assert_all_the_same
 
 import jaxbandits as jb
 from jaxbandits import checks, native
@@ -55,20 +55,11 @@ def test_replications_are_those_of_the_other_engine(name):
 def test_batch_and_devices_change_nothing(name):
     assert len(jax.devices()) == 4
     instance, build, options = PLAYED[name]
-    runs = [
-        jb.simulate(
-            instance,
-            build,
-            replications=70,
-            batch=batch,
-            devices=devices,
-            engine="native",
-            **options,
-        )
+    ways = [
+        {"batch": batch, "devices": devices}
         for batch, devices in itertools.product([1, 64, None], [None, 4])
     ]
-    for other in runs[1:]:
-        assert_same_runs(runs[0], other)
+    assert_all_the_same(instance, build, ways, engine="native", **options)
 
 
 def test_calls_that_differ_in_numbers_share_their_program(monkeypatch):
