@@ -53,10 +53,8 @@ def digests(case, engine):
         )
         for seed in SEEDS
     ]
-    fields = {name: [getattr(r, name) for r in runs] for name in FIELDS if name != "regret"}
-    if runs[0].regret is not None:
-        fields["regret"] = [r.regret for r in runs]
-    found = {name: digest_of({name: np.stack(parts)}) for name, parts in fields.items()}
+    known = [name for name in FIELDS if getattr(runs[0], name) is not None]
+    found = {name: digest_of({name: np.stack([getattr(r, name) for r in runs])}) for name in known}
     info = {name: np.stack([r.info[name] for r in runs]) for name in runs[0].info}
     return found | ({"info": digest_of(info)} if info else {})
 

@@ -54,11 +54,6 @@ def features(odd, shape):
     return arms
 
 
-def table(like):
-    """The features of an instance or of a contextual problem."""
-    return like.features if isinstance(like, Labelled) else like.arms
-
-
 def instance(odd, like):
     """An instance of the structure and shapes of another."""
     if isinstance(like, Labelled):

@@ -11,9 +11,6 @@ import jaxbandits as jb
 HORIZON = 40
 CUBE = partial(jb.instances.logistic_cube, num_arms=10, dim=3, half_width=1.0)
 
-WRAPPERS = {type(jb.watched(jb.glm_tsl).func): jb.watched}
-WRAPPERS |= {type(jb.at_budget(jb.uniform).func): jb.at_budget}
-
 
 class Case(NamedTuple):
     """An algorithm in a world, with a second set of numbers of the same shapes."""
@@ -30,9 +27,9 @@ class Case(NamedTuple):
 
     @property
     def constructor(self):
-        """The public function that made it."""
+        """The name of the public function that made it."""
         inner = self.build.func if isinstance(self.build, partial) else self.build
-        return WRAPPERS.get(type(inner), inner)
+        return getattr(inner, "outer", inner.__name__)
 
     @property
     def options(self):
@@ -80,11 +77,11 @@ def _regret(build, instance, other, *, kind="regret", name=None):
     return Case(name, instance, build(0.5), kind, "regret", (other, build(0.3)))
 
 
-def _contextual(constructor, option, name=None, **options):
+def _contextual(constructor, option, **options):
     """A learner of a contextual problem, with the value 0.5 or 0.3 of an option."""
     build = lambda number: partial(constructor, **{option: number}, **options)  # noqa: E731
     other = _labelled(2, high=0.8, low=0.1)
-    return _regret(build, _labelled(1), other, kind="contextual", name=name)
+    return _regret(build, _labelled(1), other, kind="contextual")
 
 
 def _soare(angle, noise_var=1.0):
@@ -192,13 +189,10 @@ CASES = (
         (CUBE(jax.random.key(4)), partial(jb.ucb_glm, alpha=0.7)),
     ),
     *(
-        Case(
-            build.__name__,
+        _regret(
+            lambda number, build=build, option=option: partial(build, **{option: number}),
             CUBE(jax.random.key(3)),
-            partial(build, **{option: 0.5}),
-            "regret",
-            "regret",
-            (CUBE(jax.random.key(4)), partial(build, **{option: 0.3})),
+            CUBE(jax.random.key(4)),
         )
         for build, option in (
             (jb.glm_fpl, "a"),
@@ -243,6 +237,9 @@ CASES = (
     _contextual(jb.deep_fl, "rate", hidden=6, batch=8),
     _contextual(jb.rep_glm_fpl, "a", hidden=6, batch=8, refresh=7),
 )
+
+# Of a contextual problem neither the order of its examples nor the axes of a network are free.
+NOT_CONTEXTUAL = tuple(case for case in CASES if case.kind != "contextual")
 
 
 def named(name):

@@ -66,11 +66,12 @@ def pytest_runtest_protocol(item):
 def _compile(care):
     """With all optimisations or in haste, by XLA and by the C++ compiler."""
     jax.config.update("jax_disable_most_optimizations", not care)
+    from programs import USUAL_FLAGS
+
     from jaxbandits import lanes
     from jaxbandits.native import compiling
 
-    flags = vars(lanes).setdefault("_usual_flags", lanes._flags)
-    lanes._flags = flags if care else lambda *_: {}
+    lanes._flags = USUAL_FLAGS if care else lambda *_: {}
     now, other = ("-O2", "-O0") if care else ("-O0", "-O2")
     compiling.FLAGS = compiling.FLAGS.replace(other, now)
     assert now in compiling.FLAGS

@@ -8,7 +8,7 @@ from cases import CASES
 from xdist.scheduler import LoadScopeScheduling
 
 # The constructor of each case, under its own name too: variants share an example.
-CONSTRUCTORS = {case.name: case.constructor.__name__ for case in CASES}
+CONSTRUCTORS = {case.name: case.constructor for case in CASES}
 CONSTRUCTORS |= {name: name for name in CONSTRUCTORS.values()}
 FILES = ("protocol", "symmetries", "engine", "guarantees", "live")
 LAWS = tuple(f"test_{name}.py" for name in FILES)

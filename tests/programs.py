@@ -13,6 +13,7 @@ from jaxbandits.world import prepared
 
 LANES, REPLICATIONS = 16, 12  # of `simulate`: fewer replications would have fewer lanes
 MANY = 200  # replications, above which it pays to have more lanes
+USUAL_LANES, USUAL_FLAGS = lanes._usual, lanes._flags  # before the tests change them
 # For statistics of many runs: compiled in haste, its programs play several times as fast.
 QUICK = "native" if compiler() else "xla"
 
@@ -23,12 +24,11 @@ def pin_lanes():
     By default lanes follow the number of replications, so that 3, 10, 20 and 100 of them would be
     four programs, which takes the time of the tests and shows nothing.
     """
-    usual = lanes._usual
 
     def pinned(sizes, share, *others):
-        return LANES if share <= MANY else usual(sizes, share, *others)
+        return LANES if share <= MANY else USUAL_LANES(sizes, share, *others)
 
-    lanes._usual, lanes.usual_lanes = pinned, usual
+    lanes._usual = pinned
 
 
 def key_of(replication, seed=0):

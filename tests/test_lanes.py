@@ -6,7 +6,7 @@ import cases
 import jax
 import numpy as np
 import pytest
-from programs import Programs, key_of, parts
+from programs import USUAL_LANES, Programs, key_of, parts
 
 import jaxbandits as jb
 from jaxbandits import driver, lanes
@@ -44,7 +44,7 @@ def test_neither_queue_nor_clock_nor_turn_changes_a_number(changed, monkeypatch)
 @pytest.fixture
 def usual_lanes(monkeypatch):
     """The number of lanes that users have; the tests pin it, see `programs.pin_lanes`."""
-    monkeypatch.setattr(lanes, "_usual", vars(lanes).get("usual_lanes", lanes._usual))
+    monkeypatch.setattr(lanes, "_usual", USUAL_LANES)
 
 
 def sized(replications, *, batch=None, lane=500, record=20, phased=False):

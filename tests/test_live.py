@@ -25,8 +25,7 @@ GSE = partial(jb.gse, budget=14)
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6], [-1.0, 0.2]])
 MEANS = ARMS @ [1.0, -0.3]
 # Contextual ones are in `test_live_contextual`.
-CASES = [case for case in cases.CASES if case.kind != "contextual"]
-each = pytest.mark.parametrize("case", CASES, ids=attrgetter("name"))
+each = pytest.mark.parametrize("case", cases.NOT_CONTEXTUAL, ids=attrgetter("name"))
 
 
 def by_message(value):

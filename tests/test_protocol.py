@@ -22,7 +22,7 @@ each = pytest.mark.parametrize("case", cases.CASES, ids=attrgetter("name"), scop
 
 
 def test_every_algorithm_has_a_case():
-    assert {case.constructor.__name__ for case in cases.CASES} == set(algorithms.__all__)
+    assert {case.constructor for case in cases.CASES} == set(algorithms.__all__)
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def data(tree):
     """The tree with keys as plain numbers."""
 
     def plain(leaf):
-        keyed = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        keyed = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         return np.asarray(jax.random.key_data(leaf) if keyed else leaf)
 
     return jax.tree.map(plain, tree)
@@ -189,17 +189,12 @@ def simulated(name):
     return done
 
 
-def test_compilations_are_counted_whether_kept_or_new():
-    def triple(x):
-        return 3 * x + 1
-
-    for _ in range(2):
-        jax.clear_caches()
-        for expected in (1, 0):
-            with compilations() as seen:
-                jitted = jax.jit(triple) if expected else jitted
-                jitted(np.float64(2.0))
-            assert len(seen) == expected
+def test_compilations_are_counted():
+    new = jax.jit(lambda x: 3 * x + 1)
+    for expected in (1, 0):
+        with compilations() as seen:
+            new(np.float64(2.0))
+        assert len(seen) == expected
 
 
 @each
@@ -300,7 +295,7 @@ def assert_same_integers(first, second):
 
 def laws_at_random(case, examples):
     @hypothesis.settings(max_examples=examples, deadline=None, derandomize=True, database=None)
-    @hypothesis.given(at_random.oddities(np.shape(at_random.table(case.instance))[1]))
+    @hypothesis.given(at_random.oddities(case.instance.arms.shape[1]))
     def law(odd):
         check_laws(odd, case)
 

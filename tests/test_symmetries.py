@@ -19,9 +19,7 @@ FROM_THE_FIRST = (
     *("glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm", "epsilon_greedy", "evill", "log_phe", "watched"),
     "lazy_track_and_stop",
 )
-# Examples have no order to change, and a network has no axes: an epoch sees columns by themselves.
-LABELLED = tuple(case for case in cases.CASES if case.kind != "contextual")
-each = pytest.mark.parametrize("case", LABELLED, ids=attrgetter("name"), scope="module")
+each = pytest.mark.parametrize("case", cases.NOT_CONTEXTUAL, ids=attrgetter("name"), scope="module")
 RUNS = 192
 MOST_PULLS = {"phased": 1_000_000, "sequential": 3000, "regret": 3000}
 LEAST_P = 1e-7  # of the many numbers that are compared
