@@ -22,11 +22,18 @@ class Hand:
 
         self.init, self.ask, self.tell = map(verb, ("init", "ask", "tell"))
 
+        def ask_in(facts, data, rounds, state):
+            return self.ask(facts, driver.ask_key(jax.random.wrap_key_data(data), rounds), state)
+
+        # From the data of a run's key: calls with keys take a slow path through Python.
+        self._ask_in = jax.jit(ask_in)
+
     def play(self, twin, facts, reward, key, *, rounds=20_000, compare):
         """Twin and package in step until both stop; the twin sees the package's rewards."""
         state = self.init(facts, jax.random.fold_in(key, driver.INIT))
+        data = jax.random.key_data(key)
         for played in range(rounds):
-            move = self.ask(facts, driver.ask_key(key, played), state)
+            move = self._ask_in(facts, data, played, state)
             done, answer, draws = twin.ask()
             assert bool(move.done) == done, f"round {played}"
             if answer is not None:

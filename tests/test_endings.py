@@ -55,6 +55,10 @@ def stepwise(arms, *, end=1e9, answer=0, phase=None, poison=1e9, epsilon=0.0, no
     return jb.Algorithm(init, ask, tell)
 
 
+# All numbers at once: whoever binds others to it shares its programs.
+STEPS = partial(stepwise, end=1e9, poison=1e9)
+
+
 def endless(arms, *, never=lambda: jnp.array(False)):
     """Is never done; how it says so is `never`."""
     return stepwise(arms)._replace(ask=lambda key, state: _never(arms, key, state, never))
@@ -100,7 +104,7 @@ def test_after_phases_the_answer_is_drawn_until_the_horizon(engine):
 
 @pytest.mark.parametrize("engine", ["xla", "native"])
 def test_one_arm_after_the_other_then_the_answer(engine):
-    build = partial(stepwise, answer=3)
+    build = partial(STEPS, answer=3)
     runs = simulate(partial(build, end=40.0), horizon=100, engine=engine)
     assert_consistent(runs, 100)
     np.testing.assert_array_equal(runs.arm_pulls, [[10, 10, 10, 70]] * 3)
@@ -214,13 +218,13 @@ def reasons_of(build, instance=PLAIN, **options):
 
 
 def test_a_cut_run_says_why():
-    assert reasons_of(stepwise) == {"max_pulls": 3}
-    assert reasons_of(stepwise, TIED) == {"tied": 3}
-    assert reasons_of(partial(stepwise, poison=50.0)) == {"nan": 3}
-    assert reasons_of(partial(stepwise, poison=50.0, end=10.0)) == {}
-    phases = (4, 0, 2, 1)
-    assert reasons_of(partial(stepwise, phase=phases)) == {"max_pulls": 3}
-    assert reasons_of(partial(stepwise, phase=phases, poison=5.0)) == {"nan": 3}
+    assert reasons_of(STEPS) == {"max_pulls": 3}
+    assert reasons_of(STEPS, TIED) == {"tied": 3}
+    assert reasons_of(partial(STEPS, poison=50.0)) == {"nan": 3}
+    assert reasons_of(partial(STEPS, poison=50.0, end=10.0)) == {}
+    phases = partial(STEPS, phase=(4, 0, 2, 1))
+    assert reasons_of(phases) == {"max_pulls": 3}
+    assert reasons_of(partial(phases, poison=5.0)) == {"nan": 3}
 
 
 def waiting(arms):
@@ -333,6 +337,13 @@ def test_rounds_without_a_draw_come_to_an_end(horizon):
 NEARLY = np.array([[1.0, 1.0], [2.0, 2.0 + 1e-9], [-1.0, -1.0 + 1e-9], [3.0, 3.0]])
 
 
+def at_times(key, *, arms):
+    """Those arms in every other replication, else some that hide nothing."""
+    fine = np.random.default_rng(0).normal(size=(4, 2))
+    here = jnp.where(jax.random.bernoulli(key), arms, fine)
+    return jb.instances.tabular(here, np.array([1.0, 0.0, -1.0, 0.5]))
+
+
 @pytest.mark.parametrize(
     ("build", "arms", "hidden"),
     [
@@ -344,13 +355,7 @@ NEARLY = np.array([[1.0, 1.0], [2.0, 2.0 + 1e-9], [-1.0, -1.0 + 1e-9], [3.0, 3.0
 )
 def test_arms_drawn_anew_that_hide_a_direction(build, arms, hidden):
     """What is refused of arms that are known is told of each replication that draws them."""
-    rng = np.random.default_rng(0)
-    fine, means = rng.normal(size=(4, 2)), np.array([1.0, 0.0, -1.0, 0.5])
-
-    def instance(key):
-        return jb.instances.tabular(jnp.where(jax.random.bernoulli(key), arms, fine), means)
-
-    runs = simulate(build, instance, replications=30, max_pulls=3000)
+    runs = simulate(build, partial(at_times, arms=arms), replications=30, max_pulls=3000)
     told = runs.facts["hidden"]
     assert 5 < told.sum() < 25 if hidden else not told.any()
     assert (runs.pulls[told] == 0).all()
@@ -384,7 +389,7 @@ def test_drawn_instances_are_looked_at_one_by_one():
 
 
 def test_reasons_are_kept(tmp_path):
-    runs = simulate(stepwise, TIED, max_pulls=60)
+    runs = simulate(STEPS, TIED, max_pulls=60)
     runs.save(tmp_path / "new.npz")
     again = jb.load(tmp_path / "new.npz")
     assert again.reason.tolist() == [3] * 3
@@ -408,7 +413,7 @@ def test_codes_never_change_their_meaning():
 
 
 def test_a_sweep_counts_reasons(tmp_path):
-    build = {"stepwise": stepwise, "short": partial(stepwise, end=5.0)}
+    build = {"stepwise": STEPS, "short": partial(STEPS, end=5.0)}
     instances = {"plain": PLAIN, "tied": jb.instances.tabular(np.eye(4), MEANS * 0.0)}
     options = {"replications": 3, "max_pulls": 60, "progress": False}
     found = jb.sweep(instances, build, **options)

@@ -31,30 +31,38 @@ def double_precision():
         yield
 
 
-def singles(name, arm, num, seed=0):
-    """`num` rewards of one arm, one move each, in blocks as the driver draws them."""
-    env = finite(WORLDS[name])
+BLOCKS, BATCHES = 1500, 4000  # that are drawn whenever some are: one program for all tests
+
+
+@jax.jit
+def _blocks(instance, arm, seed):
+    env = finite(instance)
+    move = jb.Move(arm, None, jnp.array(False), 0)
 
     def block(key):
-        noise = env.noise(key, (driver.BLOCK,), False)
-        move = jb.Move(jnp.int64(arm), None, jnp.array(False), 0)
-        return jax.vmap(lambda z: env.reward(z, move))(noise)
+        return jax.vmap(lambda z: env.reward(z, move))(env.noise(key, (driver.BLOCK,), False))
 
-    keys = jax.random.split(jax.random.key(seed), -(-num // driver.BLOCK))
-    return np.asarray(jax.jit(jax.vmap(block))(keys)).ravel()[:num]
+    return jax.vmap(block)(jax.random.split(jax.random.key(seed), BLOCKS))
 
 
-def sums(name, counts, num, seed=1):
-    """`[num, K]` sums of batches of `counts [K]`."""
-    env = finite(WORLDS[name])
-    counts = jnp.asarray(counts)
+@jax.jit
+def _batches(instance, counts):
+    env = finite(instance)
+    move = jb.Move(jnp.arange(3), counts, jnp.array(False), 0)
+    keys = jax.random.split(jax.random.key(1), BATCHES)
+    return jax.vmap(lambda key: env.reward(env.noise(key, (3,), True), move))(keys)
 
-    def batch(key):
-        noise = env.noise(key, counts.shape, True)
-        move = jb.Move(jnp.arange(3), counts, jnp.array(False), 0)
-        return env.reward(noise, move)
 
-    return np.asarray(jax.jit(jax.vmap(batch))(jax.random.split(jax.random.key(seed), num)))
+def singles(name, arm, num, seed=0):
+    """`num` rewards of one arm, one move each, in blocks as the driver draws them."""
+    drawn = np.asarray(_blocks(WORLDS[name], np.int64(arm), seed)).ravel()
+    assert num <= len(drawn)
+    return drawn[:num]
+
+
+def sums(name, counts):
+    """`[BATCHES, K]` sums of batches of `counts [K]`."""
+    return np.asarray(_batches(WORLDS[name], np.array(counts)))
 
 
 def law(name, arm):
@@ -103,16 +111,16 @@ def test_one_draw(name, arm):
 @every
 def test_a_batch_is_the_sum_of_single_draws(name):
     counts = np.array([5, 1, 12])
-    batches = sums(name, counts, 4000)
+    batches = sums(name, counts)
     for arm, count in enumerate(counts):
-        repeated = singles(name, arm, 4000 * count, seed=2).reshape(4000, count).sum(1)
+        repeated = singles(name, arm, BATCHES * count, seed=2).reshape(BATCHES, count).sum(1)
         if name == "normal":
             assert stats.ks_2samp(batches[:, arm], repeated).pvalue > LEVEL
             continue
         both = np.concatenate([batches[:, arm], repeated]).round(9)
         values, where = np.unique(both, return_inverse=True)
         table = np.zeros((2, len(values)))
-        np.add.at(table, (np.repeat([0, 1], 4000), where), 1)
+        np.add.at(table, (np.repeat([0, 1], BATCHES), where), 1)
         rare = table.sum(0) < 20
         table = np.column_stack([table[:, ~rare], table[:, rare].sum(1)])
         table = table[:, table.sum(0) > 0]
@@ -123,7 +131,7 @@ def test_a_batch_is_the_sum_of_single_draws(name):
 @pytest.mark.parametrize("count", [1000, 1_000_000])
 def test_the_moments_of_large_batches(name, count):
     num = 400
-    batches = sums(name, [count, 0, 3 * count], num)
+    batches = sums(name, [count, 0, 3 * count])[:num]
     np.testing.assert_array_equal(batches[:, 1], 0.0)
     for arm, n in ((0, count), (2, 3 * count)):
         mean, variance, _ = law(name, arm)
@@ -143,9 +151,9 @@ def test_the_moments_of_large_batches(name, count):
 
 @every
 def test_arms_of_a_batch_are_independent(name):
-    batches = sums(name, [50, 50, 50], 4000)
+    batches = sums(name, [50, 50, 50])
     correlations = np.corrcoef(batches.T)[np.triu_indices(3, 1)]
-    assert np.abs(correlations).max() < 4.5 / np.sqrt(4000)
+    assert np.abs(correlations).max() < 4.5 / np.sqrt(BATCHES)
 
 
 class Watch:

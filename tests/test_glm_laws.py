@@ -18,22 +18,30 @@ ARMS = np.array([[1.0, 0.0], [0.6, 0.9], [-0.4, 1.0], [0.9, -0.7]])
 THETA = np.array([0.8, -0.5])
 
 
-def states_of(build, counts, sums, family):
-    """The algorithm, in a state that has seen these counts and sums."""
-    algorithm = build(jnp.asarray(ARMS), family=family)
-    state = algorithm.init(jax.random.key(0))
-    state = state._replace(counts=jnp.asarray(counts), sums=jnp.asarray(sums, float))
-    tables = (jnp.asarray(ARMS), state.counts.astype(float), state.sums)
+@partial(jax.jit, static_argnums=0)
+def state_of(build, numbers, counts, sums):
+    """The state that has seen these counts and sums, and its fit; `numbers` are options."""
+    algorithm = build(jnp.asarray(ARMS), **numbers)
+    state = algorithm.init(jax.random.key(0))._replace(counts=counts, sums=sums)
+    family = build.keywords["family"]
+    tables = (jnp.asarray(ARMS), counts.astype(float), sums)
     fit = irls.fit(*tables, family=family, ridge=1e-3, init=jnp.zeros(2))
     names = type(state.fit)._fields
-    return algorithm, state._replace(fit=type(state.fit)(*(getattr(fit, n) for n in names))), fit
+    return state._replace(fit=type(state.fit)(*(getattr(fit, n) for n in names))), fit
 
 
-def chosen(algorithm, state, number, seed):
-    """How often each arm is the move, over so many keys."""
-    keys = jax.random.split(jax.random.key(seed), number)
-    moves = jax.jit(jax.vmap(lambda key: algorithm.ask(key, state).arm))(keys)
-    return np.bincount(np.asarray(moves), minlength=len(ARMS))
+@partial(jax.jit, static_argnums=0)
+def moves(build, numbers, state, keys):
+    """The moves of a state, for each of the keys."""
+    algorithm = build(jnp.asarray(ARMS), **numbers)
+    return jax.vmap(lambda key: algorithm.ask(key, state))(keys)
+
+
+def chosen(build, numbers, counts, sums, number, seed):
+    """How often each arm is the move after these counts and sums, over so many keys."""
+    state, _ = state_of(build, numbers, counts, sums)
+    asked = moves(build, numbers, state, jax.random.split(jax.random.key(seed), number))
+    return np.bincount(np.asarray(asked.arm), minlength=len(ARMS))
 
 
 @pytest.fixture(autouse=True)
@@ -46,14 +54,14 @@ def test_of_linear_models_both_have_one_law():
     """Identity link: both sample from `N(estimate, a^2 G^-1)`."""
     counts = np.array([6, 4, 5, 3])
     sums = counts * (ARMS @ THETA) + np.array([0.4, -0.3, 0.2, 0.9])
-    tables = []
-    for seed, build in enumerate((jb.glm_tsl, jb.glm_fpl)):
-        algorithm, state, _ = states_of(partial(build, a=1.0), counts, sums, "gaussian")
-        tables.append(chosen(algorithm, state, 20_000, seed))
+    tsl, fpl = (partial(build, family="gaussian") for build in (jb.glm_tsl, jb.glm_fpl))
+    tables = [
+        chosen(build, {"a": 1.0}, counts, sums, 20_000, seed)
+        for seed, build in enumerate((tsl, fpl))
+    ]
     assert (np.array(tables).sum(0) > 50).sum() >= 3  # there is something to compare
     assert stats.chi2_contingency(np.array(tables)[:, np.sum(tables, 0) > 0]).pvalue > 1e-3
-    algorithm, state, _ = states_of(partial(jb.glm_fpl, a=1.3), counts, sums, "gaussian")
-    other = np.array([tables[0], chosen(algorithm, state, 20_000, 9)])
+    other = np.array([tables[0], chosen(fpl, {"a": 1.3}, counts, sums, 20_000, 9)])
     assert stats.chi2_contingency(other[:, other.sum(0) > 0]).pvalue < 1e-6
 
 
@@ -76,7 +84,8 @@ def test_perturbed_fits_have_the_covariance_of_a_newton_step(family):
     """`a^2 H^-1 G H^-1` for many draws; where all slopes are 1/4, that of GLM-TSL with 2 a."""
     counts = np.array([30_000, 20_000, 25_000, 15_000])
     sums = counts * np.asarray(LINKS[family].mean(jnp.asarray(ARMS @ THETA)))
-    algorithm, state, fit = states_of(partial(jb.glm_fpl, a=0.7), counts, sums, family)
+    build, numbers = partial(jb.glm_fpl, family=family), {"a": 0.7}
+    state, fit = state_of(build, numbers, counts, sums)
 
     def ask(key):
         normal = jax.random.normal(key, (4,))
@@ -95,15 +104,17 @@ def test_perturbed_fits_have_the_covariance_of_a_newton_step(family):
     np.testing.assert_allclose(np.cov(perturbed @ root.T, rowvar=False), np.eye(2), atol=0.05)
     # The move is the arm that is best for such a draw, made from the same key.
     arms = np.argmax((perturbed[:50] + np.asarray(fit.theta)) @ ARMS.T, axis=1)
-    asked = jax.jit(jax.vmap(lambda key: algorithm.ask(key, state).arm))(keys[:50])
-    np.testing.assert_array_equal(asked, arms)
+    np.testing.assert_array_equal(moves(build, numbers, state, keys[:50]).arm, arms)
+
+
+LAPLACE = partial(jb.glm_tsl, family="logistic")
 
 
 def test_laplace_samples_have_the_inverse_hessian_as_covariance():
     counts = np.array([40, 20, 30, 10])
     sums = np.array([25.0, 6.0, 9.0, 8.0])
-    algorithm, state, fit = states_of(partial(jb.glm_tsl, a=1.5), counts, sums, "logistic")
-    shares = chosen(algorithm, state, 40_000, 3) / 40_000
+    _, fit = state_of(LAPLACE, {"a": 1.5}, counts, sums)
+    shares = chosen(LAPLACE, {"a": 1.5}, counts, sums, 40_000, 3) / 40_000
     inverse = np.linalg.inv(np.asarray(fit.hessian))
     rng = np.random.default_rng(0)
     drawn = rng.multivariate_normal(fit.theta, 2.25 * inverse, 40_000)
@@ -113,9 +124,9 @@ def test_laplace_samples_have_the_inverse_hessian_as_covariance():
 
 def test_the_parameter_of_a_laplace_sample_has_the_inverse_hessian_as_covariance():
     counts, sums = np.array([40, 20, 30, 400]), np.array([25.0, 6.0, 9.0, 250.0])
-    algorithm, state, fit = states_of(partial(jb.glm_tsl, a=1.5), counts, sums, "logistic")
-    keys = jax.random.split(jax.random.key(5), 20_000)
-    sampled = jax.jit(jax.vmap(lambda key: algorithm.ask(key, state).info[1].theta))(keys)
+    state, fit = state_of(LAPLACE, {"a": 1.5}, counts, sums)
+    keys = jax.random.split(jax.random.key(5), 40_000)
+    sampled = moves(LAPLACE, {"a": 1.5}, state, keys).info[1].theta
     hessian = np.asarray(fit.hessian)
     white = (np.asarray(sampled) - np.asarray(fit.theta)) @ np.linalg.cholesky(hessian) / 1.5
     np.testing.assert_allclose(np.cov(white, rowvar=False), np.eye(2), atol=0.05)
@@ -133,8 +144,11 @@ LEARNERS = {
 }
 
 
-def rounds_of(build, rewards):
-    """The last state, and what each round left: the state and its own fit's certificate, if any."""
+def rounds_of(build):
+    """A function of 40 rewards, compiled: the last state, and what each round left.
+
+    That is the state and its own fit's certificate, if any.
+    """
 
     @jax.jit
     def play(rewards):
@@ -146,9 +160,9 @@ def rounds_of(build, rewards):
             state = algorithm.tell(state, move, reward)
             return state, (state, move.info[1].certificate)
 
-        return jax.lax.scan(one, algorithm.init(key), (jnp.arange(len(rewards)), rewards))
+        return jax.lax.scan(one, algorithm.init(key), (jnp.arange(40), rewards))
 
-    return play(jnp.asarray(rewards, float))
+    return lambda rewards: play(np.asarray(rewards, float))
 
 
 def missed(states, certificates, first):
@@ -164,8 +178,9 @@ def test_rewards_that_no_model_fits(name):
     """All 0, all 1, or a coin whatever the arm, hardly a ridge: finite; what is missed is told."""
     build, ridge = partial(LEARNERS[name], ridge=1e-6), 1e-6
     coins = np.random.default_rng(1).integers(0, 2, 40)
+    play = rounds_of(build)
     for rewards in (np.zeros(40), np.ones(40), coins):
-        last, (states, certificates) = rounds_of(build, rewards)
+        last, (states, certificates) = play(rewards)
         counts, sums, thetas = (np.asarray(x) for x in (states.counts, states.sums, states.fit[0]))
         assert np.isfinite(thetas).all()
         assert counts[-1].sum() == 40
@@ -193,8 +208,8 @@ def test_missed_fits_are_counted(monkeypatch):
         return whole(*args, **options | {"max_iterations": 1, "tol": 1e-13})
 
     monkeypatch.setattr(irls, "estimate", short)
-    coins = np.random.default_rng(2).integers(0, 2, 35)
-    last, (states, certificates) = rounds_of(partial(jb.glm_fpl, a=2.0), coins)
+    coins = np.random.default_rng(2).integers(0, 2, 40)
+    last, (states, certificates) = rounds_of(partial(jb.glm_fpl, a=2.0))(coins)
     told = last.missed.report()
     found = [int(told[key]) for key in ("capped", "stalled", "nonfinite")]
     assert found == missed(states, certificates, first=2)

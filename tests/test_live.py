@@ -50,24 +50,26 @@ def live_case(case, **options):
 def draws_of(instance, seed):
     """The rewards of replication 0: `draw(round, move)`, the sums of that move."""
 
-    def draw(rounds, arm, count):
-        env, key = finite(instance), key_of(0, seed)
-        move = Move(arm, count, False, 0)
-        if count is None:
-            noise = env.noise(jax.random.fold_in(key, rounds // BLOCK), (BLOCK,), False)
-            return env.reward(noise[rounds % BLOCK], move)
-        noise = env.noise(jax.random.fold_in(key, rounds), arm.shape, True)
-        return env.reward(noise, move)
-
-    compiled = jax.jit(draw)
+    key = key_of(0, seed)
 
     def rewards(rounds, asked):
         with jax.enable_x64(True):
             one = np.ndim(asked) == 0
             arm, count = (np.int64(asked), None) if one else (np.arange(len(asked)), asked)
-            return np.asarray(compiled(np.int64(rounds), arm, count))
+            return np.asarray(rewards_of(instance, key, np.int64(rounds), arm, count))
 
     return rewards
+
+
+@jax.jit
+def rewards_of(instance, key, rounds, arm, count):
+    """One program for all instances of the same shapes."""
+    env, move = finite(instance), Move(arm, count, False, 0)
+    if count is None:
+        noise = env.noise(jax.random.fold_in(key, rounds // BLOCK), (BLOCK,), False)
+        return env.reward(noise[rounds % BLOCK], move)
+    noise = env.noise(jax.random.fold_in(key, rounds), arm.shape, True)
+    return env.reward(noise, move)
 
 
 @each

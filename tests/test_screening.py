@@ -64,7 +64,7 @@ def test_boolean_network(random_drugs):
     assert 36 < together.mean() < 44
     with jax.enable_x64(True):
         ends = jax.jit(jax.vmap(jax.tree.map(jnp.asarray, screen).outcome))(
-            jax.random.split(KEY, 300), jnp.arange(300) % 10
+            jax.random.split(KEY, 300), np.arange(300) % 10
         )
     assert ends.fixed.all()
     assert instance.means.std() > 0.005  # drugs differ
@@ -74,7 +74,8 @@ def test_what_a_drug_is_put_on(random_drugs):
     instance = random_drugs
     screen = jax.tree.map(jnp.asarray, instance.simulator)
     with jax.enable_x64(True):
-        found = jax.jit(jax.vmap(screen.start))(jax.random.split(KEY, 900), jnp.arange(900) % 10)
+        draw = jax.jit(jax.vmap(screen.start))
+        found = jax.tree.map(np.asarray, draw(jax.random.split(KEY, 900), np.arange(900) % 10))
     patients, drugs = instance.simulator.patients, instance.simulator.drugs
     values = np.where(drugs.known[:, None], drugs.active[:, None], patients.active)
     masks = drugs.known[:, None] | patients.known

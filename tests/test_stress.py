@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from counting import refused
+from programs import QUICK
 from scipy import stats
 from worlds import assert_same_runs
 
@@ -53,13 +54,16 @@ def _sums(instance, counts, num, pulls, key):
     return jax.vmap(lambda k: env.reward(env.noise(k, (3,), True), move, *pulls))(keys)
 
 
-def singles(instance, arm, num, pulls=(), seed=0):
+FEW, MANY, BATCHES = 2000, 40_000, 50  # by default, as each number of draws is a program
+
+
+def singles(instance, arm, num=FEW, pulls=(), seed=0):
     """Rewards of one arm, one move each."""
     with jax.enable_x64(True):
         return np.asarray(_singles(instance, jnp.int64(arm), num, pulls, jax.random.key(seed)))
 
 
-def sums(instance, counts, num, pulls=(), seed=1):
+def sums(instance, counts, num=BATCHES, pulls=(), seed=1):
     """`[num, 3]` sums of batches of `counts [3]`."""
     with jax.enable_x64(True):
         return np.asarray(_sums(instance, jnp.asarray(counts), num, pulls, jax.random.key(seed)))
@@ -76,7 +80,7 @@ def test_students_t(df):
     instance = make.stressed(NORMAL, df=df)
     assert float(instance.noise_var) == 2.5
     scale = np.sqrt(2.5 * ((df - 2) / df if df > 2 else 1.0))
-    drawn = singles(instance, 2, 40_000)
+    drawn = singles(instance, 2, MANY)
     law = stats.t(df, loc=2.0, scale=scale)
     assert stats.kstest(drawn, law.cdf).pvalue > LEVEL
     batches = sums(instance, [5, 0, 70], 2000)
@@ -98,7 +102,7 @@ def test_students_t(df):
 
 def test_a_sum_of_too_many_draws_is_not_a_number():
     instance = make.stressed(NORMAL, df=3.0)
-    assert np.isnan(sums(instance, [MOST, 0, 1], 1)[0, [0, 2]]).all()
+    assert np.isnan(sums(instance, [MOST, 0, 1], 200)[:, [0, 2]]).all()
 
 
 @pytest.mark.parametrize("instance", [NORMAL, RECORDED, SIMULATED], ids=lambda x: x.rewards)
@@ -107,11 +111,11 @@ def test_unequal_noise(instance):
     np.testing.assert_array_equal(uneven.means, instance.means)
     assert uneven.noise_var == instance.noise_var
     for arm, ratio in enumerate(RATIO):
-        before, after = (singles(x, arm, 2000) for x in (instance, uneven))
+        before, after = (singles(x, arm) for x in (instance, uneven))
         away = np.sqrt(ratio) * (before - instance.means[arm])
         np.testing.assert_allclose(after - instance.means[arm], away, rtol=1e-9, atol=1e-12)
     counts = np.array([40, 0, 9])
-    before, after = (sums(x, counts, 50) - counts * x.means for x in (instance, uneven))
+    before, after = (sums(x, counts) - counts * x.means for x in (instance, uneven))
     np.testing.assert_allclose(after, before * np.sqrt(RATIO), rtol=1e-9, atol=1e-9)
     geometric = make.stressed(NORMAL, variance_ratio=9.0).stress.variances
     np.testing.assert_allclose(geometric, 2.5 * np.array([1.0, 3.0, 9.0]))
@@ -121,7 +125,7 @@ def test_unequal_noise_and_heavy_tails_together():
     both = make.stressed(NORMAL, variance_ratio=RATIO, df=12.0)
     for arm, ratio in enumerate(RATIO):
         law = stats.t(12, loc=MEANS[arm], scale=np.sqrt(2.5 * ratio * 10 / 12))
-        assert stats.kstest(singles(both, arm, 4000), law.cdf).pvalue > LEVEL
+        assert stats.kstest(singles(both, arm, MANY), law.cdf).pvalue > LEVEL
 
 
 EVERY = [NORMAL, COIN, RECORDED, SIMULATED]
@@ -140,11 +144,11 @@ def test_moved_means(instance):
     assert (up > 2).all()
     assert (up < 18).all()
     if instance is not COIN:
-        before, after = sums(instance, [3, 0, 9], 50), sums(moved, [3, 0, 9], 50)
-        expected = np.tile(np.array([3, 0, 9]) * off, (50, 1))
+        before, after = sums(instance, [3, 0, 9]), sums(moved, [3, 0, 9])
+        expected = np.tile(np.array([3, 0, 9]) * off, (BATCHES, 1))
         np.testing.assert_allclose(after - before, expected, atol=1e-9)
     else:
-        assert abs(singles(moved, 0, 20_000).mean() - moved.means[0]) < 4.5 * 0.5 / np.sqrt(20_000)
+        assert abs(singles(moved, 0, MANY).mean() - moved.means[0]) < 4.5 * 0.5 / np.sqrt(MANY)
 
 
 def test_values_of_other_targets_stay():
@@ -159,7 +163,7 @@ def test_a_wrong_variance_is_told_and_changes_no_reward():
         if instance.stress is None:
             told = make.stressed(instance, noise_var_factor=0.25)
             assert told.noise_var == 0.25 * instance.noise_var
-            for drawn in (partial(singles, arm=1, num=50), partial(sums, counts=[2, 0, 7], num=9)):
+            for drawn in (partial(singles, arm=1), partial(sums, counts=[2, 0, 7])):
                 np.testing.assert_allclose(drawn(told), drawn(instance), rtol=1e-12)
     both = make.stressed(NORMAL, variance_ratio=RATIO, noise_var_factor=4.0)
     assert both.noise_var == 10.0
@@ -178,14 +182,14 @@ def test_drifting_means(instance):
 
         now = means(pulls)
         if instance is COIN:
-            drawn = singles(drifting, 0, 20_000, (pulls,), seed=pulls)
-            assert abs(drawn.mean() - now[0]) < 4.5 * 0.5 / np.sqrt(20_000)
+            drawn = singles(drifting, 0, MANY, (pulls,), seed=pulls)
+            assert abs(drawn.mean() - now[0]) < 4.5 * 0.5 / np.sqrt(MANY)
             continue
-        before, after = singles(instance, 1, 20), singles(drifting, 1, 20, (pulls,))
+        before, after = singles(instance, 1), singles(drifting, 1, pulls=(pulls,))
         np.testing.assert_allclose(after - before, (now - instance.means)[1], atol=1e-9)
-        before, after = sums(instance, [3, 0, 8], 5), sums(drifting, [3, 0, 8], 5, (pulls,))
+        before, after = sums(instance, [3, 0, 8]), sums(drifting, [3, 0, 8], pulls=(pulls,))
         off = np.array([3, 0, 8]) * (means(pulls + 5) - instance.means)
-        np.testing.assert_allclose(after - before, np.tile(off, (5, 1)), atol=1e-9)
+        np.testing.assert_allclose(after - before, np.tile(off, (BATCHES, 1)), atol=1e-9)
         with jax.enable_x64(True):
             move = jb.Move(jnp.int64(1), None, jnp.array(False), 0)
             loss, mean_loss = (stressed(drifting).regret(move, *x) for x in ((pulls,), ()))
@@ -207,12 +211,13 @@ def test_rewards_come_late(shape):
 
     plain = jb.Algorithm(lambda key: (jnp.zeros((), int), jnp.zeros(())), ask, tell)
     algorithm = delayed(plain, 3)
-    state, expected = algorithm.init(jax.random.key(0)), 0.0
+    ask, tell = jax.jit(algorithm.ask), jax.jit(algorithm.tell)
+    state, expected = jax.jit(algorithm.init)(jax.random.key(0)), 0.0
     totals = np.arange(12) ** 2.0
     for number, total in enumerate(totals):
-        move = algorithm.ask(jax.random.key(1), state)
+        move = ask(jax.random.key(1), state)
         np.testing.assert_array_equal(move.arm, max(0, number - 3))
-        state = algorithm.tell(state, move, jnp.full(shape, total))
+        state = tell(state, move, np.full(shape, total))
         if number >= 3:
             each = totals[number - 3] + 10.0 * max(0, number - 6)
             expected = expected * 0.5 + each * (shape or (1,))[0]
@@ -242,15 +247,14 @@ def test_replications_depend_on_nothing_else(name):
 
 def test_a_wrong_variance_breaks_the_promise_and_late_rewards_cost_pulls_alone():
     algorithm = partial(jb.lingape, delta=0.05, v0=0.1)
-    plain = make.stressed(SOARE, noise_var_factor=1.0)
-    same = jb.simulate(plain, algorithm, replications=300)
-    assert_same_runs(same, jb.simulate(SOARE, algorithm, replications=300))
+    play = partial(jb.simulate, algorithm=algorithm, replications=300, engine=QUICK)
+    same = play(make.stressed(SOARE, noise_var_factor=1.0))
+    assert_same_runs(same, play(SOARE))
     assert make.stressed(SOARE).stress is None
-    wrong = make.stressed(SOARE, noise_var_factor=0.02)
-    runs = jb.simulate(wrong, algorithm, replications=300)
+    runs = play(make.stressed(SOARE, noise_var_factor=0.02))
     most = stats.binom.ppf(1 - 1e-6, 300, 0.05)
     assert (~runs.correct).sum() > most > (~same.correct).sum()
-    late = jb.simulate(make.stressed(SOARE, delay=40), algorithm, replications=300)
+    late = play(make.stressed(SOARE, delay=40))
     assert (~late.correct).sum() <= most
     more = late.pulls.mean() - same.pulls.mean()
     assert more > 40 - 4 * np.hypot(late.summary()["pulls_se"], same.summary()["pulls_se"])

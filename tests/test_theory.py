@@ -8,6 +8,7 @@ import cvxpy
 import jax
 import numpy as np
 import pytest
+from programs import QUICK
 
 import jaxbandits as jb
 from jaxbandits import table, theory
@@ -133,7 +134,8 @@ def test_the_bound_of_rage_on_soare_s_instance(rounding, least, noise_var):
     ids=["soare", "transductive"],
 )
 def test_no_run_of_rage_without_an_error_exceeds_its_bound(instance, share):
-    runs = jb.simulate(instance, partial(jb.rage, delta=0.05), replications=200, seed=0)
+    algorithm = partial(jb.rage, delta=0.05)
+    runs = jb.simulate(instance, algorithm, replications=200, seed=0, engine=QUICK)
     bound = theory.rage_pull_bound(instance, 0.05)
     longest = runs.pulls[runs.correct].max()
     assert longest <= bound.value
@@ -201,8 +203,8 @@ delta = [0.1, 0.05]
 
 
 def test_sweeps_set_means_beside_the_bound():
-    dataset = run(parse(tomllib.loads(GRID)), bounds=True)
-    assert "pull_lower_bound" not in run(parse(tomllib.loads(GRID)))
+    dataset = run(parse(tomllib.loads(GRID)), bounds=True, engine=QUICK)
+    assert "pull_lower_bound" not in run(parse(tomllib.loads(GRID)), engine=QUICK)
     bounds = dataset.pull_lower_bound
     assert np.isnan(bounds.sel(algorithm="SH")).all()
     assert np.isnan(bounds.sel(instance="ball")).all()  # another instance in each replication
@@ -242,7 +244,7 @@ def test_the_design_of_who_knows_theta_reaches_the_characteristic_time():
 
 
 def test_no_design_parts_two_best_targets():
-    instance = jb.instances.linear(np.eye(3), [1.0, 1.0, 0.0])
+    instance = jb.instances.linear(np.eye(4), [1.0, 1.0, 0.0, 0.0])
     found = jb.design.oracle(instance)
     assert found.value == np.inf
     assert not found.converged

@@ -139,12 +139,12 @@ def test_arms_that_tie_have_the_same_chance():
 
 def test_of_equal_deviations_the_leader_is_drawn():
     with jax.enable_x64(True):
-        algorithm = jb.bayes_gap(jnp.eye(4), budget=20)
+        init, ask, tell = map(jax.jit, jb.bayes_gap(jnp.eye(4), budget=20))
         key = jax.random.key(0)
-        state = algorithm.init(key)
+        state = init(key)
         for reward in (0.1, 0.9, 0.3, 0.8):
-            state = algorithm.tell(state, algorithm.ask(key, state), jnp.array(reward))
-        move = algorithm.ask(key, state)
+            state = tell(state, ask(key, state), np.float64(reward))
+        move = ask(key, state)
         variances = state.stats.variances
         assert np.ptp(variances) < 1e-12
         assert int(move.arm) == int(move.info.arm) == 1

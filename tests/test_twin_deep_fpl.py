@@ -102,7 +102,7 @@ def test_deep_fpl(activation, noise):
 def test_weights_begin_as_glorot_and_bengio_have_them():
     with jax.enable_x64(True):
         algorithm = jb.deep_fpl(jnp.zeros((3, 300)), hidden=200, precision="double")
-        network = jax.tree.map(np.asarray, algorithm.init(jax.random.key(0)).network)
+        network = jax.tree.map(np.asarray, jax.jit(algorithm.init)(jax.random.key(0)).network)
     for weights, fans in ((network.weights, 500), (network.head, 201)):
         limit = math.sqrt(6 / fans)
         assert np.abs(weights).max() < limit
@@ -115,10 +115,11 @@ def test_weights_begin_as_glorot_and_bengio_have_them():
 def test_noise_is_normal_with_the_scale_asked_for():
     with jax.enable_x64(True):
         algorithm = jb.deep_fpl(jnp.eye(3), a=1.5, noise="fresh", batch=2_000, hidden=2)
+        init, _, tell = map(jax.jit, algorithm)
         move = jb.Move(jnp.array(0), None, jnp.array(False), 0, ({}, jnp.array(0)))
-        state = algorithm.tell(algorithm.init(jax.random.key(3)), move, jnp.array(1.0))
+        state = tell(init(jax.random.key(3)), move, jnp.array(1.0))
         first = np.asarray(state.normals)
-        second = np.asarray(algorithm.tell(state, move, jnp.array(1.0)).normals)
+        second = np.asarray(tell(state, move, jnp.array(1.0)).normals)
     assert abs(first.mean()) < 4 * 1.5 / math.sqrt(2_000)
     assert abs(first.std() / 1.5 - 1) < 0.07
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.1

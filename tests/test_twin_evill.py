@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import optimize, special, stats
-from test_glm_laws import chosen, states_of
+from test_glm_laws import chosen
 from test_guarantees import Play
 from test_twin_glm import Glm, K, against, normals
 from twins import logistic_fit
@@ -78,15 +78,16 @@ def test_of_linear_models_evill_and_glm_tsl_have_one_law():
     counts = np.array([6, 4, 5, 3])
     sums = counts * np.array([0.8, 0.1, -0.7, 1.0]) + np.array([0.4, -0.3, 0.2, 0.9])
 
-    def shares(build, seed):
-        algorithm, state, _ = states_of(partial(build, ridge=1e-3), counts, sums, "gaussian")
-        return chosen(algorithm, state, 20_000, seed)
+    evill, tsl = (partial(build, family="gaussian") for build in (jb.evill, jb.glm_tsl))
 
-    ours, theirs = shares(partial(jb.evill, a=1.0), 0), shares(partial(jb.glm_tsl, a=1.0), 1)
+    def shares(build, a, seed):
+        return chosen(build, {"a": a, "ridge": 1e-3}, counts, sums, 20_000, seed)
+
+    ours, theirs = shares(evill, 1.0, 0), shares(tsl, 1.0, 1)
     table = np.array([ours, theirs])
     assert (table.sum(0) > 50).sum() >= 3
     assert stats.chi2_contingency(table[:, table.sum(0) > 0]).pvalue > 1e-3
-    other = np.array([ours, shares(partial(jb.evill, a=1.4), 2)])
+    other = np.array([ours, shares(evill, 1.4, 2)])
     assert stats.chi2_contingency(other[:, other.sum(0) > 0]).pvalue < 1e-6
 
 
