@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from jaxbandits import driver
+from jaxbandits.engine import episode
 
 
 class Hand:
@@ -24,9 +24,9 @@ class Hand:
 
     def play(self, twin, facts, reward, key, *, rounds=20_000, compare):
         """Twin and package in step until both stop; the twin sees the package's rewards."""
-        state = self.init(facts, jax.random.fold_in(key, driver.INIT))
+        state = self.init(facts, jax.random.fold_in(key, episode.INIT))
         for played in range(rounds):
-            move = self.ask(facts, driver.ask_key(key, played), state)
+            move = self.ask(facts, episode.ask_key(key, played), state)
             done, answer, draws = twin.ask()
             assert bool(move.done) == done, f"round {played}"
             if answer is not None:

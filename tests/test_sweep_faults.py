@@ -15,8 +15,8 @@ from jax.experimental.compilation_cache import compilation_cache
 from test_cli import call, refused
 from test_sweep_folder import SMALL, everything
 
-from jaxbandits.interrupts import held_back, interruptible
 from jaxbandits.sweeps import parse, run
+from jaxbandits.system.interrupts import held_back, interruptible
 
 TWICE = SMALL.replace("replications = 40", "replications = 300")
 

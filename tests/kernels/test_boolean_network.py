@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.kernels import boolean_network as kernel
-from jaxbandits.kernels.boolean_network import Network
-from jaxbandits.lanewise import lanewise
-from jaxbandits.native import natively
+from jaxbandits.compilers.cpp import natively
+from jaxbandits.compilers.lanewise import lanewise
+from jaxbandits.instances import gene_networks as kernel
+from jaxbandits.instances.gene_networks import Network
 
 GENES, MOST, LANES = 12, 4, 16
 LOGIC = [

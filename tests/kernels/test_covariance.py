@@ -7,8 +7,8 @@ import pytest
 from jax import lax
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
-from jaxbandits.kernels import ledger
-from jaxbandits.kernels.covariance import COVARIANCES
+from jaxbandits.kernels.estimate import least_squares
+from jaxbandits.kernels.estimate.gp_kernels import COVARIANCES
 
 LENGTH = 0.7
 THEIRS = {
@@ -45,7 +45,7 @@ def test_arms_close_to_each_other_keep_their_distance(name):
 
 def observed(stats, arms, pulled, rewards):
     def step(stats, draw):
-        return ledger.observe(stats, arms, *draw, arm_space=True), None
+        return least_squares.observe(stats, arms, *draw, arm_space=True), None
 
     return jax.jit(lambda *draws: lax.scan(step, stats, draws)[0])(pulled, rewards)
 
@@ -58,7 +58,7 @@ def test_the_posterior_of_a_process(name, length):
     scaled = {"matern32": {"length_scale": length}, "squared_exponential": {}}[name]
     theirs = THEIRS[name].clone_with_theta(np.log([length if scaled else np.sqrt(length / 2)]))
     prior = 4.0 * COVARIANCES[name](jnp.asarray(arms), length)
-    stats = ledger.gaussian_process(prior, noise_var)
+    stats = least_squares.gaussian_process(prior, noise_var)
     stats = observed(stats, jnp.asarray(arms), jnp.asarray(pulled), jnp.asarray(rewards))
     process = GaussianProcessRegressor(
         kernels.ConstantKernel(4.0, "fixed") * theirs, alpha=noise_var, optimizer=None
@@ -74,8 +74,8 @@ def test_a_linear_process_is_ridge_regression():
     """With ridge `sigma^2 / eta^2`."""
     arms, rng, noise_var, eta = jnp.asarray(arms_of()), np.random.default_rng(2), 0.3, 50.0
     draws = arms, jnp.asarray(rng.integers(0, 7, 40)), jnp.asarray(rng.normal(size=40))
-    process = ledger.gaussian_process(eta**2 * COVARIANCES["linear"](arms, 1.0), noise_var)
-    features = ledger.ridge(arms, noise_var / eta**2, arm_space=True)
+    process = least_squares.gaussian_process(eta**2 * COVARIANCES["linear"](arms, 1.0), noise_var)
+    features = least_squares.ridge(arms, noise_var / eta**2, arm_space=True)
     ours, theirs = observed(process, *draws), observed(features, *draws)
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from designs import benchmark, information, is_design, norms
 
-from jaxbandits.kernels import design
+from jaxbandits.kernels.design import d_optimal as design
 
 d_optimal = jax.jit(design.d_optimal)
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.kernels import everyone
+from jaxbandits.kernels.linalg import pairwise
 
 RNG = np.random.default_rng(0)
 
@@ -31,8 +31,8 @@ def double_precision():
 
 
 MATRIX = np.cov(RNG.normal(size=(3, 9)))
-farthest = jax.jit(everyone.farthest, static_argnums=3)
-beaten = jax.jit(everyone.beaten)
+farthest = jax.jit(pairwise.farthest, static_argnums=3)
+beaten = jax.jit(pairwise.beaten)
 
 
 @pytest.mark.parametrize("kind", ["sphere", "outliers"])
@@ -65,7 +65,7 @@ def test_who_is_beaten(num, width):
     exact = (width * np.sqrt(np.abs(distances(points, MATRIX))) < ahead) & alive[None, :]
     found = beaten(*map(jnp.array, (points, alive, scores, MATRIX)), jnp.array(width))
     np.testing.assert_array_equal(found, exact.any(1) & alive)
-    assert (num < everyone.FEW) == (num == 100)
+    assert (num < pairwise.FEW) == (num == 100)
 
 
 def test_the_best_is_never_beaten_and_equals_do_not_beat_each_other():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxbandits.kernels import ledger
+from jaxbandits.kernels.estimate import least_squares
 
 V0 = 0.7
 
@@ -20,9 +20,9 @@ def played(arms, pulled, rewards, v0, *, arm_space):
     @jax.jit
     def play(arms, pulled, rewards):
         def step(state, draw):
-            return ledger.observe(state, arms, *draw, arm_space=arm_space), None
+            return least_squares.observe(state, arms, *draw, arm_space=arm_space), None
 
-        begin = ledger.ridge(arms, v0, arm_space=arm_space)
+        begin = least_squares.ridge(arms, v0, arm_space=arm_space)
         return lax.scan(step, begin, (pulled, rewards))[0]
 
     return play(arms, jnp.array(pulled), rewards)
@@ -38,7 +38,7 @@ SHAPES = [(6, 5), (40, 8), (3, 7)]
 FORMS = [(*shape, form, jnp.float64, 1e-11) for shape in SHAPES for form in (True, False)]
 # Single precision is for the form that the package picks: feature space cannot resolve three
 # arms in seven dimensions, where unseen directions dominate V^-1.
-FORMS += [(*s, ledger.prefers_arm_space(np.ones(s)), jnp.float32, 2e-4) for s in SHAPES]
+FORMS += [(*s, least_squares.prefers_arm_space(np.ones(s)), jnp.float32, 2e-4) for s in SHAPES]
 
 
 @pytest.mark.parametrize(("num_arms", "dim", "arm_space", "dtype", "close"), FORMS)
@@ -59,11 +59,11 @@ def test_thousand_draws_equal_refactorisation(num_arms, dim, arm_space, dtype, c
     np.testing.assert_allclose(state.logdet, logdet, rtol=close)
 
     arm = jnp.asarray(2)
-    row = ledger.row(state, jnp.array(arms, dtype), arm, arm_space=arm_space)
+    row = least_squares.row(state, jnp.array(arms, dtype), arm, arm_space=arm_space)
     np.testing.assert_allclose(row, between[2], rtol=close, atol=close * np.abs(between).max())
     differences = arms[2] - arms
     sqdist = np.einsum("ki,ij,kj->k", differences, inverse, differences)
-    found = ledger.sqdist(state, row, arm)
+    found = least_squares.sqdist(state, row, arm)
     np.testing.assert_allclose(found, sqdist, rtol=20 * close, atol=10 * close * sqdist.max())
 
 
@@ -86,8 +86,8 @@ def test_nearly_equal_arms_after_many_draws(arm_space):
     state = played(jnp.array(arms), pulled, jnp.array(rewards), 1.0, arm_space=arm_space)
     matrix, _ = refactorised(arms, pulled, rewards, 1.0)
     gap = arms[0] - arms[5]
-    row = ledger.row(state, jnp.array(arms), jnp.asarray(0), arm_space=arm_space)
-    found = ledger.sqdist(state, row, jnp.asarray(0))
+    row = least_squares.row(state, jnp.array(arms), jnp.asarray(0), arm_space=arm_space)
+    found = least_squares.sqdist(state, row, jnp.asarray(0))
     np.testing.assert_allclose(found[5], gap @ np.linalg.solve(matrix, gap), rtol=1e-6)
     assert found[0] == 0.0
     assert (np.asarray(found) >= 0).all()
@@ -96,8 +96,8 @@ def test_nearly_equal_arms_after_many_draws(arm_space):
 def test_start():
     arms = jnp.array(instance(4, 3)[0])
     for arm_space in (True, False):
-        state = ledger.ridge(arms, V0, arm_space=arm_space)
-        row = ledger.row(state, arms, jnp.asarray(1), arm_space=arm_space)
+        state = least_squares.ridge(arms, V0, arm_space=arm_space)
+        row = least_squares.row(state, arms, jnp.asarray(1), arm_space=arm_space)
         np.testing.assert_allclose(row, arms @ arms[1] / V0)
         np.testing.assert_allclose(state.variances, (np.asarray(arms) ** 2).sum(1) / V0)
         assert state.logdet == 0.0
@@ -105,8 +105,8 @@ def test_start():
 
 
 def test_the_form_changes_above_twice_the_dimension():
-    assert ledger.prefers_arm_space(np.ones((10, 5)))
-    assert not ledger.prefers_arm_space(np.ones((11, 5)))
+    assert least_squares.prefers_arm_space(np.ones((10, 5)))
+    assert not least_squares.prefers_arm_space(np.ones((11, 5)))
 
 
 @pytest.mark.parametrize(("dtype", "close"), [(jnp.float32, 2e-4), (jnp.float64, 1e-11)])
@@ -115,7 +115,7 @@ def test_batch_equals_least_squares(v0, dtype, close):
     arms, pulled, rewards = instance(9, 4)
     counts = np.bincount(pulled, minlength=9)
     sums = np.bincount(pulled, rewards, minlength=9)
-    inverse, theta, logdet = jax.jit(ledger.batch)(
+    inverse, theta, logdet = jax.jit(least_squares.batch)(
         jnp.array(arms, dtype), jnp.array(counts), jnp.array(sums, dtype), v0
     )
     rows = np.concatenate([arms[pulled], np.sqrt(v0) * np.eye(4)])
@@ -123,7 +123,7 @@ def test_batch_equals_least_squares(v0, dtype, close):
     np.testing.assert_allclose(theta, expected, rtol=close, atol=close)
     np.testing.assert_allclose(np.asarray(inverse, float) @ (rows.T @ rows), np.eye(4), atol=close)
     np.testing.assert_allclose(logdet, np.linalg.slogdet(rows.T @ rows)[1], rtol=close)
-    matrix = ledger.gram(jnp.array(arms, dtype), jnp.array(counts))
+    matrix = least_squares.gram(jnp.array(arms, dtype), jnp.array(counts))
     np.testing.assert_allclose(matrix, arms[pulled].T @ arms[pulled], rtol=close, atol=close * 100)
 
 
@@ -132,14 +132,14 @@ def test_batch_of_a_badly_scaled_design():
     arms = arms * np.logspace(0, -4, 4)
     counts = np.bincount(pulled, minlength=9)
     sums = np.bincount(pulled, rewards, minlength=9)
-    _, theta, _ = ledger.batch(jnp.array(arms), jnp.array(counts), jnp.array(sums))
+    _, theta, _ = least_squares.batch(jnp.array(arms), jnp.array(counts), jnp.array(sums))
     expected, *_ = np.linalg.lstsq(arms[pulled], rewards)
     np.testing.assert_allclose(theta, expected, rtol=1e-7)
 
 
 def test_batch_that_does_not_span_is_not_finite():
     arms = jnp.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    inverse, theta, _ = ledger.batch(arms, jnp.array([3, 2, 0]), jnp.array([1.0, 1.0, 0.0]))
+    inverse, theta, _ = least_squares.batch(arms, jnp.array([3, 2, 0]), jnp.array([1.0, 1.0, 0.0]))
     assert not np.isfinite(inverse).all()
     assert not np.isfinite(theta).all()
 
@@ -158,9 +158,9 @@ def test_foreseen_draws_need_no_ridge(arm_space):
         def step(state, draw):
             arm, reward, known = draw
             known = {"known": known, "arm_space": arm_space}
-            return ledger.observe(state, jnp.array(arms), arm, reward, **known), None
+            return least_squares.observe(state, jnp.array(arms), arm, reward, **known), None
 
-        begin = ledger.foreseen(jnp.array(arms), jnp.array(counts), arm_space=arm_space)
+        begin = least_squares.foreseen(jnp.array(arms), jnp.array(counts), arm_space=arm_space)
         draws = (jnp.array(pulled), jnp.array(rewards), jnp.arange(35) < 5)
         return lax.scan(step, begin, draws)[0]
 

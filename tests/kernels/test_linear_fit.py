@@ -4,13 +4,13 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandits.kernels import linear_fit
+from jaxbandits.kernels.estimate import stage_fit
 
 
 @partial(jax.jit, static_argnames=("subspace", "family"))
 def fit(arms, counts, sums, alive, subspace, family="gaussian"):
     options = {"family": family, "ridge": 1e-6, "subspace": subspace}
-    return linear_fit.fit(arms, counts, sums, alive, **options)
+    return stage_fit.fit(arms, counts, sums, alive, **options)
 
 
 CASES = {
@@ -21,7 +21,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("subspace", linear_fit.SUBSPACES)
+@pytest.mark.parametrize("subspace", stage_fit.SUBSPACES)
 @pytest.mark.parametrize("name", CASES)
 def test_least_squares_of_least_length(name, subspace):
     rng = np.random.default_rng(0)
@@ -36,7 +36,7 @@ def test_least_squares_of_least_length(name, subspace):
     assert bool(found.converged)
 
 
-@pytest.mark.parametrize("subspace", linear_fit.SUBSPACES)
+@pytest.mark.parametrize("subspace", stage_fit.SUBSPACES)
 def test_dead_arms_need_not_be_spanned(subspace):
     arms = np.eye(4)
     found = fit(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jaxbandits.kernels import nature
+from jaxbandits.kernels.games import best_response
 
 
 @jax.jit
@@ -13,9 +13,9 @@ def answered(arms, weights, theta):
     means = arms @ theta
     leader = jnp.argmax(means)
     gaps = means[leader] - means
-    measured = nature.design(arms, weights)
-    rival = nature.closest(arms, measured, leader, gaps)
-    return leader, rival, nature.change(arms, measured, leader, rival, gaps[rival])
+    measured = best_response.design(arms, weights)
+    rival = best_response.closest(arms, measured, leader, gaps)
+    return leader, rival, best_response.change(arms, measured, leader, rival, gaps[rival])
 
 
 def drawn(seed, num_arms=6, dim=3):
@@ -59,7 +59,7 @@ def test_the_response_to_a_set_is_the_closest_of_all_pairs(seed):
     arms, weights, theta = drawn(seed)
     means = arms @ theta
     top = np.isin(np.arange(6), np.argsort(-means)[:2])
-    respond = jax.jit(nature.response_to_set)
+    respond = jax.jit(best_response.response_to_set)
     change = respond(arms, weights, top, means)
     inverse = np.linalg.inv(arms.T @ (weights[:, None] * arms))
     pairs = [(i, j) for i in np.flatnonzero(top) for j in np.flatnonzero(~top)]

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from jaxbandits.kernels import pick
+from jaxbandits.kernels import selection
 
-argmax, rank, top = jax.jit(pick.argmax), jax.jit(pick.rank), jax.jit(pick.top)
-spread, first_basis = jax.jit(pick.spread), jax.jit(pick.first_basis)
+argmax, rank, top = jax.jit(selection.argmax), jax.jit(selection.rank), jax.jit(selection.top)
+spread, first_basis = jax.jit(selection.spread), jax.jit(selection.first_basis)
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 tied_values = st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 0.5, np.inf]), min_size=7, max_size=7)
@@ -39,7 +39,7 @@ def test_rank_of_many_arms(num, dtype):
     rng = np.random.default_rng(num)
     values = jnp.array(rng.integers(0, 9, (5, num)), dtype)
     orders = jnp.array([rng.permutation(num) for _ in range(5)])
-    together = jax.jit(jax.vmap(pick.rank))(values, orders)
+    together = jax.jit(jax.vmap(selection.rank))(values, orders)
     for row, value, order in zip(together, values, orders, strict=True):
         np.testing.assert_array_equal(row, places(value.tolist(), order.tolist()))
 
@@ -77,10 +77,10 @@ def test_the_remainder_favours_no_arm(num_arms):
 
 def test_ties_favour_no_index():
     keys = jax.random.split(jax.random.key(0), 5000)
-    orders = jax.vmap(lambda key: pick.tie_order(key, 5))(keys)
+    orders = jax.vmap(lambda key: selection.tie_order(key, 5))(keys)
     np.testing.assert_array_equal(np.sort(orders, axis=1), np.tile(np.arange(5), (5000, 1)))
     tied = jnp.array([1.0, 3.0, 3.0, 0.0, 3.0])
-    winners = np.asarray(jax.vmap(lambda order: pick.argmax(tied, order))(orders))
+    winners = np.asarray(jax.vmap(lambda order: selection.argmax(tied, order))(orders))
     wins = np.bincount(winners, minlength=5)
     assert wins[[0, 3]].sum() == 0
     assert stats.chisquare(wins[[1, 2, 4]]).pvalue > 1e-4
@@ -115,11 +115,11 @@ def test_first_basis_of_random_order_equals_the_greedy_one():
 
 def test_the_arm_furthest_behind():
     counts, shares = jnp.array([3, 8, 0, 1, 4]), jnp.array([0.2, 0.5, 0.0, 0.05, 0.25])
-    assert int(pick.furthest_behind(counts, shares)) == 0  # 15, 16, none, 20, 16
-    assert int(pick.furthest_behind(counts.at[0].set(4), shares)) == 1  # 20, 16, none, 20, 16
+    assert int(selection.furthest_behind(counts, shares)) == 0  # 15, 16, none, 20, 16
+    assert int(selection.furthest_behind(counts.at[0].set(4), shares)) == 1  # 20, 16, none, 20, 16
     order = jnp.array([1, 0, 4, 2, 3])
-    assert int(pick.furthest_behind(counts, shares, order)) == 0
-    assert int(pick.furthest_behind(counts.at[0].set(4), shares, order)) == 4
+    assert int(selection.furthest_behind(counts, shares, order)) == 0
+    assert int(selection.furthest_behind(counts.at[0].set(4), shares, order)) == 4
 
 
 def test_first_basis_tells_nearly_parallel_from_parallel():
@@ -138,7 +138,7 @@ def test_first_basis_repeats_the_last_arm_where_the_arms_do_not_span():
 def test_samples_follow_their_chances():
     chances, number = jnp.array([0.0, 3.0, 1.0, 0.0, 4.0, 0.0]), 40_000
     keys = jax.random.split(jax.random.key(0), number)
-    counts = np.bincount(jax.vmap(lambda key: pick.sample(key, chances))(keys), minlength=6)
+    counts = np.bincount(jax.vmap(lambda key: selection.sample(key, chances))(keys), minlength=6)
     np.testing.assert_array_equal(counts > 0, np.asarray(chances) > 0)
     expected = number * np.asarray(chances)[[1, 2, 4]] / 8
     assert (np.abs(counts[[1, 2, 4]] - expected) < 5 * np.sqrt(expected)).all()
@@ -152,13 +152,13 @@ def test_the_arm_drawn_most():
         ([9.0, 2, 2, 2, 9], 2),
         ([0.0, 2, 1, 2, 0], 3),
     ):
-        assert int(pick.most_drawn(counts, jnp.array(values), order)) == expected
+        assert int(selection.most_drawn(counts, jnp.array(values), order)) == expected
 
 
 def test_rounding_breaks_no_tie():
     with jax.enable_x64(True):
         values = jnp.array([0.3, 0.1 + 0.2, 1e-17, 0.0, -0.5, 0.3 + 1e-9, 9.0])
-        found = np.asarray(pick.comparable(values, jnp.arange(7) < 6))
+        found = np.asarray(selection.comparable(values, jnp.arange(7) < 6))
     assert found[0] == found[1] < found[5]
     assert found[4] < found[2] == found[3] < found[0]
     assert found[6] == -np.inf

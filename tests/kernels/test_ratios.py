@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize
 
 import jaxbandits as jb
-from jaxbandits.kernels import ratios
+from jaxbandits.kernels.allocate import pair_shares
 
 RNG = np.random.default_rng(0)
 TABLES = {
@@ -17,7 +17,9 @@ TABLES = {
     "as many as dimensions": RNG.normal(size=(4, 4)),
     "far apart in size": RNG.normal(size=(7, 3)) * 10.0 ** np.arange(-3, 4)[:, None],
 }
-both = pytest.mark.parametrize("solve", [ratios.by_linear_programs, jax.jit(ratios.enumerated)])
+both = pytest.mark.parametrize(
+    "solve", [pair_shares.by_linear_programs, jax.jit(pair_shares.enumerated)]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -72,24 +74,27 @@ def test_closed_forms(solve):
 
 def test_both_ways_agree_where_the_best_is_unique():
     arms = RNG.normal(size=(12, 3))
-    one, other = ratios.by_linear_programs(arms), jax.jit(ratios.enumerated)(jnp.asarray(arms))
+    one, other = (
+        pair_shares.by_linear_programs(arms),
+        jax.jit(pair_shares.enumerated)(jnp.asarray(arms)),
+    )
     np.testing.assert_allclose(one, other, atol=1e-7)
-    assert ratios.num_bases(arms) == 220 > ratios.BLOCK
+    assert pair_shares.num_bases(arms) == 220 > pair_shares.BLOCK
 
 
 def test_arms_that_do_not_span():
     flat = np.hstack([RNG.normal(size=(6, 2)), np.zeros((6, 1))])
-    found = ratios.by_linear_programs(flat)
-    np.testing.assert_allclose(found, ratios.by_linear_programs(flat[:, :2]), atol=1e-7)
-    own = np.asarray(jax.jit(ratios.enumerated)(jnp.asarray(flat)))
+    found = pair_shares.by_linear_programs(flat)
+    np.testing.assert_allclose(found, pair_shares.by_linear_programs(flat[:, :2]), atol=1e-7)
+    own = np.asarray(jax.jit(pair_shares.enumerated)(jnp.asarray(flat)))
     assert (own[0, 1] == [0.5, 0.5, 0, 0, 0, 0]).all()  # feasible, not best
-    few = np.asarray(jax.jit(ratios.enumerated)(jnp.asarray(RNG.normal(size=(2, 3)))))
+    few = np.asarray(jax.jit(pair_shares.enumerated)(jnp.asarray(RNG.normal(size=(2, 3)))))
     assert (few[0, 1] == 0.5).all()
 
 
 def test_two_equal_arms_need_no_draw():
     arms = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    found = ratios.by_linear_programs(arms)
+    found = pair_shares.by_linear_programs(arms)
     assert (found[0, 1] == 0).all()
     np.testing.assert_allclose(found[0, 2], found[1, 2], atol=1e-7)
 
@@ -104,7 +109,7 @@ def test_a_solution_without_certificate_is_refused(monkeypatch):
 
     monkeypatch.setattr(scipy.optimize, "linprog", sloppy)
     with pytest.raises(RuntimeError, match="certificate"):
-        ratios.by_linear_programs(TABLES["soare"])
+        pair_shares.by_linear_programs(TABLES["soare"])
 
 
 def test_the_optima_themselves():
@@ -112,15 +117,15 @@ def test_the_optima_themselves():
     for name in ("more arms", "as many as dimensions", "nearly collinear"):
         arms = TABLES[name]
         pairs = [(i, j) for j in range(len(arms)) for i in range(j)]
-        shares = ratios.by_linear_programs(arms)
-        for (i, j), weights in zip(pairs, ratios.optima(arms, pairs), strict=True):
+        shares = pair_shares.by_linear_programs(arms)
+        for (i, j), weights in zip(pairs, pair_shares.optima(arms, pairs), strict=True):
             norm = weights.sum()
             np.testing.assert_allclose(weights / norm, shares[i, j], atol=1e-7)
             wanted = arms[i] - arms[j]
             variance = wanted @ np.linalg.lstsq((arms.T * shares[i, j]) @ arms, wanted)[0]
             np.testing.assert_allclose(norm, np.sqrt(variance), rtol=1e-6)
     angle = 0.3
-    found = next(ratios.optima(jb.instances.soare(3, angle=angle).arms, [(0, 3)]))
+    found = next(pair_shares.optima(jb.instances.soare(3, angle=angle).arms, [(0, 3)]))
     np.testing.assert_allclose(found, [1 - np.cos(angle), np.sin(angle), 0, 0], atol=1e-12)
-    basis = list(ratios.optima(np.eye(3), [(0, 1), (1, 2)]))
+    basis = list(pair_shares.optima(np.eye(3), [(0, 1), (1, 2)]))
     np.testing.assert_array_equal(basis, [[1, 1, 0], [0, 1, 1]])

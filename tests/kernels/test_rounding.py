@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxbandits.kernels import rounding
+from jaxbandits.kernels.allocate import efficient_rounding
 
 K = 8
-efficient, largest_remainder = jax.jit(rounding.efficient), jax.jit(rounding.largest_remainder)
+efficient, largest_remainder = (
+    jax.jit(efficient_rounding.efficient),
+    jax.jit(efficient_rounding.largest_remainder),
+)
 few = settings(max_examples=60, deadline=None, derandomize=True)
 # Sixteenths of a power of two are exact, so that ties are ties for both sides.
 designs = st.lists(st.integers(0, 16), min_size=K, max_size=K).filter(any)
@@ -103,7 +106,9 @@ def test_extreme_weights_and_totals(rule):
         assert (counts[3:] == 0).all()
 
 
-@pytest.mark.parametrize("rule", [rounding.efficient, rounding.largest_remainder])
+@pytest.mark.parametrize(
+    "rule", [efficient_rounding.efficient, efficient_rounding.largest_remainder]
+)
 @pytest.mark.parametrize("total", [20, 1_000_000])
 def test_single_precision_still_meets_the_total(rule, total):
     with jax.enable_x64(False):
@@ -117,7 +122,9 @@ def test_single_precision_still_meets_the_total(rule, total):
 def test_lanes_equal_a_loop():
     rng = np.random.default_rng(2)
     weights, totals = rng.dirichlet(np.full(K, 0.3), 16), rng.integers(8, 500, 16)
-    together = jax.jit(jax.vmap(rounding.efficient))(jnp.array(weights), jnp.array(totals))
+    together = jax.jit(jax.vmap(efficient_rounding.efficient))(
+        jnp.array(weights), jnp.array(totals)
+    )
     alone = [efficient(jnp.array(w), jnp.asarray(n)) for w, n in zip(weights, totals, strict=True)]
     np.testing.assert_array_equal(together, np.array(alone))
 
@@ -146,12 +153,12 @@ def test_largest_remainder_breaks_ties_by_index():
     st.integers(0, 3000),
 )
 def test_ceilings_cover_every_share_and_overspend(shares, total):
-    counts = rounded(rounding.ceil, shares, total)
+    counts = rounded(efficient_rounding.ceil, shares, total)
     assert counts.tolist() == [math.ceil(total * w) for w in exact(shares)]
     assert total <= counts.sum() < total + sum(share > 0 for share in shares)
 
 
 def test_ceilings_of_shares_that_are_whole_but_for_rounding():
     with jax.enable_x64(True):
-        counts = rounding.ceil(jnp.array([0.1, 0.2, 0.7]), jnp.asarray(30))
+        counts = efficient_rounding.ceil(jnp.array([0.1, 0.2, 0.7]), jnp.asarray(30))
     np.testing.assert_array_equal(counts, [3, 6, 21])

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxbandits.kernels import square_root
+from jaxbandits.kernels.estimate import sqrt_least_squares
 
 
 def played(arms, pulled, rewards, v0):
     @jax.jit
     def play(arms, pulled, rewards):
         def step(root, draw):
-            return square_root.observe(root, *draw), None
+            return sqrt_least_squares.observe(root, *draw), None
 
-        return lax.scan(step, square_root.ridge(arms, v0), (pulled, rewards))[0]
+        return lax.scan(step, sqrt_least_squares.ridge(arms, v0), (pulled, rewards))[0]
 
     return play(jnp.asarray(arms), jnp.asarray(pulled), jnp.asarray(rewards))
 
@@ -46,7 +46,7 @@ def test_covariance_and_means(num_arms, dim, v0, dtype, rtol):
 def test_a_sample_is_the_root_times_normal_numbers():
     """Linear in them, so that the covariance is `scale^2 R R^T` without drawing any."""
     root = played(np.eye(3)[:2], [0, 0, 1], [1.0, 2.0, 4.0], 1.0)
-    samples = [square_root.sampled(root, e, 2.0) - root.means for e in jnp.eye(3)]
+    samples = [sqrt_least_squares.sampled(root, e, 2.0) - root.means for e in jnp.eye(3)]
     covariance = np.array(samples).T @ np.array(samples)
     np.testing.assert_allclose(root.means, [1.0, 2.0], rtol=1e-12)
     np.testing.assert_allclose(covariance, np.diag([4 / 3, 2.0]), rtol=1e-12, atol=1e-15)

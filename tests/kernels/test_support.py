@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from designs import information, is_design
 
-from jaxbandits.kernels import support
+from jaxbandits.kernels.design import sparsify
 
-reduced = jax.jit(support.reduced)
+reduced = jax.jit(sparsify.reduced)
 
 
 @pytest.mark.parametrize(("num_arms", "dim"), [(24, 2), (40, 4), (12, 1)])

@@ -10,11 +10,13 @@ import pytest
 import scipy.optimize
 from designs import benchmark, information, is_design, norms
 
-from jaxbandits.kernels import design, vertex
+from jaxbandits.kernels.design import d_optimal, vertex_directions
 
-METHODS = {name: jax.jit(getattr(vertex, name)) for name in ("wynn", "fedorov", "wolfe_atwood")}
-METHODS["g_optimal_fw"] = jax.jit(vertex.g_optimal_fw)
-METHODS["d_optimal"] = jax.jit(design.d_optimal)
+METHODS = {
+    name: jax.jit(getattr(vertex_directions, name)) for name in ("wynn", "fedorov", "wolfe_atwood")
+}
+METHODS["g_optimal_fw"] = jax.jit(vertex_directions.g_optimal_fw)
+METHODS["d_optimal"] = jax.jit(d_optimal.d_optimal)
 EXACT = ("wynn", "fedorov", "wolfe_atwood")
 
 

@@ -7,7 +7,8 @@ import pytest
 from scipy import integrate, optimize, stats
 
 import jaxbandits as jb
-from jaxbandits.kernels import span, width
+from jaxbandits.kernels.design import gaussian_width
+from jaxbandits.kernels.linalg import subspace
 
 
 @pytest.fixture(autouse=True)
@@ -29,18 +30,18 @@ everyone = lambda arms: jnp.ones(len(arms), bool)  # noqa: E731
 def test_the_width_of_independent_arms_under_equal_weights(num):
     arms, weights = jnp.eye(num), jnp.full(num, 1 / num)
     expected = num * largest_of(num) ** 2
-    found = width.value(arms, weights, everyone(arms))
+    found = gaussian_width.value(arms, weights, everyone(arms))
     assert float(found) == pytest.approx(expected, rel=0.06)  # of 2000 draws
-    three = width.value(arms, weights, jnp.arange(num) < 3)
+    three = gaussian_width.value(arms, weights, jnp.arange(num) < 3)
     assert float(three) == pytest.approx(num * largest_of(3) ** 2, rel=0.08)
-    assert width.value(arms, weights, jnp.arange(num) < 1) < 0.05
+    assert gaussian_width.value(arms, weights, jnp.arange(num) < 1) < 0.05
 
 
 @pytest.mark.slow
 def test_a_larger_set_is_wider():
     arms = jnp.asarray(jb.instances.sphere(jax.random.key(2), 12, 4).arms)
     weights = jnp.full(12, 1 / 12)
-    values = [float(width.value(arms, weights, jnp.arange(12) < k)) for k in range(1, 13)]
+    values = [float(gaussian_width.value(arms, weights, jnp.arange(12) < k)) for k in range(1, 13)]
     assert (np.diff(values) >= 0).all()
     assert values[1] < 0.7 * values[-1]
 
@@ -57,8 +58,8 @@ def test_slopes_are_those_of_the_width():
     rng = np.random.default_rng(3)
     arms, weights = rng.normal(size=(6, 3)), rng.dirichlet(np.ones(6))
     active, normals = np.arange(6) != 2, rng.normal(size=(400_000, 3))
-    space = span.of(jnp.asarray(arms), jnp.ones(6, bool))
-    found = width._slopes(space, *map(jnp.asarray, (arms, weights, active, normals)))
+    space = subspace.of(jnp.asarray(arms), jnp.ones(6, bool))
+    found = gaussian_width._slopes(space, *map(jnp.asarray, (arms, weights, active, normals)))
     step = 1e-4 * np.eye(6)
     expected = [
         (
@@ -83,7 +84,7 @@ def test_designs_are_near_the_optimum(case):
     if case == "flat":  # three dimensions, of which the arms span two
         arms = arms[[0, 1, 9]][:, :3] @ np.diag([1.0, 3.0, 1.0])
         active = np.ones(3, bool)
-    found = width.minimised(jnp.asarray(arms), jnp.asarray(active))
+    found = gaussian_width.minimised(jnp.asarray(arms), jnp.asarray(active))
     assert found.weights.sum() == pytest.approx(1.0)
     basis = np.linalg.svd(arms, full_matrices=False)[2][: np.linalg.matrix_rank(arms)].T
     normals = np.random.default_rng(0).normal(size=(4000, basis.shape[1]))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from against import LANES, by_native, same
 
-from jaxbandits.kernels import pick, spd
+from jaxbandits.kernels import selection
+from jaxbandits.kernels.linalg import spd
 
 RNG = np.random.default_rng(8)
 
@@ -66,8 +67,8 @@ def test_known_functions_that_are_mapped_over():
         values, order = tables[:, 1], jnp.arange(4)
         return (
             inverses,
-            jax.vmap(pick.best)(values),
-            jax.vmap(pick.argmax, (0, None))(values, order),
+            jax.vmap(selection.best)(values),
+            jax.vmap(selection.argmax, (0, None))(values, order),
         )
 
     found = by_native(mapped, jnp.asarray(many))
