@@ -37,12 +37,12 @@ RESULTS = ROOT / "benchmarks" / "results" / "mutations.json"
 # How many changes of each part of the package, of 150.
 SHARES = {
     "kernels": 60,
-    "algorithms": 36,
-    "skeletons": 12,
-    "lanewise": 6,
+    "algorithms": 48,
+    "compilers": 6,
+    "engine": 14,
     "sweeps": 12,
     "live": 8,
-    "": 16,  # files at the root of the package: the engine, results, options
+    "": 2,  # files at the root of the package
 }
 SLOW, LEAST = 2.5, 60.0  # times the seconds without the change, and seconds, at least
 # Files whose tests have other names.
@@ -73,12 +73,12 @@ OTHERS = {
     "elimination": ("test_twin_gse", "test_twin_od_linbai"),
     "deep": ("test_twin_deep_fpl", "test_twin_rep_glm_fpl"),
     "lingape": ("test_twins",),
-    "rounding_by_name": ("test_rounding", "test_twin_rage"),
+    "rounding_by_name": ("test_efficient_rounding", "test_twin_rage"),
     "spec": ("test_sweep_spec",),
     "panels": ("test_plot",),
 }
 OF_FOLDERS = {
-    "lanewise": ("test_lanewise",),
+    "compilers": ("test_lanewise", "test_engine"),
     "live": ("test_live", "test_live_files", "test_live_input", "test_live_contextual"),
 }
 MOST_TESTS = 6  # files of tests for one change, beside

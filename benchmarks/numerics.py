@@ -3,7 +3,7 @@
 Part "precision": one algorithm of each family in float32 and float64, easy and long; mean pulls
 and errors. The two widths draw other noise, so the numbers agree in law alone.
 
-Part "drift": ridge least squares kept by rank-one updates (`kernels.ledger.observe` in either
+Part "drift": ridge least squares kept by rank-one updates (`least_squares.observe` in either
 form, `kernels.spd.added`) for up to 10^7 draws, against a fresh solve of the same counts and sums
 in 50 digits; and float32 with a fresh inverse from the counts every so many draws.
 

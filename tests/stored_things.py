@@ -12,7 +12,7 @@ import numpy as np
 import jaxbandits as jb
 
 ARMS = [[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]]
-TABLE = jb.instances.linear(ARMS, [0.9, 0.1])
+TABLE = jb.instances.linear(ARMS, [1.0, 0.0])
 INSTANCES = {
     "soare": partial(jb.instances.soare, dim=2, angle=0.5),
     "canonical": partial(jb.instances.canonical, dim=2, gap=1.0),

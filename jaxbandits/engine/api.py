@@ -108,7 +108,7 @@ def check_ending(world, max_pulls, horizon, record):
     """Raise where no replication would end by itself, or none could be played to its horizon.
 
     Args:
-      world: `(structure, numbers)` as `world.prepared` makes it. It is traced, not compiled.
+      world: `(structure, numbers)` as `partition.prepared` makes it. It is traced, not compiled.
       max_pulls, horizon, record: as in `simulate`.
     """
     structure, numbers = world
@@ -142,7 +142,7 @@ class Simulation:
     """Worlds that differ in numbers alone, compiled: it plays any of their replications.
 
     Args:
-      worlds: as `world.prepared` makes them, of one structure and shapes.
+      worlds: as `partition.prepared` makes them, of one structure and shapes.
       replications: how many to expect, of all worlds together.
       seed, max_pulls, horizon, batch, devices, engine, record: as in `simulate`.
     """

@@ -22,7 +22,7 @@ from ..core import Move
 from .episode import Limits, chunk, exists, idle, start
 from .schedules import in_turn, together
 
-ENGINES = ("xla", "native")  # to choose from; a world with a context has its own, see `apart`
+ENGINES = ("xla", "native")  # to choose from; a world with a context has its own, see `schedules`
 FEW = 256  # lanes among which each is compared with each: compiled in a moment, and as fast
 BURST = 8  # chunks that an engine plays before it looks whether lanes wait
 APART = {"in turn": partial(in_turn, most=BURST), "together": together}

@@ -36,7 +36,7 @@ DEVICES = PartitionSpec("devices")
 
 @functools.lru_cache(maxsize=128)
 def program(world, shape, shapes, num_rounds, devices=None):
-    """A call of `batch.go`, compiled.
+    """A call of `device_loop.go`, compiled.
 
     Cached by the structure of the world and the `(shape, dtype)` of its numbers, so that other
     numbers compile nothing.

@@ -51,7 +51,7 @@ def family(worlds):
 
 
 def own_bytes(worlds):
-    """How much of its world a lane of their `family` carries."""
+    """How much of its world a lane of their stack carries."""
     own, (_, numbers) = differing(worlds), worlds[0]
     return sum(np.asarray(x).nbytes for x, differs in zip(numbers, own, strict=True) if differs)
 

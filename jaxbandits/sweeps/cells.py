@@ -25,7 +25,7 @@ class Cell:
       instance, algorithm, point: where it stands in the sweep.
       spec: plain data, equal for cells that hold the same runs.
       problem: the `Instance`, or what draws one from a key.
-      world: what is played, checked; see `world.prepared`.
+      world: what is played, checked; see `partition.prepared`.
     """
 
     instance: Part

@@ -36,7 +36,7 @@ def test_replications_are_those_of_the_other_engine(name):
         simulate(instance, algorithm, replications=96, engine=engine, **options)
         for engine in ("native", "xla")
     )
-    apart = isinstance(instance, Labelled)  # whose lanes are played by themselves, see `apart`
+    apart = isinstance(instance, Labelled)  # whose lanes are played by themselves, see `schedules`
     assert ours.meta["engine"] == ("in turn" if apart else "native")
     assert other.meta["engine"] == ("in turn" if apart else "xla")
     # Numbers differ in their last bits; a choice that hangs on one is rare.

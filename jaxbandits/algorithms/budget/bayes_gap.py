@@ -40,7 +40,7 @@ class State(NamedTuple):
 
 
 def _in_reach(values):
-    """Raise where rounding would hide what draws tell, see `options.ridge_in_reach`."""
+    """Raise where rounding would hide what draws tell, see `parameters.ridge_in_reach`."""
     arms, scale, noise_var = (values[name] for name in ("arms", "prior_scale", "noise_var"))
     if not all(map(is_concrete, (arms, scale, noise_var))):
         return

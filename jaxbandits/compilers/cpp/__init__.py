@@ -1,4 +1,4 @@
-"""`native`: a function of one lane as a C++ program that plays several lanes at a time.
+"""`cpp`, the native engine: a function of one lane as a C++ program that plays several at a time.
 
 XLA's programs for a CPU pass whole arrays from operation to operation. Here a function's jaxpr
 becomes one C++ function in which as many lanes as a vector register holds doubles (eight with

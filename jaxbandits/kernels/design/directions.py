@@ -25,7 +25,7 @@ class Listed(NamedTuple):
         return (self.vectors @ inverse * self.vectors).sum(1)
 
     def fourth(self, weights: Float[Array, " P"]) -> Float[Array, "D D"]:
-        """`sum of w s(y) s(y)^T`, see `squares`."""
+        """`sum of w s(y) s(y)^T`, see `svec`."""
         return svec.fourth(self.vectors, weights)
 
     @property

@@ -18,7 +18,7 @@ def reduced(
     That is so up to rounding where `most` is at least `r (r + 1) / 2`, r the rank of the support
     (Caratheodory). Weights change by a v with `sum of v_i x_i x_i^T = 0` and `sum of v <= 0`,
     which leaves A as it is, until one of them is 0; what the sum has lost makes A larger once
-    weights sum to 1 again. With `s(x)` from `squares`, v is w times what weighted least squares
+    weights sum to 1 again. With `s(x)` from `svec`, v is w times what weighted least squares
     leaves of arbitrary numbers when they are explained by `s(x)`.
 
     Where rounding leaves no such v, and where `most` is less, the smallest weights are dropped.

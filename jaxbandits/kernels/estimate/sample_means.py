@@ -1,6 +1,6 @@
 """What an algorithm remembers that knows nothing of features: the average reward of each arm.
 
-It is read like a `ledger.Ledger`: one of arms that are all orthogonal, without a ridge.
+It is read like a `least_squares.Ledger`: one of arms that are all orthogonal, without a ridge.
 """
 
 from typing import NamedTuple

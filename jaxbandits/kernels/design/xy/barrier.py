@@ -1,7 +1,7 @@
 """Points of the interior-point method for the XY design.
 
 The problem is `min sum of s` subject to `q_m(s) = y_m^T A(s)^-1 y_m <= 1`, s >= 0. All of it is
-written in the D = d (d + 1) / 2 dimensions of `squares`, in which A is linear in s and
+written in the D = d (d + 1) / 2 dimensions of `svec`, in which A is linear in s and
 `dq_m/ds_k = -s(y_m) . rows_k`.
 """
 

@@ -35,7 +35,7 @@ def xy_frank_wolfe(
     is the direction of the largest norm. It ends when the weights change by less than tol of
     their length, which says nothing about the optimum: the maximum has kinks. Weights below
     `negligible` are then dropped, where the rest still has full rank. `value` is that of the
-    design returned and `bound` comes from the directions met, as in `xy_design`; `converged`
+    design returned and `bound` comes from the directions met, as in `interior_point`; `converged`
     says that the steps became as small as asked.
     """
     num_arms, dim = arms.shape

@@ -61,7 +61,7 @@ def _bend(problem, point):
 def _stiffness(problem, point, rows):
     """`[K, K]`, what the slopes of q contribute.
 
-    Summed over directions; where they are many, over `squares`, which is less work and less
+    Summed over directions; where they are many, over `svec`, which is less work and less
     exact. It is exactness that counts where few directions decide.
     """
     num_arms, entries = rows.shape
