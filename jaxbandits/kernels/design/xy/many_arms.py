@@ -57,7 +57,8 @@ def xy_many(
       worst: `(inverse [d, d], number) -> Found`, the n worst for a design or so, the first of
         them the very worst; all in the span of the arms.
     Returns:
-      `Design` with the certificate of `interior_point.xy_optimal`; `iterations` counts small problems.
+      `Design` with the certificate of `interior_point.xy_optimal`; `iterations` counts small
+      problems.
     """
     num_arms, dim = arms.shape
     most = room(dim)
