@@ -42,10 +42,10 @@ from .algorithms import (
 )
 from .core import Algorithm, Env, Move, Run
 from .engine.api import simulate
-from .engine.results import Runs, load
 from .glm import fit_glm
 from .instances import Instance
 from .live import Live
+from .results import Runs, load
 from .sweeps import sweep
 from .version import VERSION
 

@@ -32,6 +32,7 @@ FLOORS = {
     "engine/results": 4,
     "theory/": 5,
     "engine/": 6,
+    "results": 7,
     "live": 7,
     "sweeps/": 8,
     "report": 9,

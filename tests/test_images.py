@@ -141,7 +141,7 @@ def test_digits():
 
 def test_digits_without_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    jb.instances.shown._digits.cache_clear()
+    jb.instances.contextual._digits.cache_clear()
     with pytest.raises(ValueError, match="digits needs scikit-learn: pip install"):
         jb.instances.digits()
 
