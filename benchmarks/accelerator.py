@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.driver import Limits, root_key
-from jaxbandits.lanes import Player
-from jaxbandits.world import as_tree, split
+from jaxbandits.engine.episode import Limits, root_key
+from jaxbandits.engine.host_loop import Player
+from jaxbandits.engine.partition import as_tree, split
 
 from .tasks import task_of
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import jaxbandits as jb
-from jaxbandits.native import compiler
+from jaxbandits.compilers.cpp import compiler
 
 from . import paper_instances as fixed
 from .rows import command, keep, kept, stored

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits.results import binomial_interval
+from jaxbandits.engine.results import binomial_interval
 from jaxbandits.theory import m_lingape_complexity, ugape_complexity
 
 from .rows import keep, kept

@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxbandits.native.compiling import features
+from jaxbandits.compilers.cpp.compiling import features
 
 from . import build
 

@@ -37,30 +37,30 @@ RESULTS = ROOT / "benchmarks" / "results" / "mutations.json"
 # How many changes of each part of the package, of 150.
 SHARES = {
     "kernels": 60,
-    "algorithms": 36,
-    "skeletons": 12,
-    "lanewise": 6,
+    "algorithms": 48,
+    "compilers": 6,
+    "engine": 14,
     "sweeps": 12,
     "live": 8,
-    "": 16,  # files at the root of the package: the engine, results, options
+    "": 2,  # files at the root of the package
 }
 SLOW, LEAST = 2.5, 60.0  # times the seconds without the change, and seconds, at least
 # Files whose tests have other names.
 OTHERS = {
-    "driver": ("test_simulate", "test_lanes", "test_protocol"),
-    "batch": ("test_simulate", "test_lanes", "test_same_numbers", "test_endings"),
-    "lanes": ("test_lanes", "test_simulate", "test_same_numbers"),
-    "simulation": ("test_simulate", "test_lanes", "test_bad_input"),
-    "apart": ("test_contextual",),
-    "world": ("test_simulate", "test_bad_input"),
+    "episode": ("test_simulate", "test_lanes", "test_protocol"),
+    "device_loop": ("test_simulate", "test_lanes", "test_same_numbers", "test_endings"),
+    "host_loop": ("test_lanes", "test_simulate", "test_same_numbers"),
+    "api": ("test_simulate", "test_lanes", "test_bad_input"),
+    "schedules": ("test_contextual",),
+    "partition": ("test_simulate", "test_bad_input"),
     "problems": ("test_simulate", "test_contextual"),
-    "fitting": ("test_kernels_at_random", "test_units", "test_composing"),
-    "options": ("test_bad_input", "test_bad_budgets"),
+    "glm": ("test_kernels_at_random", "test_units", "test_composing", "test_twin_glm"),
+    "parameters": ("test_bad_input", "test_bad_budgets"),
     "core": ("test_simulate", "test_own_algorithms"),
     "debugging": ("test_own_algorithms",),
     "control": ("test_lanewise", "test_lanes"),
-    "sharing": ("test_once", "test_lanewise"),
-    "private": ("test_cache", "test_security", "test_native_build"),
+    "shared_call": ("test_once", "test_lanewise"),
+    "private_folders": ("test_cache", "test_security", "test_native_build"),
     "progress": ("test_simulate", "test_cli"),
     "signatures": ("test_bad_input", "test_sweep_spec"),
     "bounds": ("test_dataset",),
@@ -68,18 +68,17 @@ OTHERS = {
     "description": ("test_sweep_folder", "test_sweep_store"),
     "filling": ("test_sweep_store", "test_sweep_until"),
     "newton": ("test_irls", "test_likelihood_set"),
-    "xy_barrier": ("test_xy_design", "test_xy_newton"),
+    "barrier": ("test_xy_design", "test_xy_newton"),
     "gap_index": ("test_twins", "test_twin_top_m"),
     "elimination": ("test_twin_gse", "test_twin_od_linbai"),
-    "glm": ("test_twin_glm", "test_twin_ucb_glm"),
     "deep": ("test_twin_deep_fpl", "test_twin_rep_glm_fpl"),
     "lingape": ("test_twins",),
-    "roundings": ("test_rounding", "test_twin_rage"),
+    "rounding_by_name": ("test_efficient_rounding", "test_twin_rage"),
     "spec": ("test_sweep_spec",),
     "panels": ("test_plot",),
 }
 OF_FOLDERS = {
-    "lanewise": ("test_lanewise",),
+    "compilers": ("test_lanewise", "test_engine"),
     "live": ("test_live", "test_live_files", "test_live_input", "test_live_contextual"),
 }
 MOST_TESTS = 6  # files of tests for one change, beside

@@ -3,7 +3,7 @@
 Part "precision": one algorithm of each family in float32 and float64, easy and long; mean pulls
 and errors. The two widths draw other noise, so the numbers agree in law alone.
 
-Part "drift": ridge least squares kept by rank-one updates (`kernels.ledger.observe` in either
+Part "drift": ridge least squares kept by rank-one updates (`least_squares.observe` in either
 form, `kernels.spd.added`) for up to 10^7 draws, against a fresh solve of the same counts and sums
 in 50 digits; and float32 with a fresh inverse from the counts every so many draws.
 
@@ -24,10 +24,11 @@ from jax import lax
 from jax.random import fold_in
 
 import jaxbandits as jb
-from jaxbandits.driver import Limits, root_key
-from jaxbandits.kernels import ledger, spd
-from jaxbandits.lanes import Player
-from jaxbandits.world import prepared
+from jaxbandits.engine.episode import Limits, root_key
+from jaxbandits.engine.host_loop import Player
+from jaxbandits.engine.partition import prepared
+from jaxbandits.kernels.estimate import least_squares
+from jaxbandits.kernels.linalg import spd
 
 from .promises import PROMISES
 from .rows import command, keep, kept, stored
@@ -145,13 +146,13 @@ PERIODS = (100, 1000, 10_000, 100_000)
 
 def begin(form, arms, v0):
     """The ledger before any draw; of `spd.added`, the inverse in the place of its core."""
-    return ledger.ridge(arms, v0, arm_space=form == "arm space")
+    return least_squares.ridge(arms, v0, arm_space=form == "arm space")
 
 
 def observed(form, stats, arms, arm, reward):
     """The ledger after one more draw."""
     if form != "added":
-        return ledger.observe(stats, arms, arm, reward, arm_space=form == "arm space")
+        return least_squares.observe(stats, arms, arm, reward, arm_space=form == "arm space")
     one = jnp.ones((), arms.dtype)
     inverse = spd.added(stats.core, arms[arm], one)
     return stats._replace(core=inverse)
@@ -160,7 +161,7 @@ def observed(form, stats, arms, arm, reward):
 def fresh(form, stats, arms, counts, sums, v0):
     """The same ledger from counts and sums, by one inverse in the precision of the arms."""
     weights = counts.astype(arms.dtype)
-    found = spd.inverse(ledger.gram(arms, weights) + v0 * jnp.eye(DIM, dtype=arms.dtype))
+    found = spd.inverse(least_squares.gram(arms, weights) + v0 * jnp.eye(DIM, dtype=arms.dtype))
     core = arms @ found.matrix @ arms.T if form == "arm space" else found.matrix
     means = arms @ (found.matrix @ (arms.T @ sums.astype(arms.dtype)))
     logdet = found.logdet - DIM * jnp.log(jnp.asarray(v0, arms.dtype))

@@ -12,7 +12,7 @@ from unittest import mock
 import jax.numpy as jnp
 
 import jaxbandits as jb
-from jaxbandits.kernels import radius
+from jaxbandits.kernels.confidence import radius
 
 DELTA = 0.05
 TOP_M = jb.instances.classic_top_m(4, 2, angle=0.9, noise_var=1.0)

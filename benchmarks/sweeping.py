@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 import jaxbandits as jb
-from jaxbandits import lanes
+from jaxbandits.engine import host_loop
 
 ANGLES, DELTAS = np.linspace(0.3, 1.0, 20), np.linspace(0.01, 0.2, 10)
 SCALE, DIM = 2.0, 5
@@ -15,11 +15,11 @@ SCALE, DIM = 2.0, 5
 def measure(replications, engine, angles=ANGLES, deltas=DELTAS, rounds=3):
     """Least wall seconds of each way in turn, programs compiled, and whether the pulls agree."""
     cells = [(float(a), float(d)) for a in angles for d in deltas]
-    programs = lanes.program.cache_info().misses
+    programs = host_loop.program.cache_info().misses
     began = time.perf_counter()
     swept = _sweep(angles, deltas, replications, engine)  # the first compiles
     cold = time.perf_counter() - began
-    programs = lanes.program.cache_info().misses - programs
+    programs = host_loop.program.cache_info().misses - programs
     began = time.perf_counter()
     alone = _one_by_one(cells, replications, engine)
     cold_alone = time.perf_counter() - began

@@ -7,8 +7,8 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from jaxbandits.batch import ENGINES
-from jaxbandits.native import compiler
+from jaxbandits.compilers.cpp import compiler
+from jaxbandits.engine.device_loop import ENGINES
 
 
 class Task(NamedTuple):

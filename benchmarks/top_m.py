@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import jaxbandits as jb
-from jaxbandits.native import compiler
+from jaxbandits.compilers.cpp import compiler
 
 from .rows import command, keep, kept, stored
 

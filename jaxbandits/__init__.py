@@ -41,11 +41,11 @@ from .algorithms import (
     xy_static,
 )
 from .core import Algorithm, Env, Move, Run
-from .fitting import fit_glm
+from .engine.api import simulate
+from .glm import fit_glm
 from .instances import Instance
 from .live import Live
 from .results import Runs, load
-from .simulation import simulate
 from .sweeps import sweep
 from .version import VERSION
 

@@ -14,10 +14,10 @@ rank-one updates with a solve in 50 digits, on Soare's arms in 5 dimensions. Aft
 float64, variances are right to 2e-10 and squared distances of arms to 2e-7 with a ridge of 1 (to
 1e-6 and 3e-3 with a ridge of 1e-4, whose inverse begins at 10^4): nothing is refactorised. In
 float32 variances are off by a fifth and more after 10^7 draws, and distances of near arms are lost
-after 10^4 in arm space (`kernels.ledger`): LinGapE on Soare's arms at an angle of 0.05, 74,000
-pulls in float64, has not stopped after 2 10^6. Who wants float32 keeps feature space and makes the
-inverse anew from the counts every 1,000 draws: variances are then right to 4e-5, means to 3e-4
-standard deviations after 10^6 draws.
+after 10^4 in arm space (`kernels.estimate.least_squares`): LinGapE on Soare's arms at an angle of
+0.05, 74,000 pulls in float64, has not stopped after 2 10^6. Who wants float32 keeps feature space
+and makes the inverse anew from the counts every 1,000 draws: variances are then right to 4e-5,
+means to 3e-4 standard deviations after 10^6 draws.
 """
 
 import contextlib

@@ -4,12 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .composing import without_derivative
-from .kernels import regret_rounding, scaling
-from .kernels import rounding as kernels
-from .options import check, choice, count
+from .feature_tables import check_arms, check_condition, is_concrete, require
+from .kernels.allocate import efficient_rounding as kernels
+from .kernels.allocate import regret_rounding
+from .kernels.linalg import scaling
+from .parameters import check, choice, count
 from .precision import kernel
-from .tables import check_arms, check_condition, is_concrete, require
+from .transforms import without_derivative
 
 __all__ = ["efficient", "largest_remainder", "regret"]
 

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from jaxbandits.instances.shown import Labelled
+from jaxbandits.instances.contextual import Labelled
 
 
 class Oddities(NamedTuple):

@@ -68,10 +68,10 @@ def _compile(care):
     jax.config.update("jax_disable_most_optimizations", not care)
     from programs import USUAL_FLAGS
 
-    from jaxbandits import lanes
-    from jaxbandits.native import compiling
+    from jaxbandits.compilers.cpp import compiling
+    from jaxbandits.engine import host_loop
 
-    lanes._flags = USUAL_FLAGS if care else lambda *_: {}
+    host_loop._flags = USUAL_FLAGS if care else lambda *_: {}
     now, other = ("-O2", "-O0") if care else ("-O0", "-O2")
     compiling.FLAGS = compiling.FLAGS.replace(other, now)
     assert now in compiling.FLAGS
@@ -88,8 +88,8 @@ def _room_for_programs():
     maps = Path("/proc/self/maps")
     looks = next(ENDED) % EVERY == 0 and maps.exists()
     if looks and maps.read_bytes().count(b"\n") > MOST_MAPS:
-        from jaxbandits import lanes
+        from jaxbandits.engine import host_loop
 
-        lanes.program.cache_clear()
+        host_loop.program.cache_clear()
         jax.clear_caches()
         gc.collect()

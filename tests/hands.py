@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from jaxbandits import driver
+from jaxbandits.engine import episode
 
 
 class Hand:
@@ -23,14 +23,14 @@ class Hand:
         self.init, self.ask, self.tell = map(verb, ("init", "ask", "tell"))
 
         def ask_in(facts, data, rounds, state):
-            return self.ask(facts, driver.ask_key(jax.random.wrap_key_data(data), rounds), state)
+            return self.ask(facts, episode.ask_key(jax.random.wrap_key_data(data), rounds), state)
 
         # From the data of a run's key: calls with keys take a slow path through Python.
         self._ask_in = jax.jit(ask_in)
 
     def play(self, twin, facts, reward, key, *, rounds=20_000, compare):
         """Twin and package in step until both stop; the twin sees the package's rewards."""
-        state = self.init(facts, jax.random.fold_in(key, driver.INIT))
+        state = self.init(facts, jax.random.fold_in(key, episode.INIT))
         data = jax.random.key_data(key)
         for played in range(rounds):
             move = self._ask_in(facts, data, played, state)

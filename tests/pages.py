@@ -5,8 +5,8 @@ import json
 import numpy as np
 import xarray
 
+from jaxbandits.engine.results import binomial_interval
 from jaxbandits.report import write
-from jaxbandits.results import binomial_interval
 from jaxbandits.sweeps.dataset import write as save
 
 HOSTILE = '<script>alert("1")</script> & $x'

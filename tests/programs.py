@@ -7,13 +7,13 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from jaxbandits import driver, lanes
-from jaxbandits.native import compiler
-from jaxbandits.world import prepared
+from jaxbandits.compilers.cpp import compiler
+from jaxbandits.engine import episode, host_loop
+from jaxbandits.engine.partition import prepared
 
 LANES, REPLICATIONS = 16, 12  # of `simulate`: fewer replications would have fewer lanes
 MANY = 200  # replications, above which it pays to have more lanes
-USUAL_LANES, USUAL_FLAGS = lanes._usual, lanes._flags  # before the tests change them
+USUAL_LANES, USUAL_FLAGS = host_loop._usual, host_loop._flags  # before the tests change them
 # For statistics of many runs: compiled in haste, its programs play several times as fast.
 QUICK = "native" if compiler() else "xla"
 
@@ -28,12 +28,12 @@ def pin_lanes():
     def pinned(sizes, share, *others):
         return LANES if share <= MANY else USUAL_LANES(sizes, share, *others)
 
-    lanes._usual = pinned
+    host_loop._usual = pinned
 
 
 def key_of(replication, seed=0):
     """The key of a replication."""
-    return jax.random.fold_in(driver.root_key(seed), replication)
+    return jax.random.fold_in(episode.root_key(seed), replication)
 
 
 def simulate(instance, build, *, replications=REPLICATIONS, **options):
@@ -57,13 +57,13 @@ class Programs:
 
     def __init__(self, case):
         def begin(key, replication):
-            return driver.start(key, *parts(case, replication))
+            return episode.start(key, *parts(case, replication))
 
         def go(run, rounds, replication):
-            return driver.advance(run, *parts(case, replication), rounds)
+            return episode.advance(run, *parts(case, replication), rounds)
 
         self._start, self._advance = jax.jit(begin), jax.jit(go)
-        self.ask = jax.jit(lambda run: driver.ask(run.key, run.rounds, run.state, *parts(case))[1])
+        self.ask = jax.jit(lambda run: episode.ask(run.key, run.rounds, run.state, *parts(case))[1])
         self._all = jax.jit(jax.vmap(lambda k, n, r: go(begin(k, r), n, r), (0, None, 0)))
 
     def start(self, key, replication=0):

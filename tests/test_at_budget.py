@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from worlds import SOARE, assert_same_runs, child
 
 import jaxbandits as jb
-from jaxbandits.files import stored_name
-from jaxbandits.skeletons.stopped import Stopped, cut
+from jaxbandits.algorithms.wrappers.budgeted import Stopped, cut
 from jaxbandits.sweeps.store import describe
+from jaxbandits.system.files import stored_name
 
 LINGAPE = partial(jb.lingape, delta=0.1)
 MORE = {"replications": 40, "seed": 3}

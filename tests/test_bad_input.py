@@ -13,7 +13,7 @@ from programs import key_of
 from worlds import CUBE, SOARE
 
 import jaxbandits as jb
-from jaxbandits.driver import root_key
+from jaxbandits.engine.episode import root_key
 
 
 def own(arms, *, gamma=1.0):

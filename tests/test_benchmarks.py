@@ -188,7 +188,8 @@ def test_a_report_gives_seconds_of_files_that_pass(tmp_path):
 
 
 def test_tests_belong_to_files_by_name_and_use():
-    assert "tests/kernels/test_pick.py" in mutations.tests_of("jaxbandits/kernels/pick.py")[:1]
+    found = mutations.tests_of("jaxbandits/kernels/selection.py")
+    assert found[0] == "tests/kernels/test_selection.py"
     every = [
         path.relative_to(mutations.ROOT).as_posix()
         for path in mutations.ROOT.glob("jaxbandits/**/*.py")

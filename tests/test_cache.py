@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxbandits.cache import kept_programs
-from jaxbandits.private import NotPrivate, check_private, private_folder
+from jaxbandits.cli.cache import kept_programs
+from jaxbandits.system.private_folders import NotPrivate, check_private, private_folder
 
 
 @pytest.fixture

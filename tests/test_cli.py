@@ -8,8 +8,8 @@ import xarray
 from click.testing import CliRunner
 from worlds import child
 
-from jaxbandits import lanes
-from jaxbandits.cli import main
+from jaxbandits.cli.main import main
+from jaxbandits.engine import host_loop
 from jaxbandits.sweeps import grid
 
 TINY = """
@@ -254,7 +254,7 @@ def test_list():
 
 
 def test_table_numbers():
-    from jaxbandits.table import mean_text
+    from jaxbandits.report.table import mean_text
 
     assert mean_text(1234.5, 10.2) == "1234 ± 10"
     assert mean_text(1234.5, 10.2, lower_bound=True) == ">= 1234 ± 10"
@@ -281,7 +281,7 @@ def test_compiled_programs_are_kept_for_the_next_run(tiny, tmp_path, monkeypatch
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     before = jax.config.jax_compilation_cache_dir
     jax.clear_caches()
-    lanes.program.cache_clear()
+    host_loop.program.cache_clear()
     assert call("run", tiny, "--out", tmp_path / "out").exit_code == 0
     kept = list((tmp_path / "caches" / "jaxbandits").iterdir())
     assert len(kept) > 2

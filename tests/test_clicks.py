@@ -10,7 +10,8 @@ import pytest
 from test_instances import check
 
 import jaxbandits as jb
-from jaxbandits.instances import logs, news
+from jaxbandits.instances import news
+from jaxbandits.instances.data import click_logs
 from jaxbandits.sweeps import check as check_plan
 from jaxbandits.sweeps import parse
 
@@ -132,7 +133,7 @@ def ridge(X, y):
 @every
 @pytest.mark.parametrize("zipped", [False, True], ids=["text", "gz"])
 def test_the_log_by_a_plain_computation(protocol, zipped, tmp_path, monkeypatch):
-    monkeypatch.setattr(logs, "BLOCK", 701)
+    monkeypatch.setattr(click_logs, "BLOCK", 701)
     rate = 0.05 if protocol == "rage" else 0.03
     file, _, X, clicks = written(tmp_path, zipped=zipped, rate=rate)
     y = clicks if protocol == "rage" else 2.0 * clicks - 1.0
@@ -174,7 +175,7 @@ def test_the_log_by_a_plain_computation(protocol, zipped, tmp_path, monkeypatch)
 def test_weights_that_sum_to_one(tmp_path):
     """As in the real log: what is left of 36 dimensions is rounding, but it is not lost."""
     file, *_ = written(tmp_path, rounded=True)
-    X = logs.read_click_log(file).features
+    X = click_logs.read_click_log(file).features
     assert np.linalg.cond(X) > 1e11
     instance = make.yahoo_r6a(jax.random.key(0), file, 60)
     assert np.linalg.cond(instance.arms) < 1e5
@@ -184,10 +185,10 @@ def test_weights_that_sum_to_one(tmp_path):
 
 
 def test_candidates_are_a_uniform_sample(tmp_path, monkeypatch):
-    monkeypatch.setattr(logs, "BLOCK", 100)
-    monkeypatch.setattr(logs, "POOL", 400)
+    monkeypatch.setattr(click_logs, "BLOCK", 100)
+    monkeypatch.setattr(click_logs, "POOL", 400)
     file, _, X, clicks = written(tmp_path, 2000, rate=0.3)  # all means are in (0, 1)
-    log = logs.read_click_log(file)
+    log = click_logs.read_click_log(file)
     assert (log.rows, log.left_out, log.features.shape) == (2000, 0, (401, 36))
     means = X @ ridge(X, clicks)
     assert 0 < means.min() < means.max() < 1
@@ -198,8 +199,8 @@ def test_candidates_are_a_uniform_sample(tmp_path, monkeypatch):
     assert (np.diff(where) > 0).all()  # each once, in the order of the file
     quarters = np.bincount(where // 500)
     assert abs(quarters - 100).max() < 4 * np.sqrt(400 * 3 / 16)
-    logs._read.cache_clear()
-    np.testing.assert_array_equal(logs.read_click_log(file).features, log.features)
+    click_logs._read.cache_clear()
+    np.testing.assert_array_equal(click_logs.read_click_log(file).features, log.features)
 
 
 def test_rows_without_features_are_left_out(tmp_path):
@@ -208,7 +209,7 @@ def test_rows_without_features_are_left_out(tmp_path):
     lines[9] = lines[9][: lines[9].index("|user ")] + "|user 7:1.0 " + lines[9].split("|", 2)[2]
     lines[9] = lines[9].replace("|user 7:1.0 ", "|user 7:1.0 |", 1)
     lines[12] = lines[12].replace("|user ", "|user 9:0.5 ")  # a number that says nothing
-    log = logs.read_click_log(save(tmp_path, lines))
+    log = click_logs.read_click_log(save(tmp_path, lines))
     assert (log.rows, log.left_out) == (298, 2)
     there = ~np.isin(np.arange(300), [5, 9])
     np.testing.assert_allclose(log.theta, ridge(X[there], clicks[there]), atol=1e-9)
@@ -232,7 +233,7 @@ MALFORMED = {
 
 @pytest.mark.parametrize("fault", MALFORMED)
 def test_malformed_lines_are_named(fault, tmp_path, monkeypatch):
-    monkeypatch.setattr(logs, "BLOCK", 16)
+    monkeypatch.setattr(click_logs, "BLOCK", 16)
     change, message = MALFORMED[fault]
     _, lines, _, _ = written(tmp_path, 50)
     lines[36] = change(lines[36])
@@ -271,8 +272,8 @@ def test_more_arms_than_the_log_has(tmp_path):
 def test_a_sweep_reads_the_log_once(tmp_path, monkeypatch):
     written(tmp_path, 500)
     calls = []
-    fit = logs._fit
-    monkeypatch.setattr(logs, "_fit", lambda *args: calls.append(args) or fit(*args))
+    fit = click_logs._fit
+    monkeypatch.setattr(click_logs, "_fit", lambda *args: calls.append(args) or fit(*args))
     table = {
         "replications": 4,
         "instances": {

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from jaxbandits.cli import main
+from jaxbandits.cli.main import main
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

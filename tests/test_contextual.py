@@ -13,8 +13,8 @@ from test_protocol import assert_same
 from worlds import assert_same_runs
 
 import jaxbandits as jb
-from jaxbandits import driver, lanes
-from jaxbandits.envs.contextual import contextual
+from jaxbandits.engine import episode, host_loop
+from jaxbandits.instances.environments.contextual import contextual
 from jaxbandits.sweeps import groups
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.grid import planned
@@ -68,8 +68,8 @@ def played(target):
     def parts():
         return contextual(world), BUILD(jnp.asarray(POINTS))
 
-    begin = jax.jit(lambda key: driver.start(key, *parts()))
-    return begin, jax.jit(lambda run, rounds: driver.advance(run, *parts(), rounds))
+    begin = jax.jit(lambda key: episode.start(key, *parts()))
+    return begin, jax.jit(lambda run, rounds: episode.advance(run, *parts(), rounds))
 
 
 def test_pausing_and_playing_by_hand_give_what_a_simulation_does():
@@ -89,7 +89,7 @@ def test_asking_twice_shows_the_same_and_asks_for_the_same():
     begin, go = played(0)
     run = go(begin(key_of(0)), 20)
     env, algorithm = contextual(WORLD), BUILD(jnp.asarray(POINTS))
-    ask = jax.jit(lambda run: driver.ask(run.key, run.rounds, run.state, env, algorithm))
+    ask = jax.jit(lambda run: episode.ask(run.key, run.rounds, run.state, env, algorithm))
     (shown,), move = ask(run)
     assert_same(((shown,), move), ask(run))
     assert shown.shape == (4,)
@@ -218,7 +218,7 @@ def test_no_lane_carries_a_data_set(monkeypatch):
 def test_batched_for_accelerators_it_is_the_same_up_to_rounding(monkeypatch):
     build = partial(BUILD, precision="double")
     in_turn = simulated(build=build)
-    monkeypatch.setattr(lanes, "engine_for", lambda *_: "together")
+    monkeypatch.setattr(host_loop, "engine_for", lambda *_: "together")
     together = simulated(build=build, seed=0)
     assert_same_runs(in_turn, together)
 
@@ -229,7 +229,7 @@ def test_neither_lanes_nor_batching_change_a_learnt_representation(monkeypatch):
     in_turn = simulated(build=build)
     assert not in_turn.info["unconverged"].any()
     assert_same_runs(in_turn, simulated(build=build, batch=3))
-    monkeypatch.setattr(lanes, "engine_for", lambda *_: "together")
+    monkeypatch.setattr(host_loop, "engine_for", lambda *_: "together")
     assert_same_runs(in_turn, simulated(build=build, seed=0))
 
 

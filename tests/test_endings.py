@@ -14,12 +14,14 @@ from params import params
 from programs import key_of
 
 import jaxbandits as jb
-from jaxbandits import algorithms, reasons, table
-from jaxbandits.envs.finite import finite
-from jaxbandits.lanes import manner_of
-from jaxbandits.results import joined
-from jaxbandits.simulation import check_ending
-from jaxbandits.world import prepared
+from jaxbandits import algorithms
+from jaxbandits.engine import reasons
+from jaxbandits.engine.api import check_ending
+from jaxbandits.engine.host_loop import manner_of
+from jaxbandits.engine.partition import prepared
+from jaxbandits.engine.results import joined
+from jaxbandits.instances.environments.finite import finite
+from jaxbandits.report import table
 
 MEANS = np.array([0.5, 0.45, 0.4, 0.3])
 GAPS = MEANS.max() - MEANS

@@ -10,8 +10,8 @@ from programs import key_of
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits import driver
-from jaxbandits.envs.finite import finite
+from jaxbandits.engine import episode
+from jaxbandits.instances.environments.finite import finite
 
 SAMPLES = np.array([[0.0, 1.0, 5.0, 2.0], [1.0, 1.0, 1.0, 3.0], [-2.0, 0.5, 0.5, 0.5]])
 WORLDS = {
@@ -40,7 +40,7 @@ def _blocks(instance, arm, seed):
     move = jb.Move(arm, None, jnp.array(False), 0)
 
     def block(key):
-        return jax.vmap(lambda z: env.reward(z, move))(env.noise(key, (driver.BLOCK,), False))
+        return jax.vmap(lambda z: env.reward(z, move))(env.noise(key, (episode.BLOCK,), False))
 
     return jax.vmap(block)(jax.random.split(jax.random.key(seed), BLOCKS))
 
@@ -178,8 +178,8 @@ def test_the_noise_stream_is_what_it_is_said_to_be(replication):
     """Block b of replication r: `normal(fold_in(fold_in(key, r), b), (32,))`."""
     instance, rounds = WORLDS["normal"], 70
     env, algorithm = finite(instance), Watch.algorithm(instance.arms, rounds)
-    run = driver.start(key_of(replication, seed=9), env, algorithm)
-    run = jax.jit(lambda run: driver.advance(run, env, algorithm, 100))(run)
+    run = episode.start(key_of(replication, seed=9), env, algorithm)
+    run = jax.jit(lambda run: episode.advance(run, env, algorithm, 100))(run)
     key = jax.random.fold_in(jax.random.key(9, impl="threefry2x32"), replication)
     blocks = [jax.random.normal(jax.random.fold_in(key, b), (32,)) for b in range(3)]
     noise = np.concatenate(blocks)[:rounds]

@@ -12,8 +12,8 @@ import pytest
 from test_instances import check
 
 import jaxbandits as jb
-from jaxbandits.instances.gene_files import read_calls, read_network
-from jaxbandits.kernels.boolean_network import all_at_once, cosine
+from jaxbandits.instances.gene_networks import all_at_once, cosine
+from jaxbandits.instances.genes import read_calls, read_network
 from jaxbandits.sweeps.store import digest_files
 
 make = jb.instances

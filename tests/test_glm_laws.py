@@ -10,9 +10,9 @@ from params import params
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits import driver
-from jaxbandits.kernels import irls
-from jaxbandits.kernels.links import LINKS
+from jaxbandits.engine import episode
+from jaxbandits.kernels.estimate import irls
+from jaxbandits.kernels.estimate.links import LINKS
 
 ARMS = np.array([[1.0, 0.0], [0.6, 0.9], [-0.4, 1.0], [0.9, -0.7]])
 THETA = np.array([0.8, -0.5])
@@ -156,7 +156,7 @@ def rounds_of(build):
 
         def one(state, drawn):
             number, reward = drawn
-            move = algorithm.ask(driver.ask_key(key, number), state)
+            move = algorithm.ask(episode.ask_key(key, number), state)
             state = algorithm.tell(state, move, reward)
             return state, (state, move.info[1].certificate)
 
@@ -227,7 +227,7 @@ def test_a_horizon_may_be_a_part_of_a_longer_one():
         for n in (60, 90)
     )
     np.testing.assert_allclose(short.regret, long.regret, rtol=1e-9)
-    assert driver.BLOCK < 60
+    assert episode.BLOCK < 60
 
 
 @pytest.mark.parametrize(

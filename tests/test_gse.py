@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import driver
-from jaxbandits.kernels import allocations
+from jaxbandits.engine import episode
+from jaxbandits.kernels.allocate import stage_shares
 
 FEW = {"replications": 12, "seed": 3}
 CANONICAL = jb.instances.canonical(8, gap=0.5)
@@ -20,13 +20,13 @@ def linear(num_arms, dim, seed=0):
     return jb.instances.linear(rng.normal(size=(num_arms, dim)), rng.normal(size=dim))
 
 
-COMMON = [(name, "efficient") for name in allocations.DESIGNS]
-COMMON += [("fwg", rule) for rule in allocations.ROUNDINGS if rule != "efficient"]
-MORE = [(name, rule) for name in allocations.SOLVED for rule in allocations.ROUNDINGS]
+COMMON = [(name, "efficient") for name in stage_shares.DESIGNS]
+COMMON += [("fwg", rule) for rule in stage_shares.ROUNDINGS if rule != "efficient"]
+MORE = [(name, rule) for name in stage_shares.SOLVED for rule in stage_shares.ROUNDINGS]
 
 
 def shared(arms, name, rule, **options):
-    return jax.jit(allocations.allocation(arms, name, rule, tol=0.01, **options))
+    return jax.jit(stage_shares.allocation(arms, name, rule, tol=0.01, **options))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def survivors(build, arms, totals):
     @jax.jit
     def stage(state, number, arms):
         algorithm = build(arms)
-        move = algorithm.ask(driver.ask_key(jax.random.key(0), number), state)
+        move = algorithm.ask(episode.ask_key(jax.random.key(0), number), state)
         return algorithm.tell(state, move, move.count * totals), move.count
 
     state, masks = jax.jit(lambda key: build(arms).init(key))(jax.random.key(1)), []

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.instances import idx
+from jaxbandits.instances.data import idx
 
 NAMES = ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 PIXELS = np.random.default_rng(0).integers(0, 256, (12, 3, 5), dtype=np.uint8)
@@ -141,7 +141,7 @@ def test_digits():
 
 def test_digits_without_scikit_learn(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
-    jb.instances.shown._digits.cache_clear()
+    jb.instances.contextual._digits.cache_clear()
     with pytest.raises(ValueError, match="digits needs scikit-learn: pip install"):
         jb.instances.digits()
 

@@ -11,7 +11,7 @@ from scipy.special import expit
 from scipy.stats import chisquare, norm
 
 import jaxbandits as jb
-from jaxbandits.instances import named
+from jaxbandits.instances import papers
 
 make = jb.instances
 
@@ -229,7 +229,7 @@ def test_weights_of_layouts(weights):
 
 def test_the_first_draw_without_a_tie_is_taken(monkeypatch):
     draws = np.array([[1, 0, 0, 0], [2, 3, 0, 0], [5, 4, 3, 0], [6, 5, 4, 0]])
-    assert named.DRAWS == 32
+    assert papers.DRAWS == 32
     monkeypatch.setattr(jax.random, "randint", lambda key, shape, low, high: jnp.array(draws))
     instance = make.multivariate(jax.random.key(0), 2)
     np.testing.assert_allclose(instance.theta, [0.05, 0.04, 0.03, 0.0])

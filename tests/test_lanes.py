@@ -9,9 +9,9 @@ import pytest
 from programs import USUAL_LANES, Programs, key_of, parts
 
 import jaxbandits as jb
-from jaxbandits import driver, lanes
-from jaxbandits.simulation import Simulation
-from jaxbandits.world import prepared
+from jaxbandits.engine import episode, host_loop
+from jaxbandits.engine.api import Simulation
+from jaxbandits.engine.partition import prepared
 
 SOARE = jb.instances.soare(3, angle=0.5, scale=2.0)
 LINGAPE = partial(jb.lingape, delta=0.1)
@@ -33,7 +33,7 @@ def test_lanes_are_refilled():
 def test_neither_queue_nor_clock_nor_turn_changes_a_number(changed, monkeypatch):
     whole = simulate(batch=16)
     small = {"RECORD_BYTES": 20 * 8 * 30, "CALL_SECONDS": 1e-9, "TURN": 2}
-    monkeypatch.setattr(lanes, changed, small[changed])
+    monkeypatch.setattr(host_loop, changed, small[changed])
     other = simulate(batch=16)
     np.testing.assert_array_equal(other.replication, np.arange(320))
     np.testing.assert_array_equal(other.pulls, whole.pulls)
@@ -44,12 +44,12 @@ def test_neither_queue_nor_clock_nor_turn_changes_a_number(changed, monkeypatch)
 @pytest.fixture
 def usual_lanes(monkeypatch):
     """The number of lanes that users have; the tests pin it, see `programs.pin_lanes`."""
-    monkeypatch.setattr(lanes, "_usual", USUAL_LANES)
+    monkeypatch.setattr(host_loop, "_usual", USUAL_LANES)
 
 
 def sized(replications, *, batch=None, lane=500, record=20, phased=False):
-    sizes = lanes.Sizes(lane, record, False, lanes.Manner(phased))
-    return lanes.shape_of(sizes, replications=replications, batch=batch, devices=None)
+    sizes = host_loop.Sizes(lane, record, False, host_loop.Manner(phased))
+    return host_loop.shape_of(sizes, replications=replications, batch=batch, devices=None)
 
 
 @pytest.mark.usefixtures("usual_lanes")
@@ -73,8 +73,8 @@ def test_a_batch_is_rounded_up_to_full_registers():
 
 
 def test_replications_are_dealt_out_evenly():
-    player = object.__new__(lanes.Player)
-    player.shape = lanes.Shape(8, 1, 8, 5)
+    player = object.__new__(host_loop.Player)
+    player.shape = host_loop.Shape(8, 1, 8, 5)
     queue = player._queue(list(range(7)), 2)
     np.testing.assert_array_equal(queue, [[0, 2, 4, 6, -1], [1, 3, 5, -1, -1]])
 
@@ -111,7 +111,7 @@ def test_a_run_whose_phase_is_cut_short_starts_anew():
 
         @jax.jit
         def phase(run, most):
-            return driver.chunk(run, *parts(case), driver.Limits(most))[0]
+            return episode.chunk(run, *parts(case), episode.Limits(most))[0]
 
         played, cut = phase(begun, 10**6), phase(begun, 10)
         assert int(played.state.phase) == 2

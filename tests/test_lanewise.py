@@ -7,8 +7,11 @@ import pytest
 from jax import lax
 from loops import collatz
 
-from jaxbandits.kernels import design, irls, ledger, pick, spd
-from jaxbandits.lanewise import lanewise
+from jaxbandits.compilers.lanewise import lanewise
+from jaxbandits.kernels import selection
+from jaxbandits.kernels.design import d_optimal
+from jaxbandits.kernels.estimate import irls, least_squares
+from jaxbandits.kernels.linalg import spd
 
 NUMBER = 5
 RNG = np.random.default_rng(0)
@@ -79,7 +82,7 @@ CASES = {
             v[i],
             m[i],
             m[:, i],
-            pick.at(m, i),
+            selection.at(m, i),
             jnp.asarray(ARMS)[i],
             ARMS_OF(ARMS)[:, i],
         ),
@@ -144,7 +147,7 @@ CASES = {
         "X",
     ),
     "reductions of tables": (lambda m: (m.sum(0), m.sum(1), m.sum(), m.prod(1), m.argmax(1)), "M"),
-    "reductions of few": (lambda v: (v.sum(), v.argmax(), pick.best(v), v.any()), "V"),
+    "reductions of few": (lambda v: (v.sum(), v.argmax(), selection.best(v), v.any()), "V"),
     "integer reductions": (lambda x: (x.astype(int).sum(), x.astype(int).max()), "X"),
     "sorting": (lambda x: (jnp.sort(x), jnp.argsort(x, stable=True), jnp.cumsum(x), x[::-1]), "X"),
     "shapes": (lambda x: (x.reshape(5, 10).T, jnp.concatenate([x, x[:2]]), jnp.pad(x, 2)), "X"),
@@ -162,10 +165,13 @@ CASES = {
     ),
     "a scan": (mixed_loop, "V"),
     "branches": (branches, "VI"),
-    "best": (lambda x, o: (pick.best(x), pick.argmax(x, o), pick.top(x, o, 7)), "XO"),
+    "best": (
+        lambda x, o: (selection.best(x), selection.argmax(x, o), selection.top(x, o, 7)),
+        "XO",
+    ),
     "inverse": (lambda s: (spd.inverse(s), spd.cholesky(s)), "S"),
     "least squares": (
-        lambda c, v: ledger.batch(jnp.asarray(ARMS), c.astype(int), v, 0.5),
+        lambda c, v: least_squares.batch(jnp.asarray(ARMS), c.astype(int), v, 0.5),
         "CV",
     ),
     "maximum likelihood": (
@@ -174,7 +180,7 @@ CASES = {
         ),
         "CV",
     ),
-    "design": (lambda a: design.d_optimal(jnp.asarray(ARMS), a), "A"),
+    "design": (lambda a: d_optimal.d_optimal(jnp.asarray(ARMS), a), "A"),
 }
 LETTERS = "VMIXSACO"
 TABLES = dict(

@@ -16,8 +16,8 @@ from programs import key_of, simulate
 
 import jaxbandits as jb
 from jaxbandits.core import Move
-from jaxbandits.driver import BLOCK, INIT, ask_key
-from jaxbandits.envs.finite import finite
+from jaxbandits.engine.episode import BLOCK, INIT, ask_key
+from jaxbandits.instances.environments.finite import finite
 
 LINGAPE = partial(jb.lingape, delta=0.1, theta_norm=2.0)
 QUIET = partial(LINGAPE, noise_var=0.05)

@@ -10,9 +10,9 @@ from jax.random import fold_in
 from programs import key_of
 
 import jaxbandits as jb
-from jaxbandits import driver
 from jaxbandits.core import Algorithm, Move
-from jaxbandits.envs.contextual import contextual
+from jaxbandits.engine import episode
+from jaxbandits.instances.environments.contextual import contextual
 
 RNG = np.random.default_rng(2)
 POINTS = RNG.normal(size=(40, 3))
@@ -47,9 +47,9 @@ LEARNERS = {
 def round_of(rounds):
     """What replication 0 of seed 7 is shown in a round, and the noise of its reward."""
     env, key = contextual(WORLD), key_of(0, 7)
-    (shown,) = env.context(fold_in(fold_in(key, driver.CONTEXT), rounds))
-    noise = env.noise(fold_in(key, rounds // driver.BLOCK), (driver.BLOCK,), False)
-    return shown, noise[rounds % driver.BLOCK]
+    (shown,) = env.context(fold_in(fold_in(key, episode.CONTEXT), rounds))
+    noise = env.noise(fold_in(key, rounds // episode.BLOCK), (episode.BLOCK,), False)
+    return shown, noise[rounds % episode.BLOCK]
 
 
 def told(live, rounds):

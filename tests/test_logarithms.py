@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from jaxbandits.lanewise import lanewise, logarithms
+from jaxbandits.compilers.lanewise import lanewise, logarithms
 
 RNG = np.random.default_rng(0)
 

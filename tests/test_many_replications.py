@@ -7,8 +7,8 @@ import pytest
 from programs import key_of
 
 import jaxbandits as jb
-from jaxbandits import driver
-from jaxbandits.envs.finite import finite
+from jaxbandits.engine import episode
+from jaxbandits.instances.environments.finite import finite
 
 MANY = 10_000
 SOME = (0, 1, 2999, 4095, 4096, 8191, 9999)
@@ -46,8 +46,8 @@ def test_each_is_that_of_its_number(many):
         keys = jnp.stack([key_of(r, seed=3) for r in SOME])
 
         def whole(key):
-            run = driver.start(key, env, algorithm)
-            return driver.advance(run, env, algorithm, 2).info["reward"]
+            run = episode.start(key, env, algorithm)
+            return episode.advance(run, env, algorithm, 2).info["reward"]
 
         rewards = jax.jit(jax.vmap(whole))(keys)
     np.testing.assert_allclose(many.info["reward"][list(SOME)], rewards)

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.kernels.once import once_for_equal
-from jaxbandits.lanewise import lanewise
-from jaxbandits.lanewise.sharing import BLOCK, groups
+from jaxbandits.compilers.lanewise import lanewise
+from jaxbandits.compilers.lanewise.shared_call import BLOCK, groups
+from jaxbandits.kernels.shared_call import once_for_equal
 
 ARMS = np.random.default_rng(0).normal(size=(12, 3))
 

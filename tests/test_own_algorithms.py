@@ -13,7 +13,7 @@ from programs import key_of
 
 import jaxbandits as jb
 from jaxbandits.core import Algorithm, Move
-from jaxbandits.protocol import different
+from jaxbandits.engine.protocol import different
 
 ARMS = np.eye(6, 2) + 0.1
 WORLD = jb.instances.tabular(ARMS, np.linspace(0.0, 1.0, 6))

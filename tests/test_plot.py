@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from worlds import HALVING
 
 import jaxbandits as jb
-from jaxbandits import labels, panels, plot
+from jaxbandits.report import labels, panels, plot
 from jaxbandits.sweeps import parse, run
 
 

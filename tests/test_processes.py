@@ -13,7 +13,8 @@ from test_sweep_groups import GRID, assert_equal_pulls
 from test_sweep_store import files
 from worlds import simulate
 
-from jaxbandits import load, processes
+from jaxbandits import load
+from jaxbandits.engine import multihost
 from jaxbandits.sweeps import parse, run
 
 
@@ -82,12 +83,12 @@ def test_two_processes_play_the_same_as_one(tmp_path):
 
 
 def test_only_several_processes_compare_what_they_see(monkeypatch):
-    processes.team_of("all").agree(pytest.fail)  # alone: not even made
-    monkeypatch.setattr(processes, "_exchanged", lambda mine: [mine, mine])
-    processes.Team().agree(lambda: "the same")
-    monkeypatch.setattr(processes, "_exchanged", lambda mine: [mine, mine[::-1]])
+    multihost.team_of("all").agree(pytest.fail)  # alone: not even made
+    monkeypatch.setattr(multihost, "_exchanged", lambda mine: [mine, mine])
+    multihost.Team().agree(lambda: "the same")
+    monkeypatch.setattr(multihost, "_exchanged", lambda mine: [mine, mine[::-1]])
     with pytest.raises(ValueError, match="the processes do not see the same stored replications"):
-        processes.Team().agree(lambda: "something else")
+        multihost.Team().agree(lambda: "something else")
 
 
 def test_a_folder_that_the_first_process_cannot_have_ends_all(monkeypatch):
@@ -97,14 +98,14 @@ def test_a_folder_that_the_first_process_cannot_have_ends_all(monkeypatch):
     def exchanged(mine):
         raise RuntimeError("process 0 of this simulation has failed")
 
-    monkeypatch.setattr(processes, "_exchanged", exchanged)
-    first, second = processes.Team(), processes.Team()
+    monkeypatch.setattr(multihost, "_exchanged", exchanged)
+    first, second = multihost.Team(), multihost.Team()
     second.index = 1
     with pytest.raises(ValueError, match="in use"), first.leading(taken):
         pytest.fail("the folder is not ours")
     with pytest.raises(RuntimeError, match="process 0"), second.leading(taken):
         pytest.fail("the folder is not ours")
-    monkeypatch.setattr(processes, "_exchanged", lambda mine: [mine, mine])
+    monkeypatch.setattr(multihost, "_exchanged", lambda mine: [mine, mine])
     with first.leading(lambda: contextlib.nullcontext("ours")) as entered:
         assert entered == "ours"
 

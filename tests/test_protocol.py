@@ -15,7 +15,8 @@ import pytest
 from counting import compilations
 from programs import REPLICATIONS, key_of, parts, programs, simulate
 
-from jaxbandits import algorithms, driver
+from jaxbandits import algorithms
+from jaxbandits.engine import episode
 
 each = pytest.mark.parametrize("case", cases.CASES, ids=attrgetter("name"), scope="module")
 """All laws of a case, then the next: memory has room for the programs of some at once."""
@@ -67,7 +68,7 @@ def test_a_move_has_the_shapes_of_its_kind(case):
     run = jax.eval_shape(programs(case.name).start, key_of(0))
     env, algorithm = parts(case)
     num_arms, num_targets = sizes(case)
-    one_arm, stops = driver.kind(run, env, algorithm)
+    one_arm, stops = episode.kind(run, env, algorithm)
     move = jax.eval_shape(programs(case.name).ask, run)
     assert one_arm == (case.kind != "phased")
     assert stops == (case.promise != "regret")
@@ -87,8 +88,8 @@ def test_a_round_keeps_tree_shapes_and_dtypes(case):
     env, algorithm = parts(case)
 
     def one_round(run):
-        noise = driver.phase_noise(run, env)
-        return driver.play(run, env, algorithm, noise, driver.NO_LIMITS)
+        noise = episode.phase_noise(run, env)
+        return episode.play(run, env, algorithm, noise, episode.NO_LIMITS)
 
     before = jax.eval_shape(programs(case.name).start, key_of(0))
     after = jax.eval_shape(one_round, before)

@@ -9,10 +9,10 @@ import xarray
 from click.testing import CliRunner
 from pages import HOSTILE, example, stored, two_folders
 
-from jaxbandits.cli import main
-from jaxbandits.report import numbers, write
-from jaxbandits.report.claims import measured_text
-from jaxbandits.results import standard_error
+from jaxbandits.cli.main import main
+from jaxbandits.engine.results import standard_error
+from jaxbandits.report import estimates, write
+from jaxbandits.report.html.claims import measured_text
 from jaxbandits.sweeps.dataset import write as save
 
 VOID = {"meta", "link"}
@@ -97,7 +97,7 @@ def test_regret_and_lower_bounds_have_columns_only_where_they_are_known(folder, 
     assert text.count(header) == 1
     with xarray.open_dataset(folder / "regret/results.nc") as dataset:
         last = dataset.regret.isel(instance=0, algorithm=0, gap=0, round=-1).values
-    expected = numbers.estimate(last.mean(), standard_error(last))
+    expected = estimates.estimate(last.mean(), standard_error(last))
     assert expected in text
 
 

@@ -10,7 +10,8 @@ import xarray
 from test_local_data import CARS, write_motor
 
 import jaxbandits as jb
-from jaxbandits import plot, reproduce
+from jaxbandits import reproduce
+from jaxbandits.report import plot
 from jaxbandits.reproduce import accuracies, gse
 from jaxbandits.reproduce.gse import bounds
 

@@ -8,8 +8,8 @@ import pytest
 import xarray
 
 from jaxbandits import reproduce
+from jaxbandits.engine.results import standard_error
 from jaxbandits.reproduce import lingape_claims as claims
-from jaxbandits.results import standard_error
 
 FIGURE_1 = {"LinGapE": [5, 6, 9], "XY-static": [300, 750, 1500], "XY-adaptive": [3e3, 6e3, 1e4]}
 FIGURE_1 |= {"XY-oracle": [200, 200, 200]}

@@ -9,7 +9,8 @@ import pytest
 import xarray
 
 import jaxbandits as jb
-from jaxbandits import plot, reproduce
+from jaxbandits import reproduce
+from jaxbandits.report import plot
 from jaxbandits.reproduce import base, rage, rules
 from jaxbandits.reproduce.rage import (
     ADAPTIVE,

@@ -8,7 +8,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 import jaxbandits as jb
-from jaxbandits.results import binomial_interval, paired_difference
+from jaxbandits.engine.results import binomial_interval, paired_difference
 
 
 def runs(num=40, *, errors=3, cut=2, sets=False, regret=False):
@@ -145,7 +145,7 @@ def test_no_flipped_byte_changes_a_number(tmp_path):
 
 def test_a_later_format_is_a_value_error(tmp_path, monkeypatch):
     with monkeypatch.context() as later:
-        later.setattr("jaxbandits.results.FORMAT", 99)
+        later.setattr("jaxbandits.engine.results.FORMAT", 99)
         runs().save(tmp_path / "some.npz")
     with pytest.raises(ValueError, match="has format 99, this version reads 1"):
         jb.load(tmp_path / "some.npz")

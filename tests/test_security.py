@@ -9,9 +9,9 @@ from pages import example
 from test_report import Reader
 
 import jaxbandits
-from jaxbandits import plot
-from jaxbandits.cli import main
-from jaxbandits.report.markup import element, escape
+from jaxbandits.cli.main import main
+from jaxbandits.report import plot
+from jaxbandits.report.html.markup import element, escape
 
 ROOT = Path(jaxbandits.__file__).parent
 FILES = sorted([*ROOT.rglob("*.py"), *ROOT.parent.glob("benchmarks/**/*.py")])
@@ -22,7 +22,7 @@ EXCEPT = {"sweeps/cluster.py"}
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 METHODS = {"read_pickle", "to_pickle", "import_module", "unsafe_load"}
 OWNED = {("yaml", "load"), ("os", "system"), ("os", "popen")}
-LIBRARIES = {"CDLL": {"native/build.py", "build.py"}}  # who loads compiled code
+LIBRARIES = {"CDLL": {"compilers/cpp/build.py", "build.py"}}  # who loads compiled code
 SHELLS = {"shell", "allow_pickle"}  # keywords that must say False
 
 

@@ -9,7 +9,7 @@ from programs import key_of
 from worlds import SOARE, WORLDS, assert_same_runs, child, shuffled, simulate
 
 import jaxbandits as jb
-from jaxbandits.recording import rounds_of
+from jaxbandits.engine.checkpoints import rounds_of
 
 every = pytest.mark.parametrize("name", WORLDS)
 

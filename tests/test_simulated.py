@@ -12,7 +12,7 @@ from test_instances import check
 from worlds import assert_same_runs
 
 import jaxbandits as jb
-from jaxbandits.envs.finite import finite
+from jaxbandits.instances.environments.finite import finite
 from jaxbandits.sweeps.store import describe
 
 make = jb.instances

@@ -14,8 +14,8 @@ from worlds import assert_same_runs
 
 import jaxbandits as jb
 from jaxbandits import theory
-from jaxbandits.envs.stressed import delayed, stressed
-from jaxbandits.envs.student import MOST
+from jaxbandits.instances.environments.stressed import delayed, stressed
+from jaxbandits.instances.environments.student import MOST
 from jaxbandits.sweeps import grid, spec
 from jaxbandits.sweeps.store import describe
 

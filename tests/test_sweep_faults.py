@@ -15,8 +15,8 @@ from jax.experimental.compilation_cache import compilation_cache
 from test_cli import call, refused
 from test_sweep_folder import SMALL, everything
 
-from jaxbandits.interrupts import held_back, interruptible
 from jaxbandits.sweeps import parse, run
+from jaxbandits.system.interrupts import held_back, interruptible
 
 TWICE = SMALL.replace("replications = 40", "replications = 300")
 
@@ -119,7 +119,8 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_played(
 CHILD = """
 import sys, time
 from functools import partialmethod
-from jaxbandits import cli, simulation
+from jaxbandits import cli
+from jaxbandits.engine import api
 from jaxbandits.sweeps import grid
 
 def slowly(report, known, most, done, total):
@@ -127,8 +128,8 @@ def slowly(report, known, most, done, total):
     time.sleep(0.2)
 
 grid._shifted = slowly
-start = simulation.Simulation.__init__
-simulation.Simulation.__init__ = partialmethod(start, batch=8)
+start = api.Simulation.__init__
+api.Simulation.__init__ = partialmethod(start, batch=8)
 cli.main(sys.argv[1:])
 """
 

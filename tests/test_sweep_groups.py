@@ -9,12 +9,12 @@ import pytest
 from worlds import assert_same_runs
 
 import jaxbandits as jb
-from jaxbandits import lanes
-from jaxbandits.simulation import Simulation
+from jaxbandits.engine import host_loop
+from jaxbandits.engine.api import Simulation
+from jaxbandits.engine.partition import prepared
 from jaxbandits.sweeps import groups, parse, run
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.groups import groups_of
-from jaxbandits.world import prepared
 
 GRID = """
 replications = 30
@@ -40,9 +40,9 @@ def test_a_grid_of_numbers_is_one_program_and_equals_simulate(engine):
     plan = planned()
     (group,) = groups_of(plan, cells_of(plan))
     assert len(group.cells) == 12
-    before = lanes.program.cache_info().misses
+    before = host_loop.program.cache_info().misses
     dataset = run(plan, engine=engine)
-    assert lanes.program.cache_info().misses == before + 1
+    assert host_loop.program.cache_info().misses == before + 1
     assert dataset.attrs["engine"] == engine
     assert (dataset.compile_seconds > 0).sum() <= 1
     for angle in (0.8, 0.7):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.plot import figure
+from jaxbandits.report.plot import figure
 from jaxbandits.sweeps import parse, run
 
 

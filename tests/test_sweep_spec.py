@@ -260,7 +260,7 @@ def test_an_axis_from_python_is_a_list(values):
 
 
 def test_demo_is_a_sweep():
-    file = Path(jb.__file__).with_name("demo.toml")
+    file = Path(jb.__file__).parent / "cli" / "demo.toml"
     plan = parse(tomllib.loads(file.read_text()))
     check(plan)
     assert len(plan.algorithms) >= 2

@@ -13,6 +13,7 @@ import pytest
 from worlds import HALVING, timeless
 
 import jaxbandits as jb
+from jaxbandits.engine import api
 from jaxbandits.sweeps import grid, parse, run
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.store import Store
@@ -110,7 +111,7 @@ def test_an_interrupted_cell_goes_on_where_it_stopped(tmp_path, monkeypatch):
         if done is not None and done >= 8:
             raise KeyboardInterrupt
 
-    simulation = jb.simulation.Simulation
+    simulation = api.Simulation
     original = simulation.play
 
     def counted(self, waiting, report, *more):

@@ -8,7 +8,7 @@ import pytest
 from worlds import HALVING, timeless
 
 import jaxbandits as jb
-from jaxbandits import plot, table
+from jaxbandits.report import plot, table
 from jaxbandits.report import write as report
 from jaxbandits.sweeps import grid, parse, run
 from jaxbandits.sweeps.cells import cells_of

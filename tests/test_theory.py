@@ -11,7 +11,8 @@ import pytest
 from programs import QUICK
 
 import jaxbandits as jb
-from jaxbandits import table, theory
+from jaxbandits import theory
+from jaxbandits.report import table
 from jaxbandits.sweeps import parse, run
 
 # Constants of Soare's and of the transductive instance, by a semidefinite program with a

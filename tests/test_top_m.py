@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.kernels import radius
-from jaxbandits.skeletons.gap_index import Rules, by_averages, by_features, gap_index
+from jaxbandits.algorithms.loops.gap_index import Rules, by_averages, by_features, gap_index
+from jaxbandits.kernels.confidence import radius
 
 CLASSIC = jb.instances.classic_top_m(4, 2, angle=0.8)
 RANDOM = jb.instances.sphere(jax.random.key(3), 8, 3, mix=0.2, noise_var=0.25)

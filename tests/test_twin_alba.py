@@ -11,7 +11,7 @@ from hands import Hand, linear_problem, normal_rewards
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits.kernels import radius
+from jaxbandits.kernels.confidence import radius
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from hands import Hand, linear_problem, normal_rewards, same_arm
 
 import jaxbandits as jb
 from benchmarks.promises import another
-from jaxbandits import driver
+from jaxbandits.engine import episode
 
 NAMES = ("budget", "length_scale", "prior_scale", "noise_var", "epsilon")
 
@@ -85,7 +85,7 @@ def test_bayes_gap(kernel, hardness):
                 gaps = [abs(max(np.delete(means, k)) - means[k]) for k in range(6)]
                 numbers = (*numbers, jnp.asarray(gaps))
             facts = (jnp.asarray(arms), None, numbers)
-            order = hand.init(facts, jax.random.fold_in(key, driver.INIT)).order
+            order = hand.init(facts, jax.random.fold_in(key, episode.INIT)).order
             options = dict(zip(NAMES, numbers, strict=False))
             gram = gram_of(kernel, arms, options.pop("length_scale"))
             twin = BayesGap(gram, np.asarray(order), gaps=gaps, **options)

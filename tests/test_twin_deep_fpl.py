@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits import driver
+from jaxbandits.engine import episode
 
 ROUNDS, BATCH, SHOWN = 60, 7, 4
 
@@ -74,13 +74,13 @@ def test_deep_fpl(activation, noise):
         algorithm = build(jnp.asarray(features), rate=0.03, **options)
         init, ask, tell = map(jax.jit, algorithm)
         key = jax.random.key(1)
-        state = init(jax.random.fold_in(key, driver.INIT))
+        state = init(jax.random.fold_in(key, episode.INIT))
         begun = np.asarray(state.network.weights)
         twin = Deep(features, state.network, activation=activation, rate=0.03)
         rings = np.zeros(BATCH)
         for played in range(ROUNDS):
             shown = rng.integers(0, 40, SHOWN)
-            move = ask(driver.ask_key(key, played), state, jnp.asarray(shown))
+            move = ask(episode.ask_key(key, played), state, jnp.asarray(shown))
             assert int(move.arm) == twin.ask(shown), f"round {played}"
             assert float(move.info[0]["reward"]) == sum(twin.rewards)
             reward = float(rng.uniform() < 0.2 + 0.6 * (features[shown[int(move.arm)], 0] > 0))

@@ -14,7 +14,7 @@ from test_twin_glm import Glm, K, against, normals
 from twins import logistic_fit
 
 import jaxbandits as jb
-from jaxbandits import driver
+from jaxbandits.engine import episode
 
 
 class Evill(Glm):
@@ -54,7 +54,7 @@ def test_evill():
 def binomials(key):
     def draw(t, made_up):
         counts = jnp.asarray(made_up, float)
-        return np.asarray(jax.random.binomial(driver.ask_key(key, t), counts, 0.5))
+        return np.asarray(jax.random.binomial(episode.ask_key(key, t), counts, 0.5))
 
     return draw
 

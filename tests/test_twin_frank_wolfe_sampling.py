@@ -11,7 +11,7 @@ from ratio_twins import Ridge
 from scipy import optimize
 
 import jaxbandits as jb
-from jaxbandits import driver
+from jaxbandits.engine import episode
 
 OPTIONS = ("delta", "noise_var", "theta_norm", "v0")
 
@@ -85,7 +85,7 @@ def test_frank_wolfe_sampling(num_arms, dim):
     for seed, numbers in enumerate([(0.05, 0.5, 1.0, 1.0), (0.2, 1.5, 1.3, 0.2)]):
         rng, arms, theta = linear_problem(seed, num_arms, dim)
         facts, key = (jnp.asarray(arms), None, numbers), jax.random.key(seed)
-        order = hand.init(facts, jax.random.fold_in(key, driver.INIT)).order
+        order = hand.init(facts, jax.random.fold_in(key, episode.INIT)).order
         options = dict(zip(OPTIONS, numbers, strict=True))
         twin = FrankWolfeSampling(
             arms, np.asarray(order), threshold="self_normalised_det", **options

@@ -11,7 +11,7 @@ from hands import Hand, binomial_rewards, linear_problem, same_arm
 from twins import Pulls, logistic_fit
 
 import jaxbandits as jb
-from jaxbandits import driver
+from jaxbandits.engine import episode
 
 K, D, N = 8, 3, 120
 
@@ -92,7 +92,7 @@ def pivoted(arms):
 
 
 def normals(key, size):
-    return lambda t: np.asarray(jax.random.normal(driver.ask_key(key, t), (size,)))
+    return lambda t: np.asarray(jax.random.normal(episode.ask_key(key, t), (size,)))
 
 
 @pytest.mark.parametrize("begin", ["basis", pytest.param("pivot", marks=pytest.mark.slow)])
@@ -129,7 +129,7 @@ def test_glm_ucb_of_theory(alpha):
 @pytest.mark.parametrize("rate", [0.3, "fading"])
 def test_epsilon_greedy(rate):
     def uniforms(key):
-        return lambda t: np.asarray(jax.random.uniform(driver.ask_key(key, t), (2,)))
+        return lambda t: np.asarray(jax.random.uniform(episode.ask_key(key, t), (2,)))
 
     def twin(arms, first, key, options):
         return EpsilonGreedy(arms, first, rate=rate, uniforms=uniforms(key), **options)
@@ -144,7 +144,7 @@ SCALES = [(5, 8.23, 4.11), (10, 10.33, 5.17), (20, 13.35, 6.67)]
 
 @pytest.mark.parametrize(("dim", "tsl", "fpl"), SCALES)
 def test_scales_of_theory(dim, tsl, fpl):
-    from jaxbandits.kernels import glm_radius
+    from jaxbandits.kernels.confidence import glm_radius
 
     facts = (50_000, dim, 0.25, 0.25, 0.25)
     assert round(float(glm_radius.glm_tsl(*facts)), 2) == tsl
@@ -156,7 +156,7 @@ def test_scales_of_theory(dim, tsl, fpl):
 
 @pytest.mark.parametrize(("dim", "width"), [(5, 248), (10, 388), (20, 604)])
 def test_width_of_glm_ucb(dim, width):
-    from jaxbandits.kernels import glm_radius
+    from jaxbandits.kernels.confidence import glm_radius
 
     numbers = {"max_sqnorm": dim / 3, "eigenvalue": 1.0, "kappa": 0.25, "lipschitz": 0.25}
     found = glm_radius.glm_ucb(50_000, 1 / 50_000, 50_000, dim, **numbers)

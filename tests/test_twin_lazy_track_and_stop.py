@@ -10,11 +10,12 @@ from hands import Hand, linear_problem, normal_rewards, same_arm
 from ratio_twins import Look, Ridge
 
 import jaxbandits as jb
-from jaxbandits import driver
-from jaxbandits.kernels import oracle, xy_designs
+from jaxbandits.engine import episode
+from jaxbandits.kernels.design import oracle
+from jaxbandits.kernels.design.xy import by_name
 
 OPTIONS = ("delta", "noise_var", "laziness", "u")
-SOLVE = xy_designs.named("interior_point", 1e-2)
+SOLVE = by_name.named("interior_point", 1e-2)
 estimated = jax.jit(lambda arms, means: oracle.estimated(arms, arms, means, SOLVE))
 
 
@@ -93,7 +94,7 @@ def test_lazy_track_and_stop(num_arms, dim):
     for seed, numbers in enumerate([(0.05, 0.5, 1.0, 0.1), (0.2, 0.3, 0.2, 3.0)]):
         rng, arms, theta = linear_problem(seed, num_arms, dim)
         facts, key = (jnp.asarray(arms), None, numbers), jax.random.key(seed)
-        order = hand.init(facts, jax.random.fold_in(key, driver.INIT)).order
+        order = hand.init(facts, jax.random.fold_in(key, episode.INIT)).order
         options = dict(zip(OPTIONS, numbers, strict=True))
         twin = LazyTrackAndStop(arms, np.asarray(order), certified(arms), **options)
         reward = normal_rewards(rng, arms @ theta, numbers[1])

@@ -11,7 +11,7 @@ from hands import Hand, linear_problem, normal_rewards, same_arm
 from ratio_twins import Ridge, nearest
 
 import jaxbandits as jb
-from jaxbandits import driver
+from jaxbandits.engine import episode
 
 OPTIONS = ("delta", "noise_var", "theta_norm", "v0")
 
@@ -124,7 +124,7 @@ def in_step(build, make_twin, num_arms, dim, rounds):
     for seed, numbers in enumerate([(0.05, 0.5, 1.0, 1.0), (0.2, 1.5, 1.3, 0.2)]):
         rng, arms, theta = linear_problem(seed, num_arms, dim)
         facts, key = (jnp.asarray(arms), None, numbers), jax.random.key(seed)
-        order = hand.init(facts, jax.random.fold_in(key, driver.INIT)).order
+        order = hand.init(facts, jax.random.fold_in(key, episode.INIT)).order
         twin = make_twin(arms, np.asarray(order), **dict(zip(OPTIONS, numbers, strict=True)))
         reward = normal_rewards(rng, arms @ theta, numbers[1])
         played += hand.play(twin, facts, reward, key, rounds=rounds, compare=same_arm)[:1]

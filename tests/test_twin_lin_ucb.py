@@ -12,7 +12,7 @@ from twins import Pulls
 
 import jaxbandits as jb
 from benchmarks.promises import misfiled
-from jaxbandits import driver
+from jaxbandits.engine import episode
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def in_step(build, names, twin_of, settings, shape, rounds=80):
         lengths = rng.uniform(0.9, 1.1, len(arms))  # alike, but no two equal
         arms *= (lengths / np.linalg.norm(arms, axis=1))[:, None]
         key, facts = jax.random.key(seed), (jnp.asarray(arms), None, numbers)
-        order = hand.init(facts, jax.random.fold_in(key, driver.INIT)).order
+        order = hand.init(facts, jax.random.fold_in(key, episode.INIT)).order
         options = dict(zip(names, numbers, strict=True))
         twin = twin_of(arms, np.asarray(order), key, **options)
         reward = normal_rewards(rng, arms @ theta, options["noise_var"])
@@ -165,7 +165,7 @@ def test_lin_ts(scale):
 
     def twin_of(arms, order, key, **options):
         def normal(t):
-            return np.asarray(jax.random.normal(driver.ask_key(key, t), (dim,), float))
+            return np.asarray(jax.random.normal(episode.ask_key(key, t), (dim,), float))
 
         return LinTS(arms, order, normal=normal, scale=scale, **options)
 

@@ -11,7 +11,7 @@ from scipy import optimize, special, stats
 from test_twin_evill import filed
 
 import jaxbandits as jb
-from jaxbandits.kernels import spd
+from jaxbandits.kernels.linalg import spd
 
 
 class OfuEcolog:

@@ -12,7 +12,8 @@ from scipy import optimize, special, stats
 from test_twin_evill import filed
 
 import jaxbandits as jb
-from jaxbandits.kernels import likelihood_radius, likelihood_set, newton
+from jaxbandits.kernels.confidence import likelihood_radius, likelihood_set
+from jaxbandits.kernels.estimate import newton
 
 FAMILIES = {  # partition, mean, slope of the mean, its bend, a reward
     "logistic": (

@@ -9,7 +9,7 @@ import pytest
 from hands import Hand, linear_problem, normal_rewards, same_counts
 
 import jaxbandits as jb
-from jaxbandits.kernels import width
+from jaxbandits.kernels.design import gaussian_width
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +95,7 @@ def test_peace(objective):
     assert deepest >= 3
 
 
-minimised = jax.jit(width.minimised)
+minimised = jax.jit(gaussian_width.minimised)
 
 
 @pytest.mark.slow

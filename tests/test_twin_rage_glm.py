@@ -12,7 +12,7 @@ import twins
 from hands import Hand, binomial_rewards, linear_problem, same_counts
 
 import jaxbandits as jb
-from jaxbandits.kernels.xy_designs import named
+from jaxbandits.kernels.design.xy.by_name import named
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from counting import compilations
 from scipy import special
 
 import jaxbandits as jb
-from jaxbandits import driver
+from jaxbandits.engine import episode
 
 SHOWN = deep.SHOWN
 
@@ -87,10 +87,10 @@ def test_rep_glm_fpl(percent, refresh, monkeypatch):
         )
         init, ask, tell = map(jax.jit, algorithm)
         key = jax.random.key(1)
-        state = init(jax.random.fold_in(key, driver.INIT))
+        state = init(jax.random.fold_in(key, episode.INIT))
         twin = RepGlmFpl(features, state.deep.network, first=first, **numbers)
         for played in range(rounds):
-            shown, own = rng.integers(0, 40, SHOWN), driver.ask_key(key, played)
+            shown, own = rng.integers(0, 40, SHOWN), episode.ask_key(key, played)
             lot = int(jax.random.randint(own, (), 0, SHOWN))
             normal = np.asarray(jax.random.normal(own, (6,)))
             move = ask(own, state, jnp.asarray(shown))
@@ -131,7 +131,7 @@ def test_the_first_rounds_are_by_lot():
             state = init(key)
             for played in range(40):
                 shown = jnp.arange(played, played + 10)
-                move = ask(driver.ask_key(key, played), state, shown)
+                move = ask(episode.ask_key(key, played), state, shown)
                 found.append(int(move.arm))
                 state = tell(state, move, jnp.asarray(reward(played)))
             return np.array(found)

@@ -11,9 +11,9 @@ from hands import Hand, linear_problem, normal_rewards, same_arm
 from twins import Pulls, furthest_behind, radius
 
 import jaxbandits as jb
-from jaxbandits import driver
-from jaxbandits.kernels import radius as radii
-from jaxbandits.skeletons.gap_index import Rules, by_features, gap_index
+from jaxbandits.algorithms.loops.gap_index import Rules, by_features, gap_index
+from jaxbandits.engine import episode
+from jaxbandits.kernels.confidence import radius as radii
 
 
 @pytest.fixture(autouse=True)
@@ -181,7 +181,7 @@ def test_a_line_of_the_table(name):
     for seed, numbers in enumerate([(0.1, 0.0, 0.25, 1.0, 0.05), (0.2, 0.3, 1.0, 1.2, 0.5)]):
         rng, arms, theta = linear_problem(30 + seed, *shape)
         facts, key = (jnp.asarray(arms), None, numbers[: len(names)]), jax.random.key(seed)
-        order = np.asarray(hand.init(facts, jax.random.fold_in(key, driver.INIT)).order)
+        order = np.asarray(hand.init(facts, jax.random.fold_in(key, episode.INIT)).order)
         options = dict(zip(LINEAR, numbers, strict=True))
         twin = TopM(
             arms, order, m=2, rules=rules, features=features, threshold="heuristic", **options

@@ -11,7 +11,7 @@ from hands import Hand, linear_problem, normal_rewards, same_arm
 from ratio_twins import Ridge
 
 import jaxbandits as jb
-from jaxbandits import driver
+from jaxbandits.engine import episode
 
 OPTIONS = ("delta", "noise_var", "theta_norm", "v0")
 
@@ -69,10 +69,10 @@ def test_top_two(num_arms, dim, selection):
     for seed, numbers in enumerate([(0.05, 0.5, 1.0, 1.0), (0.2, 1.5, 1.3, 0.2)]):
         rng, arms, theta = linear_problem(seed, num_arms, dim)
         facts, key = (jnp.asarray(arms), None, numbers), jax.random.key(seed)
-        order = hand.init(facts, jax.random.fold_in(key, driver.INIT)).order
+        order = hand.init(facts, jax.random.fold_in(key, episode.INIT)).order
 
         def coin(played, key=key):
-            return float(jax.random.uniform(driver.ask_key(key, played), dtype=float))
+            return float(jax.random.uniform(episode.ask_key(key, played), dtype=float))
 
         twin = TopTwo(
             arms,

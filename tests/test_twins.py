@@ -10,8 +10,8 @@ import twins
 from hands import Hand, binomial_rewards, linear_problem, normal_rewards, same_arm, same_counts
 
 import jaxbandits as jb
-from jaxbandits import driver
-from jaxbandits.kernels import radius
+from jaxbandits.engine import episode
+from jaxbandits.kernels.confidence import radius
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def test_lingape(num_arms, dim, threshold, selection):
         facts, key = (jnp.asarray(arms), None, numbers), jax.random.key(seed)
         options = dict(zip(LINGAPE, numbers, strict=True))
         if selection == "ratio":
-            begun = hand.init(facts, jax.random.fold_in(key, driver.INIT))
+            begun = hand.init(facts, jax.random.fold_in(key, episode.INIT))
             options["order"] = np.asarray(begun.order)
         twin = twins.LinGapE(arms, threshold=threshold, **options)
         reward = normal_rewards(rng, arms @ theta, numbers[2])
@@ -224,7 +224,7 @@ def test_glm_tsl():
         key = jax.random.key(seed)
 
         def normal(t, key=key):
-            return np.asarray(jax.random.normal(driver.ask_key(key, t), (3, 1)))[:, 0]
+            return np.asarray(jax.random.normal(episode.ask_key(key, t), (3, 1)))[:, 0]
 
         twin = twins.GlmTsl(arms, normal, a=a, ridge=ridge)
         means = 1 / (1 + np.exp(-arms @ theta))

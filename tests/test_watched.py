@@ -9,7 +9,7 @@ from params import params
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits import driver
+from jaxbandits.engine import episode
 from jaxbandits.sweeps import parse, run
 from jaxbandits.theory import glm_fpl_regret_bound, glm_tsl_regret_bound
 
@@ -59,7 +59,7 @@ def test_counts_are_those_of_a_plain_calculation(name):
         state = init(key)
         found, gram = np.zeros(5), np.zeros((3, 3))
         for t in range(60):
-            move = ask(driver.ask_key(key, t), state)
+            move = ask(episode.ask_key(key, t), state)
             arm, (_, told) = int(move.arm), move.info
             if t >= 3:
                 widths = np.sqrt(np.einsum("kd,de,ke->k", arms, np.linalg.inv(gram), arms))

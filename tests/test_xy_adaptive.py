@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits.kernels import radius
+from jaxbandits.kernels.confidence import radius
 
 SOARE = jb.instances.soare(3, angle=0.3, scale=2.0)
 

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import lanes
-from jaxbandits.driver import CONTEXT, INIT
+from jaxbandits.engine import host_loop
+from jaxbandits.engine.episode import CONTEXT, INIT
 
 from ..baselines import deep_fpl
 from ..contest import Contest
@@ -49,12 +49,12 @@ def drawn_by_us(task, seed, replication, rounds):
 @contextlib.contextmanager
 def playing(engine):
     """The package with another engine for who is shown something."""
-    usual = lanes.engine_for
-    lanes.engine_for = lambda *_: engine
+    usual = host_loop.engine_for
+    host_loop.engine_for = lambda *_: engine
     try:
         yield
     finally:
-        lanes.engine_for = usual
+        host_loop.engine_for = usual
 
 
 def deep_fpl_contest(name, quick=False, seed=0):

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.kernels.design import d_optimal
-from jaxbandits.lanewise import lanewise
+from jaxbandits.compilers.lanewise import lanewise
+from jaxbandits.kernels.design.d_optimal import d_optimal
 
 from ..baselines import designs
 from ..contest import OURS, Contest

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from jaxbandits.native import compiler
+from jaxbandits.compilers.cpp import compiler
 
 from ..contest import NATIVE, OURS
 

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.kernels import irls
-from jaxbandits.lanewise import lanewise
-from jaxbandits.native import compiler, natively
+from jaxbandits.compilers.cpp import compiler, natively
+from jaxbandits.compilers.lanewise import lanewise
+from jaxbandits.kernels.estimate import irls
 
 from ..baselines import glm_tsl, logistic_mle
 from ..contest import NATIVE, OURS, Contest

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.driver import BLOCK, INIT, ask_key, root_key
-from jaxbandits.kernels import pick
+from jaxbandits.engine.episode import BLOCK, INIT, ask_key, root_key
+from jaxbandits.kernels import selection
 
 from .. import build
 
@@ -31,7 +31,7 @@ def _blocks(key, numbers, law):
 
 def tie_order(key, num_arms):
     """The priorities that break ties in that replication."""
-    return np.asarray(pick.tie_order(jax.random.fold_in(key, INIT), num_arms))
+    return np.asarray(selection.tie_order(jax.random.fold_in(key, INIT), num_arms))
 
 
 def asked_of(key, rounds, dim):
@@ -67,7 +67,7 @@ def _phase_noise(key, phases, num_arms):
 @partial(jax.jit, static_argnums=(1, 2))
 def _phase_orders(key, phases, num_arms):
     keys = jax.vmap(partial(ask_key, key))(np.arange(phases))
-    return jax.vmap(lambda key: pick.lots(key, num_arms))(keys)
+    return jax.vmap(lambda key: selection.lots(key, num_arms))(keys)
 
 
 def others(baselines):

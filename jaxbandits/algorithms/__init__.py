@@ -1,6 +1,5 @@
 """One paper, one file, by setting: constructors `(arms, *, options) -> Algorithm`."""
 
-from .budget.at_budget import at_budget
 from .budget.bayes_gap import bayes_gap
 from .budget.gse import gse
 from .budget.od_linbai import od_linbai
@@ -31,11 +30,12 @@ from .regret.ofu_glb import ofu_glb
 from .regret.rep_glm_fpl import rep_glm_fpl
 from .regret.ucb_glm import ucb_glm
 from .regret.uniform import uniform
-from .regret.watched import watched
 from .top_m.lin_gifa import lin_gifa
 from .top_m.lucb import lucb
 from .top_m.m_lingape import m_lingape
 from .top_m.ugape import ugape
+from .wrappers.at_budget import at_budget
+from .wrappers.watched import watched
 
 __all__ = [
     "alba",

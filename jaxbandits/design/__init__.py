@@ -3,9 +3,22 @@
 In float64, or inside of `jit`, `vmap` and the like in the precision of the traced arrays.
 """
 
-from ..kernels.design import Design
-from .optimal import d_optimal, log_det, oracle, ratios, xy_frank_wolfe, xy_optimal
-from .steps import fedorov, g_optimal_fw, greedy_allocation, wolfe_atwood, wynn
+from ..kernels.design.d_optimal import Design
+from .optimal import (
+    d_optimal,
+    log_det,
+    oracle,
+    ratios,
+    xy_frank_wolfe,
+    xy_optimal,
+)
+from .steps import (
+    fedorov,
+    g_optimal_fw,
+    greedy_allocation,
+    wolfe_atwood,
+    wynn,
+)
 
 __all__ = [
     "Design",

@@ -3,9 +3,9 @@
 import jax.numpy as jnp
 import numpy as np
 
-from ..kernels import scaling
-from ..options import check, positive
-from ..tables import check_arms, check_condition, is_concrete, require
+from ..feature_tables import check_arms, check_condition, is_concrete, require
+from ..kernels.linalg import scaling
+from ..parameters import check, positive
 
 
 def problem(arms, targets, active, tol, *, scale_free=True):

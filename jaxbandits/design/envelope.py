@@ -12,13 +12,15 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ..composing import refused_tangent, ruled, tangents_like
-from ..kernels import design as kernels
-from ..kernels import ledger, span, xy_design
-from ..kernels import oracle as oracles
-from ..kernels.design import Design
-from ..kernels.directions import Pairs
-from ..kernels.xy_designs import Solver, are_many, named
+from ..kernels.design import d_optimal as kernels
+from ..kernels.design import oracle as oracles
+from ..kernels.design.d_optimal import Design
+from ..kernels.design.directions import Pairs
+from ..kernels.design.xy import interior_point
+from ..kernels.design.xy.by_name import Solver, are_many, named
+from ..kernels.estimate import least_squares
+from ..kernels.linalg import subspace
+from ..transforms import refused_tangent, ruled, tangents_like
 
 REFUSED = (
     "the weights of a design have no derivative, and its `value` and `bound` have a first one only "
@@ -41,9 +43,9 @@ def _solver(tol):
     def solve(arms, directions, active, many):
         if are_many(arms, active.size):
             return Solved(many())
-        design, multipliers = xy_design.saddle(arms, directions, active, tol=tol)
-        space = span.of(arms, jnp.ones(arms.shape[0], bool))
-        inverse = span.inverse(space, ledger.gram(arms, design.weights)).matrix
+        design, multipliers = interior_point.saddle(arms, directions, active, tol=tol)
+        space = subspace.of(arms, jnp.ones(arms.shape[0], bool))
+        inverse = subspace.inverse(space, least_squares.gram(arms, design.weights)).matrix
         return Solved(design, multipliers, inverse)
 
     def between(arms, targets, active):

@@ -4,14 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..composing import without_derivative
-from ..kernels import ratios as ratio_kernels
-from ..kernels import scaling, spd
-from ..kernels import xy_frank_wolfe as wolfe
-from ..kernels.directions import Pairs
-from ..options import check, count
+from ..feature_tables import check_arms, is_concrete, require
+from ..kernels.allocate import pair_shares as ratio_kernels
+from ..kernels.design.directions import Pairs
+from ..kernels.design.xy import frank_wolfe as wolfe
+from ..kernels.linalg import scaling, spd
+from ..parameters import check, count
 from ..precision import kernel, on_host
-from ..tables import check_arms, is_concrete, require
+from ..transforms import without_derivative
 from . import checks
 from .envelope import best_for_all, best_for_gaps, best_for_pairs
 

@@ -3,11 +3,12 @@
 import jax
 import jax.numpy as jnp
 
-from ..composing import without_derivative
-from ..kernels import greedy, span, vertex
-from ..kernels.design import certified
-from ..options import check, count, positive
+from ..kernels.design import greedy, vertex_directions
+from ..kernels.design.d_optimal import certified
+from ..kernels.linalg import subspace
+from ..parameters import check, count, positive
 from ..precision import kernel
+from ..transforms import without_derivative
 from . import checks
 
 STEPS = "its steps end anywhere near the optimum; take d_optimal"
@@ -166,17 +167,20 @@ def _steps(name, solve):
     return without_derivative(f"design.{name}", solved, STEPS)
 
 
-_g_optimal_fw, _wynn = _steps("g_optimal_fw", vertex.g_optimal_fw), _steps("wynn", vertex.wynn)
-_fedorov = _steps("fedorov", vertex.fedorov)
-_wolfe_atwood = _steps("wolfe_atwood", vertex.wolfe_atwood)
+_g_optimal_fw, _wynn = (
+    _steps("g_optimal_fw", vertex_directions.g_optimal_fw),
+    _steps("wynn", vertex_directions.wynn),
+)
+_fedorov = _steps("fedorov", vertex_directions.fedorov)
+_wolfe_atwood = _steps("wolfe_atwood", vertex_directions.wolfe_atwood)
 
 
 @jax.jit
 def _greedily(arms, active, total, v0, tol):
     counts = greedy.g_allocation(arms, active, total, v0=v0)
     weights = counts.astype(arms.dtype) / total.astype(arms.dtype)
-    space = span.of(arms, active)
-    found = vertex.look(space, arms, active, weights, total)
+    space = subspace.of(arms, active)
+    found = vertex_directions.look(space, arms, active, weights, total)
     return certified(space, found, tol)
 
 

@@ -1,9 +1,18 @@
 """Problems to play: built from arrays, named in the papers, or read from local files."""
 
-from .base import Instance, bernoulli, glm, linear, recorded, simulated, tabular
-from .data import automobile, drug_repurposing, electric_motor
-from .made_up import cars, motor
-from .named import (
+from .contextual import Labelled, digits, images, labelled
+from .data.local_files import automobile, drug_repurposing, electric_motor
+from .instance import (
+    Instance,
+    bernoulli,
+    glm,
+    linear,
+    recorded,
+    simulated,
+    tabular,
+)
+from .news import clicks, yahoo_r6a
+from .papers import (
     canonical,
     classic_top_m,
     corner,
@@ -14,10 +23,9 @@ from .named import (
     sphere,
     transductive,
 )
-from .news import clicks, yahoo_r6a
 from .screening import boolean_drugs, boolean_network, drugs
-from .shown import Labelled, digits, images, labelled
 from .stress import stressed
+from .synthetic import cars, motor
 
 __all__ = [
     "Instance",

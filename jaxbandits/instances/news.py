@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..kernels import span
-from ..options import choice, positive, require, size
+from ..kernels.linalg import subspace
+from ..parameters import choice, positive, require, size
 from ..precision import double
-from .base import check_option, linear
-from .logs import SIDE, read_click_log
+from .data.click_logs import SIDE, read_click_log
+from .instance import check_option, linear
 
 GAP = 0.01  # RAGE: between the best arm and any other
 LEADER, FOLLOWERS = -0.88, (-1.0, -0.93)  # LinGapE: means of one arm and of the others
@@ -163,7 +163,7 @@ def _from_log(key, rows, theta, means, best, others, num_arms, asked):
     rows, tables = jnp.asarray(rows), (jnp.asarray(means), jnp.asarray(best), jnp.asarray(others))
     keys = jax.random.split(key, DRAWS)
     draws = jax.vmap(lambda key: rows[_chosen(key, *tables, num_arms)])(keys)
-    ranks = jax.vmap(span.rank)(draws)
+    ranks = jax.vmap(subspace.rank)(draws)
     return _played(draws[ranks.argmax()], theta, asked)
 
 

@@ -9,13 +9,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..kernels import pick, spd
-from ..kernels.boolean_network import RULES, SWEEPS, Attractor, Network, attractor, cosine, filled
-from ..options import choice, positive, require, size
+from ..kernels import selection
+from ..kernels.linalg import spd
+from ..parameters import choice, positive, require, size
 from ..precision import double
-from .base import check_option, recorded, simulated
-from .data import find_file, named_table
-from .gene_files import read_calls, read_network
+from .data.local_files import find_file, named_table
+from .gene_networks import (
+    RULES,
+    SWEEPS,
+    Attractor,
+    Network,
+    attractor,
+    cosine,
+    filled,
+)
+from .genes import read_calls, read_network
+from .instance import check_option, recorded, simulated
 
 SOURCE = "it is part of the data of Reda, Kaufmann and Delahaye-Duriez (2021)"
 # Means of the ten drugs of the paper; their features and rewards are not ours to give.
@@ -51,9 +60,9 @@ class Screen:
         """A patient, uniformly, with the drug's genes on top: a `Profile` [G]."""
         number = self.patients.known.shape[0]
         who = (jax.random.uniform(key) * number).astype(int)
-        row = partial(pick.at, arm=jnp.minimum(who, number - 1))
+        row = partial(selection.at, arm=jnp.minimum(who, number - 1))
         patient = jax.tree.map(row, self.patients)
-        drug = jax.tree.map(partial(pick.at, arm=arm), self.drugs)
+        drug = jax.tree.map(partial(selection.at, arm=arm), self.drugs)
         known = patient.known | drug.known
         return Profile(known, jnp.where(drug.known, drug.active, patient.active))
 
@@ -275,6 +284,8 @@ def _random_profiles(key, number, determined):
     sizes_key, genes_key, values_key = jax.random.split(key, 3)
     least, most = determined
     sizes = jax.random.randint(sizes_key, (number, 1), least, most + 1)
-    orders = jax.vmap(partial(pick.tie_order, num_arms=GENES))(jax.random.split(genes_key, number))
+    orders = jax.vmap(partial(selection.tie_order, num_arms=GENES))(
+        jax.random.split(genes_key, number)
+    )
     active = jax.random.uniform(values_key, (number, GENES)) < 0.5
     return Profile(orders < sizes, active)

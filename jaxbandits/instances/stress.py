@@ -12,9 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax.random import fold_in
 
-from ..options import Option, converted, count, is_concrete, nonnegative, positive, real, require
+from ..parameters import (
+    Option,
+    converted,
+    count,
+    is_concrete,
+    nonnegative,
+    positive,
+    real,
+    require,
+)
 from ..precision import double
-from .base import Instance
+from .instance import Instance
 
 DEVIATION, DRIFT = 0x5DE71A, 0x5D21F7  # of the keys that draw signs and phases
 RANGES = {"bernoulli": (0.0, 1.0), "sign": (-1.0, 1.0), "poisson": (0.0, np.inf)}  # of a mean

@@ -1,6 +1,6 @@
 """Functions that are primitives of JAX, and a way to tell JAX's own primitives.
 
-The compilers of lanes (`lanewise`, `native`) write some functions in a way of their own. They find
+The compilers of lanes (`lanewise`, `cpp`) write some functions in a way of their own. They find
 them in a jaxpr by their primitive, an object that nobody else can make, and not by a name, which
 any function of a user may have.
 """

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..files import replacing
-from ..options import require
+from ..parameters import require
+from ..system.files import replacing
 from ..version import VERSION
 from .player import Standing
 

@@ -10,11 +10,11 @@ import jax
 import numpy as np
 
 from ..core import is_shown
-from ..files import stored_name
-from ..options import check, nonnegative, positive
+from ..engine.partition import derived_options
+from ..feature_tables import check_arms, check_real, require
+from ..parameters import check, nonnegative, positive
 from ..signatures import check_options, name_of
-from ..tables import check_arms, check_real, require
-from ..world import derived_options
+from ..system.files import stored_name
 
 NUMBERS = (float, np.ndarray, np.generic, jax.Array)
 # A simulation knows these two; reality does not say them.

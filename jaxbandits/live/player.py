@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import Move
-from ..driver import INIT, ask_key, fold_in, kept
-from ..options import require
-from ..protocol import check_built
+from ..engine.episode import INIT, ask_key, fold_in, kept
+from ..engine.protocol import check_built
+from ..parameters import require
 from .plan import Plan
 
 NOTHING = np.zeros(0, np.int64)  # is shown

@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 
-from ..tables import LARGEST_ENTRY, check_real, require
+from ..feature_tables import LARGEST_ENTRY, check_real, require
 
 
 def with_ticket(standing):

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import jax
 from jax.random import fold_in
 
-from ..checks import check_sizes
-from ..driver import kept, root_key
-from ..options import require
+from ..engine.checks import check_sizes
+from ..engine.episode import kept, root_key
+from ..parameters import require
 from . import file, rewards
 from .plan import describe, prepare
 from .player import Player

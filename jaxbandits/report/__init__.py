@@ -1,5 +1,5 @@
 """One self-contained page about the results in a folder."""
 
-from .page import write
+from .html.page import write
 
 __all__ = ["write"]

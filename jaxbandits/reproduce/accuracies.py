@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..results import standard_error
+from ..engine.results import standard_error
 from .base import below, claim
 from .rules import listed, together
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..driver import MAX_PULLS
-from ..files import replacing
-from ..options import require
+from ..engine.episode import MAX_PULLS
+from ..parameters import require
 from ..sweeps.spec import read
+from ..system.files import replacing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +137,8 @@ def play(experiment, out, *, replications=None, quick=False, data=None, force=Fa
     Args:
       how: see `sweeps.run`.
     """
-    from .. import plot, sweeps
+    from .. import sweeps
+    from ..report import plot
     from ..sweeps.dataset import write
     from ..sweeps.folder import for_results
 

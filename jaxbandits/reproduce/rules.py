@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..results import binomial_interval, standard_error
+from ..engine.results import binomial_interval, standard_error
 from .base import below, claim
 
 DELTA = 0.05  # of every experiment here

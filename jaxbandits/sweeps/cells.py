@@ -25,7 +25,7 @@ class Cell:
       instance, algorithm, point: where it stands in the sweep.
       spec: plain data, equal for cells that hold the same runs.
       problem: the `Instance`, or what draws one from a key.
-      world: what is played, checked; see `world.prepared`.
+      world: what is played, checked; see `partition.prepared`.
     """
 
     instance: Part
@@ -72,7 +72,7 @@ def cells_of(plan, report=lambda done, total: None):
 
 
 def _cell(plan, instance, algorithm, point, problems):
-    from ..world import prepared
+    from ..engine.partition import prepared
 
     options = instance.at(point)
     key = instance.label, *(options.get(axis) for axis in plan.axes)
@@ -118,7 +118,7 @@ def _problem(plan, instance, point) -> Any:
         # Checks the options without drawing anything.
         import jax
 
-        from ..driver import root_key
+        from ..engine.episode import root_key
 
         draw = functools.partial(build, **options)
         with jax.enable_x64(True):  # JAX keeps tables as the first trace has them
@@ -130,7 +130,7 @@ def _problem(plan, instance, point) -> Any:
 def _fixed(build, options, seed):
     from jax.random import fold_in
 
-    from ..driver import INSTANCE, root_key
+    from ..engine.episode import INSTANCE, root_key
 
     return build(fold_in(root_key(seed), INSTANCE), **options)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..files import replacing
-from ..reasons import REASONS, text_of
-from ..results import REASON_ATTRIBUTES, none_of, standard_error
+from ..engine.reasons import REASONS, text_of
+from ..engine.results import REASON_ATTRIBUTES, none_of, standard_error
+from ..system.files import replacing
 from .bounds import pull_lower_bounds
 from .description import attributes
 

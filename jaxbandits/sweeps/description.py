@@ -60,7 +60,7 @@ def importable(name, module, function=None):
     """`module.name` by the shortest path at which the function is found.
 
     >>> import jaxbandits as jb
-    >>> importable("soare", "jaxbandits.instances.named", jb.instances.soare)
+    >>> importable("soare", "jaxbandits.instances.papers", jb.instances.soare)
     'jaxbandits.instances.soare'
     """
     parts = module.split(".")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..interrupts import held_back
-from ..results import first_of, joined
+from ..engine.results import first_of, joined
+from ..system.interrupts import held_back
 from .until import enough, stages
 
 

@@ -9,7 +9,7 @@ import socket
 from pathlib import Path
 from typing import NamedTuple
 
-from ..processes import team_of
+from ..engine.multihost import team_of
 from .dataset import read_ours
 from .description import attributes, digests_of, in_words, lost
 

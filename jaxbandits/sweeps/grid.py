@@ -3,8 +3,8 @@
 import contextlib
 import functools
 
-from ..driver import MAX_PULLS
-from ..options import require
+from ..engine.episode import MAX_PULLS
+from ..parameters import require
 from ..signatures import unknown
 from .ahead import Ahead
 from .cells import cells_of, located
@@ -147,7 +147,7 @@ def run(
       out: a path, or the `Folder` that the caller has locked.
       how: `batch`, `devices` and `engine`.
     """
-    from ..processes import team_of
+    from ..engine.multihost import team_of
 
     require_shard(shard, out)
     check_how(cluster, **how)
@@ -179,7 +179,7 @@ def _run(plan, everywhere, store, begun, team, progress, shard, cluster, how):
     Args:
       begun: a callable `spec -> Runs or None` for what is stored of a cell, None to play all anew.
     """
-    from ..simulation import check_ending
+    from ..engine.api import check_ending
     from .display import Display
 
     first, step = shard
@@ -229,7 +229,7 @@ def require_shard(shard, out):
 
 def check_how(cluster, batch=None, devices=None, engine="xla"):
     """Raise unless a sweep can be played so."""
-    from ..checks import check_engine, check_sizes, devices_of
+    from ..engine.checks import check_engine, check_sizes, devices_of
 
     check_sizes(1, 0, 1, None, batch)
     if cluster is None:  # else devices and engine are for the workers to say
@@ -252,7 +252,7 @@ def _fillings(plan, group, store, begun, team, wanted):
 
 def _work(plan, work, cluster, display, how):
     """Play all groups until their cells are whole."""
-    from ..processes import team_of
+    from ..engine.multihost import team_of
 
     def keep(filling, runs, **more):
         filling.add(runs, **more)

@@ -30,7 +30,7 @@ class Group:
 
     def simulation(self, plan, replications, **how):
         """A `Simulation` of all its cells, of which so many replications are to be played."""
-        from ..simulation import Simulation
+        from ..engine.api import Simulation
 
         settings = {name: getattr(plan, name) for name in SIMULATED}
         settings |= how | {"replications": replications}
@@ -43,7 +43,7 @@ def groups_of(plan, cells):
     It depends on the whole sweep and not on what is left of it, so that a sweep that is resumed
     or shared by machines plays each cell by the same program.
     """
-    from ..lanes import shapes_of
+    from ..engine.host_loop import shapes_of
 
     distinct, families = {cell.identity: cell for cell in cells}, {}
     for cell in distinct.values():
@@ -59,8 +59,8 @@ def groups_of(plan, cells):
 def _worth_it(plan, cells):
     import jax
 
-    from ..family import own_bytes
-    from ..lanes import manner_of
+    from ..engine.host_loop import manner_of
+    from ..engine.stack import own_bytes
 
     carried = own_bytes([cell.world for cell in cells])
     if carried > MOST_BYTES:

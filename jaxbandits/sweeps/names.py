@@ -23,7 +23,7 @@ def options(kind, constructor):
 
 def may_be_inside(kind, constructor):
     """Whether a constructor of another of its kind takes what this one makes."""
-    from ..instances.shown import CONSTRUCTORS  # no arms with means that stay
+    from ..instances.contextual import CONSTRUCTORS  # no arms with means that stay
 
     return not takes_another(kind, constructor) and constructor not in CONSTRUCTORS
 

@@ -8,8 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from .. import recording
-from ..driver import MAX_PULLS
+from ..engine import checkpoints
+from ..engine.episode import MAX_PULLS
 from ..signatures import nearest, unknown
 from . import names
 from . import until as rules
@@ -78,7 +78,7 @@ class Sweep:
     until: dict = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
-        from ..checks import check_sizes
+        from ..engine.checks import check_sizes
 
         for name, least in WHOLE.items():
             value = getattr(self, name)
@@ -96,7 +96,7 @@ class Sweep:
         for part in self.instances + self.algorithms:
             for name, values in part.only.items():
                 self._check_only(part, name, values)
-        recording.check(self.record, self.horizon)
+        checkpoints.check(self.record, self.horizon)
         if not isinstance(self.record, str):
             object.__setattr__(self, "record", tuple(int(r) for r in self.record))
         rules.check(self.until, self.horizon)

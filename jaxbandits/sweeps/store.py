@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import results
-from ..files import new_beside, replacing, stored_name
-from ..results import joined
+from ..engine import results
+from ..engine.results import joined
+from ..system.files import new_beside, replacing, stored_name
 
 LOCAL = "<local>"  # marks a function whose name does not say which one it is
 

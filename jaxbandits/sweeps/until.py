@@ -1,6 +1,6 @@
 """When a cell has seen enough: looked at after fixed numbers of replications."""
 
-from ..options import positive
+from ..parameters import positive
 from ..signatures import unknown
 
 RULES = {

@@ -10,11 +10,12 @@ import numpy as np
 
 from ..design import oracle
 from ..instances import Instance
-from ..instances.base import check_option
-from ..kernels import directions, scaling
-from ..kernels.roundings import ROUNDINGS
-from ..kernels.xy_designs import named
-from ..options import choice, positive, require
+from ..instances.instance import check_option
+from ..kernels.allocate.rounding_by_name import ROUNDINGS
+from ..kernels.design import directions
+from ..kernels.design.xy.by_name import named
+from ..kernels.linalg import scaling
+from ..parameters import choice, positive, require
 from ..precision import double, is_traced, kernel, on_host
 
 __all__ = ["Bound", "PullBound", "characteristic_time", "pull_lower_bound", "rage_pull_bound"]

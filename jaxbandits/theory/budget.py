@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..instances import Instance
-from ..instances.base import check_option
-from ..kernels import scaling
-from ..kernels.links import LINKS
-from ..options import nonnegative, positive, require, whole
+from ..instances.instance import check_option
+from ..kernels.estimate.links import LINKS
+from ..kernels.linalg import scaling
+from ..parameters import nonnegative, positive, require, whole
 from ..precision import on_host
 
 __all__ = [

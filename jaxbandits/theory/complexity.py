@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 from ..instances import Instance
-from ..instances.base import check_option
-from ..kernels import ratios
-from ..options import choice, nonnegative, positive, require
+from ..instances.instance import check_option
+from ..kernels.allocate import pair_shares
+from ..parameters import choice, nonnegative, positive, require
 from ..precision import on_host
 
 __all__ = ["lucb_complexity", "m_lingape_complexity", "ugape_complexity"]
@@ -144,7 +144,7 @@ def _largest_weights(arms, sizes, noise_var, rho_power, enough):
     if np.isinf(factors[order[0]]):
         return math.inf
     largest = np.zeros(len(sizes))
-    optima = ratios.optima(arms, zip(first[order], second[order], strict=True))
+    optima = pair_shares.optima(arms, zip(first[order], second[order], strict=True))
     for factor, weights in zip(factors[order], optima, strict=True):
         largest = np.maximum(largest, factor * weights * weights.sum() ** (rho_power - 1))
         if largest.sum() > enough:

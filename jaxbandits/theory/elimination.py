@@ -10,13 +10,15 @@ import numpy as np
 from jax.scipy.stats import norm
 
 from ..algorithms import gse
-from ..driver import rollout, root_key, start
-from ..envs.finite import finite
-from ..instances.base import check_option
-from ..kernels import halving, ledger, scaling, span, spd
-from ..options import choice, count, nonnegative, require, size, whole
+from ..engine.episode import rollout, root_key, start
+from ..engine.results import standard_error
+from ..instances.environments.finite import finite
+from ..instances.instance import check_option
+from ..kernels.allocate import halving
+from ..kernels.estimate import least_squares
+from ..kernels.linalg import scaling, spd, subspace
+from ..parameters import choice, count, nonnegative, require, size, whole
 from ..precision import double, on_host
-from ..results import standard_error
 from .budget import ErrorBound, facts_of
 
 __all__ = ["gse_error_bound"]
@@ -174,12 +176,12 @@ def _compiled(tails, eta, single, options):
 def _of_stage(instance, gaps, best, tails, single, alive, counts, survivors):
     """A stage's part of "normal", or its largest `||x||^2` in V^-1 for the others."""
     (arms,) = scaling.equilibrated(instance.arms)
-    matrix = ledger.gram(arms, counts)
-    drawn = spd.partial_inverse(matrix, span.negligible(arms))
-    space = span.of_gram(matrix, drawn)
+    matrix = least_squares.gram(arms, counts)
+    drawn = spd.partial_inverse(matrix, subspace.negligible(arms))
+    space = subspace.of_gram(matrix, drawn)
     directions = arms if single else arms - arms[best]
     norms = jnp.maximum(0.0, spd.quadratic(directions, drawn.matrix))
-    norms = jnp.where(span.within(space, directions), norms, jnp.inf)
+    norms = jnp.where(subspace.within(space, directions), norms, jnp.inf)
     rivals = alive & (jnp.arange(gaps.size) != best)
     if not tails:
         return jnp.where(alive[best] & (alive if single else rivals), norms, 0.0).max()

@@ -11,12 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..feature_tables import check_spans, require
 from ..instances import Instance
-from ..instances.base import check_option
-from ..kernels import glm_radius, pick
-from ..options import choice, count, nonnegative, positive
+from ..instances.instance import check_option
+from ..kernels import selection
+from ..kernels.confidence import glm_radius
+from ..parameters import choice, count, nonnegative, positive
 from ..precision import on_host
-from ..tables import check_spans, require
 
 __all__ = ["RegretBound", "glm_fpl_regret_bound", "glm_tsl_regret_bound"]
 
@@ -177,5 +178,5 @@ def _bound(facts, wide, eigenvalue, *, failures, extra):
 def _rounds(arms, eigenvalue):
     """Of drawing the first independent arms equally often, until the eigenvalue is reached."""
     with jax.enable_x64(True):
-        basis = arms[np.asarray(pick.first_basis(jnp.asarray(arms)))]
+        basis = arms[np.asarray(selection.first_basis(jnp.asarray(arms)))]
     return len(basis) * math.ceil(eigenvalue / np.linalg.eigvalsh(basis.T @ basis)[0])

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special, stats
 
-from jaxbandits.kernels import irls
+from jaxbandits.kernels.estimate import irls
 
 K, D = 12, 3
 

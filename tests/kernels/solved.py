@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from designs import is_design, norms
 
-from jaxbandits.kernels import xy_design
-from jaxbandits.kernels.directions import Pairs
+from jaxbandits.kernels.design.directions import Pairs
+from jaxbandits.kernels.design.xy import interior_point
 
-xy_optimal = jax.jit(xy_design.xy_optimal)
+xy_optimal = jax.jit(interior_point.xy_optimal)
 
 
 def xy_opt(arms, directions, active=None, *, tol=1e-3, max_iterations=200):
@@ -29,7 +29,7 @@ def xy_pairs(arms, targets, alive=None, *, tol=1e-3):
 def pairs_optimal(arms, targets, alive, tol):
     pairs = Pairs(targets)
     first, second = pairs.indices
-    return xy_design.xy_optimal(arms, pairs, alive[first] & alive[second], tol=tol)
+    return interior_point.xy_optimal(arms, pairs, alive[first] & alive[second], tol=tol)
 
 
 def certified(found, arms, directions, tol):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
-from jaxbandits.kernels import clusters
+from jaxbandits.kernels.allocate import clusters
 
 KEY = jax.random.key(4)
 

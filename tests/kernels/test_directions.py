@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.kernels import squares
-from jaxbandits.kernels.directions import Listed, Pairs, compact, distinct, sqdist
+from jaxbandits.kernels.design.directions import Listed, Pairs, compact, distinct, sqdist
+from jaxbandits.kernels.linalg import svec
 
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 
@@ -29,7 +29,7 @@ def test_fourth_powers_of_pairs(number):
     listed = Listed(pairs.vectors)
     assert (pairs.fourth_cost < listed.fourth_cost) == (number == 12)
     weights = jnp.array(np.random.default_rng(2).random(listed.vectors.shape[0]))
-    expected = squares.fourth(listed.vectors, weights)
+    expected = svec.fourth(listed.vectors, weights)
     for found in (pairs.fourth(weights), listed.fourth(weights)):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from designs import benchmark, is_design, norms
 
-from jaxbandits.kernels import frank_wolfe
+from jaxbandits.kernels.design import frank_wolfe
 
 solve = jax.jit(frank_wolfe.g_optimal)
 

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.kernels import averages, gaps, ledger
+from jaxbandits.kernels.confidence import gaps
+from jaxbandits.kernels.estimate import least_squares, sample_means
 
 RNG = np.random.default_rng(0)
 
@@ -51,7 +52,7 @@ def test_both_kinds(num_arms, n):
     agree(gaps.paired(*given, jnp.asarray(gram), wide), paired, num_arms, n)
     agree(gaps.individual(*given, wide), individual, num_arms, n)
     for j in range(num_arms):
-        stats = ledger.Ledger(jnp.asarray(gram), *given, jnp.zeros(()))
+        stats = least_squares.Ledger(jnp.asarray(gram), *given, jnp.zeros(()))
         column = gaps.column(stats, jnp.asarray(gram[j]), jnp.asarray(j), wide)
         expected = [paired(i, j) for i in range(num_arms)]  # 0 for i = j, but for rounding
         np.testing.assert_allclose(column, expected, rtol=1e-9, atol=1e-7)
@@ -74,13 +75,13 @@ def test_what_is_infinite_stays():
 
 def test_averages_are_least_squares_on_orthogonal_arms():
     """A ridge of 1e-9 hardly shows."""
-    arms, plain = jnp.eye(3), averages.nothing(3)
-    fitted = ledger.ridge(arms, 1e-9, arm_space=True)
+    arms, plain = jnp.eye(3), sample_means.nothing(3)
+    fitted = least_squares.ridge(arms, 1e-9, arm_space=True)
     assert (plain.means == 0.0).all()
     assert jnp.isinf(plain.variances).all()
     for arm, reward in zip([0, 1, 2, 1, 1, 0], RNG.normal(size=6), strict=True):
-        plain = averages.observe(plain, jnp.asarray(arm), reward)
-        fitted = ledger.observe(fitted, arms, jnp.asarray(arm), reward, arm_space=True)
+        plain = sample_means.observe(plain, jnp.asarray(arm), reward)
+        fitted = least_squares.observe(fitted, arms, jnp.asarray(arm), reward, arm_space=True)
     np.testing.assert_array_equal(plain.counts, [2, 3, 1])
     np.testing.assert_allclose(plain.means, fitted.means, rtol=1e-6)
     np.testing.assert_allclose(plain.variances, fitted.variances, rtol=1e-6)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jaxbandits.kernels import glr, ledger
+from jaxbandits.kernels.confidence import glr
+from jaxbandits.kernels.estimate import least_squares
 
 
 def problem(num_arms, dim, draws=60, seed=0, v0=0.3):
@@ -12,13 +13,13 @@ def problem(num_arms, dim, draws=60, seed=0, v0=0.3):
     rng = np.random.default_rng(seed)
     arms = rng.normal(size=(num_arms, dim))
     pulled, rewards = rng.integers(0, num_arms, draws), rng.normal(size=draws)
-    form = {"arm_space": ledger.prefers_arm_space(arms)}
+    form = {"arm_space": least_squares.prefers_arm_space(arms)}
     table = jnp.asarray(arms)
 
     def step(stats, draw):
-        return ledger.observe(stats, table, *draw, **form), None
+        return least_squares.observe(stats, table, *draw, **form), None
 
-    begin = ledger.ridge(table, v0, **form)
+    begin = least_squares.ridge(table, v0, **form)
     stats = jax.jit(lambda: jax.lax.scan(step, begin, (jnp.asarray(pulled), rewards))[0])()
     matrix = v0 * np.eye(dim) + arms[pulled].T @ arms[pulled]
     return stats, arms, form, matrix, arms[pulled].T @ rewards
@@ -65,8 +66,8 @@ def test_certain_is_a_comparison_with_every_arm():
 
 
 def test_a_tie_is_never_certain_and_a_single_arm_always():
-    even = ledger.ridge(jnp.eye(3), 1.0, arm_space=True)
+    even = least_squares.ridge(jnp.eye(3), 1.0, arm_space=True)
     assert not bool(glr.certain(glr.evidence(even, jnp.eye(3), arm_space=True), 1e-6))
     alone = jnp.ones((1, 1))
-    found = glr.evidence(ledger.ridge(alone, 1.0, arm_space=True), alone, arm_space=True)
+    found = glr.evidence(least_squares.ridge(alone, 1.0, arm_space=True), alone, arm_space=True)
     assert bool(glr.certain(found, 1e6))

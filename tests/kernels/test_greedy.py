@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from designs import benchmark, differences
 
-from jaxbandits.kernels import greedy, pick
+from jaxbandits.kernels import selection
+from jaxbandits.kernels.design import greedy
 
 BIG = 10**9
 
@@ -125,7 +126,7 @@ def test_ties_are_broken_evenly_and_not_for_ever():
 def test_scattered_priorities_favour_no_arm():
     with jax.enable_x64(True):
         number, num_arms = 30_000, 5
-        table = jax.vmap(lambda n: pick.scattered(n, num_arms))(jnp.arange(number))
+        table = jax.vmap(lambda n: selection.scattered(n, num_arms))(jnp.arange(number))
         table = np.asarray(table)
     assert table.min() >= 0
     assert (np.diff(np.sort(table, axis=1), axis=1) > 0).all()

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from jaxbandits.kernels import halving
+from jaxbandits.kernels.allocate import halving
 
 
 @pytest.mark.parametrize("eta", [2, 3, 5, 7])

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.kernels import hedge
+from jaxbandits.kernels.games import hedge
 
 
 @jax.jit

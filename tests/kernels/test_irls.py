@@ -6,8 +6,8 @@ import statsmodels.api as sm
 from likelihoods import D, K, data, fit, padded, solve
 from scipy import optimize, special, stats
 
-from jaxbandits.kernels import irls, newton
-from jaxbandits.kernels.links import FAMILIES, LINKS
+from jaxbandits.kernels.estimate import irls, newton
+from jaxbandits.kernels.estimate.links import FAMILIES, LINKS
 
 
 def objective(arms, counts, sums, family, ridge=0.0):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from jaxbandits.kernels import likelihood_radius, online_logistic
+from jaxbandits.kernels.confidence import likelihood_radius
+from jaxbandits.kernels.estimate import online_logistic
 
 
 def test_the_level_of_a_likelihood_ratio():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from jaxbandits.kernels import likelihood_set, newton
+from jaxbandits.kernels.confidence import likelihood_set
+from jaxbandits.kernels.estimate import newton
 
 PARTITIONS = {
     "logistic": lambda z: np.logaddexp(0, z),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from jaxbandits.kernels.links import FAMILIES, LARGEST, LINKS
+from jaxbandits.kernels.estimate.links import FAMILIES, LARGEST, LINKS
 
 GRID = np.linspace(-20.0, 20.0, 161)  # 0 and the kinks of max and min included
 ORACLES = {  # partition, mean, variance

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from jaxbandits.kernels import logistic, radius
-from jaxbandits.kernels.xy_designs import named
+from jaxbandits.kernels.confidence import logistic, radius
+from jaxbandits.kernels.design.xy.by_name import named
 
 LEVEL = np.sqrt(2 * np.log(1e4))
 LOSS = 1.1

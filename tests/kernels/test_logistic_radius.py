@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import optimize, special, stats
 
-from jaxbandits.kernels import radius
+from jaxbandits.kernels.confidence import radius
 
 
 def logistic_by_hand(level, dim, reach):

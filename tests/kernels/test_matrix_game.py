@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from jaxbandits.kernels import matrix_game
+from jaxbandits.kernels.games import matrix_game
 
 solve = jax.jit(matrix_game.solve)
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.kernels import network
+from jaxbandits.kernels.estimate import network
 
 
 @pytest.fixture(autouse=True)

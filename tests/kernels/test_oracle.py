@@ -5,9 +5,10 @@ import pytest
 from designs import is_design, norms
 
 import jaxbandits as jb
-from jaxbandits.kernels import oracle, xy_designs
+from jaxbandits.kernels.design import oracle
+from jaxbandits.kernels.design.xy import by_name
 
-SOLVE = xy_designs.named("interior_point", 1e-2)
+SOLVE = by_name.named("interior_point", 1e-2)
 estimated = jax.jit(lambda arms, means: oracle.estimated(arms, arms, means, SOLVE))
 exact = jax.jit(lambda arms, means: oracle.oracle(arms, arms, means, SOLVE))
 TIES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])  # the last is the first

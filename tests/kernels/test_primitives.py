@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from jax.extend.core import Primitive
 
-from jaxbandits.kernels import pick, spd
-from jaxbandits.kernels.once import ONCE_FOR_EQUAL, once_for_equal
+from jaxbandits.kernels import selection
+from jaxbandits.kernels.linalg import spd
 from jaxbandits.kernels.primitives import name_of, rule_for
+from jaxbandits.kernels.shared_call import ONCE_FOR_EQUAL, once_for_equal
 
 RNG = np.random.default_rng(5)
 VALUES = RNG.normal(size=(2, 3, 6))
@@ -25,7 +26,7 @@ def double_precision():
 
 
 def kernels(values, matrix):
-    best, arm = pick.best(values), pick.argmax(values, jnp.arange(values.size))
+    best, arm = selection.best(values), selection.argmax(values, jnp.arange(values.size))
     shared = once_for_equal(lambda v: (v * values).sum())
     return best.value, best.arm, arm, spd.inverse(matrix)[:3], shared(values)
 
@@ -41,7 +42,7 @@ def close(found, right):
 
 
 def test_as_it_is_compiled_and_mapped_over():
-    assert pick.best(jnp.asarray(VALUES[0, 0])) == (VALUES[0, 0].argmax(), VALUES[0, 0].max())
+    assert selection.best(jnp.asarray(VALUES[0, 0])) == (VALUES[0, 0].argmax(), VALUES[0, 0].max())
     once, twice = jax.vmap(kernels), jax.vmap(jax.vmap(kernels))
     close(jax.jit(once)(VALUES[0], MATRICES[0]), expected(VALUES[0], MATRICES[0]))
     close(jax.jit(twice)(VALUES, MATRICES), expected(VALUES, MATRICES))
@@ -52,7 +53,7 @@ def test_as_it_is_compiled_and_mapped_over():
 def test_mapped_over_it_stays_the_primitive():
     closed = jax.make_jaxpr(jax.vmap(jax.vmap(kernels)))(VALUES, MATRICES)
     found = {eqn.primitive for eqn in closed.eqns}
-    assert {pick.PICK_BEST, pick.PICK_ARGMAX, spd.SWEEP_COLUMNS, ONCE_FOR_EQUAL} <= found
+    assert {selection.PICK_BEST, selection.PICK_ARGMAX, spd.SWEEP_COLUMNS, ONCE_FOR_EQUAL} <= found
 
 
 def test_traced_in_double_precision_it_is_compiled_so():
@@ -63,11 +64,11 @@ def test_traced_in_double_precision_it_is_compiled_so():
 
 
 def test_a_maximum_changes_as_its_entry_does():
-    gradient = jax.jit(jax.vmap(jax.grad(lambda v: pick.best(v).value)))(VALUES[0])
+    gradient = jax.jit(jax.vmap(jax.grad(lambda v: selection.best(v).value)))(VALUES[0])
     np.testing.assert_array_equal(gradient, np.eye(6)[VALUES[0].argmax(-1)])
 
     def looked_up(v):
-        return v[pick.argmax(v, jnp.arange(6))] ** 2 + v[pick.best(v).arm]
+        return v[selection.argmax(v, jnp.arange(6))] ** 2 + v[selection.best(v).arm]
 
     gradient, first = jax.jit(jax.grad(looked_up))(VALUES[0, 0]), VALUES[0, 0].argmax()
     np.testing.assert_allclose(gradient, np.eye(6)[first] * (2 * VALUES[0, 0, first] + 1))
@@ -109,6 +110,6 @@ def test_a_name_is_not_a_primitive():
     other = jax.make_jaxpr(named("sin").bind)(1.0).eqns[0]
     assert (name_of(ours), name_of(other)) == ("sin", None)
     assert (rule_for(ours, {"sin": 1}), rule_for(other, {"sin": 1})) == (1, None)
-    best = jax.make_jaxpr(pick.best)(VALUES[0, 0]).eqns[0]
+    best = jax.make_jaxpr(selection.best)(VALUES[0, 0]).eqns[0]
     assert rule_for(best, {"pick_best": 1}) is None
-    assert rule_for(best, {pick.PICK_BEST: 1}) == 1
+    assert rule_for(best, {selection.PICK_BEST: 1}) == 1

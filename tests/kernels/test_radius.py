@@ -7,7 +7,8 @@ import pytest
 from jax import lax
 from scipy import stats
 
-from jaxbandits.kernels import ledger, radius
+from jaxbandits.kernels.confidence import radius
+from jaxbandits.kernels.estimate import least_squares
 
 DELTA, VARIANCE, V0, NORM = 0.05, 4.0, 0.5, 3.0
 
@@ -120,12 +121,14 @@ def violations(shrink):
             state, broken = carry
             t, eps = inputs
             arm = t % 4
-            state = ledger.observe(state, arms, arm, arms[arm] @ theta + eps, arm_space=False)
+            state = least_squares.observe(
+                state, arms, arm, arms[arm] @ theta + eps, arm_space=False
+            )
             limit = shrink * radius.self_normalised_det(facts, t + 1, state.logdet)
             off = jnp.abs(state.means - arms @ theta) > limit * jnp.sqrt(state.variances)
             return (state, broken | off.any()), None
 
-        begin = (ledger.ridge(arms, 0.01, arm_space=False), jnp.array(False))
+        begin = (least_squares.ridge(arms, 0.01, arm_space=False), jnp.array(False))
         (_, broken), _ = lax.scan(play, begin, (jnp.arange(rounds), noise))
         return broken
 

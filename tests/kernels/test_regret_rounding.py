@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from plain import greedy, in_two_parts, leader, worst
 
-from jaxbandits.kernels import design, regret_rounding, rounding
+from jaxbandits.kernels.allocate import efficient_rounding, regret_rounding
+from jaxbandits.kernels.design import d_optimal
 
 NUM_ARMS = 24
 regret, swap = jax.jit(regret_rounding.regret), jax.jit(regret_rounding.swap)
@@ -67,7 +68,7 @@ def test_few_draws_of_many_arms():
     arms = rng.normal(size=(400, 3))
     arms[:100] = [1.0, 0.0, 0.0] + 0.01 * arms[:100]
     weights, total = np.full(400, 1 / 400), 60
-    apportioned = np.asarray(rounding.efficient(jnp.array(weights), jnp.asarray(total)))
+    apportioned = np.asarray(efficient_rounding.efficient(jnp.array(weights), jnp.asarray(total)))
     assert worst(arms, weights, apportioned) < 0.01 < promise(3, total)
     found = regret(arms, weights, jnp.asarray(total))
     assert worst(arms, weights, np.asarray(found.counts)) >= 0.8
@@ -79,7 +80,7 @@ def test_no_worse_than_efficient_rounding():
         arms, weights = problem(100 + seed, 5)
         for total in (30, 60, 150, 1000):
             counts = np.asarray(regret(arms, weights, jnp.asarray(total)).counts)
-            other = np.asarray(rounding.efficient(jnp.array(weights), jnp.asarray(total)))
+            other = np.asarray(efficient_rounding.efficient(jnp.array(weights), jnp.asarray(total)))
             ratios.append(worst(arms, weights, counts) / worst(arms, weights, other))
     assert min(ratios) > 0.99
     assert max(ratios) > 1.2
@@ -183,7 +184,7 @@ def test_swaps_reach_their_lambda_min(dim):
 
 def test_no_swap_where_none_is_needed():
     arms, weights = problem(9, 3)
-    start = rounding.efficient(jnp.array(weights), jnp.asarray(900))
+    start = efficient_rounding.efficient(jnp.array(weights), jnp.asarray(900))
     found = swap(arms, weights, start)
     assert (int(found.steps), bool(found.certified)) == (0, True)
     np.testing.assert_array_equal(found.counts, start)
@@ -207,7 +208,7 @@ def test_whole_shares_first_and_the_rest_one_by_one(num_arms, dim, total, most):
     rng = np.random.default_rng(num_arms)
     arms = rng.normal(size=(num_arms, dim))
     arms /= np.linalg.norm(arms, axis=1, keepdims=True)
-    weights = np.asarray(design.d_optimal(jnp.asarray(arms), jnp.ones(num_arms, bool)).weights)
+    weights = np.asarray(d_optimal.d_optimal(jnp.asarray(arms), jnp.ones(num_arms, bool)).weights)
     counts = np.asarray(topped_up(arms, weights, total))
     assert counts.sum() == total
     assert (counts >= np.floor(total * weights * (1 - 1e-12))).all()
@@ -216,7 +217,8 @@ def test_whole_shares_first_and_the_rest_one_by_one(num_arms, dim, total, most):
     if total == dim:  # few draws on many supported arms are where the other rounding fails
         assert (
             inflation(
-                arms, np.asarray(rounding.efficient(jnp.asarray(weights), jnp.asarray(total)))
+                arms,
+                np.asarray(efficient_rounding.efficient(jnp.asarray(weights), jnp.asarray(total))),
             )
             > 2 * most
         )

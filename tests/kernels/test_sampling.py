@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from jaxbandits.compilers.lanewise import lanewise
 from jaxbandits.kernels import sampling
 from jaxbandits.kernels.sampling import multinomial
-from jaxbandits.lanewise import lanewise
 
 CHANCE = 1e-6  # of failing although the law is right
 

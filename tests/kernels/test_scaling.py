@@ -5,8 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.kernels import design, pick, scaling, span, spd
-from jaxbandits.kernels.ledger import gram
+from jaxbandits.kernels import selection
+from jaxbandits.kernels.design import d_optimal
+from jaxbandits.kernels.estimate.least_squares import gram
+from jaxbandits.kernels.linalg import scaling, spd, subspace
 
 
 @pytest.fixture(autouse=True)
@@ -54,15 +56,15 @@ def test_spans_of_columns_of_any_size(powers):
     scales = 2.0 ** np.array(powers)
     for arms, rank in tables():
         every = jnp.ones(len(arms), bool)
-        plain, scaled = (span.of(jnp.asarray(x), every) for x in (arms, arms * scales))
+        plain, scaled = (subspace.of(jnp.asarray(x), every) for x in (arms, arms * scales))
         assert int(plain.rank) == int(scaled.rank) == rank
         np.testing.assert_array_equal(plain.kept, scaled.kept)
         np.testing.assert_array_equal(scaled.basis, plain.basis * scales[:, None] / scales)
         basis = [
-            np.flatnonzero(span.far_apart(jnp.asarray(x), every)) for x in (arms, arms * scales)
+            np.flatnonzero(subspace.far_apart(jnp.asarray(x), every)) for x in (arms, arms * scales)
         ]
         np.testing.assert_array_equal(*basis)
-        first = [pick.first_basis(jnp.asarray(x)) for x in (arms, arms * scales)]
+        first = [selection.first_basis(jnp.asarray(x)) for x in (arms, arms * scales)]
         np.testing.assert_array_equal(*first)
 
 
@@ -80,8 +82,8 @@ def test_an_inverse_of_columns_of_any_size():
 def test_a_column_that_is_rounding_among_the_active_arms_spans_nothing():
     arms = jnp.array([[1.0, np.cos(np.pi / 2)], [-1.0, 0.0], [0.3, 1.0]])
     active = jnp.array([True, True, False])
-    assert int(span.of(arms, active).rank) == 1
-    assert int(span.far_apart(arms, active).sum()) == 1
+    assert int(subspace.of(arms, active).rank) == 1
+    assert int(subspace.far_apart(arms, active).sum()) == 1
 
 
 def test_a_column_whose_only_large_entry_is_inactive_spans():
@@ -89,8 +91,8 @@ def test_a_column_whose_only_large_entry_is_inactive_spans():
     arms = rng.normal(size=(30, 3)) * [1.0, 1.0, 1e-9]
     arms[0, 2] = 1.0
     active = jnp.arange(30) > 0
-    assert int(span.of(jnp.asarray(arms), active).rank) == 3
-    found = design.d_optimal(jnp.asarray(arms), active)
+    assert int(subspace.of(jnp.asarray(arms), active).rank) == 3
+    found = d_optimal.d_optimal(jnp.asarray(arms), active)
     assert bool(found.converged)
     inside = arms[1:] * [1.0, 1.0, 1e9]
     weights = np.asarray(found.weights)[1:]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from jaxbandits.kernels import spd
+from jaxbandits.kernels.linalg import spd
 
 inverse = jax.jit(spd.inverse)
 

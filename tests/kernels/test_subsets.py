@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.kernels import subsets
+from jaxbandits.kernels.games import subsets
 
 
 def places(num_arms, m):

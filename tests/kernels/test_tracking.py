@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.kernels import tracking
+from jaxbandits.kernels.allocate import tracking
 
 ORDER = np.random.default_rng(1).permutation(6)
 

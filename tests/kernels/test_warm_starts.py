@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from likelihoods import data, fit
 
-from jaxbandits.kernels import chord, irls
+from jaxbandits.kernels.estimate import chord, irls
 
 
 def one_draw_later(family):

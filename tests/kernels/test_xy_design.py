@@ -6,7 +6,7 @@ from designs import benchmark, differences, norms
 from scipy import optimize
 from solved import certified, conic_optimum, xy_opt, xy_pairs
 
-from jaxbandits.kernels import xy_design
+from jaxbandits.kernels.design.xy import interior_point
 
 
 @pytest.mark.parametrize("angle", [0.1, 0.01])
@@ -165,7 +165,7 @@ def test_lanes_equal_a_loop():
     rng = np.random.default_rng(9)
     arms, directions = jnp.array(rng.normal(size=(12, 4))), jnp.array(rng.normal(size=(10, 4)))
     masks = jnp.array(rng.random((6, 10)) < 0.5).at[0].set(False)
-    together = jax.jit(jax.vmap(xy_design.xy_optimal, in_axes=(None, None, 0)))(
+    together = jax.jit(jax.vmap(interior_point.xy_optimal, in_axes=(None, None, 0)))(
         arms, directions, masks
     )
     for row, mask in enumerate(masks):

@@ -5,11 +5,11 @@ import plain
 import pytest
 from designs import benchmark, differences, is_design, norms
 
-from jaxbandits.kernels import xy_design, xy_frank_wolfe
-from jaxbandits.kernels.directions import Pairs
+from jaxbandits.kernels.design.directions import Pairs
+from jaxbandits.kernels.design.xy import frank_wolfe, interior_point
 
-solve = jax.jit(xy_frank_wolfe.xy_frank_wolfe)
-optimal = jax.jit(xy_design.xy_optimal)
+solve = jax.jit(frank_wolfe.xy_frank_wolfe)
+optimal = jax.jit(interior_point.xy_optimal)
 
 
 def wolfe(arms, directions, active=None, *, tol=0.01, max_iterations=5000):
@@ -22,7 +22,7 @@ def wolfe(arms, directions, active=None, *, tol=0.01, max_iterations=5000):
 @jax.jit
 def wolfe_pairs(arms, targets):
     pairs = Pairs(targets)
-    return xy_frank_wolfe.xy_frank_wolfe(arms, pairs, jnp.ones(pairs.indices[0].size, bool))
+    return frank_wolfe.xy_frank_wolfe(arms, pairs, jnp.ones(pairs.indices[0].size, bool))
 
 
 def random_problem(seed):
@@ -140,7 +140,7 @@ def test_lanes_equal_a_loop():
     arms, directions = random_problem(9)
     masks = np.random.default_rng(9).random((4, 10)) < 0.5
     masks[0] = False
-    together = jax.jit(jax.vmap(xy_frank_wolfe.xy_frank_wolfe, (None, None, 0)))(
+    together = jax.jit(jax.vmap(frank_wolfe.xy_frank_wolfe, (None, None, 0)))(
         jnp.array(arms), jnp.array(directions), jnp.array(masks)
     )
     for row, mask in enumerate(masks):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from designs import differences, is_design, norms
 
-from jaxbandits.kernels import directions, xy_many
-from jaxbandits.kernels.xy_design import xy_optimal
-from jaxbandits.kernels.xy_designs import named
+from jaxbandits.kernels.design import directions
+from jaxbandits.kernels.design.xy import many_arms
+from jaxbandits.kernels.design.xy.by_name import named
+from jaxbandits.kernels.design.xy.interior_point import xy_optimal
 
 RNG = np.random.default_rng(3)
 
@@ -53,7 +54,7 @@ def at_once(arms, targets, alive):
 )
 def test_as_good_as_all_at_once(name, share, tol):
     arms = sphere(150, 3) if name == "sphere" else arc(150)
-    assert len(arms) >= 2 * xy_many.room(arms.shape[1])
+    assert len(arms) >= 2 * many_arms.room(arms.shape[1])
     alive = RNG.random(150) < share
     found = between(jnp.array(arms), jnp.array(arms), jnp.array(alive), tol)
     assert found.converged
@@ -105,9 +106,9 @@ def test_a_cap_is_reported():
     def worst(inverse, number):
         norms = ((pairs @ inverse) * pairs).sum(1)
         order = jnp.argsort(-norms)[:number]
-        return xy_many.Found(pairs[order], norms[order])
+        return many_arms.Found(pairs[order], norms[order])
 
-    found = jax.jit(lambda cap: xy_many.xy_many(arms, worst, tol=1e-9, max_rounds=cap))(2)
+    found = jax.jit(lambda cap: many_arms.xy_many(arms, worst, tol=1e-9, max_rounds=cap))(2)
     assert not found.converged
     assert found.bound < found.value
     assert found.iterations == 2

@@ -7,7 +7,7 @@ import pytest
 from designs import benchmark, differences
 from solved import certified, conic_optimum, pairs_optimal, xy_opt, xy_pairs
 
-from jaxbandits.kernels import xy_barrier, xy_design, xy_newton
+from jaxbandits.kernels.design.xy import barrier, interior_point, newton
 
 
 def many_arms(number):
@@ -46,11 +46,11 @@ def test_many_arms_are_solved_in_few_dimensions(monkeypatch):
     """As if the system of all of them had been."""
     arms = many_arms(120)
     directions = to_best(arms, np.array([1.0, 0.0]))
-    assert len(arms) > xy_newton.MANY
+    assert len(arms) > newton.MANY
     one = xy_opt(arms, directions, tol=1e-5)
     certified(one, arms, directions, 1e-5)
-    monkeypatch.setattr(xy_newton, "MANY", len(arms))
-    other = jax.jit(lambda *args: xy_design.xy_optimal(*args, tol=1e-5))(
+    monkeypatch.setattr(newton, "MANY", len(arms))
+    other = jax.jit(lambda *args: interior_point.xy_optimal(*args, tol=1e-5))(
         jnp.array(arms), jnp.array(directions), jnp.ones(len(directions), bool)
     )
     assert abs(int(one.iterations) - int(other.iterations)) <= 1
@@ -60,7 +60,7 @@ def test_many_arms_are_solved_in_few_dimensions(monkeypatch):
 def test_many_arms_and_their_differences(monkeypatch):
     """Also without a table of the squares of directions."""
     arms = many_arms(120)
-    monkeypatch.setattr(xy_barrier, "TABLE", 0)
+    monkeypatch.setattr(barrier, "TABLE", 0)
     solve = jax.jit(lambda *args: pairs_optimal.__wrapped__(*args))
     found = solve(jnp.array(arms), jnp.array(arms), jnp.ones(len(arms), bool), 1e-3)
     certified(found, arms, differences(arms), 1e-3)

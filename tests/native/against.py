@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits import native
+from jaxbandits.compilers import cpp
 
 LANES = 16
 
@@ -33,7 +33,7 @@ def equal(found, expected, rtol=1e-13, atol=0.0):
 
 def by_native(function, *args):
     """The results of the generated program."""
-    return jax.jit(native.natively(function, args[0].shape[-1]))(*args)
+    return jax.jit(cpp.natively(function, args[0].shape[-1]))(*args)
 
 
 def same(function, *args, rtol=1e-13, atol=0.0):

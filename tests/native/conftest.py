@@ -1,7 +1,7 @@
 import jax
 import pytest
 
-from jaxbandits.native import compiler
+from jaxbandits.compilers.cpp import compiler
 
 
 @pytest.fixture(autouse=True)

@@ -13,10 +13,11 @@ from programs import simulate
 from worlds import WORLDS, assert_all_the_same
 
 import jaxbandits as jb
-from jaxbandits import checks, native
+from jaxbandits.compilers import cpp
+from jaxbandits.compilers.cpp import build
 from jaxbandits.core import Algorithm, Move
-from jaxbandits.instances.shown import Labelled
-from jaxbandits.native import build
+from jaxbandits.engine import checks
+from jaxbandits.instances.contextual import Labelled
 
 FIXED = ("xy_oracle_soare", "peace")  # no rewards of these change how often each arm is drawn
 # Whether a fit to rewards that can be separated passes for converged hangs on last bits.
@@ -35,7 +36,7 @@ def test_replications_are_those_of_the_other_engine(name):
         simulate(instance, algorithm, replications=96, engine=engine, **options)
         for engine in ("native", "xla")
     )
-    apart = isinstance(instance, Labelled)  # whose lanes are played by themselves, see `apart`
+    apart = isinstance(instance, Labelled)  # whose lanes are played by themselves, see `schedules`
     assert ours.meta["engine"] == ("in turn" if apart else "native")
     assert other.meta["engine"] == ("in turn" if apart else "xla")
     # Numbers differ in their last bits; a choice that hangs on one is rare.
@@ -98,10 +99,10 @@ def ranking(arms):
 
 
 def test_an_operation_without_a_rule_is_named():
-    with pytest.raises(native.Unsupported, match="'top_k'"):
+    with pytest.raises(cpp.Unsupported, match="'top_k'"):
         jb.simulate(SOARE, ranking, replications=3, max_pulls=20, engine="native")
 
 
 def test_the_compiler_is_what_the_environment_names(monkeypatch):
     monkeypatch.setenv("CXX", os.path.join(os.sep, "nowhere", "compiler"))
-    assert native.compiler() is None
+    assert cpp.compiler() is None

@@ -12,8 +12,8 @@ from pathlib import Path
 import jax
 import pytest
 
-from jaxbandits import native
-from jaxbandits.native import build, compiling
+from jaxbandits.compilers import cpp
+from jaxbandits.compilers.cpp import build, compiling
 
 SOURCE = 'extern "C" int run() {{ return {number}; }}'
 
@@ -167,7 +167,7 @@ def test_a_compiler_that_is_missing_or_does_not_start(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="does not start"):
         build.register("anything")
     monkeypatch.setenv("CXX", os.path.join(os.sep, "nowhere", "compiler"))
-    assert native.compiler() is None
+    assert cpp.compiler() is None
     with pytest.raises(OSError, match=r"no C\+\+ compiler"):
         build.register("anything")
 
@@ -175,11 +175,15 @@ def test_a_compiler_that_is_missing_or_does_not_start(tmp_path, monkeypatch):
 # Without the rest of the package, which takes seconds to import.
 CHILD = """
 import importlib, sys, types, warnings
-for name, folder in (("jaxbandits", sys.argv[1]), ("jaxbandits.native", sys.argv[1] + "/native")):
+for name, folder in (
+    ("jaxbandits", sys.argv[1]),
+    ("jaxbandits.compilers", sys.argv[1] + "/compilers"),
+    ("jaxbandits.compilers.cpp", sys.argv[1] + "/compilers/cpp"),
+):
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [folder]
 import jax
-build = importlib.import_module("jaxbandits.native.build")
+build = importlib.import_module("jaxbandits.compilers.cpp.build")
 warnings.simplefilter("error")
 jax.config.update("jax_compilation_cache_dir", sys.argv[2])
 print("begins", flush=True)
@@ -188,7 +192,7 @@ print(build._library("tiny", sys.argv[3]).run())
 
 
 def child(shelf, **environment):
-    package = Path(build.__file__).parents[1]
+    package = Path(build.__file__).parents[2]
     given = [str(package), str(shelf.parent), SOURCE.format(number=6)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", **environment}

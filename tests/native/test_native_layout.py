@@ -5,7 +5,7 @@ import pytest
 from against import LANES, by_native, equal, same
 from jax import lax
 
-from jaxbandits.kernels import pick
+from jaxbandits.kernels import selection
 
 RNG = np.random.default_rng(2)
 VECTOR = RNG.normal(size=(5, LANES))
@@ -158,15 +158,15 @@ def test_places_of_extremes(spoilt):
 def picks(v, x, order):
     small, same_type = 4 - jnp.arange(5), jnp.arange(5)
     return (
-        (pick.best(v), pick.best(x), pick.best(x[:8]), pick.best(x[:9]), pick.best(x + v[0]).arm),
-        (pick.argmax(x, order), pick.argmax(v, order[:5])),
-        pick.argmax(jnp.where(v > 9, v, 0.0), small),
-        (pick.argmax(jnp.abs(v), same_type), pick.best(jnp.arange(20.0) % 6)),
-        pick.best(x[::-1]).value,
-        pick.best(x.astype(jnp.float32)),
-        pick.argmax(jnp.arange(50.0) % 6, order),
-        (pick.best(v - jnp.inf), pick.argmax(v - jnp.inf, order[:5])),
-        x[pick.best(x).arm],
+        (*map(selection.best, (v, x, x[:8], x[:9])), selection.best(x + v[0]).arm),
+        (selection.argmax(x, order), selection.argmax(v, order[:5])),
+        selection.argmax(jnp.where(v > 9, v, 0.0), small),
+        (selection.argmax(jnp.abs(v), same_type), selection.best(jnp.arange(20.0) % 6)),
+        selection.best(x[::-1]).value,
+        selection.best(x.astype(jnp.float32)),
+        selection.argmax(jnp.arange(50.0) % 6, order),
+        (selection.best(v - jnp.inf), selection.argmax(v - jnp.inf, order[:5])),
+        x[selection.best(x).arm],
     )  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def test_picks_give_the_first_that_is_not_a_number():
     x[:, 7] = -np.inf
     x[9, 7] = np.nan
     order = np.stack([RNG.permutation(50) for _ in range(LANES)], 1)
-    picked = same(lambda x, o: (pick.best(x), pick.argmax(x, o)), x, order)
+    picked = same(lambda x, o: (selection.best(x), selection.argmax(x, o)), x, order)
     spoilt = np.isnan(x).any(0)
     np.testing.assert_array_equal(picked[0].arm, x.argmax(0))
     np.testing.assert_array_equal(picked[1][spoilt], x.argmax(0)[spoilt])
@@ -190,7 +190,7 @@ def test_picks_give_the_first_that_is_not_a_number():
 
 def test_picks_with_narrow_orders():
     order = np.stack([RNG.permutation(50) for _ in range(LANES)], 1).astype(np.int32)
-    same(pick.argmax, LONG, order)
+    same(selection.argmax, LONG, order)
 
 
 def custom(v, m, x):

@@ -8,10 +8,10 @@ from against import LANES, by_native, equal
 from jax.extend.core import Primitive
 from jax.interpreters import batching
 
-from jaxbandits import native
+from jaxbandits.compilers import cpp
+from jaxbandits.compilers.cpp import writer
+from jaxbandits.compilers.lanewise import interpreter, lanewise
 from jaxbandits.kernels.primitives import jaxs_own
-from jaxbandits.lanewise import interpreter, lanewise
-from jaxbandits.native import writer
 
 RNG = np.random.default_rng(15)
 VALUES = RNG.normal(size=(5, LANES))
@@ -52,7 +52,7 @@ def test_a_users_primitive_is_not_that_of_jax():
     made = Primitive("sin")
     made.def_abstract_eval(lambda x: x)
     batching.primitive_batchers[made] = lambda xs, axes: (-xs[0], axes[0])
-    with pytest.raises(native.Unsupported, match="'sin'"):
+    with pytest.raises(cpp.Unsupported, match="'sin'"):
         by_native(made.bind, VALUES)
     closed = jax.make_jaxpr(lambda v: lanewise(made.bind, LANES, 1.0)(v))(VALUES)
     assert [eqn.primitive.name for eqn in closed.eqns] == ["neg"]

@@ -9,10 +9,11 @@ import pytest
 from against import LANES, by_native, same
 from loops import collatz
 
-from jaxbandits.kernels import irls, spd
-from jaxbandits.native import Unsupported
-from jaxbandits.native.compiling import HEADER
-from jaxbandits.native.writer import Writer
+from jaxbandits.compilers.cpp import Unsupported
+from jaxbandits.compilers.cpp.compiling import HEADER
+from jaxbandits.compilers.cpp.writer import Writer
+from jaxbandits.kernels.estimate import irls
+from jaxbandits.kernels.linalg import spd
 
 RNG = np.random.default_rng(12)
 VALUES = RNG.normal(size=(6, LANES))
@@ -66,7 +67,7 @@ def test_no_name_is_that_of_a_type():
 def test_tables_of_the_program_around():
     @jax.jit
     def around(shared, flag, v):
-        from jaxbandits.native import natively
+        from jaxbandits.compilers.cpp import natively
 
         shifted = shared * 2.0
         return natively(lambda v: jnp.where(flag, v + shifted, v * shifted.sum()), LANES)(v)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from against import LANES, equal, leaves
 
-from jaxbandits.native import repeated
+from jaxbandits.compilers.cpp import repeated
 
 
 def one_round(carry):

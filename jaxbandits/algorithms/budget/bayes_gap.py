@@ -7,11 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core import Algorithm, Move
-from ...kernels import gaps as indices
-from ...kernels import ledger, pick, radius
-from ...kernels.covariance import COVARIANCES
-from ...kernels.links import FAMILIES, LINKS
-from ...options import (
+from ...kernels import selection
+from ...kernels.confidence import gaps as indices
+from ...kernels.confidence import radius
+from ...kernels.estimate import least_squares
+from ...kernels.estimate.gp_kernels import COVARIANCES
+from ...kernels.estimate.links import FAMILIES, LINKS
+from ...parameters import (
     LEAST_GROWTH,
     array,
     budget_covers,
@@ -31,14 +33,14 @@ MOST_GROWTH = 2.0**36  # of a prior variance, in those of a reward
 class State(NamedTuple):
     """What BayesGap remembers."""
 
-    stats: ledger.Ledger  # in arm space: the posterior covariance in units of noise_var
+    stats: least_squares.Ledger  # in arm space: the posterior covariance in units of noise_var
     draws: jax.Array  # int []
-    found: pick.Best  # the recommendation J of the least B so far, and - B
+    found: selection.Best  # the recommendation J of the least B so far, and - B
     order: jax.Array  # int [K] priorities that break ties
 
 
 def _in_reach(values):
-    """Raise where rounding would hide what draws tell, see `options.ridge_in_reach`."""
+    """Raise where rounding would hide what draws tell, see `parameters.ridge_in_reach`."""
     arms, scale, noise_var = (values[name] for name in ("arms", "prior_scale", "noise_var"))
     if not all(map(is_concrete, (arms, scale, noise_var))):
         return
@@ -141,8 +143,11 @@ def bayes_gap(
         gaps = jnp.abs(indices.highest_of_others(means) - means)
 
     def init(key):
-        found = pick.Best(jnp.zeros((), int), jnp.array(-jnp.inf, arms.dtype))
-        stats, order = ledger.gaussian_process(prior, noise_var), pick.tie_order(key, num_arms)
+        found = selection.Best(jnp.zeros((), int), jnp.array(-jnp.inf, arms.dtype))
+        stats, order = (
+            least_squares.gaussian_process(prior, noise_var),
+            selection.tie_order(key, num_arms),
+        )
         return State(stats, jnp.zeros((), int), found, order)
 
     def ask(key, state):
@@ -152,21 +157,21 @@ def bayes_gap(
         beta = radius.bayes_gap(budget - num_arms, noise_var, jnp.diagonal(prior), apart, epsilon)
         bounds = indices.individual(means, variances, beta)
         worst = bounds.nth(1)
-        leader = pick.argmax(-pick.coarse(worst), order)
+        leader = selection.argmax(-selection.coarse(worst), order)
         others = jnp.where(jnp.arange(num_arms) == leader, -jnp.inf, bounds.upper)
-        rival = pick.argmax(pick.coarse(others), order)
-        sizes = pick.coarse(variances)  # often equal, but for rounding
-        chosen = jnp.where(pick.at(sizes, leader) < pick.at(sizes, rival), rival, leader)
+        rival = selection.argmax(selection.coarse(others), order)
+        sizes = selection.coarse(variances)  # often equal, but for rounding
+        chosen = jnp.where(selection.at(sizes, leader) < selection.at(sizes, rival), rival, leader)
         return Move(
             arm=jnp.where(draws < num_arms, jnp.minimum(draws, num_arms - 1), chosen),
             count=None,
             done=draws >= budget,
             answer=jnp.where(state.found.value == -jnp.inf, leader, state.found.arm),
-            info=pick.Best(leader, -pick.at(worst, leader)),
+            info=selection.Best(leader, -selection.at(worst, leader)),
         )
 
     def tell(state, move, total):
-        stats = ledger.observe(state.stats, arms, move.arm, total, arm_space=True)
+        stats = least_squares.observe(state.stats, arms, move.arm, total, arm_space=True)
         better = (state.draws >= num_arms) & (move.info.value > state.found.value)
         found = jax.tree.map(lambda new, old: jnp.where(better, new, old), move.info, state.found)
         return State(stats, state.draws + 1, found, state.order)

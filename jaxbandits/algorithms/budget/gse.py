@@ -5,10 +5,19 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ...kernels import allocations, halving, linear_fit
-from ...kernels.links import FAMILIES
-from ...options import budget_covers, choice, constructor, count, positive, size, total_draws
-from ...skeletons.elimination import Rules, by_schedule, elimination
+from ...kernels.allocate import halving, stage_shares
+from ...kernels.estimate import stage_fit
+from ...kernels.estimate.links import FAMILIES
+from ...parameters import (
+    budget_covers,
+    choice,
+    constructor,
+    count,
+    positive,
+    size,
+    total_draws,
+)
+from ..loops.elimination import Rules, by_schedule, elimination
 
 
 class Memory(NamedTuple):
@@ -29,12 +38,12 @@ def _enough(values):
     requires=_enough,
     budget=count(),
     per_arm=count(),
-    design=choice(*allocations.DESIGNS),
-    rounding=choice(*allocations.ROUNDINGS),
+    design=choice(*stage_shares.DESIGNS),
+    rounding=choice(*stage_shares.ROUNDINGS),
     eta=size(2),
     leftover=choice(*halving.LEFTOVERS),
     family=choice(*FAMILIES),
-    subspace=choice(*linear_fit.SUBSPACES),
+    subspace=choice(*stage_fit.SUBSPACES),
     reuse=choice(False, True),
     forced=size(0),
     clusters=size(),
@@ -110,7 +119,7 @@ def gse(
     """
     num_arms, _ = arms.shape
     budget, plan = total_draws(arms, budget, per_arm), halving.schedule(num_arms, eta)
-    share = allocations.allocation(
+    share = stage_shares.allocation(
         arms, design, rounding, tol=tol, num_clusters=clusters, forced=forced
     )
 
@@ -127,7 +136,7 @@ def gse(
         memory = state.memory
         if reuse:
             counts, sums = memory.counts + counts, memory.sums + sums
-        fit = linear_fit.fit(
+        fit = stage_fit.fit(
             arms, counts, sums, state.alive, family=family, ridge=ridge, subspace=subspace
         )
         flags = {"invalid": ~fit.valid, "unconverged": ~fit.converged, "unsolved": ~solved}

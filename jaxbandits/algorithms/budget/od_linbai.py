@@ -5,11 +5,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from ...kernels import design as designs
-from ...kernels import linear_fit, rounding, span, support
-from ...kernels.once import once_for_equal
-from ...options import budget_covers, constructor, count, positive, total_draws
-from ...skeletons.elimination import Rules, elimination
+from ...kernels.allocate import efficient_rounding
+from ...kernels.design import d_optimal as designs
+from ...kernels.design import sparsify
+from ...kernels.estimate import stage_fit
+from ...kernels.linalg import subspace
+from ...kernels.shared_call import once_for_equal
+from ...parameters import budget_covers, constructor, count, positive, total_draws
+from ..loops.elimination import Rules, elimination
 
 
 class Memory(NamedTuple):
@@ -86,11 +89,11 @@ def od_linbai(arms, *, budget=None, per_arm=None, tol=0.01):
         weights = found.weights
         if many:
             limit = jnp.where(alive.all(), most(rank), num_arms)
-            weights = support.reduced(arms, weights, limit)
-        return rounding.ceil(weights, jnp.maximum(share(rank), 0.0)), found.converged
+            weights = sparsify.reduced(arms, weights, limit)
+        return efficient_rounding.ceil(weights, jnp.maximum(share(rank), 0.0)), found.converged
 
     def begin():
-        rank = span.of(arms, everyone).rank
+        rank = subspace.of(arms, everyone).rank
         zero = jnp.zeros((), int)
         info = {"skipped": (share(rank) <= 0).astype(int), "invalid": zero, "unsolved": zero}
         return Memory(rank, info)
@@ -101,7 +104,7 @@ def od_linbai(arms, *, budget=None, per_arm=None, tol=0.01):
 
     def learn(state, counts, sums, solved):
         memory = state.memory
-        fit = linear_fit.fit(arms, counts, sums, state.alive)
+        fit = stage_fit.fit(arms, counts, sums, state.alive)
         flags = {"skipped": False, "invalid": ~fit.valid, "unsolved": ~solved}
         info = {name: memory.info[name] + flag for name, flag in flags.items()}
         return fit.predictors, memory._replace(info=info)

@@ -8,10 +8,21 @@ import jax.numpy as jnp
 from jax import lax
 
 from ...core import Algorithm, Move
-from ...kernels import halving, linear_fit, pick, rounding, width
-from ...kernels.once import once_for_equal
-from ...kernels.xy_designs import named
-from ...options import budget_covers, choice, constructor, count, positive, size, total_draws
+from ...kernels import selection
+from ...kernels.allocate import efficient_rounding, halving
+from ...kernels.design import gaussian_width
+from ...kernels.design.xy.by_name import named
+from ...kernels.estimate import stage_fit
+from ...kernels.shared_call import once_for_equal
+from ...parameters import (
+    budget_covers,
+    choice,
+    constructor,
+    count,
+    positive,
+    size,
+    total_draws,
+)
 
 LEAST_ROUNDS = 2
 
@@ -91,12 +102,12 @@ def peace(arms, *, budget=None, per_arm=None, objective="gamma", iterations=50, 
     @once_for_equal
     def design(alive):
         if objective == "gamma" or num_arms == 1:  # which has no differences
-            return width.minimised(arms, alive, iterations=iterations)
+            return gaussian_width.minimised(arms, alive, iterations=iterations)
         found = xy.between(arms, arms, alive)
-        return width.Width(found.weights, jnp.where(alive.sum() > 1, found.value, 0.0))
+        return gaussian_width.Width(found.weights, jnp.where(alive.sum() > 1, found.value, 0.0))
 
     def init(key):
-        order, everyone = pick.tie_order(key, num_arms), jnp.ones(num_arms, bool)
+        order, everyone = selection.tie_order(key, num_arms), jnp.ones(num_arms, bool)
         first, zero = design(everyone), jnp.zeros((), int)
         halvings = jnp.ceil(jnp.log2(jnp.maximum(first.value, 1.0))).astype(int)
         rounds = jnp.minimum(jnp.maximum(LEAST_ROUNDS, halvings), budget)
@@ -108,7 +119,7 @@ def peace(arms, *, budget=None, per_arm=None, objective="gamma", iterations=50, 
         draws = halving.share(budget, state.rounds, state.stage)
         return Move(
             arm=jnp.arange(num_arms),
-            count=rounding.efficient(state.kept.weights, draws, state.order).astype(int),
+            count=efficient_rounding.efficient(state.kept.weights, draws, state.order).astype(int),
             done=(state.stage >= state.rounds) | (state.kept.alive.sum() == 1),
             answer=state.answer,
             info={"optimisations": state.kept.optimisations},
@@ -117,12 +128,12 @@ def peace(arms, *, budget=None, per_arm=None, objective="gamma", iterations=50, 
     def tell(state, move, total):
         old, stage = state.kept, state.stage + 1
         counts, sums = state.counts + move.count, state.sums + total
-        fit = linear_fit.fit(arms, counts, sums, old.alive)
-        ranked = pick.comparable(fit.predictors, old.alive)
-        places = pick.rank(ranked, state.order)
+        fit = stage_fit.fit(arms, counts, sums, old.alive)
+        ranked = selection.comparable(fit.predictors, old.alive)
+        places = selection.rank(ranked, state.order)
         shrinks = (stage < state.rounds) & (old.alive.sum() > 2)
         kept = lax.cond(shrinks, lambda: _longest(design, places, old), lambda: old)
-        best = pick.argmax(ranked, state.order)
+        best = selection.argmax(ranked, state.order)
         return State(kept, state.rounds, stage, counts, sums, best, state.order)
 
     return Algorithm(init, ask, tell)

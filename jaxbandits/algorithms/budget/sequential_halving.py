@@ -2,9 +2,10 @@
 
 import jax.numpy as jnp
 
-from ...kernels import halving, pick
-from ...options import budget_covers, constructor, count, total_draws
-from ...skeletons.elimination import Rules, by_schedule, elimination
+from ...kernels import selection
+from ...kernels.allocate import halving
+from ...parameters import budget_covers, constructor, count, total_draws
+from ..loops.elimination import Rules, by_schedule, elimination
 
 
 def _enough(values):
@@ -45,7 +46,7 @@ def sequential_halving(arms, *, budget=None, per_arm=None):
     budget, plan = total_draws(arms, budget, per_arm), halving.schedule(num_arms)
 
     def allocate(key, state):
-        return pick.spread(state.alive, plan.draws(budget, state.stage), key), ()
+        return selection.spread(state.alive, plan.draws(budget, state.stage), key), ()
 
     def learn(state, counts, sums, note):
         return sums / jnp.maximum(counts, 1), ()

@@ -6,10 +6,14 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import design as designs
-from ...kernels import frank_wolfe, ledger, pick, radius, sampling, scaling, span
-from ...kernels.once import once_for_equal
-from ...options import (
+from ...kernels import sampling, selection
+from ...kernels.confidence import radius
+from ...kernels.design import d_optimal as designs
+from ...kernels.design import frank_wolfe
+from ...kernels.estimate import least_squares
+from ...kernels.linalg import scaling, subspace
+from ...kernels.shared_call import once_for_equal
+from ...parameters import (
     choice,
     constructor,
     nonnegative,
@@ -96,13 +100,13 @@ def alba(arms, *, delta=0.05, noise_var=1.0, theta_norm=None, design="d_opt", to
 
     @once_for_equal
     def plan_for(alive):
-        space = span.of(arms, alive)
-        candidates = span.within(space, arms)
+        space = subspace.of(arms, alive)
+        candidates = subspace.within(space, arms)
         if design == "d_opt":
             found = designs.d_optimal(arms, candidates, tol=tol)
         else:
             found = frank_wolfe.g_optimal(arms, candidates, jnp.minimum(dim, alive.sum()))
-        inverse = span.inverse(space, ledger.gram(arms, found.weights)).matrix
+        inverse = subspace.inverse(space, least_squares.gram(arms, found.weights)).matrix
         return Plan(found.weights, inverse, found.converged)
 
     def stage_of(alive):
@@ -114,12 +118,12 @@ def alba(arms, *, delta=0.05, noise_var=1.0, theta_norm=None, design="d_opt", to
         return 4.0 * jnp.maximum(4.0 * norm**2, 3.0) * (2.0 + (6.0 + accuracy) * dim) / accuracy**2
 
     def widths(state, theta, leader):
-        towards, lengths = pick.at(arms, leader) - arms, pick.at(given, leader) - given
+        towards, lengths = selection.at(arms, leader) - arms, selection.at(given, leader) - given
         draws, accuracy = sample_size(state.batch), 0.5**state.batch
         moved = towards @ state.plan.inverse
         norms = jnp.sqrt(jnp.maximum(0.0, (moved * towards).sum(1)))
         second = state.plan.weights * (jnp.abs(arms @ theta) + accuracy / 2.0) ** 2
-        moments = jnp.maximum(0.0, ((moved @ ledger.gram(arms, second)) * moved).sum(1))
+        moments = jnp.maximum(0.0, ((moved @ least_squares.gram(arms, second)) * moved).sum(1))
         facts = draws, norms, norm, dim
         worst = radius.alba_worst_case(*facts, jnp.sqrt((lengths**2).sum(1)))
         return jnp.minimum(worst, radius.alba_empirical(*facts, moments, towards @ theta, accuracy))
@@ -143,7 +147,7 @@ def alba(arms, *, delta=0.05, noise_var=1.0, theta_norm=None, design="d_opt", to
     def tell(state, move, total):
         theta = state.plan.inverse @ (arms.T @ total) / (move.count.sum() * jnp.sqrt(noise_var))
         scores = arms @ theta
-        leader, highest = pick.best(jnp.where(state.alive, scores, -jnp.inf))
+        leader, highest = selection.best(jnp.where(state.alive, scores, -jnp.inf))
         beaten = widths(state, theta, leader) < highest - scores
         alive = state.alive & ~beaten
         same = stage_of(alive) == stage_of(state.alive)

@@ -7,8 +7,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from ...core import Algorithm, Move
-from ...kernels import glr, ledger, matrix_game, pick, radius, tracking
-from ...options import (
+from ...kernels import selection
+from ...kernels.allocate import tracking
+from ...kernels.confidence import glr, radius
+from ...kernels.estimate import least_squares
+from ...kernels.games import matrix_game
+from ...parameters import (
     choice,
     constructor,
     nonnegative,
@@ -22,10 +26,10 @@ from ...options import (
 class State(NamedTuple):
     """What Frank-Wolfe sampling remembers."""
 
-    stats: ledger.Ledger
+    stats: least_squares.Ledger
     counts: jax.Array  # int [K]
     target: jax.Array  # float [K] t x(t), what the counts follow
-    measured: ledger.Ledger  # of the target: A(t x), without rewards or ridge
+    measured: least_squares.Ledger  # of the target: A(t x), without rewards or ridge
     leader: jax.Array  # int []
     ratio: jax.Array  # float [] the least gap^2 / ||x_i - x_j||^2
     order: jax.Array  # int [K] priorities that break ties
@@ -85,20 +89,20 @@ def frank_wolfe_sampling(
       0
     """
     num_arms = arms.shape[0]
-    in_arms = {"arm_space": ledger.prefers_arm_space(arms)}
+    in_arms = {"arm_space": least_squares.prefers_arm_space(arms)}
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
     sigma, ones = jnp.sqrt(noise_var), jnp.ones(num_arms)
 
     def init(key):
         zero, counts = jnp.zeros((), int), jnp.zeros(num_arms, int)
         return State(
-            stats=ledger.ridge(arms, v0, **in_arms),
+            stats=least_squares.ridge(arms, v0, **in_arms),
             counts=counts,
             target=ones,
-            measured=ledger.foreseen(arms, ones, **in_arms),
+            measured=least_squares.foreseen(arms, ones, **in_arms),
             leader=zero,
             ratio=jnp.zeros(()),
-            order=pick.tie_order(key, num_arms),
+            order=selection.tie_order(key, num_arms),
             unsolved=zero,
         )
 
@@ -119,19 +123,19 @@ def frank_wolfe_sampling(
         """Target, its ledger and the number of unsolved games after round `drawn + 1`."""
         target, measured, leader = state.target, state.measured, found.leader
         first, unit = drawn < num_arms, 2.0 * noise_var
-        across = ledger.row(measured, arms, leader, **in_arms)
-        sqdist = ledger.sqdist(measured, across, leader)
+        across = least_squares.row(measured, arms, leader, **in_arms)
+        sqdist = least_squares.sqdist(measured, across, leader)
         ratios = glr.ratios_of(found.gaps, sqdist, leader) / unit
-        closest = pick.best(-ratios)
+        closest = selection.best(-ratios)
         near = ratios / drawn < -closest.value / drawn + (drawn + 1.0) ** -0.9 / num_arms
         share = jnp.sqrt((drawn + 1) // num_arms)
         forced = (share == jnp.floor(share)) | (found.ratio <= 0)
         one = first | (~forced & (near.sum() == 1))
 
         def along_one():
-            slopes = across - ledger.row(measured, arms, closest.arm, **in_arms)
-            arm = pick.best(slopes**2).arm
-            after = ledger.observe(measured, arms, arm, 0.0, known=first, **in_arms)
+            slopes = across - least_squares.row(measured, arms, closest.arm, **in_arms)
+            arm = selection.best(slopes**2).arm
+            after = least_squares.observe(measured, arms, arm, 0.0, known=first, **in_arms)
             return target + jnp.where(first, 0, tracking.drawn(num_arms, arm)), after, ~one
 
         def along_many():
@@ -140,12 +144,12 @@ def frank_wolfe_sampling(
             payoffs = jnp.where(near, slopes - ratios / drawn, 0.0)
             game = matrix_game.solve(payoffs, near & ~forced)
             after = target + jnp.where(forced, 1.0 / num_arms, game.weights)
-            return after, ledger.foreseen(arms, after, **in_arms), ~(forced | game.converged)
+            return after, least_squares.foreseen(arms, after, **in_arms), ~(forced | game.converged)
 
         return lax.cond(one, along_one, along_many)
 
     def tell(state, move, total):
-        stats = ledger.observe(state.stats, arms, move.arm, total, **in_arms)
+        stats = least_squares.observe(state.stats, arms, move.arm, total, **in_arms)
         found = glr.evidence(stats, arms, **in_arms)
         target, measured, missed = step(state, found, state.counts.sum() + 1)
         return state._replace(

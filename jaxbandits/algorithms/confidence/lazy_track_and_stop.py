@@ -7,9 +7,14 @@ import jax.numpy as jnp
 from jax import lax
 
 from ...core import Algorithm, Move
-from ...kernels import glr, ledger, oracle, pick, radius, spd, tracking
-from ...kernels.xy_designs import named
-from ...options import constructor, positive, probability
+from ...kernels import selection
+from ...kernels.allocate import tracking
+from ...kernels.confidence import glr, radius
+from ...kernels.design import oracle
+from ...kernels.design.xy.by_name import named
+from ...kernels.estimate import least_squares
+from ...kernels.linalg import spd
+from ...parameters import constructor, positive, probability
 
 CLOSE = 1.0 - 1e-9  # what a comparison of eigenvalues leaves to rounding
 
@@ -17,7 +22,7 @@ CLOSE = 1.0 - 1e-9  # what a comparison of eigenvalues leaves to rounding
 class State(NamedTuple):
     """What lazy track-and-stop remembers."""
 
-    stats: ledger.Ledger  # without ridge
+    stats: least_squares.Ledger  # without ridge
     matrix: jax.Array  # float [d, d] A, the sum of x x^T
     counts: jax.Array  # int [K]
     weights: jax.Array  # float [K] the design followed
@@ -79,16 +84,16 @@ def lazy_track_and_stop(arms, *, delta=0.05, noise_var=1.0, laziness=1.0, u=0.1,
       0
     """
     num_arms, dim = arms.shape
-    in_arms = {"arm_space": ledger.prefers_arm_space(arms)}
+    in_arms = {"arm_space": least_squares.prefers_arm_space(arms)}
     solve, sigma, unit = named("interior_point", tol), jnp.sqrt(noise_var), jnp.eye(dim)
     least = CLOSE * (arms**2).sum(1).max()  # c
 
     def init(key):
-        basis = pick.first_basis(arms)
+        basis = selection.first_basis(arms)
         first = sum(tracking.drawn(num_arms, basis[k]) for k in range(dim))
         even, zero = jnp.full(num_arms, 1.0 / num_arms), jnp.zeros((), int)
         return State(
-            stats=ledger.foreseen(arms, first, **in_arms),
+            stats=least_squares.foreseen(arms, first, **in_arms),
             matrix=jnp.zeros((dim, dim)),
             counts=jnp.zeros(num_arms, int),
             weights=even,
@@ -96,8 +101,8 @@ def lazy_track_and_stop(arms, *, delta=0.05, noise_var=1.0, laziness=1.0, u=0.1,
             due=zero + dim,
             basis=basis,
             forced=zero,
-            floor=CLOSE * spd.least_eigenvalue(ledger.gram(arms, first)) / jnp.sqrt(dim),
-            order=pick.tie_order(key, num_arms),
+            floor=CLOSE * spd.least_eigenvalue(least_squares.gram(arms, first)) / jnp.sqrt(dim),
+            order=selection.tie_order(key, num_arms),
             unsolved=zero,
         )
 
@@ -123,7 +128,7 @@ def lazy_track_and_stop(arms, *, delta=0.05, noise_var=1.0, laziness=1.0, u=0.1,
         tracked = tracking.by_sum(state.counts, state.wanted, state.order)
         done = ~first & sure(state, found)
         return Move(
-            arm=jnp.where(forced, pick.at(state.basis, state.forced % dim), tracked),
+            arm=jnp.where(forced, selection.at(state.basis, state.forced % dim), tracked),
             count=None,
             done=done,
             answer=found.leader,
@@ -132,8 +137,8 @@ def lazy_track_and_stop(arms, *, delta=0.05, noise_var=1.0, laziness=1.0, u=0.1,
 
     def tell(state, move, total):
         arm, draws = move.arm, state.counts.sum() + 1
-        x = pick.at(arms, arm)
-        stats = ledger.observe(state.stats, arms, arm, total, known=draws <= dim, **in_arms)
+        x = selection.at(arms, arm)
+        stats = least_squares.observe(state.stats, arms, arm, total, known=draws <= dim, **in_arms)
         renew = draws >= state.due
 
         def design():

@@ -6,9 +6,13 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import glr, hedge, ledger, pick, radius, subsets, tracking
-from ...kernels.standing import standing
-from ...options import (
+from ...kernels import selection
+from ...kernels.allocate import tracking
+from ...kernels.confidence import glr, radius
+from ...kernels.estimate import least_squares
+from ...kernels.games import hedge, subsets
+from ...kernels.games.identification import standing
+from ...parameters import (
     choice,
     constructor,
     fewer_than_arms,
@@ -24,7 +28,7 @@ from ...options import (
 class State(NamedTuple):
     """What LinGame remembers."""
 
-    stats: ledger.Ledger
+    stats: least_squares.Ledger
     learners: hedge.Many  # one for each answer
     wanted: jax.Array  # float [K] sum of the weights of all rounds
     counts: jax.Array  # int [K]
@@ -107,18 +111,18 @@ def lin_game(
       0
     """
     num_arms, _ = arms.shape
-    in_arms = {"arm_space": ledger.prefers_arm_space(arms)}
+    in_arms = {"arm_space": least_squares.prefers_arm_space(arms)}
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
     width, sigma = radius.width(threshold, facts), jnp.sqrt(noise_var)
     num_places, shared = (num_arms, False) if m is None else subsets.num_places(num_arms, m)
 
     def init(key):
         return State(
-            stats=ledger.ridge(arms, v0, **in_arms),
+            stats=least_squares.ridge(arms, v0, **in_arms),
             learners=hedge.many(num_places, num_arms, shared=shared),
             wanted=jnp.zeros(num_arms),
             counts=jnp.zeros(num_arms, int),
-            order=pick.tie_order(key, num_arms),
+            order=selection.tie_order(key, num_arms),
         )
 
     def ask(key, state):
@@ -142,7 +146,7 @@ def lin_game(
     def tell(state, move, total):
         turn = move.info
         return State(
-            stats=ledger.observe(state.stats, arms, move.arm, total, **in_arms),
+            stats=least_squares.observe(state.stats, arms, move.arm, total, **in_arms),
             learners=hedge.put(state.learners, turn.place, turn.learner, turn.owner),
             wanted=turn.wanted,
             counts=state.counts + tracking.drawn(num_arms, move.arm),

@@ -1,8 +1,9 @@
 """LinGapE: fully adaptive best-arm identification in linear bandits."""
 
-from ...kernels import ledger, radius
-from ...kernels import ratios as ratio_tables
-from ...options import (
+from ...kernels.allocate import pair_shares as ratio_tables
+from ...kernels.confidence import radius
+from ...kernels.estimate import least_squares
+from ...parameters import (
     array,
     choice,
     constructor,
@@ -13,8 +14,8 @@ from ...options import (
     ridge_in_reach,
     theta_norm_known,
 )
-from ...skeletons.gap_index import Rules
-from ...skeletons.top_m import with_features
+from ..loops.gap_index import Rules
+from ..loops.top_m import with_features
 
 
 def _consistent(values):
@@ -99,7 +100,7 @@ def lingape(
         v0=v0,
         ratios=ratios,
         threshold=threshold,
-        arm_space=ledger.prefers_arm_space(arms),
+        arm_space=least_squares.prefers_arm_space(arms),
         answer=lambda look: look.weakest,
         first_leads=True,
     )

@@ -7,12 +7,15 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import directions, everyone, ledger, radius
-from ...kernels.once import once_for_equal
-from ...kernels.roundings import LARGEST, ROUNDINGS
-from ...kernels.xy_designs import DESIGNS, named
-from ...options import choice, constructor, in_reach, positive, probability
-from ...skeletons.single import only_answer
+from ...kernels.allocate.rounding_by_name import LARGEST, ROUNDINGS
+from ...kernels.confidence import radius
+from ...kernels.design import directions
+from ...kernels.design.xy.by_name import DESIGNS, named
+from ...kernels.estimate import least_squares
+from ...kernels.linalg import pairwise
+from ...kernels.shared_call import once_for_equal
+from ...parameters import choice, constructor, in_reach, positive, probability
+from ..loops.single import only_answer
 
 
 class State(NamedTuple):
@@ -127,12 +130,12 @@ def rage(
         )
 
     def tell(state, move, total):
-        inverse, theta, _ = ledger.batch(arms, move.count, total)
+        inverse, theta, _ = least_squares.batch(arms, move.count, total)
         scores = targets @ theta
         width = radius.static(delta, state.phase, num_targets**2, log_factor)
         width = jnp.sqrt(noise_var) * width
         return State(
-            alive=state.alive & ~everyone.beaten(targets, state.alive, scores, inverse, width),
+            alive=state.alive & ~pairwise.beaten(targets, state.alive, scores, inverse, width),
             phase=state.phase + 1,
             answer=jnp.argmax(jnp.where(state.alive, scores, -jnp.inf)),
             unsolved=move.info["unsolved"],

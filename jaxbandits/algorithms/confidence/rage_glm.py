@@ -6,11 +6,13 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import directions, everyone, logistic, radius, scaling
-from ...kernels.once import once_for_equal
-from ...kernels.roundings import LARGEST, ROUNDINGS
-from ...kernels.xy_designs import DESIGNS, named
-from ...options import (
+from ...kernels.allocate.rounding_by_name import LARGEST, ROUNDINGS
+from ...kernels.confidence import logistic, radius
+from ...kernels.design import directions
+from ...kernels.design.xy.by_name import DESIGNS, named
+from ...kernels.linalg import pairwise, scaling
+from ...kernels.shared_call import once_for_equal
+from ...parameters import (
     choice,
     constructor,
     in_reach,
@@ -19,7 +21,7 @@ from ...options import (
     probability,
     require,
 )
-from ...skeletons.single import only_answer
+from ..loops.single import only_answer
 
 
 class State(NamedTuple):
@@ -152,7 +154,7 @@ def rage_glm(
         learnt = logistic.learn(arms, move.count, total, state.floors, level=level_of(state.phase))
         scores = targets @ learnt.theta
         best = jnp.argmax(jnp.where(state.alive, scores, -jnp.inf))
-        lost = everyone.beaten(targets, state.alive, scores, learnt.inverse, learnt.width)
+        lost = pairwise.beaten(targets, state.alive, scores, learnt.inverse, learnt.width)
         return State(
             alive=state.alive & ~lost,
             phase=state.phase + 1,

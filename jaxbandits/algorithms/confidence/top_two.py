@@ -6,8 +6,11 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import glr, ledger, pick, radius, tracking
-from ...options import (
+from ...kernels import selection as pick
+from ...kernels.allocate import tracking
+from ...kernels.confidence import glr, radius
+from ...kernels.estimate import least_squares
+from ...parameters import (
     choice,
     constructor,
     nonnegative,
@@ -23,7 +26,7 @@ LEAST_KNOWN = 2.0  # squared length in V^-1 times the root of the draws
 class State(NamedTuple):
     """What the top-two algorithm remembers."""
 
-    stats: ledger.Ledger
+    stats: least_squares.Ledger
     counts: jax.Array  # int [K]
     wanted: jax.Array  # float [K] sum of the chances of all rounds, () where arms are sampled
     order: jax.Array  # int [K] priorities that break ties
@@ -95,13 +98,13 @@ def top_two(
       0
     """
     num_arms, _ = arms.shape
-    in_arms = {"arm_space": ledger.prefers_arm_space(arms)}
+    in_arms = {"arm_space": least_squares.prefers_arm_space(arms)}
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
     width, tracked = radius.width(threshold, facts), selection == "tracked"
 
     def init(key):
         return State(
-            stats=ledger.ridge(arms, v0, **in_arms),
+            stats=least_squares.ridge(arms, v0, **in_arms),
             counts=jnp.zeros(num_arms, int),
             wanted=jnp.zeros(num_arms) if tracked else (),
             order=pick.tie_order(key, num_arms),
@@ -112,7 +115,7 @@ def top_two(
         first = draws < num_arms
         found = glr.evidence(stats, arms, **in_arms)
         wide = width(jnp.maximum(draws, 1), stats.logdet)
-        between = found.from_leader - ledger.row(stats, arms, found.rival, **in_arms)
+        between = found.from_leader - least_squares.row(stats, arms, found.rival, **in_arms)
         shares = state.counts * between**2
         least_known = pick.argmax(stats.variances, state.order)
         unknown = pick.at(stats.variances, least_known) * jnp.sqrt(draws) > LEAST_KNOWN
@@ -134,7 +137,7 @@ def top_two(
 
     def tell(state, move, total):
         return State(
-            stats=ledger.observe(state.stats, arms, move.arm, total, **in_arms),
+            stats=least_squares.observe(state.stats, arms, move.arm, total, **in_arms),
             counts=state.counts + tracking.drawn(num_arms, move.arm),
             wanted=move.info[0],
             order=state.order,

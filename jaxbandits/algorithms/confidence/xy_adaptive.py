@@ -6,10 +6,13 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import directions, greedy, ledger, pick, radius
-from ...kernels.once import once_for_equal
-from ...options import choice, constructor, count, positive, probability
-from ...skeletons.single import only_answer
+from ...kernels import selection
+from ...kernels.confidence import radius
+from ...kernels.design import directions, greedy
+from ...kernels.estimate import least_squares
+from ...kernels.shared_call import once_for_equal
+from ...parameters import choice, constructor, count, positive, probability
+from ..loops.single import only_answer
 
 BEGINS = {"rage": "ridge", "soare": "every"}
 
@@ -105,7 +108,7 @@ def xy_adaptive(
 
     def begun():
         if begin == "basis":
-            return (pick.first_basis(arms)[:, None] == every_arm).any(0).astype(int)
+            return (selection.first_basis(arms)[:, None] == every_arm).any(0).astype(int)
         return jnp.full(num_arms, int(begin == "every"))
 
     @once_for_equal
@@ -133,7 +136,7 @@ def xy_adaptive(
 
     def tell(state, move, total):
         draws, alive = move.count.sum(), state.alive
-        inverse, theta, _ = ledger.batch(arms, move.count, total, v0)
+        inverse, theta, _ = least_squares.batch(arms, move.count, total, v0)
         scores, sqdist = arms @ theta, directions.sqdist(arms, inverse)
         if rage:
             width = radius.static(delta, state.phase, num_arms**2, jnp.pi**2 / 3.0)

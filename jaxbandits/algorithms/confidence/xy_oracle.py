@@ -6,18 +6,29 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import growing, ledger, pick, radius, spd
-from ...kernels.once import once_for_equal
-from ...kernels.oracle import oracle
-from ...kernels.xy_designs import DESIGNS, named
-from ...options import array, choice, constructor, positive, probability, theta_fits
-from ...skeletons.single import only_answer
+from ...kernels import selection
+from ...kernels.allocate import geometric_batches
+from ...kernels.confidence import radius
+from ...kernels.design.oracle import oracle
+from ...kernels.design.xy.by_name import DESIGNS, named
+from ...kernels.estimate import least_squares
+from ...kernels.linalg import spd
+from ...kernels.shared_call import once_for_equal
+from ...parameters import (
+    array,
+    choice,
+    constructor,
+    positive,
+    probability,
+    theta_fits,
+)
+from ..loops.single import only_answer
 
 
 class State(NamedTuple):
     """What "soare" remembers; "rage" has `growing.State`."""
 
-    stats: ledger.Ledger
+    stats: least_squares.Ledger
     counts: jax.Array  # int [K]
     weights: jax.Array  # float [K] the design
 
@@ -30,9 +41,9 @@ class State(NamedTuple):
     noise_var=positive,
     variant=choice("rage", "soare"),
     growth=positive,
-    powers=choice(*growing.POWERS),
-    allocation=choice(*growing.ALLOCATIONS),
-    singular=choice(*growing.SINGULAR),
+    powers=choice(*geometric_batches.POWERS),
+    allocation=choice(*geometric_batches.ALLOCATIONS),
+    singular=choice(*geometric_batches.SINGULAR),
     design=choice(*DESIGNS),
     tol=positive,
     theta=array("d"),
@@ -96,8 +107,8 @@ def xy_oracle(
     num_targets = targets.shape[0]
     if num_targets == 1:
         return only_answer(arms.shape[0])
-    best = pick.best(targets @ theta).arm
-    apart = pick.at(targets, best) - targets
+    best = selection.best(targets @ theta).arm
+    apart = selection.at(targets, best) - targets
     others = jnp.arange(num_targets) != best
     every_arm = jnp.arange(arms.shape[0])
     solve = named(design, 1e-6 if tol is None and design == "interior_point" else tol)
@@ -118,16 +129,18 @@ def xy_oracle(
         return _one_by_one(arms, allocate, best, passes)
 
     def init(key):
-        return growing.begin(arms, *allocate())
+        return geometric_batches.begin(arms, *allocate())
 
     def ask(key, state):
-        counts = growing.batch(key, state, growth, powers, allocation)
+        counts = geometric_batches.batch(key, state, growth, powers, allocation)
         return Move(every_arm, counts, state.done, best, state.report())
 
     def tell(state, move, total):
-        totals = growing.added(state.totals, move.count, total)
-        found = growing.estimate(arms, totals, singular)
-        width = radius.static(delta, growing.power(totals.batches, powers), num_targets, 2.0)
+        totals = geometric_batches.added(state.totals, move.count, total)
+        found = geometric_batches.estimate(arms, totals, singular)
+        width = radius.static(
+            delta, geometric_batches.power(totals.batches, powers), num_targets, 2.0
+        )
         sure = lengths(found.inverse) * width < apart @ found.theta
         done = (sure | ~others).all() & found.settled
         return state._replace(totals=totals, done=done, unspanned=1 - found.settled.astype(int))
@@ -140,13 +153,13 @@ def _one_by_one(arms, allocate, best, passes):
     num_arms, _ = arms.shape
 
     def init(key):
-        stats = ledger.ridge(arms, 1.0, arm_space=False)
+        stats = least_squares.ridge(arms, 1.0, arm_space=False)
         return State(stats, jnp.zeros(num_arms, int), allocate()[0])
 
     def ask(key, state):
         draws = state.counts.sum()
         first = draws < num_arms
-        behind = pick.furthest_behind(state.counts + 1, state.weights)
+        behind = selection.furthest_behind(state.counts + 1, state.weights)
         return Move(
             arm=jnp.where(first, jnp.minimum(draws, num_arms - 1), behind),
             count=None,
@@ -155,7 +168,7 @@ def _one_by_one(arms, allocate, best, passes):
         )
 
     def tell(state, move, total):
-        stats = ledger.observe(state.stats, arms, move.arm, total, arm_space=False)
+        stats = least_squares.observe(state.stats, arms, move.arm, total, arm_space=False)
         here = jnp.arange(num_arms) == move.arm
         return state._replace(stats=stats, counts=state.counts + here)
 

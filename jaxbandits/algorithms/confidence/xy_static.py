@@ -2,23 +2,27 @@
 
 import jax.numpy as jnp
 
-from ... import options
+from ... import parameters
 from ...core import Algorithm, Move
-from ...kernels import growing, one_by_one, pick, radius, spd
-from ...kernels.once import once_for_equal
-from ...kernels.xy_designs import DESIGNS, named
-from ...options import choice, constructor, nonnegative, positive, probability
-from ...skeletons.single import only_answer
+from ...kernels import selection
+from ...kernels.allocate import geometric_batches
+from ...kernels.confidence import radius
+from ...kernels.design import greedy_xy
+from ...kernels.design.xy.by_name import DESIGNS, named
+from ...kernels.linalg import spd
+from ...kernels.shared_call import once_for_equal
+from ...parameters import choice, constructor, nonnegative, positive, probability
+from ..loops.single import only_answer
 
 
 def _without_ridge(values):
-    no_ridge = options.is_concrete(values["v0"]) and values["v0"] == 0
+    no_ridge = parameters.is_concrete(values["v0"]) and values["v0"] == 0
     return values["variant"] == "rage" or bool(no_ridge)
 
 
 def _spans(values):
     if _without_ridge(values):
-        options.check_spans(values["arms"])
+        parameters.check_spans(values["arms"])
 
 
 @constructor(
@@ -29,9 +33,9 @@ def _spans(values):
     variant=choice("rage", "soare"),
     v0=nonnegative,
     growth=positive,
-    powers=choice(*growing.POWERS),
-    allocation=choice(*growing.ALLOCATIONS),
-    singular=choice(*growing.SINGULAR),
+    powers=choice(*geometric_batches.POWERS),
+    allocation=choice(*geometric_batches.ALLOCATIONS),
+    singular=choice(*geometric_batches.SINGULAR),
     design=choice(*DESIGNS),
     tol=positive,
 )
@@ -114,18 +118,20 @@ def xy_static(
         return plan.weights, plan.converged
 
     def init(key):
-        return growing.begin(arms, *allocate())
+        return geometric_batches.begin(arms, *allocate())
 
     def ask(key, state):
-        counts = growing.batch(key, state, growth, powers, allocation)
+        counts = geometric_batches.batch(key, state, growth, powers, allocation)
         return Move(every_arm, counts, state.done, state.answer, state.report())
 
     def tell(state, move, total):
-        totals = growing.added(state.totals, move.count, total)
-        found = growing.estimate(arms, totals, singular)
-        best = pick.best(targets @ found.theta).arm
-        apart = pick.at(targets, best) - targets
-        width = radius.static(delta, growing.power(totals.batches, powers), num_targets**2, 2.0)
+        totals = geometric_batches.added(state.totals, move.count, total)
+        found = geometric_batches.estimate(arms, totals, singular)
+        best = selection.best(targets @ found.theta).arm
+        apart = selection.at(targets, best) - targets
+        width = radius.static(
+            delta, geometric_batches.power(totals.batches, powers), num_targets**2, 2.0
+        )
         sure = (
             jnp.sqrt(noise_var * spd.quadratic(apart, found.inverse)) * width < apart @ found.theta
         )
@@ -142,14 +148,14 @@ def _one_by_one(arms, targets, delta, noise_var, v0):
     points = jnp.concatenate([arms, targets])
 
     def ask(key, state):
-        found = one_by_one.contest(state, num_arms)
+        found = greedy_xy.contest(state, num_arms)
         width = radius.soare(delta, jnp.maximum(state.draws, 1), num_targets**2)
         sure = jnp.sqrt(noise_var * found.sqdist) * width <= found.leads
         done = (state.draws >= num_arms) & (sure | ~found.others).all()
-        return Move(one_by_one.next_arm(state, num_arms), None, done=done, answer=found.best)
+        return Move(greedy_xy.next_arm(state, num_arms), None, done=done, answer=found.best)
 
     return Algorithm(
-        init=lambda key: one_by_one.begin(points, num_arms, v0),
+        init=lambda key: greedy_xy.begin(points, num_arms, v0),
         ask=ask,
-        tell=lambda state, move, total: one_by_one.drawn(state, points, num_arms, move.arm, total),
+        tell=lambda state, move, total: greedy_xy.drawn(state, points, num_arms, move.arm, total),
     )

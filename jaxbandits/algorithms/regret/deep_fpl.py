@@ -2,8 +2,8 @@
 
 import jax.numpy as jnp
 
-from ...options import choice, constructor, nonnegative
-from ...skeletons import deep
+from ...parameters import choice, constructor, nonnegative
+from ..loops import deep
 
 
 @constructor(contextual=True, a=nonnegative, noise=choice("fresh", "fixed"), **deep.OPTIONS)

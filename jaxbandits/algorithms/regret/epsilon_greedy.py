@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from ...options import constructor, count, nonnegative_or
-from ...skeletons import glm
+from ...parameters import constructor, count, nonnegative_or
+from ..loops import glm
 
 FADING = 0.025
 

@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 
-from ...kernels.links import LINKS
-from ...options import constructor, nonnegative
-from ...skeletons import glm
+from ...kernels.estimate.links import LINKS
+from ...parameters import constructor, nonnegative
+from ..loops import glm
 
 
 @constructor(a=nonnegative, **glm.OPTIONS)

@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 
-from ...kernels import glm_radius
-from ...options import constructor, count, nonnegative_or, positive
-from ...skeletons import glm
+from ...kernels.confidence import glm_radius
+from ...parameters import constructor, count, nonnegative_or, positive
+from ..loops import glm
 
 INFORMAL = 1.0
 

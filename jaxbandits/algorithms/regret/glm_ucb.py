@@ -1,9 +1,9 @@
 """GLM-UCB: optimism in generalised linear bandits, by a width of the mean."""
 
-from ...kernels import glm_radius
-from ...kernels.links import LINKS
-from ...options import constructor, count, number_or, positive, probability
-from ...skeletons import glm
+from ...kernels.confidence import glm_radius
+from ...kernels.estimate.links import LINKS
+from ...parameters import constructor, count, number_or, positive, probability
+from ..loops import glm
 
 INFORMAL = 0.5
 

@@ -7,14 +7,22 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import pick, radius, square_root
-from ...options import constructor, number_or, positive, probability, ridge_in_reach
+from ...kernels import selection
+from ...kernels.confidence import radius
+from ...kernels.estimate import sqrt_least_squares
+from ...parameters import (
+    constructor,
+    number_or,
+    positive,
+    probability,
+    ridge_in_reach,
+)
 
 
 class State(NamedTuple):
     """What LinTS remembers."""
 
-    stats: square_root.Root
+    stats: sqrt_least_squares.Root
     counts: jax.Array  # int [K]
     order: jax.Array  # int [K] priorities that break ties
 
@@ -66,22 +74,22 @@ def lin_ts(arms, *, scale=None, delta=0.05, noise_var=1.0, v0=1.0):
         return sigma if scale is None else scale
 
     def init(key):
-        order = pick.tie_order(key, num_arms)
-        return State(square_root.ridge(arms, v0), jnp.zeros(num_arms, int), order)
+        order = selection.tie_order(key, num_arms)
+        return State(sqrt_least_squares.ridge(arms, v0), jnp.zeros(num_arms, int), order)
 
     def ask(key, state):
         normal = jax.random.normal(key, (dim,), arms.dtype)
-        sampled = square_root.sampled(state.stats, normal, spread(state.counts.sum()))
+        sampled = sqrt_least_squares.sampled(state.stats, normal, spread(state.counts.sum()))
         return Move(
-            arm=pick.argmax(sampled, state.order),
+            arm=selection.argmax(sampled, state.order),
             count=None,
             done=jnp.array(False),
-            answer=pick.most_drawn(state.counts, state.stats.means, state.order),
+            answer=selection.most_drawn(state.counts, state.stats.means, state.order),
         )
 
     def tell(state, move, total):
         drawn = jnp.arange(num_arms) == move.arm
-        stats = square_root.observe(state.stats, move.arm, total)
+        stats = sqrt_least_squares.observe(state.stats, move.arm, total)
         return State(stats, state.counts + drawn, state.order)
 
     return Algorithm(init, ask, tell)

@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import averages, ledger, pick, radius
-from ...options import (
+from ...kernels import selection
+from ...kernels.confidence import radius
+from ...kernels.estimate import least_squares, sample_means
+from ...parameters import (
     choice,
     constructor,
     nonnegative,
@@ -107,17 +109,19 @@ def lin_ucb(
         return jnp.sqrt(noise_var) * radius.lin_ucb(delta) if alpha is None else alpha
 
     def init(key):
-        return State(model.begin(), jnp.zeros(num_arms, int), pick.tie_order(key, num_arms))
+        return State(model.begin(), jnp.zeros(num_arms, int), selection.tie_order(key, num_arms))
 
     def ask(key, state):
         means, variances, logdet = model.look(state.stats)
         wide = width(state.counts.sum(), logdet) * jnp.sqrt(jnp.maximum(variances, 0.0))
-        indices = pick.coarse(means + wide)  # arms of one length tie at first, but for rounding
+        indices = selection.coarse(
+            means + wide
+        )  # arms of one length tie at first, but for rounding
         return Move(
-            arm=pick.argmax(indices, state.order),
+            arm=selection.argmax(indices, state.order),
             count=None,
             done=jnp.array(False),
-            answer=pick.most_drawn(state.counts, means, state.order),
+            answer=selection.most_drawn(state.counts, means, state.order),
         )
 
     def tell(state, move, total):
@@ -130,10 +134,10 @@ def lin_ucb(
 
 def _shared(arms, v0):
     """One theta for all arms."""
-    form = {"arm_space": ledger.prefers_arm_space(arms)}
+    form = {"arm_space": least_squares.prefers_arm_space(arms)}
     return Model(
-        begin=lambda: ledger.ridge(arms, v0, **form),
-        observe=lambda stats, arm, reward: ledger.observe(stats, arms, arm, reward, **form),
+        begin=lambda: least_squares.ridge(arms, v0, **form),
+        observe=lambda stats, arm, reward: least_squares.observe(stats, arms, arm, reward, **form),
         look=lambda stats: (stats.means, stats.variances, stats.logdet),
     )
 
@@ -147,4 +151,4 @@ def _alone(arms, v0):
         logdet = jnp.log1p(stats.counts * lengths / v0).sum()
         return stats.sums * variances, variances, logdet
 
-    return Model(lambda: averages.nothing(arms.shape[0]), averages.observe, look)
+    return Model(lambda: sample_means.nothing(arms.shape[0]), sample_means.observe, look)

@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from ...options import choice, constructor, positive
-from ...skeletons import glm
+from ...parameters import choice, constructor, positive
+from ..loops import glm
 
 
 @constructor(a=positive, **{**glm.OPTIONS, "family": choice("logistic")})

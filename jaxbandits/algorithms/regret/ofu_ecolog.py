@@ -6,8 +6,18 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import likelihood_radius, online_logistic, pick, spd
-from ...options import choice, constructor, number_or, positive, probability, theta_norm_given
+from ...kernels import selection
+from ...kernels.confidence import likelihood_radius
+from ...kernels.estimate import online_logistic
+from ...kernels.linalg import spd
+from ...parameters import (
+    choice,
+    constructor,
+    number_or,
+    positive,
+    probability,
+    theta_norm_given,
+)
 
 
 class State(NamedTuple):
@@ -75,7 +85,7 @@ def ofu_ecolog(arms, *, theta_norm=None, width="theory", delta=0.05, ridge=10.0,
         return likelihood_radius.online_logistic(delta, eta, ridge, norm, online.growth)
 
     def init(key):
-        order = pick.tie_order(key, num_arms)
+        order = selection.tie_order(key, num_arms)
         online = online_logistic.begin(dim, ridge, arms.dtype)
         return State(online, order, jnp.zeros((), int))
 
@@ -84,15 +94,15 @@ def ofu_ecolog(arms, *, theta_norm=None, width="theory", delta=0.05, ridge=10.0,
         predictors = arms @ online.theta
         values = predictors + half * jnp.sqrt(spd.quadratic(arms, online.inverse))
         return Move(
-            arm=pick.argmax(pick.fine(values), state.order),
+            arm=selection.argmax(selection.fine(values), state.order),
             count=None,
             done=jnp.array(False),
-            answer=pick.argmax(predictors, state.order),
+            answer=selection.argmax(predictors, state.order),
             info={"unconverged": state.unconverged, "width": half},
         )
 
     def tell(state, move, total):
-        arm = pick.at(arms, move.arm)
+        arm = selection.at(arms, move.arm)
         online = online_logistic.observe(state.online, arm, total, norm=norm, eta=eta)
         return State(online, state.order, state.unconverged + ~online.converged)
 

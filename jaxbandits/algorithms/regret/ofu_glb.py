@@ -6,8 +6,18 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import likelihood_radius, likelihood_set, newton, pick, spd
-from ...options import choice, constructor, number_or, positive, probability, theta_norm_given
+from ...kernels import selection
+from ...kernels.confidence import likelihood_radius, likelihood_set
+from ...kernels.estimate import newton
+from ...kernels.linalg import spd
+from ...parameters import (
+    choice,
+    constructor,
+    number_or,
+    positive,
+    probability,
+    theta_norm_given,
+)
 
 # M with |mu''| <= M mu'; probit's quasi-likelihood is no likelihood.
 CONCORDANCE = {"logistic": 1.0, "poisson": 1.0, "gaussian": 0.0}
@@ -110,13 +120,13 @@ def ofu_glb(
         inverse = spd.inverse(hessian + ridge * jnp.eye(dim, dtype=arms.dtype)).matrix
         width = jnp.sqrt(factor * (1.0 + level_of(problem)))
         values = arms @ theta + width * jnp.sqrt(spd.quadratic(arms, inverse))
-        arm = pick.argmax(pick.fine(values), state.order)
-        return likelihood_set.Highest(arm, pick.at(values, arm), jnp.array(False))
+        arm = selection.argmax(selection.fine(values), state.order)
+        return likelihood_set.Highest(arm, selection.at(values, arm), jnp.array(False))
 
     def init(key):
         zeros, zero = jnp.zeros(num_arms, arms.dtype), jnp.zeros((), arms.dtype)
         nothing = likelihood_set.Likeliest(jnp.zeros(dim, arms.dtype), zero, zero, jnp.array(True))
-        order = pick.tie_order(key, num_arms)
+        order = selection.tie_order(key, num_arms)
         return State(jnp.zeros(num_arms, int), zeros, nothing, order, jnp.zeros((), int))
 
     def ask(key, state):
@@ -127,7 +137,7 @@ def ofu_glb(
             arm=highest.arm,
             count=None,
             done=jnp.array(False),
-            answer=pick.argmax(arms @ state.likely.theta, state.order),
+            answer=selection.argmax(arms @ state.likely.theta, state.order),
             info={"unconverged": state.unconverged + missed},
         )
 

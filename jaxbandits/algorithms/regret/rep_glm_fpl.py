@@ -6,9 +6,18 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import pick, streamed
-from ...options import constructor, count, horizon_unless, nonnegative, percentage, positive, size
-from ...skeletons import deep
+from ...kernels import selection
+from ...kernels.estimate import growing_logistic
+from ...parameters import (
+    constructor,
+    count,
+    horizon_unless,
+    nonnegative,
+    percentage,
+    positive,
+    size,
+)
+from ..loops import deep
 
 TOL, MOST_STEPS = 1e-3, 5  # Newton decrement of a fit, and its steps
 
@@ -17,7 +26,7 @@ class State(NamedTuple):
     """A network, frozen or not yet, and a model of all rewards; C rows, features `[H + 1]`."""
 
     deep: deep.State
-    model: streamed.Model  # its features mean nothing until the network is frozen
+    model: growing_logistic.Model  # its features mean nothing until the network is frozen
     examples: jax.Array  # int [C]
     total: jax.Array  # float [] of all rewards
     unconverged: jax.Array  # int []
@@ -26,7 +35,9 @@ class State(NamedTuple):
 def _added(values):
     """Room for all rounds, unless it is given."""
     room = horizon_unless(values["capacity"], values["horizon"], "capacity")
-    return {} if values["capacity"] is not None else {"capacity": streamed.capacity_of(room)}
+    return (
+        {} if values["capacity"] is not None else {"capacity": growing_logistic.capacity_of(room)}
+    )
 
 
 @constructor(
@@ -98,13 +109,13 @@ def rep_glm_fpl(
       True
     """
     settings = deep.Settings(hidden, activation, rate, batch, precision)
-    most = streamed.capacity_of(horizon_unless(capacity, horizon, "capacity"))
+    most = growing_logistic.capacity_of(horizon_unless(capacity, horizon, "capacity"))
     first = jnp.maximum(1, jnp.ceil(percent * horizon / 100.0 - 1e-9).astype(int))
 
     def init(key):
         return State(
             deep=deep.begin(key, arms.shape[1], settings),
-            model=streamed.without_data(most, hidden + 1, ridge, settings.dtype),
+            model=growing_logistic.without_data(most, hidden + 1, ridge, settings.dtype),
             examples=jnp.zeros(most, int),
             total=jnp.zeros((), float),
             unconverged=jnp.zeros((), int),
@@ -112,24 +123,28 @@ def rep_glm_fpl(
 
     def ask(key, state, shown):
         phi = deep.embedded(state.deep, arms, shown, settings).astype(float)
-        theta = streamed.sampled(state.model.fit, jax.random.normal(key, (hidden + 1,), float), a)
+        theta = growing_logistic.sampled(
+            state.model.fit, jax.random.normal(key, (hidden + 1,), float), a
+        )
         by_lot = jax.random.randint(key, (), 0, shown.size)
         arm = jnp.where(state.model.number < first, by_lot, jnp.argmax(phi @ theta))
         info = {"reward": state.total, "unconverged": state.unconverged}
-        chosen = pick.at(shown, arm), pick.at(phi, arm)
+        chosen = selection.at(shown, arm), selection.at(phi, arm)
         return Move(arm, None, done=jnp.array(False), answer=arm, info=(info, chosen))
 
     def tell(state, move, total):
         _, (example, x) = move.info
         examples = state.examples.at[state.model.number].set(example, mode="drop")
-        model = streamed.noted(state.model, x, total)
+        model = growing_logistic.noted(state.model, x, total)
         after = model.number - first
         learner = deep.train_if(after <= 0, state.deep, arms, example, total, settings)
         # Once, when the network is frozen; before that no features are worth keeping.
-        blocks = jnp.where(after == 0, streamed.blocks_of(jnp.minimum(first, most)), 0)
-        rows = deep.represent(learner, arms, examples, model.rows, blocks, streamed.BLOCK, settings)
+        blocks = jnp.where(after == 0, growing_logistic.blocks_of(jnp.minimum(first, most)), 0)
+        rows = deep.represent(
+            learner, arms, examples, model.rows, blocks, growing_logistic.BLOCK, settings
+        )
         model = model._replace(rows=rows)
-        fit, missed = streamed.followed(
+        fit, missed = growing_logistic.followed(
             model, x, total, after, ridge=ridge, refresh=refresh, tol=TOL, most=MOST_STEPS
         )
         missed = state.unconverged + missed

@@ -2,9 +2,16 @@
 
 import jax.numpy as jnp
 
-from ...kernels import glm_radius, radius
-from ...options import choice, constructor, count, number_or, positive, probability
-from ...skeletons import glm
+from ...kernels.confidence import glm_radius, radius
+from ...parameters import (
+    choice,
+    constructor,
+    count,
+    number_or,
+    positive,
+    probability,
+)
+from ..loops import glm
 
 INFORMAL = 0.5
 

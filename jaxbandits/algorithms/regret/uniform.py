@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import averages, pick
-from ...options import constructor
+from ...kernels import selection
+from ...kernels.estimate import sample_means
+from ...parameters import constructor
 
 
 @constructor()
@@ -31,7 +32,7 @@ def uniform(arms):
     num_arms = arms.shape[0]
 
     def init(key):
-        return averages.nothing(num_arms), pick.tie_order(key, num_arms)
+        return sample_means.nothing(num_arms), selection.tie_order(key, num_arms)
 
     def ask(key, state):
         stats, order = state
@@ -39,11 +40,11 @@ def uniform(arms):
             arm=jax.random.randint(key, (), 0, num_arms),
             count=None,
             done=jnp.array(False),
-            answer=pick.argmax(stats.means, order),
+            answer=selection.argmax(stats.means, order),
         )
 
     def tell(state, move, total):
         stats, order = state
-        return averages.observe(stats, move.arm, total), order
+        return sample_means.observe(stats, move.arm, total), order
 
     return Algorithm(init, ask, tell)

@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from ...kernels import ledger
-from ...kernels import ratios as ratio_tables
-from ...options import choice, constructor
-from ...skeletons.gap_index import Rules, ridge
-from ...skeletons.top_m import WITH_FEATURES, consistent, with_features
+from ...kernels.allocate import pair_shares as ratio_tables
+from ...kernels.estimate import least_squares
+from ...parameters import choice, constructor
+from ..loops.gap_index import Rules, ridge
+from ..loops.top_m import WITH_FEATURES, consistent, with_features
 
 
 @constructor(
@@ -87,5 +87,5 @@ def lin_gifa(
         v0=ridge(v0, noise_var, code=noise_var / 400.0),
         ratios=ratios,
         threshold=threshold,
-        arm_space=indices == "paired" or ledger.prefers_arm_space(arms),
+        arm_space=indices == "paired" or least_squares.prefers_arm_space(arms),
     )

@@ -1,8 +1,8 @@
 """LUCB: the m best arms, by the two that are hardest to tell apart."""
 
-from ...options import constructor, fewer_than_arms
-from ...skeletons.gap_index import Rules
-from ...skeletons.top_m import WITHOUT_FEATURES, without_features
+from ...parameters import constructor, fewer_than_arms
+from ..loops.gap_index import Rules
+from ..loops.top_m import WITHOUT_FEATURES, without_features
 
 
 @constructor(requires=fewer_than_arms, **WITHOUT_FEATURES)

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from ...kernels import ratios as ratio_tables
-from ...options import constructor
-from ...skeletons.gap_index import Rules, ridge
-from ...skeletons.top_m import WITH_FEATURES, consistent, with_features
+from ...kernels.allocate import pair_shares as ratio_tables
+from ...parameters import constructor
+from ..loops.gap_index import Rules, ridge
+from ..loops.top_m import WITH_FEATURES, consistent, with_features
 
 
 @constructor(

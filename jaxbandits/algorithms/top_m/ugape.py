@@ -1,8 +1,8 @@
 """UGapE: the m best arms, by how far each may be from them."""
 
-from ...options import constructor, fewer_than_arms
-from ...skeletons.gap_index import Rules
-from ...skeletons.top_m import WITHOUT_FEATURES, without_features
+from ...parameters import constructor, fewer_than_arms
+from ..loops.gap_index import Rules
+from ..loops.top_m import WITHOUT_FEATURES, without_features
 
 
 @constructor(requires=fewer_than_arms, **WITHOUT_FEATURES)

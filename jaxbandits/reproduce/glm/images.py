@@ -6,7 +6,7 @@ from functools import partial
 import xarray
 
 from ... import instances
-from ...results import standard_error
+from ...engine.results import standard_error
 from ..accuracies import checked
 from ..base import Experiment, below, claim, from_files
 from ..regrets import less

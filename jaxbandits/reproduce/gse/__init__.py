@@ -9,8 +9,17 @@ is chosen here by `benchmarks/tuning.py`.
 from functools import partial
 
 from ... import instances
-from ...instances.data import CAR_FILE, MOTOR_FILES
-from ..accuracies import ahead, alike, checked, falls, not_behind, rises, slower, stays
+from ...instances.data.local_files import CAR_FILE, MOTOR_FILES
+from ..accuracies import (
+    ahead,
+    alike,
+    checked,
+    falls,
+    not_behind,
+    rises,
+    slower,
+    stays,
+)
 from ..base import Experiment, from_files
 from .bounds import BOUNDS
 

@@ -1,0 +1,1 @@
+"""Constructors around another constructor."""

@@ -1,0 +1,53 @@
+"""Any algorithm, stopped at a budget: how fixed-confidence rules are compared at equal cost."""
+
+import functools
+
+from ...parameters import require
+from .budgeted import Stopped
+
+
+def at_budget(algorithm, budget=None, *, per_arm=None, answer="inner"):
+    """Any algorithm at a fixed budget B (as LinGapE by Azizi, Kveton, Ghavamzadeh, 2022).
+
+    The sampling rule goes on until B draws are made, whatever the stopping rule says; the answer
+    is the recommendation after them. Options stay those of the algorithm, so that `delta`, for
+    one, now only weighs exploring against testing.
+
+    Args:
+      algorithm: a constructor, or `functools.partial` of one with its options.
+      budget: total draws B; traced, so that another budget compiles nothing.
+      per_arm: instead of it, the draws per arm: a budget of `per_arm K`. Either may be bound later.
+      answer: "inner", the algorithm's own recommendation, or "most_pulled", the arm drawn most;
+        of arms drawn equally often its recommendation, else one by lot.
+    Returns:
+      A constructor again, with the options of the algorithm and these three.
+    Raises:
+      ValueError: an algorithm that has a budget bound already. When it is played: a bad option;
+        none or both of `budget` and `per_arm`; "most_pulled" where answers are sets or targets.
+    Deviations:
+      An algorithm that draws one arm a round makes B draws exactly. A phase that would exceed B
+      is cut to the rest in proportion (largest remainders), each of its arms keeping one draw;
+      with too little left for that it is not played, and fewer than K draws are left over. Before
+      any phase was played an answer that is an index is one by lot. Phased algorithms that stop,
+      with one candidate left, stop here too. An algorithm with a `budget` of its own is given B,
+      and one with a `horizon` too, unless it has one.
+    Reference:
+      M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
+      bandits", IJCAI 2022, Section 8. https://arxiv.org/abs/2106.04763
+    Example:
+      >>> from functools import partial
+      >>> import jaxbandits as jb
+      >>> algorithm = jb.at_budget(partial(jb.lingape, delta=0.1), 80)
+      >>> runs = jb.simulate(jb.instances.soare(3, angle=0.5), algorithm, replications=10)
+      >>> set(runs.pulls.tolist())
+      {80}
+    """
+    given = {"budget": budget, "per_arm": per_arm, "answer": None if answer == "inner" else answer}
+    own = {name: value for name, value in given.items() if value is not None}
+    if not isinstance(algorithm, functools.partial):
+        require(callable(algorithm), f"algorithm must be a constructor, got {algorithm!r}")
+        return functools.partial(Stopped(algorithm), **own)
+    bound = sorted({"budget", "per_arm"} & algorithm.keywords.keys())
+    require(not bound, f"algorithm must leave the budget to at_budget, it binds {bound}")
+    options = algorithm.keywords | own
+    return functools.partial(Stopped(algorithm.func), *algorithm.args, **options)

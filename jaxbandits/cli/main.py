@@ -1,0 +1,280 @@
+"""The command line. Heavy modules are imported by the command that needs them."""
+
+import contextlib
+import functools
+import signal
+import sys
+import warnings
+from pathlib import Path
+
+import click
+
+from ..system import interrupts
+
+BAD_INPUT, INTERRUPTED = 2, 130
+DEMO_FOLDER = Path("demo-results")
+SHELLS = ("bash", "zsh", "fish")
+
+
+def one_line(command):
+    """Bad input ends with status 2 and one line on standard error, never a traceback."""
+
+    @functools.wraps(command)
+    def wrapped(*args, **kwargs):
+        with interrupts.interruptible() as signals:
+            try:
+                with plain_warnings():
+                    return command(*args, **kwargs)
+            except (ValueError, OSError) as error:
+                click.echo("error: " + " ".join(_reason(error).split()), err=True)
+                sys.exit(BAD_INPUT)
+            except KeyboardInterrupt:
+                interrupts.further_ones_ignored()
+                how = "terminated" if signals.first == signal.SIGTERM else "interrupted"
+                click.echo(f"{how}; the same command goes on where this one stopped", err=True)
+                signals.leave()
+
+    return wrapped
+
+
+def _reason(error):
+    """What went wrong, with the file that was read or written."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
+@contextlib.contextmanager
+def plain_warnings():
+    """Warnings as one line each, without the source line that raised them."""
+
+    def show(message, category, filename, lineno, file=None, line=None):
+        click.echo(f"warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+class OneLine(click.Group):
+    """A group whose usage errors are one line too."""
+
+    def main(self, *args, standalone_mode=True, **extra):
+        """Run; see `click.Command.main`."""
+        try:
+            return super().main(*args, standalone_mode=False, **extra)
+        except click.exceptions.NoArgsIsHelpError as error:
+            click.echo(error.format_message(), err=True)
+            sys.exit(BAD_INPUT)
+        except click.ClickException as error:
+            click.echo("error: " + " ".join(error.format_message().split()), err=True)
+            sys.exit(BAD_INPUT)
+        except click.Abort:
+            sys.exit(INTERRUPTED)
+
+
+def machines(command):
+    """The options that say what plays; the numbers do not depend on them."""
+    for option in (
+        click.option("--cluster", metavar="ADDRESS", help="A running dask scheduler."),
+        click.option("--devices", metavar="N|all", help="Devices to share the lanes."),
+        click.option("--engine", type=str, help="xla (the default) or native, twice as fast."),
+    ):
+        command = option(command)
+    return command
+
+
+def forced(command):
+    """The option that lets results be replaced."""
+    return click.option("--force", is_flag=True, help="Replace results of another sweep.")(command)
+
+
+def completed(names):
+    """Completion by what `names` lists, called only when a shell asks."""
+
+    def complete(context, parameter, incomplete):
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
+def _sections():
+    from .catalogue import SECTIONS
+
+    return SECTIONS
+
+
+def _experiments():
+    from ..reproduce import EXPERIMENTS
+
+    return EXPERIMENTS
+
+
+@click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="jaxbandits")
+def main():
+    """Simulate structured bandits: sweeps, tables, figures."""
+
+
+@main.command()
+@forced
+@one_line
+def demo(force):
+    """Run a small sweep into ./demo-results: progress, a table and a figure."""
+    _run(Path(__file__).with_name("demo.toml"), DEMO_FOLDER, {}, force=force)
+
+
+@main.command("list")
+@click.argument("what", required=False, shell_complete=completed(_sections))
+@one_line
+def list_(what):
+    """List algorithms, instances or experiments (all of them without an argument)."""
+    from . import catalogue
+
+    for section in catalogue.SECTIONS if what is None else [catalogue.section(what)]:
+        click.echo(f"{section}:" if what is None else "", nl=what is None)
+        for name, text in catalogue.SECTIONS[section]():
+            click.echo(f"  {name:20} {text}")
+
+
+@main.command()
+@click.argument("sweep", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
+@click.option("--replications", type=int, help="Instead of the file's.")
+@click.option("--seed", type=int, help="Instead of the file's.")
+@click.option("--shard", metavar="I/N", help="Every N-th cell alone, from the I-th on.")
+@forced
+@machines
+@one_line
+def run(sweep, out, replications, seed, shard, force, **machine):
+    """Run every cell of SWEEP.toml; cells that DIR holds are not run again.
+
+    Results of another sweep in DIR are refused; more replications, algorithms, instances or points
+    of the same one are added to it. With --shard several machines that share DIR split the cells;
+    who ends last writes the results.
+    """
+    how = _how(shard=shard, **machine)
+    _run(sweep, out, how, force=force, replications=replications, seed=seed)
+
+
+@main.command()
+@click.argument("name", shell_complete=completed(_experiments))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
+@click.option("--replications", type=int, help="Instead of the experiment's.")
+@click.option("--quick", is_flag=True, help="A small version, in about a minute.")
+@click.option("--data", type=click.Path(path_type=Path), help="Folder of local data sets.")
+@forced
+@machines
+@one_line
+def reproduce(name, out, replications, quick, data, force, **machine):
+    """Run a figure or table of a paper and check its claims; see `list experiments`.
+
+    Results of another experiment in DIR, or of more replications, are refused.
+    """
+    from ..reproduce import reproduce as play
+    from .cache import kept_programs
+
+    _folder(out)
+    with kept_programs():
+        result = play(
+            name,
+            out,
+            replications=replications,
+            quick=quick,
+            data=data,
+            force=force,
+            progress=True,
+            **_how(**machine),
+        )
+    _show(result.dataset, out)
+    for claim in result.claims:
+        verdict = {True: "holds", False: "FAILS", None: "too small to tell"}[claim["holds"]]
+        click.echo(f"{verdict}: {claim['claim']}")
+
+
+@main.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@one_line
+def report(folder):
+    """Write DIR/report.html: one page about the results in DIR or its sub-folders."""
+    from ..report import write
+
+    click.echo(f"report: {write(folder)}")
+
+
+@main.command()
+@click.argument("shell", metavar="bash|zsh|fish", shell_complete=completed(lambda: SHELLS))
+@one_line
+def completion(shell):
+    """Print the script that makes a shell complete commands, options and names.
+
+    For bash: eval "$(jaxbandits completion bash)", in ~/.bashrc to keep it.
+    """
+    from click.shell_completion import get_completion_class
+
+    if shell not in SHELLS:
+        from ..signatures import unknown
+
+        raise unknown("shell", shell, SHELLS)
+    kind = get_completion_class(shell)
+    click.echo(kind(main, {}, "jaxbandits", "_JAXBANDITS_COMPLETE").source())
+
+
+def _how(**options):
+    """What was said of how to run, as `sweeps.run` takes it."""
+    how = {name: value for name, value in options.items() if value is not None}
+    if how.get("devices", "").isdecimal():
+        how["devices"] = int(how["devices"])
+    return how | ({"shard": _shard(how["shard"])} if "shard" in how else {})
+
+
+def _shard(text):
+    first, slash, step = text.partition("/")
+    if not (slash and first.isdecimal() and step.isdecimal()):
+        raise ValueError(f"--shard must be I/N, as 2/5, got {text!r}")
+    return int(first), int(step)
+
+
+def _run(path, out, how, *, force=False, **overrides):
+    from .. import sweeps
+    from ..report import plot
+    from ..sweeps.dataset import write
+    from ..sweeps.folder import discard_claims, for_results
+    from .cache import kept_programs
+
+    chosen = {name: value for name, value in overrides.items() if value is not None}
+    plan = sweeps.read(path, **chosen)
+    cells = sweeps.check(plan, progress=True)
+    _folder(out)
+    shard = how.get("shard", (1, 1))
+    with (
+        for_results(
+            out, plan, cells, force=force, shard=shard, devices=how.get("devices")
+        ) as folder,
+        kept_programs(),
+    ):
+        dataset = sweeps.run(plan, cells=cells, out=folder, progress=True, bounds=True, **how)
+        if dataset is None:
+            click.echo(
+                f"{out} does not hold all cells yet; the last shard to end writes the results"
+            )
+            return
+        discard_claims(folder)
+        write(dataset, out / "results.nc")
+        plot.save(dataset, out / "figure.png", title=path.stem if path.stem != "demo" else None)
+    _show(dataset, out)
+
+
+def _folder(out):
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"--out {out}: {error.strerror}") from None
+
+
+def _show(dataset, out):
+    from ..report import table
+
+    table.print_table(dataset)
+    click.echo(f"figure: {out / 'figure.png'}")
+    click.echo(f"results: {out / 'results.nc'}")

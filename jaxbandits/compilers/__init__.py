@@ -1,0 +1,1 @@
+"""How a function of one replication becomes a program for many lanes."""

@@ -1,0 +1,64 @@
+"""Calls marked `kernels.once`: one lane computes for all that ask the same."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ...kernels.shared_call import ONCE_FOR_EQUAL
+from .interpreter import Lanes, evaluate, rule
+from .narrowing import BLOCK, evaluate_for
+
+WORD = 4  # bytes
+
+
+@rule(ONCE_FOR_EQUAL)
+def answer_once(eqn, operands, lanes):
+    """Results of a marked call: lanes are grouped, one of each group computes."""
+    closed = eqn.params["jaxpr"]
+    if any(jnp.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in eqn.invars):
+        return evaluate(closed.jaxpr, closed.consts, operands, lanes)  # keys cannot be compared
+    group, first = groups(
+        jnp.concatenate([_words(x.value) for x in operands if isinstance(x, Lanes)])
+    )
+    block = math.gcd(BLOCK, lanes.number)
+
+    def fill(carry):
+        done, tables = carry
+        who = lax.dynamic_slice_in_dim(first, done, block)
+        found = evaluate_for(closed, operands, who, lanes)
+        pairs = zip(tables, found, strict=True)
+        return done + block, [lax.dynamic_update_slice_in_dim(t, x, done, -1) for t, x in pairs]
+
+    tables = [jnp.zeros((*v.aval.shape, lanes.number), v.aval.dtype) for v in eqn.outvars]
+    number = group.max() + 1
+    _, tables = lax.while_loop(
+        lambda carry: carry[0] < number, fill, (jnp.zeros_like(number), tables)
+    )
+    return [Lanes(x[..., group]) for x in tables]
+
+
+def _words(x):
+    """What each lane holds, as whole numbers of 32 bits `[n, L]`."""
+    if x.dtype.itemsize < WORD:
+        return x.reshape(-1, x.shape[-1]).astype(jnp.uint32)
+    words = lax.bitcast_convert_type(x, jnp.uint32)
+    return jnp.moveaxis(words.reshape(*x.shape, -1), -1, 0).reshape(-1, x.shape[-1])
+
+
+def groups(words):
+    """Number of the group of each lane, and one lane of each group, for `words [n, L]`.
+
+    Lanes of a group are equal. Equal lanes are in one group unless hashes collide.
+    """
+    number = words.shape[1]
+    factors = np.random.default_rng(0).integers(1, 2**31, words.shape[0], dtype=np.uint32)
+    hashes = (words * (factors[:, None] * 2 + 1)).sum(0, dtype=jnp.uint32)
+    order = jnp.argsort(hashes)
+    ordered = words[:, order]
+    new = (ordered[:, 1:] != ordered[:, :-1]).any(0)
+    of_ordered = jnp.concatenate([jnp.zeros(1, int), jnp.cumsum(new)])
+    group = jnp.zeros(number, int).at[order].set(of_ordered)
+    return group, jnp.zeros(number, int).at[of_ordered].set(order)

@@ -1,0 +1,175 @@
+"""What `init`, `ask` and `tell` must return: checked on shapes, before anything compiles."""
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+from jax.random import fold_in
+from jax.tree_util import keystr, tree_flatten_with_path
+
+from ..core import Algorithm, Move
+from ..parameters import require
+from .episode import INIT, ask_key, kept
+
+PACKAGE = __name__.partition(".")[0] + "."
+TAKES = {
+    "init": "key",
+    "ask": "key and state, and the rows of a context",
+    "tell": "state, move and total",
+}
+
+
+def check_world(world, orders):
+    """Check the algorithm of a `World` for numbers of these shapes, see `check_built`.
+
+    Args:
+      world: what makes a `Trial` of numbers.
+      orders: `batch.Orders`, arrays or their shapes.
+    """
+
+    def build(orders):
+        trial, zero = world(orders.numbers), jnp.zeros((), int)
+        key = fold_in(orders.root, zero)
+        env, algorithm, _ = trial.build(trial.draw(key, *trial.place(zero)))
+        return algorithm, key, jax.eval_shape(env.context, key), env.num_answers
+
+    check_built(build, orders)
+
+
+def check_built(build, *args):
+    """Check an algorithm of the user's own, see `check`; `args` are arrays or their shapes.
+
+    Those of this package have passed, in its tests: tracing them again would take a moment.
+
+    Args:
+      build: `args -> ` the arguments of `check`; traced.
+    """
+    errors = []
+
+    def look(*args):
+        algorithm, *rest = build(*args)
+        functions = [getattr(algorithm, name, None) for name in Algorithm._fields]
+        if all(str(getattr(f, "__module__", "")).startswith(PACKAGE) for f in functions):
+            return
+        try:
+            check(algorithm, *rest)
+        except ValueError as error:
+            errors.append(error)
+
+    jax.eval_shape(look, *args)
+    if errors:
+        raise errors[0]  # here, where JAX has nothing to say about its own frames
+
+
+def check(algorithm, key, context=(), num_answers=None):
+    """Raise unless the three functions fit together; nothing is computed.
+
+    Args:
+      algorithm: what a constructor has returned.
+      key: of a replication.
+      context: what `ask` is shown besides key and state, arrays or their shapes.
+      num_answers: M, of which an answer is an index or a mask; None: not known.
+    Raises:
+      ValueError: names the function, what it returned and what is allowed.
+    """
+    functions = [getattr(algorithm, name, None) for name in Algorithm._fields]
+    fits = all(map(callable, functions))
+    require(fits, f"algorithm: its constructor must return an Algorithm, got {algorithm!r:.80}")
+    init, ask, tell = functions
+    name = getattr(ask, "__qualname__", "").split(".")[0] or type(algorithm).__name__
+    where = f"algorithm {name}:"
+    state = _shapes(where, "init", init, fold_in(key, INIT))
+    move = _shapes(where, "ask", ask, ask_key(key, 0), state, *context)
+    _check_move(f"{where} ask must return a Move", move, num_answers)
+    total = jax.ShapeDtypeStruct(move.arm.shape, jnp.zeros((), float).dtype)
+    after = _shapes(where, "tell", tell, state, move, total)
+    difference = different(state, after)
+    require(difference is None, f"{where} tell must return a state like that of init: {difference}")
+
+
+def _check_move(must, move, num_answers):
+    require(isinstance(move, Move), f"{must}, got {type(move).__name__}")
+    for field in ("arm", "done", "answer"):
+        single = isinstance(getattr(move, field), jax.ShapeDtypeStruct)
+        require(single, f"{must} whose {field} is one array, got {getattr(move, field)!r:.80}")
+    arm, count, answer = move.arm, move.count, move.answer
+    whole = jnp.issubdtype(arm.dtype, jnp.integer) and len(arm.shape) <= 1
+    require(whole, f"{must} whose arm is an integer or a vector of them, got {_brief(arm)}")
+    if count is not None:
+        fits = jnp.issubdtype(count.dtype, jnp.integer) and count.shape == arm.shape
+        told = f"None or integers of the shape {list(arm.shape)} of arm, got {_brief(count)}"
+        require(fits, f"{must} whose count is {told}")
+    fits = move.done.dtype == bool and move.done.shape == ()
+    require(fits, f"{must} whose done is a single bool, got {_brief(move.done)}")
+    index = jnp.issubdtype(answer.dtype, jnp.integer) and answer.shape == ()
+    size = answer.shape if num_answers is None else (num_answers,)
+    mask = answer.dtype == bool and answer.shape == size and len(size) == 1
+    known = "" if num_answers is None else f" of length {num_answers}"
+    told = f"a single integer or a bool mask{known}, got {_brief(answer)}"
+    require(index or mask, f"{must} whose answer is {told}")
+    for name, value in kept(move.info).items():
+        single = getattr(value, "shape", None) == ()
+        require(single, f"{must} whose info has single numbers, got {value!r:.80} for {name!r}")
+
+
+def different(before, after):
+    """How the shapes of one pytree differ from those of another: a phrase; None if they do not."""
+    trees = [jax.tree.structure(tree) for tree in (before, after)]
+    kinds = [type(tree) for tree in (before, after)]
+    if kinds[0] is not kinds[1]:
+        return f"it is of the type {kinds[1].__name__}, and {kinds[0].__name__} in that of init"
+    if trees[0] != trees[1] and trees[0].num_leaves == trees[1].num_leaves:
+        return f"it is {trees[1]}, and {trees[0]} in that of init"
+    one, two = (dict(_leaves(tree)) for tree in (before, after))
+    for path, leaf in one.items():
+        if path not in two:
+            return f"{path} is missing"
+        if _brief(two[path]) != _brief(leaf):
+            return f"{path} is {_brief(two[path])}, and {_brief(leaf)} in that of init"
+    return next((f"{path} is new" for path in two if path not in one), None)
+
+
+def _leaves(tree):
+    """`(path, leaf)` of each leaf; the path as one writes it, `state.counts` say."""
+    return [("state" + keystr(path), leaf) for path, leaf in tree_flatten_with_path(tree)[0]]
+
+
+def _brief(leaf):
+    """Dtype and shape of an array, `float64[3,2]` say."""
+    return f"{leaf.dtype}[{','.join(map(str, leaf.shape))}]"
+
+
+def _shapes(where, name, function, *args):
+    """The shapes of what a function returns; raises unless these are arrays."""
+    _check_takes(f"{where} {name}", TAKES[name], function, len(args))
+    must, returned = f"{where} {name} must return", []
+
+    def call(*args):
+        returned.append(function(*args))
+        return returned[0]
+
+    try:
+        shapes = jax.eval_shape(call, *args)
+    except TypeError as error:
+        if not returned:  # its own error
+            raise
+        raise ValueError(f"{must} arrays in named tuples, tuples or dicts: {error}") from None
+    if isinstance(returned[0], Move):
+        for field, value in zip(Move._fields, returned[0], strict=True):
+            told = f"{must} a Move of arrays: {field} is {value!r}, write jnp.asarray({value!r})"
+            require(not isinstance(value, bool | int | float), told)
+    return shapes
+
+
+def _check_takes(what, takes, function, number):
+    """The function can be called with so many arguments, as far as that can be known."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*range(number))
+    except TypeError:
+        raise ValueError(
+            f"{what} is called with {number} arguments ({takes}), and takes {signature}"
+        ) from None

@@ -1,0 +1,330 @@
+"""What a simulation hands back: `Runs`, with intervals, labels and a file format."""
+
+import contextlib
+import dataclasses
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from ..parameters import require
+from ..system.files import replacing
+from .reasons import NAMES, codes_of, counted
+
+LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+FORMAT = 1
+TABLES = ("pulls", "answer", "correct", "stopped", "arm_pulls")  # with an entry a replication
+DICTS = ("info", "facts")  # of such tables, by name
+REASON_ATTRIBUTES = {  # by the conventions of netCDF's users
+    "flag_values": np.array(sorted(NAMES), np.int8),
+    "flag_meanings": " ".join(NAMES[code] or "none" for code in sorted(NAMES)),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Runs:
+    """The replications of one algorithm on one instance; NumPy arrays, replication first.
+
+    Attributes:
+      replication: int64 `[R]`, the number r of each replication.
+      pulls: int64 `[R]`; in a regret run all of its rounds, those in which the answer of an
+        algorithm that had stopped was drawn among them.
+      answer: int64 `[R]`, an index into the targets, or bool `[R, M]` for sets.
+      correct: bool `[R]`.
+      stopped: bool `[R]`, False where `max_pulls` cut the replication short; in a regret run always
+        True.
+      arm_pulls: int64 `[R, K]`; a row sums to `pulls`.
+      rounds: int64 `[T]` where the regret was recorded, or None. A round is one draw.
+      regret: float64 `[R, T]` expected regret up to those rounds, or None.
+      info: what the algorithm counted, each `[R]`: phases, fits that did not converge, ...
+      facts: what the engine knows besides, bool `[R]` each. `broken`: the state held NaN when the
+        replication ended. Without a horizon also, of those cut short, `tied`: several answers are
+        equally good; `idle`: thousands of rounds without a draw; `hidden`: arms that were drawn
+        for this replication do not span, or rounding hides a direction.
+      meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them (of cells
+        that share a program, for the first of them), device, engine, versions, and `lane_use`: the
+        share of all rounds computed that belonged to a replication under way.
+    """
+
+    replication: np.ndarray
+    pulls: np.ndarray
+    answer: np.ndarray
+    correct: np.ndarray
+    stopped: np.ndarray
+    arm_pulls: np.ndarray
+    rounds: np.ndarray | None = None
+    regret: np.ndarray | None = None
+    info: dict = dataclasses.field(default_factory=dict)
+    meta: dict = dataclasses.field(default_factory=dict)
+    facts: dict = dataclasses.field(default_factory=dict)
+
+    def __len__(self):
+        return len(self.pulls)
+
+    @property
+    def reason(self):
+        """Why a replication has no answer it can stand behind, int8 `[R]`: see `reasons.REASONS`.
+
+        0 where it stopped with one, 1 where `max_pulls` was reached and nothing else is known.
+        """
+        return codes_of(self.stopped, self.info | self.facts)
+
+    def summary(self):
+        """Error rate with its exact 95% binomial interval, mean and quantiles of the pulls.
+
+        Replications cut short count as neither right nor wrong. They enter `pulls_mean` at the
+        pulls they made, which is then a lower bound: `pulls_mean_is_lower_bound` is True.
+
+        Returns:
+          A dict of plain numbers; `regret_mean` and `regret_se` at the last round are added for
+          regret runs. `reasons` counts the replications without an answer that they can stand
+          behind, by reason: all that were cut short, and those that stopped with an answer by lot
+          or from draws that do not span. `info` has totals of what are counts (whole numbers and
+          flags) and means over the replications of all other numbers.
+        """
+        finished = int(self.stopped.sum())
+        errors = int((self.stopped & ~self.correct).sum())
+        low, high = binomial_interval(errors, finished)
+        total = len(self)
+        digest = {
+            "replications": total,
+            "cut_short": total - finished,
+            "errors": errors,
+            "error_rate": errors / finished if finished else float("nan"),
+            "error_low": low,
+            "error_high": high,
+            "pulls_mean": float(self.pulls.mean()) if total else float("nan"),
+            "pulls_se": standard_error(self.pulls),
+            "pulls_quantiles": _quantiles(self.pulls),
+            "pulls_mean_is_lower_bound": finished < total,
+            "reasons": counted(self.reason),
+        }
+        if self.regret is not None:
+            last = self.regret[:, -1]
+            digest["regret_mean"] = float(last.mean()) if total else float("nan")
+            digest["regret_se"] = standard_error(last)
+        return {**digest, "info": {name: _digest(values) for name, values in self.info.items()}}
+
+    def to_xarray(self):
+        """An `xarray.Dataset` with dimensions replication, arm, target and round."""
+        import xarray
+
+        columns = {
+            "pulls": ("replication", self.pulls),
+            "answer": (("replication", "target")[: self.answer.ndim], self.answer),
+            "correct": ("replication", self.correct),
+            "stopped": ("replication", self.stopped),
+            "arm_pulls": (("replication", "arm"), self.arm_pulls),
+            "reason": ("replication", self.reason, REASON_ATTRIBUTES),
+        }
+        columns |= {f"info_{name}": ("replication", x) for name, x in self.info.items()}
+        coordinates = {"replication": self.replication}
+        if self.regret is not None:
+            columns["regret"] = (("replication", "round"), self.regret)
+            coordinates["round"] = self.rounds
+        attributes = {k: v if isinstance(v, str) else json.dumps(v) for k, v in self.meta.items()}
+        return xarray.Dataset(columns, coordinates, attributes)
+
+    def to_dataframe(self):
+        """A `pandas.DataFrame` with a row for each replication; see `to_xarray` for the tables."""
+        dataset = self.to_xarray()
+        single = [name for name, column in dataset.items() if column.dims == ("replication",)]
+        return dataset[single].to_dataframe()
+
+    def save(self, path):
+        """Write to `path` (.npz, no pickle) in one step: a reader never sees half a file.
+
+        Raises:
+          ValueError: the name has another ending; `to_dataframe` and `to_xarray` lead to other
+            formats.
+        """
+        ending = Path(path).suffix
+        require(ending in ("", ".npz"), f"path must end in .npz (or in nothing), got {path}")
+        with replacing(path) as new, new.open("wb") as stream:
+            self.write(stream)
+
+    def write(self, stream):
+        """Write what `save` puts into a file."""
+        arrays = {
+            f.name: getattr(self, f.name)
+            for f in dataclasses.fields(self)
+            if f.name not in ("meta", *DICTS) and getattr(self, f.name) is not None
+        }
+        for group in DICTS:
+            arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
+        header = json.dumps({"format": FORMAT, "meta": self.meta})
+        np.savez_compressed(stream, header=np.array(header), **arrays)
+
+
+def load(path):
+    """Read `Runs` written by `Runs.save`, from a path or an open binary stream.
+
+    Raises:
+      ValueError: not such a file, or one of a later format.
+    """
+    try:
+        # NumPy leaves a damaged file open when it is given only its name.
+        with _opened(path) as stream, _archive(stream) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(str(arrays.pop("header")))
+        version, meta = header["format"], header["meta"]
+    except Exception as error:  # damage shows in as many ways as the format has layers
+        raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
+    require(version <= FORMAT, f"path: {path} has format {version}, this version reads {FORMAT}")
+    groups = {group: _popped(arrays, f"{group}/") for group in DICTS}
+    try:
+        return Runs(**arrays, **groups, meta=meta)
+    except TypeError as error:
+        raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
+
+
+def _popped(arrays, prefix):
+    names = [name for name in arrays if name.startswith(prefix)]
+    return {name.removeprefix(prefix): arrays.pop(name) for name in names}
+
+
+def _archive(stream):
+    """The arrays of an open file; of what is no archive NumPy would say: allow pickles."""
+    start = stream.tell()
+    require(zipfile.is_zipfile(stream), "it is no .npz file")
+    stream.seek(start)
+    return np.load(stream, allow_pickle=False)
+
+
+def _opened(path):
+    return contextlib.nullcontext(path) if hasattr(path, "read") else Path(path).open("rb")
+
+
+def first_of(runs, number):
+    """`Runs` of the replications below `number`."""
+    mine = runs.replication < number
+    if mine.all():
+        return runs
+    return _selected(runs, mine)
+
+
+def _selected(runs, chosen):
+    """`Runs` of the replications that a mask or a slice chooses."""
+    tables = {name: getattr(runs, name)[chosen] for name in ("replication", *TABLES)}
+    if runs.regret is not None:
+        tables["regret"] = runs.regret[chosen]
+    for group in DICTS:
+        tables[group] = {name: x[chosen] for name, x in getattr(runs, group).items()}
+    return dataclasses.replace(runs, **tables)
+
+
+def none_of(runs):
+    """`Runs` like these without a single replication."""
+    meta = {name: value for name, value in runs.meta.items() if not name.endswith("seconds")}
+    return dataclasses.replace(_selected(runs, slice(0)), meta=meta)
+
+
+def joined(parts):
+    """`Runs` of all replications that the parts hold, each once, sorted by replication.
+
+    Args:
+      parts: `Runs` of the same simulation; what two of them hold is equal.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    ids, first = np.unique(np.concatenate([x.replication for x in parts]), return_index=True)
+
+    def join(*tables):
+        return np.concatenate(tables)[first]
+
+    tables = {name: join(*(getattr(x, name) for x in parts)) for name in TABLES}
+    one = parts[-1]
+    if one.regret is not None:
+        tables["regret"] = join(*(x.regret for x in parts))
+    tables["info"] = {name: join(*(x.info[name] for x in parts)) for name in one.info}
+    # Parts that an earlier version has stored do not know them.
+    known = {name for x in parts for name in x.facts}
+    tables["facts"] = {
+        name: join(*(x.facts.get(name, np.zeros(len(x), bool)) for x in parts)) for name in known
+    }
+    times = {
+        name: round(sum(x.meta.get(name, 0.0) for x in parts), 3)
+        for name in ("seconds", "compile_seconds")
+    }
+    return dataclasses.replace(one, replication=ids, meta=one.meta | times, **tables)
+
+
+def paired_difference(first, second, *, of="pulls", confidence=0.95):
+    """The mean difference, first less second, over the replications that both hold.
+
+    Two simulations with the same seed meet the same noise in replication r, so the difference
+    has a far smaller variance than that of two independent samples.
+
+    Args:
+      first, second: `Runs`.
+      of: "pulls", "errors" (1 where the answer is wrong) or "regret" (at the last round).
+      confidence: of the interval, that of Student's t.
+    Returns:
+      A dict: `replications, mean, se, low, high`, and `correlation` of the two.
+    Raises:
+      ValueError: fewer than two replications in common, runs cut short, or an unknown `of`.
+
+    >>> import jaxbandits as jb
+    >>> from functools import partial
+    >>> world = jb.instances.canonical(4, gap=1.0)
+    >>> halving = partial(jb.sequential_halving, budget=40)
+    >>> some = jb.simulate(world, halving, replications=20)
+    >>> paired_difference(some, some)["mean"]
+    0.0
+    """
+    tables = [_measured(runs, of) for runs in (first, second)]
+    _, *places = np.intersect1d(first.replication, second.replication, return_indices=True)
+    one, two = (table[place] for table, place in zip(tables, places, strict=True))
+    number = len(one)
+    require(number >= 2, f"the runs must have 2 replications or more in common, got {number}")
+    mean, error = float(np.mean(one - two)), standard_error(one - two)
+    width = float(stats.t.ppf((1 + confidence) / 2, number - 1)) * error
+    varied = one.std() > 0 and two.std() > 0
+    return {
+        "replications": number,
+        "mean": mean,
+        "se": error,
+        "low": mean - width,
+        "high": mean + width,
+        "correlation": float(np.corrcoef(one, two)[0, 1]) if varied else float("nan"),
+    }
+
+
+def _measured(runs, of):
+    """One number a replication, float [R]."""
+    known = ("pulls", "errors", "regret")
+    require(of in known, f"of must be one of {', '.join(map(repr, known))}, got {of!r}")
+    if of == "regret":
+        require(runs.regret is not None, "of must be 'pulls' or 'errors' here, got 'regret'")
+        return runs.regret[:, -1]
+    cut = int((~runs.stopped).sum())
+    require(not cut, f"{cut} replications were cut short, so their {of} are not known")
+    return (runs.pulls if of == "pulls" else ~runs.correct).astype(float)
+
+
+def binomial_interval(errors, total, confidence=0.95):
+    """Exact (Clopper-Pearson) interval of a proportion; (0, 1) without observations."""
+    tail = (1 - confidence) / 2
+    low = stats.beta.ppf(tail, errors, total - errors + 1) if errors else 0.0
+    high = stats.beta.ppf(1 - tail, errors + 1, total - errors) if errors < total else 1.0
+    return float(low), float(high)
+
+
+def standard_error(values):
+    """Of the mean; NaN for fewer than two values."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def _digest(values):
+    """The total of whole numbers and flags, the mean of other numbers."""
+    if np.issubdtype(values.dtype, np.floating):
+        return float(values.mean()) if len(values) else float("nan")
+    return np.sum(values).item()
+
+
+def _quantiles(values):
+    if not len(values):
+        return {level: float("nan") for level in LEVELS}
+    return {level: float(q) for level, q in zip(LEVELS, np.quantile(values, LEVELS), strict=True)}

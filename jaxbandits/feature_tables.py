@@ -1,0 +1,106 @@
+"""Tables of features: what they may hold, and what double precision tells of their span."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .kernels.linalg import scaling, subspace
+
+LARGEST_ENTRY = 2.0**500  # of a table of features
+
+
+def is_concrete(value):
+    """True for a value whose numbers can be looked at now."""
+    return not isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct)
+
+
+def require(holds, message):
+    """Raise `ValueError(message)` unless `holds`."""
+    if not holds:
+        raise ValueError(message)
+
+
+def check_real(name, value):
+    """Raise unless these are real numbers; a cast would drop the imaginary part of others."""
+    try:
+        dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+        if getattr(dtype, "kind", None) == "O":
+            dtype = np.asarray(value, float).dtype
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a table of numbers: {error}") from None
+    kind = getattr(dtype, "kind", "V")
+    if kind in "fiub":
+        return
+    real = any(jnp.issubdtype(dtype, kind) for kind in (np.integer, np.floating))  # bfloat16, say
+    kinds = {"c": "complex ones", "U": "text", "S": "text", "M": "dates", "m": "lengths of time"}
+    require(real, f"{name} must be real numbers, got {kinds.get(kind, dtype)}")
+
+
+def check_arms(arms, targets=None):
+    """Shapes and finiteness of `arms [K, d]` and `targets [M, d]`."""
+    for name, table in (("arms", arms), ("targets", targets)):
+        if table is None:
+            continue
+        check_real(name, table)
+        shape = np.shape(table)
+        require(
+            len(shape) == 2 and 0 not in shape,
+            f"{name} must be a table [{'K' if name == 'arms' else 'M'}, d], got shape {shape}",
+        )
+        if is_concrete(table):
+            _check_entries(name, np.asarray(table, dtype=float))
+    if targets is not None:
+        require(
+            np.shape(targets)[1] == np.shape(arms)[1],
+            f"targets must have the arms' {np.shape(arms)[1]} features, got {np.shape(targets)[1]}",
+        )
+
+
+def _check_entries(name, table):
+    """Finite entries, the largest of which can be squared, and columns that are no rounding."""
+    columns = np.abs(table).max(0)
+    largest, least = float(columns.max()), np.finfo(float).tiny
+    if largest == 0 or 1.0 / LARGEST_ENTRY <= largest <= LARGEST_ENTRY:
+        lost = np.flatnonzero((columns > 0) & (columns < least))
+        told = f"{name} must have columns of zeros or with an entry of {least:.2g} or more"
+        require(lost.size == 0, f"{told}, got {columns[lost].max(initial=0):.2g} in column {lost}")
+        return
+    broken = np.argwhere(~np.isfinite(table))
+    place = broken[0].tolist() if len(broken) else None
+    require(place is None, f"{name} must be finite, got NaN or infinity at {place}")
+    raise ValueError(
+        f"{name} must have a largest entry from {1.0 / LARGEST_ENTRY:.2g} to {LARGEST_ENTRY:.2g}, "
+        f"whose square fits double precision, got {largest:.6g}"
+    )
+
+
+def check_spans(arms):
+    """The arms span R^d, as an unregularised, unprojected fit needs; their condition, if known."""
+    if not is_concrete(arms):
+        return None
+    found, dim = scaling.condition(arms), np.shape(arms)[1]
+    require(found.rank == dim, f"arms must span R^{dim} for this algorithm, got rank {found.rank}")
+    return found
+
+
+def check_condition(arms, found=None):
+    """Arms, of the condition `found` if that is known, whose span double precision can tell."""
+    if is_concrete(arms):
+        found = scaling.condition(arms) if found is None else found
+        require(
+            found.ratio <= found.limit,
+            f"arms must have a condition number of at most {found.limit:.2g} once their columns "
+            f"are of one size, beyond which rounding hides a direction, got {found.ratio:.2g}: "
+            "leave out a column that others nearly give, or subtract the mean of each",
+        )
+
+
+def tells_span(arms, *, whole):
+    """`check_condition`, and with `whole` `check_spans`, of arms that are being traced: bool [].
+
+    The rank that is left when squares are summed is compared with that of the arms themselves.
+    """
+    (arms,) = scaling.equilibrated(jnp.asarray(arms))
+    rank = subspace.rank(arms)
+    found = subspace.of(arms, jnp.ones(arms.shape[0], bool)).rank == rank
+    return found & (rank == arms.shape[1]) if whole else found

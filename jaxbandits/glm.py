@@ -1,0 +1,157 @@
+"""Maximum likelihood of generalised linear models, for import."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .feature_tables import check_arms, check_condition, is_concrete, require
+from .kernels.estimate import irls
+from .kernels.estimate.links import FAMILIES, LINKS
+from .kernels.linalg import scaling
+from .parameters import check, choice, nonnegative
+from .precision import kernel
+from .transforms import ruled, tangents_like
+
+TOL = 1e-18  # a Newton decrement, in units of f
+SINGLE = 1e3  # in single precision that is so many squared roundings a draw
+SLACK = 1e-9  # of a count: sums of rewards are rounded
+RANGES = {
+    "logistic": (True, "between 0 and the counts"),
+    "probit": (True, "between 0 and the counts"),
+    "poisson": (False, "0 or above, and 0 where counts are"),
+}
+
+
+@kernel("arms", "counts", "sums", "init")
+def fit_glm(arms, counts, sums, *, family="logistic", ridge=0.0, init=None):
+    """Fit a generalised linear model to draws per arm and their reward sums.
+
+    Minimises `sum_k [n_k b(z_k) - s_k z_k] + ridge/2 ||theta||^2`, `z = arms @ theta`, by damped
+    Newton steps until the Newton decrement is below 1e-18.
+
+    Args:
+      arms: `[K, d]`.
+      counts: `[K]` draws of each arm.
+      sums: `[K]` sums of their rewards. Without a ridge they must be such as the family can give,
+        for else there is no minimum: between 0 and the counts ("logistic", "probit"), 0 or above
+        ("poisson"), 0 where an arm has no draw (all families).
+      family: "logistic", "poisson", "probit" (quasi-likelihood) or "gaussian".
+      ridge: weight of `||theta||^2 / 2`. With 0 the fit need not exist, or not be the only one:
+        separable data, and arms that do not span, end with `converged` False.
+      init: `[d]` start, zeros by default.
+    Returns:
+      `Fit(theta [d], hessian [d, d], iterations, converged, decrement, status)`; `status` is 0
+      converged, 1 cap of 100 iterations reached, 2 no descent, 3 not finite.
+    Raises:
+      ValueError: bad shapes, NaN, negative counts, sums that no rewards give, an unknown family.
+    Composes:
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arrays. Traced counts
+        and sums are not checked; where no fit exists `converged` is False.
+      grad: yes, of theta and the Hessian by the implicit function theorem, of any order, forwards
+        and backwards; that of `init` is 0. As exact as the fit.
+      float32: yes, until the decrement is below 1e-11 a draw. All of 3,200 random problems
+        converged, theta within 3e-4 standard errors for up to 1e5 draws an arm, 5e-3 for 1e7.
+
+    >>> fit_glm([[1.0]], [4], [3.0]).theta.round(6)  # log(3/1)
+    array([1.098612])
+    """
+    check_arms(arms)
+    num_arms, dim = np.shape(arms)
+    for name, table in (("counts", counts), ("sums", sums)):
+        shape = np.shape(table)
+        require(shape == (num_arms,), f"{name} must have shape ({num_arms},), got {shape}")
+        if is_concrete(table):
+            require(np.isfinite(table).all(), f"{name} must be finite")
+    if is_concrete(counts):
+        require((np.asarray(counts) >= 0).all(), f"counts must be 0 or above, got {counts!r}")
+    check("family", choice(*FAMILIES), family)
+    check("ridge", nonnegative, ridge)
+    if is_concrete(ridge) and ridge == 0:
+        _check_sums(counts, sums, family)
+    init = jnp.zeros(dim, arms.dtype) if init is None else init
+    require(np.shape(init) == (dim,), f"init must have shape ({dim},), got {np.shape(init)}")
+    solve = _fits[family]
+    if is_concrete(ridge) and ridge == 0:
+        check_condition(arms)
+        solve = functools.partial(_in_columns_of_one_size, solve)
+    return solve(arms, counts, sums, jnp.asarray(ridge, arms.dtype), init)
+
+
+def _in_columns_of_one_size(solve, arms, counts, sums, ridge, init):
+    """The fit by features in other units, on which it does not depend without a ridge."""
+    scales = scaling.column_scales(jnp.asarray(arms))
+    found = solve(arms / scales, counts, sums, ridge, init * scales)
+    both = scales[:, None] * scales
+    return found._replace(
+        theta=found.theta / scales,
+        hessian=found.hessian * both,
+        inverse=found.inverse / both,
+        factor=found.factor * scales[:, None],
+    )
+
+
+def _check_sums(counts, sums, family):
+    """Raise where an arm has a sum that no rewards of the family give."""
+    if not (is_concrete(counts) and is_concrete(sums)):
+        return
+    capped, allowed = RANGES.get(family, (False, "0 where counts are"))
+    slack = SLACK * np.maximum(counts, 1.0)
+    wrong = (counts == 0) & (sums != 0)
+    if family in RANGES:
+        wrong |= sums < -slack
+    if capped:
+        wrong |= sums > counts + slack
+    if wrong.any():
+        arm = int(np.argmax(wrong))
+        raise ValueError(
+            f"sums must be {allowed} for family {family!r} without a ridge, "
+            f"got {sums[arm]:g} for the {counts[arm]:g} draws of arm {arm}"
+        )
+
+
+def _fit(family, arms, counts, sums, ridge, init):
+    double = arms.dtype == jnp.float64
+    resolution = SINGLE * jnp.finfo(arms.dtype).eps ** 2 * (1.0 + counts.sum())
+    tol = jnp.asarray(TOL) if double else resolution
+    found = irls.fit(
+        arms, counts, sums, family=family, ridge=ridge, init=init, tol=tol, max_iterations=100
+    )
+    exists = (ridge > 0) | irls.determined(arms, counts, found.hessian)
+    status = jnp.where(exists, found.status, jnp.maximum(found.status, irls.STALLED))
+    return found._replace(converged=found.converged & exists, status=status)
+
+
+def _implicit(family, primals, tangents, found):
+    """The rule of a minimum, where the gradient g stays 0: `d theta = -H^-1 dg` at fixed theta."""
+    link, theta, inverse = LINKS[family], found.theta, found.inverse
+    data, moved = primals[:4], tangents[:4]
+
+    def gradient(theta, arms, counts, sums, ridge):
+        return arms.T @ (counts * link.mean(arms @ theta) - sums) + ridge * theta
+
+    def hessian(theta, arms, counts, sums, ridge):
+        z = arms @ theta
+        slopes = jax.jvp(link.mean, (z,), (jnp.ones_like(z),))[1]
+        return (arms.T * (counts * slopes)) @ arms + ridge * jnp.eye(theta.size, dtype=theta.dtype)
+
+    step = -inverse @ jax.jvp(lambda *data: gradient(theta, *data), data, moved)[1]
+    bend = jax.jvp(hessian, (theta, *data), (step, *moved))[1]
+    # With H = L L^T: dL = L P(L^-1 dH L^-T), P the lower triangle with half the diagonal.
+    root = found.factor.T @ inverse
+    inner = jnp.tril(root @ bend @ root.T)
+    known = {
+        "theta": step,
+        "hessian": bend,
+        "inverse": -inverse @ bend @ inverse,
+        "factor": found.factor @ (inner - 0.5 * jnp.diag(jnp.diagonal(inner))),
+        "decrement": jnp.zeros_like(found.decrement),
+    }
+    return tangents_like(found, known, tangents, "")
+
+
+_fits = {
+    family: ruled(jax.jit(functools.partial(_fit, family)), functools.partial(_implicit, family))
+    for family in FAMILIES
+}

@@ -1,0 +1,1 @@
+"""Readers of local data files. Nothing is downloaded."""

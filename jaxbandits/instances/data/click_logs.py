@@ -1,0 +1,152 @@
+"""A day of the Yahoo! click log, read line by line: a linear model of clicks, and a sample of rows.
+
+A line holds the time, the article shown, whether it was clicked, the features of the user and the
+pool of articles with theirs:
+
+    1241160900 109513 0 |user 2:0.1 .. 6:0.2 1:1.0 |109498 2:0.3 .. 1:1.0 |109513 2:0.4 .. 1:1.0
+"""
+
+import functools
+import gzip
+import itertools
+import re
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ...parameters import require
+
+SIDE = 6  # features of a user and of an article: a constant and five weights
+BLOCK, POOL = 20_000, 10_000  # rows at a time; rows kept as candidates
+RIDGE = 0.01
+NAMES = ("ydata-fp-td-clicks-v1_0.20090501", "ydata-fp-td-clicks-v1_0.20090501.gz")
+# Time, article shown and click, the user's features, and those of the article with that number.
+LINE = re.compile(rb"\S+ (\S+) ([01]) \|user ([^|]*)\|(?:[^|]*\|)*?\1 ([^|]*)")
+SOURCE = (
+    "it is 1 May 2009 of R6A, Yahoo! Front Page Today Module User Click Log, which Yahoo! Webscope"
+    " licenses to researchers (webscope.sandbox.yahoo.com)"
+)
+
+
+class ClickLog(NamedTuple):
+    """What is kept of a log.
+
+    Attributes:
+      theta: `[36]` ridge estimate of the reward in the product features.
+      features: `[P, 36]` a uniform sample of rows and, first, the one of the largest mean.
+      rows, left_out: how many rows the estimate rests on, and how many had no features.
+    """
+
+    theta: np.ndarray
+    features: np.ndarray
+    rows: int
+    left_out: int
+
+
+def read_click_log(path, *, signed=False):
+    """The `ClickLog` of a file, read once in a process.
+
+    A row's feature is the outer product of the user's and the shown article's features in the
+    order 1 .. 6, 1 being the constant; theta is `(X^T X + 0.01 I)^-1 X^T y`. Features that a row
+    does not list are 0, numbers above 6 are ignored, and rows without both constants are left
+    out. The file is read twice, 20,000 rows at a time: for theta, then for the candidates, which
+    are rows whose mean `x^T theta` some coin can have. They are the same whenever it is read.
+
+    Args:
+      path: the log as text or gzip, or the folder that holds it.
+      signed: whether y is 1 for a click and -1 for none, instead of 1 and 0.
+    Raises:
+      ValueError: the file is missing, damaged, or has a line that is none of the log's.
+    """
+    path = Path(path)
+    here = [path / name for name in NAMES] if path.is_dir() else [path]
+    file = next((one for one in here if one.is_file()), None)
+    if file is None:
+        raise ValueError(f"path: no file {here[0]}; {SOURCE}")
+    facts = file.stat()
+    return _read(file.resolve(), (facts.st_mtime_ns, facts.st_size), signed)
+
+
+@functools.lru_cache(maxsize=2)
+def _read(file, stamp, signed):
+    theta, rows, left_out = _fit(file, signed)
+    require(rows > 0, f"path: {file} has no row with features")
+    return ClickLog(theta, _sample(file, theta, -1.0 if signed else 0.0), rows, left_out)
+
+
+def _fit(file, signed):
+    gram, moment, rows, lines = RIDGE * np.eye(SIDE**2), np.zeros(SIDE**2), 0, 0
+    for features, clicks, num_lines in _blocks(file):
+        gram += features.T @ features
+        moment += features.T @ (2.0 * clicks - 1.0 if signed else clicks)
+        rows, lines = rows + len(features), lines + num_lines
+    return np.linalg.solve(gram, moment), rows, lines - rows
+
+
+def _sample(file, theta, least):
+    """The row of the largest mean, and those of the `POOL` least of one random number each."""
+    draw = np.random.default_rng(0).random
+    lots, pool = np.empty(0), np.empty((0, SIDE**2))
+    best = -np.inf, pool
+    for features, _, _ in _blocks(file):
+        drawn, means = draw(len(features)), features @ theta
+        possible = (means >= least) & (means <= 1.0)
+        features, drawn, means = features[possible], drawn[possible], means[possible]
+        if means.max(initial=-np.inf) > best[0]:
+            best = means.max(), features[[means.argmax()]]
+        lots, pool = np.concatenate([lots, drawn]), np.concatenate([pool, features])
+        kept = np.sort(np.argsort(lots)[:POOL])
+        lots, pool = lots[kept], pool[kept]
+    return np.concatenate([best[1], pool])
+
+
+def _blocks(file):
+    """`(features [n, 36], clicks [n], number of lines)` of the rows that have features."""
+    try:
+        with file.open("rb") as plain:
+            zipped = plain.read(2) == b"\x1f\x8b"
+        with gzip.open(file) if zipped else file.open("rb") as stream:
+            articles, start = {}, 1
+            while lines := list(itertools.islice(stream, BLOCK)):
+                yield _parsed(lines, start, articles, file)
+                start += len(lines)
+    except (EOFError, zlib.error, OSError) as error:
+        raise ValueError(f"path: {file} cannot be read: {error}") from None
+
+
+def _parsed(lines, start, articles, file):
+    rows = []
+    for number, line in enumerate(lines, start):
+        try:
+            rows.append(_row(line, articles))
+        except ValueError as error:
+            raise ValueError(f"path: {file} line {number} is not of the log: {error}") from None
+    users, shown, clicks = map(np.array, zip(*rows, strict=True))
+    features = np.einsum("ni,nj->nij", users, shown).reshape(-1, SIDE**2)
+    broken = ~np.isfinite(features).all(1)
+    where = start + broken.argmax()
+    require(not broken.any(), f"path: {file} line {where} is not of the log: it holds a NaN")
+    there = features[:, 0] > 0
+    return features[there], clicks[there], len(lines)
+
+
+def _row(line, articles):
+    """Features of the user and of the article shown, and 1.0 for a click."""
+    found = LINE.match(line)
+    if found is None:
+        raise ValueError("it needs a time, an article, 0 or 1, a user, and the article in the pool")
+    _, click, user, article = found.groups()
+    if article not in articles:  # a day shows some fifty, again and again
+        articles[article] = _vector(article)
+    return _vector(user), articles[article], float(click)
+
+
+def _vector(text):
+    vector = [0.0] * SIDE
+    for pair in text.split():
+        number, value = pair.split(b":")
+        if 1 <= int(number) <= SIDE:
+            vector[int(number) - 1] = float(value)
+    return vector

@@ -1,0 +1,204 @@
+"""Problems from local files. Nothing is downloaded: a missing file says where to get it."""
+
+import csv
+import functools
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+
+from ...kernels import sampling
+from ...parameters import choice, count, require
+from ...precision import double
+from ..instance import Instance, check_option, recorded, tabular
+
+# Columns of curb weight, width, engine size, city and highway miles per gallon, and price.
+CAR_FEATURES, CAR_PRICE, CAR_COLUMNS = (13, 11, 16, 23, 24), 25, 26
+CAR_FILE = "imports-85.data"
+MOTOR_FILES = ("measures_v2.csv", "pmsm_temperature_data.csv")  # the later one first
+MISSING = ("drop", "impute")
+SENSORS = (
+    *("ambient", "coolant", "u_d", "u_q", "motor_speed", "torque", "i_d", "i_q", "pm"),
+    *("stator_yoke", "stator_tooth", "stator_winding"),
+)
+MOTOR_SOURCE = "it is the Electric Motor Temperature data set (Paderborn, on Kaggle)"
+
+
+def find_file(path, name, source):
+    """The file itself, or `name` inside a folder."""
+    path = Path(path)
+    file = path / name if path.is_dir() else path
+    require(file.is_file(), f"path: no file {file}; {source}")
+    return file
+
+
+def _unit_range(table):
+    """Each column moved to [0, 1]."""
+    low, high = table.min(0), table.max(0)
+    return (table - low) / (high - low)
+
+
+def read_automobile(path, *, missing="drop"):
+    """Features `[n, 5]` and prices `[n]` of the cars, each rescaled to [0, 1].
+
+    Args:
+      path: `imports-85.data` of the UCI Automobile data set, or the folder that holds it.
+      missing: "drop" the cars without a price, or "impute" the mean price.
+    Returns:
+      Curb weight, width, engine size, city and highway miles per gallon; and the price.
+    Raises:
+      ValueError: the file is missing, or a row does not look like that data set.
+    """
+    check_option(choice(*MISSING), missing=missing)
+    file = find_file(path, CAR_FILE, "it is the UCI Automobile data set (1987)")
+    with file.open(newline="") as stream:
+        rows = [row for row in csv.reader(stream) if row]
+    wrong = next((i for i, row in enumerate(rows) if len(row) != CAR_COLUMNS), None)
+    require(wrong is None, f"path: {file} row {wrong} does not have {CAR_COLUMNS} columns")
+    columns = [*CAR_FEATURES, CAR_PRICE]
+    unknown = lambda c, cell: c == CAR_PRICE and cell.strip() == "?"  # noqa: E731
+    numbers = [["nan" if unknown(c, row[c]) else row[c] for c in columns] for row in rows]
+    try:
+        table = np.array(numbers, dtype=float).reshape(-1, len(columns))
+    except ValueError as error:
+        raise ValueError(f"path: {file} holds a value that is no number: {error}") from None
+    priced = np.isfinite(table[:, -1])
+    require(priced.any(), f"path: {file} is too small")
+    # Some copies of the file have 0 for what is missing.
+    above = (table[priced, -1] > 0).all()
+    require(above, f"path: {file} has a price that is not above 0; a missing one must be '?'")
+    if missing == "drop":
+        table = table[priced]
+    table[:, -1] = np.where(np.isfinite(table[:, -1]), table[:, -1], np.nanmean(table[:, -1]))
+    _check_varies(table, file)
+    table = _unit_range(table)
+    return table[:, :-1], table[:, -1]
+
+
+def _check_varies(table, file):
+    fine = len(table) >= 2 and np.isfinite(table).all() and (np.ptp(table, axis=0) > 0).all()
+    require(fine, f"path: {file} is too small, or a column of it holds but one value")
+
+
+def automobile(key, path, num_arms, *, noise_var=0.1, missing="drop"):
+    """Cars of the UCI data set as arms: mean reward the rescaled price (Azizi et al., 2022).
+
+    The arms are drawn without replacement, afresh for each key; the means are not linear in the
+    five features.
+
+    Args:
+      key: a JAX random key.
+      path: `imports-85.data`, or the folder that holds it.
+      num_arms: K.
+      noise_var: variance of a reward.
+      missing: "drop" the cars without a price, or "impute" the mean price, as in the published
+        program.
+    Raises:
+      ValueError: a missing or malformed file, or more arms than cars.
+    """
+    check_option(count(2), num_arms=num_arms)
+    features, prices = read_automobile(path, missing=missing)
+    return _draw_rows(key, features, prices, num_arms, noise_var)
+
+
+def read_electric_motor(path, *, target="pm"):
+    """Features `[n, 11]` and the target `[n]` of all records, each rescaled to [0, 1].
+
+    Args:
+      path: a csv with a header that names the sensors, or the folder that holds
+        `pmsm_temperature_data.csv` or `measures_v2.csv`; columns are found by their names.
+      target: which sensor is the target; the others are the features, in the order ambient,
+        coolant, u_d, u_q, motor_speed, torque, i_d, i_q, pm, stator_yoke, stator_tooth,
+        stator_winding.
+    Raises:
+      ValueError: the file is missing, lacks a sensor, or holds what is no number.
+    """
+    check_option(choice(*SENSORS), target=target)
+    newer, older = MOTOR_FILES
+    newer = Path(path) / newer
+    file = find_file(newer if newer.is_file() else path, older, MOTOR_SOURCE)
+    table = _motor_table(str(file.resolve()), file.stat().st_mtime_ns, file.stat().st_size)
+    place = SENSORS.index(target)
+    return np.delete(table, place, axis=1), table[:, place]
+
+
+@functools.lru_cache(maxsize=1)  # a million rows take seconds to read
+def _motor_table(file, changed, size):
+    with open(file, encoding="utf-8") as stream:
+        header = [name.strip() for name in stream.readline().split(",")]
+    missing = next((name for name in SENSORS if name not in header), None)
+    require(missing is None, f"path: {file} has no column {missing!r}")
+    columns = [header.index(name) for name in SENSORS]
+    try:
+        table = np.loadtxt(file, delimiter=",", skiprows=1, usecols=columns, ndmin=2)
+    except ValueError as error:
+        raise ValueError(f"path: {file} holds a value that is no number: {error}") from None
+    _check_varies(table, file)
+    table = _unit_range(table)
+    table.setflags(write=False)
+    return table
+
+
+def electric_motor(key, path, num_arms, *, noise_var=0.1, target="pm"):
+    """Records of a motor's sensors as arms: mean reward a temperature (Azizi et al., 2022).
+
+    The arms are drawn without replacement, afresh for each key; the means are not linear in the
+    eleven other sensors.
+
+    Args:
+      key: a JAX random key.
+      path: `pmsm_temperature_data.csv` or `measures_v2.csv`, or the folder that holds one.
+      num_arms: K.
+      noise_var: variance of a reward.
+      target: the sensor whose rescaled value is the mean reward. The paper says "engine
+        temperature", read here as "pm", that of the magnets; its program takes "motor_speed".
+    Raises:
+      ValueError: a missing or malformed file, or more arms than records.
+    """
+    check_option(count(2), num_arms=num_arms)
+    features, values = read_electric_motor(path, target=target)
+    return _draw_rows(key, features, values, num_arms, noise_var)
+
+
+@double
+def _draw_rows(key, features, means, num_arms, noise_var):
+    most = len(means)
+    require(num_arms <= most, f"num_arms must be at most {most}, got {num_arms}")
+    rows = sampling.distinct(key, most, num_arms)
+    features, means = jnp.asarray(features), jnp.asarray(means)
+    return tabular(features[rows], means[rows], noise_var=noise_var)
+
+
+def drug_repurposing(path, *, noise_var=0.25):
+    """Ten drugs scored on eighteen patients (Reda et al., 2021); a pull draws a patient.
+
+    The means are exactly linear in the 71 features, so `theta` is the solution of least norm.
+
+    Args:
+      path: a folder with `features_71x10.csv` (genes by drugs) and `rewards_named.csv`
+        (patients by drugs), headers with the drugs' names.
+      noise_var: what the learner is told; the recorded rewards vary about a hundred times less.
+    Raises:
+      ValueError: a missing file, or tables whose drugs differ.
+    """
+    source = "it is part of the data of Reda, Kaufmann and Delahaye-Duriez (2021)"
+    names, features = named_table(find_file(path, "features_71x10.csv", source), labelled=True)
+    reward_names, rewards = named_table(
+        find_file(path, "rewards_named.csv", source), labelled=False
+    )
+    require(names == reward_names, "path: the two tables do not name the same drugs")
+    instance = recorded(features.T, rewards.T, noise_var=noise_var)
+    theta, *_ = np.linalg.lstsq(features.T, instance.means)
+    return Instance(
+        **{**vars(instance), "theta": theta, "theta_norm": np.asarray(np.linalg.norm(theta))}
+    )
+
+
+def named_table(file, *, labelled):
+    """Header and numbers of a csv; `labelled`: the first column holds row names."""
+    with file.open(newline="") as stream:
+        header, *rows = [row[labelled:] for row in csv.reader(stream) if row]
+    try:
+        return header, np.array(rows, dtype=float)
+    except ValueError as error:
+        raise ValueError(f"path: {file} is not a table of numbers: {error}") from None

@@ -1,0 +1,232 @@
+"""The named problems of the papers, as functions of sizes and numbers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..parameters import choice, count, nonnegative, positive, require, size
+from ..precision import double
+from .instance import check_option, glm, linear
+
+DEVIATIONS = {"normal_std": 0.09, "normal_var": 0.3}  # of angles about pi/4
+WEIGHTS = {"program": (-10, 10), "paper": (-30, 31)}  # hundredths, the end left out
+DRAWS, TIED = 32, 1e-5  # sets of weights to choose from; a gap up to TIED is a tie
+
+
+@double
+def soare(dim, *, angle=0.1, scale=1.0, noise_var=1.0):
+    """e_1 .. e_d and `(cos angle, sin angle, 0, ..)`, theta = scale e_1 (Soare et al., 2014).
+
+    Args:
+      dim: d, at least 2; K = d + 1.
+      angle: of the disturbing arm; the gap is `scale (1 - cos angle)`.
+      scale: 2 in the LinGapE and RAGE papers, 1 in the GSE paper.
+      noise_var: variance of a reward.
+
+    >>> soare(5).arms.shape
+    (6, 5)
+    """
+    check_option(size(2), dim=dim)
+    check_option(positive, scale=scale)
+    extra = jnp.zeros(dim).at[0].set(jnp.cos(angle)).at[1].set(jnp.sin(angle))
+    arms = jnp.concatenate([jnp.eye(dim), extra[None]])
+    return linear(arms, scale * jnp.eye(dim)[0], noise_var=noise_var)
+
+
+@double
+def canonical(dim, *, gap, noise_var=1.0):
+    """The standard basis, theta = (gap, 0, ..): the K-armed bandit with one good arm.
+
+    >>> canonical(3, gap=0.5).means
+    array([0.5, 0. , 0. ])
+    """
+    check_option(size(2), dim=dim)
+    return linear(jnp.eye(dim), gap * jnp.eye(dim)[0], noise_var=noise_var)
+
+
+@double
+def sphere(key, num_arms, dim, *, mix=0.01, noise_var=1.0):
+    """Arms uniform on the unit sphere, theta close to one of the closest pair (Tao et al., 2018).
+
+    (i, j) is the closest pair, i < j; `theta = x_i + mix (x_j - x_i)`, so arm i is best.
+
+    Args:
+      key: a JAX random key; the same key gives the same instance.
+      num_arms, dim: K and d.
+      mix: 0 in the RAGE paper, 0.01 in the GSE paper.
+      noise_var: variance of a reward.
+    """
+    check_option(size(2), num_arms=num_arms)
+    check_option(size(1), dim=dim)
+    check_option(nonnegative, mix=mix)
+    raw = jax.random.normal(key, (num_arms, dim))
+    arms = raw / jnp.linalg.norm(raw, axis=1, keepdims=True)
+    cosines = jnp.where(jnp.triu(jnp.ones((num_arms, num_arms), bool), 1), arms @ arms.T, -jnp.inf)
+    i, j = jnp.unravel_index(jnp.argmax(cosines), cosines.shape)
+    return linear(arms, arms[i] + mix * (arms[j] - arms[i]), noise_var=noise_var)
+
+
+@double
+def moderate_gaps(key, num_arms, *, spread="uniform", noise_var=1.0):
+    """Many arms of moderate gaps in the plane, and one that tells them apart (Fiez et al., 2019).
+
+    Arms, in this order: e_1, the best; `(cos 3pi/4, sin 3pi/4)`, which tells most; and K - 2 arms
+    `(cos a_i, sin a_i)` with random angles; theta = e_1, so that their gaps are `1 - cos a_i`.
+
+    Args:
+      key: a JAX random key.
+      num_arms: K, at least 3.
+      spread: law of the angles. "uniform": `0.78 + 0.1 U(0, 1)`, gaps of 0.289 to 0.363.
+        "normal_std": normal about pi/4 with standard deviation 0.09. "normal_var": with variance
+        0.09; of 1000 arms the nearest then has a gap of some 1e-4.
+      noise_var: variance of a reward.
+    Raises:
+      ValueError: fewer than 3 arms, an unknown spread.
+    Deviations:
+      The paper prints angles from N(pi/4, 0.09), the authors' program draws the uniform ones;
+      these are the default, as the gaps stay moderate for any K. The program's second arm is
+      (-0.707, 0.707), here it has unit length as in the paper; psi* moves by 2 in 10,000.
+
+    >>> moderate_gaps(jax.random.key(0), 4).arms[:2].round(3)
+    array([[ 1.   ,  0.   ],
+           [-0.707,  0.707]])
+    """
+    check_option(size(3), num_arms=num_arms)
+    check_option(choice("uniform", *DEVIATIONS), spread=spread)
+    angles = _angles(key, num_arms - 2, spread)
+    arms = _directions(jnp.concatenate([jnp.array([0.0, 0.75 * jnp.pi]), angles]))
+    return linear(arms, jnp.eye(2)[0], noise_var=noise_var)
+
+
+@double
+def corner(key, num_arms, *, noise_var=1.0):
+    """The corner case of d = 2, where OD-LinBAI plays one round (Azizi et al., 2022).
+
+    Arms e_1; `(cos a_i, sin a_i)` for i = 2 .. K - 1, with a_i normal about pi/4, standard
+    deviation 0.09; and `(cos 3pi/4, sin 3pi/4)`. theta = e_1, so that arm 0 is best. Those of
+    `moderate_gaps` with spread "normal_std" in another order, after Yang and Tan (2022).
+
+    Args:
+      key: a JAX random key.
+      num_arms: K, at least 3; 3 to 24 in the paper.
+      noise_var: variance of a reward.
+
+    >>> corner(jax.random.key(0), 3).means.round(1)
+    array([ 1. ,  0.7, -0.7])
+    """
+    check_option(size(3), num_arms=num_arms)
+    first, last = jnp.zeros(1), jnp.full(1, 0.75 * jnp.pi)
+    arms = _directions(jnp.concatenate([first, _angles(key, num_arms - 2, "normal_std"), last]))
+    return linear(arms, jnp.eye(2)[0], noise_var=noise_var)
+
+
+def _angles(key, num, spread):
+    if spread == "uniform":
+        return 0.78 + 0.1 * jax.random.uniform(key, (num,))
+    return jnp.pi / 4 + DEVIATIONS[spread] * jax.random.normal(key, (num,))
+
+
+def _directions(angles):
+    return jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
+
+
+@double
+def multivariate(key, factors, *, weights="program", noise_var=1.0):
+    """Layouts of a page: two choices for each of D slots, in pairs too (Fiez et al., 2019).
+
+    A layout w in {-1, 1}^D is the arm `(1, w_1 .. w_D, w_1 w_2, w_1 w_3 .. w_{D-1} w_D)`, so that
+    K = 2^D and d = 1 + D + D (D - 1) / 2. Layout k spells k in binary digits, -1 for 0, the first
+    slot in front. The design of least `max ||z - z'||^2` is uniform.
+
+    Args:
+      key: a JAX random key.
+      factors: D, the number of slots.
+      weights: of the entries of theta. "program": uniform on {-0.10, -0.09 .. 0.09}, the weight
+        of w_1 w_2 halved. "paper": uniform on {-0.30, -0.29 .. 0.30}, all weights of pairs halved.
+      noise_var: variance of a reward.
+    Raises:
+      ValueError: no factor, unknown weights.
+    Deviations:
+      Paper and authors' program differ as `weights` says; the program's made the figure and is
+      the default. Rewards lie on a grid: one draw in ten to fifty has two best layouts and is
+      refused, as by the program. The first of 32 independent draws without a tie is taken; were
+      all tied (a chance below 1e-31), the first.
+
+    >>> multivariate(jax.random.key(0), 2).arms
+    array([[ 1., -1., -1.,  1.],
+           [ 1., -1.,  1., -1.],
+           [ 1.,  1., -1., -1.],
+           [ 1.,  1.,  1.,  1.]])
+    """
+    check_option(size(1), factors=factors)
+    check_option(choice(*WEIGHTS), weights=weights)
+    digits = np.arange(2**factors)[:, None] >> np.arange(factors - 1, -1, -1) & 1
+    layouts = 2.0 * digits - 1.0
+    first, second = np.triu_indices(factors, 1)
+    pairs = layouts[:, first] * layouts[:, second]
+    arms = np.concatenate([np.ones((len(layouts), 1)), layouts, pairs], axis=1)
+    halved = slice(1 + factors, 2 + factors if weights == "program" else None)
+    hundredths = jax.random.randint(key, (DRAWS, arms.shape[1]), *WEIGHTS[weights])
+    thetas = (hundredths / 100.0).at[:, halved].multiply(0.5)
+    best = jax.lax.top_k(thetas @ arms.T, 2)[0]
+    theta = thetas[jnp.argmax(best[:, 0] - best[:, 1] > TIED)]
+    return linear(arms, theta, noise_var=noise_var)
+
+
+@double
+def transductive(dim, *, angle=0.1, noise_var=1.0):
+    """Basis arms, and targets e_1 .. e_h with their neighbours at `angle` (Fiez et al., 2019).
+
+    h = dim/2; targets e_j and `cos(angle) e_j + sin(angle) e_{h+j}` for j = 1 .. h, theta = e_1.
+
+    >>> transductive(6).targets.shape
+    (6, 6)
+    """
+    check_option(size(2), dim=dim)
+    require(dim % 2 == 0, f"dim must be even, got {dim}")
+    basis = jnp.eye(dim)
+    low, high = basis[: dim // 2], basis[dim // 2 :]
+    targets = jnp.concatenate([low, jnp.cos(angle) * low + jnp.sin(angle) * high])
+    return linear(basis, basis[0], noise_var=noise_var, targets=targets)
+
+
+@double
+def logistic_cube(key, num_arms, dim, *, half_width=0.5, theta_var=None):
+    """Logistic rewards, arms uniform on a cube, theta ~ N(0, theta_var I).
+
+    Args:
+      key: a JAX random key.
+      num_arms, dim: K and d.
+      half_width: arms are uniform on [-half_width, half_width]^d: 0.5 in the GSE paper, 1 in
+        the GLM-TSL paper.
+      theta_var: variance of a coordinate of theta, 3/d by default. The GLM-TSL paper prints
+        3/d^2, but the properties it states (unit variance of x^T theta) need 3/d.
+    """
+    check_option(count(1), num_arms=num_arms)
+    check_option(size(1), dim=dim)
+    check_option(positive, half_width=half_width)
+    check_option(positive, theta_var=theta_var)
+    theta_var = 3.0 / dim if theta_var is None else theta_var
+    arms_key, theta_key = jax.random.split(key)
+    shape = (num_arms, dim)
+    arms = jax.random.uniform(arms_key, shape, minval=-half_width, maxval=half_width)
+    return glm(arms, jnp.sqrt(theta_var) * jax.random.normal(theta_key, (dim,)))
+
+
+@double
+def classic_top_m(num_arms, m, *, angle, noise_var=0.25):
+    """The Top-m instance of Reda et al. (2021): d = K - 1, theta = e_1.
+
+    Rows e_1; e_1 + e_a for a = 2 .. m; `cos(angle) e_1 + sin(angle) e_{m+1}`; e_{a-1} for the
+    rest. The m first means are 1, the next is cos(angle), the others 0.
+
+    >>> classic_top_m(4, 2, angle=0.5).means.round(3)
+    array([1.   , 1.   , 0.878, 0.   ])
+    """
+    check_option(size(2), num_arms=num_arms)
+    check_option(size(1), m=m)
+    require(m <= num_arms - 2, f"m must be at most num_arms - 2 = {num_arms - 2}, got {m}")
+    basis = jnp.eye(num_arms - 1)
+    good = basis[:m].at[1:, 0].set(1.0)
+    near = jnp.cos(angle) * basis[:1] + jnp.sin(angle) * basis[m : m + 1]
+    return linear(jnp.concatenate([good, near, basis[m:]]), basis[0], noise_var=noise_var)

@@ -1,0 +1,1 @@
+"""From designs and weights to whole numbers of draws."""

@@ -1,0 +1,85 @@
+"""Allocations for arms that lie in clusters: k-means, then the same for every cluster."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from .. import selection
+
+SEED, ROUNDS = 0, 50
+
+
+class Clusters(NamedTuple):
+    """Arms by cluster."""
+
+    labels: Array  # int [K]
+    centers: Array  # float [C, d]
+    found: Array  # bool [C] clusters with a member
+    converged: Array  # bool [] the last round moved no arm
+
+
+def k_means(
+    arms: Float[Array, "K d"], active: Bool[Array, " K"], number: Int[Array, ""] | int, *, most: int
+) -> Clusters:
+    """The active arms in at most `number <= most` clusters, by Lloyd's rounds, 50 at most.
+
+    Centres begin as in k-means++ (Arthur and Vassilvitskii, 2007): each new one is an arm drawn
+    with a chance proportional to its squared distance from the centres before, with a fixed key.
+    Fewer arms than clusters make fewer clusters, as do centres that lose all their arms.
+    """
+    allowed = jnp.arange(most) < number
+    centers, found = _seeds(arms, active, allowed)
+
+    def assign(centers):
+        return jnp.where(found[None, :], _sqdist(arms, centers), jnp.inf).argmin(1)
+
+    def lloyd(state):
+        labels, centers, _, rounds = state
+        members = (labels[:, None] == jnp.arange(most)) & active[:, None]
+        sizes = members.sum(0)
+        means = members.T.astype(arms.dtype) @ arms / jnp.maximum(sizes, 1)[:, None]
+        centers = jnp.where(sizes[:, None] > 0, means, centers)
+        after = assign(centers)
+        return after, centers, ((after != labels) & active).any(), rounds + 1
+
+    begin = (assign(centers), centers, jnp.array(True), jnp.zeros((), int))
+    labels, centers, moved, _ = lax.while_loop(lambda s: s[2] & (s[3] < ROUNDS), lloyd, begin)
+    members = (labels[:, None] == jnp.arange(most)) & active[:, None]
+    return Clusters(labels, centers, members.any(0), ~moved)
+
+
+def _seeds(arms, active, allowed):
+    """Centres `[C, d]` and which of them there are."""
+    keys = jax.random.split(jax.random.key(SEED, impl="threefry2x32"), allowed.size)
+
+    def add(carry, inputs):
+        nearest, (key, wanted) = carry, inputs
+        found = wanted & (nearest.sum() > 0)
+        arm = selection.at(arms, selection.sample(key, nearest))
+        closer = jnp.minimum(nearest, ((arms - arm) ** 2).sum(1))
+        return jnp.where(found, closer, nearest), (arm, found)
+
+    # For the first all active arms have the same chance; no distance is larger than this one.
+    far = 4.0 * (arms**2).sum(1).max() + 1.0
+    begin = jnp.where(active, far, 0.0)
+    return lax.scan(add, begin, (keys, allowed))[1]
+
+
+def _sqdist(arms, centers):
+    return ((arms[:, None, :] - centers[None, :, :]) ** 2).sum(-1)
+
+
+def shared(
+    key, clusters: Clusters, active: Bool[Array, " K"], total: Int[Array, ""]
+) -> Int[Array, " K"]:
+    """Draws shared equally among clusters and then within; remainders go to some at random."""
+    first, second = jax.random.split(key)
+    draws = selection.spread(clusters.found, total, first)[clusters.labels]
+    same = (clusters.labels[:, None] == clusters.labels) & active
+    lots = selection.lots(second, active.size)
+    place = (same & (lots[None, :] > lots[:, None])).sum(1)
+    size = jnp.maximum(same.sum(1), 1)
+    return jnp.where(active, draws // size + (place < draws % size), 0)

@@ -1,0 +1,38 @@
+"""Roundings by name, each with the draws from which its promise holds."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from . import efficient_rounding, regret_rounding
+
+
+class Rounding(NamedTuple):
+    """From `least` draws on, `||y||^2_{A(n)^-1} <= (1 + epsilon) max ||y||^2_{A(w)^-1} / N`.
+
+    The maximum is over the directions of which that is wanted.
+    """
+
+    counts: Callable  # (arms, weights, total) -> regret_rounding.Rounded
+    least: Callable  # (number of supported arms, d, epsilon) -> float []
+    largest: float  # epsilon of which that is true
+
+
+def _efficient(arms, weights, total):
+    counts = efficient_rounding.efficient(weights, total)
+    return regret_rounding.Rounded(counts, jnp.zeros((), int), jnp.array(True))
+
+
+def _least_for_regret(size, dim, epsilon):
+    """`lambda_min >= 1 - epsilon / 2` from `d / e^2` draws on with e = epsilon / 6."""
+    return 36.0 * dim / epsilon**2
+
+
+ROUNDINGS = {
+    "efficient": Rounding(
+        _efficient, lambda size, dim, epsilon: 2.0 * size / epsilon, float("inf")
+    ),
+    "regret": Rounding(regret_rounding.regret, _least_for_regret, 1 / 3),
+}
+LARGEST = {name: rule.largest for name, rule in ROUNDINGS.items()}

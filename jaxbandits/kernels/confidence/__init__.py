@@ -1,0 +1,1 @@
+"""Confidence radii, sets and stopping statistics."""

@@ -1,0 +1,117 @@
+"""Draws of a logistic model that are enough, as is known before they are made; and what they teach.
+
+The variance `mu'(x^T theta)` of an arm's reward is not known, but a lower bound f_x is: with
+`F(n) = sum of n_x f_x x x^T <= H` what holds in `F^-1` holds in `H^-1`.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from ..design import directions
+from ..estimate import irls, least_squares
+from ..estimate.links import LINKS
+from ..linalg import spd
+from . import radius
+
+ROUNDS = 20  # of finding the number of draws
+MOST = 2.0**50  # draws, where more or none would do
+
+
+class Plan(NamedTuple):
+    """A design, and how many draws of it."""
+
+    weights: Array  # float [K]
+    draws: Array  # float [] not rounded up
+    converged: Array  # bool [] of the design
+
+
+class Learnt(NamedTuple):
+    """What a batch of draws, fixed in advance, has taught."""
+
+    theta: Array  # float [d] maximum likelihood, 0 where there is no finite estimate
+    inverse: Array  # float [d, d] of F
+    width: Array  # float [] `|v^T (theta - truth)| <= width ||v||_{F^-1}`, or infinite
+    floors: Array  # float [K] not below those before
+    fitted: Array  # bool []
+
+
+def least_variances(arms: Float[Array, "K d"], theta: Float[Array, " d"], apart) -> Array:
+    """`min of mu'(x^T theta')` where `|x^T (theta' - theta)| <= apart`, for each arm."""
+    return LINKS["logistic"].variance(jnp.abs(arms @ theta) + apart)
+
+
+def information(arms: Float[Array, "K d"], floors: Float[Array, " K"], counts) -> spd.Inverse:
+    """The inverse of F."""
+    return spd.inverse(least_squares.gram(arms, counts * floors))
+
+
+def plan(
+    solve: Callable,
+    arms: Float[Array, "K d"],
+    floors: Float[Array, " K"],
+    targets: Float[Array, "M d"],
+    alive: Bool[Array, " M"],
+    *,
+    level: Float[Array, ""],
+    accuracy: Float[Array, ""],
+    loss: Float[Array, ""] | float,
+) -> Plan:
+    """The fewest draws, or nearly, after which `C ||z - z'||_{F^-1} <= accuracy` for z, z' alive.
+
+    And `||x||_{F^-1} <= radius.logistic_reach` for every arm, so that `C = radius.logistic`, at
+    this `level`, is finite; the design is the best for the C at that reach.
+
+    Args:
+      solve: `xy_designs.Solver.along`.
+      accuracy: of the differences; infinite if they do not matter.
+      loss: by how much rounding may multiply squared norms.
+    """
+    dim, pairs = arms.shape[1], directions.Pairs(targets)
+    first, second = pairs.indices
+    close = radius.logistic_reach(level, dim)
+    scale = radius.logistic(level, dim, close) / accuracy
+    vectors = jnp.concatenate([arms / close, scale * pairs.vectors])
+    every = jnp.ones(arms.shape[0], bool)
+    active = jnp.concatenate([every, alive[first] & alive[second] & (scale > 0)])
+    found = solve(jnp.sqrt(floors)[:, None] * arms, vectors, active)
+    inverse = information(arms, floors, found.weights)
+    arm = spd.quadratic(arms, inverse.matrix).max()
+    norms = jnp.where(active, spd.quadratic(vectors, inverse.matrix), 0.0)
+    pair = norms[arms.shape[0] :].max(initial=0.0)
+    least, at_most = loss * arm / close**2, loss * pair
+
+    def shrunk(_, draws):
+        """What C asks for at the reach of so many draws: the more they are, the fewer."""
+        reach = jnp.minimum(close, jnp.sqrt(loss * arm / draws))
+        ratio = radius.logistic(level, dim, reach) / radius.logistic(level, dim, close)
+        return jnp.maximum(least, ratio**2 * at_most)
+
+    # Every second iterate is enough, as the first is.
+    draws = lax.fori_loop(0, ROUNDS, shrunk, jnp.maximum(least, at_most))
+    few = inverse.positive & (draws < MOST)
+    return Plan(found.weights, jnp.where(few, draws, MOST), found.converged)
+
+
+def learn(
+    arms: Float[Array, "K d"],
+    counts: Int[Array, " K"],
+    sums: Float[Array, " K"],
+    floors: Float[Array, " K"],
+    *,
+    level: Float[Array, ""],
+) -> Learnt:
+    """The estimate, and its width by `radius.logistic`; infinite where data are separable."""
+    dim = arms.shape[1]
+    counts, centre = counts.astype(arms.dtype), jnp.zeros(dim, arms.dtype)
+    fit = irls.fit(arms, counts, sums, family="logistic", ridge=0.0, init=centre, tol=1e-9)
+    fitted = fit.converged & irls.determined(arms, counts, fit.hessian)
+    theta, known = jnp.where(fitted, fit.theta, 0.0), information(arms, floors, counts)
+    norms = jnp.sqrt(spd.quadratic(arms, known.matrix))
+    width = radius.logistic(level, dim, norms.max())
+    width = jnp.where(fitted & known.positive, width, jnp.inf)
+    higher = jnp.maximum(floors, least_variances(arms, theta, width * norms))
+    return Learnt(theta, known.matrix, width, higher, fitted)

@@ -1,0 +1,109 @@
+"""Directions that a design has to measure well, and the sums over them that a solver needs."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ..linalg import svec
+
+COMPARED = 256  # points of which each is compared with each
+
+
+class Listed(NamedTuple):
+    """Any directions."""
+
+    vectors: Array  # float [P, d]
+
+    def mapped(self, function):
+        """The same after a linear map of rows."""
+        return Listed(function(self.vectors))
+
+    def sqnorms(self, inverse: Float[Array, "d d"]) -> Float[Array, " P"]:
+        """`||y||^2` in `inverse`."""
+        return (self.vectors @ inverse * self.vectors).sum(1)
+
+    def fourth(self, weights: Float[Array, " P"]) -> Float[Array, "D D"]:
+        """`sum of w s(y) s(y)^T`, see `svec`."""
+        return svec.fourth(self.vectors, weights)
+
+    @property
+    def fourth_cost(self) -> int:
+        """How many products that takes."""
+        num, dim = self.vectors.shape
+        return num * svec.size(dim) ** 2
+
+
+class Pairs(NamedTuple):
+    """All differences `z_a - z_b` with a < b, in the order (0, 1), (0, 2), ..., (1, 2), ..."""
+
+    points: Array  # float [M, d]
+
+    @property
+    def indices(self) -> tuple[np.ndarray, np.ndarray]:
+        """The targets a and b of each direction; one of length zero where there is one target."""
+        num = self.points.shape[0]
+        return np.triu_indices(num, 1) if num > 1 else (np.zeros(1, int), np.zeros(1, int))
+
+    @property
+    def vectors(self) -> Float[Array, "P d"]:
+        """The differences."""
+        first, second = self.indices
+        return self.points[first] - self.points[second]
+
+    def mapped(self, function):
+        """The same after a linear map of rows."""
+        return Pairs(function(self.points - self.points.mean(0)))
+
+    def sqnorms(self, inverse: Float[Array, "d d"]) -> Float[Array, " P"]:
+        """`||y||^2` in `inverse`, from products of points."""
+        return sqdist(self.points, inverse)[self.indices]
+
+    def fourth(self, weights: Float[Array, " P"]) -> Float[Array, "D D"]:
+        """`sum of w s(y) s(y)^T`, by sums over the points where that is less work."""
+        listed = Listed(self.vectors)
+        if listed.fourth_cost <= self._fourth_cost:
+            return listed.fourth(weights)
+        first, second = self.indices
+        where = np.full((self.points.shape[0],) * 2, first.size)
+        where[first, second] = where[second, first] = np.arange(first.size)
+        return svec.fourth_of_pairs(self.points, jnp.append(weights, 0.0)[where])
+
+    @property
+    def fourth_cost(self) -> int:
+        """How many products that takes."""
+        return min(self._fourth_cost, Listed(self.vectors).fourth_cost)
+
+    @property
+    def _fourth_cost(self):
+        num, dim = self.points.shape
+        entries = svec.size(dim)
+        return num * entries * (num + 3 * entries)
+
+
+def compact(vectors: Float[Array, "P d"], weights: Float[Array, " P"], room: int):
+    """The directions of positive weight, at most `room` of them, and their weights."""
+    order = jnp.cumsum(weights > 0)
+    place = (order[None, :] <= jnp.arange(room)[:, None]).sum(1)  # P beyond the last one
+    found = weights.at[place].get(mode="fill", fill_value=0.0)
+    return vectors.at[place].get(mode="clip"), found
+
+
+def sqdist(points: Float[Array, "M d"], inverse: Float[Array, "d d"]) -> Float[Array, "M M"]:
+    """`||z_a - z_b||^2` in `inverse` for every two points; rounding is clipped at 0."""
+    products = points @ inverse @ points.T
+    norms = jnp.diagonal(products)
+    return jnp.maximum(0.0, norms[:, None] + norms[None, :] - 2.0 * products)
+
+
+def distinct(points: Float[Array, "M d"]) -> Bool[Array, " M"]:
+    """Which points do not equal an earlier one; where they are many, by sorting them."""
+    num = points.shape[0]
+    if num <= COMPARED:
+        equal = (points[:, None, :] == points[None, :, :]).all(-1)
+        return ~jnp.tril(equal, -1).any(1)
+    order = jnp.lexsort(points.T)  # equal points stay in their order
+    rows = points[order]
+    new = jnp.append(True, (rows[1:] != rows[:-1]).any(1))
+    return jnp.zeros(num, bool).at[order].set(new)

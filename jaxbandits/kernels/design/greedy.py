@@ -1,0 +1,226 @@
+"""Greedy allocations, of arms or their differences: each draw goes where it helps most.
+
+Which arms are drawn hangs on the arms and the directions alone, never on rewards.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from .. import selection
+from ..estimate import least_squares
+from ..linalg import spd
+from . import directions
+
+TRUSTED = 1000  # draws after which rank-one changes are replaced by a new inverse
+FEW = 8  # pairs that are played by themselves, where only so many count
+FEWEST = 4  # arms below which a loop of their own is not worth its compilation
+PRIOR = 1e-3  # of the mean squared length of an arm, where columns are of one size
+ALIKE = 1e-9  # the same from a prior on, where rounding of the first norms stays
+TIED = 1e-12  # scores closer than this part of themselves are equal: rounding tells them apart
+
+
+class _Drawn(NamedTuple):
+    cross: Array  # float [K, P] x_k^T A^-1 y_p
+    among: Array  # float [K, K] x_j^T A^-1 x_k
+    norms: Array  # float [P] ||y_p||^2 in A^-1, -inf where not active
+    counts: Array  # int [K]
+    draws: Array  # int [] the sum of counts
+    widest: Array  # float [] max over active p of norms
+
+
+def min_max(
+    arms: Float[Array, "K d"],
+    active: Bool[Array, " P"],
+    begun: Int[Array, " K"],
+    limit: Callable[[Array], Array],
+    *,
+    v0=0.0,
+    most,
+) -> Int[Array, " K"]:
+    """Counts `[K]` after the draws that bring `max over active pairs ||x_i - x_j||^2_{A^-1}` down.
+
+    From `A = v0 I + X^T diag(begun) X` on, each draw goes to the arm that makes the maximum
+    smallest (Soare et al., 2014): for arm k it is
+    `max over y of ||y||^2_{A^-1} - (x_k^T A^-1 y)^2 / (1 + ||x_k||^2_{A^-1})`. Draws end once the
+    maximum is at most `limit(draws)`, after at least one, and at `most` in any case; `begun`
+    counts among them.
+
+    Where two pairs without a common arm are the widest, no single draw helps, and all arms tie.
+    An order of the arms that stays the same would then draw one arm for ever; each draw has its
+    own, `selection.scattered`, which is the same in every call.
+
+    Args:
+      arms: `[K, d]`; those of `begun` span where v0 is 0.
+      active: `[P]` which pairs count, in the order of `directions.Pairs`.
+      begun: `[K]` draws to begin with.
+      limit: `draws -> float []`.
+      v0: ridge.
+      most: draws after which it ends in any case.
+    """
+    vectors = directions.Pairs(arms).vectors
+    if vectors.shape[0] <= FEW:
+        return _counts(arms, vectors, active, begun, limit, v0, most)
+    # The longest plans are those for the last few arms.
+    few = active.sum() <= FEW
+    some, found = directions.compact(vectors, active.astype(arms.dtype), FEW)
+    return lax.cond(
+        few,
+        lambda: _counts(arms, some, few & (found > 0), begun, limit, v0, most),
+        lambda: _counts(arms, vectors, ~few & active, begun, limit, v0, most),
+    )
+
+
+def _counts(arms, vectors, active, begun, limit, v0, most):
+    """The same for listed directions."""
+    dim = arms.shape[1]
+
+    def look(counts):
+        matrix = least_squares.gram(arms, counts) + v0 * jnp.eye(dim, dtype=arms.dtype)
+        inverse = spd.inverse(matrix).matrix
+        norms = jnp.where(active, spd.quadratic(vectors, inverse), -jnp.inf)
+        moved = arms @ inverse
+        cross, among = moved @ vectors.T, moved @ arms.T
+        return _Drawn(cross, among, norms, counts, counts.sum(), norms.max())
+
+    def unfinished(now):
+        wanted = (now.widest > limit(now.draws)) | (now.draws <= begun.sum())
+        return wanted & (now.draws < most) & active.any()
+
+    def afresh(now):
+        last = now.draws + TRUSTED
+        going = lambda now: unfinished(now) & (now.draws < last)  # noqa: E731
+        return look(lax.while_loop(going, _draw, now).counts)
+
+    return lax.while_loop(unfinished, afresh, look(begun)).counts
+
+
+def min_max_one(
+    variances: Float[Array, " K"],
+    cross: Float[Array, "K M"],
+    sqdist: Float[Array, "M M"],
+    draws: Int[Array, ""],
+) -> Int[Array, ""]:
+    """The arm of the one draw after `draws` that makes `max ||z_i - z_j||^2_{A^-1}` smallest.
+
+    Args:
+      variances: `x_k^T A^-1 x_k`.
+      cross: `x_k^T A^-1 z_i`.
+      sqdist: `||z_i - z_j||^2` in A^-1.
+    """
+    first, second = np.triu_indices(sqdist.shape[0], 1)
+    columns = cross.T
+    apart = (columns[first] - columns[second]).T
+    return _least(_scores(sqdist[first, second], apart, 1.0 / (1.0 + variances)), draws)
+
+
+def _scores(norms, cross, gains):
+    """For each arm the maximum after one draw of it."""
+    return (norms[None, :] - cross**2 * gains[:, None]).max(1)
+
+
+def _least(scores, draws):
+    """The arm of the smallest score; those that tie in an order of this draw's own."""
+    tied = scores <= (1.0 + selection.at_least(TIED, scores)) * scores.min()
+    return jnp.argmax(jnp.where(tied, selection.scattered(draws, scores.size), -1))
+
+
+def _draw(now):
+    num_arms = now.counts.size
+    gains = 1.0 / (1.0 + jnp.diagonal(now.among))
+    scores = _scores(now.norms, now.cross, gains)
+    arm = _least(scores, now.draws)
+    column, gain = selection.at(now.cross, arm), selection.at(gains, arm)
+    row = selection.at(now.among, arm)
+    scaled = gain * row
+    return _Drawn(
+        cross=now.cross - scaled[:, None] * column[None, :],
+        among=now.among - scaled[:, None] * row[None, :],
+        norms=now.norms - gain * column**2,
+        counts=now.counts + (jnp.arange(num_arms) == arm),
+        draws=now.draws + 1,
+        widest=selection.at(scores, arm),
+    )
+
+
+class _Allocated(NamedTuple):
+    among: Array  # float [n, n] x_j^T A^-1 x_k
+    counts: Array  # int [n]
+    draws: Array  # int []
+
+
+def g_allocation(
+    arms: Float[Array, "K d"],
+    active: Bool[Array, " K"],
+    total: Int[Array, ""],
+    *,
+    v0: Float[Array, ""] | float | None = None,
+) -> Int[Array, " K"]:
+    """Counts `[K]` of `total` draws that bring `max over active k of ||x_k||^2_{A^-1}` down.
+
+    From `A = diag(v)` on, each draw goes to the active arm j that makes
+    `max_k ||x_k||^2_{A^-1} - (x_j^T A^-1 x_k)^2 / (1 + ||x_j||^2_{A^-1})` smallest (Soare et al.,
+    2014). Where several arms are the widest every draw of one of them ties: then the widest goes
+    first, and of these one in an order of the draw's own, `selection.scattered`. Every entry of v
+    is v0 if it is given; else it is 1e-3 d times the mean square of its column over the active
+    arms, so that the units of a column change nothing.
+
+    A draw costs `O(n^2)` for n arms; where at most half, an eighth, ... of all are active, only
+    so many take part.
+    """
+    (num_arms, dim), number = arms.shape, active.sum()
+    if v0 is None:
+        squares = jnp.where(active[:, None], arms**2, 0.0).sum(0) / jnp.maximum(number, 1)
+        prior = jnp.where(squares > 0, PRIOR * dim * squares, 1.0)
+    else:
+        prior = jnp.full(dim, v0, arms.dtype)
+    sizes = [num_arms]
+    while sizes[-1] > FEWEST:
+        sizes.append(max(FEWEST, -(-sizes[-1] // (2 if len(sizes) == 1 else 4))))
+    counts = jnp.zeros(num_arms, int)
+    for size, less in zip(sizes, [*sizes[1:], 0], strict=True):
+        # Where the loop is another's it makes no draw: no branch that a batch would take twice.
+        here = jnp.where((less < number) & (number <= size), total, 0)
+        place = (jnp.cumsum(active)[None, :] <= jnp.arange(size)[:, None]).sum(1)
+        place = jnp.arange(num_arms) if size == num_arms else place
+        some = active.at[place].get(mode="fill", fill_value=False)
+        found = _g_counts(arms.at[place].get(mode="clip"), some, place, here, prior)
+        counts = counts.at[place].add(found, mode="drop")
+    return counts
+
+
+def _g_counts(arms, active, names, total, prior):
+
+    def look(now):
+        inverse = spd.inverse(least_squares.gram(arms, now.counts) + jnp.diag(prior)).matrix
+        return now._replace(among=arms @ inverse @ arms.T)
+
+    def draw(now):
+        variances = jnp.diagonal(now.among)
+        gains = 1.0 / (1.0 + variances)
+        scores = _scores(jnp.where(active, variances, -jnp.inf), now.among, gains)
+        scores = jnp.where(active, scores, jnp.inf)
+        alike = selection.at_least(ALIKE, scores)
+        tied = scores <= (1.0 + alike) * scores.min()
+        widest = jnp.where(tied, variances, -jnp.inf)
+        tied = tied & (widest >= (1.0 - alike) * widest.max())
+        arm = jnp.argmax(jnp.where(tied, selection.scattered(now.draws, names), -1))
+        row = selection.at(now.among, arm)
+        return _Allocated(
+            among=now.among - (selection.at(gains, arm) * row)[:, None] * row[None, :],
+            counts=now.counts + (jnp.arange(active.size) == arm),
+            draws=now.draws + 1,
+        )
+
+    def afresh(now):
+        last = jnp.minimum(total, now.draws + TRUSTED)
+        return lax.while_loop(lambda now: now.draws < last, draw, look(now))
+
+    num_arms = active.size
+    blank = jnp.zeros((num_arms, num_arms), arms.dtype)
+    begin = _Allocated(blank, jnp.zeros(num_arms, int), jnp.zeros((), int))
+    return lax.while_loop(lambda now: now.draws < total, afresh, begin).counts

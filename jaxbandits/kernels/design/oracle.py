@@ -1,0 +1,51 @@
+"""What who knows theta would draw: the design of an instance's characteristic time."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .. import selection
+from .d_optimal import Design
+from .xy.by_name import Solver
+
+TIE = 1e-9  # of the largest gap
+
+
+def oracle(
+    arms: Float[Array, "K d"],
+    targets: Float[Array, "M d"],
+    values: Float[Array, " M"],
+    solve: Solver,
+) -> Design:
+    """`min over w of max over z of ||z* - z||^2 / gap_z^2` in A(w)^-1.
+
+    Infinite where two targets are best.
+    """
+    best = selection.best(values)
+    gaps = best.value - values
+    others = jnp.arange(values.size) != best.arm
+    tied = (others & (gaps <= 0)).any()
+    found = _towards(arms, targets, best.arm, gaps, others & ~tied, solve)
+    value, bound = (jnp.where(tied, jnp.inf, x) for x in (found.value, found.bound))
+    return found._replace(value=value, bound=bound, converged=found.converged & ~tied)
+
+
+def estimated(
+    arms: Float[Array, "K d"],
+    targets: Float[Array, "M d"],
+    values: Float[Array, " M"],
+    solve: Solver,
+) -> Design:
+    """The same for estimates, where a tie is no reason to give up.
+
+    Gaps below `TIE` times the largest count as that large; targets equal to the best do not count.
+    """
+    best = selection.best(values)
+    gaps = best.value - values
+    others = (targets != selection.at(targets, best.arm)).any(1) & (gaps.max() > 0)
+    floor = jnp.maximum(TIE * gaps.max(), jnp.finfo(gaps.dtype).tiny)
+    return _towards(arms, targets, best.arm, jnp.maximum(gaps, floor), others, solve)
+
+
+def _towards(arms, targets, best, gaps, others, solve):
+    apart = selection.at(targets, best) - targets
+    return solve.along(arms, apart / jnp.where(others, gaps, 1.0)[:, None], others)

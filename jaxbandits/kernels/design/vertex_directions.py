@@ -1,0 +1,216 @@
+"""Designs by steps between a design and one arm: towards it, or away from it.
+
+With `A((1 - g) w + g e_j) = (1 - g) A(w) + g x_j x_j^T` a step costs O(K d) and no factorisation.
+What one method does otherwise than another is a `Rule`: which arm, and how far.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from .. import selection
+from ..estimate import least_squares
+from ..linalg import spd, subspace
+from .d_optimal import Design, Place, certified
+
+TRUSTED = 100  # steps after which the inverse is computed afresh
+NOTHING = 1e-12  # a weight that is what rounding leaves of zero
+FARTHEST = 1.0 - 2.0**-20  # a whole step would leave no inverse to go on with
+SECTIONS = 60  # golden sections: the step to 3e-13
+GAIN = 1e-9  # a fall of the maximum by less of itself is none
+GOLDEN = 0.6180339887498949
+
+
+class Step(NamedTuple):
+    """Where a rule goes: `(1 - rate) w + rate e_arm`."""
+
+    arm: Array  # int []
+    rate: Array  # float [] below 0 for away; 0 ends the walk
+
+
+Rule = Callable  # (arms, place, rank []) -> Step
+
+
+def look(space, arms, active, weights, iterations):
+    """The place of these weights, computed afresh; variances are infinite where A is singular."""
+    inverse = subspace.inverse(space, least_squares.gram(arms, weights))
+    variances = jnp.where(active, spd.quadratic(arms, inverse.matrix), 0.0)
+    variances = jnp.where(inverse.positive, variances, jnp.inf)
+    return Place(weights, inverse.matrix, variances, iterations)
+
+
+def start(space, arms, active):
+    """The uniform design on the active arms."""
+    uniform = active.astype(arms.dtype) / jnp.maximum(active.sum(), 1)
+    return look(space, arms, active, uniform, jnp.zeros((), int))
+
+
+def moved(arms, active, now, step):
+    """The place after a step, by rank-one changes."""
+    arm, rate = step
+    towards = now.inverse @ selection.at(arms, arm)
+    loss = rate / (1.0 - rate + rate * selection.at(now.variances, arm))
+    inverse = now.inverse - loss * jnp.outer(towards, towards)
+    variances = now.variances - loss * jnp.where(active, arms @ towards, 0.0) ** 2
+    here = jnp.arange(active.size) == arm
+    weights = (1.0 - rate) * now.weights + jnp.where(here, rate, 0.0)
+    return Place(
+        weights=jnp.where(here & (weights < selection.at_least(NOTHING, weights)), 0.0, weights),
+        inverse=inverse / (1.0 - rate),
+        variances=variances / (1.0 - rate),
+        iterations=now.iterations + (rate != 0),
+    )
+
+
+def highest(variances):
+    """The arm of the largest variance, the first of those that are equal up to rounding."""
+    return selection.best(selection.fine(variances)).arm
+
+
+def _walk(arms, active, rule, *, tol, enough, max_iterations):
+    """Steps of the rule from the uniform design until `max g_k <= (1 + enough) rank`."""
+    space = subspace.of(arms, active)
+    rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
+
+    def unfinished(state):
+        now, rate = state
+        above = now.variances.max() > (1.0 + enough) * rank
+        return above & (rate != 0) & (now.iterations < max_iterations)
+
+    def step(state):
+        now, _ = state
+        taken = rule(arms, now, rank)
+        rate = jnp.minimum(taken.rate, FARTHEST).astype(arms.dtype)
+        taken = taken._replace(rate=rate)
+        return moved(arms, active, now, taken), taken.rate
+
+    def afresh(state):
+        last = state[0].iterations + TRUSTED
+        going = lambda state: unfinished(state) & (state[0].iterations < last)  # noqa: E731
+        now, rate = lax.while_loop(going, step, state)
+        return look(space, arms, active, now.weights, now.iterations), rate
+
+    begin = start(space, arms, active), jnp.ones((), arms.dtype)
+    return certified(space, lax.while_loop(unfinished, afresh, begin)[0], tol)
+
+
+def g_optimal_fw(
+    arms: Float[Array, "K d"],
+    active: Bool[Array, " K"],
+    *,
+    tol: Float[Array, ""] | float = 0.01,
+    max_iterations: Int[Array, ""] | int = 100,
+) -> Design:
+    """Frank-Wolfe on `max_k g_k` with exact line search, as printed (Azizi et al., 2022).
+
+    With m the arm of the largest `g_k = x_k^T A(w)^-1 x_k`, weight moves to the arm with the
+    largest `(x_j^T A^-1 x_m)^2`, which is m itself by Cauchy and Schwarz; the step minimises the
+    maximum, a convex function, by golden sections. It ends after `max_iterations`, or with a step
+    of 0.
+
+    It stalls: where several arms attain the maximum it has no gradient, and a step towards one of
+    them raises another. From the uniform design on (2, 1), (0, -1), (-1, -2) one step leads from
+    39/14 to 26/11 and none further, though the optimum is 2; where two of the largest tie at the
+    outset, the design stays uniform. A fall of the maximum by less than 1e-9 of itself counts as
+    none: rounding does not decide whether it goes on. `converged` is that `value` is within `tol`
+    of `bound`, the rank, and mostly False.
+    """
+    options = {"tol": tol, "enough": 0.0, "max_iterations": max_iterations}
+    return _walk(arms, active, _line_search, **options)
+
+
+def wynn(
+    arms: Float[Array, "K d"],
+    active: Bool[Array, " K"],
+    *,
+    tol: Float[Array, ""] | float = 0.01,
+    max_iterations: Int[Array, ""] | int = 20_000,
+) -> Design:
+    """Step k moves `1 / (k + 1)` of the weight to the arm of the largest variance (Wynn, 1970)."""
+    return _walk(arms, active, _wynn, tol=tol, enough=tol, max_iterations=max_iterations)
+
+
+def fedorov(
+    arms: Float[Array, "K d"],
+    active: Bool[Array, " K"],
+    *,
+    tol: Float[Array, ""] | float = 0.01,
+    max_iterations: Int[Array, ""] | int = 20_000,
+) -> Design:
+    """Steps to the arm of the largest variance g that raise det A most (Fedorov, 1972).
+
+    Their length is `(g / d - 1) / (g - 1)`, with d the rank.
+    """
+    return _walk(arms, active, _fedorov, tol=tol, enough=tol, max_iterations=max_iterations)
+
+
+def wolfe_atwood(
+    arms: Float[Array, "K d"],
+    active: Bool[Array, " K"],
+    *,
+    tol: Float[Array, ""] | float = 0.01,
+    max_iterations: Int[Array, ""] | int = 20_000,
+) -> Design:
+    """The same with steps away from the supported arm of the smallest variance (Atwood, 1973).
+
+    Of the two the step is taken whose arm is farther from d; away goes at most the whole weight
+    of an arm. Convergence is linear in the end (Ahipasaoglu, Sun and Todd, 2008).
+    """
+    return _walk(arms, active, _wolfe_atwood, tol=tol, enough=tol, max_iterations=max_iterations)
+
+
+def _best_rate(variance, rank):
+    """The step that raises det A most; the whole of it where the rank is 1."""
+    above = variance > 1.0
+    return jnp.where(above, (variance / rank - 1.0) / jnp.where(above, variance - 1.0, 1.0), -1.0)
+
+
+def _wynn(arms, now, rank):
+    return Step(highest(now.variances), 1.0 / (now.iterations + 2.0))
+
+
+def _fedorov(arms, now, rank):
+    arm = highest(now.variances)
+    return Step(arm, _best_rate(selection.at(now.variances, arm), rank))
+
+
+def _wolfe_atwood(arms, now, rank):
+    up = highest(now.variances)
+    supported = now.weights > 0
+    down = highest(jnp.where(supported, -now.variances, -jnp.inf))
+    high, low = selection.at(now.variances, up), selection.at(now.variances, down)
+    weight = selection.at(now.weights, down)
+    most = -weight / jnp.where(weight < 1.0, 1.0 - weight, 1.0)
+    away = jnp.where(low > 1.0, jnp.maximum(_best_rate(low, rank), most), most)
+    forth = (high - rank >= rank - low) | (weight >= 1.0)
+    return Step(jnp.where(forth, up, down), jnp.where(forth, _best_rate(high, rank), away))
+
+
+def _line_search(arms, now, rank):
+    arm = highest(now.variances)
+    square = jnp.where(now.variances > 0, arms @ (now.inverse @ selection.at(arms, arm)), 0.0) ** 2
+    variance = selection.at(now.variances, arm)
+
+    def value(rate):
+        after = now.variances - square * (rate / (1.0 - rate + rate * variance))
+        return after.max() / (1.0 - rate)
+
+    def section(_, state):
+        low, high, left, at_left, right, at_right = state
+        first = at_left < at_right
+        low, high = jnp.where(first, low, left), jnp.where(first, right, high)
+        place = jnp.where(first, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
+        here = place, value(place)
+        inner = (*here, left, at_left), (right, at_right, *here)
+        inner = [jnp.where(first, one, two) for one, two in zip(*inner, strict=True)]
+        return low, high, *inner
+
+    zero, one = jnp.zeros((), arms.dtype), jnp.full((), FARTHEST, arms.dtype)
+    left, right = one - GOLDEN * one, GOLDEN * one
+    begin = (zero, one, left, value(left), right, value(right))
+    low, high, *_ = lax.fori_loop(0, SECTIONS, section, begin)
+    rate, gain = 0.5 * (low + high), selection.at_least(GAIN, now.variances)
+    return Step(arm, jnp.where(value(rate) < (1.0 - gain) * now.variances.max(), rate, 0.0))

@@ -1,0 +1,1 @@
+"""Designs for given directions (XY designs)."""

@@ -1,0 +1,76 @@
+"""The designs for given directions by name, each with the tolerance that suits it."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from ... import selection
+from ...linalg import pairwise, spd
+from ..directions import Pairs
+from . import frank_wolfe, interior_point, many_arms
+
+DESIGNS = {
+    "interior_point": (interior_point.xy_optimal, 1e-3),
+    "frank_wolfe": (frank_wolfe.xy_frank_wolfe, 0.01),
+}
+MANY = 10_000  # directions
+
+
+class Solver(NamedTuple):
+    """A design for all differences of the targets alive, and one for listed directions."""
+
+    between: Callable  # (arms [K, d], targets [M, d], alive [M]) -> Design
+    along: Callable  # (arms [K, d], vectors [P, d], active [P]) -> Design
+
+
+def named(name: str, tol=None) -> Solver:
+    """The design of this name."""
+    solve, usual = DESIGNS[name]
+    tol = usual if tol is None else tol
+    exact = name == "interior_point"
+
+    def between(arms, targets, alive):
+        num = targets.shape[0]
+        if exact and num > 1 and are_many(arms, num * (num - 1) // 2):
+            return many_arms.xy_many(arms, _among(targets, alive), tol=tol)
+        pairs = Pairs(targets)
+        first, second = pairs.indices
+        return solve(arms, pairs, alive[first] & alive[second], tol=tol)
+
+    def along(arms, vectors, active):
+        if exact and are_many(arms, vectors.shape[0]):
+            return many_arms.xy_many(arms, _listed(vectors, active), tol=tol)
+        return solve(arms, vectors, active, tol=tol)
+
+    return Solver(between, along)
+
+
+def are_many(arms, num_directions: int) -> bool:
+    """Whether a few of each are found faster than a problem with all of them is solved."""
+    num_arms, dim = arms.shape
+    room = many_arms.room(dim)
+    return num_arms >= 2 * room or (num_arms >= room and num_directions > MANY)
+
+
+def _among(targets, alive):
+    def worst(inverse, number):
+        far = pairwise.farthest(targets, alive, inverse, number)
+        return many_arms.Found(targets[far.first] - targets[far.second], far.sqdist)
+
+    return worst
+
+
+def _listed(vectors, active):
+    def worst(inverse, number):
+        norms = jnp.where(active, spd.quadratic(vectors, inverse), 0.0)
+        chosen = []
+        for _ in range(number):
+            chosen.append(selection.best(norms))
+            norms = jnp.where(jnp.arange(norms.size) == chosen[-1].arm, -1.0, norms)
+        arms = jnp.stack([top.arm for top in chosen])
+        return many_arms.Found(
+            vectors[arms], jnp.maximum(0.0, jnp.stack([t.value for t in chosen]))
+        )
+
+    return worst

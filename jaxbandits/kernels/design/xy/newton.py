@@ -1,0 +1,148 @@
+"""The Newton systems of the interior-point method for the XY design, of one unknown an arm.
+
+What q contributes to a system has rank D = d (d + 1) / 2 at most. Where the arms are many more,
+the system is solved in that many dimensions.
+"""
+
+import jax.numpy as jnp
+from jax import lax
+
+from ...linalg import spd, svec
+from ..directions import compact
+
+FEW, SOME = 32, 512  # directions
+MANY = 100  # arms
+APART = 64  # arms, of many, that decide
+
+
+def system(problem, point, rows):
+    """Solves for the step of s, given the right-hand side of its system.
+
+    The step is taken in units in which s >= 0 contributes the identity, so no pivoting is
+    needed however small some weights are.
+    """
+    unit = jnp.sqrt(point.scale / point.price)
+    num_arms, entries = rows.shape
+    if num_arms > MANY and num_arms >= 4 * entries:
+        solve = _thin_solver(unit[:, None] * (rows @ _root(_in_squares(problem, point))))
+    else:
+        curvature = 2.0 * _bend(problem, point) + _stiffness(problem, point, rows)
+        solve = _solver(curvature * unit[:, None] * unit)
+    return lambda right: unit * solve(unit * right)
+
+
+def _in_squares(problem, point):
+    """`[D, D]`, what q contributes as a form in `rows`."""
+    vectors, stiff = problem.directions.vectors, _stiff(problem, point)
+
+    if stiff.size <= FEW:
+        slopes = svec.fourth(vectors, stiff)
+    else:
+        slopes = lax.cond(
+            problem.active.sum() <= FEW,
+            lambda: svec.fourth(*compact(vectors, stiff, FEW)),
+            lambda: problem.directions.fourth(stiff),
+        )
+    total = svec.unpacked(problem.sum_of(point.dual), problem.kept.size)
+    return 2.0 * svec.product(point.matrix, total) + slopes / problem.widest**2
+
+
+def _bend(problem, point):
+    """`[K, K]`, half of what the second derivatives of q contribute."""
+    half, inverse = problem.arms @ point.inverse, point.inverse @ problem.unit
+    total = svec.unpacked(problem.sum_of(point.dual), problem.kept.size)
+    turned = half @ total
+    own = (turned @ inverse * half).sum(1)
+    twice = (inverse * (inverse @ total @ point.inverse)).sum()
+    mixed = problem.mixed * (own[:, None] + own) + problem.mixed**2 * twice
+    return (half @ problem.arms.T) * (turned @ half.T) + mixed
+
+
+def _stiffness(problem, point, rows):
+    """`[K, K]`, what the slopes of q contribute.
+
+    Summed over directions; where they are many, over `svec`, which is less work and less
+    exact. It is exactness that counts where few directions decide.
+    """
+    num_arms, entries = rows.shape
+    vectors, stiff = problem.directions.vectors, _stiff(problem, point)
+
+    def summed(vectors, stiff):
+        slopes = (problem.arms @ point.inverse @ vectors.T) ** 2
+        slopes = slopes + problem.mixed * ((vectors @ point.inverse @ problem.unit) ** 2).sum(1)
+        return (slopes * stiff) @ slopes.T
+
+    def by_squares():
+        return rows @ (problem.directions.fourth(stiff) @ rows.T)
+
+    cost = problem.directions.fourth_cost + num_arms * entries * (num_arms + entries)
+    direct = stiff.size <= FEW or stiff.size * num_arms**2 <= cost
+    rule = (lambda: summed(vectors, stiff)) if direct else by_squares
+    for most in (FEW,) if direct else (SOME, FEW):
+        if stiff.size > most:
+            rule = _one_of(
+                problem, lambda most=most: summed(*compact(vectors, stiff, most)), most, rule
+            )
+    found = rule()
+    return found / problem.widest**2
+
+
+def _one_of(problem, few, most, many):
+    """The rule `few` where at most so many directions are active, else `many`."""
+    return lambda: lax.cond(problem.active.sum() <= most, few, many)
+
+
+def _stiff(problem, point):
+    return jnp.where(problem.active, point.dual / point.slack, 0.0)
+
+
+def _root(matrix):
+    """F with `F F^T = matrix` up to rounding, also where that is singular."""
+    return spd.cholesky(matrix + _rounded(matrix) * jnp.eye(matrix.shape[0], dtype=matrix.dtype))
+
+
+def _solver(curvature):
+    """Solves with `I + curvature`."""
+    unit = jnp.eye(curvature.shape[0], dtype=curvature.dtype)
+    matrix = curvature + (1.0 + _rounded(curvature)) * unit
+    inverse = spd.inverse(matrix).matrix
+    return _corrected(lambda right: inverse @ right, lambda found: matrix @ found)
+
+
+def _thin_solver(table):
+    """Solves with `I + U U^T` for a table U of few columns.
+
+    The formula for its inverse (Woodbury) is exact where the rows of U are short. The longest
+    are therefore kept apart; the system that is left for them once the others are eliminated is
+    solved as it is.
+    """
+    number, width = table.shape
+    order = jnp.argsort(-(table**2).sum(1))[:APART]
+    apart = jnp.zeros(number, bool).at[order].set(True)
+    long, short = table[order], jnp.where(apart[:, None], 0.0, table)
+    inner = spd.inverse(short.T @ short + jnp.eye(width, dtype=table.dtype)).matrix
+    outer = long @ inner @ long.T
+    outer = outer + (1.0 + _rounded(outer)) * jnp.eye(APART, dtype=table.dtype)
+    inverse = spd.inverse(outer).matrix
+
+    def solve(right):
+        rest = jnp.where(apart, 0.0, right)
+        found = inverse @ (right[order] - long @ (inner @ (short.T @ rest)))
+        rest = rest - short @ (long.T @ found)
+        return (rest - short @ (inner @ (short.T @ rest))).at[order].set(found)
+
+    return _corrected(solve, lambda found: found + table @ (table.T @ found))
+
+
+def _rounded(matrix):
+    return 8.0 * jnp.finfo(matrix.dtype).eps * jnp.trace(matrix)
+
+
+def _corrected(solve, product):
+    """Solutions, each corrected once by its own residual."""
+
+    def solved(right):
+        found = solve(right)
+        return found + solve(right - product(found))
+
+    return solved

@@ -1,0 +1,1 @@
+"""Estimates of the parameter from rewards: least squares, likelihoods, networks."""

@@ -1,0 +1,1 @@
+"""Identification as a game between a learner and nature."""

@@ -1,0 +1,1 @@
+"""Linear algebra of small matrices, written for many lanes at once."""

@@ -1,0 +1,152 @@
+"""Coordinates in the span of a masked set of vectors, with static shapes.
+
+A subspace of R^d of dimension r is told by r of the d coordinates: those in which its vectors
+vary most freely. Leaving out the others needs no product of matrices, and every quadratic form
+`x^T (sum of x x^T)^- x` on the span is the same in all such coordinates.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from .. import selection
+from ..estimate import least_squares
+from . import scaling, spd
+
+
+class Span(NamedTuple):
+    """A subspace of R^d; its vectors are `basis @ x` of their own kept coordinates."""
+
+    basis: Array  # float [d, d] columns span it: 1 at their own coordinate, zero if not kept
+    kept: Array  # bool [d]
+    rank: Array  # int []
+
+
+def of(vectors: Float[Array, "K d"], active: Bool[Array, " K"]) -> Span:
+    """The span of the active vectors.
+
+    A residual below `sqrt(K d eps)` of the length of its column counts as zero.
+    """
+    matrix = least_squares.gram(vectors, active)
+    return of_gram(matrix, spd.partial_inverse(matrix, negligible(vectors)))
+
+
+def of_gram(matrix: Float[Array, "d d"], inverse: spd.Partial) -> Span:
+    """The span of vectors from the (weighted) sum of their `x x^T` and its partial inverse."""
+    unit = jnp.eye(matrix.shape[0], dtype=matrix.dtype)
+    # At the kept coordinates themselves the product is the identity, but for rounding.
+    basis = jnp.where(inverse.kept[:, None], unit * inverse.kept, matrix @ inverse.matrix)
+    return Span(basis, inverse.kept, inverse.kept.sum())
+
+
+def negligible(vectors: Float[Array, "K d"]) -> float:
+    """What rounding may leave of a squared length that should be zero, as part of its column's."""
+    return vectors.size * float(jnp.finfo(vectors.dtype).eps)
+
+
+def coordinates(span: Span, vectors: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    """The kept coordinates of vectors of the span, zero for the others."""
+    return jnp.where(span.kept, vectors, 0.0)
+
+
+def whitening(span: Span, matrix: Float[Array, "d d"]):
+    """A linear map of rows to where `sum of w x x^T = matrix`, of kept coordinates, is identity."""
+    factor = spd.cholesky(fill(span, matrix))
+
+    def mapped(vectors):
+        return spd.forward_substitute(factor, coordinates(span, vectors).T).T
+
+    return mapped
+
+
+def whitened(arms: Float[Array, "K d"], weights: Float[Array, " K"]):
+    """The span of the support, and arms in coordinates where A(w) is the identity of it."""
+    space = of(arms, weights > 0)
+    raw = coordinates(space, arms)
+    return space, whitening(space, least_squares.gram(raw, weights / weights.sum()))(arms)
+
+
+def within(span: Span, vectors: Float[Array, "n d"]) -> Bool[Array, " n"]:
+    """Which vectors lie in the span, but for some 1e-6 of their length (double precision)."""
+    lost = ((vectors - vectors @ span.basis.T) ** 2).sum(1)
+    return lost <= 1e4 * jnp.finfo(vectors.dtype).eps * (vectors**2).sum(1)
+
+
+def project(span: Span, vector: Float[Array, " d"]) -> Float[Array, " d"]:
+    """The nearest vector of the span."""
+    inner = spd.inverse(fill(span, span.basis.T @ span.basis)).matrix
+    return span.basis @ (inner @ (span.basis.T @ vector))
+
+
+def fill(span: Span, matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """Ones on the diagonal outside the span: the inverse restricted to the span is exact."""
+    return matrix + jnp.diag((~span.kept).astype(matrix.dtype))
+
+
+def pseudo_inverse(matrix: Float[Array, "d d"], negligible: float) -> Float[Array, "d d"]:
+    """Moore and Penrose's inverse of a positive semi-definite matrix.
+
+    Pivots below `negligible` times the diagonal entry of their column count as zero.
+    """
+    return pseudo_inverse_on(of_gram(matrix, spd.partial_inverse(matrix, negligible)), matrix)
+
+
+def pseudo_inverse_on(span: Span, matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
+    """The same for a matrix whose range is the span."""
+    inner = spd.inverse(fill(span, span.basis.T @ matrix @ span.basis)).matrix
+    return span.basis @ inner @ span.basis.T
+
+
+def inverse(span: Span, matrix: Float[Array, "d d"]) -> spd.Inverse:
+    """The inverse of `matrix` in the kept coordinates, zero elsewhere.
+
+    For a sum of `w x x^T` that spans the subspace, a generalised inverse on it; otherwise
+    `positive` is False. `logdet` and `factor` belong to the filled matrix.
+    """
+    both = span.kept[:, None] & span.kept[None, :]
+    found = spd.inverse(fill(span, jnp.where(both, matrix, 0.0)))
+    return found._replace(matrix=jnp.where(both, found.matrix, 0.0))
+
+
+def rank(vectors: Float[Array, "K d"]) -> Int[Array, ""]:
+    """Dimension of the span, directions of hardly more than rounding errors included.
+
+    Gram-Schmidt on the longest remainder; one above `max(K, d) eps` of all lengths together
+    counts. `of` squares the vectors, so that directions below 1e-7 of the longest escape it.
+    """
+    steps = min(vectors.shape)
+    least = (max(vectors.shape) * jnp.finfo(vectors.dtype).eps) ** 2 * (vectors**2).sum()
+
+    def remove(_, carry):
+        rest, found = carry
+        longest = rest[(rest**2).sum(1).argmax()]
+        square = longest @ longest
+        unit = longest / jnp.sqrt(jnp.where(square > 0, square, 1.0))
+        return rest - jnp.outer(rest @ unit, unit), found + (square > least)
+
+    return lax.fori_loop(0, steps, remove, (vectors, jnp.zeros((), int)))[1]
+
+
+def far_apart(arms: Float[Array, "K d"], active: Bool[Array, " K"]) -> Bool[Array, " K"]:
+    """A basis of the span of the active arms: each time the arm with most outside of the rest."""
+    num_arms, dim = arms.shape
+    arms = scaling.among(arms, active)
+    lengths = jnp.where(active, (arms**2).sum(1), 0.0)
+    cut = negligible(arms) * lengths.max()
+
+    def add(j, carry):
+        rest, axes, chosen = carry
+        far = selection.best(rest)
+        x = selection.at(arms, far.arm)
+        for _ in range(2):  # the second pass keeps the axes orthogonal
+            x = x - axes @ (axes.T @ x)
+        found = far.value > cut
+        axis = jnp.where(found, x / jnp.sqrt(jnp.where(found, x @ x, 1.0)), 0.0)
+        rest = jnp.where(active, jnp.maximum(rest - (arms @ axis) ** 2, 0.0), 0.0)
+        here = (jnp.arange(num_arms) == far.arm) & found
+        return jnp.where(here, 0.0, rest), axes.at[:, j].set(axis), chosen | here
+
+    begin = (lengths, jnp.zeros((dim, dim), arms.dtype), jnp.zeros(num_arms, bool))
+    return lax.fori_loop(0, dim, add, begin)[2]

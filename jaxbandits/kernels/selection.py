@@ -1,0 +1,288 @@
+"""Choosing arms: maxima, top-m and ranks whose ties favour no index.
+
+Ties are broken by `order`, a random permutation drawn once a replication: the same law for any
+single tie as a fresh coin, at no cost in random numbers.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from .linalg import scaling
+from .primitives import called_as, primitive
+
+PICK_BEST, PICK_ARGMAX = primitive("pick_best"), primitive("pick_argmax")
+COARSE = 20  # bits of values that are compared coarsely
+SOME = 8  # roundings; those of double precision are below all parts that are asked for
+ROUNDED, ROUNDED_SINGLE = 12, 4  # bits left to rounding when values are compared finely
+
+
+def tie_order(key, num_arms: int) -> Int[Array, " K"]:
+    """A random priority for each arm, 0 to K - 1; the larger wins a tie."""
+    return _places(lots(key, num_arms))
+
+
+def lots(key, num_arms: int) -> Array:
+    """Random numbers of which no two are equal: the last bits are the arm's index."""
+    low = (1 << max(1, num_arms - 1).bit_length()) - 1
+    bits = jax.random.bits(key, (num_arms,), jnp.uint32)
+    return (bits & jnp.uint32(~low & 0xFFFFFFFF)) | jnp.arange(num_arms, dtype=jnp.uint32)
+
+
+def scattered(number: Int[Array, ""], arms: int | Int[Array, " K"]) -> Int[Array, " K"]:
+    """Priorities below 2^31 that look random, one for each arm; no key: fixed by `number` alone.
+
+    `arms` are the first so many, or those listed.
+
+    For ties in what all replications share. Two rounds of multiplying and shifting, as the
+    finaliser of MurmurHash3 (Appleby, 2011).
+    """
+    listed = jnp.arange(arms) if isinstance(arms, int) else arms
+    ids = listed.astype(jnp.uint32) * jnp.uint32(0x9E3779B9)
+    mixed = number.astype(jnp.uint32) * jnp.uint32(0x85EBCA6B) + ids
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        mixed = (mixed ^ (mixed >> shift)) * jnp.uint32(factor)
+    return ((mixed ^ (mixed >> 16)) >> 1).astype(jnp.int32)
+
+
+class Best(NamedTuple):
+    """A maximum and where it is."""
+
+    arm: Array  # int []
+    value: Array  # float []
+
+
+def best(values: Float[Array, " K"]) -> Best:
+    """The largest value and its first index; where any is NaN, one of those."""
+    value, arm = pick_best(values)
+    return Best(arm, value)
+
+
+def coarse(values: Float[Array, " K"]) -> Float[Array, " K"]:
+    """Values to six digits, so that what ties up to rounding ties, to the first."""
+    return lax.reduce_precision(values, exponent_bits=8, mantissa_bits=COARSE)
+
+
+def fine(values: Float[Array, " K"]) -> Float[Array, " K"]:
+    """Values to twelve digits, in single precision to six."""
+    kind = jnp.finfo(values.dtype)
+    left = ROUNDED if values.dtype == jnp.float64 else ROUNDED_SINGLE
+    return lax.reduce_precision(values, kind.nexp, kind.nmant - left)
+
+
+def at_least(part: float, values: Float[Array, "..."]) -> float:
+    """What counts as equal among the values, as a part of them: some roundings at least."""
+    return max(part, SOME * float(jnp.finfo(values.dtype).eps))
+
+
+def comparable(estimates: Float[Array, " K"], active: Bool[Array, " K"]) -> Float[Array, " K"]:
+    """What ranks the active arms by estimates, so that rounding breaks no tie; -inf for others.
+
+    Estimates plus a constant, to some twelve digits of the largest, for those about 0 tie as well.
+    """
+    largest = jnp.where(active, jnp.abs(estimates), 0.0).max()
+    return jnp.where(active, fine(estimates + 2.0 * largest), -jnp.inf)
+
+
+@jax.custom_jvp
+def _best(values):
+    """The largest value and its first index."""
+
+    def above(one, two):
+        return (one[0] > two[0]) | ((one[0] == two[0]) & (one[1] < two[1]))
+
+    return _reduce((values,), above)
+
+
+@_best.defjvp
+def _change_of_best(values, changes):
+    """The value changes as that entry does, the index does not."""
+    value, arm = _best(*values)
+    return (value, arm), (at(*changes, arm), _no_change())
+
+
+@jax.custom_jvp
+def _argmax(values, order):
+    """The index of the largest value, of equal ones that of the larger `order`."""
+
+    def above(one, two):
+        return (one[0] > two[0]) | ((one[0] == two[0]) & (one[1] > two[1]))
+
+    return _reduce((values, order), above)[-1]
+
+
+@_argmax.defjvp
+def _change_of_argmax(tables, changes):
+    return _argmax(*tables), _no_change()
+
+
+def _no_change():
+    """What JAX calls the derivative of a whole number."""
+    return np.zeros((), jax.dtypes.float0)
+
+
+# As primitives, for the compilers of lanes write them in another way.
+pick_best, pick_argmax = called_as(PICK_BEST)(_best), called_as(PICK_ARGMAX)(_argmax)
+
+
+def argmax(values: Float[Array, " K"], order: Int[Array, " K"]) -> Int[Array, ""]:
+    """Index of the largest value, ties to the larger priority; of a NaN, if any."""
+    return pick_argmax(values, order)
+
+
+def _reduce(tables, above):
+    """The entry of `tables` that is `above` all others, with its index as the last item.
+
+    One reduction over all tables at once: the value comes free, where `argmax` and then a
+    look-up cost a pass and a gather more.
+    """
+
+    def better(one, two):
+        wins = above(one, two) | (one[0] != one[0])
+        return tuple(jnp.where(wins, a, b) for a, b in zip(one, two, strict=True))
+
+    tables = (*tables, lax.iota(int, tables[0].size))
+    lowest = (-jnp.inf, *[-1] * (len(tables) - 2), 0)
+    begin = tuple(jnp.array(x, t.dtype) for x, t in zip(lowest, tables, strict=True))
+    return lax.reduce(tables, begin, better, (0,))
+
+
+def most_drawn(
+    counts: Int[Array, " K"], values: Float[Array, " K"], order: Int[Array, " K"]
+) -> Int[Array, ""]:
+    """The arm drawn most, of equal ones that of the larger value, then of the larger priority."""
+    return argmax(jnp.where(counts == counts.max(), values, -jnp.inf), order)
+
+
+def sample(key, chances: Float[Array, " K"]) -> Int[Array, ""]:
+    """An arm at random, with probabilities proportional to `chances`."""
+    upto = jnp.cumsum(chances)
+    mark = jax.random.uniform(key, dtype=chances.dtype) * upto[-1]
+    return jnp.minimum((upto <= mark).sum(), chances.size - 1)
+
+
+def at(table: Array, arm: Int[Array, "..."]) -> Array:
+    """`table[arm]` for indices known to be in range, without the checks of brackets."""
+    return table.at[arm].get(mode="promise_in_bounds")
+
+
+def furthest_behind(
+    counts: Int[Array, " K"], shares: Float[Array, " K"], order: Int[Array, " K"] | None = None
+) -> Int[Array, ""]:
+    """The arm of least `counts / shares` among those with a share.
+
+    Of equals it is that of the larger priority, the first one where there is no `order`.
+    """
+    wanted = shares > 0
+    values = jnp.where(wanted, -counts / jnp.where(wanted, shares, 1.0), -jnp.inf)
+    if order is None:
+        return best(values).arm
+    # Two passes; `argmax`, which is one, would compute the values as often as it looks at them.
+    return best(jnp.where(values == values.max(), order, -1).astype(values.dtype)).arm
+
+
+FEW_COMPARED = 16  # up to so many a branch costs more than it saves
+MOST_COMPARED = 64  # up to so many arms K^2 comparisons, which vectorise, beat a sort
+
+
+def rank(values: Array, order: Int[Array, " K"]) -> Int[Array, " K"]:
+    """Place of each value from the top, 0 the largest, ties to the larger priority."""
+    num = values.shape[0]
+    if num > MOST_COMPARED:
+        return _inverse(jnp.lexsort((order, values))[::-1])
+    order = order.astype(values.dtype)  # one width of numbers for the whole pass
+
+    def ahead(j):
+        return (values[j] > values) | ((values[j] == values) & (order[j] > order))
+
+    # The barrier keeps a whole pass over all pairs from being repeated wherever it is used.
+    return lax.optimization_barrier(sum(ahead(j).astype(int) for j in range(num)))
+
+
+def _places(lots: Array) -> Int[Array, " K"]:
+    """`rank` where no two are equal."""
+    num = lots.shape[0]
+    if num > MOST_COMPARED:
+        return _inverse(jnp.argsort(lots)[::-1])
+    below = sum((lots[j] > lots).astype(jnp.int32) for j in range(num))
+    return lax.optimization_barrier(below.astype(int))
+
+
+def _inverse(permutation: Int[Array, " K"]) -> Int[Array, " K"]:
+    places = jnp.arange(permutation.size)
+    return jnp.zeros_like(places).at[permutation].set(places)
+
+
+def top(
+    values: Float[Array, " K"], order: Int[Array, " K"], m: int | Int[Array, ""]
+) -> Bool[Array, " K"]:
+    """Mask of the m largest values; put -inf where an arm may not be taken."""
+    num = values.shape[0]
+    if not FEW_COMPARED < num <= MOST_COMPARED:
+        return rank(values, order) < m
+    # Ties cost two more comparisons a pair, and only those about the last place matter.
+    larger = lax.optimization_barrier(sum((values[j] > values).astype(int) for j in range(num)))
+    first = larger < m
+    return lax.cond(first.sum() == m, lambda: first, lambda: rank(values, order) < m)
+
+
+def spread(alive: Bool[Array, " K"], total: Int[Array, ""], key) -> Int[Array, " K"]:
+    """`total` draws shared equally among `alive`; the remainder goes to arms drawn at random."""
+    num_alive = alive.sum()
+    # The dead come last, in no order that matters; one of them may have an arm's lot of 0.
+    chances = jnp.where(alive, lots(key, alive.size), 0)
+    extra = alive & (_places(chances) < total % num_alive)
+    return jnp.where(alive, total // num_alive + extra, 0)
+
+
+def first_basis(arms: Float[Array, "K d"], tol: float = 1e-6) -> Int[Array, " d"]:
+    """The first d linearly independent arms in index order.
+
+    An arm counts as independent where its part outside the span of those chosen exceeds `tol`
+    of its length, in columns of one size. Where the arms do not span, the last entries repeat the
+    last arm chosen.
+    """
+    (arms,), (num_arms, dim) = scaling.equilibrated(arms), arms.shape
+
+    def visit(carry, arm):
+        basis, chosen, found = carry
+        x = arms[arm]
+        rest = x - basis.T @ (basis @ x)
+        rest = rest - basis.T @ (basis @ rest)  # a second pass keeps the basis orthogonal
+        length = jnp.linalg.norm(rest)
+        new = (length > tol * jnp.linalg.norm(x)) & (found < dim)
+        slots = (jnp.arange(dim) >= found) & new  # later slots repeat until overwritten
+        unit = rest / jnp.where(new, length, 1.0)
+        basis = jnp.where(((jnp.arange(dim) == found) & new)[:, None], unit, basis)
+        return (basis, jnp.where(slots, arm, chosen), found + new), None
+
+    begin = (jnp.zeros((dim, dim), arms.dtype), jnp.zeros(dim, int), jnp.zeros((), int))
+    (_, chosen, _), _ = jax.lax.scan(visit, begin, jnp.arange(num_arms))
+    return chosen
+
+
+def pivoted_basis(arms: Float[Array, "K d"], tol: float = 1e-6) -> Int[Array, " d"]:
+    """Independent arms, each the farthest from the span of those before it.
+
+    Those that a QR decomposition with column pivoting of `arms^T` takes. A distance within `tol` of
+    the longest arm is none; where the arms do not span, the last entries repeat the last arm.
+    """
+    dim = arms.shape[1]
+    longest = jnp.sqrt((arms**2).sum(1).max())
+
+    def take(carry, slot):
+        rest, chosen = carry
+        farthest = best((rest**2).sum(1))
+        row, length = at(rest, farthest.arm), jnp.sqrt(farthest.value)
+        new = length > tol * longest
+        unit = row / jnp.where(new, length, 1.0)
+        rest = rest - jnp.where(new, (rest @ unit)[:, None] * unit[None, :], 0.0)
+        chosen = jnp.where((jnp.arange(dim) >= slot) & new, farthest.arm, chosen)
+        return (rest, chosen), None
+
+    (_, chosen), _ = jax.lax.scan(take, (arms, jnp.zeros(dim, int)), jnp.arange(dim))
+    return chosen

@@ -1,0 +1,1 @@
+"""One self-contained page about the results in a folder."""

@@ -1,0 +1,56 @@
+"""Claims of a paper: the verdict, and the numbers it rests on."""
+
+from .. import estimates
+from .markup import element, join
+
+VERDICTS = {True: "holds", False: "fails", None: "too small to tell"}
+CLASSES = {True: "holds", False: "fails", None: "open"}
+ERRORS = {"standard_error", "standard_errors"}  # of the entry before them
+DIGITS = 4  # of a number without a standard error
+MOST = 12  # entries of a list that are shown
+
+
+def claims(found):
+    """A list of the claims, each with its verdict."""
+    items = [
+        element(
+            "li",
+            element("strong", VERDICTS[one["holds"]], class_=CLASSES[one["holds"]]),
+            join(": ", one["claim"]),
+            element("p", measured_text(one["measured"]), class_="measured"),
+        )
+        for one in found
+    ]
+    return element("ul", *items, class_="claims")
+
+
+def measured_text(measured):
+    """Names and numbers; a standard error stands behind the number it belongs to."""
+    if not isinstance(measured, dict):
+        return _text(measured)
+    entries = list(measured.items())
+    errors = [*(value if name in ERRORS else None for name, value in entries[1:]), None]
+    parts = [
+        f"{str(name).replace('_', ' ')}: {_text(value, error)}"
+        for (name, value), error in zip(entries, errors, strict=True)
+        if name not in ERRORS
+    ]
+    return "; ".join(parts)
+
+
+def _text(value, error=None):
+    if isinstance(value, dict):
+        return _some([f"{name}: {_text(one)}" for name, one in value.items()])
+    if isinstance(value, list):
+        errors = error if isinstance(error, list) and len(error) == len(value) else len(value) * [0]
+        return _some([_text(*pair) for pair in zip(value, errors, strict=True)])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return estimates.MISSING if value is None else str(value)
+    if isinstance(error, int | float) and error > 0:
+        return estimates.estimate(value, error)
+    return f"{value:,}" if isinstance(value, int) else estimates.rounded(value, DIGITS)
+
+
+def _some(texts):
+    more = [f"… ({len(texts)} in all)"] if len(texts) > MOST else []
+    return ", ".join([*texts[:MOST], *more])

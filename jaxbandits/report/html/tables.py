@@ -1,0 +1,80 @@
+"""The cells of a sweep as tables, one for each instance."""
+
+import itertools
+
+import numpy as np
+
+from ...sweeps.dataset import last_regret, reasons_text
+from .. import estimates
+from .markup import table
+
+LEVELS = (0.05, 0.5, 0.95)
+QUANTILE_DIGITS = 3
+CELL = ("errors", "error rate [95%]", "cut short", "mean pulls", "median pulls", "5% to 95%")
+BOUND = "pull_lower_bound"
+SECONDS = {"seconds": "seconds", "compile_seconds": "compile seconds"}
+
+
+def tables(results):
+    """A table of each instance's cells."""
+    return [_instance(results, label) for label in results.dataset.instance.values]
+
+
+def _instance(results, label):
+    dataset, grid = results.dataset.sel(instance=label), ["algorithm", *results.axes]
+    corners = itertools.product(*[dataset[name].values for name in grid])
+    cells = [dataset.sel(dict(zip(grid, corner, strict=True))) for corner in corners]
+    columns = [*_labels(cells, grid), *_columns(cells)]
+    lines = list(zip(*[texts for _, texts in columns], strict=True))
+    header = [name for name, _ in columns]
+    return table(f"Cells of {label}", header, lines, num_labels=len(grid))
+
+
+def _labels(cells, grid):
+    return [(name, [value_text(cell[name].item()) for cell in cells]) for name in grid]
+
+
+def value_text(value):
+    """A value of an axis, or a label."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _columns(cells):
+    """`(header, texts)` of every column that the dataset has something for."""
+    columns = list(zip(CELL, zip(*map(_cell, cells), strict=True), strict=True))
+    if "reasons" in cells[0] and any((cell.reasons > 0).any() for cell in cells):
+        columns.append(("reasons", list(map(reasons_text, cells))))
+    if BOUND in cells[0]:
+        columns.append(("pulls / lower bound", [_ratio(cell) for cell in cells]))
+    if "regret" in cells[0]:
+        last = cells[0]["round"].values[-1]
+        texts = [estimates.estimate(*last_regret(cell)) for cell in cells]
+        columns.append((f"regret at round {last:,}", texts))
+    for name, title in SECONDS.items():
+        if name in cells[0]:
+            columns.append((title, [estimates.plain(float(cell[name]), 3) for cell in cells]))
+    return columns
+
+
+def _cell(cell):
+    total, cut = int(cell.pulls.count()), int(cell.cut_short)
+    rate = estimates.plain(float(cell.error_rate), 3)
+    mean, error = float(cell.pulls_mean), float(cell.pulls_se)
+    low, median, high = np.nanquantile(cell.pulls.values, LEVELS)
+    quantile = estimates.rounded if error > 0 else estimates.plain  # all alike: exact
+    return (
+        f"{int(cell.errors):,} of {total - cut:,}",
+        f"{rate} {estimates.interval(float(cell.error_low), float(cell.error_high))}",
+        f"{cut:,}",
+        estimates.estimate(mean, error, at_least=bool(cell.pulls_mean_is_lower_bound)),
+        quantile(median, QUANTILE_DIGITS),
+        f"{quantile(low, QUANTILE_DIGITS)} to {quantile(high, QUANTILE_DIGITS)}",
+    )
+
+
+def _ratio(cell):
+    bound = float(cell[BOUND])
+    if not bound > 0:
+        return estimates.MISSING
+    mean, error = float(cell.pulls_mean) / bound, float(cell.pulls_se) / bound
+    return estimates.estimate(mean, error, at_least=bool(cell.pulls_mean_is_lower_bound))

@@ -1,0 +1,138 @@
+"""Figures of sweeps. Nothing global: `Figure` objects, drawn by Agg, and no pyplot."""
+
+import itertools
+import json
+import textwrap
+from typing import NamedTuple
+
+import numpy as np
+
+from ..system.files import replacing
+from .labels import LETTERS_PER_INCH, PANEL, text, wrapped
+from .panels import BOUND, CUT_SHORT, DRAWN
+
+CURVES = {"regret", "reward"}  # along the rounds
+MOST_COLUMNS = 5  # of panels; more go below
+LEGEND_MARK = 6  # letters that the mark before a label takes
+LEGEND_LINE = 0.22  # inches
+
+
+class Layout(NamedTuple):
+    """Which panels a figure has."""
+
+    rows: list  # quantities, one for each row of panels
+    along: str | None  # the axis that lines go along
+    others: list  # dimensions with a column of panels for each point; none: a single column
+
+
+def layout(dataset, quantities=None):
+    """The `Layout` of the figure of a sweep's dataset."""
+    axes = json.loads(dataset.attrs["axes"])
+    rows = list(quantities or _quantities(dataset))
+    curves = CURVES & set(rows)
+    along = None if curves else _longest(dataset, axes)
+    split = axes or curves or "arms" in rows
+    others = ["instance", *[name for name in axes if name != along]] if split else []
+    return Layout(rows, along, others)
+
+
+def figure(dataset, *, title=None, quantities=None):
+    """A `matplotlib` figure of a sweep's dataset.
+
+    Without axes: boxes of the pulls and error rates. With axes: lines along the longest one, a
+    column of panels for each instance and point of the other axes. Intervals are 95%.
+
+    Args:
+      dataset: what `sweep` returns.
+      title: above the panels.
+      quantities: rows of panels among "pulls", "errors", "accuracy", "regret", "reward", "arms"
+        (the pulls of each); chosen by the kind of the runs by default.
+    """
+    from matplotlib.figure import Figure
+
+    rows, along, others = layout(dataset, quantities)
+    panels = _panels(dataset, others)
+    blocks = -(-len(panels) // MOST_COLUMNS)
+    columns = -(-len(panels) // blocks)
+    size = (max(5.2, 3.9 * columns + 0.6), 0.6 + 3.1 * len(rows) * blocks)
+    paper = Figure(figsize=size, layout="constrained")
+    grid = paper.subplots(len(rows) * blocks, columns, squeeze=False)
+    for (row, quantity), (number, panel) in itertools.product(enumerate(rows), enumerate(panels)):
+        block, column = divmod(number, columns)
+        place = grid[block * len(rows) + row, column]
+        if number:
+            place.sharey(grid[row, 0])
+        DRAWN[quantity](place, panel.data, along)
+        place.grid(alpha=0.3)
+        if row == 0:
+            place.set_title(wrapped(panel.title, PANEL), fontsize=10)
+        if column:
+            place.set_ylabel("")
+            place.tick_params(labelleft=False)
+        if row < len(rows) - 1 and not CURVES & set(rows):  # all rows share what the last one names
+            place.set_xlabel("")
+            place.tick_params(labelbottom=False)
+    for place in grid[-len(rows) :, len(panels) - columns * (blocks - 1) :].flat:
+        place.remove()
+    _legend(paper, paper.axes)
+    if title:
+        wide = int(LETTERS_PER_INCH * size[0])
+        lines = [part for line in title.splitlines() for part in textwrap.wrap(line, wide)]
+        paper.suptitle(text("\n".join(lines)), fontsize=11)
+    return paper
+
+
+def save(dataset, path, **options):
+    """Draw `figure` and write it as PNG, in one step."""
+    paper = figure(dataset, **options)
+    with replacing(path) as new:
+        paper.savefig(new, dpi=130, format="png", metadata={"Software": None})
+
+
+class _Panel:
+    def __init__(self, title, data):
+        self.title, self.data = title, data
+
+
+def _quantities(dataset):
+    if "regret" in dataset:
+        return ["reward" if "average_reward" in dataset else "regret"]
+    fixed = (dataset.pulls.max("replication") == dataset.pulls.min("replication")).all()
+    return ["accuracy"] if bool(fixed) else ["pulls", "errors"]
+
+
+def _longest(dataset, axes):
+    numeric = [name for name in axes if np.issubdtype(dataset[name].dtype, np.number)]
+    return max(numeric or axes, key=lambda name: dataset.sizes[name], default=None)
+
+
+def _panels(dataset, others):
+    """One panel for each point of `others`, the instance first; one of all without any."""
+    if not others:
+        return [_Panel("", dataset)]
+    found = []
+    for corner in itertools.product(*[dataset[name].values for name in others]):
+        data = dataset.sel(dict(zip(others, corner, strict=True)))
+        points = zip(others[1:], corner[1:], strict=True)
+        facts = [f"{name} = {value}" for name, value in points]
+        found.append(_Panel(", ".join([str(corner[0]), *facts]), data))
+    return found
+
+
+def _legend(paper, places):
+    """One legend for all panels, each label once."""
+    found = {}
+    for place in places:
+        for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    if found:
+        wide = LETTERS_PER_INCH * paper.get_figwidth()
+        longest = max(len(label) for label in found) + LEGEND_MARK
+        columns = max(1, min(4, len(found), int(wide / longest)))
+        lines = -(-len(found) // columns)
+        paper.set_figheight(paper.get_figheight() + LEGEND_LINE * (lines - 1))
+        for last in (BOUND, CUT_SHORT):
+            if last in found:
+                found[last] = found.pop(last)
+        place = {"loc": "outside lower center", "ncols": columns, "frameon": False}
+        paper.legend(list(found.values()), list(found), **place)

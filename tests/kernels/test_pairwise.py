@@ -1,0 +1,76 @@
+"""Distances of every two of many points, against all of them at once."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits.kernels.linalg import pairwise
+
+RNG = np.random.default_rng(0)
+
+
+def cloud(kind, num=700, dim=3):
+    """Points that are alike, or two of them far from the others."""
+    points = RNG.normal(size=(num, dim))
+    if kind == "sphere":
+        return points / np.linalg.norm(points, axis=1, keepdims=True)
+    points[[5, 600]] *= 40.0
+    return points
+
+
+def distances(points, matrix):
+    apart = points[:, None] - points
+    return np.einsum("abi,ij,abj->ab", apart, matrix, apart)
+
+
+@pytest.fixture(autouse=True)
+def double_precision():
+    with jax.enable_x64(True):
+        yield
+
+
+MATRIX = np.cov(RNG.normal(size=(3, 9)))
+farthest = jax.jit(pairwise.farthest, static_argnums=3)
+beaten = jax.jit(pairwise.beaten)
+
+
+@pytest.mark.parametrize("kind", ["sphere", "outliers"])
+@pytest.mark.parametrize("share", [1.0, 0.3, 0.01], ids=["all", "some", "few"])
+def test_the_farthest_pair(kind, share):
+    points = cloud(kind)
+    alive = RNG.random(700) < share
+    exact = np.where(alive[:, None] & alive, distances(points, MATRIX), -1.0)
+    found = farthest(jnp.array(points), jnp.array(alive), jnp.array(MATRIX), 4)
+    np.testing.assert_allclose(found.sqdist[0], exact.max(), rtol=1e-9)
+    for first, second, sqdist in zip(*found, strict=True):
+        if sqdist > 0:
+            np.testing.assert_allclose(sqdist, exact[first, second], rtol=1e-9)
+    assert (np.diff(found.sqdist) <= 0).all()
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_no_pair(number):
+    alive = np.arange(700) < number
+    found = farthest(jnp.array(cloud("sphere")), jnp.array(alive), jnp.array(MATRIX), 4)
+    np.testing.assert_array_equal(found.sqdist, 0.0)
+
+
+@pytest.mark.parametrize("num", [100, 700], ids=["few points", "many points"])
+@pytest.mark.parametrize("width", [0.0, 0.3, 1.2, 10.0])
+def test_who_is_beaten(num, width):
+    points, scores = cloud("sphere", num), RNG.normal(size=num)
+    alive = RNG.random(num) < 0.5
+    ahead = scores[None, :] - scores[:, None]
+    exact = (width * np.sqrt(np.abs(distances(points, MATRIX))) < ahead) & alive[None, :]
+    found = beaten(*map(jnp.array, (points, alive, scores, MATRIX)), jnp.array(width))
+    np.testing.assert_array_equal(found, exact.any(1) & alive)
+    assert (num < pairwise.FEW) == (num == 100)
+
+
+def test_the_best_is_never_beaten_and_equals_do_not_beat_each_other():
+    points = np.repeat(cloud("sphere", 350), 2, axis=0)
+    scores = np.repeat(RNG.normal(size=350), 2)
+    alive = np.ones(700, bool)
+    found = beaten(*map(jnp.array, (points, alive, scores, MATRIX)), jnp.array(0.0))
+    np.testing.assert_array_equal(found, scores < scores.max())

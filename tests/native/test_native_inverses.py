@@ -1,0 +1,79 @@
+"""Inverses by the native engine, held against `jax.vmap` and NumPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from against import LANES, by_native, same
+
+from jaxbandits.kernels import selection
+from jaxbandits.kernels.linalg import spd
+
+RNG = np.random.default_rng(8)
+
+
+def covariances(dim, number=LANES):
+    """Positive definite matrices `[dim, dim, number]` of condition about 100."""
+    half = RNG.normal(size=(number, dim, 2 * dim)) * np.linspace(1.0, 5.0, dim)[:, None]
+    return np.moveaxis(half @ half.transpose(0, 2, 1), 0, -1)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 12, 21])
+def test_all_that_an_inverse_tells(dim):
+    matrices = covariances(dim)
+    found = same(spd.inverse, matrices, rtol=1e-9, atol=1e-9)
+    for lane in range(LANES):
+        one = matrices[..., lane]
+        np.testing.assert_allclose(found.matrix[..., lane] @ one, np.eye(dim), atol=1e-11)
+        np.testing.assert_allclose(found.logdet[lane], np.linalg.slogdet(one)[1], rtol=1e-12)
+        np.testing.assert_allclose(found.factor[..., lane], np.linalg.cholesky(one), atol=1e-11)
+        np.testing.assert_array_equal(found.matrix[..., lane], found.matrix[..., lane].T)
+    assert found.positive.all()
+
+
+def test_each_part_by_itself():
+    matrices = covariances(6)
+    parts = [lambda m, name=name: getattr(spd.inverse(m), name) for name in spd.Inverse._fields]
+    for part in (*parts, lambda m: (spd.inverse(m).factor, spd.inverse(m).positive)):
+        same(part, matrices, rtol=1e-10, atol=1e-12)
+
+
+def test_what_is_not_positive_is_told():
+    matrices = covariances(5)
+    matrices[..., 3] *= -1.0
+    matrices[2, 2, 5] = -1.0
+    matrices[..., 7] = np.nan
+    matrices[..., 9] = 0.0
+    found = same(lambda m: spd.inverse(m).positive, matrices)
+    np.testing.assert_array_equal(found, ~np.isin(np.arange(LANES), [3, 5, 7, 9]))
+    lacks = np.moveaxis(
+        np.stack([np.ones((3, 3)) + np.eye(3) * (k % 2) for k in range(LANES)]), 0, -1
+    )
+    found = same(lambda m: spd.inverse(m, may_lack_rank=True).positive, lacks)
+    np.testing.assert_array_equal(found, np.arange(LANES) % 2 == 1)
+
+
+def test_shared_matrices_and_single_precision():
+    matrices, shared = covariances(4), jnp.asarray(covariances(4, 1)[..., 0])
+    same(lambda m: spd.inverse(shared).matrix @ m, matrices, rtol=1e-9, atol=1e-9)
+    same(lambda m: spd.inverse(m.astype(jnp.float32)), matrices, rtol=1e-3, atol=1e-3)
+
+
+def test_known_functions_that_are_mapped_over():
+    many = np.stack([covariances(4) for _ in range(3)])
+
+    def mapped(tables):
+        inverses = jax.vmap(lambda m: spd.inverse(m).matrix)(tables)
+        values, order = tables[:, 1], jnp.arange(4)
+        return (
+            inverses,
+            jax.vmap(selection.best)(values),
+            jax.vmap(selection.argmax, (0, None))(values, order),
+        )
+
+    found = by_native(mapped, jnp.asarray(many))
+    for k in range(3):
+        products = np.einsum("ijl,jkl->ikl", found[0][k], many[k])
+        np.testing.assert_allclose(products, np.eye(4)[..., None] + np.zeros(LANES), atol=1e-11)
+        np.testing.assert_array_equal(found[1].arm[k], many[k][1].argmax(0))
+        np.testing.assert_array_equal(found[2][k], many[k][1].argmax(0))

@@ -1,0 +1,38 @@
+"""A few runs of each kind with the core dependencies alone: `python tests/smoke.py`.
+
+For versions of Python and JAX on which the whole set of tests is not played.
+"""
+
+import sys
+from functools import partial
+
+import jax
+
+import jaxbandits as jb
+
+SOARE = jb.instances.soare(2, angle=0.5)
+LOGISTIC = jb.instances.glm([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0])
+RUNS = {
+    "lingape": (SOARE, partial(jb.lingape, delta=0.1), {}),
+    "gse": (SOARE, partial(jb.gse, budget=60), {}),
+    "glm_tsl": (LOGISTIC, jb.glm_tsl, {"horizon": 40}),
+}
+
+
+def main():
+    """Play them with both engines; the two agree, and a second call gives the same."""
+    for name, (instance, algorithm, options) in RUNS.items():
+        play = partial(jb.simulate, instance, algorithm, replications=8, **options)
+        first, again, native = play(), play(), play(engine="native")
+        assert (first.pulls == again.pulls).all(), name
+        assert (first.arm_pulls == again.arm_pulls).all(), name
+        assert (first.arm_pulls == native.arm_pulls).mean() > 0.8, name
+        assert first.arm_pulls.sum() == first.pulls.sum(), name
+    fit = jb.fit_glm([[1.0, 0.0], [0.0, 1.0]], [10, 10], [7, 2])
+    assert fit.converged, fit
+    assert jb.design.d_optimal(SOARE.arms).converged
+    print(f"smoke: python {sys.version.split()[0]}, jax {jax.__version__}: fine")
+
+
+if __name__ == "__main__":
+    main()

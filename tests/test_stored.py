@@ -1,0 +1,46 @@
+"""What earlier versions have stored: sweeps go on, live runs go on, results open."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import stored_things
+
+import jaxbandits as jb
+from jaxbandits.engine import api
+
+FOLDER = Path(__file__).parent / "stored"
+VERSIONS = sorted(folder.name for folder in FOLDER.iterdir())
+
+
+@pytest.fixture(params=VERSIONS)
+def stored(request, tmp_path):
+    return Path(shutil.copytree(FOLDER / request.param, tmp_path / "stored"))
+
+
+def test_a_stored_sweep_is_taken_over_whole(stored, monkeypatch):
+    monkeypatch.setattr(api, "Simulation", None)  # so that nothing can be played
+    found = stored_things.sweep(stored / "sweep")
+    assert found.pulls.shape == (4, 2, 4)
+    assert (found.pulls > 0).all()
+
+
+def test_another_sweep_is_not_taken_for_the_stored_one(stored, monkeypatch):
+    monkeypatch.setattr(api, "Simulation", None)
+    with pytest.raises(TypeError, match="NoneType"):
+        stored_things.sweep(stored / "sweep", seed=4)
+
+
+def test_a_stored_live_run_goes_on(stored):
+    run = stored_things.live(stored / "live.npz")
+    again = jb.Live(stored_things.BUILD, np.asarray(stored_things.ARMS), seed=5, theta_norm=1.0)
+    for reward in stored_things.REWARDS:
+        again.ask()
+        again.tell(reward)
+    assert run.ask() == again.ask()
+
+
+def test_stored_results_open(stored):
+    runs = jb.load(stored / "runs.npz")
+    assert runs.regret.shape == (3, 20)
