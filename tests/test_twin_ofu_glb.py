@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem
+from programs import QUICK
 from scipy import optimize, special, stats
 from test_twin_evill import filed
 
@@ -175,6 +176,7 @@ def test_regret_is_small_unless_rewards_are_misfiled():
             replications=16,
             horizon=2500,
             seed=4,
+            engine=QUICK,
         ).regret[:, -1]
         for off in (0, 1)
     )

@@ -52,8 +52,10 @@ def test_counts_are_those_of_a_plain_calculation(name):
         # Small c_1 and c_2, so that every event happens and fails to.
         options = {"family": "logistic", "noise_var": 0.03, "horizon": 60, "ridge": 1.0}
         options["a"] = {"glm_tsl": 1.7, "glm_fpl": 0.85}[name]
-        verbs = jb.watched(ALGORITHMS[name])(arms, theta=theta, **options)
-        init, ask, tell = map(jax.jit, verbs)
+        build = partial(jb.watched(ALGORITHMS[name]), arms, theta=theta, **options)
+        init = jax.jit(lambda key: build().init(key))
+        ask = jax.jit(lambda key, state: build().ask(key, state))
+        tell = jax.jit(lambda state, move, reward: build().tell(state, move, reward))
         near, shaken = constants(name, 60, 7, 3, sigma=np.sqrt(0.03))
         key, rng = jax.random.key(1), np.random.default_rng(5)
         state = init(key)

@@ -28,8 +28,8 @@ def padded(table):
 
 def fit(arms, counts, sums, family, *, ridge=0.0, tol=1e-18, init=None, cap=30, dtype=jnp.float64):
     init = np.zeros(D) if init is None else init
-    tables = (jnp.array(padded(x), dtype) for x in (arms, counts, sums))
-    return solve(*tables, jnp.array(init, dtype), jnp.array(ridge, dtype), tol, cap, family=family)
+    numbers = (*map(padded, (arms, counts, sums)), init, ridge)
+    return solve(*(np.asarray(x, dtype) for x in numbers), tol, cap, family=family)
 
 
 def data(family, seed=0, most=60):

@@ -2,7 +2,6 @@
 
 import cvxpy
 import jax
-import jax.numpy as jnp
 import numpy as np
 from designs import is_design, norms
 
@@ -14,15 +13,16 @@ xy_optimal = jax.jit(interior_point.xy_optimal)
 
 def xy_opt(arms, directions, active=None, *, tol=1e-3, max_iterations=200):
     """Every option is passed, so that one shape compiles once."""
-    arms, directions = jnp.asarray(arms), jnp.asarray(directions, jnp.asarray(arms).dtype)
-    active = jnp.ones(directions.shape[0], bool) if active is None else jnp.array(active, bool)
+    arms = np.asarray(arms)
+    directions = np.asarray(directions, arms.dtype)
+    active = np.ones(len(directions), bool) if active is None else np.asarray(active, bool)
     return xy_optimal(arms, directions, active, tol=tol, max_iterations=max_iterations)
 
 
 def xy_pairs(arms, targets, alive=None, *, tol=1e-3):
     """Of the differences of targets that are alive."""
-    alive = jnp.ones(len(targets), bool) if alive is None else jnp.array(alive)
-    return pairs_optimal(jnp.array(arms), jnp.array(targets), alive, tol)
+    alive = np.ones(len(targets), bool) if alive is None else np.asarray(alive)
+    return pairs_optimal(np.asarray(arms), np.asarray(targets), alive, tol)
 
 
 @jax.jit

@@ -1,11 +1,13 @@
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiled import compiled
 
 from jaxbandits.kernels.design.directions import Listed, Pairs, compact, distinct, sqdist
 from jaxbandits.kernels.linalg import svec
 
+distances, told_apart = compiled(sqdist), compiled(distinct)
+differences = compiled(lambda points: Pairs(points).vectors)
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 
 
@@ -13,49 +15,55 @@ def test_pairs_in_order():
     pairs = [(a, b) for a in range(12) for b in range(a + 1, 12)]
     first, second = Pairs(POINTS).indices
     assert list(zip(first.tolist(), second.tolist(), strict=True)) == pairs
-    found = jax.jit(lambda points: Pairs(points).vectors)(jnp.array(POINTS))
-    np.testing.assert_array_equal(found, [POINTS[a] - POINTS[b] for a, b in pairs])
+    np.testing.assert_array_equal(differences(POINTS), [POINTS[a] - POINTS[b] for a, b in pairs])
 
 
 def test_a_map_of_pairs_is_one_of_differences():
     turn = np.random.default_rng(1).normal(size=(3, 3))
-    found = Pairs(jnp.array(POINTS)).mapped(lambda x: x @ turn).vectors
-    np.testing.assert_allclose(found, Pairs(jnp.array(POINTS)).vectors @ turn, atol=1e-12)
+    mapped = compiled(lambda points: Pairs(points).mapped(lambda x: x @ turn).vectors)
+    np.testing.assert_allclose(mapped(POINTS), differences(POINTS) @ turn, atol=1e-12)
 
 
 @pytest.mark.parametrize("number", [4, 12], ids=["listed is less work", "pairs are less work"])
 def test_fourth_powers_of_pairs(number):
-    pairs = Pairs(jnp.array(POINTS[:number]))
-    listed = Listed(pairs.vectors)
-    assert (pairs.fourth_cost < listed.fourth_cost) == (number == 12)
-    weights = jnp.array(np.random.default_rng(2).random(listed.vectors.shape[0]))
-    expected = svec.fourth(listed.vectors, weights)
-    for found in (pairs.fourth(weights), listed.fourth(weights)):
+    points = POINTS[:number]
+    weights = np.random.default_rng(2).random(number * (number - 1) // 2)
+
+    @compiled
+    def fourths(points, weights):
+        pairs = Pairs(points)
+        listed = Listed(pairs.vectors)
+        assert (pairs.fourth_cost < listed.fourth_cost) == (number == 12)
+        expected = svec.fourth(listed.vectors, weights)
+        return expected, pairs.fourth(weights), listed.fourth(weights)
+
+    expected, *both = fourths(points, weights)
+    for found in both:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("places", [(), (0, 3, 65), (1, 2, 3, 4, 64)])
 def test_compact_keeps_what_has_weight(places):
-    vectors = Pairs(jnp.array(POINTS)).vectors
-    weights = jnp.zeros(66).at[jnp.array(places, int)].set(jnp.arange(1.0, len(places) + 1))
+    vectors, weights, at = differences(POINTS), np.zeros(66), list(places)
+    weights[at] = np.arange(1.0, len(places) + 1)
     found, kept = jax.jit(compact, static_argnums=2)(vectors, weights, 5)
     np.testing.assert_array_equal(kept, [*range(1, len(places) + 1), *[0] * (5 - len(places))])
-    np.testing.assert_array_equal(found[: len(places)], vectors[jnp.array(places, int)])
+    np.testing.assert_array_equal(np.asarray(found)[: len(places)], vectors[at])
 
 
 def test_distances_of_every_two_points():
     matrix = np.cov(np.random.default_rng(3).normal(size=(3, 9)))
     points = np.vstack([POINTS, POINTS[:1]])  # a duplicate: 0 exactly, or rounding clipped
-    found = sqdist(jnp.array(points), jnp.array(matrix))
+    found = distances(points, matrix)
     apart = points[:, None] - points
     np.testing.assert_allclose(found, np.einsum("abi,ij,abj->ab", apart, matrix, apart), atol=1e-12)
-    assert (np.asarray(found) >= 0).all()
+    assert (found >= 0).all()
 
 
 def test_distinct_points():
     points = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [0.0, 0.0], [-0.0, 0.0], [1.0, 2.0]])
     expected = [True, True, False, True, False, False]
-    np.testing.assert_array_equal(distinct(jnp.array(points)), expected)
+    np.testing.assert_array_equal(told_apart(points), expected)
 
 
 def test_distinct_points_of_many():
@@ -64,4 +72,4 @@ def test_distinct_points_of_many():
     first = {tuple(row + 0.0): number for number, row in reversed([*enumerate(points)])}
     expected = np.isin(np.arange(len(points)), list(first.values()))
     assert 0.1 < expected.mean() < 0.9
-    np.testing.assert_array_equal(distinct(jnp.array(points)), expected)
+    np.testing.assert_array_equal(told_apart(points), expected)

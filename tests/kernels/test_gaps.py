@@ -1,5 +1,7 @@
 """Gap indices against loops over all pairs of arms, and averages against a ledger."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,14 +27,31 @@ def by_loops(bound, num_arms, n, inside):
     return worst, highest
 
 
-def agree(bounds, bound, num_arms, n):
+@functools.partial(jax.jit, static_argnames="n")
+def both_kinds(means, variances, gram, wide, outside, n):
+    """Of paired and of individual bounds all there is; then what one row of G makes a column."""
+
+    def of(bounds):
+        columns = jnp.stack([bounds.column(jnp.asarray(j)) for j in (0, means.size - 1)])
+        return bounds.nth(n), bounds.highest(outside), columns
+
+    stats = least_squares.Ledger(gram, means, variances, jnp.zeros(()))
+    rows = jax.vmap(lambda row, j: gaps.column(stats, row, j, wide))
+    return (
+        of(gaps.paired(means, variances, gram, wide)),
+        of(gaps.individual(means, variances, wide)),
+        rows(gram, jnp.arange(means.size)),
+    )
+
+
+def agree(found, bound, num_arms, n):
     inside = np.arange(num_arms) % 3 == 0
     worst, highest = by_loops(bound, num_arms, n, inside)
-    np.testing.assert_allclose(bounds.nth(n), worst, rtol=1e-12)
-    np.testing.assert_allclose(bounds.highest(jnp.asarray(~inside)), highest, rtol=1e-12)
-    for j in (0, num_arms - 1):
-        column = [bound(i, j) for i in range(num_arms)]
-        np.testing.assert_allclose(bounds.column(jnp.asarray(j)), column, rtol=1e-9, atol=1e-7)
+    np.testing.assert_allclose(found[0], worst, rtol=1e-12)
+    np.testing.assert_allclose(found[1], highest, rtol=1e-12)
+    for j, column in zip((0, num_arms - 1), found[2], strict=True):
+        expected = [bound(i, j) for i in range(num_arms)]
+        np.testing.assert_allclose(column, expected, rtol=1e-9, atol=1e-7)
 
 
 @pytest.mark.parametrize("n", [1, 3, 5])
@@ -48,12 +67,11 @@ def test_both_kinds(num_arms, n):
     def individual(i, j):
         return means[i] + wide * norms[i] - (means[j] - wide * norms[j])
 
-    given = jnp.asarray(means), jnp.asarray(norms**2)
-    agree(gaps.paired(*given, jnp.asarray(gram), wide), paired, num_arms, n)
-    agree(gaps.individual(*given, wide), individual, num_arms, n)
-    for j in range(num_arms):
-        stats = least_squares.Ledger(jnp.asarray(gram), *given, jnp.zeros(()))
-        column = gaps.column(stats, jnp.asarray(gram[j]), jnp.asarray(j), wide)
+    outside = np.arange(num_arms) % 3 != 0
+    pairs, single, columns = both_kinds(means, norms**2, gram, wide, outside, n)
+    agree(pairs, paired, num_arms, n)
+    agree(single, individual, num_arms, n)
+    for j, column in enumerate(np.asarray(columns)):
         expected = [paired(i, j) for i in range(num_arms)]  # 0 for i = j, but for rounding
         np.testing.assert_allclose(column, expected, rtol=1e-9, atol=1e-7)
 
@@ -61,27 +79,42 @@ def test_both_kinds(num_arms, n):
 @pytest.mark.parametrize("num_arms", [7, 40])
 def test_equal_entries_count_apart(num_arms):
     table = RNG.integers(0, 3, (num_arms, 5)).astype(float)
-    for n in (1, 2, num_arms // 2, num_arms):
-        expected = np.sort(table, axis=0)[::-1][n - 1]
-        np.testing.assert_array_equal(gaps.nth_largest(jnp.asarray(table), n), expected)
+    places = (1, 2, num_arms // 2, num_arms)
+    found = jax.jit(lambda table: [gaps.nth_largest(table, n) for n in places])(table)
+    for n, largest in zip(places, found, strict=True):
+        np.testing.assert_array_equal(largest, np.sort(table, axis=0)[::-1][n - 1])
 
 
 def test_what_is_infinite_stays():
     """Arms that were never drawn have infinite intervals, and no NaN comes of them."""
-    bounds = gaps.individual(jnp.zeros(3), jnp.asarray([1.0, jnp.inf, jnp.inf]), 1.0)
-    assert not jnp.isnan(bounds.nth(1)).any()
-    assert not jnp.isnan(bounds.highest(jnp.asarray([True, True, False]))).any()
+
+    @jax.jit
+    def both(variances, among):
+        bounds = gaps.individual(jnp.zeros(3), variances, 1.0)
+        return bounds.nth(1), bounds.highest(among)
+
+    found = both(np.array([1.0, np.inf, np.inf]), np.array([True, True, False]))
+    assert not np.isnan(found).any()
 
 
 def test_averages_are_least_squares_on_orthogonal_arms():
     """A ridge of 1e-9 hardly shows."""
-    arms, plain = jnp.eye(3), sample_means.nothing(3)
-    fitted = least_squares.ridge(arms, 1e-9, arm_space=True)
-    assert (plain.means == 0.0).all()
-    assert jnp.isinf(plain.variances).all()
+
+    @jax.jit
+    def begin():
+        fitted = least_squares.ridge(jnp.eye(3), 1e-9, arm_space=True)
+        return sample_means.nothing(3), fitted
+
+    @jax.jit
+    def observe(plain, fitted, arm, reward):
+        fitted = least_squares.observe(fitted, jnp.eye(3), arm, reward, arm_space=True)
+        return sample_means.observe(plain, arm, reward), fitted
+
+    plain, fitted = begin()
+    assert (np.asarray(plain.means) == 0.0).all()
+    assert np.isinf(plain.variances).all()
     for arm, reward in zip([0, 1, 2, 1, 1, 0], RNG.normal(size=6), strict=True):
-        plain = sample_means.observe(plain, jnp.asarray(arm), reward)
-        fitted = least_squares.observe(fitted, arms, jnp.asarray(arm), reward, arm_space=True)
+        plain, fitted = observe(plain, fitted, arm, reward)
     np.testing.assert_array_equal(plain.counts, [2, 3, 1])
     np.testing.assert_allclose(plain.means, fitted.means, rtol=1e-6)
     np.testing.assert_allclose(plain.variances, fitted.variances, rtol=1e-6)
@@ -90,5 +123,6 @@ def test_averages_are_least_squares_on_orthogonal_arms():
 def test_the_highest_of_the_others():
     values = np.array([0.3, 2.0, -1.0, 2.0, 1.0])
     expected = [max(np.delete(values, k)) for k in range(5)]
-    np.testing.assert_array_equal(gaps.highest_of_others(jnp.asarray(values)), expected)
-    np.testing.assert_array_equal(gaps.highest_of_others(jnp.array([1.0, 3.0])), [3.0, 1.0])
+    highest = jax.jit(gaps.highest_of_others)
+    np.testing.assert_array_equal(highest(values), expected)
+    np.testing.assert_array_equal(highest(np.array([1.0, 3.0])), [3.0, 1.0])

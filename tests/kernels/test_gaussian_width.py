@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from designs import benchmark
 from scipy import integrate, optimize, stats
 
-import jaxbandits as jb
 from jaxbandits.kernels.design import gaussian_width
 from jaxbandits.kernels.linalg import subspace
 
@@ -23,25 +23,30 @@ def largest_of(n):
     return integrate.quad(density, -10, 10)[0]
 
 
-everyone = lambda arms: jnp.ones(len(arms), bool)  # noqa: E731
+value, minimised = jax.jit(gaussian_width.value), jax.jit(gaussian_width.minimised)
 
 
 @pytest.mark.parametrize("num", [3, 9])
 def test_the_width_of_independent_arms_under_equal_weights(num):
-    arms, weights = jnp.eye(num), jnp.full(num, 1 / num)
+    arms, weights = np.eye(num), np.full(num, 1 / num)
     expected = num * largest_of(num) ** 2
-    found = gaussian_width.value(arms, weights, everyone(arms))
+    found = value(arms, weights, np.ones(num, bool))
     assert float(found) == pytest.approx(expected, rel=0.06)  # of 2000 draws
-    three = gaussian_width.value(arms, weights, jnp.arange(num) < 3)
+    three = value(arms, weights, np.arange(num) < 3)
     assert float(three) == pytest.approx(num * largest_of(3) ** 2, rel=0.08)
-    assert gaussian_width.value(arms, weights, jnp.arange(num) < 1) < 0.05
+    assert float(value(arms, weights, np.arange(num) < 1)) < 0.05
+
+
+def sphere(seed, num, dim):
+    arms = np.random.default_rng(seed).normal(size=(num, dim))
+    return arms / np.linalg.norm(arms, axis=1, keepdims=True)
 
 
 @pytest.mark.slow
 def test_a_larger_set_is_wider():
-    arms = jnp.asarray(jb.instances.sphere(jax.random.key(2), 12, 4).arms)
-    weights = jnp.full(12, 1 / 12)
-    values = [float(gaussian_width.value(arms, weights, jnp.arange(12) < k)) for k in range(1, 13)]
+    arms = sphere(2, 12, 4)
+    weights = np.full(12, 1 / 12)
+    values = [float(value(arms, weights, np.arange(12) < k)) for k in range(1, 13)]
     assert (np.diff(values) >= 0).all()
     assert values[1] < 0.7 * values[-1]
 
@@ -58,8 +63,13 @@ def test_slopes_are_those_of_the_width():
     rng = np.random.default_rng(3)
     arms, weights = rng.normal(size=(6, 3)), rng.dirichlet(np.ones(6))
     active, normals = np.arange(6) != 2, rng.normal(size=(400_000, 3))
-    space = subspace.of(jnp.asarray(arms), jnp.ones(6, bool))
-    found = gaussian_width._slopes(space, *map(jnp.asarray, (arms, weights, active, normals)))
+
+    @jax.jit
+    def slopes(arms, *others):
+        space = subspace.of(arms, jnp.ones(6, bool))
+        return gaussian_width._slopes(space, arms, *others)
+
+    found = slopes(arms, weights, active, normals)
     step = 1e-4 * np.eye(6)
     expected = [
         (
@@ -76,15 +86,15 @@ def test_slopes_are_those_of_the_width():
 @pytest.mark.parametrize("case", ["sphere", "soare, a few", "flat"])
 def test_designs_are_near_the_optimum(case):
     if case == "sphere":
-        arms = np.asarray(jb.instances.sphere(jax.random.key(1), 12, 4).arms)
+        arms = sphere(1, 12, 4)
         active = np.ones(12, bool)
     else:
-        arms = np.asarray(jb.instances.soare(9, angle=0.1).arms)
+        arms = benchmark(9, 0.1)
         active = np.arange(10) < 3 if case == "soare, a few" else np.ones(10, bool)
     if case == "flat":  # three dimensions, of which the arms span two
         arms = arms[[0, 1, 9]][:, :3] @ np.diag([1.0, 3.0, 1.0])
         active = np.ones(3, bool)
-    found = gaussian_width.minimised(jnp.asarray(arms), jnp.asarray(active))
+    found = jax.tree.map(np.asarray, minimised(arms, active))
     assert found.weights.sum() == pytest.approx(1.0)
     basis = np.linalg.svd(arms, full_matrices=False)[2][: np.linalg.matrix_rank(arms)].T
     normals = np.random.default_rng(0).normal(size=(4000, basis.shape[1]))

@@ -77,8 +77,11 @@ def walk(net, state, orders):
     return state, False, len(orders)
 
 
-def arrays(net):
-    return jax.tree.map(jnp.asarray, net)
+all_at_once = jax.jit(kernel.all_at_once)
+
+
+def stacked(nets):
+    return jax.tree.map(lambda *x: np.stack(x), *nets)
 
 
 @pytest.mark.parametrize("sizes", list(itertools.product(range(3), range(3))), ids=str)
@@ -96,7 +99,7 @@ def test_rules_for_all_states_of_their_regulators(sizes):
         state = np.zeros(22, bool)
         state[18 : 18 + number] = values
         expected = [plain(rule, values[:num_a], values[num_a:]) for rule in range(18)]
-        found = kernel.all_at_once(arrays(net), jnp.asarray(state))
+        found = all_at_once(net, state)
         np.testing.assert_array_equal(found[:18], expected)
         if number == 0:
             np.testing.assert_array_equal(found[:18], np.arange(18) >= 9)
@@ -115,25 +118,31 @@ def test_one_gene():
     rng = np.random.default_rng(1)
     for gene in range(GENES):
         state = rng.random(GENES) < 0.5
-        found = update(arrays(net), jnp.asarray(state), jnp.asarray(gene))
+        found = update(net, state, gene)
         state[gene] = next_value(net, state, gene)
         np.testing.assert_array_equal(found, state)
 
 
+SHOWN = 30  # sweeps that are walked by hand
+
+
+@jax.jit
+def limits(nets, keys, starts, sweeps):
+    """Where walks end, and when each gene has its turn in their first sweeps."""
+    end = jax.vmap(lambda net, key, start: kernel.attractor(net, key, start, sweeps=sweeps))
+    turns = jax.vmap(lambda key, sweep: kernel.turns(key, sweep, GENES), (None, 0))
+    return end(nets, keys, starts), jax.vmap(turns, (0, None))(keys, jnp.arange(SHOWN))
+
+
 @pytest.mark.parametrize("sweeps", [1, 2, 200])
 def test_sweeps_are_walks_gene_by_gene(sweeps):
-    limit = jax.jit(
-        jax.vmap(lambda net, key, start: kernel.attractor(net, key, start, sweeps=sweeps))
-    )
     keys = jax.random.split(jax.random.key(2), 40)
     nets = [network(seed, positive=0.9) for seed in range(40)]
     starts = np.random.default_rng(3).random((40, GENES)) < 0.5
-    ends = limit(jax.tree.map(lambda *x: jnp.stack(x), *nets), keys, jnp.asarray(starts))
-    of_key = jax.vmap(kernel.turns, (None, 0, None))
-    turns = jax.vmap(lambda key: of_key(key, jnp.arange(min(sweeps, 30)), GENES))(keys)
+    ends, turns = jax.tree.map(np.asarray, limits(stacked(nets), keys, starts, sweeps))
     for i, net in enumerate(nets):
-        state, fixed, number = walk(net, starts[i], np.argsort(turns[i], axis=1))
-        if number == 30:
+        state, fixed, number = walk(net, starts[i], np.argsort(turns[i, :sweeps], axis=1))
+        if number == SHOWN:
             continue  # goes round in circles
         np.testing.assert_array_equal(ends.state[i], state)
         assert (bool(ends.fixed[i]), int(ends.sweeps[i])) == (fixed, number)
@@ -141,14 +150,14 @@ def test_sweeps_are_walks_gene_by_gene(sweeps):
         assert rests or not fixed
     if sweeps == 200:
         assert 20 < ends.fixed.sum() < 40
-        assert (np.asarray(ends.sweeps)[~np.asarray(ends.fixed)] == 200).all()
+        assert (ends.sweeps[~ends.fixed] == 200).all()
 
 
 def test_all_at_once():
     limit = jax.jit(jax.vmap(lambda net, start: kernel.attractor(net, KEY, start, "synchronous")))
     nets = [network(seed) for seed in range(40)]
     starts = np.random.default_rng(4).random((40, GENES)) < 0.5
-    ends = limit(jax.tree.map(lambda *x: jnp.stack(x), *nets), jnp.asarray(starts))
+    ends = jax.tree.map(np.asarray, limit(stacked(nets), starts))
     for i, net in enumerate(nets):
         state, fixed, steps = list(starts[i]), False, 0
         while not fixed and steps < 40:
@@ -163,13 +172,13 @@ KEY = jax.random.key(0)
 
 
 def test_lanes_and_native_programs_come_to_rest_alike():
-    net = arrays(network(7, positive=0.95))
+    net = jax.tree.map(jnp.asarray, network(7, positive=0.95))
 
     def one(key, start):
         return tuple(kernel.attractor(net, key, start))
 
     keys = jax.random.split(KEY, LANES)
-    starts = jnp.asarray(np.random.default_rng(6).random((GENES, LANES)) < 0.5)
+    starts = np.random.default_rng(6).random((GENES, LANES)) < 0.5
     expected = jax.jit(jax.vmap(one, (0, -1), -1))(keys, starts)
     lanes = jax.jit(lambda unit, *args: lanewise(one, LANES, unit)(*args))(1.0, keys, starts)
     native = jax.jit(natively(one, LANES))(keys, starts)
@@ -192,7 +201,7 @@ def test_orders_are_uniform():
 def test_filling():
     known, active = np.arange(50) < 20, np.arange(50) % 2 == 0
     fill = jax.jit(jax.vmap(kernel.filled, (0, None, None)))
-    states = np.asarray(fill(jax.random.split(KEY, 2000), jnp.asarray(known), jnp.asarray(active)))
+    states = np.asarray(fill(jax.random.split(KEY, 2000), known, active))
     assert (states[:, :20] == active[:20]).all()
     assert np.abs(states[:, 20:].mean(0) - 0.5).max() < 5 * 0.5 / np.sqrt(2000)
     assert np.abs(np.corrcoef(states[:, 20:].T)[np.triu_indices(30, 1)]).max() < 0.12
@@ -205,8 +214,8 @@ def test_cosine():
         state, known, active = (rng.random(30) < p for p in (0.6, 0.5, 0.4))
         q, target = state[known].astype(float), (active & known)[known].astype(float)
         expected = q @ target / (np.linalg.norm(q) * np.linalg.norm(target))
-        np.testing.assert_allclose(score(*map(jnp.asarray, (state, known, active))), expected)
-    nothing, all_ = jnp.zeros(30, bool), jnp.ones(30, bool)
+        np.testing.assert_allclose(score(state, known, active), expected)
+    nothing, all_ = np.zeros(30, bool), np.ones(30, bool)
     for case in ((nothing, all_, all_), (all_, all_, nothing), (all_, nothing, all_)):
         assert float(score(*case)) == 0.0
     assert float(score(all_, all_, all_)) == 1.0

@@ -1,11 +1,14 @@
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiled import compiled
 from scipy import optimize
 
 from jaxbandits.kernels.confidence import glr
 from jaxbandits.kernels.estimate import least_squares
+
+evidence, certain = compiled(glr.evidence, "arm_space"), compiled(glr.certain)
+ridge = compiled(least_squares.ridge, "arm_space")
 
 
 def problem(num_arms, dim, draws=60, seed=0, v0=0.3):
@@ -14,13 +17,16 @@ def problem(num_arms, dim, draws=60, seed=0, v0=0.3):
     arms = rng.normal(size=(num_arms, dim))
     pulled, rewards = rng.integers(0, num_arms, draws), rng.normal(size=draws)
     form = {"arm_space": least_squares.prefers_arm_space(arms)}
-    table = jnp.asarray(arms)
 
-    def step(stats, draw):
-        return least_squares.observe(stats, table, *draw, **form), None
+    @compiled
+    def played(table, pulled, rewards):
+        def step(stats, draw):
+            return least_squares.observe(stats, table, *draw, **form), None
 
-    begin = least_squares.ridge(table, v0, **form)
-    stats = jax.jit(lambda: jax.lax.scan(step, begin, (jnp.asarray(pulled), rewards))[0])()
+        begin = least_squares.ridge(table, v0, **form)
+        return jax.lax.scan(step, begin, (pulled, rewards))[0]
+
+    stats = played(arms, pulled, rewards)
     matrix = v0 * np.eye(dim) + arms[pulled].T @ arms[pulled]
     return stats, arms, form, matrix, arms[pulled].T @ rewards
 
@@ -29,7 +35,7 @@ def problem(num_arms, dim, draws=60, seed=0, v0=0.3):
 def test_the_ratio_is_the_distance_of_the_closest_alternative(num_arms, dim):
     """Half the ratio is the least drop of the likelihood under which another arm is as good."""
     stats, arms, form, matrix, moment = problem(num_arms, dim)
-    found = glr.evidence(stats, jnp.asarray(arms), **form)
+    found = evidence(stats, arms, **form)
     theta = np.linalg.solve(matrix, moment)
     means = arms @ theta
     assert int(found.leader) == means.argmax()
@@ -54,7 +60,7 @@ def test_the_ratio_is_the_distance_of_the_closest_alternative(num_arms, dim):
 
 def test_certain_is_a_comparison_with_every_arm():
     stats, arms, form, matrix, _ = problem(6, 3, seed=4)
-    found = glr.evidence(stats, jnp.asarray(arms), **form)
+    found = evidence(stats, arms, **form)
     inverse = np.linalg.inv(matrix)
     others = [j for j in range(6) if j != found.leader]
     lengths = [np.sqrt((y := arms[found.leader] - arms[j]) @ inverse @ y) for j in others]
@@ -62,12 +68,12 @@ def test_certain_is_a_comparison_with_every_arm():
     for share, expected in ((0.999, True), (1.001, False)):
         width = share * clear
         every = np.all(np.asarray(found.gaps)[others] >= width * np.array(lengths))
-        assert bool(glr.certain(found, width)) == every == expected
+        assert bool(certain(found, width)) == every == expected
 
 
 def test_a_tie_is_never_certain_and_a_single_arm_always():
-    even = least_squares.ridge(jnp.eye(3), 1.0, arm_space=True)
-    assert not bool(glr.certain(glr.evidence(even, jnp.eye(3), arm_space=True), 1e-6))
-    alone = jnp.ones((1, 1))
-    found = glr.evidence(least_squares.ridge(alone, 1.0, arm_space=True), alone, arm_space=True)
-    assert bool(glr.certain(found, 1e6))
+    even = ridge(np.eye(3), 1.0, arm_space=True)
+    assert not bool(certain(evidence(even, np.eye(3), arm_space=True), 1e-6))
+    alone = np.ones((1, 1))
+    found = evidence(ridge(alone, 1.0, arm_space=True), alone, arm_space=True)
+    assert bool(certain(found, 1e6))

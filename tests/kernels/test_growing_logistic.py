@@ -8,6 +8,12 @@ from scipy import optimize, special
 
 from jaxbandits.kernels.estimate import growing_logistic
 
+NUMBERS = "ridge", "tol", "most"
+refit = jax.jit(growing_logistic.refit, static_argnames=NUMBERS)
+rooted, noted = jax.jit(growing_logistic.rooted), jax.jit(growing_logistic.noted)
+learnt, best_step = jax.jit(growing_logistic.learnt), jax.jit(growing_logistic._best_step)
+without_data = jax.jit(growing_logistic.without_data, static_argnums=(0, 1, 3))
+
 
 @pytest.fixture(autouse=True)
 def double_precision():
@@ -24,9 +30,7 @@ def data(seed, number, dim, scale=1.0, dtype=np.float64):
 
 def model_of(rows, rewards, ridge, capacity=None):
     number, dim = rows.shape
-    model = growing_logistic.without_data(
-        capacity or growing_logistic.capacity_of(number), dim, ridge, rows.dtype
-    )
+    model = without_data(capacity or growing_logistic.capacity_of(number), dim, ridge, rows.dtype)
     # What lies beyond the filled rows must not matter, so it is made large here.
     table = np.full(model.rows.shape, 1e6, rows.dtype)
     table[:number] = rows
@@ -62,7 +66,7 @@ def test_refit_finds_the_maximum(name):
     seed, number, dim, scale, ridge, dtype = CASES[name]
     rows, rewards = data(seed, number, dim, scale, dtype)
     model = model_of(rows, rewards, ridge)
-    fit = jax.jit(lambda m: growing_logistic.refit(m, ridge=ridge, tol=1e-9, most=60))(model)
+    fit = refit(model, ridge=ridge, tol=1e-9, most=60)
     assert bool(fit.converged)
     args = rows, rewards, ridge
     found = optimize.minimize(objective, np.zeros(dim), args, "BFGS", slope, options={"gtol": 1e-9})
@@ -77,7 +81,7 @@ def test_refit_finds_the_maximum(name):
 
 def test_too_few_steps_are_told():
     rows, rewards = data(5, 400, 5, 30.0)
-    fit = growing_logistic.refit(model_of(rows, rewards, 1e-3), ridge=1e-3, tol=1e-9, most=2)
+    fit = refit(model_of(rows, rewards, 1e-3), ridge=1e-3, tol=1e-9, most=2)
     assert not bool(fit.converged)
 
 
@@ -85,14 +89,12 @@ def test_a_hessian_lost_to_rounding_is_told():
     """In single precision what is left of a ridge of 1e-3 under sums of 1e10 can be negative."""
     rows, rewards = data(4, 5, 8, 1e5, np.float32)
     model = model_of(rows, rewards, 1e-3)
-    fit = growing_logistic.refit(model, ridge=1e-3, tol=1e-3, most=5)
+    fit = refit(model, ridge=1e-3, tol=1e-3, most=5)
     assert np.abs(slope(np.asarray(fit.theta), rows, rewards, 1e-3)).max() > 1e3
     assert not bool(fit.converged)
     assert np.isfinite(fit.theta).all()
     np.testing.assert_array_equal(fit.inverse, model.fit.inverse)
-    exact = growing_logistic.refit(
-        model_of(rows.astype(float), rewards, 1e-3), ridge=1e-3, tol=1e-3, most=60
-    )
+    exact = refit(model_of(rows.astype(float), rewards, 1e-3), ridge=1e-3, tol=1e-3, most=60)
     assert bool(exact.converged)
 
 
@@ -101,7 +103,7 @@ def test_roots_grow_with_the_rows(spread):
     rng = np.random.default_rng(7)
     base = rng.normal(size=5)
     rows = base + spread * rng.normal(size=(300, 5))
-    fit = growing_logistic.rooted(model_of(rows[:40], np.zeros(40), 0.5), 0.5)
+    fit = rooted(model_of(rows[:40], np.zeros(40), 0.5), 0.5)
     root = fit.root
 
     def grow(root, x):
@@ -117,11 +119,11 @@ def test_roots_grow_with_the_rows(spread):
 def test_a_single_step_is_nearly_a_refit():
     rows, rewards = data(8, 400, 4)
     before = model_of(rows[:-1], rewards[:-1], 1.0, capacity=512)
-    before = before._replace(fit=growing_logistic.refit(before, ridge=1.0, tol=1e-12, most=30))
-    model = growing_logistic.noted(before, jnp.asarray(rows[-1]), rewards[-1])
+    before = before._replace(fit=refit(before, ridge=1.0, tol=1e-12, most=30))
+    model = noted(before, rows[-1], rewards[-1])
     assert int(model.number) == 400
-    stepped = growing_logistic.learnt(model.fit, jnp.asarray(rows[-1]), rewards[-1])
-    exact = growing_logistic.refit(model, ridge=1.0, tol=1e-12, most=30)
+    stepped = learnt(model.fit, rows[-1], rewards[-1])
+    exact = refit(model, ridge=1.0, tol=1e-12, most=30)
     moved = np.linalg.norm(exact.theta - before.fit.theta)
     assert moved > 1e-4
     assert np.linalg.norm(exact.theta - stepped.theta) < 0.05 * moved
@@ -131,8 +133,8 @@ def test_a_single_step_is_nearly_a_refit():
 def test_a_perturbed_theta_has_the_covariance_of_one_newton_step():
     rows, rewards = data(9, 200, 3)
     model = model_of(rows, rewards, 1.0)
-    model = model._replace(fit=growing_logistic.rooted(model, 1.0))
-    fit = growing_logistic.refit(model, ridge=1.0, tol=1e-9, most=30)
+    model = model._replace(fit=rooted(model, 1.0))
+    fit = refit(model, ridge=1.0, tol=1e-9, most=30)
     normals = np.random.default_rng(0).normal(size=(20_000, 3))
     thetas = np.asarray(
         jax.vmap(lambda z: growing_logistic.sampled(fit, z, 0.5))(jnp.asarray(normals))
@@ -144,20 +146,20 @@ def test_a_perturbed_theta_has_the_covariance_of_one_newton_step():
 
 
 def test_a_full_table_takes_no_more():
-    model = growing_logistic.without_data(growing_logistic.capacity_of(3), 2, 1.0, jnp.float32)
+    model = without_data(growing_logistic.capacity_of(3), 2, 1.0, jnp.float32)
     assert model.rows.shape == (growing_logistic.BLOCK, 2)
     model = model._replace(number=jnp.asarray(growing_logistic.BLOCK))
-    after = growing_logistic.noted(model, jnp.ones(2), jnp.asarray(1.0))
+    after = noted(model, np.ones(2), 1.0)
     assert int(after.number) == growing_logistic.BLOCK + 1
     assert not np.asarray(after.rows).any()
-    assert bool(growing_logistic.refit(after, ridge=1.0, tol=1e-9, most=3).converged)
+    assert bool(refit(after, ridge=1.0, tol=1e-9, most=3).converged)
 
 
 def test_what_finds_no_room_is_not_forgotten():
     """The twin of the algorithm has the rest of `followed`."""
     rows, rewards = data(3, growing_logistic.BLOCK + 3, 3)
     model = model_of(rows[: growing_logistic.BLOCK - 1], rewards[: growing_logistic.BLOCK - 1], 1.0)
-    model = model._replace(fit=growing_logistic.rooted(model, 1.0))
+    model = model._replace(fit=rooted(model, 1.0))
     follow = jax.jit(
         lambda model, x, reward, age: growing_logistic.followed(
             model, x, reward, age, ridge=1.0, refresh=1, tol=1e-9, most=30
@@ -166,10 +168,10 @@ def test_what_finds_no_room_is_not_forgotten():
     for row, reward in zip(
         rows[growing_logistic.BLOCK - 1 :], rewards[growing_logistic.BLOCK - 1 :], strict=True
     ):
-        x, before = jnp.asarray(row), model.fit
-        model = growing_logistic.noted(model, x, jnp.asarray(reward))
-        fit, missed = follow(model, x, jnp.asarray(reward), model.number - 10)
-        stepped = growing_logistic.learnt(before, x, reward)
+        x, before = row, model.fit
+        model = noted(model, x, reward)
+        fit, missed = follow(model, x, reward, np.asarray(model.number) - 10)
+        stepped = learnt(before, x, reward)
         fitted = int(model.number) <= growing_logistic.BLOCK
         assert np.allclose(fit.theta, stepped.theta, rtol=1e-9) == (not fitted)
         assert not bool(missed)
@@ -183,7 +185,7 @@ def test_the_best_of_some_steps():
     for size in (0.1, 1.0, 10.0, 100.0):
         for ridge in (0.1, 10.0, 1000.0):
             theta, direction = rng.normal(size=(2, 3))
-            found = growing_logistic._best_step(model, theta, size * direction, ridge)
+            found = best_step(model, theta, size * direction, ridge)
             values = [
                 objective(theta - s * size * direction, rows, rewards, ridge)
                 for s in growing_logistic.STEPS

@@ -1,9 +1,12 @@
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiled import compiled
 
 from jaxbandits.kernels.games import hedge
+
+weights_of, learn = compiled(hedge.weights), compiled(hedge.learn)
+at, put, start = compiled(hedge.at), compiled(hedge.put), compiled(hedge.start, "num_actions")
 
 
 @jax.jit
@@ -22,13 +25,13 @@ def played(losses):
 def test_learners_by_place(shared):
     """Each learns by itself; of two sets that share a place the newer begins anew."""
     table = hedge.many(3, 2, shared=shared)
-    one, other = jnp.array([True, False]), jnp.array([False, True])
-    place = jnp.asarray(1)
-    learner = hedge.learn(hedge.at(table, place, one), jnp.array([0.5, 0.5]), jnp.array([0.0, 1.0]))
-    table = hedge.put(table, place, learner, one)
-    np.testing.assert_array_equal(hedge.at(table, place, one).losses, [0.0, 1.0])
-    np.testing.assert_array_equal(hedge.at(table, jnp.asarray(0), one).losses, [0.0, 0.0])
-    found = hedge.at(table, place, other)
+    one, other = np.array([True, False]), np.array([False, True])
+    place = np.asarray(1)
+    learner = learn(at(table, place, one), np.array([0.5, 0.5]), np.array([0.0, 1.0]))
+    table = put(table, place, learner, one)
+    np.testing.assert_array_equal(at(table, place, one).losses, [0.0, 1.0])
+    np.testing.assert_array_equal(at(table, np.asarray(0), one).losses, [0.0, 0.0])
+    found = at(table, place, other)
     np.testing.assert_array_equal(found.losses, [0.0, 0.0] if shared else [0.0, 1.0])
     assert (found.mixability == hedge.FIRST) == shared
 
@@ -68,22 +71,22 @@ def test_regret_is_at_most_twice_the_mixability(seed):
 
 def test_all_weight_on_the_action_that_loses():
     """The sum under the logarithm as printed is zero in double precision."""
-    learner = hedge.Hedge(jnp.array([0.0, 1e4]), jnp.asarray(0.01))
-    weights = hedge.weights(learner)
+    learner = hedge.Hedge(np.array([0.0, 1e4]), np.asarray(0.01))
+    weights = weights_of(learner)
     np.testing.assert_array_equal(weights, [1.0, 0.0])
-    after = hedge.learn(learner, weights, jnp.array([2e4, 0.0]))
+    after = learn(learner, weights, np.array([2e4, 0.0]))
     # By the soft minimum: from 0 to 1e4, while the own loss was 2e4.
     np.testing.assert_allclose(after.mixability, 0.01 + 1e4, rtol=1e-12)
 
 
 def test_a_learner_with_nothing_to_choose():
-    learner = hedge.learn(hedge.start(1), jnp.ones(1), jnp.array([3.0]))
-    np.testing.assert_array_equal(hedge.weights(learner), [1.0])
+    learner = learn(start(1), np.ones(1), np.array([3.0]))
+    np.testing.assert_array_equal(weights_of(learner), [1.0])
     assert float(learner.mixability) == 0.01
 
 
 def test_no_loss_teaches_nothing():
-    learner = hedge.Hedge(jnp.array([0.3, 0.1, 2.0]), jnp.asarray(0.4))
-    after = hedge.learn(learner, hedge.weights(learner), jnp.zeros(3))
+    learner = hedge.Hedge(np.array([0.3, 0.1, 2.0]), np.asarray(0.4))
+    after = learn(learner, weights_of(learner), np.zeros(3))
     np.testing.assert_array_equal(after.losses, learner.losses)
     assert float(after.mixability) == float(learner.mixability)

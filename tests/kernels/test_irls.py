@@ -1,3 +1,5 @@
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,14 +11,24 @@ from scipy import optimize, special, stats
 from jaxbandits.kernels.estimate import irls, newton
 from jaxbandits.kernels.estimate.links import FAMILIES, LINKS
 
+determined, and_of = jax.jit(irls.determined), jax.jit(irls.Missed.and_of)
 
-def objective(arms, counts, sums, family, ridge=0.0):
+
+@functools.partial(jax.jit, static_argnames="family")
+def derivatives(arms, counts, sums, ridge, theta, *, family):
     def value(theta):
-        z = jnp.array(arms) @ theta
+        z = arms @ theta
         partition = LINKS[family].partition(z)
         return jnp.dot(counts, partition) - jnp.dot(sums, z) + 0.5 * ridge * theta @ theta
 
-    return value
+    return value(theta), jax.grad(value)(theta), jax.hessian(value)(theta)
+
+
+def objective(arms, counts, sums, family, ridge, theta):
+    """Value, gradient and Hessian at theta, in NumPy."""
+    tables = (padded(x) for x in (arms, counts, sums))
+    found = derivatives(*tables, float(ridge), np.asarray(theta, float), family=family)
+    return [np.asarray(x) for x in found]
 
 
 def reference(arms, counts, sums, family):
@@ -55,12 +67,12 @@ def test_gradient_and_hessian_at_the_fit(family, ridge):
     arms, counts, sums = data(family)
     sums = sums + 0.3 * np.sqrt(counts) * np.random.default_rng(1).normal(size=K)  # perturbed
     found = fit(arms, counts, sums, family, ridge=ridge)
-    value = objective(arms, counts, sums, family, ridge)
-    gradient, hessian = jax.jit(lambda x: (jax.grad(value)(x), jax.hessian(value)(x)))(found.theta)
+    at = functools.partial(objective, arms, counts, sums, family, ridge)
+    value, gradient, hessian = at(found.theta)
     assert np.abs(gradient).max() < 1e-8
     np.testing.assert_allclose(found.hessian, hessian, rtol=1e-9)
-    nearby = found.theta + 0.01 * np.random.default_rng(2).normal(size=(50, D))
-    assert (jax.vmap(value)(nearby) > value(found.theta)).all()
+    nearby = np.asarray(found.theta) + 0.01 * np.random.default_rng(2).normal(size=(50, D))
+    assert all(at(theta)[0] > value for theta in nearby)
 
 
 @pytest.mark.parametrize(
@@ -88,8 +100,8 @@ def test_single_precision_is_near_double(family):
     double = fit(arms, counts, sums, family)
     assert bool(single.converged)
     # The decrement is the distance to the minimum in units of f.
-    offset = np.asarray(single.theta, float) - double.theta
-    assert 0.5 * offset @ double.hessian @ offset < 2e-4
+    offset = np.asarray(single.theta, float) - np.asarray(double.theta)
+    assert 0.5 * offset @ np.asarray(double.hessian) @ offset < 2e-4
 
 
 def test_identity_link_takes_one_step():
@@ -113,15 +125,14 @@ SEPARABLE = {  # no failure on one side of a plane, or no success at all where t
 def test_separable_data_need_a_ridge(family):
     arms, counts, sums = map(np.array, SEPARABLE[family])
     bare = fit(arms, counts, sums, family)
-    exists = irls.determined(jnp.array(padded(arms)), jnp.array(padded(counts)), bare.hessian)
+    exists = determined(padded(arms), padded(counts), bare.hessian)
     assert not (bool(bare.converged) and bool(exists))
     assert np.isfinite(bare.theta).all()
 
     ridged = fit(arms, counts, sums, family, ridge=1e-3)
     assert bool(ridged.converged)
-    gradient = jax.grad(objective(arms, counts, sums, family, 1e-3))(ridged.theta)
-    assert np.abs(gradient).max() < 1e-7
-    limit = np.linalg.norm(arms.T @ (counts * LINKS[family].mean(jnp.zeros(4)) - sums)) / 1e-3
+    assert np.abs(objective(arms, counts, sums, family, 1e-3, ridged.theta)[1]).max() < 1e-7
+    limit = np.linalg.norm(objective(arms, counts, sums, family, 0.0, np.zeros(D))[1]) / 1e-3
     assert np.linalg.norm(ridged.theta) <= limit
 
 
@@ -134,7 +145,7 @@ def test_equal_outcomes(family, outcome):
     sums = outcome * counts
     arms = np.array([[1.0, 0.2, 0], [0.5, 1, 1], [0.3, 0.3, 0], [1, -0.2, 0]])  # in a half-space
     bare, ridged = fit(arms, counts, sums, family), fit(arms, counts, sums, family, ridge=1e-3)
-    exists = irls.determined(jnp.array(arms), jnp.array(counts), bare.hessian)
+    exists = determined(padded(arms), padded(counts), bare.hessian)
     assert not (bool(bare.converged) and bool(exists))
     assert bool(ridged.converged)
     assert np.isfinite(ridged.theta).all()
@@ -143,14 +154,13 @@ def test_equal_outcomes(family, outcome):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_determined_tells_a_vanishing_curvature(family):
     arms, counts, sums = data(family)
-    assert bool(irls.determined(jnp.array(arms), jnp.array(counts, float),
-                                fit(arms, counts, sums, family).hessian))  # fmt: skip
+    assert bool(determined(arms, counts.astype(float), fit(arms, counts, sums, family).hessian))
     if family in SEPARABLE:
-        arms, counts, sums = (jnp.array(padded(x)) for x in SEPARABLE[family])
+        arms, counts, sums = (padded(x) for x in SEPARABLE[family])
         # At this tolerance the decrement alone would call the fit converged.
         loose = fit(arms, counts, sums, family, tol=1e-6)
         assert bool(loose.converged)
-        assert not bool(irls.determined(arms, counts, loose.hessian))
+        assert not bool(determined(arms, counts, loose.hessian))
 
 
 def test_undrawn_arms_do_not_matter():
@@ -196,13 +206,13 @@ def test_a_minimum_far_out_is_found(dim, draws, a, most, seed):
     arms = rng.uniform(-1, 1, (100, dim))
     counts = rng.multinomial(draws, np.ones(100) / 100)
     theta = rng.normal(size=dim) * np.sqrt(3 / dim)
-    sums = rng.binomial(counts, LINKS["logistic"].mean(arms @ theta)).astype(float)
+    sums = rng.binomial(counts, special.expit(arms @ theta)).astype(float)
     sums += a * np.sqrt(counts) * rng.normal(size=100)
-    tables = (jnp.array(x, float) for x in (arms, counts, sums))
-    found = solve(*tables, jnp.array(theta), 1e-3, 1e-6, most, family="logistic")
+    found = solve(arms, counts.astype(float), sums, theta, 1e-3, 1e-6, most, family="logistic")
     assert bool(found.converged)
     assert np.linalg.norm(found.theta) > 1000
-    slope = jax.grad(objective(arms, counts, sums, "logistic", 1e-3))(found.theta)
+    theta = np.asarray(found.theta)
+    slope = arms.T @ (counts * special.expit(arms @ theta) - sums) + 1e-3 * theta
     assert 0.5 * slope @ np.linalg.solve(found.hessian, slope) < 1e-6
 
 
@@ -232,34 +242,31 @@ def test_status_codes():
 
 def test_lanes_equal_a_loop():
     cases = [data("logistic", seed) for seed in range(8)]
-    arms, counts, sums = (jnp.array(np.stack(x), float) for x in zip(*cases, strict=True))
-    sums = sums.at[3].set(counts[3])  # one hopeless lane holds up nobody
+    arms, counts, sums = (np.stack(x).astype(float) for x in zip(*cases, strict=True))
+    sums[3] = counts[3]  # one hopeless lane holds up nobody
+    options = {"ridge": 1e-4, "tol": 1e-12}
 
     def lane(arms, counts, sums):
-        return irls.fit(
-            arms, counts, sums, family="logistic", ridge=1e-4, init=jnp.zeros(D), tol=1e-12
-        )
+        return irls.fit(arms, counts, sums, family="logistic", init=jnp.zeros(D), **options)
 
-    together = jax.jit(jax.vmap(lane))(arms, counts, sums)
-    alone = [jax.jit(lane)(*tables) for tables in zip(arms, counts, sums, strict=True)]
-    for row, single in enumerate(alone):
+    together = jax.tree.map(np.asarray, jax.jit(jax.vmap(lane))(arms, counts, sums))
+    for row, tables in enumerate(zip(arms, counts, sums, strict=True)):
+        single = fit(*tables, "logistic", **options)
         assert int(together.iterations[row]) == int(single.iterations)
         assert int(together.status[row]) == int(single.status)
         np.testing.assert_allclose(together.theta[row], single.theta, rtol=1e-9, atol=1e-9)
 
 
 def test_without_data_is_the_fit_to_nothing():
-    arms = jnp.array(np.random.default_rng(0).normal(size=(6, 3)))
-    nothing = jnp.zeros(6)
-    found = irls.without_data(3, 0.2, arms.dtype)
-    fitted = irls.fit(arms, nothing, nothing, family="probit", ridge=0.2, init=jnp.zeros(3))
+    arms, nothing = np.random.default_rng(0).normal(size=(6, D)), np.zeros(6)
+    found = jax.jit(lambda: irls.without_data(D, 0.2, jnp.float64))()
+    fitted = fit(arms, nothing, nothing, "probit", ridge=0.2, tol=1e-6)
     for one, two in zip(found, fitted, strict=True):
         np.testing.assert_allclose(one, two, atol=1e-9)
 
 
 def test_missed_fits_are_counted_by_status():
-    none = irls.Missed(*(jnp.zeros((), int) for _ in range(3)), jnp.zeros(()))
-    missed = none
+    missed = irls.Missed(*(np.int64(0) for _ in range(3)), np.float64(0.0))
     for status, decrement in (
         (irls.CAPPED, 0.5),
         (irls.STALLED, 0.25),
@@ -269,22 +276,20 @@ def test_missed_fits_are_counted_by_status():
         (irls.NONFINITE, 7.0),
         (irls.CONVERGED, 9.0),
     ):
-        missed = missed.and_of(jnp.array(status), jnp.array(decrement))
-    missed = missed.and_of(jnp.array(irls.CAPPED), jnp.array(50.0), unless=jnp.array(True))
+        missed = and_of(missed, status, decrement, unless=False)
+    missed = and_of(missed, irls.CAPPED, 50.0, unless=True)
     assert [int(n) for n in missed[:3]] == [1, 2, 3]
     assert float(missed.worst) == 7.0
 
 
 def test_newton_steps_of_an_estimate_are_counted_to_their_cap():
     """Those with the old inverse, of another place here, are not."""
-    arms, counts, sums = (jnp.asarray(x, float) for x in data("logistic"))
-    far, unit = jnp.full(D, 4.0), jnp.eye(D)
+    tables = [x.astype(float) for x in data("logistic")]
+    estimate = jax.jit(functools.partial(irls.estimate, family="logistic"))
+    options = {"ridge": 0.0, "init": np.full(D, 4.0), "inverse": np.eye(D), "tol": 1e-12}
 
     def steps(cap):
-        found = irls.estimate(
-            arms, counts, sums, family="logistic", ridge=0.0, init=far, inverse=unit,
-            tol=1e-12, max_iterations=cap,
-        )  # fmt: skip
+        found = estimate(*tables, **options, max_iterations=cap)
         return int(found.iterations), bool(found.converged)
 
     whole, converged = steps(30)
@@ -295,25 +300,26 @@ def test_newton_steps_of_an_estimate_are_counted_to_their_cap():
     assert steps(1) == (1, False)
 
 
-def searched(ridge=0.1, spoilt=False):
-    """A problem, where a Newton step begins there, and the size that its search finds."""
-    arms, counts, sums = (jnp.asarray(x, float) for x in data("logistic"))
-    sums = sums + jnp.nan if spoilt else 30.0 * sums  # out of reach: the minimum is far out
+@jax.jit
+def searched(arms, counts, sums, ridge):
+    """The size that the search of a Newton step finds; slopes of f where it begins and ends."""
     problem = newton.problem_of(arms, counts, sums, "logistic", ridge)
-    theta = jnp.full(D, 0.3)
-    now = newton.look(problem, theta, jnp.array(0), 0.0)
-    return problem, now, newton.line_search(problem, now)
+    now = newton.look(problem, jnp.full(D, 0.3), jnp.array(0), 0.0)
+    size = newton.line_search(problem, now)
+    along = jax.grad(lambda size: problem.objective(now.theta - size * now.move)[0])
+    return size, along(0.0), along(size)
 
 
 @pytest.mark.parametrize("ridge", [10.0, 0.1, 1e-4])
 def test_a_step_ends_where_the_objective_is_flat_along_it(ridge):
-    problem, now, size = searched(ridge)
-    along = jax.grad(lambda size: problem.objective(now.theta - size * now.move)[0])
-    begin, end = float(along(0.0)), float(along(float(size)))
+    arms, counts, sums = (x.astype(float) for x in data("logistic"))
+    # Out of reach: the minimum is far out.
+    size, begin, end = map(float, searched(arms, counts, 30.0 * sums, ridge))
     assert size > 0
     assert begin < 0
     assert abs(end) <= newton.FLAT * abs(begin)
 
 
 def test_a_search_among_numbers_that_are_none_ends():
-    assert searched(spoilt=True)[2] == 0.0
+    arms, counts, sums = (x.astype(float) for x in data("logistic"))
+    assert searched(arms, counts, sums + np.nan, 0.1)[0] == 0.0

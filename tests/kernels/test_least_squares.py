@@ -2,11 +2,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiled import compiled
 from jax import lax
 
 from jaxbandits.kernels.estimate import least_squares
 
 V0 = 0.7
+row_of, sqdist = compiled(least_squares.row, "arm_space"), compiled(least_squares.sqdist)
+ridge, gram = compiled(least_squares.ridge, "arm_space"), compiled(least_squares.gram)
+batch = compiled(least_squares.batch)
 
 
 def instance(num_arms, dim, draws=1000, seed=0):
@@ -17,7 +21,7 @@ def instance(num_arms, dim, draws=1000, seed=0):
 
 
 def played(arms, pulled, rewards, v0, *, arm_space):
-    @jax.jit
+    @compiled
     def play(arms, pulled, rewards):
         def step(state, draw):
             return least_squares.observe(state, arms, *draw, arm_space=arm_space), None
@@ -25,7 +29,7 @@ def played(arms, pulled, rewards, v0, *, arm_space):
         begin = least_squares.ridge(arms, v0, arm_space=arm_space)
         return lax.scan(step, begin, (pulled, rewards))[0]
 
-    return play(arms, jnp.array(pulled), rewards)
+    return play(arms, pulled, rewards)
 
 
 def refactorised(arms, pulled, rewards, v0):
@@ -44,9 +48,8 @@ FORMS += [(*s, least_squares.prefers_arm_space(np.ones(s)), jnp.float32, 2e-4) f
 @pytest.mark.parametrize(("num_arms", "dim", "arm_space", "dtype", "close"), FORMS)
 def test_thousand_draws_equal_refactorisation(num_arms, dim, arm_space, dtype, close):
     arms, pulled, rewards = instance(num_arms, dim)
-    state = played(
-        jnp.array(arms, dtype), pulled, jnp.array(rewards, dtype), V0, arm_space=arm_space
-    )
+    table = np.asarray(arms, dtype)
+    state = played(table, pulled, np.asarray(rewards, dtype), V0, arm_space=arm_space)
     matrix, theta = refactorised(arms, pulled, rewards, V0)
     inverse = np.linalg.inv(matrix)
     between = arms @ inverse @ arms.T
@@ -58,18 +61,18 @@ def test_thousand_draws_equal_refactorisation(num_arms, dim, arm_space, dtype, c
     logdet = np.linalg.slogdet(matrix)[1] - dim * np.log(V0)
     np.testing.assert_allclose(state.logdet, logdet, rtol=close)
 
-    arm = jnp.asarray(2)
-    row = least_squares.row(state, jnp.array(arms, dtype), arm, arm_space=arm_space)
+    arm = np.int64(2)
+    row = row_of(state, table, arm, arm_space=arm_space)
     np.testing.assert_allclose(row, between[2], rtol=close, atol=close * np.abs(between).max())
     differences = arms[2] - arms
-    sqdist = np.einsum("ki,ij,kj->k", differences, inverse, differences)
-    found = least_squares.sqdist(state, row, arm)
-    np.testing.assert_allclose(found, sqdist, rtol=20 * close, atol=10 * close * sqdist.max())
+    expected = np.einsum("ki,ij,kj->k", differences, inverse, differences)
+    found = sqdist(state, row, arm)
+    np.testing.assert_allclose(found, expected, rtol=20 * close, atol=10 * close * expected.max())
 
 
 def test_the_estimate_solves_the_normal_equations():
     arms, pulled, rewards = instance(6, 6)  # as many arms as features: theta from the means
-    state = played(jnp.array(arms), pulled, jnp.array(rewards), V0, arm_space=True)
+    state = played(arms, pulled, rewards, V0, arm_space=True)
     theta = np.linalg.solve(arms, state.means)
     gradient = arms[pulled].T @ (arms[pulled] @ theta - rewards) + V0 * theta
     assert np.abs(gradient).max() < 1e-8 * np.abs(arms[pulled].T @ rewards).max()
@@ -83,21 +86,21 @@ def test_nearly_equal_arms_after_many_draws(arm_space):
     arms = np.vstack([np.eye(dim), [np.cos(angle), np.sin(angle), 0, 0, 0]])
     pulled = np.random.default_rng(3).choice(6, 20_000, p=[0.005, 0.99, 0.001, 0.001, 0.001, 0.002])
     rewards = arms[pulled, 0] + np.random.default_rng(4).normal(size=pulled.size)
-    state = played(jnp.array(arms), pulled, jnp.array(rewards), 1.0, arm_space=arm_space)
+    state = played(arms, pulled, rewards, 1.0, arm_space=arm_space)
     matrix, _ = refactorised(arms, pulled, rewards, 1.0)
     gap = arms[0] - arms[5]
-    row = least_squares.row(state, jnp.array(arms), jnp.asarray(0), arm_space=arm_space)
-    found = least_squares.sqdist(state, row, jnp.asarray(0))
+    row = row_of(state, arms, np.int64(0), arm_space=arm_space)
+    found = sqdist(state, row, np.int64(0))
     np.testing.assert_allclose(found[5], gap @ np.linalg.solve(matrix, gap), rtol=1e-6)
     assert found[0] == 0.0
     assert (np.asarray(found) >= 0).all()
 
 
 def test_start():
-    arms = jnp.array(instance(4, 3)[0])
+    arms = instance(4, 3)[0]
     for arm_space in (True, False):
-        state = least_squares.ridge(arms, V0, arm_space=arm_space)
-        row = least_squares.row(state, arms, jnp.asarray(1), arm_space=arm_space)
+        state = ridge(arms, V0, arm_space=arm_space)
+        row = row_of(state, arms, np.int64(1), arm_space=arm_space)
         np.testing.assert_allclose(row, arms @ arms[1] / V0)
         np.testing.assert_allclose(state.variances, (np.asarray(arms) ** 2).sum(1) / V0)
         assert state.logdet == 0.0
@@ -115,15 +118,14 @@ def test_batch_equals_least_squares(v0, dtype, close):
     arms, pulled, rewards = instance(9, 4)
     counts = np.bincount(pulled, minlength=9)
     sums = np.bincount(pulled, rewards, minlength=9)
-    inverse, theta, logdet = jax.jit(least_squares.batch)(
-        jnp.array(arms, dtype), jnp.array(counts), jnp.array(sums, dtype), v0
-    )
+    table = np.asarray(arms, dtype)
+    inverse, theta, logdet = batch(table, counts, np.asarray(sums, dtype), v0)
     rows = np.concatenate([arms[pulled], np.sqrt(v0) * np.eye(4)])
     expected, *_ = np.linalg.lstsq(rows, np.concatenate([rewards, np.zeros(4)]))
     np.testing.assert_allclose(theta, expected, rtol=close, atol=close)
     np.testing.assert_allclose(np.asarray(inverse, float) @ (rows.T @ rows), np.eye(4), atol=close)
     np.testing.assert_allclose(logdet, np.linalg.slogdet(rows.T @ rows)[1], rtol=close)
-    matrix = least_squares.gram(jnp.array(arms, dtype), jnp.array(counts))
+    matrix = gram(table, counts)
     np.testing.assert_allclose(matrix, arms[pulled].T @ arms[pulled], rtol=close, atol=close * 100)
 
 
@@ -132,14 +134,14 @@ def test_batch_of_a_badly_scaled_design():
     arms = arms * np.logspace(0, -4, 4)
     counts = np.bincount(pulled, minlength=9)
     sums = np.bincount(pulled, rewards, minlength=9)
-    _, theta, _ = least_squares.batch(jnp.array(arms), jnp.array(counts), jnp.array(sums))
+    _, theta, _ = batch(arms, counts, sums)
     expected, *_ = np.linalg.lstsq(arms[pulled], rewards)
     np.testing.assert_allclose(theta, expected, rtol=1e-7)
 
 
 def test_batch_that_does_not_span_is_not_finite():
-    arms = jnp.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    inverse, theta, _ = least_squares.batch(arms, jnp.array([3, 2, 0]), jnp.array([1.0, 1.0, 0.0]))
+    arms = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    inverse, theta, _ = batch(arms, np.array([3, 2, 0]), np.array([1.0, 1.0, 0.0]))
     assert not np.isfinite(inverse).all()
     assert not np.isfinite(theta).all()
 

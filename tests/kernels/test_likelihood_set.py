@@ -113,23 +113,31 @@ def test_the_certificates_are_true():
     """Of steps on the way: no point of the set is above value and excess."""
     with jax.enable_x64(True):
         arms, counts, sums = data("logistic", 0, 60)
-        problem = newton.problem_of(*map(jnp.asarray, (arms, counts, sums)), "logistic", 0.0)
         likely, *_ = solve(arms, counts, sums, 3.0, "logistic")
-        norm, level = jnp.array(NORM), likely.value + 3.0
-        goal = likelihood_set.Goal(jnp.asarray(arms[2]), level, norm)
+        level = likely.value + 3.0
         top = Plain(arms, counts, sums, "logistic").highest(
             arms[2], np.asarray(likely.theta), float(level)
         )
-        theta, prices = 0.9 * likely.theta, jnp.array([0.2, 0.1])
-        facts = (problem, goal, theta, prices, *likelihood_set._nowhere(level))
-        now = likelihood_set._set_out(likelihood_set._stand(*facts), norm)
-        step, excess = jax.jit(partial(likelihood_set._step, problem, goal)), []
-        for _ in range(25):
-            value = float(goal.direction @ now.theta)
-            excess.append(float(now.excess(norm)))
-            assert value - 1e-7 <= top <= value + excess[-1] + 1e-7
-            assert (now.slacks > 0).all()
-            now = step(now)
+
+        @jax.jit
+        def walked(arms, counts, sums, level, theta):
+            problem = newton.problem_of(arms, counts, sums, "logistic", 0.0)
+            norm = jnp.array(NORM)
+            goal = likelihood_set.Goal(arms[2], level, norm)
+            facts = (problem, goal, theta, jnp.array([0.2, 0.1]), *likelihood_set._nowhere(level))
+            begin = likelihood_set._set_out(likelihood_set._stand(*facts), norm)
+
+            def step(now, _):
+                seen = goal.direction @ now.theta, now.excess(norm), now.slacks
+                return likelihood_set._step(problem, goal, now), seen
+
+            return jax.lax.scan(step, begin, length=25)[1]
+
+        facts = arms, counts, sums, level, 0.9 * np.asarray(likely.theta)
+        values, excess, slacks = map(np.asarray, walked(*facts))
+        assert (values - 1e-7 <= top).all()
+        assert (top <= values + excess + 1e-7).all()
+        assert (slacks > 0).all()
         assert excess[0] > 0.1
         assert excess[-1] < 1e-7
 
@@ -178,19 +186,26 @@ def test_what_the_set_contains():
         plain = Plain(arms, counts, sums, "logistic")
         off = plain.value(np.zeros(3)) - plain.value(plain.least())
         for level, inside in ((1.01 * off, True), (0.99 * off, False)):
-            assert bool(solve(arms, counts, sums, level, "logistic")[-1]) == inside
+            assert bool(solve(arms, counts, sums, float(level), "logistic")[-1]) == inside
 
 
 def test_steps_are_counted_up_to_the_cap():
-    arms, counts = np.eye(2), np.array([5.0, 5.0])
-    tables = (jnp.array(x) for x in (arms, counts, np.array([4.0, 1.0])))
-    problem = newton.problem_of(*tables, "logistic", 0.0)
-    goal = likelihood_set.Goal(jnp.zeros(2), None, jnp.array(NORM))
-    one = jnp.ones(())
-    walk = likelihood_set._stand(
-        problem, goal, jnp.zeros(2), jnp.array([0.0, 0.5]), one, one, jnp.array(0)
-    )
-    for number in range(3):
-        assert (int(walk.steps), bool(walk.stuck())) == (number, False)
-        walk = likelihood_set._step(problem, goal, walk)
-    assert bool(walk._replace(steps=jnp.array(likelihood_set.MOST)).stuck())
+
+    @jax.jit
+    def walked():
+        tables = jnp.eye(2), jnp.array([5.0, 5.0]), jnp.array([4.0, 1.0])
+        problem = newton.problem_of(*tables, "logistic", 0.0)
+        goal, one = likelihood_set.Goal(jnp.zeros(2), None, jnp.array(NORM)), jnp.ones(())
+        prices = jnp.array([0.0, 0.5])
+        begin = likelihood_set._stand(problem, goal, jnp.zeros(2), prices, one, one, jnp.array(0))
+
+        def step(walk, _):
+            return likelihood_set._step(problem, goal, walk), (walk.steps, walk.stuck())
+
+        end, seen = jax.lax.scan(step, begin, length=3)
+        return *seen, end._replace(steps=jnp.array(likelihood_set.MOST)).stuck()
+
+    steps, stuck, stuck_at_the_cap = walked()
+    assert np.asarray(steps).tolist() == [0, 1, 2]
+    assert not np.asarray(stuck).any()
+    assert bool(stuck_at_the_cap)

@@ -30,6 +30,9 @@ def learn(arms, counts, sums, floors, scale=1.0):
     return logistic.learn(arms, counts, sums, floors, level=jnp.array(scale * LEVEL))
 
 
+width_of, logistic_reach = jax.jit(radius.logistic), jax.jit(radius.logistic_reach)
+
+
 def problem(seed, squeeze=1.0):
     """Arms, floors and targets; squeezed, in nearly one dimension less."""
     rng = np.random.default_rng(seed)
@@ -44,9 +47,9 @@ def done_by(draws, weights, arms, floors, targets, alive, accuracy):
     matrix = np.einsum("k,ki,kj->ij", draws / LOSS * weights * floors, arms, arms)
     norm = lambda y: np.sqrt(y @ np.linalg.solve(matrix, y))  # noqa: E731
     reach = max(norm(x) for x in arms)
-    width = float(radius.logistic(LEVEL, 3, reach))
+    width = float(width_of(LEVEL, 3, reach))
     apart = max([norm(a - b) for a in targets[alive] for b in targets[alive]], default=0.0)
-    close = float(radius.logistic_reach(jnp.array(LEVEL), 3))
+    close = float(logistic_reach(LEVEL, 3))
     return reach / close, width * apart / accuracy
 
 

@@ -1,11 +1,27 @@
 """How far maximum likelihood of a logistic model is off, against simulation and exact tails."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy import optimize, special, stats
 
 from jaxbandits.kernels.confidence import radius
+
+
+def compiled(function):
+    """Called with numbers of one type, so that one program serves all calls."""
+    program = jax.jit(function)
+
+    def call(*numbers):
+        with jax.enable_x64(True):
+            return np.asarray(program(*(np.asarray(x, float) for x in numbers)))
+
+    return call
+
+
+logistic, logistic_reach, noise_length, self_concordant = (
+    compiled(getattr(radius, name))
+    for name in ("logistic", "logistic_reach", "noise_length", "self_concordant")
+)
 
 
 def logistic_by_hand(level, dim, reach):
@@ -28,16 +44,16 @@ def test_the_radius_of_maximum_likelihood():
     level = np.sqrt(2 * np.log(1e4))
     with jax.enable_x64(True):
         for dim in (2, 10):
-            close = float(radius.logistic_reach(jnp.array(level), dim))
+            close = float(logistic_reach(level, dim))
             for reach in (0.1 * close, close):
                 length, width = logistic_by_hand(level, dim, reach)
-                np.testing.assert_allclose(radius.noise_length(level, dim, reach), length)
-                np.testing.assert_allclose(radius.logistic(level, dim, reach), width, rtol=1e-3)
-                assert radius.logistic(level, dim, reach) >= width * (1 - 1e-9)
-            np.testing.assert_allclose(close * radius.noise_length(level, dim, close), 0.5)
-            assert 1.5 < radius.logistic(level, dim, close) / level < 1.8
-            np.testing.assert_allclose(radius.logistic(level, dim, 1e-9), level, rtol=1e-6)
-            assert np.isinf(radius.logistic(level, dim, 3 * close))
+                np.testing.assert_allclose(noise_length(level, dim, reach), length)
+                np.testing.assert_allclose(logistic(level, dim, reach), width, rtol=1e-3)
+                assert logistic(level, dim, reach) >= width * (1 - 1e-9)
+            np.testing.assert_allclose(close * noise_length(level, dim, close), 0.5)
+            assert 1.5 < logistic(level, dim, close) / level < 1.8
+            np.testing.assert_allclose(logistic(level, dim, 1e-9), level, rtol=1e-6)
+            assert np.isinf(logistic(level, dim, 3 * close))
 
 
 def fits(arms, counts, sums, theta):
@@ -62,7 +78,7 @@ def logistic_problem(rng, level):
     chance = special.expit(arms @ theta)
     one = np.einsum("k,ki,kj->ij", shares * chance * (1 - chance), arms, arms)
     most = np.einsum("ki,ij,kj->k", arms, np.linalg.inv(one), arms).max()
-    goal = float(radius.logistic_reach(jnp.array(level), dim)) * rng.choice([0.5, 1.0])
+    goal = float(logistic_reach(level, dim)) * rng.choice([0.5, 1.0])
     counts = np.ceil(shares * most / goal**2)
     matrix = np.einsum("k,ki,kj->ij", counts * chance * (1 - chance), arms, arms)
     inverse = np.linalg.inv(matrix)
@@ -83,13 +99,13 @@ def test_coverage_of_maximum_likelihood():
             pairs = (arms[:, None] - arms[None])[np.triu_indices(len(arms), 1)]
             vectors = np.concatenate([arms, pairs])
             norms = np.sqrt(np.einsum("ki,ij,kj->k", vectors, inverse, vectors))
-            width = float(radius.logistic(level, len(theta), reach))
+            width = float(logistic(level, len(theta), reach))
             worst = (np.abs(found @ vectors.T) / norms).max(1)
             broken += (worst > width).sum()
             narrow += (worst > width / 4).sum()
             noise = (sums - counts * chance) @ arms
             lengths = np.sqrt(np.einsum("ri,ij,rj->r", noise, inverse, noise))
-            length = float(radius.noise_length(np.sqrt(2 * np.log(1 / delta)), len(theta), reach))
+            length = float(noise_length(np.sqrt(2 * np.log(1 / delta)), len(theta), reach))
             exceeded += (lengths > length).sum()
             shorter += (lengths > length / 2).sum()
             total += runs
@@ -113,7 +129,7 @@ def test_self_concordance_holds_for_any_noise():
             norms = np.sqrt(np.einsum("ki,ij,kj->k", arms, inverse, arms))
             factor = (np.abs(noise @ inverse @ arms.T) / norms).max(1)
             length = np.sqrt(np.einsum("ri,ij,rj->r", noise, inverse, noise))
-            widths = np.asarray(radius.self_concordant(factor, length, reach))
+            widths = self_concordant(factor, length, reach)
             ratio = (np.abs(found @ arms.T) / norms).max(1) / widths
             assert ratio.max() <= 1 + 1e-9
             tightest = max(tightest, ratio.max())
@@ -128,11 +144,11 @@ def test_one_arm_is_covered_at_any_level():
             level = np.sqrt(2 * exponent)
             for share in (0.1, 0.5, 0.95):  # of what reach times the length may be
                 reach = optimize.brentq(
-                    lambda x, aim=share, at=level: x * radius.noise_length(at, 1, x) - aim, 1e-9, 1
+                    lambda x, aim=share, at=level: x * noise_length(at, 1, x) - aim, 1e-9, 1
                 )
                 draws = np.ceil(1 / (reach**2 * chance * (1 - chance)))
                 reach = 1 / np.sqrt(draws * chance * (1 - chance))
-                width = float(radius.logistic(level, 1, reach)) * reach
+                width = float(logistic(level, 1, reach)) * reach
                 ends = special.expit(special.logit(chance) + np.array([-width, width]))
                 few, many = np.ceil(draws * ends[0]) - 1, np.floor(draws * ends[1])
                 below = stats.binom.logcdf(max(few, 0), draws, chance)  # no success has no estimate

@@ -11,6 +11,12 @@ from jaxbandits.kernels.design import d_optimal
 
 NUM_ARMS = 24
 regret, swap = jax.jit(regret_rounding.regret), jax.jit(regret_rounding.swap)
+efficient = jax.jit(efficient_rounding.efficient)
+
+
+@jax.jit
+def settled(matrix, kept, above):
+    return regret_rounding._settle(matrix, kept, regret_rounding._at(matrix, kept, above))
 
 
 def problem(seed, dim, num_arms=NUM_ARMS):
@@ -68,7 +74,7 @@ def test_few_draws_of_many_arms():
     arms = rng.normal(size=(400, 3))
     arms[:100] = [1.0, 0.0, 0.0] + 0.01 * arms[:100]
     weights, total = np.full(400, 1 / 400), 60
-    apportioned = np.asarray(efficient_rounding.efficient(jnp.array(weights), jnp.asarray(total)))
+    apportioned = np.asarray(efficient(weights, jnp.asarray(total)))
     assert worst(arms, weights, apportioned) < 0.01 < promise(3, total)
     found = regret(arms, weights, jnp.asarray(total))
     assert worst(arms, weights, np.asarray(found.counts)) >= 0.8
@@ -80,7 +86,7 @@ def test_no_worse_than_efficient_rounding():
         arms, weights = problem(100 + seed, 5)
         for total in (30, 60, 150, 1000):
             counts = np.asarray(regret(arms, weights, jnp.asarray(total)).counts)
-            other = np.asarray(efficient_rounding.efficient(jnp.array(weights), jnp.asarray(total)))
+            other = np.asarray(efficient(weights, jnp.asarray(total)))
             ratios.append(worst(arms, weights, counts) / worst(arms, weights, other))
     assert min(ratios) > 0.99
     assert max(ratios) > 1.2
@@ -132,7 +138,7 @@ def test_lanes_equal_a_loop():
     totals = np.array([4, 11, 60, 900, 10**7])
     together = jax.jit(jax.vmap(regret_rounding.regret, (None, 0, 0)))(arms, weights, totals)
     for row in range(5):
-        alone = regret(arms, weights[row], jnp.asarray(totals[row]))
+        alone = regret(arms, weights[row], jnp.asarray(int(totals[row])))
         np.testing.assert_array_equal(together.counts[row], alone.counts)
         assert int(together.steps[row]) == int(alone.steps)
 
@@ -152,13 +158,12 @@ def test_single_precision_meets_the_total():
 @pytest.mark.parametrize("spread", [0.0, 4.0, 9.0])
 def test_the_leader_is_found(spread):
     rng = np.random.default_rng(8)
-    kept = jnp.array([True] * 5 + [False])
+    kept = np.arange(6) < 5
     for alpha in (4.0, 50.0, 3000.0):
         frame = np.linalg.qr(rng.normal(size=(5, 5)))[0]
         matrix = np.zeros((6, 6))
         matrix[:5, :5] = (frame * np.logspace(0, -spread, 5)) @ frame.T
-        above = regret_rounding._at(jnp.array(alpha * matrix), kept, jnp.sqrt(5.0))
-        found = jax.jit(regret_rounding._settle)(jnp.array(alpha * matrix), kept, above)
+        found = settled(alpha * matrix, kept, np.sqrt(5.0))
         expected = leader(matrix[:5, :5], alpha)
         np.testing.assert_allclose(found.trace, 1.0, atol=2e-8)
         np.testing.assert_allclose(found.root[:5, :5], expected, atol=1e-6)
@@ -184,13 +189,13 @@ def test_swaps_reach_their_lambda_min(dim):
 
 def test_no_swap_where_none_is_needed():
     arms, weights = problem(9, 3)
-    start = efficient_rounding.efficient(jnp.array(weights), jnp.asarray(900))
+    start = np.asarray(efficient(weights, jnp.asarray(900)))
     found = swap(arms, weights, start)
     assert (int(found.steps), bool(found.certified)) == (0, True)
     np.testing.assert_array_equal(found.counts, start)
 
 
-topped_up = jax.jit(regret_rounding.topped_up)
+topped_up, optimal = jax.jit(regret_rounding.topped_up), jax.jit(d_optimal.d_optimal)
 
 
 def inflation(arms, counts):
@@ -208,20 +213,15 @@ def test_whole_shares_first_and_the_rest_one_by_one(num_arms, dim, total, most):
     rng = np.random.default_rng(num_arms)
     arms = rng.normal(size=(num_arms, dim))
     arms /= np.linalg.norm(arms, axis=1, keepdims=True)
-    weights = np.asarray(d_optimal.d_optimal(jnp.asarray(arms), jnp.ones(num_arms, bool)).weights)
+    weights = np.asarray(optimal(arms, np.ones(num_arms, bool)).weights)
     counts = np.asarray(topped_up(arms, weights, total))
     assert counts.sum() == total
     assert (counts >= np.floor(total * weights * (1 - 1e-12))).all()
     assert (counts[weights == 0] == 0).all()
     assert inflation(arms, counts) <= most
     if total == dim:  # few draws on many supported arms are where the other rounding fails
-        assert (
-            inflation(
-                arms,
-                np.asarray(efficient_rounding.efficient(jnp.asarray(weights), jnp.asarray(total))),
-            )
-            > 2 * most
-        )
+        other = np.asarray(efficient(weights, jnp.asarray(total)))
+        assert inflation(arms, other) > 2 * most
 
 
 def test_one_by_one_equals_a_plain_loop():
@@ -291,9 +291,9 @@ def test_swaps_equal_a_plain_loop(dim):
 
 
 def test_the_leader_of_a_line():
-    kept, alpha = jnp.array([True, False]), 7.0
-    seen = jnp.array([[alpha * 3.0, 0.0], [0.0, 0.0]])
-    above = regret_rounding._at(seen, kept, jnp.ones(()))
-    found = jax.jit(regret_rounding._settle)(seen, kept, above)
-    np.testing.assert_allclose(found.root, [[1.0, 0.0], [0.0, 0.0]], atol=1e-7)
+    kept, alpha = np.arange(6) < 1, 7.0
+    seen, only = np.zeros((6, 6)), np.zeros((6, 6))
+    seen[0, 0], only[0, 0] = alpha * 3.0, 1.0
+    found = settled(seen, kept, np.float64(1.0))
+    np.testing.assert_allclose(found.root, only, atol=1e-7)
     np.testing.assert_allclose(found.shift, 1.0 - alpha * 3.0, atol=1e-6)

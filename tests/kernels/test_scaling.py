@@ -1,7 +1,6 @@
 """Columns of unlike size: what does not depend on them in theory does not here."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -9,6 +8,10 @@ from jaxbandits.kernels import selection
 from jaxbandits.kernels.design import d_optimal
 from jaxbandits.kernels.estimate.least_squares import gram
 from jaxbandits.kernels.linalg import scaling, spd, subspace
+
+power_of_two, optimal = jax.jit(scaling.power_of_two), jax.jit(d_optimal.d_optimal)
+of, far_apart = jax.jit(subspace.of), jax.jit(subspace.far_apart)
+first_basis = jax.jit(selection.first_basis)
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +26,7 @@ SIZES = np.array([1.0, 1.9999, 2.0, 0.75, 1e-150, 3e150, -5.0, 0.0])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_powers_are_exact_and_not_above(dtype):
     sizes = np.abs(SIZES if dtype == np.float64 else np.clip(SIZES, -1e30, 1e30)).astype(dtype)
-    powers = np.asarray(scaling.power_of_two(jnp.asarray(sizes)))
+    powers = np.asarray(power_of_two(sizes))
     assert powers.dtype == dtype
     normal = sizes >= np.finfo(dtype).tiny
     np.testing.assert_array_equal(np.frexp(powers)[0], 0.5)
@@ -55,24 +58,24 @@ def tables():
 def test_spans_of_columns_of_any_size(powers):
     scales = 2.0 ** np.array(powers)
     for arms, rank in tables():
-        every = jnp.ones(len(arms), bool)
-        plain, scaled = (subspace.of(jnp.asarray(x), every) for x in (arms, arms * scales))
+        every = np.ones(len(arms), bool)
+        plain, scaled = (jax.tree.map(np.asarray, of(x, every)) for x in (arms, arms * scales))
         assert int(plain.rank) == int(scaled.rank) == rank
         np.testing.assert_array_equal(plain.kept, scaled.kept)
         np.testing.assert_array_equal(scaled.basis, plain.basis * scales[:, None] / scales)
-        basis = [
-            np.flatnonzero(subspace.far_apart(jnp.asarray(x), every)) for x in (arms, arms * scales)
-        ]
+        basis = [np.flatnonzero(far_apart(x, every)) for x in (arms, arms * scales)]
         np.testing.assert_array_equal(*basis)
-        first = [selection.first_basis(jnp.asarray(x)) for x in (arms, arms * scales)]
+        first = [first_basis(x) for x in (arms, arms * scales)]
         np.testing.assert_array_equal(*first)
 
 
 def test_an_inverse_of_columns_of_any_size():
     arms, _ = next(tables())
     scales = 2.0 ** np.array([20, 0, -20])
-    plain = spd.inverse(gram(jnp.asarray(arms), jnp.ones(12)), may_lack_rank=True)
-    scaled = spd.inverse(gram(jnp.asarray(arms * scales), jnp.ones(12)), may_lack_rank=True)
+    inverse = jax.jit(lambda arms, counts: spd.inverse(gram(arms, counts), may_lack_rank=True))
+    plain, scaled = (
+        jax.tree.map(np.asarray, inverse(x, np.ones(12))) for x in (arms, arms * scales)
+    )
     assert bool(plain.positive & scaled.positive)
     np.testing.assert_array_equal(scaled.matrix, plain.matrix / scales / scales[:, None])
     np.testing.assert_array_equal(scaled.factor, plain.factor * scales[:, None])
@@ -80,19 +83,19 @@ def test_an_inverse_of_columns_of_any_size():
 
 
 def test_a_column_that_is_rounding_among_the_active_arms_spans_nothing():
-    arms = jnp.array([[1.0, np.cos(np.pi / 2)], [-1.0, 0.0], [0.3, 1.0]])
-    active = jnp.array([True, True, False])
-    assert int(subspace.of(arms, active).rank) == 1
-    assert int(subspace.far_apart(arms, active).sum()) == 1
+    arms = np.array([[1.0, np.cos(np.pi / 2)], [-1.0, 0.0], [0.3, 1.0]])
+    active = np.array([True, True, False])
+    assert int(of(arms, active).rank) == 1
+    assert np.asarray(far_apart(arms, active)).sum() == 1
 
 
 def test_a_column_whose_only_large_entry_is_inactive_spans():
     rng = np.random.default_rng(2)
     arms = rng.normal(size=(30, 3)) * [1.0, 1.0, 1e-9]
     arms[0, 2] = 1.0
-    active = jnp.arange(30) > 0
-    assert int(subspace.of(jnp.asarray(arms), active).rank) == 3
-    found = d_optimal.d_optimal(jnp.asarray(arms), active)
+    active = np.arange(30) > 0
+    assert int(of(arms, active).rank) == 3
+    found = optimal(arms, active)
     assert bool(found.converged)
     inside = arms[1:] * [1.0, 1.0, 1e9]
     weights = np.asarray(found.weights)[1:]

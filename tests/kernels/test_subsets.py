@@ -4,7 +4,6 @@ import itertools
 import math
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -14,7 +13,7 @@ from jaxbandits.kernels.games import subsets
 def places(num_arms, m):
     sets = list(itertools.combinations(range(num_arms), m))
     masks = np.array([np.isin(np.arange(num_arms), one) for one in sets])
-    return np.asarray(jax.vmap(lambda x: subsets.place(x, m))(jnp.asarray(masks)))
+    return np.asarray(jax.jit(jax.vmap(lambda x: subsets.place(x, m)))(masks))
 
 
 @pytest.mark.parametrize(("num_arms", "m"), [(4, 2), (10, 5), (7, 1), (256, 1), (9, 8), (100, 99)])

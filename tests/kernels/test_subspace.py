@@ -2,12 +2,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from compiled import compiled
 from scipy import linalg
 
 from jaxbandits.kernels.linalg import subspace
 
-of = jax.jit(subspace.of)
-TOLERANCE = {jnp.float32: 2e-4, jnp.float64: 1e-9}
+of, coordinates, fill = map(compiled, (subspace.of, subspace.coordinates, subspace.fill))
+inverse_of, project, within = map(compiled, (subspace.inverse, subspace.project, subspace.within))
+rank_of, far_apart = compiled(subspace.rank), compiled(subspace.far_apart)
+TOLERANCE = {np.float32: 2e-4, np.float64: 1e-9}
 
 
 def cases():
@@ -18,22 +21,22 @@ def cases():
     return {"full": full, "plane": plane, "line": line, "none": np.zeros((6, 4))}
 
 
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", cases())
 def test_rank_basis_and_restricted_inverse(name, dtype):
     arms, close = cases()[name], TOLERANCE[dtype]
-    found = of(jnp.array(arms, dtype), jnp.ones(6, bool))
+    found = of(np.asarray(arms, dtype), np.ones(6, bool))
     assert int(found.rank) == int(found.kept.sum()) == np.linalg.matrix_rank(arms)
 
-    points = np.asarray(subspace.coordinates(found, jnp.array(arms, dtype)), np.float64)
+    points = np.asarray(coordinates(found, np.asarray(arms, dtype)), np.float64)
     assert (points[:, ~np.asarray(found.kept)] == 0).all()
     basis = np.asarray(found.basis, np.float64)
     np.testing.assert_allclose(points @ basis.T, arms, atol=10 * close)
     assert np.abs(basis).max() < 4  # pivoting keeps the basis far from degenerate
 
     weights = np.linspace(1, 2, 6)
-    matrix = jnp.array(np.einsum("k,ki,kj->ij", weights, points, points), dtype)
-    inverse = np.linalg.inv(np.asarray(subspace.fill(found, matrix), np.float64))
+    matrix = np.array(np.einsum("k,ki,kj->ij", weights, points, points), dtype)
+    inverse = np.linalg.inv(np.asarray(fill(found, matrix), np.float64))
     pseudo = np.linalg.pinv(np.einsum("k,ki,kj->ij", weights, arms, arms), rcond=1e-10)
     np.testing.assert_allclose(points @ inverse @ points.T, arms @ pseudo @ arms.T, atol=close)
 
@@ -43,55 +46,56 @@ def test_inverse_on_the_span(name):
     with jax.enable_x64(True):
         arms, weights = cases()[name], np.linspace(1, 2, 6)
         matrix = np.einsum("k,ki,kj->ij", weights, arms, arms)
-        space = of(jnp.array(arms), jnp.ones(6, bool))
-        found = subspace.inverse(space, jnp.array(matrix))
+        space = of(arms, np.ones(6, bool))
+        found = inverse_of(space, matrix)
         assert bool(found.positive)
         np.testing.assert_allclose(matrix @ found.matrix @ matrix, matrix, atol=1e-9)
         np.testing.assert_allclose(found.matrix @ matrix @ found.matrix, found.matrix, atol=1e-9)
         pseudo = np.linalg.pinv(matrix, rcond=1e-10)
         np.testing.assert_allclose(arms @ found.matrix @ arms.T, arms @ pseudo @ arms.T, atol=1e-9)
-        nothing = subspace.inverse(space, jnp.zeros((4, 4)))
+        nothing = inverse_of(space, np.zeros((4, 4)))
         assert bool(nothing.positive) == (space.rank == 0)
 
 
 @pytest.mark.parametrize("name", cases())
 def test_nearest_vector_of_the_span(name):
     with jax.enable_x64(True):
-        arms, vector = jnp.array(cases()[name]), jnp.array([1.0, -2.0, 0.5, 3.0])
-        found = of(arms, jnp.ones(6, bool))
-        nearest = subspace.project(found, vector)
+        arms, vector = cases()[name], np.array([1.0, -2.0, 0.5, 3.0])
+        found = of(arms, np.ones(6, bool))
+        nearest = project(found, vector)
         expected = np.linalg.pinv(arms, rcond=1e-10) @ (np.asarray(arms) @ np.asarray(vector))
         np.testing.assert_allclose(nearest, expected, atol=1e-9)
-        assert subspace.within(found, arms).all()
+        assert within(found, arms).all()
         away = vector - nearest
         if found.rank < 4:
-            assert not subspace.within(found, (nearest + 1e-4 * away)[None])[0]
+            assert not within(found, (nearest + 1e-4 * away)[None])[0]
 
 
 def test_only_active_arms_count():
     with jax.enable_x64(True):
-        arms = jnp.array(cases()["full"])
+        arms = cases()["full"]
         masks = [[1, 0, 0, 0, 0, 0], [1, 0, 1, 0, 0, 0], [0, 1, 1, 1, 0, 0], [0] * 6]
-        ranks = jax.vmap(lambda mask: subspace.of(arms, mask).rank)(jnp.array(masks, bool))
-        np.testing.assert_array_equal(ranks, [1, 2, 3, 0])
-        found = of(arms, jnp.array(masks[1], bool))
-        np.testing.assert_array_equal(subspace.within(found, arms), [1, 0, 1, 0, 0, 0])
+        spans = jax.jit(jax.vmap(subspace.of, (None, 0)))(arms, np.array(masks, bool))
+        np.testing.assert_array_equal(spans.rank, [1, 2, 3, 0])
+        found = of(arms, np.array(masks[1], bool))
+        np.testing.assert_array_equal(within(found, arms), [1, 0, 1, 0, 0, 0])
 
 
-@pytest.mark.parametrize(("dtype", "angle"), [(jnp.float32, 0.1), (jnp.float64, 1e-5)])
+@pytest.mark.parametrize(("dtype", "angle"), [(np.float32, 0.1), (np.float64, 1e-5)])
 def test_nearly_parallel_arms_span_the_plane(dtype, angle):
     arms = np.zeros((6, 4))
     arms[0, 0] = 1.0
     arms[1, :2] = np.cos(angle), np.sin(angle)
-    assert int(of(jnp.array(arms, dtype), jnp.ones(6, bool)).rank) == 2
+    assert int(of(np.asarray(arms, dtype), np.ones(6, bool)).rank) == 2
 
 
 @pytest.mark.parametrize("name", cases())
 def test_pseudo_inverse(name):
     with jax.enable_x64(True):
-        arms = jnp.array(cases()[name])
-        matrix = arms.T @ (jnp.arange(1.0, 7.0)[:, None] * arms)
-        found = jax.jit(lambda m: subspace.pseudo_inverse(m, subspace.negligible(arms)))(matrix)
+        arms = cases()[name]
+        matrix = arms.T @ (np.arange(1.0, 7.0)[:, None] * arms)
+        small = subspace.negligible(jnp.array(arms))
+        found = compiled(lambda m: subspace.pseudo_inverse(m, small))(matrix)
         expected = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True)
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
@@ -101,7 +105,7 @@ def test_pseudo_inverse(name):
 def test_rank(name, turned):
     with jax.enable_x64(True):
         arms = cases()[name].T if turned else cases()[name]
-        assert int(jax.jit(subspace.rank)(jnp.array(arms))) == np.linalg.matrix_rank(arms)
+        assert int(rank_of(arms)) == np.linalg.matrix_rank(arms)
 
 
 @pytest.mark.parametrize("smallest", [1e-3, 1e-8, 1e-12, 1e-17])
@@ -110,7 +114,7 @@ def test_rank_counts_what_squares_would_hide(smallest):
     left, right = (np.linalg.qr(rng.normal(size=(n, 6)))[0] for n in (9, 6))
     arms = left * np.array([1.0, 0.5, 0.1, smallest, smallest / 2, 0.0]) @ right.T
     with jax.enable_x64(True):
-        found = int(jax.jit(subspace.rank)(jnp.array(arms)))
+        found = int(rank_of(arms))
     assert found == np.linalg.matrix_rank(arms) == (5 if smallest > 1e-15 else 3)
 
 
@@ -121,6 +125,6 @@ def test_a_basis_far_apart_is_that_of_pivoting():
         arms = rng.normal(size=(12, rank)) @ rng.normal(size=(rank, 4))
         arms = np.concatenate([arms / np.abs(arms).max(0), 0.9 * rng.normal(size=(3, 4))])
         active = np.arange(15) < 12
-        chosen = np.flatnonzero(subspace.far_apart(jnp.array(arms), jnp.array(active)))
+        chosen = np.flatnonzero(far_apart(arms, active))
         _, _, pivots = linalg.qr(arms[:12].T, pivoting=True)
         assert sorted(chosen) == sorted(pivots[:rank])

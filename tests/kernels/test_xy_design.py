@@ -163,8 +163,9 @@ def test_cap_is_reported():
 
 def test_lanes_equal_a_loop():
     rng = np.random.default_rng(9)
-    arms, directions = jnp.array(rng.normal(size=(12, 4))), jnp.array(rng.normal(size=(10, 4)))
-    masks = jnp.array(rng.random((6, 10)) < 0.5).at[0].set(False)
+    arms, directions = rng.normal(size=(12, 4)), rng.normal(size=(10, 4))
+    masks = rng.random((6, 10)) < 0.5
+    masks[0] = False
     together = jax.jit(jax.vmap(interior_point.xy_optimal, in_axes=(None, None, 0)))(
         arms, directions, masks
     )
