@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.engine.episode import Limits, root_key
-from jaxbandits.engine.host_loop import Player
+from jaxbandits.engine.host_loop import HostLoop
 from jaxbandits.engine.partition import as_tree, split
 
 from .tasks import task_of
@@ -44,7 +44,7 @@ def rate(task, lanes, width):
         world, numbers = split((task.instance, as_tree(task.algorithm), None))
         numbers = tuple(jnp.asarray(np.asarray(x), _narrow(x, width)) for x in numbers)
         most = Limits(2**30, 2**30)
-        player = Player(
+        loop = HostLoop(
             world,
             numbers,
             root_key(0),
@@ -53,12 +53,12 @@ def rate(task, lanes, width):
             limits=most,
             rounds=[],
         )
-        for _ in player.play(range(lanes)):  # wakes the device
+        for _ in loop.run(range(lanes)):  # wakes the device
             pass
-        before, began = player.useful, time.perf_counter()
-        for _ in player.play(range(CALLS * lanes)):
+        before, began = loop.useful, time.perf_counter()
+        for _ in loop.run(range(CALLS * lanes)):
             pass
-        return (player.useful - before) / (time.perf_counter() - began)
+        return (loop.useful - before) / (time.perf_counter() - began)
 
 
 def _narrow(x, width):

@@ -25,7 +25,7 @@ from jax.random import fold_in
 
 import jaxbandits as jb
 from jaxbandits.engine.episode import Limits, root_key
-from jaxbandits.engine.host_loop import Player
+from jaxbandits.engine.host_loop import HostLoop
 from jaxbandits.engine.partition import prepared
 from jaxbandits.kernels.estimate import least_squares
 from jaxbandits.kernels.linalg import spd
@@ -88,7 +88,7 @@ def played(instance, build, horizon, width, replications):
     with jax.enable_x64(width == "float64"):
         numbers = tuple(jnp.asarray(np.asarray(x), _narrow(x, width)) for x in numbers)
         limits = Limits(MOST, 2**31 - 1) if horizon is None else Limits(2**31 - 1, horizon)
-        player = Player(
+        loop = HostLoop(
             world,
             numbers,
             root_key(3),
@@ -98,7 +98,7 @@ def played(instance, build, horizon, width, replications):
             rounds=[] if horizon is None else [horizon],
         )
         began = time.perf_counter()
-        records = list(player.play(range(replications)))
+        records = list(loop.run(range(replications)))
         seconds = time.perf_counter() - began
     return jax.tree.map(lambda *xs: np.concatenate(xs), *records), seconds
 

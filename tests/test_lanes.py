@@ -73,9 +73,9 @@ def test_a_batch_is_rounded_up_to_full_registers():
 
 
 def test_replications_are_dealt_out_evenly():
-    player = object.__new__(host_loop.Player)
-    player.shape = host_loop.Shape(8, 1, 8, 5)
-    queue = player._queue(list(range(7)), 2)
+    loop = object.__new__(host_loop.HostLoop)
+    loop.shape = host_loop.Shape(8, 1, 8, 5)
+    queue = loop._queue(list(range(7)), 2)
     np.testing.assert_array_equal(queue, [[0, 2, 4, 6, -1], [1, 3, 5, -1, -1]])
 
 

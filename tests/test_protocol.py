@@ -89,7 +89,7 @@ def test_a_round_keeps_tree_shapes_and_dtypes(case):
 
     def one_round(run):
         noise = episode.phase_noise(run, env)
-        return episode.play(run, env, algorithm, noise, episode.NO_LIMITS)
+        return episode.step(run, env, algorithm, noise, episode.NO_LIMITS)
 
     before = jax.eval_shape(programs(case.name).start, key_of(0))
     after = jax.eval_shape(one_round, before)

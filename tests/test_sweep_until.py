@@ -11,9 +11,9 @@ import jaxbandits as jb
 from jaxbandits.report import plot, table
 from jaxbandits.report import write as report
 from jaxbandits.sweeps import grid, parse, run
+from jaxbandits.sweeps.cell_progress import CellProgress
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.dataset import write
-from jaxbandits.sweeps.filling import Filling
 from jaxbandits.sweeps.groups import Group
 from jaxbandits.sweeps.store import Store
 from jaxbandits.sweeps.until import stages
@@ -56,7 +56,7 @@ def test_where_it_ends_does_not_hang_on_interruptions(tmp_path, monkeypatch):
     whole = run(plan)
     more = planned("error_width = 0.08", "error_width = 0.001")
     cell, other = (cells_of(p)[0] for p in (plan, more))
-    full = Filling(more, other)
+    full = CellProgress(more, other)
     played = Group((other,)).simulation(more, 400).play({0: range(400)}, lambda *state: None)
     full.add(played[0])
     assert len(full.found) == 400

@@ -15,11 +15,11 @@ from .checks import check_engine, check_memory, check_sizes, devices_of
 from .debugging import FAULT, REPORT, explained
 from .device_loop import SPAN
 from .episode import MAX_PULLS, UNLIMITED, Limits, root_key
-from .host_loop import Player, manner_of, shapes_of, sizes
+from .host_loop import HostLoop, manner_of, shapes_of, sizes
 from .multihost import team_of
 from .partition import answers_with_arms, prepared
 from .results import Runs, joined
-from .stack import family
+from .stack import stacked
 
 
 def simulate(
@@ -169,11 +169,11 @@ class Simulation:
         free = horizon is None
         self._rounds = None if free else checkpoints.rounds_of(record, int(horizon))
         rounds = [] if free else checkpoints.padded(self._rounds)
-        structure, numbers = family(worlds)
+        structure, numbers = stacked(worlds)
         with jax.enable_x64(True):
             each = sizes(structure, shapes_of(numbers), len(rounds)).record
             check_memory(replications, each)
-            self._player = Player(
+            self._loop = HostLoop(
                 structure,
                 numbers,
                 root_key(seed),
@@ -185,9 +185,9 @@ class Simulation:
                 engine=engine,
             )
             self._explained = functools.partial(explained, structure, numbers)
-        played = self._player.shape.engine  # which a contextual problem chooses by itself
+        played = self._loop.shape.engine  # which a contextual problem chooses by itself
         self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": played}
-        self._compile_seconds = self._player.compile_seconds
+        self._compile_seconds = self._loop.compile_seconds
 
     def play(self, waiting, report, keep=None, every=float("inf")):
         """What `_play` does, with a share for each process of a team.
@@ -219,18 +219,18 @@ class Simulation:
         """
         ids = np.concatenate([world * SPAN + numbers for world, numbers in waiting.items()])
         left = {world: len(numbers) for world, numbers in waiting.items()}
-        sheaf = Sheaf(left, self._runs, keep, hold=keep is None or not self.team.alone)
+        collector = RunCollector(left, self._runs, keep, hold=keep is None or not self.team.alone)
         number, total, began = 0, len(ids), time.perf_counter()
         try:
             with jax.enable_x64(True):
-                for record in self._player.play(ids):
+                for record in self._loop.run(ids):
                     _check_drawn(record)
                     _check_faults(record, self._explained)
-                    sheaf.add(record)
+                    collector.add(record)
                     number += len(record.id)
                     report(number, total)
                     if time.perf_counter() - began > every:
-                        sheaf.bind()
+                        collector.bind()
                         began = time.perf_counter()
         except KeyboardInterrupt:
             told = f"interrupted: {number} of {total} replications are done"
@@ -239,17 +239,17 @@ class Simulation:
             warnings.warn(told, stacklevel=3)
         finally:
             report(None, total)
-            sheaf.bind()
-        return {world: joined(parts) for world, parts in sheaf.bound.items()}
+            collector.bind()
+        return {world: joined(parts) for world, parts in collector.bound.items()}
 
     def _runs(self, record, seconds):
         order = np.argsort(record.id)
         record = jax.tree.map(lambda x: x[order], record)
-        rounds, player = self._rounds, self._player
+        rounds, loop = self._rounds, self._loop
         meta = {
             "seconds": round(seconds, 3),
             "compile_seconds": round(self._compile_seconds, 3),
-            "lane_use": round(player.useful / max(1, player.offered), 4),
+            "lane_use": round(loop.useful / max(1, loop.offered), 4),
             "jax": jax.__version__,
         }
         self._compile_seconds = 0.0  # counted once
@@ -268,7 +268,7 @@ class Simulation:
         )
 
 
-class Sheaf:
+class RunCollector:
     """Records of several worlds as they come, bound into `Runs` of each.
 
     The time between two harvests is shared by the replications of the later one.

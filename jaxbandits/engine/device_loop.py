@@ -41,7 +41,7 @@ class Sound(NamedTuple):
         return self.finite & self.told
 
 
-class Trial(NamedTuple):
+class EpisodeFactory(NamedTuple):
     """How a replication gets its world and its algorithm."""
 
     draw: Any  # (key, world, replication) -> problem: a pytree, empty where all share one
@@ -87,7 +87,7 @@ class Batch(NamedTuple):
     useful: Any  # int []: those played by lanes that were live
 
 
-class Orders(NamedTuple):
+class LoopInputs(NamedTuple):
     """What the host decides anew for each call; numbers only."""
 
     numbers: Any  # of the trial
@@ -116,42 +116,42 @@ class Shape(NamedTuple):
         return self.queue + 2 * self.lanes
 
 
-def _key(trial, orders, id):
+def _key(trial, inputs, id):
     _, replication = trial.place(jnp.maximum(id, 0))
-    return fold_in(orders.root, replication)
+    return fold_in(inputs.root, replication)
 
 
-def _problem(trial, orders, id):
+def _problem(trial, inputs, id):
     world, replication = trial.place(jnp.maximum(id, 0))
-    return trial.draw(_key(trial, orders, id), world, replication)
+    return trial.draw(_key(trial, inputs, id), world, replication)
 
 
-def start_lane(trial, orders, id, problem):
+def start_lane(trial, inputs, id, problem):
     """The lane of a replication; a dead one for id -1 or an instance that cannot be played."""
-    key = _key(trial, orders, id)
+    key = _key(trial, inputs, id)
     env, algorithm, sound = trial.build(problem)
     run = start(key, env, algorithm)
     run = run._replace(live=sound.both & (id >= 0))
-    return Lane(run, problem, sound, id, jnp.zeros(orders.rounds.shape, float))
+    return Lane(run, problem, sound, id, jnp.zeros(inputs.rounds.shape, float))
 
 
-def any_lane(trial, orders):
+def any_lane(trial, inputs):
     """A lane and its record, for their shapes."""
     zero = jnp.zeros((), int)
-    lane = start_lane(trial, orders, zero, _problem(trial, orders, zero))
-    return lane, record_of(trial, orders, lane, stops=False)
+    lane = start_lane(trial, inputs, zero, _problem(trial, inputs, zero))
+    return lane, record_of(trial, inputs, lane, stops=False)
 
 
-def play_lane(trial, orders, lane, *, stops):
+def lane_chunk(trial, inputs, lane, *, stops):
     """One chunk: the lane after it, rounds played, rounds there were to play."""
     env, algorithm, _ = trial.build(lane.problem)
     before, curve = lane.run, lane.curve
-    run, regrets = chunk(before, env, algorithm, orders.limits, to_the_last=curve.size > 0)
+    run, regrets = chunk(before, env, algorithm, inputs.limits, to_the_last=curve.size > 0)
     if curve.size:
-        here, regret = _recorded(orders.rounds, before, run, regrets)
+        here, regret = _recorded(inputs.rounds, before, run, regrets)
         if stops:  # from there on its answer is drawn
             each = jnp.where(run.done, env.regret(_drawing(run.answer)), 0.0)
-            regret = regret + each * jnp.maximum(orders.rounds - run.pulls, 0)
+            regret = regret + each * jnp.maximum(inputs.rounds - run.pulls, 0)
         curve = jnp.where(here, regret, curve)
     played, offered = run.rounds - before.rounds, jnp.array(regrets.size)
     return lane._replace(run=run, curve=curve), played, offered
@@ -177,7 +177,7 @@ def _drawing(answer):
     return Move(answer, None, jnp.array(False), answer)
 
 
-def record_of(trial, orders, lane, *, stops):
+def record_of(trial, inputs, lane, *, stops):
     """What is kept of a lane whose run has ended; its answer is drawn until the horizon."""
     run, facts = lane.run, {"broken": lane.run.broken}
     env, _, _ = trial.build(lane.problem)
@@ -186,7 +186,7 @@ def record_of(trial, orders, lane, *, stops):
         tied = env.tied(run.answer) if stops else jnp.array(False)
         facts |= {"tied": tied, "idle": idle(run), "hidden": ~lane.sound.told}
     elif stops:
-        rest = jnp.where(run.done, orders.limits.pulls - run.pulls, 0)
+        rest = jnp.where(run.done, inputs.limits.pulls - run.pulls, 0)
         more = jnp.where(jnp.arange(env.num_arms) == run.answer, rest, 0)
         run = run._replace(pulls=run.pulls + rest, arm_pulls=run.arm_pulls + more)
     return Record(
@@ -204,12 +204,12 @@ def record_of(trial, orders, lane, *, stops):
     )
 
 
-def _available(batch, orders):
+def _available(batch, inputs):
     """Lanes to write out or to fill, lanes at work, bool [L]; whether the queue has more."""
     lanes = batch.lanes
     filled = lanes.id >= 0
-    end = orders.queue.size - 1
-    waiting = (batch.taken <= end) & (orders.queue[jnp.minimum(batch.taken, end)] >= 0)
+    end = inputs.queue.size - 1
+    waiting = (batch.taken <= end) & (inputs.queue[jnp.minimum(batch.taken, end)] >= 0)
     at_work = filled & lanes.run.live
     return jnp.where(filled, ~lanes.run.live, waiting), at_work, waiting
 
@@ -231,25 +231,25 @@ def _inverse(places):
     return jnp.where(places == lane[:, None], lane, 0).sum(1)
 
 
-def turn_over(trial, orders, shape, batch):
+def turn_over(trial, inputs, shape, batch):
     """Write out the lanes that have ended and start the next replications in free ones.
 
     All lanes do it and a mask says for which it counts: whole rows of lanes are cheap, a few
     scattered ones are not. Instances that are drawn anew are not cheap, hence `shape.lot`.
     """
-    available, _, _ = _available(batch, orders)
+    available, _, _ = _available(batch, inputs)
     turn = _before(available)
     served = available & (turn < shape.lot)
     ended = served & (batch.lanes.id >= 0)
     place = batch.taken + turn
-    ids = orders.queue[jnp.minimum(place, shape.queue - 1)]
+    ids = inputs.queue[jnp.minimum(place, shape.queue - 1)]
     ids = jnp.where(served & (place < shape.queue), ids, -1)
-    begun = _start_lanes(trial, orders, shape, ids, jnp.clip(turn, 0, shape.lot - 1))
+    begun = _start_lanes(trial, inputs, shape, ids, jnp.clip(turn, 0, shape.lot - 1))
     lanes = jax.tree.map(lambda new, old: jnp.where(ids >= 0, new, old), begun, batch.lanes)
     # A lane without a successor is left as it ended, for there its loops are short.
     lanes = lanes._replace(id=jnp.where(served, ids, batch.lanes.id))
-    record = partial(record_of, trial, orders, stops=shape.stops)
-    write = lanewise(record, shape.lanes, orders.unit)
+    record = partial(record_of, trial, inputs, stops=shape.stops)
+    write = lanewise(record, shape.lanes, inputs.unit)
     rows = jnp.where(ended, _before(ended), shape.lanes)
     first = _inverse(rows)
 
@@ -265,20 +265,20 @@ def turn_over(trial, orders, shape, batch):
     )
 
 
-def _start_lanes(trial, orders, shape, ids, turn):
+def _start_lanes(trial, inputs, shape, ids, turn):
     """Lanes for `ids [L]`; of the drawn instances only those whose turn it is count."""
-    over = partial(lanewise, unit=orders.unit)
-    draw = over(partial(_problem, trial, orders), shape.lot)
+    over = partial(lanewise, unit=inputs.unit)
+    draw = over(partial(_problem, trial, inputs), shape.lot)
     lot = jnp.zeros(shape.lot, int).at[jnp.where(ids >= 0, turn, shape.lot)].set(ids, mode="drop")
     problems = jax.tree.map(lambda x: x[..., turn], draw(lot))
-    return over(partial(start_lane, trial, orders), shape.lanes)(ids, problems)
+    return over(partial(start_lane, trial, inputs), shape.lanes)(ids, problems)
 
 
-def _player(trial, orders, shape):
+def _chunk_of_all(trial, inputs, shape):
     """What plays all lanes: `lanes -> (lanes, rounds played, rounds there were to play)`."""
-    one = partial(play_lane, trial, orders, stops=shape.stops)
+    one = partial(lane_chunk, trial, inputs, stops=shape.stops)
     if shape.engine == "xla":
-        return lanewise(one, shape.lanes, orders.unit)
+        return lanewise(one, shape.lanes, inputs.unit)
     if shape.engine in APART:
         return APART[shape.engine](one)
 
@@ -288,31 +288,31 @@ def _player(trial, orders, shape):
 
     burst = repeated(step, shape.lanes, lambda lane: lane.run.live, BURST)
 
-    def play(lanes):
+    def chunk(lanes):
         lanes, (played, offered) = burst(lanes)
         return lanes, played, offered
 
-    return play
+    return chunk
 
 
-def go(world, shape, orders, batch):
+def go(world, shape, inputs, batch):
     """Play until the queue is done, or empty with more to come, or `max_chunks` are played."""
-    trial = world(orders.numbers)
-    play = _player(trial, orders, shape)
+    trial = world(inputs.numbers)
+    chunk = _chunk_of_all(trial, inputs, shape)
 
     def due(batch):
         """Whether to turn over now: enough lanes wait for it, or no lane is at work."""
-        available, at_work, _ = _available(batch, orders)
+        available, at_work, _ = _available(batch, inputs)
         number = available.sum()
         return (number >= shape.turn) | ((number > 0) & ~at_work.any())
 
     def playing(batch):
-        _, at_work, waiting = _available(batch, orders)
-        paused = (batch.chunks >= orders.max_chunks) | (orders.more & ~waiting)
+        _, at_work, waiting = _available(batch, inputs)
+        paused = (batch.chunks >= inputs.max_chunks) | (inputs.more & ~waiting)
         return at_work.any() & ~paused
 
     def advance(batch):
-        lanes, played, offered = play(batch.lanes)
+        lanes, played, offered = chunk(batch.lanes)
         return batch._replace(
             lanes=lanes,
             chunks=batch.chunks + 1,
@@ -321,7 +321,7 @@ def go(world, shape, orders, batch):
         )
 
     def leg(batch):
-        batch = lax.while_loop(due, partial(turn_over, trial, orders, shape), batch)
+        batch = lax.while_loop(due, partial(turn_over, trial, inputs, shape), batch)
         return lax.while_loop(lambda batch: playing(batch) & ~due(batch), advance, batch)
 
     zero = jnp.zeros((), int)

@@ -1,4 +1,4 @@
-"""Start, play, advance, roll out: one replication of any algorithm in any world.
+"""Start, step, chunk, advance, roll out: one replication of any algorithm in any environment.
 
 The random stream of replication r, fixed for good: `key_r = fold_in(key(seed), r)`. Rewards
 of sequential algorithms come from standardised noise drawn for `BLOCK` = 32 rounds at once
@@ -115,7 +115,7 @@ def start(key, env, algorithm):
     return Run(key, state, zero, zero, counts, nothing, yes, no, *blank, no)
 
 
-def play(run, env, algorithm, noise, limits, *, to_the_last=False):
+def step(run, env, algorithm, noise, limits, *, to_the_last=False):
     """Ask; unless that ends the run, draw the move with `noise(move)` and learn.
 
     A run that has ended keeps its tallies whatever is played on; its state then means nothing,
@@ -199,19 +199,19 @@ def per_arm(move, num_arms):
 def chunk(run, env, algorithm, limits, *, to_the_last=False):
     """A block of 32 rounds or one phase: `(run, regret after each round)`.
 
-    The run must stand at the start of a block. Once ended it is played on, see `play`.
+    The run must stand at the start of a block. Once ended it is played on, see `step`.
     """
     one_arm, _ = kind(run, env, algorithm)
     if not one_arm:
         noise = phase_noise(run, env)
         before = run
-        run = play(run, env, algorithm, noise, limits, to_the_last=to_the_last)
+        run = step(run, env, algorithm, noise, limits, to_the_last=to_the_last)
         run = short(run, before, algorithm)
         return ended(run, env, algorithm), run.regret[None]
     noise = env.noise(fold_in(run.key, run.rounds // BLOCK), (BLOCK,), False)
 
     def one_round(run, noise):
-        run = play(run, env, algorithm, lambda move: noise, limits)
+        run = step(run, env, algorithm, lambda move: noise, limits)
         return run, run.regret
 
     live = run.live
@@ -286,7 +286,7 @@ def advance(run, env, algorithm, rounds, limits=NO_LIMITS):
         return run.live & (run.rounds < last)
 
     def held(run, noise):
-        after = play(run, env, algorithm, noise, limits)
+        after = step(run, env, algorithm, noise, limits)
         choose = partial(jnp.where, after.live)
         return after._replace(state=jax.tree.map(choose, after.state, run.state))
 

@@ -10,7 +10,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from ..compilers.cpp import SIDE_BY_SIDE, features
-from .device_loop import Orders, Shape, any_lane, empty, go
+from .device_loop import LoopInputs, Shape, any_lane, empty, go
 from .episode import NO_LIMITS, Limits, kind, root_key
 from .protocol import check_world
 from .schedules import engine_for
@@ -43,12 +43,12 @@ def program(world, shape, shapes, num_rounds, devices=None):
     """
     batch = nobody(world, shape, shapes, num_rounds, devices)
     first = () if devices is None else (len(devices),)
-    orders = _like(shapes, num_rounds)._replace(queue=np.zeros((*first, shape.queue), int))
+    inputs = _like(shapes, num_rounds)._replace(queue=np.zeros((*first, shape.queue), int))
     step = functools.partial(go, world, shape)
     platform = jax.default_backend() if devices is None else devices[0].platform
     flags = _flags(platform, shape.engine)
     step = step if devices is None else _on_each(step, devices)
-    return jax.jit(step, donate_argnums=1, compiler_options=flags).lower(orders, batch).compile()
+    return jax.jit(step, donate_argnums=1, compiler_options=flags).lower(inputs, batch).compile()
 
 
 def nobody(world, shape, shapes, num_rounds, devices=None):
@@ -69,17 +69,17 @@ def _mesh(devices):
 def _on_each(step, devices):
     """A step on each device by itself; the first axis of queue and batch is the device."""
     whole = PartitionSpec()
-    orders = Orders(*[DEVICES if name == "queue" else whole for name in Orders._fields])
+    inputs = LoopInputs(*[DEVICES if name == "queue" else whole for name in LoopInputs._fields])
 
-    def local(orders, batch):
+    def local(inputs, batch):
         batch = jax.tree.map(lambda x: x[0], batch)
-        result = step(orders._replace(queue=orders.queue[0]), batch)
+        result = step(inputs._replace(queue=inputs.queue[0]), batch)
         return jax.tree.map(lambda x: x[None], result)
 
     return jax.shard_map(
         local,
         mesh=_mesh(devices),
-        in_specs=(orders, DEVICES),
+        in_specs=(inputs, DEVICES),
         out_specs=DEVICES,
         check_vma=False,
     )
@@ -103,17 +103,17 @@ def _flags(platform, engine):
     return wide | alone if platform == "cpu" else {}
 
 
-def orders_for(numbers, root, rounds, limits=NO_LIMITS):
-    """`Orders` without a queue."""
+def inputs_for(numbers, root, rounds, limits=NO_LIMITS):
+    """`LoopInputs` without a queue."""
     limits = Limits(*map(np.int64, limits))
     one, unit, more = np.int64(1), np.float64(1.0), np.bool_(False)
-    return Orders(numbers, root, None, rounds, limits, one, unit, more)
+    return LoopInputs(numbers, root, None, rounds, limits, one, unit, more)
 
 
 def _like(shapes, num_rounds):
-    """`Orders` for numbers of these `(shape, dtype)`, to trace with."""
+    """`LoopInputs` for numbers of these `(shape, dtype)`, to trace with."""
     numbers = tuple(jax.ShapeDtypeStruct(*shape) for shape in shapes)
-    return orders_for(numbers, root_key(0), np.zeros(num_rounds, np.int64))
+    return inputs_for(numbers, root_key(0), np.zeros(num_rounds, np.int64))
 
 
 class Manner(NamedTuple):
@@ -139,9 +139,9 @@ def _look(world, shapes, num_rounds):
     """A lane and a record of a world whose numbers have these `(shape, dtype)`; its `Manner`."""
     found = []
 
-    def look(orders):
-        trial = world(orders.numbers)
-        lane, record = any_lane(trial, orders)
+    def look(inputs):
+        trial = world(inputs.numbers)
+        lane, record = any_lane(trial, inputs)
         env, algorithm, _ = trial.build(lane.problem)
         shown = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
         one_arm, stops = kind(lane.run, env, algorithm)
@@ -224,7 +224,7 @@ def _power(number):
     return 1 << (int(number).bit_length() - 1)
 
 
-class Player:
+class HostLoop:
     """Plays a list of replications on one or more devices."""
 
     def __init__(
@@ -244,7 +244,7 @@ class Player:
         numbers, shapes = tuple(map(_strong, numbers)), shapes_of(numbers)
         if devices is None and sum(x.nbytes for x in numbers) > LARGE_BYTES:
             numbers = jax.device_put(numbers)  # once, and not in every call
-        self._orders = orders_for(numbers, root, np.asarray(rounds, np.int64), limits)
+        self._inputs = inputs_for(numbers, root, np.asarray(rounds, np.int64), limits)
         self.shape = shape_of(
             sizes(world, shapes, len(rounds)),
             replications=replications,
@@ -259,7 +259,7 @@ class Player:
         self.compile_seconds = time.perf_counter() - began  # next to none if compiled before
         self.offered = self.useful = 0  # rounds of all lanes, and those played by live ones
 
-    def play(self, waiting):
+    def run(self, waiting):
         """Yield the `Record` of replications as they end, until all of `waiting` have."""
         left, under_way, chunks = np.asarray(waiting, np.int64), np.zeros(self._count, int), 16
         back = left[:0]  # what was queued before, and not taken
@@ -281,7 +281,7 @@ class Player:
     def _call(self, queue, chunks, more):
         if not self._apart:
             queue = queue[0]
-        return self._orders._replace(queue=queue, max_chunks=np.int64(chunks), more=np.bool_(more))
+        return self._inputs._replace(queue=queue, max_chunks=np.int64(chunks), more=np.bool_(more))
 
     def _queue(self, ids, devices):
         """Replications dealt out to the devices in turn, `[D, Q]`, -1 where there are none."""

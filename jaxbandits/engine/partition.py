@@ -12,12 +12,12 @@ from ..instances import Instance
 from ..parameters import is_concrete, require
 from ..signatures import check_call, check_options, function_of, name_of
 from .debugging import debugged
-from .device_loop import Sound, Trial
+from .device_loop import EpisodeFactory, Sound
 from .episode import INSTANCE, root_key
 from .problems import kind_of
 
 
-class World(NamedTuple):
+class Structure(NamedTuple):
     """The static half of a trial; calling it with the numbers gives world and algorithm.
 
     Hashable, so that two calls which differ in numbers alone share their programs.
@@ -28,7 +28,7 @@ class World(NamedTuple):
     debug: bool = False  # whether the algorithm is watched, see `debugging`
 
     def __call__(self, numbers):
-        """The `Trial`: what is drawn for each replication, and how its world is built."""
+        """The `EpisodeFactory`: what is drawn for each replication, and how its world is built."""
         problem, build, horizon = self.tree(numbers)
         kind = kind_of(problem)
         built = functools.partial(_built, build=build, horizon=horizon, debug=self.debug)
@@ -38,7 +38,7 @@ class World(NamedTuple):
         def draw(key, world, replication):
             return jax.tree.map(jnp.asarray, problem(jax.random.fold_in(key, INSTANCE)))
 
-        return Trial(draw, functools.partial(built, drawn=True))
+        return EpisodeFactory(draw, functools.partial(built, drawn=True))
 
     def tree(self, numbers):
         """Problem, constructor and horizon with these numbers."""
@@ -48,19 +48,19 @@ class World(NamedTuple):
 
 
 def _given(kind, problem, built):
-    """The `Trial` of one problem, of which a replication has little of its own, or nothing."""
+    """The `EpisodeFactory` of one problem; a replication has little of its own, or nothing."""
 
     def draw(key, world, replication):
         return kind.own(problem, replication)
 
     if jax.tree.leaves(jax.eval_shape(draw, None, 0, 0)):
-        return Trial(draw, lambda own: built(kind.given(problem, own)))
+        return EpisodeFactory(draw, lambda own: built(kind.given(problem, own)))
     once = built(problem)
-    return Trial(draw, lambda _: once)
+    return EpisodeFactory(draw, lambda _: once)
 
 
 def _built(instance, *, build, horizon, debug, drawn=False):
-    """World, algorithm, and what is known of an instance that was `drawn` for a replication."""
+    """Environment, algorithm, and what is known of an instance `drawn` for a replication."""
     facts, kind = offered(instance, build, horizon), kind_of(instance)
     algorithm = kind.learner(instance, build(jnp.asarray(instance.arms), **facts))
     env = kind.env(instance, bound_options(build))
@@ -85,12 +85,12 @@ _NUMBER = _Number()
 
 
 def split(tree):
-    """`(World, numbers)`: arrays and floats are numbers, everything else is structure."""
+    """`(Structure, numbers)`: arrays and floats are numbers, everything else is structure."""
     leaves, treedef = jax.tree.flatten(tree)
     is_number = [isinstance(x, float | np.ndarray | np.generic | jax.Array) for x in leaves]
     names = tuple(_NUMBER if n else x for n, x in zip(is_number, leaves, strict=True))
     numbers = tuple(x for n, x in zip(is_number, leaves, strict=True) if n)
-    return World(treedef, names), numbers
+    return Structure(treedef, names), numbers
 
 
 def as_tree(build):
@@ -116,7 +116,7 @@ def offered(instance, build, horizon):
 
 
 def prepared(instance, algorithm, horizon=None):
-    """`(World, numbers)` of what `simulate` is given, checked.
+    """`(Structure, numbers)` of what `simulate` is given, checked.
 
     Raises:
       ValueError: names the argument, what it was and what is allowed.

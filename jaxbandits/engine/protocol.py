@@ -19,21 +19,21 @@ TAKES = {
 }
 
 
-def check_world(world, orders):
-    """Check the algorithm of a `World` for numbers of these shapes, see `check_built`.
+def check_world(world, inputs):
+    """Check the algorithm of a `Structure` for numbers of these shapes, see `check_built`.
 
     Args:
-      world: what makes a `Trial` of numbers.
-      orders: `batch.Orders`, arrays or their shapes.
+      world: what makes a `EpisodeFactory` of numbers.
+      inputs: `device_loop.LoopInputs`, arrays or their shapes.
     """
 
-    def build(orders):
-        trial, zero = world(orders.numbers), jnp.zeros((), int)
-        key = fold_in(orders.root, zero)
+    def build(inputs):
+        trial, zero = world(inputs.numbers), jnp.zeros((), int)
+        key = fold_in(inputs.root, zero)
         env, algorithm, _ = trial.build(trial.draw(key, *trial.place(zero)))
         return algorithm, key, jax.eval_shape(env.context, key), env.num_answers
 
-    check_built(build, orders)
+    check_built(build, inputs)
 
 
 def check_built(build, *args):

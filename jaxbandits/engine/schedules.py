@@ -40,21 +40,21 @@ def in_turn(one, most):
         lane, _, played, offered = lax.while_loop(going, step, (lane, zero, zero, zero))
         return lane, played, offered
 
-    def play(lanes):
+    def chunk(lanes):
         lanes, played, offered = lax.map(burst, _lanes_to(0, lanes))
         return _lanes_to(-1, lanes), played, offered
 
-    return play
+    return chunk
 
 
 def together(one):
     """The same for an accelerator: a chunk of all lanes, batched by the compiler."""
 
-    def play(lanes):
+    def chunk(lanes):
         lanes, played, offered = jax.vmap(one)(_lanes_to(0, lanes))
         return _lanes_to(-1, lanes), played, offered
 
-    return play
+    return chunk
 
 
 def _lanes_to(place, tree):

@@ -1,14 +1,14 @@
-"""Worlds that differ in numbers alone, played side by side by one program."""
+"""Cells that differ in numbers alone, stacked so that one program plays them side by side."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .device_loop import SPAN, Trial
+from .device_loop import SPAN, EpisodeFactory
 
 
-class Family(NamedTuple):
-    """Worlds of one structure; calling it with their numbers gives the trial of all of them.
+class Stack(NamedTuple):
+    """Cells of one structure; called with their numbers it makes the episodes of all of them.
 
     A lane carries the numbers in which its world differs from the others. They are the same
     for a replication whichever worlds still wait, so that its results are too.
@@ -18,7 +18,7 @@ class Family(NamedTuple):
     own: tuple  # bool, for each number: whether it differs by world and has a leading axis [W]
 
     def __call__(self, numbers):
-        """The `Trial` of replication `id % SPAN` of world `id // SPAN`."""
+        """The `EpisodeFactory` of replication `id % SPAN` of world `id // SPAN`."""
 
         def filled(mine):
             rest = iter(mine)
@@ -34,20 +34,20 @@ class Family(NamedTuple):
             mine, drawn = problem
             return filled(mine).build(drawn)
 
-        return Trial(draw, build, lambda id: (id // SPAN, id % SPAN))
+        return EpisodeFactory(draw, build, lambda id: (id // SPAN, id % SPAN))
 
 
-def family(worlds):
-    """`(structure, numbers)` for a `Player`, of `(World, numbers)` that differ in numbers alone."""
+def stacked(worlds):
+    """`(structure, numbers)` for a `HostLoop`, of several that differ in numbers alone."""
     first, numbers = worlds[0]
     if len(worlds) == 1:
         return first, numbers
     own, columns = differing(worlds), zip(*(numbers for _, numbers in worlds), strict=True)
-    stacked = tuple(
+    numbers = tuple(
         np.stack(column) if differs else column[0]
         for differs, column in zip(own, columns, strict=True)
     )
-    return Family(first, own), stacked
+    return Stack(first, own), numbers
 
 
 def own_bytes(worlds):

@@ -7,10 +7,10 @@ from ..engine.episode import MAX_PULLS
 from ..parameters import require
 from ..signatures import unknown
 from .ahead import Ahead
+from .cell_progress import CellProgress
 from .cells import cells_of, located
 from .dataset import assemble, with_bounds
 from .description import digests_of
-from .filling import Filling
 from .folder import Folder, locked
 from .groups import groups_of
 from .spec import Part, Sweep
@@ -242,9 +242,9 @@ def _stored(store, cells):
 
 
 def _fillings(plan, group, store, begun, team, wanted):
-    """A `Filling` of each cell of the group that is wanted, by its number."""
+    """A `CellProgress` of each cell of the group that is wanted, by its number."""
     return {
-        number: Filling(plan, cell, store, begun=begun, leads=team.index == 0)
+        number: CellProgress(plan, cell, store, begun=begun, leads=team.index == 0)
         for number, cell in enumerate(group.cells)
         if cell.identity in wanted
     }

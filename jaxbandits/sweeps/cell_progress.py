@@ -7,7 +7,7 @@ from ..system.interrupts import held_back
 from .until import enough, stages
 
 
-class Filling:
+class CellProgress:
     """Gathers the runs of a cell, stored as they come, until the cell is whole.
 
     Args:
