@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from programs import QUICK
 from test_instances import check
 
 import jaxbandits as jb
@@ -123,7 +124,7 @@ def test_the_table_of_made_up_drugs():
 
 def test_made_up_drugs_take_as_long_as_the_real_ones():
     drugs = check(make.drugs(KEY))
-    runs = jb.simulate(drugs, TOP, replications=30, seed=1)
+    runs = jb.simulate(drugs, TOP, replications=30, seed=1, engine=QUICK)
     assert runs.stopped.all()
     assert abs(runs.pulls.mean() / 7630 - 1) < 0.1
     assert runs.correct.all()
