@@ -7,7 +7,6 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from programs import QUICK
 from scipy import stats
 
 import jaxbandits as jb
@@ -92,7 +91,7 @@ def test_even_stages_of_independent_arms_are_known_beforehand():
 def test_the_bound_by_normal_tails_holds_and_half_the_variance_breaks_it(design):
     instance = jb.instances.sphere(jax.random.key(4), 8, 3, noise_var=0.5)
     algorithm = partial(jb.gse, budget=120, design=design)
-    runs = jb.simulate(instance, algorithm, replications=4000, seed=3, engine=QUICK)
+    runs = jb.simulate(instance, algorithm, replications=4000, seed=3)
     low = runs.summary()["error_low"]
     found = theory.gse_error_bound(instance, 120, form="normal", design=design, replications=500)
     assert low < found.value + 4 * found.standard_error

@@ -135,8 +135,7 @@ def test_the_bound_of_rage_on_soare_s_instance(rounding, least, noise_var):
     ids=["soare", "transductive"],
 )
 def test_no_run_of_rage_without_an_error_exceeds_its_bound(instance, share):
-    algorithm = partial(jb.rage, delta=0.05)
-    runs = jb.simulate(instance, algorithm, replications=200, seed=0, engine=QUICK)
+    runs = jb.simulate(instance, partial(jb.rage, delta=0.05), replications=200, seed=0)
     bound = theory.rage_pull_bound(instance, 0.05)
     longest = runs.pulls[runs.correct].max()
     assert longest <= bound.value
