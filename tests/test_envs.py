@@ -54,7 +54,7 @@ def _batches(instance, counts):
 
 
 def singles(name, arm, num, seed=0):
-    """`num` rewards of one arm, one move each, in blocks as the driver draws them."""
+    """`num` rewards of one arm, one move each, in blocks as the engine draws them."""
     drawn = np.asarray(_blocks(WORLDS[name], np.int64(arm), seed)).ravel()
     assert num <= len(drawn)
     return drawn[:num]

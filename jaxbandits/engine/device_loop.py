@@ -274,7 +274,7 @@ def _start_lanes(trial, inputs, shape, ids, turn):
     return over(partial(start_lane, trial, inputs), shape.lanes)(ids, problems)
 
 
-def _chunk_of_all(trial, inputs, shape):
+def _chunk_of_lanes(trial, inputs, shape):
     """What plays all lanes: `lanes -> (lanes, rounds played, rounds there were to play)`."""
     one = partial(lane_chunk, trial, inputs, stops=shape.stops)
     if shape.engine == "xla":
@@ -288,17 +288,17 @@ def _chunk_of_all(trial, inputs, shape):
 
     burst = repeated(step, shape.lanes, lambda lane: lane.run.live, BURST)
 
-    def chunk(lanes):
+    def chunk_lanes(lanes):
         lanes, (played, offered) = burst(lanes)
         return lanes, played, offered
 
-    return chunk
+    return chunk_lanes
 
 
 def go(world, shape, inputs, batch):
     """Play until the queue is done, or empty with more to come, or `max_chunks` are played."""
     trial = world(inputs.numbers)
-    chunk = _chunk_of_all(trial, inputs, shape)
+    chunk_lanes = _chunk_of_lanes(trial, inputs, shape)
 
     def due(batch):
         """Whether to turn over now: enough lanes wait for it, or no lane is at work."""
@@ -312,7 +312,7 @@ def go(world, shape, inputs, batch):
         return at_work.any() & ~paused
 
     def advance(batch):
-        lanes, played, offered = chunk(batch.lanes)
+        lanes, played, offered = chunk_lanes(batch.lanes)
         return batch._replace(
             lanes=lanes,
             chunks=batch.chunks + 1,

@@ -26,8 +26,8 @@ def play(cluster, plan, work, keep, display, how):
     Args:
       cluster: address of a scheduler, or a `distributed.Client`.
       plan: the `Sweep`.
-      work: `(Group, fillings by number of the cell)`.
-      keep: a callable `(filling, runs)` for what comes back.
+      work: `(Group, open_cells by number of the cell)`.
+      keep: a callable `(open_cell, runs)` for what comes back.
       display: a `Display`.
       how: options of the `Simulation`.
     Raises:
@@ -37,7 +37,7 @@ def play(cluster, plan, work, keep, display, how):
         if not client.nthreads():
             told = "cluster: the scheduler has no worker yet; the sweep waits for one"
             warnings.warn(told, RuntimeWarning, stacklevel=2)
-        total = plan.replications * sum(len(fillings) for _, fillings in work)
+        total = plan.replications * sum(len(open_cells) for _, open_cells in work)
         report = display.start("the cluster", total)
         _Field(client, plan, work, keep, how).reap(report, total)
 
@@ -59,20 +59,22 @@ class _Field:
         coming = as_completed(loop=self._client.loop)
         try:
             # No list of them: a piece is forgotten, here and by its worker, once it is kept.
-            for place, (_, fillings) in enumerate(self._work):
-                coming.update(self._sow(place, list(fillings)))
+            for place, (_, open_cells) in enumerate(self._work):
+                coming.update(self._sow(place, list(open_cells)))
             for future in coming:
                 coming.update(self._take(future))
                 del future
-                report(sum(len(f) for _, fillings in self._work for f in fillings.values()), total)
+                report(
+                    sum(len(f) for _, open_cells in self._work for f in open_cells.values()), total
+                )
         finally:
             self._client.cancel([*self._out, *self._groups])
 
     def _sow(self, place, numbers):
         """Pieces for all that these cells of a group miss."""
-        fillings, sown = self._work[place][1], []
-        going = [n for n in numbers if fillings[n].found is None]
-        waiting = [(n, r) for n in going for r in fillings[n].missing()]
+        open_cells, sown = self._work[place][1], []
+        going = [n for n in numbers if open_cells[n].found is None]
+        waiting = [(n, r) for n in going for r in open_cells[n].missing()]
         for first in range(0, len(waiting), self._size):
             piece = {}
             for number, replication in waiting[first : first + self._size]:
@@ -89,9 +91,9 @@ class _Field:
     def _take(self, future):
         """Keep the runs of a piece; the next pieces of cells that go on after a look."""
         place, numbers = self._out.pop(future)
-        fillings, ready = self._work[place][1], []
+        open_cells, ready = self._work[place][1], []
         for number, runs in _result(future).items():
-            self._keep(fillings[number], runs)
+            self._keep(open_cells[number], runs)
         for number in numbers:
             self._awaited[place, number] -= 1
             if not self._awaited[place, number]:
@@ -129,7 +131,7 @@ def _itself(x):
 def _size(client, work, batch):
     """Replications of a piece; workers may still be on their way."""
     threads = max(THREADS, sum(client.nthreads().values()))
-    total = sum(len(f.missing()) for _, fillings in work for f in fillings.values())
+    total = sum(len(f.missing()) for _, open_cells in work for f in open_cells.values())
     least = max(LEAST, FILLS * (batch or 0))
     return max(least, min(MOST, math.ceil(total / (SHARE * threads))))
 

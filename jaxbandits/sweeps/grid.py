@@ -196,11 +196,11 @@ def _run(plan, everywhere, store, begun, team, progress, shard, cluster, how):
         )
     mine = dict(list(distinct.items())[first - 1 :: step])
     work = [
-        (group, _fillings(plan, group, store, begun, team, mine.keys() - done.keys()))
+        (group, _open_cells(plan, group, store, begun, team, mine.keys() - done.keys()))
         for group in groups_of(plan, cells)
     ]
     team.agree(functools.partial(_view, done, work))
-    if store is not None and any(fillings for _, fillings in work):
+    if store is not None and any(open_cells for _, open_cells in work):
         store.check_writable()
     with Display(len(mine), progress and team.index == 0) as display:
         for identity, cell in mine.items():
@@ -208,7 +208,7 @@ def _run(plan, everywhere, store, begun, team, progress, shard, cluster, how):
                 display.finish(cell.title, done[identity], True)
         _work(plan, work, cluster, display, how)
     team.meet()  # for none to leave before the last cell is stored
-    done |= {f.cell.identity: f.found for _, fillings in work for f in fillings.values()}
+    done |= {f.cell.identity: f.found for _, open_cells in work for f in open_cells.values()}
     if step > 1:  # others may have finished theirs meanwhile
         done |= _stored(store, [cell for cell in cells if cell.identity not in done])
     return done
@@ -216,7 +216,7 @@ def _run(plan, everywhere, store, begun, team, progress, shard, cluster, how):
 
 def _view(done, work):
     """What a process sees of the stored cells."""
-    parts = [(f.cell.identity, f.missing()) for _, fillings in work for f in fillings.values()]
+    parts = [(f.cell.identity, f.missing()) for _, open_cells in work for f in open_cells.values()]
     return repr((sorted(done), parts))
 
 
@@ -241,7 +241,7 @@ def _stored(store, cells):
     return {identity: runs for identity, runs in found.items() if runs is not None}
 
 
-def _fillings(plan, group, store, begun, team, wanted):
+def _open_cells(plan, group, store, begun, team, wanted):
     """A `CellProgress` of each cell of the group that is wanted, by its number."""
     return {
         number: CellProgress(plan, cell, store, begun=begun, leads=team.index == 0)
@@ -254,53 +254,53 @@ def _work(plan, work, cluster, display, how):
     """Play all groups until their cells are whole."""
     from ..engine.multihost import team_of
 
-    def keep(filling, runs, **more):
-        filling.add(runs, **more)
-        if filling.found is not None:
-            display.finish(filling.cell.title, filling.found, False)
+    def keep(open_cell, runs, **more):
+        open_cell.add(runs, **more)
+        if open_cell.found is not None:
+            display.finish(open_cell.cell.title, open_cell.found, False)
 
-    for _, fillings in work:
-        for filling in fillings.values():
-            if filling.found is not None:  # in parts, all of them stored before
-                filling.close()
-                display.finish(filling.cell.title, filling.found, True)
+    for _, open_cells in work:
+        for open_cell in open_cells.values():
+            if open_cell.found is not None:  # in parts, all of them stored before
+                open_cell.close()
+                display.finish(open_cell.cell.title, open_cell.found, True)
     going = [(g, {n: f for n, f in fs.items() if f.found is None}) for g, fs in work]
-    going = [(group, fillings) for group, fillings in going if fillings]
+    going = [(group, open_cells) for group, open_cells in going if open_cells]
     if cluster is None:
         makers = [functools.partial(_made, plan, *item, how) for item in going]
         alone = team_of(how.get("devices")).alone  # else all processes do the same in one order
         with Ahead(makers, None if alone else 0) as ahead:
-            for number, (group, fillings) in enumerate(going):
-                _play(plan, group, fillings, keep, display, functools.partial(ahead.take, number))
+            for number, (group, open_cells) in enumerate(going):
+                _play(plan, group, open_cells, keep, display, functools.partial(ahead.take, number))
     elif going:
         from . import cluster as many
 
         many.play(cluster, plan, going, keep, display, how)
 
 
-def _made(plan, group, fillings, how):
+def _made(plan, group, open_cells, how):
     """The `Simulation` for what a group has left."""
-    return group.simulation(plan, sum(len(f.missing()) for f in fillings.values()), **how)
+    return group.simulation(plan, sum(len(f.missing()) for f in open_cells.values()), **how)
 
 
-def _play(plan, group, fillings, keep, display, take):
+def _play(plan, group, open_cells, keep, display, take):
     """Play the cells of a group on this machine."""
-    most = plan.replications * len(fillings)
+    most = plan.replications * len(open_cells)
     report = display.start(group.title, most)
     simulation = None
 
     def keep_number(number, runs):
-        keep(fillings[number], runs)
+        keep(open_cells[number], runs)
 
-    while waiting := {n: f.missing() for n, f in fillings.items() if f.found is None}:
+    while waiting := {n: f.missing() for n, f in open_cells.items() if f.found is None}:
         simulation = simulation or take()
-        known = sum(map(len, fillings.values()))
+        known = sum(map(len, open_cells.values()))
         progress = functools.partial(_shifted, report, known, most)
         played = simulation.play(waiting, progress, keep_number, CHECKPOINT_SECONDS)
         if not simulation.team.alone:
             for number, runs in played.items():
-                if fillings[number].found is None:
-                    keep(fillings[number], runs, ours=False)
+                if open_cells[number].found is None:
+                    keep(open_cells[number], runs, ours=False)
 
 
 def _shifted(report, known, most, done, total):

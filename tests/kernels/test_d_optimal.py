@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from designs import benchmark, information, is_design, norms
 
-from jaxbandits.kernels.design import d_optimal as design
+from jaxbandits.kernels.design import d_optimal as designs
 
-d_optimal = jax.jit(design.d_optimal)
+d_optimal = jax.jit(designs.d_optimal)
 
 
 def d_opt(arms, active=None, *, tol=0.01, max_iterations=20_000):
@@ -127,7 +127,7 @@ def test_bad_scaling_changes_nothing(dtype, spread):
 def test_lanes_equal_a_loop():
     arms = jnp.array(np.random.default_rng(5).normal(size=(30, 5)))
     masks = jnp.array(np.random.default_rng(6).random((8, 30)) < 0.5)
-    together = jax.jit(jax.vmap(design.d_optimal, in_axes=(None, 0)))(arms, masks)
+    together = jax.jit(jax.vmap(designs.d_optimal, in_axes=(None, 0)))(arms, masks)
     assert len(set(np.asarray(together.iterations))) > 1
     for row, mask in enumerate(masks):
         alone = d_opt(arms, mask)

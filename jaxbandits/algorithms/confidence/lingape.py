@@ -1,6 +1,6 @@
 """LinGapE: fully adaptive best-arm identification in linear bandits."""
 
-from ...kernels.allocate import pair_shares as ratio_tables
+from ...kernels.allocate import pair_shares
 from ...kernels.confidence import radius
 from ...kernels.estimate import least_squares
 from ...parameters import (
@@ -20,13 +20,13 @@ from ..loops.top_m import with_features
 
 def _consistent(values):
     theta_norm_known(values, radius.NEED_THETA_NORM)
-    ratios_known(values, ratio_tables.num_bases(values["arms"]), ratio_tables.MOST_BASES)
+    ratios_known(values, pair_shares.num_bases(values["arms"]), pair_shares.MOST_BASES)
     ridge_in_reach(values)
 
 
 @constructor(
     requires=_consistent,
-    completes=ratio_tables.completed,
+    completes=pair_shares.completed,
     delta=probability,
     epsilon=nonnegative,
     noise_var=positive,

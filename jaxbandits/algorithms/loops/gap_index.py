@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm, Move
-from ...kernels import selection as pick
-from ...kernels.allocate import pair_shares as ratios
+from ...kernels import selection
+from ...kernels.allocate import pair_shares
 from ...kernels.confidence import gaps
 from ...kernels.estimate import least_squares, sample_means
 from ...kernels.shared_call import once_for_equal
@@ -122,12 +122,12 @@ def gap_index(
         a density there are none.
     """
     num_arms = arms.shape[0]
-    solve = once_for_equal(ratios.enumerated)
+    solve = once_for_equal(pair_shares.enumerated)
     by_ratio, both = rules.selection == "ratio", rules.selection == "both"
     begins = num_arms if rules.all_first else 0
 
     def init(key):
-        order, nobody = pick.tie_order(key, num_arms), jnp.zeros((), int)
+        order, nobody = selection.tie_order(key, num_arms), jnp.zeros((), int)
         blank = Look(jnp.zeros(num_arms, bool), nobody, nobody, jnp.full((), jnp.inf))
         return State(
             stats=evidence.begin(),
@@ -201,7 +201,9 @@ def _view(evidence, rules, m, state, wide, first_leads):
 def _of_one(evidence, state, wide, first_leads):
     """J is a single arm, so that only what is compared with it matters."""
     stats, order = state.stats, state.order
-    leader = pick.best(stats.means).arm if first_leads else pick.argmax(stats.means, order)
+    leader = (
+        selection.best(stats.means).arm if first_leads else selection.argmax(stats.means, order)
+    )
     from_leader = evidence.row(stats, leader)
 
     def column(arm, row=None):
@@ -211,10 +213,10 @@ def _of_one(evidence, state, wide, first_leads):
     top = jnp.arange(order.size) == leader
     rivals = jnp.where(top, -jnp.inf, column(leader, from_leader))
     if first_leads:
-        rival = pick.best(rivals)
+        rival = selection.best(rivals)
     else:
-        arm = pick.argmax(rivals, order)
-        rival = pick.Best(arm, pick.at(rivals, arm))
+        arm = selection.argmax(rivals, order)
+        rival = selection.Best(arm, selection.at(rivals, arm))
     look = Look(top, leader, rival.arm, rival.value)
     return _View(look, column, lambda: from_leader - evidence.row(stats, look.challenger))
 
@@ -226,15 +228,15 @@ def _of_many(evidence, rules, m, state, wide):
         bounds, row = gaps.individual(*estimates, wide), lambda arm: evidence.row(stats, arm)
     else:
         gram = evidence.gram(stats)
-        bounds, row = gaps.paired(*estimates, gram, wide), partial(pick.at, gram)
+        bounds, row = gaps.paired(*estimates, gram, wide), partial(selection.at, gram)
     worst = bounds.nth(m) if rules.by_worst else None
-    top = pick.top(stats.means if rules.guess == "means" else -worst, order, m)
+    top = selection.top(stats.means if rules.guess == "means" else -worst, order, m)
     values = bounds.highest(~top) if rules.weakest == "pair" else worst
-    weakest = pick.argmax(jnp.where(top, values, -jnp.inf), order)
+    weakest = selection.argmax(jnp.where(top, values, -jnp.inf), order)
     rivals = jnp.where(top, -jnp.inf, bounds.column(weakest))
-    challenger = pick.argmax(rivals, order)
+    challenger = selection.argmax(rivals, order)
     if rules.stopping == "lucb":
-        doubt = pick.at(rivals, challenger)
+        doubt = selection.at(rivals, challenger)
     else:
         doubt = jnp.where(top, worst, -jnp.inf).max()
     look = Look(top, weakest, challenger, doubt)
@@ -245,22 +247,22 @@ def _as_before(rules, view, state):
     """What the published program asks after a draw: is the pair it was drawn for settled?"""
     if rules.stopping == "ugape":
         return state.last
-    doubt = pick.at(view.column(state.last.weakest), state.last.challenger)
+    doubt = selection.at(view.column(state.last.weakest), state.last.challenger)
     return state.last._replace(doubt=doubt)
 
 
-def _selected(selection, state, view, table):
+def _selected(rule, state, view, table):
     """The arm to draw for the pair b, c."""
     look, variances = view.look, state.stats.variances
-    if selection == "greedy":
-        return pick.argmax(view.between() ** 2 / (1.0 + variances), state.order)
-    if selection == "ratio":
+    if rule == "greedy":
+        return selection.argmax(view.between() ** 2 / (1.0 + variances), state.order)
+    if rule == "ratio":
         shares = state.ratios if table is None else table
-        wanted = pick.at(pick.at(shares, look.weakest), look.challenger)
-        return pick.furthest_behind(state.counts, wanted, state.order)
-    if selection == "both":
+        wanted = selection.at(selection.at(shares, look.weakest), look.challenger)
+        return selection.furthest_behind(state.counts, wanted, state.order)
+    if rule == "both":
         return jnp.where(state.second < 0, look.weakest, state.second)
     pair = (jnp.arange(variances.size) == look.weakest) | (
         jnp.arange(variances.size) == look.challenger
     )
-    return pick.argmax(jnp.where(pair, variances, -jnp.inf), state.order)
+    return selection.argmax(jnp.where(pair, variances, -jnp.inf), state.order)

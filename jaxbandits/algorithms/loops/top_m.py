@@ -1,6 +1,6 @@
 """What constructors over the gap-index loop have in common: options, checks, assembly."""
 
-from ...kernels.allocate import pair_shares as tables
+from ...kernels.allocate import pair_shares
 from ...kernels.confidence import radius
 from ...parameters import (
     array,
@@ -49,7 +49,7 @@ def consistent(values, code):
     if not isinstance(v0, str):
         ridge_in_reach(values, v0)
     theta_norm_known(values, radius.NEED_THETA_NORM)
-    ratios_known(values, tables.num_bases(values["arms"]), tables.MOST_BASES)
+    ratios_known(values, pair_shares.num_bases(values["arms"]), pair_shares.MOST_BASES)
 
 
 def without_features(arms, rules, *, m, delta, epsilon, noise_var, threshold):

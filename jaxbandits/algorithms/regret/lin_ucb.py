@@ -114,9 +114,8 @@ def lin_ucb(
     def ask(key, state):
         means, variances, logdet = model.look(state.stats)
         wide = width(state.counts.sum(), logdet) * jnp.sqrt(jnp.maximum(variances, 0.0))
-        indices = selection.coarse(
-            means + wide
-        )  # arms of one length tie at first, but for rounding
+        # Arms of one length tie at first, but for rounding.
+        indices = selection.coarse(means + wide)
         return Move(
             arm=selection.argmax(indices, state.order),
             count=None,

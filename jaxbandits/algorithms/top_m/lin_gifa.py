@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ...kernels.allocate import pair_shares as ratio_tables
+from ...kernels.allocate import pair_shares
 from ...kernels.estimate import least_squares
 from ...parameters import choice, constructor
 from ..loops.gap_index import Rules, ridge
@@ -11,7 +11,7 @@ from ..loops.top_m import WITH_FEATURES, consistent, with_features
 
 @constructor(
     requires=partial(consistent, code=lambda noise_var: noise_var / 400.0),
-    completes=ratio_tables.completed,
+    completes=pair_shares.completed,
     indices=choice("paired", "individual"),
     stopping=choice("ugape", "lucb"),
     **WITH_FEATURES,

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ...kernels.allocate import pair_shares as ratio_tables
+from ...kernels.allocate import pair_shares
 from ...parameters import constructor
 from ..loops.gap_index import Rules, ridge
 from ..loops.top_m import WITH_FEATURES, consistent, with_features
@@ -10,7 +10,7 @@ from ..loops.top_m import WITH_FEATURES, consistent, with_features
 
 @constructor(
     requires=partial(consistent, code=lambda noise_var: 1.0),
-    completes=ratio_tables.completed,
+    completes=pair_shares.completed,
     **WITH_FEATURES,
 )
 def m_lingape(

@@ -7,7 +7,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from ..linalg import spd
-from ..linalg import subspace as span
+from ..linalg import subspace as subspaces
 from . import irls, least_squares
 
 SUBSPACES = ("projection", "pseudo_inverse")
@@ -49,17 +49,17 @@ def fit(
 
 def _least_squares(arms, counts, sums, alive, subspace):
     matrix = least_squares.gram(arms, counts)
-    drawn = spd.partial_inverse(matrix, span.negligible(arms))
+    drawn = spd.partial_inverse(matrix, subspaces.negligible(arms))
     moment = arms.T @ sums
     if subspace == "pseudo_inverse":
-        space = span.of_gram(matrix, drawn)
-        theta = span.pseudo_inverse_on(space, matrix) @ moment
-        return theta, (span.within(space, arms) | ~alive).all()
+        space = subspaces.of_gram(matrix, drawn)
+        theta = subspaces.pseudo_inverse_on(space, matrix) @ moment
+        return theta, (subspaces.within(space, arms) | ~alive).all()
     theta = drawn.matrix @ moment
 
     def some_missed():
-        space = span.of_gram(matrix, drawn)
-        return span.project(space, theta), (span.within(space, arms) | ~alive).all()
+        space = subspaces.of_gram(matrix, drawn)
+        return subspaces.project(space, theta), (subspaces.within(space, arms) | ~alive).all()
 
     missed = (alive & (counts == 0)).any()
     return lax.cond(missed, some_missed, lambda: (theta, jnp.array(True)))
