@@ -12,6 +12,7 @@ NAMES = ["/".join(file.relative_to(ROOT).with_suffix("").parts) for file in FILE
 # The first entry that starts a module's name gives its floor; a folder's name ends in "/".
 FLOORS = {
     "signatures": -1,
+    "types": -1,
     "core": 0,
     "precision": 0,
     "version": 0,

@@ -1,0 +1,18 @@
+"""Types that many rooms share."""
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import jax
+import numpy as np
+
+# An array of JAX, traced or not, or one of NumPy. With a shape: `Float[Table, "K d"]`.
+Table: TypeAlias = jax.Array | np.ndarray
+# One number, traced or not.
+Scalar: TypeAlias = jax.Array | np.ndarray | np.number | float | int
+# What a user may give where a table is expected: nested lists too.
+Rows: TypeAlias = jax.Array | np.ndarray | Sequence[Any]
+# The key of a replication or a round.
+Key: TypeAlias = jax.Array
+# Any nest of tuples, dicts and arrays, which JAX maps over.
+Pytree: TypeAlias = Any
