@@ -10,20 +10,21 @@ import xarray
 
 import jaxbandits as jb
 from jaxbandits import reproduce
-from jaxbandits.reproduce import base, rules
+from jaxbandits.reproduce.claims import Claim, Finding, checked, few_errors
+from jaxbandits.reproduce.measures import Estimate, all_hold
 
 NAME = "lingape/fig1"
 MORE = {"glm/fig1_printed", "gse/eta", "gse/bounds", "gse/fig6_per_arm"}  # than the papers' figures
 
 
-EASY = base.Experiment(
+EASY = reproduce.Experiment(
     title="An angle that takes hundreds of pulls, not a million",
     instances={"soare": partial(jb.instances.soare, angle=0.8, scale=2.0)},
     algorithms={"LinGapE": partial(jb.lingape, delta=0.05)},
     axes={"dim": (2, 3, 5)},
     replications=20,
     quick={"axes": {"dim": (2, 5)}, "replications": 6},
-    claims=rules.checked(rules.few_errors()),
+    claims=checked(few_errors()),
     quantities=("pulls",),
 )
 
@@ -69,15 +70,15 @@ def test_what_stands_in_for_data_is_said(easy, tmp_path, monkeypatch):
         gap = float((folder / "gap.txt").read_text())
         return {"measured": partial(jb.instances.canonical, gap=gap)}
 
-    def means(dataset):
-        return [base.claim("It ends.", {"pulls": float(dataset.pulls.mean())}, True)]
+    def ends(dataset):
+        return Finding({"pulls": float(dataset.pulls.mean())}, bool(dataset.stopped.all()))
 
     one = dataclasses.replace(
         easy,
         instances={"made up": partial(jb.instances.canonical, gap=2.0)},
         from_folder=measured,
         stand_in="made-up means",
-        claims=means,
+        claims=checked(Claim("It ends.", ends)),
         quick={"axes": {"dim": (2, 3)}, "replications": 6},
     )
     monkeypatch.setitem(reproduce.EXPERIMENTS, NAME, one)
@@ -96,29 +97,32 @@ def test_data_that_an_experiment_does_not_need_change_nothing(easy, tmp_path):
     assert easy.note(None) == easy.note(tmp_path) == ""
 
 
-def test_between_and_together():
-    assert rules.between(1.0, 0.1, 0.5, 1.5) is True
-    assert rules.between(1.6, 0.01, 0.5, 1.5) is False
-    assert rules.between(1.4, 0.1, 0.5, 1.5) is None
-    assert rules.together([]) is rules.together([True, True]) is True
-    assert rules.together([None, False]) is False
-    assert rules.together([None, True]) is None
+def test_within_limits_and_in_all_cases():
+    assert Estimate(1.0, 0.1).within(0.5, 1.5) is True
+    assert Estimate(1.6, 0.01).within(0.5, 1.5) is False
+    assert Estimate(1.4, 0.1).within(0.5, 1.5) is None
+    assert all_hold([True, True]) is True
+    assert all_hold([None, False]) is False
+    assert all_hold([None, True]) is None
+    assert all_hold([]) is None
 
 
 def test_below_is_decided_by_the_standard_error():
-    assert base.below(1.0, 0.1, 2.0) is True
-    assert base.below(3.0, 0.1, 2.0) is False
-    assert base.below(1.9, 0.1, 2.0) is None
-    assert base.below(1.0, float("nan"), 2.0) is None
-    assert base.below(float("nan"), 0.1, 2.0) is None
-    assert base.below(1.8, 0.1, 2.0) is None  # at the end of the interval
-    assert base.below(2.0, 0.0, 2.0) is None  # equal for certain, and not below
-    assert (base.below(1.9, 0.0, 2.0), base.below(2.1, 0.0, 2.0)) == (True, False)
+    assert Estimate(1.0, 0.1).below(2.0) is True
+    assert Estimate(3.0, 0.1).below(2.0) is False
+    assert Estimate(1.9, 0.1).below(2.0) is None
+    assert Estimate(1.0, float("nan")).below(2.0) is None
+    assert Estimate(float("nan"), 0.1).below(2.0) is None
+    assert Estimate(1.8, 0.1).below(2.0) is None  # at the end of the interval
+    assert Estimate(2.0, 0.0).below(2.0) is None  # equal for certain, and not below
+    assert (Estimate(1.9, 0.0).below(2.0), Estimate(2.1, 0.0).below(2.0)) == (True, False)
 
 
 def test_claims_are_plain_json():
-    one = base.claim("text", {"a": float("nan"), "b": [1.0, float("nan")]}, np.bool_(True))
-    assert one == {"claim": "text", "measured": {"a": None, "b": [1.0, None]}, "holds": True}
+    found = Finding({"a": float("nan"), "b": [1.0, float("nan")]}, np.bool_(True))
+    (row,) = checked(Claim("text", lambda dataset: found))(None)
+    assert row == {"claim": "text", "measured": {"a": None, "b": [1.0, None]}, "holds": True}
+    assert row["holds"] is True
 
 
 def test_names():

@@ -8,7 +8,7 @@ import pytest
 import xarray
 
 from jaxbandits import reproduce
-from jaxbandits.reproduce import glm, regrets
+from jaxbandits.reproduce import claims, glm
 from jaxbandits.reproduce.glm import images
 
 ROUNDS = np.arange(1, 401)
@@ -41,16 +41,16 @@ def root(t):
 @pytest.mark.parametrize(
     ("rule", "holds"),
     [
-        (regrets.less("", "log", "line"), True),
-        (regrets.less("", "line", "log"), False),
-        (regrets.less("", "line", ("line", "log")), False),
-        (regrets.less("", "line", "log", 4.0), True),
-        (regrets.less("", "log", "absent"), None),
-        (regrets.linear("", "line"), True),
-        (regrets.linear("", ("line", "root")), False),
-        (regrets.sublinear("", ("log", "root")), True),
-        (regrets.sublinear("", "line"), False),
-        (regrets.sublinear("", "absent"), None),
+        (claims.less_regret("", "log", "line"), True),
+        (claims.less_regret("", "line", "log"), False),
+        (claims.less_regret("", "line", ("line", "log")), False),
+        (claims.less_regret("", "line", "log", 4.0), True),
+        (claims.less_regret("", "log", "absent"), None),
+        (claims.linear_regret("", "line"), True),
+        (claims.linear_regret("", ("line", "root")), False),
+        (claims.sublinear_regret("", ("log", "root")), True),
+        (claims.sublinear_regret("", "line"), False),
+        (claims.sublinear_regret("", "absent"), None),
     ],
 )
 def test_rules(rule, holds):
@@ -62,7 +62,7 @@ def test_a_point_that_differs_decides():
     both.regret.loc[{"algorithm": "log", "dim": 3}] = 2 * both.regret.loc[
         {"algorithm": "line", "dim": 3}
     ].values  # fmt: skip
-    found = regrets.less("", "log", "line")(both)
+    found = claims.less_regret("", "log", "line")(both)
     assert found["holds"] is False
     shown = found["measured"]
     assert shown["log / line, dim 2"]["ratio"] < 0.5
@@ -74,13 +74,13 @@ def test_instances_are_told_apart():
         [dataset(log=logarithm, line=line), dataset(log=root, line=line)], "instance"
     ).assign_coords(instance=["a", "b"])
     two.attrs["axes"] = json.dumps(["dim"])
-    shown = regrets.less("", "log", "line")(two)["measured"]
+    shown = claims.less_regret("", "log", "line")(two)["measured"]
     assert shown["log / line, a, dim 2"]["ratio"] < shown["log / line, b, dim 2"]["ratio"]
     assert len(shown) == 5
 
 
 def test_a_ratio_has_the_error_of_what_varies_together():
-    shown = regrets.less("", "root", "line")(dataset(root=root, line=line))["measured"]
+    shown = claims.less_regret("", "root", "line")(dataset(root=root, line=line))["measured"]
     assert shown["root / line, dim 2"]["standard_error"] < 1e-12
 
 
@@ -95,9 +95,9 @@ def test_what_is_printed_has_the_variance_that_is_printed():
 def test_a_small_run(tmp_path):
     few = {"algorithms": (glm.UCB_GLM_USED,), "horizon": 60}
     small = dataclasses.replace(glm.AS_PRINTED, quick=glm.AS_PRINTED.quick | few)
-    found = reproduce.play(small, tmp_path, quick=True, replications=3)
+    found = reproduce.run(small, tmp_path, quick=True, replications=3)
     assert found.dataset.regret.shape == (1, 1, 3, 60)
-    assert len(found.claims) == len(glm.RULES)
+    assert len(found.claims) == len(glm.CLAIMS)
     told = {one["claim"]: one["holds"] for one in found.claims}
     assert told["Informal GLM-UCB and UCB-GLM fail: their regret is linear."] is None
     assert (tmp_path / "figure.png").is_file()
@@ -107,7 +107,7 @@ def test_a_small_run_of_the_neural_bandits(tmp_path):
     """Average rewards of three learners on digits, with the best line, and claims on them."""
     few = {"algorithms": (images.DEEP, images.PLAIN), "horizon": 150, "replications": 6}
     small = dataclasses.replace(images.IMAGES, quick=images.IMAGES.quick | few)
-    found = reproduce.play(small, tmp_path, quick=True)
+    found = reproduce.run(small, tmp_path, quick=True)
     dataset = found.dataset
     assert dataset.average_reward.dims == dataset.regret.dims
     world = images.instances.digits()
@@ -125,16 +125,16 @@ def test_a_small_run_of_the_neural_bandits(tmp_path):
 def test_average_rewards_are_compared_with_a_level():
     base = dataset(good=lambda t: 0.0 * t, poor=lambda t: 0.4 * t)
     rewards = base.assign(average_reward=0.57 - base.regret / base["round"])
-    assert images.rewarded("", "good", 0.5)(rewards)["holds"] is True
-    assert images.rewarded("", ("good", "poor"), 0.5)(rewards)["holds"] is False
-    assert images.rewarded("", "absent", 0.5)(rewards)["holds"] is None
+    assert claims.enough_reward("", "good", 0.5)(rewards)["holds"] is True
+    assert claims.enough_reward("", ("good", "poor"), 0.5)(rewards)["holds"] is False
+    assert claims.enough_reward("", "absent", 0.5)(rewards)["holds"] is None
 
 
 @pytest.mark.parametrize(("rounds", "falls", "rises"), [(400, False, True), (401, None, True)])
 def test_short_runs_do_not_refute(rounds, falls, rises):
     curves = dataset(low=root, high=line)
     for one, two, holds in (("high", "low", falls), ("low", "high", rises)):
-        found = images.in_the_end(regrets.less("", one, two), rounds)(curves)
+        found = claims.in_the_end(claims.less_regret("", one, two), rounds)(curves)
         assert found["holds"] is holds
         assert found["measured"]["rounds"] == 400
         assert f"{one} / {two}, dim 2" in found["measured"]

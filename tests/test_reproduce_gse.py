@@ -12,7 +12,7 @@ from test_local_data import CARS, write_motor
 import jaxbandits as jb
 from jaxbandits import reproduce
 from jaxbandits.report import plot
-from jaxbandits.reproduce import accuracies, gse
+from jaxbandits.reproduce import claims, gse, measures
 from jaxbandits.reproduce.gse import bounds
 
 PLANS = {name: reproduce.EXPERIMENTS[name] for name in gse.EXPERIMENTS}
@@ -47,39 +47,43 @@ def two(a, b, **rest):
 @pytest.mark.parametrize(
     ("rule", "holds", "fails"),
     [
-        (accuracies.ahead("", "A", "B"), two((0.6, 0.6), (0.5, 0.5)), two((0.5, 0.5), (0.6, 0.5))),
         (
-            accuracies.ahead("", "A", ("A", "B"), by=0.2),
+            claims.more_accurate("", "A", "B"),
+            two((0.6, 0.6), (0.5, 0.5)),
+            two((0.5, 0.5), (0.6, 0.5)),
+        ),
+        (
+            claims.more_accurate("", "A", ("A", "B"), by=0.2),
             two((0.9, 0.9), (0.5, 0.5)),
             two((0.6, 0.6), (0.5, 0.5)),
         ),
         (
-            accuracies.ahead("", "A", "B", where={"x": [2, 7]}),
+            claims.more_accurate("", "A", "B", where={"x": [2, 7]}),
             two((0.1, 0.6), (0.5, 0.5)),
             two((0.9, 0.4), (0.5, 0.5)),
         ),
         (
-            accuracies.not_behind("", ("A", "C"), "B"),
+            claims.not_less_accurate("", ("A", "C"), "B"),
             two((0.51, 0.5), (0.5, 0.5)),
             two((0.3, 0.3), (0.5, 0.5)),
         ),
         (
-            accuracies.alike("", ("A", "B")),
+            claims.similar_accuracy("", ("A", "B")),
             two((0.51, 0.5), (0.5, 0.5)),
             two((0.3, 0.3), (0.5, 0.5)),
         ),
         (
-            accuracies.rises("", "A", "x", by=0.1),
+            claims.accuracy_rises("", "A", "x", by=0.1),
             two((0.3, 0.5), (0.5, 0.5)),
             two((0.5, 0.5), (0.1, 0.9)),
         ),
         (
-            accuracies.falls("", ("A",), "x", start=1, end=2),
+            claims.accuracy_falls("", ("A",), "x", start=1, end=2),
             two((0.5, 0.3), (0.5, 0.5)),
             two((0.3, 0.5), (0.5, 0.5)),
         ),
         (
-            accuracies.stays("", "A", "x"),
+            claims.accuracy_stays("", "A", "x"),
             two((0.5, 0.51), (0.1, 0.9)),
             two((0.3, 0.5), (0.5, 0.5)),
         ),
@@ -96,12 +100,12 @@ def test_rules_come_out_either_way(rule, holds, fails):
 
 def test_a_rule_is_open_near_its_limit_and_where_one_is_not_played():
     near = two((0.51, 0.5), (0.5, 0.5), runs=400)
-    assert accuracies.ahead("", "A", "B")(near)["holds"] is None
+    assert claims.more_accurate("", "A", "B")(near)["holds"] is None
     absent = made(lambda i, name, x: None if name == "B" else 0.9)
-    assert accuracies.ahead("", "A", "B")(absent)["holds"] is None
-    assert accuracies.ahead("", "A", "C")(absent)["holds"] is None
+    assert claims.more_accurate("", "A", "B")(absent)["holds"] is None
+    assert claims.more_accurate("", "A", "C")(absent)["holds"] is None
     half = made(lambda i, name, x: None if name == "B" and x == 2 else 0.9 - 0.4 * (name == "B"))
-    found = accuracies.ahead("", "A", "B")(half)
+    found = claims.more_accurate("", "A", "B")(half)
     assert found["holds"] is True  # by the point at which both are played
     assert found["measured"]["A - B"]["difference"] == pytest.approx(0.4)
 
@@ -112,7 +116,7 @@ def test_differences_are_taken_replication_by_replication():
     correct = both.correct.values
     correct[0, 0] = correct[0, 1]
     correct[0, 0, :, :40] = 1.0
-    mean, error = accuracies.lead(both, "A", "B", {})
+    mean, error = measures.accuracy_difference(both, "A", "B", {})
     assert mean == pytest.approx((1 - correct[0, 1, :, :40]).sum() / 800)
     assert error < 0.5 * math.sqrt(2 * 0.25 / 400)
 
@@ -120,10 +124,10 @@ def test_differences_are_taken_replication_by_replication():
 def test_times_are_compared_where_both_are_played():
     dataset = two((0.5, 0.5), (0.5, 0.5))
     dataset.seconds.values[0] = [[9.0, np.nan], [1.0, 100.0]]
-    measured = accuracies.slower("", "A", "B", 5.0)(dataset)
+    measured = claims.slower("", "A", "B", 5.0)(dataset)
     assert (measured["holds"], measured["measured"]["A / B"]) == (True, 9.0)
-    assert accuracies.slower("", "A", "B", 10.0)(dataset)["holds"] is False
-    assert accuracies.slower("", "A", "C", 10.0)(dataset)["holds"] is None
+    assert claims.slower("", "A", "B", 10.0)(dataset)["holds"] is False
+    assert claims.slower("", "A", "C", 10.0)(dataset)["holds"] is None
 
 
 def shown(figure, instance, name, **point):
@@ -204,10 +208,10 @@ def test_every_figure_plays_what_its_files_say():
 
 
 def test_files_of_one_figure_are_alike_but_for_instances():
-    cars, motor = (reproduce.base.from_files(f"gse/fig5{x}.toml") for x in "ab")
+    cars, motor = (reproduce.experiment.from_files(f"gse/fig5{x}.toml") for x in "ab")
     assert str(cars | {"instances": {}}) == str(motor | {"instances": {}})
     with pytest.raises(ValueError, match="must be alike but for instances"):
-        reproduce.base.from_files("gse/fig1.toml", "gse/fig2.toml")
+        reproduce.experiment.from_files("gse/fig1.toml", "gse/fig2.toml")
 
 
 def test_peace_and_ratios_are_played_where_they_can_be():
@@ -255,31 +259,32 @@ def test_an_error_above_a_bound_is_noticed():
         },
         {"bound": ["GSE's bound, by normal tails"], "budget": [100, 200]},
     )
-    assert bounds._holds(dataset)["holds"] is False
-    assert bounds._holds(dataset.isel(budget=[0]))["holds"] is True
-    assert bounds._holds(dataset.isel(budget=[0]).assign(error_high=0.2))["holds"] is None
+    find = bounds.error_below_bound.find
+    assert find(dataset).verdict is False
+    assert find(dataset.isel(budget=[0])).verdict is True
+    assert find(dataset.isel(budget=[0]).assign(error_high=0.2)).verdict is None
 
 
 def test_curves_that_are_the_same_run_by_run_leave_a_claim_open():
     """That one is ahead of the other, or that a curve falls: nothing speaks for it or against."""
     both = two((0.5, 0.9), (0.5, 0.9), runs=100)
     both.correct.values[0, 1] = both.correct.values[0, 0]
-    assert accuracies.ahead("", "A", "B")(both)["holds"] is None
-    assert accuracies.ahead("", "A", "B", by=0.1)(both)["holds"] is False  # by so many runs
-    assert accuracies.alike("", ("A", "B"))(both)["holds"] is True
+    assert claims.more_accurate("", "A", "B")(both)["holds"] is None
+    assert claims.more_accurate("", "A", "B", by=0.1)(both)["holds"] is False  # by so many runs
+    assert claims.similar_accuracy("", ("A", "B"))(both)["holds"] is True
     right = two((1.0, 1.0), (1.0, 1.0), runs=100)
-    assert accuracies.falls("", "A", "x")(right)["holds"] is None
-    assert accuracies.falls("", "A", "x", by=0.2)(right)["holds"] is False
+    assert claims.accuracy_falls("", "A", "x")(right)["holds"] is None
+    assert claims.accuracy_falls("", "A", "x", by=0.2)(right)["holds"] is False
 
 
 def test_a_few_runs_that_agree_are_no_proof():
     few = two((1.0, 1.0), (1.0, 1.0), runs=8)
-    assert accuracies.ahead("", "A", "B", by=0.1)(few)["holds"] is None
-    assert accuracies.alike("", ("A", "B"), within=0.01)(few)["holds"] is None
-    assert accuracies.falls("", "A", "x", by=0.2)(few)["holds"] is None
+    assert claims.more_accurate("", "A", "B", by=0.1)(few)["holds"] is None
+    assert claims.similar_accuracy("", ("A", "B"), within=0.01)(few)["holds"] is None
+    assert claims.accuracy_falls("", "A", "x", by=0.2)(few)["holds"] is None
 
 
 def test_claims_about_nobody_are_open():
     whole = two((0.5, 0.5), (0.5, 0.5))
-    assert accuracies.ahead("", "A", "A")(whole)["holds"] is None
-    assert accuracies.alike("", "A")(whole)["holds"] is None
+    assert claims.more_accurate("", "A", "A")(whole)["holds"] is None
+    assert claims.similar_accuracy("", "A")(whole)["holds"] is None

@@ -11,7 +11,7 @@ import xarray
 import jaxbandits as jb
 from jaxbandits import reproduce
 from jaxbandits.report import plot
-from jaxbandits.reproduce import base, rage, rules
+from jaxbandits.reproduce import claims, measures, rage
 from jaxbandits.reproduce.rage import (
     ADAPTIVE,
     ALBA,
@@ -153,9 +153,9 @@ def made(name, pulls, *, correct=True, spread=0.1, replications=100):
 
 
 def verdicts(name, dataset):
-    claims = reproduce.EXPERIMENTS[name].claims(dataset)
-    json.dumps(claims, allow_nan=False)
-    return [one["holds"] for one in claims]
+    found = reproduce.EXPERIMENTS[name].claims(dataset)
+    json.dumps(found, allow_nan=False)
+    return [one["holds"] for one in found]
 
 
 @pytest.mark.parametrize("name", AXES)
@@ -186,8 +186,8 @@ def test_replications_cut_short_leave_a_comparison_open():
     dataset = made("rage/fig1c", SHOWN["rage/fig1c"])
     dataset.stopped.loc[{"algorithm": RAGE, "replication": 3, "num_arms": 500}] = False
     assert verdicts("rage/fig1c", dataset) == [None, None, True]
-    assert not rules.together([True, None, False])
-    assert rules.together([True, None]) is None
+    assert not measures.all_hold([True, None, False])
+    assert measures.all_hold([True, None]) is None
 
 
 def test_algorithms_that_were_not_played_leave_a_comparison_open():
@@ -217,9 +217,9 @@ def test_hard_instances_count_as_much_as_easy_ones():
 
 def test_powers_are_those_of_the_pulls():
     dataset = made("rage/fig1d", SHOWN["rage/fig1d"], spread=0.01).isel(instance=0)
-    found = rules.grows("text", STATIC)(dataset)["measured"][STATIC]
+    found = claims.pulls_grow("text", STATIC)(dataset)["measured"][STATIC]
     assert abs(found["power"] - 1.0) < 3 * found["standard_error"] < 0.02
-    relative = rules.grows("text", STATIC, over=RAGE)(dataset)["measured"][STATIC]
+    relative = claims.pulls_grow("text", STATIC, over=RAGE)(dataset)["measured"][STATIC]
     assert abs(relative["power"] - 1.0) < 3 * relative["standard_error"]
 
 
@@ -229,15 +229,15 @@ def test_a_single_point_shows_no_growth():
 
 
 def test_the_log_of_clicks_is_played_where_it_is_given(tmp_path):
-    experiment = reproduce.EXPERIMENTS["rage/fig2b"]
-    ((label, draw),) = experiment.from_folder(tmp_path).items()
+    clicks = reproduce.EXPERIMENTS["rage/fig2b"]
+    ((label, draw),) = clicks.from_folder(tmp_path).items()
     assert "stand" not in label
     assert draw.func is jb.instances.yahoo_r6a
     assert draw.keywords == {"path": str(tmp_path), "num_arms": 40}
-    assert "made-up" in experiment.note(None)
-    assert experiment.note(tmp_path) == ""
+    assert "made-up" in clicks.note(None)
+    assert clicks.note(tmp_path) == ""
     with pytest.raises(ValueError, match="no file"):
-        base.play(experiment, tmp_path / "out", data=tmp_path / "nowhere")
+        reproduce.run(clicks, tmp_path / "out", data=tmp_path / "nowhere")
 
 
 def test_a_small_run_from_end_to_end(tmp_path, monkeypatch):

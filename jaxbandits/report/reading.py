@@ -3,9 +3,12 @@
 import datetime
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 FILE, CLAIMS = "results.nc", "claims.json"
 DEPTHS = ("", "*/", "*/*/")  # a sub-folder may be named after an experiment, as lingape/fig1
@@ -17,18 +20,29 @@ OF_CELLS = (
 OF_REPLICATIONS = ("pulls", "correct", "stopped")
 
 
+Options: TypeAlias = dict[str, dict[str, Any]]  # of each part of a sweep, by name of its table
+
+
+class ClaimRow(TypedDict):
+    """An entry of `claims.json`."""
+
+    claim: str
+    measured: Any  # what the verdict rests on: a number, or lists and tables of numbers
+    holds: bool | None  # None: the data leave it open
+
+
 class Results(NamedTuple):
     """What one folder holds."""
 
     name: str  # of the folder, as a reader of the page knows it
-    dataset: Any  # xarray.Dataset, as a sweep returns it
-    axes: list  # names of the sweep's axes
-    options: dict  # of each instance and algorithm, by the name of its table
-    claims: list  # of {"claim", "measured", "holds"}
+    dataset: "Dataset"  # as a sweep returns it
+    axes: list[str]  # names of the sweep's axes
+    options: Options
+    claims: list[ClaimRow]
     written: datetime.datetime  # date of the file, UTC
 
 
-def find(folder):
+def find(folder: Path | str) -> list[Results]:
     """`Results` of the folder itself and of its sub-folders, two levels down.
 
     Args:
@@ -50,7 +64,7 @@ def find(folder):
     return [_results(folder, file) for file in files]
 
 
-def _results(folder, file):
+def _results(folder: Path, file: Path) -> Results:
     dataset = _load(file)
     try:
         axes, options = _check(dataset)
@@ -62,7 +76,7 @@ def _results(folder, file):
     return Results(name, dataset, axes, options, _claims(file.with_name(CLAIMS)), written)
 
 
-def _load(file):
+def _load(file: Path) -> "Dataset":
     import xarray
 
     try:
@@ -74,7 +88,7 @@ def _load(file):
         raise ValueError(f"{file}: cannot be read as netCDF: {reason}") from None
 
 
-def _check(dataset):
+def _check(dataset: "Dataset") -> tuple[list[str], Options]:
     """`(axes, options)` of a dataset that has all that the page shows."""
     for name in ("axes", "options", *WHOLE):
         if name not in dataset.attrs:
@@ -88,7 +102,7 @@ def _check(dataset):
     if not isinstance(options, dict) or not all(isinstance(x, dict) for x in options.values()):
         raise ValueError("the attribute 'options' is not a table of tables")
     grid = ("instance", "algorithm", *axes)
-    shapes = dict.fromkeys(OF_CELLS, grid)
+    shapes: dict[str, tuple[str, ...]] = dict.fromkeys(OF_CELLS, grid)
     shapes |= dict.fromkeys(OF_REPLICATIONS, (*grid, "replication"))
     if "regret" in dataset:
         shapes["regret"] = (*grid, "replication", "round")
@@ -102,14 +116,14 @@ def _check(dataset):
     return axes, options
 
 
-def _json(name, text):
+def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, TypeError):
         raise ValueError(f"the attribute {name!r} is not JSON") from None
 
 
-def _claims(file):
+def _claims(file: Path) -> list[ClaimRow]:
     """What `reproduce` wrote, or no claims where there is no such file."""
     if not file.exists():
         return []

@@ -1,12 +1,15 @@
 """Figures and tables of the papers as data: what to run, and what it must show."""
 
+from pathlib import Path
+from typing import Any
+
 from ..signatures import unknown
 from . import glm, gse, lingape, rage, topm
-from .base import Experiment, Result, play
+from .experiment import Experiment, Result, run
 
 __all__ = ["EXPERIMENTS", "Experiment", "Result", "reproduce"]
 
-EXPERIMENTS = {
+EXPERIMENTS: dict[str, Experiment] = {
     **glm.EXPERIMENTS,
     **gse.EXPERIMENTS,
     **lingape.EXPERIMENTS,
@@ -15,7 +18,16 @@ EXPERIMENTS = {
 }
 
 
-def reproduce(name, out, *, replications=None, quick=False, data=None, force=False, **how):
+def reproduce(
+    name: str,
+    out: Path | str,
+    *,
+    replications: int | None = None,
+    quick: bool = False,
+    data: Path | str | None = None,
+    force: bool = False,
+    **how: Any,
+) -> Result:
     """Run the experiment `name` into the folder `out`.
 
     Args:
@@ -33,7 +45,7 @@ def reproduce(name, out, *, replications=None, quick=False, data=None, force=Fal
     """
     if name not in EXPERIMENTS:
         raise unknown("experiment", name, EXPERIMENTS)
-    return play(
+    return run(
         EXPERIMENTS[name],
         out,
         replications=replications,

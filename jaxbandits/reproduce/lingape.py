@@ -1,17 +1,18 @@
 """LinGapE: Xu, Honda and Sugiyama, "A fully adaptive algorithm for pure exploration ..." (2018).
 
-Everything as in the paper's section 7: noise is N(0, 1), delta 0.05, v0 = 1, and LinGapE is told
-that the norm of theta is at most 2, but on the log of clicks, where it is told the norm. The
-numbers of arms that Figure 3 plots are not in the text; those here are ours.
+Everything is as in the paper's section 7: noise is N(0, 1), delta 0.05, v0 = 1, and LinGapE knows
+that the norm of theta is at most 2; on the log of clicks it knows the norm itself. The
+numbers of arms that Figure 3 plots are not in the text; we chose those here.
 """
 
 from functools import partial
+from pathlib import Path
 
 from .. import algorithms, instances
 from . import lingape_claims as claims
-from .base import Experiment
+from .claims import DELTA, checked, few_errors, fewer_pulls, pulls_grow, similar_pulls
+from .experiment import Builders, Experiment
 from .lingape_claims import ANGLE
-from .rules import DELTA, alike, checked, few_errors, fewer, grows
 
 SCALE = 2.0
 MOST = 10**10  # pulls; XY-adaptive takes some 5e8 in ten dimensions
@@ -40,17 +41,21 @@ FIGURE_1 = Experiment(
         "replications": 10,
     },
     claims=checked(
-        fewer("LinGapE takes fewer pulls than XY-oracle at every d.", "LinGapE", "XY-oracle"),
-        fewer("XY-oracle takes fewer pulls than XY-static at every d.", "XY-oracle", "XY-static"),
-        fewer("XY-adaptive takes the most pulls at every d.", "XY-static", "XY-adaptive"),
-        fewer(
+        fewer_pulls("LinGapE takes fewer pulls than XY-oracle at every d.", "LinGapE", "XY-oracle"),
+        fewer_pulls(
+            "XY-oracle takes fewer pulls than XY-static at every d.", "XY-oracle", "XY-static"
+        ),
+        fewer_pulls("XY-adaptive takes the most pulls at every d.", "XY-static", "XY-adaptive"),
+        fewer_pulls(
             "XY-adaptive takes at least five times the pulls of XY-static at every d.",
             "XY-static",
             "XY-adaptive",
             0.2,
         ),
-        grows("The stopping time of LinGapE grows slower than d.", "LinGapE", most=1.0),
-        grows("That of XY-static grows about linearly in d.", "XY-static", least=0.7, most=1.3),
+        pulls_grow("The stopping time of LinGapE grows slower than d.", "LinGapE", most=1.0),
+        pulls_grow(
+            "That of XY-static grows about linearly in d.", "XY-static", least=0.7, most=1.3
+        ),
         claims.exact,
         few_errors(but=("XY-oracle",)),
     ),
@@ -77,7 +82,7 @@ TABLE_1 = Experiment(
         claims.rest,
         claims.shares,
         claims.oracle_arms,
-        alike(
+        similar_pulls(
             "Arms chosen greedily or by ratios: stopping times differ by less than a quarter.",
             "LinGapE",
             "LinGapE, by ratios",
@@ -96,7 +101,9 @@ FIGURE_2 = Experiment(
     max_pulls=MOST,
     quick={"axes": {"gap": (0.2, 0.5, 1.0, 2.0)}, "replications": 40},
     claims=checked(
-        fewer("LinGapE takes fewer pulls than XY-static at every gap.", "LinGapE", "XY-static"),
+        fewer_pulls(
+            "LinGapE takes fewer pulls than XY-static at every gap.", "LinGapE", "XY-static"
+        ),
         claims.difference,
         claims.quarter,
         few_errors(),
@@ -105,7 +112,7 @@ FIGURE_2 = Experiment(
 )
 
 
-def _log_of_clicks(folder):
+def _log_of_clicks(folder: Path) -> Builders:
     return {"click log": partial(instances.yahoo_r6a, path=folder, protocol="lingape")}
 
 
@@ -121,7 +128,7 @@ FIGURE_3 = Experiment(
     max_pulls=MOST,
     quick={"axes": {"num_arms": (3, 4)}, "replications": 4},
     claims=checked(
-        fewer(
+        fewer_pulls(
             "LinGapE takes fewer pulls than XY-static at every number of arms.",
             "LinGapE",
             "XY-static",

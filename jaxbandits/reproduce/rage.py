@@ -1,20 +1,31 @@
 """RAGE: Fiez, Jain, Jamieson and Ratliff, "Sequential experimental design ..." (2019).
 
-The algorithms have this package's defaults, which mend what the authors' program has wrong (see
-each one's docstring). On the two problems that are not redrawn, where its design can have weights
-of a ten-thousandth, XY-oracle is played in other forms besides. "Published" is that of the program:
-a Frank-Wolfe design that ends early, whose slack the test profits from, batches that grow by 1.21,
-and a test to which a direction not yet measured looks certain. "Rounded" draws each arm of the
-design from the start. LinGapE follows the rule that its paper analyses ("ratio") where all
-replications have the same arms, else the greedy one; measured means of the two agree. Small
-versions leave out algorithms, for most of the time goes into compiling each.
+The algorithms have this package's defaults, which correct the errors of the authors' program (see
+each one's docstring). On the two problems that are not redrawn, the design of XY-oracle can have
+weights of a ten-thousandth, so XY-oracle is run in other forms too. "Published" is that of the
+program: a Frank-Wolfe design that ends early, whose error the stopping test profits from, batches
+that grow by 1.21, and a test that takes a direction not yet measured for certain. "Rounded" draws
+each arm of the design from the start. LinGapE follows the rule that its paper analyses ("ratio")
+where all replications have the same arms, else the greedy one; measured means of the two agree.
+Small versions leave out algorithms, because compiling each takes most of the time.
 """
 
+from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from .. import algorithms, instances
-from .base import Experiment
-from .rules import DELTA, alike, checked, few_errors, fewer, grows
+from .claims import (
+    DELTA,
+    Claim,
+    checked,
+    few_errors,
+    fewer_pulls,
+    pulls_grow,
+    similar_pulls,
+)
+from .experiment import Builders, Experiment
 
 ANGLE, SCALE, SPHERE_DIM, CLICK_ARMS = 0.01, 2.0, 9, 40
 REPLICATIONS, MAX_PULLS = 20, 10**9
@@ -43,20 +54,24 @@ ALGORITHMS = {
         design="frank_wolfe",
     ),
 }
-MANY = (RAGE, GREEDY, ALBA, STATIC, ORACLE)  # what plays where arms are redrawn
+MANY = (RAGE, GREEDY, ALBA, STATIC, ORACLE)  # what is run where arms are redrawn
 
 
-def _of(*names):
-    return {name: ALGORITHMS[name] for name in names}
-
-
-def _experiment(title, instance, names, rules, *, replications=REPLICATIONS, **rest):
+def _experiment(
+    title: str,
+    instance: Builders,
+    names: Iterable[str],
+    claims: Iterable[Claim],
+    *,
+    replications: int = REPLICATIONS,
+    **rest: Any,
+) -> Experiment:
     return Experiment(
         title=title,
         instances=instance,
-        algorithms=_of(*names),
+        algorithms={name: ALGORITHMS[name] for name in names},
         replications=replications,
-        claims=checked(*rules, few_errors(but=ORACLES)),
+        claims=checked(*claims, few_errors(but=ORACLES)),
         quantities=("pulls",),
         max_pulls=MAX_PULLS,
         **rest,
@@ -68,16 +83,22 @@ BENCHMARK = _experiment(
     {"benchmark": partial(instances.soare, angle=ANGLE, scale=SCALE)},
     (RAGE, ADAPTIVE, RATIO, ALBA, STATIC, ORACLE, PUBLISHED),
     (
-        fewer("XY-oracle takes fewer pulls than RAGE at every d.", ORACLE, RAGE),
-        fewer("As published, XY-oracle takes fewer pulls than RAGE at every d.", PUBLISHED, RAGE),
-        alike("RAGE and XY-adaptive are of the same order, within 3 times.", RAGE, ADAPTIVE, 3.0),
-        grows("XY-static grows about linearly in d.", STATIC, least=0.65, most=1.35),
-        grows("RAGE hardly grows: by less than the square root of d.", RAGE, most=0.5),
-        fewer("LinGapE takes fewer pulls than RAGE at the least d.", RATIO, RAGE, at=slice(1)),
-        fewer(
+        fewer_pulls("XY-oracle takes fewer pulls than RAGE at every d.", ORACLE, RAGE),
+        fewer_pulls(
+            "As published, XY-oracle takes fewer pulls than RAGE at every d.", PUBLISHED, RAGE
+        ),
+        similar_pulls(
+            "RAGE and XY-adaptive are of the same order, within 3 times.", RAGE, ADAPTIVE, 3.0
+        ),
+        pulls_grow("XY-static grows about linearly in d.", STATIC, least=0.65, most=1.35),
+        pulls_grow("RAGE hardly grows: by less than the square root of d.", RAGE, most=0.5),
+        fewer_pulls(
+            "LinGapE takes fewer pulls than RAGE at the least d.", RATIO, RAGE, at=slice(1)
+        ),
+        fewer_pulls(
             "LinGapE takes more pulls than RAGE at the largest d.", RAGE, RATIO, at=slice(-1, None)
         ),
-        fewer(
+        fewer_pulls(
             "ALBA is the worst adaptive algorithm at the least d.",
             (RAGE, ADAPTIVE, RATIO),
             ALBA,
@@ -93,14 +114,14 @@ MANY_ARMS = _experiment(
     {"moderate gaps": instances.moderate_gaps},
     MANY,
     (
-        grows("LinGapE grows linearly in the number of arms.", GREEDY, least=0.9, most=1.1),
-        grows(
+        pulls_grow("LinGapE grows linearly in the number of arms.", GREEDY, least=0.9, most=1.1),
+        pulls_grow(
             "RAGE grows as a logarithm would: by less than the square root of the number of arms.",
             RAGE,
             most=0.5,
         ),
-        fewer("RAGE takes fewer pulls than LinGapE at every number of arms.", RAGE, GREEDY),
-        fewer("XY-oracle takes fewer pulls than RAGE at every number of arms.", ORACLE, RAGE),
+        fewer_pulls("RAGE takes fewer pulls than LinGapE at every number of arms.", RAGE, GREEDY),
+        fewer_pulls("XY-oracle takes fewer pulls than RAGE at every number of arms.", ORACLE, RAGE),
     ),
     axes={"num_arms": range(10_000, 30_001, 5000)},
     quick={"axes": {"num_arms": (1000,)}, "algorithms": (RAGE, GREEDY), "replications": 10},
@@ -111,10 +132,10 @@ SPHERE = _experiment(
     {f"sphere, d = {SPHERE_DIM}": partial(instances.sphere, dim=SPHERE_DIM, mix=0.0)},
     MANY,
     (
-        fewer(
+        fewer_pulls(
             "RAGE takes less than half the pulls of ALBA at every number of arms.", RAGE, ALBA, 0.5
         ),
-        fewer("XY-oracle takes fewer pulls than RAGE at every number of arms.", ORACLE, RAGE),
+        fewer_pulls("XY-oracle takes fewer pulls than RAGE at every number of arms.", ORACLE, RAGE),
     ),
     axes={"num_arms": (250, 500, 1000, 1500, 2000)},
     quick={"axes": {"num_arms": (50,)}, "algorithms": (RAGE, ALBA), "replications": 10},
@@ -125,13 +146,19 @@ TRANSDUCTIVE = _experiment(
     {"transductive": instances.transductive},
     (RAGE, STATIC, *ORACLES),
     (
-        fewer("RAGE takes less than a tenth of the pulls of XY-static.", RAGE, STATIC, 0.1),
-        fewer("RAGE takes less than 3 times the pulls of each XY-oracle.", RAGE, ORACLES, 3.0),
+        fewer_pulls("RAGE takes less than a tenth of the pulls of XY-static.", RAGE, STATIC, 0.1),
+        fewer_pulls(
+            "RAGE takes less than 3 times the pulls of each XY-oracle.", RAGE, ORACLES, 3.0
+        ),
         # psi* hardly depends on d, so this is Proposition 1 too.
-        grows("XY-static grows linearly in d, as Proposition 1 says.", STATIC, least=0.7, most=1.3),
-        grows("RAGE hardly grows with d: by less than its square root.", RAGE, most=0.5),
-        grows("XY-oracle hardly grows with d.", ORACLE, most=0.5),
-        grows("XY-oracle hardly grows with d, rounded or as published.", ORACLES[1:], most=0.5),
+        pulls_grow(
+            "XY-static grows linearly in d, as Proposition 1 says.", STATIC, least=0.7, most=1.3
+        ),
+        pulls_grow("RAGE hardly grows with d: by less than its square root.", RAGE, most=0.5),
+        pulls_grow("XY-oracle hardly grows with d.", ORACLE, most=0.5),
+        pulls_grow(
+            "XY-oracle hardly grows with d, rounded or as published.", ORACLES[1:], most=0.5
+        ),
     ),
     axes={"dim": (40, 80, 120, 160)},
     quick={"axes": {"dim": (4, 8)}, "algorithms": (RAGE, STATIC), "replications": 10},
@@ -142,14 +169,14 @@ MULTIVARIATE = _experiment(
     {"multivariate": instances.multivariate},
     MANY,
     (
-        fewer("RAGE takes less than 3 times the pulls of XY-oracle.", RAGE, ORACLE, 3.0),
-        grows(
+        fewer_pulls("RAGE takes less than 3 times the pulls of XY-oracle.", RAGE, ORACLE, 3.0),
+        pulls_grow(
             "LinGapE, ALBA and XY-static rise with the number of factors, over XY-oracle.",
             (GREEDY, ALBA, STATIC),
             least=0.0,
             over=ORACLE,
         ),
-        fewer("RAGE takes fewer pulls than the others.", RAGE, (GREEDY, ALBA, STATIC)),
+        fewer_pulls("RAGE takes fewer pulls than the others.", RAGE, (GREEDY, ALBA, STATIC)),
     ),
     replications=50,
     axes={"factors": (3, 4, 5, 6)},
@@ -157,7 +184,7 @@ MULTIVARIATE = _experiment(
 )
 
 
-def _clicks_from(folder):
+def _clicks_from(folder: Path) -> Builders:
     draw = partial(instances.yahoo_r6a, path=str(folder), num_arms=CLICK_ARMS)
     return {"clicks on news": draw}
 
@@ -167,14 +194,14 @@ CLICKS = _experiment(
     {"clicks": partial(instances.clicks, num_arms=CLICK_ARMS)},
     MANY,
     (
-        fewer(
+        fewer_pulls(
             "RAGE is competitive: less than twice the pulls of each other algorithm.",
             RAGE,
             (GREEDY, ALBA, STATIC),
             2.0,
         ),
     ),
-    # Told of the noise that a click has, not of ten times as much: LinGapE takes minutes else.
+    # With the variance of a click, not ten times as much, with which LinGapE takes minutes.
     quick={"axes": {"noise_var": (0.1,)}, "algorithms": (RAGE, GREEDY), "replications": 10},
     from_folder=_clicks_from,
     stand_in="on made-up clicks: the log is licensed",

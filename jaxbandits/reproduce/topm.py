@@ -1,19 +1,31 @@
 """Top-m: Reda, Kaufmann and Delahaye-Duriez, "Top-m identification for linear bandits" (2021).
 
-As in the paper's section 5: noise of standard deviation 1/2, delta 0.05, ridge sigma / 20.
-Thresholds are those that its records show: LUCB1's for averages and the self-normalised one for
-least squares in Figures 1a and 1b, with the heuristic one for LinGame; the heuristic one for all
-in Figure 1c. "Stale" is the test of the published program, which asks whether the pair drawn last
-is settled: its errors are those of the paper's Table 3. Runs that do not end are cut short and
-reported: with several best means equal, LUCB and UGapE may have to tell them apart.
+As in the paper's section 5, the noise has standard deviation 1/2, delta is 0.05, and the ridge is
+sigma / 20. Thresholds are those that its records show: in Figures 1a and 1b that of LUCB1 for
+averages and the self-normalised one for least squares, with the heuristic one for LinGame; in
+Figure 1c the heuristic one for all. "Stale" is the test of the published program, which asks
+whether the pair drawn last is settled: its errors are those of the paper's Table 3. Runs that do
+not end are cut short and reported: where several of the best means are equal, LUCB and UGapE may
+have to separate them.
 """
 
 import math
+from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from .. import algorithms, instances
-from .base import Experiment
-from .rules import DELTA, alike, checked, errs, few_errors, fewer
+from .claims import (
+    DELTA,
+    Claim,
+    checked,
+    error_rate_between,
+    few_errors,
+    fewer_pulls,
+    similar_pulls,
+)
+from .experiment import Builders, Experiment
 
 PAPER = "Réda et al. (2021), Figure"
 REPLICATIONS, MAX_PULLS = 500, 10**8
@@ -27,7 +39,7 @@ ALONE, EQUAL = "LinGIFA (individual)", "m-LinGapE (greedy, heuristic)"
 STALE = {name: f"{name}, stale" for name in (LUCB, GREEDY, OPTIMIZED, GIFA_LUCB, GIFA_LV_LUCB)}
 
 
-def _algorithms(m, threshold, averages):
+def _algorithms(m: int, threshold: str, averages: str) -> dict[str, partial[Any]]:
     """By name, with the threshold of least squares and that of averages."""
     linear = {"m": m, "delta": DELTA, "threshold": threshold}
     plain = {"m": m, "delta": DELTA, "threshold": averages}
@@ -48,8 +60,8 @@ def _algorithms(m, threshold, averages):
     return found | {STALE[name]: _stale(found[name], threshold) for name in STALE}
 
 
-def _stale(build, threshold):
-    """As the published program plays it."""
+def _stale(build: partial[Any], threshold: str) -> partial[Any]:
+    """The algorithm with the stopping test of the published program."""
     if build.func is algorithms.lucb:
         return partial(build, stale_pair=True)
     proved = threshold == "self_normalised"
@@ -57,14 +69,24 @@ def _stale(build, threshold):
     return partial(build, stale_pair=True, v0="code", threshold=theirs)
 
 
-def _experiment(title, problem, names, rules, *, m, threshold, averages, **rest):
+def _experiment(
+    title: str,
+    problem: Builders,
+    names: Iterable[str],
+    claims: Iterable[Claim],
+    *,
+    m: int,
+    threshold: str,
+    averages: str,
+    **rest: Any,
+) -> Experiment:
     known = _algorithms(m, threshold, averages)
     return Experiment(
         title=title,
         instances=problem,
         algorithms={name: known[name] for name in names},
         replications=REPLICATIONS,
-        claims=checked(*rules, few_errors(but=tuple(STALE.values()))),
+        claims=checked(*claims, few_errors(but=tuple(STALE.values()))),
         quantities=("pulls", "errors"),
         max_pulls=MAX_PULLS,
         **rest,
@@ -77,25 +99,29 @@ CLASSIC = _experiment(
     {"K = 4, m = 2": partial(instances.classic_top_m, 4, 2, angle=math.pi / 6)},
     (LUCB_LV, UGAPE, *PAIRED, GIFA_LV_LUCB, GIFA_LUCB, ALONE, STALE[GREEDY], STALE[GIFA_LUCB]),
     (
-        fewer(
+        fewer_pulls(
             "m-LinGapE and LinGIFA take less than a third of the pulls of LUCB and UGapE.",
             PAIRED,
             (LUCB_LV, UGAPE),
             1 / 3,
         ),
-        alike("Greedy and optimized selection are alike, within 10%.", GREEDY, OPTIMIZED, 1.1),
-        fewer(
+        similar_pulls(
+            "Greedy and optimized selection are alike, within 10%.", GREEDY, OPTIMIZED, 1.1
+        ),
+        fewer_pulls(
             "The greedy selection takes at least 15% fewer pulls than the largest variance.",
             GIFA,
             GIFA_LV,
             0.85,
         ),
-        alike("The two stopping rules are alike, within 2%: greedy.", GIFA, GIFA_LUCB, 1.02),
-        alike(
+        similar_pulls(
+            "The two stopping rules are alike, within 2%: greedy.", GIFA, GIFA_LUCB, 1.02
+        ),
+        similar_pulls(
             "The two stopping rules are alike, within 2%: variance.", GIFA_LV, GIFA_LV_LUCB, 1.02
         ),
-        alike("LUCB and UGapE are alike, within 5%.", LUCB_LV, UGAPE, 1.05),
-        fewer("Paired indices take fewer pulls than individual ones.", GIFA_LV, ALONE),
+        similar_pulls("LUCB and UGapE are alike, within 5%.", LUCB_LV, UGAPE, 1.05),
+        fewer_pulls("Paired indices take fewer pulls than individual ones.", GIFA_LV, ALONE),
     ),
     m=2,
     threshold="self_normalised",
@@ -108,28 +134,32 @@ STRUCTURED = _experiment(
     {"K = 3, m = 1": partial(instances.classic_top_m, 3, 1, angle=0.1)},
     (LUCB, GREEDY, GIFA, LIN_GAME, EQUAL, STALE[GREEDY], STALE[GIFA_LUCB]),
     (
-        fewer(
+        fewer_pulls(
             "m-LinGapE and LinGIFA take less than a fiftieth of the pulls of LUCB.",
             (GREEDY, GIFA),
             LUCB,
             1 / 50,
         ),
-        alike("m-LinGapE and LinGIFA are alike, within 10%.", GREEDY, GIFA, 1.1),
-        fewer("m-LinGapE and LinGIFA take fewer pulls than LinGame.", (GREEDY, GIFA), LIN_GAME),
-        fewer("With the same threshold m-LinGapE takes fewer pulls than LinGame.", EQUAL, LIN_GAME),
-        alike(
+        similar_pulls("m-LinGapE and LinGIFA are alike, within 10%.", GREEDY, GIFA, 1.1),
+        fewer_pulls(
+            "m-LinGapE and LinGIFA take fewer pulls than LinGame.", (GREEDY, GIFA), LIN_GAME
+        ),
+        fewer_pulls(
+            "With the same threshold m-LinGapE takes fewer pulls than LinGame.", EQUAL, LIN_GAME
+        ),
+        similar_pulls(
             "With the same threshold neither takes twice the pulls of the other.",
             EQUAL,
             LIN_GAME,
             2.0,
         ),
-        errs(
+        error_rate_between(
             "m-LinGapE errs in 4.4% of the runs (Table 3; here between 2% and 8%).",
             GREEDY,
             0.02,
             0.08,
         ),
-        errs(
+        error_rate_between(
             "With the stale test m-LinGapE errs in 4.4% of the runs (between 2% and 8%).",
             STALE[GREEDY],
             0.02,
@@ -143,7 +173,7 @@ STRUCTURED = _experiment(
 )
 
 
-def _drugs_from(folder):
+def _drugs_from(folder: Path) -> Builders:
     inner = folder / "drug_repurposing"
     path = str(inner if inner.is_dir() else folder)
     return {"ten drugs": partial(instances.drug_repurposing, path=path)}
@@ -154,20 +184,20 @@ DRUGS = _experiment(
     {"ten drugs": instances.drugs},
     (LUCB, LUCB_LV, UGAPE, *PAIRED, ALONE, STALE[GREEDY], STALE[LUCB]),
     (
-        fewer(
+        fewer_pulls(
             "Paired indices take less than 55% of the pulls of LUCB and UGapE.",
             PAIRED,
             (LUCB, LUCB_LV, UGAPE),
             0.55,
         ),
-        fewer(
+        fewer_pulls(
             "Paired indices take less than 55% of the pulls of individual ones.",
             PAIRED,
             ALONE,
             0.55,
         ),
-        fewer("All that have paired indices are alike, within 2%.", PAIRED, PAIRED, 1.02),
-        alike("LUCB and UGapE are alike, within 5%.", LUCB_LV, UGAPE, 1.05),
+        fewer_pulls("All that have paired indices are alike, within 2%.", PAIRED, PAIRED, 1.02),
+        similar_pulls("LUCB and UGapE are alike, within 5%.", LUCB_LV, UGAPE, 1.05),
     ),
     m=5,
     threshold="heuristic",

@@ -1,17 +1,17 @@
 """Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020.
 
-What is played stands in the sweep files of this folder, which `jaxbandits run` takes as well; here
-is what the paper says of the outcome. The paper prints theta from `N(0, 3 d^-2 I)`, so that its
-predictors have variance 1; they have it for `3 / d`, which is played, and `glm/fig1_printed` plays
-what is printed.
+The sweep files of this folder say what is run, and `jaxbandits run` takes them as well; this module
+holds the claims of the paper. The paper prints theta from `N(0, 3 d^-2 I)`, so that its predictors
+have variance 1. They have it for `3 / d`, which `glm/fig1` runs; `glm/fig1_printed` runs what is
+printed.
 """
 
 from functools import partial
+from typing import Any
 
 from ... import instances
-from ..accuracies import checked
-from ..base import Experiment, from_files
-from ..regrets import less, linear, sublinear
+from ..claims import checked, less_regret, linear_regret, sublinear_regret
+from ..experiment import Experiment, from_files
 from .images import IMAGES
 
 PAPER = "Kveton et al. (2020), Figure"
@@ -23,35 +23,41 @@ TSL_USED, FPL_USED, GLM_UCB_USED, UCB_GLM_USED = (
 )
 DIMS = (5, 10, 20)
 
-RULES = (
-    less("With theory constants GLM-TSL and GLM-FPL are ahead of GLM-UCB.", (TSL, FPL), GLM_UCB),
-    less("With theory constants UCB-GLM is ahead of GLM-TSL and GLM-FPL.", UCB_GLM, (TSL, FPL)),
-    linear(
+CLAIMS = (
+    less_regret(
+        "With theory constants GLM-TSL and GLM-FPL are ahead of GLM-UCB.", (TSL, FPL), GLM_UCB
+    ),
+    less_regret(
+        "With theory constants UCB-GLM is ahead of GLM-TSL and GLM-FPL.", UCB_GLM, (TSL, FPL)
+    ),
+    linear_regret(
         "Informal GLM-UCB and UCB-GLM fail: their regret is linear.", (GLM_UCB_USED, UCB_GLM_USED)
     ),
-    sublinear("Regret of informal GLM-TSL and GLM-FPL is sublinear.", (TSL_USED, FPL_USED)),
-    less(
+    sublinear_regret("Regret of informal GLM-TSL and GLM-FPL is sublinear.", (TSL_USED, FPL_USED)),
+    less_regret(
         "Informal GLM-TSL and GLM-FPL are ahead of informal GLM-UCB and UCB-GLM.",
         (TSL_USED, FPL_USED),
         (GLM_UCB_USED, UCB_GLM_USED),
     ),
-    less(
+    less_regret(
         "Informal GLM-TSL and GLM-FPL are ahead of all with theory constants.",
         (TSL_USED, FPL_USED),
         (TSL, FPL, GLM_UCB, UCB_GLM),
     ),
-    less(
+    less_regret(
         "GLM-FPL is of the quality of GLM-TSL with theory constants (within 25%).", FPL, TSL, 1.25
     ),
-    less("GLM-FPL is of the quality of GLM-TSL, informal (within 25%).", FPL_USED, TSL_USED, 1.25),
+    less_regret(
+        "GLM-FPL is of the quality of GLM-TSL, informal (within 25%).", FPL_USED, TSL_USED, 1.25
+    ),
 )
 
 
-def _figure(title, **changed):
-    plan = from_files("glm/fig1.toml")
+def _figure(title: str, **changed: Any) -> Experiment:
+    run = from_files("glm/fig1.toml")
     quick = {"axes": {"dim": (5,)}, "replications": 20, "horizon": 2000} | changed.pop("quick", {})
     return Experiment(
-        title=title, claims=checked(*RULES), quantities=("regret",), **plan | changed, quick=quick
+        title=title, claims=checked(*CLAIMS), quantities=("regret",), **run | changed, quick=quick
     )
 
 

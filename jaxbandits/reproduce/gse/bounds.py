@@ -1,9 +1,18 @@
-"""What is proved of GSE's error beside what it is, and bounds against each other."""
+"""The error of GSE beside the proved bounds on it, and the bounds against each other."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ... import instances, theory
-from ..base import Experiment, claim, from_files
+from ..claims import Finding, checked, claim
+from ..experiment import Experiment, from_files
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+    from ...sweeps import Sweep
 
 FORMS = {"as printed": "paper", "with safe constants": "safe", "by normal tails": "normal"}
 DRAWS = 2000  # replications of the bound by normal tails
@@ -11,14 +20,10 @@ EXPONENTS = {"q = 2": 2, "q = 3": 3}
 DIM = 4
 
 
-def _instance(plan):
-    (part,) = plan.instances
-    return part.build(**part.options)
-
-
-def _with_bounds(dataset, plan):
+def _with_bounds(dataset: "Dataset", sweep: "Sweep") -> "Dataset":
     """The dataset with `error_bound`, one line for each form and one for OD-LinBAI."""
-    instance, budgets = _instance(plan), plan.axes["budget"]
+    (part,), budgets = sweep.instances, sweep.axes["budget"]
+    instance = part.build(**part.options)
     rows = [
         [theory.gse_error_bound(instance, b, form=form, replications=DRAWS).value for b in budgets]
         for form in FORMS.values()
@@ -29,7 +34,9 @@ def _with_bounds(dataset, plan):
     return dataset.assign_coords(bound=names).assign(error_bound=table)
 
 
-def _holds(dataset):
+@claim("The error is below the bound by normal tails.")
+def error_below_bound(dataset: "Dataset") -> Finding:
+    """Decided by the exact intervals of the error rates."""
     cells = dataset.squeeze(["instance", "algorithm"], drop=True)
     bound = dataset.error_bound.sel(bound="GSE's bound, by normal tails").values
     measured = {
@@ -40,67 +47,64 @@ def _holds(dataset):
     }
     broken = bool((cells.error_low.values > bound).any())
     sure = bool((cells.error_high.values < bound).all())
-    text = "The error is below the bound by normal tails."
-    return claim(text, measured, False if broken else True if sure else None)
+    return Finding(measured, False if broken else True if sure else None)
 
 
-def _void(dataset):
+@claim("The printed bound says nothing (it is above 1) at the paper's budget of 320.")
+def printed_bound_is_vacuous(dataset: "Dataset") -> Finding:
+    """Open where that budget was not run."""
     budgets = dataset.budget.values
     printed = dataset.error_bound.sel(bound="GSE's bound, as printed").values
     found = {str(int(b)): float(x) for b, x in zip(budgets, printed, strict=True)}
     known = 320 in budgets
-    text = "The printed bound says nothing (it is above 1) at the paper's budget of 320."
-    return claim(text, found, bool(printed[budgets == 320][0] > 1) if known else None)
+    return Finding(found, bool(printed[budgets == 320][0] > 1) if known else None)
 
 
-def _against(num_arms, dim=DIM, small=1e-3):
-    """Both bounds on arms of a sphere, at a budget where GSE's is `small`, or below."""
+def _both_bounds(num_arms: int, dim: int = DIM, small: float = 1e-3) -> dict[str, float]:
+    """On arms of a sphere, at the first power of 2 where GSE's bound is at most `small`."""
     import jax
 
     instance = instances.sphere(jax.random.key(0), num_arms, dim, mix=0.3)
     budget = 1
     while theory.gse_error_bound(instance, budget).value > small:
         budget *= 2
-    return (
-        theory.gse_error_bound(instance, budget).value,
-        theory.od_linbai_error_bound(instance, budget).value,
-    )
+    return {
+        "GSE": theory.gse_error_bound(instance, budget).value,
+        "OD-LinBAI": theory.od_linbai_error_bound(instance, budget).value,
+    }
 
 
-def _many_arms(dataset):
+def _gse_is_below(found: Mapping[str, float]) -> bool:
+    return bool(found["GSE"] < found["OD-LinBAI"])
+
+
+@claim("GSE's bound is below OD-LinBAI's for K = d^q arms, q = 2, 3 (sphere, d = 4).")
+def many_arms(dataset: "Dataset") -> Finding:
     """K = d^q."""
-    found = {name: _against(DIM**q) for name, q in EXPONENTS.items()}
-    measured = {name: {"GSE": one, "OD-LinBAI": two} for name, (one, two) in found.items()}
-    holds = all(one < two for one, two in found.values())
-    text = "GSE's bound is below OD-LinBAI's for K = d^q arms, q = 2, 3 (sphere, d = 4)."
-    return claim(text, measured, holds)
+    found = {name: _both_bounds(DIM**q) for name, q in EXPONENTS.items()}
+    return Finding(found, all(map(_gse_is_below, found.values())))
 
 
-def _few_arms(dataset):
+@claim("OD-LinBAI's bound is below GSE's for K = 6 < d (d + 1) / 2 arms (sphere, d = 4).")
+def few_arms(dataset: "Dataset") -> Finding:
     """K < d (d + 1) / 2."""
-    one, two = _against(6)
-    text = "OD-LinBAI's bound is below GSE's for K = 6 < d (d + 1) / 2 arms (sphere, d = 4)."
-    return claim(text, {"GSE": one, "OD-LinBAI": two}, two < one)
+    found = _both_bounds(6)
+    return Finding(found, bool(found["OD-LinBAI"] < found["GSE"]))
 
 
-def _very_many_arms(dataset):
+@claim("In two dimensions and for large budgets GSE's bound is below for 2^7 arms, above for 2^9.")
+def very_many_arms(dataset: "Dataset") -> Finding:
     """K = d^q, B to infinity: better for q < 8 and worse for q > 8."""
-    found = {f"q = {q}": _against(2**q, 2, small=1e-30) for q in (7, 9)}
-    measured = {name: {"GSE": one, "OD-LinBAI": two} for name, (one, two) in found.items()}
-    below = [one < two for one, two in found.values()]
-    text = (
-        "In two dimensions and for large budgets GSE's bound is below for 2^7 arms, above for 2^9."
-    )
-    return claim(text, measured, below == [True, False])
-
-
-def _claims(dataset):
-    return [rule(dataset) for rule in (_holds, _void, _many_arms, _few_arms, _very_many_arms)]
+    found = {f"q = {q}": _both_bounds(2**q, 2, small=1e-30) for q in (7, 9)}
+    below = [_gse_is_below(both) for both in found.values()]
+    return Finding(found, below == [True, False])
 
 
 BOUNDS = Experiment(
     title="GSE's error and what is proved of it, on 16 independent arms",
-    claims=_claims,
+    claims=checked(
+        error_below_bound, printed_bound_is_vacuous, many_arms, few_arms, very_many_arms
+    ),
     quantities=("errors",),
     extended=_with_bounds,
     quick={"axes": {"budget": (80, 320)}, "replications": 5000},
