@@ -1,18 +1,23 @@
 """Options of constructors: what each may be, checked before anything compiles.
 
-A constructor is decorated with one `Option` per keyword. The decorator checks concrete values
-(a traced value was checked where it entered), and tells the simulator which options are
+A constructor writes an option once, as `delta: Probability = 0.05`. The type is an `Annotated` one
+that carries an `Option`, which the decorator `constructor` reads: it checks concrete values (a
+traced value was checked where it entered), converts them, and tells the simulator which options are
 numbers, traced so that another value compiles nothing, and which are names or sizes.
 """
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, cast
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float
 
+from .core import Algorithm
 from .feature_tables import (
     check_arms,
     check_condition,
@@ -21,11 +26,13 @@ from .feature_tables import (
     require,
     tells_span,
 )
+from .kernels.estimate.links import FAMILIES
 from .kernels.linalg import scaling
 from .signatures import check_options
+from .types import Rows, Scalar
+from .whole_numbers import allowed_whole, is_whole
 
-LEAST_GROWTH = 2.0**-40  # of `|x|^2 / v0`: a draw is then 4,000 times what is rounded away
-LARGEST = 2**62  # of whole numbers: the sum of two of them still fits 64 bits
+LARGEST: int = 2**62  # of whole numbers: the sum of two of them still fits 64 bits
 
 
 class Option(NamedTuple):
@@ -44,7 +51,7 @@ class Option(NamedTuple):
             return False
 
 
-def real(allowed, accepts):
+def real(allowed: str, accepts: Callable[[float], bool]) -> Option:
     """An option that is a single number, traced; text that can be read as one is none."""
 
     def number(value):
@@ -53,46 +60,40 @@ def real(allowed, accepts):
     return Option(allowed, lambda v: number(v) and bool(accepts(float(v))), np.float64)
 
 
-probability = real("a number in (0, 1)", lambda v: 0 < v < 1)
-chance = real("a number in [0, 1]", lambda v: 0 <= v <= 1)
-percentage = real("a number between 0 and 100", lambda v: 0 < v < 100)
-positive = real("a finite number above 0", lambda v: 0 < v < np.inf)
-nonnegative = real("a finite number, 0 or above", lambda v: 0 <= v < np.inf)
+probability: Option = real("a number in (0, 1)", lambda v: 0 < v < 1)
+chance: Option = real("a number in [0, 1]", lambda v: 0 <= v <= 1)
+percentage: Option = real("a number between 0 and 100", lambda v: 0 < v < 100)
+positive: Option = real("a finite number above 0", lambda v: 0 < v < np.inf)
+nonnegative: Option = real("a finite number, 0 or above", lambda v: 0 <= v < np.inf)
 
 
-def _whole(value):
-    return np.ndim(value) == 0 and not np.iscomplexobj(value) and value == int(value)
-
-
-def count(least=1):
+def count(least: int = 1) -> Option:
     """A whole number that may be traced (a budget, say)."""
-    allowed = f"a whole number, {least} or above"
-    return Option(allowed, lambda v: _whole(v) and v >= least, np.int64, most=LARGEST)
+    return Option(allowed_whole(least), lambda v: is_whole(v, least), np.int64, most=LARGEST)
 
 
-def whole(least=1):
+def whole(least: int = 1) -> Option:
     """A whole number of a formula that the host computes; no machine's integers limit it."""
-    allowed = f"a whole number, {least} or above, that fits double precision"
-    return Option(allowed, lambda v: _whole(v) and v >= least and float(v) < np.inf, lambda v: v)
+    allowed = f"{allowed_whole(least)}, that fits double precision"
+    return Option(allowed, lambda v: is_whole(v, least) and float(v) < np.inf, lambda v: v)
 
 
-def size(least=1):
+def size(least: int = 1) -> Option:
     """A whole number that fixes shapes, hence static."""
-    allowed = f"a whole number, {least} or above"
-    return Option(allowed, lambda v: _whole(v) and v >= least, int, most=2**31 - 1)
+    return Option(allowed_whole(least), lambda v: is_whole(v, least), int, most=2**31 - 1)
 
 
-def choice(*names):
+def choice(*names: str | bool | int) -> Option:
     """One of `names`, static."""
     return Option("one of " + ", ".join(map(repr, names)), lambda v: v in names, lambda v: v)
 
 
-def number_or(*names):
+def number_or(*names: str) -> Option:
     """A finite number above 0, or one of `names`, which are static."""
     return _or_named(positive, names)
 
 
-def nonnegative_or(*names):
+def nonnegative_or(*names: str) -> Option:
     """The same, or 0."""
     return _or_named(nonnegative, names)
 
@@ -104,6 +105,44 @@ def _or_named(number, names):
         lambda v: named(v) or number.accepts(v),
         lambda v: v if named(v) else number.convert(v),
     )
+
+
+def array(*shape: str) -> Option:
+    """A table of finite numbers of this many axes, traced."""
+
+    def accepts(value):
+        real = not np.iscomplexobj(value)
+        return real and np.ndim(value) == len(shape) and bool(np.isfinite(value).all())
+
+    return Option(f"a table [{', '.join(shape)}] of finite real numbers", accepts, np.asarray)
+
+
+# Types of the options that many constructors have. Others are written where they are used:
+# `design: Annotated[str, choice("a", "b")] = "a"`. Every option may also be None.
+Probability: TypeAlias = Annotated[Scalar, probability]
+Percentage: TypeAlias = Annotated[Scalar, percentage]
+Positive: TypeAlias = Annotated[Scalar, positive]
+Nonnegative: TypeAlias = Annotated[Scalar, nonnegative]
+Count: TypeAlias = Annotated[Scalar, count()]  # traced
+Size: TypeAlias = Annotated[int, size()]  # static
+Flag: TypeAlias = Annotated[bool, choice(False, True)]  # static
+Family: TypeAlias = Annotated[str, choice(*FAMILIES)]  # static
+Ratios: TypeAlias = Annotated[Float[Array, "K K K"], array("K", "K", "K")]
+
+
+def options_of(build: Callable) -> dict[str, Option]:
+    """The options of a constructor by keyword, read from the types of its signature."""
+    parameters = inspect.signature(build, eval_str=True).parameters
+    found = {name: _option_in(p.annotation) for name, p in parameters.items()}
+    return {name: option for name, option in found.items() if option is not None}
+
+
+def _option_in(annotation):
+    if typing.get_origin(annotation) is Annotated:
+        return next((x for x in annotation.__metadata__ if isinstance(x, Option)), None)
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return next(filter(None, map(_option_in, typing.get_args(annotation))), None)
+    return None
 
 
 def check(name, option, value):
@@ -126,119 +165,6 @@ def converted(options, keywords):
     return done
 
 
-def fewer_than_arms(values):
-    """Raise unless the size of the set, `m`, is below the number of arms."""
-    m, num_arms = values["m"], values["arms"].shape[0]
-    require(m is not None and m < num_arms, f"m must be below the {num_arms} arms, got {m}")
-
-
-def theta_fits(values):
-    """Raise where theta is unknown, or no vector of the arms' features."""
-    theta, shape = values["theta"], np.shape(values["arms"])[1:]
-    require(theta is not None, "theta must be given, got None (unknown)")
-    require(np.shape(theta) == shape, f"theta must have shape {shape}, got {np.shape(theta)}")
-
-
-def theta_norm_given(values):
-    """Raise where theta_norm is unknown."""
-    require(values["theta_norm"] is not None, "theta_norm must be given, got None (unknown)")
-
-
-def theta_norm_known(values, thresholds, option="threshold"):
-    """Raise where the chosen threshold is one of `thresholds` and theta_norm is unknown."""
-    named = values[option] if isinstance(values[option], str) else None
-    unknown = values["theta_norm"] is None and named in thresholds
-    require(not unknown, f"theta_norm must be given for {option} {named!r}, got None (unknown)")
-
-
-def ridge_in_reach(values, v0=None, most=2.0**28):
-    """Raise where the ridge is too small or too large beside the arms for updates draw by draw.
-
-    The first draws take `x^T V^-1 x` from `|x|^2 / v0` to about 1, and leave the rounding of the
-    former: measured, the variance of a difference of arms is wrong by `n eps |x|^2 / v0` of itself
-    after n draws, times the square of the arms' condition number. Where `|x|^2 / v0` is about
-    eps itself, a draw is rounded away.
-
-    Args:
-      values: the bound arguments.
-      v0: the ridge, `values["v0"]` by default.
-      most: the largest `|x|^2 / v0` to allow. Updates of a square root lose only its root.
-    """
-    arms, v0 = values["arms"], values["v0"] if v0 is None else v0
-    if not (is_concrete(arms) and is_concrete(v0)):
-        return
-    arms, v0 = np.asarray(arms, float), float(v0)
-    length = np.sqrt((arms**2).sum(1).max())
-    shortest, longest = np.sqrt(LEAST_GROWTH * v0), np.sqrt(most * v0)
-    if length == 0 or shortest <= length <= longest:
-        return
-    with np.errstate(over="ignore"):
-        low, high = length**2 / most, length**2 / LEAST_GROWTH
-    raise ValueError(
-        f"arms must be {shortest:.2g} to {longest:.2g} long (the longest of them) where the ridge "
-        f"v0 is {v0:.6g}, beyond which rounding hides what draws tell, got {length:.6g}: give them "
-        f"in another unit (theta_norm then changes too), or v0 from {low:.2g} to {high:.2g}"
-    )
-
-
-def horizon_unless(given, horizon, name):
-    """The size `given` as the option `name`, or that of all rounds."""
-    require(horizon is not None, "horizon must be given, got None")
-    known = given is not None or is_concrete(horizon)
-    require(known, f"{name} must be given where the horizon is traced, got None")
-    return int(horizon) if given is None else given
-
-
-def in_reach(values, largest):
-    """Raise where `rounding_epsilon` is above the largest that the chosen rounding promises."""
-    epsilon, most = values["rounding_epsilon"], largest[values["rounding"]]
-    fine = not is_concrete(epsilon) or epsilon <= most
-    require(fine, f"rounding_epsilon must be at most {most:.3g} for this rounding, got {epsilon}")
-
-
-def ratios_known(values, bases, most):
-    """Raise where a table of ratios does not fit the arms, or takes more than `most` bases."""
-    arms, given = values["arms"], values["ratios"]
-    num_arms, dim = arms.shape
-    used = given is None or values["selection"] == "ratio"
-    require(used, f"ratios must go with selection 'ratio', got {values['selection']!r}")
-    positive = given is None or not is_concrete(given) or (np.asarray(given) >= 0).all()
-    require(positive, "ratios must be 0 or above, got a negative one")
-    fits = given is None or np.shape(given) == (num_arms,) * 3
-    require(fits, f"ratios must have shape {(num_arms,) * 3}, got {np.shape(given)}")
-    if values["selection"] == "ratio" and given is None and not is_concrete(arms):
-        require(
-            bases <= most,
-            f"selection must be 'greedy' for {num_arms} arms in {dim} dimensions that are drawn "
-            f"anew ('ratio' goes through at most {most} bases, not {bases}), got 'ratio'",
-        )
-
-
-def budget_covers(values, least, what="stages"):
-    """Raise unless one of `budget` and `per_arm` is given, and covers the number of stages."""
-    budget, per_arm = values["budget"], values["per_arm"]
-    one = (budget is None) != (per_arm is None)
-    require(one, f"budget or per_arm must be given, one of the two, got {budget!r} and {per_arm!r}")
-    if is_concrete(budget) and is_concrete(per_arm):
-        total = total_draws(values["arms"], budget, per_arm)
-        require(total >= least, f"budget must be at least the {least} {what}, got {total}")
-
-
-def total_draws(arms, budget, per_arm):
-    """The budget, whichever way it was given."""
-    return budget if per_arm is None else per_arm * arms.shape[0]
-
-
-def array(*shape):
-    """A table of finite numbers of this many axes, traced."""
-
-    def accepts(value):
-        real = not np.iscomplexobj(value)
-        return real and np.ndim(value) == len(shape) and bool(np.isfinite(value).all())
-
-    return Option(f"a table [{', '.join(shape)}] of finite real numbers", accepts, np.asarray)
-
-
 def _of_one_size(values):
     """Arms, targets and theta where the columns of the arms are of one size."""
     scales = scaling.column_scales(values["arms"])
@@ -248,17 +174,36 @@ def _of_one_size(values):
     return scaled if theta is None else scaled | {"theta": theta * scales}
 
 
+P = ParamSpec("P")
+Values: TypeAlias = Mapping[str, Any]  # the arguments of a constructor by name
+
+
+class Constructor(Protocol[P]):
+    """A function that builds an `Algorithm`, and what the simulator asks of it beforehand."""
+
+    contextual: bool  # whether `ask` is shown the indices of some rows of `arms` each round
+    convert: Callable[[Values], dict[str, Any]]  # checks and converts options; ignores other names
+    complete: Callable[..., Values]  # what the host adds to the options, once all are checked
+    scale_free: Callable[..., bool]  # whether units of columns change nothing, with these options
+    tells: Callable[..., Bool[Array, ""]]  # whether arms drawn only now would pass the checks
+
+    def __call__(self, arms: Rows, /, *args: P.args, **kwargs: P.kwargs) -> Algorithm:
+        """The algorithm for `arms [K, d]`."""
+        ...
+
+
 def constructor(
     *,
-    spans=False,
-    scale_free=False,
-    conditioned=False,
-    contextual=False,
-    requires=None,
-    completes=None,
-    **options,
-):
+    spans: bool = False,
+    scale_free: bool | Callable[[Values], bool] = False,
+    conditioned: bool = False,
+    contextual: bool = False,
+    requires: Callable[[Values], object] | None = None,
+    completes: Callable[[Values], Values] | None = None,
+) -> Callable[[Callable[Concatenate[Array, P], Algorithm]], Constructor[P]]:
     """Decorate a constructor `(arms, [targets], *, keywords) -> Algorithm` with its checks.
+
+    The types of the keywords say what each may be, see `options_of`; None is not checked.
 
     Args:
       spans: whether the arms must span the feature space.
@@ -270,13 +215,12 @@ def constructor(
       requires: `(bound arguments) -> None`, raises on conditions between options.
       completes: `(bound arguments) -> options`, what the host computes once from arms that it
         can look at, before anything is traced.
-      **options: an `Option` for each keyword; a keyword that is None is not checked.
     Raises:
       ValueError: names the argument, what it was and what is allowed.
     """
 
     def decorate(build):
-        signature = inspect.signature(build)
+        signature, options = inspect.signature(build), options_of(build)
 
         def bind(arms, args, keywords):
             try:
@@ -301,22 +245,18 @@ def constructor(
             return scale_free(values) if callable(scale_free) else scale_free
 
         def convert(keywords):
-            """Check and convert concrete keyword values; unknown names pass to Python."""
             return converted(options, keywords)
 
         def complete(bound):
-            """What the host adds to the options."""
             known = completes is not None and is_concrete(bound.arguments["arms"])
             return completes(bound.arguments) if known else {}
 
         def is_scale_free(**keywords):
-            """Whether units of columns change nothing, with these options."""
             bound = signature.bind_partial(**keywords)
             bound.apply_defaults()
             return free(bound.arguments)
 
         def tells(arms, **keywords):
-            """Whether arms that are drawn only now would pass the checks of their span."""
             checked = spans or conditioned or is_scale_free(**keywords)
             return tells_span(arms, whole=spans) if checked else jnp.array(True)
 
@@ -331,10 +271,11 @@ def constructor(
                 bound.arguments.update(_of_one_size(bound.arguments))
             return build(*bound.args, **bound.kwargs)
 
-        checked.convert, checked.contextual = convert, contextual
+        made = cast(Constructor, checked)
+        made.convert, made.contextual = convert, contextual
         # Checks as well, without building anything.
-        checked.complete = lambda arms, **keywords: complete(bind(arms, (), keywords))
-        checked.scale_free, checked.tells = is_scale_free, tells
-        return checked
+        made.complete = lambda arms, **keywords: complete(bind(arms, (), keywords))
+        made.scale_free, made.tells = is_scale_free, tells
+        return made
 
     return decorate

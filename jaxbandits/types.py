@@ -5,9 +5,13 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
+from jaxtyping import Float
 
 # An array of JAX, traced or not, or one of NumPy. With a shape: `Float[Table, "K d"]`.
 Table: TypeAlias = jax.Array | np.ndarray
+# Features as constructors see them: `jaxbandits.parameters.constructor` converts what it is given.
+Arms: TypeAlias = Float[jax.Array, "K d"]
+Targets: TypeAlias = Float[jax.Array, "M d"]
 # One number, traced or not.
 Scalar: TypeAlias = jax.Array | np.ndarray | np.number | float | int
 # What a user may give where a table is expected: nested lists too.

@@ -13,6 +13,7 @@ NAMES = ["/".join(file.relative_to(ROOT).with_suffix("").parts) for file in FILE
 FLOORS = {
     "signatures": -1,
     "types": -1,
+    "whole_numbers": -1,
     "core": 0,
     "precision": 0,
     "version": 0,
@@ -21,6 +22,7 @@ FLOORS = {
     "feature_tables": 0.5,
     "transforms": 1,
     "parameters": 1,
+    "conditions": 1.5,
     "compilers/": 1,
     "design": 2,
     "rounding": 2,
@@ -77,8 +79,10 @@ def imports(name):
 
 def test_the_walk_sees_imports():
     assert set(imports("algorithms/confidence/rage")) == {
+        "conditions",
         "core",
         "parameters",
+        "types",
         "kernels/allocate/rounding_by_name",
         "kernels/confidence/radius",
         "kernels/design/directions",
@@ -115,13 +119,16 @@ def strangers(folder, allowed):
     ]
 
 
-def test_an_algorithm_knows_no_other_and_no_world():
-    known = ("core", "kernels/", "parameters", "algorithms/loops/", "algorithms/wrappers/")
+def test_an_algorithm_knows_no_other_and_no_environment():
+    known = (
+        *("types", "core", "feature_tables", "parameters", "conditions"),
+        *("kernels/", "algorithms/loops/", "algorithms/wrappers/"),
+    )
     assert strangers("algorithms", known) == []
 
 
 def test_kernels_know_no_move():
-    assert strangers("kernels", ("kernels/",)) == []
+    assert strangers("kernels", ("kernels/", "types")) == []
 
 
 def test_two_shelves_stand_apart():

@@ -5,9 +5,10 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
+from top_m_lines import Rules, algorithm
 
 import jaxbandits as jb
-from jaxbandits.algorithms.loops.gap_index import Rules, by_averages, by_features, gap_index
+from jaxbandits.algorithms.loops.comparisons import by_averages, by_features
 from jaxbandits.kernels.confidence import radius
 
 CLASSIC = jb.instances.classic_top_m(4, 2, angle=0.8)
@@ -25,7 +26,7 @@ def line(arms, *, m, noise_var, rules, features=True, delta=0.05):
     """Any line of the table, also those that no constructor offers."""
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=0.025, theta_norm=None)
     evidence = by_features(arms, 0.025, arm_space=True) if features else by_averages(len(arms))
-    return gap_index(arms, evidence, rules, radius.width("heuristic", facts), m=m)
+    return algorithm(arms, evidence, rules, radius.width("heuristic", facts), m=m)
 
 
 def stopping_times(instance, name, replications, *, m, stale=False):

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem, normal_rewards, same_arm
+from top_m_lines import Rules, algorithm
 from twins import Pulls, furthest_behind, radius
 
 import jaxbandits as jb
-from jaxbandits.algorithms.loops.gap_index import Rules, by_features, gap_index
+from jaxbandits.algorithms.loops.comparisons import by_features
 from jaxbandits.engine import episode
 from jaxbandits.kernels.confidence import radius as radii
 
@@ -200,7 +201,7 @@ def test_both_spaces_draw_the_same(rules):
     def build(arms, *, noise_var, arm_space):
         facts = radii.facts(arms, delta=0.1, noise_var=noise_var, v0=0.1, theta_norm=1.0)
         evidence = by_features(arms, 0.1, arm_space=arm_space)
-        return gap_index(arms, evidence, rules, radii.width("heuristic", facts), m=2)
+        return algorithm(arms, evidence, rules, radii.width("heuristic", facts), m=2)
 
     instance = jb.instances.classic_top_m(5, 2, angle=0.9)
     one, other = (

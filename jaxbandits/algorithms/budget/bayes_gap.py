@@ -1,31 +1,23 @@
 """BayesGap: fixed-budget best-arm identification with a Gaussian process."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
+from ...conditions import LEAST_GROWTH, budget_covers, total_draws
 from ...core import Algorithm, Move
+from ...feature_tables import is_concrete, require
 from ...kernels import selection
 from ...kernels.confidence import gaps as indices
 from ...kernels.confidence import radius
 from ...kernels.estimate import least_squares
 from ...kernels.estimate.gp_kernels import COVARIANCES
-from ...kernels.estimate.links import FAMILIES, LINKS
-from ...parameters import (
-    LEAST_GROWTH,
-    array,
-    budget_covers,
-    choice,
-    constructor,
-    count,
-    is_concrete,
-    nonnegative,
-    positive,
-    require,
-    total_draws,
-)
+from ...kernels.estimate.links import LINKS
+from ...parameters import Count, Family, Nonnegative, Positive, array, choice, constructor
+from ...types import Arms
 
 MOST_GROWTH = 2.0**36  # of a prior variance, in those of a reward
 
@@ -40,7 +32,7 @@ class State(NamedTuple):
 
 
 def _in_reach(values):
-    """Raise where rounding would hide what draws tell, see `parameters.ridge_in_reach`."""
+    """Raise where rounding would hide what draws tell, see `conditions.ridge_in_reach`."""
     arms, scale, noise_var = (values[name] for name in ("arms", "prior_scale", "noise_var"))
     if not all(map(is_concrete, (arms, scale, noise_var))):
         return
@@ -68,31 +60,22 @@ def _consistent(values):
     require(fits, f"gaps must be [K], for hardness 'oracle' alone, got shape {np.shape(gaps)}")
 
 
-@constructor(
-    requires=_consistent,
-    **dict.fromkeys(("budget", "per_arm"), count()),
-    **dict.fromkeys(("length_scale", "prior_scale", "noise_var"), positive),
-    kernel=choice(*COVARIANCES),
-    epsilon=nonnegative,
-    hardness=choice("estimated", "oracle"),
-    gaps=array("K"),
-    family=choice(*FAMILIES),
-)
+@constructor(requires=_consistent)
 def bayes_gap(
-    arms,
+    arms: Arms,
     *,
-    budget=None,
-    per_arm=None,
-    kernel="linear",
-    length_scale=1.0,
-    prior_scale=50.0,
-    noise_var=1.0,
-    epsilon=0.0,
-    hardness="estimated",
-    gaps=None,
-    theta=None,
-    family="gaussian",
-):
+    budget: Count | None = None,
+    per_arm: Count | None = None,
+    kernel: Annotated[str, choice(*COVARIANCES)] = "linear",
+    length_scale: Positive = 1.0,
+    prior_scale: Positive = 50.0,
+    noise_var: Positive = 1.0,
+    epsilon: Nonnegative = 0.0,
+    hardness: Annotated[str, choice("estimated", "oracle")] = "estimated",
+    gaps: Annotated[Float[Array, " K"], array("K")] | None = None,
+    theta: Float[Array, " d"] | None = None,
+    family: Family = "gaussian",
+) -> Algorithm:
     """BayesGap (Hoffman, Shahriari, de Freitas, 2014).
 
     A Gaussian process over the arms, prior covariance `eta^2 G`, with posterior means m and

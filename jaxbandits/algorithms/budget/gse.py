@@ -1,22 +1,16 @@
 """GSE: fixed-budget best-arm identification in linear and generalised linear bandits."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...conditions import budget_covers, total_draws
+from ...core import Algorithm
 from ...kernels.allocate import halving, stage_shares
 from ...kernels.estimate import stage_fit
-from ...kernels.estimate.links import FAMILIES
-from ...parameters import (
-    budget_covers,
-    choice,
-    constructor,
-    count,
-    positive,
-    size,
-    total_draws,
-)
+from ...parameters import Count, Family, Flag, Positive, Size, choice, constructor, size
+from ...types import Arms
 from ..loops.elimination import Rules, by_schedule, elimination
 
 
@@ -33,40 +27,24 @@ def _enough(values):
     budget_covers(values, stages)
 
 
-@constructor(
-    scale_free=lambda values: values["family"] == "gaussian",
-    requires=_enough,
-    budget=count(),
-    per_arm=count(),
-    design=choice(*stage_shares.DESIGNS),
-    rounding=choice(*stage_shares.ROUNDINGS),
-    eta=size(2),
-    leftover=choice(*halving.LEFTOVERS),
-    family=choice(*FAMILIES),
-    subspace=choice(*stage_fit.SUBSPACES),
-    reuse=choice(False, True),
-    forced=size(0),
-    clusters=size(),
-    tol=positive,
-    ridge=positive,
-)
+@constructor(scale_free=lambda values: values["family"] == "gaussian", requires=_enough)
 def gse(
-    arms,
+    arms: Arms,
     *,
-    budget=None,
-    per_arm=None,
-    design="uniform",
-    rounding="efficient",
-    eta=2,
-    leftover="last",
-    family="gaussian",
-    subspace="projection",
-    reuse=False,
-    forced=0,
-    clusters=None,
-    tol=0.01,
-    ridge=1e-6,
-):
+    budget: Count | None = None,
+    per_arm: Count | None = None,
+    design: Annotated[str, choice(*stage_shares.DESIGNS)] = "uniform",
+    rounding: Annotated[str, choice(*stage_shares.ROUNDINGS)] = "efficient",
+    eta: Annotated[int, size(2)] = 2,
+    leftover: Annotated[str, choice(*halving.LEFTOVERS)] = "last",
+    family: Family = "gaussian",
+    subspace: Annotated[str, choice(*stage_fit.SUBSPACES)] = "projection",
+    reuse: Flag = False,
+    forced: Annotated[int, size(0)] = 0,
+    clusters: Size | None = None,
+    tol: Positive = 0.01,
+    ridge: Positive = 1e-6,
+) -> Algorithm:
     """Generalised successive elimination (Azizi, Kveton, Ghavamzadeh, 2022).
 
     `s = ceil(log_eta K)` stages of `floor(B/s)` draws. In a stage: project the arms alive on their

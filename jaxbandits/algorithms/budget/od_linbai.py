@@ -5,13 +5,16 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ...conditions import budget_covers, total_draws
+from ...core import Algorithm
 from ...kernels.allocate import efficient_rounding
 from ...kernels.design import d_optimal as designs
 from ...kernels.design import sparsify
 from ...kernels.estimate import stage_fit
 from ...kernels.linalg import subspace
 from ...kernels.shared_call import once_for_equal
-from ...parameters import budget_covers, constructor, count, positive, total_draws
+from ...parameters import Count, Positive, constructor
+from ...types import Arms
 from ..loops.elimination import Rules, elimination
 
 
@@ -26,8 +29,14 @@ def _one_of_two(values):
     budget_covers(values, 1)
 
 
-@constructor(scale_free=True, requires=_one_of_two, budget=count(), per_arm=count(), tol=positive)
-def od_linbai(arms, *, budget=None, per_arm=None, tol=0.01):
+@constructor(scale_free=True, requires=_one_of_two)
+def od_linbai(
+    arms: Arms,
+    *,
+    budget: Count | None = None,
+    per_arm: Count | None = None,
+    tol: Positive = 0.01,
+) -> Algorithm:
     """OD-LinBAI (Yang, Tan, 2022).
 
     `R = ceil(log2 d)` rounds for arms of rank d. In round r: project the arms alive on their span,

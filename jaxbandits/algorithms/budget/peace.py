@@ -1,12 +1,13 @@
 """Peace: fixed-budget best-arm identification by designs of small Gaussian width."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ...conditions import budget_covers, total_draws
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.allocate import efficient_rounding, halving
@@ -14,15 +15,8 @@ from ...kernels.design import gaussian_width
 from ...kernels.design.xy.by_name import named
 from ...kernels.estimate import stage_fit
 from ...kernels.shared_call import once_for_equal
-from ...parameters import (
-    budget_covers,
-    choice,
-    constructor,
-    count,
-    positive,
-    size,
-    total_draws,
-)
+from ...parameters import Count, Positive, Size, choice, constructor
+from ...types import Arms
 
 LEAST_ROUNDS = 2
 
@@ -48,16 +42,16 @@ class State(NamedTuple):
     order: jax.Array  # int [K] priorities that break ties
 
 
-@constructor(
-    scale_free=True,
-    requires=lambda values: budget_covers(values, LEAST_ROUNDS),
-    budget=count(),
-    per_arm=count(),
-    objective=choice("gamma", "rho"),
-    iterations=size(),
-    tol=positive,
-)
-def peace(arms, *, budget=None, per_arm=None, objective="gamma", iterations=50, tol=0.01):
+@constructor(scale_free=True, requires=lambda values: budget_covers(values, LEAST_ROUNDS))
+def peace(
+    arms: Arms,
+    *,
+    budget: Count | None = None,
+    per_arm: Count | None = None,
+    objective: Annotated[str, choice("gamma", "rho")] = "gamma",
+    iterations: Size = 50,
+    tol: Positive = 0.01,
+) -> Algorithm:
     """Peace for a fixed budget (Katz-Samuels, Jain, Karnin, Jamieson, 2020).
 
     `R = max(2, ceil(log2 gamma(all arms)))` rounds of `B / R` draws, where `gamma(Z) = min over

@@ -2,9 +2,12 @@
 
 import jax.numpy as jnp
 
+from ...conditions import budget_covers, total_draws
+from ...core import Algorithm
 from ...kernels import selection
 from ...kernels.allocate import halving
-from ...parameters import budget_covers, constructor, count, total_draws
+from ...parameters import Count, constructor
+from ...types import Arms
 from ..loops.elimination import Rules, by_schedule, elimination
 
 
@@ -13,8 +16,13 @@ def _enough(values):
     budget_covers(values, stages)
 
 
-@constructor(requires=_enough, budget=count(), per_arm=count())
-def sequential_halving(arms, *, budget=None, per_arm=None):
+@constructor(requires=_enough)
+def sequential_halving(
+    arms: Arms,
+    *,
+    budget: Count | None = None,
+    per_arm: Count | None = None,
+) -> Algorithm:
     """Sequential halving (Karnin, Koren, Somekh, 2013).
 
     `ceil(log2 K)` stages share the budget; in each, the arms alive are drawn equally often and
@@ -46,7 +54,7 @@ def sequential_halving(arms, *, budget=None, per_arm=None):
     budget, plan = total_draws(arms, budget, per_arm), halving.schedule(num_arms)
 
     def allocate(key, state):
-        return selection.spread(state.alive, plan.draws(budget, state.stage), key), ()
+        return selection.shared_equally(state.alive, plan.draws(budget, state.stage), key), ()
 
     def learn(state, counts, sums, note):
         return sums / jnp.maximum(counts, 1), ()

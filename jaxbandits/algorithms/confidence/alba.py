@@ -1,10 +1,11 @@
 """ALBA: best-arm identification in linear bandits, by elimination on draws at random."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...conditions import theta_norm_given
 from ...core import Algorithm, Move
 from ...kernels import sampling, selection
 from ...kernels.confidence import radius
@@ -13,14 +14,8 @@ from ...kernels.design import frank_wolfe
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import scaling, subspace
 from ...kernels.shared_call import once_for_equal
-from ...parameters import (
-    choice,
-    constructor,
-    nonnegative,
-    positive,
-    probability,
-    theta_norm_given,
-)
+from ...parameters import Nonnegative, Positive, Probability, choice, constructor
+from ...types import Arms
 
 
 class Plan(NamedTuple):
@@ -43,16 +38,16 @@ class State(NamedTuple):
     unsolved: jax.Array  # int [] batches whose design missed its tolerance
 
 
-@constructor(
-    conditioned=True,
-    requires=theta_norm_given,
-    delta=probability,
-    noise_var=positive,
-    theta_norm=nonnegative,
-    design=choice("d_opt", "frank_wolfe"),
-    tol=positive,
-)
-def alba(arms, *, delta=0.05, noise_var=1.0, theta_norm=None, design="d_opt", tol=1e-3):
+@constructor(conditioned=True, requires=theta_norm_given)
+def alba(
+    arms: Arms,
+    *,
+    delta: Probability = 0.05,
+    noise_var: Positive = 1.0,
+    theta_norm: Nonnegative | None = None,
+    design: Annotated[str, choice("d_opt", "frank_wolfe")] = "d_opt",
+    tol: Positive = 1e-3,
+) -> Algorithm:
     """ALBA with Y-ElimTil (Tao, Blanco, Zhou, 2018).
 
     Stage r = 0, 1, ... begins with m arms and ends with at most `floor(d / 2^r)`. Batch s = 1,

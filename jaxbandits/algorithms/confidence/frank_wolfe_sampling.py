@@ -1,26 +1,20 @@
 """Frank-Wolfe sampling: one step towards the optimal design in each round."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ...conditions import ridge_in_reach, theta_norm_known
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.allocate import tracking
 from ...kernels.confidence import glr, radius
 from ...kernels.estimate import least_squares
 from ...kernels.games import matrix_game
-from ...parameters import (
-    choice,
-    constructor,
-    nonnegative,
-    positive,
-    probability,
-    ridge_in_reach,
-    theta_norm_known,
-)
+from ...parameters import Nonnegative, Positive, Probability, choice, constructor
+from ...types import Arms
 
 
 class State(NamedTuple):
@@ -41,18 +35,16 @@ def _consistent(values):
     ridge_in_reach(values)
 
 
-@constructor(
-    spans=True,
-    requires=_consistent,
-    delta=probability,
-    noise_var=positive,
-    theta_norm=nonnegative,
-    v0=positive,
-    threshold=choice(*radius.USUAL),
-)
+@constructor(spans=True, requires=_consistent)
 def frank_wolfe_sampling(
-    arms, *, delta=0.05, noise_var=1.0, theta_norm=None, v0=1.0, threshold="self_normalised_det"
-):
+    arms: Arms,
+    *,
+    delta: Probability = 0.05,
+    noise_var: Positive = 1.0,
+    theta_norm: Nonnegative | None = None,
+    v0: Positive = 1.0,
+    threshold: Annotated[str, choice(*radius.USUAL)] = "self_normalised_det",
+) -> Algorithm:
     """Frank-Wolfe sampling (Wang, Tzeng & Proutiere, 2021).
 
     `F = min_j f_j`, `f_j(w) = (mu_i - mu_j)^2 / (2 sigma^2 ||x_i - x_j||^2)` in A(w)^-1, for

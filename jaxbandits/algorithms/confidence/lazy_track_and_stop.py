@@ -14,7 +14,8 @@ from ...kernels.design import oracle
 from ...kernels.design.xy.by_name import named
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import spd
-from ...parameters import constructor, positive, probability
+from ...parameters import Positive, Probability, constructor
+from ...types import Arms
 
 CLOSE = 1.0 - 1e-9  # what a comparison of eigenvalues leaves to rounding
 
@@ -35,16 +36,16 @@ class State(NamedTuple):
     unsolved: jax.Array  # int [] designs that missed their tolerance
 
 
-@constructor(
-    spans=True,
-    conditioned=True,
-    delta=probability,
-    noise_var=positive,
-    laziness=positive,
-    u=positive,
-    tol=positive,
-)
-def lazy_track_and_stop(arms, *, delta=0.05, noise_var=1.0, laziness=1.0, u=0.1, tol=1e-2):
+@constructor(spans=True, conditioned=True)
+def lazy_track_and_stop(
+    arms: Arms,
+    *,
+    delta: Probability = 0.05,
+    noise_var: Positive = 1.0,
+    laziness: Positive = 1.0,
+    u: Positive = 0.1,
+    tol: Positive = 1e-2,
+) -> Algorithm:
     """Lazy track-and-stop (Jedra & Proutiere, 2020).
 
     With d arms A_0 that span and `c_0 = lambda_min(sum of x x^T over A_0) / sqrt(d)`: where

@@ -1,10 +1,11 @@
 """LinGame: identification of the best arm, or the m best, as a game of a learner and nature."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...conditions import fewer_than_arms, ridge_in_reach, theta_norm_known
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.allocate import tracking
@@ -12,17 +13,8 @@ from ...kernels.confidence import glr, radius
 from ...kernels.estimate import least_squares
 from ...kernels.games import hedge, subsets
 from ...kernels.games.identification import standing
-from ...parameters import (
-    choice,
-    constructor,
-    fewer_than_arms,
-    nonnegative,
-    positive,
-    probability,
-    ridge_in_reach,
-    size,
-    theta_norm_known,
-)
+from ...parameters import Nonnegative, Positive, Probability, Size, choice, constructor
+from ...types import Arms
 
 
 class State(NamedTuple):
@@ -51,25 +43,17 @@ def _consistent(values):
     ridge_in_reach(values)
 
 
-@constructor(
-    requires=_consistent,
-    m=size(),
-    delta=probability,
-    noise_var=positive,
-    theta_norm=nonnegative,
-    v0=positive,
-    threshold=choice(*radius.USUAL),
-)
+@constructor(requires=_consistent)
 def lin_game(
-    arms,
+    arms: Arms,
     *,
-    m=None,
-    delta=0.05,
-    noise_var=1.0,
-    theta_norm=None,
-    v0=1.0,
-    threshold="self_normalised_det",
-):
+    m: Size | None = None,
+    delta: Probability = 0.05,
+    noise_var: Positive = 1.0,
+    theta_norm: Nonnegative | None = None,
+    v0: Positive = 1.0,
+    threshold: Annotated[str, choice(*radius.USUAL)] = "self_normalised_det",
+) -> Algorithm:
     """LinGame (Degenne, Menard, Shang, Valko, 2020).
 
     Leader `i = argmax mu`. Its learner, AdaHedge, proposes weights w of the arms; nature answers

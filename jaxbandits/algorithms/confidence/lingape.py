@@ -1,20 +1,16 @@
 """LinGapE: fully adaptive best-arm identification in linear bandits."""
 
+from functools import partial
+from typing import Annotated
+
+from ...conditions import ratios_known, ridge_in_reach, theta_norm_known
+from ...core import Algorithm
 from ...kernels.allocate import pair_shares
 from ...kernels.confidence import radius
 from ...kernels.estimate import least_squares
-from ...parameters import (
-    array,
-    choice,
-    constructor,
-    nonnegative,
-    positive,
-    probability,
-    ratios_known,
-    ridge_in_reach,
-    theta_norm_known,
-)
-from ..loops.gap_index import Rules
+from ...parameters import Nonnegative, Positive, Probability, Ratios, choice, constructor
+from ...types import Arms
+from ..loops.comparisons import one_with_rest
 from ..loops.top_m import with_features
 
 
@@ -24,30 +20,19 @@ def _consistent(values):
     ridge_in_reach(values)
 
 
-@constructor(
-    requires=_consistent,
-    completes=pair_shares.completed,
-    delta=probability,
-    epsilon=nonnegative,
-    noise_var=positive,
-    theta_norm=nonnegative,
-    v0=positive,
-    selection=choice("greedy", "ratio"),
-    ratios=array("K", "K", "K"),
-    threshold=choice(*radius.USUAL),
-)
+@constructor(requires=_consistent, completes=pair_shares.completed)
 def lingape(
-    arms,
+    arms: Arms,
     *,
-    delta=0.05,
-    epsilon=0.0,
-    noise_var=1.0,
-    theta_norm=None,
-    v0=1.0,
-    selection="greedy",
-    ratios=None,
-    threshold="pairwise",
-):
+    delta: Probability = 0.05,
+    epsilon: Nonnegative = 0.0,
+    noise_var: Positive = 1.0,
+    theta_norm: Nonnegative | None = None,
+    v0: Positive = 1.0,
+    selection: Annotated[str, choice("greedy", "ratio")] = "greedy",
+    ratios: Ratios | None = None,
+    threshold: Annotated[str, choice(*radius.USUAL)] = "pairwise",
+) -> Algorithm:
     """LinGapE (Xu, Honda, Sugiyama, 2018).
 
     Leader i and most ambiguous rival j, `B = max_j mu_j - mu_i + C ||x_j - x_i||_{V^-1}`; stop
@@ -91,8 +76,8 @@ def lingape(
     """
     return with_features(
         arms,
-        Rules(selection=selection),
-        m=1,
+        partial(one_with_rest, first_leads=True),
+        selection=selection,
         delta=delta,
         epsilon=epsilon,
         noise_var=noise_var,
@@ -101,6 +86,5 @@ def lingape(
         ratios=ratios,
         threshold=threshold,
         arm_space=least_squares.prefers_arm_space(arms),
-        answer=lambda look: look.weakest,
-        first_leads=True,
+        answer=lambda view: view.weakest,
     )

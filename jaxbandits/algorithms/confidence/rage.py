@@ -1,11 +1,12 @@
 """RAGE: transductive best-arm identification in linear bandits."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...conditions import in_reach
 from ...core import Algorithm, Move
 from ...kernels.allocate.rounding_by_name import LARGEST, ROUNDINGS
 from ...kernels.confidence import radius
@@ -14,7 +15,8 @@ from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import pairwise
 from ...kernels.shared_call import once_for_equal
-from ...parameters import choice, constructor, in_reach, positive, probability
+from ...parameters import Positive, Probability, choice, constructor
+from ...types import Arms, Targets
 from ..loops.single import only_answer
 
 
@@ -27,30 +29,19 @@ class State(NamedTuple):
     unsolved: jax.Array  # int [] designs or roundings that missed what they were asked
 
 
-@constructor(
-    spans=True,
-    scale_free=True,
-    requires=partial(in_reach, largest=LARGEST),
-    delta=probability,
-    noise_var=positive,
-    design=choice(*DESIGNS),
-    rounding=choice(*ROUNDINGS),
-    rounding_epsilon=positive,
-    log_factor=positive,
-    tol=positive,
-)
+@constructor(spans=True, scale_free=True, requires=partial(in_reach, largest=LARGEST))
 def rage(
-    arms,
-    targets=None,
+    arms: Arms,
+    targets: Targets | None = None,
     *,
-    delta=0.05,
-    noise_var=1.0,
-    design="interior_point",
-    rounding="efficient",
-    rounding_epsilon=0.1,
-    log_factor=2.0,
-    tol=None,
-):
+    delta: Probability = 0.05,
+    noise_var: Positive = 1.0,
+    design: Annotated[str, choice(*DESIGNS)] = "interior_point",
+    rounding: Annotated[str, choice(*ROUNDINGS)] = "efficient",
+    rounding_epsilon: Positive = 0.1,
+    log_factor: Positive = 2.0,
+    tol: Positive | None = None,
+) -> Algorithm:
     """RAGE (Fiez, Jain, Jamieson, Ratliff, 2019).
 
     In phase t, on the targets still alive: the design w that minimises

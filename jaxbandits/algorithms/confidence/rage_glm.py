@@ -1,26 +1,21 @@
 """RAGE-GLM: transductive best-arm identification in logistic bandits."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...conditions import in_reach
 from ...core import Algorithm, Move
+from ...feature_tables import require
 from ...kernels.allocate.rounding_by_name import LARGEST, ROUNDINGS
 from ...kernels.confidence import logistic, radius
 from ...kernels.design import directions
 from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.linalg import pairwise, scaling
 from ...kernels.shared_call import once_for_equal
-from ...parameters import (
-    choice,
-    constructor,
-    in_reach,
-    nonnegative,
-    positive,
-    probability,
-    require,
-)
+from ...parameters import Nonnegative, Positive, Probability, choice, constructor
+from ...types import Arms, Targets
 from ..loops.single import only_answer
 
 
@@ -42,29 +37,19 @@ def _known(values):
     in_reach(values, LARGEST)
 
 
-@constructor(
-    spans=True,
-    conditioned=True,
-    requires=_known,
-    delta=probability,
-    theta_norm=nonnegative,
-    design=choice(*DESIGNS),
-    rounding=choice(*ROUNDINGS),
-    rounding_epsilon=positive,
-    tol=positive,
-)
+@constructor(spans=True, conditioned=True, requires=_known)
 def rage_glm(
-    arms,
-    targets=None,
+    arms: Arms,
+    targets: Targets | None = None,
     *,
-    delta=0.05,
-    family="logistic",
-    theta_norm=None,
-    design="interior_point",
-    rounding="efficient",
-    rounding_epsilon=0.1,
-    tol=None,
-):
+    delta: Probability = 0.05,
+    family: str = "logistic",
+    theta_norm: Nonnegative | None = None,
+    design: Annotated[str, choice(*DESIGNS)] = "interior_point",
+    rounding: Annotated[str, choice(*ROUNDINGS)] = "efficient",
+    rounding_epsilon: Positive = 0.1,
+    tol: Positive | None = None,
+) -> Algorithm:
     """RAGE-GLM, after Jun, Jain, Mason and Nassif (2021), with a confidence width of its own.
 
     Rewards are Bernoulli with means `mu(x^T theta)`; f_x is a lower bound of `mu'(x^T theta)`, at

@@ -1,24 +1,18 @@
 """A top-two algorithm with information-directed selection, for linear bandits."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...conditions import ridge_in_reach, theta_norm_known
 from ...core import Algorithm, Move
 from ...kernels import selection as pick
 from ...kernels.allocate import tracking
 from ...kernels.confidence import glr, radius
 from ...kernels.estimate import least_squares
-from ...parameters import (
-    choice,
-    constructor,
-    nonnegative,
-    positive,
-    probability,
-    ridge_in_reach,
-    theta_norm_known,
-)
+from ...parameters import Nonnegative, Positive, Probability, choice, constructor
+from ...types import Arms
 
 LEAST_KNOWN = 2.0  # squared length in V^-1 times the root of the draws
 
@@ -37,25 +31,17 @@ def _consistent(values):
     ridge_in_reach(values)
 
 
-@constructor(
-    requires=_consistent,
-    delta=probability,
-    noise_var=positive,
-    theta_norm=nonnegative,
-    v0=positive,
-    selection=choice("sampled", "tracked"),
-    threshold=choice(*radius.USUAL),
-)
+@constructor(requires=_consistent)
 def top_two(
-    arms,
+    arms: Arms,
     *,
-    delta=0.05,
-    noise_var=1.0,
-    theta_norm=None,
-    v0=1.0,
-    selection="sampled",
-    threshold="self_normalised_det",
-):
+    delta: Probability = 0.05,
+    noise_var: Positive = 1.0,
+    theta_norm: Nonnegative | None = None,
+    v0: Positive = 1.0,
+    selection: Annotated[str, choice("sampled", "tracked")] = "sampled",
+    threshold: Annotated[str, choice(*radius.USUAL)] = "self_normalised_det",
+) -> Algorithm:
     """Top two with information-directed selection (after Qin & You, 2023).
 
     Leader `i = argmax mu`; challenger `j = argmin of (mu_i - mu_j)^2 / ||y||^2`, `y = x_i - x_j`

@@ -1,6 +1,6 @@
 """XY-adaptive: best-arm identification in linear bandits by phases of greedy XY designs."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,8 @@ from ...kernels.confidence import radius
 from ...kernels.design import directions, greedy
 from ...kernels.estimate import least_squares
 from ...kernels.shared_call import once_for_equal
-from ...parameters import choice, constructor, count, positive, probability
+from ...parameters import Count, Flag, Positive, Probability, choice, constructor
+from ...types import Arms
 from ..loops.single import only_answer
 
 BEGINS = {"rage": "ridge", "soare": "every"}
@@ -31,25 +32,18 @@ class State(NamedTuple):
 @constructor(
     spans=True,
     scale_free=lambda values: (values["begin"] or BEGINS[values["variant"]]) != "ridge",
-    delta=probability,
-    noise_var=positive,
-    alpha=probability,
-    variant=choice("rage", "soare"),
-    begin=choice("ridge", "basis", "every"),
-    retest=choice(True, False),
-    max_draws=count(),
 )
 def xy_adaptive(
-    arms,
+    arms: Arms,
     *,
-    delta=0.05,
-    noise_var=1.0,
-    alpha=0.1,
-    variant="rage",
-    begin=None,
-    retest=None,
-    max_draws=10**9,
-):
+    delta: Probability = 0.05,
+    noise_var: Positive = 1.0,
+    alpha: Probability = 0.1,
+    variant: Annotated[str, choice("rage", "soare")] = "rage",
+    begin: Annotated[str, choice("ridge", "basis", "every")] | None = None,
+    retest: Flag | None = None,
+    max_draws: Count = 10**9,
+) -> Algorithm:
     """XY-adaptive (Soare, Lazaric, Munos, 2014).
 
     Phase t draws greedily, each time the arm that makes `rho = max ||y||^2_{A^-1}` smallest, y

@@ -1,10 +1,12 @@
 """XY-oracle: the allocation of who knows theta, as experiments compare with it."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float
 
+from ...conditions import theta_fits
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.allocate import geometric_batches
@@ -14,14 +16,8 @@ from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import spd
 from ...kernels.shared_call import once_for_equal
-from ...parameters import (
-    array,
-    choice,
-    constructor,
-    positive,
-    probability,
-    theta_fits,
-)
+from ...parameters import Positive, Probability, array, choice, constructor
+from ...types import Arms, Targets
 from ..loops.single import only_answer
 
 
@@ -37,32 +33,22 @@ class State(NamedTuple):
     spans=True,
     scale_free=lambda values: values["variant"] == "rage",
     requires=theta_fits,
-    delta=probability,
-    noise_var=positive,
-    variant=choice("rage", "soare"),
-    growth=positive,
-    powers=choice(*geometric_batches.POWERS),
-    allocation=choice(*geometric_batches.ALLOCATIONS),
-    singular=choice(*geometric_batches.SINGULAR),
-    design=choice(*DESIGNS),
-    tol=positive,
-    theta=array("d"),
 )
 def xy_oracle(
-    arms,
-    targets=None,
+    arms: Arms,
+    targets: Targets | None = None,
     *,
-    theta,
-    delta=0.05,
-    noise_var=1.0,
-    variant="rage",
-    growth=1.1,
-    powers="all",
-    allocation="iid",
-    singular="wait",
-    design="interior_point",
-    tol=None,
-):
+    theta: Annotated[Float[Array, " d"], array("d")],
+    delta: Probability = 0.05,
+    noise_var: Positive = 1.0,
+    variant: Annotated[str, choice("rage", "soare")] = "rage",
+    growth: Positive = 1.1,
+    powers: Annotated[str, choice(*geometric_batches.POWERS)] = "all",
+    allocation: Annotated[str, choice(*geometric_batches.ALLOCATIONS)] = "iid",
+    singular: Annotated[str, choice(*geometric_batches.SINGULAR)] = "wait",
+    design: Annotated[str, choice(*DESIGNS)] = "interior_point",
+    tol: Positive | None = None,
+) -> Algorithm:
     """XY-oracle (Soare, Lazaric, Munos, 2014), which is told theta.
 
     The design w minimises the largest `||z* - z||^2 / gap_z^2` in A(w)^-1.

@@ -1,9 +1,11 @@
 """XY-static: the fixed allocation that measures all differences best."""
 
+from typing import Annotated
+
 import jax.numpy as jnp
 
-from ... import parameters
 from ...core import Algorithm, Move
+from ...feature_tables import check_spans, is_concrete
 from ...kernels import selection
 from ...kernels.allocate import geometric_batches
 from ...kernels.confidence import radius
@@ -11,49 +13,37 @@ from ...kernels.design import greedy_xy
 from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.linalg import spd
 from ...kernels.shared_call import once_for_equal
-from ...parameters import choice, constructor, nonnegative, positive, probability
+from ...parameters import Nonnegative, Positive, Probability, choice, constructor
+from ...types import Arms, Targets
 from ..loops.single import only_answer
 
 
 def _without_ridge(values):
-    no_ridge = parameters.is_concrete(values["v0"]) and values["v0"] == 0
+    no_ridge = is_concrete(values["v0"]) and values["v0"] == 0
     return values["variant"] == "rage" or bool(no_ridge)
 
 
 def _spans(values):
     if _without_ridge(values):
-        parameters.check_spans(values["arms"])
+        check_spans(values["arms"])
 
 
-@constructor(
-    requires=_spans,
-    scale_free=_without_ridge,
-    delta=probability,
-    noise_var=positive,
-    variant=choice("rage", "soare"),
-    v0=nonnegative,
-    growth=positive,
-    powers=choice(*geometric_batches.POWERS),
-    allocation=choice(*geometric_batches.ALLOCATIONS),
-    singular=choice(*geometric_batches.SINGULAR),
-    design=choice(*DESIGNS),
-    tol=positive,
-)
+@constructor(requires=_spans, scale_free=_without_ridge)
 def xy_static(
-    arms,
-    targets=None,
+    arms: Arms,
+    targets: Targets | None = None,
     *,
-    delta=0.05,
-    noise_var=1.0,
-    variant="rage",
-    v0=0.0,
-    growth=1.35,
-    powers="all",
-    allocation="iid",
-    singular="wait",
-    design="interior_point",
-    tol=None,
-):
+    delta: Probability = 0.05,
+    noise_var: Positive = 1.0,
+    variant: Annotated[str, choice("rage", "soare")] = "rage",
+    v0: Nonnegative = 0.0,
+    growth: Positive = 1.35,
+    powers: Annotated[str, choice(*geometric_batches.POWERS)] = "all",
+    allocation: Annotated[str, choice(*geometric_batches.ALLOCATIONS)] = "iid",
+    singular: Annotated[str, choice(*geometric_batches.SINGULAR)] = "wait",
+    design: Annotated[str, choice(*DESIGNS)] = "interior_point",
+    tol: Positive | None = None,
+) -> Algorithm:
     """XY-static (Soare, Lazaric, Munos, 2014).
 
     What is drawn makes the largest `||z - z'||^2_{A^-1}` small, whatever the rewards.

@@ -1,6 +1,6 @@
 """Learners with a network that takes one step a round on the most recent examples."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -11,17 +11,12 @@ from jax.random import fold_in
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.estimate import network
-from ...parameters import choice, positive, size
+from ...parameters import choice
 
 PRECISIONS = {"single": jnp.float32, "double": jnp.float64}
 BETAS, EPSILON = (0.9, 0.999), 1e-7  # of Adam
-OPTIONS = {  # of a constructor
-    "hidden": size(1),
-    "activation": choice(*network.ACTIVATIONS),
-    "rate": positive,
-    "batch": size(1),
-    "precision": choice(*PRECISIONS),
-}
+Activation: TypeAlias = Annotated[str, choice(*network.ACTIVATIONS)]
+Precision: TypeAlias = Annotated[str, choice(*PRECISIONS)]
 
 
 class Settings(NamedTuple):

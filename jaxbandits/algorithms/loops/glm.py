@@ -5,25 +5,24 @@ with the rounds: a fit needs counts and sums alone, and begins where the last on
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
 from ...core import Algorithm, Move
+from ...feature_tables import is_concrete, require
 from ...kernels import selection
 from ...kernels.confidence import glm_radius
 from ...kernels.estimate import irls, least_squares
-from ...kernels.estimate.links import FAMILIES
-from ...parameters import choice, is_concrete, positive, require
+from ...parameters import choice
 
 TOL = 1e-6  # Newton decrement of a fit
 MOST_STEPS = 60  # of a fit to perturbed rewards, which can put the minimum far from where it begins
 BEGIN = ("basis", "pivot", "every")
 NAMED = ("informal", "theory")  # choices of a width or scale: the papers' practical one, the proved
-# What all of them have in common.
-OPTIONS = {"family": choice(*FAMILIES), "ridge": positive, "begin": choice(*BEGIN)}
+Begin: TypeAlias = Annotated[str, choice(*BEGIN)]
 
 
 class Learnt(NamedTuple):

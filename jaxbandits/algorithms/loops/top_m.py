@@ -1,47 +1,42 @@
 """What constructors over the gap-index loop have in common: options, checks, assembly."""
 
-from ...kernels.allocate import pair_shares
-from ...kernels.confidence import radius
-from ...parameters import (
-    array,
-    choice,
+from collections.abc import Callable
+from typing import Annotated, Any, TypeAlias
+
+import jax.numpy as jnp
+
+from ...conditions import (
     fewer_than_arms,
-    is_concrete,
-    nonnegative,
-    number_or,
-    positive,
-    probability,
     ratios_known,
     ridge_in_reach,
-    size,
     theta_norm_known,
 )
-from .gap_index import SELECTIONS, by_averages, by_features, gap_index
+from ...core import Algorithm
+from ...feature_tables import is_concrete
+from ...kernels.allocate import pair_shares
+from ...kernels.confidence import radius
+from ...parameters import Values, choice, number_or
+from ...types import Arms, Scalar, Table
+from .comparisons import Compare, Evidence, by_averages, by_features
+from .gap_index import gap_index
+from .pair_selection import SELECTIONS
 
-COMMON = {
-    "m": size(),
-    "delta": probability,
-    "epsilon": nonnegative,
-    "noise_var": positive,
-    "stale_pair": choice(False, True),
-}
-WITHOUT_FEATURES = {
-    **COMMON,
-    "selection": choice("largest_variance", "both"),
-    "threshold": choice(*radius.NEED_NO_FEATURES),
-}
-WITH_FEATURES = {
-    **COMMON,
-    "theta_norm": nonnegative,
-    "v0": number_or("paper", "code"),
-    "selection": choice(*SELECTIONS),
-    "ratios": array("K", "K", "K"),
-    "threshold": choice(*radius.THRESHOLDS),
-}
+PairSelection: TypeAlias = Annotated[str, choice(*SELECTIONS)]
+AverageSelection: TypeAlias = Annotated[str, choice("largest_variance", "both")]
+Threshold: TypeAlias = Annotated[str, choice(*radius.THRESHOLDS)]
+AverageThreshold: TypeAlias = Annotated[str, choice(*radius.NEED_NO_FEATURES)]
+Ridge: TypeAlias = Annotated[Scalar | str, number_or("paper", "code")]
 
 
-def consistent(values, code):
-    """Raise on conditions between the options `WITH_FEATURES`; `code` is the ridge of that name."""
+def ridge(v0: Scalar | str, noise_var: Scalar, *, code: Scalar) -> Scalar:
+    """A ridge by its name: the paper's lambda, sigma / 20, or that of the published program."""
+    if not isinstance(v0, str):
+        return v0
+    return {"paper": jnp.sqrt(noise_var) / 20.0, "code": code}[v0]
+
+
+def consistent(values: Values, code: Callable[[float], float]) -> None:
+    """Raise on conditions between options; `code` gives the ridge of that name by `noise_var`."""
     fewer_than_arms(values)
     noise_var, v0 = values["noise_var"], values["v0"]
     if isinstance(v0, str) and is_concrete(noise_var):
@@ -52,30 +47,55 @@ def consistent(values, code):
     ratios_known(values, pair_shares.num_bases(values["arms"]), pair_shares.MOST_BASES)
 
 
-def without_features(arms, rules, *, m, delta, epsilon, noise_var, threshold):
-    """The algorithm of these rules on average rewards."""
+def without_features(
+    arms: Arms,
+    compare: Callable[[Evidence], Compare],
+    *,
+    selection: str,
+    delta: Scalar,
+    epsilon: Scalar,
+    noise_var: Scalar,
+    threshold: str,
+    **rest: Any,
+) -> Algorithm:
+    """The algorithm that compares arms by their average rewards; `rest` goes to `gap_index`."""
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=1.0, theta_norm=None)
-    width = radius.width(threshold, facts)
-    return gap_index(arms, by_averages(arms.shape[0]), rules, width, m=m, epsilon=epsilon)
+    evidence = by_averages(arms.shape[0])
+    return gap_index(
+        arms,
+        evidence,
+        compare(evidence),
+        SELECTIONS[selection](arms, None),
+        radius.width(threshold, facts),
+        epsilon=epsilon,
+        **rest,
+    )
 
 
 def with_features(
-    arms,
-    rules,
+    arms: Arms,
+    compare: Callable[[Evidence], Compare],
     *,
-    m,
-    delta,
-    epsilon,
-    noise_var,
-    theta_norm,
-    v0,
-    ratios,
-    threshold,
-    arm_space=True,
-    **rest,
-):
-    """The algorithm of these rules on least squares; `rest` goes to `gap_index`."""
+    selection: str,
+    delta: Scalar,
+    epsilon: Scalar,
+    noise_var: Scalar,
+    theta_norm: Scalar | None,
+    v0: Scalar,
+    ratios: Table | None,
+    threshold: str,
+    arm_space: bool = True,
+    **rest: Any,
+) -> Algorithm:
+    """The algorithm that compares arms by least squares; `rest` goes to `gap_index`."""
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
     evidence = by_features(arms, v0, arm_space=arm_space)
-    width = radius.width(threshold, facts)
-    return gap_index(arms, evidence, rules, width, m=m, epsilon=epsilon, table=ratios, **rest)
+    return gap_index(
+        arms,
+        evidence,
+        compare(evidence),
+        SELECTIONS[selection](arms, ratios),
+        radius.width(threshold, facts),
+        epsilon=epsilon,
+        **rest,
+    )

@@ -1,23 +1,27 @@
 """DeepFPL: follow the perturbed leader with a neural network, trained on perturbed rewards."""
 
+from typing import Annotated
+
 import jax.numpy as jnp
 
-from ...parameters import choice, constructor, nonnegative
+from ...core import Algorithm
+from ...parameters import Nonnegative, Positive, Size, choice, constructor
+from ...types import Arms
 from ..loops import deep
 
 
-@constructor(contextual=True, a=nonnegative, noise=choice("fresh", "fixed"), **deep.OPTIONS)
+@constructor(contextual=True)
 def deep_fpl(
-    arms,
+    arms: Arms,
     *,
-    a=1.0,
-    noise="fresh",
-    hidden=50,
-    activation="relu",
-    rate=0.001,
-    batch=32,
-    precision="single",
-):
+    a: Nonnegative = 1.0,
+    noise: Annotated[str, choice("fresh", "fixed")] = "fresh",
+    hidden: Size = 50,
+    activation: deep.Activation = "relu",
+    rate: Positive = 0.001,
+    batch: Size = 32,
+    precision: deep.Precision = "single",
+) -> Algorithm:
     """DeepFPL (Kveton, Zaheer, Szepesvari, Li, Ghavamzadeh, Boutilier, 2020).
 
     A network with one hidden layer scores the examples shown; the one with the largest score is
@@ -64,8 +68,16 @@ def deep_fpl(
     return deep.greedy(arms, settings, perturb(jnp.asarray(a, settings.dtype), settings))
 
 
-@constructor(contextual=True, **deep.OPTIONS)
-def deep_fl(arms, *, hidden=50, activation="relu", rate=0.001, batch=32, precision="single"):
+@constructor(contextual=True)
+def deep_fl(
+    arms: Arms,
+    *,
+    hidden: Size = 50,
+    activation: deep.Activation = "relu",
+    rate: Positive = 0.001,
+    batch: Size = 32,
+    precision: deep.Precision = "single",
+) -> Algorithm:
     """DeepFL: `deep_fpl` without noise, a baseline of the same paper (Kveton et al., 2020).
 
     Args:

@@ -1,23 +1,28 @@
 """Epsilon-greedy: the best estimate but for draws at random, in generalised linear bandits."""
 
+from typing import Annotated
+
 import jax
 import jax.numpy as jnp
 
-from ...parameters import constructor, count, nonnegative_or
+from ...core import Algorithm
+from ...parameters import Count, Family, Positive, constructor, nonnegative_or
+from ...types import Arms, Scalar
 from ..loops import glm
 
 FADING = 0.025
 
 
-@constructor(
-    requires=glm.theory_known("rate"),
-    rate=nonnegative_or("fading"),
-    horizon=count(1),
-    **glm.OPTIONS,
-)
+@constructor(requires=glm.theory_known("rate"))
 def epsilon_greedy(
-    arms, *, family="logistic", rate="fading", horizon=None, ridge=1e-3, begin="basis"
-):
+    arms: Arms,
+    *,
+    family: Family = "logistic",
+    rate: Annotated[Scalar | str, nonnegative_or("fading")] = "fading",
+    horizon: Count | None = None,
+    ridge: Positive = 1e-3,
+    begin: glm.Begin = "basis",
+) -> Algorithm:
     """Epsilon-greedy on maximum likelihood estimates.
 
     After the first draws: with probability `rate` an arm at random, else the one of the largest

@@ -3,13 +3,22 @@
 import jax
 import jax.numpy as jnp
 
+from ...core import Algorithm
 from ...kernels.estimate.links import LINKS
-from ...parameters import constructor, nonnegative
+from ...parameters import Family, Nonnegative, Positive, constructor
+from ...types import Arms
 from ..loops import glm
 
 
-@constructor(a=nonnegative, **glm.OPTIONS)
-def evill(arms, *, family="logistic", a=1.0, ridge=1.0, begin="basis"):
+@constructor()
+def evill(
+    arms: Arms,
+    *,
+    family: Family = "logistic",
+    a: Nonnegative = 1.0,
+    ridge: Positive = 1.0,
+    begin: glm.Begin = "basis",
+) -> Algorithm:
     """EVILL (Janz, Liu, Ayoub, Szepesvari, 2024).
 
     Fit `theta_t` by regularised maximum likelihood, with Hessian H; sample `w ~ N(0, a^2 H)`;

@@ -1,37 +1,32 @@
 """GLM-TSL: Thompson sampling with a Laplace approximation in generalised linear bandits."""
 
+from typing import Annotated
+
 import jax
 import jax.numpy as jnp
 
+from ...core import Algorithm
 from ...kernels.confidence import glm_radius
-from ...parameters import constructor, count, nonnegative_or, positive
+from ...parameters import Count, Family, Positive, constructor, nonnegative_or
+from ...types import Arms, Scalar
 from ..loops import glm
 
 INFORMAL = 1.0
 
 
-@constructor(
-    spans=True,
-    requires=glm.theory_known("a"),
-    a=nonnegative_or(*glm.NAMED),
-    noise_var=positive,
-    kappa=positive,
-    lipschitz=positive,
-    horizon=count(1),
-    **glm.OPTIONS,
-)
+@constructor(spans=True, requires=glm.theory_known("a"))
 def glm_tsl(
-    arms,
+    arms: Arms,
     *,
-    family="logistic",
-    a=INFORMAL,
-    noise_var=0.25,
-    kappa=None,
-    lipschitz=None,
-    horizon=None,
-    ridge=1e-3,
-    begin="basis",
-):
+    family: Family = "logistic",
+    a: Annotated[Scalar | str, nonnegative_or(*glm.NAMED)] = INFORMAL,
+    noise_var: Positive = 0.25,
+    kappa: Positive | None = None,
+    lipschitz: Positive | None = None,
+    horizon: Count | None = None,
+    ridge: Positive = 1e-3,
+    begin: glm.Begin = "basis",
+) -> Algorithm:
     """GLM-TSL (Kveton, Zaheer, Szepesvari, Li, Ghavamzadeh, Boutilier, 2020).
 
     After one draw of each of d linearly independent arms: fit theta by regularised maximum

@@ -1,38 +1,32 @@
 """GLM-UCB: optimism in generalised linear bandits, by a width of the mean."""
 
+from typing import Annotated
+
+from ...core import Algorithm
 from ...kernels.confidence import glm_radius
 from ...kernels.estimate.links import LINKS
-from ...parameters import constructor, count, number_or, positive, probability
+from ...parameters import Count, Family, Positive, Probability, constructor, number_or
+from ...types import Arms, Scalar
 from ..loops import glm
 
 INFORMAL = 0.5
 
 
-@constructor(
-    requires=glm.theory_known("alpha"),
-    alpha=number_or(*glm.NAMED, "theory_horizon"),
-    kappa=positive,
-    lipschitz=positive,
-    max_sqnorm=positive,
-    eigenvalue=positive,
-    delta=probability,
-    horizon=count(1),
-    **glm.OPTIONS,
-)
+@constructor(requires=glm.theory_known("alpha"))
 def glm_ucb(
-    arms,
+    arms: Arms,
     *,
-    alpha=INFORMAL,
-    family="logistic",
-    begin="basis",
-    kappa=None,
-    lipschitz=None,
-    max_sqnorm=None,
-    eigenvalue=1.0,
-    delta=None,
-    horizon=None,
-    ridge=1e-3,
-):
+    alpha: Annotated[Scalar | str, number_or(*glm.NAMED, "theory_horizon")] = INFORMAL,
+    family: Family = "logistic",
+    begin: glm.Begin = "basis",
+    kappa: Positive | None = None,
+    lipschitz: Positive | None = None,
+    max_sqnorm: Positive | None = None,
+    eigenvalue: Positive = 1.0,
+    delta: Probability | None = None,
+    horizon: Count | None = None,
+    ridge: Positive = 1e-3,
+) -> Algorithm:
     """GLM-UCB (Filippi, Cappe, Garivier, Szepesvari, 2010).
 
     After the first draws: fit theta by regularised maximum likelihood and draw `argmax_k mu(x_k^T

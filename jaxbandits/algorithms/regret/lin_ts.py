@@ -1,22 +1,18 @@
 """LinTS: Thompson sampling in linear bandits."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...conditions import ridge_in_reach
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.confidence import radius
 from ...kernels.estimate import sqrt_least_squares
-from ...parameters import (
-    constructor,
-    number_or,
-    positive,
-    probability,
-    ridge_in_reach,
-)
+from ...parameters import Positive, Probability, constructor, number_or
+from ...types import Arms, Scalar
 
 
 class State(NamedTuple):
@@ -27,14 +23,15 @@ class State(NamedTuple):
     order: jax.Array  # int [K] priorities that break ties
 
 
-@constructor(
-    requires=partial(ridge_in_reach, most=2.0**48),
-    scale=number_or("theory"),
-    delta=probability,
-    noise_var=positive,
-    v0=positive,
-)
-def lin_ts(arms, *, scale=None, delta=0.05, noise_var=1.0, v0=1.0):
+@constructor(requires=partial(ridge_in_reach, most=2.0**48))
+def lin_ts(
+    arms: Arms,
+    *,
+    scale: Annotated[Scalar | str, number_or("theory")] | None = None,
+    delta: Probability = 0.05,
+    noise_var: Positive = 1.0,
+    v0: Positive = 1.0,
+) -> Algorithm:
     """Linear Thompson sampling, LinTS (Agrawal, Goyal, 2013).
 
     Ridge least squares theta, `V = v0 I + sum of x x^T`; sample `theta' ~ N(theta, v^2 V^-1)` and

@@ -1,25 +1,18 @@
 """LinUCB: optimism in linear bandits, for cumulative regret or as a best-arm baseline."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...conditions import ridge_in_reach, theta_norm_known
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.confidence import radius
 from ...kernels.estimate import least_squares, sample_means
-from ...parameters import (
-    choice,
-    constructor,
-    nonnegative,
-    number_or,
-    positive,
-    probability,
-    ridge_in_reach,
-    theta_norm_known,
-)
+from ...parameters import Flag, Nonnegative, Positive, Probability, constructor, number_or
+from ...types import Arms, Scalar
 
 PROVED = ("self_normalised_det", "self_normalised")
 
@@ -46,18 +39,17 @@ def _consistent(values):
     theta_norm_known(values, PROVED, "alpha")
 
 
-@constructor(
-    requires=_consistent,
-    alpha=number_or(*PROVED),
-    delta=probability,
-    noise_var=positive,
-    theta_norm=nonnegative,
-    v0=positive,
-    disjoint=choice(False, True),
-)
+@constructor(requires=_consistent)
 def lin_ucb(
-    arms, *, alpha=None, delta=0.05, noise_var=1.0, theta_norm=None, v0=1.0, disjoint=False
-):
+    arms: Arms,
+    *,
+    alpha: Annotated[Scalar | str, number_or(*PROVED)] | None = None,
+    delta: Probability = 0.05,
+    noise_var: Positive = 1.0,
+    theta_norm: Nonnegative | None = None,
+    v0: Positive = 1.0,
+    disjoint: Flag = False,
+) -> Algorithm:
     """LinUCB (Li, Chu, Langford, Schapire, 2010).
 
     Ridge least squares, `V = v0 I + sum of x x^T`; draw `argmax_k x_k^T theta + alpha

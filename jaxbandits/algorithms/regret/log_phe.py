@@ -1,14 +1,25 @@
 """LogPHE: exploration by a history with made-up rewards, in logistic bandits."""
 
+from typing import Annotated
+
 import jax
 import jax.numpy as jnp
 
-from ...parameters import choice, constructor, positive
+from ...core import Algorithm
+from ...parameters import Positive, choice, constructor
+from ...types import Arms
 from ..loops import glm
 
 
-@constructor(a=positive, **{**glm.OPTIONS, "family": choice("logistic")})
-def log_phe(arms, *, family="logistic", a=2.0, ridge=1.0, begin="basis"):
+@constructor()
+def log_phe(
+    arms: Arms,
+    *,
+    family: Annotated[str, choice("logistic")] = "logistic",
+    a: Positive = 2.0,
+    ridge: Positive = 1.0,
+    begin: glm.Begin = "basis",
+) -> Algorithm:
     """LogPHE (Kveton, Szepesvari, Ghavamzadeh, Boutilier, 2019).
 
     After one draw of each of d linearly independent arms: add to the N rewards of each arm

@@ -1,23 +1,18 @@
 """OFU-ECOLog: optimism in logistic bandits, with an estimate that uses each reward once."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...conditions import theta_norm_given
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.confidence import likelihood_radius
 from ...kernels.estimate import online_logistic
 from ...kernels.linalg import spd
-from ...parameters import (
-    choice,
-    constructor,
-    number_or,
-    positive,
-    probability,
-    theta_norm_given,
-)
+from ...parameters import Positive, Probability, choice, constructor, number_or
+from ...types import Arms, Scalar
 
 
 class State(NamedTuple):
@@ -28,15 +23,16 @@ class State(NamedTuple):
     unconverged: jax.Array  # int []
 
 
-@constructor(
-    requires=theta_norm_given,
-    theta_norm=positive,
-    width=number_or("theory"),
-    delta=probability,
-    ridge=positive,
-    family=choice("logistic"),
-)
-def ofu_ecolog(arms, *, theta_norm=None, width="theory", delta=0.05, ridge=10.0, family="logistic"):
+@constructor(requires=theta_norm_given)
+def ofu_ecolog(
+    arms: Arms,
+    *,
+    theta_norm: Positive | None = None,
+    width: Annotated[Scalar | str, number_or("theory")] = "theory",
+    delta: Probability = 0.05,
+    ridge: Positive = 10.0,
+    family: Annotated[str, choice("logistic")] = "logistic",
+) -> Algorithm:
     """OFU-ECOLog (Faury, Abeille, Jun, Calauzenes, 2022), with a radius of this package.
 
     Draw the arm of the largest `x^T theta_t + width ||x||_{W^-1}`. A reward moves `theta_t` to the

@@ -1,23 +1,18 @@
 """OFUGLB: optimism over the likely parameters of a generalised linear bandit."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from ...conditions import theta_norm_given
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.confidence import likelihood_radius, likelihood_set
 from ...kernels.estimate import newton
 from ...kernels.linalg import spd
-from ...parameters import (
-    choice,
-    constructor,
-    number_or,
-    positive,
-    probability,
-    theta_norm_given,
-)
+from ...parameters import Positive, Probability, choice, constructor, number_or
+from ...types import Arms, Scalar
 
 # M with |mu''| <= M mu'; probit's quasi-likelihood is no likelihood.
 CONCORDANCE = {"logistic": 1.0, "poisson": 1.0, "gaussian": 0.0}
@@ -33,25 +28,17 @@ class State(NamedTuple):
     unconverged: jax.Array  # int []
 
 
-@constructor(
-    requires=theta_norm_given,
-    theta_norm=positive,
-    form=choice("set", "ellipsoid"),
-    level=number_or("theory"),
-    delta=probability,
-    family=choice(*CONCORDANCE),
-    noise_var=positive,
-)
+@constructor(requires=theta_norm_given)
 def ofu_glb(
-    arms,
+    arms: Arms,
     *,
-    theta_norm=None,
-    form="set",
-    level="theory",
-    delta=0.05,
-    family="logistic",
-    noise_var=1.0,
-):
+    theta_norm: Positive | None = None,
+    form: Annotated[str, choice("set", "ellipsoid")] = "set",
+    level: Annotated[Scalar | str, number_or("theory")] = "theory",
+    delta: Probability = 0.05,
+    family: Annotated[str, choice(*CONCORDANCE)] = "logistic",
+    noise_var: Positive = 1.0,
+) -> Algorithm:
     """OFUGLB and OFUGLB-e (Lee, Yun, Jun, 2024).
 
     With L the negative log-likelihood of all rewards, least at `theta'` in the ball `||theta|| <=

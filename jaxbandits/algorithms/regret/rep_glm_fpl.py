@@ -5,18 +5,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ...conditions import horizon_unless
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.estimate import growing_logistic
-from ...parameters import (
-    constructor,
-    count,
-    horizon_unless,
-    nonnegative,
-    percentage,
-    positive,
-    size,
-)
+from ...parameters import Count, Nonnegative, Percentage, Positive, Size, constructor
+from ...types import Arms
 from ..loops import deep
 
 TOL, MOST_STEPS = 1e-3, 5  # Newton decrement of a fit, and its steps
@@ -40,32 +34,22 @@ def _added(values):
     )
 
 
-@constructor(
-    contextual=True,
-    completes=_added,
-    horizon=count(1),
-    percent=percentage,
-    a=nonnegative,
-    ridge=positive,
-    refresh=count(1),
-    capacity=size(1),
-    **deep.OPTIONS,
-)
+@constructor(contextual=True, completes=_added)
 def rep_glm_fpl(
-    arms,
+    arms: Arms,
     *,
-    horizon=None,
-    percent=5.0,
-    a=0.5,
-    ridge=1.0,
-    refresh=10,
-    hidden=50,
-    activation="relu",
-    rate=0.001,
-    batch=32,
-    precision="single",
-    capacity=None,
-):
+    horizon: Count | None = None,
+    percent: Percentage = 5.0,
+    a: Nonnegative = 0.5,
+    ridge: Positive = 1.0,
+    refresh: Count = 10,
+    hidden: Size = 50,
+    activation: deep.Activation = "relu",
+    rate: Positive = 0.001,
+    batch: Size = 32,
+    precision: deep.Precision = "single",
+    capacity: Size | None = None,
+) -> Algorithm:
     """repGLM-FPL (Kveton, Zaheer, Szepesvari, Li, Ghavamzadeh, Boutilier, 2020).
 
     In the first m% of the rounds examples are chosen at random, and a network is trained as in

@@ -1,44 +1,32 @@
 """UCB-GLM: optimism in generalised linear bandits, by a width of the linear predictor."""
 
+from typing import Annotated
+
 import jax.numpy as jnp
 
+from ...core import Algorithm
 from ...kernels.confidence import glm_radius, radius
-from ...parameters import (
-    choice,
-    constructor,
-    count,
-    number_or,
-    positive,
-    probability,
-)
+from ...parameters import Count, Family, Positive, Probability, choice, constructor, number_or
+from ...types import Arms, Scalar
 from ..loops import glm
 
 INFORMAL = 0.5
 
 
-@constructor(
-    requires=glm.theory_known("alpha"),
-    alpha=number_or(*glm.NAMED),
-    bonus=choice("norm", "squared_norm"),
-    noise_var=positive,
-    kappa=positive,
-    delta=probability,
-    horizon=count(1),
-    **glm.OPTIONS,
-)
+@constructor(requires=glm.theory_known("alpha"))
 def ucb_glm(
-    arms,
+    arms: Arms,
     *,
-    alpha=INFORMAL,
-    family="logistic",
-    begin="basis",
-    bonus="norm",
-    noise_var=0.25,
-    kappa=None,
-    delta=None,
-    horizon=None,
-    ridge=1e-3,
-):
+    alpha: Annotated[Scalar | str, number_or(*glm.NAMED)] = INFORMAL,
+    family: Family = "logistic",
+    begin: glm.Begin = "basis",
+    bonus: Annotated[str, choice("norm", "squared_norm")] = "norm",
+    noise_var: Positive = 0.25,
+    kappa: Positive | None = None,
+    delta: Probability | None = None,
+    horizon: Count | None = None,
+    ridge: Positive = 1e-3,
+) -> Algorithm:
     """UCB-GLM (Li, Lu, Zhou, 2017).
 
     After the first draws: fit theta by regularised maximum likelihood and draw `argmax_k

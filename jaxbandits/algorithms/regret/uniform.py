@@ -7,10 +7,13 @@ from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.estimate import sample_means
 from ...parameters import constructor
+from ...types import Arms
 
 
 @constructor()
-def uniform(arms):
+def uniform(
+    arms: Arms,
+) -> Algorithm:
     """An arm at random in every round.
 
     Args:

@@ -1,37 +1,46 @@
 """LinGIFA: the m best arms of a linear bandit, by how far each may be from them."""
 
 from functools import partial
+from typing import Annotated
 
+from ...core import Algorithm
 from ...kernels.allocate import pair_shares
 from ...kernels.estimate import least_squares
-from ...parameters import choice, constructor
-from ..loops.gap_index import Rules, ridge
-from ..loops.top_m import WITH_FEATURES, consistent, with_features
+from ...parameters import (
+    Flag,
+    Nonnegative,
+    Positive,
+    Probability,
+    Ratios,
+    Size,
+    choice,
+    constructor,
+)
+from ...types import Arms
+from ..loops.comparisons import INDICES, STOPPING, best_with_rest, largest_worst, least_worst
+from ..loops.top_m import PairSelection, Ridge, Threshold, consistent, ridge, with_features
 
 
 @constructor(
     requires=partial(consistent, code=lambda noise_var: noise_var / 400.0),
     completes=pair_shares.completed,
-    indices=choice("paired", "individual"),
-    stopping=choice("ugape", "lucb"),
-    **WITH_FEATURES,
 )
 def lin_gifa(
-    arms,
+    arms: Arms,
     *,
-    m,
-    delta=0.05,
-    epsilon=0.0,
-    noise_var=1.0,
-    theta_norm=None,
-    v0="paper",
-    indices="paired",
-    selection="greedy",
-    ratios=None,
-    stopping="ugape",
-    threshold="self_normalised_det",
-    stale_pair=False,
-):
+    m: Size,
+    delta: Probability = 0.05,
+    epsilon: Nonnegative = 0.0,
+    noise_var: Positive = 1.0,
+    theta_norm: Nonnegative | None = None,
+    v0: Ridge = "paper",
+    indices: Annotated[str, choice("paired", "individual")] = "paired",
+    selection: PairSelection = "greedy",
+    ratios: Ratios | None = None,
+    stopping: Annotated[str, choice("ugape", "lucb")] = "ugape",
+    threshold: Threshold = "self_normalised_det",
+    stale_pair: Flag = False,
+) -> Algorithm:
     """LinGIFA (Reda, Kaufmann, Delahaye-Duriez, 2021).
 
     `B[i, j] = mu_i - mu_j + C sigma ||x_i - x_j||_{V^-1}` and `D_j`, the m-th largest of B[i, j]
@@ -51,7 +60,7 @@ def lin_gifa(
       selection: "greedy", "largest_variance", "ratio" or "both", see `m_lingape`.
       ratios: `[K, K, K]` for "ratio", see `m_lingape`.
       stopping: "ugape" as above, or "lucb", `B[c, b] <= epsilon`.
-      threshold: the radius C, a name in `kernels.radius.THRESHOLDS`.
+      threshold: the radius C, a name in `kernels.confidence.radius.THRESHOLDS`.
       stale_pair: test as the published program does, see `Deviations`.
     Returns:
       An `Algorithm` that draws one arm a round and answers a mask `bool [K]` with m true entries.
@@ -75,11 +84,19 @@ def lin_gifa(
       >>> runs.answer.shape, int(runs.answer.sum(1).max())
       ((10, 4), 2)
     """
-    rules = Rules(indices, "indices", "index", selection, stopping, False, stale_pair)
+    rule = STOPPING[stopping]
+    compare = partial(
+        best_with_rest,
+        m=m,
+        indices=INDICES[indices],
+        members=least_worst,
+        weakest=largest_worst,
+        stopping=rule,
+    )
     return with_features(
         arms,
-        rules,
-        m=m,
+        compare,
+        selection=selection,
         delta=delta,
         epsilon=epsilon,
         noise_var=noise_var,
@@ -88,4 +105,6 @@ def lin_gifa(
         ratios=ratios,
         threshold=threshold,
         arm_space=indices == "paired" or least_squares.prefers_arm_space(arms),
+        all_first=False,
+        retest=rule.retest if stale_pair else None,
     )

@@ -1,22 +1,27 @@
 """LUCB: the m best arms, by the two that are hardest to tell apart."""
 
-from ...parameters import constructor, fewer_than_arms
-from ..loops.gap_index import Rules
-from ..loops.top_m import WITHOUT_FEATURES, without_features
+from functools import partial
+
+from ...conditions import fewer_than_arms
+from ...core import Algorithm
+from ...parameters import Flag, Nonnegative, Positive, Probability, Size, constructor
+from ...types import Arms
+from ..loops.comparisons import LUCB, best_with_rest, individual
+from ..loops.top_m import AverageSelection, AverageThreshold, without_features
 
 
-@constructor(requires=fewer_than_arms, **WITHOUT_FEATURES)
+@constructor(requires=fewer_than_arms)
 def lucb(
-    arms,
+    arms: Arms,
     *,
-    m,
-    delta=0.05,
-    epsilon=0.0,
-    noise_var=1.0,
-    selection="both",
-    threshold="lucb1",
-    stale_pair=False,
-):
+    m: Size,
+    delta: Probability = 0.05,
+    epsilon: Nonnegative = 0.0,
+    noise_var: Positive = 1.0,
+    selection: AverageSelection = "both",
+    threshold: AverageThreshold = "lucb1",
+    stale_pair: Flag = False,
+) -> Algorithm:
     """LUCB (Kalyanakrishnan, Tewari, Auer, Stone, 2012).
 
     `U_i, L_i = mu_i +- C sigma / sqrt(N_i)` from averages alone; J holds the m largest averages;
@@ -54,10 +59,11 @@ def lucb(
     """
     return without_features(
         arms,
-        Rules("individual", selection=selection, stale_pair=stale_pair),
-        m=m,
+        partial(best_with_rest, m=m, indices=individual),
+        selection=selection,
         delta=delta,
         epsilon=epsilon,
         noise_var=noise_var,
         threshold=threshold,
+        retest=LUCB.retest if stale_pair else None,
     )

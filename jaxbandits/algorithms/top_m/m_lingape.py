@@ -2,31 +2,32 @@
 
 from functools import partial
 
+from ...core import Algorithm
 from ...kernels.allocate import pair_shares
-from ...parameters import constructor
-from ..loops.gap_index import Rules, ridge
-from ..loops.top_m import WITH_FEATURES, consistent, with_features
+from ...parameters import Flag, Nonnegative, Positive, Probability, Ratios, Size, constructor
+from ...types import Arms
+from ..loops.comparisons import LUCB, best_with_rest, one_with_rest
+from ..loops.top_m import PairSelection, Ridge, Threshold, consistent, ridge, with_features
 
 
 @constructor(
     requires=partial(consistent, code=lambda noise_var: 1.0),
     completes=pair_shares.completed,
-    **WITH_FEATURES,
 )
 def m_lingape(
-    arms,
+    arms: Arms,
     *,
-    m,
-    delta=0.05,
-    epsilon=0.0,
-    noise_var=1.0,
-    theta_norm=None,
-    v0="paper",
-    selection="greedy",
-    ratios=None,
-    threshold="self_normalised_det",
-    stale_pair=False,
-):
+    m: Size,
+    delta: Probability = 0.05,
+    epsilon: Nonnegative = 0.0,
+    noise_var: Positive = 1.0,
+    theta_norm: Nonnegative | None = None,
+    v0: Ridge = "paper",
+    selection: PairSelection = "greedy",
+    ratios: Ratios | None = None,
+    threshold: Threshold = "self_normalised_det",
+    stale_pair: Flag = False,
+) -> Algorithm:
     """m-LinGapE (Reda, Kaufmann, Delahaye-Duriez, 2021).
 
     `B[i, j] = mu_i - mu_j + C sigma ||x_i - x_j||_{V^-1}`; J holds the m largest estimates;
@@ -47,7 +48,7 @@ def m_lingape(
       selection: "greedy", "largest_variance", "ratio" or "both".
       ratios: `[K, K, K]` for "ratio", by default `design.ratios(arms)`; for arms that each
         replication draws anew it is found among all sets of d arms, at most 100,000.
-      threshold: the radius C, a name in `kernels.radius.THRESHOLDS`.
+      threshold: the radius C, a name in `kernels.confidence.radius.THRESHOLDS`.
       stale_pair: test as the published program does, see `Deviations`.
     Returns:
       An `Algorithm` that draws one arm a round and answers a mask `bool [K]` with m true entries.
@@ -74,8 +75,8 @@ def m_lingape(
     """
     return with_features(
         arms,
-        Rules(selection=selection, stale_pair=stale_pair),
-        m=m,
+        one_with_rest if m == 1 else partial(best_with_rest, m=m),
+        selection=selection,
         delta=delta,
         epsilon=epsilon,
         noise_var=noise_var,
@@ -83,4 +84,5 @@ def m_lingape(
         v0=ridge(v0, noise_var, code=1.0),
         ratios=ratios,
         threshold=threshold,
+        retest=LUCB.retest if stale_pair else None,
     )

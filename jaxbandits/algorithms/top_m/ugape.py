@@ -1,22 +1,27 @@
 """UGapE: the m best arms, by how far each may be from them."""
 
-from ...parameters import constructor, fewer_than_arms
-from ..loops.gap_index import Rules
-from ..loops.top_m import WITHOUT_FEATURES, without_features
+from functools import partial
+
+from ...conditions import fewer_than_arms
+from ...core import Algorithm
+from ...parameters import Flag, Nonnegative, Positive, Probability, Size, constructor
+from ...types import Arms
+from ..loops.comparisons import UGAPE, best_with_rest, individual, least_worst
+from ..loops.top_m import AverageSelection, AverageThreshold, without_features
 
 
-@constructor(requires=fewer_than_arms, **WITHOUT_FEATURES)
+@constructor(requires=fewer_than_arms)
 def ugape(
-    arms,
+    arms: Arms,
     *,
-    m,
-    delta=0.05,
-    epsilon=0.0,
-    noise_var=1.0,
-    selection="largest_variance",
-    threshold="lucb1",
-    stale_pair=False,
-):
+    m: Size,
+    delta: Probability = 0.05,
+    epsilon: Nonnegative = 0.0,
+    noise_var: Positive = 1.0,
+    selection: AverageSelection = "largest_variance",
+    threshold: AverageThreshold = "lucb1",
+    stale_pair: Flag = False,
+) -> Algorithm:
     """UGapE (Gabillon, Ghavamzadeh, Lazaric, 2012).
 
     `U_i, L_i = mu_i +- C sigma / sqrt(N_i)` from averages alone; `D_j`, the m-th largest U_i over
@@ -53,12 +58,14 @@ def ugape(
       >>> runs.summary()["errors"]
       0
     """
+    compare = partial(best_with_rest, m=m, indices=individual, members=least_worst, stopping=UGAPE)
     return without_features(
         arms,
-        Rules("individual", "indices", "pair", selection, "ugape", stale_pair=stale_pair),
-        m=m,
+        compare,
+        selection=selection,
         delta=delta,
         epsilon=epsilon,
         noise_var=noise_var,
         threshold=threshold,
+        retest=UGAPE.retest if stale_pair else None,
     )

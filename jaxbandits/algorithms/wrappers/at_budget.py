@@ -2,7 +2,7 @@
 
 import functools
 
-from ...parameters import require
+from ...feature_tables import require
 from .budgeted import Stopped
 
 

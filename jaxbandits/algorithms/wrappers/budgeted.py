@@ -11,18 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.random import fold_in
 
-from ...core import Algorithm, is_shown
+from ...conditions import budget_covers, total_draws
+from ...core import Algorithm, needs_context
+from ...feature_tables import is_concrete, require
 from ...kernels import selection
 from ...kernels.allocate import efficient_rounding
-from ...parameters import (
-    budget_covers,
-    choice,
-    converted,
-    count,
-    is_concrete,
-    require,
-    total_draws,
-)
+from ...parameters import choice, converted, count
 from .wrapper import Wrapped
 
 ORDER = 0xB5D9E7  # of the key that breaks ties, apart from all that the inner algorithm draws
@@ -74,7 +68,7 @@ class Stopped(Wrapped):
         told = self._told(arms, keywords, own)
         targets = inspect.signature(self.inner).bind(arms, *args, **told).arguments.get("targets")
         algorithm = self.inner(arms, *args, **told)
-        if is_shown(algorithm.ask):
+        if needs_context(algorithm.ask):
             _check_contextual(own["answer"] != "most_pulled" and own["per_arm"] is None)
         return stopped(
             algorithm,

@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from ...conditions import theta_fits
 from ...core import Algorithm
+from ...feature_tables import require
 from ...kernels import selection
 from ...kernels.confidence import glm_radius
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import spd
-from ...parameters import array, converted, require, theta_fits
+from ...parameters import array, converted
 from ..loops import glm
 from .wrapper import Wrapped
 
