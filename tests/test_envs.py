@@ -12,6 +12,7 @@ from scipy import stats
 import jaxbandits as jb
 from jaxbandits.engine import episode
 from jaxbandits.instances.environments.finite import finite
+from jaxbandits.instances.environments.poisson import poisson
 
 SAMPLES = np.array([[0.0, 1.0, 5.0, 2.0], [1.0, 1.0, 1.0, 3.0], [-2.0, 0.5, 0.5, 0.5]])
 WORLDS = {
@@ -130,8 +131,8 @@ def test_a_batch_is_the_sum_of_single_draws(name):
 @every
 @pytest.mark.parametrize("count", [1000, 1_000_000])
 def test_the_moments_of_large_batches(name, count):
-    num = 400
-    batches = sums(name, [count, 0, 3 * count])[:num]
+    num = BATCHES
+    batches = sums(name, [count, 0, 3 * count])
     np.testing.assert_array_equal(batches[:, 1], 0.0)
     for arm, n in ((0, count), (2, 3 * count)):
         mean, variance, _ = law(name, arm)
@@ -147,6 +148,30 @@ def test_the_moments_of_large_batches(name, count):
     if name == "sign":
         assert (np.abs(batches) <= np.array([count, 0, 3 * count])).all()
         assert ((batches - np.array([count, 0, 3 * count])) % 2 == 0).all()
+
+
+@pytest.mark.parametrize("rate", [1.001e5, 3e6, 3.6e7, 1e10])
+def test_large_poisson_rates_have_their_law(rate):
+    drawn = np.asarray(_poisson_draws(jnp.full(100_000, rate)))
+    frozen = stats.poisson(rate)
+    edges = frozen.ppf(np.linspace(0, 1, 41)[1:-1])
+    seen = np.bincount(np.searchsorted(edges, drawn), minlength=40)
+    chances = np.diff([0.0, *frozen.cdf(edges), 1.0])
+    assert stats.chisquare(seen, chances * drawn.size).pvalue > LEVEL
+    np.testing.assert_array_equal(drawn, np.round(drawn))
+
+
+def test_large_poisson_rates_change_no_others():
+    rates = jnp.array([0.0, 0.7, 40.0, 9e4, 1e5, 2e8, jnp.inf, jnp.nan])
+    plain = jax.random.poisson(jax.random.key(3), rates).astype(float)
+    found = _poisson_draws(rates)
+    large = np.array([5])
+    np.testing.assert_array_equal(np.delete(found, large), np.delete(plain, large))
+    assert abs(found[5] - 2e8) < 6 * np.sqrt(2e8)
+
+
+def _poisson_draws(rates):
+    return jax.jit(poisson)(jax.random.key(3), rates)
 
 
 @every

@@ -12,9 +12,9 @@ import pytest
 from test_instances import check
 
 import jaxbandits as jb
-from jaxbandits.instances.gene_networks import all_at_once, cosine
+from jaxbandits.instances.gene_networks import cosine, updated
 from jaxbandits.instances.genes import read_calls, read_network
-from jaxbandits.sweeps.store import digest_files
+from jaxbandits.system.identity import digest_files
 
 make = jb.instances
 KEY = jax.random.key(0)
@@ -164,7 +164,7 @@ def test_the_real_network_and_the_recorded_calls(folder):
     assert calls.state.shape == (180, 101)
     states = jnp.asarray(calls.state == 1)
     with jax.enable_x64(True):
-        after = jax.jit(jax.vmap(partial(all_at_once, jax.tree.map(jnp.asarray, network))))(states)
+        after = jax.jit(jax.vmap(partial(updated, jax.tree.map(jnp.asarray, network))))(states)
         target = calls.target[0]
         score = jax.jit(jax.vmap(cosine, (0, None, None)))
         found = score(states, jnp.asarray(target >= 0), jnp.asarray(target == 1))

@@ -1,4 +1,4 @@
-"""Problems to play: built from arrays, named in the papers, or read from local files."""
+"""Bandit instances: built from arrays, named in the papers, or read from local files."""
 
 from .contextual import Labelled, digits, images, labelled
 from .data.local_files import automobile, drug_repurposing, electric_motor

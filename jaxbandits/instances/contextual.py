@@ -1,14 +1,32 @@
-"""Labelled examples of which a few are shown each round: the contextual problems."""
+"""Contextual instances: labelled examples, of which a few are shown each round."""
 
 import dataclasses
 import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, TypeAlias
 
 import jax
 import numpy as np
+from jaxtyping import Float, Int
 
 from ..feature_tables import check_arms, check_real, is_concrete, require
 from ..parameters import chance, check, size
-from .data.idx import read_folder
+from ..types import Rows, Table
+from .data.idx import Part, read_folder
+
+Replications: TypeAlias = Int[Table, "*R"] | int
+Number: TypeAlias = Float[Table, ""] | np.floating
+Averages: TypeAlias = Float[np.ndarray, "*R"]
+
+
+class RegretRuns(Protocol):
+    """What `average_reward` needs of `Runs`."""
+
+    pulls: np.ndarray
+    rounds: np.ndarray
+    regret: np.ndarray | None
+    replication: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,57 +34,57 @@ class Labelled:
     """Labelled examples: each round shows `shown` of them, drawn uniformly with replacement.
 
     The reward of the example that is chosen is 1 with probability `high` if its label is the
-    target, else with probability `low`. Arms are the places 0, 1, ... of what is shown. The
-    regret of a choice is counted against the best example shown. Replications share the table
-    of features, whatever their targets.
+    target, else with probability `low`. Arms are the positions 0, 1, ... among the examples shown.
+    The regret of a choice is the difference to the best example shown. Replications share the
+    table of features, whatever their targets.
 
     Attributes:
-      features: `[N, f]` what a learner sees of the examples.
+      features: `[N, f]` features of the examples, which a learner sees.
       labels: int `[N]`.
       classes: int `[C]` the labels that occur, in order.
-      target: int `[]`, or None: replication r has target `classes[r % C]`, so that the classes
-        come equally often.
+      target: int `[]`, or None: replication r has target `classes[r % C]`, so that all classes
+        are equally frequent.
       high, low: `[]` the two probabilities.
       shown: K (static).
     """
 
-    features: jax.Array
-    labels: jax.Array
-    classes: jax.Array
-    target: jax.Array | None
-    high: jax.Array
-    low: jax.Array
+    features: Float[Table, "N f"]
+    labels: Int[Table, " N"]
+    classes: Int[Table, " C"]
+    target: Int[Table, ""] | np.integer | None
+    high: Number
+    low: Number
     shown: int
 
     @property
-    def arms(self):
-        """The table a constructor is called with."""
+    def arms(self) -> Float[Table, "N f"]:
+        """The features, with which an algorithm's constructor is called."""
         return self.features
 
-    def target_of(self, replication):
-        """The target class of replication r, or of each of an array of them."""
+    def target_of(self, replication: Replications) -> Int[Table, "*R"]:
+        """The target class of one or several replications."""
         if self.target is not None:
             return np.broadcast_to(self.target, np.shape(replication))
         return self.classes[np.asarray(replication) % len(self.classes)]
 
-    def best_average(self, replication=0):
-        """Expected reward a round of who knows the labels, in replication r (or an array).
+    def best_average(self, replication: Replications = 0) -> Averages:
+        """Expected reward of a round for the best example shown, in one or several replications.
 
         With p the share of the target class it is `high - (high - low) (1 - p)^K`: only where
         none of the K examples shown is of that class is `low` the best.
         """
         return self.high - (self.high - self.low) * (1.0 - self._share(replication)) ** self.shown
 
-    def random_average(self, replication=0):
-        """Expected reward a round of a uniformly random choice, in replication r (or an array)."""
+    def random_average(self, replication: Replications = 0) -> Averages:
+        """Expected reward of a round for a random choice, in one or several replications."""
         return self.low + (self.high - self.low) * self._share(replication)
 
-    def average_reward(self, runs):
-        """Expected reward a round up to each of `runs.rounds`, float `[R, T]`.
+    def average_reward(self, runs: RegretRuns) -> Float[np.ndarray, "R T"]:
+        """Expected reward of a round, on average up to each of `runs.rounds`.
 
-        The mean of what the best choice gets, less the regret: as the average of the rewards
-        themselves it is unbiased, and with the paper's probabilities it varies less. Those are
-        `runs.info["reward"]` over the number of rounds.
+        It is the mean reward of the best choice less the regret. Like the average of the rewards,
+        `runs.info["reward"]` over the number of rounds, it is unbiased, and with the paper's
+        probabilities its variance is smaller.
 
         Raises:
           ValueError: runs without a regret, or that ended before the last of those rounds.
@@ -91,24 +109,32 @@ jax.tree_util.register_dataclass(
 )
 
 
-def labelled(features, labels, *, target=None, shown=10, high=0.75, low=0.25):
-    """Labelled examples as a contextual problem (Kveton et al., 2020, Section 5.2).
+def labelled(
+    features: Rows,
+    labels: Rows,
+    *,
+    target: int | None = None,
+    shown: int = 10,
+    high: float = 0.75,
+    low: float = 0.25,
+) -> Labelled:
+    """Labelled examples as a contextual instance (Kveton et al., 2020, Section 5.2).
 
     Args:
-      features: `[N, f]`; float32 and float64 stay what they are.
+      features: `[N, f]`; float32 and float64 keep their precision.
       labels: `[N]` whole numbers.
-      target: the class that pays; None: each in turn, by replication.
-      shown: K, how many examples a round shows.
+      target: the class with reward probability `high`; None: each in turn, by replication.
+      shown: K, the number of examples shown in a round.
       high, low: probability of a reward for an example of the class, and for any other; 1 and 0
         for rewards without noise.
     Returns:
       A `Labelled`, for `simulate(..., horizon=...)` and algorithms that take a context.
     Raises:
-      ValueError: wrong shapes, NaN, features that are drawn from a key, labels that are no whole
+      ValueError: wrong shapes, NaN, features that are traced, labels that are no whole
         numbers, a target that does not occur, a probability outside [0, 1], `high` not above `low`.
 
-    >>> world = labelled([[0.0], [1.0], [2.0], [3.0]], [0, 0, 0, 1], target=1, shown=2)
-    >>> round(float(world.best_average()), 4), float(world.random_average())
+    >>> instance = labelled([[0.0], [1.0], [2.0], [3.0]], [0, 0, 0, 1], target=1, shown=2)
+    >>> round(float(instance.best_average()), 4), float(instance.random_average())
     (0.4688, 0.375)
     """
     known = is_concrete(features) and is_concrete(labels)
@@ -127,8 +153,8 @@ def labelled(features, labels, *, target=None, shown=10, high=0.75, low=0.25):
         check(name, chance, value)
     require(low < high, f"high must be above low, got {high} and {low}")
     classes = np.unique(labels).astype(np.int64)
-    known = target is None or (np.ndim(target) == 0 and target in classes)
-    require(known, f"target must be one of the labels {classes.tolist()}, got {target!r}")
+    occurs = target is None or (np.ndim(target) == 0 and target in classes)
+    require(occurs, f"target must be one of the labels {classes.tolist()}, got {target!r}")
     return Labelled(
         features,
         labels.astype(np.int64),
@@ -151,16 +177,25 @@ def _floats(features):
     return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
 
 
-def images(path, *, target=None, part=None, checksum=True, shown=10, high=0.75, low=0.25):
+def images(
+    path: Path | str,
+    *,
+    target: int | None = None,
+    part: Part | None = None,
+    checksum: bool = True,
+    shown: int = 10,
+    high: float = 0.75,
+    low: float = 0.25,
+) -> Labelled:
     """Images from a local folder, such as MNIST or Fashion-MNIST (Kveton et al., 2020).
 
     Args:
       path: a folder with `train-images-idx3-ubyte.gz` and `train-labels-idx1-ubyte.gz`, or with
-        the `t10k` ones; not compressed they do as well. Nothing is downloaded.
+        the `t10k` ones, compressed or not. Nothing is downloaded.
       target, shown, high, low: as of `labelled`.
       part: "train" or "t10k"; by default the training images where the folder has them.
-      checksum: whether they must hold what those of MNIST or Fashion-MNIST do; False for other
-        images in such files.
+      checksum: whether the files must be those of MNIST or Fashion-MNIST; False for other images
+        in the same format.
     Returns:
       A `Labelled`; features are float32, pixels divided by 255.
     Raises:
@@ -172,8 +207,10 @@ def images(path, *, target=None, part=None, checksum=True, shown=10, high=0.75, 
     return labelled(pixels, labels, target=target, shown=shown, high=high, low=low)
 
 
-def digits(*, target=None, shown=10, high=0.75, low=0.25):
-    """The 1,797 digits of 8 x 8 pixels that scikit-learn brings along, a small stand-in for MNIST.
+def digits(
+    *, target: int | None = None, shown: int = 10, high: float = 0.75, low: float = 0.25
+) -> Labelled:
+    """The 1,797 digits of 8 x 8 pixels in scikit-learn, a small stand-in for MNIST.
 
     Args:
       target, shown, high, low: as of `labelled`.
@@ -195,4 +232,4 @@ def _digits():
     return pixels.astype(np.float32) / np.float32(16), labels
 
 
-CONSTRUCTORS = (labelled, images, digits)
+CONSTRUCTORS: tuple[Callable[..., Labelled], ...] = (labelled, images, digits)

@@ -1,4 +1,4 @@
-"""Boolean networks of genes: the rules that regulate them, and the states they come to rest in.
+"""Boolean networks of genes: the rules that regulate them, and the states where they stop.
 
 A gene sees its activators and its repressors, and each of the two groups is at one of three
 levels: none of it is active, some of it, or all. A rule says, for each level of repression, which
@@ -8,7 +8,7 @@ analyze biological programs through automated reasoning", npj Systems Biology 20
 """
 
 from functools import partial, reduce
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,10 +17,14 @@ from jax.random import bits, fold_in
 from jaxtyping import Array, Bool, Float, Int
 
 from ..kernels import selection
+from ..types import Key, Table
 
-NONE, SOME, ALL, NEVER = range(4)
+NONE: int = 0
+SOME: int = 1
+ALL: int = 2
+NEVER: int = 3
 # The least activation that switches a gene on while none, some or all repressors are active.
-RULES = np.array(
+RULES: Int[np.ndarray, "18 3"] = np.array(
     [
         (ALL, NEVER, NEVER),
         (SOME, NEVER, NEVER),
@@ -42,31 +46,34 @@ RULES = np.array(
         (NONE, NONE, SOME),
     ]
 )
-SWEEPS = {"asynchronous": 200, "synchronous": 40}  # by default, by the dynamics
+SWEEPS: dict[str, int] = {"asynchronous": 200, "synchronous": 40}  # the defaults of the dynamics
+
+State: TypeAlias = Bool[Array, " G"]
+Mask: TypeAlias = Bool[Table, " G"]
 
 
 class Network(NamedTuple):
-    """G genes, each with at most `most` regulators; a slot that is not used names any gene."""
+    """G genes, each with at most `most` regulators; an unused slot holds an arbitrary gene."""
 
-    regulators: Array  # int [G, most]
-    activates: Array  # bool [G, most]
-    represses: Array  # bool [G, most]
-    rules: Array  # int [G] rows of `RULES`
+    regulators: Int[Table, "G most"]
+    activates: Bool[Table, "G most"]
+    represses: Bool[Table, "G most"]
+    rules: Int[Table, " G"]  # rows of `RULES`
 
 
 class Attractor(NamedTuple):
-    """Where a network came to rest, or was when the sweeps were over."""
+    """The state where a network stopped, or where it was after the last sweep."""
 
-    state: Array  # bool [G]
-    fixed: Array  # bool []: no gene would change
-    sweeps: Array  # int [] made, with the last one, which changed nothing
+    state: State
+    fixed: Bool[Array, ""]  # no gene would change
+    sweeps: Int[Array, ""]  # made, including the last one, which changed nothing
 
 
 def needs(network: Network) -> Int[Array, "3 G"]:
     """The least activation that switches each gene on, by the level of its repression.
 
-    Where one of the two groups is empty, a rule that asks nothing of the other would make the
-    gene a constant: activators alone then have to be active, and repressors alone silent.
+    Where one of the two groups is empty, a rule without a condition on the other would make the
+    gene a constant. With activators only, some have to be active; with repressors only, none.
     """
     activated, repressed = network.activates.any(1), network.represses.any(1)
     none, *rest = jnp.asarray(RULES)[network.rules].T
@@ -76,12 +83,12 @@ def needs(network: Network) -> Int[Array, "3 G"]:
 
 
 class _Slots(NamedTuple):
-    """A network with its slots in front, so that the compiler runs along the genes."""
+    """A network with its slots on the first axis, so that the compiler vectorises over genes."""
 
-    regulators: Array  # int [most, G]
-    activates: Array  # bool [most, G]
-    represses: Array  # bool [most, G]
-    needs: Array  # int [3, G]
+    regulators: Int[Array, "most G"]
+    activates: Bool[Array, "most G"]
+    represses: Bool[Array, "most G"]
+    needs: Int[Array, "3 G"]
 
 
 def _slots(network):
@@ -103,99 +110,101 @@ def _respond(slots, seen):
 
 
 def _levels(seen, group):
-    """Whether some of a group is active, and whether all of it, of an empty one neither."""
+    """Whether some of a group is active, and whether all of it is; neither for an empty group."""
     pairs = list(zip(seen, group, strict=True))
-    some = reduce(jnp.logical_or, [x & mine for x, mine in pairs])
-    return some, reduce(jnp.logical_and, [x | ~mine for x, mine in pairs]) & group.any(0)
+    some = reduce(jnp.logical_or, [x & member for x, member in pairs])
+    return some, reduce(jnp.logical_and, [x | ~member for x, member in pairs]) & group.any(0)
 
 
-def _at(table, places):
-    """`table[places]` for places known to be in range."""
-    return table.at[places].get(mode="promise_in_bounds")
+def _at(table, indices):
+    """`table[indices]` for indices known to be in range."""
+    return table.at[indices].get(mode="promise_in_bounds")
 
 
-def all_at_once(network: Network, state: Bool[Array, " G"]) -> Bool[Array, " G"]:
-    """Each gene as its rule says, seeing the others as they are."""
+def updated(network: Network, state: State) -> State:
+    """The state after all genes are updated at the same time."""
     slots = _slots(network)
     return _respond(slots, [_at(state, r) for r in slots.regulators])
 
 
-def update(network: Network, state: Bool[Array, " G"], gene: Int[Array, ""]) -> Bool[Array, " G"]:
-    """One gene as its rule says, the others as they are."""
-    own = Network(*(selection.at(table, gene)[None] for table in network))
+def updated_gene(network: Network, state: State, gene: Int[Array, ""]) -> State:
+    """The state after one gene is updated."""
+    own = Network(*(selection.at(jnp.asarray(table), gene)[None] for table in network))
     return state.at[gene].set(_respond(_slots(own), [_at(state, r) for r in own.regulators.T])[0])
 
 
-def turns(key: Array, sweep: Int[Array, ""], num_genes: int) -> Int[Array, " G"]:
-    """When each gene has its turn in a sweep: a random order, for the smallest is first."""
+def update_order(key: Key, sweep: Int[Array, ""], num_genes: int) -> Int[Array, " G"]:
+    """A random order of updates in a sweep: the position of each gene, the smallest first."""
     number = bits(fold_in(key, sweep), (), jnp.uint32)
     return selection.scattered(number.astype(int), num_genes)
 
 
 def attractor(
     network: Network,
-    key: Array,
-    start: Bool[Array, " G"],
+    key: Key,
+    start: State,
     dynamics: str = "asynchronous",
     sweeps: int | None = None,
 ) -> Attractor:
-    """Update from `start` until nothing changes, or for at most so many sweeps.
+    """Update from `start` until nothing changes, or for at most `sweeps` sweeps.
 
     Args:
+      network: the genes and their rules.
+      key: of the orders of updates.
+      start: the first state.
       dynamics: "asynchronous": one gene after the other, in a new random order for each sweep;
-        "synchronous": all at once, without chance, which may go round in circles.
-      sweeps: 200 and 40 by default.
+        "synchronous": all at once, without randomness, which may cycle.
+      sweeps: 200 ("asynchronous") and 40 ("synchronous") by default.
     """
     sweeps, slots = SWEEPS[dynamics] if sweeps is None else sweeps, _slots(network)
-    step = {"asynchronous": partial(_one_by_one, key), "synchronous": _together}[dynamics]
+    step = {"asynchronous": partial(_asynchronous, key), "synchronous": _synchronous}[dynamics]
     zero = jnp.zeros((), int)
-    begin = _Pass(start, start, turns(key, zero, start.size), zero, jnp.array(False))
+    begin = _Pass(start, start, update_order(key, zero, start.size), zero, jnp.array(False))
     end = lax.while_loop(lambda p: ~p.fixed & (p.sweeps < sweeps), partial(step, slots), begin)
     return Attractor(end.now, end.fixed, end.sweeps)
 
 
 class _Pass(NamedTuple):
-    """A sweep under way."""
+    """The state within a sweep."""
 
-    now: Array  # bool [G]
-    old: Array  # bool [G] when it began
-    turn: Array  # int [G]; carried, or the compiler computes it again for each regulator
-    sweeps: Array  # int [] that are over
-    fixed: Array  # bool []: the last of them changed nothing
+    now: State
+    old: State  # when the sweep began
+    order: Int[Array, " G"]  # carried, or the compiler computes it again for each regulator
+    sweeps: Int[Array, ""]  # completed
+    fixed: Bool[Array, ""]  # the last of them changed nothing
 
 
-def _together(slots, p):
+def _synchronous(slots, p):
     new = _respond(slots, [_at(p.now, r) for r in slots.regulators])
-    return _Pass(new, new, p.turn, p.sweeps + 1, (new == p.now).all())
+    return _Pass(new, new, p.order, p.sweeps + 1, (new == p.now).all())
 
 
-def _one_by_one(key, slots, p):
-    """All genes at once, again and again, until the sweep that goes one by one is found.
+def _asynchronous(key, slots, p):
+    """Iterate updates of all genes until they are the result of updating one after the other.
 
-    A gene sees the new value of a regulator whose turn came before its own, else the old one.
-    After k steps the genes are right at which no chain of more than k regulators in the order of
-    their turns ends: all after G steps, most after two or three.
+    A gene sees the new value of a regulator that is updated before it, else the old one. After k
+    steps a gene is right unless a chain of more than k regulators, each updated after the one
+    before, ends at it: all are after G steps, most after two or three.
     """
+    order = p.order
     seen = [
-        jnp.where(_at(p.turn, r) < p.turn, _at(p.now, r), _at(p.old, r)) for r in slots.regulators
+        jnp.where(_at(order, r) < order, _at(p.now, r), _at(p.old, r)) for r in slots.regulators
     ]
     new = _respond(slots, seen)
     over = (new == p.now).all()
     sweeps = p.sweeps + over
-    turn = jnp.where(over, turns(key, sweeps, new.size), p.turn)
-    return _Pass(new, jnp.where(over, new, p.old), turn, sweeps, over & (new == p.old).all())
+    order = jnp.where(over, update_order(key, sweeps, new.size), p.order)
+    return _Pass(new, jnp.where(over, new, p.old), order, sweeps, over & (new == p.old).all())
 
 
-def filled(key: Array, known: Bool[Array, " G"], active: Bool[Array, " G"]) -> Bool[Array, " G"]:
+def filled(key: Key, known: Mask, active: Mask) -> State:
     """The genes that are known, and a fair coin for each of the others."""
     coins = bits(key, known.shape, jnp.uint32) >> 31 == 1
     return jnp.where(known, active, coins)
 
 
-def cosine(
-    state: Bool[Array, " G"], known: Bool[Array, " G"], active: Bool[Array, " G"]
-) -> Float[Array, ""]:
-    """Cosine of a state and a target of 0 and 1 on the genes where that is known; 0 for nothing."""
-    both, mine = (state & known & active).sum(), (state & known).sum()
-    product = (mine * (known & active).sum()).astype(float)
+def cosine(state: State, known: Mask, active: Mask) -> Float[Array, ""]:
+    """Cosine of a state and a target of 0 and 1 on the known genes; 0 where either is all 0."""
+    both, own = (state & known & active).sum(), (state & known).sum()
+    product = (own * (known & active).sum()).astype(float)
     return jnp.where(product > 0, both / jnp.sqrt(jnp.maximum(product, 1.0)), 0.0)

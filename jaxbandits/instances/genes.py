@@ -1,41 +1,43 @@
-"""Readers of an inferred gene network, and of a log of the simulations played on it."""
+"""Readers of an inferred gene network, and of a log of simulations with it."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float, Int8
 
 from ..parameters import require
 from .gene_networks import RULES, Network
 
-GENE = re.compile(r"([^\s\[\]{}();]+)\[[^\]]*\]\{[^}]*\}\((.*)\)")
-SIGNS = {"positive": True, "negative": False}
-VALUES = {"|": -1, "0": 0, "1": 1}
-PARTS = ("initial", "drug", "masked", "state", "target")
-VERDICT = re.compile(r"\('Arm: ', \([^,]*, '([^']*)'\), '[^']*', \(([^,)]*),")
+GENE: re.Pattern[str] = re.compile(r"([^\s\[\]{}();]+)\[[^\]]*\]\{[^}]*\}\((.*)\)")
+SIGNS: dict[str, bool] = {"positive": True, "negative": False}
+VALUES: dict[str, int] = {"|": -1, "0": 0, "1": 1}
+PARTS: tuple[str, ...] = ("initial", "drug", "masked", "state", "target")
+VERDICT: re.Pattern[str] = re.compile(r"\('Arm: ', \([^,]*, '([^']*)'\), '[^']*', \(([^,)]*),")
 
 
 class Genes(NamedTuple):
     """A network and the names of its genes, in the order of its rows."""
 
-    names: tuple
+    names: tuple[str, ...]
     network: Network  # of NumPy arrays
 
 
 class Calls(NamedTuple):
     """N calls of a simulator: 1 active, 0 not, -1 undetermined; genes as in the network."""
 
-    drugs: tuple  # N names
-    initial: np.ndarray  # int8 [N, G] the patient
-    drug: np.ndarray  # int8 [N, G] its signature
-    masked: np.ndarray  # int8 [N, G] the patient with the signature on top
-    state: np.ndarray  # int8 [N, G] where the network came to rest
-    target: np.ndarray  # int8 [N, G]
-    scores: np.ndarray  # float [N]
+    drugs: tuple[str, ...]  # N names
+    initial: Int8[np.ndarray, "N G"]  # the patient
+    drug: Int8[np.ndarray, "N G"]  # its signature
+    masked: Int8[np.ndarray, "N G"]  # the patient, overwritten by the signature
+    state: Int8[np.ndarray, "N G"]  # where the network stopped
+    target: Int8[np.ndarray, "N G"]
+    scores: Float[np.ndarray, " N"]
 
 
-def read_network(path):
+def read_network(path: Path | str) -> Genes:
     """A network in the `.net` format: genes with one rule each, and signed regulations.
 
     Statements end with a semicolon: `GENE[..]{..}(rule)` with a rule from 0 to 17, and
@@ -48,9 +50,10 @@ def read_network(path):
       `Genes`, in the order of the file.
     Raises:
       ValueError: names file and line: the file is missing, a statement is of neither kind, a
-        rule or a sign is left open, a gene or a regulation comes twice, or has no such gene.
+        rule or a sign is unknown, a gene or a regulation is repeated, or a gene has no rule.
     """
-    rules, edges = {}, {}
+    rules: dict[str, int] = {}
+    edges: dict[tuple[str, ...], tuple[int, bool]] = {}
     for file, number, line in _lines(path):
         line = line.partition("//")[0].strip()
         require(not line or line.endswith(";"), _wrong(file, number, "does not end with ;"))
@@ -70,7 +73,7 @@ def read_network(path):
 
 
 def _lines(path):
-    """`(file, number, line)` of a text file; a mark of its byte order is skipped."""
+    """`(file, number, line)` of a text file; a byte order mark is skipped."""
     file = Path(path)
     require(file.is_file(), f"path: no file {file}")
     try:
@@ -80,7 +83,7 @@ def _lines(path):
     return [(file, number, line) for number, line in enumerate(text.splitlines(), 1)]
 
 
-def _wrong(file, number, what):
+def _wrong(file: Path | str, number: int, what: object) -> str:
     return f"path: {file} line {number} {what}"
 
 
@@ -103,26 +106,26 @@ def _read_statement(text, rules, edges, number):
 
 def _network(rules, edges):
     index = {name: i for i, name in enumerate(rules)}
-    mine = [
+    regulators_of = [
         [(index[a], plus) for (a, b), (_, plus) in edges.items() if b == name] for name in rules
     ]
-    shape = len(rules), max(1, *map(len, mine))
+    shape = len(rules), max(1, *map(len, regulators_of))
     regulators, signs = np.zeros(shape, int), np.zeros(shape, int)
-    for row, found in enumerate(mine):
+    for row, found in enumerate(regulators_of):
         for slot, (regulator, plus) in enumerate(found):
             regulators[row, slot], signs[row, slot] = regulator, 1 if plus else -1
     return Network(regulators, signs > 0, signs < 0, np.array(list(rules.values())))
 
 
-def read_calls(path, names):
-    """The log of a simulator: six lines a call, the last with the drug and its score.
+def read_calls(path: Path | str, names: Sequence[str]) -> Calls:
+    """The log of a simulator: six lines for each call, the last with the drug and its score.
 
-    The first five are `values<TAB>label`, a character a gene, `|` where it is undetermined. They
-    are in the alphabetical order of the genes, but for the state, which is in the network's.
+    The first five are `values<TAB>label` with a character for each gene, `|` where it is
+    undetermined. Genes are in alphabetical order, except in the state, which has the network's.
 
     Args:
       path: the file.
-      names: of the genes, in the order that the arrays shall have.
+      names: of the genes, in the order of the columns to return.
     Returns:
       `Calls`.
     Raises:
@@ -132,14 +135,17 @@ def read_calls(path, names):
     require(lines, f"path: {path} is empty")
     alphabetical = np.argsort(np.argsort(names))
     rows, drugs, scores = [], [], []
-    for place, (file, number, line) in enumerate(lines):
-        part = place % (len(PARTS) + 1)
+    for position, (file, number, line) in enumerate(lines):
+        part = position % (len(PARTS) + 1)
         if part < len(PARTS):
             row = _values(file, number, line, len(names))
             rows.append(row if PARTS[part] == "state" else row[alphabetical])
             continue
         verdict = VERDICT.match(line)
-        require(verdict, _wrong(file, number, f"does not name a drug and its score: {line[:80]!r}"))
+        if verdict is None:
+            raise ValueError(
+                _wrong(file, number, f"does not name a drug and its score: {line[:80]!r}")
+            )
         drugs.append(verdict[1])
         try:
             scores.append(float(verdict[2]))

@@ -1,22 +1,27 @@
 """The `Instance` and the builders that make one from data."""
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from ..feature_tables import check_arms, check_real, is_concrete, require
 from ..kernels.estimate.links import FAMILIES, LINKS
-from ..parameters import check, choice, count, nonnegative, positive, size
+from ..parameters import Option, check, choice, count, nonnegative, positive, size
 from ..precision import double
+from ..types import Key, Pytree, Rows, Scalar, Table
 from .simulator_means import sampled_means
+
+Number: TypeAlias = Float[Table, ""]
+Means: TypeAlias = Float[Table, " K"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Instance:
-    """A problem: a plain pytree of float64 arrays, NumPy outside a trace.
+    """A bandit instance: a pytree of float64 arrays, NumPy outside a trace.
 
     Attributes:
       arms: `[K, d]` features.
@@ -24,26 +29,26 @@ class Instance:
       means: `[K]` expected reward of each arm.
       values: `[M]` expected reward of each target.
       theta: `[d]` the parameter; zeros where the means are not linear in the features.
-      noise_var: `[]` variance (or sub-Gaussian proxy) of a reward, as the learner is told.
-      theta_norm: `[]` a bound on the norm of theta a learner may be told, or None: unknown.
+      noise_var: `[]` variance (or sub-Gaussian proxy) of a reward, given to the learner.
+      theta_norm: `[]` a bound on the norm of theta, which the learner may know, or None: unknown.
       samples: `[K, N]` recorded rewards, or None.
       simulator: a pytree of arrays with a method `reward(key, arm)`, or None.
-      stress: what a learner is not told, see `stressed`, or None.
-      rewards: what draws them: "normal", "bernoulli", "sign" (1 or -1), "poisson", "recorded",
+      stress: what the learner does not know, see `stressed`, or None.
+      rewards: their law: "normal", "bernoulli", "sign" (1 or -1), "poisson", "recorded",
         "simulated", or under stress "heteroscedastic" or "student" (static).
       family: the generalised linear model a learner may assume (static).
     """
 
-    arms: jax.Array
-    targets: jax.Array
-    means: jax.Array
-    values: jax.Array
-    theta: jax.Array
-    noise_var: jax.Array
-    theta_norm: jax.Array | None = None
-    samples: jax.Array | None = None
-    simulator: Any = None
-    stress: Any = None
+    arms: Float[Table, "K d"]
+    targets: Float[Table, "M d"]
+    means: Means
+    values: Float[Table, " M"]
+    theta: Float[Table, " d"]
+    noise_var: Number
+    theta_norm: Number | None = None
+    samples: Float[Table, "K N"] | None = None
+    simulator: Pytree = None
+    stress: Pytree = None
     rewards: str = "normal"
     family: str = "gaussian"
 
@@ -55,8 +60,8 @@ jax.tree_util.register_dataclass(
 )
 
 
-def check_option(option, **value):
-    """Raise unless the one named value (or None) is what `option` allows."""
+def check_option(option: Option, **value: Any) -> None:
+    """Raise unless the value of the one keyword is None or what `option` allows."""
     ((name, number),) = value.items()
     if number is not None:
         check(name, option, number)
@@ -64,8 +69,8 @@ def check_option(option, **value):
         require(whole, f"{name} must be written as a whole number here, got {number!r}")
 
 
-def check_finite(name, array, shape):
-    """Raise unless `array` has `shape` and, where it can be looked at, only finite entries."""
+def check_finite(name: str, array: Rows, shape: tuple[int, ...]) -> None:
+    """Raise unless `array` has `shape` and, where it is not traced, only finite entries."""
     check_real(name, array)
     require(np.shape(array) == shape, f"{name} must have shape {shape}, got {np.shape(array)}")
     if is_concrete(array):
@@ -76,12 +81,15 @@ def _build(arms, targets, means, values, theta, noise_var, theta_norm, **rest):
     arms = jnp.asarray(arms, float)
     targets = arms if targets is None else jnp.asarray(targets, float)
     theta_norm = None if theta_norm is None else jnp.asarray(theta_norm, float)
-    numbers = (jnp.asarray(x, float) for x in (means, values, theta, noise_var))
-    return Instance(arms, targets, *numbers, theta_norm, **rest)
+    means, values, theta = (jnp.asarray(x, float) for x in (means, values, theta))
+    noise_var = jnp.asarray(noise_var, float)
+    return Instance(arms, targets, means, values, theta, noise_var, theta_norm, **rest)
 
 
 @double
-def linear(arms, theta, *, noise_var=1.0, targets=None):
+def linear(
+    arms: Rows, theta: Rows, *, noise_var: Scalar = 1.0, targets: Rows | None = None
+) -> Instance:
     """Normal rewards with means `arms @ theta`.
 
     Args:
@@ -107,15 +115,23 @@ def linear(arms, theta, *, noise_var=1.0, targets=None):
 
 
 @double
-def tabular(arms, means, *, noise_var=1.0, targets=None, values=None, theta_norm=None):
+def tabular(
+    arms: Rows,
+    means: Rows,
+    *,
+    noise_var: Scalar = 1.0,
+    targets: Rows | None = None,
+    values: Rows | None = None,
+    theta_norm: Scalar | None = None,
+) -> Instance:
     """Normal rewards with any `means [K]`, linear in the features or not.
 
     Args:
-      arms: `[K, d]` what the learner sees.
+      arms: `[K, d]` the features that the learner sees.
       means: `[K]`.
       noise_var: variance of a reward.
       targets, values: `[M, d]` and `[M]` together, or the arms and their means by default.
-      theta_norm: what a learner is told, unknown by default.
+      theta_norm: a bound given to the learner, unknown by default.
     Returns:
       An `Instance` with `theta` zero.
     Raises:
@@ -126,7 +142,7 @@ def tabular(arms, means, *, noise_var=1.0, targets=None, values=None, theta_norm
     check_option(positive, noise_var=noise_var)
     check_option(nonnegative, theta_norm=theta_norm)
     require((targets is None) == (values is None), "values must be given with targets, got one")
-    if values is not None:
+    if targets is not None and values is not None:
         check_finite("values", values, (np.shape(targets)[0],))
     values = means if values is None else values
     theta = jnp.zeros(np.shape(arms)[1])
@@ -134,7 +150,7 @@ def tabular(arms, means, *, noise_var=1.0, targets=None, values=None, theta_norm
 
 
 @double
-def glm(arms, theta, *, family="logistic"):
+def glm(arms: Rows, theta: Rows, *, family: str = "logistic") -> Instance:
     """A generalised linear model: means `mu(arms @ theta)`.
 
     Args:
@@ -142,7 +158,7 @@ def glm(arms, theta, *, family="logistic"):
       theta: `[d]`.
       family: "logistic" or "probit" (Bernoulli rewards), "poisson", "gaussian" (variance 1).
     Returns:
-      An `Instance` whose learner is told the family and the norm of theta; `noise_var` is 1/4
+      An `Instance` whose learner knows the family and the norm of theta; `noise_var` is 1/4
       for Bernoulli rewards, 1 for normal ones and the largest mean for Poisson ones.
     Raises:
       ValueError: wrong shapes, NaN, an unknown family.
@@ -159,13 +175,13 @@ def glm(arms, theta, *, family="logistic"):
 
 
 @double
-def bernoulli(arms, means, *, theta_norm=None):
-    """Bernoulli rewards with any `means [K]` in [0, 1]; the learner is told "logistic".
+def bernoulli(arms: Rows, means: Rows, *, theta_norm: Scalar | None = None) -> Instance:
+    """Bernoulli rewards with any `means [K]` in [0, 1]; the family is "logistic".
 
     Args:
       arms: `[K, d]`.
       means: `[K]` success probabilities.
-      theta_norm: what a learner is told, unknown by default.
+      theta_norm: a bound given to the learner, unknown by default.
     Raises:
       ValueError: wrong shapes, or a mean outside [0, 1].
     """
@@ -181,14 +197,16 @@ def bernoulli(arms, means, *, theta_norm=None):
 
 
 @double
-def recorded(arms, samples, *, noise_var, theta_norm=None):
+def recorded(
+    arms: Rows, samples: Rows, *, noise_var: Scalar, theta_norm: Scalar | None = None
+) -> Instance:
     """A pull draws one recorded value of the arm, uniformly and with replacement.
 
     Args:
       arms: `[K, d]`.
       samples: `[K, N]` recorded rewards.
-      noise_var: what the learner is told.
-      theta_norm: what the learner is told, unknown by default.
+      noise_var: the variance given to the learner.
+      theta_norm: a bound given to the learner, unknown by default.
     Returns:
       An `Instance` whose means are those of the samples; `theta` is zero.
     Raises:
@@ -210,7 +228,7 @@ def recorded(arms, samples, *, noise_var, theta_norm=None):
     return _build(arms, None, means, means, theta, noise_var, theta_norm, **rest)
 
 
-def _check_simulator(simulator, key):
+def _check_simulator(simulator: Pytree, key: Key) -> None:
     """Raise unless it is a pytree whose `reward(key, arm)` is a single number."""
     leaves = jax.tree.leaves(simulator)
     is_tree = all(isinstance(x, np.ndarray | np.generic | jax.Array | float | int) for x in leaves)
@@ -224,20 +242,28 @@ def _check_simulator(simulator, key):
 
 
 @double
-def simulated(arms, simulator, *, noise_var, draws=2000, seed=0, theta_norm=None):
+def simulated(
+    arms: Rows,
+    simulator: Pytree,
+    *,
+    noise_var: Scalar,
+    draws: int = 2000,
+    seed: int = 0,
+    theta_norm: Scalar | None = None,
+) -> Instance:
     """Rewards from a simulator; the mean of each arm is estimated from draws.
 
-    What is a right answer is told by these estimates, so the standard error of a mean,
+    These estimates decide which answers are correct, so the standard error of a mean,
     `sd / sqrt(draws)`, has to be small beside the gaps that matter.
 
     Args:
       arms: `[K, d]` features.
       simulator: a pytree of arrays with a method `reward(key, arm) -> []`, pure, for one arm
         given as a traced integer. It is compiled together with the algorithm.
-      noise_var: what the learner is told.
-      draws: of each arm, for the means.
-      seed: of these draws alone; the same one gives the same means.
-      theta_norm: what the learner is told, unknown by default.
+      noise_var: the variance given to the learner.
+      draws: simulations of each arm, for the means.
+      seed: of these draws only; the same seed gives the same means.
+      theta_norm: a bound given to the learner, unknown by default.
     Returns:
       An `Instance` with `theta` zero.
     Raises:
@@ -262,7 +288,7 @@ def simulated(arms, simulator, *, noise_var, draws=2000, seed=0, theta_norm=None
     key = jax.random.key(seed, impl="threefry2x32")
     _check_simulator(simulator, key)
     means = sampled_means(simulator, key, len(arms), int(draws))
-    finite = not is_concrete(means) or np.isfinite(means).all()
+    finite = not is_concrete(means) or bool(np.isfinite(means).all())
     require(finite, "simulator: its rewards must be finite, got NaN or infinity")
     rest = {"simulator": simulator, "rewards": "simulated"}
     theta = jnp.zeros(arms.shape[1])

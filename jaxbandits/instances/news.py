@@ -1,6 +1,7 @@
-"""Arms drawn from a log of clicks on news: a stand-in that needs no data, and the log itself."""
+"""Arms drawn from a log of clicks on news: a stand-in without data, and the log itself."""
 
 import dataclasses
+from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -10,36 +11,40 @@ import numpy as np
 from ..kernels.linalg import subspace
 from ..parameters import choice, positive, require, size
 from ..precision import double
+from ..types import Key, Scalar
 from .data.click_logs import SIDE, read_click_log
-from .instance import check_option, linear
+from .instance import Instance, check_option, linear
 
-GAP = 0.01  # RAGE: between the best arm and any other
-LEADER, FOLLOWERS = -0.88, (-1.0, -0.93)  # LinGapE: means of one arm and of the others
-DRAWS = 16  # of arms from a log, to choose one of full rank from
+GAP: float = 0.01  # RAGE: between the best arm and any other
+BEST: float = -0.88  # LinGapE: the mean of the best arm is above it
+OTHERS: tuple[float, float] = (-1.0, -0.93)  # LinGapE: the range of the other means
+DRAWS: int = 16  # of sets of arms from a log, to find one of full rank
 
 
 class Protocol(NamedTuple):
-    """How a paper plays the log."""
+    """How a paper uses the log."""
 
-    rewards: str  # of a click and of none: 1 and 0, or 1 and -1
-    noise_var: float  # what its learners are told
-    means: tuple  # the range of the stand-in's rows
+    rewards: str  # with and without a click: 1 and 0, or 1 and -1
+    noise_var: Scalar  # the variance given to the learners
+    means: tuple[float, float]  # the range of the stand-in's rows
 
 
-PROTOCOLS = {
+PROTOCOLS: dict[str, Protocol] = {
     "rage": Protocol("bernoulli", 1.0, (0.005, 0.1)),
     "lingape": Protocol("sign", 4.0, (-0.99, -0.8)),
 }
 
 
 @double
-def clicks(key, num_arms=40, *, protocol="rage", noise_var=None):
-    """Stand-in for a licensed log of clicks on news: what Fiez et al. (2019) and LinGapE play.
+def clicks(
+    key: Key, num_arms: int = 40, *, protocol: str = "rage", noise_var: Scalar | None = None
+) -> Instance:
+    """Stand-in for the licensed log of clicks on news of Fiez et al. (2019) and LinGapE.
 
-    A user and an article have a constant and five weights each, and a row of the log the outer
-    product of the two: d = 36, the constant first. Here 32 K rows are drawn, the weights uniform
-    (five of six that sum to 1), and theta is normal, then moved and scaled so that the means of
-    the rows fill the log's range. Means are linear in the features; arm 0 is the best.
+    A user and an article have a constant and five weights each, and a row of the log is their outer
+    product: d = 36, the constant first. Here 32 K rows are drawn with uniform weights (five of six
+    that sum to 1), and theta is normal, then shifted and scaled so that the means of the rows fill
+    the range of the log. Means are linear in the features; arm 0 is the best.
 
     Args:
       key: a JAX random key.
@@ -47,15 +52,15 @@ def clicks(key, num_arms=40, *, protocol="rage", noise_var=None):
       protocol: "rage": rewards 1 and 0, rows with means of 0.005 to 0.1; the best row and K - 1
         random ones whose gap is 0.01 at least. "lingape": rewards 1 and -1, rows with means of
         -0.99 to -0.8; a random one above -0.88 and K - 1 random ones in (-1, -0.93).
-      noise_var: what the learner is told; by default as in the papers, whose learners take noise
-        to be 1- ("rage") and 2-sub-Gaussian ("lingape"), 1 and 4. For certain it is a quarter of
-        that.
+      noise_var: the variance given to the learner; by default as in the papers, whose learners
+        assume 1-sub-Gaussian ("rage") and 2-sub-Gaussian noise ("lingape"): 1 and 4. The proved
+        value is a quarter of these.
     Raises:
       ValueError: fewer than 2 arms, an unknown protocol, a variance not above 0.
     Deviations:
-      Everything about the rows, as the log is not ours to give. In the log the five weights sum
-      to 1 but for their sixth decimal, and 36 dimensions are 25 and rounding; here they are 36.
-      Where too few rows have the means asked for (in none of 2000 draws) the lowest fill up.
+      The rows are synthetic, as we may not distribute the log. In the log the five weights sum to 1
+      up to their sixth decimal, so that the rank is 25 up to rounding; here it is 36. Where too few
+      rows have such means (in none of 2000 draws) the rows with the lowest means are added.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019, section 5. https://arxiv.org/abs/1906.08399
@@ -67,35 +72,42 @@ def clicks(key, num_arms=40, *, protocol="rage", noise_var=None):
     ((40, 36), True)
     """
     check_option(size(2), num_arms=num_arms)
-    asked = _asked(protocol, noise_var)
+    used = _protocol(protocol, noise_var)
     rows_key, theta_key, arms_key = jax.random.split(key, 3)
     amounts = jax.random.exponential(rows_key, (2, 32 * num_arms, SIDE))
     weights = amounts / amounts.sum(-1, keepdims=True)
     users, articles = weights.at[..., 0].set(1.0)
-    theta, means = _click_rates(theta_key, users, articles, *asked.means)
-    rows = _chosen(arms_key, means, *_sought(means, protocol), num_arms)
+    theta, means = _click_rates(theta_key, users, articles, *used.means)
+    rows = _chosen(arms_key, means, *_candidates(means, protocol), num_arms)
     arms = jnp.einsum("ki,kj->kij", users[rows], articles[rows]).reshape(num_arms, -1)
-    return _played(arms, theta.ravel(), asked)
+    return _instance(arms, theta.ravel(), used)
 
 
 def _click_rates(key, users, articles, low, high):
-    """A normal theta, then moved and scaled: its means `u^T theta v` fill [low, high]."""
+    """A normal theta, shifted and scaled so that the means `u^T theta v` fill [low, high]."""
     theta = jax.random.normal(key, (SIDE, SIDE))
     drawn = jnp.einsum("ni,ij,nj->n", users, theta, articles)
     least, most = drawn.min(), drawn.max()
-    # Few articles are popular: where the long tail is that of the low rates, turn round.
+    # Few articles are popular: where the long tail is at the low rates, reverse the order.
     few_are_low = drawn.mean() > (least + most) / 2.0
     scale = jnp.where(few_are_low, low - high, high - low) / (most - least)
     shift = low - scale * jnp.where(few_are_low, most, least)
     return (scale * theta).at[0, 0].add(shift), scale * drawn + shift
 
 
-def yahoo_r6a(key, path, num_arms, *, protocol="rage", noise_var=None):
+def yahoo_r6a(
+    key: Key,
+    path: Path | str,
+    num_arms: int,
+    *,
+    protocol: str = "rage",
+    noise_var: Scalar | None = None,
+) -> Instance:
     """Arms from a day of the Yahoo! log of clicks on news, R6A (Fiez et al., 2019; LinGapE).
 
-    theta is a ridge estimate from the whole file, which takes a minute or two for the four to
-    five million lines of a day, once in a process. Arms are rows of the file, drawn afresh for
-    each key; arm 0 is the best.
+    theta is a ridge estimate from the whole file. It takes a minute or two for the four to five
+    million lines of a day, once in a process. Arms are rows of the file, drawn for each key; arm 0
+    is the best.
 
     Args:
       key: a JAX random key.
@@ -104,18 +116,18 @@ def yahoo_r6a(key, path, num_arms, *, protocol="rage", noise_var=None):
       protocol: "rage": rewards 1 and 0; the row of the largest mean and K - 1 random ones whose
         gap is 0.01 at least. "lingape": rewards 1 and -1; a random row with a mean above -0.88
         and K - 1 random ones in (-1, -0.93).
-      noise_var: what the learner is told, see `clicks`.
+      noise_var: the variance given to the learner, see `clicks`.
     Raises:
       ValueError: the file is missing, damaged or not of the log, or has too few such rows.
     Deviations:
       The best row is that of the whole file, the others come from a uniform sample of 10,000.
-      RAGE's program draws until the rank is 36: here the first of 16 draws with the largest rank
-      among them is taken. Weights of the log sum to 1 but for their sixth decimal, so that this
-      rank rests on rounding, with a condition number of 1e14; with "rage" the two constants are
-      therefore replaced by what the weights lack to 1, in units of its root mean square. Means,
-      least squares and its designs are the same in these coordinates; a ridge is not. Rows with
-      a mean that no coin has (outside [0, 1] or [-1, 1]) are left out; the papers' day has none.
-      The papers do not say which row above -0.88 is taken.
+      RAGE's program draws until the rank is 36: here, of 16 draws, the first with the largest rank
+      is taken. Weights of the log sum to 1 up to their sixth decimal, so that this rank comes from
+      rounding, with a condition number of 1e14; with "rage" the two constants are therefore
+      replaced by 1 minus the sum of the weights, in units of its root mean square. Means, least
+      squares and its designs are the same in these coordinates; a ridge is not. Rows with a mean
+      that is impossible for the rewards (outside [0, 1] or [-1, 1]) are left out; the day of the
+      papers has none. The papers do not say which row above -0.88 is taken.
     Reference:
       See `clicks`; the data are described in L. Li, W. Chu, J. Langford, R. Schapire, "A
       contextual-bandit approach to personalized news article recommendation", WWW 2010.
@@ -126,70 +138,73 @@ def yahoo_r6a(key, path, num_arms, *, protocol="rage", noise_var=None):
     ValueError: path: no file nowhere; it is 1 May 2009 of R6A, ...
     """
     check_option(size(2), num_arms=num_arms)
-    asked = _asked(protocol, noise_var)
-    log = read_click_log(path, signed=asked.rewards == "sign")
+    used = _protocol(protocol, noise_var)
+    log = read_click_log(path, signed=used.rewards == "sign")
     means = log.features @ log.theta
-    best, others = _sought(means, protocol)
-    require(best.any(), f"path: {path} has no row with a mean above {LEADER}")
+    best, others = _candidates(means, protocol)
+    require(best.any(), f"path: {path} has no row with a mean above {BEST}")
     most = 1 + others.sum()
     require(num_arms <= most, f"num_arms must be at most {most} with this log, got {num_arms}")
     rows, theta = log.features, log.theta
     if protocol == "rage":
-        rows, theta = _apart(rows, theta)
-    return _from_log(key, rows, theta, means, best, others, num_arms, asked)
+        rows, theta = _with_remainders(rows, theta)
+    return _from_log(key, rows, theta, means, best, others, num_arms, used)
 
 
-def _apart(rows, theta):
-    """The same means in other coordinates: for each constant, what its weights lack to it."""
+def _with_remainders(rows, theta):
+    """The same means in coordinates where remainders of the weights replace the constants."""
     tables = rows.reshape(-1, SIDE, SIDE)
     users, articles = tables[:, :, 0], tables[:, 0] / tables[:, :1, 0]
-    users, user_change = _lack_for_constant(users)
-    articles, article_change = _lack_for_constant(articles)
+    users, user_change = _with_remainder(users)
+    articles, article_change = _with_remainder(articles)
     rows = np.einsum("ni,nj->nij", users, articles).reshape(rows.shape)
     return rows, (user_change.T @ theta.reshape(SIDE, SIDE) @ article_change).ravel()
 
 
-def _lack_for_constant(sides):
-    """`(changed, change)` with `sides = changed @ change.T`; the lack in units of its own size."""
-    lack = sides[:, 0] - sides[:, 1:].sum(1)
-    unit = np.sqrt((lack**2).mean()) or 1.0
+def _with_remainder(sides):
+    """`(changed, change)` with `sides = changed @ change.T`; the remainder in units of its size."""
+    remainder = sides[:, 0] - sides[:, 1:].sum(1)
+    unit = np.sqrt((remainder**2).mean()) or 1.0
     change = np.eye(SIDE)
     change[0] = [unit, *np.ones(SIDE - 1)]
-    return np.column_stack([lack / unit, sides[:, 1:]]), change
+    return np.column_stack([remainder / unit, sides[:, 1:]]), change
 
 
 @double
-def _from_log(key, rows, theta, means, best, others, num_arms, asked):
+def _from_log(key, rows, theta, means, best, others, num_arms, used):
     rows, tables = jnp.asarray(rows), (jnp.asarray(means), jnp.asarray(best), jnp.asarray(others))
     keys = jax.random.split(key, DRAWS)
     draws = jax.vmap(lambda key: rows[_chosen(key, *tables, num_arms)])(keys)
     ranks = jax.vmap(subspace.rank)(draws)
-    return _played(draws[ranks.argmax()], theta, asked)
+    return _instance(draws[ranks.argmax()], theta, used)
 
 
-def _asked(protocol, noise_var):
+def _protocol(protocol, noise_var):
     check_option(choice(*PROTOCOLS), protocol=protocol)
     check_option(positive, noise_var=noise_var)
-    asked = PROTOCOLS[protocol]
-    return asked if noise_var is None else asked._replace(noise_var=noise_var)
+    used = PROTOCOLS[protocol]
+    return used if noise_var is None else used._replace(noise_var=noise_var)
 
 
-def _sought(means, protocol):
-    """Which rows may be the best arm, and which the others; NumPy in, NumPy out."""
+def _candidates(means, protocol):
+    """Masks of the rows that may be the best arm, and of those that may be another one."""
     if protocol == "rage":
         return means == means.max(), means <= means.max() - GAP
-    low, high = FOLLOWERS
-    return means > LEADER, (means > low) & (means < high)
+    low, high = OTHERS
+    return means > BEST, (means > low) & (means < high)
 
 
 def _chosen(key, means, best, others, num_arms):
-    """One of `best` and `num_arms - 1` of `others`, at random; the nearest fill up."""
+    """One of `best` and `num_arms - 1` of `others`, at random.
+
+    Where there are too few, those with the nearest means are added.
+    """
     lots = jax.random.uniform(key, (2, means.size))
     first = jnp.where(best, lots[0], 1.0 + means.max() - means).argmin()
     rest = jnp.where(others, lots[1], 1.0 + means - means.min()).at[first].set(jnp.inf)
     return jnp.concatenate([first[None], jax.lax.top_k(-rest, num_arms - 1)[1]])
 
 
-def _played(arms, theta, asked):
-    instance = linear(arms, theta, noise_var=asked.noise_var)
-    return dataclasses.replace(instance, rewards=asked.rewards)
+def _instance(arms, theta, used):
+    instance = linear(arms, theta, noise_var=used.noise_var)
+    return dataclasses.replace(instance, rewards=used.rewards)

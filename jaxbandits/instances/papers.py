@@ -1,4 +1,4 @@
-"""The named problems of the papers, as functions of sizes and numbers."""
+"""The named instances of the papers, as functions of sizes and numbers."""
 
 import jax
 import jax.numpy as jnp
@@ -6,15 +6,20 @@ import numpy as np
 
 from ..parameters import choice, count, nonnegative, positive, require, size
 from ..precision import double
-from .instance import check_option, glm, linear
+from ..types import Key, Scalar
+from .instance import Instance, check_option, glm, linear
 
-DEVIATIONS = {"normal_std": 0.09, "normal_var": 0.3}  # of angles about pi/4
-WEIGHTS = {"program": (-10, 10), "paper": (-30, 31)}  # hundredths, the end left out
-DRAWS, TIED = 32, 1e-5  # sets of weights to choose from; a gap up to TIED is a tie
+DEVIATIONS: dict[str, float] = {"normal_std": 0.09, "normal_var": 0.3}  # of angles about pi/4
+# Hundredths, the end excluded.
+WEIGHTS: dict[str, tuple[int, int]] = {"program": (-10, 10), "paper": (-30, 31)}
+DRAWS: int = 32  # sets of weights to choose from
+TIED: float = 1e-5  # the largest gap that counts as a tie
 
 
 @double
-def soare(dim, *, angle=0.1, scale=1.0, noise_var=1.0):
+def soare(
+    dim: int, *, angle: Scalar = 0.1, scale: Scalar = 1.0, noise_var: Scalar = 1.0
+) -> Instance:
     """e_1 .. e_d and `(cos angle, sin angle, 0, ..)`, theta = scale e_1 (Soare et al., 2014).
 
     Args:
@@ -34,7 +39,7 @@ def soare(dim, *, angle=0.1, scale=1.0, noise_var=1.0):
 
 
 @double
-def canonical(dim, *, gap, noise_var=1.0):
+def canonical(dim: int, *, gap: Scalar, noise_var: Scalar = 1.0) -> Instance:
     """The standard basis, theta = (gap, 0, ..): the K-armed bandit with one good arm.
 
     >>> canonical(3, gap=0.5).means
@@ -45,7 +50,9 @@ def canonical(dim, *, gap, noise_var=1.0):
 
 
 @double
-def sphere(key, num_arms, dim, *, mix=0.01, noise_var=1.0):
+def sphere(
+    key: Key, num_arms: int, dim: int, *, mix: Scalar = 0.01, noise_var: Scalar = 1.0
+) -> Instance:
     """Arms uniform on the unit sphere, theta close to one of the closest pair (Tao et al., 2018).
 
     (i, j) is the closest pair, i < j; `theta = x_i + mix (x_j - x_i)`, so arm i is best.
@@ -67,11 +74,13 @@ def sphere(key, num_arms, dim, *, mix=0.01, noise_var=1.0):
 
 
 @double
-def moderate_gaps(key, num_arms, *, spread="uniform", noise_var=1.0):
-    """Many arms of moderate gaps in the plane, and one that tells them apart (Fiez et al., 2019).
+def moderate_gaps(
+    key: Key, num_arms: int, *, spread: str = "uniform", noise_var: Scalar = 1.0
+) -> Instance:
+    """Many arms of moderate gaps in the plane, and an informative arm (Fiez et al., 2019).
 
-    Arms, in this order: e_1, the best; `(cos 3pi/4, sin 3pi/4)`, which tells most; and K - 2 arms
-    `(cos a_i, sin a_i)` with random angles; theta = e_1, so that their gaps are `1 - cos a_i`.
+    Arms, in this order: e_1, the best; `(cos 3pi/4, sin 3pi/4)`, the most informative; and K - 2
+    arms `(cos a_i, sin a_i)` with random angles; theta = e_1, so that their gaps are `1 - cos a_i`.
 
     Args:
       key: a JAX random key.
@@ -83,8 +92,8 @@ def moderate_gaps(key, num_arms, *, spread="uniform", noise_var=1.0):
     Raises:
       ValueError: fewer than 3 arms, an unknown spread.
     Deviations:
-      The paper prints angles from N(pi/4, 0.09), the authors' program draws the uniform ones;
-      these are the default, as the gaps stay moderate for any K. The program's second arm is
+      The paper prints angles from N(pi/4, 0.09), the authors' program draws uniform ones. These are
+      the default, as their gaps are moderate for any K. The program's second arm is
       (-0.707, 0.707), here it has unit length as in the paper; psi* moves by 2 in 10,000.
 
     >>> moderate_gaps(jax.random.key(0), 4).arms[:2].round(3)
@@ -99,12 +108,12 @@ def moderate_gaps(key, num_arms, *, spread="uniform", noise_var=1.0):
 
 
 @double
-def corner(key, num_arms, *, noise_var=1.0):
+def corner(key: Key, num_arms: int, *, noise_var: Scalar = 1.0) -> Instance:
     """The corner case of d = 2, where OD-LinBAI plays one round (Azizi et al., 2022).
 
     Arms e_1; `(cos a_i, sin a_i)` for i = 2 .. K - 1, with a_i normal about pi/4, standard
-    deviation 0.09; and `(cos 3pi/4, sin 3pi/4)`. theta = e_1, so that arm 0 is best. Those of
-    `moderate_gaps` with spread "normal_std" in another order, after Yang and Tan (2022).
+    deviation 0.09; and `(cos 3pi/4, sin 3pi/4)`. theta = e_1, so that arm 0 is best. These are
+    the arms of `moderate_gaps` with spread "normal_std" in another order (Yang and Tan, 2022).
 
     Args:
       key: a JAX random key.
@@ -131,12 +140,14 @@ def _directions(angles):
 
 
 @double
-def multivariate(key, factors, *, weights="program", noise_var=1.0):
-    """Layouts of a page: two choices for each of D slots, in pairs too (Fiez et al., 2019).
+def multivariate(
+    key: Key, factors: int, *, weights: str = "program", noise_var: Scalar = 1.0
+) -> Instance:
+    """Layouts of a page: two choices for each of D slots, with interactions (Fiez et al., 2019).
 
     A layout w in {-1, 1}^D is the arm `(1, w_1 .. w_D, w_1 w_2, w_1 w_3 .. w_{D-1} w_D)`, so that
-    K = 2^D and d = 1 + D + D (D - 1) / 2. Layout k spells k in binary digits, -1 for 0, the first
-    slot in front. The design of least `max ||z - z'||^2` is uniform.
+    K = 2^D and d = 1 + D + D (D - 1) / 2. Layout k holds the binary digits of k, -1 for 0, the
+    first slot first. The design of least `max ||z - z'||^2` is uniform.
 
     Args:
       key: a JAX random key.
@@ -147,10 +158,10 @@ def multivariate(key, factors, *, weights="program", noise_var=1.0):
     Raises:
       ValueError: no factor, unknown weights.
     Deviations:
-      Paper and authors' program differ as `weights` says; the program's made the figure and is
-      the default. Rewards lie on a grid: one draw in ten to fifty has two best layouts and is
-      refused, as by the program. The first of 32 independent draws without a tie is taken; were
-      all tied (a chance below 1e-31), the first.
+      The paper and the authors' program differ as described at `weights`; the figure was made with
+      those of the program, the default. Rewards lie on a grid: one draw in ten to fifty has two
+      best layouts and is rejected, as by the program. The first of 32 independent draws without a
+      tie is taken, or the first of all if all are tied (a probability below 1e-31).
 
     >>> multivariate(jax.random.key(0), 2).arms
     array([[ 1., -1., -1.,  1.],
@@ -174,7 +185,7 @@ def multivariate(key, factors, *, weights="program", noise_var=1.0):
 
 
 @double
-def transductive(dim, *, angle=0.1, noise_var=1.0):
+def transductive(dim: int, *, angle: Scalar = 0.1, noise_var: Scalar = 1.0) -> Instance:
     """Basis arms, and targets e_1 .. e_h with their neighbours at `angle` (Fiez et al., 2019).
 
     h = dim/2; targets e_j and `cos(angle) e_j + sin(angle) e_{h+j}` for j = 1 .. h, theta = e_1.
@@ -191,7 +202,14 @@ def transductive(dim, *, angle=0.1, noise_var=1.0):
 
 
 @double
-def logistic_cube(key, num_arms, dim, *, half_width=0.5, theta_var=None):
+def logistic_cube(
+    key: Key,
+    num_arms: int,
+    dim: int,
+    *,
+    half_width: Scalar = 0.5,
+    theta_var: Scalar | None = None,
+) -> Instance:
     """Logistic rewards, arms uniform on a cube, theta ~ N(0, theta_var I).
 
     Args:
@@ -214,7 +232,7 @@ def logistic_cube(key, num_arms, dim, *, half_width=0.5, theta_var=None):
 
 
 @double
-def classic_top_m(num_arms, m, *, angle, noise_var=0.25):
+def classic_top_m(num_arms: int, m: int, *, angle: Scalar, noise_var: Scalar = 0.25) -> Instance:
     """The Top-m instance of Reda et al. (2021): d = K - 1, theta = e_1.
 
     Rows e_1; e_1 + e_a for a = 2 .. m; `cos(angle) e_1 + sin(angle) e_{m+1}`; e_{a-1} for the

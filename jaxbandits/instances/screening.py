@@ -1,4 +1,4 @@
-"""Drugs screened on patients: a made-up table, and simulators on Boolean networks of genes."""
+"""Drugs screened on patients: a synthetic table, and simulators on Boolean networks of genes."""
 
 import dataclasses
 from functools import partial
@@ -8,11 +8,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float, Int
 
 from ..kernels import selection
 from ..kernels.linalg import spd
 from ..parameters import choice, positive, require, size
 from ..precision import double
+from ..types import Key, Scalar, Table
 from .data.local_files import find_file, named_table
 from .gene_networks import (
     RULES,
@@ -24,65 +26,85 @@ from .gene_networks import (
     filled,
 )
 from .genes import read_calls, read_network
-from .instance import check_option, recorded, simulated
+from .instance import Instance, check_option, recorded, simulated
 
-SOURCE = "it is part of the data of Reda, Kaufmann and Delahaye-Duriez (2021)"
-# Means of the ten drugs of the paper; their features and rewards are not ours to give.
-MEANS = (0.49150, 0.48488, 0.48174, 0.47798, 0.46501, 0.38178, 0.38260, 0.39274, 0.39677, 0.39856)
-DIM, COMMON = 71, 0.25  # of features; the weight of what they have in common
-PATIENTS, LOWEST, HIGHEST = 18, 0.30, 0.54
-PATIENT_STD, SHARE, NOISE_STD = 0.035, 0.6, 0.035
-# Of the network that was inferred for epilepsy: genes, those with regulators, regulations.
-GENES, REGULATED, EDGES, NEGATIVE, MOST = 101, 54, 84, 5, 5
-TARGET = 50  # genes
-OF_PATIENT, OF_DRUG = (18, 29), (10, 32)  # genes that are determined, least and most
+SOURCE: str = "it is part of the data of Reda, Kaufmann and Delahaye-Duriez (2021)"
+# Means of the ten drugs of the paper, whose features and rewards we may not distribute.
+MEANS: tuple[float, ...] = (
+    *(0.49150, 0.48488, 0.48174, 0.47798, 0.46501),
+    *(0.38178, 0.38260, 0.39274, 0.39677, 0.39856),
+)
+DIM: int = 71  # of features
+COMMON: float = 0.25  # the weight of the part that all features share
+PATIENTS: int = 18
+LOWEST: float = 0.30  # score
+HIGHEST: float = 0.54
+PATIENT_STD: float = 0.035
+SHARE: float = 0.6  # of a patient's effect in a score
+NOISE_STD: float = 0.035
+# Of the network that was inferred for epilepsy.
+GENES: int = 101
+REGULATED: int = 54  # genes with regulators
+EDGES: int = 84  # regulations
+NEGATIVE: int = 5
+MOST: int = 5  # regulators of a gene
+TARGET: int = 50  # genes
+# Genes that are determined, least and most.
+OF_PATIENT: tuple[int, int] = (18, 29)
+OF_DRUG: tuple[int, int] = (10, 32)
 
 
 class Profile(NamedTuple):
-    """What is known of genes: bool [.., G] each."""
+    """Which genes are known, and which of these are active."""
 
-    known: jax.Array
-    active: jax.Array
+    known: Bool[Table, "*S G"]
+    active: Bool[Table, "*S G"]
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Screen:
-    """A simulator of what a drug does to the genes of a patient drawn at random."""
+    """A simulator of the effect of a drug on the genes of a random patient."""
 
     network: Network
     patients: Profile  # [P, G]
     drugs: Profile  # [K, G]
-    target: Profile  # [G] what a good drug leads to
+    target: Profile  # [G] the state that a good drug leads to
     dynamics: str = dataclasses.field(default="asynchronous", metadata={"static": True})
 
-    def start(self, key, arm):
-        """A patient, uniformly, with the drug's genes on top: a `Profile` [G]."""
+    def start(self, key: Key, arm: Int[Array, ""]) -> Profile:
+        """A uniformly random patient, overwritten by the genes of the drug: [G]."""
         number = self.patients.known.shape[0]
-        who = (jax.random.uniform(key) * number).astype(int)
-        row = partial(selection.at, arm=jnp.minimum(who, number - 1))
+        index = (jax.random.uniform(key) * number).astype(int)
+        row = partial(selection.at, arm=jnp.minimum(index, number - 1))
         patient = jax.tree.map(row, self.patients)
         drug = jax.tree.map(partial(selection.at, arm=arm), self.drugs)
         known = patient.known | drug.known
         return Profile(known, jnp.where(drug.known, drug.active, patient.active))
 
-    def outcome(self, key, arm) -> Attractor:
-        """Where the network ends; genes that nobody determines begin at random."""
+    def outcome(self, key: Key, arm: Int[Array, ""]) -> Attractor:
+        """The final state of the network; undetermined genes begin at random."""
         patient_key, coins_key, order_key = jax.random.split(key, 3)
         start = filled(coins_key, *self.start(patient_key, arm))
         return attractor(self.network, order_key, start, self.dynamics)
 
-    def reward(self, key, arm):
+    def reward(self, key: Key, arm: Int[Array, ""]) -> Float[Array, ""]:
         """Cosine between that state and the target, in [0, 1]."""
         return cosine(self.outcome(key, arm).state, *self.target)
 
 
-def boolean_drugs(path, *, dynamics="asynchronous", noise_var=0.25, draws=2000):
+def boolean_drugs(
+    path: Path | str,
+    *,
+    dynamics: str = "asynchronous",
+    noise_var: Scalar = 0.25,
+    draws: int = 2000,
+) -> Instance:
     """Ten drugs on a Boolean network of 101 genes, simulated for each pull (Reda et al., 2021).
 
-    A pull draws one of 18 patients, puts the genes that the drug determines on top of those that
-    are known of the patient, fills the others with fair coins, updates the network until it rests
-    and scores that state against the one of the healthy: their cosine on 50 genes. Means are
+    A pull draws one of 18 patients, overwrites the patient's known genes by those that the drug
+    determines, fills the others with fair coins, updates the network until nothing changes and
+    scores that state by its cosine with the state of healthy people on 50 genes. Means are
     estimated from draws, with a standard error of about `0.04 / sqrt(draws)`. They are exactly
     linear in the 71 features, and `theta` is the solution of least norm.
 
@@ -91,18 +113,18 @@ def boolean_drugs(path, *, dynamics="asynchronous", noise_var=0.25, draws=2000):
         `read_network`) and `rewards_cosine_10drugs_18samples.txt` (see `read_calls`), where the
         patients, the drugs and the target are taken from.
       dynamics: "asynchronous": genes one after the other, in a new random order for each of at
-        most 200 sweeps; a state of rest was reached in every simulation looked at.
-        "synchronous": all genes at once, for 40 steps at most, most of which go round in circles.
-      noise_var: what the learner is told.
+        most 200 sweeps; every simulation that was checked reached a fixed state. "synchronous":
+        all genes at once, for at most 40 steps; most simulations cycle.
+      noise_var: the variance given to the learner.
       draws: simulations of each drug for its mean.
     Raises:
       ValueError: a missing or malformed file, or files that do not fit each other.
     Deviations:
-      The paper's solver looks for some state of rest that can be reached, and which one it
-      returned follows from nothing that is written down. Here chance fills the genes and orders
-      the updates. States of rest, masks and scores are those of the paper, but not how often
-      each comes up: all drugs score much alike, and the good ones do not stand apart from
-      the bad ones. The paper's own figure is played on its table: `drug_repurposing`.
+      The paper's solver searches for some fixed state that can be reached, and it is not
+      documented which one it returns. Here the unknown genes and the order of updates are random.
+      Fixed states, masks and scores are those of the paper, but their frequencies are not: all
+      drugs have similar scores, and the good ones are not separated from the bad ones. The
+      paper's own figure uses its table: `drug_repurposing`.
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits", AISTATS
       2021, appendix B. https://arxiv.org/abs/2103.10070
@@ -124,7 +146,8 @@ def boolean_drugs(path, *, dynamics="asynchronous", noise_var=0.25, draws=2000):
     return _with_theta(simulated(features.T, screen, noise_var=noise_var, draws=draws))
 
 
-boolean_drugs.reads_below = ("grn",)  # folders in that of its path; a sweep tells cells by them
+# Folders below that of its path, whose files are part of what a sweep knows a cell by.
+boolean_drugs.reads_below = ("grn",)  # ty: ignore[missing-attribute] functions can have any
 
 
 def _check(dynamics, noise_var, draws):
@@ -134,18 +157,18 @@ def _check(dynamics, noise_var, draws):
 
 
 def _profiles(file, drugs, genes):
-    """Patients, drugs in this order, target: from a log that tries each drug on each patient."""
+    """Patients, drugs in this order, and target, from a log of each drug on each patient."""
     calls = read_calls(file, genes)
     rows = [[i for i, name in enumerate(calls.drugs) if name == drug] for drug in drugs]
     number = len(calls.drugs) // len(drugs)
     whole = len(calls.drugs) == number * len(drugs) and all(len(row) == number for row in rows)
     require(whole, f"path: {file} does not try each of {', '.join(drugs)} on the same patients")
     rows = np.array(rows)
-    # The same in all rows of the table [K, P, G], in all columns, in both.
+    # A patient is the same in all rows of the table [K, P, G], a drug in all columns, the target in
+    # both.
     tables = calls.initial[rows], calls.drug[rows].swapaxes(0, 1), calls.target[None, rows.ravel()]
     tables = (*tables[:2], tables[2].swapaxes(0, 1))
-    what = ("patient", "drug", "target")
-    for name, table in zip(what, tables, strict=True):
+    for name, table in zip(("patient", "drug", "target"), tables, strict=True):
         require((table == table[0]).all(), f"path: {file} changes a {name} from call to call")
     patients, signatures, target = (Profile(t[0] >= 0, t[0] == 1) for t in tables)
     return patients, signatures, Profile(target.known[0], target.active[0])
@@ -153,7 +176,7 @@ def _profiles(file, drugs, genes):
 
 @double
 def _with_theta(instance):
-    """The instance with the theta of least norm whose means are its own, for independent arms."""
+    """The instance with the theta of least norm that gives its means, for independent arms."""
     arms = jnp.asarray(instance.arms)
     weights = spd.inverse(arms @ arms.T).matrix @ jnp.asarray(instance.means)
     theta = arms.T @ weights
@@ -162,23 +185,24 @@ def _with_theta(instance):
 
 
 @double
-def drugs(key, *, noise_var=0.25):
+def drugs(key: Key, *, noise_var: Scalar = 0.25) -> Instance:
     """Stand-in for ten drugs scored on eighteen patients, with the means of Reda et al. (2021).
 
-    Features are ten unit vectors in R^71, a normal one each and a common one of weight 1/4. Drug a
+    Features are ten unit vectors in R^71: normal ones plus a common one of weight 1/4. Drug a
     scores `mean_a + 0.6 patient_i + noise_ai` on patient i, normal with standard deviations of
-    0.035, cut to [0.30, 0.54] and moved to the mean of the paper's drug. A pull draws a patient.
-    The first five drugs are good, 0.066 above the others.
+    0.035, clipped to [0.30, 0.54] and shifted to the mean of the paper's drug. A pull draws a
+    patient. The first five drugs are good, 0.066 above the others.
 
     Args:
       key: a JAX random key.
-      noise_var: what the learner is told; the rewards vary about a hundred times less.
+      noise_var: the variance given to the learner; that of the rewards is about a hundred times
+        smaller.
     Raises:
       ValueError: a variance not above 0.
     Deviations:
-      Features and rewards are made up, as the data are not ours to give; see `drug_repurposing`
-      for those. Stopping times hang on the means, on K and on the arms' inner products, and
-      M-LinGapE's are within some percent of those on the data.
+      Features and rewards are synthetic, as we may not distribute the data; see `drug_repurposing`
+      for these. Stopping times depend on the means, on K and on the inner products of the arms;
+      those of M-LinGapE are within some percent of those on the data.
     Reference:
       See `boolean_drugs`.
 
@@ -198,7 +222,7 @@ def drugs(key, *, noise_var=0.25):
 
 
 def _features(key, num_arms):
-    """Unit vectors that have a little in common, `[K, 71]`."""
+    """Unit vectors that share a small common part, `[K, 71]`."""
     own_key, common_key = jax.random.split(key)
     own = jax.random.normal(own_key, (num_arms, DIM))
     arms = own + COMMON * jax.random.normal(common_key, (DIM,))
@@ -206,14 +230,21 @@ def _features(key, num_arms):
 
 
 @double
-def boolean_network(key, num_arms=10, *, dynamics="asynchronous", noise_var=0.25, draws=2000):
+def boolean_network(
+    key: Key,
+    num_arms: int = 10,
+    *,
+    dynamics: str = "asynchronous",
+    noise_var: Scalar = 0.25,
+    draws: int = 2000,
+) -> Instance:
     """Drugs on a random Boolean network: each pull is a simulation (after Reda et al., 2021).
 
     Network, patients and drugs have the sizes of those in `boolean_drugs`: 101 genes, 54 of them
-    with regulators, 84 regulations of which 5 are negative, at most 5 for a gene; rules and all
-    else are uniform. 18 patients and the drugs determine 18 to 29 and 10 to 32 genes, together 40
-    on average, and the target is random on 50 genes. Hundreds of operations a pull, where other
-    instances take one number.
+    with regulators, 84 regulations of which 5 are negative, at most 5 for a gene; rules and
+    everything else are uniform. The 18 patients determine 18 to 29 genes each and the drugs 10 to
+    32, together 40 on average, and the target is random on 50 genes. A pull takes hundreds of
+    operations, where other instances draw one number.
 
     Args:
       key: a JAX random key.
@@ -223,7 +254,7 @@ def boolean_network(key, num_arms=10, *, dynamics="asynchronous", noise_var=0.25
       ValueError: fewer than 2 or more than 71 arms, unknown dynamics, no draws, a variance not
         above 0.
     Deviations:
-      Everything but the sizes and the rules, as the data are not ours to give.
+      Everything but the sizes and the rules, as we may not distribute the data.
     Reference:
       See `boolean_drugs`.
 
@@ -247,12 +278,12 @@ def boolean_network(key, num_arms=10, *, dynamics="asynchronous", noise_var=0.25
     return _with_theta(simulated(arms, screen, noise_var=noise_var, draws=draws))
 
 
-def random_network(key):
-    """A `Network` of the size that was inferred for epilepsy, all else uniform.
+def random_network(key: Key) -> Network:
+    """A `Network` of the size that was inferred for epilepsy, everything else uniform.
 
-    Genes with regulators come in pairs that activate each other, the first slot of either: so
-    there are many states of rest, as in the inferred network. Repressors have no regulators, as
-    negative feedback goes round in circles.
+    Genes with regulators come in pairs that activate each other, in the first slot of each, so
+    that there are many fixed states, as in the inferred network. Repressors have no regulators,
+    because negative feedback makes cycles.
     """
     genes_key, slots_key, names_key, signs_key, rules_key = jax.random.split(key, 5)
     order = jax.random.permutation(genes_key, GENES)
@@ -263,7 +294,8 @@ def random_network(key):
     used = _highest(jnp.where(regulated[:, None], lots, -1.0), EDGES)
     lots = jax.random.uniform(signs_key, used.shape)
     represses = _highest(jnp.where(used.at[:, 0].set(False), lots, -1.0), NEGATIVE)
-    # No gene regulates itself or another one twice: repressors come from the other end.
+    # No gene regulates itself or another one twice: activators have the largest of these random
+    # numbers, repressors the smallest.
     lots = jax.random.uniform(names_key, (GENES, GENES)) - 4.0 * jnp.eye(GENES)
     lots = lots.at[jnp.arange(GENES), partner].add(-2.0)
     activators = jax.lax.top_k(lots, MOST)[1]

@@ -1,23 +1,26 @@
-"""Means of rewards that only a simulator knows."""
+"""Means of rewards, estimated from a simulator."""
 
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jaxtyping import Array, Float
 
-SIDE_BY_SIDE = 256  # draws
+from ..types import Key, Pytree
+
+BLOCK: int = 256  # draws that are made in parallel
 
 
 @partial(jax.jit, static_argnums=(2, 3))
-def sampled_means(simulator, key, num_arms, draws):
-    """The mean reward of each arm in so many draws, `[K]`."""
-    blocks = -(-num_arms * draws // SIDE_BY_SIDE)
+def sampled_means(simulator: Pytree, key: Key, num_arms: int, draws: int) -> Float[Array, " K"]:
+    """The mean reward of each arm in `draws` simulations."""
+    blocks = -(-num_arms * draws // BLOCK)
 
     def block(first):
-        numbers = first + jnp.arange(SIDE_BY_SIDE)
+        numbers = first + jnp.arange(BLOCK)
         keys = jax.vmap(partial(jax.random.fold_in, key))(numbers)
         return jax.vmap(simulator.reward)(keys, numbers % num_arms)
 
-    rewards = lax.map(block, SIDE_BY_SIDE * jnp.arange(blocks))
+    rewards = lax.map(block, BLOCK * jnp.arange(blocks))
     return rewards.ravel()[: num_arms * draws].reshape(draws, num_arms).mean(0)

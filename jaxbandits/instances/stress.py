@@ -1,16 +1,17 @@
-"""Instances whose rewards depart from what a learner assumes: one switch for each departure."""
+"""Instances whose rewards violate what a learner assumes: one option for each violation."""
 
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.random import fold_in
+from jaxtyping import Array, Float, Int
 
 from ..parameters import (
     Option,
@@ -23,24 +24,35 @@ from ..parameters import (
     require,
 )
 from ..precision import double
+from ..types import Key, Pytree, Rows, Scalar, Table
 from .instance import Instance
 
-DEVIATION, DRIFT = 0x5DE71A, 0x5D21F7  # of the keys that draw signs and phases
-RANGES = {"bernoulli": (0.0, 1.0), "sign": (-1.0, 1.0), "poisson": (0.0, np.inf)}  # of a mean
-KEPT = ("normal", "recorded", "simulated")  # rewards whose variance is free of their mean
+Number: TypeAlias = Float[Table, ""]
+Means: TypeAlias = Float[Table, " K"]
+
+DEVIATION: int = 0x5DE71A  # of the key that draws signs
+DRIFT: int = 0x5D21F7  # of the key that draws phases
+# Of a mean.
+RANGES: dict[str, tuple[float, float]] = {
+    "bernoulli": (0.0, 1.0),
+    "sign": (-1.0, 1.0),
+    "poisson": (0.0, np.inf),
+}
+# Rewards whose variance does not follow from their mean.
+FREE: tuple[str, ...] = ("normal", "recorded", "simulated")
 
 
 class Drift(NamedTuple):
     """The mean of arm k at pull t is `means_k + size sin(2 pi (t / period + phase_k))`."""
 
-    size: Any  # float []
-    period: Any  # float [] pulls
-    phases: Any  # float [K] in [0, 1)
+    size: Number
+    period: Number  # in pulls
+    phases: Means  # in [0, 1)
 
 
 @dataclasses.dataclass(frozen=True)
 class Stress:
-    """What an environment does that a learner is not told; a pytree.
+    """What an environment does without the learner's knowledge; a pytree.
 
     Attributes:
       variances: `[K]` variance of each arm's reward (of Student's t with `df` above 2), or None.
@@ -49,8 +61,8 @@ class Stress:
       delay: rounds by which rewards are late (static).
     """
 
-    variances: jax.Array | None = None
-    df: jax.Array | None = None
+    variances: Means | None = None
+    df: Number | None = None
     drift: Drift | None = None
     delay: int = 0
 
@@ -61,17 +73,17 @@ jax.tree_util.register_dataclass(
 
 
 class Scaled(NamedTuple):
-    """A simulator whose rewards are moved, and their distance from the mean stretched."""
+    """A simulator with shifted rewards and scaled deviations from their mean."""
 
-    simulator: Any
-    means: Any  # float [K] of the simulator
-    factors: Any  # float [K]
-    shifts: Any  # float [K]
+    simulator: Pytree
+    means: Means  # of the simulator
+    factors: Means
+    shifts: Means
 
-    def reward(self, key, arm):
+    def reward(self, key: Key, arm: Int[Array, ""]) -> Float[Array, ""]:
         """One draw."""
-        away = self.simulator.reward(key, arm) - self.means[arm]
-        return self.means[arm] + self.shifts[arm] + self.factors[arm] * away
+        deviation = self.simulator.reward(key, arm) - self.means[arm]
+        return self.means[arm] + self.shifts[arm] + self.factors[arm] * deviation
 
 
 def _table(value):
@@ -83,8 +95,8 @@ def _ratios(value):
     return table.ndim < 2 and bool(((table > 0) & (table < np.inf)).all())
 
 
-MOST_LATE = 100_000  # rounds, whose moves are kept for each replication under way
-SWITCHES = MappingProxyType(
+MOST_LATE: int = 100_000  # rounds, whose moves are kept for each replication that runs
+SWITCHES: Mapping[str, Option] = MappingProxyType(
     {
         "variance_ratio": Option("a finite number above 0, or one for each arm", _ratios, _table),
         "df": real("a finite number above 1", lambda v: 1 < v < np.inf),
@@ -100,63 +112,66 @@ SWITCHES = MappingProxyType(
         "seed": Option(count(0).allowed, count(0).accepts, int),
     }
 )
-DEFAULTS = MappingProxyType(dict.fromkeys(SWITCHES) | {"period": 10_000.0, "delay": 0, "seed": 0})
+DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    dict.fromkeys(SWITCHES) | {"period": 10_000.0, "delay": 0, "seed": 0}
+)
 
 
 def stressed(
-    instance,
+    instance: Instance | Callable[..., Instance],
     *,
-    variance_ratio=None,
-    df=None,
-    deviation=None,
-    noise_var_factor=None,
-    drift=None,
-    period=DEFAULTS["period"],
-    delay=0,
-    seed=0,
-):
+    variance_ratio: Scalar | Rows | None = None,
+    df: Scalar | None = None,
+    deviation: Scalar | None = None,
+    noise_var_factor: Scalar | None = None,
+    drift: Scalar | None = None,
+    period: Scalar = DEFAULTS["period"],
+    delay: int = 0,
+    seed: int = 0,
+) -> Instance | Callable[..., Instance]:
     """Any instance under stress: noise, means or delays that a learner does not expect.
 
-    Each switch breaks one assumption; they can be used together, and without any the rewards are
-    those of before. The learner is told what it would be told without, but for
-    `noise_var_factor`. Draws stay a pure function of seed, replication and round.
+    Each option violates one assumption; they can be combined, and without any the rewards do not
+    change. The learner gets the same facts as without stress, except for `noise_var_factor`. Draws
+    stay a pure function of seed, replication and round.
 
     Args:
       instance: an `Instance`; or a constructor of instances or `functools.partial` of one, random
         or not. In a sweep file `instance = "soare"` names it, beside its own options.
       variance_ratio: unequal noise. The variance of arm k is `variance_ratio ** (k / (K - 1))`
-        times that of before, so that of the first arm stays; or `[K]`, a factor for each arm.
+        times the original one, so that of the first arm stays; or `[K]`, a factor for each arm.
       df: heavy tails. Normal noise becomes Student's t with `df > 1` degrees of freedom, scaled
         to the same variance; with `df <= 2` the variance is infinite, and t is multiplied by the
-        standard deviation of before.
+        original standard deviation.
       deviation: misspecified means. Each mean is moved up or down by `deviation`, with random
-        signs that are fixed for the instance. What features can express of that is linear still.
-      noise_var_factor: the learner is told this many times the `noise_var` of before. The law of
-        the rewards stays.
+        signs that are fixed for the instance. Where the features can express the moves, the means
+        stay linear.
+      noise_var_factor: the learner gets this many times the original `noise_var`. The law of the
+        rewards stays.
       drift: of the means. That of arm k at pull t is `means_k + drift sin(2 pi (t / period +
         phase_k))`, with random phases that are fixed for the instance.
       period: pulls.
       delay: rounds that pass before a learner sees a reward, for algorithms that draw an arm or a
-        batch of arms a round. It may have to wait for the first ones, so it draws what it would
-        draw first; the rewards of the last `delay` rounds are never seen. At most
-        100,000: the moves that wait are kept, and a round takes time in proportion.
+        batch of arms a round. Until the first reward arrives it repeats its first move; the
+        rewards of the last `delay` rounds are never seen. At most 100,000: the moves without a
+        reward are kept, and the time of a round grows with their number.
       seed: of signs and phases; those of a random instance also depend on its key.
     Returns:
-      An `Instance`; or a constructor again, with the options of the other and these.
+      An `Instance`; or a constructor of one, which takes its own options and these.
     Raises:
       ValueError: a bad option, or one that the rewards cannot have: `variance_ratio` where the
         mean gives the variance (0 and 1, 1 and -1, Poisson), `df` where rewards are not normal.
-        When it is played: a delay for an algorithm that plays phases.
+        During simulation: a delay for an algorithm that plays phases.
     Deviations:
-      `means`, `values` and what is correct are those of the true rewards: with `deviation` those
-      after it (values too, unless the targets are not the arms), with `drift` those on average
+      `means`, `values` and the correct answers are those of the true rewards: with `deviation`
+      those after it (values too, unless the targets are not the arms), with `drift` their averages
       over a period, while the regret is against the best arm at the time. Means that would leave
-      the range of a probability, or fall below 0 for Poisson rewards, are cut off there, after
-      which the average is another. Within a phase or a batch the means stand still, as they are
-      at its middle pull. Sums of Student's t are made draw by draw: they are exact, and a phase
-      of 10^6 draws takes some 20 ms; beyond 2^26 draws in one phase the sum is NaN. `theta` is
-      that of the linear part. An algorithm that counts its draws counts those seen: with a
-      budget it makes `delay` more.
+      the range of a probability, or fall below 0 for Poisson rewards, are clipped, which changes
+      their average. Within a phase or a batch the means are constant, those of its middle pull.
+      Sums of Student's t are made draw by draw: they are exact, and a phase of 10^6 draws takes
+      some 20 ms; beyond 2^26 draws in one phase the sum is NaN. `theta` is that of the linear
+      part. An algorithm that counts its draws counts those it has seen: with a budget it makes
+      `delay` more.
     Example:
       >>> from functools import partial
       >>> import jaxbandits as jb
@@ -184,18 +199,18 @@ def stressed(
 
 @dataclasses.dataclass(frozen=True)
 class Stressed:
-    """The constructor of instances `inner`, with the switches of `stressed` as more options."""
+    """The constructor of instances `inner`, with the options of `stressed` added to its own."""
 
-    inner: Callable
+    inner: Callable[..., Instance]
     outer: ClassVar[str] = "stressed"
 
     @property
-    def __name__(self):
-        """What messages call it."""
+    def __name__(self) -> str:
+        """The name of the constructor in messages."""
         return f"{self.outer}({getattr(self.inner, '__name__', repr(self.inner))})"
 
     @property
-    def __signature__(self):
+    def __signature__(self) -> inspect.Signature:
         named = list(inspect.signature(self.inner).parameters.values())
         own = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
@@ -203,11 +218,11 @@ class Stressed:
         ]
         return inspect.Signature([p for p in named if p.name not in SWITCHES] + own)
 
-    def convert(self, keywords):
+    def convert(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Check and convert concrete values."""
-        return keywords | converted(SWITCHES, _own(keywords))
+        return dict(keywords) | converted(SWITCHES, _own(keywords))
 
-    def __call__(self, *args, **keywords):
+    def __call__(self, *args: Any, **keywords: Any) -> Instance:
         """The `Instance`; the first argument is the key where the inner constructor takes one."""
         own = {**DEFAULTS} | _own(keywords)
         rest = {name: value for name, value in keywords.items() if name not in own}
@@ -216,7 +231,8 @@ class Stressed:
         require(fits, f"instance must be an Instance, got {type(instance).__name__}")
         first = next(iter(inspect.signature(self.inner).parameters), None)
         bound = inspect.signature(self.inner).bind(*args, **rest).arguments
-        key = bound[first] if _is_key(bound.get(first)) else None
+        key = None if first is None else bound.get(first)
+        key = key if _is_key(key) else None
         return _under_stress(instance, key, **converted(SWITCHES, own))
 
 
@@ -246,17 +262,19 @@ def _under_stress(
     key = jax.random.key(0, impl="threefry2x32") if key is None else key
     instance = jax.tree.map(jnp.asarray, instance)
     if deviation is not None:
-        instance = _moved(instance, deviation, fold_in(fold_in(key, DEVIATION), seed))
+        instance = _deviating(instance, deviation, fold_in(fold_in(key, DEVIATION), seed))
     if variance_ratio is not None:
-        instance = _stretched(instance, _factors(variance_ratio, instance.means.size))
+        instance = _with_factors(instance, _factors(variance_ratio, instance.means.size))
     if df is not None:
         require(
             instance.rewards in ("normal", "heteroscedastic"),
             f"df must go with normal rewards, got {instance.rewards!r}",
         )
-        instance = _with(_told_apart(instance), df=jnp.asarray(df, float), rewards="student")
+        instance = _with(
+            _with_own_variances(instance), df=jnp.asarray(df, float), rewards="student"
+        )
     if noise_var_factor is not None:
-        instance = _told_apart(instance)
+        instance = _with_own_variances(instance)
         noise_var = instance.noise_var * noise_var_factor
         instance = dataclasses.replace(instance, noise_var=noise_var)
     if drift is not None:
@@ -273,8 +291,8 @@ def _with(instance, rewards=None, **more):
     return dataclasses.replace(instance, stress=stress, rewards=rewards or instance.rewards)
 
 
-def _told_apart(instance):
-    """The instance whose normal rewards have variances apart from `noise_var`."""
+def _with_own_variances(instance):
+    """The instance whose normal rewards have variances of their own, equal to `noise_var`."""
     if instance.rewards != "normal":
         return instance
     variances = jnp.broadcast_to(instance.noise_var, instance.means.shape)
@@ -290,21 +308,21 @@ def _factors(ratio, num_arms):
     return ratio
 
 
-def _stretched(instance, factors):
+def _with_factors(instance, factors):
     """The instance with each arm's variance multiplied."""
     rewards = instance.rewards
     require(
-        rewards in KEPT,
-        f"variance_ratio must go with rewards of one of {KEPT}, got {rewards!r}, "
+        rewards in FREE,
+        f"variance_ratio must go with rewards of one of {FREE}, got {rewards!r}, "
         "whose variance is given by the mean",
     )
     if rewards == "normal":
-        instance = _told_apart(instance)
+        instance = _with_own_variances(instance)
         return _with(instance, variances=instance.stress.variances * factors)
     return _mapped(instance, jnp.sqrt(factors), jnp.zeros_like(factors))
 
 
-def _moved(instance, deviation, key):
+def _deviating(instance, deviation, key):
     """The instance with each mean moved up or down."""
     signs = 2.0 * jax.random.bernoulli(key, 0.5, instance.means.shape) - 1.0
     means = clipped(instance.rewards, instance.means + deviation * signs)
@@ -317,10 +335,10 @@ def _moved(instance, deviation, key):
 
 
 def _mapped(instance, factors, shifts):
-    """The instance with rewards, where a table or a simulator gives them, stretched and moved."""
+    """The instance with scaled and shifted rewards, where a table or a simulator gives them."""
     if instance.rewards == "recorded":
-        away = instance.samples - instance.means[:, None]
-        samples = (instance.means + shifts)[:, None] + factors[:, None] * away
+        deviations = instance.samples - instance.means[:, None]
+        samples = (instance.means + shifts)[:, None] + factors[:, None] * deviations
         return dataclasses.replace(instance, samples=samples)
     if instance.rewards == "simulated":
         simulator = Scaled(instance.simulator, instance.means, factors, shifts)
@@ -328,7 +346,7 @@ def _mapped(instance, factors, shifts):
     return instance
 
 
-def clipped(rewards, means):
+def clipped(rewards: str, means: Means) -> Float[Array, " K"]:
     """Means within the range that such rewards can have."""
     low, high = RANGES.get(rewards, (-np.inf, np.inf))
     return jnp.clip(means, low, high)

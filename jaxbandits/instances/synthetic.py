@@ -1,16 +1,19 @@
-"""Stand-ins for data sets that are not ours to ship: made-up rows with much the same structure."""
+"""Stand-ins for data sets that we may not distribute: synthetic rows of a similar structure."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Bool, Float
 
 from ..parameters import size
 from ..precision import double
-from .instance import check_option, tabular
+from ..types import Key, Scalar
+from .instance import Instance, check_option, tabular
 
 # Correlations of curb weight, width, engine size, city and highway miles per gallon, and price in
-# the UCI Automobile data set (Schlimmer, 1987), and the middle and spread of each column in [0, 1].
-CARS = np.array(
+# the UCI Automobile data set (Schlimmer, 1987), and mean and standard deviation of each column in
+# [0, 1].
+CARS: Float[np.ndarray, "6 6"] = np.array(
     [
         [1.00, 0.87, 0.85, -0.75, -0.79, 0.83],
         [0.87, 1.00, 0.73, -0.63, -0.68, 0.75],
@@ -20,20 +23,22 @@ CARS = np.array(
         [0.83, 0.75, 0.87, -0.69, -0.70, 1.00],
     ]
 )
-MIDDLE = np.array([0.41, 0.48, -1.55, 0.34, 0.39, -2.05])
-SPREAD = np.array([0.20, 0.18, 0.55, 0.18, 0.18, 1.08])
-SKEWED = np.array([False, False, True, False, False, True])  # given by their logarithms
+MEANS: Float[np.ndarray, " 6"] = np.array([0.41, 0.48, -1.55, 0.34, 0.39, -2.05])
+STDS: Float[np.ndarray, " 6"] = np.array([0.20, 0.18, 0.55, 0.18, 0.18, 1.08])
+SKEWED: Bool[np.ndarray, " 6"] = np.array(
+    [False, False, True, False, False, True]
+)  # given by their logarithms
 
 
 @double
-def cars(key, num_arms, *, noise_var=0.1):
-    """Made-up cars: five features, and a price that is not linear in them.
+def cars(key: Key, num_arms: int, *, noise_var: Scalar = 0.1) -> Instance:
+    """Synthetic cars: five features, and a price that is not linear in them.
 
-    A stand-in for `automobile`, with the correlations of its columns: normal ones, lognormal for
-    engine size and price, cut off at 0 and 1.
+    A stand-in for `automobile`, with the correlations of its columns: normal columns, lognormal for
+    engine size and price, clipped to [0, 1].
 
     Args:
-      key: a JAX random key; each gives other cars.
+      key: a JAX random key; another key gives other cars.
       num_arms: K (static).
       noise_var: variance of a reward.
 
@@ -43,21 +48,21 @@ def cars(key, num_arms, *, noise_var=0.1):
     """
     check_option(size(2), num_arms=num_arms)
     rows = jax.random.normal(key, (num_arms, 6)) @ np.linalg.cholesky(CARS).T
-    rows = MIDDLE + SPREAD * rows
+    rows = MEANS + STDS * rows
     rows = jnp.clip(jnp.where(SKEWED, jnp.exp(rows), rows), 0.0, 1.0)
     return tabular(rows[:, :-1], rows[:, -1], noise_var=noise_var)
 
 
 @double
-def motor(key, num_arms, *, noise_var=0.1):
-    """Made-up records of an electric motor: eleven sensors, and the temperature of its magnets.
+def motor(key: Key, num_arms: int, *, noise_var: Scalar = 0.1) -> Instance:
+    """Synthetic records of an electric motor: eleven sensors, and the temperature of its magnets.
 
-    A stand-in for `electric_motor`: speed, torque and the temperatures of air and coolant vary
-    by themselves; currents and voltages follow from the first two, the other temperatures from
-    the losses and the coolant, up to noise. All in [0, 1].
+    A stand-in for `electric_motor`: speed, torque and the temperatures of air and coolant are
+    independent; currents and voltages follow from the first two, the other temperatures from the
+    losses and the coolant, up to noise. All are in [0, 1].
 
     Args:
-      key: a JAX random key; each gives other records.
+      key: a JAX random key; another key gives other records.
       num_arms: K (static).
       noise_var: variance of a reward.
 
@@ -69,15 +74,15 @@ def motor(key, num_arms, *, noise_var=0.1):
     free, rest = jax.random.split(key)
     speed, torque, air, coolant = jax.random.uniform(free, (4, num_arms))
     noise = 0.03 * jax.random.normal(rest, (12, num_arms))
-    pull = 2.0 * torque - 1.0
+    signed_torque = 2.0 * torque - 1.0
     weakening = jnp.maximum(0.0, speed - 0.5)  # above its base speed the field is weakened
-    direct = 1.0 - 0.4 * pull**2 - 1.2 * weakening
-    losses = 0.6 * pull**2 + 0.4 * speed**2
+    direct = 1.0 - 0.4 * signed_torque**2 - 1.2 * weakening
+    losses = 0.6 * signed_torque**2 + 0.4 * speed**2
     columns = [
         0.3 + 0.4 * air,
         coolant,
-        0.5 - 0.5 * speed * pull,
-        0.15 + 0.7 * speed * direct + 0.1 * pull,
+        0.5 - 0.5 * speed * signed_torque,
+        0.15 + 0.7 * speed * direct + 0.1 * signed_torque,
         speed,
         torque,
         direct,

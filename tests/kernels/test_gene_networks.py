@@ -77,7 +77,7 @@ def walk(net, state, orders):
     return state, False, len(orders)
 
 
-all_at_once = jax.jit(kernel.all_at_once)
+all_at_once = jax.jit(kernel.updated)
 
 
 def stacked(nets):
@@ -114,7 +114,7 @@ def test_the_rules_are_all_monotone_ones():
 
 
 def test_one_gene():
-    net, update = network(0), jax.jit(kernel.update)
+    net, update = network(0), jax.jit(kernel.updated_gene)
     rng = np.random.default_rng(1)
     for gene in range(GENES):
         state = rng.random(GENES) < 0.5
@@ -130,7 +130,7 @@ SHOWN = 30  # sweeps that are walked by hand
 def limits(nets, keys, starts, sweeps):
     """Where walks end, and when each gene has its turn in their first sweeps."""
     end = jax.vmap(lambda net, key, start: kernel.attractor(net, key, start, sweeps=sweeps))
-    turns = jax.vmap(lambda key, sweep: kernel.turns(key, sweep, GENES), (None, 0))
+    turns = jax.vmap(lambda key, sweep: kernel.update_order(key, sweep, GENES), (None, 0))
     return end(nets, keys, starts), jax.vmap(turns, (0, None))(keys, jnp.arange(SHOWN))
 
 
@@ -190,7 +190,7 @@ def test_lanes_and_native_programs_come_to_rest_alike():
 
 def test_orders_are_uniform():
     """24 orders of 4 genes, and a place for each of 101."""
-    turns = jax.jit(jax.vmap(lambda i: kernel.turns(KEY, i, 101)))(jnp.arange(4800))
+    turns = jax.jit(jax.vmap(lambda i: kernel.update_order(KEY, i, 101)))(jnp.arange(4800))
     orders = np.argsort(np.argsort(turns[:, 30:34], axis=1), axis=1) @ [64, 16, 4, 1]
     _, times = np.unique(orders, return_counts=True)
     assert len(times) == 24

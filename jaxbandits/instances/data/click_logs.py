@@ -1,4 +1,4 @@
-"""A day of the Yahoo! click log, read line by line: a linear model of clicks, and a sample of rows.
+"""A day of the Yahoo! click log: a linear model of its clicks, and a sample of its rows.
 
 A line holds the time, the article shown, whether it was clicked, the features of the user and the
 pool of articles with theirs:
@@ -15,56 +15,58 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from ...parameters import require
 
-SIDE = 6  # features of a user and of an article: a constant and five weights
-BLOCK, POOL = 20_000, 10_000  # rows at a time; rows kept as candidates
-RIDGE = 0.01
-NAMES = ("ydata-fp-td-clicks-v1_0.20090501", "ydata-fp-td-clicks-v1_0.20090501.gz")
+SIDE: int = 6  # features of a user and of an article: a constant and five weights
+BLOCK: int = 20_000  # rows that are read at a time
+POOL: int = 10_000  # rows kept as candidates
+RIDGE: float = 0.01
+NAMES: tuple[str, ...] = ("ydata-fp-td-clicks-v1_0.20090501", "ydata-fp-td-clicks-v1_0.20090501.gz")
 # Time, article shown and click, the user's features, and those of the article with that number.
-LINE = re.compile(rb"\S+ (\S+) ([01]) \|user ([^|]*)\|(?:[^|]*\|)*?\1 ([^|]*)")
-SOURCE = (
+LINE: re.Pattern[bytes] = re.compile(rb"\S+ (\S+) ([01]) \|user ([^|]*)\|(?:[^|]*\|)*?\1 ([^|]*)")
+SOURCE: str = (
     "it is 1 May 2009 of R6A, Yahoo! Front Page Today Module User Click Log, which Yahoo! Webscope"
     " licenses to researchers (webscope.sandbox.yahoo.com)"
 )
 
 
 class ClickLog(NamedTuple):
-    """What is kept of a log.
+    """A model and a sample of a log.
 
     Attributes:
       theta: `[36]` ridge estimate of the reward in the product features.
       features: `[P, 36]` a uniform sample of rows and, first, the one of the largest mean.
-      rows, left_out: how many rows the estimate rests on, and how many had no features.
+      rows, left_out: the number of rows in the estimate, and of rows without features.
     """
 
-    theta: np.ndarray
-    features: np.ndarray
+    theta: Float[np.ndarray, " 36"]
+    features: Float[np.ndarray, "P 36"]
     rows: int
     left_out: int
 
 
-def read_click_log(path, *, signed=False):
+def read_click_log(path: Path | str, *, signed: bool = False) -> ClickLog:
     """The `ClickLog` of a file, read once in a process.
 
     A row's feature is the outer product of the user's and the shown article's features in the
     order 1 .. 6, 1 being the constant; theta is `(X^T X + 0.01 I)^-1 X^T y`. Features that a row
     does not list are 0, numbers above 6 are ignored, and rows without both constants are left
-    out. The file is read twice, 20,000 rows at a time: for theta, then for the candidates, which
-    are rows whose mean `x^T theta` some coin can have. They are the same whenever it is read.
+    out. The file is read twice, 20,000 rows at a time: for theta, then for the candidates, rows
+    whose mean `x^T theta` is possible for the rewards. The sample is the same in every call.
 
     Args:
       path: the log as text or gzip, or the folder that holds it.
       signed: whether y is 1 for a click and -1 for none, instead of 1 and 0.
     Raises:
-      ValueError: the file is missing, damaged, or has a line that is none of the log's.
+      ValueError: the file is missing, damaged, or has a line of another format.
     """
     path = Path(path)
-    here = [path / name for name in NAMES] if path.is_dir() else [path]
-    file = next((one for one in here if one.is_file()), None)
+    files = [path / name for name in NAMES] if path.is_dir() else [path]
+    file = next((one for one in files if one.is_file()), None)
     if file is None:
-        raise ValueError(f"path: no file {here[0]}; {SOURCE}")
+        raise ValueError(f"path: no file {files[0]}; {SOURCE}")
     facts = file.stat()
     return _read(file.resolve(), (facts.st_mtime_ns, facts.st_size), signed)
 
@@ -86,7 +88,10 @@ def _fit(file, signed):
 
 
 def _sample(file, theta, least):
-    """The row of the largest mean, and those of the `POOL` least of one random number each."""
+    """The row of the largest mean, and a uniform sample of `POOL` rows.
+
+    Each row gets a random number, and the rows with the least numbers are kept.
+    """
     draw = np.random.default_rng(0).random
     lots, pool = np.empty(0), np.empty((0, SIDE**2))
     best = -np.inf, pool
@@ -126,10 +131,10 @@ def _parsed(lines, start, articles, file):
     users, shown, clicks = map(np.array, zip(*rows, strict=True))
     features = np.einsum("ni,nj->nij", users, shown).reshape(-1, SIDE**2)
     broken = ~np.isfinite(features).all(1)
-    where = start + broken.argmax()
-    require(not broken.any(), f"path: {file} line {where} is not of the log: it holds a NaN")
-    there = features[:, 0] > 0
-    return features[there], clicks[there], len(lines)
+    number = start + broken.argmax()
+    require(not broken.any(), f"path: {file} line {number} is not of the log: it holds a NaN")
+    has_features = features[:, 0] > 0
+    return features[has_features], clicks[has_features], len(lines)
 
 
 def _row(line, articles):
@@ -138,7 +143,7 @@ def _row(line, articles):
     if found is None:
         raise ValueError("it needs a time, an article, 0 or 1, a user, and the article in the pool")
     _, click, user, article = found.groups()
-    if article not in articles:  # a day shows some fifty, again and again
+    if article not in articles:  # a day repeats some fifty
         articles[article] = _vector(article)
     return _vector(user), articles[article], float(click)
 

@@ -1,24 +1,29 @@
-"""IDX files, the format of MNIST and its kin: read, checked, never downloaded.
+"""IDX files, the format of MNIST and Fashion-MNIST: read and checked, never downloaded.
 
-A file is a big-endian header, then unsigned bytes. Images: the number 2051, how many, rows,
-columns. Labels: 2049, how many.
+A file is a big-endian header, then unsigned bytes. Images: 2051, their number, rows,
+columns. Labels: 2049, their number.
 """
 
 import gzip
 import hashlib
 import zlib
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import numpy as np
+from jaxtyping import UInt8
 
 from ...parameters import require
 
-IMAGES, LABELS = 2051, 2049
-GZIP = b"\x1f\x8b"
-PARTS = ("train", "t10k")  # the larger first
-SOURCE = "files of MNIST or Fashion-MNIST, gzip or not, belong there; nothing is downloaded"
-# MD5 of what the files of MNIST and of Fashion-MNIST hold, however it is compressed.
-KNOWN = {
+Part: TypeAlias = Literal["train", "t10k"]
+
+IMAGES: int = 2051
+LABELS: int = 2049
+GZIP: bytes = b"\x1f\x8b"
+PARTS: tuple[Part, ...] = ("train", "t10k")  # the larger first
+SOURCE: str = "files of MNIST or Fashion-MNIST, gzip or not, belong there; nothing is downloaded"
+# MD5 of the unpacked files of MNIST and of Fashion-MNIST.
+KNOWN: dict[str, tuple[str, ...]] = {
     "train-images-idx3-ubyte": (
         "6bbc9ace898e44ae57da46a324031adb",
         "f4a8712d7a061bf5bd6d2ca38dc4d50a",
@@ -38,7 +43,7 @@ KNOWN = {
 }
 
 
-def read_idx(path):
+def read_idx(path: Path | str) -> UInt8[np.ndarray, "..."]:
     """The numbers of an IDX file, uint8: images `[N, rows, columns]`, or labels `[N]`.
 
     Args:
@@ -76,8 +81,8 @@ def _parsed(data, path):
     return np.frombuffer(data, np.uint8, offset=begin).reshape(shape)
 
 
-def check_sum(path, data):
-    """Raise unless the content of a file is known under its name; other names pass."""
+def check_sum(path: Path, data: bytes) -> None:
+    """Raise if a file has the name of a known one but another content."""
     known, found = KNOWN.get(path.name.removesuffix(".gz")), hashlib.md5(data).hexdigest()
     require(
         known is None or found in known,
@@ -86,15 +91,17 @@ def check_sum(path, data):
     )
 
 
-def read_folder(path, *, part=None, checksum=True):
+def read_folder(
+    path: Path | str, *, part: Part | None = None, checksum: bool = True
+) -> tuple[UInt8[np.ndarray, "N rows columns"], UInt8[np.ndarray, " N"]]:
     """Images `[N, rows, columns]` and labels `[N]`, uint8, of a folder of IDX files.
 
     Args:
       path: the folder.
       part: "train" or "t10k"; by default the training images where the folder has them.
-      checksum: whether they must hold what those of MNIST or of Fashion-MNIST do.
+      checksum: whether the files must be those of MNIST or of Fashion-MNIST.
     Raises:
-      ValueError: a missing, damaged or unknown file, or as many labels as there are images not.
+      ValueError: a missing, damaged or unknown file, or different numbers of images and labels.
     """
     folder = Path(path)
     files = _files(folder, PARTS if part is None else (part,))
@@ -111,7 +118,7 @@ def read_folder(path, *, part=None, checksum=True):
 
 
 def _files(folder, parts):
-    """Those of images and of labels, of the first part of which there is any."""
+    """The files of images and of labels of the first part that is there."""
     for part in parts:
         names = [f"{part}-{kind}-ubyte" for kind in ("images-idx3", "labels-idx1")]
         found = [_file(folder, name) for name in names]
@@ -126,5 +133,5 @@ def _files(folder, parts):
 
 def _file(folder, name):
     """The file of that name, packed or not, or None."""
-    places = [folder / f"{name}{end}" for end in (".gz", "")]
-    return next((place for place in places if place.is_file()), None)
+    files = [folder / f"{name}{end}" for end in (".gz", "")]
+    return next((file for file in files if file.is_file()), None)

@@ -1,31 +1,45 @@
-"""Problems from local files. Nothing is downloaded: a missing file says where to get it."""
+"""Instances from local files. Nothing is downloaded: errors name the source of a missing file."""
 
 import csv
+import dataclasses
 import functools
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from ...kernels import sampling
 from ...parameters import choice, count, require
 from ...precision import double
+from ...types import Key, Scalar
 from ..instance import Instance, check_option, recorded, tabular
 
 # Columns of curb weight, width, engine size, city and highway miles per gallon, and price.
-CAR_FEATURES, CAR_PRICE, CAR_COLUMNS = (13, 11, 16, 23, 24), 25, 26
-CAR_FILE = "imports-85.data"
-MOTOR_FILES = ("measures_v2.csv", "pmsm_temperature_data.csv")  # the later one first
-MISSING = ("drop", "impute")
-SENSORS = (
+CAR_FEATURES: tuple[int, ...] = (13, 11, 16, 23, 24)
+CAR_PRICE: int = 25
+CAR_COLUMNS: int = 26
+CAR_FILE: str = "imports-85.data"
+MOTOR_FILES: tuple[str, ...] = ("measures_v2.csv", "pmsm_temperature_data.csv")  # the later first
+MISSING: tuple[str, ...] = ("drop", "impute")
+SENSORS: tuple[str, ...] = (
     *("ambient", "coolant", "u_d", "u_q", "motor_speed", "torque", "i_d", "i_q", "pm"),
     *("stator_yoke", "stator_tooth", "stator_winding"),
 )
-MOTOR_SOURCE = "it is the Electric Motor Temperature data set (Paderborn, on Kaggle)"
+MOTOR_SOURCE: str = "it is the Electric Motor Temperature data set (Paderborn, on Kaggle)"
 
 
-def find_file(path, name, source):
-    """The file itself, or `name` inside a folder."""
+Missing: TypeAlias = Literal["drop", "impute"]
+FeaturesAndValues: TypeAlias = tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]
+
+
+def find_file(path: Path | str, name: str, source: str) -> Path:
+    """The file `path`, or the file `name` in the folder `path`.
+
+    Raises:
+      ValueError: there is none; it names the `source` of the file.
+    """
     path = Path(path)
     file = path / name if path.is_dir() else path
     require(file.is_file(), f"path: no file {file}; {source}")
@@ -33,12 +47,12 @@ def find_file(path, name, source):
 
 
 def _unit_range(table):
-    """Each column moved to [0, 1]."""
+    """Each column rescaled to [0, 1]."""
     low, high = table.min(0), table.max(0)
     return (table - low) / (high - low)
 
 
-def read_automobile(path, *, missing="drop"):
+def read_automobile(path: Path | str, *, missing: Missing = "drop") -> FeaturesAndValues:
     """Features `[n, 5]` and prices `[n]` of the cars, each rescaled to [0, 1].
 
     Args:
@@ -80,10 +94,17 @@ def _check_varies(table, file):
     require(fine, f"path: {file} is too small, or a column of it holds but one value")
 
 
-def automobile(key, path, num_arms, *, noise_var=0.1, missing="drop"):
+def automobile(
+    key: Key,
+    path: Path | str,
+    num_arms: int,
+    *,
+    noise_var: Scalar = 0.1,
+    missing: Missing = "drop",
+) -> Instance:
     """Cars of the UCI data set as arms: mean reward the rescaled price (Azizi et al., 2022).
 
-    The arms are drawn without replacement, afresh for each key; the means are not linear in the
+    The arms are drawn without replacement for each key; the means are not linear in the
     five features.
 
     Args:
@@ -101,7 +122,7 @@ def automobile(key, path, num_arms, *, noise_var=0.1, missing="drop"):
     return _draw_rows(key, features, prices, num_arms, noise_var)
 
 
-def read_electric_motor(path, *, target="pm"):
+def read_electric_motor(path: Path | str, *, target: str = "pm") -> FeaturesAndValues:
     """Features `[n, 11]` and the target `[n]` of all records, each rescaled to [0, 1].
 
     Args:
@@ -111,15 +132,15 @@ def read_electric_motor(path, *, target="pm"):
         coolant, u_d, u_q, motor_speed, torque, i_d, i_q, pm, stator_yoke, stator_tooth,
         stator_winding.
     Raises:
-      ValueError: the file is missing, lacks a sensor, or holds what is no number.
+      ValueError: the file is missing, lacks a sensor, or holds a value that is no number.
     """
     check_option(choice(*SENSORS), target=target)
     newer, older = MOTOR_FILES
     newer = Path(path) / newer
     file = find_file(newer if newer.is_file() else path, older, MOTOR_SOURCE)
     table = _motor_table(str(file.resolve()), file.stat().st_mtime_ns, file.stat().st_size)
-    place = SENSORS.index(target)
-    return np.delete(table, place, axis=1), table[:, place]
+    column = SENSORS.index(target)
+    return np.delete(table, column, axis=1), table[:, column]
 
 
 @functools.lru_cache(maxsize=1)  # a million rows take seconds to read
@@ -139,10 +160,12 @@ def _motor_table(file, changed, size):
     return table
 
 
-def electric_motor(key, path, num_arms, *, noise_var=0.1, target="pm"):
+def electric_motor(
+    key: Key, path: Path | str, num_arms: int, *, noise_var: Scalar = 0.1, target: str = "pm"
+) -> Instance:
     """Records of a motor's sensors as arms: mean reward a temperature (Azizi et al., 2022).
 
-    The arms are drawn without replacement, afresh for each key; the means are not linear in the
+    The arms are drawn without replacement for each key; the means are not linear in the
     eleven other sensors.
 
     Args:
@@ -169,7 +192,7 @@ def _draw_rows(key, features, means, num_arms, noise_var):
     return tabular(features[rows], means[rows], noise_var=noise_var)
 
 
-def drug_repurposing(path, *, noise_var=0.25):
+def drug_repurposing(path: Path | str, *, noise_var: Scalar = 0.25) -> Instance:
     """Ten drugs scored on eighteen patients (Reda et al., 2021); a pull draws a patient.
 
     The means are exactly linear in the 71 features, so `theta` is the solution of least norm.
@@ -177,7 +200,8 @@ def drug_repurposing(path, *, noise_var=0.25):
     Args:
       path: a folder with `features_71x10.csv` (genes by drugs) and `rewards_named.csv`
         (patients by drugs), headers with the drugs' names.
-      noise_var: what the learner is told; the recorded rewards vary about a hundred times less.
+      noise_var: the variance given to the learner; that of the recorded rewards is about a hundred
+        times smaller.
     Raises:
       ValueError: a missing file, or tables whose drugs differ.
     """
@@ -189,13 +213,14 @@ def drug_repurposing(path, *, noise_var=0.25):
     require(names == reward_names, "path: the two tables do not name the same drugs")
     instance = recorded(features.T, rewards.T, noise_var=noise_var)
     theta, *_ = np.linalg.lstsq(features.T, instance.means)
-    return Instance(
-        **{**vars(instance), "theta": theta, "theta_norm": np.asarray(np.linalg.norm(theta))}
-    )
+    norm = np.asarray(np.linalg.norm(theta))
+    return dataclasses.replace(instance, theta=theta, theta_norm=norm)
 
 
-def named_table(file, *, labelled):
-    """Header and numbers of a csv; `labelled`: the first column holds row names."""
+def named_table(
+    file: Path, *, labelled: bool
+) -> tuple[list[str], Float[np.ndarray, "rows columns"]]:
+    """Header and numbers of a csv file; `labelled`: the first column holds row names."""
     with file.open(newline="") as stream:
         header, *rows = [row[labelled:] for row in csv.reader(stream) if row]
     try:

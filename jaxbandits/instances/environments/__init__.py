@@ -1,1 +1,1 @@
-"""Worlds: what turns a move into rewards."""
+"""Environments, which turn a move into rewards."""

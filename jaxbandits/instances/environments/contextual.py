@@ -1,16 +1,17 @@
-"""A world that shows a few examples each round, and pays for the one that is chosen."""
+"""An environment that shows a few examples each round and rewards the choice of one."""
 
 import jax
 import jax.numpy as jnp
 
 from ...core import Env
+from ..contextual import Labelled
 
 
-def contextual(problem):
-    """The world of a `Labelled` problem with a target.
+def contextual(problem: Labelled) -> Env:
+    """The environment of a `Labelled` problem with a target.
 
-    The context of a round are the indices `[K]` of the examples shown. Nothing is to be answered
-    in the end, so any answer counts as correct.
+    The context of a round is the indices `[K]` of the examples shown. There is no final answer, so
+    any one counts as correct.
     """
     labels, num_examples = jnp.asarray(problem.labels), problem.labels.shape[0]
 

@@ -1,29 +1,44 @@
-"""A world of K arms whose reward laws do not change."""
+"""The environment of K arms whose reward laws do not change."""
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 
 from ...core import Env
+from ...types import Scalar
+from ..instance import Instance
+from .poisson import poisson
 from .simulated import Simulated
 from .student import Heteroscedastic, Student
 
-TIED = 1e-12  # values that agree to this share of the largest are those of a tie
+
+class Law(Protocol):
+    """A law of rewards: the noise of one draw or of a batch, and the reward that it gives."""
+
+    noise: Callable[..., Any]  # (key, shape)
+    counted_noise: Callable[..., Any]  # (key, shape)
+    reward: Callable[..., Any]  # (instance, noise, arm [S]) -> [S]
+    total: Callable[..., Any]  # (instance, noise, arm [S], count [S]) -> [S]
 
 
-def finite(instance, *, epsilon=0.0, identifies=True):
-    """The world of an `Instance`.
+TIED: float = 1e-12  # values that differ by less than this share of the largest are tied
 
-    Batches of draws are exact sufficient statistics: Normal, Binomial and Poisson sums, and a
-    multinomial over recorded values; never one draw at a time, but for a simulator's. Rewards of
-    1 and -1 are twice those of 1 and 0, less one.
+
+def finite(instance: Instance, *, epsilon: Scalar = 0.0, identifies: bool = True) -> Env:
+    """The environment of an `Instance`.
+
+    A batch of draws is one exact sufficient statistic: a Normal, Binomial or Poisson sum, or a
+    multinomial over recorded values. Only simulators and Student's t draw one by one. Rewards of 1
+    and -1 are twice those of 1 and 0, less one.
 
     Args:
       instance: an `Instance`.
       epsilon: an answer whose value is within `epsilon` of the best (for sets: every member
         within `epsilon` of the m-th best) is correct.
-      identifies: whether the algorithm goes on until it knows the answer, so that a tie matters.
+      identifies: whether the algorithm stops only when it knows the answer, so that ties matter.
     Returns:
       An `Env`.
     """
@@ -78,7 +93,7 @@ class _Normal:
 
 
 class _Keyed:
-    """Sums whose law has no standardised form: the noise is the key that draws them."""
+    """Sums whose law has no standardised form: their noise is the key of the draws."""
 
     @staticmethod
     def counted_noise(key, shape):
@@ -121,14 +136,13 @@ class _Poisson(_Keyed):
 
     @staticmethod
     def reward(instance, noise, arm):
-        # A sequential move hands one key, a batch of moves one key each.
+        # A move of one arm has one key, a batch of moves one key each.
         rate = instance.means[arm]
-        draw = jax.random.poisson if rate.ndim == 0 else jax.vmap(jax.random.poisson)
-        return draw(noise, rate).astype(rate.dtype)
+        return (poisson if rate.ndim == 0 else jax.vmap(poisson))(noise, rate)
 
     @staticmethod
     def total(instance, noise, arm, count):
-        return jax.random.poisson(noise, count * instance.means[arm]).astype(instance.means.dtype)
+        return poisson(noise, count * instance.means[arm])
 
 
 class _Recorded(_Keyed):
@@ -147,7 +161,7 @@ class _Recorded(_Keyed):
         return (times * instance.samples[arm]).sum(-1)
 
 
-LAWS = {
+LAWS: dict[str, Law] = {  # ty: ignore[invalid-assignment] static methods of classes
     "normal": _Normal,
     "bernoulli": _Bernoulli,
     "sign": _Sign,

@@ -1,31 +1,37 @@
-"""Rewards from a simulator of the instance's own."""
+"""Rewards from the simulator of an instance."""
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jaxtyping import Array, Float, Int
+
+from ...types import Key
+from ..instance import Instance
 
 
 class Simulated:
-    """A key of its own for each draw; sums are made one draw after the other, so they are exact."""
+    """Each draw has its own key; a sum adds one draw after another, so it is exact."""
 
     @staticmethod
-    def noise(key, shape):
+    def noise(key: Key, shape: tuple[int, ...]) -> Key:
         """A key for each move."""
         return jax.random.split(key, shape)
 
     @staticmethod
-    def counted_noise(key, shape):
-        """The key out of which those of all draws of the batch are folded."""
+    def counted_noise(key: Key, shape: tuple[int, ...]) -> Key:
+        """The key from which those of all draws of the batch are derived."""
         return key
 
     @staticmethod
-    def reward(instance, noise, arm):
+    def reward(instance: Instance, noise: Key, arm: Int[Array, "*S"]) -> Float[Array, "*S"]:
         """One draw of one arm, or of each of several."""
         draw = instance.simulator.reward
         return (draw if arm.ndim == 0 else jax.vmap(draw))(noise, arm)
 
     @staticmethod
-    def total(instance, noise, arm, count):
+    def total(
+        instance: Instance, noise: Key, arm: Int[Array, "*S"], count: Int[Array, "*S"]
+    ) -> Float[Array, "*S"]:
         """The sum of the draws of each entry; draw i of all has the key `fold_in(noise, i)`."""
         ends = jnp.cumsum(count)
 

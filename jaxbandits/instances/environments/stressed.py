@@ -1,4 +1,4 @@
-"""The world of an instance under stress: drifting means, heavy tails, late rewards."""
+"""The environment of an instance under stress: drifting means, heavy tails, late rewards."""
 
 import dataclasses
 import functools
@@ -6,20 +6,24 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
-from ...core import Algorithm
+from ...core import Algorithm, Env, Move
 from ...parameters import require
+from ...types import Pytree
+from ..instance import Instance
 from ..stress import clipped
 from .finite import finite
 
-ADDED = ("recorded", "simulated")  # rewards that the means do not draw, so a drift is added
+# Rewards that are not drawn from the means, so a drift is added to them.
+ADDED: tuple[str, ...] = ("recorded", "simulated")
 
 
-def stressed(instance, **options):
-    """The world of an `Instance` that may be under stress; options are those of `finite`."""
-    still = finite(instance, **options)
+def stressed(instance: Instance, **options: Any) -> Env:
+    """The environment of an `Instance` that may be under stress; options as of `finite`."""
+    fixed = finite(instance, **options)
     if instance.stress is None or instance.stress.drift is None:
-        return still
+        return fixed
 
     def reward(noise, move, pulls):
         now = drifted(instance, move, pulls)
@@ -30,43 +34,43 @@ def stressed(instance, **options):
         return total + count * (now.means - instance.means)[move.arm]
 
     def regret(move, pulls=None):
-        """At a time; without one, of the means on average."""
+        """The regret after `pulls`; without them, that of the average means."""
         now = instance if pulls is None else drifted(instance, move, pulls)
         return finite(now).regret(move)
 
-    return still._replace(reward=reward, regret=regret, now=lambda pulls: (pulls,))
+    return fixed._replace(reward=reward, regret=regret, now=lambda pulls: (pulls,))
 
 
-def drifted(instance, move, pulls):
+def drifted(instance: Instance, move: Move, pulls: Int[Array, ""]) -> Instance:
     """The instance as it is at the middle pull of a move that is made after `pulls`."""
     drift = instance.stress.drift
     size = move.arm.size if move.count is None else move.count.sum()
     time = pulls + 0.5 * (size - 1)
-    turns = time / drift.period + drift.phases
-    means = instance.means + drift.size * jnp.sin(2.0 * jnp.pi * turns)
+    cycles = time / drift.period + drift.phases
+    means = instance.means + drift.size * jnp.sin(2.0 * jnp.pi * cycles)
     return dataclasses.replace(instance, means=clipped(instance.rewards, means))
 
 
-def late(instance, algorithm):
-    """The algorithm as the instance lets it learn: rewards come `delay` rounds late."""
+def late(instance: Instance, algorithm: Algorithm) -> Algorithm:
+    """The algorithm with rewards that are late by the `delay` of the instance."""
     delay = 0 if instance.stress is None else instance.stress.delay
     return delayed(algorithm, delay) if delay else algorithm
 
 
 class State(NamedTuple):
-    """What is remembered besides the algorithm's state."""
+    """The algorithm's state and the moves whose rewards it has not seen yet, D of them."""
 
-    inner: Any
-    moves: Any  # [D] those whose rewards are to come
-    totals: jax.Array  # [D, S]
-    rounds: jax.Array  # int []
+    inner: Pytree
+    moves: Pytree  # a `Move` with an axis [D] in front
+    totals: Float[Array, "D *S"]
+    rounds: Int[Array, ""]
 
 
-def delayed(algorithm, rounds) -> Algorithm:
-    """The algorithm that is told of a move `rounds` rounds after it was made.
+def delayed(algorithm: Algorithm, rounds: int) -> Algorithm:
+    """The algorithm that learns from a move `rounds` rounds after it was made.
 
-    It knows nothing of the moves under way: before the first reward is there, it repeats its
-    first move.
+    It does not know the moves whose rewards are missing: before the first reward arrives, it
+    repeats its first move.
     """
 
     def init(key):
@@ -84,14 +88,14 @@ def delayed(algorithm, rounds) -> Algorithm:
 
     @functools.wraps(algorithm.tell)  # whose module says whether the algorithm is a user's own
     def tell(state, move, total):
-        here = state.rounds % rounds
-        first, reward = jax.tree.map(lambda x: x[here], (state.moves, state.totals))
+        slot = state.rounds % rounds
+        first, reward = jax.tree.map(lambda x: x[slot], (state.moves, state.totals))
         learnt = algorithm.tell(state.inner, first, reward)
         due = state.rounds >= rounds
         return State(
             inner=jax.tree.map(lambda new, old: jnp.where(due, new, old), learnt, state.inner),
-            moves=jax.tree.map(lambda table, x: table.at[here].set(x), state.moves, move),
-            totals=state.totals.at[here].set(total),
+            moves=jax.tree.map(lambda table, x: table.at[slot].set(x), state.moves, move),
+            totals=state.totals.at[slot].set(total),
             rounds=state.rounds + 1,
         )
 
