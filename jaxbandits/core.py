@@ -1,4 +1,4 @@
-"""The nouns of the house: `Move`, `Algorithm`, `Env`, `Run`.
+"""The basic types: `Move`, `Algorithm`, `Env`, `Run`.
 
 A bandit algorithm is a sampling rule, a stopping rule and a recommendation. `ask` answers all
 three at once, so that what they share (leader, gap, radius) is computed once; `tell` learns.
@@ -11,15 +11,17 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jax import Array
+from jaxtyping import Array, Bool, Float, Int
+
+from .types import Key
 
 
 class Move(NamedTuple):
     """What an algorithm wants next, and what it would answer now."""
 
-    arm: Array  # int [S]: the arms to draw
-    count: Array | None  # int [S]: draws of each; None: one each
-    done: Array  # bool []: stop before drawing
+    arm: Int[Array, "*S"]  # the arms to draw
+    count: Int[Array, "*S"] | None  # draws of each; None: one each
+    done: Bool[Array, ""]  # stop before drawing
     answer: Any  # int []: index into targets, or bool [M]: a set
     info: Any = ()  # a dict of scalars is kept with the results, and explains runs cut short where
     # it has names of `reasons.REASONS`; anything may serve `tell`; a pair of both does both
@@ -33,13 +35,13 @@ class Algorithm(NamedTuple):
     of each entry of `move.arm`.
     """
 
-    init: Callable
-    ask: Callable
-    tell: Callable
+    init: Callable[[Key], Any]
+    ask: Callable[..., Move]
+    tell: Callable[..., Any]
 
 
 class Env(NamedTuple):
-    """A world in two halves: standardised randomness, then a pure response to a move.
+    """An environment in two parts: standardised noise, and a pure response to a move.
 
     `noise(key, shape, counted)` draws what does not depend on the move (for 32 rounds at once
     where a move is one arm); `reward(noise, move, *context)` turns it into `total [S]`. Two
@@ -47,35 +49,35 @@ class Env(NamedTuple):
     `now(pulls)`, a tuple handed to `reward` and `regret` after the context.
     """
 
-    noise: Callable
-    reward: Callable
-    regret: Callable  # (move, *context) -> []: expected loss of the move against the best arm
-    correct: Callable  # (answer) -> bool []
+    noise: Callable[[Key, tuple[int, ...], bool], Any]
+    reward: Callable[..., Float[Array, "*S"]]
+    regret: Callable[..., Float[Array, ""]]  # (move, *context): expected loss against the best arm
+    correct: Callable[[Any], Bool[Array, ""]]  # of an answer
     num_arms: int
-    context: Callable = lambda key: ()
+    context: Callable[[Key], tuple[Any, ...]] = lambda key: ()
     num_answers: int | None = None  # M, of which an answer is an index or a mask; None: not known
-    # answer -> bool []: whether others are exactly as good, so that no draws tell them apart
-    tied: Callable = lambda answer: np.False_
-    now: Callable = lambda pulls: ()
+    # of an answer: whether others are exactly as good, so that no number of draws separates them
+    tied: Callable[[Any], Bool[Array, ""] | np.bool] = lambda answer: np.False_
+    now: Callable[[Int[Array, ""]], tuple[Any, ...]] = lambda pulls: ()
 
 
 class Run(NamedTuple):
     """One replication, paused before a round: a plain pytree that can be saved and resumed."""
 
-    key: Array  # the replication's key; every draw is folded out of it
+    key: Key  # the replication's key; every draw is folded out of it
     state: Any
-    rounds: Array  # int []: moves played
-    pulls: Array  # int []
-    arm_pulls: Array  # int [K]
-    regret: Array  # float []: expected regret so far
-    live: Array  # bool []: neither done nor cut short
-    done: Array  # bool []: the algorithm has stopped
+    rounds: Int[Array, ""]  # moves played
+    pulls: Int[Array, ""]
+    arm_pulls: Int[Array, " K"]
+    regret: Float[Array, ""]  # expected regret so far
+    live: Bool[Array, ""]  # neither done nor cut short
+    done: Bool[Array, ""]  # the algorithm has stopped
     answer: Any  # of the last move asked
     info: Any  # of the last move asked, where it is a dict
-    broken: Array  # bool []: the state held NaN when the run was cut short
+    broken: Bool[Array, ""]  # the state held NaN when the run was cut short
 
 
-def is_shown(ask):
+def needs_context(ask: Callable[..., Move]) -> bool:
     """Whether an `ask` must be given a context besides key and state."""
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     needed = [

@@ -1,26 +1,31 @@
-"""Tables of features: what they may hold, and what double precision tells of their span."""
+"""Tables of features: what they may hold, and whether double precision determines their span."""
+
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Bool
 
 from .kernels.linalg import scaling, subspace
+from .types import Rows, Table
 
-LARGEST_ENTRY = 2.0**500  # of a table of features
-
-
-def is_concrete(value):
-    """True for a value whose numbers can be looked at now."""
-    return not isinstance(value, jax.core.Tracer | jax.ShapeDtypeStruct)
+LARGEST_ENTRY: float = 2.0**500  # of a table of features
 
 
-def require(holds, message):
+def is_concrete(value: Any) -> bool:
+    """True for a value whose numbers are known now."""
+    return not isinstance(value, Tracer | jax.ShapeDtypeStruct)
+
+
+def require(holds: object, message: str) -> None:
     """Raise `ValueError(message)` unless `holds`."""
     if not holds:
         raise ValueError(message)
 
 
-def check_real(name, value):
+def check_real(name: str, value: Any) -> None:
     """Raise unless these are real numbers; a cast would drop the imaginary part of others."""
     try:
         dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
@@ -36,8 +41,8 @@ def check_real(name, value):
     require(real, f"{name} must be real numbers, got {kinds.get(kind, dtype)}")
 
 
-def check_arms(arms, targets=None):
-    """Shapes and finiteness of `arms [K, d]` and `targets [M, d]`."""
+def check_arms(arms: Rows, targets: Rows | None = None) -> None:
+    """Check shapes and finiteness of `arms [K, d]` and `targets [M, d]`."""
     for name, table in (("arms", arms), ("targets", targets)):
         if table is None:
             continue
@@ -57,25 +62,31 @@ def check_arms(arms, targets=None):
 
 
 def _check_entries(name, table):
-    """Finite entries, the largest of which can be squared, and columns that are no rounding."""
+    """Check that entries are finite, the largest can be squared, and no column underflows."""
     columns = np.abs(table).max(0)
     largest, least = float(columns.max()), np.finfo(float).tiny
     if largest == 0 or 1.0 / LARGEST_ENTRY <= largest <= LARGEST_ENTRY:
         lost = np.flatnonzero((columns > 0) & (columns < least))
-        told = f"{name} must have columns of zeros or with an entry of {least:.2g} or more"
-        require(lost.size == 0, f"{told}, got {columns[lost].max(initial=0):.2g} in column {lost}")
+        wanted = f"{name} must have columns of zeros or with an entry of {least:.2g} or more"
+        require(
+            lost.size == 0, f"{wanted}, got {columns[lost].max(initial=0):.2g} in column {lost}"
+        )
         return
     broken = np.argwhere(~np.isfinite(table))
-    place = broken[0].tolist() if len(broken) else None
-    require(place is None, f"{name} must be finite, got NaN or infinity at {place}")
+    position = broken[0].tolist() if len(broken) else None
+    require(position is None, f"{name} must be finite, got NaN or infinity at {position}")
     raise ValueError(
         f"{name} must have a largest entry from {1.0 / LARGEST_ENTRY:.2g} to {LARGEST_ENTRY:.2g}, "
         f"whose square fits double precision, got {largest:.6g}"
     )
 
 
-def check_spans(arms):
-    """The arms span R^d, as an unregularised, unprojected fit needs; their condition, if known."""
+def check_spans(arms: Table) -> scaling.Condition | None:
+    """Check that arms span R^d, as an unregularised, unprojected fit needs.
+
+    Returns:
+      Their condition, or None for traced arms, which are not checked.
+    """
     if not is_concrete(arms):
         return None
     found, dim = scaling.condition(arms), np.shape(arms)[1]
@@ -83,10 +94,15 @@ def check_spans(arms):
     return found
 
 
-def check_condition(arms, found=None):
-    """Arms, of the condition `found` if that is known, whose span double precision can tell."""
+def check_condition(arms: Rows, found: scaling.Condition | None = None) -> None:
+    """Check that double precision determines the span of the arms.
+
+    Args:
+      arms: `[K, d]`; traced ones are not checked.
+      found: their condition, computed here where it is not given.
+    """
     if is_concrete(arms):
-        found = scaling.condition(arms) if found is None else found
+        found = scaling.condition(np.asarray(arms)) if found is None else found
         require(
             found.ratio <= found.limit,
             f"arms must have a condition number of at most {found.limit:.2g} once their columns "
@@ -95,10 +111,10 @@ def check_condition(arms, found=None):
         )
 
 
-def tells_span(arms, *, whole):
-    """`check_condition`, and with `whole` `check_spans`, of arms that are being traced: bool [].
+def tells_span(arms: Table, *, whole: bool) -> Bool[Array, ""]:
+    """Whether traced arms would pass `check_condition`, and with `whole` `check_spans` too.
 
-    The rank that is left when squares are summed is compared with that of the arms themselves.
+    The rank of the sum of squares is compared with that of the arms themselves.
     """
     (arms,) = scaling.equilibrated(jnp.asarray(arms))
     rank = subspace.rank(arms)

@@ -1,6 +1,7 @@
 """Maximum likelihood of generalised linear models, for import."""
 
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +14,13 @@ from .kernels.linalg import scaling
 from .parameters import check, choice, nonnegative
 from .precision import kernel
 from .transforms import ruled, tangents_like
+from .types import Rows, Scalar
 
-TOL = 1e-18  # a Newton decrement, in units of f
-SINGLE = 1e3  # in single precision that is so many squared roundings a draw
-SLACK = 1e-9  # of a count: sums of rewards are rounded
-RANGES = {
+TOL: float = 1e-18  # a Newton decrement, in units of f
+SINGLE: float = 1e3  # in single precision: so many squared roundings for each draw
+SLACK: float = 1e-9  # of a count: sums of rewards are rounded
+# By the family: whether sums are at most the counts, and what they may be.
+RANGES: dict[str, tuple[bool, str]] = {
     "logistic": (True, "between 0 and the counts"),
     "probit": (True, "between 0 and the counts"),
     "poisson": (False, "0 or above, and 0 where counts are"),
@@ -25,7 +28,15 @@ RANGES = {
 
 
 @kernel("arms", "counts", "sums", "init")
-def fit_glm(arms, counts, sums, *, family="logistic", ridge=0.0, init=None):
+def fit_glm(
+    arms: Rows,
+    counts: Rows,
+    sums: Rows,
+    *,
+    family: str = "logistic",
+    ridge: Scalar = 0.0,
+    init: Rows | None = None,
+) -> irls.Fit:
     """Fit a generalised linear model to draws per arm and their reward sums.
 
     Minimises `sum_k [n_k b(z_k) - s_k z_k] + ridge/2 ||theta||^2`, `z = arms @ theta`, by damped
@@ -34,18 +45,18 @@ def fit_glm(arms, counts, sums, *, family="logistic", ridge=0.0, init=None):
     Args:
       arms: `[K, d]`.
       counts: `[K]` draws of each arm.
-      sums: `[K]` sums of their rewards. Without a ridge they must be such as the family can give,
-        for else there is no minimum: between 0 and the counts ("logistic", "probit"), 0 or above
+      sums: `[K]` sums of their rewards. Without a ridge they must be possible in the family, or
+        there is no minimum: between 0 and the counts ("logistic", "probit"), 0 or above
         ("poisson"), 0 where an arm has no draw (all families).
       family: "logistic", "poisson", "probit" (quasi-likelihood) or "gaussian".
-      ridge: weight of `||theta||^2 / 2`. With 0 the fit need not exist, or not be the only one:
-        separable data, and arms that do not span, end with `converged` False.
+      ridge: weight of `||theta||^2 / 2`. With 0 the fit may not exist (separable data) or not be
+        unique (arms that do not span); `converged` is then False.
       init: `[d]` start, zeros by default.
     Returns:
       `Fit(theta [d], hessian [d, d], iterations, converged, decrement, status)`; `status` is 0
       converged, 1 cap of 100 iterations reached, 2 no descent, 3 not finite.
     Raises:
-      ValueError: bad shapes, NaN, negative counts, sums that no rewards give, an unknown family.
+      ValueError: bad shapes, NaN, negative counts, impossible sums, an unknown family.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arrays. Traced counts
         and sums are not checked; where no fit exists `converged` is False.
@@ -70,17 +81,18 @@ def fit_glm(arms, counts, sums, *, family="logistic", ridge=0.0, init=None):
     check("ridge", nonnegative, ridge)
     if is_concrete(ridge) and ridge == 0:
         _check_sums(counts, sums, family)
-    init = jnp.zeros(dim, arms.dtype) if init is None else init
+    dtype = jnp.result_type(arms)
+    init = jnp.zeros(dim, dtype) if init is None else init
     require(np.shape(init) == (dim,), f"init must have shape ({dim},), got {np.shape(init)}")
     solve = _fits[family]
     if is_concrete(ridge) and ridge == 0:
         check_condition(arms)
         solve = functools.partial(_in_columns_of_one_size, solve)
-    return solve(arms, counts, sums, jnp.asarray(ridge, arms.dtype), init)
+    return solve(arms, counts, sums, jnp.asarray(ridge, dtype), init)
 
 
 def _in_columns_of_one_size(solve, arms, counts, sums, ridge, init):
-    """The fit by features in other units, on which it does not depend without a ridge."""
+    """The fit in rescaled features; without a ridge it does not depend on their units."""
     scales = scaling.column_scales(jnp.asarray(arms))
     found = solve(arms / scales, counts, sums, ridge, init * scales)
     both = scales[:, None] * scales
@@ -93,7 +105,7 @@ def _in_columns_of_one_size(solve, arms, counts, sums, ridge, init):
 
 
 def _check_sums(counts, sums, family):
-    """Raise where an arm has a sum that no rewards of the family give."""
+    """Raise where an arm has a sum that is impossible in the family."""
     if not (is_concrete(counts) and is_concrete(sums)):
         return
     capped, allowed = RANGES.get(family, (False, "0 where counts are"))
@@ -151,7 +163,7 @@ def _implicit(family, primals, tangents, found):
     return tangents_like(found, known, tangents, "")
 
 
-_fits = {
+_fits: dict[str, Callable[..., irls.Fit]] = {
     family: ruled(jax.jit(functools.partial(_fit, family)), functools.partial(_implicit, family))
     for family in FAMILIES
 }

@@ -5,9 +5,9 @@ Stopping times reach 1e7 and gaps 1e-4, so simulations and public kernels comput
 length of the call and return NumPy arrays, because a float64 JAX array silently falls to float32
 as soon as it is used outside that context.
 
-A call inside somebody's `jit`, `vmap`, `grad` or `scan` cannot do that: one program in which two
-parts disagree about the width of numbers does not compile. There a public kernel computes in the
-precision of the arrays that it gets.
+A call inside a caller's `jit`, `vmap`, `grad` or `scan` cannot do that: a program whose parts
+differ in the width of numbers does not compile. There a public kernel computes in the precision of
+the arrays that it gets.
 
 The default follows from `python -m benchmarks.numerics`, which compares least squares kept by
 rank-one updates with a solve in 50 digits, on Soare's arms in 5 dimensions. After 10^7 draws in
@@ -15,20 +15,29 @@ float64, variances are right to 2e-10 and squared distances of arms to 2e-7 with
 1e-6 and 3e-3 with a ridge of 1e-4, whose inverse begins at 10^4): nothing is refactorised. In
 float32 variances are off by a fifth and more after 10^7 draws, and distances of near arms are lost
 after 10^4 in arm space (`kernels.estimate.least_squares`): LinGapE on Soare's arms at an angle of
-0.05, 74,000 pulls in float64, has not stopped after 2 10^6. Who wants float32 keeps feature space
-and makes the inverse anew from the counts every 1,000 draws: variances are then right to 4e-5,
-means to 3e-4 standard deviations after 10^6 draws.
+0.05, 74,000 pulls in float64, has not stopped after 2 10^6. A program in float32 should stay in
+feature space and recompute the inverse from the counts every 1,000 draws: variances are then right
+to 4e-5, means to 3e-4 standard deviations after 10^6 draws.
 """
 
 import contextlib
 import functools
 import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
+from jax.typing import DTypeLike
 
-NARROWEST = jnp.float32  # half precision is computed, and returned, in this
+from .signatures import name_of
+from .types import Table
+
+NARROWEST: DTypeLike = jnp.float32  # half precision is computed, and returned, in this
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def _widen(leaf):
@@ -45,16 +54,16 @@ def _as_float(leaf, dtype):
 
 
 def _concrete(leaf):
-    if isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer):
+    if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer):
         return leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf)
     return leaf
 
 
-def double(function):
+def double(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate `function` to compute in float64 and return NumPy arrays.
 
-    Called inside somebody's trace it returns tracers: float64 as well, or in JAX's default
-    precision where that trace knows no float64.
+    Called inside a caller's trace it returns tracers, in float64 too, or in JAX's default
+    precision where float64 is disabled in that trace.
     """
 
     @functools.wraps(function)
@@ -68,18 +77,18 @@ def double(function):
     return wrapped
 
 
-def is_traced(*values):
+def is_traced(*values: Any) -> bool:
     """Whether an array anywhere in these is traced."""
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
 
 
-def kernel(*tables):
+def kernel(*tables: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a public kernel: float64 and NumPy, or the caller's precision where traced.
 
     Where no argument is traced the kernel computes in float64 at once, whatever JAX's default
-    is and even while somebody else traces, and returns NumPy arrays. Where one is traced, it
+    is and also while an outer function is traced, and returns NumPy arrays. Where one is traced, it
     joins that trace, in the widest precision of the traced arrays among its arguments (JAX's
-    default where these are whole numbers or none). What else it is given follows that precision.
+    default where these are whole numbers or none). Its other arguments get that precision too.
 
     Args:
       *tables: names of the arguments that are arrays of real numbers. The function gets them as
@@ -87,7 +96,7 @@ def kernel(*tables):
         another precision.
     """
 
-    def decorate(function):
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         names = tuple(inspect.signature(function).parameters)
 
         def call(args, kwargs, dtype):
@@ -114,12 +123,12 @@ def kernel(*tables):
 
 
 def _outside_of_traces():
-    """Where known numbers are computed now, though somebody may be tracing."""
-    somebody_traces = isinstance(jnp.zeros(()), jax.core.Tracer)
-    return jax.ensure_compile_time_eval() if somebody_traces else contextlib.nullcontext()
+    """A context that computes known numbers at once, also while an outer function is traced."""
+    under_trace = isinstance(jnp.zeros(()), Tracer)
+    return jax.ensure_compile_time_eval() if under_trace else contextlib.nullcontext()
 
 
-def on_host(function):
+def on_host(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function that computes with NumPy: a traced argument is refused by name."""
     names = tuple(inspect.signature(function).parameters)
 
@@ -128,7 +137,7 @@ def on_host(function):
         for name, value in (*zip(names, args, strict=False), *kwargs.items()):
             if is_traced(value):
                 raise TypeError(
-                    f"{name} must be known numbers, got a traced array: {function.__name__} is "
+                    f"{name} must be known numbers, got a traced array: {name_of(function)} is "
                     "computed on the host, outside of jit, vmap and grad"
                 )
         return function(*args, **kwargs)
@@ -142,18 +151,16 @@ def _dtype_of(*values):
     found = [
         leaf.dtype
         for leaf in jax.tree.leaves(values)
-        if isinstance(leaf, jax.core.Tracer)
-        and leaf.ndim
-        and jnp.issubdtype(leaf.dtype, jnp.floating)
+        if isinstance(leaf, Tracer) and leaf.ndim and jnp.issubdtype(leaf.dtype, jnp.floating)
     ]
     return jnp.result_type(*found, NARROWEST) if found else default
 
 
-def as_table(name, value, dtype):
+def as_table(name: str, value: Any, dtype: DTypeLike) -> Table | None:
     """An array of this precision; NumPy where the numbers are known.
 
     Raises:
-      ValueError: names the argument where it holds something else than real numbers.
+      ValueError: names the argument where it holds anything but real numbers.
     """
     if value is None:
         return None

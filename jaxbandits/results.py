@@ -2,4 +2,4 @@
 
 from .engine.results import Runs, first_of, joined, load, paired_difference
 
-__all__ = ["Runs", "first_of", "joined", "load", "paired_difference"]
+__all__: list[str] = ["Runs", "first_of", "joined", "load", "paired_difference"]

@@ -1,8 +1,11 @@
 """From designs to whole numbers of draws, for import: compiled and checked."""
 
+from typing import Literal, TypeAlias
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Int
 
 from .feature_tables import check_arms, check_condition, is_concrete, require
 from .kernels.allocate import efficient_rounding as kernels
@@ -11,14 +14,17 @@ from .kernels.linalg import scaling
 from .parameters import check, choice, count
 from .precision import kernel
 from .transforms import without_derivative
+from .types import Rows, Scalar, Table
 
 __all__ = ["efficient", "largest_remainder", "regret"]
 
-FORMS = ("greedy", "swap")
-WHOLE = "counts are whole numbers"
+Counts: TypeAlias = Int[Table, " K"]
+
+FORMS: tuple[str, ...] = ("greedy", "swap")
+WHOLE: str = "counts are whole numbers"
 
 
-def _check(weights, total):
+def _check(weights: Rows, total: Scalar) -> tuple[Rows, Int[Array, ""]]:
     require(np.ndim(weights) == 1, f"weights must be a vector [K], got shape {np.shape(weights)}")
     if is_concrete(weights):
         table = np.asarray(weights, float)
@@ -32,15 +38,15 @@ def _check(weights, total):
 
 
 @kernel("weights")
-def efficient(weights, total):
+def efficient(weights: Rows, total: Scalar) -> Counts:
     """Efficient rounding (Pukelsheim, 2006): int counts `[K]` with sum `total`.
 
     Args:
       weights: `[K]`, non-negative with sum 1.
-      total: draws; with at least as many as supported arms each of these is drawn.
+      total: draws; if they are at least as many as the supported arms, each of these is drawn.
     Raises:
-      ValueError: weights that are no design, a negative total. Traced weights are not checked: the
-        counts of others do not sum to `total`.
+      ValueError: weights that are no design, a negative total. Traced weights are not checked: if
+        they are no design, the counts do not sum to `total`.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the weights; the counts
         are JAX's default integers.
@@ -54,15 +60,15 @@ def efficient(weights, total):
 
 
 @kernel("weights")
-def largest_remainder(weights, total):
+def largest_remainder(weights: Rows, total: Scalar) -> Counts:
     """Largest-remainder rounding: int counts `[K]` with sum `total`, within 1 of `total w`.
 
     Args:
       weights: `[K]`, non-negative with sum 1.
       total: draws.
     Raises:
-      ValueError: weights that are no design, a negative total. Traced weights are not checked: the
-        counts of others do not sum to `total`.
+      ValueError: weights that are no design, a negative total. Traced weights are not checked: if
+        they are no design, the counts do not sum to `total`.
     Composes:
       As `efficient`.
 
@@ -73,32 +79,34 @@ def largest_remainder(weights, total):
 
 
 @kernel("arms", "weights")
-def regret(arms, weights, total, *, form="greedy"):
+def regret(
+    arms: Rows, weights: Rows, total: Scalar, *, form: Literal["greedy", "swap"] = "greedy"
+) -> Counts:
     """Rounding by regret minimisation: int counts `[K]` with sum `total` N, on the support.
 
-    With r the rank of the supported arms, `A(n) >= (1 - e) N A(w)`, so that no direction is
-    measured worse than by the design but for a factor `1 / (1 - e)`. Unlike that of efficient
-    rounding the loss does not grow with the size of the support, and there is one from N = 9 r
-    on, however many arms are supported.
+    `A(n) >= (1 - e) N A(w)`: in every direction the variance is that of the design times
+    `1 / (1 - e)` at most. With r the rank of the supported arms, e depends on N and r alone, while
+    the loss of efficient rounding grows with the size of the support. The guarantee holds from
+    N = 9 r on, however many arms are supported.
 
     Args:
       arms: `[K, d]`.
       weights: `[K]`, non-negative with sum 1.
       total: draws.
-      form: "greedy", draws chosen one by one, `e = 3 sqrt(r / N)`; for large N whole shares come
-        first and only the last are chosen. "swap", exchanges that begin with efficient rounding
-        and end as soon as `e = 3 sqrt(5 r / N)` is reached.
+      form: "greedy": draws are chosen one by one, with `e = 3 sqrt(r / N)`; for large N the whole
+        parts of the shares are given first and only the last draws are chosen. "swap": exchanges
+        begin with efficient rounding and end as soon as `e = 3 sqrt(5 r / N)` is reached.
     Raises:
-      ValueError: bad shapes, weights that are no design, a negative total, or so ill-conditioned
-        a design that the loss cannot be certified. Traced designs are not checked.
+      ValueError: bad shapes, weights that are no design, a negative total, or a design that is too
+        ill-conditioned to certify the loss. Traced designs are not checked.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of arms and weights; the
         counts are JAX's default integers.
       grad: no derivative, counts are whole numbers.
-      float32: the sum is exact; the loss is as promised up to rounding.
+      float32: the sum is exact; the guarantee holds up to rounding.
     Deviations:
-      The greedy form is run on a last part of the draws alone, with the same promise, which is
-      checked; values of arms that agree to six digits tie, to the first.
+      The greedy form chooses only the last part of the draws, with the same guarantee, which is
+      checked; values of arms that agree to six digits tie, and the first arm is taken.
     Reference:
       Z. Allen-Zhu, Y. Li, A. Singh, Y. Wang, "Near-optimal design of experiments via regret
       minimization", ICML 2017. https://proceedings.mlr.press/v70/allen-zhu17e.html
@@ -108,11 +116,8 @@ def regret(arms, weights, total, *, form="greedy"):
     """
     check_arms(arms)
     weights, total = _check(weights, total)
-    num_arms = np.shape(arms)[0]
-    require(
-        weights.shape == (num_arms,),
-        f"weights must have shape ({num_arms},), got {weights.shape}",
-    )
+    num_arms, shape = np.shape(arms)[0], np.shape(weights)
+    require(shape == (num_arms,), f"weights must have shape ({num_arms},), got {shape}")
     check("form", choice(*FORMS), form)
     check_condition(arms)
     (arms,) = scaling.equilibrated(jnp.asarray(arms))

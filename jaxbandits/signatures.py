@@ -3,34 +3,36 @@
 import difflib
 import functools
 import inspect
+from collections.abc import Callable, Collection
+from typing import Any
 
 
-def function_of(build):
+def function_of(build: Callable[..., Any]) -> Callable[..., Any]:
     """The constructor itself, without the options that `functools.partial` binds to it."""
     return build.func if isinstance(build, functools.partial) else build
 
 
-def name_of(build):
+def name_of(build: Callable[..., Any]) -> str:
     """What messages call a constructor."""
     function = function_of(build)
     return getattr(function, "__name__", repr(function))
 
 
-def unknown(what, name, known):
+def unknown(what: str, name: Any, known: Collection[str]) -> ValueError:
     """A `ValueError` that gives the nearest known name, and lists all of them."""
     near, listed = nearest(name, known), ", ".join(sorted(known)) or "none"
     hint = f"did you mean {near!r}? " if near else ""
     return ValueError(f"unknown {what} {name!r}; {hint}allowed: {listed}")
 
 
-def nearest(name, known):
+def nearest(name: Any, known: Collection[str]) -> str | None:
     """The known name that is most like `name`, or None."""
     if not isinstance(name, str):
         return None
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)
 
 
-def check_options(role, build, supplied=1):
+def check_options(role: str, build: Callable[..., Any], supplied: int = 1) -> None:
     """Raise unless a constructor has every option that is bound to it by name.
 
     Args:
@@ -65,11 +67,11 @@ def _parameters(function):
     return tuple(inspect.signature(function).parameters.values())
 
 
-def check_call(role, build, /, *args, **options):
-    """Raise unless a constructor can be called so: nothing that it needs is missing.
+def check_call(role: str, build: Callable[..., Any], /, *args: Any, **options: Any) -> None:
+    """Raise unless a constructor can be called with these arguments.
 
     Raises:
-      ValueError: names the argument.
+      ValueError: names the argument that is missing or not expected.
     """
     try:
         inspect.signature(build).bind(*args, **options)

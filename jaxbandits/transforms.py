@@ -1,12 +1,14 @@
-"""How public kernels go together with JAX's transformations: `grad` and `shard_map`.
+"""How public kernels work under JAX's transformations `grad` and `shard_map`.
 
-Optima are found by loops, through which JAX either has no derivative or that of the iterations
-instead of the optimum. A kernel's solver is therefore given the rule of its optimum (`ruled`), or
-a refusal in plain words (`without_derivative`).
+Optima are found by loops. JAX cannot differentiate them, or it differentiates the iterations
+instead of the optimum. A kernel's solver is therefore given the derivative of its optimum
+(`ruled`), or an error in plain words (`without_derivative`).
 """
 
 import functools
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -15,15 +17,20 @@ from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
 from .precision import is_traced
+from .types import Pytree
 
-CONSTANT = "pass jax.lax.stop_gradient of its arguments where it is to count as a constant"
+P = ParamSpec("P")
+R = TypeVar("R")
+Found = TypeVar("Found", bound=Any)  # a named tuple of arrays
+
+CONSTANT: str = "pass jax.lax.stop_gradient of its arguments where it is to count as a constant"
 
 
-def without_derivative(name, solver, reason):
-    """`solver(*arrays)`, for which a derivative is refused.
+def without_derivative(name: str, solver: Callable[P, R], reason: str) -> Callable[P, R]:
+    """`solver(*arrays)` that cannot be differentiated.
 
     Raises:
-      TypeError: of the result, where an argument is differentiated.
+      TypeError: the result does, where an argument is differentiated.
     """
 
     def refuse(primals, tangents):
@@ -32,17 +39,17 @@ def without_derivative(name, solver, reason):
     return _with_rule(solver, refuse)
 
 
-def ruled(solver, rule):
-    """`solver(*arrays)` with the derivative that `rule` knows.
+def ruled(solver: Callable[P, R], rule: Callable[[Any, Any, R], R]) -> Callable[P, R]:
+    """`solver(*arrays)` with the derivative that `rule` gives.
 
     Args:
       solver: returns a pytree.
-      rule: `(primals, tangents, found) -> tangents` of what the solver found; a mean to make
-        these is `tangents_like`.
+      rule: `(primals, tangents, found) -> tangents` of what the solver found; `tangents_like`
+        builds these.
     """
 
     def differentiate(primals, tangents):
-        found = differentiable(*primals)  # by name, so that the rule can be differentiated again
+        found = differentiable(*primals)  # not `solver`, so that the rule can be differentiated too
         return found, rule(primals, tangents, found)
 
     differentiable = _with_rule(solver, differentiate)
@@ -55,10 +62,16 @@ def _with_rule(solver, rule):
     return lambda *args: differentiable(*args) if is_traced(args) else solver(*args)
 
 
-def tangents_like(found, known, tangents, sentence):
-    """Tangents of a named tuple: those `known` by name, the others refused.
+def tangents_like(found: Found, known: Mapping[str, Any], tangents: Pytree, sentence: str) -> Found:
+    """Tangents of a named tuple: those `known` by name; the others raise an error where used.
 
-    Whole numbers and truth values have none.
+    Integers and Booleans have none.
+
+    Args:
+      found: the named tuple.
+      known: tangents by the name of a field.
+      tangents: those of the arguments, see `refused_tangent`.
+      sentence: the error for the other fields.
     """
 
     def tangent(name, leaf):
@@ -71,14 +84,17 @@ def tangents_like(found, known, tangents, sentence):
     return type(found)(*map(tangent, found._fields, found))
 
 
-def refused_tangent(leaf, tangents, sentence):
-    """A tangent that is an error as soon as somebody asks for it, and none where nobody does."""
+def refused_tangent(leaf: jax.Array, tangents: Pytree, sentence: str) -> jax.Array:
+    """A tangent that raises `TypeError(sentence)` where it is used, and only there.
+
+    It depends on the tangents of the arguments, so that JAX does not take it for a constant.
+    """
     floats = [one for one in jax.tree.leaves(tangents) if one.dtype != jax.dtypes.float0]
     mark = jnp.asarray(sum(one.sum() for one in floats), leaf.dtype)
     return _refused.bind(jnp.broadcast_to(mark, leaf.shape), sentence=f"{sentence}; {CONSTANT}")
 
 
-# A linear function that nobody may evaluate or transpose: the derivative of what has none.
+# A linear function that stands for a missing derivative: to evaluate or transpose it is an error.
 _refused = Primitive("no_derivative")
 
 
@@ -93,8 +109,9 @@ batching.defvectorized(_refused)
 mlir.register_lowering(_refused, _refuse)
 
 
-# The body of a `shard_map` knows which values differ between devices, and refuses loops that begin
-# with a constant and end with such a value. In one piece, a solver's loops are not looked into.
+# In the body of a `shard_map`, JAX tracks which values differ between devices, and refuses loops
+# that begin with a constant and end with such a value. A solver is therefore bound as one
+# primitive, whose loops JAX does not check.
 _piece = Primitive("in_one_piece")
 _piece.multiple_results = True
 _piece.def_impl(lambda *args, program: jaxpr_as_fun(program)(*args))
@@ -121,7 +138,7 @@ def _shaped(leaf):
 
 
 def _in_one_piece(solver, *args):
-    """`solver(*args)`, in one piece in the body of a `shard_map`."""
+    """`solver(*args)`, as one primitive in the body of a `shard_map`."""
     axes = jax.sharding.get_abstract_mesh().axis_types
     if jax.sharding.AxisType.Manual not in (axes or ()):
         return solver(*args)
@@ -130,6 +147,6 @@ def _in_one_piece(solver, *args):
         lambda *leaves: solver(*jax.tree.unflatten(tree, leaves)), return_shape=True
     )(*map(_shaped, leaves))
     found = _piece.bind(*map(jnp.asarray, leaves), program=program)
-    # Always true, and differs between devices where an argument does: so will the results.
+    # Always true, and marked as different between devices where an argument is: so are the results.
     mark = sum(jnp.size(leaf) and (jnp.ravel(leaf)[0] == 0).astype(int) for leaf in leaves) >= 0
     return jax.tree.unflatten(jax.tree.structure(shapes), [jnp.where(mark, x, x) for x in found])

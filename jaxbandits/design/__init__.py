@@ -1,6 +1,6 @@
 """Optimal designs for import: compiled, checked, each with a certificate.
 
-In float64, or inside of `jit`, `vmap` and the like in the precision of the traced arrays.
+They compute in float64, or inside `jit`, `vmap` and the like in the precision of the traced arrays.
 """
 
 from ..kernels.design.d_optimal import Design

@@ -1,18 +1,35 @@
-"""What designs for import check before anything compiles."""
+"""Checks of the arguments of designs, before anything compiles."""
+
+from typing import TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Float
 
 from ..feature_tables import check_arms, check_condition, is_concrete, require
 from ..kernels.linalg import scaling
 from ..parameters import check, positive
+from ..types import Rows, Scalar, Table
+
+Problem: TypeAlias = tuple[Float[Table, "K d"], Float[Table, "M d"], Bool[Array, " n"], Scalar]
 
 
-def problem(arms, targets, active, tol, *, scale_free=True):
-    """`(arms, targets, active, tol)` of a design, of one precision; every design begins here.
+def problem(
+    arms: Rows,
+    targets: Rows | None,
+    active: Rows | None,
+    tol: Scalar,
+    *,
+    scale_free: bool = True,
+) -> Problem:
+    """`(arms, targets, active, tol)` of a design, checked and of one precision.
 
     Args:
-      scale_free: whether the units of a column change nothing; features are then handed on in
+      arms: `[K, d]`.
+      targets: `[M, d]`; without them the arms are returned in their place.
+      active: bool, of the targets, or of the arms without targets; all by default.
+      tol: relative width of the certificate.
+      scale_free: whether the units of a column change nothing; features are then returned in
         columns of one size.
     Raises:
       ValueError: bad shapes, NaN, no active row, arms that are all zero or so nearly dependent
@@ -27,11 +44,12 @@ def problem(arms, targets, active, tol, *, scale_free=True):
     if is_concrete(active):
         active = np.asarray(active, bool)
         require(np.any(active), "active must have at least one True entry, got none")
-    if is_concrete(arms) and is_concrete(active):
-        some = arms if targets is not None else arms[active]
-        require(np.any(some), "arms must have one that counts and is not zero, got zeros")
+        if is_concrete(arms):
+            some = np.asarray(arms) if targets is not None else np.asarray(arms)[active]
+            require(np.any(some), "arms must have one that counts and is not zero, got zeros")
+    features = [jnp.asarray(table) for table in (arms, targets) if table is not None]
     if scale_free:
         check_condition(arms)
-        tables = [jnp.asarray(table) for table in (arms, targets) if table is not None]
-        arms, targets = (*scaling.equilibrated(*tables), None)[:2]
-    return arms, targets, active, np.asarray(tol, arms.dtype) if is_concrete(tol) else tol
+        features = scaling.equilibrated(*features)
+    known = np.asarray(tol, features[0].dtype) if is_concrete(tol) else tol
+    return features[0], features[-1], jnp.asarray(active), known

@@ -1,16 +1,18 @@
 """Solvers of designs with the derivatives of their optima, by the envelope theorem.
 
-At an optimum `f(p) = min over w of max over m of g_m(w, p)` the weights move none of f to first
-order: `df = sum of v_m dg_m` at fixed w, with the multipliers v of the maximum. The weights
-themselves have no derivative here: where the support changes there is none, and often there are
-several optima.
+At an optimum `f(p) = min over w of max over m of g_m(w, p)`, a change of the weights changes f only
+to second order: `df = sum of v_m dg_m` at fixed w, with the multipliers v of the maximum. The
+weights themselves have no derivative here: where the support changes none exists, and often there
+are several optima.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
 
 from ..kernels.design import d_optimal as kernels
 from ..kernels.design import oracle as oracles
@@ -21,20 +23,26 @@ from ..kernels.design.xy.by_name import Solver, are_many, named
 from ..kernels.estimate import least_squares
 from ..kernels.linalg import subspace
 from ..transforms import refused_tangent, ruled, tangents_like
+from ..types import Scalar, Table
 
-REFUSED = (
+REFUSED: str = (
     "the weights of a design have no derivative, and its `value` and `bound` have a first one only "
     "(by `jax.grad` anywhere, in forward mode only inside of `jax.jit`)"
 )
-TOO_MANY = "a design for so many arms, found by way of a few of them, has no derivative"
+TOO_MANY: str = "a design for so many arms, found by way of a few of them, has no derivative"
 
 
 class Solved(NamedTuple):
-    """A design and what its derivative takes."""
+    """A design and what its derivative needs."""
 
     design: Design
-    multipliers: Any = None  # float [P] of the directions, up to a factor; None: not known
-    inverse: Any = None  # float [d, d] of A(w) on the span of the arms
+    multipliers: Float[Array, " P"] | None = None  # of the directions, up to a factor
+    inverse: Float[Array, "d d"] | None = None  # of A(w) on the span of the arms
+
+
+Arms: TypeAlias = Float[Table, "K d"]
+Targets: TypeAlias = Float[Table, "M d"]
+Mask: TypeAlias = Bool[Table, " n"]
 
 
 def _solver(tol):
@@ -68,13 +76,13 @@ def _for_pairs(arms, targets, active, tol):
 
 @jax.jit
 def _for_gaps(arms, targets, values, tol):
-    found = []
+    solver, found = _solver(tol), []
 
     def along(arms, vectors, active):
-        found.append(_solver(tol).along(arms, vectors, active))
+        found.append(solver.along(arms, vectors, active))
         return found[-1].design
 
-    design = oracles.oracle(arms, targets, values, Solver(None, along))
+    design = oracles.oracle(arms, targets, values, Solver(solver.between, along))
     return found[-1]._replace(design=design)
 
 
@@ -87,12 +95,12 @@ def _scaled_differences(targets, values, tol):
     best = jnp.argmax(values)
     gaps = values[best] - values
     others = (jnp.arange(values.size) != best) & (gaps > 0)
-    apart = jnp.where(others[:, None], targets[best] - targets, 0.0)
-    return apart / jnp.where(others, gaps, 1.0)[:, None]
+    differences = jnp.where(others[:, None], targets[best] - targets, 0.0)
+    return differences / jnp.where(others, gaps, 1.0)[:, None]
 
 
 def _envelope(directions, primals, tangents, solved):
-    """The rule of a design for `directions(*primals[1:])`."""
+    """The derivative of a design for `directions(*primals[1:])`."""
     design, multipliers, inverse = solved
     if multipliers is None:
         return Solved(tangents_like(design, {}, tangents, TOO_MANY))
@@ -122,6 +130,9 @@ def _for_all(arms, active, tol):
     return kernels.d_optimal(arms, active, tol=tol)
 
 
+best_for_all: Callable[[Arms, Mask, Scalar], Design]
 best_for_all = ruled(_for_all, _constant)
+best_for_pairs: Callable[[Arms, Targets, Mask, Scalar], Solved]
 best_for_pairs = ruled(_for_pairs, partial(_envelope, _differences))
+best_for_gaps: Callable[[Arms, Targets, Float[Table, " M"], Scalar], Solved]
 best_for_gaps = ruled(_for_gaps, partial(_envelope, _scaled_differences))

@@ -1,25 +1,30 @@
 """Designs that solve their problem, each with a certificate."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from ..feature_tables import check_arms, is_concrete, require
-from ..kernels.allocate import pair_shares as ratio_kernels
+from ..kernels.allocate import pair_shares
+from ..kernels.design.d_optimal import Design
 from ..kernels.design.directions import Pairs
 from ..kernels.design.xy import frank_wolfe as wolfe
 from ..kernels.linalg import scaling, spd
 from ..parameters import check, count
 from ..precision import kernel, on_host
 from ..transforms import without_derivative
+from ..types import Rows, Scalar
 from . import checks
 from .envelope import best_for_all, best_for_gaps, best_for_pairs
 
-NOT_CERTIFIED = "its steps end anywhere near the optimum; take xy_optimal"
+NOT_CERTIFIED: str = "its steps end anywhere near the optimum; take xy_optimal"
 
 
 @kernel("arms")
-def d_optimal(arms, *, active=None, tol=0.01):
+def d_optimal(arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01) -> Design:
     """D- and G-optimal design on the active arms, by vertex exchange.
 
     Args:
@@ -35,8 +40,8 @@ def d_optimal(arms, *, active=None, tol=0.01):
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms. Traced arms that
       are all zero give `value = bound = 0` and `converged` False.
-      grad: of `value` and `bound`, which is 0: the optimum is the rank. The weights have none;
-        that of the largest determinant is the one of `log_det` at fixed weights.
+      grad: of `value` and `bound`, which is 0: the optimum is the rank. The weights have none. The
+        gradient of the largest determinant is that of `log_det` at fixed weights.
       float32: yes, to a `tol` of 1e-5.
 
     >>> found = d_optimal([[1.0, 0.0], [0.0, 1.0], [0.1, 0.1]])
@@ -48,7 +53,9 @@ def d_optimal(arms, *, active=None, tol=0.01):
 
 
 @kernel("arms", "targets")
-def xy_optimal(arms, targets, *, active=None, tol=0.01):
+def xy_optimal(
+    arms: Rows, targets: Rows, *, active: Rows | None = None, tol: Scalar = 0.01
+) -> Design:
     """The design that minimises the largest `||z - z'||^2` in `A(w)^-1` over active targets.
 
     Args:
@@ -58,15 +65,15 @@ def xy_optimal(arms, targets, *, active=None, tol=0.01):
       tol: stop when `value <= (1 + tol) bound`.
     Returns:
       `Design`; `value` is infinite where a difference leaves the span of the arms. Where there is
-      nothing to compare (one target, or equal ones) all designs are optimal: the uniform one, with
-      `value = bound = 0`, `converged`.
+      nothing to compare (one target, or equal ones) all designs are optimal, and the uniform one is
+      returned with `value = bound = 0` and `converged` True.
     Raises:
       ValueError: bad shapes, NaN, no active target, arms that are all zero.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of arms and targets.
-      grad: of `value` and `bound`, once, by the envelope theorem, as exact as the design: ask for a
-        small `tol`. None of the weights, and none where arms are so many (from twice
-        `d (d + 1) + 16` on) that only a few at a time are looked at.
+      grad: of `value` and `bound`, the first derivative only, by the envelope theorem, as exact as
+        the design: give a small `tol`. The weights have none, and neither have designs for so many
+        arms (from twice `d (d + 1) + 16` on) that the solver uses a few at a time.
       float32: yes, to a `tol` of 2e-3; with less the design is some 1e-3 from the optimum, and
         `converged` False.
 
@@ -79,8 +86,8 @@ def xy_optimal(arms, targets, *, active=None, tol=0.01):
 
 
 @kernel()
-def oracle(instance, *, tol=0.01):
-    """What who knows theta would draw: `min over w of max over z of ||z* - z||^2 / gap_z^2`.
+def oracle(instance: Any, *, tol: Scalar = 0.01) -> Design:
+    """The design of who knows theta: `min over w of max over z of ||z* - z||^2 / gap_z^2`.
 
     Args:
       instance: an `Instance`; only its arms, targets and values count.
@@ -113,11 +120,11 @@ def oracle(instance, *, tol=0.01):
 
 
 @on_host
-def ratios(arms):
-    """In which shares each pair of arms is told apart with the fewest draws.
+def ratios(arms: Rows) -> Float[np.ndarray, "K K K"]:
+    """The shares of draws that compare each pair of arms with the fewest draws.
 
     `shares[i, j, a] = |w_a| / ||w||_1` for the w of least `||w||_1` with `X^T w = x_i - x_j`
-    (Xu, Honda, Sugiyama, 2018, eq. 10 and 11): a linear program a pair, a millisecond each.
+    (Xu, Honda, Sugiyama, 2018, eq. 10 and 11): a linear program for each pair, a millisecond each.
 
     Args:
       arms: `[K, d]`; they need not span.
@@ -125,7 +132,7 @@ def ratios(arms):
       float `[K, K, K]`, symmetric in i and j; zero where two arms are equal.
     Raises:
       ValueError: bad shapes or NaN.
-      RuntimeError: a solution without its certificate.
+      RuntimeError: a linear program was not solved to its certificate.
       TypeError: traced arms; linear programs are solved on the host.
     Composes:
       jit, vmap, grad, float32: no.
@@ -134,15 +141,22 @@ def ratios(arms):
     array([0.33, 0.67, 0.  ])
     """
     check_arms(arms)
-    return ratio_kernels.by_linear_programs(arms)
+    return pair_shares.by_linear_programs(arms)
 
 
 @kernel("arms", "targets")
-def xy_frank_wolfe(arms, targets, *, active=None, tol=0.01, max_iterations=5000):
-    """The same problem by Frank-Wolfe steps of `2 / (k + 2)`, as in RAGE's experiments.
+def xy_frank_wolfe(
+    arms: Rows,
+    targets: Rows,
+    *,
+    active: Rows | None = None,
+    tol: Scalar = 0.01,
+    max_iterations: Scalar = 5000,
+) -> Design:
+    """The problem of `xy_optimal` by Frank-Wolfe steps of `2 / (k + 2)`, as in RAGE's experiments.
 
-    It ends when a step is small, which says nothing about the optimum: the value was 0.3 to 13
-    percent above it on the instances of that paper. `xy_optimal` is faster and certified.
+    It ends when a step is small, which does not bound the distance to the optimum: the value was
+    0.3 to 13 percent above it on the instances of that paper. `xy_optimal` is faster and certified.
 
     Args:
       arms: `[K, d]` what may be drawn.
@@ -152,7 +166,7 @@ def xy_frank_wolfe(arms, targets, *, active=None, tol=0.01, max_iterations=5000)
       max_iterations: steps at most.
     Returns:
       `Design`; weights below 1e-5 are set to zero. `converged` says that the last step was below
-      `tol`, and `value / bound` how far from the optimum the design can be.
+      `tol`; `value / bound` bounds the distance to the optimum.
     Raises:
       ValueError: bad shapes, NaN, no active target, arms that are all zero.
     Composes:
@@ -173,15 +187,15 @@ def xy_frank_wolfe(arms, targets, *, active=None, tol=0.01, max_iterations=5000)
 
 
 @kernel("arms", "weights")
-def log_det(arms, weights):
-    """`log det A(w)` of a design, the number that `d_optimal` makes largest.
+def log_det(arms: Rows, weights: Rows) -> Float[Array, ""]:
+    """`log det A(w)` of a design, which `d_optimal` maximises.
 
     Args:
       arms: `[K, d]`.
       weights: `[K]`, non-negative.
     Returns:
-      `[]`, -inf where the supported arms do not span all dimensions. Arms that are nearly dependent
-      lose digits with their condition number, not with its square.
+      `[]`, -inf where the supported arms do not span all dimensions. For nearly dependent arms the
+      error grows with their condition number, not with its square.
     Raises:
       ValueError: bad shapes, NaN or negative weights.
     Composes:
@@ -225,8 +239,8 @@ def _log_det_of_one_size(arms, weights):
 def _log_det_jvp(primals, tangents):
     (arms, weights), (arms_dot, weights_dot) = primals, tangents
     matrix = (arms.T * weights) @ arms
-    there = spd.inverse(jax.lax.stop_gradient(matrix), may_lack_rank=True).positive
-    half = arms @ jnp.where(there, jnp.linalg.inv(matrix), jnp.nan)  # has derivatives of its own
+    exists = spd.inverse(jax.lax.stop_gradient(matrix), may_lack_rank=True).positive
+    half = arms @ jnp.where(exists, jnp.linalg.inv(matrix), jnp.nan)  # has derivatives of its own
     change = weights_dot @ (half * arms).sum(1) + 2.0 * weights @ (half * arms_dot).sum(1)
     return _log_det_of_one_size(arms, weights), change
 

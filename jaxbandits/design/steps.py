@@ -1,17 +1,18 @@
-"""Designs by steps as papers take them, and the greedy allocation of whole draws."""
+"""Designs by the steps that papers print, and the greedy allocation of whole draws."""
 
 import jax
 import jax.numpy as jnp
 
 from ..kernels.design import greedy, vertex_directions
-from ..kernels.design.d_optimal import certified
+from ..kernels.design.d_optimal import Design, certified
 from ..kernels.linalg import subspace
 from ..parameters import check, count, positive
 from ..precision import kernel
 from ..transforms import without_derivative
+from ..types import Rows, Scalar
 from . import checks
 
-STEPS = "its steps end anywhere near the optimum; take d_optimal"
+STEPS: str = "its steps end anywhere near the optimum; take d_optimal"
 
 
 def _by_steps(solve, arms, active, tol, max_iterations):
@@ -21,7 +22,9 @@ def _by_steps(solve, arms, active, tol, max_iterations):
 
 
 @kernel("arms")
-def g_optimal_fw(arms, *, active=None, tol=0.01, max_iterations=100):
+def g_optimal_fw(
+    arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 100
+) -> Design:
     """Frank-Wolfe on `max_k ||x_k||^2` with exact line search, as printed: it stalls.
 
     The vertex of the linearised objective is the arm with the largest norm itself. Where several
@@ -40,7 +43,7 @@ def g_optimal_fw(arms, *, active=None, tol=0.01, max_iterations=100):
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms.
       grad: no derivative, neither of weights nor of values.
-      float32: yes; where the steps stall hangs on rounding, and weights differ by some 1e-3.
+      float32: yes; where the steps stall depends on rounding, and weights differ by some 1e-3.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Algorithm 2. https://arxiv.org/abs/2106.04763
@@ -53,7 +56,9 @@ def g_optimal_fw(arms, *, active=None, tol=0.01, max_iterations=100):
 
 
 @kernel("arms")
-def wynn(arms, *, active=None, tol=0.01, max_iterations=20_000):
+def wynn(
+    arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 20_000
+) -> Design:
     """The problem of `d_optimal`: step k moves `1 / (k + 1)` of the weight to the largest norm.
 
     Args:
@@ -81,8 +86,13 @@ def wynn(arms, *, active=None, tol=0.01, max_iterations=20_000):
 
 
 @kernel("arms")
-def fedorov(arms, *, active=None, tol=0.01, max_iterations=20_000):
-    """The same by steps to the largest norm g that raise det A most, `(g / d - 1) / (g - 1)`.
+def fedorov(
+    arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 20_000
+) -> Design:
+    """The problem of `d_optimal` by steps `(g / d - 1) / (g - 1)` to the largest norm g.
+
+    That step raises det A most.
+
 
     Args, Returns, Raises: those of `wynn`.
     Composes:
@@ -98,8 +108,10 @@ def fedorov(arms, *, active=None, tol=0.01, max_iterations=20_000):
 
 
 @kernel("arms")
-def wolfe_atwood(arms, *, active=None, tol=0.01, max_iterations=20_000):
-    """The same with steps away from the supported arm of the smallest norm, if these do more.
+def wolfe_atwood(
+    arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 20_000
+) -> Design:
+    """`fedorov` with steps away from the supported arm of the smallest norm, if these gain more.
 
     Args, Returns, Raises: those of `wynn`.
     Composes:
@@ -117,18 +129,25 @@ def wolfe_atwood(arms, *, active=None, tol=0.01, max_iterations=20_000):
 
 
 @kernel("arms")
-def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
-    """G-allocation: one draw after another, each where the largest norm falls most.
+def greedy_allocation(
+    arms: Rows,
+    total: Scalar,
+    *,
+    active: Rows | None = None,
+    v0: Scalar | None = None,
+    tol: Scalar = 0.01,
+) -> Design:
+    """G-allocation: one draw after another, each of the arm that reduces the largest norm most.
 
-    Where two arms have the largest norm, no draw of one of them helps: a shorter arm between the
-    two is then drawn again and again, though it is of no use in the end.
+    Where two arms have the largest norm, a draw of one of them does not reduce it: a shorter arm
+    between the two is then drawn again and again, although the optimal design does not use it.
 
     Args:
       arms: `[K, d]`.
-      total: number of draws N; whole numbers of them, `np.round(total * weights)` of each arm.
+      total: number of draws N; `np.round(total * weights)` are those of each arm.
       active: bool `[K]`; all by default. Inactive arms are not drawn, and their norms not counted.
-      v0: the draws begin with `A = v0 I`; by default with 1e-3 d times the mean squares of the
-        columns on the diagonal, whatever their units.
+      v0: the draws begin with `A = v0 I`; by default the diagonal holds 1e-3 d times the mean
+        square of each column, so that units do not matter.
       tol: `converged` says that `value <= (1 + tol) bound`.
     Returns:
       `Design` with weights that are multiples of `1 / total`, and `iterations = total`; `value`
@@ -139,10 +158,10 @@ def greedy_allocation(arms, total, *, active=None, v0=None, tol=0.01):
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms; `total` may be
         traced.
       grad: no derivative, draws are whole numbers.
-      float32: yes; draws that nearly tie may go to another arm.
+      float32: yes; where arms nearly tie, a draw may be of another one.
     Deviations:
-      The matrix to begin with is not given. Ties go to an order of arms that changes with each
-      draw and is the same in every call.
+      The paper does not give the initial matrix. Ties are broken by an order of arms that changes
+      with each draw and is the same in every call.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014,
       Section 3. https://arxiv.org/abs/1409.6110
@@ -180,7 +199,7 @@ def _greedily(arms, active, total, v0, tol):
     counts = greedy.g_allocation(arms, active, total, v0=v0)
     weights = counts.astype(arms.dtype) / total.astype(arms.dtype)
     space = subspace.of(arms, active)
-    found = vertex_directions.look(space, arms, active, weights, total)
+    found = vertex_directions.evaluated(space, arms, active, weights, total)
     return certified(space, found, tol)
 
 
