@@ -1,6 +1,6 @@
-"""What no algorithm can beat, with a certificate, and what some algorithms do not exceed.
+"""Lower bounds for all algorithms, with a certificate, and upper bounds of some algorithms.
 
-`characteristic_time` and `pull_lower_bound` work inside of `jit`, `vmap` and `grad`. All others are
+`characteristic_time` and `pull_lower_bound` work inside `jit`, `vmap` and `grad`. All others are
 computed on the host and refuse traced arguments with a `TypeError`.
 """
 

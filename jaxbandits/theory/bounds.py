@@ -1,12 +1,13 @@
-"""What no algorithm can beat, with a certificate, and what RAGE does not exceed."""
+"""Lower bounds of pulls for all algorithms, with a certificate, and an upper bound of RAGE."""
 
 import dataclasses
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from ..design import oracle
 from ..instances import Instance
@@ -17,18 +18,20 @@ from ..kernels.design.xy.by_name import named
 from ..kernels.linalg import scaling
 from ..parameters import choice, positive, require
 from ..precision import double, is_traced, kernel, on_host
+from ..types import Scalar
 
 __all__ = ["Bound", "PullBound", "characteristic_time", "pull_lower_bound", "rage_pull_bound"]
 
-TOLERANCE, ROUNDING = 1e-6, 1e-9
-CONFIDENCE = 2.4  # of log(1 / (2.4 delta)), a lower bound of the divergence of two coins
+TOLERANCE: float = 1e-6
+ROUNDING: float = 1e-9
+CONFIDENCE: float = 2.4  # of log(1 / (2.4 delta)), a lower bound of the divergence of two coins
 
 
 class Bound(NamedTuple):
-    """A number between two others: `lower <= optimum <= value`."""
+    """Bounds of an optimum: `lower <= optimum <= value`."""
 
-    value: float
-    lower: float
+    value: float | Float[Array, ""]
+    lower: float | Float[Array, ""]
 
 
 class PullBound(NamedTuple):
@@ -39,11 +42,11 @@ class PullBound(NamedTuple):
 
 
 @kernel()
-def characteristic_time(instance, *, tol=TOLERANCE):
+def characteristic_time(instance: Instance, *, tol: Scalar = TOLERANCE) -> Bound:
     """`psi* = min over designs w of max over z of ||z* - z||^2 / gap_z^2` in A(w)^-1.
 
-    With normal rewards of variance s^2, the pulls of an algorithm that errs with probability
-    delta at most are `2 s^2 psi* log(1 / (2.4 delta))` or more, in the mean.
+    With normal rewards of variance s^2, an algorithm that errs with probability delta at most
+    takes `2 s^2 psi* log(1 / (2.4 delta))` pulls or more on average.
 
     Args:
       instance: an `Instance` with normal rewards, linear in the features.
@@ -54,10 +57,10 @@ def characteristic_time(instance, *, tol=TOLERANCE):
       ValueError: rewards are not normal, or the values are not linear in the targets; the latter
         is not checked where the instance is traced.
     Composes:
-      As `design.oracle`, whose value it is; traced, both numbers are arrays. In float32 they are
-      some 1e-3 apart.
+      As `design.oracle`, whose value it is; under a trace both numbers are arrays. In float32 they
+      differ by some 1e-3.
     Deviations:
-      The paper's Theorem 1 lacks the factor 2, lost in its Gaussian divergence.
+      The paper's Theorem 1 lacks the factor 2, which its Gaussian divergence omits.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019, Theorem 1. https://arxiv.org/abs/1906.08399
@@ -75,8 +78,8 @@ def characteristic_time(instance, *, tol=TOLERANCE):
     return Bound(float(found.value), float(found.bound))
 
 
-def pull_lower_bound(instance, delta):
-    """The least mean number of pulls of an algorithm that errs with probability delta at most.
+def pull_lower_bound(instance: Instance, delta: Scalar) -> float | Float[Array, ""]:
+    """A lower bound of the mean pulls of an algorithm that errs with probability delta at most.
 
     Args:
       instance: as in `characteristic_time`.
@@ -103,20 +106,27 @@ def pull_lower_bound(instance, delta):
 @on_host
 @double
 def rage_pull_bound(
-    instance, delta, *, rounding="efficient", rounding_epsilon=0.1, log_factor=2.0, tol=1e-3
-):
+    instance: Instance,
+    delta: float,
+    *,
+    rounding: str = "efficient",
+    rounding_epsilon: float = 0.1,
+    log_factor: float = 2.0,
+    tol: float = 1e-3,
+) -> PullBound:
     """The pulls that RAGE does not exceed unless one of its confidence intervals fails.
 
-    After phase t all targets alive have gaps up to `2 2^-t`. With `S_1` all targets and
+    After phase t all active targets have gaps up to `2 2^-t`. With `S_1` all targets and
     `S_t = {z: gap_z <= 4 2^-t}` it takes no more than
     `sum over t with |S_t| > 1 of max(ceil(2 4^t rho(S_t) (1 + eps) log(c M^2 t^2 / delta)), r)`
-    pulls, times `noise_var` as `rage` does it. All intervals hold with probability `1 - delta`.
+    pulls, with `noise_var` as a factor as in `rage`. All intervals hold with probability
+    `1 - delta`.
 
     Args:
       instance: an `Instance` whose values are linear in the targets.
       delta: error probability.
       rounding, rounding_epsilon, log_factor, tol: those of `rage`, with its own designs. r is
-        `2 K / eps` for "efficient", for every arm may be supported.
+        `2 K / eps` for "efficient", as every arm may be supported.
     Returns:
       `PullBound(value, closed_form)`: the sum, and
       `128 (1 + eps) noise_var psi* P log(c M^2 P^2 / delta) + (1 + r) P`, where P is
@@ -125,9 +135,9 @@ def rage_pull_bound(
       ValueError: values that are not linear in the targets, bad options.
       TypeError: traced arguments; it is computed on the host.
     Deviations:
-      The paper supposes gaps up to 2. Others change nothing in the sum, and in the closed form
-      the part of the first phase grows by `(gap_max / 2)^2`. Designs are optimal up to
-      `1 + tol`, and so are both bounds. Of equal targets one counts, as in `rage`.
+      The paper assumes gaps up to 2. Larger gaps do not change the sum, and in the closed form the
+      part of the first phase grows by `(gap_max / 2)^2`. Designs are optimal up to `1 + tol`, and
+      so are both bounds. Equal targets count as one, as in `rage`.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019. https://arxiv.org/abs/1906.08399
@@ -175,7 +185,7 @@ def rage_pull_bound(
 
 
 def _gaps(instance):
-    """Gaps of the targets that differ, and which these are."""
+    """Gaps of the distinct targets, and a mask of these."""
     distinct = np.asarray(directions.distinct(jnp.asarray(instance.targets)))
     values = np.asarray(instance.values)[distinct]
     return values.max() - values, distinct
@@ -186,20 +196,20 @@ def _rho(arms, targets, alive, tol):
     return named("interior_point", tol).between(arms, targets, alive).value
 
 
-def pull_time(instance):
+def pull_time(instance: Instance) -> float | Float[Array, ""]:
     """`2 noise_var psi*`, from the lower end of psi*; raises as `characteristic_time`."""
     variance = instance.noise_var
     variance = variance if is_traced(variance) else float(variance)
     return 2.0 * variance * characteristic_time(instance).lower
 
 
-def confidence(delta):
+def confidence(delta: Scalar) -> float:
     """`log(1 / (2.4 delta))`, not below 0."""
     return max(0.0, float(-np.log(CONFIDENCE * delta)))
 
 
-def why_not(instance):
-    """What keeps an instance from having a characteristic time, or None."""
+def why_not(instance: Any) -> str | None:
+    """Why an instance has no characteristic time, or None if it has one."""
     if isinstance(instance, Instance) and instance.rewards != "normal":
         return f"its rewards must be normal, got {instance.rewards!r}"
     if isinstance(instance, Instance) and instance.stress is not None:
@@ -213,11 +223,13 @@ def _why_not_linear(instance):
     if is_traced(instance):
         return None
     theta = np.asarray(instance.theta)
-    tables = {"means": (instance.arms, instance.means)}
-    tables["values"] = instance.targets, instance.values
+    tables = {
+        "means": (instance.arms, instance.means),
+        "values": (instance.targets, instance.values),
+    }
     for name, (features, numbers) in tables.items():
-        off = np.abs(np.asarray(features) @ theta - numbers).max()
-        if off > ROUNDING * max(float(np.abs(numbers).max()), np.finfo(float).tiny):
+        error = np.abs(np.asarray(features) @ theta - numbers).max()
+        if error > ROUNDING * max(float(np.abs(numbers).max()), np.finfo(float).tiny):
             return f"its {name} must be linear in the features"
     return None
 

@@ -1,6 +1,6 @@
 """Bounds of the error of fixed-budget algorithms, as their papers print them.
 
-Most exceed 1, and say nothing, at the budgets of the experiments that they come with.
+Most exceed 1 at the budgets of the papers' own experiments, where they are vacuous.
 """
 
 import math
@@ -9,6 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from ..instances import Instance
 from ..instances.instance import check_option
@@ -24,21 +25,20 @@ __all__ = [
     "sequential_halving_error_bound",
 ]
 
-
-OVERFLOW = 700.0  # of the exponential: e^709 is the last in range
+OVERFLOW: float = 700.0  # of the exponential: e^709 is the last in range
 
 
 class ErrorBound(NamedTuple):
-    """A bound of the probability of a wrong answer; above 1 it says nothing."""
+    """A bound of the probability of a wrong answer; above 1 it is vacuous."""
 
     value: float
     standard_error: float  # of a mean over replications, 0 for a closed form
 
 
 class Facts(NamedTuple):
-    """What the bounds need to know of an instance."""
+    """The quantities of an instance that the bounds use."""
 
-    gaps: np.ndarray  # float [K] of linear predictors, 0 for the best arm
+    gaps: Float[np.ndarray, " K"]  # of linear predictors, 0 for the best arm
     best: int
     gap: float  # the least positive one
     noise_var: float
@@ -47,13 +47,13 @@ class Facts(NamedTuple):
     linear: bool
 
     @property
-    def num_arms(self):
+    def num_arms(self) -> int:
         """K."""
         return len(self.gaps)
 
 
-def facts_of(instance, slope=None):
-    """The `Facts` of an instance whose means its features give, with one best arm."""
+def facts_of(instance: Instance, slope: float | None = None) -> Facts:
+    """The `Facts` of an instance with one best arm and means that follow from its features."""
     fine = isinstance(instance, Instance)
     require(fine, f"instance must be an Instance, got {type(instance).__name__}")
     check_option(positive, slope=slope)
@@ -88,11 +88,12 @@ def _exponential(power):
 
 
 @on_host
-def sequential_halving_error_bound(instance, budget):
+def sequential_halving_error_bound(instance: Instance, budget: int) -> ErrorBound:
     """`3 log2(K) exp(-B / (8 log2(K) H2))`, `H2 = max i / gap_i^2` (Karnin et al., Theorem 4.1).
 
     Args:
-      instance: an `Instance` with rewards in [0, 1], which the theorem asks for; its means count.
+      instance: an `Instance` with rewards in [0, 1], as the theorem requires; only its means are
+        used.
       budget: total draws B.
     Returns:
       `ErrorBound`.
@@ -110,10 +111,10 @@ def sequential_halving_error_bound(instance, budget):
 
 
 @on_host
-def od_linbai_error_bound(instance, budget):
+def od_linbai_error_bound(instance: Instance, budget: int) -> ErrorBound:
     """`(4 K / d + 3 log2 d) exp(-m / (32 s^2 H))`, `H = max_{2 <= i <= d} i / gap_i^2`.
 
-    With m the draws of a round of `od_linbai` (Yang and Tan, 2022, Theorem 2, where s = 1).
+    m is the number of draws in a round of `od_linbai` (Yang and Tan, 2022, Theorem 2, where s = 1).
 
     Args:
       instance: an `Instance` with linear means.
@@ -133,19 +134,21 @@ def od_linbai_error_bound(instance, budget):
     spare = min(facts.num_arms, facts.rank * (facts.rank + 1) // 2)
     each = (budget - spare - kept) / rounds
     gaps = np.sort(facts.gaps)
-    places = np.arange(2, max(facts.rank, 2) + 1)
-    hardness = (places / gaps[places - 1] ** 2).max()
+    ranks = np.arange(2, max(facts.rank, 2) + 1)
+    hardness = (ranks / gaps[ranks - 1] ** 2).max()
     front = 4 * facts.num_arms / facts.rank + 3 * math.log2(facts.rank)
     return ErrorBound(front * _exponential(-each / (32 * facts.noise_var * hardness)), 0.0)
 
 
 @on_host
-def bayes_gap_error_bound(instance, budget, *, prior_scale=1.0, epsilon=0.0):
+def bayes_gap_error_bound(
+    instance: Instance, budget: int, *, prior_scale: float = 1.0, epsilon: float = 0.0
+) -> ErrorBound:
     """`K B exp(-((B - K) / s^2 + kappa / e^2) / (8 H))`, of `bayes_gap` that knows H.
 
-    With `H = sum of max((gap_i + epsilon) / 2, epsilon)^-2`, `kappa = sum of ||x_k||^-2`, to which
-    an arm of length 0 adds nothing, and e the prior's scale (Hoffman, Shahriari and de Freitas,
-    2014, Theorem 1, with the linear kernel).
+    `H = sum of max((gap_i + epsilon) / 2, epsilon)^-2`, `kappa = sum of ||x_k||^-2` over arms of
+    positive length, and e is the prior's scale (Hoffman, Shahriari and de Freitas, 2014, Theorem 1,
+    with the linear kernel).
 
     Args:
       instance: an `Instance` with linear means; the gap of the best arm is that to the second.

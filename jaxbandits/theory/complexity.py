@@ -8,6 +8,7 @@ and `D_a = mu_(m) - mu_a` otherwise.
 """
 
 import math
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -19,19 +20,21 @@ from ..precision import on_host
 
 __all__ = ["lucb_complexity", "m_lingape_complexity", "ugape_complexity"]
 
-SELECTIONS = ("largest_variance", "ratio")
+Selection: TypeAlias = Literal["largest_variance", "ratio"]
+
+SELECTIONS: tuple[Selection, ...] = ("largest_variance", "ratio")
 
 
 @on_host
-def lucb_complexity(instance, m, *, epsilon=0.0):
+def lucb_complexity(instance: Instance, m: int, *, epsilon: float = 0.0) -> float:
     """`H(LUCB) = 2 sum_a max(epsilon / 2, D_a)^-2`.
 
-    By Theorem 2 (see the module), LUCB with the widths of each arm alone stops by the first u
+    By Theorem 2 (see the module), LUCB with a width for each arm stops no later than at the first u
     above `1 + H C_u^2 + O(K)` where its confidence bounds hold.
 
     Args:
       instance: an `Instance` whose arms are the targets.
-      m: how many arms are looked for, below K.
+      m: the number of arms to identify, below K.
       epsilon: the accuracy, 0 or above.
     Returns:
       The constant, infinite where the gap between the m-th and the next value is 0 and so is
@@ -39,7 +42,7 @@ def lucb_complexity(instance, m, *, epsilon=0.0):
     Raises:
       ValueError: other targets than the arms, an m outside 1 .. K - 1, a bad epsilon.
     Deviations:
-      Returned as printed, without a variance: `noise_var` plays no part, and constants of LUCB
+      The constant is as printed, without a variance: it ignores `noise_var`, and constants of LUCB
       and UGapE are not on the scale of those of m-LinGapE.
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
@@ -54,11 +57,11 @@ def lucb_complexity(instance, m, *, epsilon=0.0):
 
 
 @on_host
-def ugape_complexity(instance, m, *, epsilon=0.0):
+def ugape_complexity(instance: Instance, m: int, *, epsilon: float = 0.0) -> float:
     """`H(UGapE) = 2 sum_a max(epsilon, (epsilon + D_a) / 2)^-2`.
 
-    By Theorem 2 (see the module), UGapE with the widths of each arm alone stops by the first u
-    above `1 + H C_u^2 + O(K)` where its confidence bounds hold.
+    By Theorem 2 (see the module), UGapE with a width for each arm stops no later than at the first
+    u above `1 + H C_u^2 + O(K)` where its confidence bounds hold.
 
     Args:
       instance, m, epsilon: those of `lucb_complexity`.
@@ -67,9 +70,9 @@ def ugape_complexity(instance, m, *, epsilon=0.0):
     Raises:
       ValueError: see `lucb_complexity`.
     Deviations:
-      Without a variance, as in `lucb_complexity`. The paper orders its constants as LUCB,
-      m-LinGapE, UGapE, the largest first. What it prints does not: with epsilon 0 and variance
-      1/4 they are 2, 9 and 8 times the sum of the `D_a^-2`.
+      Without a variance, as in `lucb_complexity`. The paper claims the order LUCB, m-LinGapE, UGapE
+      of its constants, the largest first. The printed ones are not in this order: with epsilon 0
+      and variance 1/4 they are 2, 9 and 8 times the sum of the `D_a^-2`.
     Reference:
       See `lucb_complexity`.
 
@@ -83,35 +86,41 @@ def ugape_complexity(instance, m, *, epsilon=0.0):
 
 @on_host
 def m_lingape_complexity(
-    instance, m, *, epsilon=0.0, selection="largest_variance", rho_power=1, enough=None
-):
+    instance: Instance,
+    m: int,
+    *,
+    epsilon: float = 0.0,
+    selection: Selection = "largest_variance",
+    rho_power: Literal[1, 2] = 1,
+    enough: float | None = None,
+) -> float:
     """The constant of m-LinGapE, with `s_a = max(epsilon, (epsilon + D_a) / 3)`.
 
     `4 noise_var sum_a s_a^-2` where the arm of larger variance of a pair is drawn (or both arms),
     and `noise_var sum_a max over i < j of |w_a(i, j)| / max(s_i, s_j)^2` where draws follow the
     optimal ratios: `w(i, j)` has the least norm `rho = ||w||_1` with `X^T w = x_i - x_j`. By
-    Theorem 2 (see the module), m-LinGapE stops by the first u above `1 + H C_u^2 + O(K)` where
-    its confidence bounds hold.
+    Theorem 2 (see the module), m-LinGapE stops no later than at the first u above
+    `1 + H C_u^2 + O(K)` where its confidence bounds hold.
 
     Args:
-      instance: an `Instance` whose arms are the targets. The theorem is about values that are
-        linear in the arms; the constant is the same formula for any.
+      instance: an `Instance` whose arms are the targets. The theorem requires values that are
+        linear in the arms; the formula is computed for any.
       m, epsilon: those of `lucb_complexity`.
       selection: "largest_variance" or "ratio".
       rho_power: of "ratio", 1 for `|w_a|` as printed, 2 for `|w_a| rho`.
-      enough: a number above which it does not matter how large the constant of "ratio" is: pairs
-        are visited from the smallest gaps on, and the first sum above `enough` is returned. Not
-        above the constant, it settles quickly which of two constants is the larger.
+      enough: for comparisons of "ratio" with another constant: pairs are visited in the order of
+        their gaps, the smallest first, and the first sum above `enough` is returned. It is a lower
+        bound of the constant.
     Returns:
       The constant, infinite where it is in `lucb_complexity`.
     Raises:
       ValueError: see `lucb_complexity`; an unknown selection or rho_power, a bad `enough`.
       RuntimeError: a linear program that was not solved to its certificate.
     Deviations:
-      `w` is not unique for some arms, and then neither is the constant. Taken is the vertex that
-      HiGHS' dual simplex returns, of `x_i - x_j` with i < j; it is `e_i - e_j` where the arms
-      are independent. The paper prints `|w_a|` alone, as rho_power 1 has it. But draws by these
-      ratios make `||x_i - x_j||^2` in V^-1 at most `|w_a| ||w||_1` over the draws of a, and a
+      `w` is not unique for some arms, and then neither is the constant. Here it is the vertex that
+      HiGHS' dual simplex returns for `x_i - x_j` with i < j; for independent arms it is
+      `e_i - e_j`. The paper prints `|w_a|` alone, which is rho_power 1. But draws by these ratios
+      make `||x_i - x_j||^2` in V^-1 at most `|w_a| ||w||_1` over the draws of a, and a
       proof from that width gives the constant of rho_power 2, at most twice as large. The printed
       constants do not lie between those of LUCB and UGapE as claimed; see `ugape_complexity`.
     Reference:
@@ -137,7 +146,7 @@ def m_lingape_complexity(
 
 
 def _largest_weights(arms, sizes, noise_var, rho_power, enough):
-    """The constant of "ratio", or what the pairs of the smallest gaps give once above enough."""
+    """The constant of "ratio", or the sum over the pairs of smallest gaps once above `enough`."""
     first, second = np.triu_indices(len(sizes), 1)
     factors = noise_var * _inverse_squares(np.maximum(sizes[first], sizes[second]))
     order = np.argsort(-factors, kind="stable")

@@ -3,6 +3,7 @@
 import functools
 import math
 from functools import partial
+from typing import Any, Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from jax.scipy.stats import norm
 from ..algorithms import gse
 from ..engine.episode import rollout, root_key, start
 from ..engine.results import standard_error
+from ..instances import Instance
 from ..instances.environments.finite import finite
 from ..instances.instance import check_option
 from ..kernels.allocate import halving
@@ -23,24 +25,28 @@ from .budget import ErrorBound, facts_of
 
 __all__ = ["gse_error_bound"]
 
-CLOSED = ("paper", "safe", "single_stage")
-LINEAR = ("safe", "single_stage", "pairwise_proof")  # forms that know no slope
-REALISED = ("pairwise_paper", "pairwise_proof", "normal")
+Form: TypeAlias = Literal[
+    "paper", "safe", "single_stage", "pairwise_paper", "pairwise_proof", "normal"
+]
+
+CLOSED: tuple[Form, ...] = ("paper", "safe", "single_stage")
+LINEAR: tuple[Form, ...] = ("safe", "single_stage", "pairwise_proof")  # forms without a slope
+REALISED: tuple[Form, ...] = ("pairwise_paper", "pairwise_proof", "normal")
 
 
 @on_host
 def gse_error_bound(
-    instance,
-    budget,
+    instance: Instance,
+    budget: int,
     *,
-    form="paper",
-    eta=2,
-    excess=0.0,
-    slope=None,
-    replications=1000,
-    seed=0,
-    **options,
-):
+    form: Form = "paper",
+    eta: int = 2,
+    excess: float = 0.0,
+    slope: float | None = None,
+    replications: int = 1000,
+    seed: int = 0,
+    **options: Any,
+) -> ErrorBound:
     """Bounds of the error probability of `gse`.
 
     Closed forms, for G-optimal designs and s = ceil(log_eta K) stages of n = floor(B / s) draws:
@@ -51,39 +57,39 @@ def gse_error_bound(
     holds whatever the angles.
     "single_stage": `2 K exp(-B D^2 / (4 s^2 d))`, for eta = K (appendix E).
 
-    Means over replications of `gse`, from the draws that it made of the arms that were alive. With
-    v the largest `||x_i - x_best||^2` in V^-1, over the stages that the best arm saw, and u the
-    largest `||x_i||^2`:
+    Means over replications of `gse`, computed from its draws of the active arms. With v the largest
+    `||x_i - x_best||^2` in V^-1, over the stages where the best arm was active, and u the largest
+    `||x_i||^2`:
     "pairwise_paper": `2 eta log_eta(K) exp(-D^2 / (4 s^2 v))`, Theorem 4.1 (2); of a generalised
     model `2 eta log_eta(K) exp(-D^2 c^2 / (8 s^2 u))`, Theorem 5.1 (5).
-    "pairwise_proof": `2 eta s exp(-D^2 / (2 s^2 v))`, what the proof of the former shows.
+    "pairwise_proof": `2 eta s exp(-D^2 / (2 s^2 v))`, which the proof of the former shows.
     "normal": in the linear model with normal rewards, `Q(D_i / (s ||x_i - x_best||))` is the exact
     probability that arm i is ahead of the best one, with Q the upper tail. The best one is dropped
     only if as many rivals as survive are ahead of it. By Markov's inequality the error is at most
-    the mean of `sum over stages of 1{best alive} (sum over rivals alive of Q) / survivors`, where
-    Q counts as 1 for a difference that the draws do not span: its estimate is no unbiased one.
+    the mean of `sum over stages of 1{best active} (sum over active rivals of Q) / survivors`. Q
+    counts as 1 for a difference that the draws do not span, because its estimate is biased.
 
     Args:
       instance: an `Instance` whose means are linear in the features, or given by a family's link.
       budget: total draws B.
       form: see above.
       eta: elimination factor.
-      excess: of "safe", what design and rounding lose: `max_k ||x_k||^2 <= (1 + excess) d / n`.
-      slope: c, `h'` at its least; by default at the arms of the instance, hence optimistic: the
-        theorem asks for it on the way to every estimate too.
+      excess: of "safe", the loss of design and rounding: `max_k ||x_k||^2 <= (1 + excess) d / n`.
+      slope: c, `h'` at its least; by default at the arms of the instance. This is optimistic:
+        the theorem requires it also between theta and every estimate.
       replications, seed: of the means, as in `simulate`.
       **options: of `gse`, for the means.
     Returns:
-      `ErrorBound(value, standard_error)`; a value above 1 says nothing.
+      `ErrorBound(value, standard_error)`; a value above 1 is vacuous.
     Raises:
-      ValueError: a bad option, means that features do not explain, one arm or two best ones,
+      ValueError: a bad option, means that do not follow from the features, one arm or two best,
         "normal" where rewards are not normal or all stages' rewards are used, or "safe",
         "single_stage" or "pairwise_proof" of a generalised model.
       TypeError: traced arguments.
     Composes:
       jit, vmap, grad, float32: no, it is computed on the host, in double precision.
     Deviations:
-      "paper" and "pairwise_paper" lean on `||x_i - x_best||^2 <= 2 max ||x||^2`, which holds for
+      "paper" and "pairwise_paper" rely on `||x_i - x_best||^2 <= 2 max ||x||^2`, which holds for
       independent arms, not in general: opposite arms give 4.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
@@ -133,12 +139,12 @@ def _log(number, base):
 def _realised(instance, facts, form, budget, eta, replications, seed, options):
     """The bound's value in each replication, `[R]`."""
     options = {"family": instance.family} | options
-    gse(instance.arms, budget=budget, eta=eta, **options)  # refuses bad ones
+    gse(instance.arms, budget=budget, eta=eta, **options)  # raises for bad options
     single = form != "normal" and not facts.linear
     values = _compiled(form == "normal", eta, single, tuple(sorted(options.items())))
-    world = jax.tree.map(jnp.asarray, instance)
+    arrays = jax.tree.map(jnp.asarray, instance)
     numbers = jnp.asarray(budget), facts.gaps, facts.best, root_key(seed), np.arange(replications)
-    found = np.asarray(values(world, *numbers))
+    found = np.asarray(values(arrays, *numbers))
     if form == "normal":
         return found
     stages = halving.schedule(facts.num_arms, eta).stages
@@ -150,11 +156,11 @@ def _realised(instance, facts, form, budget, eta, replications, seed, options):
 
 @functools.lru_cache(maxsize=16)
 def _compiled(tails, eta, single, options):
-    """What plays GSE; other budgets and numbers of an instance compile nothing."""
+    """A program that runs GSE; another budget or other numbers of an instance reuse it."""
 
     @jax.jit
     def values(instance, budget, gaps, best, key, numbers):
-        plan = halving.schedule(instance.arms.shape[0], eta)
+        schedule = halving.schedule(instance.arms.shape[0], eta)
         build = partial(gse, budget=budget, eta=eta, **dict(options))
         algorithm, env = build(instance.arms), finite(instance)
         stage = partial(_of_stage, instance, gaps, best, tails, single)
@@ -162,10 +168,12 @@ def _compiled(tails, eta, single, options):
         def one(number):
             run = start(jax.random.fold_in(key, number), env, algorithm)
             record = lambda run: (run.state.alive, run.arm_pulls)  # noqa: E731
-            _, (alive, pulls) = rollout(run, env, algorithm, np.arange(1, plan.stages + 1), record)
+            _, (alive, pulls) = rollout(
+                run, env, algorithm, np.arange(1, schedule.stages + 1), record
+            )
             alive = jnp.concatenate([run.state.alive[None], alive[:-1]])
             counts = jnp.diff(pulls, axis=0, prepend=0)
-            found = jax.vmap(stage)(alive, counts, jnp.asarray(plan.sizes[1:]))
+            found = jax.vmap(stage)(alive, counts, jnp.asarray(schedule.sizes[1:]))
             return found.sum() if tails else found.max()
 
         return jax.lax.map(one, numbers, batch_size=256)
@@ -174,7 +182,7 @@ def _compiled(tails, eta, single, options):
 
 
 def _of_stage(instance, gaps, best, tails, single, alive, counts, survivors):
-    """A stage's part of "normal", or its largest `||x||^2` in V^-1 for the others."""
+    """A stage's term of "normal", or its largest `||x||^2` in V^-1 for the other forms."""
     (arms,) = scaling.equilibrated(instance.arms)
     matrix = least_squares.gram(arms, counts)
     drawn = spd.partial_inverse(matrix, subspace.negligible(arms))

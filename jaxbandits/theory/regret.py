@@ -1,15 +1,16 @@
 """Regret bounds of randomised algorithms in generalised linear bandits, as their paper prints them.
 
-They exceed what playing the worst arm throughout costs until millions of rounds have gone: their
-use is the rate at which they grow.
+For less than millions of rounds they exceed the regret of always playing the worst arm; they are
+useful for the rate at which they grow.
 """
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from ..feature_tables import check_spans, require
 from ..instances import Instance
@@ -21,46 +22,48 @@ from ..precision import on_host
 
 __all__ = ["RegretBound", "glm_fpl_regret_bound", "glm_tsl_regret_bound"]
 
-FORMS = ("paper", "safe")
-OPTIMISM = 0.15  # least chance of a sample above the truth: P(N(0, 1) > 1) is 0.159
+Form: TypeAlias = Literal["paper", "safe"]
+
+FORMS: tuple[Form, ...] = ("paper", "safe")
+OPTIMISM: float = 0.15  # least probability of a sample above the truth: P(N(0, 1) > 1) is 0.159
 
 
 class RegretBound(NamedTuple):
     """A bound of the expected regret of n rounds."""
 
-    value: float  # leading + what exploration and rare events cost
+    value: float  # leading + the cost of exploration and of rare events
     leading: float
-    eigenvalue: float  # that `sum of x x^T` has to reach
-    exploration: int  # rounds that it takes
-    widths: float  # of the arms drawn after them, in all: see `jaxbandits.watched`
+    eigenvalue: float  # that the least one of `sum of x x^T` has to reach
+    exploration: int  # rounds that this takes
+    widths: float  # the sum over the arms drawn afterwards: see `jaxbandits.watched`
 
 
 @on_host
 def glm_tsl_regret_bound(
-    instance,
-    horizon,
+    instance: Instance,
+    horizon: int,
     *,
-    exploration=None,
-    noise_var=None,
-    kappa=None,
-    lipschitz=None,
-    form="paper",
-):
-    """What GLM-TSL with `a="theory"` loses at most (Kveton et al., 2020, Section 4.3).
+    exploration: int | None = None,
+    noise_var: float | None = None,
+    kappa: float | None = None,
+    lipschitz: float | None = None,
+    form: Form = "paper",
+) -> RegretBound:
+    """A regret bound of GLM-TSL with `a="theory"` (Kveton et al., 2020, Section 4.3).
 
     `lipschitz (c_1 + c_2) (1 + 2 / (0.15 - 1 / n)) sqrt(2 d n log(2 n / d)) + (tau + 3) D`, `c_1 =
     (sigma / kappa) sqrt(d log(n / d) + 2 log n)`, `c_2 = c_1 sqrt(2 (lipschitz / kappa) log(K n))`,
     D the largest gap, tau the rounds of exploration.
 
     Args:
-      instance: an `Instance` whose arms have norm 1 at most, where the theorem is to hold.
+      instance: an `Instance`; the theorem requires arms of norm 1 at most.
       horizon: n.
-      exploration: tau; by default the rounds that draws of the first d independent arms, equally
-        often, take until the least eigenvalue of `sum of x x^T` is what the theorem asks for.
+      exploration: tau; by default the rounds until the least eigenvalue of `sum of x x^T` is what
+        the theorem requires, if the first d independent arms are drawn equally often.
       noise_var: sub-Gaussian variance of a reward; the instance's by default.
       kappa, lipschitz: least and largest slope of the mean function near theta, by default both
         that at 0, as in the paper's experiments.
-      form: "paper", or "safe" with `log(2 K n)` in c_2, which an event of two sides takes.
+      form: "paper", or "safe" with `log(2 K n)` in c_2, which a two-sided event needs.
     Returns:
       A `RegretBound`.
     Raises:
@@ -80,31 +83,32 @@ def glm_tsl_regret_bound(
 
 @on_host
 def glm_fpl_regret_bound(
-    instance,
-    horizon,
+    instance: Instance,
+    horizon: int,
     *,
-    exploration=None,
-    noise_var=None,
-    kappa=None,
-    lipschitz=None,
-    form="paper",
-):
-    """The same for GLM-FPL with `a="theory"` (Kveton et al., 2020, Section 4.4).
+    exploration: int | None = None,
+    noise_var: float | None = None,
+    kappa: float | None = None,
+    lipschitz: float | None = None,
+    form: Form = "paper",
+) -> RegretBound:
+    """A regret bound of GLM-FPL with `a="theory"` (Kveton et al., 2020, Section 4.4).
 
-    With `2 / n`, `(tau + 4) D` and `c_2 = c_1 (lipschitz / kappa) sqrt(2 log(K n))`. The theorem is
-    for arms with at most one entry that is not 0. Arguments, errors and what is returned are those
-    of `glm_tsl_regret_bound`; "safe" also corrects the eigenvalue that the perturbation asks for,
-    to `4 a^2 (sqrt(d) + sqrt(2 log n))^2 / kappa^2`.
+    That of `glm_tsl_regret_bound` with `2 / n`, `(tau + 4) D` and
+    `c_2 = c_1 (lipschitz / kappa) sqrt(2 log(K n))`. The theorem is for arms with at most one entry
+    that is not 0. Arguments, errors and result are those of `glm_tsl_regret_bound`; "safe" also
+    corrects the eigenvalue that the perturbation requires, to
+    `4 a^2 (sqrt(d) + sqrt(2 log n))^2 / kappa^2`.
     """
     facts = _facts(instance, horizon, exploration, noise_var, kappa, lipschitz, form)
     a, dim = _scale(glm_radius.glm_fpl, *facts.model), facts.dim
     logarithm = math.log(facts.horizon)
     if form == "paper":
-        shaken = 8.0 * a**2 * logarithm / facts.kappa**2
+        perturbation = 8.0 * a**2 * logarithm / facts.kappa**2
     else:
-        shaken = 4.0 * (a * (math.sqrt(dim) + math.sqrt(2 * logarithm)) / facts.kappa) ** 2
+        perturbation = 4.0 * (a * (math.sqrt(dim) + math.sqrt(2 * logarithm)) / facts.kappa) ** 2
     wide = a / facts.kappa * facts.normal
-    return _bound(facts, wide, max(4.0 * facts.least, shaken), failures=2, extra=4)
+    return _bound(facts, wide, max(4.0 * facts.least, perturbation), failures=2, extra=4)
 
 
 def _scale(formula, *model):
@@ -113,14 +117,14 @@ def _scale(formula, *model):
 
 
 class _Facts(NamedTuple):
-    arms: np.ndarray
+    arms: Float[np.ndarray, "K d"]
     worst: float  # the largest gap
     horizon: int
     exploration: int | None
-    model: tuple  # as `glm_radius` takes it
+    model: tuple[float, ...]  # the arguments of `glm_radius`
     kappa: float
     lipschitz: float
-    normal: float  # sqrt(2 log(K n)), or of 2 K n: all arms and rounds of a standard normal number
+    normal: float  # sqrt(2 log(K n)), or of 2 K n: bounds K n standard normal draws
 
     @property
     def dim(self):
@@ -166,17 +170,17 @@ def _facts(instance, horizon, exploration, noise_var, kappa, lipschitz, form):
 def _bound(facts, wide, eigenvalue, *, failures, extra):
     eigenvalue, n, dim = max(eigenvalue, 1.0), facts.horizon, facts.dim
     rare = failures / n
-    spread = math.sqrt(facts.least) + wide
+    radius = math.sqrt(facts.least) + wide
     total = math.sqrt(2.0 * dim * n * math.log(2.0 * n / dim))
     require(rare < OPTIMISM, f"horizon must be above {math.floor(failures / OPTIMISM)}, got {n}")
-    leading = facts.lipschitz * spread * (1.0 + 2.0 / (OPTIMISM - rare)) * total
+    leading = facts.lipschitz * radius * (1.0 + 2.0 / (OPTIMISM - rare)) * total
     explored = _rounds(facts.arms, eigenvalue) if facts.exploration is None else facts.exploration
     value = leading + (explored + extra) * facts.worst
     return RegretBound(value, leading, eigenvalue, explored, total)
 
 
 def _rounds(arms, eigenvalue):
-    """Of drawing the first independent arms equally often, until the eigenvalue is reached."""
+    """Rounds until the eigenvalue is reached, if the first independent arms are drawn equally."""
     with jax.enable_x64(True):
         basis = arms[np.asarray(selection.first_basis(jnp.asarray(arms)))]
     return len(basis) * math.ceil(eigenvalue / np.linalg.eigvalsh(basis.T @ basis)[0])
