@@ -13,7 +13,7 @@ from jaxbandits.engine.partition import prepared
 
 LANES, REPLICATIONS = 16, 12  # of `simulate`: fewer replications would have fewer lanes
 MANY = 200  # replications, above which it pays to have more lanes
-USUAL_LANES, USUAL_FLAGS = host_loop._usual, host_loop._flags  # before the tests change them
+USUAL_LANES, USUAL_FLAGS = host_loop._default_lanes, host_loop._flags  # before the tests change them
 # For statistics of many runs: compiled in haste, its programs play several times as fast.
 QUICK = "native" if compiler() else "xla"
 
@@ -28,7 +28,7 @@ def pin_lanes():
     def pinned(sizes, share, *others):
         return LANES if share <= MANY else USUAL_LANES(sizes, share, *others)
 
-    host_loop._usual = pinned
+    host_loop._default_lanes = pinned
 
 
 def key_of(replication, seed=0):
@@ -44,9 +44,9 @@ def simulate(instance, build, *, replications=REPLICATIONS, **options):
 
 def parts(case, replication=0):
     """Environment and algorithm of a case as `simulate` makes them; call it inside a trace."""
-    world, numbers = prepared(case.instance, case.build, case.options.get("horizon"))
-    trial = world(numbers)
-    return trial.build(trial.draw(key_of(replication), 0, replication))[:2]
+    structure, numbers = prepared(case.instance, case.build, case.options.get("horizon"))
+    factory = structure(numbers)
+    return factory.build(factory.draw(key_of(replication), 0, replication))[:2]
 
 
 class Programs:

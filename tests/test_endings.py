@@ -17,7 +17,7 @@ import jaxbandits as jb
 from jaxbandits import algorithms
 from jaxbandits.engine import reasons
 from jaxbandits.engine.api import check_ending
-from jaxbandits.engine.host_loop import manner_of
+from jaxbandits.engine.host_loop import traits_of
 from jaxbandits.engine.partition import prepared
 from jaxbandits.engine.results import joined
 from jaxbandits.instances.environments.finite import finite
@@ -483,8 +483,8 @@ def test_one_arm_or_two_are_enough(name):
         with pytest.raises(ValueError, match="m must be below the 1 arms, got 1"):
             small(name, 1)
     else:
-        manner_of(*small(name, 1))
-    manner_of(*small(name, 2))
+        traits_of(*small(name, 1))
+    traits_of(*small(name, 2))
 
 
 def plays(name, num_arms, m=1):

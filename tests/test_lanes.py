@@ -29,10 +29,10 @@ def test_lanes_are_refilled():
     assert runs.meta["lane_use"] > 0.9
 
 
-@pytest.mark.parametrize("changed", ["RECORD_BYTES", "CALL_SECONDS", "TURN"])
-def test_neither_queue_nor_clock_nor_turn_changes_a_number(changed, monkeypatch):
+@pytest.mark.parametrize("changed", ["RECORD_BYTES", "CALL_SECONDS", "LANES_PER_REFILL"])
+def test_neither_queue_nor_clock_nor_refills_change_a_number(changed, monkeypatch):
     whole = simulate(batch=16)
-    small = {"RECORD_BYTES": 20 * 8 * 30, "CALL_SECONDS": 1e-9, "TURN": 2}
+    small = {"RECORD_BYTES": 20 * 8 * 30, "CALL_SECONDS": 1e-9, "LANES_PER_REFILL": 2}
     monkeypatch.setattr(host_loop, changed, small[changed])
     other = simulate(batch=16)
     np.testing.assert_array_equal(other.replication, np.arange(320))
@@ -44,11 +44,11 @@ def test_neither_queue_nor_clock_nor_turn_changes_a_number(changed, monkeypatch)
 @pytest.fixture
 def usual_lanes(monkeypatch):
     """The number of lanes that users have; the tests pin it, see `programs.pin_lanes`."""
-    monkeypatch.setattr(host_loop, "_usual", USUAL_LANES)
+    monkeypatch.setattr(host_loop, "_default_lanes", USUAL_LANES)
 
 
 def sized(replications, *, batch=None, lane=500, record=20, phased=False):
-    sizes = host_loop.Sizes(lane, record, False, host_loop.Manner(phased))
+    sizes = host_loop.Sizes(lane, record, False, host_loop.Traits(phased))
     return host_loop.shape_of(sizes, replications=replications, batch=batch, devices=None)
 
 
@@ -91,7 +91,7 @@ def test_progress_is_reported_while_lanes_play():
 def test_runs_are_handed_over_in_the_end_or_when_their_time_has_come(every):
     parts = []
     simulation = Simulation([prepared(SOARE, LINGAPE)], replications=320, batch=8)
-    simulation.play({0: range(320)}, lambda *_: None, lambda _, runs: parts.append(runs), every)
+    simulation.run({0: range(320)}, lambda *_: None, lambda _, runs: parts.append(runs), every)
     assert sum(map(len, parts)) == 320
     assert (len(parts) == 1) == (every > 0)
 

@@ -68,7 +68,7 @@ def test_a_move_has_the_shapes_of_its_kind(case):
     run = jax.eval_shape(programs(case.name).start, key_of(0))
     env, algorithm = parts(case)
     num_arms, num_targets = sizes(case)
-    one_arm, stops = episode.kind(run, env, algorithm)
+    one_arm, stops = episode.move_traits(run, env, algorithm)
     move = jax.eval_shape(programs(case.name).ask, run)
     assert one_arm == (case.kind != "phased")
     assert stops == (case.promise != "regret")

@@ -85,13 +85,13 @@ def test_more_of_the_same_sweep_goes_on_from_what_is_stored(played, tmp_path, mo
     out, more, asked = tmp_path / "out", tmp_path / "more.toml", []
     shutil.copytree(before, out)
     more.write_text(SMALL.replace("[axes]", MORE).replace("= 40", "= 80", 1))
-    original = api.Simulation.play
+    original = api.Simulation.run
 
     def counted(self, waiting, *more):
         asked.extend(list(numbers) for numbers in waiting.values())
         return original(self, waiting, *more)
 
-    monkeypatch.setattr(api.Simulation, "play", counted)
+    monkeypatch.setattr(api.Simulation, "run", counted)
     assert call("run", more, "--out", out).exit_code == 0
     assert asked == [list(range(40, 80))] * 2 + [list(range(80))] * 2
     with xarray.open_dataset(out / "results.nc") as found:

@@ -123,10 +123,10 @@ def test_worlds_side_by_side_equal_each_alone(name):
     prepare = [prepared(*pair, options.get("horizon")) for pair in pairs]
     family = Simulation(prepare, replications=30, batch=16, seed=7, **options)
     waiting = {2: range(10), 0: range(3, 13), 1: range(5)}
-    found = family.play(waiting, lambda *state: None)
+    found = family.run(waiting, lambda *state: None)
     for world, numbers in waiting.items():
         alone = Simulation([prepare[world]], replications=20, seed=7, **options)
-        assert_same_runs(found[world], alone.play({0: numbers}, lambda *state: None)[0])
+        assert_same_runs(found[world], alone.run({0: numbers}, lambda *state: None)[0])
 
 
 def test_times_are_shared_out():

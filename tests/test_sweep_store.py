@@ -112,14 +112,14 @@ def test_an_interrupted_cell_goes_on_where_it_stopped(tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     simulation = api.Simulation
-    original = simulation.play
+    original = simulation.run
 
     def counted(self, waiting, report, *more):
         played.append(sum(map(len, waiting.values())))
         watch = partial(stop, report) if len(played) == 1 else report
         return original(self, waiting, watch, *more)
 
-    monkeypatch.setattr(simulation, "play", counted)
+    monkeypatch.setattr(simulation, "run", counted)
     small = partial(simulation.__init__, batch=8)
     monkeypatch.setattr(simulation, "__init__", lambda self, *a, **k: small(self, *a, **k))
     with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted"):

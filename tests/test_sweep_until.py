@@ -57,7 +57,7 @@ def test_where_it_ends_does_not_hang_on_interruptions(tmp_path, monkeypatch):
     more = planned("error_width = 0.08", "error_width = 0.001")
     cell, other = (cells_of(p)[0] for p in (plan, more))
     full = CellProgress(more, other)
-    played = Group((other,)).simulation(more, 400).play({0: range(400)}, lambda *state: None)
+    played = Group((other,)).simulation(more, 400).run({0: range(400)}, lambda *state: None)
     full.add(played[0])
     assert len(full.found) == 400
     Store(tmp_path).add(cell.spec, full.found)  # more than the rule asks for

@@ -1,1 +1,1 @@
-"""Simulation: many replications of one algorithm, compiled and played side by side."""
+"""Simulation: many replications of one algorithm, compiled and run side by side."""

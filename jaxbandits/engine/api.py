@@ -4,40 +4,51 @@ import contextlib
 import functools
 import time
 import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import jax
 import numpy as np
+from jaxtyping import Int
 
 from ..parameters import require
 from ..signatures import name_of
 from . import checkpoints
-from .checks import check_engine, check_memory, check_sizes, devices_of
-from .debugging import FAULT, REPORT, explained
-from .device_loop import SPAN
+from .checkpoints import RecordedRounds
+from .checks import DeviceChoice, check_engine, check_memory, check_sizes, devices_of
+from .debugging import FAULT, REPORT, fault_text
+from .device_loop import REPLICATIONS_PER_CELL, Record
 from .episode import MAX_PULLS, UNLIMITED, Limits, root_key
-from .host_loop import HostLoop, manner_of, shapes_of, sizes
-from .multihost import team_of
-from .partition import answers_with_arms, prepared
+from .host_loop import HostLoop, shapes_of, sizes, traits_of
+from .multihost import Alone, RunsByCell, team_of
+from .partition import Constructor, PreparedCell, ProblemSource, answers_with_arms, prepared
 from .results import Runs, joined
 from .stack import stacked
 
+# `(done, total)`: how many replications have ended; `done` None closes.
+Report: TypeAlias = Callable[[int | None, int], Any]
+# `(cell, runs)`, for what is new of a cell.
+Keep: TypeAlias = Callable[[int, Runs], Any]
+# Replications of each cell that are to be run.
+Waiting: TypeAlias = Mapping[int, Sequence[int] | Int[np.ndarray, " R"]]
+
 
 def simulate(
-    instance,
-    algorithm,
+    instance: ProblemSource,
+    algorithm: Constructor,
     *,
-    replications,
-    seed=0,
-    max_pulls=MAX_PULLS,
-    horizon=None,
-    batch=None,
-    devices=None,
-    engine="xla",
-    record="mixed",
-    progress=False,
-    debug=False,
-):
-    """Play `replications` independent copies of an algorithm, in float64.
+    replications: int,
+    seed: int = 0,
+    max_pulls: int = MAX_PULLS,
+    horizon: int | None = None,
+    batch: int | None = None,
+    devices: DeviceChoice = None,
+    engine: Literal["xla", "native"] = "xla",
+    record: RecordedRounds = "mixed",
+    progress: bool | Callable[[int, int], Any] = False,
+    debug: bool = False,
+) -> Runs:
+    """Run `replications` independent copies of an algorithm, in float64.
 
     Replication r depends on `(seed, r)` and the inputs alone: `batch`, `devices`, the number of
     replications and the fate of the others change nothing. A second call that differs in
@@ -53,8 +64,8 @@ def simulate(
       replications: R.
       seed: a whole number, 0 or above.
       max_pulls: a replication whose next draw would exceed it is cut short: `stopped` is False,
-        and `Runs.reason` says what is known of why. An algorithm that never stops needs one of its
-        own, or a `horizon`.
+        and `Runs.reason` says what is known of why. For an algorithm that never stops, give a
+        `max_pulls` of your own or a `horizon`.
       horizon: rounds of a cumulative-regret run, a draw each; the regret is recorded at some of
         them. Every replication then plays all rounds, and `max_pulls` is not used. Where the
         algorithm stops before, its answer is drawn in the rounds that are left: the regret, `pulls`
@@ -62,18 +73,18 @@ def simulate(
       batch: replications side by side, rounded up to a multiple of 8; by default what the cache
         of a CPU or the memory of an accelerator holds.
       devices: JAX devices of this process to share the lanes, or how many of them; one by
-        default. "all": those of every process that `jax.distributed` has joined; each of them
-        calls this, plays a share of the replications, and gets the whole.
+        default. "all": those of every process that `jax.distributed` has joined; each process
+        calls `simulate`, runs a share of the replications, and gets all results.
       engine: "xla", or "native" for rounds compiled by the machine's C++ compiler, on a CPU:
         about twice as fast, and the same numbers up to rounding, see
         `jaxbandits.compilers.cpp`. It makes no difference for contextual problems, whose
-        replications are played by themselves.
+        lanes are not stepped side by side, see `schedules`.
       record: at which rounds: about 100 of "even" or geometric ("log") spacing, or half of each
         ("mixed"); or a list of rounds. All of a run of 200 rounds or fewer.
       progress: True for a bar, or a callable `(done, total)`.
       debug: check every round of an algorithm of your own: arms and answers that exist, counts
-        that are not negative, rewards and a state that are finite. The numbers are the same; it
-        is compiled by itself, and somewhat slower.
+        that are not negative, rewards and a state that are finite. The results are the same; it is
+        another program, and somewhat slower.
     Returns:
       `Runs`, sorted by replication.
     Raises:
@@ -89,9 +100,9 @@ def simulate(
     (dtype('int64'), (10, 3))
     """
     check_sizes(replications, seed, max_pulls, horizon, batch)
-    world, numbers = prepared(instance, algorithm, horizon)
+    structure, numbers = prepared(instance, algorithm, horizon)
     simulation = Simulation(
-        [(world._replace(debug=debug), numbers)],
+        [(structure._replace(debug=debug), numbers)],
         replications=replications,
         seed=seed,
         max_pulls=max_pulls,
@@ -101,75 +112,80 @@ def simulate(
         engine=engine,
         record=record,
     )
-    return simulation.play({0: np.arange(replications)}, reporter(progress))[0]
+    return simulation.run({0: np.arange(replications)}, reporter(progress))[0]
 
 
-def check_ending(world, max_pulls, horizon, record):
-    """Raise where no replication would end by itself, or none could be played to its horizon.
+def check_ending(
+    cell: PreparedCell, max_pulls: int, horizon: int | None, record: RecordedRounds
+) -> None:
+    """Raise where no replication would end by itself, or none could go on to its horizon.
 
     Args:
-      world: `(structure, numbers)` as `partition.prepared` makes it. It is traced, not compiled.
+      cell: as `partition.prepared` returns it. It is traced, not compiled.
       max_pulls, horizon, record: as in `simulate`.
     """
-    structure, numbers = world
+    structure, numbers = cell
     structure = structure._replace(debug=False)  # under which any algorithm may be done
     num_rounds = 0 if horizon is None else checkpoints.padded_length(record, int(horizon))
-    manner = manner_of(structure, numbers, num_rounds)
+    traits = traits_of(structure, numbers, num_rounds)
     problem, build, _ = structure.tree(numbers)
     name = name_of(build)
-    late = getattr(getattr(problem, "stress", None), "delay", 0)
+    delay = getattr(getattr(problem, "stress", None), "delay", 0)
     limit = max_pulls if horizon is None else horizon
-    told = f"instance: its rewards come {late} rounds late, and a replication has {limit} at most"
-    require(late < limit, told)
+    require(
+        delay < limit,
+        f"instance: its rewards come {delay} rounds late, and a replication has {limit} at most",
+    )
     if horizon is None:
         require(
-            manner.stops or max_pulls != MAX_PULLS,
+            traits.stops or max_pulls != MAX_PULLS,
             f"algorithm {name} never stops: give `horizon` or `at_budget`, or the `max_pulls` at "
             "which each replication is to be cut",
         )
-    elif manner.stops:
-        say = f"horizon must be None for {name}: when it has stopped, its answer is to be drawn, "
+    elif traits.stops:
+        message = f"horizon must be None for {name}: when it has stopped, its answer is to be drawn"
         require(
-            not manner.contextual,
+            not traits.contextual,
             f"algorithm must not stop on a contextual instance, as {name} may: its answer is no "
             "arm of later rounds. Play it without a budget, to the horizon",
         )
-        require(manner.answers_one, say + "which is a set, not an arm")
-        require(answers_with_arms(problem, build), say + "which is a target, not an arm")
+        require(traits.answers_one, f"{message}, which is a set, not an arm")
+        require(answers_with_arms(problem, build), f"{message}, which is a target, not an arm")
 
 
 class Simulation:
-    """Worlds that differ in numbers alone, compiled: it plays any of their replications.
+    """Cells that differ in numbers alone, compiled: it runs any of their replications.
 
     Args:
-      worlds: as `partition.prepared` makes them, of one structure and shapes.
-      replications: how many to expect, of all worlds together.
+      cells: as `partition.prepared` returns them, of one structure and shapes.
+      replications: how many to expect, of all cells together.
       seed, max_pulls, horizon, batch, devices, engine, record: as in `simulate`.
     """
 
     def __init__(
         self,
-        worlds,
+        cells: Sequence[PreparedCell],
         *,
-        replications,
-        seed=0,
-        max_pulls=MAX_PULLS,
-        horizon=None,
-        batch=None,
-        devices=None,
-        engine="xla",
-        record="mixed",
-    ):
+        replications: int,
+        seed: int = 0,
+        max_pulls: int = MAX_PULLS,
+        horizon: int | None = None,
+        batch: int | None = None,
+        devices: DeviceChoice = None,
+        engine: str = "xla",
+        record: RecordedRounds = "mixed",
+    ) -> None:
         check_sizes(replications, seed, max_pulls, horizon, batch)
         checkpoints.check(record, horizon)
-        self.team, devices = team_of(devices), devices_of(devices)
-        check_engine(engine, devices)
-        for world in worlds:
-            check_ending(world, max_pulls, horizon, record)
+        self.team: Alone = team_of(devices)
+        here = devices_of(devices)
+        check_engine(engine, here)
+        for cell in cells:
+            check_ending(cell, max_pulls, horizon, record)
         free = horizon is None
-        self._rounds = None if free else checkpoints.rounds_of(record, int(horizon))
-        rounds = [] if free else checkpoints.padded(self._rounds)
-        structure, numbers = stacked(worlds)
+        self._rounds = None if horizon is None else checkpoints.rounds_of(record, int(horizon))
+        rounds = [] if self._rounds is None else checkpoints.padded(self._rounds)
+        structure, numbers = stacked(cells)
         with jax.enable_x64(True):
             each = sizes(structure, shapes_of(numbers), len(rounds)).record
             check_memory(replications, each)
@@ -181,22 +197,39 @@ class Simulation:
                 batch=batch,
                 limits=Limits(max_pulls, UNLIMITED) if free else Limits(horizon, horizon),
                 rounds=rounds,
-                devices=devices,
+                devices=here,
                 engine=engine,
             )
-            self._explained = functools.partial(explained, structure, numbers)
-        played = self._loop.shape.engine  # which a contextual problem chooses by itself
-        self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": played}
+            self._fault_text = functools.partial(fault_text, structure, numbers)
+        used = self._loop.shape.engine  # contextual problems have their own
+        self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": used}
         self._compile_seconds = self._loop.compile_seconds
 
-    def play(self, waiting, report, keep=None, every=float("inf")):
-        """What `_play` does, with a share for each process of a team.
+    def run(
+        self,
+        waiting: Waiting,
+        report: Report,
+        keep: Keep | None = None,
+        every: float = float("inf"),
+    ) -> RunsByCell:
+        """`Runs` of these replications by cell; each process of a team runs its share.
 
-        See `_play`; what `keep` has got is not given back, unless by other processes.
+        An interrupt warns and returns the replications that are done.
+
+        Args:
+          waiting: replications by the index of their cell; they start in that order.
+          report: a callable `(done, total)`; called with `done` None in the end.
+          keep: a callable `(cell, runs)` for what is new of a cell: when its last replication
+            ends, when `every` seconds have passed, and in the end, whatever ends it. What `keep`
+            has got is not returned, unless it comes from other processes.
+          every: see `keep`.
+        Raises:
+          KeyboardInterrupt: before any replication was done.
+          ValueError: an instance was drawn with NaN or infinity, or an algorithm is at fault.
         """
-        shares = {world: self.team.share(numbers) for world, numbers in waiting.items()}
+        shares = {cell: self.team.share(numbers) for cell, numbers in waiting.items()}
         try:
-            runs = self._play(shares, report, keep, every)
+            runs = self._run_share(shares, report, keep, every)
         except BaseException:
             if not self.team.alone:
                 with contextlib.suppress(RuntimeError):
@@ -204,45 +237,37 @@ class Simulation:
             raise
         return self.team.gathered(runs)
 
-    def _play(self, waiting, report, keep, every):
-        """`Runs` of these replications by world; an interrupt warns and returns what is done.
-
-        Args:
-          waiting: numbers of replications, by the number of the world; played in that order.
-          report: a callable `(done, total)`; called with `done` None in the end.
-          keep: a callable `(world, runs)` for what is new of a world: when its last replication
-            ends, when `every` seconds have passed, and in the end, whatever ends it.
-          every: see `keep`.
-        Raises:
-          KeyboardInterrupt: before any replication was done.
-          ValueError: an instance was drawn with NaN or infinity.
-        """
-        ids = np.concatenate([world * SPAN + numbers for world, numbers in waiting.items()])
-        left = {world: len(numbers) for world, numbers in waiting.items()}
+    def _run_share(self, shares, report, keep, every):
+        """What `run` does, for one process; `shares` are replications by cell."""
+        ids = np.concatenate(
+            [cell * REPLICATIONS_PER_CELL + numbers for cell, numbers in shares.items()]
+        )
+        left = {cell: len(numbers) for cell, numbers in shares.items()}
         collector = RunCollector(left, self._runs, keep, hold=keep is None or not self.team.alone)
-        number, total, began = 0, len(ids), time.perf_counter()
+        done, total, began = 0, len(ids), time.perf_counter()
         try:
             with jax.enable_x64(True):
                 for record in self._loop.run(ids):
                     _check_drawn(record)
-                    _check_faults(record, self._explained)
+                    _check_faults(record, self._fault_text)
                     collector.add(record)
-                    number += len(record.id)
-                    report(number, total)
+                    done += len(record.id)
+                    report(done, total)
                     if time.perf_counter() - began > every:
-                        collector.bind()
+                        collector.flush()
                         began = time.perf_counter()
         except KeyboardInterrupt:
-            told = f"interrupted: {number} of {total} replications are done"
-            if keep is not None or not number:
-                raise KeyboardInterrupt(told) from None
-            warnings.warn(told, stacklevel=3)
+            message = f"interrupted: {done} of {total} replications are done"
+            if keep is not None or not done:
+                raise KeyboardInterrupt(message) from None
+            warnings.warn(message, stacklevel=3)
         finally:
             report(None, total)
-            collector.bind()
-        return {world: joined(parts) for world, parts in collector.bound.items()}
+            collector.flush()
+        return {cell: joined(parts) for cell, parts in collector.held.items()}
 
     def _runs(self, record, seconds):
+        """`Runs` of the rows of a record."""
         order = np.argsort(record.id)
         record = jax.tree.map(lambda x: x[order], record)
         rounds, loop = self._rounds, self._loop
@@ -254,7 +279,7 @@ class Simulation:
         }
         self._compile_seconds = 0.0  # counted once
         return Runs(
-            replication=record.id % SPAN,
+            replication=record.id % REPLICATIONS_PER_CELL,
             pulls=record.pulls,
             answer=record.answer,
             correct=record.correct,
@@ -269,96 +294,107 @@ class Simulation:
 
 
 class RunCollector:
-    """Records of several worlds as they come, bound into `Runs` of each.
+    """Collects the records of several cells as they come, and makes `Runs` of each.
 
-    The time between two harvests is shared by the replications of the later one.
+    The time between two calls of `add` is shared by the replications of the later one.
 
     Args:
-      left: how many replications of each world are to come.
+      left: how many replications of each cell are to come.
       runs: a callable `(record, seconds) -> Runs`.
-      keep: a callable `(world, runs)` for what is bound, or None.
-      hold: whether it stays in `bound` too, `[Runs]` by world.
+      keep: a callable `(cell, runs)` for the `Runs` that are made, or None.
+      hold: whether they stay in `held` too.
+    Attributes:
+      held: the `Runs` made so far, by cell.
     """
 
-    def __init__(self, left, runs, keep, *, hold):
+    def __init__(
+        self,
+        left: dict[int, int],
+        runs: Callable[[Record, float], Runs],
+        keep: Keep | None,
+        *,
+        hold: bool,
+    ) -> None:
         self._left, self._runs, self._keep, self._hold = left, runs, keep, hold
-        self._loose, self._seconds, self.bound = {}, {}, {}
+        self._records, self._seconds = {}, {}
+        self.held: dict[int, list[Runs]] = {}
         self._last = time.perf_counter()
 
-    def add(self, record):
-        """Take what has ended; bind the worlds of which this was the last."""
+    def add(self, record: Record) -> None:
+        """Take what has ended; make `Runs` of the cells of which this was the last."""
         if not len(record.id):
             return
         now = time.perf_counter()
         each, self._last = (now - self._last) / len(record.id), now
-        worlds = record.id // SPAN
-        for world in np.unique(worlds).tolist():
-            mine = worlds == world
-            number = int(mine.sum())
-            part = jax.tree.map(lambda x, mine=mine: x[mine], record)
-            self._loose.setdefault(world, []).append(part)
-            self._seconds[world] = self._seconds.get(world, 0.0) + each * number
-            self._left[world] -= number
-            if not self._left[world]:
-                self._bind(world)
+        cells = record.id // REPLICATIONS_PER_CELL
+        for cell in np.unique(cells).tolist():
+            rows = cells == cell
+            number = int(rows.sum())
+            part = jax.tree.map(lambda x, rows=rows: x[rows], record)
+            self._records.setdefault(cell, []).append(part)
+            self._seconds[cell] = self._seconds.get(cell, 0.0) + each * number
+            self._left[cell] -= number
+            if not self._left[cell]:
+                self._make(cell)
 
-    def bind(self):
-        """`Runs` of all that is loose."""
-        for world in list(self._loose):
-            self._bind(world)
+    def flush(self) -> None:
+        """Make `Runs` of all records that are left."""
+        for cell in list(self._records):
+            self._make(cell)
 
-    def _bind(self, world):
-        record = jax.tree.map(lambda *xs: np.concatenate(xs), *self._loose.pop(world))
-        runs = self._runs(record, self._seconds.pop(world))
+    def _make(self, cell):
+        record = jax.tree.map(lambda *xs: np.concatenate(xs), *self._records.pop(cell))
+        runs = self._runs(record, self._seconds.pop(cell))
         if self._hold:
-            self.bound.setdefault(world, []).append(runs)
+            self.held.setdefault(cell, []).append(runs)
         if self._keep is not None:
-            self._keep(world, runs)
+            self._keep(cell, runs)
 
 
 def _check_drawn(record):
-    broken = record.id[~record.sound.finite]
+    """Raise where an instance was drawn that fails its checks."""
+    broken = record.id[~record.checks.finite]
     if broken.size:
-        number = broken[0] % SPAN
+        number = broken[0] % REPLICATIONS_PER_CELL
         raise ValueError(f"instance: replication {number} drew one with NaN or infinity")
-    hidden = record.id[~record.sound.told]
-    if hidden.size and "hidden" not in record.facts:  # which says it, without a horizon
+    hidden = record.id[~record.checks.spans]
+    if hidden.size and "hidden" not in record.facts:  # it is a reason, unless there is a horizon
+        number = hidden[0] % REPLICATIONS_PER_CELL
         raise ValueError(
-            f"instance: replication {hidden[0] % SPAN} drew arms that do not span, or so nearly "
+            f"instance: replication {number} drew arms that do not span, or so nearly "
             "not that rounding hides a direction"
         )
 
 
-def _check_faults(record, explained):
+def _check_faults(record, text):
     """Raise where an algorithm has done what none should; of several, for the first replication.
 
     Args:
-      explained: a callable `(code, value)` that says what was wrong.
+      text: a callable `(code, value)` that says what was wrong.
     """
-    counted = record.arm_pulls.sum(1) == record.pulls
-    numbers = record.id % SPAN
+    numbers = record.id % REPLICATIONS_PER_CELL
     if FAULT in record.info:
-        for place in np.argsort(numbers):
-            code, round, value = (record.info[name][place].item() for name in REPORT)
+        for row in np.argsort(numbers):
+            code, round, value = (record.info[name][row].item() for name in REPORT)
             if code:
-                what = explained(code, value)
-                raise ValueError(f"algorithm: replication {numbers[place]}, round {round}: {what}")
-    arms, more = record.arm_pulls.shape[1], "simulate(..., debug=True) says in which round"
-    if not record.exists.all():
-        place = np.flatnonzero(~record.exists)[0]
-        answer = record.answer[place]
+                what = text(code, value)
+                raise ValueError(f"algorithm: replication {numbers[row]}, round {round}: {what}")
+    arms, hint = record.arm_pulls.shape[1], "simulate(..., debug=True) says in which round"
+    if not record.answer_exists.all():
+        row = np.flatnonzero(~record.answer_exists)[0]
         raise ValueError(
-            f"algorithm: replication {numbers[place]} ends with the answer {answer}, which is none "
-            f"of the targets (of the arms where no targets are given); {more}"
+            f"algorithm: replication {numbers[row]} ends with the answer {record.answer[row]}, "
+            f"which is none of the targets (of the arms where no targets are given); {hint}"
         )
-    if not counted.all():
+    agrees = record.arm_pulls.sum(1) == record.pulls
+    if not agrees.all():
         raise ValueError(
-            f"algorithm: replication {numbers[~counted].min()} has drawn arms that do not exist, "
-            f"or fewer than 0 times; there are {arms}: 0 to {arms - 1}; {more}"
+            f"algorithm: replication {numbers[~agrees].min()} has drawn arms that do not exist, "
+            f"or fewer than 0 times; there are {arms}: 0 to {arms - 1}; {hint}"
         )
 
 
-def reporter(progress):
+def reporter(progress: bool | Callable[[int, int], Any]) -> Report:
     """A callable `(done, total)`; `done` None closes."""
     if callable(progress):
         return lambda done, total: None if done is None else progress(done, total)

@@ -1,18 +1,37 @@
 """What a call of `simulate` may ask of the machine, checked before anything compiles."""
 
 import os
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias, cast
 
 import jax
 import numpy as np
 
 from ..compilers.cpp import compiler
 from ..parameters import LARGEST, require
-from .device_loop import ENGINES, SPAN
+from ..whole_numbers import INTEGERS, allowed_whole, is_whole
+from .device_loop import ENGINES, REPLICATIONS_PER_CELL
 
-# The least and the largest. A replication's number shares 63 bits with that of its world; the key
+
+class Device(Protocol):
+    """A `jax.Device`, of which JAX publishes no types."""
+
+    @property
+    def platform(self) -> str:
+        """Such as "cpu"."""
+        ...
+
+    def __hash__(self) -> int: ...
+
+
+# What a user gives as `devices`: "all", how many, or which; None for the default device.
+DeviceChoice: TypeAlias = str | int | Sequence[Device] | np.ndarray | None
+Devices: TypeAlias = tuple[Device, ...] | None
+
+# The least and the largest. A replication's number shares 63 bits with that of its cell; the key
 # of a seed has as many.
-SIZES = {
-    "replications": (1, SPAN),
+SIZES: dict[str, tuple[int, int]] = {
+    "replications": (1, REPLICATIONS_PER_CELL),
     "seed": (0, 2**63 - 1),
     "max_pulls": (1, LARGEST),
     "horizon": (1, LARGEST),
@@ -20,35 +39,35 @@ SIZES = {
 }
 
 
-def check_sizes(replications, seed, max_pulls, horizon, batch):
+def check_sizes(
+    replications: int, seed: int, max_pulls: int, horizon: int | None, batch: int | None
+) -> None:
     """Raise unless all are whole numbers that are neither too small nor too large."""
-    values = (replications, seed, max_pulls, horizon, batch)
+    values: tuple[Any, ...] = (replications, seed, max_pulls, horizon, batch)
     for (name, (least, most)), value in zip(SIZES.items(), values, strict=True):
         if value is None and name in ("horizon", "batch"):
             continue
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        require(
-            whole and value >= least, f"{name} must be a whole number, {least} or above: {value!r}"
-        )
+        fits = is_whole(value, least, types=INTEGERS)
+        require(fits, f"{name} must be {allowed_whole(least)}: {value!r}")
         require(value <= most, f"{name} must be at most {_power_of_two(most)}, got {value}")
 
 
 def _power_of_two(number):
-    """A number about as large as a power of 2, as people write it."""
+    """A power of 2, or one less, written as a power and as a number."""
     power = 1 << (number.bit_length() - 1)
     if number == power:
         return f"2**{number.bit_length() - 1} = {number}"
     return f"2**{number.bit_length()} - 1 = {number}"
 
 
-def check_memory(replications, numbers):
+def check_memory(replications: int, record_size: int) -> None:
     """Raise unless the results of all replications fit into this machine's memory.
 
     Args:
       replications: R.
-      numbers: in the record of each, of 8 bytes.
+      record_size: how many numbers, of 8 bytes each, the record of a replication has.
     """
-    memory, each = memory_bytes(), 8 * numbers
+    memory, each = memory_bytes(), 8 * record_size
     require(
         replications * each <= memory,
         f"replications must be at most {memory // each} here: each has {each} bytes of results, "
@@ -57,40 +76,43 @@ def check_memory(replications, numbers):
     )
 
 
-def memory_bytes():
-    """The memory of this machine; endless where it does not say."""
+def memory_bytes() -> int:
+    """The memory of this machine; 2**62 where the system does not report it."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return 2**62
 
 
-def devices_of(devices):
+def devices_of(devices: DeviceChoice) -> Devices:
     """A tuple of JAX devices of this process, or None for the default one."""
     if devices is None:
         return None
-    here = tuple(jax.local_devices())
+    local = tuple(jax.local_devices())
     if isinstance(devices, str):
         require(devices == "all", f"devices must be 'all', a number or a sequence, got {devices!r}")
-        return here
+        return local
     if isinstance(devices, int | np.integer):
-        told = f"devices must be 1 to {len(here)}, got {devices}: this process has {len(here)}"
-        require(1 <= devices <= len(here), told)
-        return here[:devices]
+        number = len(local)
+        message = f"devices must be 1 to {number}, got {devices}: this process has {number}"
+        require(1 <= devices <= number, message)
+        return local[:devices]
     listed = isinstance(devices, list | tuple | np.ndarray) and len(devices) > 0
     require(
-        listed and all(one in here for one in devices),
+        listed and all(device in local for device in devices),
         f"devices must be 'all', a number, or some of this process, got {devices!r}",
     )
-    return tuple(devices)
+    return cast(tuple[Device, ...], tuple(devices))
 
 
-def check_engine(engine, devices):
-    """Raise unless the engine is known and there is what it needs."""
+def check_engine(engine: str, devices: Devices) -> None:
+    """Raise unless the engine is known, and the machine has what it needs."""
     names = ", ".join(map(repr, ENGINES))
     require(engine in ENGINES, f"engine must be one of {names}, got {engine!r}")
     if engine == "native":
         platform = jax.default_backend() if devices is None else devices[0].platform
         require(platform == "cpu", f"engine 'native' is for a CPU, the device is a {platform}")
-        wanted = "engine 'native' needs a C++ compiler (g++, clang++ or what CXX names), found none"
-        require(compiler(), wanted)
+        message = (
+            "engine 'native' needs a C++ compiler (g++, clang++ or what CXX names), found none"
+        )
+        require(compiler() is not None, message)

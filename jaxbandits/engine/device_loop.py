@@ -1,197 +1,218 @@
 """Lanes, the compiled half: many replications side by side, each lane refilled when it ends.
 
-Stopping times differ by a factor of 100 inside a batch. A compiled loop plays all lanes for a
+Stopping times differ by a factor of 100 inside a batch. A compiled loop steps all lanes by a
 chunk (32 rounds, or one phase); when enough of them have ended, their records are written out
-and the next replications of a queue start in their place. A replication's numbers come from
+and the next replications of a queue start in their lanes. A replication's results come from
 its own key and round counter, so neither the number of lanes nor the neighbours change them.
 Arrays hold the lane in their last axis, see `lanewise`; records have it first.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.random import fold_in
+from jaxtyping import Array, Bool, Float, Int
 
 from ..compilers.cpp import repeated
 from ..compilers.lanewise import lanewise
-from ..core import Move
-from .episode import Limits, chunk, exists, idle, start
-from .schedules import in_turn, together
+from ..core import Algorithm, Env, Move, Run
+from ..types import Key, Pytree, Scalar, Table
+from .episode import Limits, answer_exists, chunk, is_idle, start
+from .schedules import Chunk, in_turn, together
 
-ENGINES = ("xla", "native")  # to choose from; a world with a context has its own, see `schedules`
-FEW = 256  # lanes among which each is compared with each: compiled in a moment, and as fast
-BURST = 8  # chunks that an engine plays before it looks whether lanes wait
-APART = {"in turn": partial(in_turn, most=BURST), "together": together}
-SPAN = 2**40  # replications that a world can have: `id = world * SPAN + replication`
+ENGINES: tuple[str, ...] = ("xla", "native")  # contextual problems have others, see `schedules`
+PAIRED_LANES: int = 256  # up to which each lane is compared with each: quick to compile, as fast
+BURST: int = 8  # chunks that an engine computes before it looks whether lanes wait
+SCHEDULES: dict[str, Callable[[Chunk], Chunk]] = {
+    "in turn": partial(in_turn, most=BURST),
+    "together": together,
+}
+REPLICATIONS_PER_CELL: int = 2**40  # at most: `id = cell * REPLICATIONS_PER_CELL + replication`
+
+Numbers: TypeAlias = Sequence[Any]  # arrays and floats of a structure, see `partition`
+Cell: TypeAlias = Scalar  # the index of one of the cells that share a program, see `stack`
+Replication: TypeAlias = Scalar  # its number r
 
 
-class Sound(NamedTuple):
-    """Whether the problem of a replication can be played."""
+class ProblemChecks(NamedTuple):
+    """Whether a replication can be run on its problem."""
 
-    finite: Any  # bool []: without NaN or infinity
-    told: Any  # bool []: its arms span what they have to, as far as double precision tells
+    finite: Bool[Table, ""]  # without NaN or infinity
+    spans: Bool[Table, ""]  # its arms span what they must, as far as double precision tells
 
     @property
-    def both(self):
-        """Whether it can."""
-        return self.finite & self.told
+    def passed(self) -> Bool[Table, ""]:
+        """Whether both hold."""
+        return self.finite & self.spans
 
 
 class EpisodeFactory(NamedTuple):
-    """How a replication gets its world and its algorithm."""
+    """How a replication gets its environment and its algorithm."""
 
-    draw: Any  # (key, world, replication) -> problem: a pytree, empty where all share one
-    build: Any  # problem -> (env, algorithm, Sound)
-    place: Any = lambda id: (0, id)  # id -> (world, replication)
+    # (key, cell, replication) -> problem: a pytree, empty where all replications share one
+    draw: Callable[[Key | None, Cell, Replication], Pytree]
+    build: Callable[[Pytree], tuple[Env, Algorithm, ProblemChecks]]  # of a problem
+    locate: Callable[[Any], tuple[Cell, Replication]] = lambda id: (0, id)  # of an id
+
+
+# The static half of what is compiled: hashable, called with the numbers.
+Structure: TypeAlias = Callable[[Numbers], EpisodeFactory]
 
 
 class Lane(NamedTuple):
-    """A run, with what belongs to it alone."""
+    """A run, with what belongs to it alone. In a `Batch` each array has a last axis [L]."""
 
-    run: Any
-    problem: Any
-    sound: Any
-    id: Any  # int []: its replication, see `SPAN`, -1 for none
-    curve: Any  # float [T]: regret at the recorded rounds
+    run: Run
+    problem: Pytree
+    checks: ProblemChecks
+    id: Int[Table, ""]  # of its replication, see `REPLICATIONS_PER_CELL`; -1 for none
+    curve: Float[Table, " T"]  # regret at the recorded rounds
 
 
 class Record(NamedTuple):
-    """What is kept of a replication."""
+    """What is kept of a replication. Tables of records have a first axis."""
 
-    id: Any
-    sound: Any
-    pulls: Any
-    answer: Any
-    correct: Any
-    stopped: Any
-    arm_pulls: Any
-    regret: Any
-    info: Any
-    facts: Any  # bool [] each: what explains how a run has ended; of regret runs `broken` alone
-    exists: Any  # bool []: whether there is such an answer, or none was given
+    id: Int[Table, ""]
+    checks: ProblemChecks
+    pulls: Int[Table, ""]
+    answer: Table  # int [], or bool [M] for sets
+    correct: Bool[Table, ""]
+    stopped: Bool[Table, ""]
+    arm_pulls: Int[Table, " K"]
+    regret: Float[Table, " T"]
+    info: Mapping[str, Table]  # [] each
+    # bool [] each: what explains how a run has ended; of regret runs `broken` alone
+    facts: Mapping[str, Table]
+    answer_exists: Bool[Table, ""]  # or none was given
 
 
 class Batch(NamedTuple):
     """Everything a device holds between two calls."""
 
     lanes: Lane  # [L]
-    records: Record  # [Q], of which `written` count
-    written: Any  # int []
-    taken: Any  # int []: started from the queue
-    chunks: Any  # int []: played by all lanes
-    offered: Any  # int []: rounds of all lanes
-    useful: Any  # int []: those played by lanes that were live
+    records: Record  # [Q], of which the first `written` are new
+    written: Int[Table, ""]
+    taken: Int[Table, ""]  # replications started from the queue
+    chunks: Int[Table, ""]  # computed by all lanes
+    offered: Int[Table, ""]  # rounds computed by all lanes
+    useful: Int[Table, ""]  # those of them that belonged to live runs
 
 
 class LoopInputs(NamedTuple):
     """What the host decides anew for each call; numbers only."""
 
-    numbers: Any  # of the trial
-    root: Any  # key of the seed
-    queue: Any  # int [Q]: replications to start, -1 from the end of the queue on
-    rounds: Any  # int [T]: where the regret is recorded
+    numbers: Numbers  # of the structure
+    root: Key  # of the seed
+    queue: Int[Table, " Q"]  # ids to start, -1 from the end of the queue on
+    rounds: Int[Table, " T"]  # where the regret is recorded
     limits: Limits
-    max_chunks: Any
-    unit: Any  # 1.0, see `lanewise`
-    more: Any  # bool []: the queue will be filled again, so return when it is empty
+    max_chunks: Scalar
+    unit: Scalar  # 1.0, see `lanewise`
+    more: Bool[Table, ""] | np.bool_  # the queue will be filled again, so return when it is empty
 
 
 class Shape(NamedTuple):
     """Sizes of a batch, static."""
 
     lanes: int
-    turn: int  # lanes that wait before any is written out and refilled
-    lot: int  # lanes that are refilled at once
+    refill_from: int  # lanes that must wait before they are written out and refilled
+    refill_most: int  # lanes that are refilled at once
     queue: int
-    engine: str = "xla"  # what plays, one of `ENGINES` or `APART`
+    engine: str = "xla"  # one of `ENGINES` or `SCHEDULES`
     stops: bool = True  # whether the algorithm may ever be done
 
     @property
-    def records(self):
-        """Rows for what a call can end, started or under way, and for one turn's overhang."""
+    def records(self) -> int:
+        """Rows for all that can end in a call, started or under way, and for one more refill."""
         return self.queue + 2 * self.lanes
 
 
-def _key(trial, inputs, id):
-    _, replication = trial.place(jnp.maximum(id, 0))
+def _key(factory, inputs, id):
+    _, replication = factory.locate(jnp.maximum(id, 0))
     return fold_in(inputs.root, replication)
 
 
-def _problem(trial, inputs, id):
-    world, replication = trial.place(jnp.maximum(id, 0))
-    return trial.draw(_key(trial, inputs, id), world, replication)
+def _problem(factory, inputs, id):
+    cell, replication = factory.locate(jnp.maximum(id, 0))
+    return factory.draw(_key(factory, inputs, id), cell, replication)
 
 
-def start_lane(trial, inputs, id, problem):
-    """The lane of a replication; a dead one for id -1 or an instance that cannot be played."""
-    key = _key(trial, inputs, id)
-    env, algorithm, sound = trial.build(problem)
+def start_lane(
+    factory: EpisodeFactory, inputs: LoopInputs, id: Int[Array, ""], problem: Pytree
+) -> Lane:
+    """The lane of a replication; a dead one for id -1 or where a check of the problem failed."""
+    key = _key(factory, inputs, id)
+    env, algorithm, checks = factory.build(problem)
     run = start(key, env, algorithm)
-    run = run._replace(live=sound.both & (id >= 0))
-    return Lane(run, problem, sound, id, jnp.zeros(inputs.rounds.shape, float))
+    run = run._replace(live=checks.passed & (id >= 0))
+    return Lane(run, problem, checks, id, jnp.zeros(inputs.rounds.shape, float))
 
 
-def any_lane(trial, inputs):
+def example_lane(factory: EpisodeFactory, inputs: LoopInputs) -> tuple[Lane, Record]:
     """A lane and its record, for their shapes."""
     zero = jnp.zeros((), int)
-    lane = start_lane(trial, inputs, zero, _problem(trial, inputs, zero))
-    return lane, record_of(trial, inputs, lane, stops=False)
+    lane = start_lane(factory, inputs, zero, _problem(factory, inputs, zero))
+    return lane, record_of(factory, inputs, lane, stops=False)
 
 
-def lane_chunk(trial, inputs, lane, *, stops):
-    """One chunk: the lane after it, rounds played, rounds there were to play."""
-    env, algorithm, _ = trial.build(lane.problem)
+def lane_chunk(
+    factory: EpisodeFactory, inputs: LoopInputs, lane: Lane, *, stops: bool
+) -> tuple[Lane, Int[Array, ""], Int[Array, ""]]:
+    """One chunk: the lane after it, rounds played, rounds computed."""
+    env, algorithm, _ = factory.build(lane.problem)
     before, curve = lane.run, lane.curve
     run, regrets = chunk(before, env, algorithm, inputs.limits, to_the_last=curve.size > 0)
     if curve.size:
-        here, regret = _recorded(inputs.rounds, before, run, regrets)
+        settled, regret = _recorded(inputs.rounds, before, run, regrets)
         if stops:  # from there on its answer is drawn
-            each = jnp.where(run.done, env.regret(_drawing(run.answer)), 0.0)
+            each = jnp.where(run.done, env.regret(_draw_of(run.answer)), 0.0)
             regret = regret + each * jnp.maximum(inputs.rounds - run.pulls, 0)
-        curve = jnp.where(here, regret, curve)
+        curve = jnp.where(settled, regret, curve)
     played, offered = run.rounds - before.rounds, jnp.array(regrets.size)
     return lane._replace(run=run, curve=curve), played, offered
 
 
 def _recorded(rounds, before, run, regrets):
-    """At which of the `rounds [T]` a chunk has settled the regret, and that regret, up to its end.
+    """At which of the `rounds [T]` a chunk settles the regret, and the regret there.
 
     A round is a draw. Those of a phase come in random order: the regret expected after some of
     them is their share of the phase's.
     """
     if regrets.size == 1:
-        here = (rounds > before.pulls) & ((rounds <= run.pulls) | ~run.live) & before.live
+        settled = (rounds > before.pulls) & ((rounds <= run.pulls) | ~run.live) & before.live
         share = (rounds - before.pulls) / jnp.maximum(run.pulls - before.pulls, 1)
-        return here, before.regret + jnp.clip(share, 0.0, 1.0) * (run.regret - before.regret)
-    place = rounds - before.rounds - 1
-    here = (place >= 0) & ((place < regrets.size) | ~run.live) & before.live
-    return here, regrets[jnp.clip(place, 0, regrets.size - 1)]
+        return settled, before.regret + jnp.clip(share, 0.0, 1.0) * (run.regret - before.regret)
+    index = rounds - before.rounds - 1
+    settled = (index >= 0) & ((index < regrets.size) | ~run.live) & before.live
+    return settled, regrets[jnp.clip(index, 0, regrets.size - 1)]
 
 
-def _drawing(answer):
+def _draw_of(answer):
     """The move that draws the arm of an answer."""
     return Move(answer, None, jnp.array(False), answer)
 
 
-def record_of(trial, inputs, lane, *, stops):
+def record_of(factory: EpisodeFactory, inputs: LoopInputs, lane: Lane, *, stops: bool) -> Record:
     """What is kept of a lane whose run has ended; its answer is drawn until the horizon."""
-    run, facts = lane.run, {"broken": lane.run.broken}
-    env, _, _ = trial.build(lane.problem)
+    run = lane.run
+    facts: dict[str, Any] = {"broken": run.broken}
+    env, _, _ = factory.build(lane.problem)
     if not lane.curve.size:
-        # Ties keep nobody from stopping who never stops.
+        # An algorithm that never stops is not kept from stopping by ties.
         tied = env.tied(run.answer) if stops else jnp.array(False)
-        facts |= {"tied": tied, "idle": idle(run), "hidden": ~lane.sound.told}
+        facts |= {"tied": tied, "idle": is_idle(run), "hidden": ~lane.checks.spans}
     elif stops:
         rest = jnp.where(run.done, inputs.limits.pulls - run.pulls, 0)
         more = jnp.where(jnp.arange(env.num_arms) == run.answer, rest, 0)
         run = run._replace(pulls=run.pulls + rest, arm_pulls=run.arm_pulls + more)
     return Record(
         lane.id,
-        lane.sound,
+        lane.checks,
         run.pulls,
         run.answer,
         env.correct(run.answer),
@@ -200,7 +221,7 @@ def record_of(trial, inputs, lane, *, stops):
         lane.curve,
         run.info,
         jax.tree.map(jnp.asarray, facts),
-        ~lane.run.done | exists(env, run.answer),
+        ~lane.run.done | answer_exists(env, run.answer),
     )
 
 
@@ -214,43 +235,44 @@ def _available(batch, inputs):
     return jnp.where(filled, ~lanes.run.live, waiting), at_work, waiting
 
 
-def _before(mask):
+def _rank(mask):
     """How many lanes of a mask come before each, int [L]."""
     number = len(mask)
-    if number > FEW:
+    if number > PAIRED_LANES:
         return jnp.cumsum(mask) - mask
     return (mask & np.tri(number, k=-1, dtype=bool)).sum(1)
 
 
-def _inverse(places):
-    """The lane that goes to each place, int [L]; any for a place to which none goes."""
-    number = len(places)
-    if number > FEW:
-        return jnp.zeros(number, int).at[places].set(jnp.arange(number), mode="drop")
+def _inverse(rows):
+    """The lane that goes to each row, int [L]; any lane for a row to which none goes."""
+    number = len(rows)
+    if number > PAIRED_LANES:
+        return jnp.zeros(number, int).at[rows].set(jnp.arange(number), mode="drop")
     lane = np.arange(number)
-    return jnp.where(places == lane[:, None], lane, 0).sum(1)
+    return jnp.where(rows == lane[:, None], lane, 0).sum(1)
 
 
-def turn_over(trial, inputs, shape, batch):
+def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Batch) -> Batch:
     """Write out the lanes that have ended and start the next replications in free ones.
 
-    All lanes do it and a mask says for which it counts: whole rows of lanes are cheap, a few
-    scattered ones are not. Instances that are drawn anew are not cheap, hence `shape.lot`.
+    All lanes compute it and a mask says for which it counts: whole rows of lanes are cheap, a few
+    scattered ones are not. Instances that are drawn anew are not cheap, hence
+    `shape.refill_most`.
     """
     available, _, _ = _available(batch, inputs)
-    turn = _before(available)
-    served = available & (turn < shape.lot)
+    rank = _rank(available)
+    served = available & (rank < shape.refill_most)
     ended = served & (batch.lanes.id >= 0)
-    place = batch.taken + turn
-    ids = inputs.queue[jnp.minimum(place, shape.queue - 1)]
-    ids = jnp.where(served & (place < shape.queue), ids, -1)
-    begun = _start_lanes(trial, inputs, shape, ids, jnp.clip(turn, 0, shape.lot - 1))
+    index = batch.taken + rank
+    ids = inputs.queue[jnp.minimum(index, shape.queue - 1)]
+    ids = jnp.where(served & (index < shape.queue), ids, -1)
+    begun = _start_lanes(factory, inputs, shape, ids, jnp.clip(rank, 0, shape.refill_most - 1))
     lanes = jax.tree.map(lambda new, old: jnp.where(ids >= 0, new, old), begun, batch.lanes)
     # A lane without a successor is left as it ended, for there its loops are short.
     lanes = lanes._replace(id=jnp.where(served, ids, batch.lanes.id))
-    record = partial(record_of, trial, inputs, stops=shape.stops)
+    record = partial(record_of, factory, inputs, stops=shape.stops)
     write = lanewise(record, shape.lanes, inputs.unit)
-    rows = jnp.where(ended, _before(ended), shape.lanes)
+    rows = jnp.where(ended, _rank(ended), shape.lanes)
     first = _inverse(rows)
 
     def append(table, columns):
@@ -265,25 +287,26 @@ def turn_over(trial, inputs, shape, batch):
     )
 
 
-def _start_lanes(trial, inputs, shape, ids, turn):
-    """Lanes for `ids [L]`; of the drawn instances only those whose turn it is count."""
+def _start_lanes(factory, inputs, shape, ids, rank):
+    """Lanes for `ids [L]`; of the instances drawn, a lane gets the one of its rank."""
     over = partial(lanewise, unit=inputs.unit)
-    draw = over(partial(_problem, trial, inputs), shape.lot)
-    lot = jnp.zeros(shape.lot, int).at[jnp.where(ids >= 0, turn, shape.lot)].set(ids, mode="drop")
-    problems = jax.tree.map(lambda x: x[..., turn], draw(lot))
-    return over(partial(start_lane, trial, inputs), shape.lanes)(ids, problems)
+    most = shape.refill_most
+    draw = over(partial(_problem, factory, inputs), most)
+    drawn = jnp.zeros(most, int).at[jnp.where(ids >= 0, rank, most)].set(ids, mode="drop")
+    problems = jax.tree.map(lambda x: x[..., rank], draw(drawn))
+    return over(partial(start_lane, factory, inputs), shape.lanes)(ids, problems)
 
 
-def _chunk_of_lanes(trial, inputs, shape):
-    """What plays all lanes: `lanes -> (lanes, rounds played, rounds there were to play)`."""
-    one = partial(lane_chunk, trial, inputs, stops=shape.stops)
+def _chunk_of_all_lanes(factory, inputs, shape):
+    """A function `lanes -> (lanes, rounds played, rounds computed)`."""
+    one_lane = partial(lane_chunk, factory, inputs, stops=shape.stops)
     if shape.engine == "xla":
-        return lanewise(one, shape.lanes, inputs.unit)
-    if shape.engine in APART:
-        return APART[shape.engine](one)
+        return lanewise(one_lane, shape.lanes, inputs.unit)
+    if shape.engine in SCHEDULES:
+        return SCHEDULES[shape.engine](one_lane)
 
     def step(lane):
-        lane, played, offered = one(lane)
+        lane, played, offered = one_lane(lane)
         return lane, (played, offered)
 
     burst = repeated(step, shape.lanes, lambda lane: lane.run.live, BURST)
@@ -295,18 +318,18 @@ def _chunk_of_lanes(trial, inputs, shape):
     return chunk_lanes
 
 
-def go(world, shape, inputs, batch):
-    """Play until the queue is done, or empty with more to come, or `max_chunks` are played."""
-    trial = world(inputs.numbers)
-    chunk_lanes = _chunk_of_lanes(trial, inputs, shape)
+def run_queue(structure: Structure, shape: Shape, inputs: LoopInputs, batch: Batch) -> Batch:
+    """The compiled loop: until the queue is done, or empty with more to come, or `max_chunks`."""
+    factory = structure(inputs.numbers)
+    chunk_lanes = _chunk_of_all_lanes(factory, inputs, shape)
 
-    def due(batch):
-        """Whether to turn over now: enough lanes wait for it, or no lane is at work."""
+    def refill_is_due(batch):
+        """Enough lanes wait to be refilled, or some do and no lane is at work."""
         available, at_work, _ = _available(batch, inputs)
         number = available.sum()
-        return (number >= shape.turn) | ((number > 0) & ~at_work.any())
+        return (number >= shape.refill_from) | ((number > 0) & ~at_work.any())
 
-    def playing(batch):
+    def goes_on(batch):
         _, at_work, waiting = _available(batch, inputs)
         paused = (batch.chunks >= inputs.max_chunks) | (inputs.more & ~waiting)
         return at_work.any() & ~paused
@@ -320,29 +343,31 @@ def go(world, shape, inputs, batch):
             useful=batch.useful + played.sum(),
         )
 
-    def leg(batch):
-        batch = lax.while_loop(due, partial(turn_over, trial, inputs, shape), batch)
-        return lax.while_loop(lambda batch: playing(batch) & ~due(batch), advance, batch)
+    def refill_and_advance(batch):
+        batch = lax.while_loop(refill_is_due, partial(refill, factory, inputs, shape), batch)
+        return lax.while_loop(lambda batch: goes_on(batch) & ~refill_is_due(batch), advance, batch)
 
     zero = jnp.zeros((), int)
     batch = batch._replace(written=zero, taken=zero, chunks=zero, offered=zero, useful=zero)
-    return lax.while_loop(lambda batch: playing(batch) | due(batch), leg, batch)
+    return lax.while_loop(
+        lambda batch: goes_on(batch) | refill_is_due(batch), refill_and_advance, batch
+    )
 
 
-def empty(lane, record, shape, first=()):
-    """A batch with nothing in it, for lanes and records like these; `first` are leading axes.
+def empty_batch(lane: Lane, record: Record, shape: Shape, leading: tuple[int, ...] = ()) -> Batch:
+    """A batch with nothing in it, for lanes and records like these; `leading` axes come first.
 
     Made by the host: a program for it would take a moment to compile.
     """
-    lanes = jax.tree.map(lambda x: _zeros((*first, *x.shape, shape.lanes), x.dtype), lane)
-    records = jax.tree.map(lambda x: _zeros((*first, shape.records, *x.shape), x.dtype), record)
-    ended = lanes.run._replace(done=np.ones((*first, shape.lanes), bool))  # and not cut short
-    nobody = lanes._replace(run=ended, id=np.full((*first, shape.lanes), -1))
-    return Batch(nobody, records, *(np.zeros(first, int) for _ in range(5)))
+    lanes = jax.tree.map(lambda x: _zeros((*leading, *x.shape, shape.lanes), x.dtype), lane)
+    records = jax.tree.map(lambda x: _zeros((*leading, shape.records, *x.shape), x.dtype), record)
+    ended = lanes.run._replace(done=np.ones((*leading, shape.lanes), bool))  # and not cut short
+    unfilled = lanes._replace(run=ended, id=np.full((*leading, shape.lanes), -1))
+    return Batch(unfilled, records, *(np.zeros(leading, int) for _ in range(5)))
 
 
 def _zeros(shape, dtype):
     if jnp.issubdtype(dtype, jax.dtypes.prng_key):
-        data = np.zeros((*shape, 2), np.uint32)
+        data: Any = np.zeros((*shape, 2), np.uint32)  # NumPy here too: nothing is compiled for it
         return jax.random.wrap_key_data(data, impl="threefry2x32")
     return np.zeros(shape, dtype)

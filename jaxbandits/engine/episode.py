@@ -1,70 +1,83 @@
-"""Start, step, chunk, advance, roll out: one replication of any algorithm in any environment.
+"""Start, step, chunk, advance, rollout: one replication of any algorithm in any environment.
 
 The random stream of replication r, fixed for good: `key_r = fold_in(key(seed), r)`. Rewards
 of sequential algorithms come from standardised noise drawn for `BLOCK` = 32 rounds at once
-from `fold_in(key_r, block)`; a phase or a batch draws from `fold_in(key_r, round)`. The other
-uses take tags at the far end of the range, which no block number reaches. A round's draws
+from `fold_in(key_r, block)`; a phase or a batch draws from `fold_in(key_r, round)`. Other uses
+of `key_r` fold in tags at the far end of the range, which no block number reaches. A round's draws
 depend on (seed, r, round) alone, so 12 rounds equal 5 + 3 + 4 rounds exactly.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 from jax.interpreters.partial_eval import dce_jaxpr
 from jax.random import fold_in
+from jaxtyping import Array, Bool, Float, Int
 
-from ..core import Run
+from ..core import Algorithm, Env, Move, Run
 from ..kernels.allocate import efficient_rounding
 from ..kernels.primitives import name_of
+from ..types import Key, Pytree, Scalar, Table
 
-BLOCK = 32
-MAX_PULLS = 10_000_000  # of a replication, unless the caller says otherwise
-ASK, INIT, INSTANCE, CONTEXT = (0xFFFFFFFF - i for i in range(4))
-UNLIMITED = 2**31 - 1  # fits the integers of either precision
-IDLE = 10_000  # rounds without a draw that a run may have
+BLOCK: int = 32
+MAX_PULLS: int = 10_000_000  # of a replication, unless the caller says otherwise
+ASK: int = 0xFFFFFFFF
+INIT: int = ASK - 1
+INSTANCE: int = ASK - 2
+CONTEXT: int = ASK - 3
+UNLIMITED: int = 2**31 - 1  # fits the integers of either precision
+IDLE: int = 10_000  # rounds without a draw that a run may have
+
+Noise: TypeAlias = Callable[[Move], Pytree]  # standardised noise for the draws of a move
 
 
 class Limits(NamedTuple):
     """Where a run is cut short: before the move that would exceed either."""
 
-    pulls: Any = UNLIMITED
-    rounds: Any = UNLIMITED
+    pulls: Scalar = UNLIMITED
+    rounds: Scalar = UNLIMITED
 
 
-NO_LIMITS = Limits()
-# What a look ahead is not worth, as is whatever is no operation of JAX itself.
-COSTLY = {None, "while", "scan", "cond", "jit", "sort"}
-SAME_VALUE = {"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"}
+NO_LIMITS: Limits = Limits()
+# Operations that make it too costly to ask ahead. Those that are not of JAX itself count as None.
+COSTLY: frozenset[str | None] = frozenset({None, "while", "scan", "cond", "jit", "sort"})
+SAME_VALUE: frozenset[str] = frozenset(
+    {"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"}
+)
 
 
-def root_key(seed):
+def root_key(seed: int) -> Key:
     """The key of a seed, all 64 bits; threefry whatever the caller's default generator is."""
     with jax.enable_x64(True):  # else JAX takes half of it
         return jax.random.key(seed, impl="threefry2x32")
 
 
-def ask_key(key, rounds):
+def ask_key(key: Key, rounds: Scalar) -> Key:
     """The key that `ask` gets before round `rounds`."""
     return fold_in(fold_in(key, ASK), rounds)
 
 
-def ask(key, rounds, state, env, algorithm):
+def ask(
+    key: Key, rounds: Scalar, state: Pytree, env: Env, algorithm: Algorithm
+) -> tuple[tuple[Any, ...], Move]:
     """Context and move of a round."""
     context = env.context(fold_in(fold_in(key, CONTEXT), rounds))
     return context, algorithm.ask(ask_key(key, rounds), state, *context)
 
 
-def kind(run, env, algorithm):
-    """What is known of all moves without computing anything.
+def move_traits(run: Run, env: Env, algorithm: Algorithm) -> tuple[bool, bool]:
+    """What is known of all moves from tracing alone.
 
     Returns:
-      Whether a move is a single arm; whether the algorithm can stop: not where its `done` is the
-      constant False.
+      Whether a move is a single arm; whether the algorithm can stop: it cannot where its `done` is
+      the constant False.
     """
 
     def asked(run):
@@ -81,31 +94,31 @@ def _is_one_arm(move):
 
 
 def _constant(jaxpr, consts, var):
-    """What a variable of a jaxpr always is, where that can be read off it; else None."""
+    """The constant that a variable of a jaxpr always equals, None where there is none."""
     if isinstance(var, Literal):
         return var.val
     known = dict(zip(jaxpr.constvars, consts, strict=True))
     if var in known:
-        return None if isinstance(known[var], jax.core.Tracer) else known[var]
+        return None if isinstance(known[var], Tracer) else known[var]
     for eqn in jaxpr.eqns:
         if var in eqn.outvars:
             inner = eqn.params.get("jaxpr")
             if name_of(eqn) in SAME_VALUE:
                 return _constant(jaxpr, consts, eqn.invars[0])
             if name_of(eqn) == "jit" and isinstance(inner, ClosedJaxpr):
-                here = inner.jaxpr.outvars[eqn.outvars.index(var)]
-                return _constant(inner.jaxpr, inner.consts, here)
+                inner_var = inner.jaxpr.outvars[eqn.outvars.index(var)]
+                return _constant(inner.jaxpr, inner.consts, inner_var)
     return None
 
 
-def kept(info):
+def kept(info: Any) -> Mapping[str, Any]:
     """The part of a move's `info` that results keep: a dict, alone or the first of a pair."""
     first = info[0] if isinstance(info, tuple) and info else info
     return first if isinstance(first, dict) else {}
 
 
-def start(key, env, algorithm):
-    """A `Run` with nothing asked and nothing drawn; `key` is the replication's."""
+def start(key: Key, env: Env, algorithm: Algorithm) -> Run:
+    """A `Run` before its first round; `key` is the replication's."""
     state, zero = algorithm.init(fold_in(key, INIT)), jnp.zeros((), int)
     shapes = jax.eval_shape(lambda: ask(key, zero, state, env, algorithm)[1])
     blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), (shapes.answer, kept(shapes.info)))
@@ -115,11 +128,19 @@ def start(key, env, algorithm):
     return Run(key, state, zero, zero, counts, nothing, yes, no, *blank, no)
 
 
-def step(run, env, algorithm, noise, limits, *, to_the_last=False):
-    """Ask; unless that ends the run, draw the move with `noise(move)` and learn.
+def step(
+    run: Run,
+    env: Env,
+    algorithm: Algorithm,
+    noise: Noise,
+    limits: Limits,
+    *,
+    to_the_last: bool = False,
+) -> Run:
+    """Ask; unless that ends the run, draw the move with `noise(move)` and tell.
 
-    A run that has ended keeps its tallies whatever is played on; its state then means nothing,
-    so that no lane of a batch pays for choosing between two states.
+    A run that has ended keeps its tallies in further steps. Its state then means nothing, so that
+    no lane of a batch pays for choosing between two states.
 
     Args:
       to_the_last: a move that would exceed `limits.pulls` is counted in part, not left out.
@@ -127,16 +148,18 @@ def step(run, env, algorithm, noise, limits, *, to_the_last=False):
         round does not depend on how long it goes on.
     """
     context, move = ask(run.key, run.rounds, run.state, env, algorithm)
-    counted = in_part(move, limits.pulls - run.pulls) if to_the_last else move
-    pulls = run.pulls + drawn(counted)
+    counted = truncated(move, limits.pulls - run.pulls) if to_the_last else move
+    pulls = run.pulls + num_draws(counted)
     live = run.live & ~move.done & (pulls <= limits.pulls) & (run.rounds < limits.rounds)
     if move.count is not None:
-        live = live & ~idle(run)
+        live = live & ~is_idle(run)
     now = env.now(run.pulls)
     lost = env.regret(move, *context, *now)
     if to_the_last:
         live = live & (run.pulls < limits.pulls)
-        lost = lost if counted is move else lost * drawn(counted) / jnp.maximum(drawn(move), 1)
+        lost = (
+            lost if counted is move else lost * num_draws(counted) / jnp.maximum(num_draws(move), 1)
+        )
     total = env.reward(noise(move), move, *context, *now)
 
     def latest(new, old):
@@ -147,7 +170,7 @@ def step(run, env, algorithm, noise, limits, *, to_the_last=False):
         state=algorithm.tell(run.state, move, total),
         rounds=run.rounds + live,
         pulls=jnp.where(live, pulls, run.pulls),
-        arm_pulls=jnp.where(live, run.arm_pulls + per_arm(counted, env.num_arms), run.arm_pulls),
+        arm_pulls=jnp.where(live, run.arm_pulls + arm_draws(counted, env.num_arms), run.arm_pulls),
         regret=run.regret + jnp.where(live, lost, 0.0),
         live=live,
         done=run.done | (run.live & move.done),
@@ -157,20 +180,20 @@ def step(run, env, algorithm, noise, limits, *, to_the_last=False):
     )
 
 
-def idle(run):
-    """Whether so many rounds of a run were without a draw that none may ever come."""
+def is_idle(run: Run) -> Bool[Array, ""]:
+    """Whether a run has had so many rounds without a draw that it may never draw again."""
     return run.rounds > run.pulls + IDLE
 
 
-def exists(env, answer):
-    """Whether there is such an answer, bool []; of a mask its shape, checked before, says so."""
+def answer_exists(env: Env, answer: Array) -> Bool[Array, ""]:
+    """Whether an index is one of the answers; the shape of a mask was checked before."""
     if env.num_answers is None or answer.ndim:
         return jnp.array(True)
     return (answer >= 0) & (answer < env.num_answers)
 
 
-def in_part(move, rest):
-    """The move; where it has more draws than `rest`, its share of them."""
+def truncated(move: Move, rest: Int[Table, ""]) -> Move:
+    """The move with `rest` draws at most, in the proportions of its counts."""
     if move.count is None:
         if move.arm.ndim == 0:
             return move
@@ -178,36 +201,44 @@ def in_part(move, rest):
     if move.count.ndim == 0:
         return move._replace(count=jnp.minimum(move.count, rest))
     total = move.count.sum()
-    share = efficient_rounding.largest_remainder(move.count / jnp.maximum(total, 1), rest)
+    share = efficient_rounding.largest_remainder(
+        move.count / jnp.maximum(total, 1), jnp.asarray(rest)
+    )
     return move._replace(count=jnp.where(total > rest, share, move.count))
 
 
-def drawn(move):
-    """Number of draws of a move, int []; a count below 0 is no draw, as `per_arm` will tell."""
+def num_draws(move: Move) -> Int[Array, ""] | int:
+    """Number of draws of a move.
+
+    A count below 0 counts as 0 here but not in `arm_draws`: the pulls of a run then differ from the
+    sum of its `arm_pulls`, and `simulate` refuses it.
+    """
     return move.arm.size if move.count is None else jnp.maximum(move.count, 0).sum()
 
 
-def per_arm(move, num_arms):
-    """Draws of each arm, int [K]; a comparison vectorises where a scatter would not."""
+def arm_draws(move: Move, num_arms: int) -> Int[Array, " K"]:
+    """Draws of each arm; a comparison vectorises where a scatter would not."""
     if move.arm.ndim == 0:
-        return jnp.where(jnp.arange(num_arms) == move.arm, drawn(move), 0)
+        return jnp.where(jnp.arange(num_arms) == move.arm, num_draws(move), 0)
     count = jnp.ones_like(move.arm) if move.count is None else move.count
-    there = jnp.where(move.arm < 0, num_arms, move.arm)  # -1 does not mean the last arm
-    return jnp.zeros(num_arms, int).at[there].add(count.astype(int), mode="drop")
+    arms = jnp.where(move.arm < 0, num_arms, move.arm)  # -1 does not mean the last arm
+    return jnp.zeros(num_arms, int).at[arms].add(count.astype(int), mode="drop")
 
 
-def chunk(run, env, algorithm, limits, *, to_the_last=False):
+def chunk(
+    run: Run, env: Env, algorithm: Algorithm, limits: Limits, *, to_the_last: bool = False
+) -> tuple[Run, Float[Array, " rounds"]]:
     """A block of 32 rounds or one phase: `(run, regret after each round)`.
 
-    The run must stand at the start of a block. Once ended it is played on, see `step`.
+    The run must be at the start of a block. One that has ended is stepped too, see `step`.
     """
-    one_arm, _ = kind(run, env, algorithm)
+    one_arm, _ = move_traits(run, env, algorithm)
     if not one_arm:
         noise = phase_noise(run, env)
         before = run
         run = step(run, env, algorithm, noise, limits, to_the_last=to_the_last)
-        run = short(run, before, algorithm)
-        return ended(run, env, algorithm), run.regret[None]
+        run = reset_if_cut(run, before, algorithm)
+        return stopped_if_done(run, env, algorithm), run.regret[None]
     noise = env.noise(fold_in(run.key, run.rounds // BLOCK), (BLOCK,), False)
 
     def one_round(run, noise):
@@ -216,41 +247,44 @@ def chunk(run, env, algorithm, limits, *, to_the_last=False):
 
     live = run.live
     run, regrets = lax.scan(one_round, run, noise)
-    # Later it may hold anything, for it is played on until others end.
+    # Looked at now: the state may hold anything later, as the lane is stepped until others end.
     broken = live & ~run.live & has_nan(run.state)
     return run._replace(broken=run.broken | broken), regrets
 
 
-def short(run, before, algorithm):
+def reset_if_cut(run: Run, before: Run, algorithm: Algorithm) -> Run:
     """The run, with the state of a new one if it was cut short.
 
-    Its next phases, played on in vain, would be longer and longer. A new state can be costly to
-    find, which only those pay that are cut short.
+    Its lane is stepped until others end, and the phases of the old state would be longer and
+    longer. A new state can be costly to compute, hence the branch.
+
+    Args:
+      before: the run before its last phase.
     """
     cut = ~(run.live | run.done)
     begun = partial(algorithm.init, fold_in(run.key, INIT))
-    # The state has learnt from the phase that was cut off; that of the run is the one before.
+    # The new state has learnt from the phase that was cut off, so the one before is judged.
     broken = run.broken | (before.live & ~run.live & has_nan(before.state))
     return run._replace(state=lax.cond(cut, begun, lambda: run.state), broken=broken)
 
 
-def has_nan(tree):
-    """Whether any number of a pytree is NaN, bool []."""
+def has_nan(tree: Pytree) -> Bool[Array, ""]:
+    """Whether any number of a pytree is NaN."""
     floats = [x for x in jax.tree.leaves(tree) if jnp.issubdtype(x.dtype, jnp.floating)]
     return jnp.stack([jnp.isnan(x).any() for x in floats]).any() if floats else jnp.array(False)
 
 
-def ended(run, env, algorithm):
-    """The run told that it is done if the next `ask` says so, where it costs little to know.
+def stopped_if_done(run: Run, env: Env, algorithm: Algorithm) -> Run:
+    """The run, stopped already if the next `ask` would stop it, where asking ahead costs little.
 
-    That saves a phase in which nothing is drawn, the last of a handful.
+    That saves a phase in which nothing is drawn, and a run has only a few phases.
     """
 
-    def last_words(run):
+    def next_ask(run):
         move = ask(run.key, run.rounds, run.state, env, algorithm)[1]
         return move.done, move.answer, kept(move.info)
 
-    closed, shape = jax.make_jaxpr(last_words, return_shape=True)(run)
+    closed, shape = jax.make_jaxpr(next_ask, return_shape=True)(run)
     jaxpr, used = dce_jaxpr(closed.jaxpr, [True] * len(closed.out_avals))
     if any(name_of(eqn) in COSTLY for eqn in jaxpr.eqns):
         return run
@@ -271,34 +305,39 @@ def ended(run, env, algorithm):
     )
 
 
-def phase_noise(run, env):
-    """What draws the noise of a phase or a batch, once its move is known."""
+def phase_noise(run: Run, env: Env) -> Noise:
+    """A function that draws the noise of a phase or a batch, once its move is known."""
     key = fold_in(run.key, run.rounds)
     return lambda move: env.noise(key, move.arm.shape, move.count is not None)
 
 
-def advance(run, env, algorithm, rounds, limits=NO_LIMITS):
-    """Play at most `rounds` rounds, fewer where the run ends; the state stays that of the end."""
+def advance(
+    run: Run, env: Env, algorithm: Algorithm, rounds: Scalar, limits: Limits = NO_LIMITS
+) -> Run:
+    """At most `rounds` rounds, fewer where the run ends; its state then stays as it ended."""
     last = run.rounds + rounds
-    one_arm, _ = kind(run, env, algorithm)
+    one_arm, _ = move_traits(run, env, algorithm)
 
     def going(run):
         return run.live & (run.rounds < last)
 
-    def held(run, noise):
+    def step_if_live(run, noise):
         after = step(run, env, algorithm, noise, limits)
         choose = partial(jnp.where, after.live)
         return after._replace(state=jax.tree.map(choose, after.state, run.state))
 
     def phase(run):
-        return held(run, phase_noise(run, env))
+        return step_if_live(run, phase_noise(run, env))
 
     def block(run):
         number = run.rounds // BLOCK
         noise = env.noise(fold_in(run.key, number), (BLOCK,), False)
 
         def one_round(run):
-            return held(run, lambda move: jax.tree.map(lambda x: x[run.rounds % BLOCK], noise))
+            def of_this_round(move):
+                return jax.tree.map(lambda x: x[run.rounds % BLOCK], noise)
+
+            return step_if_live(run, of_this_round)
 
         return lax.while_loop(
             lambda run: going(run) & (run.rounds // BLOCK == number), one_round, run
@@ -307,7 +346,13 @@ def advance(run, env, algorithm, rounds, limits=NO_LIMITS):
     return lax.while_loop(going, block if one_arm else phase, run)
 
 
-def rollout(run, env, algorithm, rounds, record):
+def rollout(
+    run: Run,
+    env: Env,
+    algorithm: Algorithm,
+    rounds: Sequence[int] | Int[Array, " T"] | np.ndarray,
+    record: Callable[[Run], Pytree],
+) -> tuple[Run, Pytree]:
     """Advance to each of the increasing `rounds [T]` and stack `record(run)` there.
 
     Returns:

@@ -1,53 +1,66 @@
-"""Several processes that play one simulation, joined by `jax.distributed`.
+"""Several processes that run one simulation, joined by `jax.distributed`.
 
-Each plays the replications r with r % processes == its own number, so that all know who plays
-what without asking. What they found is exchanged in the end, and all have the whole.
+Each runs the replications r with r % processes == its own index, so that all know their shares
+without asking. Their results are exchanged in the end, and all have the whole.
 """
 
 import contextlib
 import hashlib
 import io
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TypeAlias, TypeVar
 
 import jax
 import numpy as np
+from jaxtyping import Int
 
-from .results import joined, load
+from .results import Runs, joined, load
+
+T = TypeVar("T")
+Ids: TypeAlias = Int[np.ndarray, " R"]  # of replications
+RunsByCell: TypeAlias = dict[int, Runs]
 
 
 class Alone:
-    """One process, which plays everything."""
+    """One process, which runs everything."""
 
-    alone, index, count = True, 0, 1
+    alone: bool = True
+    index: int = 0
+    count: int = 1
 
-    def leading(self, context):
+    def leading(
+        self, context: Callable[[], AbstractContextManager[T]]
+    ) -> AbstractContextManager[T | None]:
         """The context manager that `context` makes, entered by the first process."""
         return context()
 
-    def meet(self):
+    def meet(self) -> None:
         """Wait until all processes have come here."""
 
-    def agree(self, view):
+    def agree(self, view: Callable[[], str]) -> None:
         """Raise unless the text that `view` makes is the same in all processes."""
 
-    def share(self, numbers):
-        """Those of the replications that this process plays."""
-        return np.asarray(numbers, np.int64)
+    def share(self, replications: Sequence[int] | Ids) -> Ids:
+        """Those of the replications that this process runs."""
+        return np.asarray(replications, np.int64)
 
-    def gathered(self, runs):
-        """What all processes have found, from what this one has: `Runs` by world."""
-        return runs
+    def gathered(self, runs: RunsByCell | None) -> RunsByCell:
+        """The results of all processes, given those of this one."""
+        return {} if runs is None else runs
 
 
 class Team(Alone):
     """One of several processes; all of them make the same calls in the same order."""
 
-    alone = False
+    alone: bool = False
 
-    def __init__(self):
-        self.index, self.count = jax.process_index(), jax.process_count()
+    def __init__(self) -> None:
+        self.index: int = jax.process_index()
+        self.count: int = jax.process_count()
 
     @contextlib.contextmanager
-    def leading(self, context):
+    def leading(self, context: Callable[[], AbstractContextManager[T]]) -> Generator[T | None]:
         """The context manager that `context` makes, entered by the first process.
 
         Raises:
@@ -69,18 +82,18 @@ class Team(Alone):
                 raise failure
             yield entered
 
-    def meet(self):
+    def meet(self) -> None:
         """Wait until all processes have come here."""
         from jax.experimental.multihost_utils import sync_global_devices
 
         sync_global_devices("jaxbandits")
 
-    def share(self, numbers):
-        """Those of the replications that this process plays."""
-        numbers = np.asarray(numbers, np.int64)
-        return numbers[numbers % self.count == self.index]
+    def share(self, replications: Sequence[int] | Ids) -> Ids:
+        """Those of the replications that this process runs."""
+        replications = np.asarray(replications, np.int64)
+        return replications[replications % self.count == self.index]
 
-    def agree(self, view):
+    def agree(self, view: Callable[[], str]) -> None:
         """Raise unless the text that `view` makes is the same in all processes.
 
         Raises:
@@ -93,34 +106,34 @@ class Team(Alone):
                 "that nobody else writes to"
             )
 
-    def gathered(self, runs):
-        """What all processes have found, from what this one has: `Runs` by world.
+    def gathered(self, runs: RunsByCell | None) -> RunsByCell:
+        """The results of all processes, given those of this one.
 
         Args:
           runs: None where this one has failed, so that the others do not wait for it.
         Raises:
           RuntimeError: another process has failed.
         """
-        found = {}
+        found: dict[int, list[Runs]] = {}
         for packed in _exchanged(None if runs is None else _packed(runs)):
-            for world, part in _unpacked(packed).items():
-                found.setdefault(world, []).append(part)
-        return {world: joined(parts) for world, parts in found.items()}
+            for cell, part in _unpacked(packed).items():
+                found.setdefault(cell, []).append(part)
+        return {cell: joined(parts) for cell, parts in found.items()}
 
 
-def team_of(devices):
-    """The `Team` that `devices="all"` asks for, where there are other processes."""
+def team_of(devices: object) -> Alone:
+    """A `Team` where `devices` is "all" and there are other processes, else `Alone`."""
     several = isinstance(devices, str) and jax.process_count() > 1
     return Team() if several else Alone()
 
 
-def _packed(runs):
+def _packed(runs: Mapping[int, Runs]) -> np.ndarray:
     """Bytes, uint8 [n]."""
     whole, parts = io.BytesIO(), {}
-    for world, part in runs.items():
+    for cell, part in runs.items():
         stream = io.BytesIO()
         part.write(stream)
-        parts[str(world)] = np.frombuffer(stream.getvalue(), np.uint8)
+        parts[str(cell)] = np.frombuffer(stream.getvalue(), np.uint8)
     np.savez(whole, **parts)
     return np.frombuffer(whole.getvalue(), np.uint8)
 
@@ -143,5 +156,5 @@ def _exchanged(mine):
         )
     padded = np.zeros(lengths.max(), np.uint8)
     padded[: mine.size] = mine
-    everyone = process_allgather(padded)
-    return [row[:length] for row, length in zip(everyone, lengths, strict=True)]
+    rows = process_allgather(padded)
+    return [row[:length] for row, length in zip(rows, lengths, strict=True)]

@@ -1,11 +1,14 @@
-"""The kinds of problem that a simulation can be given, and what it has to know of each."""
+"""The types of problem that a simulation can be given, and what it has to know of each."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Bool, Int
 
+from ..core import Algorithm, Env
 from ..feature_tables import check_arms, check_real, is_concrete, require
 from ..instances import Instance
 from ..instances.contextual import Labelled
@@ -14,27 +17,37 @@ from ..instances.environments.finite import TIED
 from ..instances.environments.stressed import late, stressed
 from ..parameters import check, nonnegative
 
-EPS = float(np.finfo(float).eps)
+EPS: float = float(np.finfo(float).eps)
+
+Problem: TypeAlias = Instance | Labelled
 
 
-class Kind(NamedTuple):
-    """One of them; `problem` is an instance, all of its numbers or only their shapes known."""
+class ProblemType(NamedTuple):
+    """What a simulation does with one type of problem.
 
-    env: Any  # (problem, options of the algorithm) -> Env
-    facts: Any  # (problem) -> what an algorithm may be told
-    check: Any  # (problem, horizon) -> None; raises
-    healthy: Any  # (problem) -> bool []: whether one that was drawn is finite
-    contextual: bool  # whether `ask` is shown something
+    `problem` is an instance, of which all numbers are known or only their shapes.
+    """
+
+    env: Callable[[Any, Mapping[str, Any]], Env]  # (problem, options of the algorithm)
+    facts: Callable[[Any], dict[str, Any]]  # what an algorithm may be told of the problem
+    check: Callable[[Any, int | None], None]  # (problem, horizon); raises
+    is_finite: Callable[[Any], Bool[Array, ""]]  # of a problem that was drawn
+    contextual: bool  # whether `ask` is given a context
     # (problem, algorithm) -> the algorithm, as the problem lets it learn.
-    learner: Any = lambda problem, algorithm: algorithm
-    # What belongs to a replication alone, besides its random stream, and the problem with it.
-    own: Any = lambda problem, replication: ()
-    given: Any = lambda problem, own: problem
+    learner: Callable[[Any, Algorithm], Algorithm] = lambda problem, algorithm: algorithm
+    # (problem, replication) -> what belongs to that replication alone, besides its random stream.
+    own_part: Callable[[Any, Any], Any] = lambda problem, replication: ()
+    with_own_part: Callable[[Any, Any], Any] = lambda problem, own: problem
 
 
-def kind_of(problem):
-    """The `Kind` of an instance; None for what is none."""
-    return KINDS.get(type(problem))
+def is_problem(source: object) -> bool:
+    """Whether this is a problem itself, and not a callable that draws one."""
+    return type(source) in PROBLEM_TYPES
+
+
+def type_of(problem: Problem) -> ProblemType:
+    """The `ProblemType` of a problem."""
+    return PROBLEM_TYPES[type(problem)]
 
 
 def _finite_env(instance, options):
@@ -43,17 +56,22 @@ def _finite_env(instance, options):
 
 
 def _finite_facts(instance):
-    told = ("targets", "family", "noise_var", "theta_norm", "theta")
-    return {name: getattr(instance, name) for name in told}
+    names = ("targets", "family", "noise_var", "theta_norm", "theta")
+    return {name: getattr(instance, name) for name in names}
 
 
-def _finite_healthy(instance):
+def _is_finite(instance):
     tables = (instance.arms, instance.means, instance.values, instance.noise_var)
     return jnp.stack([jnp.isfinite(x).all() for x in tables]).all()
 
 
-def check_instance(instance, horizon=None):
-    """Finite numbers and matching shapes, for instances built by hand."""
+def check_instance(instance: Instance, horizon: int | None = None) -> None:
+    """Raise unless numbers are finite and shapes match, as in instances built by hand they may not.
+
+    Args:
+      instance: whose numbers are known, or only their shapes.
+      horizon: not looked at; contextual problems have to have one.
+    """
     check_arms(instance.arms, instance.targets)
     num_arms, num_targets = np.shape(instance.arms)[0], np.shape(instance.targets)[0]
     dim = np.shape(instance.arms)[1:]
@@ -73,15 +91,15 @@ def check_instance(instance, horizon=None):
 
 
 def _check_noise(noise_var, means):
-    """Raise where rewards are rounded to more than all means differ by."""
+    """Raise where the noise is so large that rewards are rounded to more than the means differ."""
     if not (is_concrete(noise_var) and is_concrete(means)):
         return
-    apart, size = float(np.max(means) - np.min(means)), float(np.abs(means).max())
-    apart = 0.0 if apart <= TIED * size else apart  # but for rounding they are ties
-    most = (apart / EPS) ** 2
-    if apart > 0 and float(noise_var) > most:
+    width, size = float(np.max(means) - np.min(means)), float(np.abs(means).max())
+    width = 0.0 if width <= TIED * size else width  # but for rounding they are ties
+    most = (width / EPS) ** 2
+    if width > 0 and float(noise_var) > most:
         raise ValueError(
-            f"noise_var must be at most {most:.2g} for means that are at most {apart:.2g} apart: "
+            f"noise_var must be at most {most:.2g} for means that are at most {width:.2g} apart: "
             f"beyond it rewards are rounded to more than that, got {noise_var}"
         )
 
@@ -96,34 +114,32 @@ def _check_labelled(problem, horizon):
     require(known, f"target must be one of the labels {classes}, got {target!r}")
 
 
-def _own_target(problem, replication):
-    return (
-        ()
-        if problem.target is not None
-        else jnp.asarray(problem.classes)[replication % problem.classes.shape[0]]
-    )
+def _own_target(problem: Labelled, replication: Int[Array, ""]) -> Int[Array, ""] | tuple[()]:
+    if problem.target is not None:
+        return ()
+    return jnp.asarray(problem.classes)[replication % problem.classes.shape[0]]
 
 
 def _with_target(problem, own):
     return problem if problem.target is not None else dataclasses.replace(problem, target=own)
 
 
-KINDS = {
-    Instance: Kind(
+PROBLEM_TYPES: dict[type, ProblemType] = {
+    Instance: ProblemType(
         env=_finite_env,
         facts=_finite_facts,
         check=check_instance,
-        healthy=_finite_healthy,
+        is_finite=_is_finite,
         contextual=False,
         learner=late,
     ),
-    Labelled: Kind(
+    Labelled: ProblemType(
         env=lambda problem, options: contextual(problem),
         facts=lambda problem: {},
         check=_check_labelled,
-        healthy=lambda problem: jnp.array(True),  # it is never drawn
+        is_finite=lambda problem: jnp.array(True),  # it is never drawn
         contextual=True,
-        own=_own_target,
-        given=_with_target,
+        own_part=_own_target,
+        with_own_part=_with_target,
     ),
 }

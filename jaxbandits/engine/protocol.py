@@ -1,6 +1,8 @@
 """What `init`, `ask` and `tell` must return: checked on shapes, before anything compiles."""
 
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,44 +11,46 @@ from jax.tree_util import keystr, tree_flatten_with_path
 
 from ..core import Algorithm, Move
 from ..parameters import require
+from ..types import Key, Pytree
+from .device_loop import LoopInputs, Structure
 from .episode import INIT, ask_key, kept
 
-PACKAGE = __name__.partition(".")[0] + "."
-TAKES = {
+PACKAGE: str = __name__.partition(".")[0] + "."
+PARAMETERS: dict[str, str] = {
     "init": "key",
     "ask": "key and state, and the rows of a context",
     "tell": "state, move and total",
 }
 
 
-def check_world(world, inputs):
-    """Check the algorithm of a `Structure` for numbers of these shapes, see `check_built`.
+def check_structure(structure: Structure, inputs: LoopInputs) -> None:
+    """Check the algorithm of a structure for numbers of these shapes, see `check_built`.
 
     Args:
-      world: what makes a `EpisodeFactory` of numbers.
-      inputs: `device_loop.LoopInputs`, arrays or their shapes.
+      structure: makes an `EpisodeFactory` of numbers.
+      inputs: arrays or their shapes.
     """
 
     def build(inputs):
-        trial, zero = world(inputs.numbers), jnp.zeros((), int)
+        factory, zero = structure(inputs.numbers), jnp.zeros((), int)
         key = fold_in(inputs.root, zero)
-        env, algorithm, _ = trial.build(trial.draw(key, *trial.place(zero)))
+        env, algorithm, _ = factory.build(factory.draw(key, *factory.locate(zero)))
         return algorithm, key, jax.eval_shape(env.context, key), env.num_answers
 
     check_built(build, inputs)
 
 
-def check_built(build, *args):
+def check_built(build: Callable[..., tuple[Any, ...]], *args: Any) -> None:
     """Check an algorithm of the user's own, see `check`; `args` are arrays or their shapes.
 
     Those of this package have passed, in its tests: tracing them again would take a moment.
 
     Args:
-      build: `args -> ` the arguments of `check`; traced.
+      build: a function of `args` that returns the arguments of `check`; traced.
     """
     errors = []
 
-    def look(*args):
+    def traced(*args):
         algorithm, *rest = build(*args)
         functions = [getattr(algorithm, name, None) for name in Algorithm._fields]
         if all(str(getattr(f, "__module__", "")).startswith(PACKAGE) for f in functions):
@@ -56,19 +60,21 @@ def check_built(build, *args):
         except ValueError as error:
             errors.append(error)
 
-    jax.eval_shape(look, *args)
+    jax.eval_shape(traced, *args)
     if errors:
-        raise errors[0]  # here, where JAX has nothing to say about its own frames
+        raise errors[0]  # only here, so that JAX adds no remark about its frames
 
 
-def check(algorithm, key, context=(), num_answers=None):
+def check(
+    algorithm: Any, key: Key, context: tuple[Any, ...] = (), num_answers: int | None = None
+) -> None:
     """Raise unless the three functions fit together; nothing is computed.
 
     Args:
       algorithm: what a constructor has returned.
       key: of a replication.
-      context: what `ask` is shown besides key and state, arrays or their shapes.
-      num_answers: M, of which an answer is an index or a mask; None: not known.
+      context: what `ask` is given besides key and state, arrays or their shapes.
+      num_answers: M: an answer is an index below it, or a mask of that length; None: not known.
     Raises:
       ValueError: names the function, what it returned and what is allowed.
     """
@@ -97,27 +103,27 @@ def _check_move(must, move, num_answers):
     require(whole, f"{must} whose arm is an integer or a vector of them, got {_brief(arm)}")
     if count is not None:
         fits = jnp.issubdtype(count.dtype, jnp.integer) and count.shape == arm.shape
-        told = f"None or integers of the shape {list(arm.shape)} of arm, got {_brief(count)}"
-        require(fits, f"{must} whose count is {told}")
+        allowed = f"None or integers of the shape {list(arm.shape)} of arm"
+        require(fits, f"{must} whose count is {allowed}, got {_brief(count)}")
     fits = move.done.dtype == bool and move.done.shape == ()
     require(fits, f"{must} whose done is a single bool, got {_brief(move.done)}")
     index = jnp.issubdtype(answer.dtype, jnp.integer) and answer.shape == ()
     size = answer.shape if num_answers is None else (num_answers,)
     mask = answer.dtype == bool and answer.shape == size and len(size) == 1
-    known = "" if num_answers is None else f" of length {num_answers}"
-    told = f"a single integer or a bool mask{known}, got {_brief(answer)}"
-    require(index or mask, f"{must} whose answer is {told}")
+    length = "" if num_answers is None else f" of length {num_answers}"
+    allowed = f"a single integer or a bool mask{length}"
+    require(index or mask, f"{must} whose answer is {allowed}, got {_brief(answer)}")
     for name, value in kept(move.info).items():
         single = getattr(value, "shape", None) == ()
         require(single, f"{must} whose info has single numbers, got {value!r:.80} for {name!r}")
 
 
-def different(before, after):
+def different(before: Pytree, after: Pytree) -> str | None:
     """How the shapes of one pytree differ from those of another: a phrase; None if they do not."""
     trees = [jax.tree.structure(tree) for tree in (before, after)]
-    kinds = [type(tree) for tree in (before, after)]
-    if kinds[0] is not kinds[1]:
-        return f"it is of the type {kinds[1].__name__}, and {kinds[0].__name__} in that of init"
+    types = [type(tree) for tree in (before, after)]
+    if types[0] is not types[1]:
+        return f"it is of the type {types[1].__name__}, and {types[0].__name__} in that of init"
     if trees[0] != trees[1] and trees[0].num_leaves == trees[1].num_leaves:
         return f"it is {trees[1]}, and {trees[0]} in that of init"
     one, two = (dict(_leaves(tree)) for tree in (before, after))
@@ -130,7 +136,7 @@ def different(before, after):
 
 
 def _leaves(tree):
-    """`(path, leaf)` of each leaf; the path as one writes it, `state.counts` say."""
+    """`(path, leaf)` of each leaf; the path as it is written in Python, `state.counts` say."""
     return [("state" + keystr(path), leaf) for path, leaf in tree_flatten_with_path(tree)[0]]
 
 
@@ -141,7 +147,7 @@ def _brief(leaf):
 
 def _shapes(where, name, function, *args):
     """The shapes of what a function returns; raises unless these are arrays."""
-    _check_takes(f"{where} {name}", TAKES[name], function, len(args))
+    _check_parameters(f"{where} {name}", PARAMETERS[name], function, len(args))
     must, returned = f"{where} {name} must return", []
 
     def call(*args):
@@ -156,13 +162,13 @@ def _shapes(where, name, function, *args):
         raise ValueError(f"{must} arrays in named tuples, tuples or dicts: {error}") from None
     if isinstance(returned[0], Move):
         for field, value in zip(Move._fields, returned[0], strict=True):
-            told = f"{must} a Move of arrays: {field} is {value!r}, write jnp.asarray({value!r})"
-            require(not isinstance(value, bool | int | float), told)
+            message = f"{must} a Move of arrays: {field} is {value!r}, write jnp.asarray({value!r})"
+            require(not isinstance(value, bool | int | float), message)
     return shapes
 
 
-def _check_takes(what, takes, function, number):
-    """The function can be called with so many arguments, as far as that can be known."""
+def _check_parameters(what, parameters, function, number):
+    """Raise if the function's signature is known and does not take so many arguments."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -171,5 +177,5 @@ def _check_takes(what, takes, function, number):
         signature.bind(*range(number))
     except TypeError:
         raise ValueError(
-            f"{what} is called with {number} arguments ({takes}), and takes {signature}"
+            f"{what} is called with {number} arguments ({parameters}), and takes {signature}"
         ) from None

@@ -1,23 +1,31 @@
-"""What a simulation hands back: `Runs`, with intervals, labels and a file format."""
+"""What a simulation returns: `Runs`, with intervals, labels and a file format."""
 
 import contextlib
 import dataclasses
 import json
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from jaxtyping import Bool, Float, Int
 from scipy import stats
 
 from ..parameters import require
 from ..system.files import replacing
 from .reasons import NAMES, codes_of, counted
 
-LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
-FORMAT = 1
-TABLES = ("pulls", "answer", "correct", "stopped", "arm_pulls")  # with an entry a replication
-DICTS = ("info", "facts")  # of such tables, by name
-REASON_ATTRIBUTES = {  # by the conventions of netCDF's users
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+LEVELS: tuple[float, ...] = (0.05, 0.25, 0.5, 0.75, 0.95)
+FORMAT: int = 1
+# Tables with an entry for each replication, and dicts of such tables by name.
+TABLES: tuple[str, ...] = ("pulls", "answer", "correct", "stopped", "arm_pulls")
+DICTS: tuple[str, ...] = ("info", "facts")
+REASON_ATTRIBUTES: dict[str, Any] = {  # by the CF conventions for netCDF
     "flag_values": np.array(sorted(NAMES), np.int8),
     "flag_meanings": " ".join(NAMES[code] or "none" for code in sorted(NAMES)),
 }
@@ -29,8 +37,8 @@ class Runs:
 
     Attributes:
       replication: int64 `[R]`, the number r of each replication.
-      pulls: int64 `[R]`; in a regret run all of its rounds, those in which the answer of an
-        algorithm that had stopped was drawn among them.
+      pulls: int64 `[R]`; in a regret run all of its rounds, also those after the algorithm has
+        stopped, in which its answer is drawn.
       answer: int64 `[R]`, an index into the targets, or bool `[R, M]` for sets.
       correct: bool `[R]`.
       stopped: bool `[R]`, False where `max_pulls` cut the replication short; in a regret run always
@@ -48,30 +56,30 @@ class Runs:
         share of all rounds computed that belonged to a replication under way.
     """
 
-    replication: np.ndarray
-    pulls: np.ndarray
-    answer: np.ndarray
-    correct: np.ndarray
-    stopped: np.ndarray
-    arm_pulls: np.ndarray
-    rounds: np.ndarray | None = None
-    regret: np.ndarray | None = None
-    info: dict = dataclasses.field(default_factory=dict)
-    meta: dict = dataclasses.field(default_factory=dict)
-    facts: dict = dataclasses.field(default_factory=dict)
+    replication: Int[np.ndarray, " R"]
+    pulls: Int[np.ndarray, " R"]
+    answer: Int[np.ndarray, " R"] | Bool[np.ndarray, "R M"]
+    correct: Bool[np.ndarray, " R"]
+    stopped: Bool[np.ndarray, " R"]
+    arm_pulls: Int[np.ndarray, "R K"]
+    rounds: Int[np.ndarray, " T"] | None = None
+    regret: Float[np.ndarray, "R T"] | None = None
+    info: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    meta: dict[str, Any] = dataclasses.field(default_factory=dict)
+    facts: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.pulls)
 
     @property
-    def reason(self):
-        """Why a replication has no answer it can stand behind, int8 `[R]`: see `reasons.REASONS`.
+    def reason(self) -> Int[np.ndarray, " R"]:
+        """Why a replication has no answer that stands, int8 `[R]`: see `reasons.REASONS`.
 
         0 where it stopped with one, 1 where `max_pulls` was reached and nothing else is known.
         """
         return codes_of(self.stopped, self.info | self.facts)
 
-    def summary(self):
+    def summary(self) -> dict[str, Any]:
         """Error rate with its exact 95% binomial interval, mean and quantiles of the pulls.
 
         Replications cut short count as neither right nor wrong. They enter `pulls_mean` at the
@@ -79,16 +87,16 @@ class Runs:
 
         Returns:
           A dict of plain numbers; `regret_mean` and `regret_se` at the last round are added for
-          regret runs. `reasons` counts the replications without an answer that they can stand
-          behind, by reason: all that were cut short, and those that stopped with an answer by lot
-          or from draws that do not span. `info` has totals of what are counts (whole numbers and
-          flags) and means over the replications of all other numbers.
+          regret runs. `reasons` counts the replications without an answer that stands, by reason:
+          all that were cut short, and those that stopped with a random answer or from draws that
+          do not span. `info` has totals of counts (whole numbers and flags) and means over the
+          replications of all other numbers.
         """
         finished = int(self.stopped.sum())
         errors = int((self.stopped & ~self.correct).sum())
         low, high = binomial_interval(errors, finished)
         total = len(self)
-        digest = {
+        digest: dict[str, Any] = {
             "replications": total,
             "cut_short": total - finished,
             "errors": errors,
@@ -107,11 +115,11 @@ class Runs:
             digest["regret_se"] = standard_error(last)
         return {**digest, "info": {name: _digest(values) for name, values in self.info.items()}}
 
-    def to_xarray(self):
+    def to_xarray(self) -> "xarray.Dataset":
         """An `xarray.Dataset` with dimensions replication, arm, target and round."""
         import xarray
 
-        columns = {
+        columns: dict[str, Any] = {
             "pulls": ("replication", self.pulls),
             "answer": (("replication", "target")[: self.answer.ndim], self.answer),
             "correct": ("replication", self.correct),
@@ -127,25 +135,25 @@ class Runs:
         attributes = {k: v if isinstance(v, str) else json.dumps(v) for k, v in self.meta.items()}
         return xarray.Dataset(columns, coordinates, attributes)
 
-    def to_dataframe(self):
+    def to_dataframe(self) -> "pandas.DataFrame":
         """A `pandas.DataFrame` with a row for each replication; see `to_xarray` for the tables."""
         dataset = self.to_xarray()
         single = [name for name, column in dataset.items() if column.dims == ("replication",)]
         return dataset[single].to_dataframe()
 
-    def save(self, path):
+    def save(self, path: Path | str) -> None:
         """Write to `path` (.npz, no pickle) in one step: a reader never sees half a file.
 
         Raises:
-          ValueError: the name has another ending; `to_dataframe` and `to_xarray` lead to other
-            formats.
+          ValueError: the name has another ending; for other formats see `to_dataframe` and
+            `to_xarray`.
         """
         ending = Path(path).suffix
         require(ending in ("", ".npz"), f"path must end in .npz (or in nothing), got {path}")
         with replacing(path) as new, new.open("wb") as stream:
             self.write(stream)
 
-    def write(self, stream):
+    def write(self, stream: IO[bytes]) -> None:
         """Write what `save` puts into a file."""
         arrays = {
             f.name: getattr(self, f.name)
@@ -158,7 +166,7 @@ class Runs:
         np.savez_compressed(stream, header=np.array(header), **arrays)
 
 
-def load(path):
+def load(path: Path | str | IO[bytes]) -> Runs:
     """Read `Runs` written by `Runs.save`, from a path or an open binary stream.
 
     Raises:
@@ -186,7 +194,7 @@ def _popped(arrays, prefix):
 
 
 def _archive(stream):
-    """The arrays of an open file; of what is no archive NumPy would say: allow pickles."""
+    """The arrays of an open file; checked, as NumPy's own error advises to allow pickles."""
     start = stream.tell()
     require(zipfile.is_zipfile(stream), "it is no .npz file")
     stream.seek(start)
@@ -197,17 +205,19 @@ def _opened(path):
     return contextlib.nullcontext(path) if hasattr(path, "read") else Path(path).open("rb")
 
 
-def first_of(runs, number):
+def first_of(runs: Runs, number: int) -> Runs:
     """`Runs` of the replications below `number`."""
-    mine = runs.replication < number
-    if mine.all():
+    below = runs.replication < number
+    if below.all():
         return runs
-    return _selected(runs, mine)
+    return _selected(runs, below)
 
 
 def _selected(runs, chosen):
     """`Runs` of the replications that a mask or a slice chooses."""
-    tables = {name: getattr(runs, name)[chosen] for name in ("replication", *TABLES)}
+    tables: dict[str, Any] = {
+        name: getattr(runs, name)[chosen] for name in ("replication", *TABLES)
+    }
     if runs.regret is not None:
         tables["regret"] = runs.regret[chosen]
     for group in DICTS:
@@ -215,13 +225,13 @@ def _selected(runs, chosen):
     return dataclasses.replace(runs, **tables)
 
 
-def none_of(runs):
+def none_of(runs: Runs) -> Runs:
     """`Runs` like these without a single replication."""
     meta = {name: value for name, value in runs.meta.items() if not name.endswith("seconds")}
     return dataclasses.replace(_selected(runs, slice(0)), meta=meta)
 
 
-def joined(parts):
+def joined(parts: Sequence[Runs]) -> Runs:
     """`Runs` of all replications that the parts hold, each once, sorted by replication.
 
     Args:
@@ -234,12 +244,12 @@ def joined(parts):
     def join(*tables):
         return np.concatenate(tables)[first]
 
-    tables = {name: join(*(getattr(x, name) for x in parts)) for name in TABLES}
+    tables: dict[str, Any] = {name: join(*(getattr(x, name) for x in parts)) for name in TABLES}
     one = parts[-1]
     if one.regret is not None:
         tables["regret"] = join(*(x.regret for x in parts))
     tables["info"] = {name: join(*(x.info[name] for x in parts)) for name in one.info}
-    # Parts that an earlier version has stored do not know them.
+    # Parts that an earlier version has stored lack them.
     known = {name for x in parts for name in x.facts}
     tables["facts"] = {
         name: join(*(x.facts.get(name, np.zeros(len(x), bool)) for x in parts)) for name in known
@@ -251,7 +261,13 @@ def joined(parts):
     return dataclasses.replace(one, replication=ids, meta=one.meta | times, **tables)
 
 
-def paired_difference(first, second, *, of="pulls", confidence=0.95):
+def paired_difference(
+    first: Runs,
+    second: Runs,
+    *,
+    of: Literal["pulls", "errors", "regret"] = "pulls",
+    confidence: float = 0.95,
+) -> dict[str, Any]:
     """The mean difference, first less second, over the replications that both hold.
 
     Two simulations with the same seed meet the same noise in replication r, so the difference
@@ -268,15 +284,15 @@ def paired_difference(first, second, *, of="pulls", confidence=0.95):
 
     >>> import jaxbandits as jb
     >>> from functools import partial
-    >>> world = jb.instances.canonical(4, gap=1.0)
+    >>> instance = jb.instances.canonical(4, gap=1.0)
     >>> halving = partial(jb.sequential_halving, budget=40)
-    >>> some = jb.simulate(world, halving, replications=20)
+    >>> some = jb.simulate(instance, halving, replications=20)
     >>> paired_difference(some, some)["mean"]
     0.0
     """
     tables = [_measured(runs, of) for runs in (first, second)]
-    _, *places = np.intersect1d(first.replication, second.replication, return_indices=True)
-    one, two = (table[place] for table, place in zip(tables, places, strict=True))
+    _, *indices = np.intersect1d(first.replication, second.replication, return_indices=True)
+    one, two = (table[index] for table, index in zip(tables, indices, strict=True))
     number = len(one)
     require(number >= 2, f"the runs must have 2 replications or more in common, got {number}")
     mean, error = float(np.mean(one - two)), standard_error(one - two)
@@ -293,7 +309,7 @@ def paired_difference(first, second, *, of="pulls", confidence=0.95):
 
 
 def _measured(runs, of):
-    """One number a replication, float [R]."""
+    """One number for each replication, float [R]."""
     known = ("pulls", "errors", "regret")
     require(of in known, f"of must be one of {', '.join(map(repr, known))}, got {of!r}")
     if of == "regret":
@@ -304,7 +320,7 @@ def _measured(runs, of):
     return (runs.pulls if of == "pulls" else ~runs.correct).astype(float)
 
 
-def binomial_interval(errors, total, confidence=0.95):
+def binomial_interval(errors: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
     """Exact (Clopper-Pearson) interval of a proportion; (0, 1) without observations."""
     tail = (1 - confidence) / 2
     low = stats.beta.ppf(tail, errors, total - errors + 1) if errors else 0.0
@@ -312,8 +328,8 @@ def binomial_interval(errors, total, confidence=0.95):
     return float(low), float(high)
 
 
-def standard_error(values):
-    """Of the mean; NaN for fewer than two values."""
+def standard_error(values: np.ndarray) -> float:
+    """The standard error of the mean; NaN for fewer than two values."""
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
 

@@ -1,29 +1,43 @@
-"""Lanes that are each played by themselves: for learners that carry more than a cache holds.
+"""Lanes that are stepped one by one: for learners that carry more than a cache holds.
 
 A network of 40,000 weights with what Adam remembers of them is half a megabyte. Side by side,
-lanes would take turns in the cache with every operation; one after the other each brings its
-weights there once and stays for some hundred rounds, and its products of matrices are those of
-one lane, as fast as the machine has them. Branches and loops are a lane's own too.
+lanes would compete for the cache with every operation. One after the other, each loads its
+weights once and keeps them for some hundred rounds, and its products of matrices are those of
+one lane, which the machine computes fastest. Branches and loops are a lane's own too.
 """
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jaxtyping import Array, Int
+
+from ..types import Pytree
+
+# A chunk of one lane, or of all lanes: `lane -> (lane, rounds played, rounds computed)`.
+Chunk: TypeAlias = Callable[[Any], tuple[Any, Int[Array, "..."], Int[Array, "..."]]]
 
 
-def engine_for(contextual, platform, engine):
-    """What plays: who is shown something each round learns with tables of that size."""
+def engine_for(contextual: bool, platform: str, engine: str) -> str:
+    """The engine; algorithms with a context learn with large tables, so their lanes go one by one.
+
+    Args:
+      contextual: whether `ask` is given a context each round.
+      engine: what the user has asked for.
+    """
     if not contextual:
         return engine
     return "in turn" if platform == "cpu" else "together"
 
 
-def in_turn(one, most):
-    """What plays lanes `[..., L]`: `lanes -> (lanes, rounds played, rounds there were to play)`.
+def in_turn(lane_chunk: Chunk, most: int) -> Chunk:
+    """A chunk of all lanes `[..., L]`, stepped one lane after the other.
 
     Args:
-      one: the same for a chunk of one lane, without its axis.
-      most: chunks that a lane plays before the next has its turn; fewer where it ends.
+      lane_chunk: a chunk of one lane, without the lane axis.
+      most: chunks of a lane before the next lane is stepped; fewer where its run ends.
     """
 
     def burst(lane):
@@ -33,7 +47,7 @@ def in_turn(one, most):
 
         def step(carry):
             lane, chunks, *tallies = carry
-            lane, *more = one(lane)
+            lane, *more = lane_chunk(lane)
             return lane, chunks + 1, *(a + b for a, b in zip(tallies, more, strict=True))
 
         zero = jnp.zeros((), int)
@@ -41,22 +55,22 @@ def in_turn(one, most):
         return lane, played, offered
 
     def chunk(lanes):
-        lanes, played, offered = lax.map(burst, _lanes_to(0, lanes))
-        return _lanes_to(-1, lanes), played, offered
+        lanes, played, offered = lax.map(burst, _lane_axis_to(0, lanes))
+        return _lane_axis_to(-1, lanes), played, offered
 
     return chunk
 
 
-def together(one):
+def together(lane_chunk: Chunk) -> Chunk:
     """The same for an accelerator: a chunk of all lanes, batched by the compiler."""
 
     def chunk(lanes):
-        lanes, played, offered = jax.vmap(one)(_lanes_to(0, lanes))
-        return _lanes_to(-1, lanes), played, offered
+        lanes, played, offered = jax.vmap(lane_chunk)(_lane_axis_to(0, lanes))
+        return _lane_axis_to(-1, lanes), played, offered
 
     return chunk
 
 
-def _lanes_to(place, tree):
-    """Arrays with the lane axis, which is at the other end, first or last."""
-    return jax.tree.map(lambda x: jnp.moveaxis(x, -1 - place, place), tree)
+def _lane_axis_to(axis: int, tree: Pytree) -> Pytree:
+    """The arrays with their lane axis moved to the other end: to `axis` 0 or -1."""
+    return jax.tree.map(lambda x: jnp.moveaxis(x, -1 - axis, axis), tree)

@@ -1,64 +1,71 @@
-"""Cells that differ in numbers alone, stacked so that one program plays them side by side."""
+"""Cells that differ in numbers alone, stacked so that one program runs them side by side."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from .device_loop import SPAN, EpisodeFactory
+from .device_loop import REPLICATIONS_PER_CELL, EpisodeFactory, Numbers, Structure
+from .partition import CellStructure, PreparedCell
 
 
-class Stack(NamedTuple):
+class StackedStructure(NamedTuple):
     """Cells of one structure; called with their numbers it makes the episodes of all of them.
 
-    A lane carries the numbers in which its world differs from the others. They are the same
-    for a replication whichever worlds still wait, so that its results are too.
+    A lane carries the numbers in which its cell differs from the others. They are the same for a
+    replication whichever cells still wait, so its results are the same too.
     """
 
-    world: Any
-    own: tuple  # bool, for each number: whether it differs by world and has a leading axis [W]
+    structure: CellStructure
+    varying: tuple[bool, ...]  # for each number: whether it differs by cell, with a first axis
 
-    def __call__(self, numbers):
-        """The `EpisodeFactory` of replication `id % SPAN` of world `id // SPAN`."""
+    def __call__(self, numbers: Numbers) -> EpisodeFactory:
+        """The `EpisodeFactory` of all replications of all cells."""
 
-        def filled(mine):
-            rest = iter(mine)
-            return self.world(
-                tuple(next(rest) if own else x for own, x in zip(self.own, numbers, strict=True))
+        def factory_with(own):
+            rest = iter(own)
+            return self.structure(
+                tuple(
+                    next(rest) if varies else x
+                    for varies, x in zip(self.varying, numbers, strict=True)
+                )
             )
 
-        def draw(key, number, replication):
-            mine = [x[number] for own, x in zip(self.own, numbers, strict=True) if own]
-            return mine, filled(mine).draw(key, number, replication)
+        def draw(key, cell, replication):
+            own = [x[cell] for varies, x in zip(self.varying, numbers, strict=True) if varies]
+            return own, factory_with(own).draw(key, cell, replication)
 
         def build(problem):
-            mine, drawn = problem
-            return filled(mine).build(drawn)
+            own, drawn = problem
+            return factory_with(own).build(drawn)
 
-        return EpisodeFactory(draw, build, lambda id: (id // SPAN, id % SPAN))
+        return EpisodeFactory(
+            draw, build, lambda id: (id // REPLICATIONS_PER_CELL, id % REPLICATIONS_PER_CELL)
+        )
 
 
-def stacked(worlds):
-    """`(structure, numbers)` for a `HostLoop`, of several that differ in numbers alone."""
-    first, numbers = worlds[0]
-    if len(worlds) == 1:
+def stacked(cells: Sequence[PreparedCell]) -> tuple[Structure, Numbers]:
+    """`(structure, numbers)` for a `HostLoop`, of cells that differ in numbers alone."""
+    first, numbers = cells[0]
+    if len(cells) == 1:
         return first, numbers
-    own, columns = differing(worlds), zip(*(numbers for _, numbers in worlds), strict=True)
+    varying, columns = varying_numbers(cells), zip(*(numbers for _, numbers in cells), strict=True)
     numbers = tuple(
-        np.stack(column) if differs else column[0]
-        for differs, column in zip(own, columns, strict=True)
+        np.stack(column) if varies else column[0]
+        for varies, column in zip(varying, columns, strict=True)
     )
-    return Stack(first, own), numbers
+    return StackedStructure(first, varying), numbers
 
 
-def own_bytes(worlds):
-    """How much of its world a lane of their stack carries."""
-    own, (_, numbers) = differing(worlds), worlds[0]
-    return sum(np.asarray(x).nbytes for x, differs in zip(numbers, own, strict=True) if differs)
+def own_bytes(cells: Sequence[PreparedCell]) -> int:
+    """How many bytes a lane of the stacked cells carries that belong to its cell alone."""
+    varying, (_, numbers) = varying_numbers(cells), cells[0]
+    return sum(np.asarray(x).nbytes for x, varies in zip(numbers, varying, strict=True) if varies)
 
 
-def differing(worlds):
-    """For each number, whether the worlds differ in it: bool, a tuple."""
-    columns = zip(*(numbers for _, numbers in worlds), strict=True)
+def varying_numbers(cells: Sequence[PreparedCell]) -> tuple[bool, ...]:
+    """For each number, whether the cells differ in it."""
+    columns = zip(*(numbers for _, numbers in cells), strict=True)
     return tuple(any(not _equal(column[0], x) for x in column[1:]) for column in columns)
 
 

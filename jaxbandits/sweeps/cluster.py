@@ -121,7 +121,7 @@ def play_piece(version, plan, group, waiting, how):
     if version != VERSION:
         raise ValueError(f"cluster: a worker has jaxbandits {VERSION}, not {version}")
     simulation = group.simulation(plan, sum(map(len, waiting.values())), **how)
-    return simulation.play(waiting, lambda done, total: None)
+    return simulation.run(waiting, lambda done, total: None)
 
 
 def _itself(x):

@@ -296,7 +296,7 @@ def _play(plan, group, open_cells, keep, display, take):
         simulation = simulation or take()
         known = sum(map(len, open_cells.values()))
         progress = functools.partial(_shifted, report, known, most)
-        played = simulation.play(waiting, progress, keep_number, CHECKPOINT_SECONDS)
+        played = simulation.run(waiting, progress, keep_number, CHECKPOINT_SECONDS)
         if not simulation.team.alone:
             for number, runs in played.items():
                 if open_cells[number].found is None:

@@ -59,7 +59,7 @@ def groups_of(plan, cells):
 def _worth_it(plan, cells):
     import jax
 
-    from ..engine.host_loop import manner_of
+    from ..engine.host_loop import traits_of
     from ..engine.stack import own_bytes
 
     carried = own_bytes([cell.world for cell in cells])
@@ -67,4 +67,4 @@ def _worth_it(plan, cells):
         return False
     if jax.default_backend() != "cpu" or carried <= SMALL_BYTES:
         return True
-    return plan.replications <= FEW and not manner_of(*cells[0].world).phased
+    return plan.replications <= FEW and not traits_of(*cells[0].world).phased
