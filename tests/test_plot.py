@@ -87,7 +87,7 @@ def test_many_algorithms_stay_beside_their_point(values):
         assert len(values) == 1 or len(set(column)) == 13
     few = labels.side_by_side(data.isel(algorithm=[0, 1]), "x")
     if len(values) == 3:
-        np.testing.assert_allclose(few[1] - few[0], labels.APART * 3)
+        np.testing.assert_allclose(few[1] - few[0], labels.OFFSET * 3)
 
 
 def test_lines_of_many_algorithms_are_told_apart():

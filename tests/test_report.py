@@ -2,6 +2,7 @@
 
 import html.parser
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -203,3 +204,13 @@ def test_measured_numbers_of_any_shape():
     assert measured_text({"a": {"2": 1.5}, "ok": True}) == "a: 2: 1.5; ok: True"
     assert measured_text({"whole": 724795, "mean": 724795.0}) == "whole: 724,795; mean: 724,800"
     assert measured_text(list(range(20))).endswith("10, 11, … (20 in all)")
+
+
+def test_estimates_on_a_terminal():
+    text = partial(estimates.estimate, style=estimates.TERMINAL)
+    assert text(1234.5, 10.2) == "1234 ± 10"
+    assert text(1234.5, 10.2, at_least=True) == ">= 1234 ± 10"
+    assert text(40.0, 0.0) == "40"
+    assert text(2.5, float("nan")) == "2.50"
+    assert text(0.05, interval=(0.0123, 0.12), digits=3) == "0.05 [0.012, 0.12]"
+    assert text(float("nan"), interval=(0.0, 1.0), digits=3) == "- [0, 1]"

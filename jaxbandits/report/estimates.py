@@ -1,28 +1,45 @@
-"""Numbers as text, with the digits that their standard errors justify."""
+"""Estimates as text. `estimate` writes every one that the package and its benchmarks print."""
 
 import math
+from typing import NamedTuple
 
-MISSING = "–"
-DIGITS = 2  # of a standard error
-
-
-def decimals(error):
-    """Places after the point that leave `error` two digits; below 0: tens, hundreds.
-
-    0 where the error is 0 or unknown.
-    """
-    if not math.isfinite(error) or error <= 0:
-        return 0
-    return DIGITS - 1 - math.floor(math.log10(float(f"{error:.{DIGITS - 1}e}")))
+ERROR_DIGITS = 2  # of a standard error, and of the ends of an interval
+DIGITS = 4  # of a number whose error is not known
 
 
-def fixed(value, places):
-    """`value` rounded to `places` after the point, thousands apart."""
-    return f"{round(value, places):,.{max(0, places)}f}" if math.isfinite(value) else MISSING
+class Style(NamedTuple):
+    """How a medium writes numbers."""
+
+    at_least: str  # before a lower bound
+    missing: str
+    thousands: str  # between groups of three digits
+    decimals: int | None  # of numbers below 100 whose error is not known; None: DIGITS in all
 
 
-def estimate(mean, error, *, at_least=False):
-    """`mean ± standard error`, after `≥` where it is a lower bound.
+PAGE = Style("≥ ", "–", ",", None)
+TERMINAL = Style(">= ", "-", "", 2)
+
+
+def estimate(
+    value: float,
+    error: float = math.nan,
+    *,
+    interval: tuple[float, float] | None = None,
+    at_least: bool = False,
+    digits: int | None = None,
+    unit: str = "",
+    style: Style = PAGE,
+) -> str:
+    """`value ± error [low, high]`, with the digits that the standard error justifies.
+
+    Args:
+      value: NaN: missing.
+      error: a standard error; NaN where it is not known, and 0 where the value is exact.
+      interval: shown behind the value.
+      at_least: whether the value is a lower bound.
+      digits: of a value without a standard error; by the style by default.
+      unit: behind each number, as "%".
+      style: of the medium.
 
     Example:
       >>> estimate(1234567.0, 12345.0)
@@ -31,33 +48,51 @@ def estimate(mean, error, *, at_least=False):
       '≥ 12.346 ± 0.012'
       >>> estimate(9.9999, 0.0996)
       '10.00 ± 0.10'
-      >>> estimate(200.0, 0.0), estimate(2.71828, math.nan), estimate(123456.7, math.nan)
+      >>> estimate(200.0, 0.0), estimate(2.71828), estimate(123456.7)
       ('200', '2.718', '123,500')
+      >>> estimate(4.4, interval=(2.71, 6.75), unit="%")
+      '4.4% [2.7%, 6.8%]'
+      >>> estimate(1234.5, 10.2, style=TERMINAL)
+      '1234 ± 10'
     """
-    if not math.isfinite(mean):
-        return MISSING
-    sign = "≥ " if at_least else ""
-    if not math.isfinite(error) or error <= 0:
-        return sign + plain(mean)
-    places = decimals(error)
-    return f"{sign}{fixed(mean, places)} ± {fixed(error, places)}"
-
-
-def plain(value, digits=4):
-    """A number without a standard error: whole where it is whole, else so many digits."""
     if not math.isfinite(value):
-        return MISSING
+        text = style.missing
+    elif math.isfinite(error) and error > 0:
+        places = _decimals(error)
+        text = f"{_fixed(value, places, style)}{unit} ± {_fixed(error, places, style)}{unit}"
+    elif math.isnan(error) and digits is None and style.decimals is not None:
+        text = _fixed(value, 0 if abs(value) >= 100 else style.decimals, style) + unit
+    else:
+        text = number(value, DIGITS if digits is None else digits, style) + unit
+    if at_least and math.isfinite(value):
+        text = style.at_least + text
+    if interval is not None:
+        low, high = (rounded(end, ERROR_DIGITS, style) + unit for end in interval)
+        text = f"{text} [{low}, {high}]"
+    return text
+
+
+def number(value: float, digits: int = DIGITS, style: Style = PAGE) -> str:
+    """A number without a standard error: exact where it is whole, else so many digits."""
+    if not math.isfinite(value):
+        return style.missing
     if value == round(value):
-        return f"{round(value):,}"
-    return rounded(value, digits)
+        return f"{round(value):{style.thousands}}"
+    return rounded(value, digits, style)
 
 
-def rounded(value, digits):
-    """So many digits, thousands apart, without an exponent where the number is large."""
+def rounded(value: float, digits: int, style: Style = PAGE) -> str:
+    """So many significant digits, without an exponent where the number is large."""
     short = float(f"{value:.{digits}g}")
-    return f"{round(short):,}" if abs(short) >= 10 ** (digits - 1) else f"{short:.{digits}g}"
+    if abs(short) >= 10 ** (digits - 1):
+        return f"{round(short):{style.thousands}}"
+    return f"{short:.{digits}g}"
 
 
-def interval(low, high):
-    """`[low, high]` with two digits each."""
-    return f"[{low:.{DIGITS}g}, {high:.{DIGITS}g}]"
+def _decimals(error: float) -> int:
+    """Decimals that leave `error` two digits; below 0: tens, hundreds."""
+    return ERROR_DIGITS - 1 - math.floor(math.log10(float(f"{error:.{ERROR_DIGITS - 1}e}")))
+
+
+def _fixed(value: float, places: int, style: Style) -> str:
+    return f"{round(value, places):{style.thousands}.{max(0, places)}f}"

@@ -3,13 +3,20 @@
 import itertools
 import json
 import textwrap
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..system.files import replacing
 from .labels import LETTERS_PER_INCH, PANEL, text, wrapped
 from .panels import BOUND, CUT_SHORT, DRAWN
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from xarray import Dataset
 
 CURVES = {"regret", "reward"}  # along the rounds
 MOST_COLUMNS = 5  # of panels; more go below
@@ -20,12 +27,12 @@ LEGEND_LINE = 0.22  # inches
 class Layout(NamedTuple):
     """Which panels a figure has."""
 
-    rows: list  # quantities, one for each row of panels
-    along: str | None  # the axis that lines go along
-    others: list  # dimensions with a column of panels for each point; none: a single column
+    rows: list[str]  # quantities, one for each row of panels
+    along: str | None  # the axis of the sweep that lines go along
+    others: list[str]  # dimensions with a column of panels for each point; none: a single column
 
 
-def layout(dataset, quantities=None):
+def layout(dataset: "Dataset", quantities: Sequence[str] | None = None) -> Layout:
     """The `Layout` of the figure of a sweep's dataset."""
     axes = json.loads(dataset.attrs["axes"])
     rows = list(quantities or _quantities(dataset))
@@ -36,7 +43,9 @@ def layout(dataset, quantities=None):
     return Layout(rows, along, others)
 
 
-def figure(dataset, *, title=None, quantities=None):
+def figure(
+    dataset: "Dataset", *, title: str | None = None, quantities: Sequence[str] | None = None
+) -> "Figure":
     """A `matplotlib` figure of a sweep's dataset.
 
     Without axes: boxes of the pulls and error rates. With axes: lines along the longest one, a
@@ -59,21 +68,21 @@ def figure(dataset, *, title=None, quantities=None):
     grid = paper.subplots(len(rows) * blocks, columns, squeeze=False)
     for (row, quantity), (number, panel) in itertools.product(enumerate(rows), enumerate(panels)):
         block, column = divmod(number, columns)
-        place = grid[block * len(rows) + row, column]
+        ax = grid[block * len(rows) + row, column]
         if number:
-            place.sharey(grid[row, 0])
-        DRAWN[quantity](place, panel.data, along)
-        place.grid(alpha=0.3)
+            ax.sharey(grid[row, 0])
+        DRAWN[quantity](ax, panel.data, along)
+        ax.grid(alpha=0.3)
         if row == 0:
-            place.set_title(wrapped(panel.title, PANEL), fontsize=10)
+            ax.set_title(wrapped(panel.title, PANEL), fontsize=10)
         if column:
-            place.set_ylabel("")
-            place.tick_params(labelleft=False)
+            ax.set_ylabel("")
+            ax.tick_params(labelleft=False)
         if row < len(rows) - 1 and not CURVES & set(rows):  # all rows share what the last one names
-            place.set_xlabel("")
-            place.tick_params(labelbottom=False)
-    for place in grid[-len(rows) :, len(panels) - columns * (blocks - 1) :].flat:
-        place.remove()
+            ax.set_xlabel("")
+            ax.tick_params(labelbottom=False)
+    for ax in grid[-len(rows) :, len(panels) - columns * (blocks - 1) :].flat:
+        ax.remove()
     _legend(paper, paper.axes)
     if title:
         wide = int(LETTERS_PER_INCH * size[0])
@@ -82,31 +91,37 @@ def figure(dataset, *, title=None, quantities=None):
     return paper
 
 
-def save(dataset, path, **options):
+def save(
+    dataset: "Dataset",
+    path: Path | str,
+    *,
+    title: str | None = None,
+    quantities: Sequence[str] | None = None,
+) -> None:
     """Draw `figure` and write it as PNG, in one step."""
-    paper = figure(dataset, **options)
+    paper = figure(dataset, title=title, quantities=quantities)
     with replacing(path) as new:
         paper.savefig(new, dpi=130, format="png", metadata={"Software": None})
 
 
-class _Panel:
-    def __init__(self, title, data):
-        self.title, self.data = title, data
+class _Panel(NamedTuple):
+    title: str
+    data: "Dataset"
 
 
-def _quantities(dataset):
+def _quantities(dataset: "Dataset") -> list[str]:
     if "regret" in dataset:
         return ["reward" if "average_reward" in dataset else "regret"]
     fixed = (dataset.pulls.max("replication") == dataset.pulls.min("replication")).all()
     return ["accuracy"] if bool(fixed) else ["pulls", "errors"]
 
 
-def _longest(dataset, axes):
+def _longest(dataset: "Dataset", axes: list[str]) -> str | None:
     numeric = [name for name in axes if np.issubdtype(dataset[name].dtype, np.number)]
     return max(numeric or axes, key=lambda name: dataset.sizes[name], default=None)
 
 
-def _panels(dataset, others):
+def _panels(dataset: "Dataset", others: list[str]) -> list[_Panel]:
     """One panel for each point of `others`, the instance first; one of all without any."""
     if not others:
         return [_Panel("", dataset)]
@@ -119,11 +134,11 @@ def _panels(dataset, others):
     return found
 
 
-def _legend(paper, places):
+def _legend(paper: "Figure", panels: "Iterable[Axes]") -> None:
     """One legend for all panels, each label once."""
-    found = {}
-    for place in places:
-        for handle, label in zip(*place.get_legend_handles_labels(), strict=True):
+    found: dict[str, Any] = {}
+    for ax in panels:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if found:
         wide = LETTERS_PER_INCH * paper.get_figwidth()
@@ -134,5 +149,10 @@ def _legend(paper, places):
         for last in (BOUND, CUT_SHORT):
             if last in found:
                 found[last] = found.pop(last)
-        place = {"loc": "outside lower center", "ncols": columns, "frameon": False}
-        paper.legend(list(found.values()), list(found), **place)
+        paper.legend(
+            list(found.values()),
+            list(found),
+            loc="outside lower center",
+            ncols=columns,
+            frameon=False,
+        )

@@ -1,15 +1,26 @@
 """The table of a sweep: a row for each cell, with its intervals."""
 
+import functools
 import itertools
 import json
+import math
+from typing import TYPE_CHECKING
 
 from ..sweeps.dataset import last_regret, reasons_text
+from . import estimates
+from .labels import value_text
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 NUMBERS = ("replications", "errors", "error rate [95%]", "pulls")
 OPTIONAL = {"pull_lower_bound": "/ lower bound", "regret": "regret"}
+RATE_DIGITS = 3  # of an error rate, and of a ratio to a bound
+
+_estimate = functools.partial(estimates.estimate, style=estimates.TERMINAL)
 
 
-def rows(dataset):
+def rows(dataset: "Dataset") -> tuple[list[str], list[list[str]]]:
     """Header and rows of text, one for each cell of a sweep's dataset."""
     axes = json.loads(dataset.attrs["axes"])
     grid = ["instance", "algorithm", *axes]
@@ -25,44 +36,34 @@ def rows(dataset):
     lines = []
     for corner in itertools.product(*labels):
         cell = dataset.sel(dict(zip(grid, corner, strict=True)))
-        names = [f"{x:g}" if isinstance(x, float) else str(x) for x in corner]
-        lines.append([*names, *_numbers(cell, some_cut, why)])
+        lines.append([*map(value_text, corner), *_numbers(cell, some_cut, why)])
     return header, lines
 
 
-def _numbers(cell, some_cut, why):
+def _numbers(cell: "Dataset", some_cut: bool, why: bool) -> list[str]:
     total = int(cell.pulls.count())
-    finished = bool(cell.cut_short < total)
-    rate = f"{float(cell.error_rate):.3g}" if finished else "-"
+    rate = float(cell.error_rate) if cell.cut_short < total else math.nan
+    interval = float(cell.error_low), float(cell.error_high)
+    mean, error = float(cell.pulls_mean), float(cell.pulls_se)
+    at_least = bool(cell.pulls_mean_is_lower_bound)
     texts = [
         str(total),
         *([str(int(cell.cut_short))] if some_cut else []),
         *([reasons_text(cell)] if why else []),
         str(int(cell.errors)),
-        f"{rate} [{float(cell.error_low):.2g}, {float(cell.error_high):.2g}]",
-        mean_text(
-            float(cell.pulls_mean), float(cell.pulls_se), bool(cell.pulls_mean_is_lower_bound)
-        ),
+        _estimate(rate, interval=interval, digits=RATE_DIGITS),
+        _estimate(mean, error, at_least=at_least),
     ]
     if "pull_lower_bound" in cell:
         bound = float(cell.pull_lower_bound)
-        sign = ">= " if bool(cell.pulls_mean_is_lower_bound) else ""
-        texts.append(f"{sign}{float(cell.pulls_mean) / bound:.3g}" if bound > 0 else "-")
+        ratio = mean / bound if bound > 0 else math.nan
+        texts.append(_estimate(ratio, at_least=at_least, digits=RATE_DIGITS))
     if "regret" in cell:
-        texts.append(mean_text(*last_regret(cell)))
+        texts.append(_estimate(*last_regret(cell)))
     return texts
 
 
-def mean_text(mean, error, lower_bound=False):
-    """`mean ± standard error`, with `>=` before a lower bound."""
-    digits = 0 if abs(mean) >= 100 or error == 0 else 2
-    text = f"{'>= ' if lower_bound else ''}{mean:.{digits}f}"
-    if error != error:  # a single replication has none
-        return text
-    return text if error == 0 else f"{text} ± {error:.{digits}f}"
-
-
-def print_table(dataset):
+def print_table(dataset: "Dataset") -> None:
     """Print the table on standard output, by `rich`."""
     from rich.console import Console
     from rich.table import Table

@@ -1,16 +1,19 @@
 """Claims of a paper: the verdict, and the numbers it rests on."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from .. import estimates
-from .markup import element, join
+from ..reading import ClaimRow
+from .markup import Html, element, join
 
 VERDICTS = {True: "holds", False: "fails", None: "too small to tell"}
 CLASSES = {True: "holds", False: "fails", None: "open"}
 ERRORS = {"standard_error", "standard_errors"}  # of the entry before them
-DIGITS = 4  # of a number without a standard error
 MOST = 12  # entries of a list that are shown
 
 
-def claims(found):
+def claims(found: Sequence[ClaimRow]) -> Html:
     """A list of the claims, each with its verdict."""
     items = [
         element(
@@ -24,7 +27,7 @@ def claims(found):
     return element("ul", *items, class_="claims")
 
 
-def measured_text(measured):
+def measured_text(measured: Any) -> str:
     """Names and numbers; a standard error stands behind the number it belongs to."""
     if not isinstance(measured, dict):
         return _text(measured)
@@ -38,19 +41,19 @@ def measured_text(measured):
     return "; ".join(parts)
 
 
-def _text(value, error=None):
+def _text(value: Any, error: Any = None) -> str:
     if isinstance(value, dict):
         return _some([f"{name}: {_text(one)}" for name, one in value.items()])
     if isinstance(value, list):
         errors = error if isinstance(error, list) and len(error) == len(value) else len(value) * [0]
         return _some([_text(*pair) for pair in zip(value, errors, strict=True)])
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return estimates.MISSING if value is None else str(value)
+        return estimates.PAGE.missing if value is None else str(value)
     if isinstance(error, int | float) and error > 0:
         return estimates.estimate(value, error)
-    return f"{value:,}" if isinstance(value, int) else estimates.rounded(value, DIGITS)
+    return f"{value:,}" if isinstance(value, int) else estimates.rounded(value, estimates.DIGITS)
 
 
-def _some(texts):
+def _some(texts: list[str]) -> str:
     more = [f"… ({len(texts)} in all)"] if len(texts) > MOST else []
     return ", ".join([*texts[:MOST], *more])

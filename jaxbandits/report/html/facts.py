@@ -1,17 +1,21 @@
 """What was run, and where."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from .. import estimates
-from .markup import facts
-from .tables import SECONDS, value_text
+from ..labels import value_text
+from ..reading import Results
+from .markup import Html, facts
+from .tables import SECONDS
 
 HIDDEN = ("constructor", "redraw")
 
 
-def what_was_run(results):
+def what_was_run(results: Results) -> Html:
     """Instances, algorithms, axes and numbers of the sweep."""
     attrs, dataset = results.dataset.attrs, results.dataset
     pairs = []
@@ -32,7 +36,7 @@ def what_was_run(results):
     return facts(pairs)
 
 
-def _replications(attrs):
+def _replications(attrs: Mapping[str, Any]) -> str:
     number = f"{attrs['replications']:,}"
     rules = json.loads(attrs.get("until", "{}"))
     if not rules:
@@ -41,7 +45,7 @@ def _replications(attrs):
     return f"in each cell until {names}, at most {number}"
 
 
-def part_text(table):
+def part_text(table: Mapping[str, Any]) -> str:
     """A constructor with its options, as one would call it."""
     name = table.get("constructor")
     if isinstance(name, list) and name:
@@ -54,20 +58,20 @@ def part_text(table):
     return f"{called}({', '.join(options)})" if options or isinstance(name, str) else called
 
 
-def option_text(value):
-    """An option as the results file tells it; of an array, the type and the shape."""
+def option_text(value: Any) -> str:
+    """An option as the results file has it; of an array, the type and the shape."""
     if isinstance(value, list) and len(value) == 3 and isinstance(value[1], list):
         return f"{value[0]} {value[1]}"
     return str(value)
 
 
-def environment(results):
+def environment(results: Results) -> Html:
     """Versions, device, times."""
     attrs, dataset = results.dataset.attrs, results.dataset
     names = {"jaxbandits": "jaxbandits", "jax": "JAX", "device": "device"}
     pairs = [(title, attrs[name]) for name, title in names.items() if attrs.get(name)]
     for name, title in SECONDS.items():
         if name in dataset:
-            pairs.append((f"{title} in all", estimates.plain(float(np.nansum(dataset[name])), 3)))
+            pairs.append((f"{title} in all", estimates.number(float(np.nansum(dataset[name])), 3)))
     pairs.append(("results written", f"{results.written:%Y-%m-%d %H:%M} UTC"))
     return facts(pairs)

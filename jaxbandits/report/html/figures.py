@@ -3,9 +3,15 @@
 import io
 import itertools
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from .. import plot
+from ..reading import Results
 from .markup import Html, element, escape
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 NAMES = {
     "pulls": "pulls",
@@ -20,12 +26,12 @@ SIZE = re.compile(r' (?:width|height)="[\d.]+pt"')
 NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
-def figures(results, prefix):
+def figures(results: Results, prefix: str) -> list[Html]:
     """`figure` elements for a folder's results.
 
     Args:
       results: `reading.Results`.
-      prefix: sets the ids in these figures apart from all others in the page.
+      prefix: of the ids in these figures, so that they differ from all others in the page.
     """
     layout = plot.layout(results.dataset)
     found = []
@@ -36,13 +42,13 @@ def figures(results, prefix):
     return found
 
 
-def _parts(dataset, others):
+def _parts(dataset: "Dataset", others: list[str]) -> "Iterator[Dataset]":
     """One dataset for each point of `others`; the dimensions stay, with length 1."""
     for corner in itertools.product(*[range(dataset.sizes[name]) for name in others]):
         yield dataset.isel({name: [i] for name, i in zip(others, corner, strict=True)})
 
 
-def _caption(part, layout):
+def _caption(part: "Dataset", layout: plot.Layout) -> str:
     quantities = " and ".join(NAMES[name] for name in layout.rows)
     along = layout.along or ("round" if plot.CURVES & set(layout.rows) else "")
     by = f" by {along}" if along else ""
@@ -51,7 +57,7 @@ def _caption(part, layout):
     return f"{quantities.capitalize()}{by} on {where}{points}"
 
 
-def _svg(part, layout, prefix, label):
+def _svg(part: "Dataset", layout: plot.Layout, prefix: str, label: str) -> Html:
     import matplotlib
 
     stream = io.StringIO()

@@ -2,13 +2,14 @@
 
 import html
 import re
+from collections.abc import Iterable, Sequence
 
 # Characters that no page may hold: control characters but tab and line feed, halves of pairs.
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
-def escape(text):
-    """Text that is no mark-up wherever it stands, in an attribute too."""
+def escape(text: object) -> str:
+    """Text that is no mark-up anywhere in a page, in an attribute too."""
     return html.escape(FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(text)))
 
 
@@ -16,7 +17,7 @@ class Html(str):
     """Mark-up, which `element` leaves as it is."""
 
 
-def element(name, *children, **attributes):
+def element(name: str, *children: object, **attributes: str) -> Html:
     """An element; `class_` stands for `class`, `aria_label` for `aria-label`.
 
     Args:
@@ -33,12 +34,14 @@ def element(name, *children, **attributes):
     return Html(f"<{name}{facts}>{join(*children)}</{name}>")
 
 
-def join(*children):
+def join(*children: object) -> Html:
     """The children one after the other, text escaped."""
     return Html("".join(c if isinstance(c, Html) else escape(c) for c in children))
 
 
-def table(caption, header, lines, *, num_labels):
+def table(
+    caption: str, header: Sequence[str], lines: Iterable[Sequence[str]], *, num_labels: int
+) -> Html:
     """A table that scrolls inside its own box.
 
     Args:
@@ -70,7 +73,7 @@ def table(caption, header, lines, *, num_labels):
     return element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
-def facts(pairs):
+def facts(pairs: Iterable[tuple[str, str]]) -> Html:
     """A list of `(name, text)`."""
     items = [join(element("dt", name), element("dd", text)) for name, text in pairs]
     return element("dl", *items)

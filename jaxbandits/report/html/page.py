@@ -1,9 +1,11 @@
 """The page: sections of each folder's results, in one file that needs no other."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...system.files import replacing
 from .. import reading
+from ..reading import Results
 from .claims import claims
 from .facts import environment, what_was_run
 from .figures import figures
@@ -11,16 +13,16 @@ from .markup import Html, element, join
 from .tables import tables
 
 PAGE = "report.html"
-# Forbids whatever would be fetched, should a label ever slip through as mark-up.
+# Forbids the page to fetch anything, in case a label is ever taken for mark-up.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 NOTE = (
-    "Means stand with their standard errors and are rounded to what those justify; quantiles have "
-    "three digits; intervals of error rates are exact, 95%. A run cut short counts as neither "
-    "right nor wrong; ≥ stands before a mean that such runs make a lower bound."
+    "Means are shown with their standard errors, and with the digits that those justify; quantiles "
+    "have three digits; intervals of error rates are exact, 95%. A run cut short counts as neither "
+    "right nor wrong; a mean over such runs is a lower bound, marked by ≥."
 )
 
 
-def write(folder):
+def write(folder: Path | str) -> Path:
     """Write `folder/report.html` in one step.
 
     Args:
@@ -38,7 +40,7 @@ def write(folder):
     return path
 
 
-def build(found, name):
+def build(found: Sequence[Results], name: str) -> Html:
     """The text of the page.
 
     Args:
@@ -61,14 +63,14 @@ def build(found, name):
         element("style", Html(style)),
     )
     main = element("main", element("h1", title), body)
-    return Html("<!DOCTYPE html>\n") + element("html", head, element("body", main), lang="en")
+    return join(Html("<!DOCTYPE html>\n"), element("html", head, element("body", main), lang="en"))
 
 
-def _title(results):
+def _title(results: Results) -> str:
     return results.dataset.attrs.get("experiment", f"Results of {results.name}")
 
 
-def _contents(found):
+def _contents(found: Sequence[Results]) -> Html:
     links = [
         element("li", element("a", results.name, href=f"#run-{i}"))
         for i, results in enumerate(found)
@@ -76,13 +78,13 @@ def _contents(found):
     return element("nav", element("ul", *links), aria_label="Contents")
 
 
-def _one_of_many(i, results):
+def _one_of_many(i: int, results: Results) -> Html:
     title = f"{results.name}: {results.dataset.attrs.get('experiment', 'a sweep')}"
     content = _sections(results, f"run-{i}", "h3")
     return element("section", element("h2", title), content, id=f"run-{i}")
 
 
-def _sections(results, prefix, level):
+def _sections(results: Results, prefix: str, level: str) -> Html:
     parts = [("What was run", what_was_run(results))]
     if results.claims:
         parts.append(("Claims", claims(results.claims)))

@@ -1,12 +1,21 @@
 """The cells of a sweep as tables, one for each instance."""
 
 import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ...sweeps.dataset import last_regret, reasons_text
 from .. import estimates
-from .markup import table
+from ..labels import value_text
+from ..reading import Results
+from .markup import Html, table
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+Column: TypeAlias = tuple[str, Sequence[str]]  # header, and a text for each cell
 
 LEVELS = (0.05, 0.5, 0.95)
 QUANTILE_DIGITS = 3
@@ -15,12 +24,12 @@ BOUND = "pull_lower_bound"
 SECONDS = {"seconds": "seconds", "compile_seconds": "compile seconds"}
 
 
-def tables(results):
+def tables(results: Results) -> list[Html]:
     """A table of each instance's cells."""
     return [_instance(results, label) for label in results.dataset.instance.values]
 
 
-def _instance(results, label):
+def _instance(results: Results, label: str) -> Html:
     dataset, grid = results.dataset.sel(instance=label), ["algorithm", *results.axes]
     corners = itertools.product(*[dataset[name].values for name in grid])
     cells = [dataset.sel(dict(zip(grid, corner, strict=True))) for corner in corners]
@@ -30,18 +39,13 @@ def _instance(results, label):
     return table(f"Cells of {label}", header, lines, num_labels=len(grid))
 
 
-def _labels(cells, grid):
+def _labels(cells: "list[Dataset]", grid: list[str]) -> list[Column]:
     return [(name, [value_text(cell[name].item()) for cell in cells]) for name in grid]
 
 
-def value_text(value):
-    """A value of an axis, or a label."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _columns(cells):
-    """`(header, texts)` of every column that the dataset has something for."""
-    columns = list(zip(CELL, zip(*map(_cell, cells), strict=True), strict=True))
+def _columns(cells: "list[Dataset]") -> list[Column]:
+    """Every column that the dataset has something for."""
+    columns: list[Column] = list(zip(CELL, zip(*map(_cell, cells), strict=True), strict=True))
     if "reasons" in cells[0] and any((cell.reasons > 0).any() for cell in cells):
         columns.append(("reasons", list(map(reasons_text, cells))))
     if BOUND in cells[0]:
@@ -52,19 +56,19 @@ def _columns(cells):
         columns.append((f"regret at round {last:,}", texts))
     for name, title in SECONDS.items():
         if name in cells[0]:
-            columns.append((title, [estimates.plain(float(cell[name]), 3) for cell in cells]))
+            columns.append((title, [estimates.number(float(cell[name]), 3) for cell in cells]))
     return columns
 
 
-def _cell(cell):
+def _cell(cell: "Dataset") -> tuple[str, ...]:
     total, cut = int(cell.pulls.count()), int(cell.cut_short)
-    rate = estimates.plain(float(cell.error_rate), 3)
+    interval = float(cell.error_low), float(cell.error_high)
     mean, error = float(cell.pulls_mean), float(cell.pulls_se)
     low, median, high = np.nanquantile(cell.pulls.values, LEVELS)
-    quantile = estimates.rounded if error > 0 else estimates.plain  # all alike: exact
+    quantile = estimates.rounded if error > 0 else estimates.number  # all alike: exact
     return (
         f"{int(cell.errors):,} of {total - cut:,}",
-        f"{rate} {estimates.interval(float(cell.error_low), float(cell.error_high))}",
+        estimates.estimate(float(cell.error_rate), interval=interval, digits=3),
         f"{cut:,}",
         estimates.estimate(mean, error, at_least=bool(cell.pulls_mean_is_lower_bound)),
         quantile(median, QUANTILE_DIGITS),
@@ -72,9 +76,9 @@ def _cell(cell):
     )
 
 
-def _ratio(cell):
+def _ratio(cell: "Dataset") -> str:
     bound = float(cell[BOUND])
     if not bound > 0:
-        return estimates.MISSING
+        return estimates.PAGE.missing
     mean, error = float(cell.pulls_mean) / bound, float(cell.pulls_se) / bound
     return estimates.estimate(mean, error, at_least=bool(cell.pulls_mean_is_lower_bound))

@@ -13,8 +13,13 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
     from ...sweeps import Sweep
+    from ...theory.elimination import Form
 
-FORMS = {"as printed": "paper", "with safe constants": "safe", "by normal tails": "normal"}
+FORMS: "dict[str, Form]" = {
+    "as printed": "paper",
+    "with safe constants": "safe",
+    "by normal tails": "normal",
+}
 DRAWS = 2000  # replications of the bound by normal tails
 EXPONENTS = {"q = 2": 2, "q = 3": 3}
 DIM = 4
@@ -22,7 +27,7 @@ DIM = 4
 
 def _with_bounds(dataset: "Dataset", sweep: "Sweep") -> "Dataset":
     """The dataset with `error_bound`, one line for each form and one for OD-LinBAI."""
-    (part,), budgets = sweep.instances, sweep.axes["budget"]
+    (part,), budgets = sweep.instances, dataset.budget.values.tolist()
     instance = part.build(**part.options)
     rows = [
         [theory.gse_error_bound(instance, b, form=form, replications=DRAWS).value for b in budgets]
