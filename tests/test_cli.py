@@ -253,15 +253,6 @@ def test_list():
     assert "soare" not in call("list", "algorithms").output
 
 
-def test_table_numbers():
-    from jaxbandits.report.table import mean_text
-
-    assert mean_text(1234.5, 10.2) == "1234 ± 10"
-    assert mean_text(1234.5, 10.2, lower_bound=True) == ">= 1234 ± 10"
-    assert mean_text(40.0, 0.0) == "40"
-    assert mean_text(2.5, float("nan")) == "2.50"
-
-
 HELP = """
 import atexit, runpy, sys
 atexit.register(lambda: print("drawing:", "matplotlib" in sys.modules))
