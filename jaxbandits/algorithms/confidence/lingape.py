@@ -1,6 +1,5 @@
 """LinGapE: fully adaptive best-arm identification in linear bandits."""
 
-from functools import partial
 from typing import Annotated
 
 from ...conditions import ratios_known, ridge_in_reach, theta_norm_known
@@ -8,13 +7,14 @@ from ...core import Algorithm
 from ...kernels.allocate import pair_shares
 from ...kernels.confidence import radius
 from ...kernels.estimate import least_squares
-from ...parameters import Nonnegative, Positive, Probability, Ratios, choice, constructor
+from ...parameters import Nonnegative, Positive, Probability, Ratios, Values, choice, constructor
 from ...types import Arms
-from ..loops.comparisons import one_with_rest
-from ..loops.top_m import with_features
+from ..loops.comparisons import by_features, one_with_rest
+from ..loops.gap_index import gap_index
+from ..loops.pair_selection import SELECTIONS
 
 
-def _consistent(values):
+def _consistent(values: Values) -> None:
     theta_norm_known(values, radius.NEED_THETA_NORM)
     ratios_known(values, pair_shares.num_bases(values["arms"]), pair_shares.MOST_BASES)
     ridge_in_reach(values)
@@ -35,12 +35,13 @@ def lingape(
 ) -> Algorithm:
     """LinGapE (Xu, Honda, Sugiyama, 2018).
 
-    Leader i and most ambiguous rival j, `B = max_j mu_j - mu_i + C ||x_j - x_i||_{V^-1}`; stop
-    when `B <= epsilon`, else draw the arm that shrinks `||x_i - x_j||_{V^-1}` most (eq. 9):
-    `argmax_a (G_ia - G_ja)^2 / (1 + G_aa)` with `G = X V^-1 X^T`, or the one furthest behind its
-    share of the design that is best for that pair in the long run (eq. 12):
+    Leader `i = argmax mu` and its most ambiguous rival j, for which
+    `B = max_j mu_j - mu_i + C sigma ||x_j - x_i||_{V^-1}` is attained. Stop when `B <= epsilon`,
+    else draw the arm that shrinks `||x_i - x_j||_{V^-1}` most (eq. 9):
+    `argmax_a (G_ia - G_ja)^2 / (1 + G_aa)` with `G = X V^-1 X^T`; or draw the arm that is furthest
+    behind its share in the design that is best for this pair in the long run (eq. 12):
     `argmin_a T_a / p_a(i, j)` with `p` from the w of least `||w||_1` with `X^T w = x_i - x_j`.
-    The first K draws take each arm once and count.
+    The first K draws take each arm once, and their rewards are used.
 
     Args:
       arms: `[K, d]` features. Their units matter: the ridge is in them.
@@ -52,7 +53,7 @@ def lingape(
       selection: "greedy" (eq. 9) or "ratio" (eq. 12, the one the paper analyses).
       ratios: `[K, K, K]` the table of p, by default `design.ratios(arms)`; for arms that each
         replication draws anew it is found among all sets of d arms, at most 100,000.
-      threshold: the radius C, a name in `kernels.radius.USUAL`; the paper's (eq. 8) is
+      threshold: the radius C, a name in `kernels.confidence.radius.USUAL`; the paper's (eq. 8) is
         "pairwise".
     Returns:
       An `Algorithm` that draws one arm a round and answers the index of the believed best arm.
@@ -74,17 +75,14 @@ def lingape(
       >>> runs.summary()["errors"]
       0
     """
-    return with_features(
+    facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
+    evidence = by_features(arms, v0, arm_space=least_squares.prefers_arm_space(arms))
+    return gap_index(
         arms,
-        partial(one_with_rest, first_leads=True),
-        selection=selection,
-        delta=delta,
+        evidence,
+        compare=one_with_rest(evidence, first_leads=True),  # its pair b, c is i, j
+        select=SELECTIONS[selection](arms, ratios),  # eq. 9 or 12
+        width=radius.width(threshold, facts),
         epsilon=epsilon,
-        noise_var=noise_var,
-        theta_norm=theta_norm,
-        v0=v0,
-        ratios=ratios,
-        threshold=threshold,
-        arm_space=least_squares.prefers_arm_space(arms),
-        answer=lambda view: view.weakest,
+        answer=lambda view: view.weakest,  # i, where the default is J, the mask of i
     )

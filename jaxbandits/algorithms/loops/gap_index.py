@@ -1,8 +1,10 @@
 """The gap-index loop: find the m best arms by comparing those believed best with the rest.
 
-Reda, Kaufmann and Delahaye-Duriez (2021), Algorithm 1. Each round compares the arms by what was
-observed (`comparisons`), stops if what is left to doubt is at most epsilon, else draws the arm
-that a selection rule chooses for the pair that is hardest to tell apart (`pair_selection`).
+Reda, Kaufmann and Delahaye-Duriez (2021), Algorithm 1. A round compares the arms by the rewards so
+far (`comparisons`): J, the m arms believed best; b, the member of J that is most in doubt; c, its
+strongest challenger outside J; and the doubt, an upper confidence bound on what is lost by the
+answer J. It stops if the doubt is at most epsilon, else it draws the arm that a selection rule
+chooses for the pair b, c (`pair_selection`).
 """
 
 from collections.abc import Callable
@@ -10,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Int
 
 from ...core import Algorithm, Move
 from ...kernels import selection
@@ -18,25 +20,25 @@ from ...types import Arms, Key, Pytree, Scalar
 from .comparisons import Compare, Evidence, Retest, View
 from .pair_selection import Selection
 
-# (draws, logdet) -> sigma C, the width of a direction of length 1.
+# (draws, logdet) -> sigma C, half of the confidence interval in a direction of length 1.
 Width: TypeAlias = Callable[[Array, Array], Array]
 
 
 class State(NamedTuple):
-    """What an algorithm of this kind remembers."""
+    """What the loop remembers between rounds."""
 
-    stats: Pytree  # of the evidence
-    order: Array  # int [K] priorities that break ties
-    draws: Array  # int []
-    memory: Pytree  # of the selection
-    last: View | None  # to retest: what was seen before the pair was drawn
+    stats: Pytree  # what `evidence` keeps of the rewards
+    order: Int[Array, " K"]  # priorities that break ties
+    draws: Int[Array, ""]
+    memory: Pytree  # what `select` remembers
+    last: View | None  # for `retest`: the view for which the last arm, or pair, was drawn
 
 
 class RoundInfo(NamedTuple):
     """What `tell` needs besides the reward."""
 
     view: View
-    first: Array  # bool []: the arm is drawn because each is once
+    first: Bool[Array, ""]  # the arm is drawn because every arm is drawn once first
 
 
 def gap_index(
@@ -51,59 +53,61 @@ def gap_index(
     all_first: bool = True,
     retest: Retest | None = None,
 ) -> Algorithm:
-    """An algorithm of Table 1.
+    """The algorithm made of these parts; those of the paper's Table 1 are in `comparisons`.
 
     Args:
       arms: `[K, d]` features.
       evidence: how rewards are remembered.
-      compare: `(stats, order, width) -> Comparison`, the pair b, c and what is left to doubt.
-      select: the arm to draw for that pair.
+      compare: `(stats, order, width) -> Comparison`, whose `view` has J, b, c and the doubt.
+      select: which arm to draw for the pair b, c.
       width: `(draws, logdet) -> sigma C`; where no arm is drawn before the first test, `draws` is
         one more than were made.
       epsilon: accuracy: the largest doubt at which the algorithm stops.
       answer: of a `View`; the mask of J by default.
       all_first: whether each arm is drawn once before any test.
-      retest: `(comparison, last view) -> View`, to test what was drawn for last, as published
-        programs do, and not what would be drawn next.
+      retest: `(comparison, last view) -> View`, which the stopping test then takes. Published
+        programs test the pair that they drew for last, and not the pair that is in doubt now.
     """
     num_arms = arms.shape[0]
     first_draws = num_arms if all_first else 0
 
     def init(key: Key) -> State:
-        order, nobody = selection.tie_order(key, num_arms), jnp.zeros((), int)
-        unseen = View(jnp.zeros(num_arms, bool), nobody, nobody, jnp.full((), jnp.inf))
+        order, any_arm = selection.tie_order(key, num_arms), jnp.zeros((), int)
+        nothing_seen = View(jnp.zeros(num_arms, bool), any_arm, any_arm, jnp.full((), jnp.inf))
         return State(
             stats=evidence.begin(),
             order=order,
             draws=jnp.zeros((), int),
             memory=select.begin(),
-            last=None if retest is None else unseen,
+            last=None if retest is None else nothing_seen,
         )
 
     def ask(key: Key, state: State) -> Move:
         stats, order, draws = state.stats, state.order, state.draws
         first = draws < first_draws
-        wide = width(jnp.maximum(draws + (not all_first), 1), stats.logdet)
-        found = compare(stats, order, wide)
-        tested, may_stop = found.view, ~first
+        sigma_c = width(jnp.maximum(draws + (not all_first), 1), stats.logdet)
+        comparison = compare(stats, order, sigma_c)
+        tested, may_stop = comparison.view, ~first
         if retest is not None:
+            assert state.last is not None  # `init` made one
             may_stop = draws > first_draws
-            tested = _where(may_stop, retest(found, state.last), tested)
+            tested = _where(may_stop, retest(comparison, state.last), tested)
         if select.within_pair is not None:
             may_stop = may_stop & ~select.within_pair(state.memory)
-        chosen = select.choose(state.memory, found, stats, order)
+        selected = select.choose(state.memory, comparison, stats, order)
         return Move(
-            arm=jnp.where(first, jnp.minimum(draws, num_arms - 1), chosen),
+            arm=jnp.where(first, jnp.minimum(draws, num_arms - 1), selected),
             count=None,
             done=may_stop & (tested.doubt <= epsilon),
             answer=answer(tested),
-            info=RoundInfo(found.view, first),
+            info=RoundInfo(comparison.view, first),
         )
 
     def tell(state: State, move: Move, total: Array) -> State:
         view, first = move.info
         last = None if retest is None else view
         if last is not None and select.within_pair is not None:
+            # The second of a pair is drawn for the same view as the first.
             last = _where(select.within_pair(state.memory), state.last, last)
         return State(
             stats=evidence.observe(state.stats, move.arm, total),
