@@ -13,6 +13,7 @@ from pathlib import Path
 
 import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler
+from jaxbandits.report.estimates import estimate
 
 from . import paper_instances as fixed
 from .rows import command, keep, kept, stored
@@ -183,8 +184,8 @@ def main(arguments=None):
         if row is None or row["replications"] < chosen.replications:
             row = compared(name, algorithm, column, figure, chosen.replications)
         print(
-            f"{name:22} {algorithm:28} {row['mean']:12,.0f} +- {row['standard_error']:<9,.0f}"
-            + (f" {column:6}{figure[0]:12,.0f} +- {figure[1]:<9,.0f}" if figure else " " * 32)
+            f"{name:22} {algorithm:28} {estimate(row['mean'], row['standard_error']):>25}"
+            + (f" {column:6} {estimate(*figure):>25}" if figure else " " * 33)
             + (f"{row['deviations']:+6.1f}" if figure else ""),
             flush=True,
         )

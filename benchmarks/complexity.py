@@ -12,6 +12,7 @@ one stands in.
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from scipy import stats
 
 import jaxbandits as jb
 from jaxbandits.engine.results import binomial_interval
+from jaxbandits.report.estimates import estimate
 from jaxbandits.theory import m_lingape_complexity, ugape_complexity
 
 from .rows import keep, kept
@@ -131,9 +133,11 @@ def shown(row):
             f"(rho_power 2: {row['m_lingape_of_rho_power_2']:.2f})  "
             f"UGapE {row['ugape']:.2f}" + (printed if "printed_ugape" in row else "")
         )
-    printed = "-" if row["printed_percent"] is None else f"{row['printed_percent']:.1f}%"
+    percent = partial(estimate, digits=3, unit="%")
+    printed = "-" if row["printed_percent"] is None else percent(row["printed_percent"])
+    found = percent(row["percent"], interval=(row["low"], row["high"]))
     return (
-        f"{row['name']:26} {row['percent']:5.1f}% ({row['low']:.2f} to {row['high']:.2f})  "
+        f"{row['name']:26} {found:>24}  "
         f"paper {printed:>6}, recorded {row['recorded_of_1000']:3} of 1000  "
         f"p {row['p_value']:.2f}  rho_power 2: {row['count_of_rho_power_2']:3}  "
         f"{row['cpu_seconds']:6.1f} s"

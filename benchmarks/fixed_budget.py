@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import jaxbandits as jb
+from jaxbandits.report.estimates import estimate
 
 from .rows import command, keep, kept, stored
 
@@ -162,8 +163,8 @@ def main(arguments=None):
             rows = keep(chosen.out, rows, row, KEY)
         print(
             f"{row['section']:9} {row['setting']:32} {row['algorithm']:30}"
-            f"{row['accuracy']:7.3f} +- {row['standard_error']:.3f}"
-            f"{row['figure']:8.3f} +- {row['figure_error']:.3f}{row['deviations']:+6.1f}"
+            f"{estimate(row['accuracy'], row['standard_error']):>18}"
+            f"{estimate(row['figure'], row['figure_error']):>18}{row['deviations']:+6.1f}"
             f"{row['seconds']:9.1f} s",
             flush=True,
         )

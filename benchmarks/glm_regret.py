@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import jaxbandits as jb
+from jaxbandits.report.estimates import estimate
 
 from .rows import command, keep, kept, stored
 
@@ -101,8 +102,8 @@ def main(arguments=None):
             rows = keep(chosen.out, rows, row, KEY)
         print(
             f"{row['setting']:38} {row['algorithm']:22}"
-            f"{row['regret']:8.1f} +- {row['standard_error']:<6.1f}"
-            f"{row['figure']:6} +- {row['figure_error']:<6.1f}{row['deviations']:+6.1f}"
+            f"{estimate(row['regret'], row['standard_error']):>18}"
+            f"{estimate(row['figure'], row['figure_error']):>18}{row['deviations']:+6.1f}"
             f"{row['microseconds_a_round']:8.1f} us",
             flush=True,
         )

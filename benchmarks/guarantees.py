@@ -18,6 +18,7 @@ from pathlib import Path
 from scipy import stats
 
 import jaxbandits as jb
+from jaxbandits.report.estimates import estimate
 
 from .promises import (
     BUDGET,
@@ -184,7 +185,8 @@ def main(arguments=None):
         table.put(*cell, found, [c for c in missing() if c != cell])
         print(
             f"{words:40s} {found['errors']:6d} of {found['replications']}, at most "
-            f"{100 * found['upper']:.3f}%, {found['cut_short']} cut short, {found['seconds']} s",
+            f"{estimate(100 * found['upper'], digits=3, unit='%')}, "
+            f"{found['cut_short']} cut short, {found['seconds']} s",
             flush=True,
         )
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import jax
 
 import jaxbandits as jb
+from jaxbandits.report.estimates import estimate
 
 from .rows import keep, kept
 
@@ -69,7 +70,7 @@ def main(arguments=None):
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         row = json.loads(done.stdout.splitlines()[-1])
         print(
-            f"{name:34} {row['pulls_mean']:14,.0f} +- {row['pulls_se']:<10,.0f} pulls  "
+            f"{name:34} {estimate(row['pulls_mean'], row['pulls_se']):>28} pulls  "
             f"{row['wall_seconds']:8.1f} s  {row['peak_mebibytes']:8.0f} MiB",
             flush=True,
         )

@@ -10,6 +10,7 @@ of the second half of the rounds is not below 90% of that of the first half.
 Rows that the file holds are not played again.
 """
 
+import math
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import numpy as np
 
 import jaxbandits as jb
 from jaxbandits.engine.results import binomial_interval
+from jaxbandits.report.estimates import estimate
 
 from .promises import BUDGET, DELTA, ERROR, FIXED, PROMISES, halving_instance
 from .rows import command, keep, kept, stored
@@ -114,12 +116,14 @@ def growth(regret, rounds):
 
 def shown(row):
     """A row as a line of text."""
-    what = (
-        f"regret {row['regret_mean']:8.1f}, growth {row['growth']:.2f}"
-        if "growth" in row
-        else f"{row['errors']:5d} errors ({100 * row['error_low']:.1f} to "
-        f"{100 * row['error_high']:.1f}%), {row['cut_short']} cut short"
-    )
+    if "growth" in row:
+        what = f"regret {row['regret_mean']:8.1f}, growth {row['growth']:.2f}"
+    else:
+        finished = row["replications"] - row["cut_short"]
+        rate = 100 * row["errors"] / finished if finished else math.nan
+        interval = (100 * row["error_low"], 100 * row["error_high"])
+        errors = estimate(rate, interval=interval, digits=2, unit="%")
+        what = f"{row['errors']:5d} errors: {errors}, {row['cut_short']} cut short"
     mark = "BROKEN" if row["broken"] else "kept"
     return (
         f"{row['algorithm']:20s} {row['switch']:17s} {row['level']:8g}  {mark:7s} {what}, "

@@ -18,6 +18,7 @@ import numpy as np
 
 import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler
+from jaxbandits.report.estimates import estimate
 
 from .rows import command, keep, kept, stored
 
@@ -228,8 +229,8 @@ def main(arguments=None):
             rows = keep(chosen.out, rows, row, KEY)
         print(
             f"{row['instance']:14} {row['threshold']:10} {row['algorithm']:24} {row['column']:6}"
-            f"{row['mean']:12,.1f} +- {row['standard_error']:<9,.1f}"
-            f"{row['figure']:10,} +- {row['figure_error']:<7,}{row['deviations']:+6.1f}"
+            f"{estimate(row['mean'], row['standard_error']):>25}"
+            f"{estimate(row['figure'], row['figure_error']):>22}{row['deviations']:+6.1f}"
             f"{row['errors']:7} errors {row['cut_short']:4} cut short",
             flush=True,
         )
