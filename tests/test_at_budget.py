@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from worlds import SOARE, assert_same_runs, child
 
 import jaxbandits as jb
-from jaxbandits.algorithms.wrappers.budgeted import Stopped, cut
-from jaxbandits.sweeps.store import describe
-from jaxbandits.system.files import stored_name
+from jaxbandits.algorithms.wrappers.budgeted import Budgeted, cut
+from jaxbandits.system.identity import describe, stored_name
 
 LINGAPE = partial(jb.lingape, delta=0.1)
 MORE = {"replications": 40, "seed": 3}
@@ -93,7 +92,7 @@ def test_another_budget_and_another_wrapper_compile_nothing():
     assert play(21, 0.1) >= 0
     assert play(34, 0.2) == 0
     assert play(34, 0.2, answer="most_pulled") >= 1
-    assert Stopped(jb.lingape) == Stopped(jb.lingape) != Stopped(jb.rage)
+    assert Budgeted(jb.lingape) == Budgeted(jb.lingape) != Budgeted(jb.rage)
 
 
 few = settings(max_examples=200, deadline=None, derandomize=True)
@@ -253,7 +252,7 @@ NAME = """
 import pickle, sys
 from functools import partial
 import jaxbandits as jb
-from jaxbandits.sweeps.store import describe
+from jaxbandits.system.identity import describe
 build = jb.at_budget(partial(jb.lingape, delta=0.1), per_arm=20)
 print(describe(build) == describe(pickle.loads(pickle.dumps(build))), describe(build))
 """

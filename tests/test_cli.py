@@ -200,7 +200,9 @@ def test_each_cell_is_built_once(tiny, tmp_path, monkeypatch):
     def end(plan, cells):
         raise ValueError("enough of it")
 
-    monkeypatch.setattr(grid, "cells_of", lambda plan: built.append(plan) or original(plan))
+    monkeypatch.setattr(
+        grid, "cells_of", lambda plan, **how: built.append(plan) or original(plan, **how)
+    )
     monkeypatch.setattr(grid, "groups_of", end)
     refused(call("run", tiny, "--out", tmp_path / "a"), "enough")
     refused(call("reproduce", "lingape/fig1", "--quick", "--out", tmp_path / "b"), "enough")

@@ -52,22 +52,24 @@ def test_cells_that_end_early_end_alike(client):
 def test_a_worker_killed_on_the_way_loses_nothing(client, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "LEAST", 50)
     whole, killed = run(PLAN), []
-    take, held, left = cluster._Field._take, [], []
+    take, held, left = cluster._Pieces._take, [], []
 
-    def kill_one(field, future):
-        sown = take(field, future)
+    def kill_one(pieces, future):
+        submitted = take(pieces, future)
         held.append(len(client.who_has()))
         end = time.monotonic() + 20  # the scheduler hears of what is forgotten a little later
-        while not field._out and (kept := len(client.who_has())) > 2 and time.monotonic() < end:
+        while (
+            not pieces._submitted and (kept := len(client.who_has())) > 2 and time.monotonic() < end
+        ):
             time.sleep(0.05)
-        left.append(0 if field._out else kept)
+        left.append(0 if pieces._submitted else kept)
         if not killed:
             busy = [worker for worker, keys in client.processing().items() if keys]
             killed.append(client.run(os.getpid, workers=busy[:1])[busy[0]])
             os.kill(killed[0], signal.SIGKILL)
-        return sown
+        return submitted
 
-    monkeypatch.setattr(cluster._Field, "_take", kill_one)
+    monkeypatch.setattr(cluster._Pieces, "_take", kill_one)
     assert alike(run(PLAN, out=tmp_path, cluster=client), whole)
     assert left[-1] <= 2 < max(held)  # what is kept here is forgotten there
     assert killed
@@ -77,17 +79,17 @@ def test_a_worker_killed_on_the_way_loses_nothing(client, tmp_path, monkeypatch)
 
 def test_work_that_is_cancelled_ends_in_one_line_and_goes_on(client, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "LEAST", 50)
-    take, seen = cluster._Field._take, []
+    take, seen = cluster._Pieces._take, []
 
-    def cancel_others(field, future):
-        sown = take(field, future)
+    def cancel_others(pieces, future):
+        submitted = take(pieces, future)
         seen.append(future)
         if len(seen) == 2:
-            client.cancel([*field._out])
-        return sown
+            client.cancel([*pieces._submitted])
+        return submitted
 
     with monkeypatch.context() as cancelled:
-        cancelled.setattr(cluster._Field, "_take", cancel_others)
+        cancelled.setattr(cluster._Pieces, "_take", cancel_others)
         with pytest.raises(ValueError, match=r"^cluster: the work was cancelled .* is stored$"):
             run(PLAN, out=tmp_path, cluster=client)
     assert {file.suffix for file in files(tmp_path)} <= {".part", ".npz"}

@@ -17,7 +17,7 @@ from jaxbandits.engine import episode, host_loop
 from jaxbandits.instances.environments.contextual import contextual
 from jaxbandits.sweeps import groups
 from jaxbandits.sweeps.cells import cells_of
-from jaxbandits.sweeps.grid import planned
+from jaxbandits.sweeps.spec import planned
 
 RNG = np.random.default_rng(1)
 POINTS, LABELS = RNG.normal(size=(60, 5)), RNG.integers(0, 3, 60)

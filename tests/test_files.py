@@ -7,13 +7,15 @@ import pytest
 from worlds import child
 
 import jaxbandits as jb
-from jaxbandits.system.files import replacing, stored_name
+from jaxbandits.system.files import replacing
+from jaxbandits.system.identity import stored_name
 
 WRITE = """
 import os
 from pathlib import Path
 import jaxbandits as jb
-from jaxbandits.system.files import replacing, stored_name
+from jaxbandits.system.files import replacing
+from jaxbandits.system.identity import stored_name
 os.umask({mask:#o})
 path = Path({path!r})
 with replacing(path) as new:

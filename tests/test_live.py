@@ -293,6 +293,6 @@ def test_double_precision_one_compilation_and_quick_calls():
         live.tell(reward_of(live.pulls, live.ask()))
         seconds.append(time.perf_counter() - began)
     assert min(seconds) < 0.01
-    floats = [x.dtype for x in jax.tree.leaves(live._standing.state) if x.dtype.kind == "f"]
+    floats = [x.dtype for x in jax.tree.leaves(live._snapshot.state) if x.dtype.kind == "f"]
     assert set(floats) == {np.dtype("float64")}
     assert jnp.ones(1).dtype == np.float32

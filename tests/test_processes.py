@@ -36,8 +36,8 @@ sys.path.insert(0, tests)
 jax.distributed.initialize(address, num_processes=2, process_id=int(index))
 from test_processes import SWEEP
 from worlds import simulate
-from jaxbandits.sweeps import grid, parse, run
-grid.CHECKPOINT_SECONDS = 0.0
+from jaxbandits.sweeps import local, parse, run
+local.CHECKPOINT_SECONDS = 0.0
 simulate("sequential", 41, devices="all").save(f"{folder}/runs{index}.npz")
 table = tomllib.loads(SWEEP) | {"until": {"pulls_se": 5.0}, "replications": 200}
 dataset = run(parse(table), out=f"{folder}/sweep", devices="all", batch=8)

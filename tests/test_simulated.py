@@ -13,7 +13,7 @@ from worlds import assert_same_runs
 
 import jaxbandits as jb
 from jaxbandits.instances.environments.finite import finite
-from jaxbandits.sweeps.store import describe
+from jaxbandits.system.identity import describe
 
 make = jb.instances
 KEY = jax.random.key(0)

@@ -17,7 +17,7 @@ from jaxbandits import theory
 from jaxbandits.instances.environments.stressed import delayed, stressed
 from jaxbandits.instances.environments.student import MOST
 from jaxbandits.sweeps import grid, spec
-from jaxbandits.sweeps.store import describe
+from jaxbandits.system.identity import describe
 
 make = jb.instances
 LEVEL = 1e-4  # of each test, at a fixed seed

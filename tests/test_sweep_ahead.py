@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.sweeps import ahead, grid
+from jaxbandits.sweeps import ahead, local
 
 
 @pytest.mark.parametrize("threads", [0, 1, 2, 5])
@@ -63,7 +63,7 @@ def test_a_sweep_has_the_numbers_of_single_calls(engine, monkeypatch):
 
         return used([partial(note, maker) for maker in makers], 2)
 
-    monkeypatch.setattr(grid, "Ahead", watched)
+    monkeypatch.setattr(local, "Ahead", watched)
     build = partial(jb.gse, budget=60)
     dataset = jb.sweep(
         {"basis": partial(jb.instances.canonical, gap=0.5)},

@@ -111,7 +111,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_played(
 ):
     out = tmp_path / "out"
     (out / "cells").mkdir(parents=True)
-    monkeypatch.setattr("jaxbandits.sweeps.grid._work", pytest.fail)
+    monkeypatch.setattr("jaxbandits.sweeps.grid._run_groups", pytest.fail)
     with read_only(out / "cells"):
         refused(call("run", file, "--out", out), "out:", "cells cannot be written")
 
@@ -121,13 +121,13 @@ import sys, time
 from functools import partialmethod
 from jaxbandits import cli
 from jaxbandits.engine import api
-from jaxbandits.sweeps import grid
+from jaxbandits.sweeps import local
 
-def slowly(report, known, most, done, total):
+def slowly(*_):
     print("at work", flush=True)
     time.sleep(0.2)
 
-grid._shifted = slowly
+local._report = slowly
 start = api.Simulation.__init__
 api.Simulation.__init__ = partialmethod(start, batch=8)
 cli.main(sys.argv[1:])

@@ -113,7 +113,7 @@ def test_each_key_of_a_table_changes_what_is_played(path):
     for place, part in more.items():
         other = changed(other, place, part)
     one, two = (cells_of(parse(x)) for x in (table, other))
-    played = [[cell and (cell.spec, str(cell.world)) for cell in cells] for cells in (one, two)]
+    played = [[cell and (cell.spec, str(cell.prepared)) for cell in cells] for cells in (one, two)]
     assert played[0] != played[1]
 
 
@@ -173,7 +173,7 @@ def test_an_axis_of_text_is_for_options_that_take_names():
 
 
 def test_long_axes_say_at_once_what_they_do(capsys, monkeypatch):
-    monkeypatch.setattr("jaxbandits.sweeps.display.MANY", 50)
+    monkeypatch.setattr("jaxbandits.sweeps.cells.MANY", 50)
     from jaxbandits.sweeps import check
 
     plan = parse(changed(BASE, "axes.gap", np.linspace(0.1, 1, 60).tolist()))

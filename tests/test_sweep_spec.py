@@ -10,7 +10,8 @@ import pytest
 import jaxbandits as jb
 from jaxbandits.sweeps import check, parse, read, run, sweep
 from jaxbandits.sweeps.cells import _problem
-from jaxbandits.sweeps.store import Store, describe
+from jaxbandits.sweeps.store import Store
+from jaxbandits.system.identity import describe
 
 
 def table(**changes):
@@ -201,7 +202,7 @@ def random_table(**options):
 
 def built(plan):
     (instance,) = plan.instances
-    return _problem(plan, instance, {})
+    return _problem(plan, instance, instance.at({}))
 
 
 def test_redraw_false_fixes_a_random_instance_by_the_seed():

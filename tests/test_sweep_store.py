@@ -14,7 +14,7 @@ from worlds import HALVING, timeless
 
 import jaxbandits as jb
 from jaxbandits.engine import api
-from jaxbandits.sweeps import grid, parse, run
+from jaxbandits.sweeps import local, parse, run
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.store import Store
 
@@ -42,7 +42,7 @@ def alike(one, other):
 def test_a_finished_cell_is_not_played_again(plan, tmp_path, monkeypatch):
     whole = run(plan, out=tmp_path)
     assert [file.suffix for file in files(tmp_path)] == [".npz", ".npz"]
-    monkeypatch.setattr(grid, "_play", None)
+    monkeypatch.setattr(local, "_run", None)
     assert run(plan, out=tmp_path).identical(whole)
 
 
@@ -103,7 +103,7 @@ def test_a_part_is_refused_as_a_cell_is(plan, tmp_path):
 def test_an_interrupted_cell_goes_on_where_it_stopped(tmp_path, monkeypatch):
     plan = parse(tomllib.loads(CELLS.replace("= 40", "= 300", 1)))
     whole = run(plan)
-    monkeypatch.setattr(grid, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(local, "CHECKPOINT_SECONDS", 0.0)
     played = []
 
     def stop(report, done, total):
@@ -158,8 +158,8 @@ def test_an_interrupt_while_a_cell_is_stored_is_not_lost(plan, tmp_path, monkeyp
 CHILD = """
 import sys, tomllib
 from pathlib import Path
-from jaxbandits.sweeps import grid, parse, run
-grid.CHECKPOINT_SECONDS = 0.0
+from jaxbandits.sweeps import local, parse, run
+local.CHECKPOINT_SECONDS = 0.0
 print("begun", flush=True)
 run(parse(tomllib.loads(sys.argv[1])), out=Path(sys.argv[2]))
 print("done", flush=True)

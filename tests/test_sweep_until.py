@@ -10,7 +10,7 @@ from worlds import HALVING, timeless
 import jaxbandits as jb
 from jaxbandits.report import plot, table
 from jaxbandits.report import write as report
-from jaxbandits.sweeps import grid, parse, run
+from jaxbandits.sweeps import local, parse, run
 from jaxbandits.sweeps.cell_progress import CellProgress
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.dataset import write
@@ -59,11 +59,11 @@ def test_where_it_ends_does_not_hang_on_interruptions(tmp_path, monkeypatch):
     full = CellProgress(more, other)
     played = Group((other,)).simulation(more, 400).run({0: range(400)}, lambda *state: None)
     full.add(played[0])
-    assert len(full.found) == 400
-    Store(tmp_path).add(cell.spec, full.found)  # more than the rule asks for
+    assert len(full.result) == 400
+    Store(tmp_path).add(cell.spec, full.result)  # more than the rule asks for
     found = run(plan, out=tmp_path)
     assert timeless(found).identical(timeless(whole))
-    monkeypatch.setattr(grid, "_play", None)
+    monkeypatch.setattr(local, "_run", None)
     assert run(plan, out=tmp_path).identical(found)
 
 

@@ -1,4 +1,4 @@
-"""Live use: an algorithm that asks, and is told rewards of the real world."""
+"""Live use: an algorithm that asks what to pull, and is told real rewards."""
 
 from .session import Live, Ticket
 

@@ -5,57 +5,62 @@ import json
 import os
 import sys
 import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..parameters import require
+from ..system import locks
 from ..system.files import replacing
 from ..version import VERSION
-from .player import Standing
+from .algorithm import LiveAlgorithm
+from .snapshot import Snapshot
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
+Arrays: TypeAlias = dict[str, np.ndarray]  # what the file holds
+Description: TypeAlias = Mapping[str, str]  # of what is run, see `constructor.describe`
 
 FORMAT = 1
-FIELDS = ("rounds", "arm_pulls", "told", "sums", "issued")  # of a `Standing`
+FIELDS = ("rounds", "arm_pulls", "told", "sums", "issued")  # of a `Snapshot`, as in the file
 
 
-def hold(owner, path):
-    """Lock `path` until the callable returned is called, `owner` is collected or we die.
+def hold(owner: object, path: Path) -> Callable[[], Any]:
+    """Lock `path`; the lock ends when the callable that is returned is called.
 
-    The lock is on `path` + ".lock", which stays: to remove it would let a third process lock a
-    new file while a second one waits for the old.
+    It also ends when `owner` is collected or the process ends. It is on `path` + ".lock", which
+    stays: to remove it would let a third process lock a new file while a second one waits for the
+    old.
 
     Raises:
-      ValueError: no such folder, no locks on this platform, or somebody else has the lock.
+      ValueError: no such folder, no locks on this platform, or another process has the lock.
     """
-    require(fcntl is not None, f"path: {path} needs file locks, which {sys.platform} lacks")
+    require(locks.AVAILABLE, f"path: {path} needs file locks, which {sys.platform} lacks")
     require(path.parent.is_dir(), f"path: {path} is in a folder that does not exist")
     require(not path.is_dir(), f"path: {path} is a folder, it must be a file")
     descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locks.lock(descriptor)
     except OSError as error:
         os.close(descriptor)
         raise ValueError(f"path: {path} is in use by another live run ({error})") from None
     return weakref.finalize(owner, os.close, descriptor)
 
 
-def save(path, description, arrays):
-    """Write a dict of `arrays`; when this returns they survive a crash of the machine."""
+def save(path: Path, description: Description, arrays: Arrays) -> None:
+    """Write `arrays`; when this returns they survive a crash of the machine."""
     header = json.dumps(
         {"format": FORMAT, "version": VERSION, "jax": jax.__version__, "plays": description}
     )
-    checksum = np.array(_digest(header, arrays))
+    first = {"header": np.array(header), "checksum": np.array(_digest(header, arrays))}
+    contents: dict[str, Any] = first | arrays
     with replacing(path) as temporary, temporary.open("wb") as stream:
-        np.savez(stream, header=np.array(header), checksum=checksum, **arrays)
+        np.savez(stream, **contents)
 
 
-def load(path, description):
+def load(path: Path, description: Description) -> Arrays:
     """The arrays that `save` wrote for the same `description`; the file is only read.
 
     Raises:
@@ -82,8 +87,8 @@ def load(path, description):
     return arrays
 
 
-def _check_same(path, plays, description):
-    """Raise unless the file plays what is described, naming what differs."""
+def _check_same(path: Path, plays: Description, description: Description) -> None:
+    """Raise unless the file is of the run that is described; the error names what differs."""
     names = sorted(plays.keys() | description.keys())
     differing = [
         f"{name} {plays.get(name, 'left out')} there, {description.get(name, 'left out')} here"
@@ -93,7 +98,7 @@ def _check_same(path, plays, description):
     require(not differing, f"path: {path} holds another experiment: {'; '.join(differing)}")
 
 
-def _digest(header, arrays):
+def _digest(header: str, arrays: Arrays) -> str:
     digest = hashlib.sha256(header.encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -102,32 +107,32 @@ def _digest(header, arrays):
     return digest.hexdigest()
 
 
-def to_arrays(standing):
-    """A `Standing` as a flat dict of NumPy arrays, random keys as their bits."""
-    leaves = jax.tree.leaves((standing.state, standing.move))
+def to_arrays(snapshot: Snapshot) -> Arrays:
+    """A `Snapshot` as a flat dict of NumPy arrays, random keys as their bits."""
+    leaves = jax.tree.leaves((snapshot.state, snapshot.move))
     arrays = {f"leaf{i}": _plain(leaf) for i, leaf in enumerate(leaves)}
-    arrays |= {name: np.asarray(getattr(standing, name)) for name in FIELDS}
-    if standing.shown is not None:
-        arrays["shown"] = standing.shown
-    arrays["tickets"] = np.array([*standing.tickets.items()], np.int64).reshape(-1, 2)
+    arrays |= {name: np.asarray(getattr(snapshot, name)) for name in FIELDS}
+    if snapshot.shown is not None:
+        arrays["shown"] = snapshot.shown
+    arrays["tickets"] = np.array([*snapshot.tickets.items()], np.int64).reshape(-1, 2)
     return arrays
 
 
-def from_arrays(arrays, player):
-    """The `Standing` that `to_arrays` flattened, of the algorithm of a `Player`.
+def from_arrays(arrays: Arrays, algorithm: LiveAlgorithm) -> Snapshot:
+    """The `Snapshot` of an algorithm that `to_arrays` flattened.
 
     Raises:
       ValueError: the arrays are those of another algorithm.
     """
     rows = arrays.get("shown", ())
-    wanted, tree = jax.tree.flatten(player.shapes(max(1, len(rows))))
+    wanted, tree = jax.tree.flatten(algorithm.shapes(max(1, len(rows))))
     names = [f"leaf{i}" for i in range(len(wanted))]
-    own = {"tickets", *FIELDS, *names, *(("shown",) if player.contextual else ())}
+    own = {"tickets", *FIELDS, *names, *(("shown",) if algorithm.contextual else ())}
     require(arrays.keys() == own, "state of another algorithm")
     with jax.enable_x64(True):
         leaves = [_restored(arrays[n], s) for n, s in zip(names, wanted, strict=True)]
     state, move = jax.tree.unflatten(tree, leaves)
-    return Standing(
+    return Snapshot(
         state=state,
         move=move,
         rounds=int(arrays["rounds"]),
@@ -138,17 +143,18 @@ def from_arrays(arrays, player):
     )
 
 
-def _is_key(leaf):
+def _is_key(leaf: Any) -> bool:
     return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _plain(leaf):
+def _plain(leaf: Any) -> np.ndarray:
     return np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf)
 
 
-def _restored(array, shape):
+def _restored(array: np.ndarray, shape: jax.ShapeDtypeStruct) -> Any:
+    """A leaf of that shape; raises where the array does not fit."""
     if _is_key(shape):
-        return jax.random.wrap_key_data(array, impl="threefry2x32")
+        return jax.random.wrap_key_data(jnp.asarray(array), impl="threefry2x32")
     fits = (array.shape, array.dtype) == (shape.shape, shape.dtype)
     found = f"{array.dtype} {array.shape}"
     require(fits, f"state of another algorithm: {found} for {shape.dtype} {shape.shape}")

@@ -1,18 +1,24 @@
 """`Live`: the one mutable class of the package."""
 
 import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import jax
+import numpy as np
 from jax.random import fold_in
+from jaxtyping import Bool, Int
 
+from ..core import Algorithm
 from ..engine.checks import check_sizes
 from ..engine.episode import kept, root_key
 from ..parameters import require
+from ..types import Rows
 from . import file, rewards
-from .plan import describe, prepare
-from .player import Player
+from .algorithm import LiveAlgorithm
+from .constructor import describe, prepare
+from .snapshot import Snapshot
 
 
 class Ticket(NamedTuple):
@@ -77,18 +83,18 @@ class Live:
 
     def __init__(
         self,
-        constructor,
-        arms,
+        constructor: Callable[..., Algorithm],
+        arms: Rows,
         *,
-        path=None,
-        seed=0,
-        targets=None,
-        noise_var=1.0,
-        theta_norm=None,
-        family=None,
-    ):
+        path: Path | str | None = None,
+        seed: int = 0,
+        targets: Rows | None = None,
+        noise_var: float = 1.0,
+        theta_norm: float | None = None,
+        family: str | None = None,
+    ) -> None:
         check_sizes(1, seed, 1, None, None)
-        plan, numbers = prepare(
+        bound, numbers = prepare(
             constructor,
             arms,
             targets=targets,
@@ -97,69 +103,72 @@ class Live:
             family=family,
         )
         with jax.enable_x64(True):
-            self._player = Player(plan, numbers, fold_in(root_key(seed), 0), plan.looks(numbers))
-        self._player.shapes()  # raises for moves that nobody can be asked for
+            key, contextual = fold_in(root_key(seed), 0), bound.is_contextual(numbers)
+        self._algorithm = LiveAlgorithm(bound, numbers, key, contextual)
+        self._algorithm.shapes()  # raises for moves that nobody can be asked for
         self._one_at_a_time = threading.RLock()
-        self._path, self._closed, self._standing = None, False, None
+        self._path: Path | None = None
+        self._closed = False
+        self._snapshot: Snapshot
         if path is None:
-            self._standing = self._player.begin()
+            self._snapshot = self._algorithm.begin()
         else:
-            self._open(Path(path).absolute(), describe(plan, numbers, seed))
+            self._open(Path(path).absolute(), describe(bound, numbers, seed))
 
-    def _open(self, path, description):
-        """Lock the file and go on from it, or begin it."""
+    def _open(self, path: Path, description: dict[str, str]) -> None:
+        """Lock the file, and read it where it exists, else begin it."""
         self._release = file.hold(self, path)
         self._path, self._description = path, description
         try:
             if path.exists():
                 arrays = file.load(path, description)
                 try:
-                    self._standing = file.from_arrays(arrays, self._player)
+                    self._snapshot = file.from_arrays(arrays, self._algorithm)
                 except ValueError as error:
                     raise ValueError(f"path: {path} cannot be resumed, {error}") from None
             else:
-                self._become(self._player.begin())
+                self._become(self._algorithm.begin())
         except BaseException:
             self._release()
             raise
 
     @property
-    def done(self):
+    def done(self) -> bool:
         """Whether the algorithm has stopped; a contextual one, if shown the last rows again."""
-        return self._standing.done
+        return self._snapshot.done
 
     @property
-    def answer(self):
+    def answer(self) -> int | Bool[np.ndarray, " M"] | None:
         """What the algorithm recommends now: an index into the targets, or bool `[M]` for sets.
 
         None of a contextual algorithm, whose choices are all there is.
         """
-        if self._player.contextual:
+        if self._algorithm.contextual:
             return None
-        answer = self._standing.move.answer
+        answer = self._snapshot.move.answer
         return int(answer) if answer.ndim == 0 else answer.copy()
 
     @property
-    def pulls(self):
+    def pulls(self) -> int:
         """Rewards learnt so far, those of an unfinished phase among them."""
-        return int(self._standing.arm_pulls.sum())
+        return int(self._snapshot.arm_pulls.sum())
 
     @property
-    def arm_pulls(self):
+    def arm_pulls(self) -> Int[np.ndarray, " K"]:
         """Int64 `[K]`: rewards learnt of each arm."""
-        return self._standing.arm_pulls.copy()
+        return self._snapshot.arm_pulls.copy()
 
     @property
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """What the algorithm counts of itself: a dict of numbers, often empty."""
-        return {name: x.item() for name, x in kept(self._standing.move.info).items()}
+        return {name: x.item() for name, x in kept(self._snapshot.move.info).items()}
 
     @property
-    def tickets(self):
+    def tickets(self) -> tuple[Ticket, ...]:
         """The tickets that are out, oldest first."""
-        return tuple(Ticket(*item) for item in self._standing.tickets.items())
+        return tuple(Ticket(*item) for item in self._snapshot.tickets.items())
 
-    def ask(self, shown=None):
+    def ask(self, shown: Iterable[SupportsIndex] | None = None) -> int | Int[np.ndarray, " K"]:
         """What to pull: an arm, or int64 `[K]` draws of each arm still missing from the phase.
 
         Asking changes nothing: the same again until something is told, or something else is shown.
@@ -172,18 +181,18 @@ class Live:
             is shown nothing.
           RuntimeError: the algorithm has stopped, or the run is closed.
         """
-        if not self._player.contextual:
-            standing, name = self._going(), self._player.plan.name
+        if not self._algorithm.contextual:
+            snapshot, name = self._going(), self._algorithm.constructor.name
             require(shown is None, f"shown must be None for {name}, which is shown nothing")
-            return standing.asked if standing.one_arm else standing.wanted()
+            return snapshot.asked if snapshot.one_arm else snapshot.wanted()
         with self._one_at_a_time:
             before = self._unclosed()
-            after = rewards.asking(self._player, before, shown)
+            after = rewards.asking(self._algorithm, before, shown)
             if after is not before:
                 self._become(after)
             return self._going().asked
 
-    def ticket(self):
+    def ticket(self) -> Ticket | None:
         """Hand out one pull.
 
         Returns:
@@ -201,7 +210,7 @@ class Live:
             self._become(after)
             return self.tickets[-1]
 
-    def cancel(self, ticket):
+    def cancel(self, ticket: SupportsIndex) -> None:
         """Take back the ticket of that number: its reward will not come.
 
         Raises:
@@ -211,7 +220,13 @@ class Live:
             self._check_tickets()
             self._become(rewards.without_ticket(self._unclosed(), ticket)[0])
 
-    def tell(self, reward, *, arm=None, ticket=None):
+    def tell(
+        self,
+        reward: Any,
+        *,
+        arm: SupportsIndex | None = None,
+        ticket: SupportsIndex | None = None,
+    ) -> None:
         """Learn rewards; finite numbers all.
 
         Args:
@@ -228,55 +243,60 @@ class Live:
         with self._one_at_a_time:
             self._become(self._after(reward, arm, ticket))
 
-    def _after(self, reward, arm, ticket):
-        """The standing that `tell` leads to."""
+    def _after(
+        self, reward: Any, arm: SupportsIndex | None, ticket: SupportsIndex | None
+    ) -> Snapshot:
+        """The snapshot that `tell` leads to."""
         if ticket is not None:
             self._check_tickets()
             require(arm is None, f"arm must be None with a ticket, got {arm!r}")
-            return rewards.by_ticket(self._player, self._unclosed(), ticket, reward)
-        standing = self._going()
-        if self._player.contextual and not standing.shown.size:
-            raise RuntimeError(f"{self._player.plan.name} has asked for nothing: call ask(shown)")
+            return rewards.by_ticket(self._algorithm, self._unclosed(), ticket, reward)
+        snapshot = self._going()
+        if snapshot.nothing_shown:
+            raise RuntimeError(
+                f"{self._algorithm.constructor.name} has asked for nothing: call ask(shown)"
+            )
         if arm is not None:
-            arm = rewards.index("arm", arm, len(standing.told))
-        if standing.one_arm:
-            return rewards.one(self._player, standing, arm, reward)
+            arm = rewards.index("arm", arm, len(snapshot.told))
+        if snapshot.one_arm:
+            return rewards.one(self._algorithm, snapshot, arm, reward)
         if arm is None:
-            return rewards.rest(self._player, standing, reward)
-        return rewards.some(self._player, standing, arm, reward)
+            return rewards.rest(self._algorithm, snapshot, reward)
+        return rewards.some(self._algorithm, snapshot, arm, reward)
 
-    def _check_tickets(self):
-        looks, name = self._player.contextual, self._player.plan.name
-        require(not looks, f"{name} has no tickets: it is shown more once it has been told")
+    def _check_tickets(self) -> None:
+        contextual, name = self._algorithm.contextual, self._algorithm.constructor.name
+        require(not contextual, f"{name} has no tickets: it is shown more once it has been told")
 
-    def _unclosed(self):
+    def _unclosed(self) -> Snapshot:
         if self._closed:
             raise RuntimeError("this live run is closed")
-        return self._standing
+        return self._snapshot
 
-    def _going(self):
-        standing = self._unclosed()
-        if standing.done:
-            name, answer = self._player.plan.name, self.answer
+    def _going(self) -> Snapshot:
+        """The snapshot of an algorithm that has not stopped."""
+        snapshot = self._unclosed()
+        if snapshot.done:
+            name, answer = self._algorithm.constructor.name, self.answer
             rest = "" if answer is None else f", its answer is {answer}"
             raise RuntimeError(f"{name} has stopped: it asks for nothing{rest}")
-        return standing
+        return snapshot
 
-    def _become(self, standing):
-        """Save first: what cannot be saved has not happened."""
+    def _become(self, snapshot: Snapshot) -> None:
+        """Save first: a change that cannot be saved is not made."""
         if self._path is not None:
-            file.save(self._path, self._description, file.to_arrays(standing))
-        self._standing = standing
+            file.save(self._path, self._description, file.to_arrays(snapshot))
+        self._snapshot = snapshot
 
-    def close(self):
+    def close(self) -> None:
         """Unlock the file; the answer and the counts can still be read."""
         with self._one_at_a_time:
             self._closed = True
             if self._path is not None:
                 self._release()
 
-    def __enter__(self):
+    def __enter__(self) -> "Live":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -1,33 +1,37 @@
-"""Programs of the groups to come, compiled while the present one is played."""
+"""Programs of the next groups, compiled while the present one is simulated."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 MOST = 3  # at once: more would wait for one another, as half of the work is in Python
 
 
-class Ahead:
-    """Makes what a list of functions makes, in their order, a few ahead of whoever takes it.
+class Ahead(Generic[T]):
+    """Makes what a list of functions makes, in their order, a few ahead of the one that is taken.
 
     Compiling keeps one core busy, and lets other threads go on: eight programs of GSE took 25
     seconds instead of 44 on two cores. What is made waits in memory until it is taken, so no more
     are begun than there are threads. Without threads each is made when it is taken.
     """
 
-    def __init__(self, makers, threads=None):
+    def __init__(self, makers: Iterable[Callable[[], T]], threads: int | None = None) -> None:
         self._makers = list(makers)
         self._threads = min(MOST, os.cpu_count() or 1) if threads is None else threads
         self._pool = ThreadPoolExecutor(max(1, self._threads))
-        self._begun = {}
+        self._begun: dict[int, Future[T]] = {}
 
-    def __enter__(self):
+    def __enter__(self) -> "Ahead[T]":
         return self
 
-    def __exit__(self, kind, *_):
-        # What compiles cannot be stopped: who interrupts does not wait for it.
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        # A compilation cannot be stopped: after an interrupt nobody waits for it.
         self._pool.shutdown(wait=kind is None, cancel_futures=True)
 
-    def take(self, number):
+    def take(self, number: int) -> T:
         """What the function of this number made; each is taken once, in order."""
         if not self._threads:
             return self._makers[number]()

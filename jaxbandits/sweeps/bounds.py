@@ -1,14 +1,17 @@
-"""What no algorithm can beat, beside the cells of a sweep for which it is known."""
+"""Lower bounds on the pulls of any algorithm, for the cells of a sweep where they are known."""
 
 import inspect
+from collections.abc import Iterable
 
 import numpy as np
+
+from .cells import Cell
 
 # Options of algorithms that promise something else than the best answer with probability 1 - delta.
 OTHER_PROMISES = ("budget", "horizon", "m")
 
 
-def pull_lower_bounds(cells):
+def pull_lower_bounds(cells: Iterable[Cell | None]) -> list[float]:
     """Least mean pulls of each cell's task, float; NaN where it is not known.
 
     Known for one instance with normal rewards, linear in the features, and an algorithm that
@@ -16,7 +19,8 @@ def pull_lower_bounds(cells):
     """
     from ..theory import confidence, pull_time, why_not
 
-    times, found = {}, []
+    times: dict[int, float] = {}
+    found: list[float] = []
     for cell in cells:
         if cell is None:
             found.append(np.nan)
@@ -24,19 +28,18 @@ def pull_lower_bounds(cells):
         delta, problem = _promised(cell), cell.problem
         if delta is not None and id(problem) not in times:
             known = why_not(problem) is None
-            times[id(problem)] = pull_time(problem) if known else np.nan
+            times[id(problem)] = float(pull_time(problem)) if known else np.nan
         found.append(np.nan if delta is None else times[id(problem)] * confidence(delta))
     return found
 
 
-def _promised(cell):
+def _promised(cell: Cell) -> float | None:
     """The delta of a cell whose algorithm is to find the best answer, or None."""
     build = cell.algorithm.build
-    options = cell.algorithm.at(cell.point)
     known = inspect.signature(build).parameters
     if "delta" not in known or any(name in known for name in OTHER_PROMISES):
         return None
-    options = {name: p.default for name, p in known.items()} | options
+    options = {name: p.default for name, p in known.items()} | cell.options
     delta = options["delta"]
     exact = not options.get("epsilon", 0.0)
     return float(delta) if exact and isinstance(delta, float | int) else None

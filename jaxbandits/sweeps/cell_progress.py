@@ -1,66 +1,104 @@
-"""A cell under way: what is known of it, and which replications it needs next."""
+"""A cell that is being simulated: which replications are known, and which it needs next."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from ..engine.results import first_of, joined
+from ..engine.results import Runs, first_of, joined
 from ..system.interrupts import held_back
+from .cells import Cell
+from .groups import Group
+from .spec import Sweep
 from .until import enough, stages
+
+if TYPE_CHECKING:
+    from .store import Store
 
 
 class CellProgress:
-    """Gathers the runs of a cell, stored as they come, until the cell is whole.
+    """Collects the runs of a cell, stored as they come, until the cell is complete.
 
     Args:
-      begun: a callable `spec -> Runs or None`: what is stored of the cell.
+      plan: the `Sweep`.
+      cell: one of its cells.
+      store: where its runs are stored; None: nowhere.
+      stored: `Runs` of the replications that are known already, or None.
       leads: whether this process stores the cell as a whole.
 
     Attributes:
       cell: the `Cell`.
-      found: its `Runs` once it is whole, else None.
+      result: its `Runs` once it is complete, else None.
     """
 
-    def __init__(self, plan, cell, store=None, *, begun=None, leads=True):
-        self.cell, self.found = cell, None
+    def __init__(
+        self,
+        plan: Sweep,
+        cell: Cell,
+        store: "Store | None" = None,
+        *,
+        stored: Runs | None = None,
+        leads: bool = True,
+    ) -> None:
+        self.cell: Cell = cell
+        self.result: Runs | None = None
         self._plan, self._store, self._leads = plan, store, leads
-        self._parts, self._known = [], np.zeros(plan.replications, bool)
+        self._parts: list[Runs] = []
+        self._known = np.zeros(plan.replications, bool)
         self._stages = stages(plan.replications, plan.until)
         self._number = next(self._stages)
-        stored = begun(cell.spec) if begun is not None else None
         if stored is not None:
             self._take(stored)
 
-    def __len__(self):
+    def __len__(self) -> int:
         """How many replications are known."""
-        return np.count_nonzero(self._known)
+        return int(np.count_nonzero(self._known))
 
-    def missing(self):
-        """Numbers of the replications to play before the next look."""
+    def missing(self) -> list[int]:
+        """Numbers of the replications to simulate before the rules are checked again."""
         return np.flatnonzero(~self._known[: self._number]).tolist()
 
-    def add(self, runs, *, ours=True):
-        """Take some of them, on disk before this returns unless another process has them there."""
+    def add(self, runs: Runs, *, ours: bool = True) -> None:
+        """Take some replications, which are on disk when this returns.
+
+        Args:
+          runs: the replications.
+          ours: whether this process has to store them; else another one has.
+        """
         with held_back():
             self._take(runs)
-            if self.found is not None:
+            if self.result is not None:
                 self.close()
             elif ours and self._store is not None:
                 self._store.add(self.cell.spec, runs)
 
-    def close(self):
+    def close(self) -> None:
         """Store the cell as a whole; of several processes one does it."""
-        if self._store is not None and self._leads:
-            self._store.put(self.cell.spec, self.found)
+        if self._store is not None and self._leads and self.result is not None:
+            self._store.put(self.cell.spec, self.result)
 
-    def _take(self, runs):
-        """Whether the cell is whole now, or else how far the next look is."""
+    def _take(self, runs: Runs) -> None:
+        """Set the result if the cell is complete now, else the number of the next check."""
         self._parts.append(runs)
-        here = runs.replication
-        self._known[here[here < self._known.size]] = True
-        while self.found is None and self._known[: self._number].all():
+        numbers = runs.replication
+        self._known[numbers[numbers < self._known.size]] = True
+        while self.result is None and self._known[: self._number].all():
             self._parts = [joined(self._parts)]
             runs, until = first_of(self._parts[0], self._number), self._plan.until
             following = next(self._stages, None)
             if following is None or (until and enough(runs, until)):
-                self.found, self._parts = runs, []
+                self.result, self._parts = runs, []
             else:
                 self._number = following
+
+
+# The cells of a group that are being simulated, by their number in the group.
+OpenCells: TypeAlias = dict[int, CellProgress]
+Work: TypeAlias = Sequence[tuple[Group, OpenCells]]
+
+
+class Keep(Protocol):
+    """What takes the runs of a cell as they come."""
+
+    def __call__(self, open_cell: CellProgress, runs: Runs, *, ours: bool = True) -> None:
+        """Take some replications; see `CellProgress.add`."""

@@ -3,18 +3,25 @@
 import dataclasses
 import functools
 import inspect
-import itertools
 import numbers
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..signatures import check_call, check_options
+from ..system.identity import describe, digest_files
+from ..system.progress import Progress
 from ..version import VERSION
 from . import names
-from .spec import Part
-from .store import describe, digest_files
+from .spec import Combination, Part, Point, Sweep
+
+if TYPE_CHECKING:
+    from ..engine.partition import PreparedCell
+
+T = TypeVar("T")
 
 SIMULATED = ("replications", "seed", "horizon", "max_pulls", "record")
-LARGEST = 2**63  # whole numbers from here on have no place in an array
+LARGEST: int = 2**63  # whole numbers from here on do not fit an array
+MANY = 1000  # cells, whose check takes long enough to show its progress
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,80 +29,100 @@ class Cell:
     """One of them.
 
     Attributes:
-      instance, algorithm, point: where it stands in the sweep.
+      instance, algorithm, point: which cell of the sweep it is.
+      options: those of the algorithm at the point.
       spec: plain data, equal for cells that hold the same runs.
       problem: the `Instance`, or what draws one from a key.
-      world: what is played, checked; see `partition.prepared`.
+      prepared: what is simulated, checked; see `partition.prepared`.
+      title: what messages and progress call it.
+      identity: text, equal for cells that hold the same runs.
     """
 
     instance: Part
     algorithm: Part
-    point: dict
-    spec: dict
+    point: Point
+    options: dict[str, Any]
+    spec: dict[str, Any]
     problem: Any
-    world: tuple
-
-    @property
-    def identity(self):
-        """Equal for cells that hold the same runs."""
-        return str(self.spec)
-
-    @property
-    def title(self):
-        """What a reader calls the cell."""
-        reached = {*self.instance.at(self.point), *self.algorithm.at(self.point)}
-        where = "".join(f", {n} = {value}" for n, value in self.point.items() if n in reached)
-        return f"{self.algorithm.label} on {self.instance.label}{where}"
+    prepared: "PreparedCell"
+    title: str
+    identity: str
 
 
-def cells_of(plan, report=lambda done, total: None):
-    """All cells of a sweep in the order of its grid, every option checked; None: not played.
+def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
+    """All cells of a sweep in the order of its grid, every option checked.
+
+    Those that are not simulated are None.
 
     Args:
-      report: a callable `(done, total)` for each cell; called with `done` None in the end.
+      plan: the `Sweep`.
+      progress: whether to show it where there are many cells.
     Raises:
       ValueError: names the table and what was wrong in it.
     """
-    problems = {}  # each is built once: it may be read from a file, or drawn at some cost
-    grid = list(itertools.product(plan.instances, plan.algorithms, plan.points()))
-    cells = []
-    try:
-        for done, (instance, algorithm, point) in enumerate(grid):
-            report(done, len(grid))
-            played = instance.plays(point) and algorithm.plays(point)
-            cells.append(_cell(plan, instance, algorithm, point, problems) if played else None)
-    finally:
-        report(None, len(grid))
+    problems: dict[tuple[Any, ...], Any] = {}  # built once each: that may read a file, or draw
+    number, combinations = plan.num_cells, plan.combinations()
+    cells: list[Cell | None] = []
+    with Progress(progress and number >= MANY) as display:
+        if not display.has_bars:
+            display.line(f"checking {number:,} cells")
+        display.show("checking cells", 0, number)
+        for done, combination in enumerate(combinations, 1):
+            cells.append(_cell(plan, combination, problems) if combination.wanted else None)
+            display.show("checking cells", done, number)
     if not any(cells):
         raise ValueError("only: no cell of the sweep is played")
     return cells
 
 
-def _cell(plan, instance, algorithm, point, problems):
+def _cell(plan: Sweep, combination: Combination, problems: dict[tuple[Any, ...], Any]) -> Cell:
     from ..engine.partition import prepared
 
-    options = instance.at(point)
-    key = instance.label, *(options.get(axis) for axis in plan.axes)
+    instance, algorithm, point, of_instance, of_algorithm, _ = combination
+    key = instance.label, *(of_instance.get(axis) for axis in plan.axes)
     if key not in problems:
-        data = _data(instance, options)
-        problems[key] = data, located(instance, point, _problem, plan, instance, point)
+        data = _data(instance, of_instance)
+        problems[key] = data, located(instance, of_instance, _problem, plan, instance, of_instance)
     data, problem = problems[key]
-    spec = {
-        "version": VERSION,
-        "instance": [describe(instance.build), describe(options), instance.redraw],
-        "algorithm": [describe(algorithm.build), describe(algorithm.at(point))],
-        "data": data,
-    }
+    spec = describe(
+        {
+            "version": VERSION,
+            "instance": [instance.build, of_instance, instance.redraw],
+            "algorithm": [algorithm.build, of_algorithm],
+            "data": data,
+        }
+    )
     spec |= {name: getattr(plan, name) for name in SIMULATED}
     spec["record"] = plan.record if isinstance(plan.record, str) else list(plan.record)
     if plan.until:
         spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
-    build = functools.partial(algorithm.build, **algorithm.at(point))
-    world = located(algorithm, point, prepared, problem, build, plan.horizon)
-    return Cell(instance, algorithm, point, spec, problem, world)
+    build = functools.partial(algorithm.build, **of_algorithm)
+    checked = located(algorithm, of_algorithm, prepared, problem, build, plan.horizon)
+    reached = {*of_instance, *of_algorithm}
+    where = "".join(f", {name} = {x}" for name, x in point.items() if name in reached)
+    return Cell(
+        instance,
+        algorithm,
+        point,
+        of_algorithm,
+        spec,
+        problem,
+        checked,
+        title=f"{algorithm.label} on {instance.label}{where}",
+        identity=str(spec),
+    )
 
 
-def _data(instance, options):
+def check_endings(plan: Sweep, cells: Iterable[Cell]) -> None:
+    """Raise where a replication of one of the cells would never end; see `check_ending`."""
+    from ..engine.api import check_ending
+
+    for cell in cells:
+        limits = plan.max_pulls, plan.horizon, plan.record
+        located(cell.algorithm, cell.options, check_ending, cell.prepared, *limits)
+
+
+def _data(instance: Part, options: dict[str, Any]) -> str | None:
     """Hash of the files an instance is read from."""
     try:
         below = getattr(instance.build, "reads_below", ())
@@ -104,15 +131,16 @@ def _data(instance, options):
         raise ValueError(f"{instance.table} path: {error}") from None
 
 
-def _problem(plan, instance, point) -> Any:
+def _problem(plan: Sweep, instance: Part, options: dict[str, Any]) -> Any:
     """What `simulate` takes as its instance."""
-    build, options = instance.build, instance.at(point)
+    build = instance.build
     if not callable(build):
         return build
-    supplied = ["a key"] if names.is_random(build) else []
+    random = names.is_random(build)
+    supplied = ["a key"] if random else []
     check_options("instance", functools.partial(build, **options), len(supplied))
     check_call("instance", build, *supplied, **options)
-    if not names.is_random(build):
+    if not random:
         return build(**options)
     if instance.redraw:
         # Checks the options without drawing anything.
@@ -127,7 +155,8 @@ def _problem(plan, instance, point) -> Any:
     return _fixed(build, options, plan.seed)
 
 
-def _fixed(build, options, seed):
+def _fixed(build: names.Constructor, options: dict[str, Any], seed: int) -> Any:
+    """The instance that is drawn once for all replications."""
     from jax.random import fold_in
 
     from ..engine.episode import INSTANCE, root_key
@@ -135,24 +164,32 @@ def _fixed(build, options, seed):
     return build(fold_in(root_key(seed), INSTANCE), **options)
 
 
-def located(part, point, function, *args):
-    """Call, and put the name of the part's table in front of what goes wrong."""
+def located(part: Part, options: dict[str, Any], function: Callable[..., T], *args: Any) -> T:
+    """Call `function`, and put the name of the part's table in front of what goes wrong.
+
+    Args:
+      part: an instance or algorithm.
+      options: its options at the point of the cell.
+      function, *args: what is called.
+    Raises:
+      ValueError: the function has raised it, or another error that the options explain.
+    """
     try:
         return function(*args)
     except (ValueError, TypeError, OverflowError) as error:
         message = str(error).splitlines()[0] if str(error) else type(error).__name__
-        odd = [] if isinstance(error, ValueError) else _odd(part, point)
-        if odd:  # what JAX and NumPy say of them names no option
+        odd = [] if isinstance(error, ValueError) else _odd(part, options)
+        if odd:  # messages of JAX and NumPy name no option
             message = f"{part.build.__name__} cannot use {' or '.join(odd)}"
         raise ValueError(f"{part.table} {message}") from None
 
 
-def _odd(part, point):
-    """Options that are no number, where their default is not of that kind either."""
+def _odd(part: Part, options: dict[str, Any]) -> list[str]:
+    """Options that are no number, where their default is of another type too."""
     known = inspect.signature(part.build).parameters
     return [
         f"{name} = {value!r}"
-        for name, value in part.at(point).items()
-        if not (isinstance(value, numbers.Real) and abs(value) < LARGEST)
+        for name, value in options.items()
+        if not (isinstance(value, numbers.Real) and -LARGEST < value < LARGEST)
         and type(value) is not type(known[name].default)
     ]

@@ -2,20 +2,32 @@
 
 import contextlib
 import io
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from ..engine.reasons import REASONS, text_of
-from ..engine.results import REASON_ATTRIBUTES, none_of, standard_error
+from ..engine.results import REASON_ATTRIBUTES, Runs, none_of, standard_error
 from ..system.files import replacing
 from .bounds import pull_lower_bounds
+from .cells import Cell
 from .description import attributes
+from .spec import Sweep
+
+if TYPE_CHECKING:
+    import xarray
+
+Grid: TypeAlias = tuple[str, ...]  # the dimensions of a column with an entry for each cell
+Layer: TypeAlias = Callable[[Iterable[Any]], np.ndarray]  # entries of all cells on the grid
+# By name: dimensions, values, and attributes where there are any.
+Columns: TypeAlias = dict[str, tuple[Any, ...]]
 
 PER_REPLICATION = ("pulls", "correct", "stopped", "reason")
 TIMES = ("seconds", "compile_seconds")  # of a cell; in the attributes, of the whole sweep
-OURS = {"jaxbandits", "replications", "axes", "options"}  # attributes of a sweep's results
-MOST_NUMBERS = 20_000_000  # of a column that only some look at
+OURS: set[str] = {"jaxbandits", "replications", "axes", "options"}  # attributes of our results
+MOST_NUMBERS = 20_000_000  # of a column that few readers need
 SUMMARY = (
     "replications",
     "cut_short",
@@ -29,21 +41,26 @@ SUMMARY = (
 )
 
 
-def assemble(plan, cells):
-    """An `xarray.Dataset` of the `Runs` of all cells in the order of the grid, None: not played."""
+def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":
+    """An `xarray.Dataset` of the `Runs` of all cells.
+
+    Args:
+      plan: the `Sweep`.
+      found: in the order of the grid, None for cells that were not simulated.
+    """
     import xarray
 
-    cells = _filled(plan, cells)
+    cells = _filled(plan, found)
 
     axes = tuple(plan.axes)
     grid = ("instance", "algorithm", *axes)
     shape = (len(plan.instances), len(plan.algorithms), *map(len, plan.axes.values()))
 
-    def layer(values):
-        values = np.stack([np.asarray(v) for v in values])
-        return values.reshape(*shape, *values.shape[1:])
+    def layer(values: Iterable[Any]) -> np.ndarray:
+        stacked = np.stack([np.asarray(v) for v in values])
+        return stacked.reshape(*shape, *stacked.shape[1:])
 
-    columns = {
+    columns: Columns = {
         name: ((*grid, "replication"), layer(_level([getattr(runs, name) for runs in cells])))
         for name in PER_REPLICATION
     }
@@ -61,11 +78,9 @@ def assemble(plan, cells):
         "replication": np.arange(max(map(len, cells))),
         "why": names,
     }
-    if cells[0].regret is not None:
-        columns["regret"] = (
-            (*grid, "replication", "round"),
-            layer(_level([r.regret for r in cells])),
-        )
+    regrets = [runs.regret for runs in cells if runs.regret is not None]
+    if regrets:
+        columns["regret"] = (*grid, "replication", "round"), layer(_level(regrets))
         coordinates["round"] = cells[0].rounds
     for name in TIMES:
         columns[name] = (grid, layer([runs.meta.get(name, np.nan) for runs in cells]))
@@ -74,12 +89,12 @@ def assemble(plan, cells):
     return xarray.Dataset(columns, coordinates, _attributes(plan, cells))
 
 
-def _filled(plan, cells):
-    """No replication for cells that are not played; as many arms as others have there."""
+def _filled(plan: Sweep, cells: Sequence[Runs | None]) -> list[Runs]:
+    """Empty `Runs` for cells that are not simulated, with as many arms as other cells there."""
     algorithms, points = len(plan.algorithms), len(list(plan.points()))
     anywhere = next(runs for runs in cells if runs is not None)
 
-    def nothing(number):
+    def nothing(number: int) -> Runs:
         instance, point = number // (algorithms * points), number % points
         there = (cells[(instance * algorithms + a) * points + point] for a in range(algorithms))
         return none_of(next((runs for runs in there if runs is not None), anywhere))
@@ -87,7 +102,7 @@ def _filled(plan, cells):
     return [nothing(i) if runs is None else runs for i, runs in enumerate(cells)]
 
 
-def with_bounds(dataset, cells):
+def with_bounds(dataset: "xarray.Dataset", cells: Iterable[Cell | None]) -> "xarray.Dataset":
     """The dataset with `pull_lower_bound`, if that is known of any of its cells."""
     bounds = np.reshape(pull_lower_bounds(cells), dataset.error_rate.shape)
     if np.isnan(bounds).all():
@@ -95,7 +110,7 @@ def with_bounds(dataset, cells):
     return dataset.assign(pull_lower_bound=(dataset.error_rate.dims, bounds))
 
 
-def _arm_columns(grid, cells, layer):
+def _arm_columns(grid: Grid, cells: Sequence[Runs], layer: Layer) -> Columns:
     """Pulls of each arm; instances with fewer arms than others are filled up with 0.
 
     Those of single replications are left out where they would fill the memory.
@@ -103,7 +118,7 @@ def _arm_columns(grid, cells, layer):
     num_arms = [runs.arm_pulls.shape[1] for runs in cells]
     most = max(num_arms)
     padded = [np.pad(r.arm_pulls, ((0, 0), (0, most - r.arm_pulls.shape[1]))) for r in cells]
-    columns = {
+    columns: Columns = {
         "num_arms": (grid, layer(num_arms)),
         "arm_pulls_mean": ((*grid, "arm"), layer([_mean(pulls) for pulls in padded])),
     }
@@ -112,26 +127,27 @@ def _arm_columns(grid, cells, layer):
     return columns
 
 
-def _info_columns(grid, cells, layer):
+def _info_columns(grid: Grid, cells: Sequence[Runs], layer: Layer) -> Columns:
     """What algorithms count of themselves; NaN where one does not count that.
 
     As with arms, means are always there, and single replications where they fit.
     """
-    columns, names = {}, sorted({name for runs in cells for name in runs.info})
+    columns: Columns = {}
+    names = sorted({name for runs in cells for name in runs.info})
     fits = len(cells) * max(map(len, cells)) * len(names) <= MOST_NUMBERS
     for name in names:
-        told = [r.info.get(name, np.full(len(r), np.nan)).astype(float) for r in cells]
-        columns[f"info_{name}_mean"] = (grid, layer([_mean(values) for values in told]))
+        counts = [r.info.get(name, np.full(len(r), np.nan)).astype(float) for r in cells]
+        columns[f"info_{name}_mean"] = (grid, layer([_mean(values) for values in counts]))
         if fits:
-            columns[f"info_{name}"] = ((*grid, "replication"), layer(_level(told)))
+            columns[f"info_{name}"] = ((*grid, "replication"), layer(_level(counts)))
     return columns
 
 
-def _mean(values):
+def _mean(values: np.ndarray) -> np.ndarray:
     return values.mean(0) if len(values) else np.full(values.shape[1:], np.nan)
 
 
-def _level(tables):
+def _level(tables: list[np.ndarray]) -> list[np.ndarray]:
     """Tables of equal length: cells that ended early are filled up with NaN."""
     most = max(map(len, tables))
     if all(len(table) == most for table in tables):
@@ -143,7 +159,7 @@ def _level(tables):
     ]
 
 
-def _attributes(plan, cells):
+def _attributes(plan: Sweep, cells: Sequence[Runs]) -> dict[str, Any]:
     return {
         **attributes(plan),
         **{name: _met(name, cells) for name in ("jax", "device", "engine")},
@@ -151,25 +167,25 @@ def _attributes(plan, cells):
     }
 
 
-def _met(name, cells):
-    """What the cells say of `name`, each answer once."""
+def _met(name: str, cells: Iterable[Runs]) -> str:
+    """The distinct values of a fact about the runs of the cells."""
     return ", ".join(sorted({str(runs.meta.get(name, "")) for runs in cells}))
 
 
-def last_regret(cell):
+def last_regret(cell: "xarray.Dataset") -> tuple[float, float]:
     """Mean regret of a cell at its last round, and the standard error."""
     last = cell.regret.isel(round=-1).dropna("replication").values
     return float(last.mean()), standard_error(last)
 
 
-def reasons_text(cell):
-    """Why replications of a cell have no answer that they can stand behind, with their numbers."""
+def reasons_text(cell: "xarray.Dataset") -> str:
+    """Why replications of a cell have no reliable answer, with the number for each reason."""
     numbers = zip(cell.why.values.tolist(), cell.reasons.values.tolist(), strict=True)
     return text_of({name: int(number) for name, number in numbers if number > 0})
 
 
 @contextlib.contextmanager
-def read_ours(path):
+def read_ours(path: Path | str) -> "Generator[xarray.Dataset | None]":
     """The dataset of a sweep that `path` holds, or None where there is no such file.
 
     Raises:
@@ -190,11 +206,11 @@ def read_ours(path):
         yield dataset
 
 
-def _not_ours(path, reason):
+def _not_ours(path: Path | str, reason: str) -> ValueError:
     return ValueError(f"{path}: {reason} and is not overwritten; move it away")
 
 
-def write(dataset, path):
+def write(dataset: "xarray.Dataset", path: Path | str) -> None:
     """Write netCDF in one step, by h5netcdf or, where that is missing, by scipy."""
     try:
         import h5netcdf  # noqa: F401
@@ -202,7 +218,7 @@ def write(dataset, path):
         engine = "h5netcdf"
     except ImportError:
         engine = "scipy"
-    # By way of memory: HDF5 may end the process when there is no room for a file that it closes.
+    # In memory first: HDF5 may end the process if the disk is full when it closes a file.
     stream = io.BytesIO()
     dataset.to_netcdf(stream, engine=engine)
     with replacing(path) as new:

@@ -1,17 +1,26 @@
-"""What a sweep is, in the attributes of its results, and what of one another does not hold."""
+"""A sweep in the attributes of its results, and what is lost where another replaces them."""
 
 import json
 import math
 import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..system.identity import Number, Plain, described
 from ..version import VERSION
-from .store import described
+from .cells import Cell
+from .spec import Sweep
+
+if TYPE_CHECKING:
+    import xarray
+
+Attributes: TypeAlias = Mapping[str, Any]  # of a dataset
 
 SAME = ("jaxbandits", "seed", "horizon", "max_pulls", "record", "until")
 MOST_NAMED = 4  # differences in one line
 
 
-def attributes(plan):
+def attributes(plan: Sweep) -> dict[str, Any]:
     """Plain data that say what is simulated, for the attributes of a dataset."""
     options = {
         part.table: constructor_of(part.build)
@@ -34,16 +43,16 @@ def attributes(plan):
     }
 
 
-def digests_of(cells):
+def digests_of(cells: Iterable[Cell | None]) -> str:
     """JSON of the hashes of the files that the instances of some cells are read from."""
-    found = {}
+    found: dict[str, set[str]] = {}
     for cell in cells:
         if cell is not None and cell.spec["data"] is not None:
             found.setdefault(cell.instance.label, set()).add(cell.spec["data"])
     return json.dumps({label: sorted(digests) for label, digests in found.items()})
 
 
-def constructor_of(build):
+def constructor_of(build: Any) -> dict[str, Plain]:
     """The importable name of a constructor, and that of the algorithm it is around."""
     if hasattr(build, "inner"):
         inner = readable(build.inner)
@@ -51,12 +60,12 @@ def constructor_of(build):
     return {"constructor": readable(build)}
 
 
-def readable(value):
-    """A value as JSON has it: numbers are numbers, functions the names they are imported by."""
+def readable(value: Any) -> Plain:
+    """A value for JSON: numbers as numbers, functions by the names they are imported by."""
     return described(value, _number, _name)
 
 
-def importable(name, module, function=None):
+def importable(name: str, module: str, function: Any = None) -> str:
     """`module.name` by the shortest path at which the function is found.
 
     >>> import jaxbandits as jb
@@ -72,7 +81,7 @@ def importable(name, module, function=None):
     return f"{module}.{name}"
 
 
-def _name(function):
+def _name(function: Any) -> str:
     if hasattr(function, "inner"):
         found = constructor_of(function)
         return f"{found['constructor']}({found['algorithm']})"
@@ -80,13 +89,13 @@ def _name(function):
     return importable(name, function.__module__, function)
 
 
-def _number(value):
+def _number(value: Number) -> Number | str:
     """JSON has no infinity and no NaN; those, and complex numbers, are text."""
     finite = not isinstance(value, complex) and math.isfinite(value)
     return value if finite else repr(value)
 
 
-def lost(old, plan, new):
+def lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[str]:
     """What the dataset `old` holds that the results of a `Sweep` will not, in words.
 
     A sweep with more replications, algorithms, instances or points holds all that one with fewer
@@ -95,7 +104,7 @@ def lost(old, plan, new):
     Args:
       old: the dataset of a sweep.
       plan: the `Sweep` whose results are to take its place.
-      new: what the attributes of those will be.
+      new: the attributes that those results will have.
     """
     found = [
         f"{name} {_shown(old.attrs[name])} instead of {_shown(new[name])}"
@@ -122,12 +131,12 @@ def lost(old, plan, new):
     return found + _options_lost(old, plan, new) + _data_lost(old, new)
 
 
-def _options_lost(old, plan, new):
-    """Of the parts that both have; files from before `record` was noted are not compared."""
+def _options_lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[str]:
+    """Of the parts that both have; files written before `record` was stored are not compared."""
     if "record" not in old.attrs:
         return []
     had, has = (json.loads(attrs["options"]) for attrs in (old.attrs, new))
-    found = []
+    found: list[str] = []
     for table in [table for table in had if table in has]:
         one, two = had[table], has[table]
         found += [
@@ -143,7 +152,7 @@ def _options_lost(old, plan, new):
     return found
 
 
-def _data_lost(old, new):
+def _data_lost(old: "xarray.Dataset", new: Attributes) -> list[str]:
     had, has = (json.loads(attrs.get("data", "{}")) for attrs in (old.attrs, new))
     return [
         f"other files behind instance {label!r}"
@@ -152,21 +161,21 @@ def _data_lost(old, new):
     ]
 
 
-def in_words(differences):
-    """One line of them."""
+def in_words(differences: Sequence[str]) -> str:
+    """The first differences in one line, and the number of the others."""
     rest = len(differences) - MOST_NAMED
     more = [f"and {rest} more"] if rest > 0 else []
     return ", ".join([*differences[:MOST_NAMED], *more])
 
 
-def _experiment(attrs):
+def _experiment(attrs: Attributes) -> str:
     title = attrs.get("experiment", "")
     return f"{title!r}" if title else "a file"
 
 
-def _shown(value):
+def _shown(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:,}"
 
 
-def _list(values):
+def _list(values: Iterable[Any]) -> str:
     return ", ".join(map(str, values)) or "none"

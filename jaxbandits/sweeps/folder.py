@@ -1,4 +1,4 @@
-"""The folder of a sweep: one sweep writes there at a time, and no results are lost in silence."""
+"""The folder of a sweep: one sweep writes there at a time, and results are replaced on demand."""
 
 import contextlib
 import functools
@@ -6,17 +6,16 @@ import hashlib
 import json
 import os
 import socket
+from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..engine.multihost import team_of
+from ..system import locks
+from .cells import Cell
 from .dataset import read_ours
 from .description import attributes, digests_of, in_words, lost
-
-try:
-    import fcntl
-except ImportError:  # Windows, where nothing keeps two sweeps apart
-    fcntl = None
+from .spec import Sweep
 
 LOCK = ".sweep.lock"
 RESULTS, FIGURE, CLAIMS = "results.nc", "figure.png", "claims.json"
@@ -37,18 +36,27 @@ class Folder(NamedTuple):
 
 
 @contextlib.contextmanager
-def for_results(out, plan, cells, *, force=False, experiment="", shard=(1, 1), devices=None):
+def for_results(
+    out: Path | str,
+    plan: Sweep,
+    cells: Sequence[Cell | None],
+    *,
+    force: bool = False,
+    experiment: str = "",
+    shard: tuple[int, int] = (1, 1),
+    devices: Any = None,
+) -> Generator[Folder]:
     """The `Folder` at `out`, made and locked, whose results those of a `Sweep` may replace.
 
     Args:
       out: a path.
       plan, cells: the `Sweep` and what `check` made of it.
-      force: whether the results of another sweep are replaced; a `results.nc` that no sweep has
-        written is not even then.
+      force: whether the results of another sweep are replaced. A `results.nc` that was not written
+        by a sweep is never replaced.
       experiment: title of the experiment that the sweep belongs to.
       shard, devices: as in `run`; of several processes that share the work the first one locks.
     Raises:
-      ValueError: another sweep is at work there, or has left results there; says what differs.
+      ValueError: another sweep is running there, or has left results there; says what differs.
     """
     out = Path(out)
     lock = functools.partial(locked, out, cells, shared=shard[1] > 1)
@@ -56,7 +64,9 @@ def for_results(out, plan, cells, *, force=False, experiment="", shard=(1, 1), d
         yield _folder(out, plan, cells, force, experiment)
 
 
-def _folder(out, plan, cells, force, experiment):
+def _folder(
+    out: Path, plan: Sweep, cells: Sequence[Cell | None], force: bool, experiment: str
+) -> Folder:
     file = out / RESULTS
     with read_ours(file) as dataset:
         if dataset is None:
@@ -79,17 +89,20 @@ def _folder(out, plan, cells, force, experiment):
     return Folder(out, replaced=True)
 
 
-def discard_claims(folder):
-    """Remove claims about results that were replaced by those of no experiment."""
+def discard_claims(folder: Folder) -> None:
+    """Remove the claims of an experiment whose results a plain sweep has replaced."""
     if folder.replaced:
         (folder.path / CLAIMS).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def locked(folder, cells, *, shared=False):
+def locked(
+    folder: Path | str, cells: Sequence[Cell | None], *, shared: bool = False
+) -> Generator[None]:
     """Keep other sweeps out of a folder; shards of one sweep may share it.
 
-    A folder that cannot be written to is not locked: what is stored there can be read.
+    A folder that cannot be written to is not locked: what is stored there can be read. Where the
+    platform has no file locks, nothing keeps two sweeps apart.
 
     Raises:
       ValueError: another process has it, or it is no folder.
@@ -98,7 +111,7 @@ def locked(folder, cells, *, shared=False):
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"out: {folder}: {error.strerror}") from None
-    descriptor = _descriptor(folder, cells, shared) if fcntl is not None else None
+    descriptor = _descriptor(folder, cells, shared) if locks.AVAILABLE else None
     try:
         yield
     finally:
@@ -106,7 +119,8 @@ def locked(folder, cells, *, shared=False):
             _release(folder, descriptor)
 
 
-def _descriptor(folder, cells, shared):
+def _descriptor(folder: Path | str, cells: Sequence[Cell | None], shared: bool) -> int | None:
+    """The open and locked file, None where it cannot be made."""
     path, names = Path(folder) / LOCK, sorted({cell.identity for cell in cells if cell is not None})
     mine = hashlib.sha256("\n".join(names).encode()).hexdigest()
     while True:
@@ -120,7 +134,7 @@ def _descriptor(folder, cells, shared):
                     f"out: {folder} is in use by another sweep ({_holder(descriptor)})"
                 )
             with contextlib.suppress(FileNotFoundError):
-                # Who had the lock before may have removed the file meanwhile.
+                # The process that had the lock before may have removed the file meanwhile.
                 if os.fstat(descriptor).st_ino == os.stat(path).st_ino:
                     return descriptor
         except BaseException:
@@ -129,30 +143,31 @@ def _descriptor(folder, cells, shared):
         os.close(descriptor)
 
 
-def _lock(descriptor, mine, shared):
+def _lock(descriptor: int, mine: str, shared: bool) -> bool:
     """Whether the lock is ours; the first of several that share it writes down whose it is."""
     try:
-        if _took(descriptor, fcntl.LOCK_EX):
+        if _took(descriptor):
             holder = {"process": os.getpid(), "host": socket.gethostname(), "sweep": mine}
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, json.dumps(holder).encode(), 0)
-            return not shared or _took(descriptor, fcntl.LOCK_SH)
+            return not shared or _took(descriptor, shared=True)
         if not shared:
             return False
-        return _took(descriptor, fcntl.LOCK_SH) and _read(descriptor).get("sweep") == mine
+        return _took(descriptor, shared=True) and _read(descriptor).get("sweep") == mine
     except OSError:  # a file system without locks
         return True
 
 
-def _took(descriptor, kind):
+def _took(descriptor: int, *, shared: bool = False) -> bool:
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        locks.lock(descriptor, shared=shared)
     except BlockingIOError:
         return False
     return True
 
 
-def _read(descriptor):
+def _read(descriptor: int) -> dict[str, Any]:
+    """What the holder of the lock has written down."""
     try:
         found = json.loads(os.pread(descriptor, 4096, 0))
     except ValueError:
@@ -160,14 +175,14 @@ def _read(descriptor):
     return found if isinstance(found, dict) else {}
 
 
-def _holder(descriptor):
+def _holder(descriptor: int) -> str:
     known = _read(descriptor)
     return f"process {known.get('process', '?')} on {known.get('host', '?')}"
 
 
-def _release(folder, descriptor):
+def _release(folder: Path | str, descriptor: int) -> None:
     """Remove the file unless another shard still holds it."""
     with contextlib.suppress(OSError):
-        if _took(descriptor, fcntl.LOCK_EX):
+        if _took(descriptor):
             (Path(folder) / LOCK).unlink()
     os.close(descriptor)

@@ -1,23 +1,35 @@
 """A sweep as data: named constructors with options, axes, and how many replications."""
 
 import dataclasses
+import functools
 import itertools
 import math
 import numbers
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from ..engine import checkpoints
 from ..engine.episode import MAX_PULLS
 from ..signatures import nearest, unknown
 from . import names
-from . import until as rules
+from .names import Constructor, PartKind
+from .until import check as check_until
+
+AxisValue: TypeAlias = str | float | None
+Point: TypeAlias = dict[str, Any]  # by axis, an `AxisValue`
+Only: TypeAlias = Mapping[str, Sequence[Any]]  # by axis, some of its values
 
 TABLES = ("instances", "algorithms", "axes", "until")
-WHOLE = {"replications": 1, "seed": 0, "horizon": 1, "max_pulls": 1}  # with the least allowed
-SETTINGS = (*WHOLE, "record")
-TOP_LEVEL = (*SETTINGS, *TABLES)
+WHOLE: dict[str, int] = {  # whole numbers, with the least that is allowed
+    "replications": 1,
+    "seed": 0,
+    "horizon": 1,
+    "max_pulls": 1,
+}
+SETTINGS: tuple[str, ...] = (*WHOLE, "record")
+TOP_LEVEL: tuple[str, ...] = (*SETTINGS, *TABLES)
 MOST_CELLS = 100_000  # each is checked on the host for a millisecond or more, and stored in a file
 
 
@@ -31,29 +43,46 @@ class Part:
       build: the constructor, or a ready `Instance`.
       options: keywords for it.
       redraw: whether a random instance is drawn afresh for each replication.
-      only: by axis, the values at which the part is played; it is at all by default.
+      only: by axis, the values at which the part is simulated; without an entry, at all of them.
     """
 
-    kind: str
+    kind: PartKind
     label: str
     build: Any
-    options: dict
+    options: dict[str, Any]
     redraw: bool = True
-    only: dict = dataclasses.field(default_factory=dict)
+    only: Only = dataclasses.field(default_factory=dict)
 
     @property
-    def table(self):
-        """Where the part stands in a file, for messages."""
+    def table(self) -> str:
+        """The name of the part's table in a file, for messages."""
         return f"[{self.kind}s.{self.label}]"
 
-    def at(self, point):
+    def at(self, point: Point) -> dict[str, Any]:
         """The options at a point of the axes: an axis reaches every option of its name."""
         mine = names.options(self.kind, self.build) if callable(self.build) else []
         return self.options | {name: value for name, value in point.items() if name in mine}
 
-    def plays(self, point):
-        """Whether it is played at a point of the axes."""
+    def plays(self, point: Point) -> bool:
+        """Whether it is simulated at a point of the axes."""
         return all(point[name] in values for name, values in self.only.items())
+
+
+class Combination(NamedTuple):
+    """An instance with an algorithm at a point of the axes.
+
+    Attributes:
+      instance, algorithm, point: the three.
+      instance_options, algorithm_options: those of the parts at this point.
+      wanted: whether it is simulated.
+    """
+
+    instance: Part
+    algorithm: Part
+    point: Point
+    instance_options: dict[str, Any]
+    algorithm_options: dict[str, Any]
+    wanted: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,17 +96,17 @@ class Sweep:
       until: limits by rule; a cell ends early where all hold (see `until.py`).
     """
 
-    instances: tuple
-    algorithms: tuple
-    axes: dict
+    instances: tuple[Part, ...]
+    algorithms: tuple[Part, ...]
+    axes: dict[str, tuple[AxisValue, ...]]
     replications: int
     seed: int = 0
     horizon: int | None = None
     max_pulls: int = MAX_PULLS
-    record: Any = "mixed"
-    until: dict = dataclasses.field(default_factory=dict)
+    record: str | Sequence[int] = "mixed"
+    until: dict[str, float] = dataclasses.field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         from ..engine.checks import check_sizes
 
         for name, least in WHOLE.items():
@@ -99,9 +128,9 @@ class Sweep:
         checkpoints.check(self.record, self.horizon)
         if not isinstance(self.record, str):
             object.__setattr__(self, "record", tuple(int(r) for r in self.record))
-        rules.check(self.until, self.horizon)
+        check_until(self.until, self.horizon)
 
-    def _check_axis(self, name, values):
+    def _check_axis(self, name: str, values: Any) -> None:
         if not isinstance(values, list | tuple) or not values:
             raise ValueError(f"[axes] {name} must be a list of values, got {values!r}")
         kinds = {_kind(v) for v in values}
@@ -117,19 +146,19 @@ class Sweep:
             raise unknown("axis", name, known)
 
     @property
-    def num_cells(self):
-        """How many cells the grid has, those that are not played among them."""
+    def num_cells(self) -> int:
+        """How many cells the grid has, those that are not simulated among them."""
         points = math.prod(map(len, self.axes.values()))
         return len(self.instances) * len(self.algorithms) * points
 
-    def _check_size(self):
+    def _check_size(self) -> None:
         if self.num_cells > MOST_CELLS:
             raise ValueError(
                 f"axes: the grid has {self.num_cells:,} cells, and a sweep at most "
                 f"{MOST_CELLS:,}; split it into several"
             )
 
-    def _check_only(self, part, name, values):
+    def _check_only(self, part: Part, name: str, values: Any) -> None:
         if name not in self.axes:
             raise _located(part.table[1:-1], unknown("axis of only", name, self.axes))
         listed = isinstance(values, list | tuple) and len(values) > 0
@@ -138,13 +167,19 @@ class Sweep:
             known = list(self.axes[name])
             raise ValueError(f"{part.table} only {name} must be some of {known}, got {wrong!r}")
 
-    def points(self):
+    def points(self) -> Iterator[Point]:
         """Every point of the axes, a dict each; one empty dict without axes."""
         for values in itertools.product(*self.axes.values()):
             yield dict(zip(self.axes, values, strict=True))
 
+    def combinations(self) -> Iterator[Combination]:
+        """All cells of the grid, in its order, before anything is checked or built."""
+        for one, two, point in itertools.product(self.instances, self.algorithms, self.points()):
+            wanted = one.plays(point) and two.plays(point)
+            yield Combination(one, two, point, one.at(point), two.at(point), wanted)
 
-def read(path, **overrides):
+
+def read(path: Path | str, **overrides: Any) -> Sweep:
     """The `Sweep` of a TOML file; `path` options are relative to that file.
 
     Raises:
@@ -163,7 +198,7 @@ def read(path, **overrides):
         raise ValueError(f"{path}: {error}") from None
 
 
-def parse(table, *, folder="."):
+def parse(table: Mapping[str, Any], *, folder: Path | str = ".") -> Sweep:
     """The `Sweep` that a TOML table describes.
 
     Args:
@@ -200,12 +235,50 @@ def parse(table, *, folder="."):
     return plan
 
 
-def _parts(kind, table, folder):
+def planned(
+    instances: Mapping[str, Any],
+    algorithms: Mapping[str, Constructor],
+    *,
+    axes: Mapping[str, Any] | None = None,
+    until: dict[str, float] | None = None,
+    only: Mapping[str, Only] | None = None,
+    **rest: Any,
+) -> Sweep:
+    """The `Sweep` of the arguments of `sweep`."""
+    only = only or {}
+    for name in only:
+        if name not in {**instances, **algorithms}:
+            raise unknown("name in only", name, {**instances, **algorithms})
+    return Sweep(
+        instances=tuple(_bound("instance", *item, only) for item in instances.items()),
+        algorithms=tuple(_bound("algorithm", *item, only) for item in algorithms.items()),
+        axes={name: _listed(values) for name, values in (axes or {}).items()},
+        until={} if until is None else until,
+        **rest,
+    )
+
+
+def _bound(kind: PartKind, label: str, build: Any, only: Mapping[str, Only]) -> Part:
+    """The `Part` of a constructor with its options bound, or of a ready instance."""
+    mine = dict(only.get(label, {}))
+    if isinstance(build, functools.partial) and not build.args:
+        return Part(kind, label, build.func, dict(build.keywords), only=mine)
+    return Part(kind, label, build, {}, only=mine)
+
+
+def _listed(values: Any) -> Any:
+    """A tuple of what can be listed; anything else is for `Sweep` to refuse."""
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    return tuple(values) if isinstance(values, list | tuple | range) else values
+
+
+def _parts(kind: PartKind, table: Mapping[str, Any], folder: Path) -> tuple[Part, ...]:
     parts = _mapping(f"{kind}s", table.get(f"{kind}s", {}))
     return tuple(_part(kind, label, part, folder) for label, part in parts.items())
 
 
-def _part(kind, label, table, folder):
+def _part(kind: PartKind, label: str, table: Any, folder: Path) -> Part:
     where = f"{kind}s.{label}"
     options = dict(_mapping(where, table))
     known = names.constructors(kind)
@@ -227,7 +300,7 @@ def _part(kind, label, table, folder):
     return Part(kind, label, build, options, redraw, only)
 
 
-def _redraw(where, name, build, options):
+def _redraw(where: str, name: str, build: Constructor, options: dict[str, Any]) -> bool:
     """Whether a table says that the instance is drawn afresh for each replication."""
     if "redraw" not in options:
         return True
@@ -239,8 +312,10 @@ def _redraw(where, name, build, options):
     return redraw
 
 
-def _named(where, what, key, options, known):
-    """The known name that the table gives under `key`, taken out of it."""
+def _named(
+    where: str, what: str, key: str, options: dict[str, Any], known: Mapping[str, Constructor]
+) -> str:
+    """The known name that `options` hold under `key`, which is removed from them."""
     if key not in options:
         near = nearest(key, options)
         hint = f"; is it meant by {near!r}?" if near else ""
@@ -251,7 +326,13 @@ def _named(where, what, key, options, known):
     return name
 
 
-def _around(kind, where, name, known, options):
+def _around(
+    kind: PartKind,
+    where: str,
+    name: str,
+    known: Mapping[str, Constructor],
+    options: dict[str, Any],
+) -> Constructor:
     """The constructor around the one that the option `kind` names, without any options."""
     inner = {n: build for n, build in known.items() if names.may_be_inside(kind, build)}
     if kind not in options:
@@ -265,37 +346,37 @@ def _around(kind, where, name, known, options):
         raise _located(where, error) from None
 
 
-def _mapping(name, value):
+def _mapping(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"[{name}] must be a table, got {value!r}")
     return value
 
 
-def _located(where, error):
+def _located(where: str, error: ValueError) -> ValueError:
     return ValueError(f"[{where}] {error}")
 
 
-def _kind(value):
-    """What an axis may hold, or None."""
+def _kind(value: Any) -> str | None:
+    """The type of a value that an axis may hold; None for what it may not."""
     if isinstance(value, str):
         return "text"
     return "number" if value is None or isinstance(value, numbers.Real) else None
 
 
-def _is_plain(value):
-    """Whether an option of a file is no date and no table."""
+def _is_plain(value: Any) -> bool:
+    """Whether an option in a file is text, a number or a list: no date and no table."""
     if isinstance(value, list):
         return all(map(_is_plain, value))
     return isinstance(value, str | int | float)
 
 
-def _check_text(what, value):
-    """Raise on text that neither a file name nor a netCDF file can hold."""
+def _check_text(what: str, value: Any) -> None:
+    """Raise for text that file names and netCDF files cannot hold."""
     if isinstance(value, str) and not value.isprintable():
         raise ValueError(f"{what} must be of printable characters, got {value!r}")
 
 
-def _check_whole(name, value, least):
+def _check_whole(name: str, value: Any, least: int) -> None:
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < least:
         raise ValueError(f"{name} must be a whole number, {least} or above, got {value!r}")

@@ -1,9 +1,14 @@
-"""When a cell has seen enough: looked at after fixed numbers of replications."""
+"""When a cell has enough replications: checked after fixed numbers of them."""
 
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..engine.results import Runs
 from ..parameters import positive
 from ..signatures import unknown
 
-RULES = {
+# By rule, what a summary of the runs says of the quantity that it limits.
+RULES: dict[str, Callable[[dict[str, Any]], float]] = {
     "error_width": lambda digest: digest["error_high"] - digest["error_low"],
     "pulls_se": lambda digest: digest["pulls_se"],
     "regret_se": lambda digest: digest["regret_se"],
@@ -11,7 +16,7 @@ RULES = {
 FIRST, GROWTH = 100, 1.5
 
 
-def check(until, horizon):
+def check(until: Any, horizon: int | None) -> None:
     """Raise unless `until` is a dict of known rules with limits above 0."""
     if not isinstance(until, dict):
         raise ValueError(f"[until] must be a table, got {until!r}")
@@ -26,10 +31,11 @@ def check(until, horizon):
             raise ValueError(f"[until] {name} is for sweeps {kind} a horizon, got {horizon!r}")
 
 
-def stages(most, until):
-    """Numbers of replications after which to look, up to `most`; `most` alone without a rule.
+def stages(most: int, until: Mapping[str, float]) -> Iterator[int]:
+    """Numbers of replications after which the rules are checked, up to `most`.
 
-    They depend on nothing else, so that a cell ends with the same numbers on any machine.
+    Without a rule it is `most` alone. They depend on nothing else, so that a cell ends with the
+    same numbers on any machine.
 
     >>> list(stages(400, {"error_width": 0.1}))
     [100, 150, 225, 338, 400]
@@ -41,7 +47,7 @@ def stages(most, until):
     yield most
 
 
-def enough(runs, until):
+def enough(runs: Runs, until: Mapping[str, float]) -> bool:
     """Whether every rule holds; an unknown standard error is not below any limit."""
     digest = runs.summary()
     return all(RULES[name](digest) <= limit for name, limit in until.items())

@@ -1,1 +1,1 @@
-"""What the operating system is asked for: files, signals, progress on a terminal."""
+"""Files, signals, progress on a terminal, and what stored files call the things they are about."""

@@ -5,31 +5,34 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable, Generator, Mapping
+from types import FrameType
+from typing import Any, NoReturn
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """The signals that a command has got.
+    """The signals that a command has received.
 
     Attributes:
       first: number of the first one, 0 as long as there is none.
     """
 
-    first = 0
+    first: int = 0
 
-    def __call__(self, number, frame):
+    def __call__(self, number: int, frame: FrameType | None) -> NoReturn:
         """Handle a signal: SIGTERM ends a command as Ctrl-C does."""
         self.first = self.first or number
         raise KeyboardInterrupt
 
     @property
-    def status(self):
+    def status(self) -> int:
         """The exit status that a shell expects."""
         return 128 + (self.first or signal.SIGINT)
 
-    def leave(self):
-        """End the process now where a signal came, without waiting for what still compiles."""
+    def leave(self) -> NoReturn:
+        """End the process; at once after a signal, without waiting for what still compiles."""
         if self.first:
             sys.stdout.flush()
             sys.stderr.flush()
@@ -38,14 +41,14 @@ class Interrupts:
 
 
 @contextlib.contextmanager
-def interruptible():
+def interruptible() -> Generator[Interrupts]:
     """A block in which both signals raise `KeyboardInterrupt`; gives the `Interrupts`."""
     interrupts = Interrupts()
     with _handlers(dict.fromkeys(ENDING, interrupts) if _may_handle() else {}):
         yield interrupts
 
 
-def further_ones_ignored():
+def further_ones_ignored() -> None:
     """Ignore both signals from here on: the process ends in a moment."""
     if _may_handle():
         for number in ENDING:
@@ -53,34 +56,34 @@ def further_ones_ignored():
 
 
 @contextlib.contextmanager
-def held_back():
-    """Hold back a signal until the block ends; a second one comes through at once."""
-    before = {number: signal.getsignal(number) for number in ENDING} if _may_handle() else {}
-    before = {number: handler for number, handler in before.items() if callable(handler)}
-    came = []
+def held_back() -> Generator[None]:
+    """Hold back a signal until the block ends; a second one is handled at once."""
+    handlers = {number: signal.getsignal(number) for number in ENDING} if _may_handle() else {}
+    before = {number: handler for number, handler in handlers.items() if callable(handler)}
+    received: list[signal.Signals] = []
 
-    def hold(number, frame):
-        came.append(number)
-        if len(came) > 1:
-            before[number](number, frame)
+    def hold(number: int, frame: FrameType | None) -> None:
+        received.append(signal.Signals(number))
+        if len(received) > 1:
+            before[received[-1]](number, frame)
 
     with _handlers(dict.fromkeys(before, hold)):
         yield
-    if len(came) == 1:
-        before[came[0]](came[0], None)
+    if len(received) == 1:
+        before[received[0]](received[0], None)
 
 
 @contextlib.contextmanager
-def _handlers(wanted):
+def _handlers(wanted: Mapping[signal.Signals, Callable[..., Any]]) -> Generator[None]:
     before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
     try:
         yield
     finally:
         for number, handler in before.items():
-            if handler is not None:  # not one that another language has set
+            if handler is not None:  # not one that was set from outside Python
                 signal.signal(number, handler)
 
 
-def _may_handle():
-    """Python lets only the main thread say what handles a signal."""
+def _may_handle() -> bool:
+    """Python lets only the main thread set the handler of a signal."""
     return threading.current_thread() is threading.main_thread()

@@ -1,7 +1,7 @@
 """Folders of compiled programs: whoever can write there runs code in the next process.
 
-What is checked is what the system's own permissions say: the owner, and who may write. Where there
-are none (Windows), nothing is.
+The checks are about the permissions of the system: who owns a file, and who may write to it. Where
+there are no such permissions (Windows), nothing is checked.
 """
 
 import os
@@ -9,14 +9,14 @@ import stat
 import tempfile
 from pathlib import Path
 
-OTHERS = stat.S_IWGRP | stat.S_IWOTH
+OTHERS: int = stat.S_IWGRP | stat.S_IWOTH
 
 
 class NotPrivate(ValueError):
     """A file or folder that somebody else could have changed."""
 
 
-def private_folder(path):
+def private_folder(path: Path | str) -> Path:
     """The folder at `path`, made with mode 700 if there is none, where new files can be written.
 
     Raises:
@@ -32,11 +32,11 @@ def private_folder(path):
         mode = above.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
             raise NotPrivate(f"anybody may replace what is in {above} (chmod o-w would stop that)")
-    with tempfile.TemporaryFile(dir=path):  # a folder that can only be read is found here
+    with tempfile.TemporaryFile(dir=path):  # raises where the folder can only be read
         return path
 
 
-def check_private(path):
+def check_private(path: Path | str) -> None:
     """Raise `NotPrivate` unless a file or folder is this user's and nobody else may write to it."""
     facts = os.stat(path)
     if not hasattr(os, "geteuid"):

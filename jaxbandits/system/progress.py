@@ -1,31 +1,133 @@
-"""A progress bar where `rich` is installed, a line on standard error where it is not."""
+"""How far a long task is, on standard error: bars on a terminal, lines elsewhere.
 
+By `rich` where it is installed, else as one line of text.
+"""
+
+import contextlib
+import importlib.util
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+# A callable `(done, total)`; called with `done` None in the end.
+Report: TypeAlias = Callable[[int | None, int], None]
+
+LEAST_TITLE, BESIDE_TITLE = 12, 55  # columns of a terminal: for a title, and for all beside it
 
 
-def bar(label):
-    """A callable `(done, total)`; `done` None closes the bar."""
-    try:
-        from rich.progress import Progress
-    except ImportError:
-        return _plain(label)
-    display = Progress(transient=True)
-    task = display.add_task(label, total=None)
-    display.start()
+class Progress:
+    """A context that shows how far a task is, and which of its items are finished.
 
-    def report(done, total):
+    Args:
+      shown: whether anything is shown.
+      items: what the task consists of ("cells"), "" for a task without items.
+      number: how many items there are.
+
+    Attributes:
+      has_bars: whether there are bars: on a terminal, or in a notebook with widgets.
+    """
+
+    def __init__(self, shown: bool = True, *, items: str = "", number: int = 0) -> None:
+        self._shown, self._number, self._finished, self._title = shown, number, 0, ""
+        self._console: Console | None = None
+        self._bars: Bars | None = None
+        self._items: TaskID | None = None
+        self._running: TaskID | None = None
+        if shown:
+            with contextlib.suppress(ImportError):
+                self._open(items)
+        self.has_bars: bool = self._bars is not None
+
+    def _open(self, items: str) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        notebook = self._console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None
+        if not (self._console.is_terminal or notebook):
+            return
+        self._bars = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=self._console,
+            transient=True,
+        )
+        if items:
+            self._items = self._bars.add_task(items, total=self._number)
+        self._bars.start()
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the bars."""
+        if self._bars is not None:
+            self._bars.stop()
+        elif self._is_plain and self._title:
+            print(file=sys.stderr, flush=True)
+
+    def show(self, title: str, done: int, total: int | None) -> None:
+        """Show that `done` of `total` parts are done of the item that is running now."""
+        changed, self._title = title != self._title, title
+        if self._is_plain and total is not None:
+            print(f"\r{title} {done}/{total}", end="", file=sys.stderr, flush=True)
+        if self._bars is None or self._console is None:
+            return
+        if self._running is None:
+            self._running = self._bars.add_task("", total=total)
+        if changed:
+            room = max(LEAST_TITLE, self._console.width - BESIDE_TITLE)
+            title = title if len(title) <= room else title[: room - 1] + "…"
+            self._bars.reset(self._running, description=title, total=total)
+        self._bars.update(self._running, completed=done, total=total)
+
+    def finish(self, text: str) -> None:
+        """Note in a line that an item is finished."""
+        self._finished += 1
+        if self._bars is not None and self._items is not None:
+            self._bars.update(self._items, completed=self._finished)
+        self.line(f"{self._finished}/{self._number} {text}")
+
+    def line(self, text: str) -> None:
+        """Show a line of text, which stays."""
+        if self._console is not None:
+            self._console.print(text, markup=False)
+        elif self._is_plain:
+            print(text, file=sys.stderr, flush=True)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether progress is shown without `rich`."""
+        return self._shown and self._console is None
+
+
+def bar(title: str) -> Report:
+    """A callable `(done, total)` that shows one bar; `done` None removes it."""
+    progress = Progress()
+    progress.show(title, 0, None)
+
+    def report(done: int | None, total: int) -> None:
         if done is None:
-            display.stop()
+            progress.close()
         else:
-            display.update(task, completed=done, total=total)
-
-    return report
-
-
-def _plain(label):
-    def report(done, total):
-        end = "\n" if done is None else ""
-        text = "" if done is None else f"\r{label} {done}/{total}"
-        print(text, end=end, file=sys.stderr, flush=True)
+            progress.show(title, done, total)
 
     return report

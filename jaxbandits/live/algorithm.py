@@ -1,0 +1,157 @@
+"""The two steps of a live run that call the algorithm: begin and learn."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from ..core import Move
+from ..engine.episode import INIT, ask_key, fold_in, kept
+from ..engine.protocol import check_built
+from ..parameters import require
+from ..types import Key, Pytree
+from .constructor import BoundConstructor, Numbers
+from .snapshot import Snapshot
+
+NO_ROWS: Int[np.ndarray, " 0"] = np.zeros(0, np.int64)  # shown
+
+
+# Static constructor, traced numbers: a second live run that differs in numbers compiles nothing.
+@partial(jax.jit, static_argnums=0)
+def _init(constructor: BoundConstructor, numbers: Numbers, key: Key) -> Pytree:
+    return constructor(numbers).init(fold_in(key, INIT))
+
+
+@partial(jax.jit, static_argnums=0)
+def _ask(
+    constructor: BoundConstructor,
+    numbers: Numbers,
+    key: Key,
+    rounds: Int[Array, ""],
+    state: Pytree,
+    *context: Any,
+) -> Move:
+    return constructor(numbers).ask(ask_key(key, rounds), state, *context)
+
+
+@partial(jax.jit, static_argnums=0)
+def _tell(
+    constructor: BoundConstructor,
+    numbers: Numbers,
+    state: Pytree,
+    move: Move,
+    total: Float[Array, "*S"],
+) -> Pytree:
+    return constructor(numbers).tell(state, move, total)
+
+
+class LiveAlgorithm(NamedTuple):
+    """An algorithm with its numbers and its random stream: replication 0 of a simulation."""
+
+    constructor: BoundConstructor
+    numbers: Numbers
+    key: Key
+    contextual: bool  # whether the algorithm is shown some rows of the arms each round
+
+    def begin(self) -> Snapshot:
+        """The `Snapshot` before the first reward."""
+        with jax.enable_x64(True):
+            state = _init(self.constructor, self.numbers, self.key)
+            move = self._nothing_asked() if self.contextual else self._ask(0, state)
+        zeros = np.zeros(len(self.numbers["arms"]), np.int64)
+        empty = Snapshot(state, move, 0, zeros, zeros, zeros.astype(float), {}, 0)
+        if self.contextual:
+            return empty._replace(shown=NO_ROWS)
+        return self._skip_empty(empty)
+
+    def learn(self, snapshot: Snapshot, move: Move, total: Any) -> Snapshot:
+        """The `Snapshot` after a round: `total [S]` are the rewards of `move`."""
+        with jax.enable_x64(True):
+            total = np.float64(total)
+            state = _tell(self.constructor, self.numbers, snapshot.state, move, total)
+            # What will be shown next is not known; most algorithms that stop do so whatever it is.
+            rounds, context = snapshot.rounds + 1, (snapshot.shown,) * self.contextual
+            move = self._ask(rounds, state, *context)
+            if self.contextual:
+                blank = self._nothing_asked()
+                move = blank._replace(done=move.done, info=_with_kept(blank.info, move.info))
+        zeros = np.zeros_like(snapshot.told)
+        after = snapshot._replace(
+            state=state,
+            move=move,
+            rounds=rounds,
+            told=zeros,
+            sums=zeros.astype(float),
+        )
+        return after._replace(shown=NO_ROWS) if self.contextual else self._skip_empty(after)
+
+    def show(self, snapshot: Snapshot, shown: Int[np.ndarray, " N"]) -> Snapshot:
+        """The `Snapshot` that has asked for one of the rows `shown`."""
+        with jax.enable_x64(True):
+            move = self._ask(snapshot.rounds, snapshot.state, shown)
+        return snapshot._replace(move=move, shown=shown)
+
+    def _ask(self, rounds: int, state: Pytree, *context: Any) -> Move:
+        move = _ask(self.constructor, self.numbers, self.key, np.int64(rounds), state, *context)
+        move = jax.tree.map(np.asarray, move)
+        self._check(move, len(context[0]) if context else len(self.numbers["arms"]))
+        return move
+
+    def _check(self, move: Move, num_arms: int) -> None:
+        """Raise for a move that nobody can make."""
+        if move.done:
+            return
+        text = f"constructor {self.constructor.name} must ask for arms"
+        drawn = move.arm if move.count is None else move.arm[move.count != 0]
+        outside = drawn[(drawn < 0) | (drawn >= num_arms)]
+        wrong = next(iter(outside.tolist()), None)
+        require(wrong is None, f"{text} from 0 to {num_arms - 1}, it asks for {wrong}")
+        least = 0 if move.count is None else move.count.min()
+        require(least >= 0, f"{text} 0 times or more, it asks for one {least} times")
+
+    def _nothing_asked(self) -> Move:
+        return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self.shapes()[1])
+
+    def _skip_empty(self, snapshot: Snapshot) -> Snapshot:
+        """A phase that wants nothing is over at once: nobody could tell its rewards."""
+        move = snapshot.move
+        if move.count is None or move.done or move.count.any():
+            return snapshot
+        return self.learn(snapshot, move, np.zeros(move.count.shape))
+
+    def shapes(self, shown: int = 1) -> tuple[Pytree, Move]:
+        """State and `Move` as shapes, from tracing alone; of a context of so many rows.
+
+        Raises:
+          ValueError: moves are neither one arm nor a count for every arm.
+        """
+        with jax.enable_x64(True):
+            rounds = jax.ShapeDtypeStruct((), jnp.int64)
+            rows = jax.ShapeDtypeStruct((shown,), jnp.int64)
+            context = (rows,) if self.contextual else ()
+            build = lambda *args: (self.constructor(args[0]), *args[1:])  # noqa: E731
+            check_built(build, self.numbers, self.key, context)
+            state = jax.eval_shape(partial(_init, self.constructor), self.numbers, self.key)
+            ask = partial(_ask, self.constructor)
+            move = jax.eval_shape(ask, self.numbers, self.key, rounds, state, *context)
+        phase = move.count is not None and move.arm.shape == (len(self.numbers["arms"]),)
+        phase = phase and not self.contextual
+        require(
+            phase or (move.count is None and move.arm.shape == ()),
+            f"constructor {self.constructor.name} must ask for one arm or for a count of every "
+            f"arm, it asks for arms of shape {move.arm.shape}",
+        )
+        return state, move
+
+
+def _with_kept(blank: Any, info: Any) -> Any:
+    """The `info` of a move, of which only what results keep; `blank` besides."""
+    if isinstance(info, dict):
+        return info
+    if not kept(info):
+        return blank
+    parts = (info[0], *blank[1:])
+    return type(info)(*parts) if hasattr(info, "_fields") else parts

@@ -1,0 +1,174 @@
+"""What is run: a constructor with its options, as a simulation would call it."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from ..core import Algorithm, needs_context
+from ..engine.partition import derived_options
+from ..feature_tables import check_arms, check_real, require
+from ..parameters import Option, check, nonnegative, positive
+from ..signatures import check_options, name_of
+from ..system.identity import described_array, stored_name
+from ..types import Rows
+
+# By option, what is traced; `arms` among them.
+Numbers: TypeAlias = Mapping[str, Any]
+Options: TypeAlias = dict[str, Any]
+
+NUMBERS: tuple[type, ...] = (float, np.ndarray, np.generic, jax.Array)
+# A simulation knows these two; of real rewards they are not known.
+UNKNOWN: dict[str, str] = {"theta": "the parameter", "horizon": "the number of rounds"}
+
+
+class BoundConstructor(NamedTuple):
+    """A constructor with its static options; equal ones share their programs, as it is hashable."""
+
+    function: Callable[..., Algorithm]
+    static: tuple[tuple[str, Any], ...]  # (option, value) for options that are no numbers
+    derived: tuple[str, ...] = ()  # names of numbers that follow from the others
+
+    def __call__(self, numbers: Numbers) -> Algorithm:
+        """The `Algorithm` for these numbers."""
+        options = {name: value for name, value in numbers.items() if name != "arms"}
+        return self.function(numbers["arms"], **options, **dict(self.static))
+
+    @property
+    def name(self) -> str:
+        """The constructor's own name, for messages."""
+        return name_of(self.function)
+
+    def is_contextual(self, numbers: Numbers) -> bool:
+        """Whether the algorithm is shown some rows of the arms each round."""
+        known = getattr(self.function, "contextual", None)
+        if known is not None:
+            return known
+        found: list[bool] = []
+
+        def build(numbers: Numbers) -> tuple[()]:
+            found.append(needs_context(self(numbers).ask))
+            return ()
+
+        jax.eval_shape(build, numbers)
+        return found[0]
+
+
+def prepare(
+    constructor: Callable[..., Algorithm],
+    arms: Rows,
+    *,
+    targets: Rows | None,
+    noise_var: float,
+    theta_norm: float | None,
+    family: str | None,
+) -> tuple[BoundConstructor, dict[str, Any]]:
+    """`(BoundConstructor, numbers)` after every check that needs no compilation.
+
+    Raises:
+      ValueError: names the argument, what it was and what is allowed.
+    """
+    require(callable(constructor), f"constructor must be callable, got {constructor!r}")
+    function, bound = constructor, {}
+    if isinstance(constructor, functools.partial):
+        function, bound = constructor.func, constructor.keywords
+        require(not constructor.args, "constructor must bind its options by name")
+    check_options("constructor", constructor)
+    arms = _table("arms", arms)
+    targets = None if targets is None else _table("targets", targets)
+    check_arms(arms, targets)
+    facts = {
+        "targets": targets,
+        "noise_var": _number("noise_var", noise_var, positive),
+        "theta_norm": None
+        if theta_norm is None
+        else _number("theta_norm", theta_norm, nonnegative),
+        "family": family,
+    }
+    options, added = _options(name_of(function), function, arms, facts, bound)
+    numbers = {k: np.asarray(v) for k, v in options.items() if isinstance(v, NUMBERS)}
+    sizes = {k: v for k, v in added.items() if isinstance(v, int)}
+    derived = {k: v for k, v in added.items() if k not in sizes}
+    static = tuple(sorted((k, v) for k, v in (options | sizes).items() if k not in numbers))
+    numbers = {"arms": arms} | numbers | derived
+    return BoundConstructor(function, static, tuple(derived)), numbers
+
+
+def _options(
+    name: str,
+    function: Callable[..., Algorithm],
+    arms: Float[np.ndarray, "K d"],
+    facts: Mapping[str, Any],
+    bound: Mapping[str, Any],
+) -> tuple[Options, Options]:
+    """What the constructor is called with besides the arms, and what follows from it."""
+    names = inspect.signature(function).parameters
+    for option, meaning in UNKNOWN.items():
+        needed = option in names and names[option].default is inspect.Parameter.empty
+        require(
+            not needed or option in bound,
+            f"constructor {name} needs {option}, {meaning}, which live use does not know: "
+            f"bind it with functools.partial({name}, {option}=...)",
+        )
+    require(
+        facts["targets"] is None or "targets" in names,
+        f"targets must be None for {name}, which answers with arms, got a table",
+    )
+    options: Options = {k: v for k, v in facts.items() if v is not None and k in names}
+    options |= bound
+    if options.get("targets") is not None:
+        options["targets"] = _table("targets", options["targets"])
+    added = derived_options("constructor", function, arms, options)
+    options = getattr(function, "convert", lambda keywords: keywords)(options)
+    for option, value in options.items():
+        plain = isinstance(value, NUMBERS) or value.__hash__ is not None
+        require(plain, f"{option} must be a number, an array or a name, got {value!r}")
+    return dict(options), dict(added)
+
+
+def _table(name: str, values: Rows) -> Float[np.ndarray, "K d"]:
+    """`values` as float64, which the checks of `check_arms` need."""
+    check_real(name, values)
+    return np.array(values, dtype=np.float64)
+
+
+def _number(name: str, value: float, option: Option) -> np.float64:
+    check(name, option, value)
+    return np.float64(value)
+
+
+def describe(constructor: BoundConstructor, numbers: Numbers, seed: int) -> dict[str, str]:
+    """What is run as a dict of strings: equal exactly where the same would be run.
+
+    Raises:
+      ValueError: the constructor, or a function among its options, has no name of its own.
+    """
+    first = {"constructor": _named(constructor.function), "seed": str(int(seed))}
+    given = {name: value for name, value in numbers.items() if name not in constructor.derived}
+    options = [*given.items(), *constructor.static]
+    return first | {name: _brief(value) for name, value in options}
+
+
+def _brief(value: Any) -> str:
+    """An option in one line."""
+    if callable(value):
+        return _named(value)
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    if value.ndim == 0:
+        return repr(value.item())
+    return " ".join(map(str, described_array(value)))
+
+
+def _named(function: Any) -> str:
+    name = stored_name(function)
+    require(
+        "<" not in name,
+        f"constructor: {name} could not be recognised in another process, as `path` requires; "
+        "define it at the top of a module",
+    )
+    return name

@@ -1,0 +1,117 @@
+"""What stored files call constructors, instances and options.
+
+Cells of a sweep, the attributes of its results and the file of a live run all use it. The texts are
+part of the file formats: whatever changes one of them makes stored files unusable.
+"""
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..types import Table
+
+# Text, numbers, None, and lists and dicts of these: what JSON can hold.
+Plain: TypeAlias = Any
+Number: TypeAlias = int | float | complex
+
+LOCAL = "<local>"  # marks a function whose name does not say which one it is
+# Modules that have another name in what was stored before they were renamed.
+FORMER_MODULES: dict[str, str] = {
+    "jaxbandits.instances.contextual": "jaxbandits.instances.shown",
+    "jaxbandits.instances.data.local_files": "jaxbandits.instances.data",
+    "jaxbandits.instances.instance": "jaxbandits.instances.base",
+    "jaxbandits.instances.papers": "jaxbandits.instances.named",
+    "jaxbandits.instances.synthetic": "jaxbandits.instances.made_up",
+}
+
+
+def stored_name(function: Any) -> str:
+    """What files call a function: the module and name it had when such files were first written.
+
+    What was stored is found again when algorithms are moved between folders. A constructor around
+    another, `outer` of `inner`, is called by the names of both.
+    """
+    if hasattr(function, "inner"):
+        return f"{function.outer}({stored_name(function.inner)})"
+    module = FORMER_MODULES.get(function.__module__, function.__module__)
+    *folders, file = module.split(".")
+    if folders[:2] == ["jaxbandits", "algorithms"]:
+        folders = folders[:2]
+    name = getattr(function, "__qualname__", "<object>")
+    return ".".join([*folders, file, name])
+
+
+def describe(value: Any) -> Plain:
+    """Plain data that changes whenever `value` does, for hashing."""
+    return described(value, repr, _name_or_id)
+
+
+def _name_or_id(function: Any) -> str:
+    name = stored_name(function)
+    return f"{name}{LOCAL}{id(function)}" if "<" in name else name
+
+
+def described(value: Any, number: Callable[[Number], Plain], name: Callable[[Any], str]) -> Plain:
+    """Plain data that describe a value.
+
+    Args:
+      value: an instance, a constructor, an option, or lists and dicts of them.
+      number: what stands for a float or complex number, or for an array of no axes.
+      name: what stands for a function or class.
+    """
+
+    def inner(value: Any) -> Plain:
+        return described(value, number, name)
+
+    if isinstance(value, functools.partial):
+        return [inner(value.func), inner(list(value.args)), inner(value.keywords)]
+    if isinstance(value, dict):
+        return {str(key): inner(v) for key, v in value.items()}
+    if hasattr(value, "reward") and not isinstance(value, type):  # a simulator
+        parts = value._asdict() if isinstance(value, tuple) else vars(value)
+        return [inner(type(value)), inner(parts)]
+    if isinstance(value, list | tuple):
+        return [inner(v) for v in value]
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, str | int | bool | type(None)):
+        return value
+    if callable(value):
+        return name(value)
+    if hasattr(value, "arms"):
+        parts = {key: inner(v) for key, v in vars(value).items()}
+        rare = ("simulator", "stress")  # most have none, and their cells keep their names
+        return {key: part for key, part in parts.items() if key not in rare or part is not None}
+    if dataclasses.is_dataclass(value):
+        return [name(type(value)), inner(vars(value))]
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise ValueError(f"cannot tell {value!r} apart from others, so its runs cannot be stored")
+    return number(array.item()) if array.ndim == 0 else described_array(array)
+
+
+def described_array(array: Table) -> list[Any]:
+    """`[dtype, shape, hash of the entries]`."""
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    return [str(array.dtype), list(array.shape), digest]
+
+
+def digest_files(path: Path | str, below: Sequence[str] = ()) -> str:
+    """Hash of a file, or of the files in a folder: a cell with other data is another cell.
+
+    Of the folders in it, only those named `below` count: results may lie there as well.
+    """
+    path = Path(path)
+    folders = [path, *(path / name for name in below)] if path.is_dir() else []
+    files = sorted(p for x in folders if x.is_dir() for p in x.iterdir()) if folders else [path]
+    digest = hashlib.sha256()
+    for file in files:
+        if file.is_file():
+            name = file.relative_to(path).as_posix() if path.is_dir() else file.name
+            digest.update(name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
