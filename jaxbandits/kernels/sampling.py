@@ -3,47 +3,50 @@
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jax.typing import DTypeLike
+from jaxtyping import Array, Float, Int, Key
 
-STEP = 2.0**-36  # of weights: a coin of one half turns over where it is off in the last bit
+STEP = 2.0**-36  # weights are rounded to it: an error in the last bit of 1/2 could flip a coin
 
 
-def exact(dtype) -> int:
-    """The largest of the whole numbers that a type of floating point tells apart."""
+def exact(dtype: DTypeLike) -> int:
+    """The largest n such that a floating-point type represents every whole number up to n."""
     return 2 ** (jnp.finfo(dtype).nmant + 1)
 
 
-def multinomial(key, total: Int[Array, ""] | int, weights: Float[Array, " K"]) -> Int[Array, " K"]:
+def multinomial(
+    key: Key[Array, ""], total: Int[Array, ""] | int, weights: Float[Array, " K"]
+) -> Int[Array, " K"]:
     """How often each of K outcomes comes up in `total` independent draws from `weights`.
 
-    The counts sum to `total` exactly up to 2^53 in double precision and 2^24 in single; more are
-    cut to that. The weights must sum to 1 up to rounding, and count to eleven decimals; one of 0
-    is never drawn.
+    The counts sum to `total` exactly up to 2^53 in double precision and 2^24 in single; a larger
+    total is cut to that. The weights must sum to 1 up to rounding and are rounded to eleven
+    decimals; an outcome of weight 0 is never drawn.
     """
-    # Rejection goes on for ever where numbers are out of range.
+    # Rejection sampling never ends where numbers are out of range.
     trials = jnp.clip(jnp.asarray(total), 0, exact(weights.dtype)).astype(weights.dtype)
     weights = jnp.round(jnp.where(weights > 0, weights, 0.0) / STEP) * STEP
     return jax.random.multinomial(key, trials, weights, dtype=weights.dtype).astype(int)
 
 
-def distinct(key, total: int, num: int) -> Int[Array, " num"]:
+def distinct(key: Key[Array, ""], total: int, num: int) -> Int[Array, " num"]:
     """`num` different numbers below `total`, every sequence of them as likely as any other.
 
-    The first `num` steps of a shuffle (Fisher and Yates), which remembers what it moved: O(num^2)
-    however many there are.
+    These are the first `num` steps of a Fisher-Yates shuffle. Only entries that have moved are
+    stored, so that the cost is O(num^2) whatever `total` is.
     """
     lots = jax.random.randint(key, (num,), jnp.arange(num), total)
 
     def step(i, carry):
-        """Place `lots[i]` goes to the i-th, and what stood at place i goes there."""
+        """Swap the entries at positions i and `lots[i]`."""
         where, what, chosen = carry
 
-        def stands(place):
-            moved = (where == place) & (jnp.arange(num) < i)
+        def entry_at(position):
+            moved = (where == position) & (jnp.arange(num) < i)
             last = jnp.where(moved, jnp.arange(num), -1).max()
-            return jnp.where(last >= 0, what[last], place)
+            return jnp.where(last >= 0, what[last], position)
 
-        taken, left = stands(lots[i]), stands(i)
+        taken, left = entry_at(lots[i]), entry_at(i)
         return where.at[i].set(lots[i]), what.at[i].set(left), chosen.at[i].set(taken)
 
     blank = jnp.zeros(num, lots.dtype)

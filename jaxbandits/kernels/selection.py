@@ -1,45 +1,48 @@
 """Choosing arms: maxima, top-m and ranks whose ties favour no index.
 
-Ties are broken by `order`, a random permutation drawn once a replication: the same law for any
-single tie as a fresh coin, at no cost in random numbers.
+Ties are broken by `order`, a random permutation drawn once per replication. A single tie has then
+the same law as with a fresh coin, and no more random numbers are spent.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Key, Shaped, UInt32
 
 from .linalg import scaling
 from .primitives import called_as, primitive
 
 PICK_BEST, PICK_ARGMAX = primitive("pick_best"), primitive("pick_argmax")
 COARSE = 20  # bits of values that are compared coarsely
-SOME = 8  # roundings; those of double precision are below all parts that are asked for
+SOME = 8  # rounding errors; in double precision these are below every tolerance in use
 ROUNDED, ROUNDED_SINGLE = 12, 4  # bits left to rounding when values are compared finely
 
 
-def tie_order(key, num_arms: int) -> Int[Array, " K"]:
+def tie_order(key: Key[Array, ""], num_arms: int) -> Int[Array, " K"]:
     """A random priority for each arm, 0 to K - 1; the larger wins a tie."""
-    return _places(lots(key, num_arms))
+    return _ranks(lots(key, num_arms))
 
 
-def lots(key, num_arms: int) -> Array:
-    """Random numbers of which no two are equal: the last bits are the arm's index."""
+def lots(key: Key[Array, ""], num_arms: int) -> UInt32[Array, " K"]:
+    """Random numbers, no two of them equal: the last bits are the arm's index."""
     low = (1 << max(1, num_arms - 1).bit_length()) - 1
     bits = jax.random.bits(key, (num_arms,), jnp.uint32)
     return (bits & jnp.uint32(~low & 0xFFFFFFFF)) | jnp.arange(num_arms, dtype=jnp.uint32)
 
 
 def scattered(number: Int[Array, ""], arms: int | Int[Array, " K"]) -> Int[Array, " K"]:
-    """Priorities below 2^31 that look random, one for each arm; no key: fixed by `number` alone.
+    """Pseudo-random priorities below 2^31, one for each arm, fixed by `number` alone (no key).
 
-    `arms` are the first so many, or those listed.
+    They break ties in computations that all replications share. Two rounds of multiplying and
+    shifting, as in the finaliser of MurmurHash3 (Appleby, 2011).
 
-    For ties in what all replications share. Two rounds of multiplying and shifting, as the
-    finaliser of MurmurHash3 (Appleby, 2011).
+    Args:
+      number: any whole number, such as that of the draw; another one gives another order.
+      arms: how many arms, or their indices.
     """
     listed = jnp.arange(arms) if isinstance(arms, int) else arms
     ids = listed.astype(jnp.uint32) * jnp.uint32(0x9E3779B9)
@@ -52,37 +55,38 @@ def scattered(number: Int[Array, ""], arms: int | Int[Array, " K"]) -> Int[Array
 class Best(NamedTuple):
     """A maximum and where it is."""
 
-    arm: Array  # int []
-    value: Array  # float []
+    arm: Int[Array, ""]
+    value: Float[Array, ""]
 
 
 def best(values: Float[Array, " K"]) -> Best:
-    """The largest value and its first index; where any is NaN, one of those."""
+    """The largest value and its first index; a NaN, if there is one, and its index."""
     value, arm = pick_best(values)
     return Best(arm, value)
 
 
 def coarse(values: Float[Array, " K"]) -> Float[Array, " K"]:
-    """Values to six digits, so that what ties up to rounding ties, to the first."""
+    """Values rounded to six digits, so that values equal up to rounding errors tie."""
     return lax.reduce_precision(values, exponent_bits=8, mantissa_bits=COARSE)
 
 
 def fine(values: Float[Array, " K"]) -> Float[Array, " K"]:
-    """Values to twelve digits, in single precision to six."""
+    """Values rounded to twelve digits, in single precision to six."""
     kind = jnp.finfo(values.dtype)
     left = ROUNDED if values.dtype == jnp.float64 else ROUNDED_SINGLE
     return lax.reduce_precision(values, kind.nexp, kind.nmant - left)
 
 
 def at_least(part: float, values: Float[Array, "..."]) -> float:
-    """What counts as equal among the values, as a part of them: some roundings at least."""
+    """The relative difference up to which values count as equal: `part`, or more if rounding is."""
     return max(part, SOME * float(jnp.finfo(values.dtype).eps))
 
 
 def comparable(estimates: Float[Array, " K"], active: Bool[Array, " K"]) -> Float[Array, " K"]:
-    """What ranks the active arms by estimates, so that rounding breaks no tie; -inf for others.
+    """Scores that rank the active arms by estimates and tie up to rounding; -inf for others.
 
-    Estimates plus a constant, to some twelve digits of the largest, for those about 0 tie as well.
+    A score is the estimate plus a constant, rounded to twelve digits of the largest estimate:
+    estimates near 0 then tie as well.
     """
     largest = jnp.where(active, jnp.abs(estimates), 0.0).max()
     return jnp.where(active, fine(estimates + 2.0 * largest), -jnp.inf)
@@ -107,7 +111,7 @@ def _change_of_best(values, changes):
 
 @jax.custom_jvp
 def _argmax(values, order):
-    """The index of the largest value, of equal ones that of the larger `order`."""
+    """The index of the largest value; ties go to the larger `order`."""
 
     def above(one, two):
         return (one[0] > two[0]) | ((one[0] == two[0]) & (one[1] > two[1]))
@@ -121,24 +125,25 @@ def _change_of_argmax(tables, changes):
 
 
 def _no_change():
-    """What JAX calls the derivative of a whole number."""
+    """The derivative of a whole number, as JAX represents it."""
     return np.zeros((), jax.dtypes.float0)
 
 
-# As primitives, for the compilers of lanes write them in another way.
-pick_best, pick_argmax = called_as(PICK_BEST)(_best), called_as(PICK_ARGMAX)(_argmax)
+# Primitives, because the lane compilers implement them in another way.
+pick_best: Callable[[Array], tuple[Array, Array]] = called_as(PICK_BEST)(_best)
+pick_argmax: Callable[[Array, Array], Array] = called_as(PICK_ARGMAX)(_argmax)
 
 
 def argmax(values: Float[Array, " K"], order: Int[Array, " K"]) -> Int[Array, ""]:
-    """Index of the largest value, ties to the larger priority; of a NaN, if any."""
+    """Index of the largest value, or of a NaN if there is one; ties go to the larger priority."""
     return pick_argmax(values, order)
 
 
 def _reduce(tables, above):
     """The entry of `tables` that is `above` all others, with its index as the last item.
 
-    One reduction over all tables at once: the value comes free, where `argmax` and then a
-    look-up cost a pass and a gather more.
+    One reduction over all tables at once gives value and index; `argmax` and a look-up would cost
+    one more pass and a gather.
     """
 
     def better(one, two):
@@ -154,11 +159,11 @@ def _reduce(tables, above):
 def most_drawn(
     counts: Int[Array, " K"], values: Float[Array, " K"], order: Int[Array, " K"]
 ) -> Int[Array, ""]:
-    """The arm drawn most, of equal ones that of the larger value, then of the larger priority."""
+    """The arm with most draws; ties go to the larger value, then to the larger priority."""
     return argmax(jnp.where(counts == counts.max(), values, -jnp.inf), order)
 
 
-def sample(key, chances: Float[Array, " K"]) -> Int[Array, ""]:
+def sample(key: Key[Array, ""], chances: Float[Array, " K"]) -> Int[Array, ""]:
     """An arm at random, with probabilities proportional to `chances`."""
     upto = jnp.cumsum(chances)
     mark = jax.random.uniform(key, dtype=chances.dtype) * upto[-1]
@@ -173,24 +178,24 @@ def at(table: Array, arm: Int[Array, "..."]) -> Array:
 def furthest_behind(
     counts: Int[Array, " K"], shares: Float[Array, " K"], order: Int[Array, " K"] | None = None
 ) -> Int[Array, ""]:
-    """The arm of least `counts / shares` among those with a share.
+    """The arm with the smallest `counts / shares` among those with a positive share.
 
-    Of equals it is that of the larger priority, the first one where there is no `order`.
+    Ties go to the larger priority, or to the first arm where there is no `order`.
     """
     wanted = shares > 0
     values = jnp.where(wanted, -counts / jnp.where(wanted, shares, 1.0), -jnp.inf)
     if order is None:
         return best(values).arm
-    # Two passes; `argmax`, which is one, would compute the values as often as it looks at them.
+    # Two passes: `argmax`, a single one, would compute the values anew at each comparison.
     return best(jnp.where(values == values.max(), order, -1).astype(values.dtype)).arm
 
 
-FEW_COMPARED = 16  # up to so many a branch costs more than it saves
+FEW_COMPARED = 16  # arms; up to so many, a branch costs more than it saves
 MOST_COMPARED = 64  # up to so many arms K^2 comparisons, which vectorise, beat a sort
 
 
-def rank(values: Array, order: Int[Array, " K"]) -> Int[Array, " K"]:
-    """Place of each value from the top, 0 the largest, ties to the larger priority."""
+def rank(values: Shaped[Array, " K"], order: Int[Array, " K"]) -> Int[Array, " K"]:
+    """Rank of each value, 0 for the largest; ties go to the larger priority."""
     num = values.shape[0]
     if num > MOST_COMPARED:
         return _inverse(jnp.lexsort((order, values))[::-1])
@@ -199,52 +204,54 @@ def rank(values: Array, order: Int[Array, " K"]) -> Int[Array, " K"]:
     def ahead(j):
         return (values[j] > values) | ((values[j] == values) & (order[j] > order))
 
-    # The barrier keeps a whole pass over all pairs from being repeated wherever it is used.
+    # The barrier keeps the compiler from repeating the pass over all pairs at each use.
     return lax.optimization_barrier(sum(ahead(j).astype(int) for j in range(num)))
 
 
-def _places(lots: Array) -> Int[Array, " K"]:
-    """`rank` where no two are equal."""
+def _ranks(lots: Shaped[Array, " K"]) -> Int[Array, " K"]:
+    """`rank` of values of which no two are equal."""
     num = lots.shape[0]
     if num > MOST_COMPARED:
         return _inverse(jnp.argsort(lots)[::-1])
     below = sum((lots[j] > lots).astype(jnp.int32) for j in range(num))
-    return lax.optimization_barrier(below.astype(int))
+    return lax.optimization_barrier(jnp.astype(below, int))
 
 
 def _inverse(permutation: Int[Array, " K"]) -> Int[Array, " K"]:
-    places = jnp.arange(permutation.size)
-    return jnp.zeros_like(places).at[permutation].set(places)
+    indices = jnp.arange(permutation.size)
+    return jnp.zeros_like(indices).at[permutation].set(indices)
 
 
 def top(
     values: Float[Array, " K"], order: Int[Array, " K"], m: int | Int[Array, ""]
 ) -> Bool[Array, " K"]:
-    """Mask of the m largest values; put -inf where an arm may not be taken."""
+    """Mask of the m largest values; give -inf to arms that must not be taken."""
     num = values.shape[0]
     if not FEW_COMPARED < num <= MOST_COMPARED:
         return rank(values, order) < m
-    # Ties cost two more comparisons a pair, and only those about the last place matter.
+    # Breaking ties takes two more comparisons per pair, and only ties for the last rank matter.
     larger = lax.optimization_barrier(sum((values[j] > values).astype(int) for j in range(num)))
     first = larger < m
     return lax.cond(first.sum() == m, lambda: first, lambda: rank(values, order) < m)
 
 
-def spread(alive: Bool[Array, " K"], total: Int[Array, ""], key) -> Int[Array, " K"]:
+def shared_equally(
+    alive: Bool[Array, " K"], total: Int[Array, ""] | int, key: Key[Array, ""]
+) -> Int[Array, " K"]:
     """`total` draws shared equally among `alive`; the remainder goes to arms drawn at random."""
     num_alive = alive.sum()
-    # The dead come last, in no order that matters; one of them may have an arm's lot of 0.
+    # Eliminated arms rank last, in any order; a tie with the last arm alive changes nothing.
     chances = jnp.where(alive, lots(key, alive.size), 0)
-    extra = alive & (_places(chances) < total % num_alive)
+    extra = alive & (_ranks(chances) < total % num_alive)
     return jnp.where(alive, total // num_alive + extra, 0)
 
 
 def first_basis(arms: Float[Array, "K d"], tol: float = 1e-6) -> Int[Array, " d"]:
     """The first d linearly independent arms in index order.
 
-    An arm counts as independent where its part outside the span of those chosen exceeds `tol`
-    of its length, in columns of one size. Where the arms do not span, the last entries repeat the
-    last arm chosen.
+    An arm counts as independent if its part outside the span of those chosen exceeds `tol` times
+    its length, once columns are scaled to one size. Where the arms do not span, the last entries
+    repeat the last arm chosen.
     """
     (arms,), (num_arms, dim) = scaling.equilibrated(arms), arms.shape
 
@@ -268,8 +275,9 @@ def first_basis(arms: Float[Array, "K d"], tol: float = 1e-6) -> Int[Array, " d"
 def pivoted_basis(arms: Float[Array, "K d"], tol: float = 1e-6) -> Int[Array, " d"]:
     """Independent arms, each the farthest from the span of those before it.
 
-    Those that a QR decomposition with column pivoting of `arms^T` takes. A distance within `tol` of
-    the longest arm is none; where the arms do not span, the last entries repeat the last arm.
+    These are the pivots of a QR decomposition of `arms^T` with column pivoting. A distance of at
+    most `tol` times the longest arm counts as 0; where the arms do not span, the last entries
+    repeat the last arm.
     """
     dim = arms.shape[1]
     longest = jnp.sqrt((arms**2).sum(1).max())

@@ -1,13 +1,19 @@
-"""Costly functions that many lanes ask the same, such as the design for the arms still alive."""
+"""Costly functions that many lanes call with equal arguments, such as the design for arms alive."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
 from .primitives import calling, primitive
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 ONCE_FOR_EQUAL = primitive("once_for_equal")
 
 
-def once_for_equal(function):
-    """`function`, computed once for all lanes of a batch whose arguments are equal, bit by bit.
+def once_for_equal(function: Callable[P, R]) -> Callable[P, R]:
+    """`function`, computed once for all lanes of a batch whose arguments are equal bit by bit.
 
-    Outside of lanes it is the function itself.
+    Outside of lanes it is `function` itself.
     """
     return calling(ONCE_FOR_EQUAL, function)

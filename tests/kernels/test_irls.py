@@ -304,7 +304,7 @@ def test_newton_steps_of_an_estimate_are_counted_to_their_cap():
 def searched(arms, counts, sums, ridge):
     """The size that the search of a Newton step finds; slopes of f where it begins and ends."""
     problem = newton.problem_of(arms, counts, sums, "logistic", ridge)
-    now = newton.look(problem, jnp.full(D, 0.3), jnp.array(0), 0.0)
+    now = newton.evaluated(problem, jnp.full(D, 0.3), jnp.array(0), 0.0)
     size = newton.line_search(problem, now)
     along = jax.grad(lambda size: problem.objective(now.theta - size * now.move)[0])
     return size, along(0.0), along(size)

@@ -124,8 +124,8 @@ def test_the_certificates_are_true():
             problem = newton.problem_of(arms, counts, sums, "logistic", 0.0)
             norm = jnp.array(NORM)
             goal = likelihood_set.Goal(arms[2], level, norm)
-            facts = (problem, goal, theta, jnp.array([0.2, 0.1]), *likelihood_set._nowhere(level))
-            begin = likelihood_set._set_out(likelihood_set._stand(*facts), norm)
+            facts = (problem, goal, theta, jnp.array([0.2, 0.1]), *likelihood_set._at_first(level))
+            begin = likelihood_set._with_aim(likelihood_set._evaluated(*facts), norm)
 
             def step(now, _):
                 seen = goal.direction @ now.theta, now.excess(norm), now.slacks
@@ -197,7 +197,9 @@ def test_steps_are_counted_up_to_the_cap():
         problem = newton.problem_of(*tables, "logistic", 0.0)
         goal, one = likelihood_set.Goal(jnp.zeros(2), None, jnp.array(NORM)), jnp.ones(())
         prices = jnp.array([0.0, 0.5])
-        begin = likelihood_set._stand(problem, goal, jnp.zeros(2), prices, one, one, jnp.array(0))
+        begin = likelihood_set._evaluated(
+            problem, goal, jnp.zeros(2), prices, one, one, jnp.array(0)
+        )
 
         def step(walk, _):
             return likelihood_set._step(problem, goal, walk), (walk.steps, walk.stuck())

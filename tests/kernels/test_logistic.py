@@ -22,7 +22,9 @@ def double_precision():
 @jax.jit
 def plan(arms, floors, targets, alive, accuracy):
     options = {"level": jnp.array(LEVEL), "accuracy": accuracy, "loss": LOSS}
-    return logistic.plan(named("interior_point").along, arms, floors, targets, alive, **options)
+    return logistic.sized_design(
+        named("interior_point").along, arms, floors, targets, alive, **options
+    )
 
 
 @functools.partial(jax.jit, static_argnames="scale")

@@ -9,7 +9,7 @@ from scipy import stats
 from jaxbandits.kernels import selection
 
 argmax, rank, top = jax.jit(selection.argmax), jax.jit(selection.rank), jax.jit(selection.top)
-spread, first_basis = jax.jit(selection.spread), jax.jit(selection.first_basis)
+shared_equally, first_basis = jax.jit(selection.shared_equally), jax.jit(selection.first_basis)
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 tied_values = st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 0.5, np.inf]), min_size=7, max_size=7)
@@ -57,9 +57,9 @@ def test_top_takes_exactly_the_m_largest(values, order, m):
 
 @few
 @given(st.lists(st.booleans(), min_size=7, max_size=7).filter(any), st.integers(0, 500))
-def test_spread_is_as_equal_as_whole_numbers_allow(alive, total):
+def test_shared_draws_are_as_equal_as_whole_numbers_allow(alive, total):
     with jax.enable_x64(True):
-        counts = np.asarray(spread(np.array(alive), total, jax.random.key(total)))
+        counts = np.asarray(shared_equally(np.array(alive), total, jax.random.key(total)))
     alive = np.array(alive)
     assert counts.sum() == total
     assert (counts[~alive] == 0).all()
@@ -70,7 +70,7 @@ def test_spread_is_as_equal_as_whole_numbers_allow(alive, total):
 def test_the_remainder_favours_no_arm(num_arms):
     alive = np.arange(num_arms) % 3 > 0
     keys = jax.random.split(jax.random.key(1), 3000)
-    counts = jax.jit(jax.vmap(lambda key: spread(alive, 2, key)))(keys)
+    counts = jax.jit(jax.vmap(lambda key: shared_equally(alive, 2, key)))(keys)
     assert (np.asarray(counts).sum(1) == 2).all()
     assert stats.chisquare(np.asarray(counts).sum(0)[alive]).pvalue > 1e-4
 

@@ -13,18 +13,18 @@ from jaxbandits.kernels.games import subsets
 def places(num_arms, m):
     sets = list(itertools.combinations(range(num_arms), m))
     masks = np.array([np.isin(np.arange(num_arms), one) for one in sets])
-    return np.asarray(jax.jit(jax.vmap(lambda x: subsets.place(x, m)))(masks))
+    return np.asarray(jax.jit(jax.vmap(lambda x: subsets.slot(x, m)))(masks))
 
 
 @pytest.mark.parametrize(("num_arms", "m"), [(4, 2), (10, 5), (7, 1), (256, 1), (9, 8), (100, 99)])
 def test_each_set_has_its_own(num_arms, m):
-    number, shared = subsets.num_places(num_arms, m)
+    number, shared = subsets.num_slots(num_arms, m)
     assert (number, shared) == (math.comb(num_arms, m), False)
     np.testing.assert_array_equal(np.sort(places(num_arms, m)), np.arange(number))
 
 
 def test_many_sets_share_places_evenly():
-    assert subsets.num_places(16, 4) == (subsets.MOST, True)
+    assert subsets.num_slots(16, 4) == (subsets.MOST, True)
     found = np.bincount(places(16, 4), minlength=subsets.MOST)
     assert found.size == subsets.MOST
     expected = math.comb(16, 4) / subsets.MOST

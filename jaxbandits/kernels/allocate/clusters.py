@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from .. import selection
 
@@ -15,20 +15,20 @@ SEED, ROUNDS = 0, 50
 class Clusters(NamedTuple):
     """Arms by cluster."""
 
-    labels: Array  # int [K]
-    centers: Array  # float [C, d]
-    found: Array  # bool [C] clusters with a member
-    converged: Array  # bool [] the last round moved no arm
+    labels: Int[Array, " K"]
+    centers: Float[Array, "C d"]
+    found: Bool[Array, " C"]  # clusters with a member
+    converged: Bool[Array, ""]  # the last round moved no arm
 
 
 def k_means(
     arms: Float[Array, "K d"], active: Bool[Array, " K"], number: Int[Array, ""] | int, *, most: int
 ) -> Clusters:
-    """The active arms in at most `number <= most` clusters, by Lloyd's rounds, 50 at most.
+    """The active arms in at most `number <= most` clusters, by at most 50 rounds of Lloyd's method.
 
     Centres begin as in k-means++ (Arthur and Vassilvitskii, 2007): each new one is an arm drawn
-    with a chance proportional to its squared distance from the centres before, with a fixed key.
-    Fewer arms than clusters make fewer clusters, as do centres that lose all their arms.
+    with a probability proportional to its squared distance from the centres before, with a fixed
+    key. There are fewer clusters if there are fewer arms, or if centres lose all their arms.
     """
     allowed = jnp.arange(most) < number
     centers, found = _seeds(arms, active, allowed)
@@ -52,7 +52,7 @@ def k_means(
 
 
 def _seeds(arms, active, allowed):
-    """Centres `[C, d]` and which of them there are."""
+    """Centres `[C, d]`, and which of them were found."""
     keys = jax.random.split(jax.random.key(SEED, impl="threefry2x32"), allowed.size)
 
     def add(carry, inputs):
@@ -62,7 +62,7 @@ def _seeds(arms, active, allowed):
         closer = jnp.minimum(nearest, ((arms - arm) ** 2).sum(1))
         return jnp.where(found, closer, nearest), (arm, found)
 
-    # For the first all active arms have the same chance; no distance is larger than this one.
+    # The first centre is any active arm with equal probability; no distance exceeds `far`.
     far = 4.0 * (arms**2).sum(1).max() + 1.0
     begin = jnp.where(active, far, 0.0)
     return lax.scan(add, begin, (keys, allowed))[1]
@@ -73,13 +73,13 @@ def _sqdist(arms, centers):
 
 
 def shared(
-    key, clusters: Clusters, active: Bool[Array, " K"], total: Int[Array, ""]
+    key: Key[Array, ""], clusters: Clusters, active: Bool[Array, " K"], total: Int[Array, ""] | int
 ) -> Int[Array, " K"]:
-    """Draws shared equally among clusters and then within; remainders go to some at random."""
+    """Draws shared equally among clusters, then within each; remainders are allotted at random."""
     first, second = jax.random.split(key)
-    draws = selection.spread(clusters.found, total, first)[clusters.labels]
+    draws = selection.shared_equally(clusters.found, total, first)[clusters.labels]
     same = (clusters.labels[:, None] == clusters.labels) & active
     lots = selection.lots(second, active.size)
-    place = (same & (lots[None, :] > lots[:, None])).sum(1)
+    rank = (same & (lots[None, :] > lots[:, None])).sum(1)
     size = jnp.maximum(same.sum(1), 1)
-    return jnp.where(active, draws // size + (place < draws % size), 0)
+    return jnp.where(active, draws // size + (rank < draws % size), 0)

@@ -8,7 +8,9 @@ from .. import selection
 
 
 def efficient(
-    weights: Float[Array, " K"], total: Int[Array, ""], order: Int[Array, " K"] | None = None
+    weights: Float[Array, " K"],
+    total: Int[Array, ""] | int,
+    order: Int[Array, " K"] | None = None,
 ) -> Int[Array, " K"]:
     """Efficient rounding (Pukelsheim, 2006, chapter 12): counts with sum exactly `total`.
 
@@ -16,9 +18,9 @@ def efficient(
     where `n_i / w_i` is smallest or taken where `(n_i - 1) / w_i` is largest, at most p times
     in all. With `N >= p` every supported arm is drawn and `n_i >= (1 - p/N) N w_i`; a smaller
     total leaves supported arms out. Draws are added in the order of `n_i / w_i`, then of index,
-    and taken in the reverse order, so the counts never fall as N grows. In the place of the index
-    may come an `order`, priorities of which the largest is first. Ratios tie where they agree to
-    twelve digits, or with an order to six.
+    and taken in the reverse order, so the counts never fall as N grows. An `order`, priorities of
+    which the largest is first, may replace the index. Ratios tie where they agree to twelve digits,
+    or with an order to six.
     """
     alike = selection.fine if order is None else selection.coarse
     order = jnp.arange(weights.size)[::-1] if order is None else order
@@ -38,7 +40,7 @@ def efficient(
         ratio = alike(jnp.where(support & (counts > 0), (counts - 1) / safe, -jnp.inf))
         return counts.at[selection.argmax(ratio, ratio.size - order)].add(-1)
 
-    # The first line is within K of the total; the cap only stops weights that are not numbers.
+    # The sum is within K of the total already; the cap only ends loops over weights that are NaN.
     def correct(step, unfinished, counts):
         going = lambda state: unfinished(state[0].sum()) & (state[1] <= weights.size)  # noqa: E731
         return lax.while_loop(going, lambda state: (step(state[0]), state[1] + 1), (counts, 0))[0]
@@ -57,7 +59,9 @@ def _balanced(counts, weights, total):
 
 
 def largest_remainder(
-    weights: Float[Array, " K"], total: Int[Array, ""], order: Int[Array, " K"] | None = None
+    weights: Float[Array, " K"],
+    total: Int[Array, ""] | int,
+    order: Int[Array, " K"] | None = None,
 ) -> Int[Array, " K"]:
     """`floor(N w_i)`, then one more for the largest fractional parts.
 

@@ -1,4 +1,4 @@
-"""Batches of growing size from one design, and what all draws so far say.
+"""Batches of growing size from one design, and the estimate from all draws so far.
 
 Batch t holds `ceil(growth^t)` draws; with `powers="odd"` only odd t occur.
 """
@@ -6,8 +6,9 @@ Batch t holds `ceil(growth^t)` draws; with `powers="odd"` only odd t occur.
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Key
 
+from ...types import Scalar
 from .. import sampling
 from ..estimate import least_squares
 from ..linalg import spd, subspace
@@ -22,28 +23,28 @@ LARGEST = 2.0**40  # draws of a batch
 class Totals(NamedTuple):
     """All draws of a run."""
 
-    counts: Array  # int [K]
-    sums: Array  # float [K] of their rewards
-    batches: Array  # int []
+    counts: Int[Array, " K"]
+    sums: Float[Array, " K"]  # of their rewards
+    batches: Int[Array, ""]
 
 
 class State(NamedTuple):
-    """A run of such batches."""
+    """The state of a run of such batches."""
 
     totals: Totals
-    weights: Array  # float [K] the design
-    done: Array  # bool []
-    answer: Array  # int []
-    unsolved: Array  # int [] 1 where the design missed its tolerance
-    unspanned: Array  # int [] 1 as long as a direction has not been measured
+    weights: Float[Array, " K"]  # the design
+    done: Bool[Array, ""]
+    answer: Int[Array, ""]
+    unsolved: Int[Array, ""]  # 1 where the design missed its tolerance
+    unspanned: Int[Array, ""]  # 1 as long as a direction has not been measured
 
-    def report(self):
-        """What results keep."""
+    def report(self) -> dict[str, Array]:
+        """The diagnostics that results keep."""
         return {"unsolved": self.unsolved, "unspanned": self.unspanned}
 
 
-def begin(arms: Float[Array, "K d"], weights: Float[Array, " K"], solved) -> State:
-    """The run before its first batch; `solved` is whether the design has its accuracy."""
+def begin(arms: Float[Array, "K d"], weights: Float[Array, " K"], solved: Bool[Array, ""]) -> State:
+    """The state before the first batch; `solved` says whether the design met its tolerance."""
     num_arms, zero = arms.shape[0], jnp.zeros((), int)
     totals = Totals(jnp.zeros(num_arms, int), jnp.zeros(num_arms, arms.dtype), zero)
     return State(totals, weights, jnp.array(False), zero, zero + ~solved, zero + 1)
@@ -54,13 +55,15 @@ def added(totals: Totals, counts: Int[Array, " K"], sums: Float[Array, " K"]) ->
     return Totals(totals.counts + counts, totals.sums + sums, totals.batches + 1)
 
 
-def power(batches, powers: str):
-    """The power t of the batch of this number, from 1."""
+def power(batches: Int[Array, ""], powers: str) -> Int[Array, ""]:
+    """The power t of a batch, given by its number from 1 on."""
     return 2 * batches - 1 if powers == "odd" else batches
 
 
-def batch(key, state: State, growth, powers: str, allocation: str) -> Int[Array, " K"]:
-    """Counts of the next batch: independent draws from the design, or what rounding adds."""
+def batch(
+    key: Key[Array, ""], state: State, growth: Scalar, powers: str, allocation: str
+) -> Int[Array, " K"]:
+    """Counts of the next batch: independent draws from the design, or a rounding of all draws."""
     totals, weights = state.totals, state.weights
     total = jnp.ceil(growth ** power(totals.batches + 1, powers).astype(float))
     total = jnp.minimum(total, min(LARGEST, sampling.exact(weights.dtype))).astype(int)
@@ -72,9 +75,9 @@ def batch(key, state: State, growth, powers: str, allocation: str) -> Int[Array,
 class Estimate(NamedTuple):
     """Least squares on all draws."""
 
-    inverse: Array  # float [d, d] of `X^T diag(n) X`
-    theta: Array  # float [d]
-    settled: Array  # bool [] whether every direction has been measured, or need not be
+    inverse: Float[Array, "d d"]  # of `X^T diag(n) X`
+    theta: Float[Array, " d"]
+    settled: Bool[Array, ""]  # whether every direction has been measured or counts as known
 
 
 def estimate(arms: Float[Array, "K d"], totals: Totals, singular: str) -> Estimate:

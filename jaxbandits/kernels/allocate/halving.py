@@ -1,32 +1,34 @@
-"""Successive elimination by halves: how many survive each stage and what a stage may spend."""
+"""Successive halving: how many arms survive each stage, and how many draws a stage has."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from jaxtyping import Array, Int
 
 LEFTOVERS = ("last", "discard")
+Whole: TypeAlias = Int[Array, ""] | int
 
 
 class Schedule(NamedTuple):
     """Stages of an elimination that keeps `ceil(K_t / eta)` arms; sizes are static."""
 
-    sizes: np.ndarray  # int [s + 1]: arms alive before each stage, then 1
-    stages: int
+    sizes: Int[np.ndarray, " s+1"]  # arms alive before each stage, then 1
+    stages: int  # s
 
-    def draws(self, budget, stage, leftover="last"):
+    def draws(self, budget: Whole, stage: Whole, leftover: str = "last") -> Whole:
         """Draws of `stage` (0-based), see `share`; with leftover "discard" no stage has more."""
         if leftover == "discard":
             return budget // max(self.stages, 1)
         return share(budget, max(self.stages, 1), stage)
 
 
-def share(budget, stages, stage):
+def share(budget: Whole, stages: int, stage: Whole) -> Whole:
     """Draws of `stage` (0-based): `floor(B/s)`, one more in the last `B mod s` stages."""
     return budget // stages + (stage >= stages - budget % stages)
 
 
 def schedule(num_arms: int, eta: int = 2) -> Schedule:
-    """Integer ceilings throughout: a floating logarithm rounds log(125)/log(5) above 3."""
+    """The stages for so many arms, by integer ceilings: log(125) / log(5) is rounded above 3."""
     sizes = [num_arms]
     while sizes[-1] > 1:
         sizes.append(-(-sizes[-1] // eta))

@@ -1,4 +1,4 @@
-"""The shares of draws that measure the difference of two arms best, for all pairs of arms.
+"""The shares of draws that estimate the difference of two arms best, for all pairs of arms.
 
 `min ||w||_1 subject to X^T w = x_i - x_j`: drawing arm a in the share `|w_a| / ||w||_1` makes
 `||x_i - x_j||^2` in A^-1 least, namely `||w||_1^2` over the number of draws (Elfving, 1952).
@@ -7,6 +7,8 @@
 import functools
 import itertools
 import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,23 +17,25 @@ import scipy.optimize
 from jax import lax
 from jaxtyping import Array, Float
 
+from ...types import Table
 from ..linalg import scaling, spd
 
 BLOCK = 128  # bases that are solved at once
 MOST_BASES = 100_000
-NEGLIGIBLE = 1e-9  # a weight below is zero; what two equal optima may differ by
-CERTIFIED, FINEST = 1e-8, 1e-10  # of a certificate, and the finest that HiGHS takes
-SAME = 1e-13  # distance of two arms, where all of them together have size 1
-TINY = np.finfo(float).tiny
+NEGLIGIBLE = 1e-9  # a weight below it counts as 0, and so does a difference of two optima
+CERTIFIED, FINEST = 1e-8, 1e-10  # tolerances: of a certificate, and the least that HiGHS accepts
+SAME = 1e-13  # distance below which two arms are equal, where the whole table has size 1
+TINY: float = np.finfo(float).tiny
 
 
-def num_bases(arms) -> int:
-    """How many sets of arms `enumerated` goes through."""
-    return math.comb(*arms.shape)
+def num_bases(arms: Float[Table, "K d"]) -> int:
+    """How many sets of arms `enumerated` tries."""
+    num_arms, dim = arms.shape
+    return math.comb(num_arms, dim)
 
 
-def completed(values):
-    """The table as an option where a constructor needs it and does not have it."""
+def completed(values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The option `ratios` for a constructor that needs the table and was not given it."""
     needed = values["selection"] == "ratio" and values["ratios"] is None
     if not needed:
         return {}
@@ -39,7 +43,7 @@ def completed(values):
     return {"ratios": _remembered(arms.tobytes(), arms.shape)}
 
 
-@functools.lru_cache(maxsize=4)  # the cells of a sweep ask for the same one after another
+@functools.lru_cache(maxsize=4)  # the cells of a sweep need the same table one after another
 def _remembered(data, shape):
     table = by_linear_programs(np.frombuffer(data).reshape(shape))
     table.setflags(write=False)
@@ -49,8 +53,9 @@ def _remembered(data, shape):
 def enumerated(arms: Float[Array, "K d"]) -> Float[Array, "K K K"]:
     """`shares[i, j, a]` by trying every basis: an optimum is attained at one.
 
-    Of equal optima the first in lexicographic order is taken, `w = e_i - e_j` before all. Where
-    the arms do not span, no basis counts and all pairs have that one, which need not be best.
+    Of equal optima the first in lexicographic order is taken, but `w = e_i - e_j` before all
+    others. Where the arms do not span there is no basis, and this w, which need not be best, is
+    taken for all pairs.
     """
     num_arms, dim = arms.shape
     first, second = np.triu_indices(num_arms, 1)
@@ -60,7 +65,7 @@ def enumerated(arms: Float[Array, "K d"]) -> Float[Array, "K K K"]:
     own[every, first], own[every, second] = 1.0, -1.0
 
     def solve(basis):
-        """Weights `[d, P]` on a basis and their norms, infinite where it is none."""
+        """Weights `[d, P]` on a basis and their norms, infinite where it is no basis."""
         rows = arms[basis]
         found = spd.inverse(rows @ rows.T)
         apply = found.matrix @ rows
@@ -90,7 +95,7 @@ def enumerated(arms: Float[Array, "K d"]) -> Float[Array, "K K K"]:
 
 
 def _rounded(shares):
-    """Shares to seven digits, so that what ties but for rounding does tie."""
+    """Shares rounded to seven digits, so that shares equal up to rounding errors tie."""
     return (shares * (shares >= NEGLIGIBLE)).astype(np.float32).astype(shares.dtype)
 
 
@@ -104,8 +109,8 @@ def _bases(num_arms, dim):
     return np.concatenate([bases, bases[-1:].repeat(missing, 0)]).reshape(-1, block, dim)
 
 
-def by_linear_programs(arms) -> np.ndarray:
-    """The same on the host, for as many arms as its time allows: a millisecond a pair.
+def by_linear_programs(arms: Float[Table, "K d"]) -> Float[np.ndarray, "K K K"]:
+    """The same on the host, for any number of arms; it takes a millisecond for each pair.
 
     Each optimum is a vertex found by HiGHS' dual simplex, solved anew on its support and
     certified by its dual solution.
@@ -121,8 +126,10 @@ def by_linear_programs(arms) -> np.ndarray:
     return shares
 
 
-def optima(arms, pairs):
-    """`|w| [K]` of each pair (i, j) in turn, solved when it is asked for: not their shares.
+def optima(
+    arms: Float[Table, "K d"], pairs: Iterable[tuple[int, int]]
+) -> Iterator[Float[np.ndarray, " K"]]:
+    """`|w| [K]` of each pair (i, j) in turn, not their shares; solved lazily.
 
     Of equal optima it is the vertex that `by_linear_programs` takes. Independent arms leave one
     solution, `e_i - e_j`, and need no program.
@@ -151,7 +158,7 @@ def _well_scaled(arms):
 def _least_norm(points, wanted):
     """The w of least `||w||_1` with `points^T w = wanted`, certified."""
     num_arms, length = len(points), np.linalg.norm(wanted)
-    if length < SAME:  # two equal arms: nothing tells them apart
+    if length < SAME:  # two equal arms: no draw can distinguish them
         return np.zeros(num_arms)
     wanted = wanted / length
     found = scipy.optimize.linprog(

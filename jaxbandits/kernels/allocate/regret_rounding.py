@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from .. import selection
 from ..estimate import least_squares
@@ -24,15 +24,15 @@ CAP = 100  # evaluations in a search for c
 class Rounded(NamedTuple):
     """Counts and what is known of them."""
 
-    counts: Array  # int [K]
-    steps: Array  # int [] draws chosen one by one, or swaps
-    certified: Array  # bool [] the promise was checked to hold
+    counts: Int[Array, " K"]
+    steps: Int[Array, ""]  # draws chosen one by one, or swaps
+    certified: Bool[Array, ""]  # the promise was checked to hold
 
 
 class _Action(NamedTuple):
-    shift: Array  # float [] c
-    root: Array  # float [d, d] (c I + alpha B)^-1, zero outside of the kept coordinates
-    trace: Array  # float [] of its square
+    shift: Float[Array, ""]  # c
+    root: Float[Array, "d d"]  # (c I + alpha B)^-1, zero outside of the kept coordinates
+    trace: Float[Array, ""]  # of its square
 
 
 def regret(
@@ -45,10 +45,10 @@ def regret(
     `N / (N + alpha sqrt(r)) - 2 sqrt(r) / alpha >= 1 - 2 sqrt(2 r / N)`.
 
     A draw costs an inverse or two, so only the last R of N are chosen in this way:
-    `floor((1 - R / N) N w_i)` come first, and what they leave of the shares, the matrix M, is
-    rounded as a design of its own. Together `B >= (I - M) + (1 - 2 sqrt(2 r / R)) M`, hence
+    `floor((1 - R / N) N w_i)` come first, and the rest of the shares, of matrix M, is rounded as a
+    design of its own. Together `B >= (I - M) + (1 - 2 sqrt(2 r / R)) M`, hence
     `lambda_min >= 1 - 2 sqrt(2 r / R) lambda_max(M)`, and `lambda_max(M)` is about R / N where
-    no weight is below 1 / N. R starts at 4 r and grows fourfold until the promise is seen to
+    no weight is below 1 / N. R starts at 4 r and grows fourfold until the promise is checked to
     hold, at R = N at the latest.
     """
     space, points = subspace.whitened(arms, weights)
@@ -73,11 +73,11 @@ def regret(
 def topped_up(
     arms: Float[Array, "K d"], weights: Float[Array, " K"], total: Int[Array, ""]
 ) -> Int[Array, " K"]:
-    """`floor(N w_i)` draws of each arm, and the fewer than p that are left chosen one by one.
+    """`floor(N w_i)` draws of each arm; the rest, fewer than p, are chosen one by one.
 
-    The greedy form from there on, for p supported arms: nothing is promised, but it is cheap, and
-    as good as all draws chosen where draws are few. Values that tie do so to an arm of an order
-    of the draw's own, `selection.scattered`.
+    For p supported arms, by the greedy form from there on. Nothing is promised, but it is cheap,
+    and where draws are few it is as good as choosing all of them in this way. Ties are broken by
+    the draw's own order, `selection.scattered`.
     """
     space, points = subspace.whitened(arms, weights)
     rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
@@ -143,10 +143,10 @@ def _reaches(points, kept, counts, promise):
 
 
 class _Drawn(NamedTuple):
-    counts: Array  # int [K]
-    seen: Array  # float [d, d] alpha B
+    counts: Int[Array, " K"]
+    seen: Float[Array, "d d"]  # alpha B
     action: _Action
-    number: Array  # int []
+    number: Int[Array, ""]
 
 
 def _greedy(points, space, shares, total):
@@ -162,7 +162,7 @@ def _greedy(points, space, shares, total):
 
 
 def _alpha(rank, total):
-    """Below 8 r draws nothing is promised, and any alpha of this size serves as well."""
+    """`sqrt(2 N)`, or more below 8 r draws, where nothing is promised for any alpha."""
     return jnp.maximum(4.0 * jnp.sqrt(rank), jnp.sqrt(2.0 * total))
 
 
@@ -194,9 +194,9 @@ def _first_best(values, allowed):
 
 class _Search(NamedTuple):
     action: _Action  # where trace and matrix are known
-    low: Array  # float [] c is above it
-    high: Array  # float [] and not above this
-    tries: Array  # int []
+    low: Float[Array, ""]  # c is above `low`
+    high: Float[Array, ""]  # and at most `high`
+    tries: Int[Array, ""]
 
 
 def _at(seen, kept, shift):
@@ -210,8 +210,8 @@ def _at(seen, kept, shift):
 def _settle(seen, kept, above):
     """The action of trace 1, from one with a c that is not too small.
 
-    In c, `trace^{-1/2}` is concave and increases: Newton's step goes below c, or past the pole,
-    from above and never beyond it from below. The pole is less than `sqrt(r / trace)` away.
+    In c, `trace^{-1/2}` is concave and increasing: from above Newton's step may go below the right
+    c, or past the pole; from below it never passes c. The pole is less than `sqrt(r / trace)` away.
     """
     rank = jnp.maximum(kept.sum(), 1).astype(seen.dtype)
     exact = jnp.sqrt(jnp.finfo(seen.dtype).eps)

@@ -4,19 +4,21 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jaxtyping import Array
 
+from ...types import Scalar
 from . import efficient_rounding, regret_rounding
 
 
 class Rounding(NamedTuple):
     """From `least` draws on, `||y||^2_{A(n)^-1} <= (1 + epsilon) max ||y||^2_{A(w)^-1} / N`.
 
-    The maximum is over the directions of which that is wanted.
+    The maximum is over the directions that the design is for.
     """
 
-    counts: Callable  # (arms, weights, total) -> regret_rounding.Rounded
-    least: Callable  # (number of supported arms, d, epsilon) -> float []
-    largest: float  # epsilon of which that is true
+    counts: Callable[[Array, Array, Array], regret_rounding.Rounded]  # (arms, weights, total)
+    least: Callable[[Scalar, int, Scalar], Scalar]  # (number of supported arms, d, epsilon)
+    largest: float  # epsilon for which this is true
 
 
 def _efficient(arms, weights, total):
@@ -29,7 +31,7 @@ def _least_for_regret(size, dim, epsilon):
     return 36.0 * dim / epsilon**2
 
 
-ROUNDINGS = {
+ROUNDINGS: dict[str, Rounding] = {
     "efficient": Rounding(
         _efficient, lambda size, dim, epsilon: 2.0 * size / epsilon, float("inf")
     ),

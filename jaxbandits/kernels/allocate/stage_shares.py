@@ -1,10 +1,11 @@
 """How the draws of a stage are shared among the arms alive, by name."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
-from jax import Array
+from jaxtyping import Array, Bool, Float, Int
 
 from .. import sampling, selection
 from ..design import d_optimal, greedy, vertex_directions
@@ -12,7 +13,7 @@ from ..linalg import subspace
 from ..shared_call import once_for_equal
 from . import clusters, efficient_rounding, regret_rounding
 
-SOLVED = {
+SOLVED: dict[str, Callable[..., d_optimal.Design]] = {
     "fwg": vertex_directions.g_optimal_fw,
     "d_opt": d_optimal.d_optimal,
     "d_opt_fw": vertex_directions.wolfe_atwood,
@@ -20,30 +21,44 @@ SOLVED = {
     "fedorov": vertex_directions.fedorov,
 }
 DESIGNS = ("uniform", *SOLVED, "greedy", "kmeans")
-BY_ORDER = {
+BY_ORDER: dict[str, Callable[[Array, Array | int, Array], Array]] = {
     "efficient": efficient_rounding.efficient,
     "largest_remainder": efficient_rounding.largest_remainder,
 }
-FIXED = {  # (arms, weights, total) -> counts, the same for all
+# (arms, weights, total) -> counts, the same for all lanes
+FIXED: dict[str, Callable[[Array, Array, Array], Array]] = {
     "regret": regret_rounding.topped_up,
     "ceil": lambda arms, weights, total: efficient_rounding.ceil(weights, total),
 }
 ROUNDINGS = (*BY_ORDER, *FIXED, "multinomial")
-LITTLE = 1e-6  # a weight too small for a draw that every supported arm gets
+LITTLE = 1e-6  # weights below it are dropped: roundings draw every supported arm
 
 
 class Allocation(NamedTuple):
     """Draws of a stage."""
 
-    counts: Array  # int [K] their sum is the stage's total, but for "ceil"
-    solved: Array  # bool [] the design is as good as it was asked to be
+    counts: Int[Array, " K"]  # their sum is the stage's total, except for "ceil"
+    solved: Bool[Array, ""]  # the design is as good as it was asked to be
 
 
-def allocation(arms, name, rule, *, tol, num_clusters=None, forced=0):
+Share: TypeAlias = Callable[
+    [Array, Int[Array, " K"], Bool[Array, " K"], Int[Array, ""] | int], Allocation
+]  # (key, order, alive, total) -> Allocation
+
+
+def allocation(
+    arms: Float[Array, "K d"],
+    name: str,
+    rule: str,
+    *,
+    tol: Float[Array, ""] | float,
+    num_clusters: int | None = None,
+    forced: int = 0,
+) -> Share:
     """`(key, order, alive, total) -> Allocation` for a design and a rounding by name.
 
-    What hangs on the arms alive alone is computed once for all lanes with the same. Draws that
-    designs leave to chance go by the key, or by the order, priorities that break ties.
+    What depends only on the arms alive is computed once for all lanes with the same arms alive.
+    Random draws use the key; ties are broken by the order, priorities of the arms.
 
     Args:
       arms: `[K, d]`.
@@ -66,7 +81,7 @@ def allocation(arms, name, rule, *, tol, num_clusters=None, forced=0):
 
 
 def _uniform(key, order, alive, total):
-    return Allocation(selection.spread(alive, total, key), jnp.array(True))
+    return Allocation(selection.shared_equally(alive, total, key), jnp.array(True))
 
 
 def _greedy(arms):

@@ -1,4 +1,4 @@
-"""Draws that follow weights: which arm is furthest behind."""
+"""Draws that follow weights: the arm that is furthest behind is next."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int

@@ -1,7 +1,7 @@
 """Gap indices: `B[i, j]` bounds from above by how much arm i can be better than arm j.
 
-Reda, Kaufmann and Delahaye-Duriez (2021), section 3.2. `Paired` indices know the distance of the
-two arms, `Individual` ones add up an interval for each, at the cost of K numbers, not K^2.
+Reda, Kaufmann and Delahaye-Duriez (2021), section 3.2. `Paired` indices use the distance of the
+two arms; `Individual` ones add up an interval for each arm, and take K numbers instead of K^2.
 """
 
 from typing import NamedTuple
@@ -10,16 +10,17 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from .. import selection
 from ..estimate import least_squares
 
-MOST_COMPARED = 16  # arms; up to so many, all comparisons at once beat one maximum after another
+MOST_COMPARED = 16  # arms; up to so many, comparing all pairs is faster than repeated maxima
 
 
 class Paired(NamedTuple):
     """`B[i, j] = mu_i - mu_j + width ||x_i - x_j||`."""
 
-    table: Array  # float [K, K]
+    table: Float[Array, "K K"]
 
     def column(self, arm: Int[Array, ""]) -> Float[Array, " K"]:
         """`B[i, arm]` for every i."""
@@ -35,14 +36,21 @@ class Paired(NamedTuple):
         return nth_largest(jnp.where(own, -jnp.inf, self.table), n)
 
 
-def paired(means, variances, gram: Float[Array, "K K"], width) -> Paired:
+def paired(
+    means: Float[Array, " K"],
+    variances: Float[Array, " K"],
+    gram: Float[Array, "K K"],
+    width: Scalar,
+) -> Paired:
     """From estimates, `||x_i||^2` and `x_i^T V^-1 x_j`."""
     lengths = jnp.sqrt(least_squares.pairwise(variances, gram))
     return Paired(means[:, None] - means[None, :] + width * lengths)
 
 
-def column(stats: least_squares.Ledger, row: Float[Array, " K"], arm: Int[Array, ""], width):
-    """`B[i, arm]` for every i alone, from `row`, `x_arm^T V^-1 x_i`."""
+def column(
+    stats: least_squares.Ledger, row: Float[Array, " K"], arm: Int[Array, ""], width: Scalar
+) -> Float[Array, " K"]:
+    """`Paired.column` without the rest of the table, from `row`, `x_arm^T V^-1 x_i`."""
     lengths = jnp.sqrt(least_squares.sqdist(stats, row, arm))
     return stats.means - selection.at(stats.means, arm) + width * lengths
 
@@ -50,8 +58,8 @@ def column(stats: least_squares.Ledger, row: Float[Array, " K"], arm: Int[Array,
 class Individual(NamedTuple):
     """`B[i, j] = upper_i - lower_j`."""
 
-    upper: Array  # float [K]
-    lower: Array  # float [K]
+    upper: Float[Array, " K"]
+    lower: Float[Array, " K"]
 
     def column(self, arm: Int[Array, ""]) -> Float[Array, " K"]:
         """`B[i, arm]` for every i."""
@@ -65,12 +73,14 @@ class Individual(NamedTuple):
         """`D_j`, the n-th largest of `B[i, j]` over the i other than j."""
         if n == 1:
             return highest_of_others(self.upper) - self.lower
-        places = selection.rank(self.upper, jnp.arange(self.upper.size))
-        at, after = (jnp.where(places == p, self.upper, -jnp.inf).max() for p in (n - 1, n))
-        return jnp.where(places < n, after, at) - self.lower
+        ranks = selection.rank(self.upper, jnp.arange(self.upper.size))
+        at, after = (jnp.where(ranks == r, self.upper, -jnp.inf).max() for r in (n - 1, n))
+        return jnp.where(ranks < n, after, at) - self.lower
 
 
-def individual(means, variances, width) -> Individual:
+def individual(
+    means: Float[Array, " K"], variances: Float[Array, " K"], width: Scalar
+) -> Individual:
     """From estimates and `||x_i||^2`."""
     half = width * jnp.sqrt(variances)
     return Individual(means + half, means - half)
@@ -84,7 +94,7 @@ def highest_of_others(values: Float[Array, " K"]) -> Float[Array, " K"]:
 
 
 def nth_largest(table: Float[Array, "K M"], n: int) -> Float[Array, " M"]:
-    """The n-th largest entry of each column, equal ones counted apart."""
+    """The n-th largest entry of each column; equal entries count one by one."""
     num = table.shape[0]
     if num <= MOST_COMPARED:
         at_least = sum((table[k] >= table).astype(jnp.int32) for k in range(num))

@@ -17,18 +17,18 @@ from ..estimate import least_squares
 class SetEvidence(NamedTuple):
     """How clearly the m arms of the largest estimates lead."""
 
-    top: Array  # bool [K]
-    ratio: Array  # float [] the least of any arm inside against any outside
+    top: Bool[Array, " K"]
+    ratio: Float[Array, ""]  # the least of any arm inside against any outside
 
 
 class Evidence(NamedTuple):
     """How clearly the arm of the largest estimate leads."""
 
-    leader: Array  # int []
-    rival: Array  # int [] whose ratio is least
-    ratio: Array  # float [] that least ratio, infinite where there is no rival
-    gaps: Array  # float [K] by how much the leader's estimate is larger
-    from_leader: Array  # float [K] x_leader^T V^-1 x_k
+    leader: Int[Array, ""]
+    rival: Int[Array, ""]  # whose ratio is least
+    ratio: Float[Array, ""]  # that least ratio, infinite where there is no rival
+    gaps: Float[Array, " K"]  # by how much the leader's estimate is larger
+    from_leader: Float[Array, " K"]  # x_leader^T V^-1 x_k
 
 
 def evidence(
@@ -48,7 +48,7 @@ def evidence_of_set(
     order: Int[Array, " K"],
     m: int,
     *,
-    arm_space,
+    arm_space: bool,
 ) -> SetEvidence:
     """The m largest estimates, and the least `gap^2 / ||x_i - x_j||^2` of i inside, j outside."""
     top = selection.top(stats.means, order, m)
@@ -56,7 +56,12 @@ def evidence_of_set(
     return SetEvidence(top, closest_pair(stats.means, stats.variances, products, top)[2])
 
 
-def closest_pair(means, norms, gram: Float[Array, "K K"], top: Bool[Array, " K"]):
+def closest_pair(
+    means: Float[Array, " K"],
+    norms: Float[Array, " K"],
+    gram: Float[Array, "K K"],
+    top: Bool[Array, " K"],
+) -> tuple[Int[Array, ""], Int[Array, ""], Float[Array, ""]]:
     """`(i, j, ratio)` of the pair, i inside and j outside, whose ratio is least."""
     num_arms = means.size
     sqdist = least_squares.pairwise(norms, gram)
@@ -76,7 +81,9 @@ def closest(
     return rival.arm, -rival.value
 
 
-def ratios_of(gaps, sqdist, leader):
+def ratios_of(
+    gaps: Float[Array, " K"], sqdist: Float[Array, " K"], leader: Int[Array, ""]
+) -> Float[Array, " K"]:
     """`gap^2 / ||x_i - x_j||^2` for every arm j but the leader, where it is infinite."""
     safe = jnp.maximum(sqdist, jnp.finfo(sqdist.dtype).tiny)
     return jnp.where(jnp.arange(gaps.size) == leader, jnp.inf, gaps**2 / safe)

@@ -18,7 +18,7 @@ from ..linalg import spd
 
 MOST = 60  # steps for one maximum
 CLOSE = 1e-7  # of norm times the longest arm, or of L: the accuracy of a maximum
-LEEWAY = 100  # times the accuracy: what rounding may leave, and no more
+LEEWAY = 100  # times the accuracy: the largest excess that is put down to rounding
 TINY = 1e-6  # a share of a step below which there is no progress
 RIDGE = 0.01  # of the radius: what a ridge may cost an outer bound
 AIM = 0.05  # of the excess at first
@@ -28,38 +28,39 @@ REFINEMENTS = 4  # of an outer bound
 class Goal(NamedTuple):
     """Maximise `direction^T theta`, where L is at most `level`; or -L, if `level` is None."""
 
-    direction: Array  # float [d]
-    level: Array | None  # float []
-    norm: Array  # float []
+    direction: Float[Array, " d"]
+    level: Float[Array, ""] | None
+    norm: Float[Array, ""]
 
 
 class Walk(NamedTuple):
-    """A point inside, and what the multipliers there leave to be gained."""
+    """A point inside, its multipliers, and what they say about the distance to the maximum."""
 
-    theta: Array  # float [d]
-    prices: Array  # float [2] multipliers of the level and of the ball
-    slacks: Array  # float [2] level - L, (norm^2 - ||theta||^2) / 2
-    gradient: Array  # float [d] of L
-    residual: Array  # float [d] of the Lagrangian's gradient
-    aim: Array  # float [] what each price times slack is to come to
-    share: Array  # float [] of the last step
-    steps: Array  # int []
+    theta: Float[Array, " d"]
+    prices: Float[Array, " 2"]  # multipliers of the level and of the ball
+    slacks: Float[Array, " 2"]  # level - L, (norm^2 - ||theta||^2) / 2
+    gradient: Float[Array, " d"]  # of L
+    residual: Float[Array, " d"]  # of the Lagrangian's gradient
+    aim: Float[Array, ""]  # the value that each price times its slack is to reach
+    share: Float[Array, ""]  # of the last step
+    steps: Int[Array, ""]
 
-    def excess(self, norm):
-        """The maximum exceeds the value here by this at most, for L is convex.
+    def excess(self, norm: Float[Array, ""]) -> Float[Array, ""]:
+        """The maximum exceeds the value here by this at most, because L is convex.
 
         The Lagrangian is concave with gradient r here, so over the ball it exceeds its value
-        here by `norm ||r|| - r^T theta` at most, and that is off by what the slacks cost.
+        here by `norm ||r|| - r^T theta` at most; this value is above that of the objective by
+        prices times slacks.
         """
         rest = norm * jnp.sqrt(self.residual @ self.residual) - self.residual @ self.theta
         return self.prices @ self.slacks + rest
 
-    def stuck(self):
+    def stuck(self) -> Bool[Array, ""]:
         """Whether there is no more progress."""
         return (self.share <= TINY) | (self.steps >= MOST)
 
 
-def _stand(problem, goal, theta, prices, aim, share, steps):
+def _evaluated(problem, goal, theta, prices, aim, share, steps):
     """The `Walk` at a point."""
     gradient = problem.gradient(theta)
     within = 0.5 * (goal.norm**2 - theta @ theta)
@@ -69,13 +70,13 @@ def _stand(problem, goal, theta, prices, aim, share, steps):
     return Walk(theta, prices, jnp.stack([below, within]), gradient, residual, aim, share, steps)
 
 
-def _nowhere(like):
-    """No aim yet, the share of a step that went well, no steps."""
+def _at_first(like):
+    """Aim, share and steps of a walk that begins: no aim yet, a whole step, no steps."""
     return jnp.zeros_like(like), jnp.ones_like(like), jnp.zeros((), int)
 
 
-def _set_out(walk, norm):
-    """With the first aim, a part of all that is missing: with less a walk would hug the border."""
+def _with_aim(walk, norm):
+    """With the first aim, a part of the excess; a smaller one would keep a walk near the border."""
     return walk._replace(aim=AIM * walk.excess(norm))
 
 
@@ -103,8 +104,8 @@ def _step(problem, goal, now):
     """A step towards where each price times its slack is the aim, halved until it fits."""
     held = goal.level is not None
     active = jnp.array([1.0 if held else 0.0, 1.0])
-    # An aim that is met leaves an excess of itself for each price. The next is all the lower after
-    # a step that went well.
+    # Where the aim is met, each price adds that much to the excess. The next aim is lower, and
+    # lowest after a step that was nearly whole.
     met = now.excess(goal.norm) <= 2 * (1 + held) * now.aim
     aim = jnp.where(met, jnp.where(now.share > 0.9, 0.1, 0.3), 1.0) * now.aim
     move, change = _toward(problem, goal, now, active * aim)
@@ -117,7 +118,7 @@ def _step(problem, goal, now):
 
     def trial(share):
         theta, prices = now.theta + share * move, now.prices + share * change
-        return _stand(problem, goal, theta, prices, aim, share, now.steps + 1)
+        return _evaluated(problem, goal, theta, prices, aim, share, now.steps + 1)
 
     before = missing(now)
 
@@ -135,10 +136,10 @@ def _step(problem, goal, now):
 class Likeliest(NamedTuple):
     """The least L in the ball."""
 
-    theta: Array  # float [d] inside
-    value: Array  # float [] L there
-    excess: Array  # float [] by which it may be above the least
-    converged: Array  # bool []
+    theta: Float[Array, " d"]  # inside
+    value: Float[Array, ""]  # L there
+    excess: Float[Array, ""]  # by which it may be above the least
+    converged: Bool[Array, ""]
 
 
 def likeliest(
@@ -149,7 +150,7 @@ def likeliest(
     theta = 0.95 * init
     within = 0.5 * (norm**2 - theta @ theta)
     prices = jnp.stack([jnp.zeros_like(within), 1.0 / within])
-    begin = _set_out(_stand(problem, goal, theta, prices, *_nowhere(within)), norm)
+    begin = _with_aim(_evaluated(problem, goal, theta, prices, *_at_first(within)), norm)
     going = lambda now: (now.excess(norm) > CLOSE) & ~now.stuck()  # noqa: E731
     now = lax.while_loop(going, lambda now: _step(problem, goal, now), begin)
     excess = now.excess(norm)
@@ -163,7 +164,7 @@ def outer_bounds(
     norm: Float[Array, ""],
     concordance: float,
 ) -> Float[Array, " K"]:
-    """No `x^T theta'` of the set exceeds these; `theta` the likeliest, `level = L + radius`.
+    """No `x^T theta'` of the set exceeds these; `theta` is the likeliest, `level = L + radius`.
 
     Where `|mu''| <= M mu'` (M is `concordance`), `L(theta') - L(theta) >= ||theta' - theta||_H^2 /
     (2 + M D)` if `|x^T (theta' - theta)| <= D` for all arms drawn: D follows from the radius, and
@@ -189,15 +190,15 @@ def outer_bounds(
 class Highest(NamedTuple):
     """The arm of the largest maximum."""
 
-    arm: Array  # int []
-    value: Array  # float [] a value it takes in the set
-    missed: Array  # bool [] whether another may be larger by more than the accuracy
+    arm: Int[Array, ""]
+    value: Float[Array, ""]  # a value it takes in the set
+    missed: Bool[Array, ""]  # whether another may be larger by more than the accuracy
 
 
 class _Search(NamedTuple):
     walk: Walk  # for the arm at hand
-    arm: Array  # int []
-    open: Array  # float [K] bounds from above of arms that are not done with, else -inf
+    arm: Int[Array, ""]
+    open: Float[Array, " K"]  # bounds from above of arms that are not done with, else -inf
     best: Highest
 
 
@@ -211,8 +212,8 @@ def highest(
 ) -> Highest:
     """The arm with the largest maximum of `x^T theta` where L is within `radius` of the least.
 
-    Arms are tried in turn, the highest of the `bounds` from above first; each only until its own
-    bound is below what another takes, or its maximum is known. Ties go to the larger `order`.
+    Arms are tried one by one, that of the highest of the `bounds` first, each until its own upper
+    bound is below the value of another, or its maximum is known. Ties go to the larger `order`.
     """
     arms = problem.arms
     lengths = jnp.sqrt((arms**2).sum(1))
@@ -220,12 +221,12 @@ def highest(
     far = jnp.maximum(problem.objective(jnp.zeros_like(likely.theta))[0] - likely.value, 1e-9)
     theta = (1.0 - jnp.minimum(0.5, 0.5 * radius / far)) * likely.theta  # well inside
     middle = Goal(jnp.zeros_like(theta), level, norm)
-    centre = _stand(problem, middle, theta, jnp.zeros(2, theta.dtype), *_nowhere(level))
+    centre = _evaluated(problem, middle, theta, jnp.zeros(2, theta.dtype), *_at_first(level))
 
     def begin(arm):
         prices = 0.25 * norm * selection.at(lengths, arm) / centre.slacks
         residual = selection.at(arms, arm) - prices[0] * centre.gradient - prices[1] * theta
-        return _set_out(centre._replace(prices=prices, residual=residual), norm)
+        return _with_aim(centre._replace(prices=prices, residual=residual), norm)
 
     def advance(now):
         direction = selection.at(arms, now.arm)
@@ -252,7 +253,7 @@ def highest(
 
 
 def steepness(problem: newton.Problem, norm: Float[Array, ""]) -> Float[Array, ""]:
-    """No gradient of L in the ball is longer: the arms' terms, each at its worst."""
+    """An upper bound on the length of L's gradient in the ball: each arm's term at its worst."""
     lengths = jnp.sqrt((problem.arms**2).sum(1))
     above = problem.counts * problem.link.mean(norm * lengths) - problem.sums
     below = problem.sums - problem.counts * problem.link.mean(-norm * lengths)
@@ -262,5 +263,5 @@ def steepness(problem: newton.Problem, norm: Float[Array, ""]) -> Float[Array, "
 def contains(
     problem: newton.Problem, likely: Likeliest, radius: Float[Array, ""], theta: Float[Array, " d"]
 ) -> Bool[Array, ""]:
-    """Whether theta, of the ball, is in the set."""
+    """Whether a theta in the ball is in the set."""
     return problem.objective(theta)[0] <= likely.value + radius

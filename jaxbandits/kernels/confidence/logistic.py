@@ -1,56 +1,60 @@
-"""Draws of a logistic model that are enough, as is known before they are made; and what they teach.
+"""How many draws of a logistic model are enough, known in advance, and the estimates from them.
 
 The variance `mu'(x^T theta)` of an arm's reward is not known, but a lower bound f_x is: with
-`F(n) = sum of n_x f_x x x^T <= H` what holds in `F^-1` holds in `H^-1`.
+`F(n) = sum of n_x f_x x x^T <= H`, bounds on norms in `F^-1` are bounds on norms in `H^-1`.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Num
 
 from ..design import directions
+from ..design.xy.by_name import Solve
 from ..estimate import irls, least_squares
 from ..estimate.links import LINKS
 from ..linalg import spd
 from . import radius
 
-ROUNDS = 20  # of finding the number of draws
-MOST = 2.0**50  # draws, where more or none would do
+ROUNDS = 20  # iterations for the number of draws
+MOST = 2.0**50  # draws, where more would be needed or no number is enough
 
 
-class Plan(NamedTuple):
+class SizedDesign(NamedTuple):
     """A design, and how many draws of it."""
 
-    weights: Array  # float [K]
-    draws: Array  # float [] not rounded up
-    converged: Array  # bool [] of the design
+    weights: Float[Array, " K"]
+    draws: Float[Array, ""]  # not rounded up
+    converged: Bool[Array, ""]  # of the design
 
 
 class Learnt(NamedTuple):
-    """What a batch of draws, fixed in advance, has taught."""
+    """The estimate from a batch of draws that was fixed in advance."""
 
-    theta: Array  # float [d] maximum likelihood, 0 where there is no finite estimate
-    inverse: Array  # float [d, d] of F
-    width: Array  # float [] `|v^T (theta - truth)| <= width ||v||_{F^-1}`, or infinite
-    floors: Array  # float [K] not below those before
-    fitted: Array  # bool []
-
-
-def least_variances(arms: Float[Array, "K d"], theta: Float[Array, " d"], apart) -> Array:
-    """`min of mu'(x^T theta')` where `|x^T (theta' - theta)| <= apart`, for each arm."""
-    return LINKS["logistic"].variance(jnp.abs(arms @ theta) + apart)
+    theta: Float[Array, " d"]  # maximum likelihood, 0 where there is no finite estimate
+    inverse: Float[Array, "d d"]  # of F
+    width: Float[Array, ""]  # `|v^T (theta - truth)| <= width ||v||_{F^-1}`, or infinite
+    floors: Float[Array, " K"]  # not below those before
+    fitted: Bool[Array, ""]
 
 
-def information(arms: Float[Array, "K d"], floors: Float[Array, " K"], counts) -> spd.Inverse:
+def least_variances(
+    arms: Float[Array, "K d"], theta: Float[Array, " d"], distances: Float[Array, " K"]
+) -> Float[Array, " K"]:
+    """`min of mu'(x^T theta')` where `|x^T (theta' - theta)| <= distance`, for each arm."""
+    return LINKS["logistic"].variance(jnp.abs(arms @ theta) + distances)
+
+
+def information(
+    arms: Float[Array, "K d"], floors: Float[Array, " K"], counts: Num[Array, " K"]
+) -> spd.Inverse:
     """The inverse of F."""
     return spd.inverse(least_squares.gram(arms, counts * floors))
 
 
-def plan(
-    solve: Callable,
+def sized_design(
+    solve: Solve,
     arms: Float[Array, "K d"],
     floors: Float[Array, " K"],
     targets: Float[Array, "M d"],
@@ -59,14 +63,14 @@ def plan(
     level: Float[Array, ""],
     accuracy: Float[Array, ""],
     loss: Float[Array, ""] | float,
-) -> Plan:
+) -> SizedDesign:
     """The fewest draws, or nearly, after which `C ||z - z'||_{F^-1} <= accuracy` for z, z' alive.
 
-    And `||x||_{F^-1} <= radius.logistic_reach` for every arm, so that `C = radius.logistic`, at
-    this `level`, is finite; the design is the best for the C at that reach.
+    They also bring `||x||_{F^-1}` to at most `radius.logistic_reach` for every arm, so that `C =
+    radius.logistic`, at this `level`, is finite; the design is the best for the C at that reach.
 
     Args:
-      solve: `xy_designs.Solver.along`.
+      solve: `Solver.along` of `design.xy.by_name`.
       accuracy: of the differences; infinite if they do not matter.
       loss: by how much rounding may multiply squared norms.
     """
@@ -85,15 +89,15 @@ def plan(
     least, at_most = loss * arm / close**2, loss * pair
 
     def shrunk(_, draws):
-        """What C asks for at the reach of so many draws: the more they are, the fewer."""
+        """The number that C requires at the reach of so many draws; it falls as they grow."""
         reach = jnp.minimum(close, jnp.sqrt(loss * arm / draws))
         ratio = radius.logistic(level, dim, reach) / radius.logistic(level, dim, close)
         return jnp.maximum(least, ratio**2 * at_most)
 
-    # Every second iterate is enough, as the first is.
+    # The first iterate is enough, and so is every second one after it.
     draws = lax.fori_loop(0, ROUNDS, shrunk, jnp.maximum(least, at_most))
     few = inverse.positive & (draws < MOST)
-    return Plan(found.weights, jnp.where(few, draws, MOST), found.converged)
+    return SizedDesign(found.weights, jnp.where(few, draws, MOST), found.converged)
 
 
 def learn(

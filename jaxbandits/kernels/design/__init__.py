@@ -1,1 +1,1 @@
-"""Optimal designs: how to share draws so that what matters is measured best."""
+"""Optimal designs: shares of draws that measure the directions of interest best."""

@@ -15,23 +15,23 @@ from ..linalg import spd, subspace
 class Design(NamedTuple):
     """A design and how far from the optimum it can be."""
 
-    weights: Array  # float [K] non-negative, sum 1
-    value: Array  # float [] the objective at `weights`
-    bound: Array  # float [] a lower bound on the optimum
-    iterations: Array  # int []
-    converged: Array  # bool [] value <= (1 + tol) bound
+    weights: Float[Array, " K"]  # non-negative, sum 1
+    value: Float[Array, ""]  # the objective at `weights`
+    bound: Float[Array, ""]  # a lower bound on the optimum
+    iterations: Int[Array, ""]
+    converged: Bool[Array, ""]  # value <= (1 + tol) bound
 
 
-MANY = 8  # times d arms are many
+MANY = 8  # more than so many times d arms are many
 
 
-class Place(NamedTuple):
-    """A design on its way."""
+class Iterate(NamedTuple):
+    """The design after some steps."""
 
-    weights: Array  # float [K]
-    inverse: Array  # float [d, d] of A(weights) in the kept coordinates, zero elsewhere
-    variances: Array  # float [K] x_k^T A^-1 x_k, 0 for inactive arms
-    iterations: Array  # int []
+    weights: Float[Array, " K"]
+    inverse: Float[Array, "d d"]  # of A(weights) in the kept coordinates, zero elsewhere
+    variances: Float[Array, " K"]  # x_k^T A^-1 x_k, 0 for inactive arms
+    iterations: Int[Array, ""]
 
 
 def d_optimal(
@@ -46,16 +46,16 @@ def d_optimal(
     Weight moves from the arm of the support with the smallest `g_k = x_k^T A(w)^-1 x_k` to the
     arm with the largest, as much as raises det A most (Bohning, 1986): O(K d) a step.
     `value = max_k g_k` and `bound` is the rank of the active arms, the optimum itself (Kiefer
-    and Wolfowitz, 1960). The inverse is kept up by rank-one changes and computed afresh before
-    a design is believed.
+    and Wolfowitz, 1960). The inverse is updated by rank-one changes and computed afresh before
+    a design is accepted.
     """
     space = subspace.of(arms, active)
     rank = jnp.maximum(space.rank, 1).astype(arms.dtype)
 
-    def look(weights, iterations):
+    def evaluated(weights, iterations):
         inverse = subspace.inverse(space, least_squares.gram(arms, weights)).matrix
         variances = jnp.where(active, spd.quadratic(arms, inverse), 0.0)
-        return Place(weights, inverse, variances, iterations)
+        return Iterate(weights, inverse, variances, iterations)
 
     def unfinished(now):
         above = now.variances.max() > (1.0 + tol) * rank
@@ -63,23 +63,23 @@ def d_optimal(
 
     def afresh(now):
         end = lax.while_loop(unfinished, partial(_exchange, arms), now)
-        return look(end.weights, end.iterations)
+        return evaluated(end.weights, end.iterations)
 
-    begin = look(_first_weights(arms, active), jnp.zeros((), int))
+    begin = evaluated(_first_weights(arms, active), jnp.zeros((), int))
     return certified(space, lax.while_loop(unfinished, afresh, begin), tol)
 
 
-def certified(space, end, tol) -> Design:
-    """The design where steps ended; of arms that are all zero no design is an optimum."""
+def certified(space: subspace.Span, end: Iterate, tol: Float[Array, ""] | float) -> Design:
+    """The `Design` of the last iterate; where all arms are zero none counts as converged."""
     value, rank = end.variances.max(), space.rank.astype(end.variances.dtype)
     converged = (value <= (1.0 + tol) * rank) & (space.rank > 0)
     return Design(end.weights, value, rank, end.iterations, converged)
 
 
 def _first_weights(arms, active):
-    """All active arms alike; where arms are many, as many as the rank that lie far apart.
+    """Equal weights on the active arms; where arms are many, on a basis of arms far apart.
 
-    From the former there is an exchange for nearly every arm that gets no weight in the end.
+    With equal weights on all, nearly every arm that ends without weight costs an exchange.
     """
     if arms.shape[0] <= MANY * arms.shape[1]:
         return active.astype(arms.dtype) / jnp.maximum(active.sum(), 1)
@@ -108,7 +108,7 @@ def _exchange(arms, now):
     here, there = jnp.arange(weights.size) == giver, jnp.arange(weights.size) == taker
     left = jnp.where(here, most - amount, weights)
     change = loss * (arms @ away) ** 2 - gain * (arms @ towards) ** 2
-    return Place(
+    return Iterate(
         weights=jnp.where(there, left + amount, left),
         inverse=inverse + loss * jnp.outer(away, away) - gain * jnp.outer(towards, towards),
         variances=jnp.where(variances > 0, variances + change, 0.0),

@@ -1,5 +1,6 @@
 """Directions that a design has to measure well, and the sums over them that a solver needs."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -8,15 +9,15 @@ from jaxtyping import Array, Bool, Float
 
 from ..linalg import svec
 
-COMPARED = 256  # points of which each is compared with each
+COMPARED = 256  # points; up to so many, all pairs are compared
 
 
 class Listed(NamedTuple):
-    """Any directions."""
+    """Any directions, one after the other."""
 
-    vectors: Array  # float [P, d]
+    vectors: Float[Array, "P d"]
 
-    def mapped(self, function):
+    def mapped(self, function: Callable[[Array], Array]) -> "Listed":
         """The same after a linear map of rows."""
         return Listed(function(self.vectors))
 
@@ -38,7 +39,7 @@ class Listed(NamedTuple):
 class Pairs(NamedTuple):
     """All differences `z_a - z_b` with a < b, in the order (0, 1), (0, 2), ..., (1, 2), ..."""
 
-    points: Array  # float [M, d]
+    points: Float[Array, "M d"]
 
     @property
     def indices(self) -> tuple[np.ndarray, np.ndarray]:
@@ -52,7 +53,7 @@ class Pairs(NamedTuple):
         first, second = self.indices
         return self.points[first] - self.points[second]
 
-    def mapped(self, function):
+    def mapped(self, function: Callable[[Array], Array]) -> "Pairs":
         """The same after a linear map of rows."""
         return Pairs(function(self.points - self.points.mean(0)))
 
@@ -76,18 +77,20 @@ class Pairs(NamedTuple):
         return min(self._fourth_cost, Listed(self.vectors).fourth_cost)
 
     @property
-    def _fourth_cost(self):
+    def _fourth_cost(self) -> int:
         num, dim = self.points.shape
         entries = svec.size(dim)
         return num * entries * (num + 3 * entries)
 
 
-def compact(vectors: Float[Array, "P d"], weights: Float[Array, " P"], room: int):
+def compact(
+    vectors: Float[Array, "P d"], weights: Float[Array, " P"], room: int
+) -> tuple[Float[Array, "n d"], Float[Array, " n"]]:
     """The directions of positive weight, at most `room` of them, and their weights."""
     order = jnp.cumsum(weights > 0)
-    place = (order[None, :] <= jnp.arange(room)[:, None]).sum(1)  # P beyond the last one
-    found = weights.at[place].get(mode="fill", fill_value=0.0)
-    return vectors.at[place].get(mode="clip"), found
+    indices = (order[None, :] <= jnp.arange(room)[:, None]).sum(1)  # P beyond the last one
+    found = weights.at[indices].get(mode="fill", fill_value=0.0)
+    return vectors.at[indices].get(mode="clip"), found
 
 
 def sqdist(points: Float[Array, "M d"], inverse: Float[Array, "d d"]) -> Float[Array, "M M"]:

@@ -1,6 +1,6 @@
 """Greedy allocations, of arms or their differences: each draw goes where it helps most.
 
-Which arms are drawn hangs on the arms and the directions alone, never on rewards.
+Which arms are drawn depends on the arms and the directions alone, never on rewards.
 """
 
 from collections.abc import Callable
@@ -11,26 +11,27 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from .. import selection
 from ..estimate import least_squares
 from ..linalg import spd
 from . import directions
 
 TRUSTED = 1000  # draws after which rank-one changes are replaced by a new inverse
-FEW = 8  # pairs that are played by themselves, where only so many count
-FEWEST = 4  # arms below which a loop of their own is not worth its compilation
+FEW = 8  # active pairs; so few are a smaller problem of their own
+FEWEST = 4  # arms; for fewer, a loop of their own is not worth its compilation
 PRIOR = 1e-3  # of the mean squared length of an arm, where columns are of one size
-ALIKE = 1e-9  # the same from a prior on, where rounding of the first norms stays
-TIED = 1e-12  # scores closer than this part of themselves are equal: rounding tells them apart
+TIED = 1e-12  # scores are equal within this part of themselves: rounding would decide
+ALIKE = 1e-9  # the same from a prior on, where rounding errors of the first norms remain
 
 
 class _Drawn(NamedTuple):
-    cross: Array  # float [K, P] x_k^T A^-1 y_p
-    among: Array  # float [K, K] x_j^T A^-1 x_k
-    norms: Array  # float [P] ||y_p||^2 in A^-1, -inf where not active
-    counts: Array  # int [K]
-    draws: Array  # int [] the sum of counts
-    widest: Array  # float [] max over active p of norms
+    cross: Float[Array, "K P"]  # x_k^T A^-1 y_p
+    among: Float[Array, "K K"]  # x_j^T A^-1 x_k
+    norms: Float[Array, " P"]  # ||y_p||^2 in A^-1, -inf where not active
+    counts: Int[Array, " K"]
+    draws: Int[Array, ""]  # the sum of counts
+    widest: Float[Array, ""]  # max over active p of norms
 
 
 def min_max(
@@ -39,8 +40,8 @@ def min_max(
     begun: Int[Array, " K"],
     limit: Callable[[Array], Array],
     *,
-    v0=0.0,
-    most,
+    v0: Scalar = 0.0,
+    most: Int[Array, ""] | int,
 ) -> Int[Array, " K"]:
     """Counts `[K]` after the draws that bring `max over active pairs ||x_i - x_j||^2_{A^-1}` down.
 
@@ -51,8 +52,8 @@ def min_max(
     counts among them.
 
     Where two pairs without a common arm are the widest, no single draw helps, and all arms tie.
-    An order of the arms that stays the same would then draw one arm for ever; each draw has its
-    own, `selection.scattered`, which is the same in every call.
+    A fixed order of the arms would then draw one arm forever; each draw therefore has an order of
+    its own, `selection.scattered`, which is the same in every call.
 
     Args:
       arms: `[K, d]`; those of `begun` span where v0 is 0.
@@ -65,7 +66,7 @@ def min_max(
     vectors = directions.Pairs(arms).vectors
     if vectors.shape[0] <= FEW:
         return _counts(arms, vectors, active, begun, limit, v0, most)
-    # The longest plans are those for the last few arms.
+    # The longest allocations are those for the last few arms.
     few = active.sum() <= FEW
     some, found = directions.compact(vectors, active.astype(arms.dtype), FEW)
     return lax.cond(
@@ -79,7 +80,7 @@ def _counts(arms, vectors, active, begun, limit, v0, most):
     """The same for listed directions."""
     dim = arms.shape[1]
 
-    def look(counts):
+    def evaluated(counts):
         matrix = least_squares.gram(arms, counts) + v0 * jnp.eye(dim, dtype=arms.dtype)
         inverse = spd.inverse(matrix).matrix
         norms = jnp.where(active, spd.quadratic(vectors, inverse), -jnp.inf)
@@ -94,9 +95,9 @@ def _counts(arms, vectors, active, begun, limit, v0, most):
     def afresh(now):
         last = now.draws + TRUSTED
         going = lambda now: unfinished(now) & (now.draws < last)  # noqa: E731
-        return look(lax.while_loop(going, _draw, now).counts)
+        return evaluated(lax.while_loop(going, _draw, now).counts)
 
-    return lax.while_loop(unfinished, afresh, look(begun)).counts
+    return lax.while_loop(unfinished, afresh, evaluated(begun)).counts
 
 
 def min_max_one(
@@ -114,17 +115,17 @@ def min_max_one(
     """
     first, second = np.triu_indices(sqdist.shape[0], 1)
     columns = cross.T
-    apart = (columns[first] - columns[second]).T
-    return _least(_scores(sqdist[first, second], apart, 1.0 / (1.0 + variances)), draws)
+    differences = (columns[first] - columns[second]).T
+    return _least(_scores(sqdist[first, second], differences, 1.0 / (1.0 + variances)), draws)
 
 
 def _scores(norms, cross, gains):
-    """For each arm the maximum after one draw of it."""
+    """For each arm the maximum that one draw of it leaves."""
     return (norms[None, :] - cross**2 * gains[:, None]).max(1)
 
 
 def _least(scores, draws):
-    """The arm of the smallest score; those that tie in an order of this draw's own."""
+    """The arm of the smallest score; ties are broken by this draw's own order."""
     tied = scores <= (1.0 + selection.at_least(TIED, scores)) * scores.min()
     return jnp.argmax(jnp.where(tied, selection.scattered(draws, scores.size), -1))
 
@@ -148,9 +149,9 @@ def _draw(now):
 
 
 class _Allocated(NamedTuple):
-    among: Array  # float [n, n] x_j^T A^-1 x_k
-    counts: Array  # int [n]
-    draws: Array  # int []
+    among: Float[Array, "n n"]  # x_j^T A^-1 x_k
+    counts: Int[Array, " n"]
+    draws: Int[Array, ""]
 
 
 def g_allocation(
@@ -164,13 +165,13 @@ def g_allocation(
 
     From `A = diag(v)` on, each draw goes to the active arm j that makes
     `max_k ||x_k||^2_{A^-1} - (x_j^T A^-1 x_k)^2 / (1 + ||x_j||^2_{A^-1})` smallest (Soare et al.,
-    2014). Where several arms are the widest every draw of one of them ties: then the widest goes
-    first, and of these one in an order of the draw's own, `selection.scattered`. Every entry of v
-    is v0 if it is given; else it is 1e-3 d times the mean square of its column over the active
-    arms, so that the units of a column change nothing.
+    2014). Where several arms have the largest norm, drawing any one of them ties: of the arms that
+    tie, one with the largest norm is drawn, and among these the draw's own order decides, see
+    `selection.scattered`. Every entry of v is v0 if it is given; else it is 1e-3 d times the mean
+    square of its column over the active arms, so that the units of a column change nothing.
 
-    A draw costs `O(n^2)` for n arms; where at most half, an eighth, ... of all are active, only
-    so many take part.
+    A draw costs `O(n^2)` for n arms; where at most half, an eighth, ... of all are active, the
+    loop is over so many.
     """
     (num_arms, dim), number = arms.shape, active.sum()
     if v0 is None:
@@ -183,19 +184,20 @@ def g_allocation(
         sizes.append(max(FEWEST, -(-sizes[-1] // (2 if len(sizes) == 1 else 4))))
     counts = jnp.zeros(num_arms, int)
     for size, less in zip(sizes, [*sizes[1:], 0], strict=True):
-        # Where the loop is another's it makes no draw: no branch that a batch would take twice.
+        # Loops of the other sizes make no draws; of a branch a batch would compute both sides.
         here = jnp.where((less < number) & (number <= size), total, 0)
-        place = (jnp.cumsum(active)[None, :] <= jnp.arange(size)[:, None]).sum(1)
-        place = jnp.arange(num_arms) if size == num_arms else place
-        some = active.at[place].get(mode="fill", fill_value=False)
-        found = _g_counts(arms.at[place].get(mode="clip"), some, place, here, prior)
-        counts = counts.at[place].add(found, mode="drop")
+        indices = (jnp.cumsum(active)[None, :] <= jnp.arange(size)[:, None]).sum(1)
+        indices = jnp.arange(num_arms) if size == num_arms else indices
+        some = active.at[indices].get(mode="fill", fill_value=False)
+        found = _g_counts(arms.at[indices].get(mode="clip"), some, indices, here, prior)
+        counts = counts.at[indices].add(found, mode="drop")
     return counts
 
 
-def _g_counts(arms, active, names, total, prior):
+def _g_counts(arms, active, indices, total, prior):
+    """Counts for some of the arms, whose `indices` decide ties."""
 
-    def look(now):
+    def evaluated(now):
         inverse = spd.inverse(least_squares.gram(arms, now.counts) + jnp.diag(prior)).matrix
         return now._replace(among=arms @ inverse @ arms.T)
 
@@ -208,7 +210,7 @@ def _g_counts(arms, active, names, total, prior):
         tied = scores <= (1.0 + alike) * scores.min()
         widest = jnp.where(tied, variances, -jnp.inf)
         tied = tied & (widest >= (1.0 - alike) * widest.max())
-        arm = jnp.argmax(jnp.where(tied, selection.scattered(now.draws, names), -1))
+        arm = jnp.argmax(jnp.where(tied, selection.scattered(now.draws, indices), -1))
         row = selection.at(now.among, arm)
         return _Allocated(
             among=now.among - (selection.at(gains, arm) * row)[:, None] * row[None, :],
@@ -218,7 +220,7 @@ def _g_counts(arms, active, names, total, prior):
 
     def afresh(now):
         last = jnp.minimum(total, now.draws + TRUSTED)
-        return lax.while_loop(lambda now: now.draws < last, draw, look(now))
+        return lax.while_loop(lambda now: now.draws < last, draw, evaluated(now))
 
     num_arms = active.size
     blank = jnp.zeros((num_arms, num_arms), arms.dtype)

@@ -1,6 +1,6 @@
-"""One draw after another in an order that hangs on no reward: what a greedy XY design plays.
+"""Greedy XY designs, draw by draw; which arm is next never depends on a reward.
 
-Arms and targets lie in one table, the arms first; only arms are drawn.
+Arms and targets are in one table, the arms first; only arms are drawn.
 """
 
 from typing import NamedTuple
@@ -8,6 +8,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from .. import selection
 from ..estimate import least_squares
 from . import greedy
@@ -19,20 +20,20 @@ class Draws(NamedTuple):
     """What has been drawn."""
 
     stats: least_squares.Ledger  # of the table
-    draws: Array  # int []
+    draws: Int[Array, ""]
 
 
 class Contest(NamedTuple):
-    """The empirical best target against each."""
+    """The empirical best target against each target."""
 
-    best: Array  # int []
-    leads: Array  # float [M] by how much it is ahead
-    sqdist: Array  # float [M] ||z_best - z||^2 in A^-1
-    others: Array  # bool [M] all but itself
+    best: Int[Array, ""]
+    leads: Float[Array, " M"]  # by how much it is ahead
+    sqdist: Float[Array, " M"]  # ||z_best - z||^2 in A^-1
+    others: Bool[Array, " M"]  # all but itself
 
 
-def begin(points: Float[Array, "N d"], num_arms: int, v0) -> Draws:
-    """Before the first draw: A holds one draw of each arm already, besides v0 I."""
+def begin(points: Float[Array, "N d"], num_arms: int, v0: Scalar) -> Draws:
+    """Before the first draw: A already holds one draw of each arm, besides v0 I."""
     once = (jnp.arange(points.shape[0]) < num_arms).astype(int)
     return Draws(least_squares.foreseen(points, once, v0, **IN_ARMS), jnp.zeros((), int))
 
@@ -48,7 +49,7 @@ def next_arm(state: Draws, num_arms: int) -> Int[Array, ""]:
 
 
 def contest(state: Draws, num_arms: int) -> Contest:
-    """By the estimates so far."""
+    """The empirical best target against each, by the estimates so far."""
     means = state.stats.means[num_arms:]
     best = selection.best(means)
     others: Bool[Array, " M"] = jnp.arange(means.size) != best.arm
@@ -58,9 +59,9 @@ def contest(state: Draws, num_arms: int) -> Contest:
 
 
 def drawn(
-    state: Draws, points: Float[Array, "N d"], num_arms: int, arm: Int[Array, ""], reward
+    state: Draws, points: Float[Array, "N d"], num_arms: int, arm: Int[Array, ""], reward: Scalar
 ) -> Draws:
-    """After one more draw; the first of each arm are known from the start."""
+    """After one more draw; A holds the first draw of each arm from the start."""
     known = state.draws < num_arms
     stats = least_squares.observe(state.stats, points, arm, reward, known=known, **IN_ARMS)
     return Draws(stats, state.draws + 1)

@@ -1,4 +1,4 @@
-"""What who knows theta would draw: the design of an instance's characteristic time."""
+"""The optimal design for a known theta: that of an instance's characteristic time."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -24,7 +24,7 @@ def oracle(
     gaps = best.value - values
     others = jnp.arange(values.size) != best.arm
     tied = (others & (gaps <= 0)).any()
-    found = _towards(arms, targets, best.arm, gaps, others & ~tied, solve)
+    found = _design(arms, targets, best.arm, gaps, others & ~tied, solve)
     value, bound = (jnp.where(tied, jnp.inf, x) for x in (found.value, found.bound))
     return found._replace(value=value, bound=bound, converged=found.converged & ~tied)
 
@@ -35,17 +35,17 @@ def estimated(
     values: Float[Array, " M"],
     solve: Solver,
 ) -> Design:
-    """The same for estimates, where a tie is no reason to give up.
+    """The same for estimated values; it stays finite where several targets tie for the best.
 
-    Gaps below `TIE` times the largest count as that large; targets equal to the best do not count.
+    Gaps below `TIE` times the largest are raised to that; targets equal to the best do not count.
     """
     best = selection.best(values)
     gaps = best.value - values
     others = (targets != selection.at(targets, best.arm)).any(1) & (gaps.max() > 0)
     floor = jnp.maximum(TIE * gaps.max(), jnp.finfo(gaps.dtype).tiny)
-    return _towards(arms, targets, best.arm, jnp.maximum(gaps, floor), others, solve)
+    return _design(arms, targets, best.arm, jnp.maximum(gaps, floor), others, solve)
 
 
-def _towards(arms, targets, best, gaps, others, solve):
-    apart = selection.at(targets, best) - targets
-    return solve.along(arms, apart / jnp.where(others, gaps, 1.0)[:, None], others)
+def _design(arms, targets, best, gaps, others, solve):
+    differences = selection.at(targets, best) - targets
+    return solve.along(arms, differences / jnp.where(others, gaps, 1.0)[:, None], others)

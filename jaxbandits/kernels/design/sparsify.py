@@ -1,4 +1,4 @@
-"""Designs on few arms that measure as well as designs on many."""
+"""Designs on few arms that are as informative as designs on many."""
 
 import jax.numpy as jnp
 from jax import lax
@@ -17,11 +17,11 @@ def reduced(
 
     That is so up to rounding where `most` is at least `r (r + 1) / 2`, r the rank of the support
     (Caratheodory). Weights change by a v with `sum of v_i x_i x_i^T = 0` and `sum of v <= 0`,
-    which leaves A as it is, until one of them is 0; what the sum has lost makes A larger once
-    weights sum to 1 again. With `s(x)` from `svec`, v is w times what weighted least squares
-    leaves of arbitrary numbers when they are explained by `s(x)`.
+    which leaves A as it is, until one of them is 0. Their sum may have fallen: A grows when they
+    are scaled to sum to 1 again. With `s(x)` from `svec`, v is w times the residuals of arbitrary
+    numbers in a weighted least squares regression on `s(x)`.
 
-    Where rounding leaves no such v, and where `most` is less, the smallest weights are dropped.
+    Where rounding leaves no such v, or `most` is less, the smallest weights are dropped.
     """
     table = svec.of(subspace.whitened(arms, weights)[1])  # as well conditioned as may be
     negligible = table.size * float(jnp.finfo(arms.dtype).eps)
@@ -30,7 +30,7 @@ def reduced(
         numbers = selection.scattered(step, weights.size) / 2.0**30 - 1.0
         weighted = weights[:, None] * table
         inverse = spd.partial_inverse(table.T @ weighted, negligible).matrix
-        for _ in range(2):  # the second pass takes what rounding has left of the first
+        for _ in range(2):  # the second pass removes what rounding left in the first
             numbers = numbers - table @ (inverse @ (numbers @ weighted))
         change = weights * numbers
         return jnp.where(change.sum() > 0, -change, change)

@@ -1,11 +1,11 @@
 """Designs by steps between a design and one arm: towards it, or away from it.
 
 With `A((1 - g) w + g e_j) = (1 - g) A(w) + g x_j x_j^T` a step costs O(K d) and no factorisation.
-What one method does otherwise than another is a `Rule`: which arm, and how far.
+Methods differ in their `Rule`: which arm, and how far.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 from jax import lax
@@ -14,42 +14,50 @@ from jaxtyping import Array, Bool, Float, Int
 from .. import selection
 from ..estimate import least_squares
 from ..linalg import spd, subspace
-from .d_optimal import Design, Place, certified
+from .d_optimal import Design, Iterate, certified
 
 TRUSTED = 100  # steps after which the inverse is computed afresh
-NOTHING = 1e-12  # a weight that is what rounding leaves of zero
-FARTHEST = 1.0 - 2.0**-20  # a whole step would leave no inverse to go on with
-SECTIONS = 60  # golden sections: the step to 3e-13
-GAIN = 1e-9  # a fall of the maximum by less of itself is none
+NOTHING = 1e-12  # a weight below it is a rounded zero
+FARTHEST = 1.0 - 2.0**-20  # the longest step: a whole one would leave A singular
+SECTIONS = 60  # golden sections, which find the step to 3e-13
+GAIN = 1e-9  # the maximum has not fallen if it fell by a smaller part of itself
 GOLDEN = 0.6180339887498949
 
 
 class Step(NamedTuple):
-    """Where a rule goes: `(1 - rate) w + rate e_arm`."""
+    """The step of a rule, to `(1 - rate) w + rate e_arm`."""
 
-    arm: Array  # int []
-    rate: Array  # float [] below 0 for away; 0 ends the walk
-
-
-Rule = Callable  # (arms, place, rank []) -> Step
+    arm: Int[Array, ""]
+    rate: Float[Array, ""]  # below 0: away from the arm; 0 ends the walk
 
 
-def look(space, arms, active, weights, iterations):
-    """The place of these weights, computed afresh; variances are infinite where A is singular."""
+Rule: TypeAlias = Callable[[Array, Iterate, Array], Step]  # (arms, now, rank []) -> Step
+
+
+def evaluated(
+    space: subspace.Span,
+    arms: Float[Array, "K d"],
+    active: Bool[Array, " K"],
+    weights: Float[Array, " K"],
+    iterations: Int[Array, ""],
+) -> Iterate:
+    """The iterate of these weights, computed afresh; variances are infinite where A is singular."""
     inverse = subspace.inverse(space, least_squares.gram(arms, weights))
     variances = jnp.where(active, spd.quadratic(arms, inverse.matrix), 0.0)
     variances = jnp.where(inverse.positive, variances, jnp.inf)
-    return Place(weights, inverse.matrix, variances, iterations)
+    return Iterate(weights, inverse.matrix, variances, iterations)
 
 
-def start(space, arms, active):
+def start(space: subspace.Span, arms: Float[Array, "K d"], active: Bool[Array, " K"]) -> Iterate:
     """The uniform design on the active arms."""
     uniform = active.astype(arms.dtype) / jnp.maximum(active.sum(), 1)
-    return look(space, arms, active, uniform, jnp.zeros((), int))
+    return evaluated(space, arms, active, uniform, jnp.zeros((), int))
 
 
-def moved(arms, active, now, step):
-    """The place after a step, by rank-one changes."""
+def moved(
+    arms: Float[Array, "K d"], active: Bool[Array, " K"], now: Iterate, step: Step
+) -> Iterate:
+    """The iterate after a step, by rank-one changes."""
     arm, rate = step
     towards = now.inverse @ selection.at(arms, arm)
     loss = rate / (1.0 - rate + rate * selection.at(now.variances, arm))
@@ -57,7 +65,7 @@ def moved(arms, active, now, step):
     variances = now.variances - loss * jnp.where(active, arms @ towards, 0.0) ** 2
     here = jnp.arange(active.size) == arm
     weights = (1.0 - rate) * now.weights + jnp.where(here, rate, 0.0)
-    return Place(
+    return Iterate(
         weights=jnp.where(here & (weights < selection.at_least(NOTHING, weights)), 0.0, weights),
         inverse=inverse / (1.0 - rate),
         variances=variances / (1.0 - rate),
@@ -65,7 +73,7 @@ def moved(arms, active, now, step):
     )
 
 
-def highest(variances):
+def highest(variances: Float[Array, " K"]) -> Int[Array, ""]:
     """The arm of the largest variance, the first of those that are equal up to rounding."""
     return selection.best(selection.fine(variances)).arm
 
@@ -91,7 +99,7 @@ def _walk(arms, active, rule, *, tol, enough, max_iterations):
         last = state[0].iterations + TRUSTED
         going = lambda state: unfinished(state) & (state[0].iterations < last)  # noqa: E731
         now, rate = lax.while_loop(going, step, state)
-        return look(space, arms, active, now.weights, now.iterations), rate
+        return evaluated(space, arms, active, now.weights, now.iterations), rate
 
     begin = start(space, arms, active), jnp.ones((), arms.dtype)
     return certified(space, lax.while_loop(unfinished, afresh, begin)[0], tol)
@@ -111,12 +119,12 @@ def g_optimal_fw(
     maximum, a convex function, by golden sections. It ends after `max_iterations`, or with a step
     of 0.
 
-    It stalls: where several arms attain the maximum it has no gradient, and a step towards one of
-    them raises another. From the uniform design on (2, 1), (0, -1), (-1, -2) one step leads from
-    39/14 to 26/11 and none further, though the optimum is 2; where two of the largest tie at the
-    outset, the design stays uniform. A fall of the maximum by less than 1e-9 of itself counts as
-    none: rounding does not decide whether it goes on. `converged` is that `value` is within `tol`
-    of `bound`, the rank, and mostly False.
+    The method stalls: where several arms attain the maximum it has no gradient, and a step towards
+    one of them raises another. From the uniform design on (2, 1), (0, -1), (-1, -2) one step leads
+    from 39/14 to 26/11 and none further, though the optimum is 2; where two of the largest tie at
+    the outset, the design stays uniform. A fall of the maximum by less than 1e-9 of itself counts
+    as none, so that rounding does not decide whether it goes on. `converged` says whether `value`
+    is within `tol` of `bound`, the rank; mostly it is not.
     """
     options = {"tol": tol, "enough": 0.0, "max_iterations": max_iterations}
     return _walk(arms, active, _line_search, **options)
@@ -156,14 +164,15 @@ def wolfe_atwood(
 ) -> Design:
     """The same with steps away from the supported arm of the smallest variance (Atwood, 1973).
 
-    Of the two the step is taken whose arm is farther from d; away goes at most the whole weight
-    of an arm. Convergence is linear in the end (Ahipasaoglu, Sun and Todd, 2008).
+    Of the two steps, the one is taken whose arm has a variance farther from d; a step away takes
+    at most the whole weight of its arm. Convergence is linear in the end (Ahipasaoglu, Sun and
+    Todd, 2008).
     """
     return _walk(arms, active, _wolfe_atwood, tol=tol, enough=tol, max_iterations=max_iterations)
 
 
 def _best_rate(variance, rank):
-    """The step that raises det A most; the whole of it where the rank is 1."""
+    """The step length that raises det A most; 1 where the rank is 1."""
     above = variance > 1.0
     return jnp.where(above, (variance / rank - 1.0) / jnp.where(above, variance - 1.0, 1.0), -1.0)
 
@@ -202,8 +211,8 @@ def _line_search(arms, now, rank):
         low, high, left, at_left, right, at_right = state
         first = at_left < at_right
         low, high = jnp.where(first, low, left), jnp.where(first, right, high)
-        place = jnp.where(first, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
-        here = place, value(place)
+        rate = jnp.where(first, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
+        here = rate, value(rate)
         inner = (*here, left, at_left), (right, at_right, *here)
         inner = [jnp.where(first, one, two) for one, two in zip(*inner, strict=True)]
         return low, high, *inner

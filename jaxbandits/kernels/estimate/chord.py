@@ -1,53 +1,77 @@
-"""Steps with an old Hessian's inverse (the chord method), on the way of `newton` to a fit."""
+"""Steps with an old Hessian's inverse (the chord method), which come before Newton steps."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Float, Int
 
 FEW = 10  # steps
-READY = 0.1  # of the tolerance: what they aim at before a Newton step
-FINE = 1e-3  # and where none follows
+READY = 0.1  # of the tolerance: the aim before a Newton step
+FINE = 1e-3  # of the tolerance: the aim where no Newton step follows
 
 
 class Slope(NamedTuple):
-    """The gradient of f where steps begin, as far as it is known without sums over the arms."""
+    """The gradient of f where steps begin, if it is known without sums over the arms."""
 
-    gradient: Array
-    known: Any = True  # bool []; the gradient does not matter where it is False
+    gradient: Float[Array, " d"]
+    known: Bool[Array, ""] | bool = True  # where it is False, the gradient does not matter
 
 
 class Followed(NamedTuple):
-    """Where steps with an old inverse B have led."""
+    """The end of some steps with an old inverse B."""
 
-    theta: Array
-    move: Array  # B g
-    decrement: Array  # g^T B g / 2
-    ahead: Array  # what the decrement will be after the move, if it shrinks as it did
-    closing: Array  # bool []: whether the last step at least halved it
+    theta: Float[Array, " d"]
+    move: Float[Array, " d"]  # B g
+    decrement: Float[Array, ""]  # g^T B g / 2
+    ahead: Float[Array, ""]  # the decrement after the move, if it shrinks at the same rate
+    closing: Bool[Array, ""]  # whether the last step at least halved the decrement
 
-    def settled(self, tol):
+    def settled(self, tol: Float[Array, ""] | float) -> Bool[Array, ""]:
         """Whether it is within the tolerance, and far within it after the move to come."""
         return (self.decrement <= tol) & (self.ahead <= FINE * tol)
 
 
-def approach(problem, theta, inverse, tol, slope=None):
-    """Where a Newton step is likely to be within the tolerance, by steps with an old inverse."""
+@runtime_checkable
+class Problem(Protocol):
+    """A function f to be minimised."""
+
+    def gradient(self, theta: Float[Array, " d"]) -> Float[Array, " d"]:
+        """Of f at theta."""
+        ...
+
+
+def approach(
+    problem: Problem,
+    theta: Float[Array, " d"],
+    inverse: Float[Array, "d d"],
+    tol: Float[Array, ""] | float,
+    slope: Slope | None = None,
+) -> Float[Array, " d"]:
+    """A point from which a Newton step is likely to reach the tolerance."""
     near = follow(problem, theta, inverse, lambda now: now.ahead <= READY * tol, FEW, slope)
     moved = jnp.where(near.closing, near.theta - near.move, near.theta)
-    # Where any fit will do, all stay where they are: moves by old inverses are unlike each other.
+    # With an infinite tolerance theta stays: the result may not depend on the old inverse then.
     return jnp.where(jnp.isfinite(tol), moved, theta)
 
 
-def follow(problem, theta, inverse, enough, most, slope=None):
+def follow(
+    problem: Problem,
+    theta: Float[Array, " d"],
+    inverse: Float[Array, "d d"],
+    enough: Callable[[Followed], Bool[Array, ""]],
+    most: Int[Array, ""] | int,
+    slope: Slope | None = None,
+) -> Followed:
     """Steps with an old inverse, until `enough`, while each at least halves the decrement.
 
-    The first one is taken as the `slope` says, if any; what is seen after it is all that counts.
+    At most `most` steps. A `slope` that is known gives the gradient of the first one, which is then
+    judged by what comes after it alone.
     """
 
-    def look(theta, before):
+    def evaluated(theta, before):
         return judged(theta, problem.gradient(theta), before)
 
     def judged(theta, gradient, before):
@@ -59,7 +83,7 @@ def follow(problem, theta, inverse, enough, most, slope=None):
 
     def step(carry):
         now, steps = carry
-        there = look(now.theta - now.move, now.decrement)
+        there = evaluated(now.theta - now.move, now.decrement)
         kept = jax.tree.map(lambda new, old: jnp.where(there.closing, new, old), there, now)
         return kept._replace(closing=there.closing), steps + 1
 
@@ -67,16 +91,17 @@ def follow(problem, theta, inverse, enough, most, slope=None):
         now, steps = carry
         return now.closing & ~enough(now) & (steps < most)
 
-    def set_out():
+    def begin():
         if slope is None:
-            return look(theta, zero)._replace(closing=jnp.array(True))
+            return evaluated(theta, zero)._replace(closing=jnp.array(True))
         gradient = lax.cond(slope.known, lambda: slope.gradient, lambda: problem.gradient(theta))
         here = judged(theta, gradient, zero)
-        there = look(theta - here.move, here.decrement)
+        there = evaluated(theta - here.move, here.decrement)
         good = there.closing | enough(there)
-        nowhere = Followed(theta, jnp.zeros_like(theta), jnp.inf, jnp.inf, False)
+        far = jnp.full_like(zero, jnp.inf)
+        stay = Followed(theta, jnp.zeros_like(theta), far, far, jnp.array(False))
         there = there._replace(closing=jnp.array(True))
-        return jax.tree.map(lambda new, old: jnp.where(good, new, old), there, nowhere)
+        return jax.tree.map(lambda new, old: jnp.where(good, new, old), there, stay)
 
     zero = jnp.zeros((), theta.dtype)
-    return lax.while_loop(unfinished, step, (set_out(), jnp.zeros((), int)))[0]
+    return lax.while_loop(unfinished, step, (begin(), jnp.zeros((), int)))[0]

@@ -1,7 +1,7 @@
 """Logistic regression where every observation has features of its own, in a table that fills up.
 
-Only the rows that are filled are read, in blocks, so a fit costs `O(t d^2)` for t of them. Made
-for one lane at a time: the number of blocks hangs on how many rows there are.
+Only the rows that are filled are read, in blocks, so that a fit to t observations costs `O(t d^2)`.
+Made for one lane at a time: the number of blocks depends on the number of observations.
 """
 
 from typing import NamedTuple
@@ -9,8 +9,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from ..linalg import spd
 
 BLOCK = 256  # rows
@@ -21,33 +23,33 @@ NEAR = 0.1  # decrement below which the whole step is taken
 class Root(NamedTuple):
     """A square root S of a matrix `M = S S^T`, not triangular, and its inverse."""
 
-    matrix: Array  # float [d, d]
-    inverse: Array  # float [d, d]
+    matrix: Float[Array, "d d"]
+    inverse: Float[Array, "d d"]
 
 
 class Fit(NamedTuple):
     """The maximum of a likelihood, and what its perturbation needs."""
 
-    theta: Array  # float [d]
-    inverse: Array  # float [d, d] of H, the Hessian with the ridge, a short step before theta
+    theta: Float[Array, " d"]
+    inverse: Float[Array, "d d"]  # of H, the Hessian with the ridge, a short step before theta
     root: Root  # of G + ridge I, G the sum of x x^T
-    converged: Array  # bool [] the last time Newton's method ran
+    converged: Bool[Array, ""]  # the last time Newton's method ran
 
 
 class Model(NamedTuple):
     """All observations and a fit to them."""
 
-    rows: Array  # float [C, d], of which `number` are filled
-    rewards: Array  # float [C]
-    number: Array  # int [], more than C where some were not kept
+    rows: Float[Array, "C d"]  # of which `number` are filled
+    rewards: Float[Array, " C"]
+    number: Int[Array, ""]  # more than C where some were not kept
     fit: Fit
 
 
 class _Search(NamedTuple):
-    theta: Array  # float [d]
-    inverse: Array  # float [d, d]
-    decrement: Array  # float [] before the last step
-    steps: Array  # int []
+    theta: Float[Array, " d"]
+    inverse: Float[Array, "d d"]
+    decrement: Float[Array, ""]  # before the last step
+    steps: Int[Array, ""]
 
 
 def capacity_of(number: int) -> int:
@@ -55,8 +57,8 @@ def capacity_of(number: int) -> int:
     return -(-number // BLOCK) * BLOCK
 
 
-def without_data(capacity: int, dim: int, ridge, dtype) -> Model:
-    """No observations; rows will be of this type, everything else is in double precision."""
+def without_data(capacity: int, dim: int, ridge: Scalar, dtype: DTypeLike) -> Model:
+    """No observations; rows will be of this dtype, everything else is in double precision."""
     unit, scale = jnp.eye(dim), jnp.sqrt(ridge)
     return Model(
         rows=jnp.zeros((capacity, dim), dtype),
@@ -71,15 +73,15 @@ def without_data(capacity: int, dim: int, ridge, dtype) -> Model:
     )
 
 
-def noted(model: Model, x: Float[Array, " d"], reward) -> Model:
-    """One more observation in the table, unless that is full; nothing is learnt from it."""
+def noted(model: Model, x: Float[Array, " d"], reward: Scalar) -> Model:
+    """One more observation in the table, unless that is full; the fit does not change."""
     at = model.number
     rows = model.rows.at[at].set(x.astype(model.rows.dtype), mode="drop")
     rewards = model.rewards.at[at].set(reward, mode="drop")
     return model._replace(rows=rows, rewards=rewards, number=at + 1)
 
 
-def sampled(fit: Fit, normal: Float[Array, " d"], a) -> Float[Array, " d"]:
+def sampled(fit: Fit, normal: Float[Array, " d"], a: Scalar) -> Float[Array, " d"]:
     """One Newton step from theta for a perturbed sum of rewards.
 
     With `xi ~ N(0, a^2 (G + ridge I))` added to the sum of `y x` it leads to `theta + H^-1 xi`.
@@ -106,8 +108,8 @@ def _over_blocks(model, one, begin):
     return lax.fori_loop(0, blocks_of(filled), add, begin)
 
 
-def rooted(model: Model, ridge) -> Fit:
-    """The fit with the root of what is in the table."""
+def rooted(model: Model, ridge: Scalar) -> Fit:
+    """The fit with its root computed from all observations in the table."""
     unit = jnp.eye(model.rows.shape[1])
 
     def one(rows, rewards, known):
@@ -131,21 +133,21 @@ def grown(root: Root, x: Float[Array, " d"]) -> Root:
     return Root(matrix, inverse)
 
 
-def learnt(fit: Fit, x: Float[Array, " d"], reward) -> Fit:
-    """A Newton step on what the latest observation adds, as if theta had been the maximum."""
+def learnt(fit: Fit, x: Float[Array, " d"], reward: Scalar) -> Fit:
+    """A Newton step for the latest observation, as if theta had been the maximum before it."""
     mean = jax.nn.sigmoid(x @ fit.theta)
     inverse = spd.added(fit.inverse, x, mean * (1.0 - mean))
     theta = fit.theta + (reward - mean) * (inverse @ x)
     return fit._replace(theta=theta, inverse=inverse, root=grown(fit.root, x))
 
 
-def refit(model: Model, *, ridge, tol: float, most: int) -> Fit:
-    """Newton's method on all that is in the table, from the theta there is.
+def refit(model: Model, *, ridge: Scalar, tol: float, most: int) -> Fit:
+    """Newton's method on all observations in the table, from the present theta.
 
-    The gradient is summed in double precision, the Hessian in that of the rows. It has converged
-    when a Newton decrement, `g^T H^-1 g / 2`, was at most `tol`; the step it belongs to is taken
-    all the same. Where rounding leaves the Hessian indefinite, as rows in single precision can that
-    are large beside the ridge, it ends where it is and has not converged.
+    The gradient is summed in double precision, the Hessian in that of the rows. The method has
+    converged when a Newton decrement, `g^T H^-1 g / 2`, was at most `tol`; the step it belongs to
+    is taken all the same. Rounding may leave the Hessian indefinite, where rows in single precision
+    are large beside the ridge: the method then stops there and has not converged.
 
     Args:
       most: steps, at most.
@@ -186,14 +188,23 @@ def refit(model: Model, *, ridge, tol: float, most: int) -> Fit:
 
 
 def followed(
-    model: Model, x: Float[Array, " d"], reward, age: Int[Array, ""], *, ridge, refresh, tol, most
+    model: Model,
+    x: Float[Array, " d"],
+    reward: Scalar,
+    age: Int[Array, ""],
+    *,
+    ridge: Scalar,
+    refresh: Int[Array, ""] | int,
+    tol: float,
+    most: int,
 ) -> tuple[Fit, Bool[Array, ""]]:
-    """The fit once the latest observation is in the table; whether one missed its tolerance.
+    """The fit once the latest observation is in the table; whether a refit missed its tolerance.
 
     Args:
-      age: observations since features have a meaning. Below 0 nothing is fitted, at 0 all that is
-        in the table; then it is one by one, and all every `refresh` observations while the table
-        has room: without those that found none, a fit would forget them.
+      age: observations since the features were trained. Below 0 there is no fit, at 0 it is a
+        refit to the whole table. After that each observation is learnt by itself, with a refit
+        every `refresh` observations as long as the table has room: a refit would forget those
+        that were not kept.
     """
     ways = (
         lambda: model.fit,

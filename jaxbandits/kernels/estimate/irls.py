@@ -8,6 +8,7 @@ depend on the number of draws.
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Int
 
 from ..linalg import spd
@@ -15,20 +16,20 @@ from . import chord, newton
 from .links import LINKS
 from .newton import CAPPED, CONVERGED, NONFINITE, STALLED
 
-SOON = 5  # after so many steps with an old Hessian an estimate deserves a new one
+SOON = 5  # steps with an old Hessian, after which an estimate gets a new one
 
 
 class Fit(NamedTuple):
     """A fit and its certificate."""
 
-    theta: Array  # float [d]
-    hessian: Array  # float [d, d] one last, short step before theta; ridge included
-    iterations: Array  # int [] Newton steps, each with a new Hessian
-    converged: Array  # bool []
-    decrement: Array  # float [] g^T H^-1 g / 2 there, about f - min f and more than at theta
-    status: Array  # int [] 0 converged, 1 cap reached, 2 no descent, 3 not finite
-    inverse: Array  # float [d, d] of the Hessian
-    factor: Array  # float [d, d] its lower Cholesky factor
+    theta: Float[Array, " d"]
+    hessian: Float[Array, "d d"]  # one last, short step before theta; ridge included
+    iterations: Int[Array, ""]  # Newton steps, each with a new Hessian
+    converged: Bool[Array, ""]
+    decrement: Float[Array, ""]  # g^T H^-1 g / 2 there, about f - min f and more than at theta
+    status: Int[Array, ""]  # 0 converged, 1 cap reached, 2 no descent, 3 not finite
+    inverse: Float[Array, "d d"]  # of the Hessian
+    factor: Float[Array, "d d"]  # its lower Cholesky factor
 
 
 def fit(
@@ -50,14 +51,14 @@ def fit(
       sums: reward sums; perturbed sums outside [0, n_k] are welcome where `ridge > 0`.
       inverse: of a Hessian near `init`, such as that of the fit before one more draw. Steps
         with it come first, and usually no Newton step is needed after them.
-      slope: at `init`, if it is known (see `after_draw`): one of those steps then costs nothing.
+      slope: at `init`, if it is known (see `after_draw`): one of those steps is then free.
       tol: largest Newton decrement of a converged fit (affine invariant, in units of f).
     """
     problem = newton.problem_of(arms, counts, sums, family, ridge)
     zero = jnp.zeros((), int)
     if inverse is not None:
         init = chord.approach(problem, init, inverse, tol, slope)
-    begin = newton.look(problem, init, zero, jnp.full((), jnp.inf, arms.dtype))
+    begin = newton.evaluated(problem, init, zero, jnp.full((), jnp.inf, arms.dtype))
     return _end(newton.search(problem, begin, tol, max_iterations), tol)
 
 
@@ -66,7 +67,7 @@ def _end(search, tol):
     converged = search.decrement <= tol
     capped = jnp.where(search.status == CONVERGED, CAPPED, search.status)
     return Fit(
-        # A converged search has a step left that is there for free.
+        # A converged search has computed its next step already.
         theta=jnp.where(converged, search.theta - search.move, search.theta),
         hessian=search.hessian,
         iterations=search.iterations,
@@ -81,12 +82,12 @@ def _end(search, tol):
 class Estimate(NamedTuple):
     """A maximum likelihood estimate and its certificate, without a Hessian of its own."""
 
-    theta: Array  # float [d]
-    inverse: Array  # float [d, d] of a Hessian near theta, not at it
-    iterations: Array  # int [] Newton steps, none where steps with the old inverse did
-    converged: Array  # bool []
-    decrement: Array  # float [] g^T B g / 2 there, B the inverse
-    status: Array  # int [] as of a `Fit`
+    theta: Float[Array, " d"]
+    inverse: Float[Array, "d d"]  # of a Hessian near theta, not at it
+    iterations: Int[Array, ""]  # Newton steps, none where steps with the old inverse did
+    converged: Bool[Array, ""]
+    decrement: Float[Array, ""]  # g^T B g / 2 there, B the inverse
+    status: Int[Array, ""]  # as of a `Fit`
 
 
 def estimate(
@@ -104,15 +105,16 @@ def estimate(
 ) -> Estimate:
     """Theta alone, several times as fast as `fit` where only a draw was added since the last.
 
-    Steps with `inverse`, that of a Hessian near `init` (see `spd.added`), are all there is until
-    they no longer close in quickly; then Newton steps follow, which give an inverse anew. They
-    aim at a thousandth of `tol`, for the inverse is not that of theta. Arguments are those of
-    `fit`.
+    Steps with `inverse`, that of a Hessian near `init` (see `spd.added`), come first. They aim at
+    a thousandth of `tol`, because the inverse is not that of the Hessian at theta. Newton steps,
+    which compute a new inverse, follow only where they do not converge quickly. Arguments are
+    those of `fit`.
     """
     problem = newton.problem_of(arms, counts, sums, family, ridge)
     near = chord.follow(problem, init, inverse, lambda now: now.settled(tol), SOON, slope)
     settled, nothing = near.settled(tol), jnp.zeros_like(inverse)
-    # A step that goes nowhere and looks around there, so that only those who need it do.
+    # The first step has length 0 and does not count: it computes the Hessian at `near.theta`, and
+    # only a search that is not settled takes it.
     begin = newton.Search(
         theta=near.theta,
         hessian=nothing,
@@ -121,7 +123,7 @@ def estimate(
         move=jnp.zeros_like(init),
         decrement=jnp.where(settled, 0.0, 2.0 * tol),
         careful=jnp.array(False),
-        iterations=jnp.array(-1),
+        iterations=jnp.array(-1, int),
         status=jnp.zeros((), int) + CONVERGED,
         ridge=problem.ridge,
         eased=jnp.array(False),
@@ -140,13 +142,18 @@ def estimate(
 class Missed(NamedTuple):
     """How many fits of a run missed their tolerance, by status, and by how much at worst."""
 
-    capped: Array  # int []
-    stalled: Array  # int []
-    nonfinite: Array  # int []
-    worst: Array  # float [] the largest decrement of a fit that was finite
+    capped: Int[Array, ""]
+    stalled: Int[Array, ""]
+    nonfinite: Int[Array, ""]
+    worst: Float[Array, ""]  # the largest decrement of a fit that was finite
 
-    def and_of(self, status, decrement, unless=False):
-        """With one more fit; none where `unless` is True."""
+    def and_of(
+        self,
+        status: Int[Array, ""],
+        decrement: Float[Array, ""],
+        unless: Bool[Array, ""] | bool = False,
+    ) -> "Missed":
+        """With one more fit; the fit does not count where `unless` is True."""
         status = jnp.where(unless, CONVERGED, status)
         counted = (status != CONVERGED) & jnp.isfinite(decrement)
         return Missed(
@@ -156,8 +163,8 @@ class Missed(NamedTuple):
             worst=jnp.where(counted, jnp.maximum(self.worst, decrement), self.worst),
         )
 
-    def report(self):
-        """What results keep."""
+    def report(self) -> dict[str, Array]:
+        """The diagnostics that results keep."""
         return {
             "unconverged": self.capped + self.stalled + self.nonfinite,
             "capped": self.capped,
@@ -167,13 +174,13 @@ class Missed(NamedTuple):
         }
 
 
-def none_missed(dtype) -> Missed:
+def none_missed(dtype: DTypeLike) -> Missed:
     """Before any fit."""
     zero = jnp.zeros((), int)
     return Missed(zero, zero, zero, jnp.zeros((), dtype))
 
 
-def without_data(dim: int, ridge: Float[Array, ""] | float, dtype) -> Fit:
+def without_data(dim: int, ridge: Float[Array, ""] | float, dtype: DTypeLike) -> Fit:
     """The fit before any draw: theta is 0."""
     eye, zero = jnp.eye(dim, dtype=dtype), jnp.zeros((), int)
     certificate = (zero, jnp.array(True), jnp.zeros((), dtype), zero + CONVERGED)
@@ -181,7 +188,7 @@ def without_data(dim: int, ridge: Float[Array, ""] | float, dtype) -> Fit:
     return Fit(jnp.zeros(dim, dtype), ridge * eye, *certificate, eye / ridge, root * eye)
 
 
-def estimate_without_data(dim: int, ridge: Float[Array, ""] | float, dtype) -> Estimate:
+def estimate_without_data(dim: int, ridge: Float[Array, ""] | float, dtype: DTypeLike) -> Estimate:
     """The same as an `Estimate`."""
     found = without_data(dim, ridge, dtype)
     return Estimate(*(getattr(found, name) for name in Estimate._fields))
@@ -195,7 +202,7 @@ def after_draw(
 ) -> tuple[Float[Array, "d d"], chord.Slope]:
     """The inverse Hessian and the slope once an arm with features x has been drawn again.
 
-    Theta is unchanged. The slope is that of the new reward alone: there was next to none before.
+    Theta is unchanged. The slope is that of the new reward alone: before, it was nearly 0.
     """
     mean, variance = LINKS[family].both(x @ found.theta)
     slope = chord.Slope((mean - reward) * x, found.converged)
@@ -205,7 +212,7 @@ def after_draw(
 def determined(
     arms: Float[Array, "K d"], counts: Float[Array, " K"], hessian: Float[Array, "d d"]
 ) -> Bool[Array, ""]:
-    """Whether the data pin down every drawn arm's predictor: standard errors below 100.
+    """Whether the data determine the predictor of every drawn arm: standard errors below 100.
 
     On separable data without ridge f falls forever, ever more slowly: the Newton decrement
     passes any tolerance while the curvature vanishes. Where arms do not span, theta is one of many.

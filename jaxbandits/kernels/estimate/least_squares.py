@@ -1,4 +1,4 @@
-"""What least squares remembers: V = v0 I + sum of x x^T and what follows from it.
+"""The state of least squares: V = v0 I + sum of x x^T and what follows from it.
 
 Two exact forms behind one interface. Arm space keeps `G = X V^-1 X^T [K, K]`, O(K^2) a draw
 whatever d; feature space keeps `V^-1 [d, d]`, O(d^2 + K d). Both carry what every rule reads:
@@ -8,8 +8,9 @@ the estimated means, the variances `x_k^T V^-1 x_k` and the log-determinant.
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
+from ...types import Scalar, Table
 from .. import selection
 from ..linalg import spd
 
@@ -17,19 +18,19 @@ from ..linalg import spd
 class Ledger(NamedTuple):
     """Ridge least squares on a fixed table of arms."""
 
-    core: Array  # float [K, K] X V^-1 X^T in arm space, or [d, d] V^-1 in feature space
-    means: Array  # float [K] estimated means
-    variances: Array  # float [K] x_k^T V^-1 x_k
-    logdet: Array  # float [] log det V - d log v0
+    core: Float[Array, "n n"]  # X V^-1 X^T [K, K] in arm space, V^-1 [d, d] in feature space
+    means: Float[Array, " K"]  # estimated means
+    variances: Float[Array, " K"]  # x_k^T V^-1 x_k
+    logdet: Float[Array, ""]  # log det V - d log v0
 
 
-def prefers_arm_space(arms) -> bool:
-    """Static: arm space up to K = 2 d, where it was measured faster."""
+def prefers_arm_space(arms: Float[Table, "K d"]) -> bool:
+    """Whether arm space was measured to be faster: up to K = 2 d."""
     num_arms, dim = arms.shape
     return num_arms <= 2 * dim
 
 
-def ridge(arms: Float[Array, "K d"], v0, *, arm_space: bool) -> Ledger:
+def ridge(arms: Float[Array, "K d"], v0: Scalar, *, arm_space: bool) -> Ledger:
     """The ledger before any draw: V = v0 I."""
     num_arms, dim = arms.shape
     core = arms @ arms.T / v0 if arm_space else jnp.eye(dim, dtype=arms.dtype) / v0
@@ -37,7 +38,7 @@ def ridge(arms: Float[Array, "K d"], v0, *, arm_space: bool) -> Ledger:
     return Ledger(core, zeros, (arms**2).sum(1) / v0, jnp.zeros((), arms.dtype))
 
 
-def gaussian_process(prior: Float[Array, "K K"], noise_var) -> Ledger:
+def gaussian_process(prior: Float[Array, "K K"], noise_var: Scalar) -> Ledger:
     """The ledger in arm space of means with this prior covariance, before any draw.
 
     Variances and products are in units of `noise_var`, the variance of a reward.
@@ -47,8 +48,10 @@ def gaussian_process(prior: Float[Array, "K K"], noise_var) -> Ledger:
     return Ledger(core, zeros, jnp.diagonal(core), jnp.zeros((), prior.dtype))
 
 
-def foreseen(arms: Float[Array, "K d"], counts: Array, v0=0.0, *, arm_space: bool) -> Ledger:
-    """The ledger of draws yet to come: V = v0 I + sum of counts x x^T, no reward.
+def foreseen(
+    arms: Float[Array, "K d"], counts: Shaped[Array, " K"], v0: Scalar = 0.0, *, arm_space: bool
+) -> Ledger:
+    """The ledger of draws that are planned: V = v0 I + sum of counts x x^T, no reward yet.
 
     Counts may be weights. With `v0 = 0` the arms to be drawn must span. `logdet` is that of V.
     """
@@ -78,14 +81,14 @@ def observe(
     ledger: Ledger,
     arms: Float[Array, "K d"],
     arm: Int[Array, ""],
-    reward,
+    reward: Scalar,
     *,
     arm_space: bool,
     known: Bool[Array, ""] | None = None,
 ) -> Ledger:
     """One more draw of `arm` with this reward (Sherman-Morrison).
 
-    Where the draw is `known`, as one of those `foreseen`, V stays and the reward alone counts.
+    Where the draw is `known`, as one of those `foreseen`, V stays and only the reward is new.
     """
     if arm_space:
         column = direction = selection.at(ledger.core, arm)
@@ -116,14 +119,17 @@ def pairwise(norms: Float[Array, " K"], products: Float[Array, "K K"]) -> Float[
     return jnp.maximum(0.0, norms[:, None] + norms[None, :] - 2.0 * products)
 
 
-def gram(arms: Float[Array, "K d"], counts: Array) -> Float[Array, "d d"]:
+def gram(arms: Float[Array, "K d"], counts: Shaped[Array, " K"]) -> Float[Array, "d d"]:
     """`X^T diag(counts) X`."""
     dim = arms.shape[1]
     return (counts.astype(arms.dtype) @ spd.outer(arms)).reshape(dim, dim)
 
 
 def batch(
-    arms: Float[Array, "K d"], counts: Int[Array, " K"], sums: Float[Array, " K"], v0=0.0
+    arms: Float[Array, "K d"],
+    counts: Int[Array, " K"],
+    sums: Float[Array, " K"],
+    v0: Scalar = 0.0,
 ) -> tuple[Float[Array, "d d"], Float[Array, " d"], Float[Array, ""]]:
     """A whole batch at once: `(V^-1, theta, log det V)` from counts and reward sums.
 

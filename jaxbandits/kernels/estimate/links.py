@@ -10,6 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.scipy.stats import norm
+from jaxtyping import Array
 
 LARGEST = 30.0  # the Poisson predictor is clipped here: exp(30) is 1e13
 
@@ -17,11 +18,11 @@ LARGEST = 30.0  # the Poisson predictor is clipped here: exp(30) is 1e13
 class Link(NamedTuple):
     """An increasing mean function with its integral and its derivative."""
 
-    mean: Callable
-    partition: Callable
-    both: Callable  # mean and variance, for less than each by itself
+    mean: Callable[[Array], Array]
+    partition: Callable[[Array], Array]
+    both: Callable[[Array], tuple[Array, Array]]  # mean and variance, faster than one by one
 
-    def variance(self, z):
+    def variance(self, z: Array) -> Array:
         """The derivative of the mean."""
         return self.both(z)[1]
 
@@ -48,7 +49,7 @@ def _poisson(z):
     return mean, jnp.where(z < LARGEST, mean, 0.0)
 
 
-LINKS = {
+LINKS: dict[str, Link] = {
     "gaussian": Link(lambda z: z, lambda z: z**2 / 2.0, lambda z: (z, jnp.ones_like(z))),
     "logistic": Link(
         jax.nn.sigmoid,

@@ -6,42 +6,42 @@ cost a fraction: products with X instead of a new Hessian and its inverse (Shama
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Float, Int
 
 from ..linalg import spd, svec
 from . import chord
-from .links import LINKS
+from .links import LINKS, Link
 
 CONVERGED, CAPPED, STALLED, NONFINITE = range(4)
 TRIES = 20  # sizes of a step
-FLAT = 0.1  # times the slope at the beginning of a step is flat
-LONGER = 10.0  # times as long or as short a step, where no end is in sight
-MARGIN = 0.1  # of a bracket that is not tried
+FLAT = 0.1  # a slope is flat below this part of the slope at the beginning of a step
+LONGER = 10.0  # from one size of a step to the next, where orders of magnitude are searched
+MARGIN = 0.1  # of a bracket, at either end: not tried
 NEAR = 0.05  # a decrement below which Newton steps are taken whole
-FEW_PLANES = 12  # dimensions in which Newton steps alone do as well
-PATIENCE, LOST = 4, 1.0  # so many steps from the beginning a larger decrement is far from the end
+FEW_PLANES = 12  # dimensions, up to which Newton steps alone do as well as a path
+PATIENCE, LOST = 4, 1.0  # after so many steps, a decrement above LOST calls for a path
 SHARE = 0.01  # of the counts: the first ridge of a path
 FALL = 10.0  # from one ridge of a path to the next
 LOOSE = 50.0  # a decrement that is close enough to a point of a path
 
 
 class Problem(NamedTuple):
-    """What is minimised."""
+    """The function f to be minimised."""
 
-    link: Any
-    arms: Array  # float [K, d]
-    columns: Array  # float [d, K] arms
-    pairs: Array  # float [d (d + 1) / 2, K] of x x^T
-    counts: Array
-    sums: Array
-    ridge: Any
+    link: Link
+    arms: Float[Array, "K d"]
+    columns: Float[Array, "d K"]  # arms
+    pairs: Float[Array, "D K"]  # of x x^T
+    counts: Float[Array, " K"]
+    sums: Float[Array, " K"]
+    ridge: Float[Array, ""]
 
-    def objective(self, theta):
+    def objective(self, theta: Float[Array, " d"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
         """The value and its rounding error, that of its terms: they may cancel to nearly 0."""
         z = self.arms @ theta
         partitions = jnp.where(self.counts > 0, self.counts * self.link.partition(z), 0.0)
@@ -50,16 +50,18 @@ class Problem(NamedTuple):
         resolution = 4.0 * jnp.finfo(z.dtype).eps
         return (partitions - self.sums * z).sum() + penalty, resolution * size
 
-    def gradient(self, theta):
+    def gradient(self, theta: Float[Array, " d"]) -> Float[Array, " d"]:
         """Of f at theta."""
         return self._gradient(theta, self.link.mean(self.arms @ theta))
 
-    def information(self, theta):
-        """The Hessian of f at theta but for the ridge."""
+    def information(self, theta: Float[Array, " d"]) -> Float[Array, "d d"]:
+        """The Hessian of f at theta without the ridge."""
         return self._information(self.link.variance(self.arms @ theta))
 
-    def derivatives(self, theta):
-        """`gradient` and `information`, for less than each by itself."""
+    def derivatives(
+        self, theta: Float[Array, " d"]
+    ) -> tuple[Float[Array, " d"], Float[Array, "d d"]]:
+        """`gradient` and `information`, faster than one by one."""
         mean, variance = self.link.both(self.arms @ theta)
         return self._gradient(theta, mean), self._information(variance)
 
@@ -70,31 +72,42 @@ class Problem(NamedTuple):
         return svec.symmetric(self.pairs @ (self.counts * variance), self.arms.shape[1])
 
 
-def problem_of(arms, counts, sums, family, ridge):
+def problem_of(
+    arms: Float[Array, "K d"],
+    counts: Float[Array, " K"],
+    sums: Float[Array, " K"],
+    family: str,
+    ridge: Float[Array, ""] | float,
+) -> Problem:
     """The `Problem` of these data."""
-    # The barrier keeps products from reading the transposed tables by columns.
+    # Without the barrier, products would read the transposed tables by columns.
     columns, pairs = lax.optimization_barrier((arms.T, svec.pairs(arms).T))
     ridge = jnp.asarray(ridge, arms.dtype)
     return Problem(LINKS[family], arms, columns, pairs, counts, sums, ridge)
 
 
 class Search(NamedTuple):
-    """Where a search stands, and what its next step needs."""
+    """A point, and what the next step from it needs."""
 
-    theta: Array
-    hessian: Array
-    inverse: Array
-    factor: Array
-    move: Array  # H^-1 g
-    decrement: Array
-    careful: Array  # bool []: the last step gained little
-    iterations: Array
-    status: Array
-    ridge: Array  # more than the problem's while `path` lowers it
-    eased: Array  # bool []: whether it was ever more
+    theta: Float[Array, " d"]
+    hessian: Float[Array, "d d"]
+    inverse: Float[Array, "d d"]
+    factor: Float[Array, "d d"]
+    move: Float[Array, " d"]  # H^-1 g
+    decrement: Float[Array, ""]
+    careful: Bool[Array, ""]  # whether the last step gained little
+    iterations: Int[Array, ""]
+    status: Int[Array, ""]
+    ridge: Float[Array, ""]  # more than the problem's while `path` lowers it
+    eased: Bool[Array, ""]  # whether it was ever more
 
 
-def search(problem, begin, tol, max_iterations):
+def search(
+    problem: Problem,
+    begin: Search,
+    tol: Float[Array, ""] | float,
+    max_iterations: Int[Array, ""] | int,
+) -> Search:
     """Newton steps until the decrement is small."""
 
     def unfinished(now):
@@ -106,8 +119,14 @@ def search(problem, begin, tol, max_iterations):
     return end._replace(decrement=jnp.where(of_another, jnp.inf, end.decrement))
 
 
-def look(problem, theta, iterations, before, eased=False):
-    """All that a Newton step from theta needs; `before` is the decrement where it comes from."""
+def evaluated(
+    problem: Problem,
+    theta: Float[Array, " d"],
+    iterations: Int[Array, ""],
+    before: Float[Array, ""] | float,
+    eased: Bool[Array, ""] | bool = False,
+) -> Search:
+    """All that a Newton step from theta needs; `before` is the decrement of the point before it."""
     gradient, information = problem.derivatives(theta)
     # The tiny shift keeps a flat likelihood factorisable.
     shift = 1e-12 if theta.dtype == jnp.float64 else 1e-7
@@ -126,23 +145,23 @@ def look(problem, theta, iterations, before, eased=False):
         decrement=jnp.where(finite, decrement, jnp.inf),
         careful=~(decrement <= 0.5 * before),
         iterations=iterations,
-        status=jnp.where(finite, CONVERGED, NONFINITE),
+        status=jnp.where(finite, CONVERGED, NONFINITE).astype(int),
         ridge=jnp.asarray(problem.ridge, theta.dtype),
         eased=jnp.asarray(eased),
     )
 
 
-def newton(problem, tol, now):
-    """A Newton step, of another length where whole ones may not be trusted; old-Hessian steps.
+def newton(problem: Problem, tol: Float[Array, ""] | float, now: Search) -> Search:
+    """A Newton step, then steps with the same Hessian; or a step of `path`, where it takes one.
 
-    Or a step of `path`, where it takes one.
+    The length of the Newton step is searched for where a whole one may be too long or too short.
     """
     here = problem._replace(ridge=now.ridge)
     far = (now.decrement > NEAR) | now.careful
     size = lax.cond(far, partial(line_search, here, now), lambda: jnp.ones_like(now.decrement))
     moved = chord.approach(here, now.theta - size * now.move, now.inverse, tol)
     step = path(problem, now)
-    after = look(
+    after = evaluated(
         problem._replace(ridge=step.ridge),
         jnp.where(step.taken, step.theta, moved),
         now.iterations + 1,
@@ -157,19 +176,19 @@ def newton(problem, tol, now):
 class Step(NamedTuple):
     """Another ridge, and where to begin with it."""
 
-    taken: Array  # bool []
-    ridge: Array
-    eased: Array
-    theta: Array
+    taken: Bool[Array, ""]
+    ridge: Float[Array, ""]
+    eased: Bool[Array, ""]
+    theta: Float[Array, " d"]
 
 
-def path(problem, now):
-    """Where Newton steps alone lead nowhere soon: minima for a large ridge, then for ever less.
+def path(problem: Problem, now: Search) -> Step:
+    """A step along the minima for smaller and smaller ridges, where Newton steps alone are slow.
 
-    Sums beyond what counts allow put the minimum thousands of units out, where f is all but
-    piecewise linear: Newton steps then find one plane of a kink after the other, 20 steps at most
-    in 5 or 10 dimensions, up to 100 in 20. Minima as a function of the ridge r obey `d theta / dr =
-    -H^-1 theta`, along which 1/r is made `FALL` times as large at a time; that takes some 20 steps
+    Sums beyond what counts allow put the minimum thousands of units out, where f is nearly
+    piecewise linear. Newton steps then move from one linear piece to the next, at most 20 in 5 or
+    10 dimensions, up to 100 in 20. Minima as a function of the ridge r obey `d theta / dr =
+    -H^-1 theta`; along this path r falls by a factor of `FALL` at a time, which takes some 20 steps
     in any dimension.
     """
     if now.theta.size <= FEW_PLANES:
@@ -193,16 +212,16 @@ def path(problem, now):
 class Bracket(NamedTuple):
     """Sizes of a step between which f is least."""
 
-    low: Array
-    below: Array  # the slope of f along the line there, negative
-    high: Array  # infinite while f has only been seen to fall
-    above: Array
-    size: Array  # the one that is tried
-    slope: Array
-    tries: Array
+    low: Float[Array, ""]
+    below: Float[Array, ""]  # the slope of f along the line at `low`, negative
+    high: Float[Array, ""]  # infinite as long as f falls at all sizes tried
+    above: Float[Array, ""]  # the slope at `high`
+    size: Float[Array, ""]  # the one that is tried
+    slope: Float[Array, ""]
+    tries: Float[Array, ""]
 
 
-def line_search(problem, now):
+def line_search(problem: Problem, now: Search) -> Float[Array, ""]:
     """The size of a step to where f is nearly flat along it, by regula falsi; 0 if none lowers f.
 
     Newton steps are too long where the curvature vanishes ahead, and too short by orders of
@@ -229,7 +248,7 @@ def line_search(problem, now):
         )
         share = below / (below - above)  # of the bracket, where a straight line has its root
         share = jnp.where(jnp.isfinite(share), jnp.clip(share, MARGIN, 1.0 - MARGIN), 0.5)
-        # Where orders of magnitude lie between the ends, they are gone through one by one.
+        # Where orders of magnitude lie between the ends, the search is on a logarithmic scale.
         far = (high > LONGER * low) & (at.tries > 0)
         leap = jnp.where(low > 0, jnp.sqrt(low * high), high / LONGER)
         size = jnp.where(far, leap, low + share * (high - low))

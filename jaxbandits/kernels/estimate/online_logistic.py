@@ -1,8 +1,8 @@
-"""A logistic estimate from one pass: each reward is used once, and what is kept does not grow.
+"""A logistic estimate from one pass: each reward is used once, and the state does not grow.
 
 After a reward y of an arm x, theta moves to the minimum of `l(theta', y) + ||theta' - theta||_W^2 /
 (2 eta)` where `|x^T theta'| <= S ||x||`, l the negative log-likelihood of y; then W grows by
-`mu'(x^T theta') x x^T` (Faury, Abeille, Jun, Calauzenes, AISTATS 2022, but for the constraint).
+`mu'(x^T theta') x x^T` (Faury, Abeille, Jun, Calauzenes, AISTATS 2022, except for the constraint).
 """
 
 from typing import NamedTuple
@@ -10,8 +10,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jax.typing import DTypeLike
+from jaxtyping import Array, Bool, Float
 
+from ...types import Scalar
 from ..linalg import spd
 
 MOST = 60  # Newton steps
@@ -19,21 +21,21 @@ FINE = 1e-12  # of the root, or of 1 if it is larger: the accuracy
 
 
 class Online(NamedTuple):
-    """All that is kept."""
+    """The estimate and its state."""
 
-    theta: Array  # float [d]
-    inverse: Array  # float [d, d] of W
-    growth: Array  # float [] sum of log Q so far, see `likelihood_radius`
-    converged: Array  # bool [] of the last step
+    theta: Float[Array, " d"]
+    inverse: Float[Array, "d d"]  # of W
+    growth: Float[Array, ""]  # sum of log Q so far, see `likelihood_radius`
+    converged: Bool[Array, ""]  # of the last step
 
 
-def begin(dim: int, ridge, dtype) -> Online:
+def begin(dim: int, ridge: Scalar, dtype: DTypeLike) -> Online:
     """Before any reward: theta is 0, W the ridge times I."""
     inverse = jnp.eye(dim, dtype=dtype) / ridge
     return Online(jnp.zeros(dim, dtype), inverse, jnp.zeros((), dtype), jnp.array(True))
 
 
-def step_size(norm, longest):
+def step_size(norm: Scalar, longest: Float[Array, ""]) -> Float[Array, ""]:
     """eta, `1 + S max ||x||`, as `likelihood_radius.online_logistic` takes it."""
     return 1.0 + norm * longest
 
@@ -41,25 +43,28 @@ def step_size(norm, longest):
 class Moved(NamedTuple):
     """New predictors of one arm, one for each reward that it might have given."""
 
-    predictor: Array  # float [n]
-    cost: Array  # float [n] the minimum
-    converged: Array  # bool []
+    predictor: Float[Array, " n"]
+    cost: Float[Array, " n"]  # the minimum
+    converged: Bool[Array, ""]
 
 
 def moved(
-    start: Float[Array, ""], spread: Float[Array, ""], most: Float[Array, ""], rewards: Array
+    start: Float[Array, ""],
+    variance: Float[Array, ""],
+    most: Float[Array, ""],
+    rewards: Float[Array, " n"],
 ) -> Moved:
-    """Minimise `l(z, y) + (z - start)^2 / (2 spread)` over `|z| <= most`, for each reward y.
+    """Minimise `l(z, y) + (z - start)^2 / (2 variance)` over `|z| <= most`, for each reward y.
 
-    From 0, where the derivative is steepest, Newton's steps to its root never go too far: it bends
-    away from its tangents on either side.
+    Newton's method begins at 0, where the derivative is steepest. Its steps never pass the root of
+    the derivative, which is convex below 0 and concave above.
     """
 
     def newton(now):
         z, _, steps = now
-        steep = 1.0 + spread * jax.nn.sigmoid(z) * jax.nn.sigmoid(-z)
-        step = (z - start - spread * (rewards - jax.nn.sigmoid(z))) / steep
-        rounding = 4.0 * jnp.finfo(z.dtype).eps * spread / steep
+        steep = 1.0 + variance * jax.nn.sigmoid(z) * jax.nn.sigmoid(-z)
+        step = (z - start - variance * (rewards - jax.nn.sigmoid(z))) / steep
+        rounding = 4.0 * jnp.finfo(z.dtype).eps * variance / steep
         found = jnp.abs(step) <= FINE * jnp.maximum(1.0, jnp.abs(z)) + rounding
         z = z - step
         return z, found | (jnp.abs(z) >= most), steps + 1
@@ -70,7 +75,7 @@ def moved(
     begin = (jnp.zeros_like(rewards), jnp.zeros(rewards.shape, bool), jnp.zeros((), int))
     z, found, _ = lax.while_loop(unfinished, newton, begin)
     z = jnp.clip(z, -most, most)
-    cost = jax.nn.softplus(z) - rewards * z + 0.5 * (z - start) ** 2 / spread
+    cost = jax.nn.softplus(z) - rewards * z + 0.5 * (z - start) ** 2 / variance
     return Moved(z, cost, found.all())
 
 

@@ -16,9 +16,9 @@ SUBSPACES = ("projection", "pseudo_inverse")
 class Fit(NamedTuple):
     """Predictors, and what is known of them."""
 
-    predictors: Array  # float [K] x_k^T theta
-    valid: Array  # bool [] the draws span the arms alive
-    converged: Array  # bool [] maximum likelihood met its tolerance
+    predictors: Float[Array, " K"]  # x_k^T theta
+    valid: Bool[Array, ""]  # the draws span the arms alive
+    converged: Bool[Array, ""]  # maximum likelihood met its tolerance
 
 
 def fit(
@@ -28,15 +28,14 @@ def fit(
     alive: Bool[Array, " K"],
     *,
     family: str = "gaussian",
-    ridge=None,
+    ridge: Float[Array, ""] | float = 0.0,
     subspace: str = "projection",
 ) -> Fit:
     """Least squares, or maximum likelihood of the family with a ridge.
 
-    Least squares by "projection" solves in as many coordinates as the draws span, and finds the
-    theta of least length only where an arm alive has no draw; "pseudo_inverse" always does, by
-    Moore and Penrose's inverse. Predictors of arms in the span of the draws are the same, and so
-    are the others, up to rounding.
+    Least squares by "projection" solves in as many coordinates as the draws span, and computes the
+    theta of least length only where an arm alive has no draw; "pseudo_inverse" always does, by the
+    Moore-Penrose inverse. All predictors are the same up to rounding.
     """
     theta, valid = _least_squares(arms, counts, sums, alive, subspace)
     if family == "gaussian":

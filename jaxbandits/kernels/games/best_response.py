@@ -22,8 +22,8 @@ RIDGE = 1e-9  # of the longest squared length: designs near a vertex are singula
 class Design(NamedTuple):
     """What the weights of a design measure."""
 
-    inverse: Array  # float [d, d] V_w^-1
-    norms: Array  # float [K] x_k^T V_w^-1 x_k
+    inverse: Float[Array, "d d"]  # V_w^-1
+    norms: Float[Array, " K"]  # x_k^T V_w^-1 x_k
 
 
 def design(arms: Float[Array, "K d"], weights: Float[Array, " K"]) -> Design:

@@ -9,19 +9,19 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .. import selection
 
-FIRST = 0.01  # the mixability gap to begin with; any small number above 0 will do
+FIRST = 0.01  # the mixability gap at first; any small positive number is good
 
 
 class Hedge(NamedTuple):
     """A learner over K actions."""
 
-    losses: Array  # float [K] sums so far
-    mixability: Array  # float [] sum of the gaps between own loss and mix loss
+    losses: Float[Array, " K"]  # sums so far
+    mixability: Float[Array, ""]  # sum of the gaps between own loss and mix loss
 
 
 def start(num_actions: int) -> Hedge:
     """A learner that has seen nothing."""
-    return Hedge(jnp.zeros(num_actions), jnp.full((), FIRST))
+    return Hedge(jnp.zeros(num_actions), jnp.full((), FIRST, float))
 
 
 def weights(learner: Hedge) -> Float[Array, " K"]:
@@ -44,32 +44,34 @@ def learn(learner: Hedge, played: Float[Array, " K"], losses: Float[Array, " K"]
 
 
 class Many(NamedTuple):
-    """A learner for each of several places."""
+    """A learner in each of several slots."""
 
     learners: Hedge  # losses [L, K], mixability [L]
-    owners: Array | None  # bool [L, K]: the set whose learner is there, where sets share places
+    owners: Bool[Array, "L K"] | None  # the set whose learner is there, where sets share slots
 
 
-def many(num_places: int, num_actions: int, *, shared: bool) -> Many:
+def many(num_slots: int, num_actions: int, *, shared: bool) -> Many:
     """Learners that have seen nothing."""
-    learners = jax.tree.map(lambda x: jnp.stack([x] * num_places), start(num_actions))
-    return Many(learners, jnp.zeros((num_places, num_actions), bool) if shared else None)
+    learners = jax.tree.map(lambda x: jnp.stack([x] * num_slots), start(num_actions))
+    return Many(learners, jnp.zeros((num_slots, num_actions), bool) if shared else None)
 
 
-def at(table: Many, place: Int[Array, ""], owner: Bool[Array, " K"] | None = None) -> Hedge:
-    """The learner of a place, a new one if it is another owner's."""
-    found = jax.tree.map(lambda x: selection.at(x, place), table.learners)
-    if table.owners is None:
+def at(table: Many, slot: Int[Array, ""], owner: Bool[Array, " K"] | None = None) -> Hedge:
+    """The learner in a slot; a new one if the slot has another owner."""
+    found = jax.tree.map(lambda x: selection.at(x, slot), table.learners)
+    if table.owners is None or owner is None:
         return found
-    same = (selection.at(table.owners, place) == owner).all()
+    same = (selection.at(table.owners, slot) == owner).all()
     new = start(found.losses.size)
     return jax.tree.map(lambda x, y: jnp.where(same, x, y), found, new)
 
 
-def put(table: Many, place: Int[Array, ""], learner: Hedge, owner=None) -> Many:
-    """The table with this learner at a place."""
-    learners = jax.tree.map(lambda x, new: x.at[place].set(new), table.learners, learner)
-    owners = None if table.owners is None else table.owners.at[place].set(owner)
+def put(
+    table: Many, slot: Int[Array, ""], learner: Hedge, owner: Bool[Array, " K"] | None = None
+) -> Many:
+    """The table with this learner in a slot."""
+    learners = jax.tree.map(lambda x, new: x.at[slot].set(new), table.learners, learner)
+    owners = None if table.owners is None else table.owners.at[slot].set(owner)
     return Many(learners, owners)
 
 

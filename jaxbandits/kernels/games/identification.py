@@ -1,39 +1,40 @@
-"""What a game of identification is about: the answer of the moment and what speaks against it."""
+"""Games of identification: the answer by the estimate so far, and nature's response to a design."""
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ..confidence import glr
 from ..estimate import least_squares
 from . import best_response, subsets
 
 
-class Standing(NamedTuple):
-    """An answer, by the estimate."""
+class CurrentAnswer(NamedTuple):
+    """The answer by the estimate, and what a game about it needs."""
 
-    answer: Any  # int [], or bool [K] for a set
-    found: Any  # the evidence for it
-    place: Array  # int []: of its learner
-    owner: Array | None  # bool [K]: the answer, if it is a set
-    respond: Callable  # weights [K] -> nature's response to them, [K]
+    answer: Int[Array, ""] | Bool[Array, " K"]  # a set is a mask
+    evidence: glr.Evidence | glr.SetEvidence
+    slot: Int[Array, ""]  # of its learner
+    owner: Bool[Array, " K"] | None  # the answer, if it is a set
+    # From weights to nature's response to them.
+    respond: Callable[[Float[Array, " K"]], Float[Array, " K"]]
 
 
-def standing(
+def current_answer(
     stats: least_squares.Ledger,
     arms: Float[Array, "K d"],
     order: Int[Array, " K"],
     m: int | None,
     *,
     arm_space: bool,
-) -> Standing:
+) -> CurrentAnswer:
     """The m best arms, or the best arm where m is None."""
     if m is None:
         found = glr.evidence(stats, arms, arm_space=arm_space)
         respond = partial(best_response.response, arms, leader=found.leader, gaps=found.gaps)
-        return Standing(found.leader, found, found.leader, None, respond)
+        return CurrentAnswer(found.leader, found, found.leader, None, respond)
     found = glr.evidence_of_set(stats, arms, order, m, arm_space=arm_space)
     respond = partial(best_response.response_to_set, arms, top=found.top, means=stats.means)
-    return Standing(found.top, found, subsets.place(found.top, m), found.top, respond)
+    return CurrentAnswer(found.top, found, subsets.slot(found.top, m), found.top, respond)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from .. import selection
 
@@ -12,22 +12,22 @@ ROUNDING = 1e-12  # of the largest payoff: what counts as zero in a tableau
 
 
 class Game(NamedTuple):
-    """The mixture of rows that gains most: `value <= value of the game <= bound`."""
+    """The best mixture of rows: `value <= value of the game <= bound`."""
 
-    weights: Array  # float [K] non-negative, sum 1
-    value: Array  # float [] what the weights gain at least, whatever column is played
-    bound: Array  # float [] what a mixture of columns allows at most
-    iterations: Array  # int [] pivots
-    converged: Array  # bool [] value and bound meet but for rounding
+    weights: Float[Array, " K"]  # non-negative, sum 1
+    value: Float[Array, ""]  # what the weights gain at least, whatever column is played
+    bound: Float[Array, ""]  # what a mixture of columns allows at most
+    iterations: Int[Array, ""]  # pivots
+    converged: Bool[Array, ""]  # value and bound agree up to rounding
 
 
 class _Tableau(NamedTuple):
-    """Of the simplex method: basic variables in rows, the others in columns."""
+    """The tableau of the simplex method: basic variables in rows, the others in columns."""
 
-    table: Array  # float [K + 1, P + 1] the last row is the objective, the last column the bounds
-    rows: Array  # int [K] variables: columns of the game first, then the slacks of its rows
-    columns: Array  # int [P]
-    pivots: Array  # int []
+    table: Float[Array, "K+1 P+1"]  # the last row is the objective, the last column the bounds
+    rows: Int[Array, " K"]  # variables: columns of the game first, then the slacks of its rows
+    columns: Int[Array, " P"]
+    pivots: Int[Array, ""]
 
 
 def solve(
@@ -70,7 +70,7 @@ def _improves(now):
 
 
 def _pivot(now):
-    """The column that promises most enters, the row that limits it first leaves."""
+    """The column with the largest gain enters, the row that limits it first leaves."""
     table = now.table
     enters = selection.best(-table[-1, :-1]).arm
     column = table[:, enters]

@@ -1,4 +1,4 @@
-"""Places for sets of m arms out of K in a table of bounded length."""
+"""Slots for sets of m arms out of K in a table of bounded length."""
 
 import math
 
@@ -8,19 +8,19 @@ from jaxtyping import Array, Bool, Int
 
 from .. import selection
 
-MOST = 256  # places; of more sets some share one
+MOST = 256  # slots; of more sets some share a slot
 
 
-def num_places(num_arms: int, m: int) -> tuple[int, bool]:
-    """How long the table is, and whether some sets share a place."""
+def num_slots(num_arms: int, m: int) -> tuple[int, bool]:
+    """How long the table is, and whether some sets share a slot."""
     number = math.comb(num_arms, m)
     return (MOST, True) if number > MOST else (number, False)
 
 
-def place(members: Bool[Array, " K"], m: int) -> Int[Array, ""]:
-    """The place of a set: its rank in the combinatorial number system, or a sum of random words."""
+def slot(members: Bool[Array, " K"], m: int) -> Int[Array, ""]:
+    """The slot of a set: its rank in the combinatorial number system, or a sum of random words."""
     num_arms = members.size
-    if num_places(num_arms, m)[1]:
+    if num_slots(num_arms, m)[1]:
         words = selection.scattered(jnp.ones((), int), num_arms)
         return (jnp.where(members, words, 0).sum() % MOST).astype(int)
     ways = [[min(math.comb(a, k), MOST) for k in range(m + 1)] for a in range(num_arms)]

@@ -1,9 +1,9 @@
-"""Columns of unlike size brought to one size, by powers of two, which round nothing.
+"""Scaling the columns of a table to one size, by powers of two, which cause no rounding.
 
-A feature in another unit (a price in cents instead of euros) changes no difference that least
-squares, a design or an elimination is about. In floating point it does: sums of `x x^T` hold
-squares, so that beside a column of size 1 one of size 1e-8 is rounding. What does not depend on
-the units in theory is therefore computed in columns whose largest entry is in [1, 2).
+In theory the unit of a feature (a price in cents instead of euros) does not matter to least
+squares, designs or eliminations. In floating point it does: sums of `x x^T` hold squares, so that
+a column of size 1e-8 is lost to rounding beside one of size 1. What does not depend on units in
+theory is therefore computed in columns whose largest entry is in [1, 2).
 """
 
 from typing import NamedTuple
@@ -13,12 +13,14 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-SPARE = 4.0  # times what rounding may hide of a squared length
-NOISE = 16.0  # roundings, see `noise`
+from ...types import Table
+
+SPARE = 4.0  # times the part of a squared length that rounding may hide
+NOISE = 16.0  # rounding errors, see `noise`
 
 
 def power_of_two(sizes: Float[Array, "..."]) -> Float[Array, "..."]:
-    """The largest power of two that is not above each size; 1 for 0 and what is nearly 0."""
+    """The largest power of two that is not above each size; 1 for 0 and subnormal numbers."""
     double = sizes.dtype == jnp.float64
     integer, exponents = (jnp.int64, 0x7FF << 52) if double else (jnp.int32, 0xFF << 23)
     bits = lax.bitcast_convert_type(sizes, integer) & jnp.asarray(exponents, integer)
@@ -32,12 +34,14 @@ def column_scales(table: Float[Array, "K d"]) -> Float[Array, " d"]:
 
 
 def noise(largest: Float[Array, ""]) -> Float[Array, ""]:
-    """What an entry beside one of this size may be but the rounding of a 0."""
+    """Up to this size an entry may be a rounded 0, where the largest entry is `largest`."""
     return NOISE * jnp.finfo(largest.dtype).eps * largest
 
 
-def equilibrated(arms: Float[Array, "K d"], *tables: Float[Array, "_ d"]) -> list:
-    """The arms, and tables of features that go with them, in columns of one size, see above."""
+def equilibrated(
+    arms: Float[Array, "K d"], *tables: Float[Array, "_ d"]
+) -> list[Float[Array, "_ d"]]:
+    """The arms, and tables of features that go with them, in columns of one size."""
     scales = lax.stop_gradient(column_scales(arms))
     return [table / scales for table in (arms, *tables)]
 
@@ -59,15 +63,15 @@ def host_scales(table: np.ndarray) -> np.ndarray:
 
 
 class Condition(NamedTuple):
-    """What can be computed of the span of some arms, once their columns are of one size."""
+    """How well the span of some arms can be computed, once their columns are of one size."""
 
     rank: int  # of the arms, in double precision
     ratio: float  # of the largest singular value to the least that is not rounding
-    limit: float  # the largest ratio that sums of `x x^T` leave anything of
+    limit: float  # the largest ratio at which sums of `x x^T` still determine the span
 
 
-def condition(arms: Array | np.ndarray) -> Condition:
-    """Rank and condition number on the host, of arms that can be looked at."""
+def condition(arms: Float[Table, "K d"]) -> Condition:
+    """Rank and condition number, computed on the host: of arms that are not traced."""
     arms = np.asarray(arms, float)
     sizes = np.linalg.svd(arms / host_scales(arms), compute_uv=False)
     eps = np.finfo(float).eps

@@ -12,29 +12,30 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
+from ...types import Scalar
 from .. import selection
 from ..primitives import called_as, primitive
 from . import scaling
 
 SWEEP_COLUMNS = primitive("sweep_columns")
-LOST = 64.0  # pivots of so many roundings may be all that is left of a lost direction
+LOST = 64.0  # a pivot of so many rounding errors may be what is left of a lost direction
 
 
 class Inverse(NamedTuple):
     """The inverse of a symmetric matrix; `positive` says whether it was positive definite."""
 
-    matrix: Array  # float [d, d]
-    logdet: Array  # float [] of the original, meaningless unless positive
-    positive: Array  # bool []
-    factor: Array  # float [d, d] lower triangular L of the original L L^T; costs little to get
+    matrix: Float[Array, "d d"]
+    logdet: Float[Array, ""]  # of the original, meaningless unless positive
+    positive: Bool[Array, ""]
+    factor: Float[Array, "d d"]  # lower triangular L of the original L L^T; costs little to get
 
 
 def inverse(matrix: Float[Array, "d d"], *, may_lack_rank: bool = False) -> Inverse:
     """Invert by sweeping each column; needs no pivoting on a positive definite matrix.
 
     A pivot that is not positive is replaced by 1 and clears `positive`: the result is then
-    finite and wrong, and the flag has to be looked at. Of a matrix that may lack rank, rounding
-    can make the pivots positive that should be 0: these are then told by their size.
+    finite but wrong, and callers have to check the flag. In a matrix that may lack rank, rounding
+    can make pivots positive that should be 0; with `may_lack_rank` so small pivots count as 0.
     """
     shrink = _shrink(matrix)
     both = shrink[:, None] * shrink[None, :]
@@ -44,9 +45,12 @@ def inverse(matrix: Float[Array, "d d"], *, may_lack_rank: bool = False) -> Inve
     return Inverse(found * both, logdet, positive, factor[:, :, 0] / shrink[:, None])
 
 
-# A primitive, for the compilers of lanes write it in another way; they tell its results by ranks.
+# A primitive, because the lane compilers implement it in another way; they tell its results
+# apart by their number of axes.
 @called_as(SWEEP_COLUMNS)
-def sweep_columns(matrix, least):
+def sweep_columns(
+    matrix: Float[Array, "d d"], least: Scalar
+) -> tuple[Float[Array, "d d"], Float[Array, ""], Bool[Array, ""], Float[Array, "d d 1"]]:
     """`(inverse [d, d], log-determinant, positive, factor [d, d, 1])`; pivots at most 1."""
     dim = matrix.shape[0]
     index = jnp.arange(dim)
@@ -68,33 +72,33 @@ def sweep_columns(matrix, least):
 def _shrink(matrix):
     """Powers of two that bring each diagonal entry to [1/4, 1), and pivots below 1.
 
-    Row and column i are multiplied by the i-th. Whether a pivot is lost is then no question of
-    the units of a column. A diagonal entry of 0, or below, stays.
+    Row and column i are multiplied by factor i. Whether a pivot counts as lost does then not
+    depend on the unit of its column. A diagonal entry of 0 or less stays as it is.
     """
     diagonal = jnp.diagonal(matrix)
     return 0.5 / scaling.power_of_two(jnp.sqrt(jnp.where(diagonal > 0, diagonal, 0.25)))
 
 
 def _sweep(table, column, here, pivot):
-    """Sweeping column c, of unit vector e and pivot p, as one product: `(c - e)(c - e)^T / p`.
+    """Sweep column c, of unit vector e and pivot p, by one product: `(c - e)(c - e)^T / p`.
 
-    That is a sweep but for the diagonal, see `_swept`, and exact where p is not above 1.
+    This is a sweep except for the diagonal, see `_swept`, and exact where p is at most 1.
     """
-    # The barrier keeps both from being repeated for each entry of the table.
+    # The barrier keeps the compiler from computing both anew for each entry of the table.
     change, scaled = lax.optimization_barrier((column - here, (column - here) / pivot))
     return table - change[:, None] * scaled[None, :]
 
 
 def _swept(table):
-    """The inverse once all columns are swept; rounding is made symmetric."""
+    """The inverse once all columns are swept, made symmetric despite rounding."""
     return 2.0 * jnp.eye(table.shape[0], dtype=table.dtype) - 0.5 * (table + table.T)
 
 
 class Partial(NamedTuple):
     """The inverse of the largest well-conditioned principal block, zero outside of it."""
 
-    matrix: Array  # float [d, d]
-    kept: Array  # bool [d] the block
+    matrix: Float[Array, "d d"]
+    kept: Bool[Array, " d"]  # the block
 
 
 def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
@@ -113,7 +117,7 @@ def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
         pivot = selection.best(rest)
         column = selection.at(table, pivot.arm)
         here = index == pivot.arm
-        rest = jnp.where(here, -jnp.inf, rest - column**2 / pivot.value)  # for good, once swept
+        rest = jnp.where(here, -jnp.inf, rest - column**2 / pivot.value)  # -inf once swept
         return _sweep(table, column, here, pivot.value), rest
 
     diagonal = jnp.diagonal(matrix)
@@ -140,9 +144,9 @@ def positive(matrix: Float[Array, "d d"]) -> Bool[Array, ""]:
 
 
 def least_eigenvalue(matrix: Float[Array, "d d"]) -> Float[Array, ""]:
-    """The least eigenvalue of a positive definite matrix, from below, by bisection.
+    """A lower bound on the least eigenvalue of a positive definite matrix, by bisection.
 
-    What is returned leaves the matrix `positive` when it is subtracted from the diagonal, and is
+    The matrix is still `positive` when the bound is subtracted from its diagonal. The bound is
     less than 1e-12 of the trace below the eigenvalue (in double precision).
     """
     dim, eps = matrix.shape[0], np.finfo(matrix.dtype).eps

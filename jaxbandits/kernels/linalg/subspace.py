@@ -1,10 +1,11 @@
 """Coordinates in the span of a masked set of vectors, with static shapes.
 
-A subspace of R^d of dimension r is told by r of the d coordinates: those in which its vectors
-vary most freely. Leaving out the others needs no product of matrices, and every quadratic form
+A subspace of R^d of dimension r is represented by r of the d coordinates: those in which its
+vectors vary most freely. Leaving out the others takes no matrix product, and every quadratic form
 `x^T (sum of x x^T)^- x` on the span is the same in all such coordinates.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -17,11 +18,11 @@ from . import scaling, spd
 
 
 class Span(NamedTuple):
-    """A subspace of R^d; its vectors are `basis @ x` of their own kept coordinates."""
+    """A subspace of R^d; each of its vectors is `basis @ x`, x its own kept coordinates."""
 
-    basis: Array  # float [d, d] columns span it: 1 at their own coordinate, zero if not kept
-    kept: Array  # bool [d]
-    rank: Array  # int []
+    basis: Float[Array, "d d"]  # columns span it: 1 at their own coordinate, zero if not kept
+    kept: Bool[Array, " d"]
+    rank: Int[Array, ""]
 
 
 def of(vectors: Float[Array, "K d"], active: Bool[Array, " K"]) -> Span:
@@ -36,13 +37,13 @@ def of(vectors: Float[Array, "K d"], active: Bool[Array, " K"]) -> Span:
 def of_gram(matrix: Float[Array, "d d"], inverse: spd.Partial) -> Span:
     """The span of vectors from the (weighted) sum of their `x x^T` and its partial inverse."""
     unit = jnp.eye(matrix.shape[0], dtype=matrix.dtype)
-    # At the kept coordinates themselves the product is the identity, but for rounding.
+    # At the kept coordinates themselves the product is the identity, up to rounding.
     basis = jnp.where(inverse.kept[:, None], unit * inverse.kept, matrix @ inverse.matrix)
     return Span(basis, inverse.kept, inverse.kept.sum())
 
 
 def negligible(vectors: Float[Array, "K d"]) -> float:
-    """What rounding may leave of a squared length that should be zero, as part of its column's."""
+    """What rounding may leave of a squared length that should be 0, relative to its column's."""
     return vectors.size * float(jnp.finfo(vectors.dtype).eps)
 
 
@@ -51,8 +52,13 @@ def coordinates(span: Span, vectors: Float[Array, "n d"]) -> Float[Array, "n d"]
     return jnp.where(span.kept, vectors, 0.0)
 
 
-def whitening(span: Span, matrix: Float[Array, "d d"]):
-    """A linear map of rows to where `sum of w x x^T = matrix`, of kept coordinates, is identity."""
+def whitening(
+    span: Span, matrix: Float[Array, "d d"]
+) -> Callable[[Float[Array, "n d"]], Float[Array, "n d"]]:
+    """A linear map of rows that turns `matrix` into the identity of the kept coordinates.
+
+    `matrix` is a `sum of w x x^T` in kept coordinates.
+    """
     factor = spd.cholesky(fill(span, matrix))
 
     def mapped(vectors):
@@ -61,15 +67,17 @@ def whitening(span: Span, matrix: Float[Array, "d d"]):
     return mapped
 
 
-def whitened(arms: Float[Array, "K d"], weights: Float[Array, " K"]):
-    """The span of the support, and arms in coordinates where A(w) is the identity of it."""
+def whitened(
+    arms: Float[Array, "K d"], weights: Float[Array, " K"]
+) -> tuple[Span, Float[Array, "K d"]]:
+    """The span of the support, and the arms in coordinates where A(w) is the identity on it."""
     space = of(arms, weights > 0)
     raw = coordinates(space, arms)
     return space, whitening(space, least_squares.gram(raw, weights / weights.sum()))(arms)
 
 
 def within(span: Span, vectors: Float[Array, "n d"]) -> Bool[Array, " n"]:
-    """Which vectors lie in the span, but for some 1e-6 of their length (double precision)."""
+    """Which vectors lie in the span, up to about 1e-6 of their length (double precision)."""
     lost = ((vectors - vectors @ span.basis.T) ** 2).sum(1)
     return lost <= 1e4 * jnp.finfo(vectors.dtype).eps * (vectors**2).sum(1)
 
@@ -81,7 +89,7 @@ def project(span: Span, vector: Float[Array, " d"]) -> Float[Array, " d"]:
 
 
 def fill(span: Span, matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """Ones on the diagonal outside the span: the inverse restricted to the span is exact."""
+    """The matrix with ones on the diagonal outside the span: its inverse is exact on the span."""
     return matrix + jnp.diag((~span.kept).astype(matrix.dtype))
 
 
@@ -111,10 +119,11 @@ def inverse(span: Span, matrix: Float[Array, "d d"]) -> spd.Inverse:
 
 
 def rank(vectors: Float[Array, "K d"]) -> Int[Array, ""]:
-    """Dimension of the span, directions of hardly more than rounding errors included.
+    """Dimension of the span, including directions hardly larger than rounding errors.
 
-    Gram-Schmidt on the longest remainder; one above `max(K, d) eps` of all lengths together
-    counts. `of` squares the vectors, so that directions below 1e-7 of the longest escape it.
+    Gram-Schmidt on the longest remainder; a remainder counts if it exceeds `max(K, d) eps` times
+    the length of all vectors together. `of` squares the vectors, so that it misses directions
+    below 1e-7 of the longest.
     """
     steps = min(vectors.shape)
     least = (max(vectors.shape) * jnp.finfo(vectors.dtype).eps) ** 2 * (vectors**2).sum()
@@ -130,7 +139,10 @@ def rank(vectors: Float[Array, "K d"]) -> Int[Array, ""]:
 
 
 def far_apart(arms: Float[Array, "K d"], active: Bool[Array, " K"]) -> Bool[Array, " K"]:
-    """A basis of the span of the active arms: each time the arm with most outside of the rest."""
+    """A basis of the span of the active arms.
+
+    Each time the arm is taken whose part outside the span of those before it is the longest.
+    """
     num_arms, dim = arms.shape
     arms = scaling.among(arms, active)
     lengths = jnp.where(active, (arms**2).sum(1), 0.0)

@@ -8,77 +8,83 @@ written in the D = d (d + 1) / 2 dimensions of `svec`, in which A is linear in s
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Float
 
 from ...linalg import spd, subspace, svec
 from ..directions import Listed, Pairs
 
-TABLE = 2**21  # entries: up to so many, a table of `s(y)` is read faster than products are made
+TABLE = 2**21  # entries; up to so many, reading a table of `s(y)` is faster than computing products
 
 
 class Point(NamedTuple):
-    """Where the path is, and A there with what follows from it."""
+    """A point of the path, and A there with what follows from it."""
 
-    scale: Array  # float [K] s
-    slack: Array  # float [P] stands for 1 - q
-    dual: Array  # float [P] multipliers of the directions, 0 if inactive
-    price: Array  # float [K] multipliers of s >= 0
-    matrix: Array  # float [d, d] A
-    inverse: Array  # float [d, d]
-    norms: Array  # float [P] q, 0 if inactive
+    scale: Float[Array, " K"]  # s
+    slack: Float[Array, " P"]  # stands for 1 - q
+    dual: Float[Array, " P"]  # multipliers of the directions, 0 if inactive
+    price: Float[Array, " K"]  # multipliers of s >= 0
+    matrix: Float[Array, "d d"]  # A
+    inverse: Float[Array, "d d"]
+    norms: Float[Array, " P"]  # q, 0 if inactive
 
 
 class Problem(NamedTuple):
     """Arms and directions in coordinates where the uniform design is the identity.
 
-    A little of the uniform design is mixed into each, for the best may lack rank.
+    A little of the uniform design is mixed into every design, because the best may lack rank.
     """
 
-    arms: Array  # float [K, d]
+    arms: Float[Array, "K d"]
     directions: Listed | Pairs
-    active: Array  # bool [P]
-    kept: Array  # bool [d] coordinates that the arms span
-    measured: Array  # float [D, K] s(x) of the arms
-    wanted: Array | None  # float [P, D] s(y) of the directions, unless they are too many
-    summed: Array | None  # float [D, P] the same, laid out for sums over directions
-    widest: Array  # float [] unit of q: at the uniform design all are at most 1
-    mixed: Array  # float [] how much of the uniform design
+    active: Bool[Array, " P"]
+    kept: Bool[Array, " d"]  # coordinates that the arms span
+    measured: Float[Array, "D K"]  # s(x) of the arms
+    wanted: Float[Array, "P D"] | None  # s(y) of the directions, unless they are too many
+    summed: Float[Array, "D P"] | None  # the same, laid out for sums over directions
+    widest: Float[Array, ""]  # unit of q: at the uniform design all are at most 1
+    mixed: Float[Array, ""]  # how much of the uniform design
 
     @property
-    def unit(self):
+    def unit(self) -> Float[Array, "d d"]:
         """The identity of the kept coordinates."""
         return jnp.diag(self.kept.astype(self.arms.dtype))
 
-    def information(self, scale):
-        """A of a design as it is, ones on the diagonal outside of the span."""
+    def information(self, scale: Float[Array, " K"]) -> Float[Array, "d d"]:
+        """A of a design with nothing mixed in; ones on the diagonal outside of the span."""
         found = svec.unpacked(self.measured @ scale, self.kept.size)
         return found + jnp.diag((~self.kept).astype(self.arms.dtype))
 
-    def forms(self, packed):
+    def forms(self, packed: Float[Array, " D"]) -> Float[Array, " P"]:
         """`y^T M y` of all directions, `[P]`, in units of `widest`."""
         if self.wanted is not None:
             return self.wanted @ packed / self.widest
         matrix, vectors = svec.unpacked(packed, self.kept.size), self.directions.vectors
         return (vectors @ matrix * vectors).sum(1) / self.widest
 
-    def norms(self, matrix):
+    def norms(self, matrix: Float[Array, "d d"]) -> Float[Array, " P"]:
         """The q of all directions for this A^-1."""
         return jnp.where(self.active, self.forms(svec.packed(matrix)), 0.0)
 
-    def value(self, weights):
+    def value(self, weights: Float[Array, " K"]) -> Float[Array, ""]:
         """The largest q of a design, infinite where it loses rank."""
         found = spd.inverse(self.information(weights), may_lack_rank=True)
         norms = self.norms(found.matrix)
         good = found.positive & spd.all_finite(norms)
         return jnp.where(good, norms.max(), jnp.inf)
 
-    def at(self, scale, slack, dual, price):
-        """A point."""
+    def at(
+        self,
+        scale: Float[Array, " K"],
+        slack: Float[Array, " P"],
+        dual: Float[Array, " P"],
+        price: Float[Array, " K"],
+    ) -> Point:
+        """The point with these variables."""
         matrix = self.information(scale) + self.mixed * scale.sum() * self.unit
         inverse = spd.inverse(matrix).matrix
         return Point(scale, slack, dual, price, matrix, inverse, self.norms(inverse))
 
-    def begin(self):
+    def begin(self) -> Point:
         """Twice the uniform design, with multipliers that satisfy the dual constraints."""
         num_arms = self.arms.shape[0]
         scale = jnp.full(num_arms, 2.0 / num_arms, self.arms.dtype)
@@ -91,19 +97,19 @@ class Problem(NamedTuple):
         price = 1.0 - 0.5 * slopes / largest
         return start._replace(slack=slack, dual=0.5 * dual / largest, price=price)
 
-    def rows(self, point):
-        """`[K, D]`, of `A^-1 (dA/ds_k) A^-1`."""
+    def rows(self, point: Point) -> Float[Array, "K D"]:
+        """The packed `A^-1 (dA/ds_k) A^-1` of every arm."""
         shared = point.inverse @ self.unit @ point.inverse
         return svec.of(self.arms @ point.inverse) + self.mixed * svec.packed(shared)
 
-    def sum_of(self, weights):
-        """`[D]`: `sum of w_m s(y_m)`, in units of `widest`."""
+    def sum_of(self, weights: Float[Array, " P"]) -> Float[Array, " D"]:
+        """`sum of w_m s(y_m)`, in units of `widest`."""
         if self.summed is not None:
             return self.summed @ weights / self.widest
         vectors = self.directions.vectors
         return svec.packed((vectors.T * weights) @ vectors) / self.widest
 
-    def bound(self, point):
+    def bound(self, point: Point) -> Float[Array, ""]:
         """A lower bound on the optimum from the multipliers of the directions."""
         half = self.arms @ point.inverse
         total = svec.unpacked(self.sum_of(point.dual), self.kept.size)
@@ -112,7 +118,12 @@ class Problem(NamedTuple):
         return (point.dual @ point.norms) ** 2 / jnp.where(below > 0, below, jnp.inf)
 
 
-def problem(arms, directions, active, mixed):
+def problem(
+    arms: Float[Array, "K d"],
+    directions: Listed | Pairs,
+    active: Bool[Array, " P"],
+    mixed: Float[Array, ""] | float,
+) -> tuple[Problem, Bool[Array, ""]]:
     """The problem in good coordinates, and whether an active direction leaves the span."""
     space = subspace.of(arms, jnp.ones(arms.shape[0], bool))
     outside = (active & ~subspace.within(space, directions.vectors)).any()

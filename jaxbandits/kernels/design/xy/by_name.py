@@ -1,31 +1,36 @@
 """The designs for given directions by name, each with the tolerance that suits it."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
 
 from ... import selection
 from ...linalg import pairwise, spd
+from ..d_optimal import Design
 from ..directions import Pairs
 from . import frank_wolfe, interior_point, many_arms
 
-DESIGNS = {
+DESIGNS: dict[str, tuple[Callable[..., Design], float]] = {
     "interior_point": (interior_point.xy_optimal, 1e-3),
     "frank_wolfe": (frank_wolfe.xy_frank_wolfe, 0.01),
 }
 MANY = 10_000  # directions
+Solve: TypeAlias = Callable[
+    [Float[Array, "K d"], Float[Array, "N d"], Bool[Array, " N"]], Design
+]  # (arms, targets or directions, which of them count) -> Design
 
 
 class Solver(NamedTuple):
     """A design for all differences of the targets alive, and one for listed directions."""
 
-    between: Callable  # (arms [K, d], targets [M, d], alive [M]) -> Design
-    along: Callable  # (arms [K, d], vectors [P, d], active [P]) -> Design
+    between: Solve
+    along: Solve
 
 
-def named(name: str, tol=None) -> Solver:
-    """The design of this name."""
+def named(name: str, tol: Float[Array, ""] | float | None = None) -> Solver:
+    """The solver of this name; its tolerance is its usual one if `tol` is None."""
     solve, usual = DESIGNS[name]
     tol = usual if tol is None else tol
     exact = name == "interior_point"
@@ -46,14 +51,14 @@ def named(name: str, tol=None) -> Solver:
     return Solver(between, along)
 
 
-def are_many(arms, num_directions: int) -> bool:
-    """Whether a few of each are found faster than a problem with all of them is solved."""
+def are_many(arms: Float[Array, "K d"], num_directions: int) -> bool:
+    """Whether small problems with a few of each are faster than one problem with all."""
     num_arms, dim = arms.shape
     room = many_arms.room(dim)
     return num_arms >= 2 * room or (num_arms >= room and num_directions > MANY)
 
 
-def _among(targets, alive):
+def _among(targets, alive) -> many_arms.Worst:
     def worst(inverse, number):
         far = pairwise.farthest(targets, alive, inverse, number)
         return many_arms.Found(targets[far.first] - targets[far.second], far.sqdist)
@@ -61,7 +66,7 @@ def _among(targets, alive):
     return worst
 
 
-def _listed(vectors, active):
+def _listed(vectors, active) -> many_arms.Worst:
     def worst(inverse, number):
         norms = jnp.where(active, spd.quadratic(vectors, inverse), 0.0)
         chosen = []

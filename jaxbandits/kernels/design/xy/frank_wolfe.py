@@ -14,10 +14,10 @@ from ..directions import Listed, Pairs
 
 
 class _Iterate(NamedTuple):
-    weights: Array  # float [K]
-    seen: Array  # float [d, d] sum of y y^T over the directions met, weighted as the arms are
-    change: Array  # float [] length of the last step over that of the weights
-    iterations: Array  # int []
+    weights: Float[Array, " K"]
+    seen: Float[Array, "d d"]  # sum of y y^T over the directions met, weighted as the arms are
+    change: Float[Array, ""]  # length of the last step over that of the weights
+    iterations: Int[Array, ""]
 
 
 def xy_frank_wolfe(
@@ -33,10 +33,10 @@ def xy_frank_wolfe(
 
     From the uniform design, step k goes to the arm with the largest `(x_i^T A^-1 y)^2`, where y
     is the direction of the largest norm. It ends when the weights change by less than tol of
-    their length, which says nothing about the optimum: the maximum has kinks. Weights below
+    their length; this says nothing about the optimum, because the maximum has kinks. Weights below
     `negligible` are then dropped, where the rest still has full rank. `value` is that of the
     design returned and `bound` comes from the directions met, as in `interior_point`; `converged`
-    says that the steps became as small as asked.
+    says whether the steps became as small as asked.
     """
     num_arms, dim = arms.shape
     table = directions if isinstance(directions, Pairs) else Listed(directions)

@@ -15,11 +15,11 @@ FRACTION = 0.9  # of the way to the boundary
 
 class _Path(NamedTuple):
     point: barrier.Point
-    weights: Array  # float [K] of the best design so far
-    value: Array  # float []
-    bound: Array  # float []
-    iterations: Array  # int []
-    moving: Array  # bool [] the last step led somewhere
+    weights: Float[Array, " K"]  # of the best design so far
+    value: Float[Array, ""]
+    bound: Float[Array, ""]
+    iterations: Int[Array, ""]
+    moving: Bool[Array, ""]  # the last step was possible
 
 
 def xy_optimal(
@@ -38,21 +38,29 @@ def xy_optimal(
     directions, with `f = sum_m v_m q_m` and `g_k = sum_m v_m (x_k^T A^-1 y_m)^2`, the optimum is
     at least `f^2 / max_k g_k` (Cauchy-Schwarz); the multipliers supply v. Weights below tol/100
     are then set to zero, and `value` and `bound` are those of the design returned. An active
-    direction outside the span of the arms gives `value = inf`; no active direction but zero gives
-    a uniform design. Differences of some hundred targets were solved to 1e-4, all else to 1e-6.
+    direction outside the span of the arms gives `value = inf`; a uniform design is returned where
+    no active direction differs from zero. Differences of some hundred targets were solved to 1e-4,
+    everything else to 1e-6.
     """
     return saddle(arms, directions, active, tol=tol, max_iterations=max_iterations)[0]
 
 
-def saddle(arms, directions, active, *, tol, max_iterations=200):
-    """The same, and the multipliers `[P]` of the directions, up to a factor."""
+def saddle(
+    arms: Float[Array, "K d"],
+    directions: Float[Array, "P d"] | Pairs,
+    active: Bool[Array, " P"],
+    *,
+    tol: Float[Array, ""] | float,
+    max_iterations: Int[Array, ""] | int = 200,
+) -> tuple[Design, Float[Array, " P"]]:
+    """The same, and the multipliers of the directions, up to a factor."""
     num_arms = arms.shape[0]
     table = directions if isinstance(directions, Pairs) else Listed(directions)
     active = active & (table.vectors != 0).any(1)
     problem, outside = barrier.problem(arms, table, active, 0.1 * tol)
     uniform = jnp.full(num_arms, 1.0 / num_arms, arms.dtype)
     some = active.any()
-    fine = 0.3 * tol  # what the path aims at leaves room for the weights dropped at the end
+    fine = 0.3 * tol  # leaves room for the weights dropped at the end
 
     def unfinished(path):
         going = (path.iterations < max_iterations) & path.moving
@@ -109,7 +117,7 @@ def _step(problem, path):
     far = distance(*moved(predicted, [jnp.minimum(1.0, x) for x in lengths(predicted)]))
     unmet = jnp.abs(scale * (1.0 - rows @ problem.sum_of(dual) - price)).sum()
     unmet = (unmet + jnp.abs(dual * lost).sum()) / number
-    # Never far ahead of the constraints: A may be nearly singular, where they bend sharply.
+    # The aim is never far ahead of the constraints, which bend sharply where A is near singular.
     aim = jnp.maximum(here * jnp.clip((far / here) ** 3, 0.03, 1.0), 0.1 * unmet)
     s, t, v, u = predicted
     changes = direction(aim - t * v, aim - s * u)

@@ -1,16 +1,16 @@
-"""XY designs for many arms and directions, by way of a few of each.
+"""XY designs for many arms and directions, by small problems with a few of each.
 
 At an optimum at most `d (d + 1) / 2 + 1` arms have weight, and about as many directions count.
-A small problem is solved by the interior-point method; the arms and directions that its certificate
-misses most are taken in, until it certifies the whole.
+A small problem is solved by the interior-point method; the arms and directions that violate its
+certificate most are added, until it certifies the whole problem.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ... import selection
 from ...estimate import least_squares
@@ -18,25 +18,28 @@ from ...linalg import subspace, svec
 from ..d_optimal import Design, d_optimal
 from .interior_point import saddle
 
-NEW = 4  # arms and directions taken in at once
-ROUGH = 0.1  # of the first design
+NEW = 4  # arms and directions added at once
+ROUGH = 0.1  # the tolerance of the first design
 
 
 class Found(NamedTuple):
     """The directions that a design measures worst."""
 
-    vectors: Array  # float [n, d]
-    norms: Array  # float [n] the largest first, 0 where there is none
+    vectors: Float[Array, "n d"]
+    norms: Float[Array, " n"]  # the largest first, 0 where there is none
+
+
+Worst: TypeAlias = Callable[[Float[Array, "d d"], int], Found]  # (inverse, number) -> Found
 
 
 class _Round(NamedTuple):
-    chosen: Array  # int [A] arms in the small problem
-    vectors: Array  # float [W, d] its directions
-    used: Array  # bool [W]
-    weights: Array  # float [K] of the best design so far
-    value: Array  # float []
-    bound: Array  # float []
-    rounds: Array  # int []
+    chosen: Int[Array, " A"]  # arms in the small problem
+    vectors: Float[Array, "W d"]  # its directions
+    used: Bool[Array, " W"]
+    weights: Float[Array, " K"]  # of the best design so far
+    value: Float[Array, ""]
+    bound: Float[Array, ""]
+    rounds: Int[Array, ""]
 
 
 def room(dim: int) -> int:
@@ -46,23 +49,23 @@ def room(dim: int) -> int:
 
 def xy_many(
     arms: Float[Array, "K d"],
-    worst: Callable,
+    worst: Worst,
     *,
     tol: Float[Array, ""] | float = 1e-3,
     max_rounds: Int[Array, ""] | int = 100,
 ) -> Design:
-    """`min over w of max of ||y||^2` in A(w)^-1 where `worst` knows the directions y.
+    """`min over w of max of ||y||^2` in A(w)^-1 over the directions y that `worst` finds.
 
     Args:
-      worst: `(inverse [d, d], number) -> Found`, the n worst for a design or so, the first of
-        them the very worst; all in the span of the arms.
+      worst: `(inverse [d, d], number) -> Found`, about the n worst directions for a design, the
+        first of them exactly the worst; all in the span of the arms.
     Returns:
       `Design` with the certificate of `interior_point.xy_optimal`; `iterations` counts small
       problems.
     """
     num_arms, dim = arms.shape
     most = room(dim)
-    seats = most if num_arms >= most + NEW else num_arms
+    in_problem = most if num_arms >= most + NEW else num_arms
     first = d_optimal(arms, jnp.ones(num_arms, bool), tol=ROUGH)
     space = subspace.of(arms, jnp.ones(num_arms, bool))
 
@@ -84,15 +87,15 @@ def xy_many(
         bound = (inverse * total).sum() ** 2 / slopes.max()
         far = worst(inverse, NEW)
         value = far.norms[0]
-        chosen, seats, better = now.chosen, _largest(-duals, NEW), value < now.value
+        chosen, slots, better = now.chosen, _largest(-duals, NEW), value < now.value
         if chosen.size < num_arms:
             inside = jnp.zeros(num_arms, bool).at[chosen].set(True)
             news = _largest(jnp.where(inside, -1.0, slopes), NEW)
             chosen = chosen.at[_largest(-found.weights, NEW)].set(news)
         return _Round(
             chosen,
-            now.vectors.at[seats].set(far.vectors),
-            now.used.at[seats].set(far.norms > 0),
+            now.vectors.at[slots].set(far.vectors),
+            now.used.at[slots].set(far.norms > 0),
             jnp.where(better, weights, now.weights),
             jnp.where(better, value, now.value),
             jnp.maximum(now.bound, bound),
@@ -103,7 +106,7 @@ def xy_many(
     some = far.norms[0] > 0
     missing = jnp.zeros((most - NEW, dim), arms.dtype)
     begin = _Round(
-        jnp.argsort(-first.weights)[:seats],
+        jnp.argsort(-first.weights)[:in_problem],
         jnp.concatenate([far.vectors, missing]),
         (jnp.arange(most) < NEW) & some,
         jnp.where(some, first.weights, 1.0 / num_arms),

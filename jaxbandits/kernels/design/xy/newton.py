@@ -1,40 +1,45 @@
-"""The Newton systems of the interior-point method for the XY design, of one unknown an arm.
+"""The Newton systems of the interior-point method for the XY design, with an unknown for each arm.
 
-What q contributes to a system has rank D = d (d + 1) / 2 at most. Where the arms are many more,
-the system is solved in that many dimensions.
+What q contributes to a system has rank D = d (d + 1) / 2 at most. Where there are many more arms,
+the system is solved in D dimensions.
 """
+
+from collections.abc import Callable
 
 import jax.numpy as jnp
 from jax import lax
+from jaxtyping import Array, Float
 
 from ...linalg import spd, svec
 from ..directions import compact
+from .barrier import Point, Problem
 
 FEW, SOME = 32, 512  # directions
 MANY = 100  # arms
-APART = 64  # arms, of many, that decide
+LONGEST = 64  # of many arms, those with the longest rows
 
 
-def system(problem, point, rows):
-    """Solves for the step of s, given the right-hand side of its system.
+def system(
+    problem: Problem, point: Point, rows: Float[Array, "K D"]
+) -> Callable[[Float[Array, " K"]], Float[Array, " K"]]:
+    """From the right-hand side of the Newton system to the step of s.
 
-    The step is taken in units in which s >= 0 contributes the identity, so no pivoting is
-    needed however small some weights are.
+    The system is scaled so that s >= 0 contributes the identity; no pivoting is then needed,
+    however small some weights are.
     """
     unit = jnp.sqrt(point.scale / point.price)
     num_arms, entries = rows.shape
     if num_arms > MANY and num_arms >= 4 * entries:
-        solve = _thin_solver(unit[:, None] * (rows @ _root(_in_squares(problem, point))))
+        solve = _thin_solver(unit[:, None] * (rows @ _root(_in_svec(problem, point))))
     else:
         curvature = 2.0 * _bend(problem, point) + _stiffness(problem, point, rows)
         solve = _solver(curvature * unit[:, None] * unit)
     return lambda right: unit * solve(unit * right)
 
 
-def _in_squares(problem, point):
+def _in_svec(problem, point):
     """`[D, D]`, what q contributes as a form in `rows`."""
     vectors, stiff = problem.directions.vectors, _stiff(problem, point)
-
     if stiff.size <= FEW:
         slopes = svec.fourth(vectors, stiff)
     else:
@@ -61,8 +66,8 @@ def _bend(problem, point):
 def _stiffness(problem, point, rows):
     """`[K, K]`, what the slopes of q contribute.
 
-    Summed over directions; where they are many, over `svec`, which is less work and less
-    exact. It is exactness that counts where few directions decide.
+    Summed over directions; where they are many, over `svec`, which is less work but less
+    accurate. Where few directions decide, accuracy matters.
     """
     num_arms, entries = rows.shape
     vectors, stiff = problem.directions.vectors, _stiff(problem, point)
@@ -72,12 +77,12 @@ def _stiffness(problem, point, rows):
         slopes = slopes + problem.mixed * ((vectors @ point.inverse @ problem.unit) ** 2).sum(1)
         return (slopes * stiff) @ slopes.T
 
-    def by_squares():
+    def in_svec():
         return rows @ (problem.directions.fourth(stiff) @ rows.T)
 
     cost = problem.directions.fourth_cost + num_arms * entries * (num_arms + entries)
     direct = stiff.size <= FEW or stiff.size * num_arms**2 <= cost
-    rule = (lambda: summed(vectors, stiff)) if direct else by_squares
+    rule = (lambda: summed(vectors, stiff)) if direct else in_svec
     for most in (FEW,) if direct else (SOME, FEW):
         if stiff.size > most:
             rule = _one_of(
@@ -112,21 +117,21 @@ def _solver(curvature):
 def _thin_solver(table):
     """Solves with `I + U U^T` for a table U of few columns.
 
-    The formula for its inverse (Woodbury) is exact where the rows of U are short. The longest
-    are therefore kept apart; the system that is left for them once the others are eliminated is
-    solved as it is.
+    Woodbury's formula for its inverse is accurate where the rows of U are short. By it the
+    unknowns of short rows are eliminated; the system that remains for the longest rows is solved
+    directly.
     """
     number, width = table.shape
-    order = jnp.argsort(-(table**2).sum(1))[:APART]
-    apart = jnp.zeros(number, bool).at[order].set(True)
-    long, short = table[order], jnp.where(apart[:, None], 0.0, table)
+    order = jnp.argsort(-(table**2).sum(1))[:LONGEST]
+    is_long = jnp.zeros(number, bool).at[order].set(True)
+    long, short = table[order], jnp.where(is_long[:, None], 0.0, table)
     inner = spd.inverse(short.T @ short + jnp.eye(width, dtype=table.dtype)).matrix
     outer = long @ inner @ long.T
-    outer = outer + (1.0 + _rounded(outer)) * jnp.eye(APART, dtype=table.dtype)
+    outer = outer + (1.0 + _rounded(outer)) * jnp.eye(LONGEST, dtype=table.dtype)
     inverse = spd.inverse(outer).matrix
 
     def solve(right):
-        rest = jnp.where(apart, 0.0, right)
+        rest = jnp.where(is_long, 0.0, right)
         found = inverse @ (right[order] - long @ (inner @ (short.T @ rest)))
         rest = rest - short @ (long.T @ found)
         return (rest - short @ (inner @ (short.T @ rest))).at[order].set(found)
@@ -135,6 +140,7 @@ def _thin_solver(table):
 
 
 def _rounded(matrix):
+    """What rounding may leave on the diagonal."""
     return 8.0 * jnp.finfo(matrix.dtype).eps * jnp.trace(matrix)
 
 
