@@ -4,27 +4,39 @@ import contextlib
 import glob
 import re
 import warnings
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
 
 from ..system.private_folders import NotPrivate, private_folder
 
-# What JAX warns of where a kept program cannot be read, or a new one not be kept.
-TROUBLE = re.compile(r"Error (read|writ)ing persistent compilation cache entry for '(.*?)': ?(.*)")
+# Warnings of JAX that a kept program cannot be read, or that a new one cannot be kept.
+TROUBLE: re.Pattern[str] = re.compile(
+    r"Error (read|writ)ing persistent compilation cache entry for '(.*?)': ?(.*)"
+)
+FOLDER = "jax_compilation_cache_dir"  # options of JAX
+LEAST: dict[str, float | int] = {
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": 0,
+}
 
 
 @contextlib.contextmanager
-def kept_programs():
-    """Keep every compiled program of this block; a folder that JAX was given already wins.
+def kept_programs() -> Generator[None]:
+    """Keep every compiled program of this block on disk, unless JAX was given a folder already.
 
     `JAX_COMPILATION_CACHE_DIR` names another folder. Importing the package changes nothing.
 
-    The folder is the user's alone, for whoever writes to it runs code here: else a warning says
-    why no programs are kept. A program that cannot be read is removed and compiled anew.
+    The folder must belong to the user alone, for whoever writes to it runs code here: else a
+    warning says why no programs are kept. A program that cannot be read is removed and compiled
+    again.
     """
     import jax
     import platformdirs
     from jax.experimental.compilation_cache import compilation_cache
 
-    if jax.config.jax_compilation_cache_dir is not None:
+    before = {name: getattr(jax.config, name) for name in (FOLDER, *LEAST)}
+    if before[FOLDER] is not None:
         yield
         return
     try:
@@ -33,17 +45,11 @@ def kept_programs():
         warnings.warn(f"compiled programs are not kept: {error}", RuntimeWarning, stacklevel=3)
         yield
         return
-    settings = {
-        "jax_compilation_cache_dir": str(folder),
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-        "jax_persistent_cache_min_entry_size_bytes": 0,
-    }
-    before = {name: getattr(jax.config, name) for name in settings}
     compilation_cache.reset_cache()
-    for name, value in settings.items():
+    for name, value in {FOLDER: str(folder), **LEAST}.items():
         jax.config.update(name, value)
     try:
-        with _mended(folder):
+        with _damaged_removed(folder):
             yield
     finally:
         for name, value in before.items():
@@ -52,11 +58,11 @@ def kept_programs():
 
 
 @contextlib.contextmanager
-def _mended(folder):
-    """Remove kept programs that JAX cannot read, which it would leave; one warning of each kind."""
-    seen = set()
+def _damaged_removed(folder: Path) -> Generator[None]:
+    """Remove kept programs that JAX cannot read, as JAX does not; one warning of each kind."""
+    seen: set[str] = set()
 
-    def show(message, *where, **more):
+    def show(message: Warning | str, *where: Any, **more: Any) -> None:
         trouble = TROUBLE.match(str(message))
         if trouble is None:
             before(message, *where, **more)
@@ -75,5 +81,6 @@ def _mended(folder):
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", TROUBLE.pattern)
-        before, warnings.showwarning = warnings.showwarning, show
+        before = warnings.showwarning
+        warnings.showwarning = show  # ty: ignore[invalid-assignment]  # it is there to be replaced
         yield

@@ -5,22 +5,30 @@ import functools
 import signal
 import sys
 import warnings
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
 
 import click
 
 from ..system import interrupts
+
+if TYPE_CHECKING:
+    import xarray
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 BAD_INPUT, INTERRUPTED = 2, 130
 DEMO_FOLDER = Path("demo-results")
 SHELLS = ("bash", "zsh", "fish")
 
 
-def one_line(command):
+def one_line(command: Callable[P, R]) -> Callable[P, R]:
     """Bad input ends with status 2 and one line on standard error, never a traceback."""
 
     @functools.wraps(command)
-    def wrapped(*args, **kwargs):
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         with interrupts.interruptible() as signals:
             try:
                 with plain_warnings():
@@ -37,7 +45,7 @@ def one_line(command):
     return wrapped
 
 
-def _reason(error):
+def _reason(error: Exception) -> str:
     """What went wrong, with the file that was read or written."""
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
@@ -45,21 +53,28 @@ def _reason(error):
 
 
 @contextlib.contextmanager
-def plain_warnings():
+def plain_warnings() -> Generator[None]:
     """Warnings as one line each, without the source line that raised them."""
 
-    def show(message, category, filename, lineno, file=None, line=None):
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
         click.echo(f"warning: {message}", err=True)
 
     with warnings.catch_warnings():
-        warnings.showwarning = show
+        warnings.showwarning = show  # ty: ignore[invalid-assignment]  # it is there to be replaced
         yield
 
 
 class OneLine(click.Group):
     """A group whose usage errors are one line too."""
 
-    def main(self, *args, standalone_mode=True, **extra):
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run; see `click.Command.main`."""
         try:
             return super().main(*args, standalone_mode=False, **extra)
@@ -73,8 +88,8 @@ class OneLine(click.Group):
             sys.exit(INTERRUPTED)
 
 
-def machines(command):
-    """The options that say what plays; the numbers do not depend on them."""
+def machines(command: Callable[P, R]) -> Callable[P, R]:
+    """The options that say where and how to run; the numbers do not depend on them."""
     for option in (
         click.option("--cluster", metavar="ADDRESS", help="A running dask scheduler."),
         click.option("--devices", metavar="N|all", help="Devices to share the lanes."),
@@ -84,27 +99,29 @@ def machines(command):
     return command
 
 
-def forced(command):
+def forced(command: Callable[P, R]) -> Callable[P, R]:
     """The option that lets results be replaced."""
     return click.option("--force", is_flag=True, help="Replace results of another sweep.")(command)
 
 
-def completed(names):
+def completed(
+    names: Callable[[], Iterable[str]],
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """Completion by what `names` lists, called only when a shell asks."""
 
-    def complete(context, parameter, incomplete):
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         return [name for name in names() if name.startswith(incomplete)]
 
     return complete
 
 
-def _sections():
+def _sections() -> Iterable[str]:
     from .catalogue import SECTIONS
 
     return SECTIONS
 
 
-def _experiments():
+def _experiments() -> Iterable[str]:
     from ..reproduce import EXPERIMENTS
 
     return EXPERIMENTS
@@ -112,14 +129,14 @@ def _experiments():
 
 @click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="jaxbandits")
-def main():
+def main() -> None:
     """Simulate structured bandits: sweeps, tables, figures."""
 
 
 @main.command()
 @forced
 @one_line
-def demo(force):
+def demo(force: bool) -> None:
     """Run a small sweep into ./demo-results: progress, a table and a figure."""
     _run(Path(__file__).with_name("demo.toml"), DEMO_FOLDER, {}, force=force)
 
@@ -127,7 +144,7 @@ def demo(force):
 @main.command("list")
 @click.argument("what", required=False, shell_complete=completed(_sections))
 @one_line
-def list_(what):
+def list_(what: str | None) -> None:
     """List algorithms, instances or experiments (all of them without an argument)."""
     from . import catalogue
 
@@ -146,12 +163,20 @@ def list_(what):
 @forced
 @machines
 @one_line
-def run(sweep, out, replications, seed, shard, force, **machine):
+def run(
+    sweep: Path,
+    out: Path,
+    replications: int | None,
+    seed: int | None,
+    shard: str | None,
+    force: bool,
+    **machine: Any,
+) -> None:
     """Run every cell of SWEEP.toml; cells that DIR holds are not run again.
 
     Results of another sweep in DIR are refused; more replications, algorithms, instances or points
     of the same one are added to it. With --shard several machines that share DIR split the cells;
-    who ends last writes the results.
+    the one that ends last writes the results.
     """
     how = _how(shard=shard, **machine)
     _run(sweep, out, how, force=force, replications=replications, seed=seed)
@@ -166,17 +191,25 @@ def run(sweep, out, replications, seed, shard, force, **machine):
 @forced
 @machines
 @one_line
-def reproduce(name, out, replications, quick, data, force, **machine):
+def reproduce(
+    name: str,
+    out: Path,
+    replications: int | None,
+    quick: bool,
+    data: Path | None,
+    force: bool,
+    **machine: Any,
+) -> None:
     """Run a figure or table of a paper and check its claims; see `list experiments`.
 
     Results of another experiment in DIR, or of more replications, are refused.
     """
-    from ..reproduce import reproduce as play
+    from ..reproduce import reproduce as run_experiment
     from .cache import kept_programs
 
-    _folder(out)
+    _make_folder(out)
     with kept_programs():
-        result = play(
+        result = run_experiment(
             name,
             out,
             replications=replications,
@@ -195,7 +228,7 @@ def reproduce(name, out, replications, quick, data, force, **machine):
 @main.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @one_line
-def report(folder):
+def report(folder: Path) -> None:
     """Write DIR/report.html: one page about the results in DIR or its sub-folders."""
     from ..report import write
 
@@ -205,7 +238,7 @@ def report(folder):
 @main.command()
 @click.argument("shell", metavar="bash|zsh|fish", shell_complete=completed(lambda: SHELLS))
 @one_line
-def completion(shell):
+def completion(shell: str) -> None:
     """Print the script that makes a shell complete commands, options and names.
 
     For bash: eval "$(jaxbandits completion bash)", in ~/.bashrc to keep it.
@@ -216,26 +249,31 @@ def completion(shell):
         from ..signatures import unknown
 
         raise unknown("shell", shell, SHELLS)
-    kind = get_completion_class(shell)
-    click.echo(kind(main, {}, "jaxbandits", "_JAXBANDITS_COMPLETE").source())
+    complete = get_completion_class(shell)
+    if complete is None:
+        raise ValueError(f"{shell}: this version of click does not complete its commands")
+    click.echo(complete(main, {}, "jaxbandits", "_JAXBANDITS_COMPLETE").source())
 
 
-def _how(**options):
-    """What was said of how to run, as `sweeps.run` takes it."""
+def _how(**options: Any) -> dict[str, Any]:
+    """The options of how to run that were given, as `sweeps.run` takes them."""
     how = {name: value for name, value in options.items() if value is not None}
     if how.get("devices", "").isdecimal():
         how["devices"] = int(how["devices"])
     return how | ({"shard": _shard(how["shard"])} if "shard" in how else {})
 
 
-def _shard(text):
+def _shard(text: str) -> tuple[int, int]:
     first, slash, step = text.partition("/")
     if not (slash and first.isdecimal() and step.isdecimal()):
         raise ValueError(f"--shard must be I/N, as 2/5, got {text!r}")
     return int(first), int(step)
 
 
-def _run(path, out, how, *, force=False, **overrides):
+def _run(
+    path: Path, out: Path, how: dict[str, Any], *, force: bool = False, **overrides: Any
+) -> None:
+    """Run the sweep of a file, and write its results and figure."""
     from .. import sweeps
     from ..report import plot
     from ..sweeps.dataset import write
@@ -245,7 +283,7 @@ def _run(path, out, how, *, force=False, **overrides):
     chosen = {name: value for name, value in overrides.items() if value is not None}
     plan = sweeps.read(path, **chosen)
     cells = sweeps.check(plan, progress=True)
-    _folder(out)
+    _make_folder(out)
     shard = how.get("shard", (1, 1))
     with (
         for_results(
@@ -265,14 +303,14 @@ def _run(path, out, how, *, force=False, **overrides):
     _show(dataset, out)
 
 
-def _folder(out):
+def _make_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ValueError(f"--out {out}: {error.strerror}") from None
 
 
-def _show(dataset, out):
+def _show(dataset: "xarray.Dataset", out: Path) -> None:
     from ..report import table
 
     table.print_table(dataset)
