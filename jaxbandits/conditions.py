@@ -10,7 +10,7 @@ import numpy as np
 
 from .feature_tables import is_concrete, require
 from .parameters import Values
-from .types import Scalar, Table
+from .types import Rows, Scalar
 
 LEAST_GROWTH: float = 2.0**-40  # of `|x|^2 / v0`: a draw is then 4,000 times what is rounded away
 
@@ -77,6 +77,7 @@ def horizon_unless(given: int | None, horizon: Scalar | None, name: str) -> int:
     require(horizon is not None, "horizon must be given, got None")
     known = given is not None or is_concrete(horizon)
     require(known, f"{name} must be given where the horizon is traced, got None")
+    assert horizon is not None  # as was asked for above
     return int(horizon) if given is None else given
 
 
@@ -115,6 +116,9 @@ def budget_covers(values: Values, least: int, what: str = "stages") -> None:
         require(total >= least, f"budget must be at least the {least} {what}, got {total}")
 
 
-def total_draws(arms: Table, budget: Scalar | None, per_arm: Scalar | None) -> Scalar:
+def total_draws(arms: Rows, budget: Scalar | None, per_arm: Scalar | None) -> Scalar:
     """The budget, whichever way it was given."""
-    return budget if per_arm is None else per_arm * arms.shape[0]
+    if per_arm is not None:
+        return per_arm * np.shape(arms)[0]
+    assert budget is not None  # a condition asked for one of the two
+    return budget

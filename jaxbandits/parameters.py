@@ -178,14 +178,38 @@ P = ParamSpec("P")
 Values: TypeAlias = Mapping[str, Any]  # the arguments of a constructor by name
 
 
+# (horizon, num_arms, dim, noise_var, kappa, lipschitz) -> c_2, see `kernels.confidence.glm_radius`
+Deviation: TypeAlias = Callable[..., Array]
+
+
 class Constructor(Protocol[P]):
     """A function that builds an `Algorithm`, and what the simulator asks of it beforehand."""
 
-    contextual: bool  # whether `ask` is shown the indices of some rows of `arms` each round
-    convert: Callable[[Values], dict[str, Any]]  # checks and converts options; ignores other names
-    complete: Callable[..., Values]  # what the host adds to the options, once all are checked
-    scale_free: Callable[..., bool]  # whether units of columns change nothing, with these options
-    tells: Callable[..., Bool[Array, ""]]  # whether arms drawn only now would pass the checks
+    @property
+    def contextual(self) -> bool | None:
+        """Whether `ask` is shown the indices of some rows of `arms` each round; None: not known."""
+        ...
+
+    @property
+    def deviation(self) -> Deviation | None:
+        """How far a random parameter may be from the estimate, where a theorem says so."""
+        ...
+
+    def convert(self, keywords: Values, /) -> dict[str, Any]:
+        """The keywords, those that are options checked and converted; the others are ignored."""
+        ...
+
+    def complete(self, arms: Rows, /, **keywords: Any) -> Values:
+        """What the host adds to the options, once all are checked."""
+        ...
+
+    def scale_free(self, **keywords: Any) -> bool:
+        """Whether the units of columns change nothing, with these options."""
+        ...
+
+    def tells(self, arms: Array, /, **keywords: Any) -> Bool[Array, ""]:
+        """Whether arms that an instance draws in a replication would pass the checks."""
+        ...
 
     def __call__(self, arms: Rows, /, *args: P.args, **kwargs: P.kwargs) -> Algorithm:
         """The algorithm for `arms [K, d]`."""
@@ -200,6 +224,7 @@ def constructor(
     contextual: bool = False,
     requires: Callable[[Values], object] | None = None,
     completes: Callable[[Values], Values] | None = None,
+    deviation: Deviation | None = None,
 ) -> Callable[[Callable[Concatenate[Array, P], Algorithm]], Constructor[P]]:
     """Decorate a constructor `(arms, [targets], *, keywords) -> Algorithm` with its checks.
 
@@ -215,6 +240,8 @@ def constructor(
       requires: `(bound arguments) -> None`, raises on conditions between options.
       completes: `(bound arguments) -> options`, what the host computes once from arms that it
         can look at, before anything is traced.
+      deviation: of an algorithm that `watched` can observe, the constant `c_2` of its theorem as a
+        function of `(horizon, num_arms, dim, noise_var, kappa, lipschitz)`.
     Raises:
       ValueError: names the argument, what it was and what is allowed.
     """
@@ -271,11 +298,15 @@ def constructor(
                 bound.arguments.update(_of_one_size(bound.arguments))
             return build(*bound.args, **bound.kwargs)
 
-        made = cast(Constructor, checked)
-        made.convert, made.contextual = convert, contextual
-        # Checks as well, without building anything.
-        made.complete = lambda arms, **keywords: complete(bind(arms, (), keywords))
-        made.scale_free, made.tells = is_scale_free, tells
-        return made
+        vars(checked).update(
+            contextual=contextual,
+            deviation=deviation,
+            convert=convert,
+            # Checks as well, without building anything.
+            complete=lambda arms, **keywords: complete(bind(arms, (), keywords)),
+            scale_free=is_scale_free,
+            tells=tells,
+        )
+        return cast(Constructor, checked)
 
     return decorate

@@ -11,7 +11,7 @@ from ...kernels.allocate import halving, stage_shares
 from ...kernels.estimate import stage_fit
 from ...parameters import Count, Family, Flag, Positive, Size, choice, constructor, size
 from ...types import Arms
-from ..loops.elimination import Rules, by_schedule, elimination
+from ..loops.elimination import EliminationRules, by_schedule, elimination
 
 
 class Memory(NamedTuple):
@@ -121,5 +121,7 @@ def gse(
         info = {name: memory.info[name] + flag for name, flag in flags.items()}
         return fit.predictors, Memory(info, *((counts, sums) if reuse else (None, None)))
 
-    rules = Rules(allocate, learn, begin=begin, report=lambda m: m.info, **by_schedule(plan))
+    rules = EliminationRules(
+        allocate, learn, begin=begin, report=lambda m: m.info, **by_schedule(plan)
+    )
     return elimination(num_arms, rules)

@@ -15,7 +15,7 @@ from ...kernels.linalg import subspace
 from ...kernels.shared_call import once_for_equal
 from ...parameters import Count, Positive, constructor
 from ...types import Arms
-from ..loops.elimination import Rules, elimination
+from ..loops.elimination import EliminationRules, elimination
 
 
 class Memory(NamedTuple):
@@ -118,7 +118,7 @@ def od_linbai(
         info = {name: memory.info[name] + flag for name, flag in flags.items()}
         return fit.predictors, memory._replace(info=info)
 
-    rules = Rules(
+    rules = EliminationRules(
         allocate=lambda key, state: counted(state.alive, state.memory.rank),
         learn=learn,
         survivors=lambda state: halved(state.memory.rank, state.stage + 1),

@@ -8,7 +8,7 @@ from ...kernels import selection
 from ...kernels.allocate import halving
 from ...parameters import Count, constructor
 from ...types import Arms
-from ..loops.elimination import Rules, by_schedule, elimination
+from ..loops.elimination import EliminationRules, by_schedule, elimination
 
 
 def _enough(values):
@@ -59,4 +59,4 @@ def sequential_halving(
     def learn(state, counts, sums, note):
         return sums / jnp.maximum(counts, 1), ()
 
-    return elimination(num_arms, Rules(allocate, learn, **by_schedule(plan)))
+    return elimination(num_arms, EliminationRules(allocate, learn, **by_schedule(plan)))

@@ -1,4 +1,4 @@
-"""Comparisons of arms in the gap-index loop: what rewards tell, and which pair is in doubt.
+"""Comparisons of arms in the gap-index loop: how rewards are remembered, which pair is in doubt.
 
 The columns of Table 1 of Reda, Kaufmann and Delahaye-Duriez (2021), each of them a function: the
 indices, the set J, its weakest member b, and the stopping rule.
@@ -6,10 +6,10 @@ indices, the set J, its weakest member b, and the stopping rule.
 
 import functools
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import jax.numpy as jnp
-from jaxtyping import Array
+from jaxtyping import Array, Bool, Float, Int
 
 from ...kernels import selection
 from ...kernels.confidence import gaps
@@ -17,19 +17,24 @@ from ...kernels.estimate import least_squares, sample_means
 from ...types import Arms, Pytree, Scalar
 
 
+def _no_features(*_: Any) -> NoReturn:
+    raise TypeError("averages of rewards do not tell the products of features")
+
+
 class Evidence(NamedTuple):
     """How rewards are remembered; `stats` have `means`, `variances` [K] and `logdet` []."""
 
     begin: Callable[[], Pytree]  # () -> stats
     observe: Callable[[Pytree, Array, Array], Pytree]  # (stats, arm, reward) -> stats
-    row: Callable[[Pytree, Array], Array] | None = None  # (stats, arm) -> x_arm^T V^-1 x_k [K]
-    gram: Callable[[Pytree], Array] | None = None  # (stats) -> x_i^T V^-1 x_j [K, K]
+    row: Callable[[Pytree, Array], Array] = _no_features  # (stats, arm) -> x_arm^T V^-1 x_k [K]
+    gram: Callable[[Pytree], Array] = _no_features  # (stats) -> x_i^T V^-1 x_j [K, K]
 
 
 def by_features(arms: Arms, v0: Scalar, *, arm_space: bool) -> Evidence:
     """Ridge least squares; where all pairs of arms are compared, arm space is the faster form.
 
-    Measured from 10 arms in 2 dimensions to 100 in 5: a round looks at K^2 numbers in any case.
+    So it was measured, from 10 arms in 2 dimensions to 100 in 5: a round needs K^2 numbers in
+    either form.
     Variances fall from 1 / v0 to 1 with the first draws, which single precision cannot follow: use
     double precision, as `simulate` and `Live` do.
     """
@@ -49,16 +54,16 @@ def by_averages(num_arms: int) -> Evidence:
 
 
 class View(NamedTuple):
-    """What a round sees."""
+    """The pair that a round compares, and how much is in doubt."""
 
-    top: Array  # bool [K], J
-    weakest: Array  # int [], b
-    challenger: Array  # int [], c
-    doubt: Array  # float []: at most epsilon where the answer is good enough
+    top: Bool[Array, " K"]  # J
+    weakest: Int[Array, ""]  # b
+    challenger: Int[Array, ""]  # c
+    doubt: Float[Array, ""]  # at most epsilon where the answer is good enough
 
 
 class Comparison(NamedTuple):
-    """A `View`, and what it was taken from."""
+    """A `View`, and numbers that it was found from, for those who need more of them."""
 
     view: View
     column: Callable[[Array], Array]  # (arm j) -> B[i, j] for every i
@@ -67,17 +72,17 @@ class Comparison(NamedTuple):
 
 # (stats, order, width) -> Comparison
 Compare: TypeAlias = Callable[[Pytree, Array, Array], Comparison]
-# (comparison, what was seen before the last draw) -> View
+# (comparison, the view before the last draw) -> View
 Retest: TypeAlias = Callable[[Comparison, View], View]
 
 
 def one_with_rest(evidence: Evidence, *, first_leads: bool = False) -> Compare:
-    """J is the arm of largest estimate, so that only what is compared with it matters.
+    """J is the arm of largest estimate, so that only the indices `B[i, j]` of that arm j matter.
 
     Args:
       evidence: by features.
-      first_leads: whether of equal leaders or rivals the first is taken: it spares a tenth of the
-        time, and with rewards that have a density there are none.
+      first_leads: whether ties between leaders, or between rivals, go to the first arm: this saves
+        a tenth of the time, and where rewards have a density there are no ties.
     """
     row = evidence.row
 
@@ -87,41 +92,50 @@ def one_with_rest(evidence: Evidence, *, first_leads: bool = False) -> Compare:
         arm = selection.argmax(values, order)
         return selection.Best(arm, selection.at(values, arm))
 
-    def compare(stats, order, wide):
+    def compare(stats, order, width):
         leader = best(stats.means, order).arm
         from_leader = row(stats, leader)
         top = jnp.arange(order.size) == leader
-        bounds = gaps.column(stats, from_leader, leader, wide)
+        bounds = gaps.column(stats, from_leader, leader, width)
         rival = best(jnp.where(top, -jnp.inf, bounds), order)
         return Comparison(
             view=View(top, leader, rival.arm, rival.value),
-            column=lambda arm: gaps.column(stats, row(stats, arm), arm, wide),
+            column=lambda arm: gaps.column(stats, row(stats, arm), arm, width),
             between=lambda: from_leader - row(stats, rival.arm),
         )
 
     return compare
 
 
+Row: TypeAlias = Callable[[Array], Array]  # (arm) -> x_arm^T V^-1 x_k [K]
+
+
 class Indices(NamedTuple):
     """The gap indices of a round."""
 
-    means: Array  # float [K]
+    means: Float[Array, " K"]
     bounds: gaps.Paired | gaps.Individual
     worst: Callable[[], Array]  # () -> D_j [K]: how far arm j may be from the m best
-    row: Callable[[Array], Array]  # (arm) -> x_arm^T V^-1 x_k [K]
+    row: Row
 
 
-def paired(evidence: Evidence, stats: Pytree, wide: Array) -> tuple[gaps.Paired, Callable]:
+# (evidence, stats, width) -> (B, row)
+GapIndices: TypeAlias = Callable[
+    [Evidence, Pytree, Array], tuple[gaps.Paired | gaps.Individual, Row]
+]
+
+
+def paired(evidence: Evidence, stats: Pytree, width: Array) -> tuple[gaps.Paired, Row]:
     """`B[i, j] = mu_i - mu_j + width ||x_i - x_j||`."""
     gram = evidence.gram(stats)
     row = functools.partial(selection.at, gram)
-    return gaps.paired(stats.means, stats.variances, gram, wide), row
+    return gaps.paired(stats.means, stats.variances, gram, width), row
 
 
-def individual(evidence: Evidence, stats: Pytree, wide: Array) -> tuple[gaps.Individual, Callable]:
+def individual(evidence: Evidence, stats: Pytree, width: Array) -> tuple[gaps.Individual, Row]:
     """`B[i, j] = mu_i - mu_j + width (||x_i|| + ||x_j||)`."""
-    row = lambda arm: evidence.row(stats, arm)  # noqa: E731
-    return gaps.individual(stats.means, stats.variances, wide), row
+    row = functools.partial(evidence.row, stats)
+    return gaps.individual(stats.means, stats.variances, width), row
 
 
 def largest_means(found: Indices) -> Array:
@@ -149,30 +163,30 @@ class Stopping(NamedTuple):
 
     # (indices, J, B[i, b] for i not in J, c) -> []: what is left to doubt
     doubt: Callable[[Indices, Array, Array, Array], Array]
-    retest: Retest  # what published programs test after a draw
+    retest: Retest  # what published programs test instead, once the pair's arm is drawn
 
 
-def _lucb_retest(found: Comparison, last: View) -> View:
-    return last._replace(doubt=selection.at(found.column(last.weakest), last.challenger))
+def _lucb_retest(comparison: Comparison, last: View) -> View:
+    return last._replace(doubt=selection.at(comparison.column(last.weakest), last.challenger))
 
 
-# Stop when B[c, b] <= epsilon. Programs ask whether the pair that was drawn for is settled.
-LUCB = Stopping(lambda found, top, rivals, c: selection.at(rivals, c), _lucb_retest)
-# Stop when D_j <= epsilon for all j in J. Programs ask what was known before the draw.
-UGAPE = Stopping(
+# Stop when B[c, b] <= epsilon. Published programs test the present B[c, b] of the last pair b, c.
+LUCB: Stopping = Stopping(lambda found, top, rivals, c: selection.at(rivals, c), _lucb_retest)
+# Stop when D_j <= epsilon for all j in J. Published programs test the D_j before the last draw.
+UGAPE: Stopping = Stopping(
     lambda found, top, rivals, c: jnp.where(top, found.worst(), -jnp.inf).max(),
-    lambda found, last: last,
+    lambda comparison, last: last,
 )
 
-INDICES = {"paired": paired, "individual": individual}
-STOPPING = {"lucb": LUCB, "ugape": UGAPE}
+INDICES: dict[str, GapIndices] = {"paired": paired, "individual": individual}
+STOPPING: dict[str, Stopping] = {"lucb": LUCB, "ugape": UGAPE}
 
 
 def best_with_rest(
     evidence: Evidence,
     m: int,
     *,
-    indices: Callable = paired,
+    indices: GapIndices = paired,
     members: Callable[[Indices], Array] = largest_means,
     weakest: Callable[[Indices, Array], Array] = hardest_pair,
     stopping: Stopping = LUCB,
@@ -188,8 +202,8 @@ def best_with_rest(
       stopping: `LUCB` or `UGAPE`.
     """
 
-    def compare(stats, order, wide):
-        bounds, row = indices(evidence, stats, wide)
+    def compare(stats, order, width):
+        bounds, row = indices(evidence, stats, width)
         found = Indices(stats.means, bounds, functools.cache(lambda: bounds.nth(m)), row)
         top = selection.top(members(found), order, m)
         b = selection.argmax(jnp.where(top, weakest(found, top), -jnp.inf), order)

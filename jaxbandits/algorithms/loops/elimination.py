@@ -1,50 +1,60 @@
-"""Successive elimination on a budget: in each stage some draws, then the best go on.
+"""Successive elimination on a budget: in each stage some draws, then the best arms go on.
 
-What one algorithm does otherwise than another is how many go on, how the draws of a stage are
-shared among them, and how a stage's rewards become scores.
+Algorithms differ in how many arms go on, in how the draws of a stage are shared among the arms, and
+in how the rewards of a stage become scores.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
 
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.allocate import halving
+from ...types import Key, Pytree
 
 
 class State(NamedTuple):
     """What is remembered between stages."""
 
-    alive: jax.Array  # bool [K]
-    stage: jax.Array  # int [] from 0
-    answer: jax.Array  # int [] the best of the latest stage, a random arm before the first
-    order: jax.Array  # int [K] priorities that break ties
-    memory: Any  # what an algorithm keeps of stages past
+    alive: Bool[Array, " K"]
+    stage: Int[Array, ""]  # from 0
+    answer: Int[Array, ""]  # the best of the latest stage, a random arm before the first
+    order: Int[Array, " K"]  # priorities that break ties
+    memory: Pytree  # what an algorithm keeps of earlier stages
 
 
-class Rules(NamedTuple):
-    """What makes an algorithm of the loop."""
+class EliminationRules(NamedTuple):
+    """In what one algorithm of the loop differs from another."""
 
-    allocate: Callable  # (key, state) -> (counts [K], note)
-    learn: Callable  # (state, counts [K], sums [K], note) -> (scores [K], memory)
-    survivors: Callable  # (state) -> int []: arms that go on after this stage
-    over: Callable  # (state) -> bool []: no stage is left
-    begin: Callable = tuple  # () -> memory
-    report: Callable = lambda memory: ()  # memory -> a dict of scalars for the results
+    # (key, state) -> (counts [K], note), the draws of a stage, and what `learn` needs to know
+    allocate: Callable[[Key, State], tuple[Array, Pytree]]
+    # (state, counts [K], sums [K], note) -> (scores [K], memory)
+    learn: Callable[[State, Array, Array, Pytree], tuple[Array, Pytree]]
+    survivors: Callable[[State], Array]  # int []: how many arms go on after this stage
+    over: Callable[[State], Array]  # bool []: no stage is left
+    begin: Callable[[], Pytree] = tuple  # () -> memory
+    report: Callable[[Pytree], Pytree] = lambda memory: ()  # a dict of scalars for the results
 
 
-def elimination(num_arms, rules):
+class ScheduleRules(TypedDict):
+    """The rules that follow from a schedule."""
+
+    survivors: Callable[[State], Array]
+    over: Callable[[State], Array]
+
+
+def elimination(num_arms: int, rules: EliminationRules) -> Algorithm:
     """The algorithm of these rules."""
 
-    def init(key):
+    def init(key: Key) -> State:
         order = selection.tie_order(key, num_arms)
-        everyone, zero = jnp.ones(num_arms, bool), jnp.zeros((), int)
-        return State(everyone, zero, jnp.argmax(order), order, rules.begin())
+        alive, zero = jnp.ones(num_arms, bool), jnp.zeros((), int)
+        return State(alive, zero, jnp.argmax(order), order, rules.begin())
 
-    def ask(key, state):
+    def ask(key: Key, state: State) -> Move:
         counts, note = rules.allocate(key, state)
         return Move(
             arm=jnp.arange(num_arms),
@@ -54,7 +64,8 @@ def elimination(num_arms, rules):
             info=(rules.report(state.memory), note),
         )
 
-    def tell(state, move, total):
+    def tell(state: State, move: Move, total: Array) -> State:
+        assert move.count is not None  # `ask` gives counts
         scores, memory = rules.learn(state, move.count, total, move.info[1])
         # Arms of equal means, as of rewards 0 and 1, must not be ranked by rounding.
         ranked = selection.comparable(scores, state.alive)
@@ -65,10 +76,10 @@ def elimination(num_arms, rules):
     return Algorithm(init, ask, tell)
 
 
-def by_schedule(plan: halving.Schedule):
+def by_schedule(schedule: halving.Schedule) -> ScheduleRules:
     """The rules `survivors` and `over` of a schedule known beforehand."""
-    sizes = jnp.asarray(plan.sizes)
+    sizes = jnp.asarray(schedule.sizes)
     return {
         "survivors": lambda state: sizes[state.stage + 1],
-        "over": lambda state: state.stage >= plan.stages,
+        "over": lambda state: state.stage >= schedule.stages,
     }

@@ -1,73 +1,87 @@
 """Regret in generalised linear models: first arms, then a fit each round and a rule that uses it.
 
-What one algorithm does otherwise than another is its `Rules`. The cost of a round does not grow
-with the rounds: a fit needs counts and sums alone, and begins where the last one ended.
+Algorithms differ in their `RegretRules`. The cost of a round does not grow with the number of
+rounds: a fit needs counts and sums alone, and starts from the one before it.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+from jaxtyping import Array, Float, Int
 
 from ...core import Algorithm, Move
 from ...feature_tables import is_concrete, require
 from ...kernels import selection
 from ...kernels.confidence import glm_radius
 from ...kernels.estimate import irls, least_squares
-from ...parameters import choice
+from ...parameters import Values, choice
+from ...types import Arms, Key, Pytree, Scalar
 
-TOL = 1e-6  # Newton decrement of a fit
-MOST_STEPS = 60  # of a fit to perturbed rewards, which can put the minimum far from where it begins
-BEGIN = ("basis", "pivot", "every")
-NAMED = ("informal", "theory")  # choices of a width or scale: the papers' practical one, the proved
+TOL: float = 1e-6  # Newton decrement of a fit
+MOST_STEPS: int = 60  # of a fit to perturbed rewards, whose minimum can be far from the start
+BEGIN: tuple[str, ...] = ("basis", "pivot", "every")
+# Choices of a width or scale: the practical one of the papers, and the one that has a proof.
+NAMED: tuple[str, ...] = ("informal", "theory")
 Begin: TypeAlias = Annotated[str, choice(*BEGIN)]
+AnyFit: TypeAlias = irls.Fit | irls.Estimate
 
 
-class Learnt(NamedTuple):
-    """What is remembered."""
+class State(NamedTuple):
+    """What is remembered between rounds."""
 
-    counts: Array  # int [K]
-    sums: Array  # float [K]
-    fit: irls.Fit | irls.Estimate  # to the rewards so far; its theta is the next warm start
+    counts: Int[Array, " K"]
+    sums: Float[Array, " K"]
+    fit: AnyFit  # to the rewards so far; its theta is the next warm start
     missed: irls.Missed
-    order: Array  # int [K] priorities that break ties
-    memory: Any  # of the rules
+    order: Int[Array, " K"]  # priorities that break ties
+    memory: Pytree  # of the rules
 
 
 class Choice(NamedTuple):
-    """An arm, and the fit that a rule needed besides that to the rewards, or None."""
+    """The arm that a rule chooses, and by what."""
 
-    arm: Array  # int []
-    fit: irls.Fit | irls.Estimate | None = None
-    theta: Array | None = None  # float [d] the random parameter whose best arm it is
-
-
-class Told(NamedTuple):
-    """What a move says to `tell`, and to who looks on."""
-
-    certificate: tuple | None  # (status, decrement) of the rule's own fit
-    theta: Array | None  # that of the `Choice`
+    arm: Int[Array, ""]
+    fit: AnyFit | None = None  # the rule's own, besides that to the rewards so far
+    theta: Float[Array, " d"] | None = None  # the random parameter for which the arm is best
 
 
-class Rules(NamedTuple):
+class Certificate(NamedTuple):
+    """Whether a fit met its tolerance, see `irls.Fit`."""
+
+    status: Int[Array, ""]
+    decrement: Float[Array, ""]
+
+
+class RoundInfo(NamedTuple):
+    """What a move carries for `tell`, and for a wrapper that observes the algorithm."""
+
+    certificate: Certificate | None  # of the rule's own fit
+    theta: Float[Array, " d"] | None  # that of the `Choice`
+
+
+class RegretRules(NamedTuple):
     """What an algorithm does besides the first arms and the fits."""
 
-    choose: Callable  # (key, learnt) -> Choice
-    answer: Callable  # (learnt) -> int []
-    begin: Callable = lambda: ()  # memory before the first draw
-    learn: Callable = lambda memory, arm: memory  # memory after a draw
-    factored: bool = False  # whether the fit has to come with its Hessian's factor
+    choose: Callable[[Key, State], Choice]
+    answer: Callable[[State], Array]  # -> int []
+    begin: Callable[[], Pytree] = lambda: ()  # memory before the first draw
+    learn: Callable[[Pytree, Array], Pytree] = lambda memory, arm: memory  # memory after a draw
+    factored: bool = False  # whether the fit must come with its Hessian's factor
 
 
-def theory_known(name):
-    """A check that the option `name` has what it takes where it is a word other than "informal".
+# (predictors [K], widths [K], draws []) -> float [K], of which the largest is drawn
+Index: TypeAlias = Callable[[Array, Array, Array], Array]
+
+
+def theory_known(name: str) -> Callable[[Values], None]:
+    """A check that the option `name` has what it needs where it names a constant of a theorem.
 
     That is a horizon, and slopes of the mean function of which the least is below the largest.
     """
 
-    def known(values):
+    def known(values: Values) -> None:
         free = not isinstance(values[name], str) or values[name] == "informal"
         message = f"horizon must be given for {name} {values[name]!r}, got None (unknown)"
         require(free or values["horizon"] is not None, message)
@@ -86,13 +100,21 @@ def _check_slopes(family, kappa, lipschitz):
     require(least <= largest, f"kappa must be at most lipschitz, {largest:.3g}, got {least:.3g}")
 
 
-def most_likely(arms):
+def most_likely(arms: Arms) -> Callable[[State], Array]:
     """The arm of the largest estimate, as an `answer`."""
-    return lambda learnt: selection.argmax(selection.fine(arms @ learnt.fit.theta), learnt.order)
+    return lambda state: selection.argmax(selection.fine(arms @ state.fit.theta), state.order)
 
 
-def refitted(arms, counts, sums, near: irls.Fit | irls.Estimate, *, family, ridge) -> irls.Estimate:
-    """A fit to other counts and sums, by steps that begin at one `near` it."""
+def refitted(
+    arms: Arms,
+    counts: Float[Array, " K"],
+    sums: Float[Array, " K"],
+    near: AnyFit,
+    *,
+    family: str,
+    ridge: Scalar,
+) -> irls.Estimate:
+    """A fit to other counts and sums, by steps that start from a fit `near` it."""
     return irls.estimate(
         arms,
         counts,
@@ -106,8 +128,8 @@ def refitted(arms, counts, sums, near: irls.Fit | irls.Estimate, *, family, ridg
     )
 
 
-def first_arms(arms, begin):
-    """What is drawn once at first, int [.], and how many of those entries count, int []."""
+def first_arms(arms: Arms, begin: str) -> tuple[Int[Array, " F"], Int[Array, ""]]:
+    """The arms that are drawn once at first, and how many of these entries count."""
     num_arms = arms.shape[0]
     if begin == "every":
         return jnp.arange(num_arms), jnp.full((), num_arms)
@@ -116,42 +138,48 @@ def first_arms(arms, begin):
     return sequence, 1 + (sequence[1:] != sequence[:-1]).sum()
 
 
-def glm_regret(arms, rules: Rules, *, family, ridge, begin="basis") -> Algorithm:
+def glm_regret(
+    arms: Arms, rules: RegretRules, *, family: str, ridge: Scalar, begin: str = "basis"
+) -> Algorithm:
     """The loop, never done; `info` counts the fits that missed their tolerance, see `irls.Missed`.
 
     Args:
-      begin: what is drawn once at first: "basis", the first linearly independent arms; "pivot",
+      arms: `[K, d]` features.
+      rules: what is drawn and answered.
+      family: of the rewards, see `links.FAMILIES`.
+      ridge: weight of `||theta||^2 / 2` in the fits.
+      begin: the arms drawn once at first: "basis", the first linearly independent arms; "pivot",
         independent arms each of which is farthest from the span of those before it; "every" arm.
     """
     num_arms, dim = arms.shape
-    sequence, first = first_arms(arms, begin)
-    nothing = irls.without_data if rules.factored else irls.estimate_without_data
+    sequence, num_first = first_arms(arms, begin)
+    without_data = irls.without_data if rules.factored else irls.estimate_without_data
     solve = irls.fit if rules.factored else irls.estimate
 
-    def init(key):
+    def init(key: Key) -> State:
         counts, sums = jnp.zeros(num_arms, int), jnp.zeros(num_arms, arms.dtype)
-        fit, missed = nothing(dim, ridge, arms.dtype), irls.none_missed(arms.dtype)
-        return Learnt(counts, sums, fit, missed, selection.tie_order(key, num_arms), rules.begin())
+        fit, missed = without_data(dim, ridge, arms.dtype), irls.none_missed(arms.dtype)
+        return State(counts, sums, fit, missed, selection.tie_order(key, num_arms), rules.begin())
 
-    def ask(key, learnt):
-        draws = learnt.counts.sum()
-        chosen = rules.choose(key, learnt)
-        begun = selection.at(sequence, jnp.minimum(draws, sequence.size - 1))
+    def ask(key: Key, state: State) -> Move:
+        draws = state.counts.sum()
+        chosen = rules.choose(key, state)
+        first = selection.at(sequence, jnp.minimum(draws, sequence.size - 1))
         return Move(
-            arm=jnp.where(draws < first, begun, chosen.arm),
+            arm=jnp.where(draws < num_first, first, chosen.arm),
             count=None,
             done=jnp.array(False),
-            answer=rules.answer(learnt),
-            info=(learnt.missed.report(), Told(_certificate(chosen.fit), chosen.theta)),
+            answer=rules.answer(state),
+            info=(state.missed.report(), RoundInfo(_certificate(chosen.fit), chosen.theta)),
         )
 
-    def tell(learnt, move, total):
-        here, begun = jnp.arange(num_arms) == move.arm, learnt.counts.sum() < first
-        counts, sums = learnt.counts + here, learnt.sums + jnp.where(here, total, 0.0)
-        # While arms are drawn for the first time all fits begin at 0: that of an arm would go
-        # further the earlier it is drawn, and equal rewards would not tie.
-        known = learnt.fit.converged & ~begun
-        near = learnt.fit._replace(theta=jnp.where(known, learnt.fit.theta, 0.0), converged=known)
+    def tell(state: State, move: Move, total: Float[Array, ""]) -> State:
+        here, is_first = jnp.arange(num_arms) == move.arm, state.counts.sum() < num_first
+        counts, sums = state.counts + here, state.sums + jnp.where(here, total, 0.0)
+        # While the first arms are drawn, all fits start from 0. With a warm start the estimate of
+        # an arm would be the larger the earlier it was drawn, and equal rewards would not tie.
+        warm = state.fit.converged & ~is_first
+        near = state.fit._replace(theta=jnp.where(warm, state.fit.theta, 0.0), converged=warm)
         inverse, slope = irls.after_draw(near, family, selection.at(arms, move.arm), total)
         fit = solve(
             arms,
@@ -162,41 +190,43 @@ def glm_regret(arms, rules: Rules, *, family, ridge, begin="basis") -> Algorithm
             init=near.theta,
             inverse=inverse,
             slope=slope,
-            # Nobody asks for an estimate before the first arms are drawn: one step will do.
-            tol=jnp.where(counts.sum() < first, jnp.inf, TOL),
+            # No estimate is used before the first arms are drawn: one step is enough.
+            tol=jnp.where(counts.sum() < num_first, jnp.inf, TOL),
         )
-        missed = learnt.missed.and_of(fit.status, fit.decrement)
+        missed = state.missed.and_of(fit.status, fit.decrement)
         certificate = move.info[1].certificate
         if certificate is not None:
-            missed = missed.and_of(*certificate, unless=begun)
-        memory = rules.learn(learnt.memory, move.arm)
-        return Learnt(counts, sums, fit, missed, learnt.order, memory)
+            missed = missed.and_of(*certificate, unless=is_first)
+        memory = rules.learn(state.memory, move.arm)
+        return State(counts, sums, fit, missed, state.order, memory)
 
     return Algorithm(init, ask, tell)
 
 
-def _certificate(fit):
-    return None if fit is None else (fit.status, fit.decrement)
+def _certificate(fit: AnyFit | None) -> Certificate | None:
+    return None if fit is None else Certificate(fit.status, fit.decrement)
 
 
-def optimistic(arms, ridge, index) -> Rules:
-    """Draw the arm of the largest `index(predictors, widths, draws)`, answer that drawn most.
+def optimistic(arms: Arms, ridge: Scalar, index: Index) -> RegretRules:
+    """Draw the arm of the largest `index(predictors, widths, draws)`, answer the one drawn most.
 
     `widths` are `||x||` in the inverse of `ridge I + sum of x x^T`.
     """
-    form = {"arm_space": least_squares.prefers_arm_space(arms)}
+    arm_space = least_squares.prefers_arm_space(arms)
 
-    def choose(key, learnt):
-        widths = jnp.sqrt(jnp.maximum(learnt.memory.variances, 0.0))
-        values = index(arms @ learnt.fit.theta, widths, learnt.counts.sum())
-        return Choice(selection.argmax(selection.fine(values), learnt.order))
+    def begin() -> least_squares.Ledger:
+        return least_squares.ridge(arms, ridge, arm_space=arm_space)
 
     def learn(stats, arm):
-        return least_squares.observe(stats, arms, arm, 0.0, **form)
+        return least_squares.observe(stats, arms, arm, 0.0, arm_space=arm_space)
 
-    def answer(learnt):
-        return selection.most_drawn(
-            learnt.counts, selection.fine(arms @ learnt.fit.theta), learnt.order
-        )
+    def choose(key, state):
+        widths = jnp.sqrt(jnp.maximum(state.memory.variances, 0.0))
+        values = index(arms @ state.fit.theta, widths, state.counts.sum())
+        return Choice(selection.argmax(selection.fine(values), state.order))
 
-    return Rules(choose, answer, lambda: least_squares.ridge(arms, ridge, **form), learn)
+    def answer(state):
+        predictors = selection.fine(arms @ state.fit.theta)
+        return selection.most_drawn(state.counts, predictors, state.order)
+
+    return RegretRules(choose, answer, begin, learn)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ...kernels import selection
 from ...kernels.allocate import pair_shares
@@ -18,17 +18,17 @@ class Selection(NamedTuple):
 
     choose: Callable[[Pytree, Comparison, Pytree, Array], Array]  # memory, comparison, stats, order
     begin: Callable[[], Pytree] = lambda: None  # () -> memory
-    # (memory, arm drawn, view, whether each arm was being drawn once) -> memory
+    # (memory, arm drawn, view, whether it is one of the first draws, of each arm once) -> memory
     drawn: Callable[[Pytree, Array, View, Array], Pytree] = lambda memory, *_: memory
-    # (memory) -> bool []: one of a pair is still to be drawn, so that no test is made
+    # (memory) -> bool []: the second arm of a pair is still to be drawn, before the next test
     within_pair: Callable[[Pytree], Array] | None = None
 
 
 def greedy(arms: Arms, ratios: Float[Array, "K K K"] | None) -> Selection:
     """The arm that shrinks `||x_b - x_c||_{V^-1}` most."""
 
-    def choose(memory, found, stats, order):
-        return selection.argmax(found.between() ** 2 / (1.0 + stats.variances), order)
+    def choose(memory, comparison, stats, order):
+        return selection.argmax(comparison.between() ** 2 / (1.0 + stats.variances), order)
 
     return Selection(choose)
 
@@ -36,9 +36,9 @@ def greedy(arms: Arms, ratios: Float[Array, "K K K"] | None) -> Selection:
 def largest_variance(arms: Arms, ratios: Float[Array, "K K K"] | None) -> Selection:
     """The one of b and c with the larger `x^T V^-1 x`."""
 
-    def choose(memory, found, stats, order):
+    def choose(memory, comparison, stats, order):
         index = jnp.arange(order.size)
-        pair = (index == found.view.weakest) | (index == found.view.challenger)
+        pair = (index == comparison.view.weakest) | (index == comparison.view.challenger)
         return selection.argmax(jnp.where(pair, stats.variances, -jnp.inf), order)
 
     return Selection(choose)
@@ -47,8 +47,8 @@ def largest_variance(arms: Arms, ratios: Float[Array, "K K K"] | None) -> Select
 class Shares(NamedTuple):
     """What `ratio` remembers."""
 
-    counts: Array  # int [K]
-    ratios: Array | None  # float [K, K, K], of arms that are not known beforehand
+    counts: Int[Array, " K"]
+    ratios: Float[Array, "K K K"] | None  # of arms that are not known beforehand
 
 
 def ratio(arms: Arms, ratios: Float[Array, "K K K"] | None) -> Selection:
@@ -64,9 +64,10 @@ def ratio(arms: Arms, ratios: Float[Array, "K K K"] | None) -> Selection:
     def begin() -> Shares:
         return Shares(jnp.zeros(num_arms, int), solve(arms) if ratios is None else None)
 
-    def choose(memory, found, stats, order):
+    def choose(memory, comparison, stats, order):
         shares = memory.ratios if ratios is None else ratios
-        wanted = selection.at(selection.at(shares, found.view.weakest), found.view.challenger)
+        b, c = comparison.view.weakest, comparison.view.challenger
+        wanted = selection.at(selection.at(shares, b), c)
         return selection.furthest_behind(memory.counts, wanted, order)
 
     def drawn(memory, arm, view, first):
@@ -81,8 +82,8 @@ def both(arms: Arms, ratios: Float[Array, "K K K"] | None) -> Selection:
     def within_pair(second):
         return second >= 0
 
-    def choose(second, found, stats, order):
-        return jnp.where(within_pair(second), second, found.view.weakest)
+    def choose(second, comparison, stats, order):
+        return jnp.where(within_pair(second), second, comparison.view.weakest)
 
     def drawn(second, arm, view, first):
         return jnp.where(first | within_pair(second), -1, view.challenger)

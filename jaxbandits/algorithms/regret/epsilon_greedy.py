@@ -62,12 +62,12 @@ def epsilon_greedy(
     def chance(draws):
         return FADING * jnp.sqrt(horizon / (draws + 1.0)) if isinstance(rate, str) else rate
 
-    def choose(key, learnt):
+    def choose(key, state):
         coin, lot = jax.random.uniform(key, (2,), arms.dtype)
         # The floor of a lot is a fair draw but for 2^-52 times the number of arms.
         at_random = jnp.minimum((lot * num_arms).astype(int), num_arms - 1)
-        best = most_likely(learnt)
-        return glm.Choice(jnp.where(coin < chance(learnt.counts.sum()), at_random, best))
+        best = most_likely(state)
+        return glm.Choice(jnp.where(coin < chance(state.counts.sum()), at_random, best))
 
-    rules = glm.Rules(choose, answer=most_likely)
+    rules = glm.RegretRules(choose, answer=most_likely)
     return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)

@@ -60,15 +60,15 @@ def evill(
     every = jnp.concatenate([arms, jnp.eye(dim, dtype=arms.dtype)])
     nothing = jnp.zeros(dim, arms.dtype)
 
-    def choose(key, learnt):
-        counts, theta = learnt.counts.astype(arms.dtype), learnt.fit.theta
+    def choose(key, state):
+        counts, theta = state.counts.astype(arms.dtype), state.fit.theta
         normal = jax.random.normal(key, (num_arms + dim,), arms.dtype)
         variances = counts * LINKS[family].variance(arms @ theta)
         scales = jnp.concatenate([jnp.sqrt(variances), nothing + jnp.sqrt(ridge)])
-        sums = jnp.concatenate([learnt.sums, nothing]) + a * scales * normal
+        sums = jnp.concatenate([state.sums, nothing]) + a * scales * normal
         counts = jnp.concatenate([counts, nothing])
-        perturbed = glm.refitted(every, counts, sums, learnt.fit, family=family, ridge=ridge)
+        perturbed = glm.refitted(every, counts, sums, state.fit, family=family, ridge=ridge)
         return glm.Choice(jnp.argmax(arms @ perturbed.theta), perturbed)
 
-    rules = glm.Rules(choose, answer=glm.most_likely(arms))
+    rules = glm.RegretRules(choose, answer=glm.most_likely(arms))
     return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)

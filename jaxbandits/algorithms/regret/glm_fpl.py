@@ -14,7 +14,7 @@ from ..loops import glm
 INFORMAL = 0.5
 
 
-@constructor(spans=True, requires=glm.theory_known("a"))
+@constructor(spans=True, requires=glm.theory_known("a"), deviation=glm_radius.fpl_deviation)
 def glm_fpl(
     arms: Arms,
     *,
@@ -77,16 +77,13 @@ def glm_fpl(
         theory = a == "theory"
         a = glm_radius.glm_fpl(horizon, dim, noise_var, *slopes) if theory else INFORMAL
 
-    def choose(key, learnt):
-        counts = learnt.counts.astype(arms.dtype)
+    def choose(key, state):
+        counts = state.counts.astype(arms.dtype)
         normal = jax.random.normal(key, (num_arms,), arms.dtype)
-        sums = learnt.sums + a * jnp.sqrt(counts) * normal
-        perturbed = glm.refitted(arms, counts, sums, learnt.fit, family=family, ridge=ridge)
+        sums = state.sums + a * jnp.sqrt(counts) * normal
+        perturbed = glm.refitted(arms, counts, sums, state.fit, family=family, ridge=ridge)
         theta = perturbed.theta
         return glm.Choice(jnp.argmax(arms @ theta), perturbed, theta)
 
-    rules = glm.Rules(choose, answer=glm.most_likely(arms))
+    rules = glm.RegretRules(choose, answer=glm.most_likely(arms))
     return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)
-
-
-glm_fpl.spread = glm_radius.fpl_spread  # which `watched` asks for

@@ -14,7 +14,7 @@ from ..loops import glm
 INFORMAL = 1.0
 
 
-@constructor(spans=True, requires=glm.theory_known("a"))
+@constructor(spans=True, requires=glm.theory_known("a"), deviation=glm_radius.tsl_deviation)
 def glm_tsl(
     arms: Arms,
     *,
@@ -76,15 +76,12 @@ def glm_tsl(
         theory = a == "theory"
         a = glm_radius.glm_tsl(horizon, dim, noise_var, *slopes) if theory else INFORMAL
 
-    def choose(key, learnt):
-        found = learnt.fit
+    def choose(key, state):
+        found = state.fit
         normal = jax.random.normal(key, (dim,), arms.dtype)
         # With H = L L^T, H^-1 L z is the solution of L^T x = z: a draw from N(0, H^-1).
         sampled = found.theta + a * (found.inverse @ (found.factor @ normal))
         return glm.Choice(jnp.argmax(arms @ sampled), theta=sampled)
 
-    rules = glm.Rules(choose, answer=glm.most_likely(arms), factored=True)
+    rules = glm.RegretRules(choose, answer=glm.most_likely(arms), factored=True)
     return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)
-
-
-glm_tsl.spread = glm_radius.tsl_spread  # which `watched` asks for

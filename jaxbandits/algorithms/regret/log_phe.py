@@ -58,15 +58,15 @@ def log_phe(
       0
     """
 
-    def choose(key, learnt):
-        counts = learnt.counts.astype(arms.dtype)
+    def choose(key, state):
+        counts = state.counts.astype(arms.dtype)
         made_up = jnp.ceil(a * counts)
         extra = jax.random.binomial(key, made_up, 0.5, dtype=arms.dtype)
-        true, share = learnt.fit, 1.0 / (1.0 + a)
+        true, share = state.fit, 1.0 / (1.0 + a)
         near = true._replace(theta=share * true.theta, inverse=share * true.inverse)
-        counts, sums = counts + made_up, learnt.sums + extra
+        counts, sums = counts + made_up, state.sums + extra
         perturbed = glm.refitted(arms, counts, sums, near, family=family, ridge=ridge)
         return glm.Choice(jnp.argmax(arms @ perturbed.theta), perturbed)
 
-    rules = glm.Rules(choose, answer=glm.most_likely(arms))
+    rules = glm.RegretRules(choose, answer=glm.most_likely(arms))
     return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)

@@ -1,24 +1,35 @@
 """Any algorithm, stopped at a budget: how fixed-confidence rules are compared at equal cost."""
 
 import functools
+from collections.abc import Callable
 
+from ...core import Algorithm
 from ...feature_tables import require
-from .budgeted import Stopped
+from ...parameters import Count
+from .budgeted import Answer, Budgeted
 
 
-def at_budget(algorithm, budget=None, *, per_arm=None, answer="inner"):
+def at_budget(
+    algorithm: Callable[..., Algorithm],
+    budget: Count | None = None,
+    *,
+    per_arm: Count | None = None,
+    answer: Answer = "inner",
+) -> functools.partial[Algorithm]:
     """Any algorithm at a fixed budget B (as LinGapE by Azizi, Kveton, Ghavamzadeh, 2022).
 
     The sampling rule goes on until B draws are made, whatever the stopping rule says; the answer
-    is the recommendation after them. Options stay those of the algorithm, so that `delta`, for
-    one, now only weighs exploring against testing.
+    is the recommendation after them. The options are still those of the algorithm, but an option of
+    the stopping rule no longer stops it: `delta`, for one, now only weighs exploring against
+    testing.
 
     Args:
       algorithm: a constructor, or `functools.partial` of one with its options.
       budget: total draws B; traced, so that another budget compiles nothing.
       per_arm: instead of it, the draws per arm: a budget of `per_arm K`. Either may be bound later.
       answer: "inner", the algorithm's own recommendation, or "most_pulled", the arm drawn most;
-        of arms drawn equally often its recommendation, else one by lot.
+        of arms drawn equally often the algorithm's recommendation if it is one of them, else one of
+        them at random.
     Returns:
       A constructor again, with the options of the algorithm and these three.
     Raises:
@@ -26,11 +37,11 @@ def at_budget(algorithm, budget=None, *, per_arm=None, answer="inner"):
         none or both of `budget` and `per_arm`; "most_pulled" where answers are sets or targets.
     Deviations:
       An algorithm that draws one arm a round makes B draws exactly. A phase that would exceed B
-      is cut to the rest in proportion (largest remainders), each of its arms keeping one draw;
-      with too little left for that it is not played, and fewer than K draws are left over. Before
-      any phase was played an answer that is an index is one by lot. Phased algorithms that stop,
-      with one candidate left, stop here too. An algorithm with a `budget` of its own is given B,
-      and one with a `horizon` too, unless it has one.
+      is cut to the rest in proportion (largest remainders), and each of its arms keeps one draw;
+      where the rest is too small for that, the phase is left out, and the rest, fewer than K draws,
+      is not used. Before the first phase an answer that is an index is one at random. A phased
+      algorithm that stops because one candidate is left stops here too. An algorithm with a
+      `budget` of its own is given B, and one with a `horizon` too, unless it has one.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Section 8. https://arxiv.org/abs/2106.04763
@@ -46,8 +57,8 @@ def at_budget(algorithm, budget=None, *, per_arm=None, answer="inner"):
     own = {name: value for name, value in given.items() if value is not None}
     if not isinstance(algorithm, functools.partial):
         require(callable(algorithm), f"algorithm must be a constructor, got {algorithm!r}")
-        return functools.partial(Stopped(algorithm), **own)
+        return functools.partial(Budgeted(algorithm), **own)
     bound = sorted({"budget", "per_arm"} & algorithm.keywords.keys())
     require(not bound, f"algorithm must leave the budget to at_budget, it binds {bound}")
     options = algorithm.keywords | own
-    return functools.partial(Stopped(algorithm.func), *algorithm.args, **options)
+    return functools.partial(Budgeted(algorithm.func), *algorithm.args, **options)

@@ -3,61 +3,79 @@
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ...parameters import converted
+import jax.numpy as jnp
+from jaxtyping import Array, Bool
+
+from ...core import Algorithm
+from ...parameters import Constructor, Deviation, Values, converted, options_of
+from ...types import Rows
 
 
 @dataclasses.dataclass(frozen=True)
-class Wrapped:
-    """The constructor `inner` with more options; those it has itself are its own.
+class Wrapper(Constructor[...]):
+    """The constructor `inner` with further options, the wrapper's own.
 
-    Equal where the inner ones are, so that their programs are shared.
+    Wrappers of equal constructors are equal, so that their programs are shared.
     """
 
-    inner: Callable
+    inner: Callable[..., Algorithm]
 
-    outer: ClassVar[str]  # for messages and for the names of stored cells
-    own: ClassVar[Mapping]  # name -> Option
-    defaults: ClassVar[Mapping]  # name -> value, or inspect's `empty`
+    outer: ClassVar[str]  # the wrapper's name in messages and in the names of stored cells
+    # A NamedTuple of the wrapper's own options, typed as those of constructors are.
+    own: ClassVar[type[tuple[Any, ...]]]
 
     @property
-    def __name__(self):
+    def __name__(self) -> str:
         """What messages call it."""
         return f"{self.outer}({getattr(self.inner, '__name__', repr(self.inner))})"
 
     @property
-    def __signature__(self):
-        inner = list(self.parameters.values())
+    def __signature__(self) -> inspect.Signature:
+        """That of the inner constructor, with the wrapper's own options as keywords."""
+        inner, own = self.inner_parameters.values(), inspect.signature(self.own).parameters
         rest = [p for p in inner if p.kind is p.VAR_KEYWORD]
-        mine = [p for p in inner if p not in rest and p.name not in self.own]
-        own = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-            for name, default in self.defaults.items()
-        ]
-        return inspect.Signature([*mine, *own, *rest])
+        kept = [p for p in inner if p not in rest and p.name not in own]
+        added = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own.values()]
+        return inspect.Signature([*kept, *added, *rest])
 
     @property
-    def contextual(self):
-        """Whether the algorithm is shown something; None where it does not tell."""
+    def inner_parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The parameters of the inner constructor."""
+        return inspect.signature(self.inner).parameters
+
+    @property
+    def contextual(self) -> bool | None:
+        """Whether the inner algorithm is shown rows of the arms; None: not known."""
         return getattr(self.inner, "contextual", None)
 
     @property
-    def parameters(self):
-        """Those of the inner constructor."""
-        return inspect.signature(self.inner).parameters
+    def deviation(self) -> Deviation | None:
+        """None: `watched` observes an algorithm itself, not one in a wrapper."""
+        return None
 
-    def convert(self, keywords):
-        """Check and convert concrete values, as a constructor's `convert` does."""
-        own, rest = self.parted(keywords)
+    def convert(self, keywords: Values, /) -> dict[str, Any]:
+        """The keywords, those that are options checked and converted; the others are ignored."""
+        own, rest = self.split_options(keywords)
         rest = getattr(self.inner, "convert", lambda given: given)(rest)
-        return rest | converted(self.own, own)
+        return rest | converted(options_of(self.own), own)
 
-    def parted(self, keywords):
-        """`(own, the inner's)`, of which the former are those given."""
-        own = {name: value for name, value in keywords.items() if name in self.own}
-        return own, {name: value for name, value in keywords.items() if name not in self.own}
+    def scale_free(self, **keywords: Any) -> bool:
+        """Whether the units of columns change nothing for the inner algorithm."""
+        _, rest = self.split_options(keywords)
+        return getattr(self.inner, "scale_free", lambda **_: False)(**rest)
 
-    def complete_inner(self, arms, told):
-        """What the host adds to the inner options, once they are checked."""
-        return getattr(self.inner, "complete", lambda *_, **__: {})(arms, **told)
+    def tells(self, arms: Array, /, **keywords: Any) -> Bool[Array, ""]:
+        """True: arms that an instance draws in a replication are never refused."""
+        return jnp.array(True)
+
+    def split_options(self, keywords: Values) -> tuple[dict[str, Any], dict[str, Any]]:
+        """`(own, rest)`: the wrapper's own options among those given, and the others."""
+        names = inspect.signature(self.own).parameters
+        own = {name: value for name, value in keywords.items() if name in names}
+        return own, {name: value for name, value in keywords.items() if name not in names}
+
+    def complete_inner(self, arms: Rows, options: Values) -> Values:
+        """What the host adds to the options of the inner constructor, once they are checked."""
+        return getattr(self.inner, "complete", lambda *_, **__: {})(arms, **options)

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
+
 FEW = 10  # steps
 READY = 0.1  # of the tolerance: the aim before a Newton step
 FINE = 1e-3  # of the tolerance: the aim where no Newton step follows
@@ -29,7 +31,7 @@ class Followed(NamedTuple):
     ahead: Float[Array, ""]  # the decrement after the move, if it shrinks at the same rate
     closing: Bool[Array, ""]  # whether the last step at least halved the decrement
 
-    def settled(self, tol: Float[Array, ""] | float) -> Bool[Array, ""]:
+    def settled(self, tol: Scalar) -> Bool[Array, ""]:
         """Whether it is within the tolerance, and far within it after the move to come."""
         return (self.decrement <= tol) & (self.ahead <= FINE * tol)
 
@@ -47,7 +49,7 @@ def approach(
     problem: Problem,
     theta: Float[Array, " d"],
     inverse: Float[Array, "d d"],
-    tol: Float[Array, ""] | float,
+    tol: Scalar,
     slope: Slope | None = None,
 ) -> Float[Array, " d"]:
     """A point from which a Newton step is likely to reach the tolerance."""

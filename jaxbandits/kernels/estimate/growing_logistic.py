@@ -194,7 +194,7 @@ def followed(
     age: Int[Array, ""],
     *,
     ridge: Scalar,
-    refresh: Int[Array, ""] | int,
+    refresh: Scalar,
     tol: float,
     most: int,
 ) -> tuple[Fit, Bool[Array, ""]]:

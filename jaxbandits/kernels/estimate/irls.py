@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from ..linalg import spd
 from . import chord, newton
 from .links import LINKS
@@ -38,11 +39,11 @@ def fit(
     sums: Float[Array, " K"],
     *,
     family: str,
-    ridge: Float[Array, ""] | float,
+    ridge: Scalar,
     init: Float[Array, " d"],
     inverse: Float[Array, "d d"] | None = None,
     slope: chord.Slope | None = None,
-    tol: Float[Array, ""] | float = 1e-6,
+    tol: Scalar = 1e-6,
     max_iterations: Int[Array, ""] | int = 30,
 ) -> Fit:
     """Minimise f from `init`; a stop short of `tol` shows in `converged` and `status`.
@@ -96,11 +97,11 @@ def estimate(
     sums: Float[Array, " K"],
     *,
     family: str,
-    ridge: Float[Array, ""] | float,
+    ridge: Scalar,
     init: Float[Array, " d"],
     inverse: Float[Array, "d d"],
     slope: chord.Slope | None = None,
-    tol: Float[Array, ""] | float = 1e-6,
+    tol: Scalar = 1e-6,
     max_iterations: Int[Array, ""] | int = 30,
 ) -> Estimate:
     """Theta alone, several times as fast as `fit` where only a draw was added since the last.
@@ -180,15 +181,15 @@ def none_missed(dtype: DTypeLike) -> Missed:
     return Missed(zero, zero, zero, jnp.zeros((), dtype))
 
 
-def without_data(dim: int, ridge: Float[Array, ""] | float, dtype: DTypeLike) -> Fit:
+def without_data(dim: int, ridge: Scalar, dtype: DTypeLike) -> Fit:
     """The fit before any draw: theta is 0."""
     eye, zero = jnp.eye(dim, dtype=dtype), jnp.zeros((), int)
     certificate = (zero, jnp.array(True), jnp.zeros((), dtype), zero + CONVERGED)
     root = jnp.sqrt(jnp.asarray(ridge, dtype))
-    return Fit(jnp.zeros(dim, dtype), ridge * eye, *certificate, eye / ridge, root * eye)
+    return Fit(jnp.zeros(dim, dtype), eye * ridge, *certificate, eye / ridge, root * eye)
 
 
-def estimate_without_data(dim: int, ridge: Float[Array, ""] | float, dtype: DTypeLike) -> Estimate:
+def estimate_without_data(dim: int, ridge: Scalar, dtype: DTypeLike) -> Estimate:
     """The same as an `Estimate`."""
     found = without_data(dim, ridge, dtype)
     return Estimate(*(getattr(found, name) for name in Estimate._fields))

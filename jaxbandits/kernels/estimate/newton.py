@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from ..linalg import spd, svec
 from . import chord
 from .links import LINKS, Link
@@ -77,7 +78,7 @@ def problem_of(
     counts: Float[Array, " K"],
     sums: Float[Array, " K"],
     family: str,
-    ridge: Float[Array, ""] | float,
+    ridge: Scalar,
 ) -> Problem:
     """The `Problem` of these data."""
     # Without the barrier, products would read the transposed tables by columns.
@@ -105,7 +106,7 @@ class Search(NamedTuple):
 def search(
     problem: Problem,
     begin: Search,
-    tol: Float[Array, ""] | float,
+    tol: Scalar,
     max_iterations: Int[Array, ""] | int,
 ) -> Search:
     """Newton steps until the decrement is small."""
@@ -151,7 +152,7 @@ def evaluated(
     )
 
 
-def newton(problem: Problem, tol: Float[Array, ""] | float, now: Search) -> Search:
+def newton(problem: Problem, tol: Scalar, now: Search) -> Search:
     """A Newton step, then steps with the same Hessian; or a step of `path`, where it takes one.
 
     The length of the Newton step is searched for where a whole one may be too long or too short.
