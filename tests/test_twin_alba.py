@@ -198,7 +198,7 @@ def test_counts_are_independent_draws_from_the_design():
     state = jax.jit(algorithm.init)(jax.random.key(0))
     keys = jax.random.split(jax.random.key(1), 3000)
     counts = np.asarray(jax.jit(jax.vmap(algorithm.ask, (0, None)))(keys, state).count)
-    weights, total = np.asarray(state.plan.weights), counts[0].sum()
+    weights, total = np.asarray(state.design.weights), counts[0].sum()
     assert (counts.sum(1) == total).all()
     expected = total * weights
     spread = np.sqrt(total * weights * (1 - weights))

@@ -1,9 +1,9 @@
-"""ALBA: best-arm identification in linear bandits, by elimination on draws at random."""
+"""ALBA: best-arm identification in linear bandits, by elimination with random draws."""
 
 from typing import Annotated, NamedTuple
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
 from ...conditions import theta_norm_given
 from ...core import Algorithm, Move
@@ -15,27 +15,27 @@ from ...kernels.estimate import least_squares
 from ...kernels.linalg import scaling, subspace
 from ...kernels.shared_call import once_for_equal
 from ...parameters import Nonnegative, Positive, Probability, choice, constructor
-from ...types import Arms
+from ...types import Arms, Key
 
 
-class Plan(NamedTuple):
-    """How arms are drawn."""
+class BatchDesign(NamedTuple):
+    """The design from which the arms of a batch are drawn."""
 
-    weights: jax.Array  # float [K]
-    inverse: jax.Array  # float [d, d] of A(weights), generalised, on the span of the arms alive
-    solved: jax.Array  # bool [] the design met its tolerance
+    weights: Float[Array, " K"]
+    inverse: Float[Array, "d d"]  # of A(weights), generalised, on the span of the arms alive
+    solved: Bool[Array, ""]  # whether the design met its tolerance
 
 
 class State(NamedTuple):
-    """What ALBA remembers."""
+    """What ALBA remembers between batches."""
 
-    alive: jax.Array  # bool [K]
-    plan: Plan
-    batch: jax.Array  # int [] from 1 in every stage
-    size: jax.Array  # int [] arms alive when the stage began
-    phases: jax.Array  # int [] batches of all stages
-    answer: jax.Array  # int [] empirical best of the last batch
-    unsolved: jax.Array  # int [] batches whose design missed its tolerance
+    alive: Bool[Array, " K"]
+    design: BatchDesign  # for the arms alive
+    batch: Int[Array, ""]  # its number, from 1 in every stage
+    size: Int[Array, ""]  # arms alive when the stage began
+    phases: Int[Array, ""]  # batches of all stages so far
+    answer: Int[Array, ""]  # empirical best of the last batch
+    unsolved: Int[Array, ""]  # batches whose design missed its tolerance
 
 
 @constructor(conditioned=True, requires=theta_norm_given)
@@ -50,13 +50,13 @@ def alba(
 ) -> Algorithm:
     """ALBA with Y-ElimTil (Tao, Blanco, Zhou, 2018).
 
-    Stage r = 0, 1, ... begins with m arms and ends with at most `floor(d / 2^r)`. Batch s = 1,
-    2, ... of it: `N = ceil(l log(5 m^2 / (2 delta_s)))` independent draws from the G-optimal
-    design w of the arms in the span of those alive; `theta_hat = A(w)^- X^T rewards / N`; b the
-    best arm alive by it; drop x if `(x_b - x)^T theta_hat` exceeds the lesser of the widths
-    `radius.alba_worst_case` and `radius.alba_empirical` of `x_b - x`. With `u = 4 / 1.1^s` and
-    L = `theta_norm`: `l = 4 max(4 L^2, 3) (2 + (6 + u) d) / u^2` and
-    `delta_s = 36 delta / (pi^4 (r + 1)^2 s^2)`.
+    Stage r = 0, 1, ... begins with m arms and ends with at most `floor(d / 2^r)`. In its batch
+    s = 1, 2, ... there are `N = ceil(l log(5 m^2 / (2 delta_s)))` independent draws from the
+    G-optimal design w of the arms in the span of those alive. The estimate is
+    `theta_hat = A(w)^- X^T rewards / N`, and b is the best arm alive by it. An arm x is dropped if
+    `(x_b - x)^T theta_hat` exceeds the lesser of the widths `radius.alba_worst_case` and
+    `radius.alba_empirical` of `x_b - x`. With `u = 4 / 1.1^s` and L = `theta_norm`:
+    `l = 4 max(4 L^2, 3) (2 + (6 + u) d) / u^2`, `delta_s = 36 delta / (pi^4 (r + 1)^2 s^2)`.
 
     Args:
       arms: `[K, d]` features; they need not span. Their units matter for `theta_norm` alone.
@@ -64,19 +64,21 @@ def alba(
       noise_var: sub-Gaussian variance of a reward; rewards and L are taken in units of its root.
       theta_norm: L, a bound on the norm of theta; times the largest length where that exceeds 1.
       design: "d_opt" (by vertex exchange), or "frank_wolfe" as in the published program, which
-        steps before it tests: where a uniform design is optimal, it gets one a third as good.
-      tol: of "d_opt": `max ||x||^2 <= (1 + tol)` rank. At 0.01 arms that are nearly alike share
-        weights as it happens, which was seen to cost a tenth more draws.
+        takes a step before its first test: where the uniform design is optimal, it ends with one
+        that is a third as good.
+      tol: of "d_opt": `max ||x||^2 <= (1 + tol)` rank. At 0.01 the weights of nearly equal arms
+        are arbitrary, which was measured to cost a tenth more draws.
     Returns:
       An `Algorithm` that asks for an allocation each batch and answers the index of an arm.
-      `info`: `phases` (batches) played, those whose design was `unsolved` to its tolerance.
+      `info`: `phases`, the number of batches, and `unsolved`, the number of those whose design
+      missed its tolerance.
     Raises:
       ValueError: a bad option, or an unknown `theta_norm`.
     Deviations:
-      Constants, and the two accuracies u of the sizes and 2^-s of the width, are those of the
-      program that Fiez et al. (2019) published; like it, this one is told the norm of theta.
-      The default design is certified against the rank. "frank_wolfe" aims, as published, at the
-      lesser of d and the number of arms alive; ties that rounding decided go to the lowest index.
+      The constants and the two accuracies, u in the sizes and 2^-s in the width, are those of the
+      program that Fiez et al. (2019) published, which also knows the norm of theta. The default
+      design is certified against the rank. "frank_wolfe" aims, as published, at the lesser of d
+      and the number of arms alive; ties, which rounding decided there, go to the lowest index.
     Reference:
       C. Tao, S. Blanco, Y. Zhou, "Best arm identification in linear bandits with linear dimension
       dependency", ICML 2018, ALBA and Y-ElimTil. https://proceedings.mlr.press/v80/tao18a.html
@@ -90,11 +92,12 @@ def alba(
     """
     num_arms, dim = arms.shape
     given, (arms,) = arms, scaling.equilibrated(arms)  # theta_norm is about the arms as given
+    assert theta_norm is not None  # `theta_norm_given` has checked it
     norm = theta_norm / jnp.sqrt(noise_var)
-    halved = jnp.array([dim >> r for r in range(dim.bit_length())])
+    most_arms = jnp.array([dim >> r for r in range(dim.bit_length())])  # at the end of stage r
 
     @once_for_equal
-    def plan_for(alive):
+    def design_for(alive: Array) -> BatchDesign:
         space = subspace.of(arms, alive)
         candidates = subspace.within(space, arms)
         if design == "d_opt":
@@ -102,45 +105,58 @@ def alba(
         else:
             found = frank_wolfe.g_optimal(arms, candidates, jnp.minimum(dim, alive.sum()))
         inverse = subspace.inverse(space, least_squares.gram(arms, found.weights)).matrix
-        return Plan(found.weights, inverse, found.converged)
+        return BatchDesign(found.weights, inverse, found.converged)
 
-    def stage_of(alive):
-        return (halved >= alive.sum()).sum()
+    def stage_of(alive: Array) -> Array:
+        return (most_arms >= alive.sum()).sum()
 
-    def sample_size(batch):
-        """Draws of a batch, l, but for the logarithm."""
+    def sample_size(batch: Array) -> Array:
+        """`l`: the draws of a batch, divided by the logarithm."""
         accuracy = 4.0 / 1.1**batch
         return 4.0 * jnp.maximum(4.0 * norm**2, 3.0) * (2.0 + (6.0 + accuracy) * dim) / accuracy**2
 
-    def widths(state, theta, leader):
+    def widths(state: State, theta: Array, leader: Array) -> Array:
+        """Of `x_b - x` for every arm x."""
         towards, lengths = selection.at(arms, leader) - arms, selection.at(given, leader) - given
         draws, accuracy = sample_size(state.batch), 0.5**state.batch
-        moved = towards @ state.plan.inverse
+        moved = towards @ state.design.inverse
         norms = jnp.sqrt(jnp.maximum(0.0, (moved * towards).sum(1)))
-        second = state.plan.weights * (jnp.abs(arms @ theta) + accuracy / 2.0) ** 2
+        second = state.design.weights * (jnp.abs(arms @ theta) + accuracy / 2.0) ** 2
         moments = jnp.maximum(0.0, ((moved @ least_squares.gram(arms, second)) * moved).sum(1))
         facts = draws, norms, norm, dim
         worst = radius.alba_worst_case(*facts, jnp.sqrt((lengths**2).sum(1)))
         return jnp.minimum(worst, radius.alba_empirical(*facts, moments, towards @ theta, accuracy))
 
-    def init(key):
+    def init(key: Key) -> State:
         alive, zero = jnp.ones(num_arms, bool), jnp.zeros((), int)
-        return State(alive, plan_for(alive), zero + 1, zero + num_arms, zero, zero, zero)
+        return State(
+            alive=alive,
+            design=design_for(alive),
+            batch=zero + 1,
+            size=zero + num_arms,
+            phases=zero,
+            answer=zero,
+            unsolved=zero,
+        )
 
-    def ask(key, state):
+    def ask(key: Key, state: State) -> Move:
         level = 36.0 * delta / (jnp.pi**4 * ((stage_of(state.alive) + 1) * state.batch) ** 2)
         total = jnp.ceil(sample_size(state.batch) * jnp.log(2.5 * state.size**2 / level))
         done = state.alive.sum() <= 1
         return Move(
             arm=jnp.arange(num_arms),
-            count=sampling.multinomial(key, total.astype(int), state.plan.weights),
+            count=sampling.multinomial(key, total.astype(int), state.design.weights),
             done=done,
             answer=jnp.where(done, jnp.argmax(state.alive), state.answer),
-            info={"phases": state.phases, "unsolved": state.unsolved + ~(state.plan.solved | done)},
+            info={
+                "phases": state.phases,
+                "unsolved": state.unsolved + ~(state.design.solved | done),
+            },
         )
 
-    def tell(state, move, total):
-        theta = state.plan.inverse @ (arms.T @ total) / (move.count.sum() * jnp.sqrt(noise_var))
+    def tell(state: State, move: Move, total: Array) -> State:
+        assert move.count is not None  # `ask` gives counts
+        theta = state.design.inverse @ (arms.T @ total) / (move.count.sum() * jnp.sqrt(noise_var))
         scores = arms @ theta
         leader, highest = selection.best(jnp.where(state.alive, scores, -jnp.inf))
         beaten = widths(state, theta, leader) < highest - scores
@@ -148,7 +164,7 @@ def alba(
         same = stage_of(alive) == stage_of(state.alive)
         return State(
             alive=alive,
-            plan=plan_for(alive),
+            design=design_for(alive),
             batch=jnp.where(same, state.batch + 1, 1),
             size=jnp.where(same, state.size, alive.sum()),
             phases=state.phases + 1,

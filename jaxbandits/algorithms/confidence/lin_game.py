@@ -2,8 +2,8 @@
 
 from typing import Annotated, NamedTuple
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
 from ...conditions import fewer_than_arms, ridge_in_reach, theta_norm_known
 from ...core import Algorithm, Move
@@ -12,9 +12,9 @@ from ...kernels.allocate import tracking
 from ...kernels.confidence import glr, radius
 from ...kernels.estimate import least_squares
 from ...kernels.games import hedge, subsets
-from ...kernels.games.identification import standing
-from ...parameters import Nonnegative, Positive, Probability, Size, choice, constructor
-from ...types import Arms
+from ...kernels.games.identification import current_answer
+from ...parameters import Nonnegative, Positive, Probability, Size, Values, choice, constructor
+from ...types import Arms, Key
 
 
 class State(NamedTuple):
@@ -22,21 +22,21 @@ class State(NamedTuple):
 
     stats: least_squares.Ledger
     learners: hedge.Many  # one for each answer
-    wanted: jax.Array  # float [K] sum of the weights of all rounds
-    counts: jax.Array  # int [K]
-    order: jax.Array  # int [K] priorities that break ties
+    wanted: Float[Array, " K"]  # sum of the weights of all rounds
+    counts: Int[Array, " K"]
+    order: Int[Array, " K"]  # priorities that break ties
 
 
-class Turn(NamedTuple):
-    """A round of the game: what `tell` needs besides the reward."""
+class RoundInfo(NamedTuple):
+    """What `tell` needs besides the reward."""
 
-    place: jax.Array  # int []
-    owner: jax.Array | None
-    learner: hedge.Hedge  # once it has learned
-    wanted: jax.Array  # float [K]
+    slot: Int[Array, ""]  # of the learner whose answer it was
+    owner: Bool[Array, " K"] | None  # that answer, if it is a set
+    learner: hedge.Hedge  # after the losses of the round, which do not depend on the reward
+    wanted: Float[Array, " K"]  # as in the state, this round included
 
 
-def _consistent(values):
+def _consistent(values: Values) -> None:
     theta_norm_known(values, radius.NEED_THETA_NORM)
     if values["m"] is not None:
         fewer_than_arms(values)
@@ -56,13 +56,13 @@ def lin_game(
 ) -> Algorithm:
     """LinGame (Degenne, Menard, Shang, Valko, 2020).
 
-    Leader `i = argmax mu`. Its learner, AdaHedge, proposes weights w of the arms; nature answers
-    with the closest lambda under which some j is as good, `min over j of
-    (mu_i - mu_j)^2 / ||x_i - x_j||^2` in `V_w^-1`; the learner gains
+    The leader `i = argmax mu` has a learner, AdaHedge, which proposes weights w of the arms. Nature
+    answers with the closest lambda under which some j is as good as i: `min over j of
+    (mu_i - mu_j)^2 / ||x_i - x_j||^2` in `V_w^-1`. The learner gains
     `U_a = min((|x_a^T (theta - lambda)| / sigma + sqrt(2 h ||x_a||^2_{V^-1}))^2 / 2, h)`,
-    `h = log t`. Draw `argmax_a of (sum of w_a so far) - N_a`, after each arm once. Stop when
-    `mu_i - mu_j >= C sigma ||x_i - x_j||_{V^-1}` for every j. With m, i is any of the set of the
-    m largest estimates, j any other arm, and each set has a learner.
+    `h = log t`. Each arm is drawn once first, then `argmax_a of (sum of w_a so far) - N_a`. Stop
+    when `mu_i - mu_j >= C sigma ||x_i - x_j||_{V^-1}` for every j. With the option m, i is any of
+    the m arms with the largest estimates, j is any other arm, and each set has a learner.
 
     Args:
       arms: `[K, d]` features. Their units matter: the ridge is in them.
@@ -71,8 +71,8 @@ def lin_game(
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
       v0: ridge, the paper's eta.
-      threshold: the radius C, a name in `kernels.radius.USUAL`; the paper proves
-        "self_normalised" and plays with "heuristic".
+      threshold: the radius C, a name in `kernels.confidence.radius.USUAL`; the paper proves its
+        claims for "self_normalised" and uses "heuristic" in its experiments.
     Returns:
       An `Algorithm` that draws an arm a round; its answer is an index, with m a mask `bool [K]`.
     Raises:
@@ -80,9 +80,10 @@ def lin_game(
     Deviations:
       The default threshold has the exact determinant instead of its bound. Quadratic forms are
       divided by `noise_var`, 1 in the paper. 1e-9 of the longest squared length is added to V_w,
-      singular near a vertex. Ties of the draw are broken by a random order. Sets are this
-      package's extension; of more than 256 some share a learner, which begins anew with the set.
-      Published programs answer to N instead of w, track t w, or take the root of the norm in U.
+      which is singular near a vertex. Ties of the draw are broken by a random order. Sets are this
+      package's extension; of more than 256 sets some share a learner, which begins anew whenever
+      the set changes. In published programs nature answers to N instead of w, the draws track
+      t w, or U has the root of the norm.
     Reference:
       R. Degenne, P. Menard, X. Shang, M. Valko, "Gamification of pure exploration for linear
       bandits", ICML 2020, Algorithm 1. https://arxiv.org/abs/2007.00953
@@ -95,44 +96,46 @@ def lin_game(
       0
     """
     num_arms, _ = arms.shape
-    in_arms = {"arm_space": least_squares.prefers_arm_space(arms)}
+    arm_space = least_squares.prefers_arm_space(arms)
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
     width, sigma = radius.width(threshold, facts), jnp.sqrt(noise_var)
-    num_places, shared = (num_arms, False) if m is None else subsets.num_places(num_arms, m)
+    num_slots, shared = (num_arms, False) if m is None else subsets.num_slots(num_arms, m)
 
-    def init(key):
+    def init(key: Key) -> State:
         return State(
-            stats=least_squares.ridge(arms, v0, **in_arms),
-            learners=hedge.many(num_places, num_arms, shared=shared),
+            stats=least_squares.ridge(arms, v0, arm_space=arm_space),
+            learners=hedge.many(num_slots, num_arms, shared=shared),
             wanted=jnp.zeros(num_arms),
             counts=jnp.zeros(num_arms, int),
             order=selection.tie_order(key, num_arms),
         )
 
-    def ask(key, state):
+    def ask(key: Key, state: State) -> Move:
         stats, draws = state.stats, state.counts.sum()
         first, later = draws < num_arms, jnp.maximum(draws, 1)
-        answer, found, place, owner, respond = standing(stats, arms, state.order, m, **in_arms)
-        learner = hedge.at(state.learners, place, owner)
+        answer, evidence, slot, owner, respond = current_answer(
+            stats, arms, state.order, m, arm_space=arm_space
+        )
+        learner = hedge.at(state.learners, slot, owner)
         weights = hedge.weights(learner)
-        most, apart = jnp.log(later), jnp.abs(respond(weights)) / sigma
-        told = 0.5 * (apart + jnp.sqrt(2.0 * most * stats.variances)) ** 2
-        losses = jnp.where(first, 0.0, -jnp.minimum(told, most))
+        h, changes = jnp.log(later), jnp.abs(respond(weights)) / sigma
+        gains = 0.5 * (changes + jnp.sqrt(2.0 * h * stats.variances)) ** 2
+        losses = jnp.where(first, 0.0, -jnp.minimum(gains, h))
         wanted = state.wanted + jnp.where(first, tracking.drawn(num_arms, draws), weights)
         return Move(
             arm=tracking.by_sum(state.counts, wanted, state.order),
             count=None,
-            done=~first & glr.certain(found, width(later, stats.logdet)),
+            done=~first & glr.certain(evidence, width(later, stats.logdet)),
             answer=answer,
-            info=Turn(place, owner, hedge.learn(learner, weights, losses), wanted),
+            info=RoundInfo(slot, owner, hedge.learn(learner, weights, losses), wanted),
         )
 
-    def tell(state, move, total):
-        turn = move.info
+    def tell(state: State, move: Move, total: Array) -> State:
+        info: RoundInfo = move.info
         return State(
-            stats=least_squares.observe(state.stats, arms, move.arm, total, **in_arms),
-            learners=hedge.put(state.learners, turn.place, turn.learner, turn.owner),
-            wanted=turn.wanted,
+            stats=least_squares.observe(state.stats, arms, move.arm, total, arm_space=arm_space),
+            learners=hedge.put(state.learners, info.slot, info.learner, info.owner),
+            wanted=info.wanted,
             counts=state.counts + tracking.drawn(num_arms, move.arm),
             order=state.order,
         )

@@ -3,30 +3,31 @@
 from functools import partial
 from typing import Annotated, NamedTuple
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
 
 from ...conditions import in_reach
 from ...core import Algorithm, Move
 from ...kernels.allocate.rounding_by_name import LARGEST, ROUNDINGS
 from ...kernels.confidence import radius
 from ...kernels.design import directions
+from ...kernels.design.d_optimal import Design
 from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import pairwise
 from ...kernels.shared_call import once_for_equal
 from ...parameters import Positive, Probability, choice, constructor
-from ...types import Arms, Targets
+from ...types import Arms, Key, Targets
 from ..loops.single import only_answer
 
 
 class State(NamedTuple):
     """What RAGE remembers between phases."""
 
-    alive: jax.Array  # bool [M]
-    phase: jax.Array  # int [] from 1
-    answer: jax.Array  # int [] empirical best of the last phase
-    unsolved: jax.Array  # int [] designs or roundings that missed what they were asked
+    alive: Bool[Array, " M"]
+    phase: Int[Array, ""]  # from 1
+    answer: Int[Array, ""]  # empirical best of the last phase
+    unsolved: Int[Array, ""]  # phases whose design or rounding missed its accuracy
 
 
 @constructor(spans=True, scale_free=True, requires=partial(in_reach, largest=LARGEST))
@@ -44,11 +45,11 @@ def rage(
 ) -> Algorithm:
     """RAGE (Fiez, Jain, Jamieson, Ratliff, 2019).
 
-    In phase t, on the targets still alive: the design w that minimises
-    `rho = max over pairs of ||z - z'||^2_{A(w)^-1}`; of this design
-    `N_t = max(ceil(2 4^t rho (1 + eps) log(c M^2 t^2 / delta)), r(eps))` draws; drop z if some
-    alive z' has `||z' - z||_{A(n)^-1} sqrt(2 log(c M^2 t^2 / delta)) < (z' - z)^T theta_hat`, with
-    theta_hat from this phase alone. Sizes scale with `noise_var`.
+    Phase t takes the design w that minimises `rho = max of ||z - z'||^2_{A(w)^-1}` over pairs of
+    targets alive, and makes `N_t = max(ceil(2 4^t rho (1 + eps) log(c M^2 t^2 / delta)), r(eps))`
+    draws by it. It drops z if some z' alive has
+    `||z' - z||_{A(n)^-1} sqrt(2 log(c M^2 t^2 / delta)) < (z' - z)^T theta_hat`, with theta_hat
+    from this phase alone. The first term of N_t and the squared width scale with `noise_var`.
 
     Args:
       arms: `[K, d]` features that can be measured; they must span. The units of a column change
@@ -59,22 +60,23 @@ def rage(
       design: "interior_point", certified, or "frank_wolfe", the paper's own.
       rounding: "efficient" with `r = 2 p / eps` for p supported arms, or "regret" (Allen-Zhu et
         al., 2017) with `r = 36 d / eps^2`.
-      rounding_epsilon: eps, the loss allowed to rounding; at most 1/3 for "regret".
+      rounding_epsilon: eps, the relative loss that rounding may cause; at most 1/3 for "regret".
       log_factor: c. The paper prints 1, which guarantees only level 1.6 delta; its program and
         the default here use 2.
-      tol: relative accuracy to which every design is certified, 1e-3 by default; for Frank-Wolfe
-        the step at which it ends, 0.01 by default.
+      tol: relative accuracy to which every design is certified, 1e-3 by default; Frank-Wolfe ends
+        with a step of this size, 0.01 by default.
     Returns:
       An `Algorithm` that asks for an allocation each phase and answers the index of a target.
-      `info`: `phases` played and designs or roundings `unsolved`.
+      `info`: `phases`, their number, and `unsolved`, the number of those whose design or rounding
+      missed its accuracy.
     Raises:
       ValueError: a bad option, or arms that do not span.
     Deviations:
       `log_factor` 2. Designs come from an interior-point method with a certificate unless asked
       otherwise, and rho is that of the design used, where the paper's program takes one from the
       step before. `r` is 36 instead of 180 d / eps^2, as arms may repeat. Of equal targets only
-      the first takes part, for no number of draws parts them. Squared norms throughout, where
-      the paper's box drops the square.
+      the first takes part, since no number of draws can tell them apart. Norms are squared
+      throughout, where the paper's box drops the square.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019, Algorithm 1. https://arxiv.org/abs/1906.08399
@@ -95,32 +97,33 @@ def rage(
     rounded = once_for_equal(partial(rule.counts, arms))
 
     @once_for_equal
-    def plan_for(alive):
+    def design_for(alive: Array) -> Design:
         return solve.between(arms, targets, alive)
 
-    def init(key):
+    def init(key: Key) -> State:
         zero = jnp.zeros((), int)
         return State(directions.distinct(targets), zero + 1, zero, zero)
 
-    def ask(key, state):
+    def ask(key: Key, state: State) -> Move:
         alive, phase = state.alive, state.phase
-        plan = plan_for(alive)
+        optimal = design_for(alive)
         log_term = jnp.log(log_factor * num_targets**2 * phase**2 / delta)
-        wanted = 2.0 * 4.0**phase * plan.value * (1.0 + rounding_epsilon) * noise_var * log_term
+        wanted = 2.0 * 4.0**phase * optimal.value * (1.0 + rounding_epsilon) * noise_var * log_term
         done = alive.sum() <= 1
-        least = rule.least((plan.weights > 0).sum(), dim, rounding_epsilon)
+        least = rule.least((optimal.weights > 0).sum(), dim, rounding_epsilon)
         draws = jnp.ceil(jnp.maximum(wanted, least)).astype(int)
-        draw = rounded(plan.weights, jnp.where(done, 0, draws))
-        solved = done | (plan.converged & draw.certified)
+        allocation = rounded(optimal.weights, jnp.where(done, 0, draws))
+        solved = done | (optimal.converged & allocation.certified)
         return Move(
             arm=jnp.arange(num_arms),
-            count=draw.counts,
+            count=allocation.counts,
             done=done,
             answer=jnp.where(done, jnp.argmax(alive), state.answer),
             info={"unsolved": state.unsolved + ~solved, "phases": phase - 1},
         )
 
-    def tell(state, move, total):
+    def tell(state: State, move: Move, total: Array) -> State:
+        assert move.count is not None  # `ask` gives counts
         inverse, theta, _ = least_squares.batch(arms, move.count, total)
         scores = targets @ theta
         width = radius.static(delta, state.phase, num_targets**2, log_factor)

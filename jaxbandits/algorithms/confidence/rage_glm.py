@@ -2,10 +2,10 @@
 
 from typing import Annotated, NamedTuple
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
-from ...conditions import in_reach
+from ...conditions import in_reach, theta_norm_given
 from ...core import Algorithm, Move
 from ...feature_tables import require
 from ...kernels.allocate.rounding_by_name import LARGEST, ROUNDINGS
@@ -14,30 +14,30 @@ from ...kernels.design import directions
 from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.linalg import pairwise, scaling
 from ...kernels.shared_call import once_for_equal
-from ...parameters import Nonnegative, Positive, Probability, choice, constructor
-from ...types import Arms, Targets
+from ...parameters import Nonnegative, Positive, Probability, Values, choice, constructor
+from ...types import Arms, Key, Targets
 from ..loops.single import only_answer
 
 
 class State(NamedTuple):
     """What RAGE-GLM remembers between phases."""
 
-    alive: jax.Array  # bool [M]
-    phase: jax.Array  # int [] 0 is the burn-in
-    floors: jax.Array  # float [K] lower bounds of the variance of each arm's reward
-    answer: jax.Array  # int [] empirical best of the last phase
-    unsolved: jax.Array  # int [] designs or roundings that missed what they were asked
-    unfitted: jax.Array  # int [] phases without a maximum likelihood estimate
+    alive: Bool[Array, " M"]
+    phase: Int[Array, ""]  # 0 is the burn-in
+    floors: Float[Array, " K"]  # lower bounds of the variance of each arm's reward
+    answer: Int[Array, ""]  # empirical best of the last phase
+    unsolved: Int[Array, ""]  # phases whose design or rounding missed its accuracy
+    unfitted: Int[Array, ""]  # phases without a maximum likelihood estimate
 
 
-def _known(values):
-    require(values["theta_norm"] is not None, "theta_norm must be given, got None (unknown)")
+def _consistent(values: Values) -> None:
+    theta_norm_given(values)
     family = values["family"]
     require(family == "logistic", f"family must be 'logistic', got {family!r}")
     in_reach(values, LARGEST)
 
 
-@constructor(spans=True, conditioned=True, requires=_known)
+@constructor(spans=True, conditioned=True, requires=_consistent)
 def rage_glm(
     arms: Arms,
     targets: Targets | None = None,
@@ -56,8 +56,8 @@ def rage_glm(
     first `mu'(||x|| theta_norm)`; `F(n) = sum of n_x f_x x x^T`. Phase t = 0 (burn-in), 1, ...
     makes the fewest draws n, by an optimal design, with `||x||_{F^-1} <= reach` for every arm
     and, from t = 1 on, `C ||z - z'||_{F^-1} <= 2^-t` for all targets alive. It drops z if
-    some alive z' has `C ||z' - z||_{F^-1} < (z' - z)^T theta_hat`, theta_hat the maximum
-    likelihood estimate from this phase alone, and raises f_x to the least `mu'(u)` with
+    some alive z' has `C ||z' - z||_{F^-1} < (z' - z)^T theta_hat`, where theta_hat is the maximum
+    likelihood estimate from this phase alone. Then it raises f_x to the least `mu'(u)` with
     `|u - x^T theta_hat| <= C ||x||_{F^-1}`. C and reach are `radius.logistic` and
     `logistic_reach` at level `sqrt(2 log((2 K + M (M - 1) + 1) (pi^2 / 6) (t + 1)^2 / delta))`.
 
@@ -71,18 +71,20 @@ def rage_glm(
       design, rounding, rounding_epsilon, tol: as in `rage`.
     Returns:
       An `Algorithm` that asks for an allocation each phase and answers the index of a target.
-      `info`: `phases` played, the burn-in among them; designs or roundings `unsolved`; phases
-      `unfitted`, which have no finite estimate and teach nothing (a chance below delta).
+      `info`: `phases`, their number with the burn-in; `unsolved`, the number of those whose
+      design or rounding missed its accuracy; `unfitted`, the number of those without a finite
+      estimate, from which nothing is learnt (the probability of one is below delta).
     Raises:
       ValueError: a bad option, another family, an unknown `theta_norm`, arms that do not span.
     Deviations:
-      The frame is the paper's: a G-optimal burn-in, then phases of designs for differences in the
-      norm of `H^-1` that keep `||x||_{H^-1}` small for every arm. Its constants are not: where it
-      has `3.5 sqrt(log)` if `||x||^2_{H^-1} <= 1 / (d + log)`, C, reach and all sizes come from
-      the theorem at `radius.logistic`. F bounds H from below, where the paper takes H at the last
-      estimate and a factor; for the burn-in it is known arm by arm. The burn-in drops targets too,
-      and they go by widths, not by gaps above 2^-t. Of equal targets the first takes part. The
-      heuristic variant of the paper's experiments is left out.
+      The structure is the paper's: a G-optimal burn-in, then phases whose designs measure
+      differences in the norm of `H^-1` and keep `||x||_{H^-1}` small for every arm. The constants
+      are not: the paper has `3.5 sqrt(log)` if `||x||^2_{H^-1} <= 1 / (d + log)`; here C, reach and
+      all sizes come from the theorem at `radius.logistic`. F bounds H from below, where the paper
+      takes H at the last estimate and a factor; for the burn-in the bound is one for each arm. The
+      burn-in drops targets too, and targets are dropped by widths, not by gaps above 2^-t. Of equal
+      targets only the first takes part. The heuristic variant of the paper's experiments is left
+      out.
     Reference:
       K.-S. Jun, L. Jain, B. Mason, H. Nassif, "Improved confidence bounds for the linear logistic
       model and applications to bandits", ICML 2021, RAGE-GLM. https://arxiv.org/abs/2011.11222
@@ -96,7 +98,7 @@ def rage_glm(
     """
     num_arms, dim = arms.shape
     lengths = jnp.sqrt((arms**2).sum(1))
-    # Past the lengths, which theta_norm is about, units of columns change nothing.
+    # theta_norm is about the lengths as given; apart from them the units of columns change nothing.
     arms, targets = scaling.equilibrated(arms, arms if targets is None else targets)
     if targets.shape[0] == 1:
         return only_answer(num_arms, unsolved=0, unfitted=0, phases=0)
@@ -104,38 +106,57 @@ def rage_glm(
     num_bounds = 2 * num_arms + targets.shape[0] * (targets.shape[0] - 1) + 1
     rounded = once_for_equal(rule.counts)
 
-    def level_of(phase):
+    def level_of(phase: Array) -> Array:
         return radius.static(delta, phase + 1, num_bounds, jnp.pi**2 / 6.0)
 
     @once_for_equal
-    def plan_for(floors, alive, phase):
-        facts = {"level": level_of(phase), "loss": 1.0 + rounding_epsilon}
-        accuracy = jnp.where(phase > 0, 0.5**phase, jnp.inf)
-        return logistic.plan(solve.along, arms, floors, targets, alive, accuracy=accuracy, **facts)
-
-    def init(key):
-        zero, centre = jnp.zeros((), int), jnp.zeros(dim, arms.dtype)
-        floors = logistic.least_variances(arms, centre, theta_norm * lengths)
-        return State(directions.distinct(targets), zero, floors, zero, zero, zero)
-
-    def ask(key, state):
-        plan = plan_for(state.floors, state.alive, state.phase)
-        done = state.alive.sum() <= 1
-        least = rule.least((plan.weights > 0).sum(), dim, rounding_epsilon)
-        draws = jnp.ceil(jnp.maximum(plan.draws, least)).astype(int)
-        scaled = jnp.sqrt(state.floors)[:, None] * arms
-        draw = rounded(scaled, plan.weights, jnp.where(done, 0, draws))
-        solved = done | (plan.converged & draw.certified)
-        told = {"unfitted": state.unfitted, "phases": state.phase}
-        return Move(
-            arm=jnp.arange(num_arms),
-            count=draw.counts,
-            done=done,
-            answer=jnp.where(done, jnp.argmax(state.alive), state.answer),
-            info={"unsolved": state.unsolved + ~solved, **told},
+    def design_for(floors: Array, alive: Array, phase: Array) -> logistic.SizedDesign:
+        return logistic.sized_design(
+            solve.along,
+            arms,
+            floors,
+            targets,
+            alive,
+            level=level_of(phase),
+            accuracy=jnp.where(phase > 0, 0.5**phase, jnp.inf),
+            loss=1.0 + rounding_epsilon,
         )
 
-    def tell(state, move, total):
+    def init(key: Key) -> State:
+        assert theta_norm is not None  # `theta_norm_given` has checked it
+        zero, centre = jnp.zeros((), int), jnp.zeros(dim, arms.dtype)
+        floors = logistic.least_variances(arms, centre, lengths * theta_norm)
+        return State(
+            alive=directions.distinct(targets),
+            phase=zero,
+            floors=floors,
+            answer=zero,
+            unsolved=zero,
+            unfitted=zero,
+        )
+
+    def ask(key: Key, state: State) -> Move:
+        optimal = design_for(state.floors, state.alive, state.phase)
+        done = state.alive.sum() <= 1
+        least = rule.least((optimal.weights > 0).sum(), dim, rounding_epsilon)
+        draws = jnp.ceil(jnp.maximum(optimal.draws, least)).astype(int)
+        scaled = jnp.sqrt(state.floors)[:, None] * arms
+        allocation = rounded(scaled, optimal.weights, jnp.where(done, 0, draws))
+        solved = done | (optimal.converged & allocation.certified)
+        return Move(
+            arm=jnp.arange(num_arms),
+            count=allocation.counts,
+            done=done,
+            answer=jnp.where(done, jnp.argmax(state.alive), state.answer),
+            info={
+                "unsolved": state.unsolved + ~solved,
+                "unfitted": state.unfitted,
+                "phases": state.phase,
+            },
+        )
+
+    def tell(state: State, move: Move, total: Array) -> State:
+        assert move.count is not None  # `ask` gives counts
         learnt = logistic.learn(arms, move.count, total, state.floors, level=level_of(state.phase))
         scores = targets @ learnt.theta
         best = jnp.argmax(jnp.where(state.alive, scores, -jnp.inf))

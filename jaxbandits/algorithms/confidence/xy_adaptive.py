@@ -2,8 +2,8 @@
 
 from typing import Annotated, NamedTuple
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
 
 from ...core import Algorithm, Move
 from ...kernels import selection
@@ -12,21 +12,21 @@ from ...kernels.design import directions, greedy
 from ...kernels.estimate import least_squares
 from ...kernels.shared_call import once_for_equal
 from ...parameters import Count, Flag, Positive, Probability, choice, constructor
-from ...types import Arms
+from ...types import Arms, Key
 from ..loops.single import only_answer
 
-BEGINS = {"rage": "ridge", "soare": "every"}
+BEGINS: dict[str, str] = {"rage": "ridge", "soare": "every"}  # `begin` by variant
 
 
 class State(NamedTuple):
     """What XY-adaptive remembers between phases."""
 
-    alive: jax.Array  # bool [K]
-    phase: jax.Array  # int [] from 1
-    widest: jax.Array  # float [] max over alive pairs of ||y||^2 at the end of the last phase
-    drawn: jax.Array  # int [] draws counted in it
-    answer: jax.Array  # int [] empirical best of the last phase
-    capped: jax.Array  # int [] phases that met `max_draws`
+    alive: Bool[Array, " K"]
+    phase: Int[Array, ""]  # from 1
+    widest: Float[Array, ""]  # rho' of the last phase
+    drawn: Int[Array, ""]  # n', the draws counted in it
+    answer: Int[Array, ""]  # empirical best of the last phase
+    capped: Int[Array, ""]  # phases that `max_draws` ended
 
 
 @constructor(
@@ -46,10 +46,10 @@ def xy_adaptive(
 ) -> Algorithm:
     """XY-adaptive (Soare, Lazaric, Munos, 2014).
 
-    Phase t draws greedily, each time the arm that makes `rho = max ||y||^2_{A^-1}` smallest, y
-    the differences of arms alive, until `rho / n < alpha rho' / n'` ("rage") or
-    `rho <= alpha rho'` ("soare"), where n counts the draws of the phase and ' is the phase
-    before. Then theta_hat comes from this phase alone, and x is dropped if some x' has
+    Phase t draws greedily: each time the arm that makes `rho = max ||y||^2_{A^-1}` smallest, over
+    the differences y of arms alive, until `rho / n < alpha rho' / n'` ("rage") or
+    `rho <= alpha rho'` ("soare"). Here n counts the draws of the phase; rho' and n' are those of
+    the phase before. Then theta_hat comes from this phase alone, and x is dropped if some x' has
     `(x' - x)^T theta_hat > sigma ||x' - x||_{A^-1} C`, where C is
     `sqrt(2 log(pi^2 K^2 t^2 / (3 delta)))` or `2 sqrt(2 log(6 K^2 n^2 / (pi^2 delta)))`.
 
@@ -58,27 +58,29 @@ def xy_adaptive(
         "ridge".
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance sigma^2 of a reward.
-      alpha: what a phase has to leave of the measure of the phase before.
+      alpha: how small the measure rho / n, or rho, has to become in a phase, relative to that of
+        the phase before.
       variant: "rage", as in the experiments of Fiez et al. (2019), where a phase is about
         1 / sqrt(alpha) times as long as the one before; "soare", as in those of Xu et al. (2018).
       begin: what a phase begins with. "ridge" (of "rage"): A = I, which stands for d draws that
         are in n but not made; the estimate is biased, the width ignores it, and nothing is proved.
         "basis": one draw of each of the d first independent arms. "every" (of "soare"): one draw
         of each arm.
-      retest: whether arms that were dropped are tested again, and come back, as in "soare".
-      max_draws: of a phase, which ends there whatever its measure. A phase is planned whole, at
-        about a microsecond a draw for six arms, before `max_pulls` of a run can end it.
+      retest: whether arms that were dropped are tested again and may come back, as in "soare".
+      max_draws: the most draws of a phase, which then ends whatever its measure. A whole phase is
+        computed, in about a microsecond per draw for six arms, before `max_pulls` can end a run.
     Returns:
       An `Algorithm` that asks for an allocation each phase and answers the index of an arm.
-      `info`: `phases` played and those `capped` by `max_draws`.
+      `info`: `phases`, their number, and `capped`, the number of those that `max_draws` ended.
     Raises:
       ValueError: a bad option, or arms that do not span.
     Deviations:
-      Arms that tie (scores within 1e-12 of themselves) are drawn in a random order that is new for
-      each draw, but the same in all phases and replications: equal histories then share one plan.
-      An order that stays the same may draw one arm for ever. Only draws that are made are counted:
-      with "ridge", published figures are d higher for each phase. Of equal arms only the first
-      takes part, for no number of draws parts them. Soare et al. drop arms for good.
+      Arms that tie (relative difference of scores below 1e-12) are drawn in a random order that is
+      new for each draw, but the same in all phases and replications, so that equal histories share
+      one computation. With a fixed order one arm might be drawn for ever. Only draws that are made
+      are counted: with "ridge", published figures are d higher for each phase. Of equal arms only
+      the first takes part, since no number of draws can tell them apart. Soare et al. drop arms
+      for good.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014,
       Section 5. https://arxiv.org/abs/1409.6110
@@ -100,35 +102,42 @@ def xy_adaptive(
     first, second = directions.Pairs(arms).indices
     every_arm = jnp.arange(num_arms)
 
-    def begun():
+    def first_counts() -> Array:
         if begin == "basis":
             return (selection.first_basis(arms)[:, None] == every_arm).any(0).astype(int)
         return jnp.full(num_arms, int(begin == "every"))
 
     @once_for_equal
-    def plan_for(alive, goal):
-        def limit(draws):
+    def counts_for(alive: Array, goal: Array) -> Array:
+        def limit(draws: Array) -> Array:
             return goal * (draws + unmade) if rage else goal
 
         active = alive[first] & alive[second]
-        return greedy.min_max(arms, active, begun(), limit, v0=v0, most=max_draws)
+        return greedy.min_max(arms, active, first_counts(), limit, v0=v0, most=max_draws)
 
-    def init(key):
+    def init(key: Key) -> State:
         zero = jnp.zeros((), int)
-        alive, widest = directions.distinct(arms), jnp.ones((), arms.dtype)
-        return State(alive, zero + 1, widest, zero + dim * (dim + 1) + 1, zero, zero)
+        return State(
+            alive=directions.distinct(arms),
+            phase=zero + 1,
+            widest=jnp.ones((), arms.dtype),
+            drawn=zero + dim * (dim + 1) + 1,
+            answer=zero,
+            capped=zero,
+        )
 
-    def ask(key, state):
+    def ask(key: Key, state: State) -> Move:
         goal = alpha * state.widest / (state.drawn if rage else 1)
         return Move(
             arm=every_arm,
-            count=plan_for(state.alive, goal),
+            count=counts_for(state.alive, goal),
             done=state.alive.sum() <= 1,
             answer=state.answer,
             info={"phases": state.phase - 1, "capped": state.capped},
         )
 
-    def tell(state, move, total):
+    def tell(state: State, move: Move, total: Array) -> State:
+        assert move.count is not None  # `ask` gives counts
         draws, alive = move.count.sum(), state.alive
         inverse, theta, _ = least_squares.batch(arms, move.count, total, v0)
         scores, sqdist = arms @ theta, directions.sqdist(arms, inverse)
@@ -136,11 +145,11 @@ def xy_adaptive(
             width = radius.static(delta, state.phase, num_arms**2, jnp.pi**2 / 3.0)
         else:
             width = radius.soare(delta, 1.0 * draws, num_arms**2)
-        # beaten[x, x']: x' is better than x beyond doubt
+        # beaten[x, x']: x' is better than x, with confidence
         beaten = jnp.sqrt(noise_var * sqdist) * width < scores[None, :] - scores[:, None]
         tested = directions.distinct(arms) if retest else alive
         left = tested & ~(beaten & tested[None, :]).any(1)
-        left = jnp.where(move.done, alive, left)  # what has ended stays cheap to play on
+        left = jnp.where(move.done, alive, left)  # a run that has ended stays cheap in a batch
         return State(
             alive=left,
             phase=state.phase + 1,

@@ -1,10 +1,10 @@
-"""XY-oracle: the allocation of who knows theta, as experiments compare with it."""
+"""XY-oracle: the optimal allocation for a known theta, a reference in experiments."""
 
+from collections.abc import Callable
 from typing import Annotated, NamedTuple
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ...conditions import theta_fits
 from ...core import Algorithm, Move
@@ -17,16 +17,16 @@ from ...kernels.estimate import least_squares
 from ...kernels.linalg import spd
 from ...kernels.shared_call import once_for_equal
 from ...parameters import Positive, Probability, array, choice, constructor
-from ...types import Arms, Targets
+from ...types import Arms, Key, Targets
 from ..loops.single import only_answer
 
 
 class State(NamedTuple):
-    """What "soare" remembers; "rage" has `growing.State`."""
+    """What "soare" remembers; the state of "rage" is a `geometric_batches.State`."""
 
     stats: least_squares.Ledger
-    counts: jax.Array  # int [K]
-    weights: jax.Array  # float [K] the design
+    counts: Int[Array, " K"]
+    weights: Float[Array, " K"]  # the design
 
 
 @constructor(
@@ -51,23 +51,24 @@ def xy_oracle(
 ) -> Algorithm:
     """XY-oracle (Soare, Lazaric, Munos, 2014), which is told theta.
 
-    The design w minimises the largest `||z* - z||^2 / gap_z^2` in A(w)^-1.
+    The design w minimises the largest `||z* - z||^2 / gap_z^2` in A(w)^-1, where z* is the best.
     "rage" (Fiez et al., 2019): batches of `ceil(growth^t)` draws from w, t = 1, 2, ..; stop
     when for all z `||z* - z||_{A(n)^-1} sqrt(2 log(2 M t^2 / delta)) < (z* - z)^T theta_hat`.
-    "soare" (Xu et al., 2018): A = I, each arm once, then `argmin_a (T_a + 1) / w_a` one at a time
-    until the true gaps of all arms pass
-    `2 sqrt(2) ||x* - x||_{A^-1} sqrt(log(6 n^2 K / (pi^2 delta)))`; nothing in it is random.
+    "soare" (Xu et al., 2018): from A = I, each arm is drawn once, then the arm
+    `argmin_a (T_a + 1) / w_a`; stop when the true gaps of all arms are at least
+    `2 sqrt(2) ||x* - x||_{A^-1} sqrt(log(6 n^2 K / (pi^2 delta)))`. Nothing in it is random.
 
     Args:
-      arms, targets: `[K, d]` what can be drawn, and `[M, d]` what is chosen among, the arms by
-        default. The arms must span. The units of a column change nothing but the A = I of "soare".
-      theta: `[d]` the truth; a simulation supplies it.
-      delta: error probability of the width, in (0, 1). The answer is z* whatever happens.
+      arms, targets: `[K, d]` features that can be drawn, and `[M, d]` features to choose among, the
+        arms by default. The arms must span. The units of a column change nothing but the A = I of
+        "soare".
+      theta: `[d]` the true parameter; a simulation supplies it.
+      delta: error probability of the width, in (0, 1). The answer is always z*.
       noise_var: sub-Gaussian variance of a reward.
-      variant: "rage" or "soare", the experiments it is taken from.
+      variant: "rage" or "soare", the experiments from which it is taken.
       growth, powers, allocation, singular: of the batches of "rage", see `xy_static`.
       design: "interior_point", certified, or "frank_wolfe", that of the RAGE experiments.
-      tol: relative accuracy of w, 1e-6 by default; for Frank-Wolfe the step at which it ends, 0.01
+      tol: relative accuracy of w, 1e-6 by default; Frank-Wolfe ends with a step of this size, 0.01
         by default.
     Returns:
       An `Algorithm` that asks for a batch or for one arm, and answers the index of z*. `info` of
@@ -75,9 +76,10 @@ def xy_oracle(
     Raises:
       ValueError: a bad option, or arms that do not span.
     Deviations:
-      "rage": "all", "wait" and "interior_point" by default. The optimum takes more draws than the
-      early-stopped design of the published program, for at it all comparisons are tight at once.
-      "soare": the constant is for bounded noise, sub-Gaussian noise would do with half of it.
+      "rage": "all", "wait" and "interior_point" by default. The optimal design takes more draws
+      than that of the published program, which ends early: at the optimum all comparisons are tight
+      at once. "soare": the constant is for bounded noise; for sub-Gaussian noise half of it is
+      enough.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014.
       https://arxiv.org/abs/1409.6110
@@ -94,66 +96,72 @@ def xy_oracle(
     if num_targets == 1:
         return only_answer(arms.shape[0])
     best = selection.best(targets @ theta).arm
-    apart = selection.at(targets, best) - targets
+    differences = selection.at(targets, best) - targets
     others = jnp.arange(num_targets) != best
     every_arm = jnp.arange(arms.shape[0])
     solve = named(design, 1e-6 if tol is None and design == "interior_point" else tol)
 
     @once_for_equal
-    def allocate():
-        plan = oracle(arms, targets, targets @ theta, solve)
-        return plan.weights, plan.converged
+    def optimal_design() -> tuple[Array, Array]:
+        found = oracle(arms, targets, targets @ theta, solve)
+        return found.weights, found.converged
 
-    def lengths(inverse):
-        return jnp.sqrt(noise_var * spd.quadratic(apart, inverse))
+    def lengths(inverse: Array) -> Array:
+        return jnp.sqrt(noise_var * spd.quadratic(differences, inverse))
 
-    def passes(inverse, draws):
-        sure = lengths(inverse) * radius.soare(delta, draws, num_targets) <= apart @ theta
+    def is_sure(inverse: Array, draws: Array) -> Array:
+        sure = lengths(inverse) * radius.soare(delta, draws, num_targets) <= differences @ theta
         return (sure | ~others).all()
 
     if variant == "soare":
-        return _one_by_one(arms, allocate, best, passes)
+        return _draw_by_draw(arms, optimal_design, best, is_sure)
 
-    def init(key):
-        return geometric_batches.begin(arms, *allocate())
+    def init(key: Key) -> geometric_batches.State:
+        return geometric_batches.begin(arms, *optimal_design())
 
-    def ask(key, state):
+    def ask(key: Key, state: geometric_batches.State) -> Move:
         counts = geometric_batches.batch(key, state, growth, powers, allocation)
         return Move(every_arm, counts, state.done, best, state.report())
 
-    def tell(state, move, total):
+    def tell(state: geometric_batches.State, move: Move, total: Array) -> geometric_batches.State:
+        assert move.count is not None  # `ask` gives counts
         totals = geometric_batches.added(state.totals, move.count, total)
         found = geometric_batches.estimate(arms, totals, singular)
         width = radius.static(
             delta, geometric_batches.power(totals.batches, powers), num_targets, 2.0
         )
-        sure = lengths(found.inverse) * width < apart @ found.theta
+        sure = lengths(found.inverse) * width < differences @ found.theta
         done = (sure | ~others).all() & found.settled
         return state._replace(totals=totals, done=done, unspanned=1 - found.settled.astype(int))
 
     return Algorithm(init, ask, tell)
 
 
-def _one_by_one(arms, allocate, best, passes):
-    """Each arm once, then the one furthest behind the design; `passes(inverse, draws)` ends it."""
+def _draw_by_draw(
+    arms: Arms,
+    optimal_design: Callable[[], tuple[Array, Array]],
+    best: Array,
+    is_sure: Callable[[Array, Array], Array],
+) -> Algorithm:
+    """Draw each arm once, then the arm furthest behind the design, until `is_sure(V^-1, draws)`."""
     num_arms, _ = arms.shape
 
-    def init(key):
+    def init(key: Key) -> State:
         stats = least_squares.ridge(arms, 1.0, arm_space=False)
-        return State(stats, jnp.zeros(num_arms, int), allocate()[0])
+        return State(stats, jnp.zeros(num_arms, int), optimal_design()[0])
 
-    def ask(key, state):
+    def ask(key: Key, state: State) -> Move:
         draws = state.counts.sum()
         first = draws < num_arms
         behind = selection.furthest_behind(state.counts + 1, state.weights)
         return Move(
             arm=jnp.where(first, jnp.minimum(draws, num_arms - 1), behind),
             count=None,
-            done=~first & passes(state.stats.core, jnp.maximum(draws, 1)),
+            done=~first & is_sure(state.stats.core, jnp.maximum(draws, 1)),
             answer=best,
         )
 
-    def tell(state, move, total):
+    def tell(state: State, move: Move, total: Array) -> State:
         stats = least_squares.observe(state.stats, arms, move.arm, total, arm_space=False)
         here = jnp.arange(num_arms) == move.arm
         return state._replace(stats=stats, counts=state.counts + here)
