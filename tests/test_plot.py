@@ -18,13 +18,13 @@ from jaxbandits.sweeps import parse, run
 
 def drawn(axes):
     figure = plot.figure(run(parse(tomllib.loads(HALVING) | {"replications": 4, "axes": axes})))
-    FigureCanvasAgg(figure).draw()  # sets every word in its place
+    FigureCanvasAgg(figure).draw()  # lays out every word
     return figure
 
 
-def boxes(figure, place):
+def boxes(figure, ax):
     renderer = figure.canvas.get_renderer()
-    labels = [label for label in place.get_xticklabels() if label.get_text()]
+    labels = [label for label in ax.get_xticklabels() if label.get_text()]
     return [label.get_text() for label in labels], [
         label.get_window_extent(renderer) for label in labels
     ]
@@ -39,20 +39,20 @@ GAPS = [np.linspace(0.3, 1.06, 20), np.geomspace(0.001, 1.234, 25), [0.5, 1.0]]
 def test_values_along_an_axis_do_not_overlap(gaps):
     gaps = [float(f"{gap:.4g}") for gap in gaps]
     figure = drawn({"gap": gaps})
-    for place in figure.axes[-1:]:
-        words, where = boxes(figure, place)
+    for ax in figure.axes[-1:]:
+        words, where = boxes(figure, ax)
         assert {words[0], words[-1]} == {f"{gaps[0]:g}", f"{gaps[-1]:g}"}
-        assert len(place.get_xticks()) == len(gaps)
+        assert len(ax.get_xticks()) == len(gaps)
         assert not any(a.overlaps(b) for a, b in itertools.combinations(where, 2))
 
 
 def test_many_panels_go_below_one_another():
     figure = drawn({"gap": [*range(1, 9)], "noise_var": [*range(1, 8)]})
-    titles = [place.get_title() for place in figure.axes if place.get_title()]
+    titles = [ax.get_title() for ax in figure.axes if ax.get_title()]
     assert len(titles) == 7
-    columns = {round(place.get_position().x0, 2) for place in figure.axes}
+    columns = {round(ax.get_position().x0, 2) for ax in figure.axes}
     assert 1 < len(columns) <= plot.MOST_COLUMNS
-    assert {place.get_ylim() for place in figure.axes} == {figure.axes[0].get_ylim()}
+    assert {ax.get_ylim() for ax in figure.axes} == {figure.axes[0].get_ylim()}
 
 
 def test_the_pulls_of_each_arm():
@@ -62,15 +62,15 @@ def test_the_pulls_of_each_arm():
     dataset.attrs["axes"] = "[]"
     figure = plot.figure(dataset, quantities=["arms"])
     FigureCanvasAgg(figure).draw()
-    place = figure.axes[0]
+    ax = figure.axes[0]
     first = dataset.isel(instance=0, algorithm=0)
-    points = place.containers[0].lines[0].get_ydata()
+    points = ax.containers[0].lines[0].get_ydata()
     np.testing.assert_allclose(points, first.arm_pulls.mean("replication"))
-    assert len(place.containers) == dataset.sizes["algorithm"]
-    assert [label.get_text() for label in place.get_xticklabels()] == [
+    assert len(ax.containers) == dataset.sizes["algorithm"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == [
         str(arm + 1) for arm in range(len(points))
     ]
-    assert place.get_yscale() == "log"
+    assert ax.get_yscale() == "log"
 
 
 @pytest.mark.parametrize("values", [[0.01, 0.03, 0.05, 1.0], [1, 2, 4], [3]])
@@ -90,7 +90,7 @@ def test_many_algorithms_stay_beside_their_point(values):
         np.testing.assert_allclose(few[1] - few[0], labels.OFFSET * 3)
 
 
-def test_lines_of_many_algorithms_are_told_apart():
+def test_lines_of_many_algorithms_differ():
     names = [f"{i} arms" for i in range(11)]
     algorithms = {
         name: partial(jb.sequential_halving, budget=20 + i) for i, name in enumerate(names)
@@ -112,6 +112,6 @@ def test_lines_of_many_algorithms_are_told_apart():
     [([1.0, 900.0], "log"), ([1.0, 2.0], "linear"), ([0.0, 900.0], "linear"), ([-1, 9], "linear")],
 )
 def test_a_scale_is_logarithmic_where_values_lie_far_apart_and_above_0(values, scale):
-    place = Figure().add_subplot()
-    panels._scale(place, np.array([*values, np.nan]))
-    assert place.get_yscale() == scale
+    ax = Figure().add_subplot()
+    panels._scale(ax, np.array([*values, np.nan]))
+    assert ax.get_yscale() == scale

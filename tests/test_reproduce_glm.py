@@ -1,4 +1,4 @@
-"""Figures on regret: the rules of their claims, and a small run."""
+"""Figures on regret: their claims, and a small run."""
 
 import dataclasses
 import json
@@ -39,7 +39,7 @@ def root(t):
 
 
 @pytest.mark.parametrize(
-    ("rule", "holds"),
+    ("claim", "holds"),
     [
         (claims.less_regret("", "log", "line"), True),
         (claims.less_regret("", "line", "log"), False),
@@ -53,8 +53,8 @@ def root(t):
         (claims.sublinear_regret("", "absent"), None),
     ],
 )
-def test_rules(rule, holds):
-    assert rule(dataset(log=logarithm, line=line, root=root))["holds"] is holds
+def test_claims(claim, holds):
+    assert claim(dataset(log=logarithm, line=line, root=root))["holds"] is holds
 
 
 def test_a_point_that_differs_decides():
@@ -69,7 +69,7 @@ def test_a_point_that_differs_decides():
     np.testing.assert_allclose(shown["log / line, dim 3"]["ratio"], 2.0)
 
 
-def test_instances_are_told_apart():
+def test_instances_are_kept_separate():
     two = xarray.concat(
         [dataset(log=logarithm, line=line), dataset(log=root, line=line)], "instance"
     ).assign_coords(instance=["a", "b"])
@@ -98,8 +98,8 @@ def test_a_small_run(tmp_path):
     found = reproduce.run(small, tmp_path, quick=True, replications=3)
     assert found.dataset.regret.shape == (1, 1, 3, 60)
     assert len(found.claims) == len(glm.CLAIMS)
-    told = {one["claim"]: one["holds"] for one in found.claims}
-    assert told["Informal GLM-UCB and UCB-GLM fail: their regret is linear."] is None
+    verdicts = {one["claim"]: one["holds"] for one in found.claims}
+    assert verdicts["Informal GLM-UCB and UCB-GLM fail: their regret is linear."] is None
     assert (tmp_path / "figure.png").is_file()
 
 
@@ -110,8 +110,8 @@ def test_a_small_run_of_the_neural_bandits(tmp_path):
     found = reproduce.run(small, tmp_path, quick=True)
     dataset = found.dataset
     assert dataset.average_reward.dims == dataset.regret.dims
-    world = images.instances.digits()
-    best = world.best_average(np.arange(6))
+    instance = images.instances.digits()
+    best = instance.best_average(np.arange(6))
     np.testing.assert_allclose(dataset.best_average.values[0], best)
     shown = dataset.average_reward.isel(instance=0, activation=0, round=-1)
     lost = dataset.regret.isel(instance=0, activation=0, round=-1) / 150

@@ -1,4 +1,4 @@
-"""The figures of the GSE paper: what is played, and claims that can come out either way."""
+"""The figures of the GSE paper: what is run, and claims that can come out either way."""
 
 import json
 import math
@@ -24,11 +24,11 @@ def made(chance, instances=("one",), algorithms=("A", "B"), axes=None, runs=4000
     axes, rng = axes or {"x": (1, 2)}, np.random.default_rng(0)
     shape = (len(instances), len(algorithms), *map(len, axes.values()))
     table = np.full((*shape, runs), np.nan)
-    for place in np.ndindex(*shape):
-        point = {name: values[i] for (name, values), i in zip(axes.items(), place[2:], strict=True)}
-        p = chance(instances[place[0]], algorithms[place[1]], **point)
+    for index in np.ndindex(*shape):
+        point = {name: values[i] for (name, values), i in zip(axes.items(), index[2:], strict=True)}
+        p = chance(instances[index[0]], algorithms[index[1]], **point)
         if p is not None:
-            table[place] = rng.permutation(np.arange(runs) < round(p * runs))
+            table[index] = rng.permutation(np.arange(runs) < round(p * runs))
     dims = ("instance", "algorithm", *axes)
     seconds = np.full(shape, 1.0)
     if gse.PEACE in algorithms:
@@ -45,7 +45,7 @@ def two(a, b, **rest):
 
 
 @pytest.mark.parametrize(
-    ("rule", "holds", "fails"),
+    ("claim", "holds", "fails"),
     [
         (
             claims.more_accurate("", "A", "B"),
@@ -90,15 +90,15 @@ def two(a, b, **rest):
     ],
     ids=["ahead", "ahead by", "ahead at", "not behind", "alike", "rises", "falls", "stays"],
 )
-def test_rules_come_out_either_way(rule, holds, fails):
-    assert rule(holds)["holds"] is True
-    assert rule(fails)["holds"] is False
+def test_claims_come_out_either_way(claim, holds, fails):
+    assert claim(holds)["holds"] is True
+    assert claim(fails)["holds"] is False
     few = two((0.5, 0.5), (0.5, 0.5), runs=1)
-    assert rule(few)["holds"] is None
-    json.dumps([rule(x) for x in (holds, fails, few)], allow_nan=False)
+    assert claim(few)["holds"] is None
+    json.dumps([claim(x) for x in (holds, fails, few)], allow_nan=False)
 
 
-def test_a_rule_is_open_near_its_limit_and_where_one_is_not_played():
+def test_a_claim_is_open_near_its_limit_and_where_one_is_not_run():
     near = two((0.51, 0.5), (0.5, 0.5), runs=400)
     assert claims.more_accurate("", "A", "B")(near)["holds"] is None
     absent = made(lambda i, name, x: None if name == "B" else 0.9)
@@ -106,7 +106,7 @@ def test_a_rule_is_open_near_its_limit_and_where_one_is_not_played():
     assert claims.more_accurate("", "A", "C")(absent)["holds"] is None
     half = made(lambda i, name, x: None if name == "B" and x == 2 else 0.9 - 0.4 * (name == "B"))
     found = claims.more_accurate("", "A", "B")(half)
-    assert found["holds"] is True  # by the point at which both are played
+    assert found["holds"] is True  # by the point at which both were run
     assert found["measured"]["A - B"]["difference"] == pytest.approx(0.4)
 
 
@@ -121,7 +121,7 @@ def test_differences_are_taken_replication_by_replication():
     assert error < 0.5 * math.sqrt(2 * 0.25 / 400)
 
 
-def test_times_are_compared_where_both_are_played():
+def test_times_are_compared_where_both_were_run():
     dataset = two((0.5, 0.5), (0.5, 0.5))
     dataset.seconds.values[0] = [[9.0, np.nan], [1.0, 100.0]]
     measured = claims.slower("", "A", "B", 5.0)(dataset)
@@ -197,7 +197,7 @@ def test_claims_that_stay_open(figure):
     assert {one["holds"] for one in found if text not in one["claim"]} == {None}
 
 
-def test_every_figure_plays_what_its_files_say():
+def test_every_figure_runs_what_its_files_say():
     for figure, plan in PLANS.items():
         small, whole = plan.sweep(None, True, None), plan.sweep(None, False, None)
         assert small.replications < whole.replications
@@ -214,7 +214,7 @@ def test_files_of_one_figure_are_alike_but_for_instances():
         reproduce.experiment.from_files("gse/fig1.toml", "gse/fig2.toml")
 
 
-def test_peace_and_ratios_are_played_where_they_can_be():
+def test_peace_and_ratios_are_run_where_they_can_be():
     plan = PLANS["gse/fig2"].sweep(None, False, None)
     assert {p.label: p.only for p in plan.algorithms if p.only} == {gse.PEACE: {"dim": [7, 15, 31]}}
     plan = PLANS["gse/fig3"].sweep(None, False, None)

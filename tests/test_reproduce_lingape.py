@@ -21,10 +21,10 @@ PLANS = {
 QUARTERS = [5, 3.75, 3.75, 3.75, 3.75]
 
 
-def made(means, axis=None, points=(0,), *, spread=0.02, shares=None, wrong=0, cut=0, size=40):
+def made(means, axis=None, points=(0,), *, deviation=0.02, shares=None, wrong=0, cut=0, size=40):
     """A dataset of a sweep with these mean pulls, in thousands, for each algorithm."""
     rng = np.random.default_rng(0)
-    noise = 1 + spread * rng.standard_normal((len(means), len(points), size))
+    noise = 1 + deviation * rng.standard_normal((len(means), len(points), size))
     table = np.array([np.reshape(mean, (-1, 1)) for mean in means.values()])
     pulls = np.rint([1000 * table * noise])
     inner = ("algorithm", axis) if axis else ("algorithm", "none")
@@ -66,7 +66,7 @@ def figure_1(means=FIGURE_1, **options):
 def test_figure_1_as_the_paper_has_it():
     exact = {**FIGURE_1, "XY-oracle": [200, claims.ORACLE_PULLS["0.01"] / 1000, 300]}
     less = {**exact, "XY-static": [3e4, 7e4, 14e4], "XY-adaptive": [3e5, 7e5, 14e5]}
-    found = PLANS["fig1"].claims(made(less, "dim", (2, 5, 10), spread=0.0))
+    found = PLANS["fig1"].claims(made(less, "dim", (2, 5, 10), deviation=0.0))
     assert verdicts(found) == [True] * 8
     assert {one["runs"] for one in found[7]["measured"].values()} == {120}
     assert verdicts(figure_1(less, size=10))[7] is None  # 30 runs say little of 5%
@@ -109,7 +109,7 @@ def table(second=995.0, first=4.975, rest=0.03, **options):
         claims.ORACLE_ARMS,
     ]
     means["XY-oracle"] = [sum(claims.ORACLE_ARMS) / 1000]
-    options = {"spread": 0.1, "shares": shares} | options
+    options = {"deviation": 0.1, "shares": shares} | options
     found = made(means, **options)
     oracle = found.arm_pulls.sel(algorithm=["XY-oracle"])
     exact = oracle * 0 + np.array(options["shares"][-1]).reshape(1, 1, 1, -1)

@@ -1,4 +1,4 @@
-"""The figures of the RAGE paper: what is played, and claims that can come out either way."""
+"""The figures of the RAGE paper: what is run, and claims that can come out either way."""
 
 import dataclasses
 import json
@@ -134,13 +134,13 @@ REFUTED = {
 }
 
 
-def made(name, pulls, *, correct=True, spread=0.1, replications=100):
+def made(name, pulls, *, correct=True, deviation=0.1, replications=100):
     """A sweep's dataset with pulls that vary about those given."""
     axes, rng = AXES[name], np.random.default_rng(0)
     points = next(iter(axes.values()), (0,))
     table = np.array([[pull(x) for x in points] for pull in pulls.values()])
     noise = rng.normal(size=(1, len(pulls), len(points), replications))
-    drawn = table[None, :, :, None] * np.exp(spread * noise)
+    drawn = table[None, :, :, None] * np.exp(deviation * noise)
     dims = ("instance", "algorithm", *axes, "replication")
     shape = drawn.shape if axes else (*drawn.shape[:2], replications)
     coordinates = {"instance": ["one"], "algorithm": list(pulls), **axes}
@@ -190,12 +190,12 @@ def test_replications_cut_short_leave_a_comparison_open():
     assert measures.all_hold([True, None]) is None
 
 
-def test_algorithms_that_were_not_played_leave_a_comparison_open():
+def test_algorithms_that_were_not_run_leave_a_comparison_open():
     some = made("rage/fig1d", SHOWN["rage/fig1d"]).sel(algorithm=[RAGE, STATIC, ORACLE])
     assert verdicts("rage/fig1d", some) == [True, None, True, True, True, None, True]
 
 
-def test_only_errors_of_who_is_not_told_the_answer_count():
+def test_only_errors_of_those_that_do_not_know_the_answer_count():
     dataset = made("rage/fig1d", SHOWN["rage/fig1d"])
     dataset.correct.loc[{"algorithm": ORACLE}] = False
     assert verdicts("rage/fig1d", dataset)[-1] is True
@@ -216,7 +216,7 @@ def test_hard_instances_count_as_much_as_easy_ones():
 
 
 def test_powers_are_those_of_the_pulls():
-    dataset = made("rage/fig1d", SHOWN["rage/fig1d"], spread=0.01).isel(instance=0)
+    dataset = made("rage/fig1d", SHOWN["rage/fig1d"], deviation=0.01).isel(instance=0)
     found = claims.pulls_grow("text", STATIC)(dataset)["measured"][STATIC]
     assert abs(found["power"] - 1.0) < 3 * found["standard_error"] < 0.02
     relative = claims.pulls_grow("text", STATIC, over=RAGE)(dataset)["measured"][STATIC]
@@ -228,7 +228,7 @@ def test_a_single_point_shows_no_growth():
     assert verdicts("rage/fig1d", dataset) == [True, True, None, None, None, None, True]
 
 
-def test_the_log_of_clicks_is_played_where_it_is_given(tmp_path):
+def test_the_log_of_clicks_is_run_where_it_is_given(tmp_path):
     clicks = reproduce.EXPERIMENTS["rage/fig2b"]
     ((label, draw),) = clicks.from_folder(tmp_path).items()
     assert "stand" not in label
@@ -243,8 +243,8 @@ def test_the_log_of_clicks_is_played_where_it_is_given(tmp_path):
 def test_a_small_run_from_end_to_end(tmp_path, monkeypatch):
     """Quick algorithms under the names of the figure, on an easy instance."""
     quick_ones = {
-        name: partial(jb.lingape, delta=0.01 * (1 + place))
-        for place, name in enumerate(SHOWN["rage/fig1a"])
+        name: partial(jb.lingape, delta=0.01 * (1 + position))
+        for position, name in enumerate(SHOWN["rage/fig1a"])
     }
     easy = dataclasses.replace(
         rage.BENCHMARK,
@@ -258,10 +258,10 @@ def test_a_small_run_from_end_to_end(tmp_path, monkeypatch):
     assert len(result.claims) == 9
     assert (tmp_path / "figure.png").read_bytes()[:4] == b"\x89PNG"
     figure = plot.figure(result.dataset, quantities=("pulls",))
-    (place,), (legend,) = figure.axes, figure.legends
+    (ax,), (legend,) = figure.axes, figure.legends
     labels = [label.get_text() for label in legend.get_texts()]
     assert labels == [*SHOWN["rage/fig1a"], plot.BOUND]
-    bound = place.get_lines()[[x.get_label() for x in place.get_lines()].index(plot.BOUND)]
+    bound = ax.get_lines()[[x.get_label() for x in ax.get_lines()].index(plot.BOUND)]
     np.testing.assert_allclose(
         bound.get_ydata(), result.dataset.pull_lower_bound.isel(instance=0).min("algorithm")
     )

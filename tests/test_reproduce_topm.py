@@ -1,4 +1,4 @@
-"""The figures of the Top-m paper: what is played, and claims that can come out either way."""
+"""The figures of the Top-m paper: what is run, and claims that can come out either way."""
 
 import json
 
@@ -64,12 +64,12 @@ REFUTED = {
 ERRORS = {"topm/fig1b": {topm.STALE[topm.GREEDY]: 0.044, topm.GREEDY: 0.044}}
 
 
-def made(pulls, *, rates=None, spread=0.02, replications=500, cut=0):
+def made(pulls, *, rates=None, deviation=0.02, replications=500, cut=0):
     """A sweep's dataset with pulls that vary about those given."""
     rng = np.random.default_rng(0)
     shape = (1, len(pulls), replications)
     table = np.array(list(pulls.values()))[None, :, None]
-    drawn = table * np.exp(spread * rng.normal(size=shape))
+    drawn = table * np.exp(deviation * rng.normal(size=shape))
     correct, stopped = np.ones(shape, bool), np.ones(shape, bool)
     for name, rate in (rates or {}).items():
         correct[0, list(pulls).index(name), : round(rate * replications)] = False
@@ -85,7 +85,7 @@ def verdicts(name, dataset):
     return [one["holds"] for one in claims]
 
 
-def test_what_is_played():
+def test_what_is_run():
     for name, experiment in PLANS.items():
         plan = experiment.sweep(None, False, None)
         assert plan.replications == 500
@@ -133,11 +133,11 @@ def test_claims_that_stay_open(name):
 
 
 def test_error_rates_between_two_numbers():
-    rule = error_rate_between("text", "one", 0.02, 0.08)
+    claim = error_rate_between("text", "one", 0.02, 0.08)
     for rate, holds in ((0.045, True), (0.0, False), (0.2, False), (0.02, None)):
         cells = made({"one": 10.0}, rates={"one": rate}).squeeze("instance", drop=True)
-        assert rule(cells)["holds"] is holds
-    assert rule(made({"two": 1.0}).squeeze("instance", drop=True))["holds"] is None
+        assert claim(cells)["holds"] is holds
+    assert claim(made({"two": 1.0}).squeeze("instance", drop=True))["holds"] is None
 
 
 def test_the_drugs_come_from_a_folder_or_stand_in(tmp_path):

@@ -19,7 +19,7 @@ BOUND = "lower bound"
 BEST = "best choice"
 CUT_SHORT = "some cut short: at least this"
 MARKERS = "osD^vPX*"
-HIGHEST_BOUND = 30.0  # of a probability, that is shown, though it says nothing above 1
+HIGHEST_BOUND = 30.0  # drawn of a probability, though a bound above 1 says nothing
 HATCHES = (None, "///", "xxx")
 STROKES = ("-", "--", "-.", ":")
 # Readers who are colour-blind can distinguish them: Petroff, "Accessible color sequences for data

@@ -64,8 +64,8 @@ def figure(
     blocks = -(-len(panels) // MOST_COLUMNS)
     columns = -(-len(panels) // blocks)
     size = (max(5.2, 3.9 * columns + 0.6), 0.6 + 3.1 * len(rows) * blocks)
-    paper = Figure(figsize=size, layout="constrained")
-    grid = paper.subplots(len(rows) * blocks, columns, squeeze=False)
+    fig = Figure(figsize=size, layout="constrained")
+    grid = fig.subplots(len(rows) * blocks, columns, squeeze=False)
     for (row, quantity), (number, panel) in itertools.product(enumerate(rows), enumerate(panels)):
         block, column = divmod(number, columns)
         ax = grid[block * len(rows) + row, column]
@@ -83,12 +83,12 @@ def figure(
             ax.tick_params(labelbottom=False)
     for ax in grid[-len(rows) :, len(panels) - columns * (blocks - 1) :].flat:
         ax.remove()
-    _legend(paper, paper.axes)
+    _legend(fig, fig.axes)
     if title:
         wide = int(LETTERS_PER_INCH * size[0])
         lines = [part for line in title.splitlines() for part in textwrap.wrap(line, wide)]
-        paper.suptitle(text("\n".join(lines)), fontsize=11)
-    return paper
+        fig.suptitle(text("\n".join(lines)), fontsize=11)
+    return fig
 
 
 def save(
@@ -99,9 +99,9 @@ def save(
     quantities: Sequence[str] | None = None,
 ) -> None:
     """Draw `figure` and write it as PNG, in one step."""
-    paper = figure(dataset, title=title, quantities=quantities)
+    fig = figure(dataset, title=title, quantities=quantities)
     with replacing(path) as new:
-        paper.savefig(new, dpi=130, format="png", metadata={"Software": None})
+        fig.savefig(new, dpi=130, format="png", metadata={"Software": None})
 
 
 class _Panel(NamedTuple):
@@ -134,22 +134,22 @@ def _panels(dataset: "Dataset", others: list[str]) -> list[_Panel]:
     return found
 
 
-def _legend(paper: "Figure", panels: "Iterable[Axes]") -> None:
+def _legend(fig: "Figure", panels: "Iterable[Axes]") -> None:
     """One legend for all panels, each label once."""
     found: dict[str, Any] = {}
     for ax in panels:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if found:
-        wide = LETTERS_PER_INCH * paper.get_figwidth()
+        wide = LETTERS_PER_INCH * fig.get_figwidth()
         longest = max(len(label) for label in found) + LEGEND_MARK
         columns = max(1, min(4, len(found), int(wide / longest)))
         lines = -(-len(found) // columns)
-        paper.set_figheight(paper.get_figheight() + LEGEND_LINE * (lines - 1))
+        fig.set_figheight(fig.get_figheight() + LEGEND_LINE * (lines - 1))
         for last in (BOUND, CUT_SHORT):
             if last in found:
                 found[last] = found.pop(last)
-        paper.legend(
+        fig.legend(
             list(found.values()),
             list(found),
             loc="outside lower center",

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
-import numpy as np
+from ..whole_numbers import INTEGERS, is_whole
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -94,7 +94,7 @@ def _check(dataset: "Dataset") -> tuple[list[str], Options]:
         if name not in dataset.attrs:
             raise ValueError(f"it has no attribute {name!r}")
     for name in WHOLE:
-        if not isinstance(dataset.attrs[name], int | np.integer):
+        if not is_whole(dataset.attrs[name], types=INTEGERS):
             raise ValueError(f"the attribute {name!r} is not a whole number")
     axes, options = (_json(name, dataset.attrs[name]) for name in ("axes", "options"))
     if not isinstance(axes, list) or not all(isinstance(name, str) for name in axes):

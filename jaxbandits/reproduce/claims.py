@@ -1,9 +1,10 @@
 """What papers say of their figures and tables, as claims that a dataset supports or refutes.
 
-A `Claim` is a text and a function `dataset -> Finding`: the numbers that bear on it and a verdict.
-The functions below make the claims that several papers have, on pulls, errors, accuracy, time,
-regret and reward; a claim of a single figure is a function under `claim` or `claim_on_cells`.
-Measures come from `measures`, and are clearly on one side of a limit or leave the claim open.
+A `Claim` is a text and a function `dataset -> Finding`; a finding has the measured numbers and a
+verdict. The functions below make the claims that several figures share, on pulls, errors, accuracy,
+time, regret and reward. A claim of a single figure is a function decorated by `claim` or
+`claim_on_cells`. Estimates come from `measures`; one that is not clearly on one side of its limit
+leaves the claim open.
 """
 
 import dataclasses
@@ -65,7 +66,7 @@ class Claim:
 
 def checked(*claims: Claim) -> "Callable[[Dataset], list[ClaimRow]]":
     """`dataset -> rows`, a row for each claim."""
-    return lambda dataset: [claim(dataset) for claim in claims]
+    return lambda dataset: [one(dataset) for one in claims]
 
 
 def claim(text: str) -> Callable[[Find], Claim]:
@@ -78,16 +79,16 @@ def claim_on_cells(text: "str | Callable[[Dataset], str]") -> Callable[[Find], C
     return lambda find: Claim(text, lambda dataset: find(measures.only_instance(dataset)))
 
 
-def in_the_end(claim: Claim, rounds: int) -> Claim:
+def in_the_end(whole: Claim, rounds: int) -> Claim:
     """The claim, open where fewer rounds refute it: exploration costs first and pays later."""
 
     def find(dataset: "Dataset") -> Finding:
-        measured, verdict = claim.find(dataset)
+        measured, verdict = whole.find(dataset)
         run = int(dataset["round"][-1])
         early = run < rounds and verdict is False
         return Finding({"rounds": run, **measured}, None if early else verdict)
 
-    return dataclasses.replace(claim, find=find)
+    return dataclasses.replace(whole, find=find)
 
 
 # Pulls and errors, on the only instance of a sweep with at most one axis. Pulls are compared at

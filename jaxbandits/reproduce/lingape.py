@@ -142,7 +142,7 @@ FIGURE_3 = Experiment(
     from_folder=_log_of_clicks,
     stand_in="made-up clicks stand in for the licensed log",
 )
-EXPERIMENTS = {
+EXPERIMENTS: dict[str, Experiment] = {
     "lingape/fig1": FIGURE_1,
     "lingape/table1": TABLE_1,
     "lingape/fig2": FIGURE_2,

@@ -37,7 +37,7 @@ STATIC, ORACLE = "XY-static", "XY-oracle"
 ROUNDED, PUBLISHED = "XY-oracle (rounded)", "XY-oracle (published)"
 ORACLES = (ORACLE, ROUNDED, PUBLISHED)
 
-ALGORITHMS = {
+ALGORITHMS: Builders = {
     RAGE: partial(algorithms.rage, delta=DELTA),
     ADAPTIVE: partial(algorithms.xy_adaptive, delta=DELTA),
     RATIO: partial(algorithms.lingape, delta=DELTA, selection="ratio"),
@@ -207,7 +207,7 @@ CLICKS = _experiment(
     stand_in="on made-up clicks: the log is licensed",
 )
 
-EXPERIMENTS = {
+EXPERIMENTS: dict[str, Experiment] = {
     "rage/fig1a": BENCHMARK,
     "rage/fig1b": MANY_ARMS,
     "rage/fig1c": SPHERE,

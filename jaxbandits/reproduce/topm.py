@@ -207,4 +207,8 @@ DRUGS = _experiment(
     quick={"algorithms": (LUCB_LV, GREEDY, GIFA), "replications": 20},
 )
 
-EXPERIMENTS = {"topm/fig1a": CLASSIC, "topm/fig1b": STRUCTURED, "topm/fig1c": DRUGS}
+EXPERIMENTS: dict[str, Experiment] = {
+    "topm/fig1a": CLASSIC,
+    "topm/fig1b": STRUCTURED,
+    "topm/fig1c": DRUGS,
+}

@@ -64,8 +64,8 @@ def _svg(part: "Dataset", layout: plot.Layout, prefix: str, label: str) -> Html:
     # Letters as outlines: they are the same wherever the page is read. The salt makes two runs
     # of the same results equal.
     with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": prefix}):
-        paper = plot.figure(part, quantities=layout.rows)
-        paper.savefig(stream, format="svg", metadata=NO_METADATA)
+        fig = plot.figure(part, quantities=layout.rows)
+        fig.savefig(stream, format="svg", metadata=NO_METADATA)
     text = stream.getvalue()
     text = COMMENT.sub("", text[text.index("<svg") :])
     start, rest = REFERENCE.sub(rf"\g<1>{prefix}-", text).split(">", 1)

@@ -71,4 +71,8 @@ AS_PRINTED = _figure(
     quick={"axes": {}, "instances": {"d = 5": PRINTED["d = 5"]}},
 )
 
-EXPERIMENTS = {"glm/fig1": LOGISTIC, "glm/fig1_printed": AS_PRINTED, "glm/fig2": IMAGES}
+EXPERIMENTS: dict[str, Experiment] = {
+    "glm/fig1": LOGISTIC,
+    "glm/fig1_printed": AS_PRINTED,
+    "glm/fig2": IMAGES,
+}

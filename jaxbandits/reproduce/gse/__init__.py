@@ -291,7 +291,7 @@ ETA = _figure(
     quick={"axes": {"dim": (7,), "per_arm": (20,)}, "replications": 200},
 )
 
-EXPERIMENTS = {
+EXPERIMENTS: dict[str, Experiment] = {
     "gse/fig1": STATIC,
     "gse/fig2": ADAPTIVE,
     "gse/fig3": SPHERE,
