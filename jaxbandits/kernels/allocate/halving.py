@@ -22,7 +22,7 @@ class Schedule(NamedTuple):
         return share(budget, max(self.stages, 1), stage)
 
 
-def share(budget: Whole, stages: int, stage: Whole) -> Whole:
+def share(budget: Whole, stages: Whole, stage: Whole) -> Whole:
     """Draws of `stage` (0-based): `floor(B/s)`, one more in the last `B mod s` stages."""
     return budget // stages + (stage >= stages - budget % stages)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from .. import sampling, selection
 from ..design import d_optimal, greedy, vertex_directions
 from ..linalg import subspace
@@ -51,7 +52,7 @@ def allocation(
     name: str,
     rule: str,
     *,
-    tol: Float[Array, ""] | float,
+    tol: Scalar,
     num_clusters: int | None = None,
     forced: int = 0,
 ) -> Share:

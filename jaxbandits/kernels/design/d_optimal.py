@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from .. import selection
 from ..estimate import least_squares
 from ..linalg import spd, subspace
@@ -38,7 +39,7 @@ def d_optimal(
     arms: Float[Array, "K d"],
     active: Bool[Array, " K"],
     *,
-    tol: Float[Array, ""] | float = 0.01,
+    tol: Scalar = 0.01,
     max_iterations: Int[Array, ""] | int = 20_000,
 ) -> Design:
     """D-optimal, hence G-optimal, design on the active arms by vertex exchange.
@@ -69,7 +70,7 @@ def d_optimal(
     return certified(space, lax.while_loop(unfinished, afresh, begin), tol)
 
 
-def certified(space: subspace.Span, end: Iterate, tol: Float[Array, ""] | float) -> Design:
+def certified(space: subspace.Span, end: Iterate, tol: Scalar) -> Design:
     """The `Design` of the last iterate; where all arms are zero none counts as converged."""
     value, rank = end.variances.max(), space.rank.astype(end.variances.dtype)
     converged = (value <= (1.0 + tol) * rank) & (space.rank > 0)

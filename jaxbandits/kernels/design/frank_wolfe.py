@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from .. import selection
 from ..linalg import subspace
 from . import vertex_directions
@@ -24,7 +25,7 @@ def g_optimal(
     active: Bool[Array, " K"],
     goal: Float[Array, ""] | Int[Array, ""],
     *,
-    tol: Float[Array, ""] | float = 0.01,
+    tol: Scalar = 0.01,
     max_iterations: Int[Array, ""] | int = 4999,
 ) -> Design:
     """Frank-Wolfe from uniform weights on the active arms, one step before every test.

@@ -41,7 +41,7 @@ def min_max(
     limit: Callable[[Array], Array],
     *,
     v0: Scalar = 0.0,
-    most: Int[Array, ""] | int,
+    most: Scalar,
 ) -> Int[Array, " K"]:
     """Counts `[K]` after the draws that bring `max over active pairs ||x_i - x_j||^2_{A^-1}` down.
 

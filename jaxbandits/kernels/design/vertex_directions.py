@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from .. import selection
 from ..estimate import least_squares
 from ..linalg import spd, subspace
@@ -109,7 +110,7 @@ def g_optimal_fw(
     arms: Float[Array, "K d"],
     active: Bool[Array, " K"],
     *,
-    tol: Float[Array, ""] | float = 0.01,
+    tol: Scalar = 0.01,
     max_iterations: Int[Array, ""] | int = 100,
 ) -> Design:
     """Frank-Wolfe on `max_k g_k` with exact line search, as printed (Azizi et al., 2022).
@@ -134,7 +135,7 @@ def wynn(
     arms: Float[Array, "K d"],
     active: Bool[Array, " K"],
     *,
-    tol: Float[Array, ""] | float = 0.01,
+    tol: Scalar = 0.01,
     max_iterations: Int[Array, ""] | int = 20_000,
 ) -> Design:
     """Step k moves `1 / (k + 1)` of the weight to the arm of the largest variance (Wynn, 1970)."""
@@ -145,7 +146,7 @@ def fedorov(
     arms: Float[Array, "K d"],
     active: Bool[Array, " K"],
     *,
-    tol: Float[Array, ""] | float = 0.01,
+    tol: Scalar = 0.01,
     max_iterations: Int[Array, ""] | int = 20_000,
 ) -> Design:
     """Steps to the arm of the largest variance g that raise det A most (Fedorov, 1972).
@@ -159,7 +160,7 @@ def wolfe_atwood(
     arms: Float[Array, "K d"],
     active: Bool[Array, " K"],
     *,
-    tol: Float[Array, ""] | float = 0.01,
+    tol: Scalar = 0.01,
     max_iterations: Int[Array, ""] | int = 20_000,
 ) -> Design:
     """The same with steps away from the supported arm of the smallest variance (Atwood, 1973).

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from ..linalg import spd
 from ..linalg import subspace as subspaces
 from . import irls, least_squares
@@ -28,7 +29,7 @@ def fit(
     alive: Bool[Array, " K"],
     *,
     family: str = "gaussian",
-    ridge: Float[Array, ""] | float = 0.0,
+    ridge: Scalar = 0.0,
     subspace: str = "projection",
 ) -> Fit:
     """Least squares, or maximum likelihood of the family with a ridge.

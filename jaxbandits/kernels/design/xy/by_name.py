@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeAlias
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from ....types import Scalar
 from ... import selection
 from ...linalg import pairwise, spd
 from ..d_optimal import Design
@@ -29,7 +30,7 @@ class Solver(NamedTuple):
     along: Solve
 
 
-def named(name: str, tol: Float[Array, ""] | float | None = None) -> Solver:
+def named(name: str, tol: Scalar | None = None) -> Solver:
     """The solver of this name; its tolerance is its usual one if `tol` is None."""
     solve, usual = DESIGNS[name]
     tol = usual if tol is None else tol

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from ....types import Scalar
 from ... import selection
 from ...estimate import least_squares
 from ...linalg import spd, subspace
@@ -25,7 +26,7 @@ def xy_frank_wolfe(
     directions: Float[Array, "P d"] | Pairs,
     active: Bool[Array, " P"],
     *,
-    tol: Float[Array, ""] | float = 0.01,
+    tol: Scalar = 0.01,
     max_iterations: Int[Array, ""] | int = 5000,
     negligible: Float[Array, ""] | float = 1e-5,
 ) -> Design:

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from ....types import Scalar
 from ..d_optimal import Design
 from ..directions import Listed, Pairs
 from . import barrier, newton
@@ -27,7 +28,7 @@ def xy_optimal(
     directions: Float[Array, "P d"] | Pairs,
     active: Bool[Array, " P"],
     *,
-    tol: Float[Array, ""] | float = 1e-3,
+    tol: Scalar = 1e-3,
     max_iterations: Int[Array, ""] | int = 200,
 ) -> Design:
     """`min over w of max over active m of ||y_m||^2` in A(w)^-1, by an interior-point method.
@@ -50,7 +51,7 @@ def saddle(
     directions: Float[Array, "P d"] | Pairs,
     active: Bool[Array, " P"],
     *,
-    tol: Float[Array, ""] | float,
+    tol: Scalar,
     max_iterations: Int[Array, ""] | int = 200,
 ) -> tuple[Design, Float[Array, " P"]]:
     """The same, and the multipliers of the directions, up to a factor."""

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from ....types import Scalar
 from ... import selection
 from ...estimate import least_squares
 from ...linalg import subspace, svec
@@ -51,7 +52,7 @@ def xy_many(
     arms: Float[Array, "K d"],
     worst: Worst,
     *,
-    tol: Float[Array, ""] | float = 1e-3,
+    tol: Scalar = 1e-3,
     max_rounds: Int[Array, ""] | int = 100,
 ) -> Design:
     """`min over w of max of ||y||^2` in A(w)^-1 over the directions y that `worst` finds.
