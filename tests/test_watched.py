@@ -62,10 +62,10 @@ def test_counts_are_those_of_a_plain_calculation(name):
         found, gram = np.zeros(5), np.zeros((3, 3))
         for t in range(60):
             move = ask(episode.ask_key(key, t), state)
-            arm, (_, told) = int(move.arm), move.info
+            arm, (_, round_info) = int(move.arm), move.info
             if t >= 3:
                 widths = np.sqrt(np.einsum("kd,de,ke->k", arms, np.linalg.inv(gram), arms))
-                estimate, drawn = np.asarray(state.inner.fit.theta), np.asarray(told.theta)
+                estimate, drawn = np.asarray(state.inner.fit.theta), np.asarray(round_info.theta)
                 best = (arms @ theta).argmax()
                 assert arm == (arms @ drawn).argmax()
                 found += [
@@ -78,7 +78,7 @@ def test_counts_are_those_of_a_plain_calculation(name):
             gram += np.outer(arms[arm], arms[arm])
             reward = float(rng.random() < 1 / (1 + np.exp(-arms[arm] @ theta)))
             state = tell(state, move, reward)
-    np.testing.assert_allclose([float(x) for x in state.seen], found, rtol=1e-9)
+    np.testing.assert_allclose([float(x) for x in state.events], found, rtol=1e-9)
     rounds, *events = found[:4]
     assert all(0 < happened < rounds for happened in events)
 

@@ -1,4 +1,4 @@
-"""Epsilon-greedy: the best estimate but for draws at random, in generalised linear bandits."""
+"""Epsilon-greedy in generalised linear bandits: the best estimate, or an arm at random."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from ...parameters import Count, Family, Positive, constructor, nonnegative_or
 from ...types import Arms, Scalar
 from ..loops import glm
 
-FADING = 0.025
+FADING: float = 0.025
 
 
 @constructor(requires=glm.theory_known("rate"))
@@ -25,25 +25,26 @@ def epsilon_greedy(
 ) -> Algorithm:
     """Epsilon-greedy on maximum likelihood estimates.
 
-    After the first draws: with probability `rate` an arm at random, else the one of the largest
-    estimate.
+    After the first draws: with probability `rate` draw an arm at random, else the one with the
+    largest estimate.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter, because of the ridge.
       family: "logistic", "poisson", "probit" or "gaussian".
       rate: epsilon, 0 for greedy; above 1 counts as 1. "fading": `0.025 sqrt(n / t)` in round t.
       horizon: n; `simulate` passes that of a regret run, `at_budget` the budget.
       ridge: weight of `||theta||^2 / 2` in the fit.
-      begin: what is drawn once at first: "basis", the first d linearly independent arms; "pivot",
-        independent arms that lie far apart; "every" arm.
+      begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
+        independent ones that lie far apart; "every" arm.
     Returns:
-      An `Algorithm` that is never done and answers the arm with the largest estimate. `info`: as of
+      An `Algorithm` that is never done and answers the arm with the largest estimate. `info`: as in
       `glm_tsl`.
     Raises:
       ValueError: a bad option, or "fading" without a horizon.
     Deviations:
-      The paper draws at random with probability `c K / (g^2 t)`, g the least gap or less, and takes
-      the mean of each arm's own rewards. "fading" is from public programs that also have GLM-TSL.
+      The paper draws at random with probability `c K / (g^2 t)`, g a lower bound on the gaps, and
+      takes the mean of each arm's own rewards. "fading" is the rate of public programs that also
+      have GLM-TSL.
     Reference:
       P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time analysis of the multiarmed bandit problem",
       Machine Learning 47, 2002, Figure 3.
@@ -63,9 +64,9 @@ def epsilon_greedy(
         return FADING * jnp.sqrt(horizon / (draws + 1.0)) if isinstance(rate, str) else rate
 
     def choose(key, state):
-        coin, lot = jax.random.uniform(key, (2,), arms.dtype)
-        # The floor of a lot is a fair draw but for 2^-52 times the number of arms.
-        at_random = jnp.minimum((lot * num_arms).astype(int), num_arms - 1)
+        coin, uniform = jax.random.uniform(key, (2,), arms.dtype)
+        # The floor gives all arms equal chances, up to 2^-52 K.
+        at_random = jnp.minimum((uniform * num_arms).astype(int), num_arms - 1)
         best = most_likely(state)
         return glm.Choice(jnp.where(coin < chance(state.counts.sum()), at_random, best))
 

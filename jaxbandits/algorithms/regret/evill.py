@@ -25,23 +25,25 @@ def evill(
     minimise the same loss plus `w^T theta`; draw the arm with the largest `x^T theta` there.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter, because of the ridge.
       family: "logistic", "poisson", "probit" or "gaussian".
-      a: scale of the perturbation; with 1 the second minimum is spread about as much as the first.
+      a: scale of the perturbation; with 1 the second minimum varies around the first about as much
+        as the first varies around the true theta.
       ridge: lambda, the weight of `||theta||^2 / 2` in the loss; 1 in the authors' program.
       begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
         independent ones that lie far apart; "every" arm.
     Returns:
       An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
       estimate from the loss itself. `info`: fits of either kind that missed their tolerance
-      (`unconverged`: `capped`, `stalled` and `nonfinite`), and the largest Newton decrement of
-      those (`worst_decrement`).
+      (`unconverged`, the sum of `capped`, `stalled` and `nonfinite`), and the largest Newton
+      decrement among those (`worst_decrement`).
     Raises:
       ValueError: a bad option.
     Deviations:
       The scale and the ridge of the analysis are not offered. The analysis begins with draws of an
-      optimal design until every width is small; the authors' program has no first phase, and here d
-      arms are drawn once. The sum of an arm's perturbations is drawn at once, as in that program.
+      optimal design until every width is small; the authors' program has no first phase; here d
+      arms are drawn once. The sum of an arm's perturbations is drawn as one number, as in that
+      program.
     Reference:
       D. Janz, S. Liu, A. Ayoub, C. Szepesvari, "Exploration via linearly perturbed loss
       minimisation", AISTATS 2024, Algorithm 1. https://arxiv.org/abs/2311.07565
@@ -56,8 +58,8 @@ def evill(
       0
     """
     num_arms, dim = arms.shape
-    # Arms that are never drawn give a linear term in any direction.
-    every = jnp.concatenate([arms, jnp.eye(dim, dtype=arms.dtype)])
+    # Unit vectors as arms without draws: their sums are the ridge's part of w.
+    rows = jnp.concatenate([arms, jnp.eye(dim, dtype=arms.dtype)])
     nothing = jnp.zeros(dim, arms.dtype)
 
     def choose(key, state):
@@ -67,7 +69,7 @@ def evill(
         scales = jnp.concatenate([jnp.sqrt(variances), nothing + jnp.sqrt(ridge)])
         sums = jnp.concatenate([state.sums, nothing]) + a * scales * normal
         counts = jnp.concatenate([counts, nothing])
-        perturbed = glm.refitted(every, counts, sums, state.fit, family=family, ridge=ridge)
+        perturbed = glm.refitted(rows, counts, sums, state.fit, family=family, ridge=ridge)
         return glm.Choice(jnp.argmax(arms @ perturbed.theta), perturbed)
 
     rules = glm.RegretRules(choose, answer=glm.most_likely(arms))

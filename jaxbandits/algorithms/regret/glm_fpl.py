@@ -11,7 +11,7 @@ from ...parameters import Count, Family, Positive, constructor, nonnegative_or
 from ...types import Arms, Scalar
 from ..loops import glm
 
-INFORMAL = 0.5
+INFORMAL: float = 0.5
 
 
 @constructor(spans=True, requires=glm.theory_known("a"), deviation=glm_radius.fpl_deviation)
@@ -30,17 +30,17 @@ def glm_fpl(
     """GLM-FPL (Kveton, Zaheer, Szepesvari, Li, Ghavamzadeh, Boutilier, 2020).
 
     After one draw of each of d linearly independent arms: add `N(0, a^2)` to every past reward,
-    afresh each round; fit `theta'` to that by regularised maximum likelihood; draw the arm with the
-    largest `x^T theta'`.
+    anew in each round; fit `theta'` to that by regularised maximum likelihood; draw the arm with
+    the largest `x^T theta'`.
 
     Args:
-      arms: `[K, d]` features; they must span. Their units matter: the ridge is in them.
+      arms: `[K, d]` features; they must span. Their units matter, because of the ridge.
       family: "logistic", "poisson", "probit" or "gaussian".
       a: scale of the perturbation. "informal": 0.5 (the paper's practical choice). "theory":
         `(sigma / kappa) lipschitz sqrt(d log(n / d) + 2 log n)` for n rounds.
       noise_var: sub-Gaussian variance of a reward, sigma^2; for "theory".
-      kappa, lipschitz: least and largest slope of the mean function near theta, by default both
-        that at 0; for "theory".
+      kappa, lipschitz: least and largest slope of the mean function near theta, by default the
+        slope at 0; for "theory".
       horizon: n; `simulate` passes that of a regret run.
       ridge: weight of `||theta||^2 / 2` in the fits; 1 is a standard normal prior. Without it a fit
         to perturbed rewards need not exist.
@@ -49,15 +49,15 @@ def glm_fpl(
     Returns:
       An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
       estimate from unperturbed rewards. `info`: fits of either kind that missed their tolerance
-      (`unconverged`: `capped`, `stalled` and `nonfinite`), and the largest Newton decrement of
-      those (`worst_decrement`).
+      (`unconverged`, the sum of `capped`, `stalled` and `nonfinite`), and the largest Newton
+      decrement among those (`worst_decrement`).
     Raises:
       ValueError: a bad option, arms that do not span, or "theory" without a horizon.
     Deviations:
-      The ridge. The paper's arms that begin are any basis, drawn until the design is large; its
-      experiments draw d arms once, as here. The sum of an arm's N perturbations is drawn at once,
-      from `N(0, a^2 N)`. Fits start at the one to unperturbed rewards. Probit models are fitted by
-      the quasi-likelihood, which stays convex for perturbed rewards.
+      The ridge. The paper begins with any basis, drawn until the design is large; its experiments
+      draw d arms once, as here. The sum of an arm's N perturbations is drawn as one number, from
+      `N(0, a^2 N)`. A fit starts from that to unperturbed rewards. Probit models are fitted by the
+      quasi-likelihood, which stays convex for perturbed rewards.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Algorithm 2. https://arxiv.org/abs/1906.08947
@@ -72,10 +72,12 @@ def glm_fpl(
       0
     """
     num_arms, dim = arms.shape
-    if isinstance(a, str):
+    if isinstance(a, str) and a == "theory":
+        assert horizon is not None  # a condition asked for it
         slopes = glm_radius.slopes(family, kappa, lipschitz)
-        theory = a == "theory"
-        a = glm_radius.glm_fpl(horizon, dim, noise_var, *slopes) if theory else INFORMAL
+        a = glm_radius.glm_fpl(horizon, dim, noise_var, *slopes)
+    elif isinstance(a, str):
+        a = INFORMAL
 
     def choose(key, state):
         counts = state.counts.astype(arms.dtype)

@@ -11,7 +11,7 @@ from ...parameters import Count, Family, Positive, constructor, nonnegative_or
 from ...types import Arms, Scalar
 from ..loops import glm
 
-INFORMAL = 1.0
+INFORMAL: float = 1.0
 
 
 @constructor(spans=True, requires=glm.theory_known("a"), deviation=glm_radius.tsl_deviation)
@@ -34,29 +34,28 @@ def glm_tsl(
     largest `x^T theta'`.
 
     Args:
-      arms: `[K, d]` features; they must span. Their units matter: the ridge is in them.
+      arms: `[K, d]` features; they must span. Their units matter, because of the ridge.
       family: "logistic", "poisson", "probit" or "gaussian".
       a: scale of the perturbation. "informal": 1, exact Laplace sampling (the paper's practical
         choice). "theory": `(sigma / kappa) sqrt(lipschitz (d log(n / d) + 2 log n))` for n rounds.
       noise_var: sub-Gaussian variance of a reward, sigma^2; for "theory".
-      kappa, lipschitz: least and largest slope of the mean function near theta, by default both
-        that at 0; for "theory".
+      kappa, lipschitz: least and largest slope of the mean function near theta, by default the
+        slope at 0; for "theory".
       horizon: n; `simulate` passes that of a regret run.
-      ridge: weight of `||theta||^2 / 2`, added to f and so to H; 1 is a standard normal prior.
-        Without it the fit does not exist for the first rounds: d independent arms drawn once are
-        always separable.
+      ridge: weight of `||theta||^2 / 2` in the fit, which adds `ridge I` to H; 1 is a standard
+        normal prior. Without it there is no fit in the first rounds: rewards of d independent arms
+        drawn once are always separable.
       begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
         independent ones that lie far apart; "every" arm.
     Returns:
       An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
-      estimate. `info`: rounds whose fit missed its tolerance (`unconverged`: `capped`, `stalled`
-      and `nonfinite`), and the largest Newton decrement of those (`worst_decrement`).
+      estimate. `info`: rounds whose fit missed its tolerance (`unconverged`, the sum of `capped`,
+      `stalled` and `nonfinite`), and the largest Newton decrement among those (`worst_decrement`).
     Raises:
       ValueError: a bad option, arms that do not span, or "theory" without a horizon.
     Deviations:
-      The ridge. The paper's arms that begin are any basis, drawn until the design is large; its
-      experiments draw d arms once, as here. After a fit that did not converge the next one starts
-      from 0.
+      The ridge. The paper begins with any basis, drawn until the design is large; its experiments
+      draw d arms once, as here. After a fit that did not converge the next one starts from 0.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Algorithm 1. https://arxiv.org/abs/1906.08947
@@ -71,16 +70,18 @@ def glm_tsl(
       (10, 100)
     """
     dim = arms.shape[1]
-    if isinstance(a, str):
+    if isinstance(a, str) and a == "theory":
+        assert horizon is not None  # a condition asked for it
         slopes = glm_radius.slopes(family, kappa, lipschitz)
-        theory = a == "theory"
-        a = glm_radius.glm_tsl(horizon, dim, noise_var, *slopes) if theory else INFORMAL
+        a = glm_radius.glm_tsl(horizon, dim, noise_var, *slopes)
+    elif isinstance(a, str):
+        a = INFORMAL
 
     def choose(key, state):
-        found = state.fit
+        fit = state.fit
         normal = jax.random.normal(key, (dim,), arms.dtype)
         # With H = L L^T, H^-1 L z is the solution of L^T x = z: a draw from N(0, H^-1).
-        sampled = found.theta + a * (found.inverse @ (found.factor @ normal))
+        sampled = fit.theta + a * (fit.inverse @ (fit.factor @ normal))
         return glm.Choice(jnp.argmax(arms @ sampled), theta=sampled)
 
     rules = glm.RegretRules(choose, answer=glm.most_likely(arms), factored=True)

@@ -9,7 +9,7 @@ from ...parameters import Count, Family, Positive, Probability, constructor, num
 from ...types import Arms, Scalar
 from ..loops import glm
 
-INFORMAL = 0.5
+INFORMAL: float = 0.5
 
 
 @constructor(requires=glm.theory_known("alpha"))
@@ -33,26 +33,26 @@ def glm_ucb(
     theta) + alpha ||x_k||_{V^-1}`, `V = ridge I + sum of x x^T`.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter, because of the ridge.
       alpha: the width of a mean. "informal": 0.5, the largest standard deviation of a Bernoulli
         reward, without a theorem. "theory": `(2 lipschitz rho / kappa) sqrt(2 d log(t) log(2 d n /
         delta))` after t draws, `rho^2 = 3 + 2 log(1 + 2 max_sqnorm / eigenvalue)`, for rewards in
-        [0, 1]; "theory_horizon": that with n in the place of t.
+        [0, 1]; "theory_horizon": the same with n in place of t.
       family: "logistic", "poisson", "probit" or "gaussian".
-      begin: what is drawn once at first: "basis", the first d linearly independent arms; "pivot",
-        independent arms that lie far apart; "every" arm.
-      kappa, lipschitz: least and largest slope of the mean function near theta, by default both
-        that at 0; for the theory.
+      begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
+        independent ones that lie far apart; "every" arm.
+      kappa, lipschitz: least and largest slope of the mean function near theta, by default the
+        slope at 0; for the theory.
       max_sqnorm: largest `||x||^2`, by default that of the arms; for the theory.
       eigenvalue: least eigenvalue of `sum of x x^T` after the first draws; for the theory.
-      delta: chance of a wrong interval, by default 1/n; for the theory.
+      delta: chance that an interval is wrong, by default 1/n; for the theory.
       horizon: n; `simulate` passes that of a regret run, `at_budget` the budget.
       ridge: weight of `||theta||^2 / 2` in the fit, and in V.
     Returns:
       An `Algorithm` that is never done, for cumulative regret or for `at_budget`, and answers the
-      arm drawn most: of equal ones that of the larger estimate. `info`: rounds whose fit missed
-      its tolerance (`unconverged`: `capped`, `stalled` and `nonfinite`), and the largest Newton
-      decrement of those (`worst_decrement`).
+      arm drawn most; of arms drawn equally often, the one with the larger estimate. `info`: rounds
+      whose fit missed its tolerance (`unconverged`, the sum of `capped`, `stalled` and
+      `nonfinite`), and the largest Newton decrement among those (`worst_decrement`).
     Raises:
       ValueError: a bad option, or a theory without a horizon.
     Deviations:
@@ -82,6 +82,7 @@ def glm_ucb(
             return alpha
         if alpha == "informal":
             return INFORMAL
+        assert horizon is not None  # a condition asked for it
         return glm_radius.glm_ucb(
             draws if alpha == "theory" else horizon,
             1.0 / horizon if delta is None else delta,

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Int
 
 from ...conditions import ridge_in_reach
 from ...core import Algorithm, Move
@@ -19,8 +20,8 @@ class State(NamedTuple):
     """What LinTS remembers."""
 
     stats: sqrt_least_squares.Root
-    counts: jax.Array  # int [K]
-    order: jax.Array  # int [K] priorities that break ties
+    counts: Int[Array, " K"]
+    order: Int[Array, " K"]  # priorities that break ties
 
 
 @constructor(requires=partial(ridge_in_reach, most=2.0**48))
@@ -38,20 +39,20 @@ def lin_ts(
     draw the arm with the largest `x^T theta'`.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter, because of the ridge.
       scale: v, in units of a reward; sigma by default, which is exact sampling from the posterior
         for normal rewards and the prior `N(0, sigma^2 / v0 I)`. "theory": what the regret bound
         needs, `sigma sqrt(9 d log(t / delta))` in round t.
-      delta: of the bound, in (0, 1); for "theory" only.
+      delta: probability that the bound fails, in (0, 1); for "theory" only.
       noise_var: sub-Gaussian variance of a reward, sigma^2.
       v0: ridge.
     Returns:
       An `Algorithm` that is never done, for cumulative regret or for `at_budget`, and answers the
-      arm drawn most: of equal ones that of the larger estimate.
+      arm drawn most; of arms drawn equally often, the one with the larger estimate.
     Raises:
       ValueError: a bad option.
     Deviations:
-      The paper has v0 = 1 and the scale "theory" alone.
+      The paper has v0 = 1, and no scale but "theory".
     Reference:
       S. Agrawal, N. Goyal, "Thompson sampling for contextual bandits with linear payoffs", ICML
       2013, Algorithm 1. https://arxiv.org/abs/1209.3352
@@ -65,7 +66,7 @@ def lin_ts(
     num_arms, dim = arms.shape
     sigma = jnp.sqrt(noise_var)
 
-    def spread(draws):
+    def scale_after(draws):
         if isinstance(scale, str):
             return sigma * radius.lin_ts(delta, draws + 1, dim)
         return sigma if scale is None else scale
@@ -76,7 +77,7 @@ def lin_ts(
 
     def ask(key, state):
         normal = jax.random.normal(key, (dim,), arms.dtype)
-        sampled = sqrt_least_squares.sampled(state.stats, normal, spread(state.counts.sum()))
+        sampled = sqrt_least_squares.sampled(state.stats, normal, scale_after(state.counts.sum()))
         return Move(
             arm=selection.argmax(sampled, state.order),
             count=None,

@@ -1,10 +1,10 @@
 """LinUCB: optimism in linear bandits, for cumulative regret or as a best-arm baseline."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from ...conditions import ridge_in_reach, theta_norm_known
 from ...core import Algorithm, Move
@@ -12,25 +12,33 @@ from ...kernels import selection
 from ...kernels.confidence import radius
 from ...kernels.estimate import least_squares, sample_means
 from ...parameters import Flag, Nonnegative, Positive, Probability, constructor, number_or
-from ...types import Arms, Scalar
+from ...types import Arms, Pytree, Scalar
 
-PROVED = ("self_normalised_det", "self_normalised")
+PROVED: tuple[str, ...] = ("self_normalised_det", "self_normalised")
 
 
 class State(NamedTuple):
     """What LinUCB remembers."""
 
-    stats: Any
-    counts: jax.Array  # int [K]
-    order: jax.Array  # int [K] priorities that break ties
+    stats: Pytree  # of the `Model`
+    counts: Int[Array, " K"]
+    order: Int[Array, " K"]  # priorities that break ties
+
+
+class View(NamedTuple):
+    """What a round reads of the rewards so far."""
+
+    means: Float[Array, " K"]
+    variances: Float[Array, " K"]  # ||x||^2 in V^-1
+    logdet: Float[Array, ""]
 
 
 class Model(NamedTuple):
-    """What the rewards of an arm tell: of all arms, or of that one alone."""
+    """How rewards are remembered: in one model of all arms, or in one for each arm."""
 
-    begin: Callable  # () -> stats
-    observe: Callable  # (stats, arm, reward) -> stats
-    look: Callable  # (stats) -> (means [K], variances [K], logdet [])
+    begin: Callable[[], Pytree]  # () -> stats
+    observe: Callable[[Pytree, Array, Array], Pytree]  # (stats, arm, reward) -> stats
+    view: Callable[[Pytree], View]
 
 
 def _consistent(values):
@@ -56,27 +64,27 @@ def lin_ucb(
     ||x_k||_{V^-1}`.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter, because of the ridge.
       alpha: the width, in units of a reward. By default `sigma (1 + sqrt(log(2 / delta) / 2))`,
-        which has no theorem; "self_normalised_det" or "self_normalised": that of OFUL, sigma times
-        the radius of the name, which has one.
-      delta: chance of a wrong interval, in (0, 1); unused where alpha is a number.
+        which has no theorem; "self_normalised_det" or "self_normalised": sigma times the radius of
+        that name, as in OFUL, which has one.
+      delta: chance that an interval is wrong, in (0, 1); unused where alpha is a number.
       noise_var: sub-Gaussian variance of a reward, sigma^2.
       theta_norm: a bound on the norm of theta; the proved widths need it.
       v0: ridge.
-      disjoint: True for a model of each arm alone, which shares nothing between arms: with N draws
-        of sum S, mean `S ||x||^2 / (v0 + N ||x||^2)` and `||x||_{V^-1}` the root of
+      disjoint: True for one model for each arm, which shares nothing with the others: after N draws
+        of sum S the mean is `S ||x||^2 / (v0 + N ||x||^2)`, and `||x||_{V^-1}` the root of
         `||x||^2 / (v0 + N ||x||^2)`. The radii are then those of V with K dimensions.
     Returns:
       An `Algorithm` that is never done, for cumulative regret or for `at_budget`, and answers the
-      arm drawn most: of equal ones that of the larger estimate.
+      arm drawn most; of arms drawn equally often, the one with the larger estimate.
     Raises:
       ValueError: a bad option, or an unknown `theta_norm` where the width needs it.
     Deviations:
       Li et al. print the disjoint form and a width for rewards in [0, 1]; here one theta is the
-      default, as the arms' features are fixed, and sigma scales the width. Ties, up to six
-      digits, are broken by a random order of the arms drawn once a replication. The answer is that
-      of GSE's experiments.
+      default, as the arms' features are fixed, and sigma scales the width. Indices that agree in
+      six digits are ties, broken by a random order of the arms drawn once a replication. The answer
+      is that of GSE's experiments.
     Reference:
       L. Li, W. Chu, J. Langford, R. E. Schapire, "A contextual-bandit approach to personalized
       news article recommendation", WWW 2010, Algorithm 1. https://arxiv.org/abs/1003.0146
@@ -90,9 +98,9 @@ def lin_ucb(
       (10, 100)
     """
     num_arms, _ = arms.shape
-    model = _alone(arms, v0) if disjoint else _shared(arms, v0)
+    model = _disjoint(arms, v0) if disjoint else _shared(arms, v0)
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
-    if disjoint:  # all arms' models are one of K parameters
+    if disjoint:  # together the models of all arms have K parameters
         facts = facts._replace(dim=num_arms)
 
     def width(draws, logdet):
@@ -104,9 +112,9 @@ def lin_ucb(
         return State(model.begin(), jnp.zeros(num_arms, int), selection.tie_order(key, num_arms))
 
     def ask(key, state):
-        means, variances, logdet = model.look(state.stats)
+        means, variances, logdet = model.view(state.stats)
         wide = width(state.counts.sum(), logdet) * jnp.sqrt(jnp.maximum(variances, 0.0))
-        # Arms of one length tie at first, but for rounding.
+        # At first, arms of equal length differ by rounding alone and must tie.
         indices = selection.coarse(means + wide)
         return Move(
             arm=selection.argmax(indices, state.order),
@@ -123,23 +131,25 @@ def lin_ucb(
     return Algorithm(init, ask, tell)
 
 
-def _shared(arms, v0):
+def _shared(arms: Arms, v0: Scalar) -> Model:
     """One theta for all arms."""
-    form = {"arm_space": least_squares.prefers_arm_space(arms)}
+    arm_space = least_squares.prefers_arm_space(arms)
     return Model(
-        begin=lambda: least_squares.ridge(arms, v0, **form),
-        observe=lambda stats, arm, reward: least_squares.observe(stats, arms, arm, reward, **form),
-        look=lambda stats: (stats.means, stats.variances, stats.logdet),
+        begin=lambda: least_squares.ridge(arms, v0, arm_space=arm_space),
+        observe=lambda stats, arm, reward: least_squares.observe(
+            stats, arms, arm, reward, arm_space=arm_space
+        ),
+        view=lambda stats: View(stats.means, stats.variances, stats.logdet),
     )
 
 
-def _alone(arms, v0):
-    """A theta for each arm, of which only the part along its features is ever seen."""
-    lengths = (arms**2).sum(1)
+def _disjoint(arms: Arms, v0: Scalar) -> Model:
+    """A theta for each arm, of which rewards show only the part along the arm's features."""
+    sqnorms = (arms**2).sum(1)
 
-    def look(stats):
-        variances = lengths / (v0 + stats.counts * lengths)
-        logdet = jnp.log1p(stats.counts * lengths / v0).sum()
-        return stats.sums * variances, variances, logdet
+    def view(stats: sample_means.Averages) -> View:
+        variances = sqnorms / (v0 + stats.counts * sqnorms)
+        logdet = jnp.log1p(stats.counts * sqnorms / v0).sum()
+        return View(stats.sums * variances, variances, logdet)
 
-    return Model(lambda: sample_means.nothing(arms.shape[0]), sample_means.observe, look)
+    return Model(lambda: sample_means.nothing(arms.shape[0]), sample_means.observe, view)

@@ -1,4 +1,4 @@
-"""LogPHE: exploration by a history with made-up rewards, in logistic bandits."""
+"""LogPHE: exploration by pseudo-rewards that are added to the history, in logistic bandits."""
 
 from typing import Annotated
 
@@ -23,27 +23,28 @@ def log_phe(
     """LogPHE (Kveton, Szepesvari, Ghavamzadeh, Boutilier, 2019).
 
     After one draw of each of d linearly independent arms: add to the N rewards of each arm
-    `ceil(a N)` made-up ones, afresh each round, each 0 or 1 with equal chance; fit theta to all by
-    regularised maximum likelihood; draw the arm with the largest `x^T theta`.
+    `ceil(a N)` pseudo-rewards, anew in each round, each 0 or 1 with equal chance; fit theta to all
+    of them by regularised maximum likelihood; draw the arm with the largest `x^T theta`.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
-      family: "logistic", for rewards in [0, 1]; no other is known to the algorithm.
-      a: made-up rewards for each true one; 2 in public programs. Fewer explore less.
+      arms: `[K, d]` features. Their units matter, because of the ridge.
+      family: "logistic", for rewards in [0, 1]; the algorithm has no other.
+      a: pseudo-rewards for each true one; 2 in public programs. With fewer it explores less.
       ridge: weight of `||theta||^2 / 2` in the fits; 1 in those programs.
       begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
         independent ones that lie far apart; "every" arm.
     Returns:
       An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
       estimate from true rewards. `info`: fits of either kind that missed their tolerance
-      (`unconverged`: `capped`, `stalled` and `nonfinite`), and the largest Newton decrement of
-      those (`worst_decrement`).
+      (`unconverged`, the sum of `capped`, `stalled` and `nonfinite`), and the largest Newton
+      decrement among those (`worst_decrement`).
     Raises:
       ValueError: a bad option.
     Deviations:
-      Numbers of made-up rewards are rounded up, and those of an arm drawn as one binomial number,
-      as in public programs with this paper's names. Arms that do not span begin with a basis of
-      their span. The scale of the paper's analysis, of linear models, is not offered.
+      The number of pseudo-rewards is rounded up, and the sum of those of an arm is drawn as one
+      binomial number, as in public programs under this paper's names. Where the arms do not span, a
+      basis of their span is drawn first. The scale of the paper's analysis, of linear models, is
+      not offered.
     Reference:
       B. Kveton, C. Szepesvari, M. Ghavamzadeh, C. Boutilier, "Perturbed-history exploration in
       stochastic linear bandits", UAI 2019. https://arxiv.org/abs/1903.09132
@@ -60,11 +61,11 @@ def log_phe(
 
     def choose(key, state):
         counts = state.counts.astype(arms.dtype)
-        made_up = jnp.ceil(a * counts)
-        extra = jax.random.binomial(key, made_up, 0.5, dtype=arms.dtype)
+        pseudo = jnp.ceil(a * counts)
+        pseudo_sums = jax.random.binomial(key, pseudo, 0.5, dtype=arms.dtype)
         true, share = state.fit, 1.0 / (1.0 + a)
         near = true._replace(theta=share * true.theta, inverse=share * true.inverse)
-        counts, sums = counts + made_up, state.sums + extra
+        counts, sums = counts + pseudo, state.sums + pseudo_sums
         perturbed = glm.refitted(arms, counts, sums, near, family=family, ridge=ridge)
         return glm.Choice(jnp.argmax(arms @ perturbed.theta), perturbed)
 

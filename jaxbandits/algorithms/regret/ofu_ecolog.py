@@ -2,8 +2,8 @@
 
 from typing import Annotated, NamedTuple
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Int
 
 from ...conditions import theta_norm_given
 from ...core import Algorithm, Move
@@ -19,8 +19,8 @@ class State(NamedTuple):
     """What OFU-ECOLog remembers: nothing that grows with the rounds, and no counts."""
 
     online: online_logistic.Online
-    order: jax.Array  # int [K] priorities that break ties
-    unconverged: jax.Array  # int []
+    order: Int[Array, " K"]  # priorities that break ties
+    unconverged: Int[Array, ""]
 
 
 @constructor(requires=theta_norm_given)
@@ -37,27 +37,27 @@ def ofu_ecolog(
 
     Draw the arm of the largest `x^T theta_t + width ||x||_{W^-1}`. A reward moves `theta_t` to the
     minimum of its negative log-likelihood plus `||theta - theta_t||_W^2 / (2 + 2 S max ||x||)`, and
-    adds `mu'(x^T theta) x x^T` at the new theta to W. A round costs O(K d^2), whatever has been.
+    adds `mu'(x^T theta) x x^T` at the new theta to W. The cost of a round, O(K d^2), does not grow.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter, because of the ridge.
       theta_norm: S, a bound on the norm of theta; `simulate` passes the instance's.
       width: "theory", see `likelihood_radius.online_logistic`; or a number, without a theorem.
-      delta: chance that theta is ever further off than the width says; for "theory".
+      delta: chance that theta is ever farther away than the width says; for "theory".
       ridge: W before any reward is the ridge times I; 1 in the authors' program, 10 in that of
         Lee, Yun, Jun (2024).
-      family: "logistic", for rewards in [0, 1]; no other is known to the algorithm.
+      family: "logistic", for rewards in [0, 1]; the algorithm has no other.
     Returns:
       An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
       estimate. `info`: rounds whose step missed its accuracy (`unconverged`), and the `width`.
     Raises:
       ValueError: a bad option, or an unknown `theta_norm`.
     Deviations:
-      The width follows from what the steps cost, by a proof of this package: no first phase, no
-      condition that is checked on the way, no constants of the paper. Steps are held where `|x^T
-      theta| <= S ||x||` for the arm drawn, which the proof needs, and not in a ball or ellipsoid;
-      they are solved to the last digits, in the authors' program to 1/t. That program adds the
-      width to the mean of a reward; here it is one of the linear predictor.
+      The width has a proof of this package, from the losses of the steps so far: it needs no first
+      phase, no condition that is checked on the way, and none of the paper's constants. A step
+      stays where `|x^T theta| <= S ||x||` for the arm drawn, which the proof needs, and not in a
+      ball or ellipsoid; it is solved to the last digits, in the authors' program to 1/t. That
+      program adds the width to the mean of a reward, this one to the linear predictor.
     Reference:
       L. Faury, M. Abeille, K.-S. Jun, C. Calauzenes, "Jointly efficient and optimal algorithms for
       logistic bandits", AISTATS 2022. https://arxiv.org/abs/2201.01985

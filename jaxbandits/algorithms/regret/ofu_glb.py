@@ -2,8 +2,8 @@
 
 from typing import Annotated, NamedTuple
 
-import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from ...conditions import theta_norm_given
 from ...core import Algorithm, Move
@@ -15,17 +15,17 @@ from ...parameters import Positive, Probability, choice, constructor, number_or
 from ...types import Arms, Scalar
 
 # M with |mu''| <= M mu'; probit's quasi-likelihood is no likelihood.
-CONCORDANCE = {"logistic": 1.0, "poisson": 1.0, "gaussian": 0.0}
+CONCORDANCE: dict[str, float] = {"logistic": 1.0, "poisson": 1.0, "gaussian": 0.0}
 
 
 class State(NamedTuple):
     """What OFUGLB remembers."""
 
-    counts: jax.Array  # int [K]
-    sums: jax.Array  # float [K]
+    counts: Int[Array, " K"]
+    sums: Float[Array, " K"]
     likely: likelihood_set.Likeliest  # given the rewards so far; the next fit starts from it
-    order: jax.Array  # int [K] priorities that break ties
-    unconverged: jax.Array  # int []
+    order: Int[Array, " K"]  # priorities that break ties
+    unconverged: Int[Array, ""]
 
 
 @constructor(requires=theta_norm_given)
@@ -46,15 +46,16 @@ def ofu_glb(
     L(theta') <= level`.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter, because of the ridge.
       theta_norm: S, a bound on the norm of theta; `simulate` passes the instance's.
       form: "set"; or "ellipsoid", which draws `argmax x^T theta' + w ||x||_{V^-1}` for `w^2 = c (1
         + level)`, `c = 2 + 2 S max ||x||`, and V the Hessian of L at `theta'` plus `c / (4 S^2)`
-        times I. The ellipsoid holds the set, see `likelihood_set.outer_bounds`: the ridge costs c.
+        times I. The ellipsoid contains the set, see `likelihood_set.outer_bounds`; the ridge is
+        what adds c to `w^2`.
       level: "theory", see `likelihood_radius.likelihood_ratio`; or a number, without a theorem.
-      delta: chance that theta is ever outside of the set; for "theory".
+      delta: chance that theta is ever outside the set; for "theory".
       family: "logistic" (rewards in [0, 1]), "poisson" or "gaussian".
-      noise_var: variance, or sub-Gaussian variance, of a reward of the family "gaussian".
+      noise_var: variance, or sub-Gaussian variance, of a reward; for "gaussian".
     Returns:
       An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
       estimate. `info`: rounds in which a maximum missed its accuracy (`unconverged`).
@@ -62,11 +63,12 @@ def ofu_glb(
       ValueError: a bad option, or an unknown `theta_norm`.
     Deviations:
       The level bounds the gradient of L arm by arm, by what its rewards were; the authors' program
-      has `(1 + S / 2) t`, which is more. Arms may have any length. Where it is 1, `w^2` has the
-      program's form, `2 (1 + S) (1 + level)`, and the ridge is `(1 + S) / (2 S^2)`, as it was in
-      the program until 2025; since then the program has `1 / (8 S^2 (1 + S))`, which is smaller
-      by a factor of `4 (1 + S)^2`, hence a wider ellipsoid. For "gaussian", c is 2: there the
-      Hessian does not change. The longest arms tie in the first round; ties are broken at random.
+      has `(1 + S / 2) t`, which is more. Arms may have any length. Where the longest has length 1,
+      `w^2` has the program's form, `2 (1 + S) (1 + level)`, and the ridge is `(1 + S) / (2 S^2)`,
+      as it was in the program until 2025; since then the program has `1 / (8 S^2 (1 + S))`, which
+      is smaller by a factor of `4 (1 + S)^2`, hence a wider ellipsoid. For "gaussian", c is 2, as
+      the Hessian does not change. The longest arms tie in the first round; ties are broken at
+      random.
     Reference:
       J. Lee, S.-Y. Yun, K.-S. Jun, "A unified confidence sequence for generalized linear models,
       with applications to bandits", NeurIPS 2024, Algorithm 1, Theorems 3.1 and 3.2.

@@ -4,16 +4,18 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from ...conditions import horizon_unless
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.estimate import growing_logistic
-from ...parameters import Count, Nonnegative, Percentage, Positive, Size, constructor
+from ...parameters import Count, Nonnegative, Percentage, Positive, Size, Values, constructor
 from ...types import Arms
 from ..loops import deep
 
-TOL, MOST_STEPS = 1e-3, 5  # Newton decrement of a fit, and its steps
+TOL: float = 1e-3  # Newton decrement of a fit
+MOST_STEPS: int = 5  # of a fit
 
 
 class State(NamedTuple):
@@ -21,20 +23,20 @@ class State(NamedTuple):
 
     deep: deep.State
     model: growing_logistic.Model  # its features mean nothing until the network is frozen
-    examples: jax.Array  # int [C]
-    total: jax.Array  # float [] of all rewards
-    unconverged: jax.Array  # int []
+    examples: Int[Array, " C"]
+    total: Float[Array, ""]  # of all rewards
+    unconverged: Int[Array, ""]
 
 
-def _added(values):
-    """Room for all rounds, unless it is given."""
+def _with_capacity(values: Values) -> Values:
+    """Room for all rounds, unless the capacity is given."""
     room = horizon_unless(values["capacity"], values["horizon"], "capacity")
-    return (
-        {} if values["capacity"] is not None else {"capacity": growing_logistic.capacity_of(room)}
-    )
+    if values["capacity"] is not None:
+        return {}
+    return {"capacity": growing_logistic.capacity_of(room)}
 
 
-@constructor(contextual=True, completes=_added)
+@constructor(contextual=True, completes=_with_capacity)
 def rep_glm_fpl(
     arms: Arms,
     *,
@@ -60,25 +62,25 @@ def rep_glm_fpl(
 
     Args:
       arms: `[N, f]` features of all examples; a round shows some of them by their indices.
-      horizon: n, which m is a share of.
+      horizon: n, the number of rounds.
       percent: m.
       a: scale of the perturbation.
       ridge: weight of `||theta||^2 / 2`.
-      refresh: the fit passes over all rewards every so many rounds; in between theta takes a
-        single Newton step on each reward, and H grows with it.
-      hidden, activation, rate, batch, precision: as of `deep_fpl`; Hessians are summed in that
+      refresh: once in so many rounds theta is fitted to all rewards; in the rounds between, theta
+        takes a single Newton step on the new reward, which is also added to H.
+      hidden, activation, rate, batch, precision: as in `deep_fpl`; Hessians are summed in that
         precision, everything else of the fit in double.
-      capacity: how many rewards are remembered, the first, by default n. Once there is no room
-        for more, the later ones are learnt by their single steps, and no fit passes over all.
+      capacity: how many rewards are remembered, the first ones; by default n. Once the memory is
+        full, each later reward is learnt by its single step, and there is no more fit to all.
     Returns:
-      An `Algorithm` for contextual problems (never done), `ask(key, state, shown)`. `info`: the
-      sum of all rewards (`reward`), and fits that missed their tolerance (`unconverged`).
+      An `Algorithm` for contextual problems that is never done, `ask(key, state, shown)`. `info`:
+      the sum of all rewards (`reward`), and fits that missed their tolerance (`unconverged`).
     Raises:
       ValueError: a bad option, or no horizon.
     Deviations:
       `theta'` is one Newton step from theta on the perturbed objective, not its minimum, and
       theta is exact every `refresh` rounds only. The ridge enters the covariance of xi. The
-      paper does not tell a, the ridge, and whether the pairs of the first rounds are used again;
+      paper does not tell a, the ridge, nor whether the rewards of the first rounds are used again;
       here they are.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
@@ -87,13 +89,14 @@ def rep_glm_fpl(
       >>> import numpy as np
       >>> import jaxbandits as jb
       >>> points = np.random.default_rng(0).normal(size=(200, 4))
-      >>> world = jb.instances.labelled(points, points[:, 0] > 0, shown=5)
-      >>> runs = jb.simulate(world, jb.rep_glm_fpl, horizon=200, replications=4)
-      >>> bool(runs.info["reward"].mean() / 200 > world.random_average(runs.replication).mean())
+      >>> instance = jb.instances.labelled(points, points[:, 0] > 0, shown=5)
+      >>> runs = jb.simulate(instance, jb.rep_glm_fpl, horizon=200, replications=4)
+      >>> bool(runs.info["reward"].mean() / 200 > instance.random_average(runs.replication).mean())
       True
     """
     settings = deep.Settings(hidden, activation, rate, batch, precision)
     most = growing_logistic.capacity_of(horizon_unless(capacity, horizon, "capacity"))
+    assert horizon is not None  # it was asked for above
     first = jnp.maximum(1, jnp.ceil(percent * horizon / 100.0 - 1e-9).astype(int))
 
     def init(key):
@@ -110,8 +113,8 @@ def rep_glm_fpl(
         theta = growing_logistic.sampled(
             state.model.fit, jax.random.normal(key, (hidden + 1,), float), a
         )
-        by_lot = jax.random.randint(key, (), 0, shown.size)
-        arm = jnp.where(state.model.number < first, by_lot, jnp.argmax(phi @ theta))
+        at_random = jax.random.randint(key, (), 0, shown.size)
+        arm = jnp.where(state.model.number < first, at_random, jnp.argmax(phi @ theta))
         info = {"reward": state.total, "unconverged": state.unconverged}
         chosen = selection.at(shown, arm), selection.at(phi, arm)
         return Move(arm, None, done=jnp.array(False), answer=arm, info=(info, chosen))
@@ -120,16 +123,16 @@ def rep_glm_fpl(
         _, (example, x) = move.info
         examples = state.examples.at[state.model.number].set(example, mode="drop")
         model = growing_logistic.noted(state.model, x, total)
-        after = model.number - first
-        learner = deep.train_if(after <= 0, state.deep, arms, example, total, settings)
-        # Once, when the network is frozen; before that no features are worth keeping.
-        blocks = jnp.where(after == 0, growing_logistic.blocks_of(jnp.minimum(first, most)), 0)
+        age = model.number - first  # of the frozen network, in rounds
+        learner = deep.train_if(age <= 0, state.deep, arms, example, total, settings)
+        # Features are computed once, when the network is frozen: before, they change each round.
+        blocks = jnp.where(age == 0, growing_logistic.blocks_of(jnp.minimum(first, most)), 0)
         rows = deep.represent(
             learner, arms, examples, model.rows, blocks, growing_logistic.BLOCK, settings
         )
         model = model._replace(rows=rows)
         fit, missed = growing_logistic.followed(
-            model, x, total, after, ridge=ridge, refresh=refresh, tol=TOL, most=MOST_STEPS
+            model, x, total, age, ridge=ridge, refresh=refresh, tol=TOL, most=MOST_STEPS
         )
         missed = state.unconverged + missed
         return State(learner, model._replace(fit=fit), examples, state.total + total, missed)

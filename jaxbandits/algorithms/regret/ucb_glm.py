@@ -10,7 +10,7 @@ from ...parameters import Count, Family, Positive, Probability, choice, construc
 from ...types import Arms, Scalar
 from ..loops import glm
 
-INFORMAL = 0.5
+INFORMAL: float = 0.5
 
 
 @constructor(requires=glm.theory_known("alpha"))
@@ -33,24 +33,24 @@ def ucb_glm(
     x_k^T theta + alpha ||x_k||_{V^-1}`, `V = ridge I + sum of x x^T`.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter, because of the ridge.
       alpha: the width of a linear predictor; "theory": `(sigma / kappa) sqrt(d log(1 + 2 n / d) / 2
         + log(1 / delta))` for n rounds. "informal": 0.5, the largest standard deviation of a
         Bernoulli reward, without a theorem.
       family: "logistic", "poisson", "probit" or "gaussian".
-      begin: what is drawn once at first: "basis", the first d linearly independent arms; "pivot",
-        independent arms that lie far apart; "every" arm.
+      begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
+        independent ones that lie far apart; "every" arm.
       bonus: "norm", or "squared_norm" for `alpha ||x_k||^2_{V^-1}`, as GSE's program has it.
       noise_var: sub-Gaussian variance of a reward, sigma^2; for "theory".
       kappa: least slope of the mean function near theta, by default the slope at 0; for "theory".
-      delta: chance of a wrong interval, by default 1/n; for "theory".
+      delta: chance that an interval is wrong, by default 1/n; for "theory".
       horizon: n; `simulate` passes that of a regret run, `at_budget` the budget.
       ridge: weight of `||theta||^2 / 2` in the fit, and in V.
     Returns:
       An `Algorithm` that is never done, for cumulative regret or for `at_budget`, and answers the
-      arm drawn most: of equal ones that of the larger estimate. `info`: rounds whose fit missed
-      its tolerance (`unconverged`: `capped`, `stalled` and `nonfinite`), and the largest Newton
-      decrement of those (`worst_decrement`).
+      arm drawn most; of arms drawn equally often, the one with the larger estimate. `info`: rounds
+      whose fit missed its tolerance (`unconverged`, the sum of `capped`, `stalled` and
+      `nonfinite`), and the largest Newton decrement among those (`worst_decrement`).
     Raises:
       ValueError: a bad option, or "theory" without a horizon.
     Deviations:
@@ -70,11 +70,11 @@ def ucb_glm(
       >>> set(runs.pulls.tolist())
       {100}
     """
-    if isinstance(alpha, str):
-        theory = alpha == "theory"
-        alpha = (
-            _theory(arms.shape[1], family, noise_var, kappa, delta, horizon) if theory else INFORMAL
-        )
+    if isinstance(alpha, str) and alpha == "theory":
+        assert horizon is not None  # a condition asked for it
+        alpha = _theory(arms.shape[1], family, noise_var, kappa, delta, horizon)
+    elif isinstance(alpha, str):
+        alpha = INFORMAL
 
     def index(predictors, widths, draws):
         return predictors + alpha * (widths**2 if bonus == "squared_norm" else widths)
@@ -83,7 +83,14 @@ def ucb_glm(
     return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)
 
 
-def _theory(dim, family, noise_var, kappa, delta, horizon):
+def _theory(
+    dim: int,
+    family: str,
+    noise_var: Scalar,
+    kappa: Scalar | None,
+    delta: Scalar | None,
+    horizon: Scalar,
+) -> Scalar:
     """`sigma C / kappa`."""
     slope, _ = glm_radius.slopes(family, kappa, None)
     level = 1.0 / horizon if delta is None else delta

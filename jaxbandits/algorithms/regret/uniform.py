@@ -1,4 +1,4 @@
-"""Draws at random: the line that any learner has to stay below."""
+"""Draws at random: the regret that any learner has to stay below."""
 
 import jax
 import jax.numpy as jnp
@@ -11,18 +11,16 @@ from ...types import Arms
 
 
 @constructor()
-def uniform(
-    arms: Arms,
-) -> Algorithm:
+def uniform(arms: Arms) -> Algorithm:
     """An arm at random in every round.
 
     Args:
-      arms: `[K, d]` features, of which the number of rows alone is used.
+      arms: `[K, d]`; only K matters.
     Returns:
       An `Algorithm` that is never done, for cumulative regret or for `at_budget`, and answers the
-      arm with the largest sample mean; ties by a random order drawn once a replication.
+      arm with the largest sample mean; ties are broken by a random order drawn once a replication.
     Deviations:
-      None: the answer alone is a choice.
+      None; the only choice is that of the answer, the empirical best arm.
     Reference:
       S. Bubeck, R. Munos, G. Stoltz, "Pure exploration in finitely-armed and continuous-armed
       bandits", Theoretical Computer Science 412, 2011: uniform allocation, empirical best arm.
