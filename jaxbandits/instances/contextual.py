@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from ..feature_tables import check_arms, check_real, is_concrete, require
 from ..parameters import chance, check, size
 from ..types import Rows, Table
+from ..whole_numbers import are_whole
 from .data.idx import Part, read_folder
 
 Replications: TypeAlias = Int[Table, "*R"] | int
@@ -167,9 +168,8 @@ def labelled(
 
 
 def _whole(labels):
-    if labels.dtype.kind != "f":
-        return labels.dtype.kind in "iub"
-    return bool((np.abs(labels) < 2.0**53).all() and (labels % 1 == 0).all())
+    exact = labels.dtype.kind != "f" or (np.abs(labels) < 2.0**53).all()
+    return bool(exact) and are_whole(labels)
 
 
 def _floats(features):

@@ -16,7 +16,6 @@ from jaxtyping import Array, Float, Int
 from ..parameters import (
     Option,
     converted,
-    count,
     is_concrete,
     nonnegative,
     positive,
@@ -25,6 +24,7 @@ from ..parameters import (
 )
 from ..precision import double
 from ..types import Key, Pytree, Rows, Scalar, Table
+from ..whole_numbers import allowed_whole, is_whole
 from .instance import Instance
 
 Number: TypeAlias = Float[Table, ""]
@@ -105,11 +105,11 @@ SWITCHES: Mapping[str, Option] = MappingProxyType(
         "drift": nonnegative,
         "period": positive,
         "delay": Option(
-            f"a whole number from 0 to {MOST_LATE:,}",
-            lambda v: count(0).accepts(v) and v <= MOST_LATE,
+            allowed_whole(0, MOST_LATE),
+            lambda v: is_whole(v, 0, MOST_LATE),
             int,
         ),
-        "seed": Option(count(0).allowed, count(0).accepts, int),
+        "seed": Option(allowed_whole(0), lambda v: is_whole(v, 0), int),
     }
 )
 DEFAULTS: Mapping[str, Any] = MappingProxyType(

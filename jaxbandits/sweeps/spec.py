@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ..engine import checkpoints
 from ..engine.episode import MAX_PULLS
 from ..signatures import nearest, unknown
+from ..whole_numbers import allowed_whole, is_whole
 from . import names
 from .names import Constructor, PartKind
 from .until import check as check_until
@@ -377,6 +378,5 @@ def _check_text(what: str, value: Any) -> None:
 
 
 def _check_whole(name: str, value: Any, least: int) -> None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ValueError(f"{name} must be a whole number, {least} or above, got {value!r}")
+    if not is_whole(value, least, types=int):
+        raise ValueError(f"{name} must be {allowed_whole(least)}, got {value!r}")

@@ -17,6 +17,7 @@ from ..instances.instance import check_option
 from ..kernels.allocate import pair_shares
 from ..parameters import choice, nonnegative, positive, require
 from ..precision import on_host
+from ..whole_numbers import INTEGERS, allowed_whole, is_whole
 
 __all__ = ["lucb_complexity", "m_lingape_complexity", "ugape_complexity"]
 
@@ -174,8 +175,8 @@ def _gaps(instance, m, epsilon):
     require(same, "instance: its targets must be its arms")
     values = np.asarray(instance.values, float)
     last = len(values) - 1
-    whole = isinstance(m, int | np.integer) and not isinstance(m, bool)
-    require(whole and 1 <= m <= last, f"m must be a whole number from 1 to {last}, got {m!r}")
+    fits = is_whole(m, 1, last, types=INTEGERS)
+    require(fits, f"m must be {allowed_whole(1, last)}, got {m!r}")
     number = epsilon is not None and nonnegative.accepts(epsilon)
     require(number, f"epsilon must be {nonnegative.allowed}, got {epsilon!r}")
     after, least = np.sort(values)[-m - 1], np.sort(values)[-m]
