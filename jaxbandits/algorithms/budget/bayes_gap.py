@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ...conditions import LEAST_GROWTH, budget_covers, total_draws
 from ...core import Algorithm, Move
@@ -16,22 +16,22 @@ from ...kernels.confidence import radius
 from ...kernels.estimate import least_squares
 from ...kernels.estimate.gp_kernels import COVARIANCES
 from ...kernels.estimate.links import LINKS
-from ...parameters import Count, Family, Nonnegative, Positive, array, choice, constructor
-from ...types import Arms
+from ...parameters import Count, Family, Nonnegative, Positive, Values, array, choice, constructor
+from ...types import Arms, Key
 
-MOST_GROWTH = 2.0**36  # of a prior variance, in those of a reward
+MOST_GROWTH: float = 2.0**36  # of a prior variance, in units of the variance of a reward
 
 
 class State(NamedTuple):
     """What BayesGap remembers."""
 
     stats: least_squares.Ledger  # in arm space: the posterior covariance in units of noise_var
-    draws: jax.Array  # int []
-    found: selection.Best  # the recommendation J of the least B so far, and - B
-    order: jax.Array  # int [K] priorities that break ties
+    draws: Int[Array, ""]
+    found: selection.Best  # the J of the round with the least B_J so far, and -B_J
+    order: Int[Array, " K"]  # priorities that break ties
 
 
-def _in_reach(values):
+def _in_reach(values: Values) -> None:
     """Raise where rounding would hide what draws tell, see `conditions.ridge_in_reach`."""
     arms, scale, noise_var = (values[name] for name in ("arms", "prior_scale", "noise_var"))
     if not all(map(is_concrete, (arms, scale, noise_var))):
@@ -49,7 +49,7 @@ def _in_reach(values):
     )
 
 
-def _consistent(values):
+def _consistent(values: Values) -> None:
     _in_reach(values)
     budget_covers(values, values["arms"].shape[0], "arms, each of which is drawn once")
     theta, gaps, oracle = values["theta"], values["gaps"], values["hardness"] == "oracle"
@@ -82,30 +82,32 @@ def bayes_gap(
     deviations s. After one draw of each arm: `U = m + beta s`, `L = m - beta s`,
     `B_k = max_{i != k} U_i - L_k`, `J = argmin B`, `j = argmax_{k != J} U_k`; draw the one of J and
     j with the larger s. Answer the J of the round with the least B_J. `beta` is
-    `kernels.radius.bayes_gap` of the hardness H of the gaps, estimated by
-    `D_k = max_{i != k} (m_i + 3 s_i) - (m_k - 3 s_k)`.
+    `kernels.confidence.radius.bayes_gap`, which depends on the hardness H of the gaps; these are
+    estimated by `D_k = max_{i != k} (m_i + 3 s_i) - (m_k - 3 s_k)`.
 
     Args:
       arms: `[K, d]` features. Their units matter: the prior is in them.
       budget: total draws B, at least K; spent exactly.
-      per_arm: instead of it, the draws per arm: a budget of `per_arm K`.
+      per_arm: instead of a budget, the draws per arm: a budget of `per_arm K`.
       kernel: G, "linear" (`x . y`), "exponential" (`exp(-r / l)`), "squared_exponential"
         (`exp(-r^2 / l)`), "matern32" or "matern52"; r is the distance of two arms.
       length_scale, prior_scale: l, unused by "linear", and eta.
       noise_var: variance of a reward, sigma^2.
       epsilon: an answer within epsilon of the best is good enough.
       hardness: "estimated", or "oracle": H of the true gaps.
-      gaps: `[K]` those, `|max_{i != k} mu_i - mu_k|`; by default of the means `mu(x^T theta)`.
+      gaps: `[K]` true gaps, `|max_{i != k} mu_i - mu_k|`; by default those of the means
+        `mu(x^T theta)`.
       theta, family: the parameter and the model of mu, which `simulate` passes; for "oracle" only.
     Returns:
       An `Algorithm` that draws one arm a round and answers the index of an arm.
     Raises:
-      ValueError: a bad option, a budget below K, an oracle that knows no gaps, a prior beyond
+      ValueError: a bad option, a budget below K, "oracle" without gaps or theta, a prior beyond
         double precision.
     Deviations:
       epsilon = 0 and eta = 50 are those of GSE's program; the paper has epsilon > 0. With 0, H is
       infinite and beta 0 as soon as an arm leads all others by more than their deviations.
-      Ties, up to six digits, are broken by a random order drawn once a replication.
+      Ties, which are values equal to six digits, are broken by a random order drawn once a
+      replication.
     Reference:
       M. W. Hoffman, B. Shahriari, N. de Freitas, "On correlation and budget constraints in model-
       based bandit optimization", AISTATS 2014, https://proceedings.mlr.press/v33/hoffman14.html
@@ -122,29 +124,31 @@ def bayes_gap(
     budget = total_draws(arms, budget, per_arm)
     prior = COVARIANCES[kernel](arms, length_scale) * prior_scale**2
     if hardness == "oracle" and gaps is None:
+        assert theta is not None  # `_consistent` has checked it
         means = LINKS[family].mean(arms @ theta)
         gaps = jnp.abs(indices.highest_of_others(means) - means)
 
-    def init(key):
-        found = selection.Best(jnp.zeros((), int), jnp.array(-jnp.inf, arms.dtype))
-        stats, order = (
-            least_squares.gaussian_process(prior, noise_var),
-            selection.tie_order(key, num_arms),
+    def init(key: Key) -> State:
+        return State(
+            stats=least_squares.gaussian_process(prior, noise_var),
+            draws=jnp.zeros((), int),
+            found=selection.Best(jnp.zeros((), int), jnp.array(-jnp.inf, arms.dtype)),
+            order=selection.tie_order(key, num_arms),
         )
-        return State(stats, jnp.zeros((), int), found, order)
 
-    def ask(key, state):
+    def ask(key: Key, state: State) -> Move:
         means, draws, order = state.stats.means, state.draws, state.order
         variances = jnp.maximum(state.stats.variances, 0.0) * noise_var
-        apart = indices.individual(means, variances, 3.0).nth(1) if gaps is None else gaps
-        beta = radius.bayes_gap(budget - num_arms, noise_var, jnp.diagonal(prior), apart, epsilon)
+        sizes = indices.individual(means, variances, 3.0).nth(1) if gaps is None else gaps
+        beta = radius.bayes_gap(budget - num_arms, noise_var, jnp.diagonal(prior), sizes, epsilon)
         bounds = indices.individual(means, variances, beta)
         worst = bounds.nth(1)
         leader = selection.argmax(-selection.coarse(worst), order)
         others = jnp.where(jnp.arange(num_arms) == leader, -jnp.inf, bounds.upper)
         rival = selection.argmax(selection.coarse(others), order)
-        sizes = selection.coarse(variances)  # often equal, but for rounding
-        chosen = jnp.where(selection.at(sizes, leader) < selection.at(sizes, rival), rival, leader)
+        ranked = selection.coarse(variances)  # often equal, but for rounding
+        wider = selection.at(ranked, leader) < selection.at(ranked, rival)
+        chosen = jnp.where(wider, rival, leader)
         return Move(
             arm=jnp.where(draws < num_arms, jnp.minimum(draws, num_arms - 1), chosen),
             count=None,
@@ -153,7 +157,7 @@ def bayes_gap(
             info=selection.Best(leader, -selection.at(worst, leader)),
         )
 
-    def tell(state, move, total):
+    def tell(state: State, move: Move, total: Array) -> State:
         stats = least_squares.observe(state.stats, arms, move.arm, total, arm_space=True)
         better = (state.draws >= num_arms) & (move.info.value > state.found.value)
         found = jax.tree.map(lambda new, old: jnp.where(better, new, old), move.info, state.found)

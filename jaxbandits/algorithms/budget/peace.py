@@ -1,11 +1,13 @@
-"""Peace: fixed-budget best-arm identification by designs of small Gaussian width."""
+"""Peace: fixed-budget best-arm identification by designs that minimise a Gaussian width."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jaxtyping import Array, Bool, Float, Int
 
 from ...conditions import budget_covers, total_draws
 from ...core import Algorithm, Move
@@ -16,30 +18,30 @@ from ...kernels.design.xy.by_name import named
 from ...kernels.estimate import stage_fit
 from ...kernels.shared_call import once_for_equal
 from ...parameters import Count, Positive, Size, choice, constructor
-from ...types import Arms
+from ...types import Arms, Key
 
-LEAST_ROUNDS = 2
+LEAST_ROUNDS: int = 2
 
 
-class Set(NamedTuple):
-    """Arms that may be the best, and their design."""
+class Candidates(NamedTuple):
+    """The arms that may be the best, and their design."""
 
-    alive: jax.Array  # bool [K]
-    weights: jax.Array  # float [K]
-    gamma: jax.Array  # float []
-    optimisations: jax.Array  # int [] designs found so far
+    alive: Bool[Array, " K"]
+    weights: Float[Array, " K"]
+    gamma: Float[Array, ""]  # or rho
+    optimisations: Int[Array, ""]  # designs computed so far
 
 
 class State(NamedTuple):
     """What Peace remembers between rounds."""
 
-    kept: Set
-    rounds: jax.Array  # int [] in all, by the gamma of all arms
-    stage: jax.Array  # int [] from 0
-    counts: jax.Array  # int [K]
-    sums: jax.Array  # float [K]
-    answer: jax.Array  # int []
-    order: jax.Array  # int [K] priorities that break ties
+    kept: Candidates
+    rounds: Int[Array, ""]  # R, from the gamma of all arms
+    stage: Int[Array, ""]  # rounds so far
+    counts: Int[Array, " K"]
+    sums: Float[Array, " K"]
+    answer: Int[Array, ""]
+    order: Int[Array, " K"]  # priorities that break ties
 
 
 @constructor(scale_free=True, requires=lambda values: budget_covers(values, LEAST_ROUNDS))
@@ -54,29 +56,30 @@ def peace(
 ) -> Algorithm:
     """Peace for a fixed budget (Katz-Samuels, Jain, Karnin, Jamieson, 2020).
 
-    `R = max(2, ceil(log2 gamma(all arms)))` rounds of `B / R` draws, where `gamma(Z) = min over
-    designs of (E max over z in Z of z^T V^-1/2 xi)^2`, xi standard normal. A round draws by the
-    design of gamma(Z), fits least squares to all rewards so far, and keeps the longest list of
-    the best arms Z' with `gamma(Z') <= gamma(Z) / 2`.
+    There are `R = max(2, ceil(log2 gamma(all arms)))` rounds of `B / R` draws, where `gamma(Z) =
+    min over designs of (E max over z in Z of z^T V^-1/2 xi)^2`, xi standard normal. A round draws
+    by the design that attains gamma(Z), fits least squares to all rewards so far, and keeps as many
+    of the best arms as possible: the largest such Z' with `gamma(Z') <= gamma(Z) / 2`.
 
     Args:
       arms: `[K, d]` features. The units of a column change nothing.
       budget: total draws; spent exactly unless a single arm is left before.
-      per_arm: instead of it, the draws per arm: a budget of `per_arm K`.
-      objective: "gamma", or in its place "rho", `max over z, z' in Z of ||z - z'||^2_{V^-1}`.
-      iterations: of the stochastic gradients for "gamma", see `kernels.width`.
+      per_arm: instead of a budget, the draws per arm: a budget of `per_arm K`.
+      objective: "gamma", or instead "rho", `max over z, z' in Z of ||z - z'||^2_{V^-1}`.
+      iterations: steps of stochastic gradients for "gamma", see `kernels.design.gaussian_width`.
       tol: relative accuracy of the design for "rho".
     Returns:
       An `Algorithm` that asks for an allocation each round and answers the index of an arm.
-      `info`: designs found (`optimisations`), one and `log2 |Z|` a bisection.
+      `info`: `optimisations`, the number of designs computed: one at first, then about `log2 |Z|`
+      in each round.
     Raises:
       ValueError: a bad option, or a budget below 2.
     Deviations:
-      gamma is minimised as in the published program, by Adam on the logarithms of the weights and
-      1000 draws in the end; here with 16 draws a step and their opposites, a falling rate, and
-      the inverse Cholesky factor for V^-1/2. Draws are the same for all sets, so that gamma grows
-      with the set. The maximum is over single arms, not differences, which halves the width. The
-      remainder of the budget goes to the last rounds.
+      gamma is minimised as in the published program, by Adam on the logarithms of the weights, and
+      evaluated with 1000 draws of xi in the end; here with 16 draws a step and their opposites, a
+      falling rate, and the inverse Cholesky factor for V^-1/2. Draws are the same for all sets, so
+      that gamma grows with the set. The maximum is over single arms, not differences, which halves
+      the width. The remainder of the budget goes to the last rounds.
     Reference:
       J. Katz-Samuels, L. Jain, Z. Karnin, K. Jamieson, "An empirical process approach to the
       union bound: practical algorithms for combinatorial and linear bandits", NeurIPS 2020,
@@ -90,26 +93,32 @@ def peace(
       (0, 400)
     """
     num_arms, _ = arms.shape
-    budget = total_draws(arms, budget, per_arm)
+    budget = jnp.asarray(total_draws(arms, budget, per_arm))
     xy = named("interior_point", tol)
 
     @once_for_equal
-    def design(alive):
-        if objective == "gamma" or num_arms == 1:  # which has no differences
+    def design_for(alive: Array) -> gaussian_width.Width:
+        if objective == "gamma" or num_arms == 1:  # a single arm has no differences
             return gaussian_width.minimised(arms, alive, iterations=iterations)
         found = xy.between(arms, arms, alive)
         return gaussian_width.Width(found.weights, jnp.where(alive.sum() > 1, found.value, 0.0))
 
-    def init(key):
-        order, everyone = selection.tie_order(key, num_arms), jnp.ones(num_arms, bool)
-        first, zero = design(everyone), jnp.zeros((), int)
+    def init(key: Key) -> State:
+        order, alive = selection.tie_order(key, num_arms), jnp.ones(num_arms, bool)
+        first, zero = design_for(alive), jnp.zeros((), int)
         halvings = jnp.ceil(jnp.log2(jnp.maximum(first.value, 1.0))).astype(int)
         rounds = jnp.minimum(jnp.maximum(LEAST_ROUNDS, halvings), budget)
-        counts, sums = jnp.zeros(num_arms, int), jnp.zeros(num_arms, arms.dtype)
-        kept = Set(everyone, *first, optimisations=zero + 1)
-        return State(kept, rounds, zero, counts, sums, jnp.argmax(order), order)
+        return State(
+            kept=Candidates(alive, first.weights, first.value, optimisations=zero + 1),
+            rounds=rounds,
+            stage=zero,
+            counts=jnp.zeros(num_arms, int),
+            sums=jnp.zeros(num_arms, arms.dtype),
+            answer=jnp.argmax(order),
+            order=order,
+        )
 
-    def ask(key, state):
+    def ask(key: Key, state: State) -> Move:
         draws = halving.share(budget, state.rounds, state.stage)
         return Move(
             arm=jnp.arange(num_arms),
@@ -119,36 +128,39 @@ def peace(
             info={"optimisations": state.kept.optimisations},
         )
 
-    def tell(state, move, total):
+    def tell(state: State, move: Move, total: Array) -> State:
+        assert move.count is not None  # `ask` gives counts
         old, stage = state.kept, state.stage + 1
         counts, sums = state.counts + move.count, state.sums + total
         fit = stage_fit.fit(arms, counts, sums, old.alive)
         ranked = selection.comparable(fit.predictors, old.alive)
-        places = selection.rank(ranked, state.order)
+        ranks = selection.rank(ranked, state.order)
         shrinks = (stage < state.rounds) & (old.alive.sum() > 2)
-        kept = lax.cond(shrinks, lambda: _longest(design, places, old), lambda: old)
+        kept = lax.cond(shrinks, lambda: _largest_half(design_for, ranks, old), lambda: old)
         best = selection.argmax(ranked, state.order)
         return State(kept, state.rounds, stage, counts, sums, best, state.order)
 
     return Algorithm(init, ask, tell)
 
 
-def _longest(design, places, old):
-    """The longest list of the best arms whose gamma is at most half of that of all, by bisection.
+def _largest_half(
+    design_for: Callable[[Array], gaussian_width.Width], ranks: Array, old: Candidates
+) -> Candidates:
+    """The largest set of best arms whose gamma is at most half of the old one, by bisection.
 
-    A single arm has gamma 0, all of them more than half: the answer lies in between.
+    The size is between 1, where gamma is 0, and that of the old set, where gamma is too large.
     """
 
-    def probe(carry):
+    def probe(carry: tuple[Array, Array, Candidates]) -> tuple[Array, Array, Candidates]:
         low, high, kept = carry
         middle = (low + high) // 2
-        alive, more = places < middle, kept.optimisations + 1
-        found = design(alive)
+        alive, more = ranks < middle, kept.optimisations + 1
+        found = design_for(alive)
         fits = found.value <= old.gamma / 2.0
-        new = Set(alive, found.weights, found.value, more)
+        new = Candidates(alive, found.weights, found.value, more)
         kept = jax.tree.map(partial(jnp.where, fits), new, kept._replace(optimisations=more))
         return jnp.where(fits, middle, low), jnp.where(fits, high, middle), kept
 
-    single = Set(places == 0, old.weights, jnp.zeros_like(old.gamma), old.optimisations)
+    single = Candidates(ranks == 0, old.weights, jnp.zeros_like(old.gamma), old.optimisations)
     begin = (jnp.ones((), int), old.alive.sum(), single)
     return lax.while_loop(lambda carry: carry[1] - carry[0] > 1, probe, begin)[2]

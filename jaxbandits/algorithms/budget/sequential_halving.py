@@ -1,22 +1,23 @@
 """Sequential halving: fixed-budget best-arm identification without structure."""
 
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from ...conditions import budget_covers, total_draws
 from ...core import Algorithm
 from ...kernels import selection
 from ...kernels.allocate import halving
-from ...parameters import Count, constructor
-from ...types import Arms
-from ..loops.elimination import EliminationRules, by_schedule, elimination
+from ...parameters import Count, Values, constructor
+from ...types import Arms, Key
+from ..loops.elimination import EliminationRules, State, by_schedule, elimination
 
 
-def _enough(values):
+def _budget_covers_stages(values: Values) -> None:
     stages = halving.schedule(values["arms"].shape[0]).stages
     budget_covers(values, stages)
 
 
-@constructor(requires=_enough)
+@constructor(requires=_budget_covers_stages)
 def sequential_halving(
     arms: Arms,
     *,
@@ -25,13 +26,13 @@ def sequential_halving(
 ) -> Algorithm:
     """Sequential halving (Karnin, Koren, Somekh, 2013).
 
-    `ceil(log2 K)` stages share the budget; in each, the arms alive are drawn equally often and
-    the better half by this stage's own means, `ceil(K_t / 2)` of them, goes on.
+    `ceil(log2 K)` stages share the budget. In each stage the arms alive are drawn equally often,
+    and the better half, `ceil(K_t / 2)` arms by their means in this stage alone, goes on.
 
     Args:
       arms: `[K, d]`; only K matters.
       budget: total draws, at least the number of stages; spent exactly.
-      per_arm: instead of it, the draws per arm: a budget of `per_arm K`.
+      per_arm: instead of a budget, the draws per arm: a budget of `per_arm K`.
     Returns:
       An `Algorithm` that asks for an allocation each stage and answers the index of an arm.
     Raises:
@@ -51,12 +52,13 @@ def sequential_halving(
       (np.int64(400), np.int64(400))
     """
     num_arms = arms.shape[0]
-    budget, plan = total_draws(arms, budget, per_arm), halving.schedule(num_arms)
+    budget = jnp.asarray(total_draws(arms, budget, per_arm))
+    schedule = halving.schedule(num_arms)
 
-    def allocate(key, state):
-        return selection.shared_equally(state.alive, plan.draws(budget, state.stage), key), ()
+    def allocate(key: Key, state: State) -> tuple[Array, tuple[()]]:
+        return selection.shared_equally(state.alive, schedule.draws(budget, state.stage), key), ()
 
-    def learn(state, counts, sums, note):
+    def learn(state: State, counts: Array, sums: Array, note: tuple[()]) -> tuple[Array, tuple[()]]:
         return sums / jnp.maximum(counts, 1), ()
 
-    return elimination(num_arms, EliminationRules(allocate, learn, **by_schedule(plan)))
+    return elimination(num_arms, EliminationRules(allocate, learn, **by_schedule(schedule)))
