@@ -32,6 +32,8 @@ from .signatures import check_options
 from .types import Rows, Scalar
 from .whole_numbers import allowed_whole, is_whole
 
+Values: TypeAlias = Mapping[str, Any]  # the arguments of a constructor by name
+
 LARGEST: int = 2**62  # of whole numbers: the sum of two of them still fits 64 bits
 
 
@@ -43,7 +45,7 @@ class Option(NamedTuple):
     convert: Callable[[Any], Any]  # np.float64 and np.int64 are traced, int and str static
     most: int | None = None  # the largest number that the machine can take
 
-    def holds(self, value):
+    def holds(self, value: Any) -> bool:
         """Whether the value is allowed, whatever it is."""
         try:
             return self.accepts(value)
@@ -130,7 +132,7 @@ Family: TypeAlias = Annotated[str, choice(*FAMILIES)]  # static
 Ratios: TypeAlias = Annotated[Float[Array, "K K K"], array("K", "K", "K")]
 
 
-def options_of(build: Callable) -> dict[str, Option]:
+def options_of(build: Callable[..., Any]) -> dict[str, Option]:
     """The options of a constructor by keyword, read from the types of its signature."""
     parameters = inspect.signature(build, eval_str=True).parameters
     found = {name: _option_in(p.annotation) for name, p in parameters.items()}
@@ -145,7 +147,7 @@ def _option_in(annotation):
     return None
 
 
-def check(name, option, value):
+def check(name: str, option: Option, value: Any) -> None:
     """Raise unless a value that can be looked at is what `option` allows."""
     if not is_concrete(value):
         return
@@ -155,7 +157,7 @@ def check(name, option, value):
     require(fits, f"{name} must be at most {option.most}, got {value}")
 
 
-def converted(options, keywords):
+def converted(options: Mapping[str, Option], keywords: Values) -> dict[str, Any]:
     """The keywords with those that `options` knows checked and converted; None and traced pass."""
     done = dict(keywords)
     for name, value in keywords.items():
@@ -175,9 +177,6 @@ def _of_one_size(values):
 
 
 P = ParamSpec("P")
-Values: TypeAlias = Mapping[str, Any]  # the arguments of a constructor by name
-
-
 # (horizon, num_arms, dim, noise_var, kappa, lipschitz) -> c_2, see `kernels.confidence.glm_radius`
 Deviation: TypeAlias = Callable[..., Array]
 
