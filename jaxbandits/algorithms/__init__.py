@@ -1,4 +1,8 @@
-"""One paper, one file, by setting: constructors `(arms, *, options) -> Algorithm`."""
+"""Constructors `(arms, [targets], *, options) -> Algorithm`: a file for each algorithm, by setting.
+
+The settings are `confidence`, `budget`, `top_m` and `regret`. `loops` has what several algorithms
+share; `wrappers` are constructors that take another constructor.
+"""
 
 from .budget.bayes_gap import bayes_gap
 from .budget.gse import gse

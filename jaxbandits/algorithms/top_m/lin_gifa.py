@@ -1,4 +1,4 @@
-"""LinGIFA: the m best arms of a linear bandit, by how far each may be from them."""
+"""LinGIFA: the m best arms of a linear bandit, by a bound for each arm on its gap to them."""
 
 from functools import partial
 from typing import Annotated
@@ -43,10 +43,11 @@ def lin_gifa(
 ) -> Algorithm:
     """LinGIFA (Reda, Kaufmann, Delahaye-Duriez, 2021).
 
-    `B[i, j] = mu_i - mu_j + C sigma ||x_i - x_j||_{V^-1}` and `D_j`, the m-th largest of B[i, j]
-    over i other than j, bounds how far j is from the m best. J holds the m least D_j;
-    `b = argmax_{j in J} D_j`, `c = argmax_{i not in J} B[i, b]`; stop when `D_j <= epsilon` for
-    all j in J. Else draw an arm for b and c, as `m_lingape` does. No arm is drawn beforehand.
+    `B[i, j] = mu_i - mu_j + C sigma ||x_i - x_j||_{V^-1}`; `D_j`, the m-th largest B[i, j] over
+    the i other than j, bounds how far arm j is from the m best. J holds the m arms of least D_j;
+    `b = argmax_{j in J} D_j`, `c = argmax_{i not in J} B[i, b]`. Stop when `D_j <= epsilon` for
+    all j in J, else draw an arm for b and c as `m_lingape` does. There are no draws before the
+    first test.
 
     Args:
       arms: `[K, d]` features. Their units matter: the ridge is in them.
@@ -56,7 +57,7 @@ def lin_gifa(
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
       v0: ridge; "paper" is its lambda, sigma / 20, "code" the square of it.
-      indices: "paired", or "individual" with `||x_i|| + ||x_j||` in the place of `||x_i - x_j||`.
+      indices: "paired", or "individual" with `||x_i|| + ||x_j||` instead of `||x_i - x_j||`.
       selection: "greedy", "largest_variance", "ratio" or "both", see `m_lingape`.
       ratios: `[K, K, K]` for "ratio", see `m_lingape`.
       stopping: "ugape" as above, or "lucb", `B[c, b] <= epsilon`.
@@ -69,9 +70,9 @@ def lin_gifa(
     Deviations:
       Thresholds count one draw more than were made, so that they are defined before the first.
       The paper's theorem does not cover "lucb", since B[c, b] need not be the largest over all
-      pairs for this b. `stale_pair` tests the pair drawn last ("lucb") or what was known before
-      the last draw ("ugape"), as the published program does. See `m_lingape` for thresholds and
-      ties. Table 1 has neither "ratio" nor "both" for this algorithm.
+      pairs for this b. `stale_pair` tests the pair for which the last arm was drawn ("lucb"), or
+      the D_j from before the last draw ("ugape"), as the published program does. See `m_lingape`
+      for thresholds and ties. Table 1 has neither "ratio" nor "both" for this algorithm.
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
       AISTATS 2021, Algorithm 1 and Table 1. https://arxiv.org/abs/2103.10070

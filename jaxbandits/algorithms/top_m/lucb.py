@@ -1,4 +1,4 @@
-"""LUCB: the m best arms, by the two that are hardest to tell apart."""
+"""LUCB: the m best arms without features, by the pair that is hardest to tell apart."""
 
 from functools import partial
 
@@ -24,9 +24,9 @@ def lucb(
 ) -> Algorithm:
     """LUCB (Kalyanakrishnan, Tewari, Auer, Stone, 2012).
 
-    `U_i, L_i = mu_i +- C sigma / sqrt(N_i)` from averages alone; J holds the m largest averages;
-    `b = argmin_{j in J} L_j`, `c = argmax_{i not in J} U_i`; stop when `U_c - L_b <= epsilon`,
-    else draw b and c. Each arm is drawn once first.
+    `U_i, L_i = mu_i +- C sigma / sqrt(N_i)` from average rewards alone. J holds the m arms of the
+    largest averages; `b = argmin_{j in J} L_j`, `c = argmax_{i not in J} U_i`. Stop when
+    `U_c - L_b <= epsilon`, else draw b and c. Each arm is drawn once first.
 
     Args:
       arms: `[K, d]`; only K counts.
@@ -34,7 +34,7 @@ def lucb(
       delta: error probability, in (0, 1).
       epsilon: members within epsilon of the m-th best are good enough.
       noise_var: sub-Gaussian variance of a reward.
-      selection: "both" draws b and then c, "largest_variance" the one drawn less.
+      selection: "both" draws b and then c, "largest_variance" the one with fewer draws.
       threshold: the radius C, "lucb1" or "heuristic".
       stale_pair: test as a published program does, see `Deviations`.
     Returns:
@@ -42,9 +42,9 @@ def lucb(
     Raises:
       ValueError: a bad option.
     Deviations:
-      The published deviation is for rewards in [0, 1], sigma = 1/2; it is scaled by sigma here.
-      `stale_pair` tests the pair drawn last, as the program of Reda et al. (2021) does. Ties are
-      broken by a random order drawn once a replication. "largest_variance" is theirs.
+      The published radius is for rewards in [0, 1], sigma = 1/2; it is scaled by sigma here.
+      `stale_pair` tests the pair that was drawn last, as the program of Reda et al. (2021) does;
+      "largest_variance" is theirs too. Ties are broken by a random order drawn once a replication.
     Reference:
       S. Kalyanakrishnan, A. Tewari, P. Auer, P. Stone, "PAC subset selection in stochastic
       multi-armed bandits", ICML 2012.

@@ -30,12 +30,13 @@ def m_lingape(
 ) -> Algorithm:
     """m-LinGapE (Reda, Kaufmann, Delahaye-Duriez, 2021).
 
-    `B[i, j] = mu_i - mu_j + C sigma ||x_i - x_j||_{V^-1}`; J holds the m largest estimates;
-    `b = argmax_{j in J} max_{i not in J} B[i, j]`, `c = argmax_{i not in J} B[i, b]`; stop when
-    `B[c, b] <= epsilon`. Else draw, by `selection`: "greedy" `argmax_a (G_ba - G_ca)^2 /
-    (1 + G_aa)` with `G = X V^-1 X^T`; "largest_variance" that of b and c with the larger G_aa;
-    "ratio" (the paper's "optimized") `argmin_a N_a / |w_a|` for the w of least `||w||_1` with
-    `X^T w = x_b - x_c`; "both" b and then c. Each arm is drawn once first.
+    `B[i, j] = mu_i - mu_j + C sigma ||x_i - x_j||_{V^-1}`. J holds the m arms of the largest
+    estimates; `b = argmax_{j in J} max_{i not in J} B[i, j]`, `c = argmax_{i not in J} B[i, b]`.
+    Stop when `B[c, b] <= epsilon`, else draw an arm by `selection`: "greedy" takes
+    `argmax_a (G_ba - G_ca)^2 / (1 + G_aa)` with `G = X V^-1 X^T`; "largest_variance" the one of b
+    and c with the larger G_aa; "ratio" (the paper's "optimized") `argmin_a N_a / |w_a|` for the w
+    of least `||w||_1` with `X^T w = x_b - x_c`; "both" first b and then c. Each arm is drawn once
+    first.
 
     Args:
       arms: `[K, d]` features. Their units matter: the ridge is in them.
@@ -55,12 +56,12 @@ def m_lingape(
     Raises:
       ValueError: a bad option, or an unknown `theta_norm` where the threshold needs it.
     Deviations:
-      The stopping test comes before the draw with the pair recomputed, as the paper states it. The
-      published program tests the pair it has just drawn for, and stops although others are still
-      ambiguous; `stale_pair` does so, to reproduce its figures. Eq. (1) is printed with argmax
-      over w_a > 0; the proofs need argmin over |w_a| > 0. The self-normalised threshold is
-      written for V = v0 I + .. alone; the paper mixes two conventions. Ties are broken by a random
-      order drawn once a replication, those of "ratio" to the lowest index.
+      The stopping test comes before the draw, with the pair recomputed, as the paper states it. The
+      published program tests the pair for which it has just drawn, and stops although other pairs
+      are still ambiguous; `stale_pair` does the same, to reproduce its figures. Eq. (1) is printed
+      with argmax over w_a > 0; the proofs need argmin over |w_a| > 0. The self-normalised threshold
+      is written for V = v0 I + .. alone; the paper mixes two conventions. Ties are broken by a
+      random order drawn once a replication; those of "ratio" go to the lowest index.
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
       AISTATS 2021, Algorithm 1 and Table 1. https://arxiv.org/abs/2103.10070

@@ -1,4 +1,4 @@
-"""UGapE: the m best arms, by how far each may be from them."""
+"""UGapE: the m best arms without features, by a bound for each arm on its gap to them."""
 
 from functools import partial
 
@@ -24,10 +24,10 @@ def ugape(
 ) -> Algorithm:
     """UGapE (Gabillon, Ghavamzadeh, Lazaric, 2012).
 
-    `U_i, L_i = mu_i +- C sigma / sqrt(N_i)` from averages alone; `D_j`, the m-th largest U_i over
-    i other than j, less L_j; J holds the m least D_j; `b = argmin_{j in J} L_j`,
-    `c = argmax_{i not in J} U_i`; stop when `D_j <= epsilon` for all j in J, else draw the one of b
-    and c drawn less. Each arm is drawn once first.
+    `U_i, L_i = mu_i +- C sigma / sqrt(N_i)` from average rewards alone. `D_j` is the m-th largest
+    U_i over the i other than j, minus L_j. J holds the m arms of least D_j;
+    `b = argmin_{j in J} L_j`, `c = argmax_{i not in J} U_i`. Stop when `D_j <= epsilon` for all j
+    in J, else draw the one of b and c with fewer draws. Each arm is drawn once first.
 
     Args:
       arms: `[K, d]`; only K counts.
@@ -44,8 +44,8 @@ def ugape(
       ValueError: a bad option.
     Deviations:
       As Reda et al. (2021) state it, with their threshold; the paper has rewards in [0, b].
-      `stale_pair` tests what was known before the last draw, as their program does. Ties are
-      broken by a random order drawn once a replication. "both" is this package's.
+      `stale_pair` tests the D_j from before the last draw, as their program does. Ties are broken
+      by a random order drawn once a replication. The option "both" is this package's.
     Reference:
       V. Gabillon, M. Ghavamzadeh, A. Lazaric, "Best arm identification: a unified approach to
       fixed budget and fixed confidence", NeurIPS 2012.
