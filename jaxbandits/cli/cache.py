@@ -27,7 +27,7 @@ def kept_programs() -> Generator[None]:
 
     `JAX_COMPILATION_CACHE_DIR` names another folder. Importing the package changes nothing.
 
-    The folder must belong to the user alone, for whoever writes to it runs code here: else a
+    The folder must belong to the user alone, as anyone who writes to it runs code here: else a
     warning says why no programs are kept. A program that cannot be read is removed and compiled
     again.
     """
@@ -82,5 +82,5 @@ def _damaged_removed(folder: Path) -> Generator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("always", TROUBLE.pattern)
         before = warnings.showwarning
-        warnings.showwarning = show  # ty: ignore[invalid-assignment]  # it is there to be replaced
+        warnings.showwarning = show  # ty: ignore[invalid-assignment]  # Python documents replacing it
         yield

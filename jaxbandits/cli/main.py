@@ -67,7 +67,7 @@ def plain_warnings() -> Generator[None]:
         click.echo(f"warning: {message}", err=True)
 
     with warnings.catch_warnings():
-        warnings.showwarning = show  # ty: ignore[invalid-assignment]  # it is there to be replaced
+        warnings.showwarning = show  # ty: ignore[invalid-assignment]  # Python documents replacing it
         yield
 
 

@@ -101,7 +101,7 @@ class LiveAlgorithm(NamedTuple):
         return move
 
     def _check(self, move: Move, num_arms: int) -> None:
-        """Raise for a move that nobody can make."""
+        """Raise for a move that cannot be made."""
         if move.done:
             return
         text = f"constructor {self.constructor.name} must ask for arms"
@@ -116,7 +116,7 @@ class LiveAlgorithm(NamedTuple):
         return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self.shapes()[1])
 
     def _skip_empty(self, snapshot: Snapshot) -> Snapshot:
-        """A phase that wants nothing is over at once: nobody could tell its rewards."""
+        """The snapshot after phases that want nothing: there are no rewards of theirs to tell."""
         move = snapshot.move
         if move.count is None or move.done or move.count.any():
             return snapshot

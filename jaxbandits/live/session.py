@@ -39,14 +39,14 @@ class Live:
     `simulate(..., seed=seed)`, move by move.
 
     A contextual one (`deep_fpl`) is shown some rows of `arms` each round: `ask(shown)` returns one
-    of them, the next `tell` is its reward. Showing others instead is fine as long as no reward was
+    of them, the next `tell` is its reward. Other rows may be shown instead as long as no reward was
     told. It has no tickets: threads that share it have to take turns from `ask` to `tell`. Every
     other number of rows is compiled anew.
 
     Where rewards arrive late or many pulls are under way at once, each is handed out with a
     `ticket` and told under its number, in any order. A sequential algorithm learns each reward
     as one of the ticket's arm, in the order of arrival; until one arrives it wants the same arm,
-    so every ticket is for that. Once it has stopped, its answer stays: what is told to tickets
+    so every ticket is for that. Once it has stopped, its answer stays: what is told of tickets
     still out is not learnt. A phase hands out what it wants and no more.
 
     With a `path`, every change is on disk before the call returns, and the next `Live` with the
@@ -105,7 +105,7 @@ class Live:
         with jax.enable_x64(True):
             key, contextual = fold_in(root_key(seed), 0), bound.is_contextual(numbers)
         self._algorithm = LiveAlgorithm(bound, numbers, key, contextual)
-        self._algorithm.shapes()  # raises for moves that nobody can be asked for
+        self._algorithm.shapes()  # raises for moves that `ask` cannot return
         self._one_at_a_time = threading.RLock()
         self._path: Path | None = None
         self._closed = False
@@ -266,7 +266,9 @@ class Live:
 
     def _check_tickets(self) -> None:
         contextual, name = self._algorithm.contextual, self._algorithm.constructor.name
-        require(not contextual, f"{name} has no tickets: it is shown more once it has been told")
+        require(
+            not contextual, f"{name} has no tickets: it knows the context of one pull at a time"
+        )
 
     def _unclosed(self) -> Snapshot:
         if self._closed:

@@ -28,7 +28,7 @@ class Ahead(Generic[T]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # A compilation cannot be stopped: after an interrupt nobody waits for it.
+        # A compilation cannot be stopped, so an interrupt does not wait for it.
         self._pool.shutdown(wait=kind is None, cancel_futures=True)
 
     def take(self, number: int) -> T:

@@ -1,4 +1,4 @@
-"""Folders of compiled programs: whoever can write there runs code in the next process.
+"""Folders of compiled programs: anyone who can write there runs code in the next process.
 
 The checks are about the permissions of the system: who owns a file, and who may write to it. Where
 there are no such permissions (Windows), nothing is checked.
@@ -37,7 +37,7 @@ def private_folder(path: Path | str) -> Path:
 
 
 def check_private(path: Path | str) -> None:
-    """Raise `NotPrivate` unless a file or folder is this user's and nobody else may write to it."""
+    """Raise `NotPrivate` unless a file or folder is this user's, who alone may write to it."""
     facts = os.stat(path)
     if not hasattr(os, "geteuid"):
         return

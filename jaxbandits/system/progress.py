@@ -48,17 +48,17 @@ class Progress:
         from rich.progress import (
             BarColumn,
             MofNCompleteColumn,
-            Progress,
             TextColumn,
             TimeElapsedColumn,
             TimeRemainingColumn,
         )
+        from rich.progress import Progress as Bars
 
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         notebook = self._console.is_jupyter and importlib.util.find_spec("ipywidgets") is not None
         if not (self._console.is_terminal or notebook):
             return
-        self._bars = Progress(
+        self._bars = Bars(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             MofNCompleteColumn(),
@@ -91,11 +91,11 @@ class Progress:
             print(f"\r{title} {done}/{total}", end="", file=sys.stderr, flush=True)
         if self._bars is None or self._console is None:
             return
+        room = max(LEAST_TITLE, self._console.width - BESIDE_TITLE)
+        title = title if len(title) <= room else title[: room - 1] + "…"
         if self._running is None:
-            self._running = self._bars.add_task("", total=total)
-        if changed:
-            room = max(LEAST_TITLE, self._console.width - BESIDE_TITLE)
-            title = title if len(title) <= room else title[: room - 1] + "…"
+            self._running = self._bars.add_task(title, total=total)
+        elif changed:
             self._bars.reset(self._running, description=title, total=total)
         self._bars.update(self._running, completed=done, total=total)
 
@@ -111,7 +111,7 @@ class Progress:
         if self._console is not None:
             self._console.print(text, markup=False)
         elif self._is_plain:
-            print(text, file=sys.stderr, flush=True)
+            print(f"\r{text}", file=sys.stderr, flush=True)
 
     @property
     def _is_plain(self) -> bool:
