@@ -23,8 +23,9 @@ class Move(NamedTuple):
     count: Int[Array, "*S"] | None  # draws of each; None: one each
     done: Bool[Array, ""]  # stop before drawing
     answer: Any  # int []: index into targets, or bool [M]: a set
-    info: Any = ()  # a dict of scalars is kept with the results, and explains runs cut short where
-    # it has names of `reasons.REASONS`; anything may serve `tell`; a pair of both does both
+    # For the results a dict of scalars, which explains runs cut short where it has names of
+    # `reasons.REASONS`; for `tell` anything else; or a pair of the two.
+    info: Any = ()
 
 
 class Algorithm(NamedTuple):

@@ -42,7 +42,7 @@ def check_real(name: str, value: Any) -> None:
 
 
 def check_arms(arms: Rows, targets: Rows | None = None) -> None:
-    """Check shapes and finiteness of `arms [K, d]` and `targets [M, d]`."""
+    """Check shape and entries of `arms [K, d]` and `targets [M, d]`."""
     for name, table in (("arms", arms), ("targets", targets)):
         if table is None:
             continue

@@ -136,9 +136,9 @@ def _fit(family, arms, counts, sums, ridge, init):
 
 
 def _implicit(family, primals, tangents, found):
-    """The rule of a minimum, where the gradient g stays 0: `d theta = -H^-1 dg` at fixed theta."""
+    """The derivative of a minimum, where the gradient g is 0: `d theta = -H^-1 dg`, theta fixed."""
     link, theta, inverse = LINKS[family], found.theta, found.inverse
-    data, moved = primals[:4], tangents[:4]
+    data, data_dot = primals[:4], tangents[:4]
 
     def gradient(theta, arms, counts, sums, ridge):
         return arms.T @ (counts * link.mean(arms @ theta) - sums) + ridge * theta
@@ -148,15 +148,15 @@ def _implicit(family, primals, tangents, found):
         slopes = jax.jvp(link.mean, (z,), (jnp.ones_like(z),))[1]
         return (arms.T * (counts * slopes)) @ arms + ridge * jnp.eye(theta.size, dtype=theta.dtype)
 
-    step = -inverse @ jax.jvp(lambda *data: gradient(theta, *data), data, moved)[1]
-    bend = jax.jvp(hessian, (theta, *data), (step, *moved))[1]
+    theta_dot = -inverse @ jax.jvp(lambda *data: gradient(theta, *data), data, data_dot)[1]
+    hessian_dot = jax.jvp(hessian, (theta, *data), (theta_dot, *data_dot))[1]
     # With H = L L^T: dL = L P(L^-1 dH L^-T), P the lower triangle with half the diagonal.
     root = found.factor.T @ inverse
-    inner = jnp.tril(root @ bend @ root.T)
+    inner = jnp.tril(root @ hessian_dot @ root.T)
     known = {
-        "theta": step,
-        "hessian": bend,
-        "inverse": -inverse @ bend @ inverse,
+        "theta": theta_dot,
+        "hessian": hessian_dot,
+        "inverse": -inverse @ hessian_dot @ inverse,
         "factor": found.factor @ (inner - 0.5 * jnp.diag(jnp.diagonal(inner))),
         "decrement": jnp.zeros_like(found.decrement),
     }

@@ -46,7 +46,7 @@ def problem(
         require(np.any(active), "active must have at least one True entry, got none")
         if is_concrete(arms):
             some = np.asarray(arms) if targets is not None else np.asarray(arms)[active]
-            require(np.any(some), "arms must have one that counts and is not zero, got zeros")
+            require(np.any(some), "arms must have an active one that is not zero, got zeros")
     features = [jnp.asarray(table) for table in (arms, targets) if table is not None]
     if scale_free:
         check_condition(arms)

@@ -104,15 +104,15 @@ def _envelope(directions, primals, tangents, solved):
     design, multipliers, inverse = solved
     if multipliers is None:
         return Solved(tangents_like(design, {}, tangents, TOO_MANY))
-    arms, moved = primals[0], tangents[0]
-    vectors, turned = jax.jvp(directions, primals[1:], tangents[1:])
+    arms, arms_dot = primals[0], tangents[0]
+    vectors, vectors_dot = jax.jvp(directions, primals[1:], tangents[1:])
     total = multipliers.sum()
     shares = multipliers / jnp.where(total > 0, total, 1.0)
     half = vectors @ inverse
     table = (half.T * shares) @ half
     # d(y^T A^-1 y) = 2 y^T A^-1 dy - y^T A^-1 dA A^-1 y
-    slope = 2.0 * (shares @ (half * turned).sum(1))
-    slope = slope - 2.0 * (design.weights @ (moved @ table * arms).sum(1))
+    slope = 2.0 * (shares @ (half * vectors_dot).sum(1))
+    slope = slope - 2.0 * (design.weights @ (arms_dot @ table * arms).sum(1))
     slope = jnp.where(jnp.isfinite(design.value), slope, jnp.nan)
     known = {"value": slope, "bound": slope}
     others = (refused_tangent(x, tangents, REFUSED) for x in (multipliers, inverse))

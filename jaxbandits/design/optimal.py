@@ -87,7 +87,7 @@ def xy_optimal(
 
 @kernel()
 def oracle(instance: Any, *, tol: Scalar = 0.01) -> Design:
-    """The design of who knows theta: `min over w of max over z of ||z* - z||^2 / gap_z^2`.
+    """The optimal design for known values: `min over w of max over z of ||z* - z||^2 / gap_z^2`.
 
     Args:
       instance: an `Instance`; only its arms, targets and values count.
@@ -141,7 +141,7 @@ def ratios(arms: Rows) -> Float[np.ndarray, "K K K"]:
     array([0.33, 0.67, 0.  ])
     """
     check_arms(arms)
-    return pair_shares.by_linear_programs(arms)
+    return pair_shares.by_linear_programs(np.asarray(arms, float))
 
 
 @kernel("arms", "targets")

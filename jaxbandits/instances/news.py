@@ -199,9 +199,9 @@ def _chosen(key, means, best, others, num_arms):
 
     Where there are too few, those with the nearest means are added.
     """
-    lots = jax.random.uniform(key, (2, means.size))
-    first = jnp.where(best, lots[0], 1.0 + means.max() - means).argmin()
-    rest = jnp.where(others, lots[1], 1.0 + means - means.min()).at[first].set(jnp.inf)
+    uniforms = jax.random.uniform(key, (2, means.size))
+    first = jnp.where(best, uniforms[0], 1.0 + means.max() - means).argmin()
+    rest = jnp.where(others, uniforms[1], 1.0 + means - means.min()).at[first].set(jnp.inf)
     return jnp.concatenate([first[None], jax.lax.top_k(-rest, num_arms - 1)[1]])
 
 

@@ -290,16 +290,16 @@ def random_network(key: Key) -> Network:
     pairs = order[:REGULATED].reshape(-1, 2)
     partner = jnp.arange(GENES).at[pairs].set(pairs[:, ::-1])  # itself where there is none
     regulated = partner != jnp.arange(GENES)
-    lots = jax.random.uniform(slots_key, (GENES, MOST)).at[:, 0].set(2.0)
-    used = _highest(jnp.where(regulated[:, None], lots, -1.0), EDGES)
-    lots = jax.random.uniform(signs_key, used.shape)
-    represses = _highest(jnp.where(used.at[:, 0].set(False), lots, -1.0), NEGATIVE)
+    uniforms = jax.random.uniform(slots_key, (GENES, MOST)).at[:, 0].set(2.0)
+    used = _highest(jnp.where(regulated[:, None], uniforms, -1.0), EDGES)
+    uniforms = jax.random.uniform(signs_key, used.shape)
+    represses = _highest(jnp.where(used.at[:, 0].set(False), uniforms, -1.0), NEGATIVE)
     # No gene regulates itself or another one twice: activators have the largest of these random
     # numbers, repressors the smallest.
-    lots = jax.random.uniform(names_key, (GENES, GENES)) - 4.0 * jnp.eye(GENES)
-    lots = lots.at[jnp.arange(GENES), partner].add(-2.0)
-    activators = jax.lax.top_k(lots, MOST)[1]
-    repressors = jax.lax.top_k(jnp.where(regulated, -9.0, -lots), MOST)[1]
+    uniforms = jax.random.uniform(names_key, (GENES, GENES)) - 4.0 * jnp.eye(GENES)
+    uniforms = uniforms.at[jnp.arange(GENES), partner].add(-2.0)
+    activators = jax.lax.top_k(uniforms, MOST)[1]
+    repressors = jax.lax.top_k(jnp.where(regulated, -9.0, -uniforms), MOST)[1]
     activators = activators.at[:, 0].set(partner.astype(activators.dtype))
     rules = jax.random.randint(rules_key, (GENES,), 0, len(RULES))
     regulators = jnp.where(represses, repressors, activators)

@@ -96,7 +96,7 @@ def _ratios(value):
 
 
 MOST_LATE: int = 100_000  # rounds, whose moves are kept for each replication that runs
-SWITCHES: Mapping[str, Option] = MappingProxyType(
+OPTIONS: Mapping[str, Option] = MappingProxyType(
     {
         "variance_ratio": Option("a finite number above 0, or one for each arm", _ratios, _table),
         "df": real("a finite number above 1", lambda v: 1 < v < np.inf),
@@ -113,7 +113,7 @@ SWITCHES: Mapping[str, Option] = MappingProxyType(
     }
 )
 DEFAULTS: Mapping[str, Any] = MappingProxyType(
-    dict.fromkeys(SWITCHES) | {"period": 10_000.0, "delay": 0, "seed": 0}
+    dict.fromkeys(OPTIONS) | {"period": 10_000.0, "delay": 0, "seed": 0}
 )
 
 
@@ -187,7 +187,7 @@ def stressed(
     given |= {"noise_var_factor": noise_var_factor, "drift": drift, "period": period}
     given |= {"delay": delay, "seed": seed}
     if isinstance(instance, Instance):
-        return _under_stress(instance, None, **converted(SWITCHES, given))
+        return _under_stress(instance, None, **converted(OPTIONS, given))
     got = type(instance).__name__
     require(callable(instance), f"instance must be an Instance or make one, got {got}")
     own = {name: value for name, value in given.items() if value is not DEFAULTS[name]}
@@ -216,11 +216,11 @@ class Stressed:
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
             for name, default in DEFAULTS.items()
         ]
-        return inspect.Signature([p for p in named if p.name not in SWITCHES] + own)
+        return inspect.Signature([p for p in named if p.name not in OPTIONS] + own)
 
     def convert(self, keywords: Mapping[str, Any]) -> dict[str, Any]:
         """Check and convert concrete values."""
-        return dict(keywords) | converted(SWITCHES, _own(keywords))
+        return dict(keywords) | converted(OPTIONS, _own(keywords))
 
     def __call__(self, *args: Any, **keywords: Any) -> Instance:
         """The `Instance`; the first argument is the key where the inner constructor takes one."""
@@ -233,11 +233,11 @@ class Stressed:
         bound = inspect.signature(self.inner).bind(*args, **rest).arguments
         key = None if first is None else bound.get(first)
         key = key if _is_key(key) else None
-        return _under_stress(instance, key, **converted(SWITCHES, own))
+        return _under_stress(instance, key, **converted(OPTIONS, own))
 
 
 def _own(keywords):
-    return {name: value for name, value in keywords.items() if name in SWITCHES}
+    return {name: value for name, value in keywords.items() if name in OPTIONS}
 
 
 def _is_key(value):
@@ -258,7 +258,9 @@ def _under_stress(
     delay,
     seed,
 ):
-    require(instance.stress is None, "instance is under stress already: give all switches at once")
+    require(
+        instance.stress is None, "instance is under stress already: give all options in one call"
+    )
     key = jax.random.key(0, impl="threefry2x32") if key is None else key
     instance = jax.tree.map(jnp.asarray, instance)
     if deviation is not None:

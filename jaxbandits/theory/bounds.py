@@ -22,8 +22,8 @@ from ..types import Scalar
 
 __all__ = ["Bound", "PullBound", "characteristic_time", "pull_lower_bound", "rage_pull_bound"]
 
-TOLERANCE: float = 1e-6
-ROUNDING: float = 1e-9
+TOLERANCE: float = 1e-6  # of the characteristic time
+ROUNDING: float = 1e-9  # relative error of means that count as linear
 CONFIDENCE: float = 2.4  # of log(1 / (2.4 delta)), a lower bound of the divergence of two coins
 
 
@@ -114,7 +114,7 @@ def rage_pull_bound(
     log_factor: float = 2.0,
     tol: float = 1e-3,
 ) -> PullBound:
-    """The pulls that RAGE does not exceed unless one of its confidence intervals fails.
+    """A bound of the pulls of RAGE that holds unless one of its confidence intervals fails.
 
     After phase t all active targets have gaps up to `2 2^-t`. With `S_1` all targets and
     `S_t = {z: gap_z <= 4 2^-t}` it takes no more than

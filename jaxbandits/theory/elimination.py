@@ -114,7 +114,7 @@ def gse_error_bound(
         return ErrorBound(_closed(facts, form, budget, eta, excess), 0.0)
     if form == "normal":
         plain = instance.rewards == "normal" and facts.linear and not options.get("reuse", False)
-        require(plain, "form 'normal' needs normal rewards, linear means, and stages by themselves")
+        require(plain, "form 'normal' needs normal rewards, linear means and reuse=False")
     values = _realised(instance, facts, form, budget, eta, replications, seed, options)
     return ErrorBound(float(values.mean()), standard_error(values))
 
@@ -165,7 +165,7 @@ def _compiled(tails, eta, single, options):
         algorithm, env = build(instance.arms), finite(instance)
         stage = partial(_of_stage, instance, gaps, best, tails, single)
 
-        def one(number):
+        def replication(number):
             run = start(jax.random.fold_in(key, number), env, algorithm)
             record = lambda run: (run.state.alive, run.arm_pulls)  # noqa: E731
             _, (alive, pulls) = rollout(
@@ -176,7 +176,7 @@ def _compiled(tails, eta, single, options):
             found = jax.vmap(stage)(alive, counts, jnp.asarray(schedule.sizes[1:]))
             return found.sum() if tails else found.max()
 
-        return jax.lax.map(one, numbers, batch_size=256)
+        return jax.lax.map(replication, numbers, batch_size=256)
 
     return values
 

@@ -93,17 +93,18 @@ def _sample(file, theta, least):
     Each row gets a random number, and the rows with the least numbers are kept.
     """
     draw = np.random.default_rng(0).random
-    lots, pool = np.empty(0), np.empty((0, SIDE**2))
+    pool_numbers, pool = np.empty(0), np.empty((0, SIDE**2))
     best = -np.inf, pool
     for features, _, _ in _blocks(file):
-        drawn, means = draw(len(features)), features @ theta
+        numbers, means = draw(len(features)), features @ theta
         possible = (means >= least) & (means <= 1.0)
-        features, drawn, means = features[possible], drawn[possible], means[possible]
+        features, numbers, means = features[possible], numbers[possible], means[possible]
         if means.max(initial=-np.inf) > best[0]:
             best = means.max(), features[[means.argmax()]]
-        lots, pool = np.concatenate([lots, drawn]), np.concatenate([pool, features])
-        kept = np.sort(np.argsort(lots)[:POOL])
-        lots, pool = lots[kept], pool[kept]
+        pool_numbers = np.concatenate([pool_numbers, numbers])
+        pool = np.concatenate([pool, features])
+        kept = np.sort(np.argsort(pool_numbers)[:POOL])
+        pool_numbers, pool = pool_numbers[kept], pool[kept]
     return np.concatenate([best[1], pool])
 
 

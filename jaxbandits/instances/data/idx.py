@@ -49,7 +49,7 @@ def read_idx(path: Path | str) -> UInt8[np.ndarray, "..."]:
     Args:
       path: a file, compressed by gzip or not, whatever its name.
     Raises:
-      ValueError: no such file, not one of the two kinds, or not as long as its header says.
+      ValueError: the file is missing, of another kind, or not as long as its header says.
     """
     path = Path(path)
     require(path.is_file(), f"path: no file {path}")

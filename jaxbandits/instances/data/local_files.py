@@ -91,7 +91,7 @@ def read_automobile(path: Path | str, *, missing: Missing = "drop") -> FeaturesA
 
 def _check_varies(table, file):
     fine = len(table) >= 2 and np.isfinite(table).all() and (np.ptp(table, axis=0) > 0).all()
-    require(fine, f"path: {file} is too small, or a column of it holds but one value")
+    require(fine, f"path: {file} is too small, or a column of it has only one value")
 
 
 def automobile(

@@ -20,7 +20,8 @@ def poisson(key: Key, rate: Float[Array, "*S"]) -> Float[Array, "*S"]:
     the variance is wrong by up to 0.5 percent at a rate of 1e5, 5 percent at 1e6 and 20 percent
     at 1e7. Larger rates than `LARGE` are therefore drawn here.
     """
-    drawn = jax.random.poisson(key, rate).astype(rate.dtype)  # its other entries stay as they are
+    # With the large rates too: its draws of one entry depend on the rates of the others.
+    drawn = jax.random.poisson(key, rate).astype(rate.dtype)
     large = (rate > LARGE) & jnp.isfinite(rate)
     return jnp.where(large, _by_rejection(fold_in(key, REJECTION), rate, large), drawn)
 
@@ -28,7 +29,7 @@ def poisson(key: Key, rate: Float[Array, "*S"]) -> Float[Array, "*S"]:
 def _by_rejection(
     key: Key, rate: Float[Array, "*S"], wanted: Bool[Array, "*S"]
 ) -> Float[Array, "*S"]:
-    """Exact draws where `wanted`, and the loop does nothing where none is.
+    """Exact draws where `wanted`; if there are none, the loop has no iteration.
 
     Transformed rejection, algorithm PTRS of W. Hörmann, "The transformed rejection method for
     generating Poisson random variables", Insurance: Mathematics and Economics 12, 1993.
@@ -44,7 +45,7 @@ def _by_rejection(
         u = u - 0.5
         edge = 0.5 - jnp.abs(u)
         k = jnp.floor((2.0 * a / edge + b) * u + rate + 0.43)
-        # Without the density for most proposals.
+        # Most proposals are accepted without the density.
         sure = (edge >= 0.07) & (v <= inner)
         height = jnp.log(v * inverse_alpha / (a / edge**2 + b))
         possible = (k > 0) & ((edge >= 0.013) | (v <= edge))
@@ -56,10 +57,10 @@ def _by_rejection(
 
 
 def _log_density(k: Float[Array, "*S"], rate: Float[Array, "*S"]) -> Float[Array, "*S"]:
-    """`k log(rate) - rate - log(k!)` of large numbers, whose large terms cancel on paper.
+    """`k log(rate) - rate - log(k!)` of large numbers, without a difference of large terms.
 
-    With Stirling's series, which leaves `1 / (360 k^3)`, and `x = (k - rate) / rate`. The error is
-    some `sqrt(rate)` roundings for k within a few standard deviations of the rate.
+    It uses `x = (k - rate) / rate` and Stirling's series, whose next term is `1 / (360 k^3)`.
+    Within a few standard deviations of the rate, rounding changes it by some `sqrt(rate) eps`.
     """
     x = (k - rate) / rate
     deviance = rate * ((1.0 + x) * jnp.log1p(x) - x)

@@ -35,12 +35,12 @@ class Simulated:
         """The sum of the draws of each entry; draw i of all has the key `fold_in(noise, i)`."""
         ends = jnp.cumsum(count)
 
-        def one(carry):
+        def draw(carry):
             number, total = carry
             entry = (ends <= number).sum()
             reward = instance.simulator.reward(jax.random.fold_in(noise, number), arm[entry])
-            here = jnp.arange(total.size) == entry
-            return number + 1, total + jnp.where(here, reward, 0.0)
+            drawn = jnp.arange(total.size) == entry
+            return number + 1, total + jnp.where(drawn, reward, 0.0)
 
         begin = jnp.zeros((), ends.dtype), jnp.zeros(count.shape, instance.means.dtype)
-        return lax.while_loop(lambda carry: carry[0] < ends[-1], one, begin)[1]
+        return lax.while_loop(lambda carry: carry[0] < ends[-1], draw, begin)[1]

@@ -86,16 +86,16 @@ def standardised(uniform: Float[Array, "*S 2"], df: Float[Array, ""]) -> Float[A
 
 def _sums(key, count, df, dtype):
     """The sum of `count [S]` standardised draws each."""
-    ends = jnp.cumsum(count)  # of an array without axes it has one
+    ends = jnp.cumsum(count)  # one axis, also for a scalar count
     number = ends[-1]
 
     def block(carry):
         first, sums = carry
         draws = standardised(jax.random.uniform(fold_in(key, first), (BLOCK, 2), dtype), df)
         which = first + jnp.arange(BLOCK)
-        entry = (ends <= which[:, None]).sum(1)  # past the last draw it is none of them
-        here = entry[:, None] == jnp.arange(ends.size)
-        return first + BLOCK, sums + jnp.where(here, draws[:, None], 0.0).sum(0)
+        entry = (ends <= which[:, None]).sum(1)  # past the last draw it is beyond the last index
+        drawn = entry[:, None] == jnp.arange(ends.size)
+        return first + BLOCK, sums + jnp.where(drawn, draws[:, None], 0.0).sum(0)
 
     begin = jnp.zeros((), ends.dtype), jnp.zeros(ends.shape, dtype)
     last = jnp.where(number <= MOST, number, 0)
