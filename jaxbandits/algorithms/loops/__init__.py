@@ -1,1 +1,1 @@
-"""What algorithms that differ by their rules have in common."""
+"""Loops that several algorithms share; an algorithm gives the rules."""

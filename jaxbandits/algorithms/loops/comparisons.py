@@ -56,14 +56,14 @@ def by_averages(num_arms: int) -> Evidence:
 class View(NamedTuple):
     """The pair that a round compares, and how much is in doubt."""
 
-    top: Bool[Array, " K"]  # J
-    weakest: Int[Array, ""]  # b
-    challenger: Int[Array, ""]  # c
+    top: Bool[Array, " K"]  # J, the arms believed best
+    weakest: Int[Array, ""]  # b, the member of J that is most in doubt
+    challenger: Int[Array, ""]  # c, the arm outside J that comes closest to b
     doubt: Float[Array, ""]  # at most epsilon where the answer is good enough
 
 
 class Comparison(NamedTuple):
-    """A `View`, and numbers that it was found from, for those who need more of them."""
+    """A `View`, with functions that compute more of the comparison where it is needed."""
 
     view: View
     column: Callable[[Array], Array]  # (arm j) -> B[i, j] for every i

@@ -36,7 +36,7 @@ def ridge(v0: Scalar | str, noise_var: Scalar, *, code: Scalar) -> Scalar:
 
 
 def consistent(values: Values, code: Callable[[float], float]) -> None:
-    """Raise on conditions between options; `code` gives the ridge of that name by `noise_var`."""
+    """Raise unless the options fit each other; `code(noise_var)` is the ridge of that name."""
     fewer_than_arms(values)
     noise_var, v0 = values["noise_var"], values["v0"]
     if isinstance(v0, str) and is_concrete(noise_var):

@@ -1,1 +1,1 @@
-"""Cumulative regret: draw well, for ever."""
+"""Algorithms that minimise cumulative regret; they never stop."""
