@@ -10,7 +10,7 @@ from jax.extend.core import Primitive
 
 from jaxbandits.kernels import selection
 from jaxbandits.kernels.linalg import spd
-from jaxbandits.kernels.primitives import name_of, rule_for
+from jaxbandits.compilers.jaxprs import name_of, rule_for
 from jaxbandits.kernels.shared_call import ONCE_FOR_EQUAL, once_for_equal
 
 RNG = np.random.default_rng(5)

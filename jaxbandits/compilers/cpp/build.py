@@ -21,14 +21,14 @@ import jax
 from ...system.private_folders import NotPrivate, check_private, private_folder
 from .compiling import compile_to, compiler, made_from
 
-FOLDER = "jaxbandits-native"  # inside that of JAX
-MAKING = ".making-"  # begins the names of folders in which a compiler works
-DAY = 86_400  # seconds after which such a folder is of a process that was ended
+FOLDER: str = "jaxbandits-native"  # inside that of JAX
+MAKING: str = ".making-"  # begins the names of folders in which a compiler works
+DAY: int = 86_400  # seconds after which such a folder is of a process that was ended
 _libraries = {}  # by target: a loaded library must stay
 _one = threading.Lock()  # programs are compiled by several threads
 
 
-def register(source):
+def register(source: str) -> str:
     """The name under which XLA calls the program of a source, its `XLA_FFI_Error *run(...)`.
 
     Compiled once a process, or once a machine where JAX has a persistent cache.
@@ -61,7 +61,7 @@ def _library(name, source):
 
 def _folder():
     """Where libraries are kept; None where JAX keeps no programs or the folder will not do."""
-    kept = jax.config.jax_compilation_cache_dir
+    kept = jax.config.values["jax_compilation_cache_dir"]
     if not kept or "://" in kept:
         return None
     try:
@@ -89,8 +89,8 @@ def _kept(folder, name):
 
 def _compiled(name, source, folder):
     """A new library, loaded; where there is a folder it is put there, whole or not at all."""
-    with tempfile.TemporaryDirectory(dir=folder, prefix=MAKING) as place:
-        made = Path(place, f"{name}.so")
+    with tempfile.TemporaryDirectory(dir=folder, prefix=MAKING) as making:
+        made = Path(making, f"{name}.so")
         compile_to(made, source)
         try:
             library = ctypes.CDLL(str(made))
@@ -104,13 +104,13 @@ def _compiled(name, source, folder):
 
 
 def _keep(made, path):
-    """Whoever else compiles the same now leaves the same."""
+    """Put a library where it is kept; another process that compiles the same writes the same."""
     try:
         os.chmod(made, 0o700)
         os.replace(made, path)
-        for place in path.parent.glob(f"{MAKING}*"):
-            if place.stat().st_mtime < time.time() - DAY:
-                shutil.rmtree(place, ignore_errors=True)
+        for left in path.parent.glob(f"{MAKING}*"):
+            if left.stat().st_mtime < time.time() - DAY:
+                shutil.rmtree(left, ignore_errors=True)
     except OSError as error:
         _tell(f"a native program is not kept: {_reason(error)}")
 

@@ -13,22 +13,23 @@ from pathlib import Path
 import jax
 import jaxlib
 
-HEADER = Path(__file__).with_name("lanes.h")
-FLAGS = """
+HEADER: Path = Path(__file__).with_name("lanes.h")
+FLAGS: str = """
     -std=gnu++17 -O2 -march=native -fPIC -shared -fwrapv -fno-math-errno -fno-trapping-math -w
 """
-COMPILERS = ("g++", "clang++", "c++")
-MOST_SECONDS, ANSWER_SECONDS = 1800, 60  # a program takes one to sixty, its version none
+COMPILERS: tuple[str, ...] = ("g++", "clang++", "c++")
+MOST_SECONDS: int = 1800  # of compiling a program, which takes one to sixty
+ANSWER_SECONDS: int = 60  # of asking for the version
 
 
-def compiler():
+def compiler() -> str | None:
     """The C++ compiler: what `CXX` names, else the first of the usual ones; None where none is."""
     names = [os.environ["CXX"]] if os.environ.get("CXX") else COMPILERS
     return next(filter(None, map(shutil.which, names)), None)
 
 
 @functools.cache
-def features():
+def features() -> tuple[str, ...]:
     """Names of what the processor can do; none where the system does not tell."""
     if not os.path.exists("/proc/cpuinfo"):
         return ()
@@ -36,7 +37,7 @@ def features():
     return tuple(found.group(2).split()) if found else ()
 
 
-def made_from():
+def made_from() -> tuple[str, ...]:
     """What a compiled program depends on besides its source, as texts."""
     path = compiler()
     if path is None:
@@ -50,7 +51,7 @@ def _version(path):
     return _output_of(path, "--version", seconds=ANSWER_SECONDS)
 
 
-def compile_to(library, source):
+def compile_to(library: Path, source: str) -> None:
     """Compile a C++ source to a shared library; its folder is left with other files too.
 
     Raises:
@@ -68,9 +69,15 @@ def compile_to(library, source):
 def _output_of(*command, seconds):
     """What a command prints. If this is interrupted, the command and all that it started end."""
     path, pipe = command[0], subprocess.PIPE
-    alone = {"stdin": subprocess.DEVNULL, "start_new_session": True}
     try:
-        process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **alone)
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            start_new_session=True,
+        )
     except OSError as error:
         raise ChildProcessError(
             f"the C++ compiler {path} does not start: {error.strerror}"

@@ -1,17 +1,28 @@
 """Calls, branches and loops."""
 
+from collections.abc import Callable, Sequence
+
+from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive
+
 from ...kernels.linalg.spd import SWEEP_COLUMNS
 from ...kernels.selection import PICK_ARGMAX, PICK_BEST
 from ...kernels.shared_call import ONCE_FOR_EQUAL
-from ..lanewise.control import differs, parts, scan_flags, while_flags
+from ..jaxprs import (
+    called,
+    scan_parts,
+    varying,
+    varying_of_scan,
+    varying_of_while,
+    while_parts,
+)
 from .elementwise import entrywise
 from .inverses import sweep_columns
 from .selection import pick_argmax, pick_best
-from .values import Kind, Unsupported, constant, kind_of, spread
-from .writer import rule
+from .values import Kind, Unsupported, Value, constant, in_lanes, kind_of
+from .writer import Writer, rule
 
 # The rank of the first operand, and how the function is written.
-WRITTEN = {
+WRITTEN: dict[Primitive, tuple[int, Callable[..., list[Value]]]] = {
     PICK_BEST: (1, pick_best),
     PICK_ARGMAX: (1, pick_argmax),
     SWEEP_COLUMNS: (2, sweep_columns),
@@ -19,13 +30,13 @@ WRITTEN = {
 
 
 @rule("jit", ONCE_FOR_EQUAL, entrywise=True)
-def call(eqn, operands, writer):
+def call(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A nested function is written in place."""
     return writer.call(eqn.params["jaxpr"], operands)
 
 
 @rule(*WRITTEN, entrywise=True)
-def written(eqn, operands, writer):
+def written(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Functions of one lane in their own way; mapped over, or of other numbers, in place."""
     rank, write = WRITTEN[eqn.primitive]
     own = operands[0].type == "vf64" and len(operands[0].shape) == rank
@@ -33,9 +44,9 @@ def written(eqn, operands, writer):
 
 
 @rule("custom_jvp_call", "custom_vjp_call", "closed_call")
-def custom_call(eqn, operands, writer):
+def custom_call(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Derivatives do not matter here."""
-    return writer.call(eqn.params.get("call_jaxpr") or eqn.params["fun_jaxpr"], operands)
+    return writer.call(called(eqn.params), operands)
 
 
 def _carried(writer, values, flags, owned):
@@ -75,11 +86,11 @@ def _after(arrays):
 
 
 @rule("scan")
-def scan(eqn, operands, writer):
+def scan(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A loop of known length."""
     p = eqn.params
-    flags = scan_flags(p, [x.varies for x in operands])
-    consts, carry, xs = parts(p, operands)
+    flags = varying_of_scan(p, [x.varies for x in operands])
+    consts, carry, xs = scan_parts(p, operands)
     consts = _settled(writer, consts)
     xs = _settled(writer, xs)
     carry = _carried(writer, carry, flags[: len(carry)], True)
@@ -96,7 +107,7 @@ def scan(eqn, operands, writer):
         for y, value in zip(ys, results[len(carry) :], strict=True):
 
             def one(index, y=y, value=value):
-                writer.store(y, (t, *index), spread(value.read(index), value, y.varies))
+                writer.store(y, (t, *index), in_lanes(value.read(index), value, y.varies))
 
             writer.loops(value.shape, one)
         _advance(writer, carry, results[: len(carry)])
@@ -111,7 +122,13 @@ def _row(value, t):
     )
 
 
-def again(writer, closed, values, goes_on, most):
+def again(
+    writer: Writer,
+    closed: ClosedJaxpr,
+    values: Sequence[Value],
+    goes_on: ClosedJaxpr,
+    most: int,
+) -> list[Value]:
     """A step repeated while all lanes that were to go on are; results beyond the carry add up."""
     flags = [True] * len(values)
     carry = _carried(writer, values, flags, True)
@@ -122,10 +139,10 @@ def again(writer, closed, values, goes_on, most):
 
     def going():
         (text,) = writer.call(goes_on, [x._replace(owned=False) for x in carry])
-        return writer.scalar("vb64", spread(text.read(()), text, True))
+        return writer.scalar("vb64", in_lanes(text.read(()), text, True))
 
-    turn = writer.name("i")
-    with writer.block(f"for (i64 {turn} = 0; {turn} < {most}; {turn}++) "):
+    step = writer.name("i")
+    with writer.block(f"for (i64 {step} = 0; {step} < {most}; {step}++) "):
         before = going()
         results = writer.call(closed, carry)
         sums = zip(tallies, results[len(carry) :], strict=True)
@@ -138,19 +155,19 @@ def again(writer, closed, values, goes_on, most):
 
 
 @rule("while")
-def while_loop(eqn, operands, writer):
+def while_loop(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Until every lane is done; a lane that is keeps its values."""
     p = eqn.params
     if p["cond_jaxpr"].out_avals[0].shape:
         raise Unsupported("a loop that was mapped over")
-    split = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
-    flags = while_flags(p, [x.varies for x in operands])
-    consts = _settled(writer, operands[: split[1]])
-    (stops,) = differs(p["cond_jaxpr"].jaxpr, [x.varies for x in operands[: split[0]]] + flags)
-    carry = _carried(writer, operands[split[1] :], flags, not stops)
+    flags = varying_of_while(p, [x.varies for x in operands])
+    cond_consts, body_consts, initial = while_parts(p, operands)
+    (stops,) = varying(p["cond_jaxpr"].jaxpr, [*(x.varies for x in cond_consts), *flags])
+    cond_consts, body_consts = _settled(writer, cond_consts), _settled(writer, body_consts)
+    carry = _carried(writer, initial, flags, not stops)
     with writer.block("for (;;) "):
         read_only = [x._replace(owned=False) for x in carry]
-        (going,) = writer.call(p["cond_jaxpr"], [*consts[: split[0]], *read_only])
+        (going,) = writer.call(p["cond_jaxpr"], [*cond_consts, *read_only])
         text = going.read(())
         mask = None
         if going.varies:
@@ -159,13 +176,13 @@ def while_loop(eqn, operands, writer):
             text = writer.any(mask)
         writer.line(f"if (!{text}) break;")
         with writer.under(mask or writer.mask):
-            after = writer.call(p["body_jaxpr"], [*consts[split[0] :], *carry])
+            after = writer.call(p["body_jaxpr"], [*body_consts, *carry])
         _advance(writer, carry, after, mask)
     return _after(carry)
 
 
 @rule("cond")
-def cond(eqn, operands, writer):
+def cond(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Each branch that some lane takes, and the lanes' choice between results."""
     which, *args = operands
     branches = eqn.params["branches"]
@@ -200,7 +217,7 @@ def _taken(which, k, number):
 
 
 @rule("platform_index")
-def platform_index(eqn, operands, writer):
+def platform_index(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """These programs are for a CPU."""
     for k, names in enumerate(eqn.params["platforms"]):
         if names is None or "cpu" in names:

@@ -1,39 +1,54 @@
 """Entry by entry: arithmetic, comparisons, choices, conversions."""
 
+from collections.abc import Callable, Sequence
+
 import jax
 import numpy as np
+from jax.extend.core import JaxprEqn
 
 from ..lanewise import logarithms
-from .values import Kind, Unsupported, Value, constant, kind_of, spread
+from .values import Kind, Unsupported, Value, constant, in_lanes, kind_of
 from .writer import Writer, rule
 
-SIGNS = {"add": "+", "add_any": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
-ORDERS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-FUNCTIONS = """
+SIGNS: dict[str, str] = {
+    "add": "+",
+    "add_any": "+",
+    "sub": "-",
+    "mul": "*",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+}
+ORDERS: dict[str, str] = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+FUNCTIONS: str = """
     max min pow atan2 abs sign sqrt square is_finite floor ceil exp exp2 expm1 log log1p logistic
     sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma cbrt
 """
-LIGHT = {"max", "min", "abs", "sqrt", "square", "is_finite"}
-SHIFTS = {
+LIGHT: set[str] = {"max", "min", "abs", "sqrt", "square", "is_finite"}
+SHIFTS: dict[str, tuple[str, str]] = {
     "shift_left": ("u", "<<"),
     "shift_right_logical": ("u", ">>"),
     "shift_right_arithmetic": ("i", ">>"),
 }
-MANY = 4  # quotients by the same number that cost more than one quotient and their products
-WRITTEN_OUT = {name: getattr(logarithms, name) for name in ("log", "log1p", "erf_inv")}
+MANY: int = 4  # quotients by the same number that cost more than one quotient and their products
+WRITTEN_OUT: dict[str, Callable] = {
+    name: getattr(logarithms, name) for name in ("log", "log1p", "erf_inv")
+}
 
 
-def entrywise(shape, type, operands, write):
+def entrywise(
+    shape: tuple[int, ...], type: str, operands: Sequence[Value], write: Callable[..., str]
+) -> Value:
     """The value whose entries are `write(*expressions)`; scalars serve every entry."""
     varies = any(x.varies for x in operands)
 
     def read(index):
         def entry(x):
             if len(x.shape) == len(shape):  # an axis of length one serves all
-                place = tuple(i if n > 1 else 0 for i, n in zip(index, x.shape, strict=True))
+                own = tuple(i if n > 1 else 0 for i, n in zip(index, x.shape, strict=True))
             else:
-                place = (0,) * len(x.shape)
-            return spread(x.read(place), x, varies)
+                own = (0,) * len(x.shape)
+            return in_lanes(x.read(own), x, varies)
 
         return write(*map(entry, operands))
 
@@ -45,7 +60,7 @@ def entrywise(shape, type, operands, write):
     return Value(Kind(shape, type), varies, read, cheap=False, reads=reads, heavy=heavy)
 
 
-def as_type(value, type):
+def as_type(value: Value, type: str) -> Value:
     """Numbers as numbers of another type."""
     if value.kind.type == type:
         return value
@@ -57,7 +72,7 @@ def as_type(value, type):
     return entrywise(value.shape, type, [value], lambda a: f"(({type})({minus}{a}))")
 
 
-def as_flags(value):
+def as_flags(value: Value) -> Value:
     """Whether numbers are not zero."""
     if value.varies:
         ask = "ASK64" if value.kind.type.endswith("64") else "ASK32"
@@ -77,18 +92,18 @@ def _call(name, operands, more=""):
 
 
 @rule(*SIGNS, entrywise=True)
-def signs(eqn, operands, writer):
+def signs(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Two operands and a sign between."""
     sign = SIGNS[eqn.primitive.name]
     return _plain(eqn, operands, lambda a, b: f"({a} {sign} {b})")
 
 
 @rule(*ORDERS, entrywise=True)
-def orders(eqn, operands, writer):
+def orders(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Comparisons give masks."""
     sign, type = ORDERS[eqn.primitive.name], operands[0].kind.type
-    ranges = [x.range for x in operands]
-    if sign == "<" and all(ranges) and ranges[0][0] >= ranges[1][1]:  # an index is not below 0
+    left, right = (x.range for x in operands)
+    if sign == "<" and left and right and left[0] >= right[1]:  # an index is not below 0
         return [constant(0, kind_of(eqn.outvars[0].aval))._replace(number=0)]
     varies = any(x.varies for x in operands)
     if type == "b64":  # a mask that is on is -1
@@ -101,7 +116,7 @@ def orders(eqn, operands, writer):
 
 
 @rule(*FUNCTIONS.split(), entrywise=True)
-def functions(eqn, operands, writer):
+def functions(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """What the header has a function for."""
     name, varies = eqn.primitive.name, any(x.varies for x in operands)
     if name in WRITTEN_OUT and varies and operands[0].kind.type == "f64":
@@ -117,19 +132,19 @@ def functions(eqn, operands, writer):
 
 
 @rule("erf_inv", entrywise=True)
-def written_out(eqn, operands, writer):
-    """Functions of a double that the house has in plain operations."""
+def written_out(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
+    """Functions of a double that this package has in plain operations."""
     name = eqn.primitive.name
     if operands[0].kind.type != "f64":
         raise Unsupported(f"{name} of {operands[0].kind.type}")
     if name not in writer.functions:
-        writer.functions[name] = None  # reserved, should it call itself
+        writer.functions[name] = ""  # reserved, should it call itself
         inner, aval = Writer(groups=1), jax.ShapeDtypeStruct((), np.float64)
         closed = jax.make_jaxpr(WRITTEN_OUT[name])(aval)
         kind = Kind((), "f64")
         x = Value(kind, True, lambda index: "x")
         (found,) = inner.call(closed, [x])
-        inner.line(f"return {spread(found.read(()), found, True)};")
+        inner.line(f"return {in_lanes(found.read(()), found, True)};")
         body = "\n".join(inner.lines)
         writer.functions[name] = f"INLINE vf64 {name}_of(vf64 x) {{\n{body}\n}}"
     (x,) = operands
@@ -140,7 +155,7 @@ def written_out(eqn, operands, writer):
 
 
 @rule("div", entrywise=True)
-def div(eqn, operands, writer):
+def div(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Whole numbers are divided without a trap; a table by one number is multiplied."""
     if operands[0].kind.type[0] == "f":
         many, one = kind_of(eqn.outvars[0].aval).size, operands[1]
@@ -154,25 +169,25 @@ def div(eqn, operands, writer):
 
 
 @rule("rem", entrywise=True)
-def rem(eqn, operands, writer):
+def rem(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """The sign is that of the dividend."""
     return _plain(eqn, operands, _call("rem", operands))
 
 
 @rule("neg", entrywise=True)
-def neg(eqn, operands, writer):
+def neg(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Minus."""
     return _plain(eqn, operands, lambda a: f"(-{a})")
 
 
 @rule("not", entrywise=True)
-def not_(eqn, operands, writer):
+def not_(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Bit by bit, hence right for masks too."""
     return _plain(eqn, operands, lambda a: f"(~{a})")
 
 
 @rule("integer_pow", entrywise=True)
-def integer_pow(eqn, operands, writer):
+def integer_pow(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A few multiplications."""
     power = eqn.params["y"]
     if power == 2:
@@ -186,21 +201,21 @@ def integer_pow(eqn, operands, writer):
 
 
 @rule("rsqrt", entrywise=True)
-def rsqrt(eqn, operands, writer):
+def rsqrt(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """One over the root."""
     root = _call("sqrt", operands)
     return _plain(eqn, operands, lambda a: f"(1 / {root(a)})")
 
 
 @rule("round", entrywise=True)
-def round_(eqn, operands, writer):
+def round_(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """To the nearest, ties as asked."""
     even = int(eqn.params["rounding_method"]) == 1
     return _plain(eqn, operands, _call("rint" if even else "round", operands))
 
 
 @rule("reduce_precision", entrywise=True)
-def reduce_precision(eqn, operands, writer):
+def reduce_precision(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Fewer bits."""
     p = eqn.params
     bits = f", {p['exponent_bits']}, {p['mantissa_bits']}"
@@ -208,7 +223,7 @@ def reduce_precision(eqn, operands, writer):
 
 
 @rule("select_n", entrywise=True)
-def select_n(eqn, operands, writer):
+def select_n(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A flag or a number says which case."""
     which, *cases = operands
     kind, varies = kind_of(eqn.outvars[0].aval), any(x.varies for x in operands)
@@ -235,7 +250,7 @@ def select_n(eqn, operands, writer):
 
 
 @rule("clamp", entrywise=True)
-def clamp(eqn, operands, writer):
+def clamp(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Between two bounds."""
     low, x, high = operands
     more, less = _call("max", operands), _call("min", operands)
@@ -243,7 +258,7 @@ def clamp(eqn, operands, writer):
 
 
 @rule("convert_element_type", entrywise=True)
-def convert(eqn, operands, writer):
+def convert(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Flags are 0 and 1 as numbers."""
     (x,), target = operands, kind_of(eqn.outvars[0].aval).type
     if x.kind.type == target:
@@ -257,7 +272,7 @@ def convert(eqn, operands, writer):
 
 
 @rule("bitcast_convert_type", entrywise=True)
-def bitcast(eqn, operands, writer):
+def bitcast(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """The same bits."""
     (x,), kind = operands, kind_of(eqn.outvars[0].aval)
     if x.kind.type[1:] != kind.type[1:]:
@@ -270,7 +285,7 @@ def bitcast(eqn, operands, writer):
 
 
 @rule(*SHIFTS, entrywise=True)
-def shifts(eqn, operands, writer):
+def shifts(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """By less than the width."""
     sort, sign = SHIFTS[eqn.primitive.name]
     type, varies = operands[0].kind.type, any(x.varies for x in operands)
@@ -282,12 +297,12 @@ def shifts(eqn, operands, writer):
 
 
 @rule("copy", "stop_gradient", "reshard", "pvary", entrywise=True)
-def same(eqn, operands, writer):
+def same(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """The same numbers."""
-    return operands
+    return list(operands)
 
 
 @rule("optimization_barrier")
-def barrier(eqn, operands, writer):
+def barrier(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """What stands before a barrier is computed once, not again in each use."""
     return [writer.kept(x) for x in operands]

@@ -1,5 +1,8 @@
-"""Entries of tables at places that all lanes share or each has its own."""
+"""Entries of tables at indices that all lanes share or each has its own."""
 
+from collections.abc import Callable, Sequence
+
+from jax.extend.core import JaxprEqn
 from jax.lax import GatherScatterMode
 
 from .layout import no_keys, view
@@ -9,17 +12,17 @@ from .values import (
     add,
     constant,
     flat,
+    in_lanes,
     kind_of,
     literal,
-    spread,
     strides,
     times,
     words_of,
 )
-from .writer import UNROLL, rule
+from .writer import UNROLL, Writer, rule
 
-CHAIN = 12  # up to this many entries a chain of choices beats reading lane by lane
-JOIN = {  # by the ending of functions of the type
+CHAIN: int = 12  # up to this many entries a chain of choices beats reading lane by lane
+JOIN: dict[str, Callable[[str, str, str], str]] = {  # by the ending of functions of the type
     "scatter": lambda end, old, new: new,
     "scatter-add": lambda end, old, new: f"({old} + {new})",
     "scatter-sub": lambda end, old, new: f"({old} - {new})",
@@ -29,7 +32,7 @@ JOIN = {  # by the ending of functions of the type
 }
 
 
-def _place(value, index, high, writer, clamp=True):
+def _position(value, index, high, writer, clamp=True):
     """A position as a C expression, put between 0 and `high`."""
     text, v = value.read(index), "v" if value.varies else ""
     if value.number is not None:
@@ -44,7 +47,7 @@ def _place(value, index, high, writer, clamp=True):
 
 
 def _own_entry(table, own, shared):
-    """The entry of an array at each lane's own place, beyond a shared one."""
+    """The entry of an array at each lane's own position, beyond a shared one."""
     look = "look" if table.varies else "read"
     return f"{look}_{table.kind.type}({table.array} + {shared}, {own})"
 
@@ -54,9 +57,9 @@ def _chosen(writer, table, begin, moved, shape, index):
     axis = moved.index(True)
 
     def entry(i):
-        place = [add(b, k) for b, k in zip(begin, index, strict=True)]
-        place[axis] = i
-        return spread(f"{table.array}[{flat(place, shape)}]", table, True)
+        own = [add(b, k) for b, k in zip(begin, index, strict=True)]
+        own[axis] = i
+        return in_lanes(f"{table.array}[{flat(tuple(own), shape)}]", table, True)
 
     text = entry(shape[axis] - 1)
     for i in range(shape[axis] - 1):
@@ -67,18 +70,18 @@ def _chosen(writer, table, begin, moved, shape, index):
 def _starts(starts, shape, window, writer):
     """Where a window begins along each axis, and whether that is a lane's own."""
     bounds = zip(starts, shape, window, strict=True)
-    return [_place(x, (), n - k, writer) for x, n, k in bounds], [x.varies for x in starts]
+    return [_position(x, (), n - k, writer) for x, n, k in bounds], [x.varies for x in starts]
 
 
 def _linear(begin, moved, shape):
-    """Shared and own part of a row-major place."""
+    """Shared and own part of a row-major position."""
     parts = list(zip(begin, moved, strides(shape), strict=True))
-    shared = add(0, *[times(place, step) for place, own, step in parts if not own])
-    return shared, " + ".join(str(times(place, step)) for place, own, step in parts if own)
+    shared = add(0, *[times(at, step) for at, own, step in parts if not own])
+    return shared, " + ".join(str(times(at, step)) for at, own, step in parts if own)
 
 
 @rule("dynamic_slice")
-def dynamic_slice(eqn, operands, writer):
+def dynamic_slice(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A part that starts somewhere."""
     table, *starts = operands
     kind, shape = kind_of(eqn.outvars[0].aval), table.shape
@@ -116,7 +119,7 @@ def _held(table):
 
 
 @rule("dynamic_update_slice")
-def dynamic_update_slice(eqn, operands, writer):
+def dynamic_update_slice(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A part put somewhere."""
     no_keys(eqn)
     table, new, *starts = operands
@@ -125,13 +128,13 @@ def dynamic_update_slice(eqn, operands, writer):
     begin, moved = _starts(starts, table.shape, new.shape, writer)
 
     def one(index):
-        text = spread(new.read(index), new, varies)
+        text = in_lanes(new.read(index), new, varies)
         if not any(moved):
             writer.store(array, tuple(map(add, begin, index)), text)
             return
         shared, own = _linear(begin, moved, table.shape)
-        place = add(shared, flat(index, table.shape))
-        _write_own(writer, array, f"{own} + {place}", text, JOIN["scatter"])
+        at = add(shared, flat(index, table.shape))
+        _write_own(writer, array, f"{own} + {at}", text, JOIN["scatter"])
 
     writer.loops(new.shape, one)
     return [array]
@@ -144,10 +147,10 @@ def _to_change(table, varies, writer):
     return writer.fill(writer.new(table.kind, varies), table)
 
 
-def _write_own(writer, array, place, text, join, inside=None):
-    """An entry at each lane's own place, lane by lane."""
+def _write_own(writer, array, at, text, join, inside=None):
+    """An entry at each lane's own position, lane by lane."""
     type = array.kind.type
-    where, new = writer.scalar("vi64", place), writer.scalar(f"v{type}", text)
+    where, new = writer.scalar("vi64", at), writer.scalar(f"v{type}", text)
     entry = f"(({type} *)({array.array} + {where}[lane]))[lane]"
     guard = f"if ({inside}[lane]) " if inside else ""
     writer.line(f"EACH {guard}{entry} = {join(f'{type}_s', entry, f'{new}[lane]')};")
@@ -170,29 +173,29 @@ class _Windows:
             found[axis] = entries[k]
         return found
 
-    def place(self, index, clamp):
-        """Where the window of an entry begins, whether that is a lane's own, the place in it."""
+    def position(self, index, clamp):
+        """Where the window of an entry begins, whether that is a lane's own, the position in it."""
         batch = [i for k, i in enumerate(index) if k not in self.dims]
         begin = [self._begin(axis, batch, clamp) for axis in range(len(self.shape))]
-        places, moved = zip(*begin, strict=True) if begin else ((), ())
-        return list(places), list(moved), self._along(index, 0)
+        starts, moved = zip(*begin, strict=True) if begin else ((), ())
+        return list(starts), list(moved), self._along(index, 0)
 
     def _begin(self, axis, batch, clamp):
         if axis in self.mapped:
             index = (*batch, self.mapped.index(axis))
             high = self.shape[axis] - self.window[axis]
-            place = _place(self.indices, index, high, self.writer, clamp)
-            return place, self.indices.varies and not isinstance(place, int)
+            at = _position(self.indices, index, high, self.writer, clamp)
+            return at, self.indices.varies and not isinstance(at, int)
         return (batch[self.batching[axis]] if axis in self.batching else 0), False
 
     def outside(self, begin, moved):
         """A mask of the windows that leave the table, or None where none can."""
         parts = []
-        for place, own, n, w in zip(begin, moved, self.shape, self.window, strict=True):
-            if place == 0:
+        for at, own, n, w in zip(begin, moved, self.shape, self.window, strict=True):
+            if at == 0:
                 continue
             v = "(vi64)" if own else "-(i64)"
-            parts.append((own, f"({v}({place} < 0) | {v}({place} > {n - w}))"))
+            parts.append((own, f"({v}({at} < 0) | {v}({at} > {n - w}))"))
         if not parts:
             return None
         own = any(o for o, _ in parts)
@@ -205,7 +208,7 @@ def _clips(mode):
 
 
 @rule("gather")
-def gather(eqn, operands, writer):
+def gather(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Windows of a table, one for each row of indices."""
     no_keys(eqn)
     table, indices = operands
@@ -226,16 +229,16 @@ def gather(eqn, operands, writer):
     array = writer.new(kind, varies)
 
     def one(index):
-        begin, moved, inner = windows.place(index, True)
+        begin, moved, inner = windows.position(index, True)
         shared, own = _linear(begin, moved, shape)
-        place = add(shared, flat(inner, shape))
+        at = add(shared, flat(inner, shape))
         if not own:
-            text = spread(f"{table.array}[{place}]", table, varies)
+            text = in_lanes(f"{table.array}[{at}]", table, varies)
         elif sum(moved) == 1 and _short(shape, windows.window, moved.index(True)):
             text = _chosen(writer, table, begin, moved, shape, inner)
         else:
-            text = _own_entry(table, f"({own})", place)
-        beyond = None if clip else windows.outside(*windows.place(index, False)[:2])
+            text = _own_entry(table, f"({own})", at)
+        beyond = None if clip else windows.outside(*windows.position(index, False)[:2])
         if beyond is not None:
             text = _filled(text, beyond, eqn, kind.type, varies)
         writer.store(array, index, text)
@@ -259,7 +262,7 @@ def _filled(text, beyond, eqn, type, varies):
 
 
 @rule(*JOIN)
-def scatter(eqn, operands, writer):
+def scatter(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Windows put into a table, one after the other."""
     no_keys(eqn)
     table, indices, new = operands
@@ -279,16 +282,16 @@ def scatter(eqn, operands, writer):
     )
 
     def one(index):
-        begin, moved, inner = windows.place(index, clip)
+        begin, moved, inner = windows.position(index, clip)
         beyond = None if clip else windows.outside(begin, moved)
         shared, own = _linear(begin, moved, shape)
-        place = add(shared, flat(inner, shape))
-        text = spread(new.read(index), new, varies)
+        at = add(shared, flat(inner, shape))
+        text = in_lanes(new.read(index), new, varies)
         if own:
             inside = writer.scalar("vi64", f"~{beyond[1]}") if beyond else None
-            _write_own(writer, array, f"{own} + {place}", text, join, inside)
+            _write_own(writer, array, f"{own} + {at}", text, join, inside)
             return
-        entry = f"{array.array}[{place}]"
+        entry = f"{array.array}[{at}]"
         with writer.block(f"if (!{beyond[1]}) " if beyond else ""):
             writer.line(f"{entry} = {join(type if varies else f'{type}_s', entry, text)};")
 

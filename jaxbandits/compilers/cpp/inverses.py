@@ -5,14 +5,24 @@ are swept in one pass: a quarter of the loads and stores. Every loop has a fixed
 others mislead the processor.
 """
 
-from .values import Kind, Value, kind_of, spread
+from collections.abc import Sequence
 
-TILE = 4  # rows that end together
+from jax.extend.core import JaxprEqn
+
+from .values import Kind, Value, in_lanes, kind_of
+from .writer import Writer
+
+TILE: int = 4  # rows that end together
 # The results by rank and type, in which they all differ: a pruned call may want some alone.
-NAMES = {(2, "f64"): "inverse", (0, "f64"): "logdet", (0, "b64"): "positive", (3, "f64"): "factor"}
+NAMES: dict[tuple[int, str], str] = {
+    (2, "f64"): "inverse",
+    (0, "f64"): "logdet",
+    (0, "b64"): "positive",
+    (3, "f64"): "factor",
+}
 
 
-def sweep_columns(eqn, operands, writer):
+def sweep_columns(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Results as `kernels.spd.sweep_columns` gives them."""
     matrix, least = operands
     kinds = [kind_of(var.aval) for var in eqn.outvars]
@@ -21,7 +31,7 @@ def sweep_columns(eqn, operands, writer):
     for name, begin in (("logdet", "all_f64(0)"), ("positive", "all_b64(-1)")):
         if name in arrays:
             writer.store(arrays[name], (), begin)
-    _Sweep(writer, matrix.shape[0], arrays, spread(least.read(()), least, True)).play(matrix)
+    _Sweep(writer, matrix.shape[0], arrays, in_lanes(least.read(()), least, True)).run(matrix)
     if "factor" in arrays:
         turned = arrays["factor"]
         arrays["factor"] = Value(turned.kind, True, lambda index: turned.read((*index[1::-1], 0)))
@@ -37,11 +47,13 @@ class _Sweep:
         self.columns = [writer.new(Kind((dim,), "f64"), True) for _ in range(2)]
         self.scaled = [writer.new(Kind((dim,), "f64"), True) for _ in range(2)]
 
-    def play(self, matrix):
+    def run(self, matrix):
         """All columns, two by two; then the rest of the inverse."""
         writer, dim = self.writer, self.dim
         self._rows(
-            lambda i, k: writer.store(self.table, (i, k), spread(matrix.read((i, k)), matrix, True))
+            lambda i, k: writer.store(
+                self.table, (i, k), in_lanes(matrix.read((i, k)), matrix, True)
+            )
         )
         if dim > 1:
             first, second = writer.name("j"), writer.name("j")

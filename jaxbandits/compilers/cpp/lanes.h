@@ -255,10 +255,10 @@ INLINE u64 bits_64(u32 k0, u32 k1, u64 at) {
   return ((u64)h << 32) | l;
 }
 
-/* What the runtime calls: it asks for the version once, and then plays block after block. */
+/* What the runtime calls: it asks for the version once, and then runs block after block. */
 typedef void program(void **in, void **out, i64 lanes, i64 at);
-INLINE XLA_FFI_Error *answer(XLA_FFI_CallFrame *frame, program *play, int groups) {
-  XLA_FFI_Extension_Base *more = frame->extension_start;
+INLINE XLA_FFI_Error *answer(XLA_FFI_CallFrame *frame, program *run_block, int groups) {
+  auto *more = frame->extension_start; /* whose type has another name since jax 0.12 */
   if (more && more->type == XLA_FFI_Extension_Metadata) {
     XLA_FFI_Metadata *about = ((XLA_FFI_Metadata_Extension *)more)->metadata;
     about->api_version.major_version = XLA_FFI_API_MAJOR;
@@ -270,6 +270,6 @@ INLINE XLA_FFI_Error *answer(XLA_FFI_CallFrame *frame, program *play, int groups
   for (i64 i = 0; i < frame->rets.size; i++) out[i] = ((XLA_FFI_Buffer *)frame->rets.rets[i])->data;
   XLA_FFI_Buffer *first = (XLA_FFI_Buffer *)frame->args.args[0];
   i64 lanes = first->dims[first->rank - 1];
-  for (i64 at = 0; at < lanes; at += groups * LANES) play(in, out, lanes, at);
+  for (i64 at = 0; at < lanes; at += groups * LANES) run_block(in, out, lanes, at);
   return 0;
 }

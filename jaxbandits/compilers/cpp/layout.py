@@ -1,23 +1,27 @@
 """Layout: the same entries in another order, repeated, joined or cut."""
 
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
+from jax.extend.core import JaxprEqn
+
 from .values import (
+    Index,
     Kind,
     Unsupported,
     Value,
     add,
     flat,
+    in_lanes,
     kind_of,
     literal,
-    spread,
     times,
     words_of,
 )
-from .writer import UNROLL, rule
+from .writer import UNROLL, Writer, rule
 
 
-def view(value, shape, index_of):
+def view(value: Value, shape: Sequence[int], index_of: Callable[[Index], Index]) -> Value:
     """The value whose entry i is the entry `index_of(i)` of another."""
     return Value(
         Kind(tuple(shape), value.kind.type),
@@ -29,14 +33,14 @@ def view(value, shape, index_of):
     )
 
 
-def no_keys(eqn):
+def no_keys(eqn: JaxprEqn) -> None:
     """Raise for an operation that is not known for keys."""
     if words_of(eqn.invars[0].aval):
         raise Unsupported(f"the operation {eqn.primitive.name!r} on keys")
 
 
 @rule("broadcast_in_dim", entrywise=True)
-def broadcast_in_dim(eqn, operands, writer):
+def broadcast_in_dim(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Repeated along new axes and those of length one."""
     value, words = operands[0], words_of(eqn.invars[0].aval)
     axes, shape = eqn.params["broadcast_dimensions"], (*eqn.params["shape"], *words)
@@ -52,7 +56,7 @@ def broadcast_in_dim(eqn, operands, writer):
 
 
 @rule("reshape", "squeeze", entrywise=True)
-def reshape(eqn, operands, writer):
+def reshape(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Row-major order stays."""
     value, kind = operands[0], kind_of(eqn.outvars[0].aval)
     if value.array is None and _long(value.shape) != _long(kind.shape):
@@ -76,7 +80,7 @@ def _long(shape):
 
 
 @rule("transpose", entrywise=True)
-def transpose(eqn, operands, writer):
+def transpose(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Axes change places."""
     order, kind = eqn.params["permutation"], kind_of(eqn.outvars[0].aval)
     order = (*order, len(order)) if words_of(eqn.invars[0].aval) else order
@@ -91,7 +95,7 @@ def transpose(eqn, operands, writer):
 
 
 @rule("slice", entrywise=True)
-def slice_(eqn, operands, writer):
+def slice_(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A part at a known place."""
     starts, kind = eqn.params["start_indices"], kind_of(eqn.outvars[0].aval)
     steps = eqn.params["strides"] or (1,) * len(starts)
@@ -106,7 +110,7 @@ def slice_(eqn, operands, writer):
 
 
 @rule("rev", entrywise=True)
-def rev(eqn, operands, writer):
+def rev(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Backwards."""
     shape, axes = operands[0].shape, eqn.params["dimensions"]
 
@@ -120,7 +124,7 @@ def rev(eqn, operands, writer):
 
 
 @rule("tile", entrywise=True)
-def tile(eqn, operands, writer):
+def tile(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Repeated whole, along each axis."""
     value, kind = writer.kept(operands[0]), kind_of(eqn.outvars[0].aval)
     no_keys(eqn)
@@ -133,7 +137,7 @@ def tile(eqn, operands, writer):
 
 
 @rule("concatenate", entrywise=True)
-def concatenate(eqn, operands, writer):
+def concatenate(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """One after the other."""
     kind, axis = kind_of(eqn.outvars[0].aval), eqn.params["dimension"]
     firsts = accumulate([x.shape[axis] for x in operands], initial=0)
@@ -149,14 +153,14 @@ def _joined(kind, operands, places, writer):
     for value, place in zip(operands, places, strict=False):
 
         def one(index, value=value, place=place):
-            writer.store(array, place(index), spread(value.read(index), value, array.varies))
+            writer.store(array, place(index), in_lanes(value.read(index), value, array.varies))
 
         writer.loops(value.shape, one, unroll=1 if value.heavy else UNROLL)
     return [array]
 
 
 @rule("stack", entrywise=True)
-def stack(eqn, operands, writer):
+def stack(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """One beside the other, along a new axis."""
     kind, axis = kind_of(eqn.outvars[0].aval), eqn.params["axis"]
     places = [lambda i, k=k: (*i[:axis], k, *i[axis:]) for k in range(len(operands))]
@@ -164,7 +168,7 @@ def stack(eqn, operands, writer):
 
 
 @rule("pad", entrywise=True)
-def pad(eqn, operands, writer):
+def pad(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """With a filler before, between and after; a negative width cuts."""
     value, filler = operands
     no_keys(eqn)
@@ -172,7 +176,7 @@ def pad(eqn, operands, writer):
     array = writer.new(kind, any(x.varies for x in operands))
     writer.loops(
         kind.shape,
-        lambda index: writer.store(array, index, spread(filler.read(()), filler, array.varies)),
+        lambda index: writer.store(array, index, in_lanes(filler.read(()), filler, array.varies)),
     )
 
     def one(index):
@@ -184,14 +188,14 @@ def pad(eqn, operands, writer):
             if low < 0 or high < 0
         ]
         with writer.block(f"if ({' && '.join(inside)}) " if inside else ""):
-            writer.store(array, place, spread(value.read(index), value, array.varies))
+            writer.store(array, place, in_lanes(value.read(index), value, array.varies))
 
     writer.loops(value.shape, one)
     return [array]
 
 
 @rule("iota")
-def iota(eqn, operands, writer):
+def iota(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """The place along an axis."""
     axis, kind = eqn.params["dimension"], kind_of(eqn.outvars[0].aval)
 

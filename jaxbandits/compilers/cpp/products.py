@@ -1,16 +1,19 @@
 """Products of tables."""
 
 import math
+from collections.abc import Sequence
+
+from jax.extend.core import JaxprEqn
 
 from .elementwise import as_flags, as_type
-from .values import Kind, add, kind_of
-from .writer import rule
+from .values import Kind, Value, add, kind_of
+from .writer import Writer, rule
 
-TILE = 4  # entries of a product along an axis that are summed side by side
+TILE: int = 4  # entries of a product along an axis that are summed side by side
 
 
 @rule("dot_general")
-def dot_general(eqn, operands, writer):
+def dot_general(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Products of tables, a tile of entries at a time."""
     (left_sum, right_sum), (left_batch, right_batch) = eqn.params["dimension_numbers"]
     kind = kind_of(eqn.outvars[0].aval)

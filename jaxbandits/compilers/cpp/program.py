@@ -1,19 +1,22 @@
 """A whole program: its arguments, its results, and its call."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, Jaxpr
 from jax.interpreters.partial_eval import dce_jaxpr
 
-from ...kernels.primitives import jaxprs_in
+from ..jaxprs import jaxprs_in, shape_of
 from .build import register
 from .control import again
-from .values import flat, kind_of, spread
+from .values import flat, in_lanes, kind_of
 from .writer import GROUPS, LANES, Writer
 
 
-def natively(function, number, unit=None):
+def natively(function: Callable, number: int, unit: Any = None) -> Callable:
     """`function` of one lane's arrays, for arrays with `number` lanes in an extra last axis.
 
     As `lanewise` is, but compiled by the machine's C++ compiler, for a CPU. What the function
@@ -30,7 +33,7 @@ def natively(function, number, unit=None):
     return _mapped(function, number, None)
 
 
-def repeated(function, number, goes_on, most):
+def repeated(function: Callable, number: int, goes_on: Callable[[Any], Any], most: int) -> Callable:
     """`function: carry -> (carry, tallies)`, again and again on its own carry; tallies are summed.
 
     The lanes of a register stay at it `most` times, or until one of them that was to go on, as
@@ -65,40 +68,42 @@ def _mapped(function, number, again):
     return mapped
 
 
-SIDE_BY_SIDE = GROUPS * LANES  # lanes of one turn of a program
-SMALL = 128  # entries; larger arrays of two groups of lanes do not fit the nearest cache
+SIDE_BY_SIDE: int = GROUPS * LANES  # lanes of one pass of a program
+SMALL: int = 128  # entries; larger arrays of two groups of lanes do not fit the nearest cache
 
 
-def largest(jaxpr):
+def largest(jaxpr: Jaxpr) -> int:
     """Number of entries of the largest array that a jaxpr computes."""
-    own = [math.prod(x.aval.shape) for eqn in jaxpr.eqns for x in eqn.outvars]
+    own = [math.prod(shape_of(x)) for eqn in jaxpr.eqns for x in eqn.outvars]
     inner = [largest(x) for eqn in jaxpr.eqns for x in jaxprs_in(eqn)]
     return max([1, *own, *inner])
 
 
-def write(closed, goes_on=None, most=1):
+def write(
+    closed: ClosedJaxpr, goes_on: ClosedJaxpr | None = None, most: int = 1
+) -> tuple[str, list[Any]]:
     """`(C++ source, values it shares with the program around)`; see `repeated`."""
     everything = [True] * len(closed.jaxpr.outvars)
     jaxpr, _ = dce_jaxpr(closed.jaxpr, everything, instantiate=True)
     closed = closed.replace(jaxpr=jaxpr)
     writer = Writer(groups=GROUPS if largest(jaxpr) <= SMALL else 1)
     arguments = [writer.new(kind_of(var.aval), True) for var in jaxpr.invars]
-    for place, array in enumerate(arguments, 1):
+    for position, array in enumerate(arguments, 1):
 
-        def load(index, array=array, place=place):
+        def load(index, array=array, position=position):
             type, at = array.kind.type, flat(index, array.shape)
-            writer.store(array, index, f"load_{type}(in[{place}], {at} * lanes + at@)")
+            writer.store(array, index, f"load_{type}(in[{position}], {at} * lanes + at@)")
 
         writer.loops(array.shape, load)
     if goes_on is None:
         results = writer.call(closed, arguments)
     else:
         results = again(writer, closed, arguments, goes_on, most)
-    for place, value in enumerate(results):
+    for position, value in enumerate(results):
 
-        def store(index, place=place, value=value):
-            at, text = flat(index, value.shape), spread(value.read(index), value, True)
-            writer.line(f"store_{value.kind.type}(out[{place}], {at} * lanes + at@, {text});")
+        def store(index, position=position, value=value):
+            at, text = flat(index, value.shape), in_lanes(value.read(index), value, True)
+            writer.line(f"store_{value.kind.type}(out[{position}], {at} * lanes + at@, {text});")
 
         writer.loops(value.shape, store)
     return _text(writer, 1 + len(jaxpr.invars)), [_words(x) for x in writer.shared]
@@ -108,14 +113,14 @@ def _text(writer, inputs):
     lines = [
         '#include "lanes.h"',
         *writer.functions.values(),
-        "static void play(void **in, void **out, i64 lanes, i64 at) {",
+        "static void run_block(void **in, void **out, i64 lanes, i64 at) {",
         f"const int inputs = {inputs};",
         *(f"const i64 at_{k} = at + {k} * LANES;" for k in range(writer.groups)),
         *writer.head,
         *writer.lines,
         "}",
         'extern "C" XLA_FFI_Error *run(XLA_FFI_CallFrame *frame) {',
-        f"return answer(frame, play, {writer.groups});",
+        f"return answer(frame, run_block, {writer.groups});",
         "}",
     ]
     return "\n".join(lines) + "\n"

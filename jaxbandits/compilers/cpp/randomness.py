@@ -1,33 +1,35 @@
 """Random bits: the same as those of `jax.random` from the same key."""
 
 import math
+from collections.abc import Sequence
 
 import jax
+from jax.extend.core import JaxprEqn
 
-from .values import Kind, Unsupported, Value, flat, kind_of, spread
-from .writer import rule
+from .values import Kind, Unsupported, Value, flat, in_lanes, kind_of
+from .writer import Writer, rule
 
 
 def _words(value, writer, varies=False):
     """The two words of one key, for each lane where they differ."""
     if math.prod(value.shape) != 2:
         raise Unsupported("several keys at once")
-    if not jax.config.jax_threefry_partitionable:
+    if not jax.config.values["jax_threefry_partitionable"]:
         raise Unsupported("random bits in the order of jax_threefry_partitionable=False")
     lead = (0,) * (len(value.shape) - 1)
     kind = "vu32" if value.varies or varies else "u32"
-    parts = [spread(value.read((*lead, k)), value, kind == "vu32") for k in range(2)]
+    parts = [in_lanes(value.read((*lead, k)), value, kind == "vu32") for k in range(2)]
     return [writer.scalar(kind, part) for part in parts]
 
 
 @rule("random_wrap", "random_unwrap")
-def same(eqn, operands, writer):
+def same(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A key is its two words."""
-    return operands
+    return list(operands)
 
 
 @rule("random_fold_in")
-def fold_in(eqn, operands, writer):
+def fold_in(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A key and a number."""
     key, number = operands
     varies = key.varies or number.varies
@@ -54,7 +56,7 @@ def _mix(writer, words, number, array, index):
 
 
 @rule("random_split")
-def split(eqn, operands, writer):
+def split(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A key into several."""
     words, kind = _words(operands[0], writer), kind_of(eqn.outvars[0].aval)
     array = writer.new(kind, operands[0].varies)
@@ -67,7 +69,7 @@ def split(eqn, operands, writer):
 
 
 @rule("random_bits")
-def bits(eqn, operands, writer):
+def bits(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Words of 32 or 64 random bits."""
     width, kind = eqn.params["bit_width"], kind_of(eqn.outvars[0].aval)
     if width not in (32, 64):

@@ -1,12 +1,17 @@
 """Maxima that `kernels.pick` looks for, its two primitives."""
 
+from collections.abc import Sequence
+
+from jax.extend.core import JaxprEqn
+
 from .elementwise import as_type
-from .values import Kind, Value, kind_of, spread
+from .values import Kind, Value, in_lanes, kind_of
+from .writer import Writer
 
-SHORT = 8  # up to this many entries are written one by one
+SHORT: int = 8  # up to this many entries are written one by one
 
 
-def pick_best(eqn, operands, writer):
+def pick_best(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """`kernels.pick.best`: an index only moves up, so equal values need no comparison."""
     (values,) = operands
     best, arm = _begin_pick(writer)
@@ -21,7 +26,7 @@ def pick_best(eqn, operands, writer):
     return _picked(eqn, best, arm, values.kind.size)
 
 
-def pick_argmax(eqn, operands, writer):
+def pick_argmax(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """`kernels.pick.argmax`: of equal values that of the larger order."""
     values, order = operands
     place = as_type(order, "i64")
@@ -31,7 +36,7 @@ def pick_argmax(eqn, operands, writer):
 
     def step(index):
         x = writer.scalar(values.type, values.read(index))
-        y = writer.scalar("vi64", spread(place.read(index), place, True))
+        y = writer.scalar("vi64", in_lanes(place.read(index), place, True))
         ask = f"(vi64)({x} > {best}) | ((vi64)({x} == {best}) & (vi64)({y} > {rank}))"
         above = writer.scalar("vb64", f"{ask} | {_first_nan(x, best)}")
         writer.line(f"{best} = select_f64({above}, {x}, {best});")

@@ -1,13 +1,17 @@
 """Tables put in order, a lane at a time."""
 
-from .values import Unsupported, kind_of
-from .writer import rule
+from collections.abc import Sequence
 
-NEEDS = "#include <algorithm>"
+from jax.extend.core import JaxprEqn
+
+from .values import Unsupported, Value, kind_of
+from .writer import Writer, rule
+
+NEEDS: str = "#include <algorithm>"
 
 
 @rule("sort")
-def sort(eqn, operands, writer):
+def sort(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """By the first `num_keys` tables, the others moved alike; entries that are equal stay.
 
     NaN comes last, whatever its sign; -0 equals 0.

@@ -1,13 +1,16 @@
 """Reductions and running totals."""
 
 import math
+from collections.abc import Sequence
+
+from jax.extend.core import JaxprEqn
 
 from .elementwise import as_type
-from .values import Value, add, kind_of, literal, spread
-from .writer import UNROLL, rule, scalar_kind
+from .values import Value, add, in_lanes, kind_of, literal
+from .writer import UNROLL, Writer, rule, scalar_kind
 
-CHAINS = 4  # sums under way side by side, because each waits for its own last addition
-SMALLEST = {
+CHAINS: int = 4  # sums under way side by side, because each waits for its own last addition
+SMALLEST: dict[str, float | str] = {
     "f64": -math.inf,
     "f32": -math.inf,
     "i64": -(2**63),
@@ -15,8 +18,10 @@ SMALLEST = {
     "u64": 0,
     "u32": 0,
 }
-REDUCTIONS = tuple(f"reduce_{x}" for x in ("sum", "prod", "max", "min", "and", "or", "xor"))
-LARGEST = {
+REDUCTIONS: tuple[str, ...] = tuple(
+    f"reduce_{x}" for x in ("sum", "prod", "max", "min", "and", "or", "xor")
+)
+LARGEST: dict[str, float | str] = {
     "f64": math.inf,
     "f32": math.inf,
     "i64": 2**63 - 1,
@@ -57,7 +62,7 @@ def _woven(index, inner, axes):
 
 
 @rule(*REDUCTIONS)
-def reduction(eqn, operands, writer):
+def reduction(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Several chains along the last reduced axis, joined at the end."""
     (value,), name = operands, eqn.primitive.name
     axes, kind = sorted(eqn.params["axes"]), kind_of(eqn.outvars[0].aval)
@@ -113,7 +118,7 @@ def _fold(writer, name, value, index, axes):
 
 
 @rule("cumsum", "cumprod", "cummax", "cummin")
-def running(eqn, operands, writer):
+def running(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Totals so far along an axis."""
     (value,), axis, name = operands, eqn.params["axis"], eqn.primitive.name
     array, backwards = writer.new(value.kind, value.varies), eqn.params["reverse"]
@@ -139,7 +144,7 @@ def running(eqn, operands, writer):
 
 
 @rule("argmax", "argmin")
-def extreme(eqn, operands, writer):
+def extreme(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """The first position of the largest or smallest value, NaN before all."""
     (value,), (axis,) = operands, eqn.params["axes"]
     if value.kind.type == "b64":
@@ -180,7 +185,7 @@ def extreme(eqn, operands, writer):
 
 
 @rule("reduce")
-def general(eqn, operands, writer):
+def general(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A reduction by any function of scalars, one entry after the other."""
     half, axes, closed = len(operands) // 2, sorted(eqn.params["dimensions"]), eqn.params["jaxpr"]
     tables, begins = operands[:half], operands[half:]
@@ -191,7 +196,7 @@ def general(eqn, operands, writer):
 
     def one(index):
         for array, begin in zip(arrays, begins, strict=True):
-            writer.store(array, index, spread(begin.read(()), begin, varies))
+            writer.store(array, index, in_lanes(begin.read(()), begin, varies))
 
         def step(part):
             place = _woven(index, part, axes)
@@ -199,7 +204,7 @@ def general(eqn, operands, writer):
             new = [_named(writer, table, place) for table in tables]
             found = writer.call(closed, [*old, *new])
             texts = [
-                writer.scalar(array.type, spread(x.read(()), x, varies))
+                writer.scalar(array.type, in_lanes(x.read(()), x, varies))
                 for array, x in zip(arrays, found, strict=True)
             ]
             for array, text in zip(arrays, texts, strict=True):

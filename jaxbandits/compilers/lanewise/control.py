@@ -1,97 +1,44 @@
 """Loops, branches and calls across lanes."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.extend.core import JaxprEqn
 
-from ...kernels.linalg.spd import SWEEP_COLUMNS
-from ...kernels.primitives import jaxprs_in, name_of
-from ...kernels.selection import PICK_ARGMAX, PICK_BEST
-from .interpreter import Lanes, evaluate, is_literal, rule, spread
+from ..jaxprs import (
+    CALLS,
+    called,
+    has_loop,
+    scan_parts,
+    varying_of_scan,
+    varying_of_while,
+    while_parts,
+)
+from .interpreter import Lanes, Width, evaluate, rule, with_lanes
 from .narrowing import BLOCK, STEPPED, in_blocks, step_some
-
-CALLS = ("jit", PICK_BEST, PICK_ARGMAX, SWEEP_COLUMNS)
 
 
 @rule(*CALLS)
-def call(eqn, operands, lanes):
+def call(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """A nested function is evaluated in place."""
     closed = eqn.params["jaxpr"]
     return evaluate(closed.jaxpr, closed.consts, operands, lanes)
 
 
 @rule("custom_jvp_call", "custom_vjp_call", "closed_call")
-def custom_call(eqn, operands, lanes):
+def custom_call(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """Derivatives do not matter here."""
-    closed = eqn.params.get("call_jaxpr") or eqn.params["fun_jaxpr"]
+    closed = called(eqn.params)
     return evaluate(closed.jaxpr, closed.consts, operands, lanes)
-
-
-def differs(jaxpr, flags):
-    """Which results differ by lane, given which inputs do; nothing is computed."""
-    known = dict(zip(jaxpr.invars, flags, strict=True))
-
-    def flag_of(atom):
-        return not is_literal(atom) and known.get(atom, False)
-
-    for eqn in jaxpr.eqns:
-        found = _differ(eqn, [flag_of(atom) for atom in eqn.invars])
-        known.update(zip(eqn.outvars, found, strict=True))
-    return [flag_of(atom) for atom in jaxpr.outvars]
-
-
-def _differ(eqn, flags):
-    if not any(flags):
-        return [False] * len(eqn.outvars)
-    p, name = eqn.params, name_of(eqn)
-    if name == "while":
-        return while_flags(p, flags)
-    if name == "scan":
-        return scan_flags(p, flags)
-    if name in CALLS or eqn.primitive in CALLS:
-        return differs(p["jaxpr"].jaxpr, flags)
-    return [True] * len(eqn.outvars)
-
-
-def _fixed_point(step, flags):
-    while (after := [a or b for a, b in zip(flags, step(flags), strict=True)]) != flags:
-        flags = after
-    return flags
-
-
-def while_flags(p, flags):
-    """Which carried values of a `while` differ by lane."""
-    split = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
-    cond, body, carry = flags[: split[0]], flags[split[0] : split[1]], flags[split[1] :]
-
-    def step(carry):
-        (stops,) = differs(p["cond_jaxpr"].jaxpr, [*cond, *carry])
-        return [True] * len(carry) if stops else differs(p["body_jaxpr"].jaxpr, [*body, *carry])
-
-    return _fixed_point(step, carry)
-
-
-def scan_flags(p, flags):
-    """Which results of a `scan` differ by lane."""
-    consts, carry, xs = parts(p, flags)
-
-    def step(carry):
-        return differs(p["jaxpr"].jaxpr, [*consts, *carry, *xs])[: len(carry)]
-
-    carry = _fixed_point(step, carry)
-    return [*carry, *differs(p["jaxpr"].jaxpr, [*consts, *carry, *xs])[len(carry) :]]
-
-
-def parts(p, items):
-    """Constants, carry and rows of a `scan`."""
-    first, second = p["num_consts"], p["num_consts"] + p["num_carry"]
-    return items[:first], items[first:second], items[second:]
 
 
 def _pack(values, flags, lanes):
     """Plain arrays for a loop's carry: with the lane axis where the flag says so."""
     pairs = zip(values, flags, strict=True)
-    return [spread(x, lanes) if flag else jnp.asarray(x) for x, flag in pairs]
+    return [with_lanes(x, lanes) if flag else jnp.asarray(x) for x, flag in pairs]
 
 
 def _unpack(arrays, flags):
@@ -99,16 +46,15 @@ def _unpack(arrays, flags):
 
 
 @rule("while")
-def while_loop(eqn, operands, lanes):
+def while_loop(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """Loop until every lane is done; a lane that is keeps its values.
 
     Where a step is long, holding loops itself, some of the lanes that still go on take it at a
     time: few lanes need many steps.
     """
     p = eqn.params
-    split = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
-    cond_consts, body_consts = operands[: split[0]], operands[split[0] : split[1]]
-    flags = while_flags(p, [isinstance(x, Lanes) for x in operands])
+    cond_consts, body_consts, initial = while_parts(p, operands)
+    flags = varying_of_while(p, [isinstance(x, Lanes) for x in operands])
     cond, body = p["cond_jaxpr"], p["body_jaxpr"]
 
     def going(carry):
@@ -125,7 +71,7 @@ def while_loop(eqn, operands, lanes):
         return going_on.any() if mapped else going_on
 
     def chosen(going_on, new, old, flag):
-        mask = spread(going_on, lanes) if flag else going_on
+        mask = with_lanes(going_on, lanes) if flag else going_on
         inner = [1] * (new.ndim - mask.ndim)
         return jnp.where(mask.reshape(*mapped, *inner, *mask.shape[len(mapped) :]), new, old)
 
@@ -141,16 +87,16 @@ def while_loop(eqn, operands, lanes):
             return after
         return [chosen(going_on, *both) for both in zip(after, carry, flags, strict=True)]
 
-    carry = lax.while_loop(any_going, step, _pack(operands[split[1] :], flags, lanes))
+    carry = lax.while_loop(any_going, step, _pack(initial, flags, lanes))
     return _unpack(carry, flags)
 
 
 @rule("scan")
-def scan(eqn, operands, lanes):
+def scan(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """The lanes walk through the same steps; the steps stay the first axis."""
     p = eqn.params
-    flags = scan_flags(p, [isinstance(x, Lanes) for x in operands])
-    consts, carry, xs = parts(p, operands)
+    flags = varying_of_scan(p, [isinstance(x, Lanes) for x in operands])
+    consts, carry, xs = scan_parts(p, operands)
     carry_flags, y_flags = flags[: len(carry)], flags[len(carry) :]
     x_flags = [isinstance(x, Lanes) for x in xs]
     closed = p["jaxpr"]
@@ -173,7 +119,7 @@ def scan(eqn, operands, lanes):
 
 
 @rule("cond")
-def cond(eqn, operands, lanes):
+def cond(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """A branch that differs by lane is a choice between results; one nobody takes is skipped."""
     which, *args = operands
     branches = eqn.params["branches"]
@@ -183,7 +129,7 @@ def cond(eqn, operands, lanes):
     def follow(closed):
         def run(*values):
             results = evaluate(closed.jaxpr, closed.consts, _unpack(values, flags), lanes)
-            return [spread(x, lanes) for x in results]
+            return [with_lanes(x, lanes) for x in results]
 
         return run
 
@@ -204,8 +150,3 @@ def cond(eqn, operands, lanes):
         found = lax.cond(here.any(), follow(branch), nobody, *plain)
         chosen = [jnp.where(here, new, old) for new, old in zip(found, chosen, strict=True)]
     return list(map(Lanes, chosen))
-
-
-def has_loop(jaxpr):
-    """Whether there is a loop whose length can differ by lane."""
-    return any(name_of(eqn) == "while" or any(map(has_loop, jaxprs_in(eqn))) for eqn in jaxpr.eqns)

@@ -1,14 +1,23 @@
-"""Reading and writing entries of tables, at places that lanes share or choose on their own."""
+"""Reading and writing entries of tables, at indices that lanes share or choose on their own."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
+from jax.extend.core import JaxprEqn
+from jaxtyping import Array, Int
 
-from .interpreter import Lanes, bind, by_vmap, rule, spread
+from ..jaxprs import bind, shape_of
+from .interpreter import Lanes, Operand, Width, by_vmap, rule, with_lanes
 from .reductions import sealed
 
-CHAIN = 32  # up to this many entries a chain of choices beats a gather
-CLIP = (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS)
-WRITES = {
+CHAIN: int = 32  # up to this many entries a chain of choices beats a gather
+CLIP: tuple[lax.GatherScatterMode, ...] = (
+    lax.GatherScatterMode.CLIP,
+    lax.GatherScatterMode.PROMISE_IN_BOUNDS,
+)
+WRITES: dict[str, Callable] = {
     "scatter": lambda old, new: new,
     "scatter-add": lax.add,
     "scatter-mul": lax.mul,
@@ -18,7 +27,7 @@ WRITES = {
 
 
 @rule("dynamic_slice")
-def dynamic_slice(eqn, operands, lanes):
+def dynamic_slice(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """A part that starts elsewhere in each lane is a look-up if it is one entry long."""
     table, *starts = operands
     sizes = eqn.params["slice_sizes"]
@@ -28,7 +37,7 @@ def dynamic_slice(eqn, operands, lanes):
         found = lax.dynamic_slice(table.value, (*starts, zero), (*sizes, lanes.number))
         # Inside a larger loop a moving start keeps the compiler from vectorising.
         return [Lanes(sealed(found, lanes))]
-    whole = eqn.invars[0].aval.shape
+    whole = shape_of(eqn.invars[0])
     others = [i for i in range(len(sizes)) if i not in moved]
     simple = len(moved) == 1 and sizes[moved[0]] == 1
     if not simple or any(sizes[i] != whole[i] for i in others):
@@ -37,7 +46,7 @@ def dynamic_slice(eqn, operands, lanes):
     return [Lanes(jnp.expand_dims(look_up(table, axis, starts[axis].value, lanes), axis))]
 
 
-def look_up(table, axis, index, lanes):
+def look_up(table: Operand, axis: int, index: Int[Array, " L"], lanes: Width) -> Array:
     """Entry `index [L]` of an axis of a table, for each lane."""
     if not isinstance(table, Lanes):
         found = jnp.take(jnp.asarray(table), index, axis=axis, mode="clip")
@@ -54,19 +63,19 @@ def look_up(table, axis, index, lanes):
 
 
 @rule("gather")
-def gather(eqn, operands, lanes):
-    """At shared places the lanes are one more axis of what is read; else see `look_up`."""
+def gather(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
+    """At shared indices the lanes are one more axis of what is read; else see `look_up`."""
     table, index = operands
     numbers, sizes = eqn.params["dimension_numbers"], eqn.params["slice_sizes"]
     if not isinstance(index, Lanes):
-        last = len(eqn.outvars[0].aval.shape)
+        last = len(shape_of(eqn.outvars[0]))
         changed = {
             "dimension_numbers": numbers._replace(offset_dims=(*numbers.offset_dims, last)),
             "slice_sizes": (*sizes, lanes.number),
         }
         return list(map(Lanes, bind(eqn, [table.value, index], **changed)))
     axes = numbers.collapsed_slice_dims
-    shape = eqn.invars[0].aval.shape
+    shape = shape_of(eqn.invars[0])
     whole = all(sizes[i] == (1 if i in axes else n) for i, n in enumerate(shape))
     one = _one_place(eqn.invars[1], axes, numbers.start_index_map, numbers.operand_batching_dims)
     if not (one and whole and eqn.params["mode"] in CLIP):
@@ -75,18 +84,18 @@ def gather(eqn, operands, lanes):
 
 
 @rule(*WRITES)
-def scatter(eqn, operands, lanes):
-    """At shared places the lanes are one more axis; at one place of each lane, a comparison."""
+def scatter(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
+    """At shared indices the lanes are one more axis; at one place of each lane, a comparison."""
     table, index, new = operands
     numbers = eqn.params["dimension_numbers"]
-    table, new = spread(table, lanes), spread(new, lanes)
+    table, new = with_lanes(table, lanes), with_lanes(new, lanes)
     if not isinstance(index, Lanes):
         window = (*numbers.update_window_dims, new.ndim - 1)
         changed = {"dimension_numbers": numbers._replace(update_window_dims=window)}
         return list(map(Lanes, bind(eqn, [table, index, new], **changed)))
     axes = numbers.inserted_window_dims
     places = numbers.scatter_dims_to_operand_dims
-    shape, window = eqn.invars[0].aval.shape, eqn.invars[2].aval.shape
+    shape, window = shape_of(eqn.invars[0]), shape_of(eqn.invars[2])
     one = _one_place(eqn.invars[1], axes, places, numbers.operand_batching_dims)
     if not (one and window == tuple(n for i, n in enumerate(shape) if i not in axes)):
         return by_vmap(eqn, operands, lanes)

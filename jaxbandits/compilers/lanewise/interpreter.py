@@ -1,32 +1,43 @@
 """Evaluate the jaxpr of a function of one lane on arrays that hold all lanes."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Literal
+from jax.extend.core import Jaxpr, JaxprEqn, Primitive
+from jaxtyping import Array
 
-from ...kernels.primitives import name_of, rule_for
+from ..jaxprs import bind, dtype_of, is_literal, name_of, rule_for
 
-RULES = {}  # see `rule_for`; a primitive without a rule goes through `jax.vmap`
-ORDERED = {"dot_general", "reduce_sum"}  # what the compiler adds up in an order of its own
+F = TypeVar("F", bound=Callable)
+
+# See `rule_for`; a primitive without a rule goes through `jax.vmap`.
+RULES: dict[str | Primitive, Callable[..., list[Any]]] = {}
+ORDERED: set[str] = {
+    "dot_general",
+    "reduce_sum",
+}  # what the compiler adds up in an order of its own
 
 
 class Lanes(NamedTuple):
     """A value that differs by lane: the lane is the last axis. Anything else is shared."""
 
-    value: Any
+    value: Array  # [..., L]
 
 
 class Width(NamedTuple):
     """How many lanes there are, and a 1.0 of which the compiler does not know that it is."""
 
     number: int
-    unit: Any
+    unit: Array  # float []
 
 
-def lanewise(function, number, unit):
+Operand: TypeAlias = Lanes | Any  # `Lanes` where it differs by lane, else shared
+
+
+def lanewise(function: Callable, number: int, unit: Any) -> Callable:
     """`function` of one lane's arrays, for arrays with `number` lanes in an extra last axis.
 
     What the function closes over is shared by all lanes. Every result has the lane axis.
@@ -41,24 +52,28 @@ def lanewise(function, number, unit):
         one = [jax.ShapeDtypeStruct(x.shape[:-1], x.dtype) for x in leaves]
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*jax.tree.unflatten(tree, one))
         results = evaluate(closed.jaxpr, closed.consts, list(map(Lanes, leaves)), lanes)
-        return jax.tree.unflatten(jax.tree.structure(shape), [spread(x, lanes) for x in results])
+        return jax.tree.unflatten(
+            jax.tree.structure(shape), [with_lanes(x, lanes) for x in results]
+        )
 
     return mapped
 
 
-def evaluate(jaxpr, consts, args, lanes):
+def evaluate(
+    jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Operand], lanes: Width
+) -> list[Operand]:
     """Results of a jaxpr, each `Lanes` or shared."""
     values = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, args, strict=True))
 
     def read(atom):
-        return np.asarray(atom.val, atom.aval.dtype) if is_literal(atom) else values[atom]
+        return np.asarray(atom.val, dtype_of(atom)) if is_literal(atom) else values[atom]
 
     for eqn in jaxpr.eqns:
         operands = [read(atom) for atom in eqn.invars]
         if any(isinstance(x, Lanes) for x in operands):
             results = (rule_for(eqn, RULES) or by_vmap)(eqn, operands, lanes)
-        elif name_of(eqn) in ORDERED and jnp.issubdtype(eqn.outvars[0].aval.dtype, jnp.floating):
+        elif name_of(eqn) in ORDERED and jnp.issubdtype(dtype_of(eqn.outvars[0]), jnp.floating):
             results = as_by_a_lane(eqn, operands, lanes)
         else:
             results = bind(eqn, operands)
@@ -66,22 +81,17 @@ def evaluate(jaxpr, consts, args, lanes):
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def as_by_a_lane(eqn, operands, lanes):
+def as_by_a_lane(eqn: JaxprEqn, operands: Sequence[Operand], lanes: Width) -> list[Operand]:
     """A sum or product of what all lanes share, rounded as that of a lane's own would be.
 
-    So a world whose lanes share their tables gives the same numbers as one beside others.
+    So an instance whose tables all lanes share gives the same numbers as in a stack of several.
     """
     one = [Lanes(jnp.asarray(x)[..., None]) for x in operands]
-    results = rule_for(eqn, RULES)(eqn, one, Width(1, lanes.unit))
+    results = RULES[eqn.primitive.name](eqn, one, Width(1, lanes.unit))
     return [x.value[..., 0] for x in results]
 
 
-def is_literal(atom):
-    """Whether an operand of an equation is written into it."""
-    return isinstance(atom, Literal)
-
-
-def rule(*primitives):
+def rule(*primitives: str | Primitive) -> Callable[[F], F]:
     """Decorate a rule `(equation, operands, lanes) -> results` of primitives; JAX's by name."""
 
     def register(function):
@@ -91,7 +101,7 @@ def rule(*primitives):
     return register
 
 
-def by_vmap(eqn, operands, lanes):
+def by_vmap(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """Any primitive, by its own batching rule."""
     axes = tuple(-1 if isinstance(x, Lanes) else None for x in operands)
     values = [x.value if isinstance(x, Lanes) else x for x in operands]
@@ -99,15 +109,7 @@ def by_vmap(eqn, operands, lanes):
     return list(map(Lanes, results))
 
 
-def bind(eqn, operands, **changed):
-    """The results of an equation's own primitive, as a list."""
-    bound = eqn.primitive.get_bind_params({**eqn.params, **changed})
-    functions, params = bound if isinstance(bound, tuple) else ((), bound)  # before jax 0.10
-    results = eqn.primitive.bind(*functions, *operands, **params)
-    return list(results) if eqn.primitive.multiple_results else [results]
-
-
-def spread(x, lanes):
+def with_lanes(x: Operand, lanes: Width) -> Array:
     """The array of an operand with the lane axis, repeated where it is shared."""
     if isinstance(x, Lanes):
         return x.value

@@ -4,18 +4,23 @@ The CPU compiler has vector code for the exponential and for single precision; a
 double precision is a call for each number, 17 ns and more, most of what a normal number costs.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax.numpy as jnp
 from jax import lax
+from jax.extend.core import JaxprEqn
+from jaxtyping import Array, Float
 
-from .interpreter import Lanes, rule
+from .interpreter import Lanes, Width, rule
 from .rules import elementwise
 
 BITS, BIAS = 52, 1023  # of the fraction, and what is added to the exponent
-FRACTION = (1 << BITS) - 1
+FRACTION: int = (1 << BITS) - 1
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 
 # log((1 + s) / (1 - s)) = 2 s + s R(s^2): the coefficients of R in fdlibm (Sun, 1993).
-R = (
+R: tuple[float, ...] = (
     1.479819860511658591e-01,
     1.531383769920937332e-01,
     1.818357216161805012e-01,
@@ -26,7 +31,7 @@ R = (
 )
 
 # Error function inverse by three polynomials (Giles, "Approximating the erfinv function", 2010).
-CENTRE = (
+CENTRE: tuple[float, ...] = (
     -3.6444120640178196921e-21,
     -1.685059138182016589e-19,
     1.2858480715256400167e-18,
@@ -51,7 +56,7 @@ CENTRE = (
     0.24015818242558961693,
     1.6536545626831027356,
 )
-SIDE = (
+SIDE: tuple[float, ...] = (
     2.2137376921775787049e-09,
     9.0756561938885390979e-08,
     -2.7517406297064545428e-07,
@@ -72,7 +77,7 @@ SIDE = (
     1.0052589676941592334,
     3.0838856104922207635,
 )
-TAIL = (
+TAIL: tuple[float, ...] = (
     -2.7109920616438573243e-11,
     -2.5556418169965252055e-10,
     1.5076572693500548083e-09,
@@ -93,13 +98,13 @@ TAIL = (
 )
 
 
-def log(x):
+def log(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """Within a unit or two in the last place; subnormal numbers count as 0."""
     odd = jnp.where(x < jnp.finfo(x.dtype).tiny, jnp.where(x < 0, jnp.nan, -jnp.inf), x)
     return jnp.where((odd > 0) & (x < jnp.inf), _by_parts(*_split(x)), odd)
 
 
-def log1p(x):
+def log1p(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """`log(1 + x)`; 0 keeps its sign, or a sampler that divides by it would never end."""
     return jnp.where(x == 0.0, x, _log1p(x))
 
@@ -132,7 +137,7 @@ def _by_parts(fraction, exponent):
     return exponent * LN2_HIGH - ((half - rest) - fraction)
 
 
-def erf_inv(x):
+def erf_inv(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """The inverse of the error function."""
     w = -_log1p(-x * x)
     root = jnp.sqrt(w)
@@ -149,7 +154,7 @@ def _polynomial(coefficients, x):
 
 
 @rule("log", "log1p", "erf_inv")
-def logarithm(eqn, operands, lanes):
+def logarithm(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """Ours in double precision, the compiler's otherwise."""
     value = operands[0].value
     if value.dtype != jnp.float64:

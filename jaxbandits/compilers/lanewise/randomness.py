@@ -4,20 +4,26 @@ The compiler gets JAX's own version for CPUs as a loop of many small programs, w
 compile time where a key is used once; for lanes the plain code is both shorter and faster.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.extend.core import JaxprEqn
+from jaxtyping import Array
 
-from .interpreter import Lanes, by_vmap, rule
+from ..jaxprs import shape_of
+from .interpreter import Lanes, Width, by_vmap, rule
 from .reductions import sealed
 
-ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-PARITY = np.uint32(0x1BD11BDA)
+ROTATIONS: tuple[tuple[int, ...], ...] = ((13, 15, 26, 6), (17, 29, 16, 24))
+PARITY: np.uint32 = np.uint32(0x1BD11BDA)
 
 
 @jax.jit  # traced once for a shape, however often it is used
-def threefry(key, counter):
+def threefry(key: tuple[Array, Array], counter: tuple[Array, Array]) -> tuple[Array, Array]:
     """Threefry-2x32 with 20 rounds (Salmon et al., 2011): two words for two words."""
     # Operations of `lax`, for those of `jnp` take five times as long to trace.
     add, xor = lax.add, lax.bitwise_xor
@@ -25,24 +31,24 @@ def threefry(key, counter):
     keys = first, second, xor(xor(first, second), lax.full_like(first, PARITY))
     a, b = add(a, first), add(b, second)
     for group in range(5):
-        for turn in ROTATIONS[group % 2]:
+        for rotation in ROTATIONS[group % 2]:
             a = add(a, b)
-            b = xor(a, _rotated(b, turn))
+            b = xor(a, _rotated(b, rotation))
         a = add(a, keys[(group + 1) % 3])
         b = add(add(b, keys[(group + 2) % 3]), lax.full_like(b, group + 1))
     return a, b
 
 
-def _rotated(word, turn):
-    left = lax.shift_left(word, lax.full_like(word, turn))
-    right = lax.shift_right_logical(word, lax.full_like(word, 32 - turn))
+def _rotated(word, by):
+    left = lax.shift_left(word, lax.full_like(word, by))
+    right = lax.shift_right_logical(word, lax.full_like(word, 32 - by))
     return lax.bitwise_or(left, right)
 
 
 def _plain(eqn):
     """Whether this is about one threefry key a lane, in the order of draws known here."""
     aval = eqn.invars[0].aval
-    usual = str(aval.dtype) == "key<fry>" and jax.config.jax_threefry_partitionable
+    usual = str(aval.dtype) == "key<fry>" and jax.config.values["jax_threefry_partitionable"]
     return usual and aval.shape == ()
 
 
@@ -64,10 +70,10 @@ def _keys(words, lanes):
 
 
 @rule("random_fold_in")
-def fold_in(eqn, operands, lanes):
+def fold_in(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """A key and a number."""
     keys, number = operands
-    if not _plain(eqn) or eqn.invars[1].aval.shape != ():
+    if not _plain(eqn) or shape_of(eqn.invars[1]) != ():
         return by_vmap(eqn, operands, lanes)
     word = number.value if isinstance(number, Lanes) else jnp.asarray(number)
     word = jnp.broadcast_to(word.astype(jnp.uint32), (lanes.number,))
@@ -75,7 +81,7 @@ def fold_in(eqn, operands, lanes):
 
 
 @rule("random_split")
-def split(eqn, operands, lanes):
+def split(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """A key into several."""
     if not _plain(eqn):
         return by_vmap(eqn, operands, lanes)
@@ -83,7 +89,7 @@ def split(eqn, operands, lanes):
 
 
 @rule("random_bits")
-def bits(eqn, operands, lanes):
+def bits(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """Words of 32 or 64 random bits."""
     width, shape = eqn.params["bit_width"], eqn.params["shape"]
     if not _plain(eqn) or width not in (32, 64):

@@ -5,21 +5,30 @@ led to an entry computed in it, one number at a time. Adding up slices works on 
 """
 
 import math
+from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import jaxpr_as_fun
+from jax.extend.core import JaxprEqn, jaxpr_as_fun
+from jaxtyping import Array
 
-from .interpreter import Lanes, bind, by_vmap, rule, spread
+from ..jaxprs import bind
+from .interpreter import Lanes, Width, by_vmap, rule, with_lanes
 
-ROWS = 100  # up to this many are joined one after the other, twice as fast as in a tree
-FAN = 16  # parts of a longer axis joined in a tree; a chain of parts compiles for minutes
-FEW = 8  # up to this many rows the compiler's own loop is as good
+ROWS: int = 100  # up to this many are joined one after the other, twice as fast as in a tree
+FAN: int = 16  # parts of a longer axis joined in a tree; a chain of parts compiles for minutes
+FEW: int = 8  # up to this many rows the compiler's own loop is as good
 
 
-def fold(join, tables, axes, lanes):
+def fold(
+    join: Callable[[list[Array], list[Array]], list[Array]],
+    tables: Sequence[Array],
+    axes: Sequence[int],
+    lanes: Width,
+) -> Sequence[Array]:
     """Join all entries of `axes` of the `tables` (one shape): `join(left, right) -> tables`.
 
     `join` is associative and commutative and works on whole tables, entry by entry.
@@ -57,7 +66,7 @@ def _few(table, axes):
     return math.prod(table.shape[axis] for axis in axes) <= FEW
 
 
-def sealed(x, lanes):
+def sealed(x: Array, lanes: Width) -> Array:
     """The same numbers, which the compiler computes once instead of again in every use.
 
     It repeats what it thinks cheap, however long the chain, but never a division; and it cannot
@@ -70,7 +79,7 @@ def sealed(x, lanes):
     return (x.astype(lanes.unit.dtype) / lanes.unit).astype(x.dtype)
 
 
-REDUCTIONS = {
+REDUCTIONS: dict[str, Callable] = {
     "reduce_sum": lax.add,
     "reduce_prod": lax.mul,
     "reduce_max": lax.max,
@@ -82,7 +91,7 @@ REDUCTIONS = {
 
 
 @rule(*REDUCTIONS)
-def plain(eqn, operands, lanes):
+def plain(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """Sums, maxima and their like."""
     operation, value = REDUCTIONS[eqn.primitive.name], operands[0].value
     if _few(value, eqn.params["axes"]):
@@ -95,7 +104,7 @@ def plain(eqn, operands, lanes):
 
 
 @rule("argmax", "argmin")
-def extreme(eqn, operands, lanes):
+def extreme(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """The first position of the largest or smallest value, NaN before all."""
     value, axes = operands[0].value, eqn.params["axes"]
     if _few(value, axes):
@@ -113,7 +122,7 @@ def extreme(eqn, operands, lanes):
 
 
 @rule("reduce")
-def general(eqn, operands, lanes):
+def general(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """A reduction by any function of scalars."""
     half = len(operands) // 2
     if any(isinstance(x, Lanes) for x in operands[half:]):
@@ -126,7 +135,7 @@ def general(eqn, operands, lanes):
             over = jax.vmap(over)
         return over(*left, *right)
 
-    tables = [spread(x, lanes) for x in operands[:half]]
+    tables = [with_lanes(x, lanes) for x in operands[:half]]
     if _few(tables[0], eqn.params["dimensions"]):
         return list(map(Lanes, bind(eqn, [*tables, *operands[half:]])))
     joined = fold(join, tables, eqn.params["dimensions"], lanes)

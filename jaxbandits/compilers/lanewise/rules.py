@@ -1,34 +1,39 @@
 """How primitives that compute act on lanes."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.extend.core import JaxprEqn
 
-from .interpreter import Lanes, bind, by_vmap, rule, spread
+from ..jaxprs import bind, shape_of
+from .interpreter import Lanes, Width, by_vmap, rule, with_lanes
 from .reductions import sealed
 
-UNROLL = 32  # up to this many products are written out, which vectorises over lanes
+UNROLL: int = 32  # up to this many products are written out, which vectorises over lanes
 
-ELEMENTWISE = """
+ELEMENTWISE: str = """
     abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp conj
     convert_element_type copy cos cosh digamma div eq erf erfc exp exp2 expm1 floor
     ge gt imag integer_pow is_finite le lgamma logistic lt max min mul ne neg nextafter
     not or population_count pow real reduce_precision rem round rsqrt select_n shift_left
     shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor
 """
-AXES_FROM_THE_FRONT = """
+AXES_FROM_THE_FRONT: str = """
     concatenate cummax cummin cumprod cumsum rev sort squeeze
 """
 
 
 @rule(*ELEMENTWISE.split())
-def elementwise(eqn, operands, lanes):
+def elementwise(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """Operands of one shape (scalars are broadcast): the lanes are one more axis."""
-    shape = eqn.outvars[0].aval.shape
+    shape = shape_of(eqn.outvars[0])
 
     def fit(x, atom):
-        value, axes = spread(x, lanes), range(len(atom.aval.shape))
-        if atom.aval.shape == shape:
+        value, axes = with_lanes(x, lanes), range(len(shape_of(atom)))
+        if shape_of(atom) == shape:
             return value
         return lax.broadcast_in_dim(value, (*shape, lanes.number), (*axes, len(shape)))
 
@@ -37,13 +42,13 @@ def elementwise(eqn, operands, lanes):
 
 
 @rule(*AXES_FROM_THE_FRONT.split())
-def same(eqn, operands, lanes):
+def same(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """Primitives whose parameters name axes from the front, which the lanes do not move."""
-    return list(map(Lanes, bind(eqn, [spread(x, lanes) for x in operands])))
+    return list(map(Lanes, bind(eqn, [with_lanes(x, lanes) for x in operands])))
 
 
 @rule("optimization_barrier")
-def barrier(eqn, operands, lanes):
+def barrier(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """What stands before a barrier is computed once, not again in each use."""
 
     def kept(x):
@@ -54,7 +59,7 @@ def barrier(eqn, operands, lanes):
 
 
 @rule("broadcast_in_dim")
-def broadcast_in_dim(eqn, operands, lanes):
+def broadcast_in_dim(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """The lanes are the last axis of the result too."""
     shape, axes = eqn.params["shape"], eqn.params["broadcast_dimensions"]
     value = operands[0].value
@@ -62,7 +67,7 @@ def broadcast_in_dim(eqn, operands, lanes):
 
 
 @rule("reshape")
-def reshape(eqn, operands, lanes):
+def reshape(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """Row-major order leaves the lanes where they are."""
     if eqn.params["dimensions"] is not None:
         return by_vmap(eqn, operands, lanes)
@@ -70,20 +75,20 @@ def reshape(eqn, operands, lanes):
 
 
 @rule("transpose")
-def transpose(eqn, operands, lanes):
-    """The other axes change places."""
+def transpose(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
+    """The other axes are exchanged."""
     order = eqn.params["permutation"]
     return [Lanes(lax.transpose(operands[0].value, (*order, len(order))))]
 
 
 @rule("tile")
-def tile(eqn, operands, lanes):
+def tile(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """Repeated whole along the other axes."""
     return list(map(Lanes, bind(eqn, [operands[0].value], reps=(*eqn.params["reps"], 1))))
 
 
 @rule("slice")
-def slice_(eqn, operands, lanes):
+def slice_(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """All lanes give the same part."""
     p = eqn.params
     strides = None if p["strides"] is None else (*p["strides"], 1)
@@ -96,7 +101,7 @@ def slice_(eqn, operands, lanes):
 
 
 @rule("pad")
-def pad(eqn, operands, lanes):
+def pad(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """With a filler that all lanes share."""
     table, filler = operands
     if isinstance(filler, Lanes):
@@ -106,12 +111,12 @@ def pad(eqn, operands, lanes):
 
 
 @rule("dot_general")
-def dot_general(eqn, operands, lanes):
+def dot_general(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """A shared table makes it one product of matrices for all lanes."""
     left, right = operands
     (contract, batch) = eqn.params["dimension_numbers"]
     both = isinstance(left, Lanes) and isinstance(right, Lanes)
-    lengths = [eqn.invars[0].aval.shape[i] for i in contract[0]]
+    lengths = [shape_of(eqn.invars[0])[i] for i in contract[0]]
     if batch[0] or (both and len(lengths) != 1):
         return by_vmap(eqn, operands, lanes)
     if both:

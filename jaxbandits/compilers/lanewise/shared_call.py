@@ -1,24 +1,29 @@
-"""Calls marked `kernels.once`: one lane computes for all that ask the same."""
+"""Calls marked by `kernels.shared_call`: one lane computes for all lanes with equal arguments."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.extend.core import JaxprEqn
+from jaxtyping import Array, Int, UInt32
 
 from ...kernels.shared_call import ONCE_FOR_EQUAL
-from .interpreter import Lanes, evaluate, rule
+from ..jaxprs import dtype_of, shape_of
+from .interpreter import Lanes, Width, evaluate, rule
 from .narrowing import BLOCK, evaluate_for
 
-WORD = 4  # bytes
+WORD: int = 4  # bytes
 
 
 @rule(ONCE_FOR_EQUAL)
-def answer_once(eqn, operands, lanes):
+def answer_once(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
     """Results of a marked call: lanes are grouped, one of each group computes."""
     closed = eqn.params["jaxpr"]
-    if any(jnp.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in eqn.invars):
+    if any(jnp.issubdtype(dtype_of(v), jax.dtypes.extended) for v in eqn.invars):
         return evaluate(closed.jaxpr, closed.consts, operands, lanes)  # keys cannot be compared
     group, first = groups(
         jnp.concatenate([_words(x.value) for x in operands if isinstance(x, Lanes)])
@@ -32,7 +37,7 @@ def answer_once(eqn, operands, lanes):
         pairs = zip(tables, found, strict=True)
         return done + block, [lax.dynamic_update_slice_in_dim(t, x, done, -1) for t, x in pairs]
 
-    tables = [jnp.zeros((*v.aval.shape, lanes.number), v.aval.dtype) for v in eqn.outvars]
+    tables = [jnp.zeros((*shape_of(v), lanes.number), dtype_of(v)) for v in eqn.outvars]
     number = group.max() + 1
     _, tables = lax.while_loop(
         lambda carry: carry[0] < number, fill, (jnp.zeros_like(number), tables)
@@ -48,7 +53,7 @@ def _words(x):
     return jnp.moveaxis(words.reshape(*x.shape, -1), -1, 0).reshape(-1, x.shape[-1])
 
 
-def groups(words):
+def groups(words: UInt32[Array, "n L"]) -> tuple[Int[Array, " L"], Int[Array, " L"]]:
     """Number of the group of each lane, and one lane of each group, for `words [n, L]`.
 
     Lanes of a group are equal. Equal lanes are in one group unless hashes collide.

@@ -28,7 +28,7 @@ SAME = 1e-13  # distance below which two arms are equal, where the whole table h
 TINY: float = np.finfo(float).tiny
 
 
-def num_bases(arms: Float[Table, "K d"]) -> int:
+def num_bases(arms: Float[Table | jax.ShapeDtypeStruct, "K d"]) -> int:
     """How many sets of arms `enumerated` tries."""
     num_arms, dim = arms.shape
     return math.comb(num_arms, dim)
