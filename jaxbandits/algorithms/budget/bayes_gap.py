@@ -108,6 +108,8 @@ def bayes_gap(
       infinite and beta 0 as soon as an arm leads all others by more than their deviations.
       Ties, which are values equal to six digits, are broken by a random order drawn once a
       replication.
+    Setting:
+      best arm, fixed budget, Gaussian process.
     Reference:
       M. W. Hoffman, B. Shahriari, N. de Freitas, "On correlation and budget constraints in model-
       based bandit optimization", AISTATS 2014, https://proceedings.mlr.press/v33/hoffman14.html

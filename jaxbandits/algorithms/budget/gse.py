@@ -89,6 +89,8 @@ def gse(
       ridge; "fwg" is as printed, with exact line search, 100 iterations. Arms are ranked by the
       linear predictor. Ties within "greedy" and "regret" are broken in an order that all
       replications share.
+    Setting:
+      best arm, fixed budget, linear and generalised linear.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Algorithm 1. https://arxiv.org/abs/2106.04763

@@ -63,6 +63,8 @@ def od_linbai(
       the first round is reduced to few arms with no loss (Caratheodory), where published programs
       drop small weights or exceed the budget. It is not reduced where K is at most d (d + 1) / 2
       with d the length of a feature: if the rank is lower, m then leaves room for K arms.
+    Setting:
+      best arm, fixed budget, linear.
     Reference:
       J. Yang, V. Y. F. Tan, "Minimax optimal fixed-budget best arm identification in linear
       bandits", NeurIPS 2022, Algorithm 1. https://arxiv.org/abs/2105.13017

@@ -80,6 +80,8 @@ def peace(
       falling rate, and the inverse Cholesky factor for V^-1/2. Draws are the same for all sets, so
       that gamma grows with the set. The maximum is over single arms, not differences, which halves
       the width. The remainder of the budget goes to the last rounds.
+    Setting:
+      best arm, fixed budget, linear.
     Reference:
       J. Katz-Samuels, L. Jain, Z. Karnin, K. Jamieson, "An empirical process approach to the
       union bound: practical algorithms for combinatorial and linear bandits", NeurIPS 2020,

@@ -40,6 +40,8 @@ def sequential_halving(
     Deviations:
       The remainder of the budget goes to the last stages and, within a stage, to arms drawn at
       random; the paper rounds both down. An arm without draws has estimate 0.
+    Setting:
+      best arm, fixed budget, no structure.
     Reference:
       Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits",
       ICML 2013, Algorithm 3.

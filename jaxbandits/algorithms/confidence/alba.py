@@ -79,6 +79,8 @@ def alba(
       program that Fiez et al. (2019) published, which also knows the norm of theta. The default
       design is certified against the rank. "frank_wolfe" aims, as published, at the lesser of d
       and the number of arms alive; ties, which rounding decided there, go to the lowest index.
+    Setting:
+      best arm, fixed confidence.
     Reference:
       C. Tao, S. Blanco, Y. Zhou, "Best arm identification in linear bandits with linear dimension
       dependency", ICML 2018, ALBA and Y-ElimTil. https://proceedings.mlr.press/v80/tao18a.html

@@ -71,6 +71,8 @@ def frank_wolfe_sampling(
     Deviations:
       A ridge estimate, as in the paper's program, and a threshold proved for it. Ties are broken
       by a random order. The program updates the inverse of A(x) with other weights than x.
+    Setting:
+      best arm, fixed confidence.
     Reference:
       P.-A. Wang, R.-C. Tzeng, A. Proutiere, "Fast pure exploration via Frank-Wolfe", NeurIPS
       2021, Algorithm 1. https://arxiv.org/abs/2110.15038

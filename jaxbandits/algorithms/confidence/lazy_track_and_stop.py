@@ -75,6 +75,8 @@ def lazy_track_and_stop(
       method with a certificate instead of 1000 Frank-Wolfe steps. Eigenvalues are compared with
       1 - 1e-9 of c_0 and c. The paper's program begins with the matrix of A_0 without drawing it,
       takes its least eigenvalue for c, does not test `A >= c I` and leaves w out in forced rounds.
+    Setting:
+      best arm, fixed confidence.
     Reference:
       Y. Jedra, A. Proutiere, "Optimal best-arm identification in linear bandits", NeurIPS 2020,
       Algorithm 1. https://arxiv.org/abs/2006.16073

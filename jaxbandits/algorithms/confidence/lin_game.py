@@ -84,6 +84,8 @@ def lin_game(
       package's extension; of more than 256 sets some share a learner, which begins anew whenever
       the set changes. In published programs nature answers to N instead of w, the draws track
       t w, or U has the root of the norm.
+    Setting:
+      best arm or m best arms, fixed confidence.
     Reference:
       R. Degenne, P. Menard, X. Shang, M. Valko, "Gamification of pure exploration for linear
       bandits", ICML 2020, Algorithm 1. https://arxiv.org/abs/2007.00953

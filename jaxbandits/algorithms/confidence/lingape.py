@@ -64,6 +64,8 @@ def lingape(
       are broken by a random order of the arms drawn once a replication, not anew each round; of
       the leader and its rival to the lowest index. Where a pair has several best designs, one
       with at most d arms is used.
+    Setting:
+      best arm, fixed confidence.
     Reference:
       L. Xu, J. Honda, M. Sugiyama, "A fully adaptive algorithm for pure exploration in linear
       bandits", AISTATS 2018, Algorithm 1. https://arxiv.org/abs/1710.05552

@@ -77,6 +77,8 @@ def rage(
       step before. `r` is 36 instead of 180 d / eps^2, as arms may repeat. Of equal targets only
       the first takes part, since no number of draws can tell them apart. Norms are squared
       throughout, where the paper's box drops the square.
+    Setting:
+      best arm, fixed confidence, transductive.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019, Algorithm 1. https://arxiv.org/abs/1906.08399

@@ -85,6 +85,8 @@ def rage_glm(
       burn-in drops targets too, and targets are dropped by widths, not by gaps above 2^-t. Of equal
       targets only the first takes part. The heuristic variant of the paper's experiments is left
       out.
+    Setting:
+      best arm, fixed confidence, logistic rewards.
     Reference:
       K.-S. Jun, L. Jain, B. Mason, H. Nassif, "Improved confidence bounds for the linear logistic
       model and applications to bandits", ICML 2021, RAGE-GLM. https://arxiv.org/abs/2011.11222

@@ -78,6 +78,8 @@ def top_two(
       that lead after unlucky rewards would be drawn for ever (one run in 20,000 on Soare's
       instance). The estimate has a ridge. The guarantee of the answer comes from the threshold and
       holds for any sampling rule.
+    Setting:
+      best arm, fixed confidence.
     Reference:
       C. Qin, W. You, "Dual-directed algorithm design for efficient pure exploration", Operations
       Research 2025. https://arxiv.org/abs/2310.19319

@@ -81,6 +81,8 @@ def xy_adaptive(
       are counted: with "ridge", published figures are d higher for each phase. Of equal arms only
       the first takes part, since no number of draws can tell them apart. Soare et al. drop arms
       for good.
+    Setting:
+      best arm, fixed confidence.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014,
       Section 5. https://arxiv.org/abs/1409.6110

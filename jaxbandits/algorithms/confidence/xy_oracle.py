@@ -80,6 +80,8 @@ def xy_oracle(
       than that of the published program, which ends early: at the optimum all comparisons are tight
       at once. "soare": the constant is for bounded noise; for sub-Gaussian noise half of it is
       enough.
+    Setting:
+      best arm, fixed confidence, transductive.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014.
       https://arxiv.org/abs/1409.6110

@@ -84,6 +84,8 @@ def xy_static(
       "soare": the constant is for bounded noise; for sub-Gaussian noise half of it is enough. Arms
       that tie (relative difference of scores below 1e-12) are drawn in a random order that is new
       for each draw, but the same in all replications.
+    Setting:
+      best arm, fixed confidence, transductive.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014.
       https://arxiv.org/abs/1409.6110

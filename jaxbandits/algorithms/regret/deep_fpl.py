@@ -51,6 +51,8 @@ def deep_fpl(
       some libraries add it before that correction. Networks are in single precision by default: on
       scikit-learn's digits, 100 runs of 2,000 rounds, the average reward differed by .007 +- .0044
       from that in double precision, where the initial weights are others too.
+    Setting:
+      average reward, contextual, a neural network.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Section 5.2. https://arxiv.org/abs/1906.08947
@@ -88,6 +90,8 @@ def deep_fl(
       ValueError: a bad option.
     Deviations:
       Those of `deep_fpl`.
+    Setting:
+      average reward, contextual, a neural network.
     Reference:
       That of `deep_fpl`.
     Example:

@@ -45,6 +45,8 @@ def epsilon_greedy(
       The paper draws at random with probability `c K / (g^2 t)`, g a lower bound on the gaps, and
       takes the mean of each arm's own rewards. "fading" is the rate of public programs that also
       have GLM-TSL.
+    Setting:
+      cumulative regret, or at a budget.
     Reference:
       P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time analysis of the multiarmed bandit problem",
       Machine Learning 47, 2002, Figure 3.

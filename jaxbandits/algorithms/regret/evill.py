@@ -44,6 +44,8 @@ def evill(
       optimal design until every width is small; the authors' program has no first phase; here d
       arms are drawn once. The sum of an arm's perturbations is drawn as one number, as in that
       program.
+    Setting:
+      cumulative regret, generalised linear.
     Reference:
       D. Janz, S. Liu, A. Ayoub, C. Szepesvari, "Exploration via linearly perturbed loss
       minimisation", AISTATS 2024, Algorithm 1. https://arxiv.org/abs/2311.07565

@@ -58,6 +58,8 @@ def glm_fpl(
       draw d arms once, as here. The sum of an arm's N perturbations is drawn as one number, from
       `N(0, a^2 N)`. A fit starts from that to unperturbed rewards. Probit models are fitted by the
       quasi-likelihood, which stays convex for perturbed rewards.
+    Setting:
+      cumulative regret, generalised linear.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Algorithm 2. https://arxiv.org/abs/1906.08947

@@ -56,6 +56,8 @@ def glm_tsl(
     Deviations:
       The ridge. The paper begins with any basis, drawn until the design is large; its experiments
       draw d arms once, as here. After a fit that did not converge the next one starts from 0.
+    Setting:
+      cumulative regret, generalised linear.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Algorithm 1. https://arxiv.org/abs/1906.08947

@@ -60,6 +60,8 @@ def glm_ucb(
       that leaves the set of admissible theta; here there is no such set. `eigenvalue` is not
       measured: 1 is what a ridge of 1 guarantees. Of arms that do not span, a basis of their span
       is drawn. After a fit that did not converge the next one starts from 0.
+    Setting:
+      cumulative regret, or at a budget, generalised linear.
     Reference:
       S. Filippi, O. Cappe, A. Garivier, C. Szepesvari, "Parametric bandits: the generalized linear
       case", NeurIPS 2010, Algorithm 1 and Theorem 2.

@@ -53,6 +53,8 @@ def lin_ts(
       ValueError: a bad option.
     Deviations:
       The paper has v0 = 1, and no scale but "theory".
+    Setting:
+      cumulative regret, or at a budget.
     Reference:
       S. Agrawal, N. Goyal, "Thompson sampling for contextual bandits with linear payoffs", ICML
       2013, Algorithm 1. https://arxiv.org/abs/1209.3352

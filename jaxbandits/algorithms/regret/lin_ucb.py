@@ -85,6 +85,8 @@ def lin_ucb(
       default, as the arms' features are fixed, and sigma scales the width. Indices that agree in
       six digits are ties, broken by a random order of the arms drawn once a replication. The answer
       is that of GSE's experiments.
+    Setting:
+      cumulative regret, or at a budget.
     Reference:
       L. Li, W. Chu, J. Langford, R. E. Schapire, "A contextual-bandit approach to personalized
       news article recommendation", WWW 2010, Algorithm 1. https://arxiv.org/abs/1003.0146

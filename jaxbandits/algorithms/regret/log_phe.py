@@ -45,6 +45,8 @@ def log_phe(
       binomial number, as in public programs under this paper's names. Where the arms do not span, a
       basis of their span is drawn first. The scale of the paper's analysis, of linear models, is
       not offered.
+    Setting:
+      cumulative regret, logistic.
     Reference:
       B. Kveton, C. Szepesvari, M. Ghavamzadeh, C. Boutilier, "Perturbed-history exploration in
       stochastic linear bandits", UAI 2019. https://arxiv.org/abs/1903.09132

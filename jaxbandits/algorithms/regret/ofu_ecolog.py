@@ -58,6 +58,8 @@ def ofu_ecolog(
       stays where `|x^T theta| <= S ||x||` for the arm drawn, which the proof needs, and not in a
       ball or ellipsoid; it is solved to the last digits, in the authors' program to 1/t. That
       program adds the width to the mean of a reward, this one to the linear predictor.
+    Setting:
+      cumulative regret, logistic, no history kept.
     Reference:
       L. Faury, M. Abeille, K.-S. Jun, C. Calauzenes, "Jointly efficient and optimal algorithms for
       logistic bandits", AISTATS 2022. https://arxiv.org/abs/2201.01985

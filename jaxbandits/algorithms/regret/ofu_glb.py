@@ -69,6 +69,8 @@ def ofu_glb(
       is smaller by a factor of `4 (1 + S)^2`, hence a wider ellipsoid. For "gaussian", c is 2, as
       the Hessian does not change. The longest arms tie in the first round; ties are broken at
       random.
+    Setting:
+      cumulative regret, generalised linear.
     Reference:
       J. Lee, S.-Y. Yun, K.-S. Jun, "A unified confidence sequence for generalized linear models,
       with applications to bandits", NeurIPS 2024, Algorithm 1, Theorems 3.1 and 3.2.

@@ -82,6 +82,8 @@ def rep_glm_fpl(
       theta is exact every `refresh` rounds only. The ridge enters the covariance of xi. The
       paper does not tell a, the ridge, nor whether the rewards of the first rounds are used again;
       here they are.
+    Setting:
+      average reward, contextual, on a learnt representation.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Section 5.2. https://arxiv.org/abs/1906.08947

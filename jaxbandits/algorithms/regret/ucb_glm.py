@@ -57,6 +57,8 @@ def ucb_glm(
       The ridge, without which there is no fit to separable rewards. The paper begins with arms at
       random, until `sum of x x^T` is large. Of arms that do not span, a basis of their span is
       drawn. After a fit that did not converge the next one starts from 0.
+    Setting:
+      cumulative regret, or at a budget, generalised linear.
     Reference:
       L. Li, Y. Lu, D. Zhou, "Provably optimal algorithms for generalized linear contextual
       bandits", ICML 2017, Algorithm 1. https://arxiv.org/abs/1703.00048

@@ -21,6 +21,8 @@ def uniform(arms: Arms) -> Algorithm:
       arm with the largest sample mean; ties are broken by a random order drawn once a replication.
     Deviations:
       None; the only choice is that of the answer, the empirical best arm.
+    Setting:
+      cumulative regret, or at a budget.
     Reference:
       S. Bubeck, R. Munos, G. Stoltz, "Pure exploration in finitely-armed and continuous-armed
       bandits", Theoretical Computer Science 412, 2011: uniform allocation, empirical best arm.

@@ -73,6 +73,8 @@ def lin_gifa(
       pairs for this b. `stale_pair` tests the pair for which the last arm was drawn ("lucb"), or
       the D_j from before the last draw ("ugape"), as the published program does. See `m_lingape`
       for thresholds and ties. Table 1 has neither "ratio" nor "both" for this algorithm.
+    Setting:
+      m best arms, fixed confidence.
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
       AISTATS 2021, Algorithm 1 and Table 1. https://arxiv.org/abs/2103.10070

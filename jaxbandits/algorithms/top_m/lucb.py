@@ -45,6 +45,8 @@ def lucb(
       The published radius is for rewards in [0, 1], sigma = 1/2; it is scaled by sigma here.
       `stale_pair` tests the pair that was drawn last, as the program of Reda et al. (2021) does;
       "largest_variance" is theirs too. Ties are broken by a random order drawn once a replication.
+    Setting:
+      m best arms, fixed confidence, no structure.
     Reference:
       S. Kalyanakrishnan, A. Tewari, P. Auer, P. Stone, "PAC subset selection in stochastic
       multi-armed bandits", ICML 2012.

@@ -62,6 +62,8 @@ def m_lingape(
       with argmax over w_a > 0; the proofs need argmin over |w_a| > 0. The self-normalised threshold
       is written for V = v0 I + .. alone; the paper mixes two conventions. Ties are broken by a
       random order drawn once a replication; those of "ratio" go to the lowest index.
+    Setting:
+      m best arms, fixed confidence.
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
       AISTATS 2021, Algorithm 1 and Table 1. https://arxiv.org/abs/2103.10070

@@ -46,6 +46,8 @@ def ugape(
       As Reda et al. (2021) state it, with their threshold; the paper has rewards in [0, b].
       `stale_pair` tests the D_j from before the last draw, as their program does. Ties are broken
       by a random order drawn once a replication. The option "both" is this package's.
+    Setting:
+      m best arms, fixed confidence, no structure.
     Reference:
       V. Gabillon, M. Ghavamzadeh, A. Lazaric, "Best arm identification: a unified approach to
       fixed budget and fixed confidence", NeurIPS 2012.

@@ -42,6 +42,8 @@ def at_budget(
       is not used. Before the first phase an answer that is an index is one at random. A phased
       algorithm that stops because one candidate is left stops here too. An algorithm with a
       `budget` of its own is given B, and one with a `horizon` too, unless it has one.
+    Setting:
+      any algorithm, stopped at a budget.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Section 8. https://arxiv.org/abs/2106.04763

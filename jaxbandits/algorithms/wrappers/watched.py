@@ -37,6 +37,8 @@ def watched(algorithm: Callable[..., Algorithm]) -> functools.partial[Algorithm]
       `c_1` and `c_2` are those of the theorems whatever the scale `a` is, so that `raised` is rare
       where it is "informal". All rounds after the first arms are observed, and not only those in
       which G is large; none is where the arms do not span.
+    Setting:
+      `glm_tsl` or `glm_fpl`, the events of their theorems counted.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Sections 4.2 to 4.4. https://arxiv.org/abs/1906.08947
