@@ -85,6 +85,7 @@ def test_the_walk_sees_imports():
         "types",
         "kernels/allocate/rounding_by_name",
         "kernels/confidence/radius",
+        "kernels/design/d_optimal",
         "kernels/design/directions",
         "kernels/design/xy/by_name",
         "kernels/estimate/least_squares",
