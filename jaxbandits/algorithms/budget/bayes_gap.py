@@ -86,7 +86,7 @@ def bayes_gap(
     estimated by `D_k = max_{i != k} (m_i + 3 s_i) - (m_k - 3 s_k)`.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the prior is in them.
+      arms: `[K, d]` features. Their units matter: the prior depends on them.
       budget: total draws B, at least K; spent exactly.
       per_arm: instead of a budget, the draws per arm: a budget of `per_arm K`.
       kernel: G, "linear" (`x . y`), "exponential" (`exp(-r / l)`), "squared_exponential"

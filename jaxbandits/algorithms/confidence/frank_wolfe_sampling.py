@@ -56,7 +56,8 @@ def frank_wolfe_sampling(
     for every j.
 
     Args:
-      arms: `[K, d]` features; they must span. Their units matter: the ridge is in them.
+      arms: `[K, d]` features; they must span. Their units matter: the effect of the ridge depends
+        on them.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.

@@ -17,7 +17,7 @@ from ...kernels.linalg import spd
 from ...parameters import Positive, Probability, constructor
 from ...types import Arms, Key
 
-CLOSE = 1.0 - 1e-9  # times a limit: eigenvalues that are equal to it but for rounding pass
+CLOSE: float = 1.0 - 1e-9  # times a limit: eigenvalues that are equal to it but for rounding pass
 
 
 class State(NamedTuple):
@@ -57,7 +57,7 @@ def lazy_track_and_stop(
     `(1 + u) sigma^2 log(det(I + A / (u c))^(1/2) / delta)`.
 
     Args:
-      arms: `[K, d]` features; they must span. Their units matter: `c_0` and c are in them.
+      arms: `[K, d]` features; they must span. Their units matter: `c_0` and c depend on them.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.
       laziness: w is computed anew once the number of draws has grown by this share; 1 in the

@@ -65,7 +65,7 @@ def lin_game(
     the m arms with the largest estimates, j is any other arm, and each set has a learner.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter: the effect of the ridge depends on them.
       m: number of arms to return, below K (static); None for the best arm.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.

@@ -44,7 +44,7 @@ def lingape(
     The first K draws take each arm once, and their rewards are used.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter: the effect of the ridge depends on them.
       delta: error probability, in (0, 1).
       epsilon: an answer within epsilon of the best is good enough.
       noise_var: sub-Gaussian variance of a reward.
@@ -61,9 +61,9 @@ def lingape(
       ValueError: a bad option, or an unknown `theta_norm` where the threshold needs it.
     Deviations:
       The stopping test comes before the draw, with the pair recomputed. Ties of the arm to draw
-      are broken by a random order of the arms drawn once a replication, not anew each round; of
-      the leader and its rival to the lowest index. Where a pair has several best designs, one
-      with at most d arms is used.
+      are broken by a random order of the arms drawn once a replication, not anew each round; those
+      of the leader and of its rival go to the lowest index. Where a pair has several best designs,
+      one with at most d arms is used.
     Setting:
       best arm, fixed confidence.
     Reference:

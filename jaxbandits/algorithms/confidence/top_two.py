@@ -58,7 +58,7 @@ def top_two(
     largest is drawn instead. Stop when `mu_i - mu_j >= C sigma ||x_i - x_j||_{V^-1}` for every j.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter: the effect of the ridge depends on them.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.

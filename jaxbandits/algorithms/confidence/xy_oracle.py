@@ -49,7 +49,7 @@ def xy_oracle(
     design: Annotated[str, choice(*DESIGNS)] = "interior_point",
     tol: Positive | None = None,
 ) -> Algorithm:
-    """XY-oracle (Soare, Lazaric, Munos, 2014), which is told theta.
+    """XY-oracle (Soare, Lazaric, Munos, 2014), which knows theta.
 
     The design w minimises the largest `||z* - z||^2 / gap_z^2` in A(w)^-1, where z* is the best.
     "rage" (Fiez et al., 2019): batches of `ceil(growth^t)` draws from w, t = 1, 2, ..; stop

@@ -38,7 +38,7 @@ class RoundInfo(NamedTuple):
     """What `tell` needs besides the reward."""
 
     view: View
-    first: Bool[Array, ""]  # the arm is drawn because every arm is drawn once first
+    first: Bool[Array, ""]  # one of the first K draws, which take each arm once
 
 
 def gap_index(

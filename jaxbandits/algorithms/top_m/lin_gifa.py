@@ -50,7 +50,7 @@ def lin_gifa(
     first test.
 
     Args:
-      arms: `[K, d]` features. Their units matter: the ridge is in them.
+      arms: `[K, d]` features. Their units matter: the effect of the ridge depends on them.
       m: number of arms to return, below K (static).
       delta: error probability, in (0, 1).
       epsilon: members within epsilon of the m-th best are good enough.
