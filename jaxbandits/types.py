@@ -14,6 +14,8 @@ Arms: TypeAlias = Float[jax.Array, "K d"]
 Targets: TypeAlias = Float[jax.Array, "M d"]
 # One number, traced or not.
 Scalar: TypeAlias = jax.Array | np.ndarray | np.number | float | int
+# One whole number, such as a number of draws, traced or not.
+Whole: TypeAlias = jax.Array | np.ndarray | np.integer | int
 # What a user may give where a table is expected: nested lists too.
 Rows: TypeAlias = jax.Array | np.ndarray | Sequence[Any]
 # The key of a replication or a round.

@@ -6,6 +6,8 @@ from jax import lax
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Int, Key
 
+from ..types import Whole
+
 STEP = 2.0**-36  # weights are rounded to it: an error in the last bit of 1/2 could flip a coin
 
 
@@ -14,9 +16,7 @@ def exact(dtype: DTypeLike) -> int:
     return 2 ** (jnp.finfo(dtype).nmant + 1)
 
 
-def multinomial(
-    key: Key[Array, ""], total: Int[Array, ""] | int, weights: Float[Array, " K"]
-) -> Int[Array, " K"]:
+def multinomial(key: Key[Array, ""], total: Whole, weights: Float[Array, " K"]) -> Int[Array, " K"]:
     """How often each of K outcomes comes up in `total` independent draws from `weights`.
 
     The counts sum to `total` exactly up to 2^53 in double precision and 2^24 in single; a larger

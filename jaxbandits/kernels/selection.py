@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key, Shaped, UInt32
 
+from ..types import Whole
 from .linalg import scaling
 from .primitives import called_as, primitive
 
@@ -235,9 +236,7 @@ def top(
     return lax.cond(first.sum() == m, lambda: first, lambda: rank(values, order) < m)
 
 
-def shared_equally(
-    alive: Bool[Array, " K"], total: Int[Array, ""] | int, key: Key[Array, ""]
-) -> Int[Array, " K"]:
+def shared_equally(alive: Bool[Array, " K"], total: Whole, key: Key[Array, ""]) -> Int[Array, " K"]:
     """`total` draws shared equally among `alive`; the remainder goes to arms drawn at random."""
     num_alive = alive.sum()
     # Eliminated arms rank last, in any order; a tie with the last arm alive changes nothing.

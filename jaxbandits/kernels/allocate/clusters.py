@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key
 
+from ...types import Whole
 from .. import selection
 
 SEED, ROUNDS = 0, 50
@@ -22,7 +23,7 @@ class Clusters(NamedTuple):
 
 
 def k_means(
-    arms: Float[Array, "K d"], active: Bool[Array, " K"], number: Int[Array, ""] | int, *, most: int
+    arms: Float[Array, "K d"], active: Bool[Array, " K"], number: Whole, *, most: int
 ) -> Clusters:
     """The active arms in at most `number <= most` clusters, by at most 50 rounds of Lloyd's method.
 
@@ -73,7 +74,7 @@ def _sqdist(arms, centers):
 
 
 def shared(
-    key: Key[Array, ""], clusters: Clusters, active: Bool[Array, " K"], total: Int[Array, ""] | int
+    key: Key[Array, ""], clusters: Clusters, active: Bool[Array, " K"], total: Whole
 ) -> Int[Array, " K"]:
     """Draws shared equally among clusters, then within each; remainders are allotted at random."""
     first, second = jax.random.split(key)

@@ -4,12 +4,13 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from ...types import Whole
 from .. import selection
 
 
 def efficient(
     weights: Float[Array, " K"],
-    total: Int[Array, ""] | int,
+    total: Whole,
     order: Int[Array, " K"] | None = None,
 ) -> Int[Array, " K"]:
     """Efficient rounding (Pukelsheim, 2006, chapter 12): counts with sum exactly `total`.
@@ -60,7 +61,7 @@ def _balanced(counts, weights, total):
 
 def largest_remainder(
     weights: Float[Array, " K"],
-    total: Int[Array, ""] | int,
+    total: Whole,
     order: Int[Array, " K"] | None = None,
 ) -> Int[Array, " K"]:
     """`floor(N w_i)`, then one more for the largest fractional parts.

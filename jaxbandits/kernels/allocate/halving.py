@@ -1,12 +1,13 @@
 """Successive halving: how many arms survive each stage, and how many draws a stage has."""
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Int
+
+from ...types import Whole
 
 LEFTOVERS = ("last", "discard")
-Whole: TypeAlias = Int[Array, ""] | int
 
 
 class Schedule(NamedTuple):

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ...types import Scalar
+from ...types import Scalar, Whole
 from .. import sampling, selection
 from ..design import d_optimal, greedy, vertex_directions
 from ..linalg import subspace
@@ -22,7 +22,7 @@ SOLVED: dict[str, Callable[..., d_optimal.Design]] = {
     "fedorov": vertex_directions.fedorov,
 }
 DESIGNS = ("uniform", *SOLVED, "greedy", "kmeans")
-BY_ORDER: dict[str, Callable[[Array, Array | int, Array], Array]] = {
+BY_ORDER: dict[str, Callable[[Array, Whole, Array], Array]] = {
     "efficient": efficient_rounding.efficient,
     "largest_remainder": efficient_rounding.largest_remainder,
 }
@@ -43,7 +43,7 @@ class Allocation(NamedTuple):
 
 
 Share: TypeAlias = Callable[
-    [Array, Int[Array, " K"], Bool[Array, " K"], Int[Array, ""] | int], Allocation
+    [Array, Int[Array, " K"], Bool[Array, " K"], Whole], Allocation
 ]  # (key, order, alive, total) -> Allocation
 
 

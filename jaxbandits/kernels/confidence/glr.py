@@ -10,6 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from ...types import Scalar
 from .. import selection
 from ..estimate import least_squares
 
@@ -89,6 +90,6 @@ def ratios_of(
     return jnp.where(jnp.arange(gaps.size) == leader, jnp.inf, gaps**2 / safe)
 
 
-def certain(found: Evidence | SetEvidence, width: Float[Array, ""] | float) -> Bool[Array, ""]:
+def certain(found: Evidence | SetEvidence, width: Scalar) -> Bool[Array, ""]:
     """Whether the leader, or set, is ahead of all others by `width` times their distance."""
     return found.ratio >= width**2

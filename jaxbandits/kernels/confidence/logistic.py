@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Num
 
+from ...types import Scalar
 from ..design import directions
 from ..design.xy.by_name import Solve
 from ..estimate import irls, least_squares
@@ -62,7 +63,7 @@ def sized_design(
     *,
     level: Float[Array, ""],
     accuracy: Float[Array, ""],
-    loss: Float[Array, ""] | float,
+    loss: Scalar,
 ) -> SizedDesign:
     """The fewest draws, or nearly, after which `C ||z - z'||_{F^-1} <= accuracy` for z, z' alive.
 

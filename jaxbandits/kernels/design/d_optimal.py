@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ...types import Scalar
+from ...types import Scalar, Whole
 from .. import selection
 from ..estimate import least_squares
 from ..linalg import spd, subspace
@@ -40,7 +40,7 @@ def d_optimal(
     active: Bool[Array, " K"],
     *,
     tol: Scalar = 0.01,
-    max_iterations: Int[Array, ""] | int = 20_000,
+    max_iterations: Whole = 20_000,
 ) -> Design:
     """D-optimal, hence G-optimal, design on the active arms by vertex exchange.
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ...types import Scalar
+from ...types import Scalar, Whole
 from .. import selection
 from ..linalg import subspace
 from . import vertex_directions
@@ -26,7 +26,7 @@ def g_optimal(
     goal: Float[Array, ""] | Int[Array, ""],
     *,
     tol: Scalar = 0.01,
-    max_iterations: Int[Array, ""] | int = 4999,
+    max_iterations: Whole = 4999,
 ) -> Design:
     """Frank-Wolfe from uniform weights on the active arms, one step before every test.
 

@@ -2,8 +2,9 @@
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
+from ...types import Whole
 from .. import selection
 from ..linalg import spd, subspace, svec
 
@@ -11,7 +12,7 @@ DECIDED = 1e-9  # of the largest weight; smaller changes are rounding
 
 
 def reduced(
-    arms: Float[Array, "K d"], weights: Float[Array, " K"], most: Int[Array, ""] | int
+    arms: Float[Array, "K d"], weights: Float[Array, " K"], most: Whole
 ) -> Float[Array, " K"]:
     """A design w' on at most `most` arms of the support, with `A(w') >= A(w)`.
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ...types import Scalar
+from ...types import Scalar, Whole
 from .. import selection
 from ..estimate import least_squares
 from ..linalg import spd, subspace
@@ -111,7 +111,7 @@ def g_optimal_fw(
     active: Bool[Array, " K"],
     *,
     tol: Scalar = 0.01,
-    max_iterations: Int[Array, ""] | int = 100,
+    max_iterations: Whole = 100,
 ) -> Design:
     """Frank-Wolfe on `max_k g_k` with exact line search, as printed (Azizi et al., 2022).
 
@@ -136,7 +136,7 @@ def wynn(
     active: Bool[Array, " K"],
     *,
     tol: Scalar = 0.01,
-    max_iterations: Int[Array, ""] | int = 20_000,
+    max_iterations: Whole = 20_000,
 ) -> Design:
     """Step k moves `1 / (k + 1)` of the weight to the arm of the largest variance (Wynn, 1970)."""
     return _walk(arms, active, _wynn, tol=tol, enough=tol, max_iterations=max_iterations)
@@ -147,7 +147,7 @@ def fedorov(
     active: Bool[Array, " K"],
     *,
     tol: Scalar = 0.01,
-    max_iterations: Int[Array, ""] | int = 20_000,
+    max_iterations: Whole = 20_000,
 ) -> Design:
     """Steps to the arm of the largest variance g that raise det A most (Fedorov, 1972).
 
@@ -161,7 +161,7 @@ def wolfe_atwood(
     active: Bool[Array, " K"],
     *,
     tol: Scalar = 0.01,
-    max_iterations: Int[Array, ""] | int = 20_000,
+    max_iterations: Whole = 20_000,
 ) -> Design:
     """The same with steps away from the supported arm of the smallest variance (Atwood, 1973).
 

@@ -6,9 +6,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
-from ...types import Scalar
+from ...types import Scalar, Whole
 
 FEW = 10  # steps
 READY = 0.1  # of the tolerance: the aim before a Newton step
@@ -64,7 +64,7 @@ def follow(
     theta: Float[Array, " d"],
     inverse: Float[Array, "d d"],
     enough: Callable[[Followed], Bool[Array, ""]],
-    most: Int[Array, ""] | int,
+    most: Whole,
     slope: Slope | None = None,
 ) -> Followed:
     """Steps with an old inverse, until `enough`, while each at least halves the decrement.

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Int
 
-from ...types import Scalar
+from ...types import Scalar, Whole
 from ..linalg import spd
 from . import chord, newton
 from .links import LINKS
@@ -44,7 +44,7 @@ def fit(
     inverse: Float[Array, "d d"] | None = None,
     slope: chord.Slope | None = None,
     tol: Scalar = 1e-6,
-    max_iterations: Int[Array, ""] | int = 30,
+    max_iterations: Whole = 30,
 ) -> Fit:
     """Minimise f from `init`; a stop short of `tol` shows in `converged` and `status`.
 
@@ -102,7 +102,7 @@ def estimate(
     inverse: Float[Array, "d d"],
     slope: chord.Slope | None = None,
     tol: Scalar = 1e-6,
-    max_iterations: Int[Array, ""] | int = 30,
+    max_iterations: Whole = 30,
 ) -> Estimate:
     """Theta alone, several times as fast as `fit` where only a draw was added since the last.
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ...types import Scalar
+from ...types import Scalar, Whole
 from ..linalg import spd, svec
 from . import chord
 from .links import LINKS, Link
@@ -107,7 +107,7 @@ def search(
     problem: Problem,
     begin: Search,
     tol: Scalar,
-    max_iterations: Int[Array, ""] | int,
+    max_iterations: Whole,
 ) -> Search:
     """Newton steps until the decrement is small."""
 
@@ -124,7 +124,7 @@ def evaluated(
     problem: Problem,
     theta: Float[Array, " d"],
     iterations: Int[Array, ""],
-    before: Float[Array, ""] | float,
+    before: Scalar,
     eased: Bool[Array, ""] | bool = False,
 ) -> Search:
     """All that a Newton step from theta needs; `before` is the decrement of the point before it."""

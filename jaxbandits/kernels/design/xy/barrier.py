@@ -10,6 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from ....types import Scalar
 from ...linalg import spd, subspace, svec
 from ..directions import Listed, Pairs
 
@@ -122,7 +123,7 @@ def problem(
     arms: Float[Array, "K d"],
     directions: Listed | Pairs,
     active: Bool[Array, " P"],
-    mixed: Float[Array, ""] | float,
+    mixed: Scalar,
 ) -> tuple[Problem, Bool[Array, ""]]:
     """The problem in good coordinates, and whether an active direction leaves the span."""
     space = subspace.of(arms, jnp.ones(arms.shape[0], bool))

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ....types import Scalar
+from ....types import Scalar, Whole
 from ... import selection
 from ...estimate import least_squares
 from ...linalg import spd, subspace
@@ -27,8 +27,8 @@ def xy_frank_wolfe(
     active: Bool[Array, " P"],
     *,
     tol: Scalar = 0.01,
-    max_iterations: Int[Array, ""] | int = 5000,
-    negligible: Float[Array, ""] | float = 1e-5,
+    max_iterations: Whole = 5000,
+    negligible: Scalar = 1e-5,
 ) -> Design:
     """`min over w of max over active m of ||y_m||^2` in A(w)^-1 by steps of `2 / (k + 2)`.
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ....types import Scalar
+from ....types import Scalar, Whole
 from ..d_optimal import Design
 from ..directions import Listed, Pairs
 from . import barrier, newton
@@ -29,7 +29,7 @@ def xy_optimal(
     active: Bool[Array, " P"],
     *,
     tol: Scalar = 1e-3,
-    max_iterations: Int[Array, ""] | int = 200,
+    max_iterations: Whole = 200,
 ) -> Design:
     """`min over w of max over active m of ||y_m||^2` in A(w)^-1, by an interior-point method.
 
@@ -52,7 +52,7 @@ def saddle(
     active: Bool[Array, " P"],
     *,
     tol: Scalar,
-    max_iterations: Int[Array, ""] | int = 200,
+    max_iterations: Whole = 200,
 ) -> tuple[Design, Float[Array, " P"]]:
     """The same, and the multipliers of the directions, up to a factor."""
     num_arms = arms.shape[0]

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ....types import Scalar
+from ....types import Scalar, Whole
 from ... import selection
 from ...estimate import least_squares
 from ...linalg import subspace, svec
@@ -53,7 +53,7 @@ def xy_many(
     worst: Worst,
     *,
     tol: Scalar = 1e-3,
-    max_rounds: Int[Array, ""] | int = 100,
+    max_rounds: Whole = 100,
 ) -> Design:
     """`min over w of max of ||y||^2` in A(w)^-1 over the directions y that `worst` finds.
 
