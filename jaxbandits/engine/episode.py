@@ -21,9 +21,9 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from jax.random import fold_in
 from jaxtyping import Array, Bool, Float, Int
 
+from ..compilers.jaxprs import name_of
 from ..core import Algorithm, Env, Move, Run
 from ..kernels.allocate import efficient_rounding
-from ..kernels.primitives import name_of
 from ..types import Key, Pytree, Scalar, Table
 
 BLOCK: int = 32

@@ -128,8 +128,10 @@ def _flags(platform, engine):
     it. The products of a single lane are too small to be shared between threads.
     """
     if engine == "native":
-        return {
-            "xla_cpu_use_fusion_emitters": False,
+        emitters = (
+            {"xla_cpu_use_fusion_emitters": False} if jax.__version_info__ < (0, 11, 1) else {}
+        )
+        return emitters | {
             "xla_backend_optimization_level": 1,
             "xla_llvm_disable_expensive_passes": True,
             "xla_cpu_parallel_codegen_split_count": 1,
