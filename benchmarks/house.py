@@ -1,9 +1,15 @@
 """How long files and functions of the package are: `python -m benchmarks.house`.
 
-A report, not a rule: lengths follow sense. Rules are the imports, see `tests/test_floors.py`.
+A report, not a rule: lengths follow sense. Rules are the imports, see `tests/test_floors.py`, and
+`--types LEAST`, which fails where less than that percentage of the public names have known types.
 """
 
+import argparse
 import ast
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import jaxbandits
@@ -47,5 +53,35 @@ def report(root=ROOT):
         yield from (f"  {size:4d} {name}" for name, size in longest)
 
 
+def completeness():
+    """Percentage of the package's public names whose types basedpyright knows, and those it lacks.
+
+    basedpyright looks for the package beside the `python` that it finds first.
+    """
+    folder = Path(sys.executable).parent
+    path = os.pathsep.join([str(folder), os.environ["PATH"]])
+    command = [folder / "basedpyright", "--verifytypes", "jaxbandits", "--ignoreexternal"]
+    done = subprocess.run(
+        [*command, "--outputjson"], env=os.environ | {"PATH": path}, capture_output=True, text=True
+    )
+    found = json.loads(done.stdout)["typeCompleteness"]
+    lacking = [x["name"] for x in found["symbols"] if x["isExported"] and not x["isTypeKnown"]]
+    return 100.0 * found["completenessScore"], lacking
+
+
+def main():
+    """Print the report; with `--types`, check the types instead."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--types", type=float, metavar="LEAST", help="percentage that is enough")
+    least = parser.parse_args().types
+    if least is None:
+        print("\n".join(report()))
+        return
+    found, lacking = completeness()
+    print(f"{found:.1f}% of public names have known types; without: {', '.join(lacking) or 'none'}")
+    if not found >= least:
+        sys.exit(f"at least {least}% must have")
+
+
 if __name__ == "__main__":
-    print("\n".join(report()))
+    main()

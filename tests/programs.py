@@ -13,7 +13,8 @@ from jaxbandits.engine.partition import prepared
 
 LANES, REPLICATIONS = 16, 12  # of `simulate`: fewer replications would have fewer lanes
 MANY = 200  # replications, above which it pays to have more lanes
-USUAL_LANES, USUAL_FLAGS = host_loop._default_lanes, host_loop._flags  # before the tests change them
+# As users have them, before the tests change them.
+USUAL_LANES, USUAL_FLAGS = host_loop._default_lanes, host_loop._flags
 # For statistics of many runs: compiled in haste, its programs play several times as fast.
 QUICK = "native" if compiler() else "xla"
 

@@ -51,10 +51,10 @@ def public():
 FOUND, KNOWN = public(), json.loads(STORED.read_text())
 
 
-def test_all_are_stored():
-    """Write `public()` to the file, and look at what has changed, if this is meant."""
-    assert len(FOUND) > 90
-    assert FOUND.keys() == KNOWN.keys()
+def test_no_public_name_is_lost():
+    """New ones are free until they are released: `public()` is then written to the file."""
+    assert len(KNOWN) > 90
+    assert KNOWN.keys() <= FOUND.keys()
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN))

@@ -1,6 +1,7 @@
 """How runs end: at an answer, at a horizon, or cut short, and then for which reason."""
 
 import dataclasses
+import inspect
 import json
 from functools import partial
 
@@ -454,16 +455,22 @@ def test_the_summary_adds_up_counts_and_averages_the_rest():
     assert isinstance(digest["late"], int)
 
 
-OF_A_BUDGET = ("gse", "od_linbai", "peace", "sequential_halving", "bayes_gap")
-OF_SETS = ("lucb", "ugape", "m_lingape", "lin_gifa")
-OTHERS = ("deep_fl", "deep_fpl", "rep_glm_fpl")  # are shown examples
-CONSTRUCTORS = [name for name in algorithms.__all__ if name not in OTHERS]
+def having(option):
+    """Names of the constructors with an option."""
+    signatures = {name: inspect.signature(getattr(jb, name)) for name in algorithms.__all__}
+    return [name for name, signature in signatures.items() if option in signature.parameters]
+
+
+OF_A_BUDGET, OF_SETS = having("budget"), having("m")
+# Those that are shown examples need an instance of examples.
+CONSTRUCTORS = [n for n in algorithms.__all__ if not getattr(getattr(jb, n), "contextual", False)]
 
 
 def few(name, num_arms, m=1):
     """An instance of few arms and a constructor for it."""
     options = {"budget": 9} if name in OF_A_BUDGET else {"m": m} if name in OF_SETS else {}
-    build = partial(getattr(jb, name), **options)
+    if name not in ("at_budget", "watched"):
+        build = partial(getattr(jb, name), **options)
     if name in ("at_budget", "uniform"):
         build = jb.at_budget(jb.rage if name == "at_budget" else jb.uniform, 9)
     if name == "watched":
@@ -506,7 +513,7 @@ def plays(name, num_arms, m=1):
         assert (runs.regret >= 0).all()
         assert num_arms > 1 or (runs.regret == 0).all()
     else:
-        assert runs.pulls.max() <= (9 if name in (*OF_A_BUDGET, "at_budget", "uniform") else 20_000)
+        assert runs.pulls.max() <= (9 if name in (*OF_A_BUDGET, "uniform") else 20_000)
         assert num_arms > 1 or runs.correct.all()
         assert runs.correct[runs.stopped].sum() >= 0.5 * runs.stopped.sum()
 

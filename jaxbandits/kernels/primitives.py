@@ -1,28 +1,30 @@
-"""Functions that are primitives of JAX, and a way to tell JAX's own primitives.
+"""Functions that are primitives of JAX.
 
-The compilers of lanes (`lanewise`, `cpp`) write some functions in a way of their own. They find
-them in a jaxpr by their primitive, an object that nobody else can make, and not by a name, which
-any function of a user may have.
+The lane compilers (`lanewise`, `cpp`) implement some functions in a way of their own. They
+recognise these in a jaxpr by their primitive, an object that nobody else can make, and not by a
+name, which a function of a user may have as well.
 """
 
 import functools
-import sys
+from collections.abc import Callable
 from functools import partial
+from typing import ParamSpec, TypeVar
 
 import jax
 from jax.core import Tracer
-from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
 
-_seen = set()  # primitives of JAX
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def primitive(name):
+def primitive(name: str) -> Primitive:
     """A primitive whose parameter `jaxpr` is what it computes: traced once, where it is called.
 
-    It goes through `jit`, `vmap`, `jvp` and `grad` as the function does. Mapped over, it is the
-    same primitive on arrays with an axis more; under derivatives it is the function's operations.
+    It behaves under `jit`, `vmap`, `jvp` and `grad` as the function does. Under `vmap` it is the
+    same primitive on arrays with one more axis; under derivatives it is the function's operations.
     """
     made = Primitive(name)
     made.multiple_results = True
@@ -35,13 +37,13 @@ def primitive(name):
     return made
 
 
-def called_as(made):
+def called_as(made: Primitive) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorate a function of arrays that closes over none: its calls are those of a primitive.
 
-    Where nothing is traced it is compiled and computed as by `jax.jit`.
+    Where no argument is traced, the function is called as by `jax.jit`.
     """
 
-    def decorate(function):
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         whole = jax.jit(function)
 
         @functools.wraps(function)
@@ -52,12 +54,12 @@ def called_as(made):
             results = made.bind(*jax.tree.leaves(args), jaxpr=traced.jaxpr)
             return jax.tree.unflatten(jax.tree.structure(traced.out_info), results)
 
-        return call
+        return call  # ty: ignore[invalid-explicit-return]  arguments are positional
 
     return decorate
 
 
-def calling(made, function):
+def calling(made: Primitive, function: Callable[P, R]) -> Callable[P, R]:
     """The same for a function that may close over arrays that are traced."""
     whole, traced = jax.jit(function), jax.make_jaxpr(function, return_shape=True)
 
@@ -70,7 +72,7 @@ def calling(made, function):
         results = made.bind(*operands, jaxpr=_without_constants(closed))
         return jax.tree.unflatten(jax.tree.structure(shapes), results)
 
-    return call
+    return call  # ty: ignore[invalid-explicit-return]  arguments are positional
 
 
 def _is_traced(tree):
@@ -79,7 +81,7 @@ def _is_traced(tree):
 
 @functools.lru_cache(maxsize=1024)
 def _compiled(jaxpr):
-    """Cached, so that all calls of a function share what is compiled of it."""
+    """Cached, so that all calls of a function share its compiled program."""
     return jax.jit(jaxpr_as_fun(jaxpr))
 
 
@@ -88,7 +90,7 @@ def _compute(*args, jaxpr):
 
 
 def _without_constants(closed):
-    """What a function closes over as its first arguments."""
+    """The jaxpr with its constants as first arguments."""
     if not closed.consts:
         return closed
     jaxpr = closed.jaxpr
@@ -98,7 +100,7 @@ def _without_constants(closed):
 
 
 def _mapped(made, args, axes, *, jaxpr):
-    """All results have the axis first."""
+    """The batching rule: all results have the new axis first."""
     results = called_as(made)(_over(jaxpr, tuple(axes)))(*args)
     return results, [0] * len(results)
 
@@ -113,8 +115,9 @@ def _derivative(primals, tangents, *, jaxpr):
     return jax.jvp(_compiled(jaxpr), tuple(primals), tuple(tangents))
 
 
-def _pruned(used, eqn):
-    """The equation with the results that are used alone."""
+def _pruned(used, *rest):
+    """The rule of dead code: the equation with only those results that are used."""
+    eqn = rest[-1]  # jax 0.12 gives what inputs are live before it
     if not any(used):
         return [False] * len(eqn.invars), None
     jaxpr, needed = pe.dce_jaxpr(eqn.params["jaxpr"].jaxpr, list(used))
@@ -122,35 +125,3 @@ def _pruned(used, eqn):
     outvars = [x for x, uses in zip(eqn.outvars, used, strict=True) if uses]
     params = {"jaxpr": ClosedJaxpr(jaxpr, eqn.params["jaxpr"].consts)}
     return needed, eqn.replace(invars=invars, outvars=outvars, params=params)
-
-
-def jaxs_own():
-    """The primitives of JAX, which its modules hold; some are in no public one."""
-    modules = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "jax"]
-    found = {x for m in modules for x in list(vars(m).values()) if isinstance(x, Primitive)}
-    return frozenset(found)
-
-
-@functools.cache
-def _name(made):
-    if made not in _seen:
-        _seen.update(jaxs_own())  # modules may have come since
-    return made.name if made in _seen else None
-
-
-def name_of(eqn):
-    """The name of the operation of an equation if it is one of JAX's, else None."""
-    return _name(eqn.primitive)
-
-
-def rule_for(eqn, rules):
-    """The rule of an equation: `rules` are by primitive, those of JAX by their names."""
-    return rules.get(eqn.primitive) or rules.get(name_of(eqn))
-
-
-def jaxprs_in(eqn):
-    """The jaxprs among the parameters of an equation."""
-    for value in eqn.params.values():
-        for x in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(x, ClosedJaxpr | Jaxpr):
-                yield x.jaxpr if isinstance(x, ClosedJaxpr) else x

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from jax.extend.core import Primitive
 
+from jaxbandits.compilers.jaxprs import name_of, rule_for
 from jaxbandits.kernels import selection
 from jaxbandits.kernels.linalg import spd
-from jaxbandits.compilers.jaxprs import name_of, rule_for
 from jaxbandits.kernels.shared_call import ONCE_FOR_EQUAL, once_for_equal
 
 RNG = np.random.default_rng(5)

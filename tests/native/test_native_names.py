@@ -10,8 +10,8 @@ from jax.interpreters import batching
 
 from jaxbandits.compilers import cpp
 from jaxbandits.compilers.cpp import writer
-from jaxbandits.compilers.lanewise import interpreter, lanewise
 from jaxbandits.compilers.jaxprs import jaxs_own
+from jaxbandits.compilers.lanewise import interpreter, lanewise
 
 RNG = np.random.default_rng(15)
 VALUES = RNG.normal(size=(5, LANES))

@@ -93,7 +93,8 @@ def deep_fl(
     Setting:
       average reward, contextual, a neural network.
     Reference:
-      That of `deep_fpl`.
+      B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
+      Section 5.2. https://arxiv.org/abs/1906.08947
     Example:
       >>> import numpy as np
       >>> import jaxbandits as jb
