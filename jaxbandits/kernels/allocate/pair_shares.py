@@ -8,7 +8,7 @@ import functools
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,17 @@ SAME = 1e-13  # distance below which two arms are equal, where the whole table h
 TINY: float = np.finfo(float).tiny
 
 
-def num_bases(arms: Float[Table | jax.ShapeDtypeStruct, "K d"]) -> int:
+@runtime_checkable
+class HasShape(Protocol):
+    """An array, or the description of one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of its axes."""
+        ...
+
+
+def num_bases(arms: HasShape) -> int:
     """How many sets of arms `enumerated` tries."""
     num_arms, dim = arms.shape
     return math.comb(num_arms, dim)
