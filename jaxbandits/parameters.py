@@ -206,7 +206,7 @@ class Constructor(Protocol[P]):
         """Whether the units of columns change nothing, with these options."""
         ...
 
-    def tells(self, arms: Array, /, **keywords: Any) -> Bool[Array, ""]:
+    def accepts_drawn(self, arms: Array, /, **keywords: Any) -> Bool[Array, ""]:
         """Whether arms that an instance draws in a replication would pass the checks."""
         ...
 
@@ -282,7 +282,7 @@ def constructor(
             bound.apply_defaults()
             return free(bound.arguments)
 
-        def tells(arms, **keywords):
+        def accepts_drawn(arms, **keywords):
             checked = spans or conditioned or is_scale_free(**keywords)
             return tells_span(arms, whole=spans) if checked else jnp.array(True)
 
@@ -304,7 +304,7 @@ def constructor(
             # Checks as well, without building anything.
             complete=lambda arms, **keywords: complete(bind(arms, (), keywords)),
             scale_free=is_scale_free,
-            tells=tells,
+            accepts_drawn=accepts_drawn,
         )
         return cast(Constructor, checked)
 

@@ -353,18 +353,19 @@ def at_times(key, *, arms):
         (jb.rage, NEARLY, True),
         (jb.rage, np.round(NEARLY), True),  # it asks for arms that span
         (partial(jb.gse, budget=60), NEARLY, True),
+        (jb.at_budget(jb.rage, 60), np.round(NEARLY), True),
         (partial(jb.gse, budget=60), np.round(NEARLY), False),  # it does not
     ],
 )
 def test_arms_drawn_anew_that_hide_a_direction(build, arms, hidden):
     """What is refused of arms that are known is told of each replication that draws them."""
     runs = simulate(build, partial(at_times, arms=arms), replications=30, max_pulls=3000)
-    told = runs.facts["hidden"]
-    assert 5 < told.sum() < 25 if hidden else not told.any()
-    assert (runs.pulls[told] == 0).all()
-    assert not runs.stopped[told].any()
-    assert (runs.reason[told] == 10).all()
-    assert (runs.pulls[~told] > 0).all()
+    flagged = runs.facts["hidden"]
+    assert 5 < flagged.sum() < 25 if hidden else not flagged.any()
+    assert (runs.pulls[flagged] == 0).all()
+    assert not runs.stopped[flagged].any()
+    assert (runs.reason[flagged] == 10).all()
+    assert (runs.pulls[~flagged] > 0).all()
 
 
 def test_a_regret_run_on_such_arms_is_refused():

@@ -26,10 +26,10 @@ GAUSSIAN = jb.instances.glm(
 
 @pytest.mark.parametrize("name", params(ALGORITHMS, slow=["glm_fpl"]))
 def test_it_plays_as_it_would_unwatched(name):
-    world = partial(jb.instances.logistic_cube, num_arms=6, dim=3)
+    instance = partial(jb.instances.logistic_cube, num_arms=6, dim=3)
     options = {"horizon": 80, "replications": 20, "seed": 3}
-    plain = jb.simulate(world, ALGORITHMS[name], **options)
-    seen = jb.simulate(world, jb.watched(ALGORITHMS[name]), **options)
+    plain = jb.simulate(instance, ALGORITHMS[name], **options)
+    seen = jb.simulate(instance, jb.watched(ALGORITHMS[name]), **options)
     np.testing.assert_array_equal(seen.arm_pulls, plain.arm_pulls)
     np.testing.assert_array_equal(seen.regret, plain.regret)
     assert seen.info.keys() == plain.info.keys() | COUNTED
@@ -168,5 +168,11 @@ def test_where_there_is_no_norm_nothing_is_counted():
         return jb.instances.linear([[1.0, 0.0], [0.5, 0.0]], jax.random.normal(key, (2,)))
 
     algorithm = partial(jb.watched(jb.glm_tsl), family="gaussian")
-    runs = jb.simulate(flat, algorithm, horizon=20, replications=3)
+
+    def unchecked(arms, *, theta, horizon):
+        return algorithm(arms, theta=theta, horizon=horizon)
+
+    runs = jb.simulate(flat, unchecked, horizon=20, replications=3)
     assert all((runs.info[name] == 0).all() for name in COUNTED)
+    with pytest.raises(ValueError, match="replication 0 drew arms that do not span"):
+        jb.simulate(flat, algorithm, horizon=20, replications=3)

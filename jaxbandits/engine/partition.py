@@ -76,9 +76,9 @@ def _built(instance, *, build, horizon, debug, drawn=False):
     algorithm = kind.learner(instance, build(jnp.asarray(instance.arms), **facts))
     env = kind.env(instance, bound_options(build))
     checks = ProblemChecks(kind.is_finite(instance), jnp.array(True))
-    spans = getattr(function_of(build), "tells", None)
-    if drawn and spans is not None:
-        checks = checks._replace(spans=spans(instance.arms, **bound_options(build)))
+    accepts = getattr(function_of(build), "accepts_drawn", None)
+    if drawn and accepts is not None:
+        checks = checks._replace(spans=accepts(instance.arms, **bound_options(build)))
     return env, debugged(env, algorithm) if debug else algorithm, checks
 
 

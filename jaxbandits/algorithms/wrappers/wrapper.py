@@ -66,9 +66,10 @@ class Wrapper(Constructor[...]):
         _, rest = self.split_options(keywords)
         return getattr(self.inner, "scale_free", lambda **_: False)(**rest)
 
-    def tells(self, arms: Array, /, **keywords: Any) -> Bool[Array, ""]:
-        """True: arms that an instance draws in a replication are never refused."""
-        return jnp.array(True)
+    def accepts_drawn(self, arms: Array, /, **keywords: Any) -> Bool[Array, ""]:
+        """Whether arms that an instance draws in a replication would pass the inner checks."""
+        _, rest = self.split_options(keywords)
+        return getattr(self.inner, "accepts_drawn", lambda *_, **__: jnp.array(True))(arms, **rest)
 
     def split_options(self, keywords: Values) -> tuple[dict[str, Any], dict[str, Any]]:
         """`(own, rest)`: the wrapper's own options among those given, and the others."""
