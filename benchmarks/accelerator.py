@@ -41,11 +41,11 @@ def rate(task, lanes, width):
     The public interface computes in float64 always, so single precision goes through the engine.
     """
     with jax.enable_x64(width == "float64"):
-        world, numbers = split((task.instance, as_tree(task.algorithm), None))
+        structure, numbers = split((task.instance, as_tree(task.algorithm), None))
         numbers = tuple(jnp.asarray(np.asarray(x), _narrow(x, width)) for x in numbers)
         most = Limits(2**30, 2**30)
         loop = HostLoop(
-            world,
+            structure,
             numbers,
             root_key(0),
             replications=CALLS * lanes,

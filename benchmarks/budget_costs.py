@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jaxbandits as jb
 
-from .rows import played
+from .rows import whole_table
 
 RESULTS = Path(__file__).parent / "results" / "budget-costs-cpu.json"
 RUNS, SIZES = 100, (16, 32, 64)
@@ -59,7 +59,7 @@ def rows(replications):
 def main(arguments=None):
     """Play and write."""
     about = {"per_arm": PER_ARM, "paper_seconds": PAPER}
-    played(arguments, __doc__, rows, replications=100_000, results=RESULTS, about=about)
+    whole_table(arguments, __doc__, rows, replications=100_000, results=RESULTS, about=about)
 
 
 if __name__ == "__main__":

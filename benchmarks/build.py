@@ -13,7 +13,7 @@ try:
 except ImportError:
     numba = None
 
-REAL, WHOLE, PLACE = ctypes.c_double, ctypes.c_int64, ctypes.c_void_p
+REAL, WHOLE, POINTER = ctypes.c_double, ctypes.c_int64, ctypes.c_void_p
 FOLDER = Path(__file__).parent / "baselines"
 
 

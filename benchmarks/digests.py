@@ -72,8 +72,8 @@ def differences(before, after):
 def machine():
     """What the last bits depend on."""
     # Not by `compilers.cpp.features`: what other checkouts call it is another name.
-    told = Path("/proc/cpuinfo")
-    wide = told.exists() and "avx512f" in told.read_text().split()
+    file = Path("/proc/cpuinfo")
+    wide = file.exists() and "avx512f" in file.read_text().split()
     wide = "AVX-512" if wide else "narrower registers than AVX-512"
     return {"machine": f"{platform.machine()}, {wide}", "jax": jax.__version__}
 

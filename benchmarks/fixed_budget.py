@@ -75,42 +75,42 @@ def cells():
     """`(section, setting, algorithm, instance, budget, figure, its replications)` in order."""
     for noise_var, figures in STATIC.items():
         for gap, figure in zip(GAPS, figures, strict=True):
-            world = jb.instances.canonical(16, gap=gap, noise_var=noise_var)
+            instance = jb.instances.canonical(16, gap=gap, noise_var=noise_var)
             for name in (UNIFORM, D_OPT):
-                yield "8.2", f"variance {noise_var:g}, gap {gap}", name, world, 320, figure, 1000
+                yield "8.2", f"variance {noise_var:g}, gap {gap}", name, instance, 320, figure, 1000
     for num_arms in (8, 16, 32, 64):
-        world = jb.instances.soare(num_arms - 1, angle=0.1, noise_var=10.0)
+        instance = jb.instances.soare(num_arms - 1, angle=0.1, noise_var=10.0)
         for per_arm, table in ADAPTIVE.items():
             for name, figure in zip((UNIFORM, D_OPT), table[num_arms], strict=True):
                 setting = f"K = {num_arms}, {per_arm} per arm"
-                yield "8.1", setting, name, world, per_arm * num_arms, figure, 1000
-    for place, num_arms in enumerate(SIZES):
+                yield "8.1", setting, name, instance, per_arm * num_arms, figure, 1000
+    for index, num_arms in enumerate(SIZES):
         for name, which in COLUMNS.items():  # all that share a program, one after the other
             for (noise_var, per_arm), figures in SPHERE.items():
                 setting = f"K = {num_arms}, variance {noise_var:g}, {per_arm} per arm"
-                figure, budget = figures[place][which] / 100, per_arm * num_arms
+                figure, budget = figures[index][which] / 100, per_arm * num_arms
                 yield "8.3", setting, name, _sphere(num_arms, noise_var), budget, figure, 300
             for budget, figures in BUDGETS.items():
                 if num_arms < 128:
-                    setting, figure = f"K = {num_arms}, budget {budget}", figures[place][which]
-                    world = _sphere(num_arms, 1.0)
-                    yield "figure 6", setting, name, world, budget, figure / 100, 300
+                    setting, figure = f"K = {num_arms}, budget {budget}", figures[index][which]
+                    instance = _sphere(num_arms, 1.0)
+                    yield "figure 6", setting, name, instance, budget, figure / 100, 300
     for (dim, per_arm), figures in LOGISTIC.items():
-        world = partial(jb.instances.logistic_cube, num_arms=8, dim=dim)
+        instance = partial(jb.instances.logistic_cube, num_arms=8, dim=dim)
         for name, figure in zip(LOGISTIC_ALGORITHMS, figures, strict=True):
             yield (
                 "8.4",
                 f"d = {dim}, {per_arm} per arm",
                 name,
-                world,
+                instance,
                 8 * per_arm,
                 figure / 100,
                 200,
             )
     for num_arms, figures in CORNER.items():
-        world = partial(jb.instances.corner, num_arms=num_arms)
+        instance = partial(jb.instances.corner, num_arms=num_arms)
         for name, which in COLUMNS.items():
-            yield "figure 7", f"K = {num_arms}", name, world, 25, figures[which] / 100, 1000
+            yield "figure 7", f"K = {num_arms}", name, instance, 25, figures[which] / 100, 1000
 
 
 def _sphere(num_arms, noise_var):
@@ -126,9 +126,9 @@ def deviations(one, runs, other, others):
 
 def measured(cell, replications):
     """A row of the table."""
-    *names, world, budget, figure, many = cell
+    *names, instance, budget, figure, many = cell
     build = partial({**ALGORITHMS, **LOGISTIC_ALGORITHMS}[names[2]], budget=budget)
-    runs = jb.simulate(world, build, replications=replications, seed=SEED)
+    runs = jb.simulate(instance, build, replications=replications, seed=SEED)
     accuracy = float(runs.correct.mean())
     error = math.sqrt(accuracy * (1 - accuracy) / replications)
     other = math.sqrt(figure * (1 - figure) / many)

@@ -61,17 +61,17 @@ def cells():
         yield "d = 10, 10000 rounds", name, partial(cube, dim=10), 10_000, *figure
     for name, (figure, error) in FLAT.items():
         error = error or figure * large[name][1] / large[name][0]
-        world = partial(cube, dim=10, theta_var=0.03)
-        yield "d = 10, 10000 rounds, variance 3/d^2", name, world, 10_000, figure, error
+        instance = partial(cube, dim=10, theta_var=0.03)
+        yield "d = 10, 10000 rounds, variance 3/d^2", name, instance, 10_000, figure, error
     for name, figure in (("GLM-TSL", (166, 8)), ("GLM-FPL", (273, 8))):
         yield "d = 20, 10000 rounds", name, partial(cube, dim=20), 10_000, *figure
 
 
 def measured(cell, replications, engine):
     """A row of the table."""
-    *names, world, horizon, figure, figure_error = cell
+    *names, instance, horizon, figure, figure_error = cell
     settings = {"replications": replications, "horizon": horizon, "seed": SEED, "engine": engine}
-    runs = jb.simulate(world, ALGORITHMS[names[1]], **settings)
+    runs = jb.simulate(instance, ALGORITHMS[names[1]], **settings)
     last = runs.regret[:, -1]
     mean, error = last.mean(), last.std(ddof=1) / math.sqrt(replications)
     return {

@@ -53,7 +53,7 @@ def cells():
     return found + [(name, delta, "itself") for delta in DELTAS[1:] for name in names]
 
 
-def played(name, delta, part, replications):
+def counts_of(name, delta, part, replications):
     """What one part of a row adds to it."""
     fixed = name in FIXED
     instance = halving_instance() if fixed else PROMISES[name][0]
@@ -181,7 +181,7 @@ def main(arguments=None):
         words = " ".join(map(str, cell))
         if not all(word in words for word in asked.only):
             continue
-        found = played(*cell, number(cell[-1]))
+        found = counts_of(*cell, number(cell[-1]))
         table.put(*cell, found, [c for c in missing() if c != cell])
         print(
             f"{words:40s} {found['errors']:6d} of {found['replications']}, at most "

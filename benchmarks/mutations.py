@@ -333,9 +333,9 @@ def main(arguments=None):
             )
 
         def keep(row):
-            place = next((i for i, old in enumerate(rows) if old["name"] == row["name"]), len(rows))
-            first = [old.get("first", old["outcome"]) for old in rows[place : place + 1]]
-            rows[place : place + 1] = [row | {"first": first[0]} if first else row]
+            index = next((i for i, old in enumerate(rows) if old["name"] == row["name"]), len(rows))
+            first = [old.get("first", old["outcome"]) for old in rows[index : index + 1]]
+            rows[index : index + 1] = [row | {"first": first[0]} if first else row]
             text = json.dumps({"summary": summary(rows), "rows": rows}, indent=1)
             options.results.write_text(text + "\n")
             print(described(row), flush=True)

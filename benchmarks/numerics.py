@@ -82,14 +82,14 @@ def tasks():
         yield name, (instance, build, HORIZON)
 
 
-def played(instance, build, horizon, width, replications):
+def record_of(instance, build, horizon, width, replications):
     """The joined `Record` of a task; the public interface has no float32, the engine does."""
-    world, numbers = prepared(instance, build, horizon)
+    structure, numbers = prepared(instance, build, horizon)
     with jax.enable_x64(width == "float64"):
         numbers = tuple(jnp.asarray(np.asarray(x), _narrow(x, width)) for x in numbers)
         limits = Limits(MOST, 2**31 - 1) if horizon is None else Limits(2**31 - 1, horizon)
         loop = HostLoop(
-            world,
+            structure,
             numbers,
             root_key(3),
             replications=replications,
@@ -115,7 +115,7 @@ def precision(name, task, replications):
     found = {"part": "precision", "name": name, "replications": replications}
     means, squares = [], []
     for width in WIDTHS:
-        record, seconds = played(*task, width, replications)
+        record, seconds = record_of(*task, width, replications)
         regret = task[2] is not None
         value = (record.regret[:, -1] if regret else record.pulls).astype(float)
         number = len(value)

@@ -32,7 +32,7 @@ def command(described, *, replications, results):
     return parser
 
 
-def played(arguments, described, rows, *, replications, results, about=None):
+def whole_table(arguments, described, rows, *, replications, results, about=None):
     """The command of a table that is played whole: `rows(replications)`, shown and written.
 
     `about` says what else the file holds; by default the number of replications.

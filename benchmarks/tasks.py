@@ -46,8 +46,8 @@ def _deep(num_examples, num_features):
     labels = np.arange(num_examples) % 10
     centres = rng.uniform(size=(10, num_features))
     points = (centres[labels] + rng.uniform(size=(num_examples, num_features))) / 2
-    world = jb.instances.labelled(points.astype(np.float32), labels)
-    return Task(world, partial(jb.deep_fpl, a=1.0), 2_000)
+    instance = jb.instances.labelled(points.astype(np.float32), labels)
+    return Task(instance, partial(jb.deep_fpl, a=1.0), 2_000)
 
 
 def _soare(dim, angle, algorithm):

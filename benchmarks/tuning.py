@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jaxbandits as jb
 
-from .rows import played
+from .rows import whole_table
 
 RESULTS = Path(__file__).parent / "results" / "tuning-cpu.json"
 KERNELS = ("linear", "exponential", "squared_exponential", "matern32")
@@ -61,7 +61,7 @@ def rows(replications):
 
 def main(arguments=None):
     """Play and write."""
-    played(arguments, __doc__, rows, replications=2000, results=RESULTS)
+    whole_table(arguments, __doc__, rows, replications=2000, results=RESULTS)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Instances at random, of the shapes of a given one, as odd as data come: for laws of all cases."""
+"""Random instances with the shapes of a given one and the oddities of real data.
+
+The tests check the laws of all cases on them.
+"""
 
 import dataclasses
 from functools import partial
@@ -13,21 +16,21 @@ from jaxbandits.instances.contextual import Labelled
 
 
 class Oddities(NamedTuple):
-    """What a data set may have; hypothesis draws it, a generator fills in the numbers."""
+    """The oddities of a data set. Hypothesis draws them; a generator fills in the numbers."""
 
     seed: int
-    duplicates: int  # arms that repeat the first
-    lost: bool  # the last column is a sum of the others, as far as there are some
-    tied: bool  # two best arms
-    powers: tuple  # of two: sizes of the columns
-    size: int  # power of ten: of all features
-    noise: int  # power of ten: of noise_var
+    duplicates: int  # number of arms that equal the first
+    lost: bool  # whether the last column is the sum of the others
+    tied: bool  # whether two arms are best
+    powers: tuple  # column i is scaled by 2^powers[i]
+    size: int  # all features are scaled by 10^size
+    noise: int  # noise_var is 10^noise
     delta: float
     budget: int
 
 
 def oddities(dim):
-    """Strategy."""
+    """The strategy that draws `Oddities`."""
     return st.builds(
         Oddities,
         seed=st.integers(0, 2**31),
@@ -43,7 +46,7 @@ def oddities(dim):
 
 
 def features(odd, shape):
-    """A table `[K, d]`."""
+    """A table of features with this shape."""
     rng = np.random.default_rng(odd.seed)
     arms = rng.normal(size=shape)
     repeated = min(odd.duplicates, len(arms) - 2)
@@ -55,7 +58,7 @@ def features(odd, shape):
 
 
 def instance(odd, like):
-    """An instance of the structure and shapes of another."""
+    """A random instance with the structure and the shapes of `like`."""
     if isinstance(like, Labelled):
         points = features(odd, like.features.shape) * 2.0 ** np.array(odd.powers)
         return dataclasses.replace(like, features=points * 10.0**odd.size)
@@ -67,7 +70,7 @@ def instance(odd, like):
     size = 10.0**odd.size
     same = np.array_equal(like.arms, like.targets)
     if like.rewards == "bernoulli":
-        return jb.instances.glm(arms, theta)  # whose means would be 0 or 1 in other units
+        return jb.instances.glm(arms, theta)  # other units would make the means 0 or 1
     targets = None if same else features(odd._replace(seed=odd.seed + 2), like.targets.shape)
     made = jb.instances.linear(
         arms * size,
@@ -81,7 +84,7 @@ def instance(odd, like):
 
 
 def build(odd, like):
-    """A constructor like another, with options of the example."""
+    """The constructor `like` with the `delta` and `budget` of the example."""
     options = dict(like.keywords) if isinstance(like, partial) else {}
     function = like.func if isinstance(like, partial) else like
     if "delta" in options:
@@ -92,13 +95,13 @@ def build(odd, like):
 
 
 def in_units(made, columns):
-    """The same instance where column i of the features is in units `columns[i]` times as small."""
+    """The same instance with column i of the features multiplied by `columns[i]`."""
     tables = {"arms": made.arms * columns, "targets": made.targets * columns}
     return dataclasses.replace(made, theta=made.theta / columns, **tables)
 
 
 def in_reward_units(made, factor):
-    """The same instance where rewards are `factor` times as large."""
+    """The same instance with rewards multiplied by `factor`."""
     grown = {name: factor * getattr(made, name) for name in ("means", "values", "theta")}
     norm = None if made.theta_norm is None else factor * made.theta_norm
     return dataclasses.replace(made, noise_var=factor**2 * made.noise_var, theta_norm=norm, **grown)

@@ -1,4 +1,4 @@
-"""The zoo: one entry per algorithm, for the tests that hold every law against every case."""
+"""One case per algorithm (or variant), for the tests that check every law on every case."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,27 +13,26 @@ CUBE = partial(jb.instances.logistic_cube, num_arms=10, dim=3, half_width=1.0)
 
 
 class Case(NamedTuple):
-    """An algorithm in a world, with a second set of numbers of the same shapes."""
+    """An algorithm on an instance, and the same with other numbers of the same shapes."""
 
     name: str
     instance: Any
-    build: Any  # a constructor with its options
+    build: Any  # the constructor with its options
     kind: str  # "sequential", "phased", "regret" or "contextual"
-    promise: (
-        str  # "confidence": errs at most delta; "budget": spends it exactly; "within": no more
-        # than it; "regret"; "certain"
-    )
-    other: tuple  # instance and constructor that differ in numbers only
+    # "confidence": the error rate is at most delta; "budget": the budget is spent exactly;
+    # "within": at most the budget is spent; "regret": runs to a horizon; "certain": never errs.
+    promise: str
+    other: tuple  # another instance and constructor, which differ only in numbers
 
     @property
     def constructor(self):
-        """The name of the public function that made it."""
+        """The name of the public constructor."""
         inner = self.build.func if isinstance(self.build, partial) else self.build
         return getattr(inner, "outer", inner.__name__)
 
     @property
     def options(self):
-        """What `simulate` needs besides: a horizon for regret."""
+        """Further arguments of `simulate`: a horizon for regret."""
         return {"horizon": HORIZON} if self.promise == "regret" else {}
 
 
@@ -49,7 +48,7 @@ def _budget(constructor, **options):
 
 
 def _at_budget(name, build, kind="sequential"):
-    """`build(budget)` plays Soare's instance."""
+    """A case in which `build(budget)` gives the constructor for Soare's instance."""
     return Case(name, _soare(0.5), build(40), kind, "budget", (_soare(0.7, 2.0), build(60)))
 
 
@@ -65,20 +64,20 @@ def _top_m(angle, noise_var=0.25):
 
 
 def _labelled(seed, **numbers):
-    """A contextual problem: 60 examples of three classes, four of them shown in a round."""
+    """A contextual problem: 60 examples of three classes, of which each round shows four."""
     rng = np.random.default_rng(seed)
     points, labels = rng.normal(size=(60, 5)), np.arange(60) % 3
     return jb.instances.labelled(points, labels, shown=4, **numbers)
 
 
 def _regret(build, instance, other, *, kind="regret", name=None):
-    """`build(number)` has that value of an option, or takes no heed of it."""
+    """A case in which `build(number)` gives the constructor with that value of an option."""
     name = name or build(0.5).func.__name__
     return Case(name, instance, build(0.5), kind, "regret", (other, build(0.3)))
 
 
 def _contextual(constructor, option, **options):
-    """A learner of a contextual problem, with the value 0.5 or 0.3 of an option."""
+    """A case on a contextual problem, with the value 0.5 or 0.3 of an option."""
     build = lambda number: partial(constructor, **{option: number}, **options)  # noqa: E731
     other = _labelled(2, high=0.8, low=0.1)
     return _regret(build, _labelled(1), other, kind="contextual")
@@ -89,7 +88,7 @@ def _soare(angle, noise_var=1.0):
 
 
 def _uneven(scale, noise_var=1.0):
-    """Arms of which no two are alike: their indices are never equal up to rounding."""
+    """An instance without symmetries, so that no two indices are equal up to rounding."""
     arms = [[1.0, 0.1, 0.0], [0.2, 0.9, -0.3], [0.0, -0.2, 1.1], [0.8, 0.5, 0.4]]
     return jb.instances.linear(arms, [scale, 0.3, -0.2], noise_var=noise_var)
 
@@ -238,10 +237,11 @@ CASES = (
     _contextual(jb.rep_glm_fpl, "a", hidden=6, batch=8, refresh=7),
 )
 
-# Of a contextual problem neither the order of its examples nor the axes of a network are free.
+# The laws of symmetry exclude contextual problems: the order of the examples matters there, and so
+# do the axes of the features, because a network depends on them.
 NOT_CONTEXTUAL = tuple(case for case in CASES if case.kind != "contextual")
 
 
 def named(name):
-    """The case of that name."""
+    """The case with this name."""
     return next(case for case in CASES if case.name == name)

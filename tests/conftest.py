@@ -1,4 +1,4 @@
-"""How the tests are compiled, shared out among processes, and checked for shapes."""
+"""How the tests are compiled, distributed over processes, and checked for array shapes."""
 
 import gc
 import itertools
@@ -11,26 +11,31 @@ import jax
 import pytest
 from jaxtyping import install_import_hook
 
-# Before anything imports the package, so that every kernel is checked whoever calls it.
+# This comes before any import of the package, so that every call of a kernel is checked.
 install_import_hook("jaxbandits.kernels", "beartype.beartype")
 
-WITH_CARE = not jax.config.values["jax_disable_most_optimizations"]
+OPTIMISED = not jax.config.values["jax_disable_most_optimizations"]
 
-# A shell has what it starts in the background ignore Ctrl-C, and children of that too.
+# A process that a shell starts in the background ignores Ctrl-C, and so do its children. Tests
+# that interrupt a command need the usual handler.
 IGNORED = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 if IGNORED and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):
-    parser.addoption("--part", default="1/1", help="i/n: every n-th of the selected tests, from i")
+    parser.addoption(
+        "--part",
+        default="1/1",
+        help="i/n: run every n-th of the selected tests, starting with the i-th",
+    )
 
 
 def pytest_configure(config):
     from programs import pin_lanes
 
-    _compile(WITH_CARE)
-    if not WITH_CARE:
+    _compile(OPTIMISED)
+    if not OPTIMISED:
         pin_lanes()
 
 
@@ -52,42 +57,45 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Tests marked `optimised` play for longer than they compile, or are about the last bits."""
-    care = item.get_closest_marker("optimised") is not None
-    if WITH_CARE or not care:
+    """Compile tests marked `optimised` with all optimisations.
+
+    They run for longer than they compile, or test the last bits of numbers.
+    """
+    optimise = item.get_closest_marker("optimised") is not None
+    if OPTIMISED or not optimise:
         return (yield)
     _compile(True)  # before any fixture
     try:
         return (yield)
     finally:
-        _compile(WITH_CARE)
+        _compile(OPTIMISED)
 
 
-def _compile(care):
-    """With all optimisations or in haste, by XLA and by the C++ compiler."""
-    jax.config.update("jax_disable_most_optimizations", not care)
+def _compile(optimise):
+    """Let XLA and the C++ compiler use all optimisations (`optimise`) or few of them."""
+    jax.config.update("jax_disable_most_optimizations", not optimise)
     from programs import USUAL_FLAGS
 
     from jaxbandits.compilers.cpp import compiling
     from jaxbandits.engine import host_loop
 
-    host_loop._flags = USUAL_FLAGS if care else lambda *_: {}
-    now, other = ("-O2", "-O0") if care else ("-O0", "-O2")
+    host_loop._flags = USUAL_FLAGS if optimise else lambda *_: {}
+    now, other = ("-O2", "-O0") if optimise else ("-O0", "-O2")
     compiling.FLAGS = compiling.FLAGS.replace(other, now)
     assert now in compiling.FLAGS
 
 
-MOST_MAPS = 20_000  # of the 65,530 parts of memory that Linux lets a process have
-ENDED, EVERY = itertools.count(1), 10  # tests, between two looks
+MOST_MAPS = 20_000  # memory mappings; Linux allows a process 65,530
+ENDED, EVERY = itertools.count(1), 10  # the memory is checked after every tenth test
 
 
 @pytest.fixture(autouse=True)
 def _room_for_programs():
-    """Compiled programs take parts of memory, and a process that has too many is ended."""
+    """Drop compiled programs before the process has too many memory mappings and is killed."""
     yield
     maps = Path("/proc/self/maps")
-    looks = next(ENDED) % EVERY == 0 and maps.exists()
-    if looks and maps.read_bytes().count(b"\n") > MOST_MAPS:
+    due = next(ENDED) % EVERY == 0 and maps.exists()
+    if due and maps.read_bytes().count(b"\n") > MOST_MAPS:
         from jaxbandits.engine import host_loop
 
         host_loop.program.cache_clear()

@@ -1,4 +1,4 @@
-"""Compilations counted, and refusals that must come before the first of them."""
+"""Counts of compilations, and a check that bad input is refused before anything compiles."""
 
 import contextlib
 
@@ -20,9 +20,9 @@ jax.monitoring.register_event_duration_secs_listener(_listen)
 
 @contextlib.contextmanager
 def compilations():
-    """A list that holds the seconds of each compilation inside the block.
+    """A list that holds, after the block, the seconds of each compilation inside it.
 
-    A program that is read from the persistent cache counts too: this process did not have it.
+    A program that is read from the persistent cache counts too, because this process lacked it.
     """
     seen, before = [], len(_COMPILED)
     try:
@@ -32,7 +32,10 @@ def compilations():
 
 
 def refused(what, message):
-    """Assert that `what`, a call or `(instance, build, options)`, is refused before compiling."""
+    """Assert that a call is refused with this message, and that nothing compiles before.
+
+    `what` is a function without arguments, or `(instance, build, options)` for `simulate`.
+    """
     with compilations() as seen, pytest.raises(ValueError, match=message):
         _attempt(what)
     assert seen == []

@@ -1,13 +1,13 @@
-"""Which tests one process plays, one after the other: those of an algorithm, else of a file.
+"""How pytest-xdist groups the tests: each group runs in one process.
 
-All laws of a case, wherever they stand, and the example in its algorithm's docstring play the same
-compiled programs.
+A group holds all tests of an algorithm's cases, in whatever file, and the example in its docstring,
+because they share compiled programs. All other tests are grouped by file.
 """
 
 from cases import CASES
 from xdist.scheduler import LoadScopeScheduling
 
-# The constructor of each case, under its own name too: variants share an example.
+# Name of a case -> name of its constructor. Variants of an algorithm share the docstring's example.
 CONSTRUCTORS = {case.name: case.constructor for case in CASES}
 CONSTRUCTORS |= {name: name for name in CONSTRUCTORS.values()}
 FILES = ("protocol", "symmetries", "engine", "guarantees", "live")
@@ -15,7 +15,7 @@ LAWS = tuple(f"test_{name}.py" for name in FILES)
 
 
 def scope_of(nodeid):
-    """What a test belongs to, by its name."""
+    """The group of a test."""
     file, _, rest = nodeid.partition("::")
     parameters = rest.partition("[")[2].rstrip("]").partition("-")[0]
     if parameters in CONSTRUCTORS and file.endswith(LAWS):
@@ -27,7 +27,7 @@ def scope_of(nodeid):
 
 
 class ByCase(LoadScopeScheduling):
-    """Whole cases and whole files; those of many tests first, so that the end is shared evenly."""
+    """Schedules whole groups; those with many tests start first, so that processes end together."""
 
     def _split_scope(self, nodeid):
         return scope_of(nodeid)

@@ -1,23 +1,27 @@
-"""How the tests are compiled; imported before JAX, which reads these variables once."""
+"""Settings of the compilers for the tests.
+
+This is imported before JAX, which reads these environment variables only once.
+"""
 
 import gc
 import os
 from importlib.metadata import version
 
-# Compiling takes nearly all of the time, and programs made with less care in a third of it. Who
-# sets these variables has it otherwise; the slow tests of `.ci/run` do, as users' programs are.
+# The tests spend nearly all of their time compiling; with few optimisations, compiling takes a
+# third of the time. Variables that are already set are kept: `.ci/run` sets them for the slow
+# tests, which therefore compile as users' programs do.
 HASTE = "--xla_cpu_parallel_codegen_split_count=1"
-if tuple(map(int, version("jaxlib").split(".")[:3])) < (0, 11, 1):  # later ones have no choice
+if tuple(map(int, version("jaxlib").split(".")[:3])) < (0, 11, 1):  # later versions lack the option
     HASTE += " --xla_cpu_use_fusion_emitters=false"
 os.environ.setdefault("XLA_FLAGS", HASTE)
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
-# Some tests share lanes out among devices; all others use the first of them.
+# Some tests distribute lanes over devices; all others use the first device.
 DEVICES = "--xla_force_host_platform_device_count"
 if DEVICES not in os.environ["XLA_FLAGS"]:
     os.environ["XLA_FLAGS"] += f" {DEVICES}=4"
-# Several processes share the cores; threads of each that wait for small products would spin there.
+# Several processes share the cores, where threads waiting for small matrix products would spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Tracing makes many objects that live long: looking through them for cycles is a tenth of the time.
+# Tracing makes many long-lived objects; searching them for cycles takes a tenth of the time.
 gc.set_threshold(50_000, 20, 100)
-# Where an operation was written is of no use in a program that no one debugs.
+# Source locations of operations are only needed for debugging.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")

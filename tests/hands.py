@@ -1,4 +1,7 @@
-"""Algorithms played by hand, in step with a plain NumPy twin on the same rewards."""
+"""Algorithms stepped through their own `init`, `ask` and `tell`, beside a NumPy twin.
+
+Both get the same rewards, and each move is compared.
+"""
 
 import jax
 import numpy as np
@@ -7,12 +10,12 @@ from jaxbandits.engine import episode
 
 
 class Hand:
-    """An algorithm played by hand; other instances of the same shapes share the programs."""
+    """The compiled functions of an algorithm; instances of the same shapes share the programs."""
 
     def __init__(self, build, *names):
         def verb(name):
-            def call(facts, *args):
-                arms, targets, numbers = facts
+            def call(inputs, *args):
+                arms, targets, numbers = inputs
                 options = dict(zip(names, numbers, strict=True))
                 if targets is not None:
                     options["targets"] = targets
@@ -22,28 +25,32 @@ class Hand:
 
         self.init, self.ask, self.tell = map(verb, ("init", "ask", "tell"))
 
-        def ask_in(facts, data, rounds, state):
-            return self.ask(facts, episode.ask_key(jax.random.wrap_key_data(data), rounds), state)
+        def ask_in(inputs, data, rounds, state):
+            return self.ask(inputs, episode.ask_key(jax.random.wrap_key_data(data), rounds), state)
 
-        # From the data of a run's key: calls with keys take a slow path through Python.
+        # It takes the data of a key, because calls of jitted functions with keys are slow.
         self._ask_in = jax.jit(ask_in)
 
-    def play(self, twin, facts, reward, key, *, rounds=20_000, compare):
-        """Twin and package in step until both stop; the twin sees the package's rewards."""
-        state = self.init(facts, jax.random.fold_in(key, episode.INIT))
+    def play(self, twin, inputs, reward, key, *, rounds=20_000, compare):
+        """Run twin and package side by side until both stop; the twin gets the package's rewards.
+
+        `compare(move, draws, twin)` checks a move against what the twin wants to draw. Returns the
+        number of rounds and the last state.
+        """
+        state = self.init(inputs, jax.random.fold_in(key, episode.INIT))
         data = jax.random.key_data(key)
-        for played in range(rounds):
-            move = self._ask_in(facts, data, played, state)
+        for number in range(rounds):
+            move = self._ask_in(inputs, data, number, state)
             done, answer, draws = twin.ask()
-            assert bool(move.done) == done, f"round {played}"
+            assert bool(move.done) == done, f"round {number}"
             if answer is not None:
-                np.testing.assert_array_equal(move.answer, answer, err_msg=f"round {played}")
+                np.testing.assert_array_equal(move.answer, answer, err_msg=f"round {number}")
             if done:
-                return played, state
+                return number, state
             compare(move, draws, twin)
             drawn = np.asarray(move.arm if move.count is None else move.count)
             total = reward(drawn)
-            state = self.tell(facts, state, move, total)
+            state = self.tell(inputs, state, move, total)
             twin.tell(drawn, total)
         return rounds, state
 
@@ -57,7 +64,7 @@ def same_counts(move, counts, twin):
 
 
 def normal_rewards(rng, means, noise_var):
-    """The sum of the draws: of one arm, or of counts of each."""
+    """A function that draws a reward of one arm, or the sums for counts of all arms."""
 
     def reward(drawn):
         if drawn.ndim == 0:

@@ -1,11 +1,11 @@
-"""Loops that several tests run."""
+"""A loop that several tests use."""
 
 import jax.numpy as jnp
 from jax import lax
 
 
 def collatz(n):
-    """Steps to 1: a loop whose length differs by lane."""
+    """Steps until n is 1: a loop whose length differs between lanes."""
 
     def step(state):
         n, steps = state

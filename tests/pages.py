@@ -1,4 +1,4 @@
-"""Folders of made-up results, for tests of their page."""
+"""Folders of made-up results, for tests of the report page."""
 
 import json
 
@@ -19,7 +19,7 @@ CLAIMS = [
 
 
 def example(*, instances=("soare", HOSTILE), algorithms=("LinGapE", "GSE"), regret=False):
-    """A sweep's dataset with made-up runs: some err, and in the last cell some are cut short."""
+    """A sweep's dataset of made-up runs: some err, and some of the last cell are cut short."""
     rng = np.random.default_rng(0)
     shape = (len(instances), len(algorithms), 2)
     pulls = rng.integers(500, 2000, (*shape, 20))
@@ -60,7 +60,7 @@ def stored(folder, dataset, claims=None):
 
 
 def two_folders(path):
-    """Two folders of results, one of them with claims, and their page."""
+    """Write two folders of results, one with claims, and their page; returns the page."""
     stored(path / "regret", example(regret=True, instances=("cube",)))
     stored(path / "paper/fig1", example(), CLAIMS)
     return write(path)

@@ -1,10 +1,13 @@
-"""Parameters of a test that is slow for some of them."""
+"""Parameters of a test, some of which are marked slow."""
 
 import pytest
 
 
 def params(values, *others, slow=(), always=None, name=str):
-    """Each value, and others with it; slow where its name is in `slow`, or not in `always`."""
+    """Parameters of a test: each value, followed by `others`.
+
+    A value is marked slow if its name is in `slow`, or if `always` is given and lacks its name.
+    """
     names = [name(value) for value in values]
     known = slow if always is None else always
     assert set(known) <= set(names), f"no value is named {sorted(set(known) - set(names))}"

@@ -1,4 +1,4 @@
-"""Designs and roundings in plain NumPy, step by step, for tests of kernels and for twins."""
+"""Designs and roundings in plain NumPy, for tests of kernels and for twins."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def frank_wolfe(arms, directions, *, tol=0.01, cap=5000, negligible=1e-5):
-    """Steps of `2 / (k + 2)` from the uniform design; the design and how many there were."""
+    """Frank-Wolfe with steps `2 / (k + 2)` from the uniform design: design and number of steps."""
     weights = np.full(len(arms), 1 / len(arms))
     for k in range(1, cap + 1):
         inverse = np.linalg.pinv((arms.T * weights) @ arms)
@@ -23,14 +23,14 @@ def frank_wolfe(arms, directions, *, tol=0.01, cap=5000, negligible=1e-5):
 
 
 def whitened(arms, shares):
-    """Arms in coordinates where `sum of s x x^T` is the identity of its range."""
+    """Arms in coordinates where `sum of s x x^T` is the identity on its range."""
     values, vectors = np.linalg.eigh((arms.T * shares) @ arms)
     range_ = values > 1e-12 * values.max()
     return arms @ vectors[:, range_] / np.sqrt(values[range_])
 
 
 def worst(arms, weights, counts):
-    """`lambda_min` of the counts where the design is the identity."""
+    """`lambda_min` of the counts' matrix, in coordinates where the design's is the identity."""
     points = whitened(arms, counts.sum() * weights)
     return np.linalg.eigvalsh((points.T * counts) @ points)[0]
 
@@ -50,13 +50,13 @@ def shift_of(values, alpha):
 
 
 def leader(matrix, alpha):
-    """Q^{1/2}, by an eigendecomposition."""
+    """The square root of follow-the-regularised-leader's matrix, by an eigendecomposition."""
     values, vectors = np.linalg.eigh(matrix)
     return (vectors / (shift_of(values, alpha) + alpha * values)) @ vectors.T
 
 
 def greedy(arms, shares, total):
-    """The greedy form of regret-minimisation rounding, draw by draw."""
+    """The greedy form of regret-minimisation rounding, one draw at a time."""
     points = whitened(arms, shares)
     dim = points.shape[1]
     alpha = math.sqrt(dim) * max(4.0, math.sqrt(2 * total / dim))
@@ -71,7 +71,7 @@ def greedy(arms, shares, total):
 
 
 def in_two_parts(arms, weights, total):
-    """Whole shares first, what is left of them by the greedy form."""
+    """Round shares down first; the greedy form places the remaining draws."""
     rank = np.linalg.matrix_rank(arms[weights > 0])
     part = max(0.0, 1 - 4 * rank / total)
     first = np.floor(part * total * weights).astype(int)

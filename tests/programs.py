@@ -1,4 +1,4 @@
-"""The compiled programs of a case, one of each, that all laws share."""
+"""The compiled programs of a case, which all tests of that case share."""
 
 import functools
 
@@ -11,19 +11,20 @@ from jaxbandits.compilers.cpp import compiler
 from jaxbandits.engine import episode, host_loop
 from jaxbandits.engine.partition import prepared
 
-LANES, REPLICATIONS = 16, 12  # of `simulate`: fewer replications would have fewer lanes
-MANY = 200  # replications, above which it pays to have more lanes
-# As users have them, before the tests change them.
+LANES, REPLICATIONS = 16, 12  # of `simulate`; with fewer replications it would use fewer lanes
+MANY = 200  # with more replications than this, more lanes are faster
+# The values that users have; the tests change them.
 USUAL_LANES, USUAL_FLAGS = host_loop._default_lanes, host_loop._flags
-# For statistics of many runs: compiled in haste, its programs play several times as fast.
+# The engine for statistics of many runs: without optimisations, native programs are several times
+# as fast as XLA's.
 QUICK = "native" if compiler() else "xla"
 
 
 def pin_lanes():
-    """Let runs of few replications have `LANES` lanes, however few, unless they say how many.
+    """Use `LANES` lanes for all runs of up to `MANY` replications that do not set `batch`.
 
-    By default lanes follow the number of replications, so that 3, 10, 20 and 100 of them would be
-    four programs, which takes the time of the tests and shows nothing.
+    By default the number of lanes grows with the number of replications. Runs of 3, 10, 20 and 100
+    replications would then compile four programs, which takes time and tests nothing more.
     """
 
     def pinned(sizes, share, *others):
@@ -33,27 +34,29 @@ def pin_lanes():
 
 
 def key_of(replication, seed=0):
-    """The key of a replication."""
+    """The random key of a replication."""
     return jax.random.fold_in(episode.root_key(seed), replication)
 
 
 def simulate(instance, build, *, replications=REPLICATIONS, **options):
-    """`jb.simulate` with as many lanes as all other tests of the case have."""
-    assert replications > LANES // 2, "fewer lanes are another program"
+    """`jb.simulate` with the number of lanes that all tests of the case use."""
+    assert replications > LANES // 2, (
+        "so few replications would use fewer lanes, which is another program"
+    )
     return jb.simulate(instance, build, replications=replications, batch=LANES, **options)
 
 
 def parts(case, replication=0):
-    """Environment and algorithm of a case as `simulate` makes them; call it inside a trace."""
+    """Environment and algorithm of a case, as `simulate` makes them. Call it while tracing."""
     structure, numbers = prepared(case.instance, case.build, case.options.get("horizon"))
     factory = structure(numbers)
     return factory.build(factory.draw(key_of(replication), 0, replication))[:2]
 
 
 class Programs:
-    """`start`, `advance` and `ask` of a case, and the first two for many runs by `vmap`.
+    """Compiled `start`, `advance` and `ask` of a case, and both first ones under `vmap`.
 
-    Numbers are int64 whoever gives them, for other types would be other programs.
+    All integers are converted to int64, because other types would compile other programs.
     """
 
     def __init__(self, case):
@@ -68,19 +71,19 @@ class Programs:
         self._all = jax.jit(jax.vmap(lambda k, n, r: go(begin(k, r), n, r), (0, None, 0)))
 
     def start(self, key, replication=0):
-        """The run of a replication, paused before its first round."""
+        """The run of a replication before its first round."""
         return self._start(key, np.int64(replication))
 
     def advance(self, run, rounds, replication=0):
-        """The run after as many rounds."""
+        """The run after so many further rounds."""
         return self._advance(run, np.int64(rounds), np.int64(replication))
 
     def advance_all(self, keys, rounds):
-        """The runs of replications 0, 1, ... after as many rounds, stacked."""
+        """The stacked runs of replications 0, 1, ... after so many rounds."""
         return self._all(keys, np.int64(rounds), np.arange(len(keys)))
 
 
 @functools.lru_cache(maxsize=1)
 def programs(name):
-    """`Programs` of the case of that name; of the last one alone, for they take memory."""
+    """`Programs` of a case. Only those of the last case are kept, because they take memory."""
     return Programs(cases.named(name))

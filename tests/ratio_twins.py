@@ -1,4 +1,4 @@
-"""What the twins that stop by a likelihood ratio share: plain NumPy, searched by loops."""
+"""What twins with a likelihood-ratio stopping rule share: plain NumPy, searches by loops."""
 
 import math
 
@@ -6,8 +6,8 @@ import numpy as np
 from twins import Pulls, radius
 
 
-class Look:
-    """The estimate of a round: leader, rival, and the least ratio of gap^2 and squared distance."""
+class Estimate:
+    """The estimate in a round: leader, rival, and the least ratio of gap^2 to squared distance."""
 
     def __init__(self, arms, matrix, moment):
         self.inverse = np.linalg.inv(matrix)
@@ -18,7 +18,7 @@ class Look:
 
 
 def nearest(arms, inverse, means, leader):
-    """The arm j with the least `(mu_i - mu_j)^2 / ||x_i - x_j||^2`, and that ratio."""
+    """The arm j with the smallest `(mu_i - mu_j)^2 / ||x_i - x_j||^2`, and that ratio."""
     best, least = None, math.inf
     for j, x in enumerate(arms):
         y = arms[leader] - x
@@ -30,22 +30,22 @@ def nearest(arms, inverse, means, leader):
 
 
 class Ridge:
-    """A twin on ridge least squares; `order` breaks ties, the larger wins."""
+    """A twin with ridge least squares; of tied arms the one with the larger `order` wins."""
 
     def __init__(self, arms, order, *, threshold, **facts):
         self.pulls, self.order = Pulls(arms), order
         self.threshold, self.facts = threshold, facts
 
-    def look(self):
+    def estimate(self):
         pulls = self.pulls
-        return Look(pulls.arms, pulls.matrix(self.facts["v0"]), pulls.arms.T @ pulls.sums)
+        return Estimate(pulls.arms, pulls.matrix(self.facts["v0"]), pulls.arms.T @ pulls.sums)
 
-    def stops(self, look):
+    def stops(self, estimate):
         width = radius(self.threshold, self.pulls, **self.facts) ** 2 * self.facts["noise_var"]
-        return look.ratio >= width
+        return estimate.ratio >= width
 
     def first(self, values):
-        """Where the largest value is; of equal ones that of the larger priority."""
+        """The index of the largest value; of equal values the one with the larger `order`."""
         best = [k for k, value in enumerate(values) if value == max(values)]
         return max(best, key=lambda k: self.order[k])
 

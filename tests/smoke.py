@@ -1,6 +1,6 @@
-"""A few runs of each kind with the core dependencies alone: `python tests/smoke.py`.
+"""A few runs of each kind, with only the core dependencies: `python tests/smoke.py`.
 
-For versions of Python and JAX on which the whole set of tests is not played.
+For versions of Python and JAX with which the full test suite is not run.
 """
 
 import sys
@@ -20,7 +20,7 @@ RUNS = {
 
 
 def main():
-    """Play them with both engines; the two agree, and a second call gives the same."""
+    """Check that both engines agree and that a second call gives the same runs."""
     for name, (instance, algorithm, options) in RUNS.items():
         play = partial(jb.simulate, instance, algorithm, replications=8, **options)
         first, again, native = play(), play(), play(engine="native")

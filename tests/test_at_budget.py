@@ -12,7 +12,7 @@ from counting import compilations
 from hands import Hand, linear_problem, normal_rewards, same_arm
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import SOARE, assert_same_runs, child
+from run_settings import SOARE, assert_same_runs, child
 
 import jaxbandits as jb
 from jaxbandits.algorithms.wrappers.budgeted import Budgeted, cut

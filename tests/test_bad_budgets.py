@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from counting import refused
-from worlds import CANONICAL, SOARE
+from run_settings import CANONICAL, SOARE
 
 import jaxbandits as jb
 

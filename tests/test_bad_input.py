@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from counting import compilations, refused
 from programs import key_of
-from worlds import CUBE, SOARE
+from run_settings import CUBE, SOARE
 
 import jaxbandits as jb
 from jaxbandits.engine.episode import root_key

@@ -27,7 +27,7 @@ def a_program(number):
     return float(jax.jit(lambda x: x * 3.0 + number)(jnp.float32(2.0)))
 
 
-def played(*pairs):
+def results(*pairs):
     """Programs and what they give, in a block that keeps them."""
     with kept_programs():
         for number, expected in zip(pairs[::2], pairs[1::2], strict=True):
@@ -35,7 +35,7 @@ def played(*pairs):
 
 
 def test_the_folder_is_made_for_the_user_alone(home):
-    played(1.0, 7.0)
+    results(1.0, 7.0)
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert any(home.iterdir())
     assert jax.config.jax_compilation_cache_dir is None
@@ -50,16 +50,16 @@ def test_a_folder_that_will_not_do_is_not_used(home, harm):
         home.chmod(0o777)
     else:
         home.parent.chmod(0o777)
-    with pytest.warns(RuntimeWarning, match="are not kept: ") as told:
-        played(1.0, 7.0)
-    assert len(told) == 1
-    assert str(home if harm != "anybody may replace" else home.parent) in str(told[0].message)
+    with pytest.warns(RuntimeWarning, match="are not kept: ") as warned:
+        results(1.0, 7.0)
+    assert len(warned) == 1
+    assert str(home if harm != "anybody may replace" else home.parent) in str(warned[0].message)
     assert not home.is_dir() or not any(home.iterdir())
 
 
 @pytest.mark.parametrize("harm", ["cut short", "garbage", "empty"])
 def test_damaged_programs_are_compiled_anew_and_kept_again(home, harm):
-    played(2.0, 8.0)
+    results(2.0, 8.0)
     entries = sorted(home.glob("*-cache"))
     for entry in entries:
         whole = entry.read_bytes()
@@ -67,15 +67,15 @@ def test_damaged_programs_are_compiled_anew_and_kept_again(home, harm):
             {"cut short": whole[: len(whole) // 2], "empty": b""}.get(harm, whole[::-1])
         )
     with (
-        pytest.warns(RuntimeWarning, match="is damaged and compiled anew") as told,
+        pytest.warns(RuntimeWarning, match="is damaged and compiled anew") as warned,
         kept_programs(),
     ):
         assert a_program(2.0) == 8.0
-    assert len(told) == 1
+    assert len(warned) == 1
     assert sorted(home.glob("*-cache")) == entries
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        played(2.0, 8.0)
+        results(2.0, 8.0)
 
 
 def test_a_folder_that_fills_up_is_told_once(home, monkeypatch):
@@ -83,9 +83,9 @@ def test_a_folder_that_fills_up_is_told_once(home, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.warns(RuntimeWarning, match="cannot be kept in .*No space left") as told:
-        played(3.0, 9.0, 4.0, 10.0)
-    assert len(told) == 1
+    with pytest.warns(RuntimeWarning, match="cannot be kept in .*No space left") as warned:
+        results(3.0, 9.0, 4.0, 10.0)
+    assert len(warned) == 1
 
 
 def test_other_warnings_are_shown_as_they_are(home):

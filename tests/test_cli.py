@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray
 from click.testing import CliRunner
-from worlds import child
+from run_settings import child
 
 from jaxbandits.cli.main import main
 from jaxbandits.engine import host_loop

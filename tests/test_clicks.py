@@ -117,7 +117,7 @@ def save(folder, lines, *, zipped=False):
     return file
 
 
-def apart(X):
+def with_constants(X):
     """Rows with the lack of the weights, in its own units, for the two constants."""
     users, articles = X[:, ::6].copy(), X[:, :6].copy()
     for side in (users, articles):
@@ -142,7 +142,7 @@ def test_the_log_by_a_plain_computation(protocol, zipped, tmp_path, monkeypatch)
     X = X[(means >= (0 if protocol == "rage" else -1)) & (means <= 1)]
     means = X @ theta
     best_row = X[[means.argmax()]]
-    shown = apart(np.concatenate([best_row, X])) if protocol == "rage" else X
+    shown = with_constants(np.concatenate([best_row, X])) if protocol == "rage" else X
     tables = []
     for path in (file, tmp_path):
         instance = check(make.yahoo_r6a(jax.random.key(3), path, 40, protocol=protocol))

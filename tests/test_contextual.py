@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from counting import compilations, refused
 from programs import key_of
+from run_settings import assert_same_runs
 from test_protocol import assert_same
-from worlds import assert_same_runs
 
 import jaxbandits as jb
 from jaxbandits.engine import episode, host_loop
@@ -21,7 +21,7 @@ from jaxbandits.sweeps.spec import planned
 
 RNG = np.random.default_rng(1)
 POINTS, LABELS = RNG.normal(size=(60, 5)), RNG.integers(0, 3, 60)
-WORLD = jb.instances.labelled(POINTS, LABELS, shown=4)
+INSTANCE = jb.instances.labelled(POINTS, LABELS, shown=4)
 BUILD = partial(jb.deep_fpl, a=1.0, hidden=6, batch=8, rate=0.02)
 
 
@@ -33,7 +33,7 @@ def double_precision():
 
 @cache
 def simulated(build=BUILD, **options):
-    return jb.simulate(WORLD, build, **{"replications": 20, "horizon": 150} | options)
+    return jb.simulate(INSTANCE, build, **{"replications": 20, "horizon": 150} | options)
 
 
 @pytest.mark.parametrize(
@@ -61,34 +61,34 @@ def test_a_longer_run_begins_as_a_shorter_one():
     np.testing.assert_array_equal(long.arm_pulls.sum(1), 190)
 
 
-def played(target):
+def one_replication(target):
     """One replication's world and algorithm, `start` and `advance` compiled."""
-    world = jb.instances.labelled(POINTS, LABELS, shown=4, target=target)
+    instance = jb.instances.labelled(POINTS, LABELS, shown=4, target=target)
 
     def parts():
-        return contextual(world), BUILD(jnp.asarray(POINTS))
+        return contextual(instance), BUILD(jnp.asarray(POINTS))
 
     begin = jax.jit(lambda key: episode.start(key, *parts()))
     return begin, jax.jit(lambda run, rounds: episode.advance(run, *parts(), rounds))
 
 
 def test_pausing_and_playing_by_hand_give_what_a_simulation_does():
-    begin, go = played(2)
+    begin, go = one_replication(2)
     run = begun = begin(key_of(5))
     for rounds in (50, 30, 70):
         run = go(run, rounds)
     assert_same(run, go(begun, 150))
     runs = simulated()
-    assert int(WORLD.target_of(5)) == 2
+    assert int(INSTANCE.target_of(5)) == 2
     np.testing.assert_array_equal(run.arm_pulls, runs.arm_pulls[5])
     np.testing.assert_allclose(run.regret, runs.regret[5, -1])
     assert float(run.state.total) == runs.info["reward"][5]
 
 
 def test_asking_twice_shows_the_same_and_asks_for_the_same():
-    begin, go = played(0)
+    begin, go = one_replication(0)
     run = go(begin(key_of(0)), 20)
-    env, algorithm = contextual(WORLD), BUILD(jnp.asarray(POINTS))
+    env, algorithm = contextual(INSTANCE), BUILD(jnp.asarray(POINTS))
     ask = jax.jit(lambda run: episode.ask(run.key, run.rounds, run.state, env, algorithm))
     (shown,), move = ask(run)
     assert_same(((shown,), move), ask(run))
@@ -109,8 +109,8 @@ def test_other_numbers_compile_nothing():
 
 def test_what_is_shown_and_paid():
     """Examples come evenly, with replacement; rewards and regret have the means they should."""
-    world = jb.instances.labelled(POINTS, LABELS, shown=4, target=1, high=0.8, low=0.3)
-    env, number = contextual(world), 20_000
+    instance = jb.instances.labelled(POINTS, LABELS, shown=4, target=1, high=0.8, low=0.3)
+    env, number = contextual(instance), 20_000
     keys = jax.random.split(jax.random.key(0), number)
     (shown,) = jax.jit(jax.vmap(env.context))(keys)
     counts = np.bincount(np.ravel(shown), minlength=60)
@@ -124,13 +124,13 @@ def test_what_is_shown_and_paid():
     assert set(rewards) == {0.0, 1.0}
     lost = jax.vmap(lambda s: env.regret(move, s))(shown)
     np.testing.assert_allclose(lost, expected.max(1) - expected[:, 2])
-    assert abs(expected.max(1).mean() - world.best_average()) < 5 * 0.25 / np.sqrt(number)
+    assert abs(expected.max(1).mean() - instance.best_average()) < 5 * 0.25 / np.sqrt(number)
 
 
 def test_classes_come_equally_often_and_the_average_reward_agrees_with_the_rewards():
     runs = simulated(replications=300)
-    assert np.bincount(WORLD.target_of(runs.replication)).tolist() == [100, 100, 100]
-    expected = WORLD.average_reward(runs)
+    assert np.bincount(INSTANCE.target_of(runs.replication)).tolist() == [100, 100, 100]
+    expected = INSTANCE.average_reward(runs)
     assert expected.shape == runs.regret.shape
     paid = runs.info["reward"] / 150
     difference = paid - expected[:, -1]
@@ -140,17 +140,17 @@ def test_classes_come_equally_often_and_the_average_reward_agrees_with_the_rewar
 
 
 REFUSED = {
-    "no horizon": ((WORLD, BUILD), "horizon must be given for a contextual instance"),
+    "no horizon": ((INSTANCE, BUILD), "horizon must be given for a contextual instance"),
     "arms, not examples": (
         (jb.instances.canonical(4, gap=1.0), BUILD, {"horizon": 5}),
         "instance must be contextual for deep_fpl",
     ),
     "examples, not arms": (
-        (WORLD, jb.lin_ucb, {"horizon": 5}),
+        (INSTANCE, jb.lin_ucb, {"horizon": 5}),
         "instance is contextual, but lin_ucb is shown nothing",
     ),
     "arms at a budget": (
-        (WORLD, jb.at_budget(jb.lin_ucb, 20), {"horizon": 30}),
+        (INSTANCE, jb.at_budget(jb.lin_ucb, 20), {"horizon": 30}),
         "instance is contextual, but .* is shown nothing",
     ),
     "examples at a budget": (
@@ -158,16 +158,19 @@ REFUSED = {
         "instance must be contextual for ",
     ),
     "activation": (
-        (WORLD, partial(jb.deep_fl, activation="sine"), {"horizon": 5}),
+        (INSTANCE, partial(jb.deep_fl, activation="sine"), {"horizon": 5}),
         "activation must be one of 'relu', 'tanh', got 'sine'",
     ),
-    "noise": ((WORLD, partial(BUILD, noise="none"), {"horizon": 5}), "noise must be one of"),
-    "hidden": ((WORLD, partial(BUILD, hidden=0), {"horizon": 5}), "hidden must be a whole"),
-    "rate": ((WORLD, partial(BUILD, rate=0.0), {"horizon": 5}), "rate must be a finite number"),
-    "a": ((WORLD, partial(BUILD, a=-1.0), {"horizon": 5}), "a must be a finite number, 0 or"),
-    "precision": ((WORLD, partial(BUILD, precision="half"), {"horizon": 5}), "precision must be"),
+    "noise": ((INSTANCE, partial(BUILD, noise="none"), {"horizon": 5}), "noise must be one of"),
+    "hidden": ((INSTANCE, partial(BUILD, hidden=0), {"horizon": 5}), "hidden must be a whole"),
+    "rate": ((INSTANCE, partial(BUILD, rate=0.0), {"horizon": 5}), "rate must be a finite number"),
+    "a": ((INSTANCE, partial(BUILD, a=-1.0), {"horizon": 5}), "a must be a finite number, 0 or"),
+    "precision": (
+        (INSTANCE, partial(BUILD, precision="half"), {"horizon": 5}),
+        "precision must be",
+    ),
     "drawn": (
-        (lambda key: WORLD, BUILD, {"horizon": 5}),
+        (lambda key: INSTANCE, BUILD, {"horizon": 5}),
         "instance must return an Instance for a key, got Labelled",
     ),
     "drawn examples": (
@@ -175,7 +178,7 @@ REFUSED = {
         "features and labels must be known",
     ),
     "another target": (
-        (dataclasses.replace(WORLD, target=np.int64(9)), BUILD, {"horizon": 5}),
+        (dataclasses.replace(INSTANCE, target=np.int64(9)), BUILD, {"horizon": 5}),
         r"target must be one of the labels \[0, 1, 2\], got",
     ),
 }
@@ -186,7 +189,7 @@ def test_what_does_not_fit_is_refused_before_compiling(name):
     refused(*REFUSED[name])
 
 
-def other_world():
+def other_instance():
     return jb.instances.labelled(POINTS[::-1], LABELS, shown=4)
 
 
@@ -194,7 +197,7 @@ def test_cells_of_a_sweep_share_their_program_and_equal_simulate():
     build = partial(jb.deep_fpl, hidden=6, batch=8, rate=0.02)
     with compilations() as seen:
         found = jb.sweep(
-            {"points": WORLD, "others": other_world()},
+            {"points": INSTANCE, "others": other_instance()},
             {"DeepFPL": build},
             axes={"a": [1.0, 0.4]},
             replications=20,
@@ -209,7 +212,7 @@ def test_cells_of_a_sweep_share_their_program_and_equal_simulate():
 
 def test_no_lane_carries_a_data_set(monkeypatch):
     sizes = {"replications": 20, "horizon": 150}
-    plan = planned({"points": WORLD, "others": other_world()}, {"DeepFPL": BUILD}, **sizes)
+    plan = planned({"points": INSTANCE, "others": other_instance()}, {"DeepFPL": BUILD}, **sizes)
     assert [len(group.cells) for group in groups.groups_of(plan, cells_of(plan))] == [2]
     monkeypatch.setattr(groups, "MOST_BYTES", POINTS.nbytes - 1)
     assert [len(group.cells) for group in groups.groups_of(plan, cells_of(plan))] == [1, 1]
@@ -236,13 +239,13 @@ def test_neither_lanes_nor_batching_change_a_learnt_representation(monkeypatch):
 def test_an_average_is_of_all_rounds():
     ended = dataclasses.replace(simulated(), pulls=np.full(20, 25))
     with pytest.raises(ValueError, match="go on to round 150, got one that ended after 25"):
-        WORLD.average_reward(ended)
+        INSTANCE.average_reward(ended)
 
 
 def test_rewards_without_noise():
-    world = jb.instances.labelled(POINTS, LABELS, shown=4, high=1.0, low=0.0)
-    runs = jb.simulate(world, BUILD, replications=20, horizon=150)
-    best = np.array([world.best_average(r) for r in range(20)])
+    instance = jb.instances.labelled(POINTS, LABELS, shown=4, high=1.0, low=0.0)
+    runs = jb.simulate(instance, BUILD, replications=20, horizon=150)
+    best = np.array([instance.best_average(r) for r in range(20)])
     assert runs.info["reward"].sum() > 0
     assert (runs.info["reward"] + runs.regret[:, -1] <= 150).all()
     assert abs(((runs.info["reward"] + runs.regret[:, -1]) / 150 - best).mean()) < 0.02
@@ -250,7 +253,7 @@ def test_rewards_without_noise():
 
 def test_a_network_that_is_lost_is_told():
     """Features beyond what single precision holds."""
-    world = jb.instances.labelled(1e100 * POINTS, LABELS, shown=4)
-    runs = jb.simulate(world, BUILD, replications=20, horizon=150)
+    instance = jb.instances.labelled(1e100 * POINTS, LABELS, shown=4)
+    runs = jb.simulate(instance, BUILD, replications=20, horizon=150)
     assert (runs.info["nonfinite"] > 100).all()
     assert not simulated().info["nonfinite"].any()

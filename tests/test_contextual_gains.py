@@ -20,9 +20,9 @@ def double_precision():
 
 def averages(build, replications, horizon):
     """Average reward of each replication on the bundled digits."""
-    world = jb.instances.digits()
-    runs = jb.simulate(world, build, replications=replications, horizon=horizon, seed=7)
-    return world, world.average_reward(runs)[:, -1]
+    instance = jb.instances.digits()
+    runs = jb.simulate(instance, build, replications=replications, horizon=horizon, seed=7)
+    return instance, instance.average_reward(runs)[:, -1]
 
 
 def misfiled(algorithm):
@@ -37,39 +37,39 @@ def misfiled(algorithm):
 
 
 def test_deep_fpl_learns_digits_unless_rewards_are_misfiled():
-    world, learnt = averages(partial(jb.deep_fpl, rate=0.003), 20, 600)
+    instance, learnt = averages(partial(jb.deep_fpl, rate=0.003), 20, 600)
     assert learnt.mean() > 0.42
     _, fooled = averages(partial(another(jb.deep_fpl, misfiled), rate=0.003), 20, 600)
     assert abs(fooled.mean() - 0.30) < 0.03
-    assert learnt.mean() < world.best_average(np.arange(20)).mean()
+    assert learnt.mean() < instance.best_average(np.arange(20)).mean()
 
 
 def test_a_learner_of_one_s_own_as_the_readme_has_it():
     text = (Path(jb.__file__).parents[1] / "README.md").read_text()
     (block,) = (part for part in text.split("```python\n") if "def logistic_steps" in part)
-    names = {"jb": jb, "world": jb.instances.digits(), "partial": partial}
+    names = {"jb": jb, "digits": jb.instances.digits(), "partial": partial}
     exec(block.split("```")[0], names)
-    learnt = names["world"].average_reward(names["runs"])[:, -1]
+    learnt = names["digits"].average_reward(names["runs"])[:, -1]
     assert learnt.mean() > 0.4  # 0.3 by lot
 
 
 @pytest.mark.slow
 def test_learners_come_near_the_best_on_digits():
     for build in (jb.deep_fpl, jb.deep_fl, jb.rep_glm_fpl):
-        world, learnt = averages(build, 50, 4_000)
+        instance, learnt = averages(build, 50, 4_000)
         assert learnt.mean() > 0.53
-        assert learnt.mean() < world.best_average(np.arange(50)).mean()
+        assert learnt.mean() < instance.best_average(np.arange(50)).mean()
 
 
 @pytest.mark.slow
 @pytest.mark.skipif("JAXBANDITS_DATA" not in os.environ, reason="JAXBANDITS_DATA names no folder")
 def test_noise_pays_on_images():
     """On the same contexts and rewards; the paper's second claim about networks."""
-    world = jb.instances.images(Path(os.environ["JAXBANDITS_DATA"]) / "mnist")
+    instance = jb.instances.images(Path(os.environ["JAXBANDITS_DATA"]) / "mnist")
     perturbed, plain = (
-        jb.simulate(world, build, replications=60, horizon=10_000, seed=2)
+        jb.simulate(instance, build, replications=60, horizon=10_000, seed=2)
         for build in (jb.deep_fpl, jb.deep_fl)
     )
     found = jb.results.paired_difference(plain, perturbed, of="regret")
     assert found["low"] > 0
-    assert world.average_reward(perturbed)[:, -1].mean() > 0.5
+    assert instance.average_reward(perturbed)[:, -1].mean() > 0.5

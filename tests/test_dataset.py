@@ -12,7 +12,7 @@ from jaxbandits.sweeps import dataset
 SOARE = jb.instances.soare(3, angle=0.5)
 
 
-def played(algorithms, **options):
+def sweep_of(algorithms, **options):
     given = {"replications": 4, "progress": False, "max_pulls": 50} | options
     return jb.sweep({"soare": SOARE}, algorithms, **given)
 
@@ -20,7 +20,7 @@ def played(algorithms, **options):
 @pytest.mark.parametrize(("most", "there"), [(2 * 4 * 4, True), (2 * 4 * 4 - 1, False)])
 def test_numbers_of_single_replications_are_left_out_where_they_are_many(monkeypatch, most, there):
     monkeypatch.setattr(dataset, "MOST_NUMBERS", most)
-    found = played({"a": partial(jb.gse, budget=20), "b": partial(jb.gse, budget=30)})
+    found = sweep_of({"a": partial(jb.gse, budget=20), "b": partial(jb.gse, budget=30)})
     assert ("arm_pulls" in found) == there  # 2 cells, 4 replications, 4 arms
     assert found.arm_pulls_mean.sum("arm").values.tolist() == [[20.0, 30.0]]
     infos = [name for name in found if name.startswith("info_") and not name.endswith("_mean")]
@@ -32,14 +32,14 @@ def test_numbers_of_single_replications_are_left_out_where_they_are_many(monkeyp
 @pytest.mark.parametrize("spare", [0, -1])
 def test_what_algorithms_count_is_left_out_where_it_is_much(monkeypatch, spare):
     parts = {"a": partial(jb.gse, budget=20), "b": partial(jb.gse, budget=30)}
-    counted = [name for name in played(parts) if name.startswith("info_") and "mean" in name]
+    counted = [name for name in sweep_of(parts) if name.startswith("info_") and "mean" in name]
     monkeypatch.setattr(dataset, "MOST_NUMBERS", 2 * 4 * len(counted) + spare)
-    found = played(parts)
+    found = sweep_of(parts)
     assert (counted[0].removesuffix("_mean") in found) == (spare == 0)
 
 
 def test_bounds_are_those_of_who_promises_the_best_answer():
-    found = played(
+    found = sweep_of(
         {
             "best": partial(jb.lingape, delta=0.1),
             "good": partial(jb.lingape, delta=0.1, epsilon=0.2),

@@ -36,15 +36,15 @@ def _shown(default):
 def public():
     """`{name: options}` of whatever the package and its public modules list and can be called."""
     found = {}
-    for place, module in MODULES.items():
+    for prefix, module in MODULES.items():
         for name in module.__all__:
             thing = getattr(module, name)
             if callable(thing):
-                found[f"{place}.{name}"] = options(thing)
+                found[f"{prefix}.{name}"] = options(thing)
             if inspect.isclass(thing):
                 methods = inspect.getmembers(thing, inspect.isfunction)
                 own = [(n, f) for n, f in methods if not n.startswith("_")]
-                found |= {f"{place}.{name}.{n}": options(f) for n, f in own}
+                found |= {f"{prefix}.{name}.{n}": options(f) for n, f in own}
     return found
 
 

@@ -15,14 +15,14 @@ from jaxbandits.instances.environments.finite import finite
 from jaxbandits.instances.environments.poisson import poisson
 
 SAMPLES = np.array([[0.0, 1.0, 5.0, 2.0], [1.0, 1.0, 1.0, 3.0], [-2.0, 0.5, 0.5, 0.5]])
-WORLDS = {
+INSTANCES = {
     "normal": jb.instances.tabular(np.eye(3), [0.3, -1.0, 2.0], noise_var=2.5),
     "bernoulli": jb.instances.bernoulli(np.eye(3), [0.3, 0.05, 0.9]),
     "sign": dataclasses.replace(jb.instances.tabular(np.eye(3), [0.3, -0.9, 0]), rewards="sign"),
     "poisson": jb.instances.glm(np.eye(3), np.log([0.7, 3.0, 12.0]), family="poisson"),
     "recorded": jb.instances.recorded(np.eye(3), SAMPLES, noise_var=1.0),
 }
-every = pytest.mark.parametrize("name", WORLDS)
+every = pytest.mark.parametrize("name", INSTANCES)
 LEVEL = 1e-4  # of each test, at a fixed seed
 
 
@@ -56,19 +56,19 @@ def _batches(instance, counts):
 
 def singles(name, arm, num, seed=0):
     """`num` rewards of one arm, one move each, in blocks as the engine draws them."""
-    drawn = np.asarray(_blocks(WORLDS[name], np.int64(arm), seed)).ravel()
+    drawn = np.asarray(_blocks(INSTANCES[name], np.int64(arm), seed)).ravel()
     assert num <= len(drawn)
     return drawn[:num]
 
 
 def sums(name, counts):
     """`[BATCHES, K]` sums of batches of `counts [K]`."""
-    return np.asarray(_batches(WORLDS[name], np.array(counts)))
+    return np.asarray(_batches(INSTANCES[name], np.array(counts)))
 
 
 def law(name, arm):
     """Mean, variance and a frozen law of one reward, from the definition."""
-    mean = float(WORLDS[name].means[arm])
+    mean = float(INSTANCES[name].means[arm])
     if name == "recorded":
         row = SAMPLES[arm]
         return row.mean(), row.var(), None
@@ -94,7 +94,7 @@ def test_one_draw(name, arm):
         values, times = np.unique(SAMPLES[arm], return_counts=True)
         chances = times / 4
     elif name == "sign":
-        mean = WORLDS[name].means[arm]
+        mean = INSTANCES[name].means[arm]
         values, chances = np.array([-1.0, 1.0]), np.array([1 - mean, 1 + mean]) / 2
     else:
         values = np.arange(0, 2 if name == "bernoulli" else drawn.max() + 1)
@@ -138,9 +138,9 @@ def test_the_moments_of_large_batches(name, count):
         mean, variance, _ = law(name, arm)
         z = (batches[:, arm].mean() - n * mean) / np.sqrt(n * variance / num)
         assert abs(z) < 4.5
-        spread = batches[:, arm].var(ddof=1) / (n * variance)
+        ratio = batches[:, arm].var(ddof=1) / (n * variance)
         low, high = stats.chi2.ppf([LEVEL / 2, 1 - LEVEL / 2], num - 1) / (num - 1)
-        assert low < spread < high
+        assert low < ratio < high
     if name in ("bernoulli", "sign", "poisson"):
         np.testing.assert_array_equal(batches, np.round(batches))
     if name == "bernoulli":
@@ -201,7 +201,7 @@ class Watch:
 @pytest.mark.parametrize("replication", [0, 3])
 def test_the_noise_stream_is_what_it_is_said_to_be(replication):
     """Block b of replication r: `normal(fold_in(fold_in(key, r), b), (32,))`."""
-    instance, rounds = WORLDS["normal"], 70
+    instance, rounds = INSTANCES["normal"], 70
     env, algorithm = finite(instance), Watch.algorithm(instance.arms, rounds)
     run = episode.start(key_of(replication, seed=9), env, algorithm)
     run = jax.jit(lambda run: episode.advance(run, env, algorithm, 100))(run)
@@ -217,7 +217,7 @@ def test_the_noise_stream_is_what_it_is_said_to_be(replication):
 
 @every
 def test_a_moves_regret(name):
-    instance = WORLDS[name]
+    instance = INSTANCES[name]
     env = finite(instance)
     gaps = instance.means.max() - instance.means
     one = jb.Move(jnp.int64(1), None, jnp.array(False), 0)

@@ -58,8 +58,8 @@ def by_numpy(instance, counts, alive, survivors):
     best, total, widest = int(values.argmax()), 0.0, 0.0
     inverse = np.linalg.pinv((arms.T * counts) @ arms)
     for i in np.flatnonzero(alive):
-        apart = arms[i] - arms[best]
-        square = apart @ inverse @ apart
+        direction = arms[i] - arms[best]
+        square = direction @ inverse @ direction
         widest = max(widest, square)
         if i != best:
             gap = values[best] - values[i]

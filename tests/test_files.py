@@ -4,7 +4,7 @@ import stat
 import threading
 
 import pytest
-from worlds import child
+from run_settings import child
 
 import jaxbandits as jb
 from jaxbandits.system.files import replacing

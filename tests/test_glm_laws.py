@@ -67,8 +67,8 @@ def test_of_linear_models_both_have_one_law():
 
 @pytest.mark.slow
 def test_of_linear_models_both_have_one_regret():
-    world = jb.instances.linear(ARMS, THETA, noise_var=0.25)
-    play = partial(jb.simulate, world, replications=1500, horizon=60)
+    instance = jb.instances.linear(ARMS, THETA, noise_var=0.25)
+    play = partial(jb.simulate, instance, replications=1500, horizon=60)
     first = play(partial(jb.glm_tsl, a=0.5), seed=1).regret[:, -1]
     second = play(partial(jb.glm_fpl, a=0.5), seed=2).regret[:, -1]
     wider = play(partial(jb.glm_fpl, a=1.0), seed=3).regret[:, -1]
@@ -194,10 +194,10 @@ def test_rewards_that_no_model_fits(name):
         converged = np.asarray(states.fit.converged)[2:]
         assert converged.mean() > 0.9
         assert (decrements[converged] < 1e-6).all()
-        told = last.missed.report()
-        found = [int(told[key]) for key in ("capped", "stalled", "nonfinite")]
+        reported = last.missed.report()
+        found = [int(reported[key]) for key in ("capped", "stalled", "nonfinite")]
         assert found == missed(states, certificates, first=2)
-        assert int(told["unconverged"]) == sum(found)
+        assert int(reported["unconverged"]) == sum(found)
 
 
 def test_missed_fits_are_counted(monkeypatch):
@@ -210,13 +210,13 @@ def test_missed_fits_are_counted(monkeypatch):
     monkeypatch.setattr(irls, "estimate", short)
     coins = np.random.default_rng(2).integers(0, 2, 40)
     last, (states, certificates) = rounds_of(partial(jb.glm_fpl, a=2.0))(coins)
-    told = last.missed.report()
-    found = [int(told[key]) for key in ("capped", "stalled", "nonfinite")]
+    reported = last.missed.report()
+    found = [int(reported[key]) for key in ("capped", "stalled", "nonfinite")]
     assert found == missed(states, certificates, first=2)
     assert found[0] > 10
     worst = np.concatenate([states.fit.decrement, certificates[1][2:]])
-    np.testing.assert_allclose(told["worst_decrement"], worst[np.isfinite(worst)].max())
-    assert told["worst_decrement"] > 1e-13
+    np.testing.assert_allclose(reported["worst_decrement"], worst[np.isfinite(worst)].max())
+    assert reported["worst_decrement"] > 1e-13
 
 
 def test_a_horizon_may_be_a_part_of_a_longer_one():
@@ -242,8 +242,8 @@ def test_a_horizon_may_be_a_part_of_a_longer_one():
 )
 def test_arms_of_equal_rewards_tie(build, moves):
     """Three arms that share nothing and always pay: none is preferred for its place."""
-    world = jb.instances.bernoulli(np.eye(3), np.ones(3))
-    play = partial(jb.simulate, world, build, replications=300)
+    instance = jb.instances.bernoulli(np.eye(3), np.ones(3))
+    play = partial(jb.simulate, instance, build, replications=300)
     answers = np.bincount(play(horizon=3).answer, minlength=3)
     assert stats.chisquare(answers).pvalue > 1e-3
     if moves:
@@ -256,8 +256,8 @@ def test_no_first_draw_leads_far_off():
     rng = np.random.default_rng(0)
     arms, theta = rng.normal(size=(10, 4)), rng.normal(size=4)
     arms /= np.linalg.norm(arms, axis=1)[:, None]
-    world = jb.instances.glm(arms, 3 * theta / np.linalg.norm(theta), family="poisson")
-    assert world.means.max() > 10
+    instance = jb.instances.glm(arms, 3 * theta / np.linalg.norm(theta), family="poisson")
+    assert instance.means.max() > 10
     build = partial(jb.ucb_glm, begin="every")
-    runs = jb.simulate(world, build, replications=30, horizon=25, seed=1)
+    runs = jb.simulate(instance, build, replications=30, horizon=25, seed=1)
     assert runs.info["unconverged"].sum() == 0

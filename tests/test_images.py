@@ -41,11 +41,11 @@ def test_pixels_and_labels_are_read(end, tmp_path):
     write(tmp_path, images_file(PIXELS), labels_file(LABELS), end=end)
     np.testing.assert_array_equal(idx.read_idx(tmp_path / (NAMES[0] + end)), PIXELS)
     np.testing.assert_array_equal(idx.read_idx(tmp_path / (NAMES[1] + end)), LABELS)
-    world = jb.instances.images(tmp_path, checksum=False, shown=3)  # they are made up
-    assert world.features.dtype == np.float32
-    np.testing.assert_allclose(world.features, PIXELS.reshape(12, 15) / 255, rtol=1e-6)
-    np.testing.assert_array_equal(world.labels, LABELS)
-    np.testing.assert_array_equal(world.classes, [0, 1, 2, 3])
+    instance = jb.instances.images(tmp_path, checksum=False, shown=3)  # they are made up
+    assert instance.features.dtype == np.float32
+    np.testing.assert_allclose(instance.features, PIXELS.reshape(12, 15) / 255, rtol=1e-6)
+    np.testing.assert_array_equal(instance.labels, LABELS)
+    np.testing.assert_array_equal(instance.classes, [0, 1, 2, 3])
 
 
 def test_training_images_come_first(tmp_path):
@@ -123,20 +123,20 @@ def test_the_real_images_are_known():
     folder = Path(os.environ.get("JAXBANDITS_DATA", "nowhere")) / "mnist"
     if not folder.is_dir():
         pytest.skip("JAXBANDITS_DATA does not lead to MNIST")
-    world = jb.instances.images(folder, part="t10k")
-    assert world.features.shape == (10_000, 784)
-    assert world.features.max() == 1.0
+    instance = jb.instances.images(folder, part="t10k")
+    assert instance.features.shape == (10_000, 784)
+    assert instance.features.max() == 1.0
     counts = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    np.testing.assert_array_equal(np.bincount(world.labels), counts)
+    np.testing.assert_array_equal(np.bincount(instance.labels), counts)
 
 
 def test_digits():
-    world = jb.instances.digits(target=3)
-    assert world.features.shape == (1797, 64)
-    assert world.features.dtype == np.float32
-    assert (float(world.features.min()), float(world.features.max())) == (0.0, 1.0)
-    np.testing.assert_array_equal(world.classes, range(10))
-    assert int(world.target_of(5)) == 3
+    instance = jb.instances.digits(target=3)
+    assert instance.features.shape == (1797, 64)
+    assert instance.features.dtype == np.float32
+    assert (float(instance.features.min()), float(instance.features.max())) == (0.0, 1.0)
+    np.testing.assert_array_equal(instance.classes, range(10))
+    assert int(instance.target_of(5)) == 3
 
 
 def test_digits_without_scikit_learn(monkeypatch):
@@ -149,21 +149,21 @@ def test_digits_without_scikit_learn(monkeypatch):
 def test_what_the_best_and_a_random_choice_get():
     """Against the whole law of one round, by enumeration."""
     labels = np.array([0, 1, 1, 2, 2])
-    world = jb.instances.labelled(np.eye(5), labels, shown=2, high=0.9, low=0.2)
+    instance = jb.instances.labelled(np.eye(5), labels, shown=2, high=0.9, low=0.2)
     pairs = np.stack(np.meshgrid(labels, labels), -1).reshape(-1, 2)
     for replication in range(6):
-        target = int(world.target_of(replication))
+        target = int(instance.target_of(replication))
         assert target == replication % 3
         means = np.where(pairs == target, 0.9, 0.2)
-        assert np.isclose(world.best_average(replication), means.max(1).mean())
-        assert np.isclose(world.random_average(replication), means.mean())
-    assert world.best_average(np.arange(6)).shape == (6,)
+        assert np.isclose(instance.best_average(replication), means.max(1).mean())
+        assert np.isclose(instance.random_average(replication), means.mean())
+    assert instance.best_average(np.arange(6)).shape == (6,)
 
 
 def test_the_reference_values_of_ten_equal_classes():
-    world = jb.instances.labelled(np.zeros((100, 1)), np.arange(100) % 10)
-    assert round(float(world.best_average()), 4) == 0.5757
-    assert np.isclose(world.random_average(), 0.30)
+    instance = jb.instances.labelled(np.zeros((100, 1)), np.arange(100) % 10)
+    assert round(float(instance.best_average()), 4) == 0.5757
+    assert np.isclose(instance.random_average(), 0.30)
 
 
 POINTS = np.zeros((4, 2))

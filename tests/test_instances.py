@@ -199,8 +199,8 @@ def test_the_uniform_design_of_layouts_is_best():
     differences = (arms[:, None] - arms).reshape(-1, 11)
     lengths = (differences**2).sum(1)
     widest = differences[lengths == lengths.max()]
-    spread = widest.T @ widest / len(widest)
-    bound = np.trace(spread) ** 2 / np.einsum("ki,ij,kj->k", arms, spread, arms).max()
+    moment = widest.T @ widest / len(widest)
+    bound = np.trace(moment) ** 2 / np.einsum("ki,ij,kj->k", arms, moment, arms).max()
     np.testing.assert_allclose([lengths.max(), bound], 24.0)
 
 

@@ -24,8 +24,8 @@ def simulate(**options):
 def test_lanes_are_refilled():
     """Without refilling, 8 lanes of so uneven a length would be idle a third of the time."""
     runs = simulate(batch=8)
-    spread = runs.pulls.reshape(-1, 8)
-    assert runs.pulls.sum() / (spread.max(1).sum() * 8) < 0.8
+    by_lane = runs.pulls.reshape(-1, 8)
+    assert runs.pulls.sum() / (by_lane.max(1).sum() * 8) < 0.8
     assert runs.meta["lane_use"] > 0.9
 
 

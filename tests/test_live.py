@@ -162,10 +162,10 @@ def test_a_phase_takes_its_rewards_in_any_order_and_over_restarts(how, tmp_path)
         else:
             calls = by_ticket(path, pairs)
         before = at_once.pulls
-        for given, place in calls:
+        for given, keywords in calls:
             with jb.Live(GSE, ARMS, path=path) as live:
                 assert before <= live.pulls < before + len(pairs)
-                live.tell(*given, **place)
+                live.tell(*given, **keywords)
         at_once.tell(sums)
         with jb.Live(GSE, ARMS, path=path) as live:
             assert (live.done, live.answer, live.pulls) == (
@@ -256,7 +256,7 @@ def test_the_answer_is_there_at_any_time():
 
 def test_threads_share_one(tmp_path):
     with jb.Live(partial(jb.gse, budget=60), ARMS, path=tmp_path / "run.npz") as live:
-        told = []
+        filled = []
 
         def visit():
             while not live.done:
@@ -266,15 +266,15 @@ def test_threads_share_one(tmp_path):
                     return
                 if ticket is not None:
                     live.tell(MEANS[ticket.arm], ticket=ticket.number)
-                    told.append(ticket)
+                    filled.append(ticket)
 
         threads = [threading.Thread(target=visit) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(60)
-        assert sorted(ticket.number for ticket in told) == list(range(60))
-        counts = np.bincount([ticket.arm for ticket in told], minlength=len(ARMS))
+        assert sorted(ticket.number for ticket in filled) == list(range(60))
+        counts = np.bincount([ticket.arm for ticket in filled], minlength=len(ARMS))
         np.testing.assert_array_equal(live.arm_pulls, counts)
         assert live.answer == 0
 

@@ -16,7 +16,7 @@ from jaxbandits.instances.environments.contextual import contextual
 
 RNG = np.random.default_rng(2)
 POINTS = RNG.normal(size=(40, 3))
-WORLD = jb.instances.labelled(POINTS, POINTS[:, 0] > 0, shown=4, target=1)
+INSTANCE = jb.instances.labelled(POINTS, POINTS[:, 0] > 0, shown=4, target=1)
 HORIZON = 45  # into the second block of noise
 
 
@@ -24,9 +24,13 @@ def steps(arms, *, rate=0.5):
     """A learner that does not say of itself that it is shown something."""
 
     def ask(key, theta, shown):
-        place = jnp.argmax(arms[shown] @ theta + jax.random.normal(key, shown.shape))
+        position = jnp.argmax(arms[shown] @ theta + jax.random.normal(key, shown.shape))
         return Move(
-            place, None, jnp.array(False), place, ({"norm": theta @ theta}, arms[shown[place]])
+            position,
+            None,
+            jnp.array(False),
+            position,
+            ({"norm": theta @ theta}, arms[shown[position]]),
         )
 
     def tell(theta, move, reward):
@@ -46,19 +50,19 @@ LEARNERS = {
 @jax.jit
 def round_of(rounds):
     """What replication 0 of seed 7 is shown in a round, and the noise of its reward."""
-    env, key = contextual(WORLD), key_of(0, 7)
+    env, key = contextual(INSTANCE), key_of(0, 7)
     (shown,) = env.context(fold_in(fold_in(key, episode.CONTEXT), rounds))
     noise = env.noise(fold_in(key, rounds // episode.BLOCK), (episode.BLOCK,), False)
     return shown, noise[rounds % episode.BLOCK]
 
 
-def told(live, rounds):
+def tell_round(live, rounds):
     """Tell a live run what happens in a round; where the row that it chose was shown."""
     with jax.enable_x64(True):
         shown, noise = map(np.asarray, round_of(rounds))
     row = live.ask(shown)
     assert row == live.ask() == live.ask(shown)
-    mean = WORLD.high if WORLD.labels[row] == WORLD.target else WORLD.low
+    mean = INSTANCE.high if INSTANCE.labels[row] == INSTANCE.target else INSTANCE.low
     live.tell(float(noise < mean))
     return np.flatnonzero(shown == row)[0]
 
@@ -66,17 +70,19 @@ def told(live, rounds):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_told_what_a_simulation_draws_it_is_that_replication(name, tmp_path):
     build, rounds = LEARNERS[name], 12 if name == "at a budget" else HORIZON
-    path, places = tmp_path / "run.npz", np.zeros(WORLD.shown, int)
+    path, positions = tmp_path / "run.npz", np.zeros(INSTANCE.shown, int)
     for t in range(rounds):
         if t in (0, 20):  # and on from the file
             live = jb.Live(build, POINTS, seed=7, path=path)
-        places[told(live, t)] += 1
+        positions[tell_round(live, t)] += 1
         if t == 19:
             live.close()
-    played = steps if name == "at a budget" else build  # whose answer is no arm of later rounds
-    runs = jb.simulate(WORLD, played, horizon=rounds, replications=1, seed=7)
+    constructor = (
+        steps if name == "at a budget" else build
+    )  # whose answer is no arm of later rounds
+    runs = jb.simulate(INSTANCE, constructor, horizon=rounds, replications=1, seed=7)
     # Two places can show the same row.
-    assert abs(places - runs.arm_pulls[0]).sum() <= 4
+    assert abs(positions - runs.arm_pulls[0]).sum() <= 4
     assert live.pulls == runs.pulls[0] == live.arm_pulls.sum() == rounds
     assert live.arm_pulls.shape == (40,)
     for key, values in runs.info.items():
@@ -87,7 +93,7 @@ def test_a_budget_ends_it():
     live = jb.Live(LEARNERS["at a budget"], POINTS, seed=7)
     for t in range(12):
         assert not live.done
-        told(live, t)
+        tell_round(live, t)
     assert live.done
     with pytest.raises(RuntimeError, match="has stopped: it asks for nothing"):
         live.ask([0, 1])
@@ -149,9 +155,9 @@ def scored(arms, *, least=None):
 
     def ask(key, counts, shown):
         scores = arms[shown, 0] - counts[shown]
-        place = jnp.argmax(scores)
+        position = jnp.argmax(scores)
         done = jnp.array(False) if least is None else shown.max() < least
-        return Move(place, None, done, scores > 0, (scores, shown[place]))
+        return Move(position, None, done, scores > 0, (scores, shown[position]))
 
     def tell(counts, move, reward):
         return counts.at[move.info[1]].add(reward)

@@ -81,8 +81,8 @@ def test_a_damaged_or_foreign_file_is_refused_and_left(kind, saved):
         with saved.open("wb") as stream:
             np.save(stream, ARMS)
     else:
-        place = len(whole) // 2
-        whole[place] ^= 1
+        position = len(whole) // 2
+        whole[position] ^= 1
         damaged = {"truncated": whole[:-1], "empty": b"", "text": b"hello\n", "changed": whole}
         saved.write_bytes(damaged[kind])
     assert_refused(saved, "does not hold a live run")
@@ -92,9 +92,9 @@ def test_no_changed_byte_goes_unnoticed(saved):
     whole = saved.read_bytes()
     description = saved_description(saved)
     intact, refused = file.load(saved, description), 0
-    for place in range(0, len(whole), 37):
+    for position in range(0, len(whole), 37):
         damaged = bytearray(whole)
-        damaged[place] ^= 0x10
+        damaged[position] ^= 0x10
         saved.write_bytes(damaged)
         try:
             found = file.load(saved, description)

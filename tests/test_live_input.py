@@ -83,9 +83,9 @@ def test_bad_arguments_are_named(constructor, options, match):
 def test_bad_rewards_are_named_and_change_nothing(given, match):
     live = jb.Live(LINGAPE, ARMS)
     ticket = live.ticket()
-    reward, place = (*given, {})[:2]
+    reward, target = (*given, {})[:2]
     with pytest.raises(ValueError, match=match):
-        live.tell(reward, **place)
+        live.tell(reward, **target)
     assert (live.pulls, live.tickets) == (0, (ticket,))
     live.tell(1.0, arm=0)
     live.tell(1.0, ticket=0)
@@ -96,14 +96,14 @@ def test_bad_rewards_are_named_and_change_nothing(given, match):
 
 def test_a_phase_refuses_what_it_does_not_want():
     live = jb.Live(partial(jb.sequential_halving, budget=8), ARMS)  # one draw each, then two
-    for reward, place, match in (
+    for reward, target, match in (
         (1.0, {}, r"reward must have shape \(4,\) here"),
         ([1.0, 2.0], {"arm": 1}, "reward must hold at most 1 rewards of arm 1"),
         ([1.0, np.nan], {"arm": 1}, "reward must be a finite number"),
         ([[1.0]], {"arm": 1}, "reward must hold at most 1 rewards of arm 1"),
     ):
         with pytest.raises(ValueError, match=match):
-            live.tell(reward, **place)
+            live.tell(reward, **target)
     ticket = live.ticket()
     with pytest.raises(ValueError, match="at most 0 rewards of arm 0"):
         live.tell(1.0, arm=ticket.arm)

@@ -96,10 +96,10 @@ def test_electric_motor(target, tmp_path):
     unit = (table - table.min(0)) / np.ptp(table, axis=0)
     path = tmp_path / "pmsm_temperature_data.csv"
     instance = check(make.electric_motor(jax.random.key(0), path, 40, target=target))
-    place = SENSORS.index(target)
-    order, wanted = np.argsort(instance.means), np.argsort(unit[:, place])
-    np.testing.assert_allclose(instance.means[order], unit[wanted, place])
-    np.testing.assert_allclose(instance.arms[order], np.delete(unit, place, axis=1)[wanted])
+    column = SENSORS.index(target)
+    order, wanted = np.argsort(instance.means), np.argsort(unit[:, column])
+    np.testing.assert_allclose(instance.means[order], unit[wanted, column])
+    np.testing.assert_allclose(instance.arms[order], np.delete(unit, column, axis=1)[wanted])
     assert float(instance.noise_var) == 0.1
     with pytest.raises(ValueError, match="num_arms must be at most 40, got 41"):
         make.electric_motor(jax.random.key(0), tmp_path, 41)

@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from params import params
-from worlds import child
+from run_settings import child
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

@@ -16,7 +16,7 @@ from jaxbandits.core import Algorithm, Move
 from jaxbandits.engine.protocol import different
 
 ARMS = np.eye(6, 2) + 0.1
-WORLD = jb.instances.tabular(ARMS, np.linspace(0.0, 1.0, 6))
+INSTANCE = jb.instances.tabular(ARMS, np.linspace(0.0, 1.0, 6))
 
 
 class State(NamedTuple):
@@ -130,7 +130,7 @@ SHAPES = {
 def test_what_does_not_fit_is_named_before_compiling(name):
     build, message = SHAPES[name]
     key_of(0)  # making a key compiles, once
-    refused((WORLD, build), "algorithm.*: .*" + message)
+    refused((INSTANCE, build), "algorithm.*: .*" + message)
 
 
 def test_a_leaf_too_many_is_named():
@@ -144,7 +144,7 @@ def test_an_error_of_its_own_stays_what_it_is():
         raise TypeError("mine")
 
     with pytest.raises(TypeError, match="mine"):
-        jb.simulate(WORLD, partial(unsound, tell=broken), replications=2)
+        jb.simulate(INSTANCE, partial(unsound, tell=broken), replications=2)
 
 
 def late(arms, *, fault=0, phased=False):
@@ -184,7 +184,7 @@ WRONG = {
 def test_the_first_fault_is_named_with_its_round():
     """One program, as the fault is a number."""
     plain, watched = (
-        jb.simulate(WORLD, partial(late, fault=np.int64(0)), replications=50, debug=debug)
+        jb.simulate(INSTANCE, partial(late, fault=np.int64(0)), replications=50, debug=debug)
         for debug in (False, True)
     )
     for name in ("pulls", "answer", "arm_pulls", "stopped", "correct"):
@@ -192,14 +192,14 @@ def test_the_first_fault_is_named_with_its_round():
     assert watched.info == {}
     for fault, wrong in WRONG.items():
         with pytest.raises(ValueError, match=f"^algorithm: replication 0, round 5: {wrong}$"):
-            jb.simulate(WORLD, partial(late, fault=np.int64(fault)), replications=50, debug=True)
+            jb.simulate(INSTANCE, partial(late, fault=np.int64(fault)), replications=50, debug=True)
 
 
 def test_phases_are_watched_too():
     build = partial(late, phased=True)
     for fault, wrong in {1: WRONG[1], 5: "ask draws an arm -2 times, a count below 0"}.items():
         with pytest.raises(ValueError, match=f"replication 0, round 5: {wrong}"):
-            jb.simulate(WORLD, partial(build, fault=np.int64(fault)), replications=3, debug=True)
+            jb.simulate(INSTANCE, partial(build, fault=np.int64(fault)), replications=3, debug=True)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_impossible_draws_are_noticed_without_debug(fault, phased):
     )
     build = partial(late, fault=np.int64(fault), phased=phased)
     with pytest.raises(ValueError, match=message):
-        jb.simulate(WORLD, build, replications=50, max_pulls=99)
+        jb.simulate(INSTANCE, build, replications=50, max_pulls=99)
 
 
 @pytest.mark.parametrize("answer", [6, -1])
@@ -220,9 +220,9 @@ def test_answers_that_do_not_exist_are_noticed_without_debug(answer):
     build = partial(unsound, ask=partial(_answering, answer))
     message = f"replication 0 ends with the answer {answer}, which is none of the targets"
     with pytest.raises(ValueError, match=message):
-        jb.simulate(WORLD, build, replications=3)
+        jb.simulate(INSTANCE, build, replications=3)
     # Nobody asks what would be answered before the end.
-    runs = jb.simulate(WORLD, build, replications=3, max_pulls=20)
+    runs = jb.simulate(INSTANCE, build, replications=3, max_pulls=20)
     assert runs.summary()["cut_short"] == 3
 
 
@@ -273,18 +273,20 @@ def test_rewards_that_are_not_finite_are_named():
             return jnp.where(self.means[arm] > 0.5, jnp.inf, self.means[arm])
 
     arms = np.eye(2)
-    world = jb.instances.simulated(arms, Broken(np.array([0.0, 0.1])), noise_var=1.0)
-    later = world.simulator._replace(means=np.array([0.0, 1.0]))
+    instance = jb.instances.simulated(arms, Broken(np.array([0.0, 0.1])), noise_var=1.0)
+    later = instance.simulator._replace(means=np.array([0.0, 1.0]))
     with pytest.raises(ValueError, match="round 2: the reward is inf"):
-        jb.simulate(dataclasses.replace(world, simulator=later), sound, replications=2, debug=True)
+        jb.simulate(
+            dataclasses.replace(instance, simulator=later), sound, replications=2, debug=True
+        )
 
 
 def test_late_rewards_hide_no_fault():
     widened = partial(unsound, tell=lambda state: state._replace(counts=state.counts * 1.0))
     with pytest.raises(ValueError, match="tell must return a state like that of init"):
-        jb.simulate(jb.instances.stressed(WORLD, delay=3), widened, replications=2)
+        jb.simulate(jb.instances.stressed(INSTANCE, delay=3), widened, replications=2)
 
 
 def test_debug_changes_nothing_about_what_never_stops():
     with pytest.raises(ValueError, match="lin_ucb never stops: give `horizon`"):
-        jb.simulate(WORLD, partial(jb.lin_ucb, alpha=0.5), replications=2, debug=True)
+        jb.simulate(INSTANCE, partial(jb.lin_ucb, alpha=0.5), replications=2, debug=True)

@@ -9,7 +9,7 @@ import pytest
 import xarray
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from worlds import HALVING
+from run_settings import HALVING
 
 import jaxbandits as jb
 from jaxbandits.report import labels, panels, plot
@@ -103,8 +103,8 @@ def test_lines_of_many_algorithms_differ():
         progress=False,
     )
     lines = plot.figure(dataset, quantities=("accuracy",)).axes[0].get_legend_handles_labels()[0]
-    looks = {(line[0].get_color(), line[0].get_linestyle()) for line in lines}
-    assert len(looks) == 11
+    styles = {(line[0].get_color(), line[0].get_linestyle()) for line in lines}
+    assert len(styles) == 11
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import tomllib
 
 import numpy as np
 import pytest
+from run_settings import simulate
 from test_sweep_groups import GRID, assert_equal_pulls
 from test_sweep_store import files
-from worlds import simulate
 
 from jaxbandits import load
 from jaxbandits.engine import multihost
@@ -35,7 +35,7 @@ tests, folder, address, index = sys.argv[1:]
 sys.path.insert(0, tests)
 jax.distributed.initialize(address, num_processes=2, process_id=int(index))
 from test_processes import SWEEP
-from worlds import simulate
+from run_settings import simulate
 from jaxbandits.sweeps import local, parse, run
 local.CHECKPOINT_SECONDS = 0.0
 simulate("sequential", 41, devices="all").save(f"{folder}/runs{index}.npz")

@@ -130,8 +130,8 @@ def test_no_flipped_byte_changes_a_number(tmp_path):
     path = tmp_path / "some.npz"
     runs().save(path)
     whole, refused = path.read_bytes(), 0
-    for place in range(0, len(whole), 13):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x5A]) + whole[place + 1 :])
+    for position in range(0, len(whole), 13):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x5A]) + whole[position + 1 :])
         try:
             again = jb.load(path)
         except ValueError as error:
@@ -200,8 +200,8 @@ def test_a_paired_difference_is_that_of_the_t_test():
     np.testing.assert_allclose(found["mean"], one.mean() - two.mean())
     np.testing.assert_allclose((found["low"], found["high"]), (interval.low, interval.high))
     np.testing.assert_allclose(found["correlation"], np.corrcoef(one, two)[0, 1])
-    apart = np.hypot(one.std(ddof=1), two.std(ddof=1)) / np.sqrt(50)
-    assert found["se"] < apart / 10
+    unpaired = np.hypot(one.std(ddof=1), two.std(ddof=1)) / np.sqrt(50)
+    assert found["se"] < unpaired / 10
 
 
 def test_a_paired_difference_is_over_what_both_hold():

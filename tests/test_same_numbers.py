@@ -5,7 +5,7 @@ from functools import partial
 
 import jax
 import pytest
-from worlds import WORLDS, assert_all_the_same
+from run_settings import SETTINGS, assert_all_the_same
 
 import jaxbandits as jb
 
@@ -13,7 +13,7 @@ ELLIPSE = jb.instances.sphere(
     jax.random.key(2, impl="threefry2x32"), num_arms=20, dim=4, noise_var=0.2
 )
 ALL = {
-    **WORLDS,
+    **SETTINGS,
     "designs": (ELLIPSE, partial(jb.gse, budget=200, design="d_opt"), {}),
     "adaptive designs": (jb.instances.soare(3, angle=0.3), partial(jb.rage, delta=0.1), {}),
 }
@@ -26,12 +26,12 @@ ALL = {
 def test_batch_devices_and_progress_change_nothing(name):
     instance, build, options = ALL[name]
     assert len(jax.devices()) == 4
-    told = []
-    bars = [False, lambda *state: told.append(state)]
+    reports = []
+    bars = [False, lambda *state: reports.append(state)]
     ways = [
         {"batch": batch, "devices": devices, "progress": progress}
         for batch, devices, progress in itertools.product([1, 3, 64, None], [None, 4], bars)
     ]
     assert_all_the_same(instance, build, ways, **options)
     assert len(ways) == 16
-    assert told
+    assert reports

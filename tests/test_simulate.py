@@ -6,20 +6,20 @@ import jax
 import numpy as np
 import pytest
 from programs import key_of
-from worlds import SOARE, WORLDS, assert_same_runs, child, shuffled, simulate
+from run_settings import SETTINGS, SOARE, assert_same_runs, child, shuffled, simulate
 
 import jaxbandits as jb
 from jaxbandits.engine.checkpoints import rounds_of
 
-every = pytest.mark.parametrize("name", WORLDS)
+every = pytest.mark.parametrize("name", SETTINGS)
 
 
 @pytest.mark.parametrize(
     ("name", "batch"),
     [
-        *((name, 7) for name in WORLDS),
+        *((name, 7) for name in SETTINGS),
         ("sequential", 1),
-        *(pytest.param(name, 1, marks=pytest.mark.slow) for name in list(WORLDS)[1:]),
+        *(pytest.param(name, 1, marks=pytest.mark.slow) for name in list(SETTINGS)[1:]),
     ],
 )
 def test_the_batch_changes_nothing(name, batch):
@@ -31,7 +31,7 @@ def test_the_batch_changes_nothing(name, batch):
 
 @pytest.mark.parametrize(
     "name",
-    ["sequential", *(pytest.param(name, marks=pytest.mark.slow) for name in list(WORLDS)[1:])],
+    ["sequential", *(pytest.param(name, marks=pytest.mark.slow) for name in list(SETTINGS)[1:])],
 )
 def test_nor_does_a_batch_nearly_as_large_as_all(name):
     assert_same_runs(simulate(name, 70, batch=64), simulate(name, 70))
@@ -47,7 +47,7 @@ def test_more_replications_change_nothing(name):
 
 
 def test_another_seed_gives_other_runs():
-    instance, build, _ = WORLDS["sequential"]
+    instance, build, _ = SETTINGS["sequential"]
     first, second = (jb.simulate(instance, build, replications=20, seed=s) for s in (7, 8))
     assert not np.array_equal(first.pulls, second.pulls)
 
@@ -139,10 +139,10 @@ def test_an_interrupt_returns_what_is_done():
 
 def test_options_that_are_bound_win():
     """Told a larger noise than the world's, LinGapE needs more draws."""
-    told = simulate("sequential", 20)
+    right = simulate("sequential", 20)
     louder = partial(jb.lingape, delta=0.1, noise_var=4.0)
     believed = jb.simulate(SOARE, louder, replications=20)
-    assert believed.pulls.mean() > 2 * told.pulls.mean()
+    assert believed.pulls.mean() > 2 * right.pulls.mean()
 
 
 def test_the_grid_of_a_regret_run():
@@ -165,7 +165,7 @@ def test_the_grid_of_a_regret_run():
     ],
 )
 def test_regret_is_recorded_where_it_is_asked_for(record):
-    instance, build, _ = WORLDS["regret"]
+    instance, build, _ = SETTINGS["regret"]
     play = partial(jb.simulate, instance, build, replications=8, horizon=500)
     runs, whole = play(record=record), play(record=range(1, 501))
     assert whole.regret.shape == (8, 500)
@@ -180,7 +180,7 @@ def test_regret_is_recorded_where_it_is_asked_for(record):
 
 @pytest.mark.parametrize("record", ["dense", [], [3, 3], [0, 2], [2, 41], [1.5], 7, "log"])
 def test_bad_rounds_are_named(record):
-    instance, build, _ = WORLDS["regret"]
+    instance, build, _ = SETTINGS["regret"]
     horizon = None if record == "log" else 40
     with pytest.raises(ValueError, match=r"record (must be|is for runs with a horizon)"):
         jb.simulate(instance, build, replications=2, horizon=horizon, record=record)

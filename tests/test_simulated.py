@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from run_settings import assert_same_runs
 from test_instances import check
-from worlds import assert_same_runs
 
 import jaxbandits as jb
 from jaxbandits.instances.environments.finite import finite

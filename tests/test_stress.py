@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from counting import refused
 from programs import QUICK
+from run_settings import assert_same_runs
 from scipy import stats
-from worlds import assert_same_runs
 
 import jaxbandits as jb
 from jaxbandits import theory
@@ -86,8 +86,8 @@ def test_students_t(df):
     batches = sums(instance, [5, 0, 70], 2000)
     np.testing.assert_array_equal(batches[:, 1], 0.0)
     for arm, count in ((0, 5), (2, 70)):
-        apart = law.rvs((2000, count), random_state=3) - 2.0 + MEANS[arm]
-        assert stats.ks_2samp(batches[:, arm], apart.sum(1)).pvalue > LEVEL
+        single_draws = law.rvs((2000, count), random_state=3) - 2.0 + MEANS[arm]
+        assert stats.ks_2samp(batches[:, arm], single_draws.sum(1)).pvalue > LEVEL
     assert abs(stats.spearmanr(batches[:, 0], batches[:, 2]).statistic) < 4.5 / np.sqrt(2000)
     if df > 8:  # whose eighth moment is finite
         assert abs(drawn.mean() - 2.0) < 4.5 * np.sqrt(2.5 / len(drawn))
@@ -161,10 +161,10 @@ def test_values_of_other_targets_stay():
 def test_a_wrong_variance_is_told_and_changes_no_reward():
     for instance in (NORMAL, COIN, make.stressed(NORMAL, variance_ratio=RATIO)):
         if instance.stress is None:
-            told = make.stressed(instance, noise_var_factor=0.25)
-            assert told.noise_var == 0.25 * instance.noise_var
+            stressed = make.stressed(instance, noise_var_factor=0.25)
+            assert stressed.noise_var == 0.25 * instance.noise_var
             for drawn in (partial(singles, arm=1), partial(sums, counts=[2, 0, 7])):
-                np.testing.assert_allclose(drawn(told), drawn(instance), rtol=1e-12)
+                np.testing.assert_allclose(drawn(stressed), drawn(instance), rtol=1e-12)
     both = make.stressed(NORMAL, variance_ratio=RATIO, noise_var_factor=4.0)
     assert both.noise_var == 10.0
     np.testing.assert_allclose(both.stress.variances, 2.5 * np.array(RATIO))
@@ -202,12 +202,12 @@ def test_drifting_means(instance):
 def test_rewards_come_late(shape):
     """What the learner is told, word for word."""
 
-    def ask(key, told):
-        arms = jnp.broadcast_to(told[0], shape)
-        return jb.Move(arms, None, jnp.array(False), told[0], {"told": told[0]})
+    def ask(key, state):
+        arms = jnp.broadcast_to(state[0], shape)
+        return jb.Move(arms, None, jnp.array(False), state[0], {"told": state[0]})
 
-    def tell(told, move, total):
-        return told[0] + 1, told[1] * 0.5 + (total + 10.0 * move.arm).sum()
+    def tell(state, move, total):
+        return state[0] + 1, state[1] * 0.5 + (total + 10.0 * move.arm).sum()
 
     plain = jb.Algorithm(lambda key: (jnp.zeros((), int), jnp.zeros(())), ask, tell)
     algorithm = delayed(plain, 3)
@@ -356,8 +356,8 @@ def test_what_is_refused_when_played():
     phases = partial(jb.sequential_halving, budget=30)
     refused((late, phases), "delay must be 0 for an algorithm that plays phases, got 2")
     for limit in ({"horizon": 2}, {"max_pulls": 2}):
-        told = "its rewards come 2 rounds late, and a replication has 2 at most"
-        refused((late, partial(jb.lin_ucb, alpha=1.0), limit), told)
+        message = "its rewards come 2 rounds late, and a replication has 2 at most"
+        refused((late, partial(jb.lin_ucb, alpha=1.0), limit), message)
     labelled = make.stressed(lambda key: 1, df=3.0)
     with pytest.raises(ValueError, match="instance must be an Instance, got int"):
         labelled(jax.random.key(0))

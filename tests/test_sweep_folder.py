@@ -38,7 +38,7 @@ MORE = '[algorithms.wide]\nname = "sequential_halving"\nbudget = 60\n[axes]'
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory):
+def finished(tmp_path_factory):
     """A folder with results, and its file."""
     home = tmp_path_factory.mktemp("sweep")
     file, out = home / "small.toml", home / "out"
@@ -68,8 +68,8 @@ def everything(out):
         ("budget = 40", "budget = 40\nonly = {gap = [2.0]}", [], ["[algorithms.SH] at gap = 0.2"]),
     ],
 )
-def test_results_of_another_sweep_are_refused(played, old, new, options, words):
-    file, out = played
+def test_results_of_another_sweep_are_refused(finished, old, new, options, words):
+    file, out = finished
     other = file.with_name("other.toml")
     other.write_text(SMALL.replace(old, new) if old else SMALL)
     if "budget = [40]" in new:
@@ -79,9 +79,9 @@ def test_results_of_another_sweep_are_refused(played, old, new, options, words):
     assert everything(out) == before
 
 
-def test_more_of_the_same_sweep_goes_on_from_what_is_stored(played, tmp_path, monkeypatch):
+def test_more_of_the_same_sweep_goes_on_from_what_is_stored(finished, tmp_path, monkeypatch):
     """More replications and another algorithm: what there was is not played again."""
-    file, before = played
+    file, before = finished
     out, more, asked = tmp_path / "out", tmp_path / "more.toml", []
     shutil.copytree(before, out)
     more.write_text(SMALL.replace("[axes]", MORE).replace("= 40", "= 80", 1))
@@ -101,8 +101,8 @@ def test_more_of_the_same_sweep_goes_on_from_what_is_stored(played, tmp_path, mo
     refused(call("run", file, "--out", out), "80 replications instead of 40", "algorithm 'wide'")
 
 
-def test_force_replaces_results_but_no_file_of_others(played, tmp_path):
-    file, _ = played
+def test_force_replaces_results_but_no_file_of_others(finished, tmp_path):
+    file, _ = finished
     out = tmp_path / "out"
     assert call("run", file, "--out", out).exit_code == 0
     (out / "claims.json").write_text("[]")
@@ -135,8 +135,8 @@ def test_a_small_experiment_does_not_replace_the_whole(tmp_path, monkeypatch):
     refused(call("run", file, "--out", tmp_path), "An angle that takes", "instead of a file")
 
 
-def test_a_folder_is_for_one_sweep_at_a_time(played):
-    file, out = played
+def test_a_folder_is_for_one_sweep_at_a_time(finished):
+    file, out = finished
     before = everything(out)
     one, other = (cells_of(parse(tomllib.loads(SMALL) | {"seed": seed})) for seed in (3, 4))
     with folder.locked(out, one):

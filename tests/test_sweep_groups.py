@@ -6,7 +6,7 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from worlds import assert_same_runs
+from run_settings import assert_same_runs
 
 import jaxbandits as jb
 from jaxbandits.engine import host_loop
@@ -102,7 +102,7 @@ def ball(n):
     return partial(jb.instances.sphere, num_arms=6, dim=3, mix=1.0, noise_var=0.1 + n / 10)
 
 
-WORLDS = {
+CELLS = {
     "phased": lambda n: (jb.instances.canonical(8, gap=1.0 + n), partial(jb.gse, budget=40 + n)),
     "random": lambda n: (ball(n), partial(jb.lingape, delta=0.1)),
     "designs": lambda n: (ball(n), partial(jb.rage, delta=0.1)),
@@ -119,14 +119,14 @@ SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("random", "regre
 @pytest.mark.parametrize("name", ["phased", *SLOW])
 def test_worlds_side_by_side_equal_each_alone(name):
     options = {"horizon": 40} if name == "regret" else {}
-    pairs = [WORLDS[name](n) for n in range(3)]
+    pairs = [CELLS[name](n) for n in range(3)]
     prepare = [prepared(*pair, options.get("horizon")) for pair in pairs]
     family = Simulation(prepare, replications=30, batch=16, seed=7, **options)
     waiting = {2: range(10), 0: range(3, 13), 1: range(5)}
     found = family.run(waiting, lambda *state: None)
-    for world, numbers in waiting.items():
-        alone = Simulation([prepare[world]], replications=20, seed=7, **options)
-        assert_same_runs(found[world], alone.run({0: numbers}, lambda *state: None)[0])
+    for index, numbers in waiting.items():
+        alone = Simulation([prepare[index]], replications=20, seed=7, **options)
+        assert_same_runs(found[index], alone.run({0: numbers}, lambda *state: None)[0])
 
 
 def test_times_are_shared_out():

@@ -110,11 +110,13 @@ PART_KEYS = {
 def test_each_key_of_a_table_changes_what_is_played(path):
     table, value, more = PART_KEYS[path]
     other = changed(table, path, value)
-    for place, part in more.items():
-        other = changed(other, place, part)
+    for where, part in more.items():
+        other = changed(other, where, part)
     one, two = (cells_of(parse(x)) for x in (table, other))
-    played = [[cell and (cell.spec, str(cell.prepared)) for cell in cells] for cells in (one, two)]
-    assert played[0] != played[1]
+    described = [
+        [cell and (cell.spec, str(cell.prepared)) for cell in cells] for cells in (one, two)
+    ]
+    assert described[0] != described[1]
 
 
 def test_a_fixed_instance_is_the_same_in_every_replication():

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from worlds import HALVING, timeless
+from run_settings import HALVING, timeless
 
 import jaxbandits as jb
 from jaxbandits.report import plot, table

@@ -69,10 +69,12 @@ def numbers(runs, num_targets):
 
 def least_p(first, second):
     """The smallest p-value of the columns' differences of means, taken for normal."""
-    apart = np.abs(first.mean(0) - second.mean(0))
+    distance = np.abs(first.mean(0) - second.mean(0))
     error = np.sqrt((first.var(0, ddof=1) + second.var(0, ddof=1)) / len(first))
     varied = error > 1e-12  # else constants, which are equal or not
-    z = np.where(varied, apart / np.where(varied, error, 1.0), np.where(apart > 1e-9, np.inf, 0.0))
+    z = np.where(
+        varied, distance / np.where(varied, error, 1.0), np.where(distance > 1e-9, np.inf, 0.0)
+    )
     return 2 * stats.norm.sf(z.max())
 
 
@@ -86,8 +88,8 @@ def under_other_labels(case, build, seed):
     first = numbers(play(made, build, case, seed), len(targets))
     runs = play(relabelled(made, arms, targets), build, case, seed + 1)
     second = numbers(runs, len(targets))
-    places = np.concatenate([[0], 1 + arms, 1 + len(arms) + targets])
-    return least_p(first[:, places], second)
+    columns = np.concatenate([[0], 1 + arms, 1 + len(arms) + targets])
+    return least_p(first[:, columns], second)
 
 
 def in_other_axes(case, build, seed):

@@ -216,11 +216,11 @@ def test_sweeps_set_means_beside_the_bound():
     means = dataset.pulls_mean.sel(instance="basis", algorithm="LinGapE")
     assert (means > known).all()
     header, lines = table.rows(dataset)
-    place = header.index("/ lower bound")
-    assert {line[place] for line in lines if line[1] == "SH"} == {"-"}
+    column = header.index("/ lower bound")
+    assert {line[column] for line in lines if line[1] == "SH"} == {"-"}
     ratio = float(means.sel(gap=1.0, delta=0.1) / known.sel(gap=1.0, delta=0.1))
     assert lines[0][:4] == ["basis", "LinGapE", "1", "0.1"]
-    assert lines[0][place] == f"{ratio:.3g}"
+    assert lines[0][column] == f"{ratio:.3g}"
 
 
 def test_no_flag_is_changed():
@@ -237,9 +237,9 @@ def test_the_design_of_who_knows_theta_reaches_the_characteristic_time():
     np.testing.assert_allclose([found.value, found.bound], time.value, rtol=2e-5)
     inverse = np.linalg.inv((instance.arms.T * found.weights) @ instance.arms)
     best = instance.values.argmax()
-    apart = (instance.targets[best] - instance.targets)[np.arange(6) != best]
+    differences = (instance.targets[best] - instance.targets)[np.arange(6) != best]
     gaps = (instance.values[best] - instance.values)[np.arange(6) != best]
-    reached = (np.einsum("mi,ij,mj->m", apart, inverse, apart) / gaps**2).max()
+    reached = (np.einsum("mi,ij,mj->m", differences, inverse, differences) / gaps**2).max()
     np.testing.assert_allclose(found.value, reached, rtol=1e-9)
 
 

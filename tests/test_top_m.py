@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from top_m_lines import Rules, algorithm
+from top_m_lines import GapIndexRules, algorithm
 
 import jaxbandits as jb
 from jaxbandits.algorithms.loops.comparisons import by_averages, by_features
@@ -13,12 +13,12 @@ from jaxbandits.kernels.confidence import radius
 
 CLASSIC = jb.instances.classic_top_m(4, 2, angle=0.8)
 RANDOM = jb.instances.sphere(jax.random.key(3), 8, 3, mix=0.2, noise_var=0.25)
-GIFA = Rules("paired", "indices", "index", "greedy", all_first=False)
+GIFA = GapIndexRules("paired", "indices", "index", "greedy", all_first=False)
 LINES = {
     "lin_gifa": GIFA,
     "lin_gifa, individual": GIFA._replace(indices="individual", selection="largest_variance"),
-    "ugape": Rules("individual", "indices", "pair", "largest_variance"),
-    "means, ugape's test": Rules(),
+    "ugape": GapIndexRules("individual", "indices", "pair", "largest_variance"),
+    "means, ugape's test": GapIndexRules(),
 }
 
 

@@ -201,9 +201,9 @@ def test_counts_are_independent_draws_from_the_design():
     weights, total = np.asarray(state.design.weights), counts[0].sum()
     assert (counts.sum(1) == total).all()
     expected = total * weights
-    spread = np.sqrt(total * weights * (1 - weights))
+    deviation = np.sqrt(total * weights * (1 - weights))
     used = weights > 0
     assert used.sum() >= 2
-    off = (counts.mean(0) - expected)[used] / spread[used] * np.sqrt(len(counts))
+    off = (counts.mean(0) - expected)[used] / deviation[used] * np.sqrt(len(counts))
     assert np.abs(off).max() < 5
-    np.testing.assert_allclose(counts.std(0)[used], spread[used], rtol=0.1)
+    np.testing.assert_allclose(counts.std(0)[used], deviation[used], rtol=0.1)

@@ -101,9 +101,9 @@ def test_an_oracle_knows_the_gaps_of_the_parameter():
     oracle = partial(jb.bayes_gap, budget=30, hardness="oracle")
     first, second, third = logistic.means
     gaps = np.array([first - second, first - second, first - third])
-    told = jb.simulate(logistic, partial(oracle, gaps=gaps), replications=40)
+    given = jb.simulate(logistic, partial(oracle, gaps=gaps), replications=40)
     known = jb.simulate(logistic, oracle, replications=40)
-    np.testing.assert_array_equal(told.arm_pulls, known.arm_pulls)
+    np.testing.assert_array_equal(given.arm_pulls, known.arm_pulls)
     wrong = jb.simulate(logistic, partial(oracle, gaps=10 * gaps), replications=40)
     assert not np.array_equal(wrong.arm_pulls, known.arm_pulls)
 

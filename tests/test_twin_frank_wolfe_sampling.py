@@ -50,24 +50,24 @@ class FrankWolfeSampling(Ridge):
         pulls = self.pulls
         if pulls.draws < pulls.num_arms:
             return False, None, pulls.draws
-        look, t = self.look(), pulls.draws + 1
-        if self.stops(look):
-            return True, look.leader, None
-        self.total = self.total + self.step(look, t)
-        return False, look.leader, self.first(self.total / pulls.counts)
+        estimate, t = self.estimate(), pulls.draws + 1
+        if self.stops(estimate):
+            return True, estimate.leader, None
+        self.total = self.total + self.step(estimate, t)
+        return False, estimate.leader, self.first(self.total / pulls.counts)
 
-    def step(self, look, t):
+    def step(self, estimate, t):
         arms, num_arms = self.pulls.arms, self.pulls.num_arms
-        if math.isqrt(t // num_arms) ** 2 == t // num_arms or look.ratio <= 0:
+        if math.isqrt(t // num_arms) ** 2 == t // num_arms or estimate.ratio <= 0:
             self.forced += 1
             return np.full(num_arms, 1 / num_arms)
         design = self.total / (t - 1)
         inverse = np.linalg.inv(arms.T @ (design[:, None] * arms))
         values, slopes = {}, {}
         for j in range(num_arms):
-            if j != look.leader:
-                y = arms[look.leader] - arms[j]
-                gap, size = look.means[look.leader] - look.means[j], y @ inverse @ y
+            if j != estimate.leader:
+                y = arms[estimate.leader] - arms[j]
+                gap, size = estimate.means[estimate.leader] - estimate.means[j], y @ inverse @ y
                 scale = gap**2 / (2 * self.facts["noise_var"])
                 values[j] = scale / size
                 slopes[j] = scale * np.array([x @ inverse @ y for x in arms]) ** 2 / size**2

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem, normal_rewards, same_arm
-from ratio_twins import Look, Ridge
+from ratio_twins import Estimate, Ridge
 
 import jaxbandits as jb
 from jaxbandits.engine import episode
@@ -44,17 +44,17 @@ class LazyTrackAndStop(Ridge):
         matrix = pulls.matrix(0.0)
         if pulls.draws < pulls.dim:
             return False, None, self.next_of_basis()
-        look = Look(pulls.arms, matrix, pulls.arms.T @ pulls.sums)
+        estimate = Estimate(pulls.arms, matrix, pulls.arms.T @ pulls.sums)
         c = (1 - 1e-9) * max(x @ x for x in pulls.arms)
         least = np.linalg.eigvalsh(matrix)[0]
         determinant = np.linalg.det(np.eye(pulls.dim) + matrix / (self.u * c))
         beta = (1 + self.u) * self.facts["noise_var"]
         beta *= math.log(math.sqrt(determinant) / self.facts["delta"])
-        if look.ratio / 2 >= beta and least > c:
-            return True, look.leader, None
+        if estimate.ratio / 2 >= beta and least > c:
+            return True, estimate.leader, None
         if least < self.floor * math.sqrt(pulls.draws):
-            return False, look.leader, self.next_of_basis()
-        return False, look.leader, self.first(self.wanted - pulls.counts)
+            return False, estimate.leader, self.next_of_basis()
+        return False, estimate.leader, self.first(self.wanted - pulls.counts)
 
     def next_of_basis(self):
         self.forced += 1
@@ -64,7 +64,7 @@ class LazyTrackAndStop(Ridge):
         super().tell(arm, reward)
         pulls = self.pulls
         if pulls.draws >= self.due:
-            means = Look(pulls.arms, pulls.matrix(0.0), pulls.arms.T @ pulls.sums).means
+            means = Estimate(pulls.arms, pulls.matrix(0.0), pulls.arms.T @ pulls.sums).means
             self.weights = self.design(means)
             self.due = max(math.ceil((1 + self.laziness) * pulls.draws), pulls.draws + 1)
         self.wanted = self.wanted + self.weights

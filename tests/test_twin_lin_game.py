@@ -50,42 +50,44 @@ class LinGame(Ridge):
         super().__init__(arms, order, **options)
         self.learners, self.wanted = {}, np.zeros(len(arms))
 
-    def standing(self, look):
+    def tested(self, estimate):
         """The answer, what its learner is called, and the ratio to be tested."""
-        return look.leader, look.leader, look.ratio
+        return estimate.leader, estimate.leader, estimate.ratio
 
-    def weakest(self, look, inverse):
+    def weakest(self, estimate, inverse):
         """The pair that is told apart worst."""
-        return look.leader, nearest(self.pulls.arms, inverse, look.means, look.leader)[0]
+        return estimate.leader, nearest(self.pulls.arms, inverse, estimate.means, estimate.leader)[
+            0
+        ]
 
     def ask(self):
         pulls, arms = self.pulls, self.pulls.arms
         if pulls.draws < pulls.num_arms:
             self.wanted[pulls.draws] += 1
             return False, None, pulls.draws
-        look = self.look()
-        answer, name, look.ratio = self.standing(look)
-        if self.stops(look):
+        estimate = self.estimate()
+        answer, name, estimate.ratio = self.tested(estimate)
+        if self.stops(estimate):
             return True, answer, None
         learner = self.learners.setdefault(name, AdaHedge(len(arms)))
         weights = learner.act()
         matrix = sum(w * np.outer(x, x) for w, x in zip(weights, arms, strict=True))
         longest = max(x @ x for x in arms)
         inverse = np.linalg.inv(matrix + 1e-9 * longest * np.eye(pulls.dim))
-        i, j = self.weakest(look, inverse)
+        i, j = self.weakest(estimate, inverse)
         y = arms[i] - arms[j]
-        closest = look.theta - (y @ look.theta) / (y @ inverse @ y) * (inverse @ y)
-        learner.incur(-self.gains(look, closest))
+        closest = estimate.theta - (y @ estimate.theta) / (y @ inverse @ y) * (inverse @ y)
+        learner.incur(-self.gains(estimate, closest))
         self.wanted += weights
         return False, answer, self.first(self.wanted - pulls.counts)
 
-    def gains(self, look, closest):
+    def gains(self, estimate, closest):
         most, sigma = math.log(self.pulls.draws), math.sqrt(self.facts["noise_var"])
         found = []
         for x in self.pulls.arms:
-            apart = abs(x @ (look.theta - closest)) / sigma
-            bonus = math.sqrt(2 * most * (x @ look.inverse @ x))
-            found.append(min((apart + bonus) ** 2 / 2, most))
+            distance = abs(x @ (estimate.theta - closest)) / sigma
+            bonus = math.sqrt(2 * most * (x @ estimate.inverse @ x))
+            found.append(min((distance + bonus) ** 2 / 2, most))
         return np.array(found)
 
 
@@ -100,22 +102,24 @@ class SetGame(LinGame):
         super().__init__(arms, order, **options)
         self.m = m
 
-    def worst(self, look, inverse):
+    def worst(self, estimate, inverse):
         """The least ratio of a pair inside and outside, and the pair."""
         arms, found = self.pulls.arms, []
-        inside = set(np.argsort(-look.means)[: self.m].tolist())
+        inside = set(np.argsort(-estimate.means)[: self.m].tolist())
         for i in inside:
             for j in set(range(len(arms))) - inside:
                 y = arms[i] - arms[j]
-                found.append(((look.means[i] - look.means[j]) ** 2 / (y @ inverse @ y), i, j))
+                found.append(
+                    ((estimate.means[i] - estimate.means[j]) ** 2 / (y @ inverse @ y), i, j)
+                )
         return min(found), inside
 
-    def standing(self, look):
-        (ratio, _, _), inside = self.worst(look, look.inverse)
-        return np.isin(np.arange(len(look.means)), [*inside]), tuple(sorted(inside)), ratio
+    def tested(self, estimate):
+        (ratio, _, _), inside = self.worst(estimate, estimate.inverse)
+        return np.isin(np.arange(len(estimate.means)), [*inside]), tuple(sorted(inside)), ratio
 
-    def weakest(self, look, inverse):
-        return self.worst(look, inverse)[0][1:]
+    def weakest(self, estimate, inverse):
+        return self.worst(estimate, inverse)[0][1:]
 
 
 def in_step(build, make_twin, num_arms, dim, rounds):

@@ -33,14 +33,14 @@ class OfuEcolog:
     def step(self, x, reward):
         """The predictor that a reward leads to, and what it costs."""
         start, most = x @ self.theta, self.norm * np.linalg.norm(x)
-        spread = self.eta * (x @ np.linalg.solve(self.matrix, x))
+        variance = self.eta * (x @ np.linalg.solve(self.matrix, x))
 
         def slope(z):
-            return (z - start) / spread + special.expit(z) - reward
+            return (z - start) / variance + special.expit(z) - reward
 
-        far = abs(start) + spread + 1
+        far = abs(start) + variance + 1
         z = np.clip(optimize.brentq(slope, -far, far, xtol=1e-14), -most, most)
-        return z, np.logaddexp(0, z) - reward * z + (z - start) ** 2 / (2 * spread)
+        return z, np.logaddexp(0, z) - reward * z + (z - start) ** 2 / (2 * variance)
 
     def tell(self, arm, reward):
         x = self.arms[arm]

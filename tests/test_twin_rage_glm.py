@@ -39,11 +39,11 @@ def radius_of(exponent, dim, reach):
     if reach * length >= 1:
         return math.inf
     bound = -math.log(1 - reach * length)
-    for turn in range(13):
-        apart = (math.exp(bound) - 1) / bound - 1
+    for iteration in range(13):
+        excess = (math.exp(bound) - 1) / bound - 1
         width = math.sqrt(2 * exponent) + reach * exponent / 3
-        width += apart * length * bound / (1 - math.exp(-bound))
-        bound = min(bound, reach * width) if turn < 12 else bound
+        width += excess * length * bound / (1 - math.exp(-bound))
+        bound = min(bound, reach * width) if iteration < 12 else bound
     return width
 
 
@@ -91,15 +91,15 @@ class RageGlm:
         weights = self.design(np.sqrt(self.floors)[:, None] * self.arms, np.array(wanted))
         one = self.information(weights)
         far = max(norm(x, one) for x in self.arms)
-        apart = max([norm(y, one) for y in pairs], default=0.0)
+        longest = max([norm(y, one) for y in pairs], default=0.0)
         slack = math.sqrt(1 + self.eps)
 
         def enough(draws):
             """Whether so many draws do what the phase is for, and how many those ask for."""
             width = radius_of(*facts, min(close, slack * far / math.sqrt(draws)))
-            return max((slack * far / close) ** 2, (slack * 2**self.phase * width * apart) ** 2)
+            return max((slack * far / close) ** 2, (slack * 2**self.phase * width * longest) ** 2)
 
-        draws = max((slack * far / close) ** 2, (slack * 2**self.phase * worst * apart) ** 2)
+        draws = max((slack * far / close) ** 2, (slack * 2**self.phase * worst * longest) ** 2)
         for _ in range(10):
             draws = enough(enough(draws))
         assert enough(draws) <= draws * (1 + 1e-9)

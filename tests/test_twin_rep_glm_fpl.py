@@ -106,17 +106,17 @@ def test_rep_glm_fpl(percent, refresh, monkeypatch):
 
 KEY = jax.random.key(0)
 POINTS = np.random.default_rng(3).normal(size=(300, 5))
-WORLD = jb.instances.labelled(POINTS, (POINTS[:, 0] > 0.8) + 0, shown=5, target=1)
+INSTANCE = jb.instances.labelled(POINTS, (POINTS[:, 0] > 0.8) + 0, shown=5, target=1)
 
 
 def average(build, replications=16, horizon=400):
-    runs = jb.simulate(WORLD, build, replications=replications, horizon=horizon, seed=3)
-    return WORLD.average_reward(runs)[:, -1], runs
+    runs = jb.simulate(INSTANCE, build, replications=replications, horizon=horizon, seed=3)
+    return INSTANCE.average_reward(runs)[:, -1], runs
 
 
 def test_it_learns_and_fits_converge():
     learnt, runs = average(jb.rep_glm_fpl)
-    assert learnt.mean() > WORLD.random_average() + 0.1
+    assert learnt.mean() > INSTANCE.random_average() + 0.1
     assert not runs.info["unconverged"].any()
 
 
@@ -126,7 +126,7 @@ def test_the_first_rounds_are_by_lot():
         algorithm = jb.rep_glm_fpl(jnp.asarray(POINTS), horizon=50, percent=33.0, hidden=4)
         init, ask, tell = map(jax.jit, algorithm)
 
-        def places(reward):
+        def positions(reward):
             key, found = jax.random.key(4), []
             state = init(key)
             for played in range(40):
@@ -136,7 +136,7 @@ def test_the_first_rounds_are_by_lot():
                 state = tell(state, move, jnp.asarray(reward(played)))
             return np.array(found)
 
-        one, two = places(lambda t: 1.0), places(lambda t: float(t % 2))
+        one, two = positions(lambda t: 1.0), positions(lambda t: float(t % 2))
     np.testing.assert_array_equal(one[:17], two[:17])
     assert (one[17:] != two[17:]).any()
 

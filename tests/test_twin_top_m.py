@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem, normal_rewards, same_arm
-from top_m_lines import Rules, algorithm
+from top_m_lines import GapIndexRules, algorithm
 from twins import Pulls, furthest_behind, radius
 
 import jaxbandits as jb
@@ -39,7 +39,7 @@ class TopM:
         best = max(value(k) for k in arms)
         return max((k for k in arms if value(k) == best), key=lambda k: self.order[k])
 
-    def look(self):
+    def comparison(self):
         """J, b, c, the two tests, and B."""
         pulls, every = self.pulls, range(self.pulls.num_arms)
         if self.features:
@@ -107,7 +107,7 @@ class TopM:
         if self.waiting is not None:
             arm, self.waiting = self.waiting, None
             return False, None, arm
-        inside, weakest, challenger, settled, bound = self.look()
+        inside, weakest, challenger, settled, bound = self.comparison()
         answer = np.isin(np.arange(pulls.num_arms), inside)
         if self.rules.stale_pair:
             before, self.last = self.last, (answer, weakest, challenger, settled)
@@ -135,20 +135,23 @@ class Late:
 NUMBERS = ("delta", "epsilon", "noise_var")
 LINEAR = (*NUMBERS, "theta_norm", "v0")
 M, GIFA = jb.m_lingape, jb.lin_gifa
-PAIRED_GIFA = Rules("paired", "indices", "index", "greedy", "ugape", all_first=False)
+PAIRED_GIFA = GapIndexRules("paired", "indices", "index", "greedy", "ugape", all_first=False)
 ALONE_GIFA = PAIRED_GIFA._replace(indices="individual")
-UGAPE = Rules("individual", "indices", "pair", "largest_variance", "ugape")
+UGAPE = GapIndexRules("individual", "indices", "pair", "largest_variance", "ugape")
 SELF = {"threshold": "self_normalised_det"}
 ROWS = {
-    "lucb both": (jb.lucb, Rules("individual", selection="both")),
-    "lucb": (jb.lucb, Rules("individual", selection="largest_variance")),
-    "lucb stale": (jb.lucb, Rules("individual", selection="both", stale_pair=True)),
+    "lucb both": (jb.lucb, GapIndexRules("individual", selection="both")),
+    "lucb": (jb.lucb, GapIndexRules("individual", selection="largest_variance")),
+    "lucb stale": (jb.lucb, GapIndexRules("individual", selection="both", stale_pair=True)),
     "ugape": (jb.ugape, UGAPE),
     "ugape both": (jb.ugape, UGAPE._replace(selection="both")),
     "ugape stale": (jb.ugape, UGAPE._replace(stale_pair=True)),
-    **{f"m_lingape {x}": (M, Rules(selection=x)) for x in ("largest_variance", "ratio", "both")},
-    "m_lingape stale": (M, Rules(stale_pair=True)),
-    "m_lingape both, stale": (M, Rules(selection="both", stale_pair=True)),
+    **{
+        f"m_lingape {x}": (M, GapIndexRules(selection=x))
+        for x in ("largest_variance", "ratio", "both")
+    },
+    "m_lingape stale": (M, GapIndexRules(stale_pair=True)),
+    "m_lingape both, stale": (M, GapIndexRules(selection="both", stale_pair=True)),
     **{
         f"lin_gifa {x}": (GIFA, PAIRED_GIFA._replace(selection=x))
         for x in ("greedy", "largest_variance", "ratio", "both")
@@ -194,7 +197,7 @@ def test_a_line_of_the_table(name):
 
 @pytest.mark.parametrize(
     "rules",
-    [Rules(), pytest.param(PAIRED_GIFA, marks=pytest.mark.slow)],
+    [GapIndexRules(), pytest.param(PAIRED_GIFA, marks=pytest.mark.slow)],
     ids=["m_lingape", "lin_gifa"],
 )
 def test_both_spaces_draw_the_same(rules):

@@ -38,26 +38,26 @@ class TopTwo(Ridge):
         if pulls.draws < pulls.num_arms:
             self.wanted[pulls.draws] += 1
             return False, None, pulls.draws
-        look = self.look()
-        if self.stops(look):
-            return True, look.leader, None
-        lengths = [x @ look.inverse @ x for x in arms]
+        estimate = self.estimate()
+        if self.stops(estimate):
+            return True, estimate.leader, None
+        lengths = [x @ estimate.inverse @ x for x in arms]
         if max(lengths) > 2 / math.sqrt(pulls.draws):
             unknown = int(np.argmax(lengths))
             self.wanted[unknown] += 1
             arm = self.first(self.wanted - pulls.counts) if self.coin is None else unknown
-            return False, look.leader, arm
-        y = arms[look.leader] - arms[look.rival]
-        shares = pulls.counts * np.array([(x @ look.inverse @ y) ** 2 for x in arms])
+            return False, estimate.leader, arm
+        y = arms[estimate.leader] - arms[estimate.rival]
+        shares = pulls.counts * np.array([(x @ estimate.inverse @ y) ** 2 for x in arms])
         shares /= shares.sum()
         if self.coin is None:
             self.wanted += shares
-            return False, look.leader, self.first(self.wanted - pulls.counts)
+            return False, estimate.leader, self.first(self.wanted - pulls.counts)
         mark, passed = self.coin(pulls.draws), 0.0
         for arm, share in enumerate(shares):
             passed += share
             if mark < passed:
-                return False, look.leader, arm
+                return False, estimate.leader, arm
         raise AssertionError("the shares do not add up")
 
 

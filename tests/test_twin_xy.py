@@ -140,8 +140,10 @@ def test_xy_oracle_one_arm_at_a_time():
         weights = np.asarray(hand.init(facts, key).weights)
         # The weights the package starts from are as good as the characteristic time says.
         gaps = (arms @ theta).max() - arms @ theta
-        apart = arms[gaps.argmin()] - arms
-        norms = np.einsum("ki,ij,kj->k", apart, np.linalg.inv((arms.T * weights) @ arms), apart)
+        directions = arms[gaps.argmin()] - arms
+        norms = np.einsum(
+            "ki,ij,kj->k", directions, np.linalg.inv((arms.T * weights) @ arms), directions
+        )
         found = theory.characteristic_time(jb.instances.linear(arms, theta))
         reached = (norms[gaps > 0] / gaps[gaps > 0] ** 2).max()
         np.testing.assert_allclose(reached, found.value, rtol=1e-5)

@@ -108,7 +108,7 @@ class XYAdaptive:
         self.answer = max(left, key=lambda x: self.arms[x] @ theta)
 
 
-def played(hand, arms, theta, numbers, rng, *rules):
+def play_twin(hand, arms, theta, numbers, rng, *rules):
     twin = XYAdaptive(arms, *rules, **dict(zip(OPTIONS, numbers, strict=True)))
     reward = normal_rewards(rng, arms @ theta, numbers[1])
     facts = (jnp.asarray(arms), None, numbers)
@@ -134,9 +134,9 @@ def test_xy_adaptive(rules, options):
     hand, twins = Hand(partial(jb.xy_adaptive, **options), *OPTIONS), []
     for seed, numbers in enumerate([(0.05, 0.1, 0.3), (0.2, 0.4, 0.3)]):
         rng, arms, theta = linear_problem(50 + seed, 5, 3)
-        twins.append(played(hand, arms, theta, numbers, rng, *rules))
+        twins.append(play_twin(hand, arms, theta, numbers, rng, *rules))
     rng, arms = np.random.default_rng(0), np.vstack([np.eye(3), np.outer([0.5, 0.2], np.eye(3)[0])])
-    twins.append(played(hand, arms, 2 * arms[0], (0.05, 0.1, 0.3), rng, *rules))
+    twins.append(play_twin(hand, arms, 2 * arms[0], (0.05, 0.1, 0.3), rng, *rules))
     assert max(twin.phase for twin in twins) > 3
     assert twins[-1].ties > 0
     assert any(twin.returned for twin in twins) == rules[-1]

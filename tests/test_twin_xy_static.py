@@ -51,8 +51,8 @@ class XYStatic:
         best = int(np.argmax(self.targets @ theta))
         level = math.log(6 * draws**2 * num_targets**2 / (math.pi**2 * self.delta))
         scale = 2 * math.sqrt(2 * self.noise_var * level)
-        apart = [self.targets[best] - z for z in self.targets]
-        done = all(y @ theta >= scale * math.sqrt(y @ inverse @ y) for y in apart)
+        directions = [self.targets[best] - z for z in self.targets]
+        done = all(y @ theta >= scale * math.sqrt(y @ inverse @ y) for y in directions)
         scores = [self.widest(self.counts + one) for one in np.eye(num_arms)]
         return done, best, scores
 

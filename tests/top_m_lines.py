@@ -1,4 +1,7 @@
-"""Lines of Table 1 of Reda et al. (2021) by names, also those that no constructor offers."""
+"""Gap-index algorithms by the columns of Table 1 of Reda et al. (2021).
+
+Also combinations that no constructor offers.
+"""
 
 from typing import NamedTuple
 
@@ -7,16 +10,16 @@ from jaxbandits.algorithms.loops.gap_index import gap_index
 from jaxbandits.algorithms.loops.pair_selection import SELECTIONS
 
 
-class Rules(NamedTuple):
-    """The columns of the table."""
+class GapIndexRules(NamedTuple):
+    """The rules of a gap-index algorithm: the columns of the table."""
 
     indices: str = "paired"  # or "individual"
-    guess: str = "means"  # J: the m largest estimates, or "indices": the m least D_j
-    weakest: str = "pair"  # b: of the pair that is hardest to tell, or "index": of the largest D_j
+    guess: str = "means"  # J: the m largest means, or "indices": the m smallest D_j
+    weakest: str = "pair"  # b: from the most uncertain pair, or "index": the largest D_j
     selection: str = "greedy"
     stopping: str = "lucb"  # B[c, b] <= epsilon, or "ugape": D_j <= epsilon on J
-    all_first: bool = True  # each arm is drawn once before any test
-    stale_pair: bool = False  # test what was drawn last, not what would be drawn next
+    all_first: bool = True  # each arm is drawn once before the first test
+    stale_pair: bool = False  # test the pair drawn last, not the pair to be drawn next
 
 
 MEMBERS = {"means": comparisons.largest_means, "indices": comparisons.least_worst}
@@ -24,7 +27,7 @@ WEAKEST = {"pair": comparisons.hardest_pair, "index": comparisons.largest_worst}
 
 
 def algorithm(arms, evidence, rules, width, *, m):
-    """The algorithm of these rules."""
+    """The algorithm with these rules."""
     stopping = comparisons.STOPPING[rules.stopping]
     compare = comparisons.best_with_rest(
         evidence,

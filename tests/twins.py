@@ -1,7 +1,7 @@
-"""Plain NumPy twins: each algorithm as its paper prints it, with nothing of the package in it.
+"""Plain NumPy twins: each algorithm as its paper prints it, without any code of the package.
 
-A twin answers `ask() -> (done, answer, what to draw)` and learns from `tell(rewards)`. Matrices
-are inverted anew each round, maxima are searched by loops.
+A twin has `ask() -> (done, answer, what to draw)` and learns from `tell(what, rewards)`. It inverts
+matrices anew in each round and finds maxima by loops.
 """
 
 import math
@@ -12,7 +12,7 @@ from scipy.special import expit
 
 
 class Pulls:
-    """What a sequential learner has seen."""
+    """Counts and reward sums of a sequential learner."""
 
     def __init__(self, arms):
         self.arms, (self.num_arms, self.dim) = arms, arms.shape
@@ -32,7 +32,7 @@ class Pulls:
 
 
 def radius(name, pulls, *, delta, noise_var, v0, theta_norm):
-    """C_t of each name, for the width `sigma C_t ||y||` in the inverse of V = v0 I + ..."""
+    """C_t of the named threshold: a width is `sigma C_t ||y||` in the inverse of V = v0 I + ..."""
     t, d, num_arms = pulls.draws, pulls.dim, pulls.num_arms
     bias = math.sqrt(v0) * theta_norm / math.sqrt(noise_var)
     logdet = np.linalg.slogdet(pulls.matrix(v0))[1] - d * math.log(v0)
@@ -52,9 +52,9 @@ def radius(name, pulls, *, delta, noise_var, v0, theta_norm):
 
 
 def furthest_behind(arms, y, counts, order):
-    """The arm of least count for its part in the w of least `||w||_1` with `X^T w = y`.
+    """The arm of least count divided by `|w_a|`, for the w of least `||w||_1` with `X^T w = y`.
 
-    `order` breaks ties, the larger wins.
+    Of tied arms the one with the larger `order` wins.
     """
     both = np.hstack([arms.T, -arms.T])
     found = scipy.optimize.linprog(np.ones(2 * len(arms)), A_eq=both, b_eq=y, method="highs-ds")
@@ -66,7 +66,7 @@ def furthest_behind(arms, y, counts, order):
 class LinGapE:
     """Xu, Honda, Sugiyama, Algorithm 1; with `m`, m-LinGapE of Reda et al., Algorithm 1.
 
-    With `order` arms are drawn by the ratio, and ties broken by it.
+    With `order`, arms are drawn by optimal ratios, and ties are broken by `order`.
     """
 
     def __init__(self, arms, *, m=None, epsilon=0.0, threshold="pairwise", order=None, **facts):
@@ -105,7 +105,7 @@ class LinGapE:
 
 
 class Halving:
-    """Stages of an elimination by halves; `estimate(counts, sums, alive) -> values [alive]`."""
+    """Sequential halving; `estimate(counts, sums, alive) -> values [alive]` ranks the arms."""
 
     def __init__(self, num_arms, budget, estimate, eta=2):
         self.alive, self.estimate, self.eta = list(range(num_arms)), estimate, eta
@@ -116,7 +116,7 @@ class Halving:
         self.totals = [budget // stages + (t >= stages - budget % stages) for t in range(stages)]
 
     def ask(self):
-        """Done, answer, and the even allocation where the stage's total divides."""
+        """Done, answer, and the equal shares of the stage's total, which need not be whole."""
         if len(self.alive) == 1:
             return True, self.alive[0], None
         even = np.zeros(self.num_arms)
@@ -180,7 +180,7 @@ def max_likelihood(arms, ridge):
 
 
 def wolfe_atwood(arms, tol=1e-6):
-    """D-optimal weights by Frank-Wolfe with away steps; returns them and the rank."""
+    """D-optimal weights by Frank-Wolfe with away steps, and the rank of the arms."""
     left, values, _ = np.linalg.svd(arms, full_matrices=False)
     points = left[:, values > 1e-9 * values[0]]
     num, rank = points.shape
@@ -202,7 +202,7 @@ def wolfe_atwood(arms, tol=1e-6):
 
 
 def efficient_rounding(weights, total):
-    """Pukelsheim: ceilings of `(N - p/2) w`, then one at a time."""
+    """Pukelsheim's rounding: ceilings of `(N - p/2) w`, then one draw more or less at a time."""
     support = [k for k, w in enumerate(weights) if w > 0]
     counts = [0] * len(weights)
     for k in support:
@@ -215,7 +215,7 @@ def efficient_rounding(weights, total):
 
 
 class Rage:
-    """Fiez et al., Algorithm 1; `design(alive) -> weights` is handed in, all else is its own."""
+    """Fiez et al., Algorithm 1, except that `design(alive) -> weights` is an argument."""
 
     def __init__(self, arms, targets, design, *, delta, noise_var, c=2.0, eps=0.1):
         self.arms, self.targets, self.design = arms, targets, design
@@ -255,7 +255,7 @@ class Rage:
 
 
 class GlmTsl:
-    """Kveton et al., Algorithm 1, logistic; `normal(t) -> [d]` are the draws it is handed."""
+    """Kveton et al., Algorithm 1, logistic; `normal(t) -> [d]` are the normal draws of round t."""
 
     def __init__(self, arms, normal, *, a, ridge):
         self.pulls, self.normal, self.a, self.ridge = Pulls(arms), normal, a, ridge

@@ -17,9 +17,9 @@ class Draws(NamedTuple):
     normals: np.ndarray  # float32 [T, B]
 
 
-def draws(rng, world, rounds):
+def draws(rng, instance, rounds):
     """A replication's own, by NumPy."""
-    num_examples, num_features = world.features.shape
+    num_examples, num_features = instance.features.shape
     limits = (6 / (num_features + HIDDEN)) ** 0.5, (6 / (HIDDEN + 1)) ** 0.5
     shapes = (HIDDEN, num_features), HIDDEN
     weights, head = (
@@ -28,13 +28,13 @@ def draws(rng, world, rounds):
     )
     return Draws(
         (weights, np.zeros(HIDDEN, np.float32), head, np.zeros((), np.float32)),
-        rng.integers(0, num_examples, (rounds, world.shown)),
+        rng.integers(0, num_examples, (rounds, instance.shown)),
         rng.random(rounds),
         rng.standard_normal((rounds, BATCH), np.float32),
     )
 
 
-def in_numpy(world, target, drawn):
+def in_numpy(instance, target, drawn):
     """Arms `[T]` of one replication."""
     weights = [w.copy() for w in drawn.weights]
     first = [np.zeros_like(w) for w in weights]
@@ -44,13 +44,13 @@ def in_numpy(world, target, drawn):
     rewards = np.zeros(BATCH, np.float32)
     for t in range(rounds):
         shown = drawn.shown[t]
-        _, hidden = _forward(weights, world.features[shown])
+        _, hidden = _forward(weights, instance.features[shown])
         arms[t] = (weights[2] @ hidden + weights[3]).argmax()
-        example, place = shown[arms[t]], t % BATCH
-        chance = world.high if world.labels[example] == target else world.low
-        examples[place], rewards[place] = example, drawn.uniforms[t] < chance
+        example, position = shown[arms[t]], t % BATCH
+        chance = instance.high if instance.labels[example] == target else instance.low
+        examples[position], rewards[position] = example, drawn.uniforms[t] < chance
         number = min(t + 1, BATCH)
-        rows = world.features[examples[:number]]
+        rows = instance.features[examples[:number]]
         targets = rewards[:number] + A * drawn.normals[t, :number]
         _adam(weights, first, second, _gradient(weights, rows, targets), t + 1)
     return arms

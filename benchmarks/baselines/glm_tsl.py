@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..build import PLACE, REAL, WHOLE, address, jitted, library
+from ..build import POINTER, REAL, WHOLE, address, jitted, library
 from .logistic_mle import curvature, fit, looped_factor, looped_fit, looped_solve
 
-ARGUMENTS = (*[PLACE] * 2, *[REAL] * 3, *[WHOLE] * 3, *[PLACE] * 5)
+ARGUMENTS = (*[POINTER] * 2, *[REAL] * 3, *[WHOLE] * 3, *[POINTER] * 5)
 
 
 class Problem(NamedTuple):

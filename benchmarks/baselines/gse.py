@@ -8,10 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..build import PLACE, REAL, WHOLE, address, library, numba
+from ..build import POINTER, REAL, WHOLE, address, library, numba
 from . import designs
 
-ARGUMENTS = (PLACE, PLACE, REAL, WHOLE, PLACE, PLACE, WHOLE, WHOLE, PLACE, PLACE, PLACE)
+ARGUMENTS = (
+    POINTER,
+    POINTER,
+    REAL,
+    WHOLE,
+    POINTER,
+    POINTER,
+    WHOLE,
+    WHOLE,
+    POINTER,
+    POINTER,
+    POINTER,
+)
 FLAT = 1e-12  # a pivot below this share of the largest diagonal entry is zero
 
 

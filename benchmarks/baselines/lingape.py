@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..build import PLACE, REAL, WHOLE, address, library, numba
+from ..build import POINTER, REAL, WHOLE, address, library, numba
 
-ARGUMENTS = (*[PLACE] * 3, *[REAL] * 4, WHOLE, WHOLE, *[PLACE] * 4)
+ARGUMENTS = (*[POINTER] * 3, *[REAL] * 4, WHOLE, WHOLE, *[POINTER] * 4)
 
 
 class Problem(NamedTuple):

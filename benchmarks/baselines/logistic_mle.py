@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..build import PLACE, REAL, WHOLE, address, jitted, library
+from ..build import POINTER, REAL, WHOLE, address, jitted, library
 
-ARGUMENTS = (PLACE, *[REAL] * 2, *[WHOLE] * 2, *[PLACE] * 4)
+ARGUMENTS = (POINTER, *[REAL] * 2, *[WHOLE] * 2, *[POINTER] * 4)
 ITERATIONS = 30
 SLACK = 4.0 * np.finfo(float).eps  # of the terms of f: what rounding leaves undecided
 
@@ -188,7 +188,7 @@ def looped_solve(factor, x):
 def looped_fit(arms, columns, counts, sums, theta, ridge, tol, mean, variance, factor):
     """`fit` in place: fills in theta, mean and variance; returns whether it missed."""
     num_arms, dim = arms.shape
-    move, trial = np.empty(dim), np.empty(dim)
+    move, candidate = np.empty(dim), np.empty(dim)
     value, slack = looped_likelihood(columns, counts, sums, theta, ridge, mean, variance)
     for _ in range(ITERATIONS):
         for i in range(dim):
@@ -202,12 +202,12 @@ def looped_fit(arms, columns, counts, sums, theta, ridge, tol, mean, variance, f
         looped_solve(factor, move)
         while True:
             for i in range(dim):
-                trial[i] = theta[i] - size * move[i]
-            after, left = looped_likelihood(columns, counts, sums, trial, ridge, mean, variance)
+                candidate[i] = theta[i] - size * move[i]
+            after, left = looped_likelihood(columns, counts, sums, candidate, ridge, mean, variance)
             if after <= value - 1e-4 * size * slope + slack or size <= 2.0**-10:
                 break
             size /= 2.0
-        theta[:], value, slack = trial, after, left
+        theta[:], value, slack = candidate, after, left
         if 0.5 * slope <= tol:
             return 0
     return 1

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..build import PLACE, REAL, WHOLE, address, jitted, library
+from ..build import POINTER, REAL, WHOLE, address, jitted, library
 
-ARGUMENTS = (*[PLACE] * 2, *[REAL] * 2, *[WHOLE] * 2, *[PLACE] * 4)
+ARGUMENTS = (*[POINTER] * 2, *[REAL] * 2, *[WHOLE] * 2, *[POINTER] * 4)
 
 
 class Problem(NamedTuple):
@@ -71,10 +71,10 @@ def _in_numpy(problem, noise, num_arms):
             width = sigma * math.sqrt(2.0 * math.log((1.0 + math.log(t)) / delta))
             squares = variances[outside] + variances[inside] - 2.0 * core[outside, inside]
             bounds = means[outside] - means[inside] + width * np.sqrt(np.maximum(0.0, squares))
-            place = bounds.argmax()
-            if bounds.flat[place] <= 0:
+            index = bounds.argmax()
+            if bounds.flat[index] <= 0:
                 return t, inside, counts
-            weakest, challenger = inside[place % m], outside[place // m, 0]
+            weakest, challenger = inside[index % m], outside[index // m, 0]
             arm = ((core[weakest] - core[challenger]) ** 2 / (1.0 + variances)).argmax()
         column = core[arm]
         scale = 1.0 / (1.0 + column[arm])

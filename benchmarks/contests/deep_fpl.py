@@ -60,16 +60,16 @@ def playing(engine):
 def deep_fpl_contest(name, quick=False, seed=0):
     """Whole runs."""
     task = task_of(name)
-    world = task.instance
+    instance = task.instance
     replications, horizon = (8, 100) if quick else (32, 640)
     task = task._replace(horizon=horizon)
 
     def alike(runs, r):
         """Rounds for which NumPy has the same regret, so the same choices."""
         ours = drawn_by_us(task, seed, r, horizon)
-        target = world.target_of(r)
-        arms = deep_fpl.in_numpy(world, target, ours)
-        means = np.where(world.labels[ours.shown] == target, world.high, world.low)
+        target = instance.target_of(r)
+        arms = deep_fpl.in_numpy(instance, target, ours)
+        means = np.where(instance.labels[ours.shown] == target, instance.high, instance.low)
         regret = np.cumsum(means.max(1) - means[np.arange(horizon), arms])
         same = np.isclose(regret[runs.rounds - 1], runs.regret[r], rtol=0, atol=1e-9)
         return int(runs.rounds[np.logical_and.accumulate(same)].max(initial=0))
@@ -90,8 +90,8 @@ def deep_fpl_contest(name, quick=False, seed=0):
 
     def by_numpy():
         rounds = min(horizon, 200)
-        draws = deep_fpl.draws(np.random.default_rng(seed), world, rounds)
-        deep_fpl.in_numpy(world, 3, draws)
+        draws = deep_fpl.draws(np.random.default_rng(seed), instance, rounds)
+        deep_fpl.in_numpy(instance, 3, draws)
         return rounds
 
     contestants = {"jaxbandits": by_us}

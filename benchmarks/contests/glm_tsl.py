@@ -15,7 +15,7 @@ COMPARED = 5
 SURE = 60  # rounds that all contestants play alike, whatever their fits stop at
 
 
-def played(loop, numbers, replication, horizon, seed):
+def play_baseline(loop, numbers, replication, horizon, seed):
     """A replication as the package draws it, by one of the baselines."""
     with jax.enable_x64(True):
         key, uniforms = noise_of(seed, replication, horizon, jax.random.uniform)
@@ -38,7 +38,7 @@ def glm_tsl_cube(quick=False, seed=0):
 
     def alike(runs, r, loop):
         """The last recorded round up to which a loop has the same regret, so the same arms."""
-        found = played(loop, numbers, r, horizon, seed)
+        found = play_baseline(loop, numbers, r, horizon, seed)
         regret = np.cumsum(numbers.means.max() - numbers.means[found.arms[0]])
         same = np.isclose(regret[runs.rounds - 1], runs.regret[r], rtol=0, atol=1e-9)
         return int(runs.rounds[np.logical_and.accumulate(same)].max(initial=0))

@@ -33,10 +33,10 @@ def _lingape(name, task, *, replications, few, seed=0, quick=False):
         return task.play(number, seed=seed, **options)
 
     def agree():
-        world = tilted(task.instance)
-        runs = task._replace(instance=world).play(COMPARED, seed=seed)
-        same = lingape.problem(world)
-        tilted_play = partial(task._replace(instance=world).play, seed=seed)
+        instance = tilted(task.instance)
+        runs = task._replace(instance=instance).play(COMPARED, seed=seed)
+        same = lingape.problem(instance)
+        tilted_play = partial(task._replace(instance=instance).play, seed=seed)
         engines = alike(tilted_play, COMPARED, runs)
         with jax.enable_x64(True):
             for r in range(COMPARED):

@@ -13,7 +13,7 @@ from jaxbandits.kernels.estimate import irls
 from ..baselines import glm_tsl, logistic_mle
 from ..contest import NATIVE, OURS, Contest
 from ..tasks import task_of
-from .glm_tsl import played
+from .glm_tsl import play_baseline
 from .streams import others
 
 COMPARED, CLOSE = 5, 1e-4
@@ -22,7 +22,7 @@ COMPARED, CLOSE = 5, 1e-4
 def recorded(numbers, replications, horizon, seed):
     """GLM-TSL runs as the package draws them, by the fastest of the baselines."""
     play = list(others(glm_tsl).values())[-1]
-    runs = [played(play, numbers, r, horizon, seed) for r in range(replications)]
+    runs = [play_baseline(play, numbers, r, horizon, seed) for r in range(replications)]
     arms, rewards = (np.concatenate([getattr(x, f) for x in runs]) for f in ("arms", "rewards"))
     return logistic_mle.Record(arms, rewards)
 

@@ -1,4 +1,4 @@
-"""Kernels as single programs, for the tests that look at small ones."""
+"""Kernels compiled as single programs, for tests on small inputs."""
 
 import functools
 
@@ -7,10 +7,10 @@ import numpy as np
 
 
 def compiled(function, *static):
-    """The function from and to NumPy: one program for each shape, not one for each operation.
+    """The function on NumPy arrays, compiled as one program per shape.
 
     Args:
-      static: names of arguments that are no arrays.
+      static: names of the arguments that are not arrays.
     """
     program = jax.jit(function, static_argnames=static)
 

@@ -4,6 +4,6 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def double_precision():
-    """The kernels compute in the caller's precision; here float64 unless a test says otherwise."""
+    """Run the tests in float64; the kernels follow the caller's precision."""
     with jax.enable_x64(True):
         yield

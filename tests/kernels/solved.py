@@ -1,4 +1,4 @@
-"""XY designs of test problems, and what makes them certain."""
+"""XY designs of test problems, and checks of their certificates."""
 
 import cvxpy
 import jax
@@ -12,7 +12,7 @@ xy_optimal = jax.jit(interior_point.xy_optimal)
 
 
 def xy_opt(arms, directions, active=None, *, tol=1e-3, max_iterations=200):
-    """Every option is passed, so that one shape compiles once."""
+    """`xy_optimal` with every option given, so that each shape compiles only once."""
     arms = np.asarray(arms)
     directions = np.asarray(directions, arms.dtype)
     active = np.ones(len(directions), bool) if active is None else np.asarray(active, bool)
@@ -20,7 +20,7 @@ def xy_opt(arms, directions, active=None, *, tol=1e-3, max_iterations=200):
 
 
 def xy_pairs(arms, targets, alive=None, *, tol=1e-3):
-    """Of the differences of targets that are alive."""
+    """The XY design for all differences of targets that are alive."""
     alive = np.ones(len(targets), bool) if alive is None else np.asarray(alive)
     return pairs_optimal(np.asarray(arms), np.asarray(targets), alive, tol)
 
@@ -33,7 +33,7 @@ def pairs_optimal(arms, targets, alive, tol):
 
 
 def certified(found, arms, directions, tol):
-    """The value is that of the design returned, and the bound is close below it."""
+    """Check that the value is that of the design returned and that the bound is close below it."""
     measured = norms(arms, found.weights, directions).max()
     assert is_design(found.weights)
     np.testing.assert_allclose(found.value, measured, rtol=1e-6)
@@ -42,7 +42,7 @@ def certified(found, arms, directions, tol):
 
 
 def conic_optimum(arms, directions):
-    """The least `max ||y||^2`, by a conic solver."""
+    """The smallest possible `max ||y||^2`, by a conic solver."""
     weights, level = cvxpy.Variable(len(arms), nonneg=True), cvxpy.Variable()
     matrix = arms.T @ cvxpy.diag(weights) @ arms
     bounds = [cvxpy.matrix_frac(y, matrix) <= level for y in directions]

@@ -17,17 +17,17 @@ def grouped(arms, active, number):
 shared = jax.jit(clusters.shared)
 
 
-def clouds(seed, sizes=(5, 9, 3, 7), spread=0.3):
+def clouds(seed, sizes=(5, 9, 3, 7), deviation=0.3):
     rng = np.random.default_rng(seed)
     centers = rng.normal(size=(len(sizes), 3)) * 2
     return np.vstack(
-        [c + spread * rng.normal(size=(n, 3)) for n, c in zip(sizes, centers, strict=True)]
+        [c + deviation * rng.normal(size=(n, 3)) for n, c in zip(sizes, centers, strict=True)]
     )
 
 
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_no_worse_than_another_program_from_the_same_start(number):
-    arms, one = clouds(number, spread=1.0), jnp.ones(24, bool)
+    arms, one = clouds(number, deviation=1.0), jnp.ones(24, bool)
     allowed = jnp.arange(4) < number
     start = np.asarray(clusters._seeds(jnp.asarray(arms), one, allowed)[0])[:number]
     found = grouped(arms, one, number)

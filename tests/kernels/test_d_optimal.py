@@ -113,11 +113,11 @@ def test_arms_in_a_subspace():
     np.testing.assert_allclose(*logdets, atol=3e-3)
 
 
-@pytest.mark.parametrize(("dtype", "spread"), [(jnp.float32, 1.5), (jnp.float64, 5.0)])
-def test_bad_scaling_changes_nothing(dtype, spread):
+@pytest.mark.parametrize(("dtype", "decades"), [(jnp.float32, 1.5), (jnp.float64, 5.0)])
+def test_bad_scaling_changes_nothing(dtype, decades):
     # The problem is affinely invariant, so units of the features must not matter.
     arms = np.random.default_rng(4).normal(size=(30, 5))
-    scaled = arms * np.logspace(0, -spread, 5)
+    scaled = arms * np.logspace(0, -decades, 5)
     found, plain = d_opt(jnp.array(scaled, dtype)), d_opt(arms)
     assert bool(found.converged)
     assert float(found.bound) == 5

@@ -19,9 +19,9 @@ def test_pairs_in_order():
 
 
 def test_a_map_of_pairs_is_one_of_differences():
-    turn = np.random.default_rng(1).normal(size=(3, 3))
-    mapped = compiled(lambda points: Pairs(points).mapped(lambda x: x @ turn).vectors)
-    np.testing.assert_allclose(mapped(POINTS), differences(POINTS) @ turn, atol=1e-12)
+    rotation = np.random.default_rng(1).normal(size=(3, 3))
+    mapped = compiled(lambda points: Pairs(points).mapped(lambda x: x @ rotation).vectors)
+    np.testing.assert_allclose(mapped(POINTS), differences(POINTS) @ rotation, atol=1e-12)
 
 
 @pytest.mark.parametrize("number", [4, 12], ids=["listed is less work", "pairs are less work"])
@@ -42,21 +42,25 @@ def test_fourth_powers_of_pairs(number):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("places", [(), (0, 3, 65), (1, 2, 3, 4, 64)])
-def test_compact_keeps_what_has_weight(places):
-    vectors, weights, at = differences(POINTS), np.zeros(66), list(places)
-    weights[at] = np.arange(1.0, len(places) + 1)
+@pytest.mark.parametrize("positions", [(), (0, 3, 65), (1, 2, 3, 4, 64)])
+def test_compact_keeps_what_has_weight(positions):
+    vectors, weights, at = differences(POINTS), np.zeros(66), list(positions)
+    weights[at] = np.arange(1.0, len(positions) + 1)
     found, kept = jax.jit(compact, static_argnums=2)(vectors, weights, 5)
-    np.testing.assert_array_equal(kept, [*range(1, len(places) + 1), *[0] * (5 - len(places))])
-    np.testing.assert_array_equal(np.asarray(found)[: len(places)], vectors[at])
+    np.testing.assert_array_equal(
+        kept, [*range(1, len(positions) + 1), *[0] * (5 - len(positions))]
+    )
+    np.testing.assert_array_equal(np.asarray(found)[: len(positions)], vectors[at])
 
 
 def test_distances_of_every_two_points():
     matrix = np.cov(np.random.default_rng(3).normal(size=(3, 9)))
     points = np.vstack([POINTS, POINTS[:1]])  # a duplicate: 0 exactly, or rounding clipped
     found = distances(points, matrix)
-    apart = points[:, None] - points
-    np.testing.assert_allclose(found, np.einsum("abi,ij,abj->ab", apart, matrix, apart), atol=1e-12)
+    offsets = points[:, None] - points
+    np.testing.assert_allclose(
+        found, np.einsum("abi,ij,abj->ab", offsets, matrix, offsets), atol=1e-12
+    )
     assert (found >= 0).all()
 
 

@@ -79,9 +79,9 @@ def test_both_kinds(num_arms, n):
 @pytest.mark.parametrize("num_arms", [7, 40])
 def test_equal_entries_count_apart(num_arms):
     table = RNG.integers(0, 3, (num_arms, 5)).astype(float)
-    places = (1, 2, num_arms // 2, num_arms)
-    found = jax.jit(lambda table: [gaps.nth_largest(table, n) for n in places])(table)
-    for n, largest in zip(places, found, strict=True):
+    ranks = (1, 2, num_arms // 2, num_arms)
+    found = jax.jit(lambda table: [gaps.nth_largest(table, n) for n in ranks])(table)
+    for n, largest in zip(ranks, found, strict=True):
         np.testing.assert_array_equal(largest, np.sort(table, axis=0)[::-1][n - 1])
 
 

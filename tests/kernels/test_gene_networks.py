@@ -130,8 +130,8 @@ SHOWN = 30  # sweeps that are walked by hand
 def limits(nets, keys, starts, sweeps):
     """Where walks end, and when each gene has its turn in their first sweeps."""
     end = jax.vmap(lambda net, key, start: kernel.attractor(net, key, start, sweeps=sweeps))
-    turns = jax.vmap(lambda key, sweep: kernel.update_order(key, sweep, GENES), (None, 0))
-    return end(nets, keys, starts), jax.vmap(turns, (0, None))(keys, jnp.arange(SHOWN))
+    priorities = jax.vmap(lambda key, sweep: kernel.update_order(key, sweep, GENES), (None, 0))
+    return end(nets, keys, starts), jax.vmap(priorities, (0, None))(keys, jnp.arange(SHOWN))
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 200])
@@ -139,9 +139,9 @@ def test_sweeps_are_walks_gene_by_gene(sweeps):
     keys = jax.random.split(jax.random.key(2), 40)
     nets = [network(seed, positive=0.9) for seed in range(40)]
     starts = np.random.default_rng(3).random((40, GENES)) < 0.5
-    ends, turns = jax.tree.map(np.asarray, limits(stacked(nets), keys, starts, sweeps))
+    ends, priorities = jax.tree.map(np.asarray, limits(stacked(nets), keys, starts, sweeps))
     for i, net in enumerate(nets):
-        state, fixed, number = walk(net, starts[i], np.argsort(turns[i, :sweeps], axis=1))
+        state, fixed, number = walk(net, starts[i], np.argsort(priorities[i, :sweeps], axis=1))
         if number == SHOWN:
             continue  # goes round in circles
         np.testing.assert_array_equal(ends.state[i], state)
@@ -190,12 +190,12 @@ def test_lanes_and_native_programs_come_to_rest_alike():
 
 def test_orders_are_uniform():
     """24 orders of 4 genes, and a place for each of 101."""
-    turns = jax.jit(jax.vmap(lambda i: kernel.update_order(KEY, i, 101)))(jnp.arange(4800))
-    orders = np.argsort(np.argsort(turns[:, 30:34], axis=1), axis=1) @ [64, 16, 4, 1]
+    priorities = jax.jit(jax.vmap(lambda i: kernel.update_order(KEY, i, 101)))(jnp.arange(4800))
+    orders = np.argsort(np.argsort(priorities[:, 30:34], axis=1), axis=1) @ [64, 16, 4, 1]
     _, times = np.unique(orders, return_counts=True)
     assert len(times) == 24
     assert ((times - 200) ** 2 / 200).sum() < 60  # chi-square with 23 degrees: 1e-4 beyond 53
-    assert all(len(set(row)) == 101 for row in np.asarray(turns[:200]))
+    assert all(len(set(row)) == 101 for row in np.asarray(priorities[:200]))
 
 
 def test_filling():

@@ -19,14 +19,14 @@ def problem(num_arms, dim, draws=60, seed=0, v0=0.3):
     form = {"arm_space": least_squares.prefers_arm_space(arms)}
 
     @compiled
-    def played(table, pulled, rewards):
+    def observed(table, pulled, rewards):
         def step(stats, draw):
             return least_squares.observe(stats, table, *draw, **form), None
 
         begin = least_squares.ridge(table, v0, **form)
         return jax.lax.scan(step, begin, (pulled, rewards))[0]
 
-    stats = played(arms, pulled, rewards)
+    stats = observed(arms, pulled, rewards)
     matrix = v0 * np.eye(dim) + arms[pulled].T @ arms[pulled]
     return stats, arms, form, matrix, arms[pulled].T @ rewards
 

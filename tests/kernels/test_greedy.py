@@ -15,7 +15,7 @@ def problem(seed, num_arms, dim):
     return rng.normal(size=(num_arms, dim))
 
 
-def spread(arms, counts, pairs, v0=0.0):
+def squared_norms(arms, counts, pairs, v0=0.0):
     """`||y||^2` of the pairs in the inverse of A: numpy's own."""
     prior = v0 if np.ndim(v0) else v0 * np.eye(arms.shape[1])
     matrix = (arms.T * counts) @ arms + prior
@@ -49,7 +49,9 @@ def test_every_draw_is_the_best_one(num_arms, dim, v0):
     assert (changes >= 0).all()
     assert (counts[0] == begun).all()
     for before, change in zip(counts, changes, strict=False):
-        tried = [spread(arms, before + arm, pairs[active], v0).max() for arm in np.eye(num_arms)]
+        tried = [
+            squared_norms(arms, before + arm, pairs[active], v0).max() for arm in np.eye(num_arms)
+        ]
         assert tried[change.argmax()] <= min(tried) * (1 + 1e-9)
 
 
@@ -67,10 +69,14 @@ def test_draws_end_with_the_first_below_the_limit():
             counts = found(aim)
             less = found(aim, most=int(counts.sum()) - 1)
             assert less.sum() == counts.sum() - 1
-            assert spread(arms, counts, pairs).max() <= aim < spread(arms, less, pairs).max()
+            assert (
+                squared_norms(arms, counts, pairs).max()
+                <= aim
+                < squared_norms(arms, less, pairs).max()
+            )
         assert counts.sum() > 2 * greedy.TRUSTED
         by_number = found(0.0, 1e-6)
-        assert spread(arms, by_number, pairs).max() <= 1e-6 * by_number.sum()
+        assert squared_norms(arms, by_number, pairs).max() <= 1e-6 * by_number.sum()
         assert found(1e9).sum() == 7
         np.testing.assert_array_equal(found(0.0, active=~every), one)
 
@@ -83,10 +89,10 @@ def test_few_pairs_and_many_side_by_side():
     assert few.sum() < greedy.FEW < every.sum()
     with jax.enable_x64(True):
         active = jnp.asarray([few, every, ~every])
-        apart = [np.asarray(drawn(arms, row, one, 0.0, 0.01, BIG)) for row in active]
+        one_by_one = [np.asarray(drawn(arms, row, one, 0.0, 0.01, BIG)) for row in active]
         together = jax.vmap(lambda row: drawn(arms, row, one, 0.0, 0.01, BIG))(active)
-    np.testing.assert_array_equal(together, apart)
-    assert 6 == apart[2].sum() < apart[0].sum() < apart[1].sum()
+    np.testing.assert_array_equal(together, one_by_one)
+    assert 6 == one_by_one[2].sum() < one_by_one[0].sum() < one_by_one[1].sum()
 
 
 @pytest.mark.parametrize("angle", [0.3, 1e-2], ids=["easy", "ill-conditioned"])
@@ -105,10 +111,10 @@ def test_long_allocations_come_near_the_optimal_design(angle):
         )
     assert counts.sum() == even.sum() == draws
     optimum = (1 - np.cos(angle) + np.sin(angle)) ** 2
-    reached = draws * spread(arms, counts, pairs[close])[0]
+    reached = draws * squared_norms(arms, counts, pairs[close])[0]
     assert optimum * (1 - 1e-9) <= reached <= 1.01 * optimum
     # Ties are broken at random, and arms without use are drawn in vain meanwhile.
-    assert 2 * dim <= draws * spread(arms, even, pairs).max() <= 1.3 * 2 * dim
+    assert 2 * dim <= draws * squared_norms(arms, even, pairs).max() <= 1.3 * 2 * dim
 
 
 def test_ties_are_broken_evenly_and_not_for_ever():
@@ -145,7 +151,9 @@ def drawn_one_by_one(arms, active, total, v0):
     """Each draw by trying every arm; True where another does as well."""
     counts, path = np.zeros(len(arms)), []
     for _ in range(total):
-        tried = [spread(arms, counts + arm, arms[active], v0).max() for arm in np.eye(len(arms))]
+        tried = [
+            squared_norms(arms, counts + arm, arms[active], v0).max() for arm in np.eye(len(arms))
+        ]
         tried = np.where(active, tried, np.inf)
         tied = tried <= tried.min() * (1 + 1e-10)
         path.append(tied)
@@ -174,7 +182,7 @@ def test_g_allocation_goes_on_from_a_new_inverse():
         paths = [np.asarray(g_allocation(*given, jnp.asarray(n))) for n in (2500, 2501)]
     assert paths[0].sum() == 2500
     change = paths[1] - paths[0]
-    tried = [spread(arms, paths[0] + arm, arms, 0.0).max() for arm in np.eye(6)]
+    tried = [squared_norms(arms, paths[0] + arm, arms, 0.0).max() for arm in np.eye(6)]
     assert tried[change.argmax()] <= min(tried) * (1 + 1e-6)
 
 

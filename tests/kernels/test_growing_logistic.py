@@ -98,11 +98,11 @@ def test_a_hessian_lost_to_rounding_is_told():
     assert bool(exact.converged)
 
 
-@pytest.mark.parametrize("spread", [1.0, 1e-6], ids=["plain", "nearly parallel"])
-def test_roots_grow_with_the_rows(spread):
+@pytest.mark.parametrize("noise", [1.0, 1e-6], ids=["plain", "nearly parallel"])
+def test_roots_grow_with_the_rows(noise):
     rng = np.random.default_rng(7)
     base = rng.normal(size=5)
-    rows = base + spread * rng.normal(size=(300, 5))
+    rows = base + noise * rng.normal(size=(300, 5))
     fit = rooted(model_of(rows[:40], np.zeros(40), 0.5), 0.5)
     root = fit.root
 

@@ -10,7 +10,7 @@ at, put, start = compiled(hedge.at), compiled(hedge.put), compiled(hedge.start, 
 
 
 @jax.jit
-def played(losses):
+def learnt(losses):
     """Weights of each round, own losses, and the learner after the last."""
 
     def step(learner, loss):
@@ -26,12 +26,12 @@ def test_learners_by_place(shared):
     """Each learns by itself; of two sets that share a place the newer begins anew."""
     table = hedge.many(3, 2, shared=shared)
     one, other = np.array([True, False]), np.array([False, True])
-    place = np.asarray(1)
-    learner = learn(at(table, place, one), np.array([0.5, 0.5]), np.array([0.0, 1.0]))
-    table = put(table, place, learner, one)
-    np.testing.assert_array_equal(at(table, place, one).losses, [0.0, 1.0])
+    slot = np.asarray(1)
+    learner = learn(at(table, slot, one), np.array([0.5, 0.5]), np.array([0.0, 1.0]))
+    table = put(table, slot, learner, one)
+    np.testing.assert_array_equal(at(table, slot, one).losses, [0.0, 1.0])
     np.testing.assert_array_equal(at(table, np.asarray(0), one).losses, [0.0, 0.0])
-    found = at(table, place, other)
+    found = at(table, slot, other)
     np.testing.assert_array_equal(found.losses, [0.0, 0.0] if shared else [0.0, 1.0])
     assert (found.mixability == hedge.FIRST) == shared
 
@@ -52,7 +52,7 @@ def by_print(losses):
 @pytest.mark.parametrize("drift", [0.0, 0.3])
 def test_weights_are_those_printed(drift):
     losses = np.random.default_rng(0).normal(size=(300, 5)) + drift * np.arange(5)
-    weights, _, end = played(losses)
+    weights, _, end = learnt(losses)
     expected, gaps = by_print(losses)
     np.testing.assert_allclose(weights, expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(end.mixability, gaps, rtol=1e-10)
@@ -65,7 +65,7 @@ def test_regret_is_at_most_twice_the_mixability(seed):
     rng = np.random.default_rng(seed)
     good = (np.arange(1000)[:, None] // 50) % 4 == np.arange(4)  # the best action changes
     losses = rng.random((1000, 4)) - good
-    _, own, end = played(losses)
+    _, own, end = learnt(losses)
     assert own.sum() - losses.sum(0).min() <= 2 * end.mixability
 
 

@@ -20,7 +20,7 @@ def instance(num_arms, dim, draws=1000, seed=0):
     return arms, pulled, arms[pulled] @ rng.normal(size=dim) + rng.normal(size=draws)
 
 
-def played(arms, pulled, rewards, v0, *, arm_space):
+def observed(arms, pulled, rewards, v0, *, arm_space):
     @compiled
     def play(arms, pulled, rewards):
         def step(state, draw):
@@ -49,7 +49,7 @@ FORMS += [(*s, least_squares.prefers_arm_space(np.ones(s)), jnp.float32, 2e-4) f
 def test_thousand_draws_equal_refactorisation(num_arms, dim, arm_space, dtype, close):
     arms, pulled, rewards = instance(num_arms, dim)
     table = np.asarray(arms, dtype)
-    state = played(table, pulled, np.asarray(rewards, dtype), V0, arm_space=arm_space)
+    state = observed(table, pulled, np.asarray(rewards, dtype), V0, arm_space=arm_space)
     matrix, theta = refactorised(arms, pulled, rewards, V0)
     inverse = np.linalg.inv(matrix)
     between = arms @ inverse @ arms.T
@@ -72,7 +72,7 @@ def test_thousand_draws_equal_refactorisation(num_arms, dim, arm_space, dtype, c
 
 def test_the_estimate_solves_the_normal_equations():
     arms, pulled, rewards = instance(6, 6)  # as many arms as features: theta from the means
-    state = played(arms, pulled, rewards, V0, arm_space=True)
+    state = observed(arms, pulled, rewards, V0, arm_space=True)
     theta = np.linalg.solve(arms, state.means)
     gradient = arms[pulled].T @ (arms[pulled] @ theta - rewards) + V0 * theta
     assert np.abs(gradient).max() < 1e-8 * np.abs(arms[pulled].T @ rewards).max()
@@ -86,7 +86,7 @@ def test_nearly_equal_arms_after_many_draws(arm_space):
     arms = np.vstack([np.eye(dim), [np.cos(angle), np.sin(angle), 0, 0, 0]])
     pulled = np.random.default_rng(3).choice(6, 20_000, p=[0.005, 0.99, 0.001, 0.001, 0.001, 0.002])
     rewards = arms[pulled, 0] + np.random.default_rng(4).normal(size=pulled.size)
-    state = played(arms, pulled, rewards, 1.0, arm_space=arm_space)
+    state = observed(arms, pulled, rewards, 1.0, arm_space=arm_space)
     matrix, _ = refactorised(arms, pulled, rewards, 1.0)
     gap = arms[0] - arms[5]
     row = row_of(state, arms, np.int64(0), arm_space=arm_space)

@@ -67,16 +67,17 @@ def test_the_inequality_behind_the_online_radius_holds_on_every_path():
 
 
 @pytest.mark.parametrize(
-    ("start", "spread", "most"), [(0.5, 0.7, 2.0), (-8.0, 40.0, 3.0), (9.0, 1e4, 5.0), (4, 1e-6, 5)]
+    ("start", "variance", "most"),
+    [(0.5, 0.7, 2.0), (-8.0, 40.0, 3.0), (9.0, 1e4, 5.0), (4, 1e-6, 5)],
 )
-def test_predictors_move_to_the_minimum(start, spread, most):
+def test_predictors_move_to_the_minimum(start, variance, most):
     def value(z, reward):
-        return float(loss(z, reward) + (z - start) ** 2 / (2 * spread))
+        return float(loss(z, reward) + (z - start) ** 2 / (2 * variance))
 
     with jax.enable_x64(True):
         rewards = jnp.array([0.3, 0.0, 1.0])
-        start, spread, most = (jnp.asarray(x, float) for x in (start, spread, most))
-        found = jax.jit(online_logistic.moved)(start, spread, most, rewards)
+        start, variance, most = (jnp.asarray(x, float) for x in (start, variance, most))
+        found = jax.jit(online_logistic.moved)(start, variance, most, rewards)
         assert bool(found.converged)
         for z, cost, y in zip(found.predictor, found.cost, rewards, strict=True):
             least = optimize.minimize_scalar(

@@ -50,9 +50,9 @@ def done_by(draws, weights, arms, floors, targets, alive, accuracy):
     norm = lambda y: np.sqrt(y @ np.linalg.solve(matrix, y))  # noqa: E731
     reach = max(norm(x) for x in arms)
     width = float(width_of(LEVEL, 3, reach))
-    apart = max([norm(a - b) for a in targets[alive] for b in targets[alive]], default=0.0)
+    farthest = max([norm(a - b) for a in targets[alive] for b in targets[alive]], default=0.0)
     close = float(logistic_reach(LEVEL, 3))
-    return reach / close, width * apart / accuracy
+    return reach / close, width * farthest / accuracy
 
 
 @pytest.mark.parametrize("squeeze", [1.0, 1e-4])

@@ -20,8 +20,8 @@ def cloud(kind, num=700, dim=3):
 
 
 def distances(points, matrix):
-    apart = points[:, None] - points
-    return np.einsum("abi,ij,abj->ab", apart, matrix, apart)
+    differences = points[:, None] - points
+    return np.einsum("abi,ij,abj->ab", differences, matrix, differences)
 
 
 @pytest.fixture(autouse=True)

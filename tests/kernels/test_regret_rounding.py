@@ -155,14 +155,14 @@ def test_single_precision_meets_the_total():
     assert worst(arms, weights, counts) >= promise(3, 300)
 
 
-@pytest.mark.parametrize("spread", [0.0, 4.0, 9.0])
-def test_the_leader_is_found(spread):
+@pytest.mark.parametrize("decades", [0.0, 4.0, 9.0])
+def test_the_leader_is_found(decades):
     rng = np.random.default_rng(8)
     kept = np.arange(6) < 5
     for alpha in (4.0, 50.0, 3000.0):
         frame = np.linalg.qr(rng.normal(size=(5, 5)))[0]
         matrix = np.zeros((6, 6))
-        matrix[:5, :5] = (frame * np.logspace(0, -spread, 5)) @ frame.T
+        matrix[:5, :5] = (frame * np.logspace(0, -decades, 5)) @ frame.T
         found = settled(alpha * matrix, kept, np.sqrt(5.0))
         expected = leader(matrix[:5, :5], alpha)
         np.testing.assert_allclose(found.trace, 1.0, atol=2e-8)

@@ -70,14 +70,14 @@ def test_any_total_is_shared_out(total):
     uniform = np.random.default_rng(2).random(len(counts))
     for count, weight in zip(counts.T, weights, strict=True):
         law = stats.binom(total, weight)
-        place = law.cdf(count - 1) + uniform * law.pmf(count)
-        assert stats.kstest(place, "uniform").pvalue > CHANCE
+        quantile = law.cdf(count - 1) + uniform * law.pmf(count)
+        assert stats.kstest(quantile, "uniform").pvalue > CHANCE
     if total > 1000:
         covariance = total * (np.diag(weights) - np.outer(weights, weights))
-        spread = np.sqrt(np.diag(covariance))
-        common = spread > 0
-        scaled = (counts - total * weights)[:, common] / spread[common]
-        right = covariance[np.ix_(common, common)] / np.outer(spread[common], spread[common])
+        deviation = np.sqrt(np.diag(covariance))
+        common = deviation > 0
+        scaled = (counts - total * weights)[:, common] / deviation[common]
+        right = covariance[np.ix_(common, common)] / np.outer(deviation[common], deviation[common])
         np.testing.assert_allclose(scaled.T @ scaled / len(counts), right, atol=6 / NUMBER**0.5)
 
 

@@ -16,7 +16,7 @@ tied_values = st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 0.5, np.inf]), min_s
 orders = st.permutations(range(7))
 
 
-def places(values, order):
+def ranks(values, order):
     """Places from the top by sorting, larger priority first among equals."""
     best_first = sorted(range(len(values)), key=lambda k: (-values[k], -order[k]))
     return np.argsort(best_first)
@@ -28,7 +28,7 @@ def test_rank_and_argmax_agree_with_sorting(values, order):
     with jax.enable_x64(True):
         found = rank(np.array(values), np.array(order))
         first = argmax(np.array(values), np.array(order))
-    expected = places(values, order)
+    expected = ranks(values, order)
     np.testing.assert_array_equal(found, expected)
     assert int(first) == int(np.flatnonzero(expected == 0)[0])
 
@@ -41,7 +41,7 @@ def test_rank_of_many_arms(num, dtype):
     orders = np.array([rng.permutation(num) for _ in range(5)])
     together = np.asarray(jax.jit(jax.vmap(selection.rank))(values, orders))
     for row, value, order in zip(together, values, orders, strict=True):
-        np.testing.assert_array_equal(row, places(value.tolist(), order.tolist()))
+        np.testing.assert_array_equal(row, ranks(value.tolist(), order.tolist()))
 
 
 @few
@@ -49,7 +49,7 @@ def test_rank_of_many_arms(num, dtype):
 def test_top_takes_exactly_the_m_largest(values, order, m):
     with jax.enable_x64(True):
         mask = np.asarray(top(np.array(values), np.array(order), m))
-    np.testing.assert_array_equal(mask, places(values, order) < m)
+    np.testing.assert_array_equal(mask, ranks(values, order) < m)
     assert mask.sum() == m
     if 0 < m < 7:
         assert np.array(values)[mask].min() >= np.array(values)[~mask].max()

@@ -91,12 +91,12 @@ def of_rank(rank, dim, seed, scale=1.0):
 
 def test_a_lost_rank_is_told_from_rounding():
     """Elimination ends with pivots that should be 0, and rounding makes some of them positive."""
-    told = jax.jit(lambda matrix: spd.inverse(matrix, may_lack_rank=True).positive)
+    positive_of = jax.jit(lambda matrix: spd.inverse(matrix, may_lack_rank=True).positive)
     fooled = 0
     for seed in range(200):
         matrix = jnp.array(of_rank(2 + seed % 8, 11, seed, scale=1 / 3), jnp.float64)
-        assert not bool(told(matrix))
+        assert not bool(positive_of(matrix))
         fooled += bool(inverse(matrix).positive)
     assert fooled > 0
     for condition in (1e2, 1e6, 1e9):
-        assert bool(told(jnp.array(conditioned(condition))))
+        assert bool(positive_of(jnp.array(conditioned(condition))))

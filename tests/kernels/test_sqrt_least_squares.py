@@ -9,7 +9,7 @@ from jax import lax
 from jaxbandits.kernels.estimate import sqrt_least_squares
 
 
-def played(arms, pulled, rewards, v0):
+def observed(arms, pulled, rewards, v0):
     @jax.jit
     def play(arms, pulled, rewards):
         def step(root, draw):
@@ -34,7 +34,7 @@ def test_covariance_and_means(num_arms, dim, v0, dtype, rtol):
     arms = rng.normal(size=(num_arms, dim))
     pulled = rng.integers(0, num_arms, 1000)
     rewards = arms[pulled] @ rng.normal(size=dim) + rng.normal(size=1000)
-    root = played(*(x.astype(dtype) for x in (arms,)), pulled, rewards.astype(dtype), v0)
+    root = observed(*(x.astype(dtype) for x in (arms,)), pulled, rewards.astype(dtype), v0)
     matrix = v0 * np.eye(dim) + arms[pulled].T @ arms[pulled]
     covariance = arms @ np.linalg.solve(matrix, arms.T)
     means = arms @ np.linalg.solve(matrix, arms.T[:, pulled] @ rewards)
@@ -45,7 +45,7 @@ def test_covariance_and_means(num_arms, dim, v0, dtype, rtol):
 
 def test_a_sample_is_the_root_times_normal_numbers():
     """Linear in them, so that the covariance is `scale^2 R R^T` without drawing any."""
-    root = played(np.eye(3)[:2], [0, 0, 1], [1.0, 2.0, 4.0], 1.0)
+    root = observed(np.eye(3)[:2], [0, 0, 1], [1.0, 2.0, 4.0], 1.0)
     samples = [sqrt_least_squares.sampled(root, e, 2.0) - root.means for e in jnp.eye(3)]
     covariance = np.array(samples).T @ np.array(samples)
     np.testing.assert_allclose(root.means, [1.0, 2.0], rtol=1e-12)

@@ -37,18 +37,18 @@ def test_the_inverse_of_the_fit_before_saves_newton_steps(family):
     with jax.enable_x64(True):
         options = {"family": family, "ridge": 0.0, "init": before.theta, "tol": 1e-6}
         found = refit(*tables, inverse=near, **options)
-        told = refit(*tables, inverse=near, slope=slope, **options)
+        with_slope = refit(*tables, inverse=near, slope=slope, **options)
         lie = chord.Slope(-100.0 * np.asarray(slope.gradient))
         misled = refit(*tables, inverse=near, slope=lie, **options)
         unknown = lie._replace(known=False)
-        untold = refit(*tables, inverse=near, slope=unknown, **options)
+        without_slope = refit(*tables, inverse=near, slope=unknown, **options)
         plain = refit(*tables, **options)
         wrong = refit(*tables, inverse=1e6 * np.eye(D), **options)
     assert (int(found.iterations), int(plain.iterations)) == (0, 1)
-    assert (int(told.iterations), int(untold.iterations)) == (0, 0)
-    np.testing.assert_allclose(untold.theta, found.theta, rtol=1e-10)
+    assert (int(with_slope.iterations), int(without_slope.iterations)) == (0, 0)
+    np.testing.assert_allclose(without_slope.theta, found.theta, rtol=1e-10)
     exact = fit(*tables, family).theta
-    for one in (found, plain, wrong, told, misled):
+    for one in (found, plain, wrong, with_slope, misled):
         assert bool(one.converged)
         np.testing.assert_allclose(one.theta, exact, rtol=1e-4)
         factor = np.asarray(one.factor)
@@ -57,8 +57,8 @@ def test_the_inverse_of_the_fit_before_saves_newton_steps(family):
 
 @pytest.mark.parametrize("family", ["logistic", "poisson", "probit", "gaussian"])
 @pytest.mark.parametrize("start", ["after a draw", "useless", "not a number"])
-@pytest.mark.parametrize("told", [False, True])
-def test_estimate_with_an_old_inverse_and_where_that_is_none(family, start, told):
+@pytest.mark.parametrize("with_slope", [False, True])
+def test_estimate_with_an_old_inverse_and_where_that_is_none(family, start, with_slope):
     before, near, slope, tables = one_draw_later(family)
     inverse = {
         "after a draw": near,
@@ -67,7 +67,7 @@ def test_estimate_with_an_old_inverse_and_where_that_is_none(family, start, told
     }[start]
     with jax.enable_x64(True):
         options = {"family": family, "ridge": 0.0, "init": before.theta, "tol": 1e-6}
-        options |= {"slope": slope} if told else {}
+        options |= {"slope": slope} if with_slope else {}
         found = estimate(*tables, inverse=inverse, max_iterations=30, **options)
         exact = fit(*tables, family)
     assert bool(found.converged)
@@ -117,11 +117,11 @@ def test_steps_with_an_old_inverse_go_down(steps):
         inverse, begin = 0.9 * np.linalg.inv(problem.hessian), np.array([3.0, 3.0])
         found = to_their_end(problem, begin, inverse, steps)
         known = chord.Slope(problem.gradient(begin))
-        told = to_their_end(problem, begin, inverse, steps, known)
+        with_slope = to_their_end(problem, begin, inverse, steps, known)
     off = np.asarray(begin - problem.end)
     np.testing.assert_allclose(found.theta - problem.end, off * 0.1**steps, rtol=1e-9)
-    np.testing.assert_allclose(told.theta - problem.end, off * 0.1 ** (steps + 1), rtol=1e-9)
+    np.testing.assert_allclose(with_slope.theta - problem.end, off * 0.1 ** (steps + 1), rtol=1e-9)
     left = off * 0.1**steps
     np.testing.assert_allclose(found.decrement, 0.45 * left @ problem.hessian @ left, rtol=1e-9)
     assert bool(found.closing)
-    assert bool(told.closing)
+    assert bool(with_slope.closing)

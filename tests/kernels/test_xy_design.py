@@ -139,11 +139,11 @@ def test_arms_in_a_subspace():
     np.testing.assert_allclose(xy_opt(low @ frame.T, aims, inside).value, found.value, rtol=0.5)
 
 
-@pytest.mark.parametrize(("dtype", "spread"), [(jnp.float32, 1.0), (jnp.float64, 4.0)])
-def test_bad_scaling_changes_nothing(dtype, spread):
+@pytest.mark.parametrize(("dtype", "decades"), [(jnp.float32, 1.0), (jnp.float64, 4.0)])
+def test_bad_scaling_changes_nothing(dtype, decades):
     rng = np.random.default_rng(7)
     arms, directions = rng.normal(size=(12, 4)), rng.normal(size=(10, 4))
-    scale = np.logspace(0, -spread, 4)
+    scale = np.logspace(0, -decades, 4)
     found = xy_opt(jnp.array(arms * scale, dtype), directions * scale, tol=1e-2)
     plain = xy_opt(arms, directions, tol=1e-6)
     assert found.value.dtype == dtype

@@ -82,9 +82,9 @@ def test_listed_directions():
 
 
 def test_arms_of_less_rank():
-    turn = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+    rotation = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
     flat = np.hstack([sphere(150, 2), np.zeros((150, 1))])
-    one = between(*map(jnp.array, (flat @ turn, flat @ turn, np.ones(150, bool))), 1e-3)
+    one = between(*map(jnp.array, (flat @ rotation, flat @ rotation, np.ones(150, bool))), 1e-3)
     other = at_once(*map(jnp.array, (flat[:, :2], flat[:, :2], np.ones(150, bool))))
     assert one.converged
     np.testing.assert_allclose(one.value, other.value, rtol=1.2e-3)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cases import CASES
 from programs import simulate
-from worlds import WORLDS, assert_all_the_same
+from run_settings import SETTINGS, assert_all_the_same
 
 import jaxbandits as jb
 from jaxbandits.compilers import cpp
@@ -22,7 +22,7 @@ from jaxbandits.instances.contextual import Labelled
 FIXED = ("xy_oracle_soare", "peace")  # no rewards of these change how often each arm is drawn
 # Whether a fit to rewards that can be separated passes for converged hangs on last bits.
 SEPARABLE = ("gse_logistic", "ofu_ecolog")
-RANDOM = (WORLDS["random"][0], WORLDS["random"][1], {})
+RANDOM = (SETTINGS["random"][0], SETTINGS["random"][1], {})
 PLAYED = {case.name: (case.instance, case.build, case.options) for case in CASES}
 PLAYED["random instances"] = RANDOM
 SOARE = jb.instances.soare(3, angle=0.5)
@@ -36,9 +36,11 @@ def test_replications_are_those_of_the_other_engine(name):
         simulate(instance, algorithm, replications=96, engine=engine, **options)
         for engine in ("native", "xla")
     )
-    apart = isinstance(instance, Labelled)  # whose lanes are played by themselves, see `schedules`
-    assert ours.meta["engine"] == ("in turn" if apart else "native")
-    assert other.meta["engine"] == ("in turn" if apart else "xla")
+    is_contextual = isinstance(
+        instance, Labelled
+    )  # whose lanes are played by themselves, see `schedules`
+    assert ours.meta["engine"] == ("in turn" if is_contextual else "native")
+    assert other.meta["engine"] == ("in turn" if is_contextual else "xla")
     # Numbers differ in their last bits; a choice that hangs on one is rare.
     same = (ours.arm_pulls == other.arm_pulls).all(1)
     assert same.mean() >= 0.97, same.mean()

@@ -12,14 +12,14 @@ WHICH = RNG.integers(-2, 6, LANES)
 def branches(v, m, i):
     shared = jnp.asarray(2)
     three = [lambda: v[:3] * 2, lambda: m[1], lambda: v[0] * m[0]]
-    places = [lambda x, k: (x, k), lambda x, k: (x.at[0].set(1.0), -k), lambda x, k: (x * 0, 7)]
+    cases = [lambda x, k: (x, k), lambda x, k: (x.at[0].set(1.0), -k), lambda x, k: (x * 0, 7)]
     return (
         lax.cond(v[0] > 0, lambda: v.sum(), lambda: -v.max()),
         lax.cond(v[0] > 0, lambda x: (x, 1), lambda x: (-x, 2), v),
         lax.cond(shared > 1, lambda: v, lambda: -v),
         lax.cond(jnp.arange(3)[1] > 0, lambda: v, lambda: -v),
         [lax.switch(k, three) for k in (0, 2, 7, -1, shared, shared + 9, i, i.astype(jnp.int32))],
-        [lax.switch(k, places, v, i) for k in (i, jnp.arange(4)[3], 1)],
+        [lax.switch(k, cases, v, i) for k in (i, jnp.arange(4)[3], 1)],
         lax.switch(i, [lambda: 1, lambda: 2]),
         lax.cond(
             i > 0, lambda: (1.0, jnp.arange(3), True), lambda: (2.0, jnp.arange(3) * 2, False)

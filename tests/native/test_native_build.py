@@ -120,10 +120,10 @@ def test_a_folder_that_will_not_do_is_refused(shelf, harm, monkeypatch):
             raise PermissionError(13, "Permission denied", str(shelf))
 
         monkeypatch.setattr(build, "private_folder", refuse)
-    with pytest.warns(RuntimeWarning, match=f"not kept: .*{shelf.parent}") as told:
+    with pytest.warns(RuntimeWarning, match=f"not kept: .*{shelf.parent}") as warned:
         assert answer(4) == 4
-    assert len(told) == 1
-    assert "\n" not in str(told[0].message)
+    assert len(warned) == 1
+    assert "\n" not in str(warned[0].message)
     assert not shelf.is_dir() or not any(shelf.iterdir())
 
 

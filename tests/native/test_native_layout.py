@@ -123,7 +123,7 @@ def test_running_totals():
     same(running, VECTOR, TABLE, LONG, atol=1e-12)
 
 
-def places(v, m, x):
+def positions(v, m, x):
     i = jnp.arange(30.0)
     tables = v, x, x[:12], x.astype(int), x.astype(jnp.int32), x.astype(jnp.float32), i * 7 % 5
     return (
@@ -149,7 +149,7 @@ def test_places_of_extremes(spoilt):
 
     def found(v, m, x):
         more = (x.max(), x.min(), v.max(), v.min(), lax.cummax(x), lax.cummin(v), m.max())
-        return (places(v, m, jnp.where(jnp.isnan(x), 0.0, jnp.clip(x, -20, 20))), more,
+        return (positions(v, m, jnp.where(jnp.isnan(x), 0.0, jnp.clip(x, -20, 20))), more,
                 x.argmax(), x.argmin(), v.argmax(), v.argmin())  # fmt: skip
 
     same(found, v, TABLE, x)
@@ -198,14 +198,14 @@ def custom(v, m, x):
         wins = jnp.abs(one[0]) >= jnp.abs(two[0])
         return tuple(jnp.where(wins, a, b) for a, b in zip(one, two, strict=True))
 
-    places = jnp.arange(50)
+    positions = jnp.arange(50)
     zero = jnp.zeros(()), jnp.zeros((), int)
     rows = m, jnp.broadcast_to(jnp.arange(5), m.shape)
     return (
-        lax.reduce((x, places), zero, longest, (0,)),
+        lax.reduce((x, positions), zero, longest, (0,)),
         lax.reduce(rows, zero, longest, (1,)),
         lax.reduce(m, 0.5, lambda a, b: 0.5 * a + b, (0, 1)),
-        lax.reduce((places * 1.0, places), zero, longest, (0,)),
+        lax.reduce((positions * 1.0, positions), zero, longest, (0,)),
     )
 
 

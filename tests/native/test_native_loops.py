@@ -154,10 +154,10 @@ def test_a_carry_is_read_before_and_after_it_changes(part):
     def function(v, n):
         w, results = v[::-1] * 2, []
         for step in steps:
-            for place in (lambda k: k % 5, lambda k: (k + n) % 5):
+            for index in (lambda k: k % 5, lambda k: (k + n) % 5):
 
-                def body(k, carry, step=step, place=place):
-                    return step(*carry, place(k))
+                def body(k, carry, step=step, index=index):
+                    return step(*carry, index(k))
 
                 results.append(lax.fori_loop(0, 3, body, (v, w)))
                 results.append(lax.fori_loop(0, n, body, (v, w)))

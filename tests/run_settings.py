@@ -1,4 +1,4 @@
-"""A world of each kind, for tests that play them whole; runs compared; a fresh interpreter."""
+"""Settings (instance, algorithm and options) of each kind of run, and comparisons of runs."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ import jaxbandits as jb
 
 
 def shuffled(key):
-    """A problem that is equally hard for every key, with another best arm."""
+    """A random instance: the best arm depends on the key, the difficulty does not."""
     theta = jax.random.permutation(key, jnp.array([1.0, 0.3, 0.0, -0.5]))
     return jb.instances.linear(jnp.eye(4), theta, noise_var=0.25)
 
@@ -22,13 +22,13 @@ def shuffled(key):
 SOARE = jb.instances.soare(3, angle=0.5, scale=2.0)
 CANONICAL = jb.instances.canonical(8, gap=1.0)
 CUBE = cases.CUBE(jax.random.key(3))
-WORLDS = {
+SETTINGS = {
     "sequential": (SOARE, partial(jb.lingape, delta=0.1), {}),
     "phased": (CANONICAL, partial(jb.gse, budget=40), {}),
     "regret": (CUBE, jb.glm_tsl, {"horizon": 40}),
     "random": (shuffled, partial(jb.lingape, delta=0.1), {}),
 }
-# Tables of a sweep that takes no time; its axis `gap` is for the test to add.
+# Tables of a sweep that takes no time; a test adds the axis `gap`.
 HALVING = """
 [instances.basis]
 name = "canonical"
@@ -40,8 +40,8 @@ budget = 30
 
 
 def simulate(name, replications, **options):
-    """Runs of one of the worlds."""
-    instance, build, more = WORLDS[name]
+    """Runs of one of the `SETTINGS`."""
+    instance, build, more = SETTINGS[name]
     return jb.simulate(instance, build, replications=replications, seed=7, **more, **options)
 
 
@@ -60,7 +60,7 @@ def assert_same_runs(first, second):
 
 
 def assert_all_the_same(instance, build, ways, **options):
-    """Fail unless 70 replications are the same whichever of the `ways`, options, plays them."""
+    """Fail unless 70 replications are the same with each of the options in `ways`."""
     first, *others = (
         jb.simulate(instance, build, replications=70, **way, **options) for way in ways
     )
@@ -70,7 +70,7 @@ def assert_all_the_same(instance, build, ways, **options):
 
 
 def timeless(dataset):
-    """The results of a sweep without the time they took."""
+    """The results of a sweep without the times that they took."""
     times = ["seconds", "compile_seconds"]
     bare = dataset.drop_vars(times)
     bare.attrs = {name: value for name, value in dataset.attrs.items() if name not in times}
@@ -78,7 +78,7 @@ def timeless(dataset):
 
 
 def child(code, **environment):
-    """Standard output of a fresh interpreter."""
+    """Standard output of a new Python process that runs `code`."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, **environment},
