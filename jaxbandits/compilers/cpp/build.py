@@ -15,6 +15,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -61,7 +62,8 @@ def _library(name, source):
 
 def _folder():
     """Where libraries are kept; None where JAX keeps no programs or the folder will not do."""
-    kept = jax.config.values["jax_compilation_cache_dir"]
+    config: Any = jax.config  # JAX adds its options as attributes when it is imported
+    kept = config.jax_compilation_cache_dir
     if not kept or "://" in kept:
         return None
     try:

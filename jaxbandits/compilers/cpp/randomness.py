@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 from jax.extend.core import JaxprEqn
@@ -14,7 +15,8 @@ def _words(value, writer, varies=False):
     """The two words of one key, for each lane where they differ."""
     if math.prod(value.shape) != 2:
         raise Unsupported("several keys at once")
-    if not jax.config.values["jax_threefry_partitionable"]:
+    config: Any = jax.config  # JAX adds its options as attributes when it is imported
+    if not config.jax_threefry_partitionable:
         raise Unsupported("random bits in the order of jax_threefry_partitionable=False")
     lead = (0,) * (len(value.shape) - 1)
     kind = "vu32" if value.varies or varies else "u32"

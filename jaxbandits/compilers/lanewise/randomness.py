@@ -48,7 +48,8 @@ def _rotated(word, by):
 def _plain(eqn):
     """Whether this is about one threefry key a lane, in the order of draws known here."""
     aval = eqn.invars[0].aval
-    usual = str(aval.dtype) == "key<fry>" and jax.config.values["jax_threefry_partitionable"]
+    config: Any = jax.config  # JAX adds its options as attributes when it is imported
+    usual = str(aval.dtype) == "key<fry>" and config.jax_threefry_partitionable
     return usual and aval.shape == ()
 
 
