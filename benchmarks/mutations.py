@@ -93,7 +93,7 @@ EQUIVALENT = {
     "1938a6c1c3e5": "a design does not depend on the unit of all features",
     "0fafb225d423": "two ways to the same sum, where both cost the same",
     "be691a928756": "one is 1",
-    "b3ed3f594b14": "differs where a width is exactly a gap",
+    "f217e368b38e": "differs where a width is exactly a gap",
     "3b95d36390f9": "a hint for the compiler",
     "e6f25f325007": "one number more or less of twenty million",
     "bf8586a1ecff": "the lesser of two numbers whose larger one was taken: it is left out now",
