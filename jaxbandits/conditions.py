@@ -1,7 +1,7 @@
 """Conditions between the options of a constructor, and between options and arms.
 
-Each is given the bound arguments of a constructor by name and raises a `ValueError` that names the
-option, what it was and what is allowed. What is traced cannot be looked at, and passes.
+Each function gets the bound arguments of a constructor by name and raises a `ValueError` that names
+the option, its value and what is allowed. Traced values cannot be checked, and pass.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,7 +12,8 @@ from .feature_tables import is_concrete, require
 from .parameters import Values
 from .types import Rows, Scalar
 
-LEAST_GROWTH: float = 2.0**-40  # of `|x|^2 / v0`: a draw is then 4,000 times what is rounded away
+# Smallest `|x|^2 / v0`: what a draw adds is then 4,000 times the rounding error.
+LEAST_GROWTH: float = 2.0**-40
 
 
 def fewer_than_arms(values: Values) -> None:
@@ -22,38 +23,45 @@ def fewer_than_arms(values: Values) -> None:
 
 
 def theta_fits(values: Values) -> None:
-    """Raise where theta is unknown, or no vector of the arms' features."""
+    """Raise where theta is unknown or has not one entry for each feature of the arms."""
     theta, shape = values["theta"], np.shape(values["arms"])[1:]
     require(theta is not None, "theta must be given, got None (unknown)")
     require(np.shape(theta) == shape, f"theta must have shape {shape}, got {np.shape(theta)}")
 
 
 def theta_norm_given(values: Values) -> None:
-    """Raise where theta_norm is unknown."""
+    """Raise where theta_norm is None, which means that it is unknown."""
     require(values["theta_norm"] is not None, "theta_norm must be given, got None (unknown)")
 
 
 def theta_norm_known(
     values: Values, thresholds: Collection[str], option: str = "threshold"
 ) -> None:
-    """Raise where the chosen threshold is one of `thresholds` and theta_norm is unknown."""
-    named = values[option] if isinstance(values[option], str) else None
-    unknown = values["theta_norm"] is None and named in thresholds
-    require(not unknown, f"theta_norm must be given for {option} {named!r}, got None (unknown)")
+    """Raise where the chosen threshold needs theta_norm, and theta_norm is unknown.
+
+    Args:
+      values: the bound arguments.
+      thresholds: those that need theta_norm.
+      option: the option that names the threshold.
+    """
+    name = values[option] if isinstance(values[option], str) else None
+    unknown = values["theta_norm"] is None and name in thresholds
+    require(not unknown, f"theta_norm must be given for {option} {name!r}, got None (unknown)")
 
 
-def ridge_in_reach(values: Values, v0: Scalar | None = None, most: float = 2.0**28) -> None:
-    """Raise where the ridge is too small or too large beside the arms for updates draw by draw.
+def ridge_in_range(values: Values, v0: Scalar | None = None, most: float = 2.0**28) -> None:
+    """Raise where the ridge is too small or too large for rank-one updates with these arms.
 
-    The first draws take `x^T V^-1 x` from `|x|^2 / v0` to about 1, and leave the rounding of the
-    former: measured, the variance of a difference of arms is wrong by `n eps |x|^2 / v0` of itself
-    after n draws, times the square of the arms' condition number. Where `|x|^2 / v0` is about
-    eps itself, a draw is rounded away.
+    The first draws reduce `x^T V^-1 x` from `|x|^2 / v0` to about 1, and the rounding error of the
+    large number remains. Measured: after n draws, the relative error of the variance of a
+    difference of arms is `n eps |x|^2 / v0` times the square of the arms' condition number. Where
+    `|x|^2 / v0` is about eps, the effect of a draw is lost to rounding.
 
     Args:
       values: the bound arguments.
       v0: the ridge, `values["v0"]` by default.
-      most: the largest `|x|^2 / v0` to allow. Updates of a square root lose only its root.
+      most: the largest allowed `|x|^2 / v0`. For updates of a square root of V, the rounding error
+        is that of the root of this number.
     """
     arms, v0 = values["arms"], values["v0"] if v0 is None else v0
     if not (is_concrete(arms) and is_concrete(v0)):
@@ -66,30 +74,37 @@ def ridge_in_reach(values: Values, v0: Scalar | None = None, most: float = 2.0**
     with np.errstate(over="ignore"):
         low, high = length**2 / most, length**2 / LEAST_GROWTH
     raise ValueError(
-        f"arms must be {shortest:.2g} to {longest:.2g} long (the longest of them) where the ridge "
-        f"v0 is {v0:.6g}, beyond which rounding hides what draws tell, got {length:.6g}: give them "
-        f"in another unit (theta_norm then changes too), or v0 from {low:.2g} to {high:.2g}"
+        f"arms must have a largest norm of {shortest:.2g} to {longest:.2g} where the ridge v0 is "
+        f"{v0:.6g}, because outside this range rounding errors hide the effect of draws, got "
+        f"{length:.6g}: give the arms in another unit (theta_norm then changes too), or a v0 from "
+        f"{low:.2g} to {high:.2g}"
     )
 
 
-def horizon_unless(given: int | None, horizon: Scalar | None, name: str) -> int:
-    """The size `given` as the option `name`, or that of all rounds."""
+def size_or_horizon(given: int | None, horizon: Scalar | None, name: str) -> int:
+    """The size that was given as the option `name`, or the horizon where that is None."""
     require(horizon is not None, "horizon must be given, got None")
     known = given is not None or is_concrete(horizon)
     require(known, f"{name} must be given where the horizon is traced, got None")
-    assert horizon is not None  # as was asked for above
+    assert horizon is not None  # checked above
     return int(horizon) if given is None else given
 
 
-def in_reach(values: Values, largest: Mapping[str, float]) -> None:
-    """Raise where `rounding_epsilon` is above the largest that the chosen rounding promises."""
+def rounding_epsilon_in_range(values: Values, largest: Mapping[str, float]) -> None:
+    """Raise where `rounding_epsilon` is above the largest value that the rounding guarantees."""
     epsilon, most = values["rounding_epsilon"], largest[values["rounding"]]
     fine = not is_concrete(epsilon) or epsilon <= most
     require(fine, f"rounding_epsilon must be at most {most:.3g} for this rounding, got {epsilon}")
 
 
-def ratios_known(values: Values, bases: int, most: int) -> None:
-    """Raise where a table of ratios does not fit the arms, or takes more than `most` bases."""
+def ratios_fit(values: Values, bases: int, most: int) -> None:
+    """Raise where a given table of ratios does not fit the arms, or would take too long to compute.
+
+    Args:
+      values: the bound arguments.
+      bases: the number of bases that the computation goes through.
+      most: the largest allowed number.
+    """
     arms, given = values["arms"], values["ratios"]
     num_arms, dim = arms.shape
     used = given is None or values["selection"] == "ratio"
@@ -107,18 +122,27 @@ def ratios_known(values: Values, bases: int, most: int) -> None:
 
 
 def budget_covers(values: Values, least: int, what: str = "stages") -> None:
-    """Raise unless one of `budget` and `per_arm` is given, and covers the number of stages."""
+    """Raise unless one of `budget` and `per_arm` is given, and the budget is at least `least`.
+
+    Args:
+      values: the bound arguments.
+      least: the smallest budget.
+      what: what there are so many of, for the error message.
+    """
     budget, per_arm = values["budget"], values["per_arm"]
-    one = (budget is None) != (per_arm is None)
-    require(one, f"budget or per_arm must be given, one of the two, got {budget!r} and {per_arm!r}")
+    exactly_one = (budget is None) != (per_arm is None)
+    require(
+        exactly_one,
+        f"budget or per_arm must be given, one of the two, got {budget!r} and {per_arm!r}",
+    )
     if is_concrete(budget) and is_concrete(per_arm):
         total = total_draws(values["arms"], budget, per_arm)
         require(total >= least, f"budget must be at least the {least} {what}, got {total}")
 
 
 def total_draws(arms: Rows, budget: Scalar | None, per_arm: Scalar | None) -> Scalar:
-    """The budget, whichever way it was given."""
+    """The total number of draws: the budget, or `per_arm` times the number of arms."""
     if per_arm is not None:
         return per_arm * np.shape(arms)[0]
-    assert budget is not None  # a condition asked for one of the two
+    assert budget is not None  # `budget_covers` requires one of the two
     return budget

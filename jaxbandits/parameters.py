@@ -1,9 +1,9 @@
 """Options of constructors: what each may be, checked before anything compiles.
 
-A constructor writes an option once, as `delta: Probability = 0.05`. The type is an `Annotated` one
-that carries an `Option`, which the decorator `constructor` reads: it checks concrete values (a
-traced value was checked where it entered), converts them, and tells the simulator which options are
-numbers, traced so that another value compiles nothing, and which are names or sizes.
+A constructor declares an option once, as `delta: Probability = 0.05`. The type is an `Annotated`
+that carries an `Option`. The decorator `constructor` reads it, checks and converts concrete values
+(a traced value was checked before it was traced), and tells the simulator which options are numbers
+and which are names or sizes. Numbers are traced, so that a new value needs no new compilation.
 """
 
 import functools
@@ -34,19 +34,19 @@ from .whole_numbers import allowed_whole, is_whole
 
 Values: TypeAlias = Mapping[str, Any]  # the arguments of a constructor by name
 
-LARGEST: int = 2**62  # of whole numbers: the sum of two of them still fits 64 bits
+LARGEST: int = 2**62  # largest whole number: the sum of two such numbers still fits 64 bits
 
 
 class Option(NamedTuple):
-    """One keyword: `allowed` is the human sentence, `accepts(value)` the test."""
+    """What a keyword may be, and how it is converted."""
 
-    allowed: str
-    accepts: Callable[[Any], bool]
+    allowed: str  # follows "must be" in error messages
+    accepts: Callable[[Any], bool]  # whether a concrete value is allowed
     convert: Callable[[Any], Any]  # np.float64 and np.int64 are traced, int and str static
-    most: int | None = None  # the largest number that the machine can take
+    most: int | None = None  # the largest number that fits the machine's integers
 
     def holds(self, value: Any) -> bool:
-        """Whether the value is allowed, whatever it is."""
+        """Whether the value is allowed, for values of any type."""
         try:
             return self.accepts(value)
         except (TypeError, ValueError, OverflowError):
@@ -54,12 +54,12 @@ class Option(NamedTuple):
 
 
 def real(allowed: str, accepts: Callable[[float], bool]) -> Option:
-    """An option that is a single number, traced; text that can be read as one is none."""
+    """A single real number, traced; strings such as "0.5" are not accepted."""
 
-    def number(value):
+    def is_number(value):
         return np.ndim(value) == 0 and np.asarray(value).dtype.kind not in "cSU"
 
-    return Option(allowed, lambda v: number(v) and bool(accepts(float(v))), np.float64)
+    return Option(allowed, lambda v: is_number(v) and bool(accepts(float(v))), np.float64)
 
 
 probability: Option = real("a number in (0, 1)", lambda v: 0 < v < 1)
@@ -70,18 +70,18 @@ nonnegative: Option = real("a finite number, 0 or above", lambda v: 0 <= v < np.
 
 
 def count(least: int = 1) -> Option:
-    """A whole number that may be traced (a budget, say)."""
+    """A whole number that may be traced, such as a budget."""
     return Option(allowed_whole(least), lambda v: is_whole(v, least), np.int64, most=LARGEST)
 
 
 def whole(least: int = 1) -> Option:
-    """A whole number of a formula that the host computes; no machine's integers limit it."""
+    """A whole number in a formula that Python computes, so it need not fit 64 bits."""
     allowed = f"{allowed_whole(least)}, that fits double precision"
     return Option(allowed, lambda v: is_whole(v, least) and float(v) < np.inf, lambda v: v)
 
 
 def size(least: int = 1) -> Option:
-    """A whole number that fixes shapes, hence static."""
+    """A whole number on which shapes depend, hence static."""
     return Option(allowed_whole(least), lambda v: is_whole(v, least), int, most=2**31 - 1)
 
 
@@ -96,21 +96,21 @@ def number_or(*names: str) -> Option:
 
 
 def nonnegative_or(*names: str) -> Option:
-    """The same, or 0."""
+    """A finite number, 0 or above, or one of `names`, which are static."""
     return _or_named(nonnegative, names)
 
 
 def _or_named(number, names):
-    named = lambda v: isinstance(v, str) and v in names  # noqa: E731
+    is_name = lambda v: isinstance(v, str) and v in names  # noqa: E731
     return Option(
         f"{number.allowed} or one of {', '.join(map(repr, names))}",
-        lambda v: named(v) or number.accepts(v),
-        lambda v: v if named(v) else number.convert(v),
+        lambda v: is_name(v) or number.accepts(v),
+        lambda v: v if is_name(v) else number.convert(v),
     )
 
 
 def array(*shape: str) -> Option:
-    """A table of finite numbers of this many axes, traced."""
+    """A table of finite real numbers with one axis for each name in `shape`, traced."""
 
     def accepts(value):
         real = not np.iscomplexobj(value)
@@ -119,7 +119,7 @@ def array(*shape: str) -> Option:
     return Option(f"a table [{', '.join(shape)}] of finite real numbers", accepts, np.asarray)
 
 
-# Types of the options that many constructors have. Others are written where they are used:
+# Types of options that many constructors have. Other types are written in the signature:
 # `design: Annotated[str, choice("a", "b")] = "a"`. Every option may also be None.
 Probability: TypeAlias = Annotated[Scalar, probability]
 Percentage: TypeAlias = Annotated[Scalar, percentage]
@@ -148,27 +148,27 @@ def _option_in(annotation):
 
 
 def check(name: str, option: Option, value: Any) -> None:
-    """Raise unless a value that can be looked at is what `option` allows."""
+    """Raise where a concrete value is not what `option` allows; traced values pass."""
     if not is_concrete(value):
         return
-    if not option.holds(value):  # only now, for it takes a while to write an array out
+    if not option.holds(value):  # the message is made only here: formatting an array takes long
         raise ValueError(f"{name} must be {option.allowed}, got {value!r}")
     fits = option.most is None or value <= option.most
     require(fits, f"{name} must be at most {option.most}, got {value}")
 
 
 def converted(options: Mapping[str, Option], keywords: Values) -> dict[str, Any]:
-    """The keywords with those that `options` knows checked and converted; None and traced pass."""
-    done = dict(keywords)
+    """The keywords, checked and converted where `options` has them; None and traced values pass."""
+    result = dict(keywords)
     for name, value in keywords.items():
         if name in options and value is not None and is_concrete(value):
             check(name, options[name], value)
-            done[name] = options[name].convert(value)
-    return done
+            result[name] = options[name].convert(value)
+    return result
 
 
-def _of_one_size(values):
-    """Arms, targets and theta where the columns of the arms are of one size."""
+def _with_equal_columns(values):
+    """Arms, targets and theta in units in which all columns of the arms are of one size."""
     scales = scaling.column_scales(values["arms"])
     tables = {name: values[name] for name in ("arms", "targets") if values.get(name) is not None}
     scaled = {name: table / scales for name, table in tables.items()}
@@ -182,32 +182,32 @@ Deviation: TypeAlias = Callable[..., Array]
 
 
 class Constructor(Protocol[P]):
-    """A function that builds an `Algorithm`, and what the simulator asks of it beforehand."""
+    """A function that builds an `Algorithm`, with what the simulator needs to know before a run."""
 
     @property
     def contextual(self) -> bool | None:
-        """Whether `ask` is shown the indices of some rows of `arms` each round; None: not known."""
+        """Whether `ask` gets the indices of some rows of `arms` each round; None: not known."""
         ...
 
     @property
     def deviation(self) -> Deviation | None:
-        """How far a random parameter may be from the estimate, where a theorem says so."""
+        """How far a randomised parameter may be from the estimate, if a theorem says so."""
         ...
 
     def convert(self, keywords: Values, /) -> dict[str, Any]:
-        """The keywords, those that are options checked and converted; the others are ignored."""
+        """The keywords, checked and converted where they are options; the others unchanged."""
         ...
 
     def complete(self, arms: Rows, /, **keywords: Any) -> Values:
-        """What the host adds to the options, once all are checked."""
+        """Checks all options, and returns those that Python computes from them and the arms."""
         ...
 
     def scale_free(self, **keywords: Any) -> bool:
-        """Whether the units of columns change nothing, with these options."""
+        """Whether the units of columns change no result, with these options."""
         ...
 
     def accepts_drawn(self, arms: Array, /, **keywords: Any) -> Bool[Array, ""]:
-        """Whether arms that an instance draws in a replication would pass the checks."""
+        """Whether arms that are drawn in a replication, hence traced, would pass the checks."""
         ...
 
     def __call__(self, arms: Rows, /, *args: P.args, **kwargs: P.kwargs) -> Algorithm:
@@ -231,18 +231,18 @@ def constructor(
 
     Args:
       spans: whether the arms must span the feature space.
-      scale_free: whether the units of a column of features change nothing in theory: the algorithm
-        is then given arms, targets and theta in columns of one size, see `kernels.scaling`. Or a
-        function of the bound arguments that says so.
-      conditioned: whether nearly dependent arms are refused, as for all that is `scale_free`.
-      contextual: whether `ask` is shown the indices of some rows of `arms` each round.
-      requires: `(bound arguments) -> None`, raises on conditions between options.
-      completes: `(bound arguments) -> options`, what the host computes once from arms that it
-        can look at, before anything is traced.
-      deviation: of an algorithm that `watched` can observe, the constant `c_2` of its theorem as a
+      scale_free: whether the units of a column of features change nothing in theory, or a function
+        of the bound arguments that returns this. The algorithm then gets arms, targets and theta in
+        units in which all columns are of one size, see `kernels.linalg.scaling`.
+      conditioned: whether nearly dependent arms are refused; if `scale_free`, they always are.
+      contextual: whether `ask` gets the indices of some rows of `arms` each round.
+      requires: `(bound arguments) -> None`, raises where options do not fit each other or the arms.
+      completes: `(bound arguments) -> options`, options that Python computes once from concrete
+        arms, before anything is traced.
+      deviation: for an algorithm that `watched` can observe, the constant `c_2` of its theorem as a
         function of `(horizon, num_arms, dim, noise_var, kappa, lipschitz)`.
     Raises:
-      ValueError: names the argument, what it was and what is allowed.
+      ValueError: names an argument, its value and what is allowed.
     """
 
     def decorate(build):
@@ -259,12 +259,12 @@ def constructor(
             check_arms(arms, values.get("targets"))
             if not hasattr(arms, "shape"):
                 values["arms"] = np.asarray(arms, float)
-            known = check_spans(arms) if spans else None
+            condition = check_spans(arms) if spans else None
             values.update(convert({k: v for k, v in values.items() if k in options}))
             if requires is not None:
                 requires(values)
             if conditioned or free(values):
-                check_condition(arms, known)
+                check_condition(arms, condition)
             return bound
 
         def free(values):
@@ -274,8 +274,8 @@ def constructor(
             return converted(options, keywords)
 
         def complete(bound):
-            known = completes is not None and is_concrete(bound.arguments["arms"])
-            return completes(bound.arguments) if known else {}
+            computable = completes is not None and is_concrete(bound.arguments["arms"])
+            return completes(bound.arguments) if computable else {}
 
         def is_scale_free(**keywords):
             bound = signature.bind_partial(**keywords)
@@ -291,17 +291,17 @@ def constructor(
             bound = bind(arms, args, keywords)
             bound.arguments.update(complete(bound))
             for name, value in bound.arguments.items():
-                if np.ndim(value):  # a table; NumPy cannot be indexed by a tracer
+                if np.ndim(value):  # a table; a tracer cannot index an array of NumPy
                     bound.arguments[name] = jnp.asarray(value)
             if free(bound.arguments):
-                bound.arguments.update(_of_one_size(bound.arguments))
+                bound.arguments.update(_with_equal_columns(bound.arguments))
             return build(*bound.args, **bound.kwargs)
 
         vars(checked).update(
             contextual=contextual,
             deviation=deviation,
             convert=convert,
-            # Checks as well, without building anything.
+            # It checks the options too, without building the algorithm.
             complete=lambda arms, **keywords: complete(bind(arms, (), keywords)),
             scale_free=is_scale_free,
             accepts_drawn=accepts_drawn,

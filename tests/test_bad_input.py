@@ -222,7 +222,7 @@ BAD = {
     **{
         f"{name} arms of {size:g}": (
             (jb.instances.linear(EYE * size, EYE[0] / size), build),
-            f"arms must be {allowed} long .* v0 is {v0}, .*got {size:g}".replace("+", r"\+"),
+            f"a largest norm of {allowed} where .* v0 is {v0}, .*got {size:g}".replace("+", r"\+"),
         )
         for size, name, build, allowed, v0 in (
             (1e-150, "lingape", jb.lingape, "9.5e-07 to 1.6e+04", 1),

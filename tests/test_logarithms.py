@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from jaxbandits.compilers.lanewise import lanewise, logarithms
+from jaxbandits.compilers import logarithms
+from jaxbandits.compilers.lanewise import lanewise
 
 RNG = np.random.default_rng(0)
 

@@ -1,1 +1,1 @@
-"""How a function of one replication becomes a program for many lanes."""
+"""Compilers that turn a function of one replication into a program for many lanes."""

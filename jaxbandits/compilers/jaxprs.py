@@ -1,6 +1,7 @@
-"""What both compilers need to know of jaxprs, in which JAX writes down a function's operations.
+"""Functions that both compilers use to read jaxprs, JAX's record of a function's operations.
 
-Operations are told apart by their primitives, never by the name of a function that a user wrote.
+An operation is recognised by its primitive, never by a name, which a function of a user may have
+as well.
 """
 
 import functools
@@ -8,22 +9,27 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+import jax
+import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
+from jax.lax import GatherScatterMode
 
 from ..kernels.linalg.spd import SWEEP_COLUMNS
 from ..kernels.selection import PICK_ARGMAX, PICK_BEST
 
 CALLS: tuple[str | Primitive, ...] = ("jit", PICK_BEST, PICK_ARGMAX, SWEEP_COLUMNS)
+# Calls of functions with their own derivative, see `called_jaxpr`.
+CUSTOM_CALLS: tuple[str, ...] = ("custom_jvp_call", "custom_vjp_call", "closed_call")
 
 Item = TypeVar("Item")
 Rule = TypeVar("Rule")
-Params: TypeAlias = Mapping[str, Any]  # of an equation
+Params: TypeAlias = Mapping[str, Any]  # the parameters of an equation
 
-_seen: set[Primitive] = set()  # primitives of JAX
+_known: set[Primitive] = set()  # primitives of JAX that were found so far
 
 
-def jaxs_own() -> frozenset[Primitive]:
-    """The primitives of JAX, which its modules hold; some are in no public one."""
+def jax_primitives() -> frozenset[Primitive]:
+    """The primitives that are attributes of JAX's modules, of which some are private."""
     modules = [m for name, m in list(sys.modules.items()) if name.split(".")[0] == "jax"]
     found = {x for m in modules for x in list(vars(m).values()) if isinstance(x, Primitive)}
     return frozenset(found)
@@ -31,18 +37,18 @@ def jaxs_own() -> frozenset[Primitive]:
 
 @functools.cache
 def _name(primitive):
-    if primitive not in _seen:
-        _seen.update(jaxs_own())  # modules may have come since
-    return primitive.name if primitive in _seen else None
+    if primitive not in _known:
+        _known.update(jax_primitives())  # more modules may have been imported since
+    return primitive.name if primitive in _known else None
 
 
 def name_of(eqn: JaxprEqn) -> str | None:
-    """The name of the operation of an equation if it is one of JAX's, else None."""
+    """The name of an equation's primitive if it is one of JAX's, else None."""
     return _name(eqn.primitive)
 
 
 def rule_for(eqn: JaxprEqn, rules: Mapping[Any, Rule]) -> Rule | None:
-    """The rule of an equation: `rules` are by primitive, those of JAX by their names."""
+    """The rule of an equation; the keys of `rules` are primitives, or names of JAX's primitives."""
     return rules.get(eqn.primitive) or rules.get(name_of(eqn))
 
 
@@ -55,13 +61,18 @@ def jaxprs_in(eqn: JaxprEqn) -> Iterator[Jaxpr]:
 
 
 def has_loop(jaxpr: Jaxpr) -> bool:
-    """Whether there is a loop whose length can differ by lane."""
+    """Whether a jaxpr contains a loop whose number of steps can differ by lane."""
     return any(name_of(eqn) == "while" or any(map(has_loop, jaxprs_in(eqn))) for eqn in jaxpr.eqns)
 
 
 def is_literal(atom: object) -> bool:
-    """Whether an operand of an equation is written into it."""
+    """Whether an operand of an equation is a constant that the jaxpr contains."""
     return isinstance(atom, Literal)
+
+
+def literal_value(atom: Any) -> np.ndarray:
+    """The constant of an operand for which `is_literal` holds."""
+    return np.asarray(atom.val, dtype_of(atom))
 
 
 def shape_of(atom: Any) -> tuple[int, ...]:
@@ -70,17 +81,17 @@ def shape_of(atom: Any) -> tuple[int, ...]:
 
 
 def dtype_of(atom: Any) -> Any:
-    """Its type of numbers."""
+    """The dtype of an operand or a result of an equation."""
     return atom.aval.dtype
 
 
-def called(params: Params) -> ClosedJaxpr:
-    """The function of a call with a derivative of its own, under either name of JAX's."""
+def called_jaxpr(params: Params) -> ClosedJaxpr:
+    """The function that one of the `CUSTOM_CALLS` calls; JAX has two names for this parameter."""
     return params.get("call_jaxpr") or params["fun_jaxpr"]
 
 
 def bind(eqn: JaxprEqn, operands: Sequence[Any], **changed: Any) -> list[Any]:
-    """The results of an equation's own primitive, as a list."""
+    """The results of an equation's primitive for `operands`, with some parameters `changed`."""
     bound = eqn.primitive.get_bind_params({**eqn.params, **changed})
     functions, params = bound if isinstance(bound, tuple) else ((), bound)  # before jax 0.10
     results = eqn.primitive.bind(*functions, *operands, **params)
@@ -90,7 +101,7 @@ def bind(eqn: JaxprEqn, operands: Sequence[Any], **changed: Any) -> list[Any]:
 def scan_parts(
     params: Params, items: Sequence[Item]
 ) -> tuple[Sequence[Item], Sequence[Item], Sequence[Item]]:
-    """Constants, carry and rows of a `scan`, of its operands or of what is said of them."""
+    """Split `items`, one for each operand of a `scan`, into those of constants, carry and rows."""
     if "ft_in" in params:  # from jax 0.12
         consts, carry, _ = map(len, params["ft_in"].unpack())
     else:
@@ -101,14 +112,17 @@ def scan_parts(
 def while_parts(
     params: Params, items: Sequence[Item]
 ) -> tuple[Sequence[Item], Sequence[Item], Sequence[Item]]:
-    """Constants of the condition, those of the body, and the carry of a `while`."""
+    """Split `items`, one for each operand of a `while`.
+
+    The parts are constants of the condition, constants of the body, and the carry.
+    """
     first = params["cond_nconsts"]
     second = first + params["body_nconsts"]
     return items[:first], items[first:second], items[second:]
 
 
 def varying(jaxpr: Jaxpr, flags: Sequence[bool]) -> list[bool]:
-    """Which results vary by lane, given which inputs do; nothing is computed."""
+    """For each result whether it varies by lane, where `flags` says so for each input."""
     known = dict(zip(jaxpr.invars, flags, strict=True))
 
     def flag_of(atom):
@@ -143,12 +157,12 @@ def _fixed_point(
 
 
 def varying_of_while(params: Params, flags: Sequence[bool]) -> list[bool]:
-    """Which carried values of a `while` vary by lane."""
+    """For each value in the carry of a `while` whether it varies by lane."""
     cond, body, carry = while_parts(params, flags)
 
     def step(carry):
-        (stops,) = varying(params["cond_jaxpr"].jaxpr, [*cond, *carry])
-        if stops:
+        (condition_varies,) = varying(params["cond_jaxpr"].jaxpr, [*cond, *carry])
+        if condition_varies:
             return [True] * len(carry)
         return varying(params["body_jaxpr"].jaxpr, [*body, *carry])
 
@@ -156,7 +170,7 @@ def varying_of_while(params: Params, flags: Sequence[bool]) -> list[bool]:
 
 
 def varying_of_scan(params: Params, flags: Sequence[bool]) -> list[bool]:
-    """Which results of a `scan` vary by lane."""
+    """For each result of a `scan` whether it varies by lane."""
     consts, carry, xs = scan_parts(params, flags)
     jaxpr = params["jaxpr"].jaxpr
 
@@ -165,3 +179,25 @@ def varying_of_scan(params: Params, flags: Sequence[bool]) -> list[bool]:
 
     carry = _fixed_point(step, carry)
     return [*carry, *varying(jaxpr, [*consts, *carry, *xs])[len(carry) :]]
+
+
+def shapes_of_one_lane(args: Any) -> Any:
+    """Shapes and dtypes of the arrays of a pytree without their last axis, that of the lanes."""
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[:-1], x.dtype), args)
+
+
+def clips_indices(mode: GatherScatterMode | None) -> bool:
+    """Whether this mode of a gather or a scatter moves indices out of bounds to the nearest entry.
+
+    Where they are promised to be in bounds, both compilers do the same.
+    """
+    return mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+def reduce_by_pairs(join: Callable[[Item, Item], Item], items: Sequence[Item]) -> Item:
+    """Join one or more items to one as a balanced tree, always neighbours first."""
+    items = list(items)
+    while len(items) > 1:
+        pairs = [join(*items[i : i + 2]) for i in range(0, len(items) - 1, 2)]
+        items = pairs + items[len(pairs) * 2 :]
+    return items[0]

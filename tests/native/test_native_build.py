@@ -140,9 +140,9 @@ def test_a_library_that_cannot_be_stored_still_runs(shelf, monkeypatch):
 FAILURES = {
     "fails": ("echo 'x.cc:1: fatal error: no space' >&2; exit 1", "failed with status 1: x.cc:1"),
     "fails without a word": ("exit 3", "failed with status 3"),
-    "writes nothing": ("exit 0", "ended well and wrote no program"),
+    "writes nothing": ("exit 0", "reported success but wrote no library"),
     "writes garbage": ('while [ "$1" != -o ]; do shift; done; echo no > "$2"', "is no library"),
-    "hangs": ("sleep 60", "was ended after 0.3 s"),
+    "hangs": ("sleep 60", "was killed after 0.3 s"),
 }
 
 

@@ -10,7 +10,7 @@ from jax.interpreters import batching
 
 from jaxbandits.compilers import cpp
 from jaxbandits.compilers.cpp import writer
-from jaxbandits.compilers.jaxprs import jaxs_own
+from jaxbandits.compilers.jaxprs import jax_primitives
 from jaxbandits.compilers.lanewise import interpreter, lanewise
 
 RNG = np.random.default_rng(15)
@@ -59,7 +59,7 @@ def test_a_users_primitive_is_not_that_of_jax():
 
 
 def test_every_rule_is_of_a_primitive_that_there_is():
-    known = {x.name for x in jaxs_own()}
+    known = {x.name for x in jax_primitives()}
     for rules in (interpreter.RULES, writer.RULES):
         names = {x for x in rules if isinstance(x, str)}
         assert names - known <= NEW

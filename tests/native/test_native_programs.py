@@ -88,7 +88,7 @@ def test_tables_of_the_program_around():
         (lambda v: v.astype(jnp.float16), "float16"),
         (lambda v: v.astype(jnp.int8), "int8"),
         (lambda v: jax.lax.population_count(v.astype(int)), "population_count"),
-        (lambda v: jax.vmap(collatz)(v.astype(int)), "a loop that was mapped over"),
+        (lambda v: jax.vmap(collatz)(v.astype(int)), "`while` loop under `vmap`"),
     ],
 )
 def test_what_is_not_supported_is_named(function, name):

@@ -32,7 +32,7 @@ class State(NamedTuple):
 
 
 def _in_reach(values: Values) -> None:
-    """Raise where rounding would hide what draws tell, see `conditions.ridge_in_reach`."""
+    """Raise where rounding would hide what draws tell, see `conditions.ridge_in_range`."""
     arms, scale, noise_var = (values[name] for name in ("arms", "prior_scale", "noise_var"))
     if not all(map(is_concrete, (arms, scale, noise_var))):
         return

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from ...conditions import ridge_in_reach, theta_norm_known
+from ...conditions import ridge_in_range, theta_norm_known
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.allocate import tracking
@@ -32,7 +32,7 @@ class State(NamedTuple):
 
 def _consistent(values: Values) -> None:
     theta_norm_known(values, radius.NEED_THETA_NORM)
-    ridge_in_reach(values)
+    ridge_in_range(values)
 
 
 @constructor(spans=True, requires=_consistent)

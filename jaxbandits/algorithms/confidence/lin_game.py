@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ...conditions import fewer_than_arms, ridge_in_reach, theta_norm_known
+from ...conditions import fewer_than_arms, ridge_in_range, theta_norm_known
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.allocate import tracking
@@ -40,7 +40,7 @@ def _consistent(values: Values) -> None:
     theta_norm_known(values, radius.NEED_THETA_NORM)
     if values["m"] is not None:
         fewer_than_arms(values)
-    ridge_in_reach(values)
+    ridge_in_range(values)
 
 
 @constructor(requires=_consistent)

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from ...conditions import ratios_known, ridge_in_reach, theta_norm_known
+from ...conditions import ratios_fit, ridge_in_range, theta_norm_known
 from ...core import Algorithm
 from ...kernels.allocate import pair_shares
 from ...kernels.confidence import radius
@@ -16,8 +16,8 @@ from ..loops.pair_selection import SELECTIONS
 
 def _consistent(values: Values) -> None:
     theta_norm_known(values, radius.NEED_THETA_NORM)
-    ratios_known(values, pair_shares.num_bases(values["arms"]), pair_shares.MOST_BASES)
-    ridge_in_reach(values)
+    ratios_fit(values, pair_shares.num_bases(values["arms"]), pair_shares.MOST_BASES)
+    ridge_in_range(values)
 
 
 @constructor(requires=_consistent, completes=pair_shares.completed)

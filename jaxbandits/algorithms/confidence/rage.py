@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from ...conditions import in_reach
+from ...conditions import rounding_epsilon_in_range
 from ...core import Algorithm, Move
 from ...kernels.allocate.rounding_by_name import LARGEST, ROUNDINGS
 from ...kernels.confidence import radius
@@ -30,7 +30,9 @@ class State(NamedTuple):
     unsolved: Int[Array, ""]  # phases whose design or rounding missed its accuracy
 
 
-@constructor(spans=True, scale_free=True, requires=partial(in_reach, largest=LARGEST))
+@constructor(
+    spans=True, scale_free=True, requires=partial(rounding_epsilon_in_range, largest=LARGEST)
+)
 def rage(
     arms: Arms,
     targets: Targets | None = None,

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from ...conditions import in_reach, theta_norm_given
+from ...conditions import rounding_epsilon_in_range, theta_norm_given
 from ...core import Algorithm, Move
 from ...feature_tables import require
 from ...kernels.allocate.rounding_by_name import LARGEST, ROUNDINGS
@@ -34,7 +34,7 @@ def _consistent(values: Values) -> None:
     theta_norm_given(values)
     family = values["family"]
     require(family == "logistic", f"family must be 'logistic', got {family!r}")
-    in_reach(values, LARGEST)
+    rounding_epsilon_in_range(values, LARGEST)
 
 
 @constructor(spans=True, conditioned=True, requires=_consistent)

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ...conditions import ridge_in_reach, theta_norm_known
+from ...conditions import ridge_in_range, theta_norm_known
 from ...core import Algorithm, Move
 from ...kernels import selection as pick
 from ...kernels.allocate import tracking
@@ -34,7 +34,7 @@ class RoundInfo(NamedTuple):
 
 def _consistent(values: Values) -> None:
     theta_norm_known(values, radius.NEED_THETA_NORM)
-    ridge_in_reach(values)
+    ridge_in_range(values)
 
 
 @constructor(requires=_consistent)

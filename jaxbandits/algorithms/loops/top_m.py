@@ -7,8 +7,8 @@ import jax.numpy as jnp
 
 from ...conditions import (
     fewer_than_arms,
-    ratios_known,
-    ridge_in_reach,
+    ratios_fit,
+    ridge_in_range,
     theta_norm_known,
 )
 from ...core import Algorithm
@@ -42,9 +42,9 @@ def consistent(values: Values, code: Callable[[float], float]) -> None:
     if isinstance(v0, str) and is_concrete(noise_var):
         v0 = {"paper": float(noise_var) ** 0.5 / 20.0, "code": code(float(noise_var))}[v0]
     if not isinstance(v0, str):
-        ridge_in_reach(values, v0)
+        ridge_in_range(values, v0)
     theta_norm_known(values, radius.NEED_THETA_NORM)
-    ratios_known(values, pair_shares.num_bases(values["arms"]), pair_shares.MOST_BASES)
+    ratios_fit(values, pair_shares.num_bases(values["arms"]), pair_shares.MOST_BASES)
 
 
 def without_features(

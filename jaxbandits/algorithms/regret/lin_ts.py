@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from ...conditions import ridge_in_reach
+from ...conditions import ridge_in_range
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.confidence import radius
@@ -24,7 +24,7 @@ class State(NamedTuple):
     order: Int[Array, " K"]  # priorities that break ties
 
 
-@constructor(requires=partial(ridge_in_reach, most=2.0**48))
+@constructor(requires=partial(ridge_in_range, most=2.0**48))
 def lin_ts(
     arms: Arms,
     *,

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ...conditions import ridge_in_reach, theta_norm_known
+from ...conditions import ridge_in_range, theta_norm_known
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.confidence import radius
@@ -43,7 +43,7 @@ class Model(NamedTuple):
 
 def _consistent(values):
     if not values["disjoint"]:
-        ridge_in_reach(values)
+        ridge_in_range(values)
     theta_norm_known(values, PROVED, "alpha")
 
 

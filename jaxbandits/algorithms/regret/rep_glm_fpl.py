@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ...conditions import horizon_unless
+from ...conditions import size_or_horizon
 from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.estimate import growing_logistic
@@ -30,7 +30,7 @@ class State(NamedTuple):
 
 def _with_capacity(values: Values) -> Values:
     """Room for all rounds, unless the capacity is given."""
-    room = horizon_unless(values["capacity"], values["horizon"], "capacity")
+    room = size_or_horizon(values["capacity"], values["horizon"], "capacity")
     if values["capacity"] is not None:
         return {}
     return {"capacity": growing_logistic.capacity_of(room)}
@@ -97,7 +97,7 @@ def rep_glm_fpl(
       True
     """
     settings = deep.Settings(hidden, activation, rate, batch, precision)
-    most = growing_logistic.capacity_of(horizon_unless(capacity, horizon, "capacity"))
+    most = growing_logistic.capacity_of(size_or_horizon(capacity, horizon, "capacity"))
     assert horizon is not None  # it was asked for above
     first = jnp.maximum(1, jnp.ceil(percent * horizon / 100.0 - 1e-9).astype(int))
 

@@ -1,14 +1,14 @@
-"""`cpp`, the native engine: a function of one lane as a C++ program that plays several at a time.
+"""`cpp`, the native engine: a function of one lane becomes a C++ program for several lanes.
 
 XLA's programs for a CPU pass whole arrays from operation to operation. Here a function's jaxpr
-becomes one C++ function in which as many lanes as a vector register holds doubles (eight with
-AVX-512, four with AVX2) go through all of it before the next ones do, so that what they carry stays
-in registers and the nearest cache, and their loops end when these lanes are done. The machine's C++
-compiler builds it while the program is traced, and XLA calls it like an operation of its own.
-Nobody who writes an algorithm knows.
+becomes one C++ function. As many lanes as a vector register holds doubles (eight with AVX-512, four
+with AVX2) go through the whole function before the next lanes do, so that their values stay in
+registers and the nearest cache, and their loops end when these lanes are done. The machine's C++
+compiler builds the program while JAX traces, and XLA calls it like one of its own operations.
+Authors of algorithms need not know of this.
 
-The numbers are those of `lanewise` up to the last bits: products and sums are joined in another
-order. Where a choice hangs on such a bit, a run may take another course.
+The numbers are those of `lanewise` up to the last bits, because products and sums are added in
+another order. Where a choice depends on such a bit, a run may continue differently.
 """
 
 from . import (  # noqa: F401

@@ -1,8 +1,9 @@
-"""Generated C++: compiled by the machine's own compiler, kept, loaded, made known to the runtime.
+"""Compiles generated C++ by the machine's compiler, stores and loads libraries, registers them.
 
-A library is code, and so is whatever lies in its place. It is loaded from a folder that is the
-user's alone, under a name with two digests: of all that it was made from, and of its own bytes. A
-file of other bytes is not loaded: it is removed and compiled anew.
+Loading a library runs code, so a file that somebody else put in its place would be dangerous.
+Libraries are therefore loaded only from a folder that no other user may write to, and a library's
+name holds two digests: one of all that it was made from, one of its bytes. A file whose bytes do
+not fit its name is not loaded but removed, and the library is compiled anew.
 """
 
 import contextlib
@@ -22,25 +23,27 @@ import jax
 from ...system.private_folders import NotPrivate, check_private, private_folder
 from .compiling import compile_to, compiler, made_from
 
-FOLDER: str = "jaxbandits-native"  # inside that of JAX
-MAKING: str = ".making-"  # begins the names of folders in which a compiler works
-DAY: int = 86_400  # seconds after which such a folder is of a process that was ended
-_libraries = {}  # by target: a loaded library must stay
-_one = threading.Lock()  # programs are compiled by several threads
+FOLDER: str = "jaxbandits-native"  # inside JAX's folder of compiled programs
+MAKING: str = ".making-"  # start of the names of folders in which a compiler works
+DAY: int = 86_400  # seconds after which such a folder was left behind by a process that was killed
+_libraries = {}  # by target; a loaded library must not be freed
+_lock = threading.Lock()  # several threads compile programs
 
 
 def register(source: str) -> str:
-    """The name under which XLA calls the program of a source, its `XLA_FFI_Error *run(...)`.
+    """The name under which XLA calls the function `XLA_FFI_Error *run(...)` of a C++ source.
 
-    Compiled once a process, or once a machine where JAX has a persistent cache.
+    The source is compiled once for each process, or once for each machine where JAX has a
+    persistent cache.
 
     Raises:
-      ChildProcessError: one line about a compiler that is missing, fails, or writes no library.
+      ChildProcessError: one line that says that the compiler is missing, failed, or wrote no
+        library.
     """
     name = "jaxbandits_" + _digest("\n".join([source, *made_from()]).encode())
     if name not in _libraries:
         library = _library(name, source)
-        with _one:
+        with _lock:
             if name not in _libraries:
                 capsule = jax.ffi.pycapsule(library.run)
                 jax.ffi.register_ffi_target(name, capsule, platform="cpu")
@@ -53,28 +56,28 @@ def _digest(data):
 
 
 def _library(name, source):
-    """A program as a loaded library: the one that is kept, or a new one."""
-    with _one:
+    """A program as a loaded library: the stored one, or a new one."""
+    with _lock:
         folder = _folder()
-        kept = folder and _kept(folder, name)
-    return ctypes.CDLL(str(kept)) if kept else _compiled(name, source, folder)
+        stored = folder and _stored(folder, name)
+    return ctypes.CDLL(str(stored)) if stored else _compiled(name, source, folder)
 
 
 def _folder():
-    """Where libraries are kept; None where JAX keeps no programs or the folder will not do."""
+    """Where libraries are stored; None if JAX stores no programs or the folder is unsuitable."""
     config: Any = jax.config  # JAX adds its options as attributes when it is imported
-    kept = config.jax_compilation_cache_dir
-    if not kept or "://" in kept:
+    cache = config.jax_compilation_cache_dir
+    if not cache or "://" in cache:
         return None
     try:
-        return private_folder(Path(kept, FOLDER))
+        return private_folder(Path(cache, FOLDER))
     except (NotPrivate, OSError) as error:
-        _tell(f"native programs are not kept: {_reason(error)}")
+        _warn(f"native programs are not kept: {_reason(error)}")
         return None
 
 
-def _kept(folder, name):
-    """The library of a name, if one is there that is as it was written."""
+def _stored(folder, name):
+    """The stored library of a name, or None where there is none, or only damaged ones."""
     for path in sorted(folder.glob(f"{name}.*.so")):
         try:
             check_private(path)
@@ -83,43 +86,43 @@ def _kept(folder, name):
             reason = f"{path} is damaged"
         except (NotPrivate, OSError) as error:
             reason = _reason(error)
-        _tell(f"a native program is compiled anew: {reason}")
+        _warn(f"a native program is compiled anew: {reason}")
         with contextlib.suppress(OSError):
             path.unlink()
     return None
 
 
 def _compiled(name, source, folder):
-    """A new library, loaded; where there is a folder it is put there, whole or not at all."""
+    """A new library, loaded, and moved as a whole to the folder where there is one."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=MAKING) as making:
-        made = Path(making, f"{name}.so")
-        compile_to(made, source)
+        new = Path(making, f"{name}.so")
+        compile_to(new, source)
         try:
-            library = ctypes.CDLL(str(made))
+            library = ctypes.CDLL(str(new))
             library.run  # noqa: B018  AttributeError where there is none
         except (OSError, AttributeError):
-            wrote = f"what the C++ compiler {compiler()} wrote is no library of this machine"
+            wrote = f"what the C++ compiler {compiler()} wrote is no library for this machine"
             raise ChildProcessError(wrote) from None
         if folder:
-            _keep(made, folder / f"{name}.{_digest(made.read_bytes())}.so")
+            _store(new, folder / f"{name}.{_digest(new.read_bytes())}.so")
     return library
 
 
-def _keep(made, path):
-    """Put a library where it is kept; another process that compiles the same writes the same."""
+def _store(new, path):
+    """Move a new library to `path`; a process that compiles the same writes the same file."""
     try:
-        os.chmod(made, 0o700)
-        os.replace(made, path)
+        os.chmod(new, 0o700)
+        os.replace(new, path)
         for left in path.parent.glob(f"{MAKING}*"):
             if left.stat().st_mtime < time.time() - DAY:
                 shutil.rmtree(left, ignore_errors=True)
     except OSError as error:
-        _tell(f"a native program is not kept: {_reason(error)}")
+        _warn(f"a native program is not kept: {_reason(error)}")
 
 
 def _reason(error):
     return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
-def _tell(text):
+def _warn(text):
     warnings.warn(text, RuntimeWarning, stacklevel=2)

@@ -1,4 +1,4 @@
-"""The machine's C++ compiler, and calls of it that end whatever it does."""
+"""Finds and calls the machine's C++ compiler, and ends it where it hangs."""
 
 import contextlib
 import functools
@@ -18,19 +18,19 @@ FLAGS: str = """
     -std=gnu++17 -O2 -march=native -fPIC -shared -fwrapv -fno-math-errno -fno-trapping-math -w
 """
 COMPILERS: tuple[str, ...] = ("g++", "clang++", "c++")
-MOST_SECONDS: int = 1800  # of compiling a program, which takes one to sixty
-ANSWER_SECONDS: int = 60  # of asking for the version
+MOST_SECONDS: int = 1800  # limit for compiling a program, which takes 1 to 60 seconds
+ANSWER_SECONDS: int = 60  # limit for asking the compiler for its version
 
 
 def compiler() -> str | None:
-    """The C++ compiler: what `CXX` names, else the first of the usual ones; None where none is."""
+    """The path of the C++ compiler that `CXX` names, else of the first usual one; None if none."""
     names = [os.environ["CXX"]] if os.environ.get("CXX") else COMPILERS
     return next(filter(None, map(shutil.which, names)), None)
 
 
 @functools.cache
 def features() -> tuple[str, ...]:
-    """Names of what the processor can do; none where the system does not tell."""
+    """Names of the processor's instruction sets; empty where the system does not list them."""
     if not os.path.exists("/proc/cpuinfo"):
         return ()
     found = re.search(r"^(flags|Features)\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
@@ -38,7 +38,7 @@ def features() -> tuple[str, ...]:
 
 
 def made_from() -> tuple[str, ...]:
-    """What a compiled program depends on besides its source, as texts."""
+    """Texts of all that a compiled program depends on besides its source."""
     path = compiler()
     if path is None:
         raise ChildProcessError("no C++ compiler (g++, clang++ or what CXX names) was found")
@@ -52,10 +52,10 @@ def _version(path):
 
 
 def compile_to(library: Path, source: str) -> None:
-    """Compile a C++ source to a shared library; its folder is left with other files too.
+    """Compile a C++ source to a shared library; the source is written to the same folder.
 
     Raises:
-      ChildProcessError: one line about what the compiler did instead.
+      ChildProcessError: one line that says what went wrong.
     """
     code = library.with_suffix(".cc")
     code.write_text(source)
@@ -63,11 +63,13 @@ def compile_to(library: Path, source: str) -> None:
     given = [*FLAGS.split(), *include, str(code), "-o", str(library), "-lm"]
     _output_of(compiler(), *given, seconds=MOST_SECONDS)
     if not library.exists():
-        raise ChildProcessError(f"the C++ compiler {compiler()} ended well and wrote no program")
+        raise ChildProcessError(
+            f"the C++ compiler {compiler()} reported success but wrote no library"
+        )
 
 
 def _output_of(*command, seconds):
-    """What a command prints. If this is interrupted, the command and all that it started end."""
+    """What a command prints. An interrupt of this call kills the command and its children."""
     path, pipe = command[0], subprocess.PIPE
     try:
         process = subprocess.Popen(
@@ -91,7 +93,7 @@ def _output_of(*command, seconds):
             process.wait()
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
-            late = f"the C++ compiler {path} was ended after {seconds} s without a result"
+            late = f"the C++ compiler {path} was killed after {seconds} s without a result"
             raise ChildProcessError(late) from None
     if process.returncode:
         lines = [line for line in errors.splitlines() if line.strip()]

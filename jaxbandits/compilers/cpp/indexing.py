@@ -1,28 +1,29 @@
-"""Entries of tables at indices that all lanes share or each has its own."""
+"""Rules that read and write entries of tables, at indices that are shared or differ by lane."""
 
 from collections.abc import Callable, Sequence
 
 from jax.extend.core import JaxprEqn
-from jax.lax import GatherScatterMode
 
+from ..jaxprs import clips_indices
 from .layout import no_keys, view
 from .values import (
-    Kind,
+    ArraySpec,
     Value,
     add,
     constant,
     flat,
     in_lanes,
-    kind_of,
     literal,
+    spec_of,
     strides,
     times,
     words_of,
 )
 from .writer import UNROLL, Writer, rule
 
-CHAIN: int = 12  # up to this many entries a chain of choices beats reading lane by lane
-JOIN: dict[str, Callable[[str, str, str], str]] = {  # by the ending of functions of the type
+CHAIN: int = 12  # up to this many entries, a chain of `select` is faster than reads lane by lane
+# What is written, from the suffix of functions of the type, the old and the new entry.
+JOIN: dict[str, Callable[[str, str, str], str]] = {
     "scatter": lambda end, old, new: new,
     "scatter-add": lambda end, old, new: f"({old} + {new})",
     "scatter-sub": lambda end, old, new: f"({old} - {new})",
@@ -33,11 +34,11 @@ JOIN: dict[str, Callable[[str, str, str], str]] = {  # by the ending of function
 
 
 def _position(value, index, high, writer, clamp=True):
-    """A position as a C expression, put between 0 and `high`."""
+    """A position as a C++ expression or a number, clipped to 0 and `high` unless not `clamp`."""
     text, v = value.read(index), "v" if value.varies else ""
     if value.number is not None:
         return max(0, min(value.number, high)) if clamp else value.number
-    if value.kind.type != "i64":
+    if value.spec.type != "i64":
         text = f"__builtin_convertvector({text}, vi64)" if v else f"((i64){text})"
     if clamp and not (value.range and value.range[0] >= 0 and value.range[1] <= high):
         s = "" if v else "_s"
@@ -46,15 +47,15 @@ def _position(value, index, high, writer, clamp=True):
     return writer.scalar(f"{v}i64", text)
 
 
-def _own_entry(table, own, shared):
-    """The entry of an array at each lane's own position, beyond a shared one."""
-    look = "look" if table.varies else "read"
-    return f"{look}_{table.kind.type}({table.array} + {shared}, {own})"
+def _entry_per_lane(table, own, shared):
+    """For each lane the entry of an array at the position `shared + own`; `own` differs by lane."""
+    function = "gather_own" if table.varies else "gather_shared"
+    return f"{function}_{table.spec.type}({table.array} + {shared}, {own})"
 
 
-def _chosen(writer, table, begin, moved, shape, index):
-    """The same for a short axis along which alone lanes differ: a chain of choices."""
-    axis = moved.index(True)
+def _by_choices(writer, table, begin, differs, shape, index):
+    """The same by a chain of `select`, where lanes differ along one short axis alone."""
+    axis = differs.index(True)
 
     def entry(i):
         own = [add(b, k) for b, k in zip(begin, index, strict=True)]
@@ -63,56 +64,56 @@ def _chosen(writer, table, begin, moved, shape, index):
 
     text = entry(shape[axis] - 1)
     for i in range(shape[axis] - 1):
-        text = f"select_{table.kind.type}((vi64)({begin[axis]} == {i}), {entry(i)}, {text})"
+        text = f"select_{table.spec.type}((vi64)({begin[axis]} == {i}), {entry(i)}, {text})"
     return text
 
 
 def _starts(starts, shape, window, writer):
-    """Where a window begins along each axis, and whether that is a lane's own."""
+    """Where a window begins along each axis, and whether that differs by lane."""
     bounds = zip(starts, shape, window, strict=True)
     return [_position(x, (), n - k, writer) for x, n, k in bounds], [x.varies for x in starts]
 
 
-def _linear(begin, moved, shape):
-    """Shared and own part of a row-major position."""
-    parts = list(zip(begin, moved, strides(shape), strict=True))
+def _linear(begin, differs, shape):
+    """The shared part of a row-major position, and the part that differs by lane."""
+    parts = list(zip(begin, differs, strides(shape), strict=True))
     shared = add(0, *[times(at, step) for at, own, step in parts if not own])
     return shared, " + ".join(str(times(at, step)) for at, own, step in parts if own)
 
 
 @rule("dynamic_slice")
 def dynamic_slice(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
-    """A part that starts somewhere."""
+    """A slice whose start is computed."""
     table, *starts = operands
-    kind, shape = kind_of(eqn.outvars[0].aval), table.shape
+    spec, shape = spec_of(eqn.outvars[0].aval), table.shape
     if words_of(eqn.invars[0].aval):
-        starts = [*starts, constant(0, Kind((), "i64"))]
-    begin, moved = _starts(starts, shape, kind.shape, writer)
-    if not any(moved):
-        return [view(writer.kept(table), kind.shape, lambda i: tuple(map(add, begin, i)))]
-    table = writer.array(_held(table))
-    shared, own = _linear(begin, moved, shape)
-    short = sum(moved) == 1 and _short(shape, kind.shape, moved.index(True))
+        starts = [*starts, constant(0, ArraySpec((), "i64"))]
+    begin, differs = _starts(starts, shape, spec.shape, writer)
+    if not any(differs):
+        return [view(writer.materialised(table), spec.shape, lambda i: tuple(map(add, begin, i)))]
+    table = writer.as_array(_addressable(table))
+    shared, own = _linear(begin, differs, shape)
+    short = sum(differs) == 1 and _short(shape, spec.shape, differs.index(True))
     if not short:
         own = writer.scalar("vi64", own)
 
     def read(index):
         if short:
-            return _chosen(writer, table, begin, moved, shape, index)
-        return _own_entry(table, own, add(shared, flat(index, shape)))
+            return _by_choices(writer, table, begin, differs, shape, index)
+        return _entry_per_lane(table, own, add(shared, flat(index, shape)))
 
     reads = dict.fromkeys(table.reads, False)
-    heavy = not short or kind.size * shape[moved.index(True)] > 2 * UNROLL
-    return [Value(kind, True, read, cheap=False, reads=reads, heavy=heavy)]
+    heavy = not short or spec.size * shape[differs.index(True)] > 2 * UNROLL
+    return [Value(spec, True, read, cheap=False, reads=reads, heavy=heavy)]
 
 
 def _short(shape, window, axis):
     return shape[axis] <= CHAIN and window[axis] == 1
 
 
-def _held(table):
-    """An array passed in from outside can be addressed as it is."""
-    if table.host is not None and table.array is None and table.kind.size > 1:
+def _addressable(table):
+    """A table that the program gets as an argument, as an array whose entries have addresses."""
+    if table.outer is not None and table.array is None and table.spec.size > 1:
         name = table.read((0,) * len(table.shape)).partition("[")[0]
         return table._replace(array=name)
     return table
@@ -120,44 +121,55 @@ def _held(table):
 
 @rule("dynamic_update_slice")
 def dynamic_update_slice(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
-    """A part put somewhere."""
+    """A copy of a table with a slice replaced, whose start is computed."""
     no_keys(eqn)
     table, new, *starts = operands
     varies = any(x.varies for x in operands)
-    array = _to_change(table, varies, writer)
-    begin, moved = _starts(starts, table.shape, new.shape, writer)
+    array = _writable(table, varies, writer)
+    begin, differs = _starts(starts, table.shape, new.shape, writer)
 
     def one(index):
         text = in_lanes(new.read(index), new, varies)
-        if not any(moved):
+        if not any(differs):
             writer.store(array, tuple(map(add, begin, index)), text)
             return
-        shared, own = _linear(begin, moved, table.shape)
+        shared, own = _linear(begin, differs, table.shape)
         at = add(shared, flat(index, table.shape))
-        _write_own(writer, array, f"{own} + {at}", text, JOIN["scatter"])
+        _write_per_lane(writer, array, f"{own} + {at}", text, JOIN["scatter"])
 
     writer.loops(new.shape, one)
     return [array]
 
 
-def _to_change(table, varies, writer):
-    """An array with the numbers of a table, itself where nobody else reads it."""
+def _writable(table, varies, writer):
+    """An array with the numbers of a table: its own array if no other value reads that."""
     if table.owned and table.array is not None and table.varies == varies:
         return table
-    return writer.fill(writer.new(table.kind, varies), table)
+    return writer.fill(writer.new(table.spec, varies), table)
 
 
-def _write_own(writer, array, at, text, join, inside=None):
-    """An entry at each lane's own position, lane by lane."""
-    type = array.kind.type
+def _write_per_lane(writer, array, at, text, join, inside=None):
+    """Write an entry at a position that differs by lane, lane by lane."""
+    type = array.spec.type
     where, new = writer.scalar("vi64", at), writer.scalar(f"v{type}", text)
     entry = f"(({type} *)({array.array} + {where}[lane]))[lane]"
     guard = f"if ({inside}[lane]) " if inside else ""
-    writer.line(f"EACH {guard}{entry} = {join(f'{type}_s', entry, f'{new}[lane]')};")
+    writer.line(f"EACH_LANE {guard}{entry} = {join(f'{type}_s', entry, f'{new}[lane]')};")
 
 
 class _Windows:
-    """The windows of a gather or a scatter, whose entries are those of `outer`."""
+    """The windows of a gather or a scatter.
+
+    Args:
+      writer: of the program.
+      indices: where the windows begin, along the axes `mapped` of the table.
+      shape: of the table.
+      outer: the shape of all windows together, with the axes `dims` of a single window.
+      mapped: see `indices`.
+      hidden: axes of the table that are none of a window, which has length one there.
+      dims: see `outer`.
+      batching: axes of the table and of the indices along which both advance together.
+    """
 
     def __init__(self, writer, indices, shape, outer, mapped, hidden, dims, batching):
         self.writer, self.indices, self.shape = writer, indices, shape
@@ -166,19 +178,19 @@ class _Windows:
         self.axes = [k for k in range(len(shape)) if k not in (*hidden, *self.batching)]
         self.window = self._along(outer, 1)
 
-    def _along(self, entries, other):
-        """By the axes of the table, those of the windows' axes."""
-        found = [other] * len(self.shape)
+    def _along(self, entries, default):
+        """For each axis of the table the entry of the window's axis, or the default."""
+        found = [default] * len(self.shape)
         for axis, k in zip(self.axes, self.dims, strict=True):
             found[axis] = entries[k]
         return found
 
     def position(self, index, clamp):
-        """Where the window of an entry begins, whether that is a lane's own, the position in it."""
+        """Where the window of an entry begins, whether that differs by lane, the index in it."""
         batch = [i for k, i in enumerate(index) if k not in self.dims]
         begin = [self._begin(axis, batch, clamp) for axis in range(len(self.shape))]
-        starts, moved = zip(*begin, strict=True) if begin else ((), ())
-        return list(starts), list(moved), self._along(index, 0)
+        starts, differs = zip(*begin, strict=True) if begin else ((), ())
+        return list(starts), list(differs), self._along(index, 0)
 
     def _begin(self, axis, batch, clamp):
         if axis in self.mapped:
@@ -188,10 +200,13 @@ class _Windows:
             return at, self.indices.varies and not isinstance(at, int)
         return (batch[self.batching[axis]] if axis in self.batching else 0), False
 
-    def outside(self, begin, moved):
-        """A mask of the windows that leave the table, or None where none can."""
+    def out_of_bounds(self, begin, differs):
+        """Whether the mask differs by lane, and the mask of windows that leave the table.
+
+        None where no window can leave it.
+        """
         parts = []
-        for at, own, n, w in zip(begin, moved, self.shape, self.window, strict=True):
+        for at, own, n, w in zip(begin, differs, self.shape, self.window, strict=True):
             if at == 0:
                 continue
             v = "(vi64)" if own else "-(i64)"
@@ -203,57 +218,54 @@ class _Windows:
         return own, self.writer.scalar("vi64" if own else "i64", joined)
 
 
-def _clips(mode):
-    return mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
-
-
 @rule("gather")
 def gather(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Windows of a table, one for each row of indices."""
     no_keys(eqn)
     table, indices = operands
-    numbers, clip = eqn.params["dimension_numbers"], _clips(eqn.params["mode"])
-    kind, shape = kind_of(eqn.outvars[0].aval), table.shape
-    table, indices = writer.array(_held(table)), writer.kept(indices)
+    numbers, clip = eqn.params["dimension_numbers"], clips_indices(eqn.params["mode"])
+    spec, shape = spec_of(eqn.outvars[0].aval), table.shape
+    table, indices = writer.as_array(_addressable(table)), writer.materialised(indices)
     windows = _Windows(
         writer,
         indices,
         shape,
-        kind.shape,
+        spec.shape,
         numbers.start_index_map,
         numbers.collapsed_slice_dims,
         numbers.offset_dims,
         (numbers.operand_batching_dims, numbers.start_indices_batching_dims),
     )
     varies = table.varies or indices.varies
-    array = writer.new(kind, varies)
+    array = writer.new(spec, varies)
 
     def one(index):
-        begin, moved, inner = windows.position(index, True)
-        shared, own = _linear(begin, moved, shape)
+        begin, differs, inner = windows.position(index, True)
+        shared, own = _linear(begin, differs, shape)
         at = add(shared, flat(inner, shape))
         if not own:
             text = in_lanes(f"{table.array}[{at}]", table, varies)
-        elif sum(moved) == 1 and _short(shape, windows.window, moved.index(True)):
-            text = _chosen(writer, table, begin, moved, shape, inner)
+        elif sum(differs) == 1 and _short(shape, windows.window, differs.index(True)):
+            text = _by_choices(writer, table, begin, differs, shape, inner)
         else:
-            text = _own_entry(table, f"({own})", at)
-        beyond = None if clip else windows.outside(*windows.position(index, False)[:2])
-        if beyond is not None:
-            text = _filled(text, beyond, eqn, kind.type, varies)
+            text = _entry_per_lane(table, f"({own})", at)
+        outside = None if clip else windows.out_of_bounds(*windows.position(index, False)[:2])
+        if outside is not None:
+            text = _with_filler(text, outside, eqn, spec.type, varies)
         writer.store(array, index, text)
 
-    apart = indices.varies and max(shape) > CHAIN
-    writer.loops(kind.shape, one, unroll=1 if apart else UNROLL)
+    lane_by_lane = indices.varies and max(shape) > CHAIN
+    writer.loops(spec.shape, one, unroll=1 if lane_by_lane else UNROLL)
     return [array]
 
 
-def _filled(text, beyond, eqn, type, varies):
+def _with_filler(text, outside, eqn, type, varies):
+    """An entry, or the filler where its window leaves the table."""
     filler = eqn.params["fill_value"]
     if filler is None:
         extremes = {"i64": -(2**63), "i32": -(2**31), "u64": 2**64 - 1, "u32": 2**32 - 1, "b64": 1}
         filler = extremes.get(type, float("nan"))
-    own, mask = beyond
+    own, mask = outside
     filler = literal(filler, type)
     if not varies:
         return f"select_{type}_s({mask}, {filler}, {text})"
@@ -263,16 +275,16 @@ def _filled(text, beyond, eqn, type, varies):
 
 @rule(*JOIN)
 def scatter(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
-    """Windows put into a table, one after the other."""
+    """A copy of a table into which windows are written, one after the other."""
     no_keys(eqn)
     table, indices, new = operands
     numbers, join = eqn.params["dimension_numbers"], JOIN[eqn.primitive.name]
-    shape, clip, type = table.shape, _clips(eqn.params["mode"]), table.kind.type
+    shape, clip, type = table.shape, clips_indices(eqn.params["mode"]), table.spec.type
     varies = any(x.varies for x in operands)
-    array = _to_change(table, varies, writer)
+    array = _writable(table, varies, writer)
     windows = _Windows(
         writer,
-        writer.kept(indices),
+        writer.materialised(indices),
         shape,
         new.shape,
         numbers.scatter_dims_to_operand_dims,
@@ -282,17 +294,17 @@ def scatter(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Va
     )
 
     def one(index):
-        begin, moved, inner = windows.position(index, clip)
-        beyond = None if clip else windows.outside(begin, moved)
-        shared, own = _linear(begin, moved, shape)
+        begin, differs, inner = windows.position(index, clip)
+        outside = None if clip else windows.out_of_bounds(begin, differs)
+        shared, own = _linear(begin, differs, shape)
         at = add(shared, flat(inner, shape))
         text = in_lanes(new.read(index), new, varies)
         if own:
-            inside = writer.scalar("vi64", f"~{beyond[1]}") if beyond else None
-            _write_own(writer, array, f"{own} + {at}", text, join, inside)
+            inside = writer.scalar("vi64", f"~{outside[1]}") if outside else None
+            _write_per_lane(writer, array, f"{own} + {at}", text, join, inside)
             return
         entry = f"{array.array}[{at}]"
-        with writer.block(f"if (!{beyond[1]}) " if beyond else ""):
+        with writer.block(f"if (!{outside[1]}) " if outside else ""):
             writer.line(f"{entry} = {join(type if varies else f'{type}_s', entry, text)};")
 
     writer.loops(new.shape, one)

@@ -1,18 +1,19 @@
-/* As many lanes at a time as a vector register holds doubles: types and functions for the
-   generated programs.
+/* Types and functions for the generated programs, in which a vector holds one number of each lane,
+   for as many lanes as a vector register holds doubles.
 
-   A flag is a mask, all bits set or none, in 64 bits. Functions that end in _s are for numbers
-   that all lanes share. Loops over LANES become vector instructions where the machine has them. */
+   A flag is a mask of 64 bits, all set or none. Functions whose names end in _s take numbers that
+   all lanes share. Loops over LANES become vector instructions where the machine has them. */
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "xla/ffi/api/c_api.h"
 
-/* Functions of the compiler's own: C++'s <math.h> takes it as long as most programs. */
+/* The compiler's builtins, because including <math.h> takes as long as compiling most programs. */
 #define INFINITY __builtin_inf()
 #define NAN __builtin_nan("")
-/* Vectors wider than a register are compared and selected from entry by entry, many times slower. */
+/* The compiler compares and selects from vectors wider than a register entry by entry, which is many
+   times slower. */
 #ifndef LANES
 #if defined(__AVX512F__)
 #define LANES 8
@@ -23,16 +24,16 @@
 #endif
 #endif
 #if LANES == 8
-#define JOIN(f, with) f(0) with() f(1) with() f(2) with() f(3) with() f(4) with() f(5) with() f(6) with() f(7)
+#define PER_LANE(f, between) f(0) between() f(1) between() f(2) between() f(3) between() f(4) between() f(5) between() f(6) between() f(7)
 #elif LANES == 4
-#define JOIN(f, with) f(0) with() f(1) with() f(2) with() f(3)
+#define PER_LANE(f, between) f(0) between() f(1) between() f(2) between() f(3)
 #else
-#define JOIN(f, with) f(0) with() f(1)
+#define PER_LANE(f, between) f(0) between() f(1)
 #endif
 #define COMMA() ,
 #define OR() |
-#define LIST(f) {JOIN(f, COMMA)}
-#define EACH for (int lane = 0; lane < LANES; lane++)
+#define LIST(f) {PER_LANE(f, COMMA)}
+#define EACH_LANE for (int lane = 0; lane < LANES; lane++)
 #define INLINE static inline __attribute__((always_inline))
 
 typedef double f64;
@@ -49,24 +50,24 @@ typedef int64_t b64;
 VECTOR(f64) VECTOR(f32) VECTOR(i64) VECTOR(i32) VECTOR(u64) VECTOR(u32)
 typedef vi64 vb64;
 
-/* Memory of the compiler's arrays, in which a flag is a byte. */
+/* Arguments and results in XLA's memory, in which a flag is a byte. */
 #define MEMORY(type) \
   INLINE v##type load_##type(const void *p, i64 at) { return *(const m##type *)((const type *)p + at); } \
   INLINE void store_##type(void *p, i64 at, v##type x) { *(m##type *)((type *)p + at) = x; }
 MEMORY(f64) MEMORY(f32) MEMORY(i64) MEMORY(i32) MEMORY(u64) MEMORY(u32)
 INLINE vb64 load_b64(const void *p, i64 at) {
-  vb64 r; EACH r[lane] = -(i64)(((const uint8_t *)p)[at + lane] != 0); return r;
+  vb64 r; EACH_LANE r[lane] = -(i64)(((const uint8_t *)p)[at + lane] != 0); return r;
 }
-INLINE void store_b64(void *p, i64 at, vb64 x) { EACH ((uint8_t *)p)[at + lane] = x[lane] != 0; }
+INLINE void store_b64(void *p, i64 at, vb64 x) { EACH_LANE ((uint8_t *)p)[at + lane] = x[lane] != 0; }
 
-#define SAME(lane) x
-#define OWN(lane) p[at[lane]][lane]
-#define SHARED(lane) p[at[lane]]
+#define SAME_NUMBER(lane) x
+#define OWN_ENTRY(lane) p[at[lane]][lane]
+#define SHARED_ENTRY(lane) p[at[lane]]
 #define FLAG(lane) m[lane]
-#define BASICS(type) \
-  INLINE v##type all_##type(type x) { return (v##type)LIST(SAME); } \
-  INLINE v##type look_##type(const v##type *p, vi64 at) { return (v##type)LIST(OWN); } \
-  INLINE v##type read_##type(const type *p, vi64 at) { return (v##type)LIST(SHARED); } \
+#define BASIC_FUNCTIONS(type) \
+  INLINE v##type all_##type(type x) { return (v##type)LIST(SAME_NUMBER); } \
+  INLINE v##type gather_own_##type(const v##type *p, vi64 at) { return (v##type)LIST(OWN_ENTRY); } \
+  INLINE v##type gather_shared_##type(const type *p, vi64 at) { return (v##type)LIST(SHARED_ENTRY); } \
   INLINE type select_##type##_s(b64 m, type a, type b) { return m ? a : b; } \
   INLINE type max_##type##_s(type a, type b) { return a > b || a != a ? a : b; } \
   INLINE type min_##type##_s(type a, type b) { return a < b || a != a ? a : b; } \
@@ -74,74 +75,74 @@ INLINE void store_b64(void *p, i64 at, vb64 x) { EACH ((uint8_t *)p)[at + lane] 
   INLINE v##type square_##type(v##type a) { return a * a; } \
   INLINE v##type power_##type(v##type x, int n) { v##type r = x; for (int i = 1; i < n; i++) r *= x; return r; } \
   INLINE type power_##type##_s(type x, int n) { type r = x; for (int i = 1; i < n; i++) r *= x; return r; }
-BASICS(f64) BASICS(f32) BASICS(i64) BASICS(i32) BASICS(u64) BASICS(u32)
+BASIC_FUNCTIONS(f64) BASIC_FUNCTIONS(f32) BASIC_FUNCTIONS(i64) BASIC_FUNCTIONS(i32) BASIC_FUNCTIONS(u64) BASIC_FUNCTIONS(u32)
 INLINE vb64 all_b64(b64 x) { return all_i64(x); }
-INLINE vb64 look_b64(const vb64 *p, vi64 at) { return look_i64(p, at); }
-INLINE vb64 read_b64(const b64 *p, vi64 at) { return read_i64(p, at); }
+INLINE vb64 gather_own_b64(const vb64 *p, vi64 at) { return gather_own_i64(p, at); }
+INLINE vb64 gather_shared_b64(const b64 *p, vi64 at) { return gather_shared_i64(p, at); }
 INLINE b64 max_b64_s(b64 a, b64 b) { return a | b; }
 INLINE b64 min_b64_s(b64 a, b64 b) { return a & b; }
 INLINE vb64 max_b64(vb64 a, vb64 b) { return a | b; }
 INLINE vb64 min_b64(vb64 a, vb64 b) { return a & b; }
 INLINE b64 select_b64_s(b64 m, b64 a, b64 b) { return m ? a : b; }
 
-#define WIDE(type) \
+#define SELECT64(type) \
   INLINE v##type select_##type(vb64 m, v##type a, v##type b) { \
     return m ? a : b; }
-WIDE(f64) WIDE(i64) WIDE(u64) WIDE(b64)
-INLINE vi32 half(vb64 m) { return __builtin_convertvector(m, vi32); }
-#define NARROW(type) \
+SELECT64(f64) SELECT64(i64) SELECT64(u64) SELECT64(b64)
+INLINE vi32 half_width(vb64 m) { return __builtin_convertvector(m, vi32); }
+#define SELECT32(type) \
   INLINE v##type select_##type(vb64 m, v##type a, v##type b) { \
-    return half(m) ? a : b; }
-NARROW(f32) NARROW(i32) NARROW(u32)
+    return half_width(m) ? a : b; }
+SELECT32(f32) SELECT32(i32) SELECT32(u32)
 
-#define ASK64(m) (m)
-#define ASK32(m) __builtin_convertvector(m, vi64)
-#define ORDER(type, ask) \
-  INLINE v##type max_##type(v##type a, v##type b) { return select_##type(ask((a > b) | (a != a)), a, b); } \
-  INLINE v##type min_##type(v##type a, v##type b) { return select_##type(ask((a < b) | (a != a)), a, b); }
-#define COUNT(type, ask) \
-  INLINE v##type max_##type(v##type a, v##type b) { return select_##type(ask(a > b), a, b); } \
-  INLINE v##type min_##type(v##type a, v##type b) { return select_##type(ask(a < b), a, b); }
-ORDER(f64, ASK64) ORDER(f32, ASK32)
-COUNT(i64, ASK64) COUNT(u64, ASK64) COUNT(i32, ASK32) COUNT(u32, ASK32)
+#define MASK64(m) (m)
+#define MASK32(m) __builtin_convertvector(m, vi64)
+#define FLOAT_EXTREMES(type, mask_of) \
+  INLINE v##type max_##type(v##type a, v##type b) { return select_##type(mask_of((a > b) | (a != a)), a, b); } \
+  INLINE v##type min_##type(v##type a, v##type b) { return select_##type(mask_of((a < b) | (a != a)), a, b); }
+#define INTEGER_EXTREMES(type, mask_of) \
+  INLINE v##type max_##type(v##type a, v##type b) { return select_##type(mask_of(a > b), a, b); } \
+  INLINE v##type min_##type(v##type a, v##type b) { return select_##type(mask_of(a < b), a, b); }
+FLOAT_EXTREMES(f64, MASK64) FLOAT_EXTREMES(f32, MASK32)
+INTEGER_EXTREMES(i64, MASK64) INTEGER_EXTREMES(u64, MASK64) INTEGER_EXTREMES(i32, MASK32) INTEGER_EXTREMES(u32, MASK32)
 
-INLINE b64 any(vb64 m) { return (JOIN(FLAG, OR)) != 0; }
+INLINE b64 any(vb64 m) { return (PER_LANE(FLAG, OR)) != 0; }
 
-/* Division of whole numbers as the compiler defines it, for no machine may trap. */
-#define WHOLE(type, overflow) \
+/* Division of integers as XLA defines it, without a trap for a divisor of 0 or an overflow. */
+#define INTEGER_DIVISION(type, overflow) \
   INLINE type div_##type##_s(type a, type b) { return b == 0 ? (type)-1 : (overflow) ? a : a / b; } \
   INLINE type rem_##type##_s(type a, type b) { return b == 0 ? a : (overflow) ? 0 : a % b; } \
-  INLINE v##type div_##type(v##type a, v##type b) { EACH a[lane] = div_##type##_s(a[lane], b[lane]); return a; } \
-  INLINE v##type rem_##type(v##type a, v##type b) { EACH a[lane] = rem_##type##_s(a[lane], b[lane]); return a; }
-WHOLE(i64, b == -1 && a == INT64_MIN) WHOLE(i32, b == -1 && a == INT32_MIN) WHOLE(u64, 0) WHOLE(u32, 0)
+  INLINE v##type div_##type(v##type a, v##type b) { EACH_LANE a[lane] = div_##type##_s(a[lane], b[lane]); return a; } \
+  INLINE v##type rem_##type(v##type a, v##type b) { EACH_LANE a[lane] = rem_##type##_s(a[lane], b[lane]); return a; }
+INTEGER_DIVISION(i64, b == -1 && a == INT64_MIN) INTEGER_DIVISION(i32, b == -1 && a == INT32_MIN) INTEGER_DIVISION(u64, 0) INTEGER_DIVISION(u32, 0)
 
-#define CALL1(name, type, function) \
+#define UNARY(name, type, function) \
   INLINE type name##_##type##_s(type x) { return function(x); } \
-  INLINE v##type name##_##type(v##type x) { EACH x[lane] = function(x[lane]); return x; }
-#define CALL2(name, type, function) \
+  INLINE v##type name##_##type(v##type x) { EACH_LANE x[lane] = function(x[lane]); return x; }
+#define BINARY(name, type, function) \
   INLINE type name##_##type##_s(type x, type y) { return function(x, y); } \
-  INLINE v##type name##_##type(v##type x, v##type y) { EACH x[lane] = function(x[lane], y[lane]); return x; }
-#define BOTH1(name) CALL1(name, f64, __builtin_##name) CALL1(name, f32, __builtin_##name##f)
-#define BOTH2(name, function) CALL2(name, f64, __builtin_##function) CALL2(name, f32, __builtin_##function##f)
-BOTH1(exp2) BOTH1(expm1) BOTH1(log) BOTH1(log1p) BOTH1(sin) BOTH1(cos) BOTH1(tan)
-BOTH1(asin) BOTH1(acos) BOTH1(atan) BOTH1(sinh) BOTH1(cosh) BOTH1(tanh) BOTH1(asinh) BOTH1(acosh)
-BOTH1(atanh) BOTH1(erf) BOTH1(erfc) BOTH1(lgamma) BOTH1(cbrt) BOTH1(floor) BOTH1(ceil) BOTH1(rint)
-BOTH1(round)
-BOTH2(pow, pow) BOTH2(atan2, atan2) BOTH2(rem, fmod)
-CALL1(exp, f32, __builtin_expf)
-CALL1(sqrt, f32, __builtin_sqrtf)
-#define GREATER_NAN(type) \
+  INLINE v##type name##_##type(v##type x, v##type y) { EACH_LANE x[lane] = function(x[lane], y[lane]); return x; }
+#define UNARY_FLOAT(name) UNARY(name, f64, __builtin_##name) UNARY(name, f32, __builtin_##name##f)
+#define BINARY_FLOAT(name, function) BINARY(name, f64, __builtin_##function) BINARY(name, f32, __builtin_##function##f)
+UNARY_FLOAT(exp2) UNARY_FLOAT(expm1) UNARY_FLOAT(log) UNARY_FLOAT(log1p) UNARY_FLOAT(sin) UNARY_FLOAT(cos) UNARY_FLOAT(tan)
+UNARY_FLOAT(asin) UNARY_FLOAT(acos) UNARY_FLOAT(atan) UNARY_FLOAT(sinh) UNARY_FLOAT(cosh) UNARY_FLOAT(tanh) UNARY_FLOAT(asinh) UNARY_FLOAT(acosh)
+UNARY_FLOAT(atanh) UNARY_FLOAT(erf) UNARY_FLOAT(erfc) UNARY_FLOAT(lgamma) UNARY_FLOAT(cbrt) UNARY_FLOAT(floor) UNARY_FLOAT(ceil) UNARY_FLOAT(rint)
+UNARY_FLOAT(round)
+BINARY_FLOAT(pow, pow) BINARY_FLOAT(atan2, atan2) BINARY_FLOAT(rem, fmod)
+UNARY(exp, f32, __builtin_expf)
+UNARY(sqrt, f32, __builtin_sqrtf)
+#define SIGN(type) \
   INLINE type sign_##type##_s(type x) { return x > 0 ? 1 : x < 0 ? -1 : x; } \
-  INLINE v##type sign_##type(v##type x) { EACH x[lane] = sign_##type##_s(x[lane]); return x; }
+  INLINE v##type sign_##type(v##type x) { EACH_LANE x[lane] = sign_##type##_s(x[lane]); return x; }
 INLINE u64 sign_u64_s(u64 x) { return x != 0; }
 INLINE u32 sign_u32_s(u32 x) { return x != 0; }
-INLINE vu64 sign_u64(vu64 x) { EACH x[lane] = x[lane] != 0; return x; }
-INLINE vu32 sign_u32(vu32 x) { EACH x[lane] = x[lane] != 0; return x; }
-GREATER_NAN(f64) GREATER_NAN(f32) GREATER_NAN(i64) GREATER_NAN(i32)
+INLINE vu64 sign_u64(vu64 x) { EACH_LANE x[lane] = x[lane] != 0; return x; }
+INLINE vu32 sign_u32(vu32 x) { EACH_LANE x[lane] = x[lane] != 0; return x; }
+SIGN(f64) SIGN(f32) SIGN(i64) SIGN(i32)
 INLINE f64 sqrt_f64_s(f64 x) { return __builtin_sqrt(x); }
 #if LANES == 8 && defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
-/* The machine's own root takes 24 cycles. This one starts from 14 good bits and doubles them twice
-   (Goldschmidt): within a unit or two in the last place. */
+/* The machine's own square root takes 24 cycles. This one starts from 14 correct bits and doubles
+   their number twice (Goldschmidt): within one or two units in the last place. */
 INLINE vf64 sqrt_f64(vf64 x) {
   vf64 y = __builtin_ia32_rsqrt14pd512_mask(x, x, -1), g = x * y, h = y * 0.5;
   vf64 r = 0.5 - g * h;
@@ -150,26 +151,26 @@ INLINE vf64 sqrt_f64(vf64 x) {
   return select_f64((x == 0) | (x == INFINITY), x, g);
 }
 #else
-INLINE vf64 sqrt_f64(vf64 x) { EACH x[lane] = __builtin_sqrt(x[lane]); return x; }
+INLINE vf64 sqrt_f64(vf64 x) { EACH_LANE x[lane] = __builtin_sqrt(x[lane]); return x; }
 #endif
 
 INLINE vf64 abs_f64(vf64 x) { return (vf64)((vi64)x & INT64_MAX); }
 INLINE vf32 abs_f32(vf32 x) { return (vf32)((vi32)x & INT32_MAX); }
 INLINE vi64 abs_i64(vi64 x) { return select_i64(x < 0, -x, x); }
-INLINE vi32 abs_i32(vi32 x) { EACH x[lane] = x[lane] < 0 ? -x[lane] : x[lane]; return x; }
+INLINE vi32 abs_i32(vi32 x) { EACH_LANE x[lane] = x[lane] < 0 ? -x[lane] : x[lane]; return x; }
 INLINE f64 abs_f64_s(f64 x) { return __builtin_fabs(x); }
 INLINE f32 abs_f32_s(f32 x) { return __builtin_fabsf(x); }
 INLINE i64 abs_i64_s(i64 x) { return x < 0 ? -x : x; }
 INLINE i32 abs_i32_s(i32 x) { return x < 0 ? -x : x; }
-#define FINITE(type, ask) \
+#define FINITE(type, mask_of) \
   INLINE b64 is_finite_##type##_s(type x) { return -(i64)(x - x == 0); } \
-  INLINE vb64 is_finite_##type(v##type x) { return ask(x - x == 0); }
-FINITE(f64, ASK64) FINITE(f32, ASK32)
+  INLINE vb64 is_finite_##type(v##type x) { return mask_of(x - x == 0); }
+FINITE(f64, MASK64) FINITE(f32, MASK32)
 
 /* The exponential: 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2], within two units in the last
    place; a result below the normal numbers is rounded twice. */
-INLINE vf64 scaled(vf64 x, vi64 n) {
-  vi64 a = (vi64)((vu64)(n + 2048) >> 1) - 1024, b = n - a; /* half, as few machines shift signs */
+INLINE vf64 times_power_of_two(vf64 x, vi64 n) {
+  vi64 a = (vi64)((vu64)(n + 2048) >> 1) - 1024, b = n - a; /* n / 2, as few machines shift signed numbers */
   return x * (vf64)((a + 1023) << 52) * (vf64)((b + 1023) << 52);
 }
 INLINE vf64 exp_f64(vf64 x) {
@@ -193,7 +194,7 @@ INLINE vf64 exp_f64(vf64 x) {
   p = p * r + 1.0 / 6.0;
   p = p * r + 0.5;
   p = (p * r) * r + r + 1.0;
-  return select_f64(x == x, scaled(p, whole), x);
+  return select_f64(x == x, times_power_of_two(p, whole), x);
 }
 INLINE f64 exp_f64_s(f64 x) { return __builtin_exp(x); }
 #define LOGISTIC(type) \
@@ -201,8 +202,8 @@ INLINE f64 exp_f64_s(f64 x) { return __builtin_exp(x); }
   INLINE type logistic_##type##_s(type x) { return (type)1 / ((type)1 + exp_##type##_s(-x)); }
 LOGISTIC(f64) LOGISTIC(f32)
 
-/* A number with fewer bits: to nearest, ties to even. */
-INLINE f64 coarse_f64_s(f64 x, int exponent, int mantissa) {
+/* A number rounded to fewer bits: to nearest, ties to even. */
+INLINE f64 reduce_precision_f64_s(f64 x, int exponent, int mantissa) {
   if (!(x - x == 0)) return x;
   i64 bits; __builtin_memcpy(&bits, &x, 8);
   int drop = 52 - mantissa;
@@ -211,27 +212,27 @@ INLINE f64 coarse_f64_s(f64 x, int exponent, int mantissa) {
   int bias = (1 << (exponent - 1)) - 1, power = (int)((bits >> 52) & 2047) - 1023;
   return exponent >= 11 ? x : power > bias ? __builtin_copysign(INFINITY, x) : power < 1 - bias ? __builtin_copysign(0, x) : x;
 }
-INLINE f32 coarse_f32_s(f32 x, int exponent, int mantissa) {
-  return (f32)coarse_f64_s((f64)x, exponent, mantissa);
+INLINE f32 reduce_precision_f32_s(f32 x, int exponent, int mantissa) {
+  return (f32)reduce_precision_f64_s((f64)x, exponent, mantissa);
 }
-INLINE vf32 coarse_f32(vf32 x, int exponent, int mantissa) {
-  EACH x[lane] = coarse_f32_s(x[lane], exponent, mantissa);
+INLINE vf32 reduce_precision_f32(vf32 x, int exponent, int mantissa) {
+  EACH_LANE x[lane] = reduce_precision_f32_s(x[lane], exponent, mantissa);
   return x;
 }
-INLINE vf64 coarse_f64(vf64 x, int exponent, int mantissa) {
-  EACH x[lane] = coarse_f64_s(x[lane], exponent, mantissa);
+INLINE vf64 reduce_precision_f64(vf64 x, int exponent, int mantissa) {
+  EACH_LANE x[lane] = reduce_precision_f64_s(x[lane], exponent, mantissa);
   return x;
 }
 
 /* Threefry-2x32, 20 rounds. */
-#define TURN(n) a += b; b = a ^ ((b << n) | (b >> (32 - n)));
-#define FIRST TURN(13) TURN(15) TURN(26) TURN(6)
-#define SECOND TURN(17) TURN(29) TURN(16) TURN(24)
-#define ADD(p, q, n) a += p; b += q + n;
+#define ROUND(n) a += b; b = a ^ ((b << n) | (b >> (32 - n)));
+#define ROUNDS_1 ROUND(13) ROUND(15) ROUND(26) ROUND(6)
+#define ROUNDS_2 ROUND(17) ROUND(29) ROUND(16) ROUND(24)
+#define ADD_KEYS(p, q, n) a += p; b += q + n;
 template <class word> INLINE void threefry(word k0, word k1, word a, word b, word *high, word *low) {
   word k2 = k0 ^ k1 ^ 0x1BD11BDAu;
   a += k0; b += k1;
-  FIRST ADD(k1, k2, 1) SECOND ADD(k2, k0, 2) FIRST ADD(k0, k1, 3) SECOND ADD(k1, k2, 4) FIRST ADD(k2, k0, 5)
+  ROUNDS_1 ADD_KEYS(k1, k2, 1) ROUNDS_2 ADD_KEYS(k2, k0, 2) ROUNDS_1 ADD_KEYS(k0, k1, 3) ROUNDS_2 ADD_KEYS(k1, k2, 4) ROUNDS_1 ADD_KEYS(k2, k0, 5)
   *high = a; *low = b;
 }
 INLINE vu32 bits_32(vu32 k0, vu32 k1, u64 at) {
@@ -255,14 +256,14 @@ INLINE u64 bits_64(u32 k0, u32 k1, u64 at) {
   return ((u64)h << 32) | l;
 }
 
-/* What the runtime calls: it asks for the version once, and then runs block after block. */
+/* Called by XLA, first for the version of the interface, then for a pass over all lanes. */
 typedef void program(void **in, void **out, i64 lanes, i64 at);
-INLINE XLA_FFI_Error *answer(XLA_FFI_CallFrame *frame, program *run_block, int groups) {
-  auto *more = frame->extension_start; /* whose type has another name since jax 0.12 */
-  if (more && more->type == XLA_FFI_Extension_Metadata) {
-    XLA_FFI_Metadata *about = ((XLA_FFI_Metadata_Extension *)more)->metadata;
-    about->api_version.major_version = XLA_FFI_API_MAJOR;
-    about->api_version.minor_version = XLA_FFI_API_MINOR;
+INLINE XLA_FFI_Error *handle_call(XLA_FFI_CallFrame *frame, program *run_block, int groups) {
+  auto *extension = frame->extension_start; /* auto, because the type has another name since jax 0.12 */
+  if (extension && extension->type == XLA_FFI_Extension_Metadata) {
+    XLA_FFI_Metadata *metadata = ((XLA_FFI_Metadata_Extension *)extension)->metadata;
+    metadata->api_version.major_version = XLA_FFI_API_MAJOR;
+    metadata->api_version.minor_version = XLA_FFI_API_MINOR;
     return 0;
   }
   void *in[frame->args.size + 1], *out[frame->rets.size + 1];

@@ -1,4 +1,4 @@
-"""Products of tables."""
+"""The rule for products of tables."""
 
 import math
 from collections.abc import Sequence
@@ -6,35 +6,35 @@ from collections.abc import Sequence
 from jax.extend.core import JaxprEqn
 
 from .elementwise import as_flags, as_type
-from .values import Kind, Value, add, kind_of
+from .values import ArraySpec, Value, add, spec_of
 from .writer import Writer, rule
 
-TILE: int = 4  # entries of a product along an axis that are summed side by side
+TILE: int = 4  # entries of a product along an axis that are summed in one loop
 
 
 @rule("dot_general")
 def dot_general(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
-    """Products of tables, a tile of entries at a time."""
+    """A product of tables, computed for a tile of entries at a time."""
     (left_sum, right_sum), (left_batch, right_batch) = eqn.params["dimension_numbers"]
-    kind = kind_of(eqn.outvars[0].aval)
-    # A product of flags asks whether both are on in some place; counted, and asked in the end.
-    counted = "i64" if kind.type == "b64" else kind.type
-    left, right = (writer.kept(as_type(x, counted)) for x in operands)
+    spec = spec_of(eqn.outvars[0].aval)
+    # A product of flags says whether both are on at some index: these are counted and then tested.
+    counted = "i64" if spec.type == "b64" else spec.type
+    left, right = (writer.materialised(as_type(x, counted)) for x in operands)
     varies = left.varies or right.varies
-    array = writer.new(Kind(kind.shape, counted), varies)
+    array = writer.new(ArraySpec(spec.shape, counted), varies)
     inner = [left.shape[axis] for axis in left_sum]
     left_free = [k for k in range(len(left.shape)) if k not in (*left_sum, *left_batch)]
     right_free = [k for k in range(len(right.shape)) if k not in (*right_sum, *right_batch)]
     zero = f"all_{counted}(0)" if varies else f"({counted})0"
 
-    def place(batch, free, part, batch_axes, free_axes, sum_axes, rank):
+    def index_of(batch, free, part, batch_axes, free_axes, sum_axes, rank):
         known = dict(zip(batch_axes, batch, strict=True))
         known.update(zip(free_axes, free, strict=True))
         known.update(zip(sum_axes, part, strict=True))
         return tuple(known[axis] for axis in range(rank))
 
     def tile(batch, lefts, rights):
-        """Entries for some free places of either side, summed side by side."""
+        """Entries for some free indices of the left and of the right table, summed in one loop."""
         totals = {
             (a, b): writer.name("t", varies) for a in range(len(lefts)) for b in range(len(rights))
         }
@@ -43,13 +43,15 @@ def dot_general(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> lis
         def step(part):
             xs = [
                 left.read(
-                    place(batch, free, part, left_batch, left_free, left_sum, len(left.shape))
+                    index_of(batch, free, part, left_batch, left_free, left_sum, len(left.shape))
                 )
                 for free in lefts
             ]
             ys = [
                 right.read(
-                    place(batch, free, part, right_batch, right_free, right_sum, len(right.shape))
+                    index_of(
+                        batch, free, part, right_batch, right_free, right_sum, len(right.shape)
+                    )
                 )
                 for free in rights
             ]
@@ -81,11 +83,11 @@ def dot_general(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> lis
         )
 
     writer.loops(batch_shape, for_batch, unroll=1)
-    return [as_flags(array) if kind.type == "b64" else array]
+    return [as_flags(array) if spec.type == "b64" else array]
 
 
 def _tiles(writer, shape, width, body):
-    """`body(indices)` for all indices of a shape, up to `width` of the last axis at once."""
+    """Write `body(indices)` for all indices, up to `width` along the last axis at once."""
     if not shape:
         body([()])
         return

@@ -1,15 +1,16 @@
-"""Reductions and running totals."""
+"""Rules for reductions and cumulative sums, products, maxima and minima."""
 
 import math
 from collections.abc import Sequence
 
 from jax.extend.core import JaxprEqn
 
+from ..jaxprs import reduce_by_pairs
 from .elementwise import as_type
-from .values import Value, add, in_lanes, kind_of, literal
-from .writer import UNROLL, Writer, rule, scalar_kind
+from .values import Value, add, in_lanes, literal, spec_of
+from .writer import UNROLL, Writer, rule, scalar_spec
 
-CHAINS: int = 4  # sums under way side by side, because each waits for its own last addition
+CHAINS: int = 4  # partial results of a reduction; an addition waits for the last to the same one
 SMALLEST: dict[str, float | str] = {
     "f64": -math.inf,
     "f32": -math.inf,
@@ -32,8 +33,8 @@ LARGEST: dict[str, float | str] = {
 
 
 def _neutral(name, value):
-    """The expression of what changes nothing it is joined with."""
-    type = value.kind.type
+    """The expression of the neutral element of an operation."""
+    type = value.spec.type
     if name in ("reduce_and", "reduce_min", "cummin"):
         number = -1 if type == "b64" or name == "reduce_and" else LARGEST[type]
     elif name in ("reduce_max", "cummax"):
@@ -45,60 +46,57 @@ def _neutral(name, value):
 
 
 def _join(name, value):
-    type, s = value.kind.type, "" if value.varies else "_s"
-    sort = name.removeprefix("reduce_").removeprefix("cum")
-    if sort in ("max", "min") and type != "b64":
-        return lambda a, b: f"{sort}_{type}{s}({a}, {b})"
+    type, s = value.spec.type, "" if value.varies else "_s"
+    operation = name.removeprefix("reduce_").removeprefix("cum")
+    if operation in ("max", "min") and type != "b64":
+        return lambda a, b: f"{operation}_{type}{s}({a}, {b})"
     sign = {"sum": "+", "prod": "*", "and": "&", "or": "|", "xor": "^", "max": "|", "min": "&"}[
-        sort
+        operation
     ]
     return lambda a, b: f"({a} {sign} {b})"
 
 
-def _woven(index, inner, axes):
-    """An index from its kept part and the part of these axes."""
+def _merged(index, inner, axes):
+    """The index whose entries along `axes` are `inner` and whose others are `index`."""
     rank, outer, inner = len(index) + len(axes), iter(index), iter(inner)
     return tuple(next(inner) if axis in axes else next(outer) for axis in range(rank))
 
 
 @rule(*REDUCTIONS)
 def reduction(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
-    """Several chains along the last reduced axis, joined at the end."""
+    """Reductions, in several chains along the longest reduced axis, joined at the end."""
     (value,), name = operands, eqn.primitive.name
-    axes, kind = sorted(eqn.params["axes"]), kind_of(eqn.outvars[0].aval)
+    axes, spec = sorted(eqn.params["axes"]), spec_of(eqn.outvars[0].aval)
     if name in ("reduce_sum", "reduce_prod"):
-        value = as_type(value, kind.type)
-    array = writer.new(kind, value.varies)
+        value = as_type(value, spec.type)
+    array = writer.new(spec, value.varies)
 
     def one(index):
         writer.store(array, index, _fold(writer, name, value, index, axes))
 
-    writer.loops(kind.shape, one, unroll=UNROLL if math.prod(value.shape) <= UNROLL else 1)
+    writer.loops(spec.shape, one, unroll=UNROLL if math.prod(value.shape) <= UNROLL else 1)
     return [array]
 
 
 def _fold(writer, name, value, index, axes):
-    """The expression of what is joined over the reduced axes."""
+    """The expression of the reduction of the entries along `axes` at an index of the others."""
     inner, join = [value.shape[axis] for axis in axes], _join(name, value)
-    nothing = _neutral(name, value)
+    neutral = _neutral(name, value)
 
     def entry(part):
-        return value.read(_woven(index, part, axes))
+        return value.read(_merged(index, part, axes))
 
     if math.prod(inner) <= UNROLL:
         texts = []
         writer.loops(inner, lambda part: texts.append(entry(part)))
-        while len(texts) > 1:
-            pairs = [join(*texts[k : k + 2]) for k in range(0, len(texts) - 1, 2)]
-            texts = pairs + texts[len(pairs) * 2 :]
-        return texts[0] if texts else nothing
+        return reduce_by_pairs(join, texts) if texts else neutral
     long = max(range(len(inner)), key=lambda k: inner[k])
     number = inner[long]
     chains = [writer.name("t", value.varies) for _ in range(CHAINS)]
-    writer.line(f"{value.type} {', '.join(f'{c} = {nothing}' for c in chains)};")
+    writer.line(f"{value.type} {', '.join(f'{c} = {neutral}' for c in chains)};")
     rest = [n for k, n in enumerate(inner) if k != long]
 
-    def others(part):
+    def chain_along(part):
         def step(i, chain):
             whole = list(part)
             whole.insert(long, i)
@@ -113,15 +111,15 @@ def _fold(writer, name, value, index, axes):
         for k in range(number // CHAINS * CHAINS, number):
             step(k, chains[k % CHAINS])
 
-    writer.loops(rest, others, unroll=1)
+    writer.loops(rest, chain_along, unroll=1)
     return join(join(chains[0], chains[1]), join(chains[2], chains[3]))
 
 
 @rule("cumsum", "cumprod", "cummax", "cummin")
-def running(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
-    """Totals so far along an axis."""
+def cumulative(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
+    """Cumulative sums, products, maxima and minima along an axis."""
     (value,), axis, name = operands, eqn.params["axis"], eqn.primitive.name
-    array, backwards = writer.new(value.kind, value.varies), eqn.params["reverse"]
+    array, backwards = writer.new(value.spec, value.varies), eqn.params["reverse"]
     join, length = _join(name, value), value.shape[axis]
     start = _neutral(name, value)
 
@@ -133,9 +131,9 @@ def running(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Va
             i = part[0]
             if backwards:
                 i = length - 1 - i if isinstance(i, int) else f"({length - 1} - {i})"
-            place = (*index[:axis], i, *index[axis:])
-            writer.line(f"{total} = {join(total, value.read(place))};")
-            writer.store(array, place, total)
+            at = (*index[:axis], i, *index[axis:])
+            writer.line(f"{total} = {join(total, value.read(at))};")
+            writer.store(array, at, total)
 
         writer.loops((length,), step)
 
@@ -144,14 +142,14 @@ def running(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Va
 
 
 @rule("argmax", "argmin")
-def extreme(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
-    """The first position of the largest or smallest value, NaN before all."""
+def arg_extreme(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
+    """The first position of the largest or smallest value; NaN counts as more extreme than all."""
     (value,), (axis,) = operands, eqn.params["axes"]
-    if value.kind.type == "b64":
+    if value.spec.type == "b64":
         value = as_type(value, "i64")
-    value = writer.kept(value)
-    kind = kind_of(eqn.outvars[0].aval)
-    array = writer.new(kind, value.varies)
+    value = writer.materialised(value)
+    spec = spec_of(eqn.outvars[0].aval)
+    array = writer.new(spec, value.varies)
     sign = ">" if eqn.primitive.name == "argmax" else "<"
     v = "v" if value.varies else ""
 
@@ -167,41 +165,41 @@ def extreme(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Va
         def step(part):
             (i,) = part
             x = writer.scalar(value.type, at(i))
-            ask = f"({x} {sign} {best}) | (({x} != {x}) & ({best} == {best}))"
+            test = f"({x} {sign} {best}) | (({x} != {x}) & ({best} == {best}))"
             if v:
-                wide = "ASK64" if value.kind.type.endswith("64") else "ASK32"
-                mask = writer.scalar("vb64", f"{wide}({ask})")
-                writer.line(f"{best} = select_{value.kind.type}({mask}, {x}, {best});")
+                as_mask = "MASK64" if value.spec.type.endswith("64") else "MASK32"
+                mask = writer.scalar("vb64", f"{as_mask}({test})")
+                writer.line(f"{best} = select_{value.spec.type}({mask}, {x}, {best});")
                 writer.line(f"{where} = select_i64({mask}, all_i64({i}), {where});")
             else:
-                writer.line(f"if ({ask}) {{ {best} = {x}; {where} = {i}; }}")
+                writer.line(f"if ({test}) {{ {best} = {x}; {where} = {i}; }}")
 
         writer.loops((value.shape[axis],), step)
-        narrow = f"__builtin_convertvector({where}, v{kind.type})" if v else where
-        writer.store(array, index, narrow)
+        converted = f"__builtin_convertvector({where}, v{spec.type})" if v else where
+        writer.store(array, index, converted)
 
-    writer.loops(kind.shape, one, unroll=1)
+    writer.loops(spec.shape, one, unroll=1)
     return [array]
 
 
 @rule("reduce")
-def general(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
-    """A reduction by any function of scalars, one entry after the other."""
+def reduce_by(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
+    """A reduction by a function of scalars that the user wrote, one entry after the other."""
     half, axes, closed = len(operands) // 2, sorted(eqn.params["dimensions"]), eqn.params["jaxpr"]
-    tables, begins = operands[:half], operands[half:]
+    tables, initial = operands[:half], operands[half:]
     varies = any(x.varies for x in operands)
-    kinds = [kind_of(var.aval) for var in eqn.outvars]
-    arrays = [writer.new(kind, varies) for kind in kinds]
+    specs = [spec_of(var.aval) for var in eqn.outvars]
+    arrays = [writer.new(spec, varies) for spec in specs]
     inner = [tables[0].shape[axis] for axis in axes]
 
     def one(index):
-        for array, begin in zip(arrays, begins, strict=True):
-            writer.store(array, index, in_lanes(begin.read(()), begin, varies))
+        for array, value in zip(arrays, initial, strict=True):
+            writer.store(array, index, in_lanes(value.read(()), value, varies))
 
         def step(part):
-            place = _woven(index, part, axes)
+            at = _merged(index, part, axes)
             old = [_entry(array, index) for array in arrays]
-            new = [_named(writer, table, place) for table in tables]
+            new = [_named(writer, table, at) for table in tables]
             found = writer.call(closed, [*old, *new])
             texts = [
                 writer.scalar(array.type, in_lanes(x.read(()), x, varies))
@@ -212,15 +210,17 @@ def general(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Va
 
         writer.loops(inner, step)
 
-    writer.loops(kinds[0].shape, one, unroll=1)
+    writer.loops(specs[0].shape, one, unroll=1)
     return arrays
 
 
 def _entry(array, index):
+    """An entry of an array as a value."""
     text = array.read(index)
-    return Value(scalar_kind(array.kind), array.varies, lambda _: text)
+    return Value(scalar_spec(array.spec), array.varies, lambda _: text)
 
 
-def _named(writer, table, place):
-    text = writer.scalar(table.type, table.read(place))
-    return Value(scalar_kind(table.kind), table.varies, lambda _: text)
+def _named(writer, table, index):
+    """An entry of a table as a value that is computed once."""
+    text = writer.scalar(table.type, table.read(index))
+    return Value(scalar_spec(table.spec), table.varies, lambda _: text)

@@ -1,16 +1,17 @@
-"""What an equation's variable is in the generated program."""
+"""Values of the generated program, which stand for the variables of a jaxpr."""
 
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-# An index of an entry: whole numbers, and C++ expressions.
+from ..keys import is_key, is_threefry
+
+# The index of an entry, for each axis an integer or a C++ expression.
 Index: TypeAlias = tuple[int | str, ...]
 
+# C++ types by dtype; a flag is a mask of 64 bits.
 SUFFIX: dict[str, str] = {
     "float64": "f64",
     "float32": "f32",
@@ -29,62 +30,61 @@ class Unsupported(NotImplementedError, ValueError):
         super().__init__(f"engine 'native' does not know {what}; engine 'xla' does")
 
 
-class Kind(NamedTuple):
-    """Shape and type; a key is its two words."""
+class ArraySpec(NamedTuple):
+    """Shape and C++ type of an array of one lane; a key is an axis of two words."""
 
     shape: tuple[int, ...]
-    type: str  # the C++ type of an entry; with a "v" in front, of eight lanes
+    type: str  # of an entry; with "v" in front it is the type of a vector of lanes
 
     @property
     def size(self) -> int:
-        """Number of entries."""
+        """The number of entries."""
         return math.prod(self.shape)
 
 
-def kind_of(aval: Any) -> Kind:
-    """The `Kind` of an abstract value of JAX."""
-    if jnp.issubdtype(aval.dtype, jax.dtypes.prng_key):
-        if str(aval.dtype) != "key<fry>":
+def spec_of(aval: Any) -> ArraySpec:
+    """The `ArraySpec` of an abstract value of JAX."""
+    if is_key(aval.dtype):
+        if not is_threefry(aval.dtype):
             raise Unsupported(f"keys of type {aval.dtype}")
-        return Kind((*aval.shape, 2), "u32")
+        return ArraySpec((*aval.shape, 2), "u32")
     name = np.dtype(aval.dtype).name
     if name not in SUFFIX:
         raise Unsupported(f"numbers of type {name}")
-    return Kind(tuple(aval.shape), SUFFIX[name])
+    return ArraySpec(tuple(aval.shape), SUFFIX[name])
 
 
 def words_of(aval: Any) -> tuple[int, ...]:
-    """The axes that a key has here beyond its own: that of its two words."""
-    return (2,) if jnp.issubdtype(aval.dtype, jax.dtypes.prng_key) else ()
+    """The shape that a value has here after its shape in JAX: that of the two words of keys."""
+    return (2,) if is_key(aval.dtype) else ()
 
 
 class Value(NamedTuple):
-    """Entries that can be written as C++ expressions when they are needed."""
+    """A scalar or a table whose entries are written as C++ expressions where they are needed."""
 
-    kind: Kind
-    varies: bool  # by lane; else one number is shared by all
-    read: Callable[[Index], str]  # index -> expression; see `Index`
-    cheap: bool = True  # whether reading an entry again costs next to nothing
-    array: str | None = None  # the array that holds just this, row-major
-    # Arrays that may change later, and whether entry i depends on their entry i alone.
+    spec: ArraySpec
+    varies: bool  # whether it differs by lane; otherwise all lanes share it
+    read: Callable[[Index], str]  # the expression of an entry
+    cheap: bool = True  # whether an entry costs almost nothing, however often it is read
+    array: str | None = None  # name of the C++ array that holds exactly these entries, row-major
+    # Arrays that may change later and on which entries depend, and whether entry i depends on their
+    # entry i alone.
     reads: dict[str, bool] = {}  # noqa: RUF012
-    host: Any = None  # where it is also a value of the program around
-    number: int | None = None  # where it is known now
-    heavy: bool = False  # whether an entry takes so many operations that it is written in a loop
-    owned: bool = False  # whether whoever alone reads the array may change it
-    range: tuple[int, int] | None = (
-        None  # least and largest of a whole number, where they are known
-    )
+    outer: Any = None  # the same value in the surrounding JAX program, if it is computed there
+    number: int | None = None  # the integer that all entries are, if it is known at compile time
+    heavy: bool = False  # whether an entry takes so many operations that code must not repeat it
+    owned: bool = False  # whether a value's only reader may change the array in place
+    range: tuple[int, int] | None = None  # smallest and largest possible integer, if known
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one lane."""
-        return self.kind.shape
+        """The shape in one lane."""
+        return self.spec.shape
 
     @property
     def type(self) -> str:
-        """C++ type of an entry."""
-        return ("v" if self.varies else "") + self.kind.type
+        """The C++ type of an entry: a vector where the value differs by lane."""
+        return ("v" if self.varies else "") + self.spec.type
 
 
 def add(*terms: int | str) -> int | str:
@@ -97,30 +97,32 @@ def add(*terms: int | str) -> int | str:
 
 
 def times(term: int | str, factor: int) -> int | str:
-    """An index term times a whole number."""
+    """An index term times an integer."""
     if isinstance(term, int):
         return term * factor
     return term if factor == 1 else 0 if factor == 0 else f"({term} * {factor})"
 
 
 def strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Of row-major order."""
+    """The strides of row-major order."""
     return tuple(math.prod(shape[i + 1 :]) for i in range(len(shape)))
 
 
 def flat(index: Index, shape: Sequence[int]) -> int | str:
-    """The position of an entry in row-major order; axes of length one do not count."""
+    """The position of an entry in row-major order; axes of length one are left out."""
     terms = zip(index, shape, strides(shape), strict=True)
     return add(0, *[times(i, step) for i, n, step in terms if n > 1])
 
 
-def in_array(name: str, kind: Kind, varies: bool, reads: dict[str, bool] | None = None) -> Value:
-    """The value an array holds."""
+def in_array(
+    name: str, spec: ArraySpec, varies: bool, reads: dict[str, bool] | None = None
+) -> Value:
+    """The value that a C++ array holds."""
 
     def read(index):
-        return f"{name}[{flat(index, kind.shape)}]"
+        return f"{name}[{flat(index, spec.shape)}]"
 
-    return Value(kind, varies, read, array=name, reads=reads or {})
+    return Value(spec, varies, read, array=name, reads=reads or {})
 
 
 def literal(number: Any, type: str) -> str:
@@ -140,15 +142,15 @@ def literal(number: Any, type: str) -> str:
     return f"(({type}){number}{'ull' if number >= 2**63 else 'll'})"
 
 
-def constant(number: Any, kind: Kind) -> Value:
-    """A value known now, the same in all entries."""
-    text = literal(number, kind.type)
-    if kind.size != 1 or kind.type in ("f64", "f32"):
-        return Value(kind, False, lambda index: text)
+def constant(number: Any, spec: ArraySpec) -> Value:
+    """A value whose entries are all one number that is known at compile time."""
+    text = literal(number, spec.type)
+    if spec.size != 1 or spec.type in ("f64", "f32"):
+        return Value(spec, False, lambda index: text)
     number = int(number)
-    return Value(kind, False, lambda index: text, number=number, range=(number, number))
+    return Value(spec, False, lambda index: text, number=number, range=(number, number))
 
 
 def in_lanes(expression: str, value: Value, varies: bool) -> str:
-    """An entry's expression for all lanes where `varies` asks for it."""
-    return f"all_{value.kind.type}({expression})" if varies and not value.varies else expression
+    """The expression of an entry of `value`, as a vector if `varies` asks for one."""
+    return f"all_{value.spec.type}({expression})" if varies and not value.varies else expression

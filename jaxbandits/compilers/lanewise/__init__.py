@@ -1,15 +1,14 @@
 """`lanewise`: a vmap that keeps the lanes in the last axis of every array.
 
-`jax.vmap` moves a batch to the front as soon as it meets an operand without one, so the loops
-of the compiled program run over arms or features, too short to fill a vector register. With
-the lanes last, each loop runs over lanes: additions, maxima, look-ups and the algebra of small
-matrices all vectorise, whatever their shape. The function itself knows nothing of lanes.
+`jax.vmap` moves the batch axis to the front as soon as an operand has none, so the loops of the
+compiled program run over arms or features, which are too few to fill a vector register. With the
+lanes in the last axis, each loop runs over lanes: additions, maxima, look-ups and the algebra of
+small matrices all vectorise, whatever their shape. The function is written for one lane.
 """
 
 from . import (  # noqa: F401
     control,
     indexing,
-    logarithms,
     randomness,
     reductions,
     rules,

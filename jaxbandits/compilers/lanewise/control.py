@@ -1,4 +1,4 @@
-"""Loops, branches and calls across lanes."""
+"""Rules for loops, branches and calls."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,95 +10,96 @@ from jax.extend.core import JaxprEqn
 
 from ..jaxprs import (
     CALLS,
-    called,
+    CUSTOM_CALLS,
+    called_jaxpr,
     has_loop,
     scan_parts,
     varying_of_scan,
     varying_of_while,
     while_parts,
 )
-from .interpreter import Lanes, Width, evaluate, rule, with_lanes
-from .narrowing import BLOCK, STEPPED, in_blocks, step_some
+from .interpreter import LaneContext, PerLane, evaluate, rule, with_lanes
+from .narrowing import BLOCK, STEP_BLOCK, branch_in_blocks, step_for_some
 
 
 @rule(*CALLS)
-def call(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
+def call(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
     """A nested function is evaluated in place."""
     closed = eqn.params["jaxpr"]
     return evaluate(closed.jaxpr, closed.consts, operands, lanes)
 
 
-@rule("custom_jvp_call", "custom_vjp_call", "closed_call")
-def custom_call(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """Derivatives do not matter here."""
-    closed = called(eqn.params)
+@rule(*CUSTOM_CALLS)
+def custom_call(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """The function is evaluated in place, and its derivative ignored."""
+    closed = called_jaxpr(eqn.params)
     return evaluate(closed.jaxpr, closed.consts, operands, lanes)
 
 
 def _pack(values, flags, lanes):
-    """Plain arrays for a loop's carry: with the lane axis where the flag says so."""
+    """Arrays for a loop's carry: with the lane axis where the flag says that a value varies."""
     pairs = zip(values, flags, strict=True)
     return [with_lanes(x, lanes) if flag else jnp.asarray(x) for x, flag in pairs]
 
 
 def _unpack(arrays, flags):
-    return [Lanes(x) if flag else x for x, flag in zip(arrays, flags, strict=True)]
+    return [PerLane(x) if flag else x for x, flag in zip(arrays, flags, strict=True)]
 
 
 @rule("while")
-def while_loop(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """Loop until every lane is done; a lane that is keeps its values.
+def while_loop(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """Loop until every lane is done; a lane that is done keeps its values.
 
-    Where a step is long, holding loops itself, some of the lanes that still go on take it at a
-    time: few lanes need many steps.
+    Where the body contains loops itself, a step is taken by some of the active lanes at a time,
+    because few lanes need many steps.
     """
     p = eqn.params
     cond_consts, body_consts, initial = while_parts(p, operands)
-    flags = varying_of_while(p, [isinstance(x, Lanes) for x in operands])
+    flags = varying_of_while(p, [isinstance(x, PerLane) for x in operands])
     cond, body = p["cond_jaxpr"], p["body_jaxpr"]
 
-    def going(carry):
+    def condition(carry):
         values = [*cond_consts, *_unpack(carry, flags)]
         return evaluate(cond.jaxpr, cond.consts, values, lanes)[0]
 
-    # A loop that was mapped over has a predicate for each of what it was mapped over.
+    # Under `vmap` in the function of one lane, the condition has a value for each mapped entry.
     mapped = cond.jaxpr.outvars[0].aval.shape
 
-    def any_going(carry):
-        going_on = going(carry)
-        if isinstance(going_on, Lanes):
-            return going_on.value.any()
-        return going_on.any() if mapped else going_on
+    def any_active(carry):
+        active = condition(carry)
+        if isinstance(active, PerLane):
+            return active.value.any()
+        return active.any() if mapped else active
 
-    def chosen(going_on, new, old, flag):
-        mask = with_lanes(going_on, lanes) if flag else going_on
+    def where_active(active, new, old, flag):
+        mask = with_lanes(active, lanes) if flag else active
         inner = [1] * (new.ndim - mask.ndim)
         return jnp.where(mask.reshape(*mapped, *inner, *mask.shape[len(mapped) :]), new, old)
 
-    long = lanes.number > STEPPED and has_loop(body.jaxpr) and not mapped
+    long = lanes.number > STEP_BLOCK and has_loop(body.jaxpr) and not mapped
 
     def step(carry):
         values = [*body_consts, *_unpack(carry, flags)]
-        if long and isinstance(going_on := going(carry), Lanes):
-            return step_some(body, values, going_on.value, carry, lanes)
+        if long and isinstance(active := condition(carry), PerLane):
+            return step_for_some(body, values, active.value, carry, lanes)
         results = evaluate(body.jaxpr, body.consts, values, lanes)
-        after, going_on = _pack(results, flags, lanes), going(carry)
-        if not isinstance(going_on, Lanes) and not mapped:
+        after, active = _pack(results, flags, lanes), condition(carry)
+        if not isinstance(active, PerLane) and not mapped:
             return after
-        return [chosen(going_on, *both) for both in zip(after, carry, flags, strict=True)]
+        return [where_active(active, *both) for both in zip(after, carry, flags, strict=True)]
 
-    carry = lax.while_loop(any_going, step, _pack(initial, flags, lanes))
+    carry = lax.while_loop(any_active, step, _pack(initial, flags, lanes))
     return _unpack(carry, flags)
 
 
 @rule("scan")
-def scan(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """The lanes walk through the same steps; the steps stay the first axis."""
+def scan(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """All lanes take the same steps; the steps stay the first axis."""
     p = eqn.params
-    flags = varying_of_scan(p, [isinstance(x, Lanes) for x in operands])
+    flags = varying_of_scan(p, [isinstance(x, PerLane) for x in operands])
     consts, carry, xs = scan_parts(p, operands)
     carry_flags, y_flags = flags[: len(carry)], flags[len(carry) :]
-    x_flags = [isinstance(x, Lanes) for x in xs]
+    x_flags = [isinstance(x, PerLane) for x in xs]
     closed = p["jaxpr"]
 
     def step(carry, x):
@@ -119,11 +120,14 @@ def scan(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
 
 
 @rule("cond")
-def cond(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """A branch that differs by lane is a choice between results; one nobody takes is skipped."""
+def cond(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """Where the index differs by lane, each lane selects among the results of the branches.
+
+    A branch that no lane takes is skipped.
+    """
     which, *args = operands
     branches = eqn.params["branches"]
-    flags = [isinstance(x, Lanes) for x in args]
+    flags = [isinstance(x, PerLane) for x in args]
     plain = _pack(args, flags, lanes)
 
     def follow(closed):
@@ -133,20 +137,20 @@ def cond(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
 
         return run
 
-    if not isinstance(which, Lanes):
-        return list(map(Lanes, lax.switch(which, list(map(follow, branches)), *plain)))
+    if not isinstance(which, PerLane):
+        return list(map(PerLane, lax.switch(which, list(map(follow, branches)), *plain)))
     index = jnp.clip(which.value.astype(int), 0, len(branches) - 1)
     shapes = jax.eval_shape(follow(branches[0]), *plain)
 
-    def nobody(*_):
+    def zeros(*_):
         return [jnp.zeros(x.shape, x.dtype) for x in shapes]
 
-    chosen = nobody()
+    selected = zeros()
     for k, branch in enumerate(branches):
-        here = index == k
+        takes = index == k
         if has_loop(branch.jaxpr) and lanes.number > BLOCK:
-            chosen = in_blocks(branch, args, here, chosen, lanes)
+            selected = branch_in_blocks(branch, args, takes, selected, lanes)
             continue
-        found = lax.cond(here.any(), follow(branch), nobody, *plain)
-        chosen = [jnp.where(here, new, old) for new, old in zip(found, chosen, strict=True)]
-    return list(map(Lanes, chosen))
+        found = lax.cond(takes.any(), follow(branch), zeros, *plain)
+        selected = [jnp.where(takes, new, old) for new, old in zip(found, selected, strict=True)]
+    return list(map(PerLane, selected))

@@ -1,4 +1,4 @@
-"""Work for some of the lanes: taken out a few at a time, and put back."""
+"""Computations for some of the lanes: their values are taken out, and the results put back."""
 
 import math
 from collections.abc import Sequence
@@ -8,71 +8,74 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr
 from jaxtyping import Array, Bool, Int
 
-from .interpreter import Lanes, Operand, Width, evaluate, with_lanes
+from .interpreter import LaneContext, Operand, PerLane, evaluate, with_lanes
 
-BLOCK: int = 16  # lanes that go through a branch or a shared call side by side
-STEPPED: int = 32  # lanes that take a step of a long loop side by side
+BLOCK: int = 16  # lanes that compute a branch or a shared call at a time
+STEP_BLOCK: int = 32  # lanes that take a step of a long loop at a time
 
 
 def evaluate_for(
-    closed: ClosedJaxpr, operands: Sequence[Operand], who: Int[Array, " B"], lanes: Width
+    closed: ClosedJaxpr, operands: Sequence[Operand], members: Int[Array, " B"], lanes: LaneContext
 ) -> list[Array]:
-    """Results `[..., B]` of a jaxpr for the lanes `who [B]` alone."""
-    width = Width(who.size, lanes.unit)
-    mine = [Lanes(x.value[..., who]) if isinstance(x, Lanes) else x for x in operands]
-    return [with_lanes(x, width) for x in evaluate(closed.jaxpr, closed.consts, mine, width)]
+    """Results `[..., B]` of a jaxpr for the lanes `members [B]` alone."""
+    some = LaneContext(members.size, lanes.unit)
+    values = [PerLane(x.value[..., members]) if isinstance(x, PerLane) else x for x in operands]
+    return [with_lanes(x, some) for x in evaluate(closed.jaxpr, closed.consts, values, some)]
 
 
-def ahead(mask: Bool[Array, " L"]) -> Int[Array, " L"]:
-    """The lanes `int [L]`, those of the mask first, else in their order."""
-    taken, left = jnp.cumsum(mask), jnp.cumsum(~mask)
-    position = jnp.where(mask, taken, taken[-1] + left) - 1
+def masked_first(mask: Bool[Array, " L"]) -> Int[Array, " L"]:
+    """The numbers of all lanes, first those in the mask; both parts are in ascending order."""
+    inside, outside = jnp.cumsum(mask), jnp.cumsum(~mask)
+    position = jnp.where(mask, inside, inside[-1] + outside) - 1
     return jnp.zeros(mask.size, int).at[position].set(jnp.arange(mask.size))
 
 
 def put_back(
     tables: Sequence[Array],
     found: Sequence[Array],
-    who: Int[Array, " B"],
+    members: Int[Array, " B"],
     mask: Bool[Array, " L"],
 ) -> list[Array]:
-    """The tables with what was found for the lanes `who`, where they are of the mask."""
-    return [
-        table.at[..., who].set(jnp.where(mask[who], new, table[..., who]), unique_indices=True)
-        for table, new in zip(tables, found, strict=True)
-    ]
+    """Write what was found for the lanes `members` into the tables, for those in the mask."""
+
+    def written(table, new):
+        kept = jnp.where(mask[members], new, table[..., members])
+        return table.at[..., members].set(kept, unique_indices=True)
+
+    return [written(*both) for both in zip(tables, found, strict=True)]
 
 
-def in_blocks(
+def branch_in_blocks(
     closed: ClosedJaxpr,
     args: Sequence[Operand],
-    here: Bool[Array, " L"],
+    takes: Bool[Array, " L"],
     tables: Sequence[Array],
-    lanes: Width,
+    lanes: LaneContext,
 ) -> Sequence[Array]:
-    """A long branch is followed by the lanes `here` that take it alone.
+    """The tables after a long branch, which is computed for the lanes that take it alone.
 
-    So its loops end when those few are done, and a branch that few lanes take costs little.
+    The lanes are taken in blocks: loops in the branch end when the lanes of a block are done, and
+    a branch that few lanes take costs little.
     """
-    block, order = math.gcd(BLOCK, lanes.number), ahead(here)
+    block, order = math.gcd(BLOCK, lanes.number), masked_first(takes)
 
     def step(carry):
         done, tables = carry
-        who = lax.dynamic_slice_in_dim(order, done, block)
-        found = evaluate_for(closed, args, who, lanes)
-        return done + block, put_back(tables, found, who, here)
+        members = lax.dynamic_slice_in_dim(order, done, block)
+        found = evaluate_for(closed, args, members, lanes)
+        return done + block, put_back(tables, found, members, takes)
 
-    begin = (jnp.zeros((), int), tables)
-    return lax.while_loop(lambda carry: carry[0] < here.sum(), step, begin)[1]
+    initial = (jnp.zeros((), int), tables)
+    return lax.while_loop(lambda carry: carry[0] < takes.sum(), step, initial)[1]
 
 
-def step_some(
+def step_for_some(
     closed: ClosedJaxpr,
     operands: Sequence[Operand],
-    going: Bool[Array, " L"],
+    active: Bool[Array, " L"],
     carry: Sequence[Array],
-    lanes: Width,
+    lanes: LaneContext,
 ) -> list[Array]:
-    """A step of a long loop for some of the lanes that are still `going`."""
-    who = ahead(going)[: math.gcd(STEPPED, lanes.number)]
-    return put_back(carry, evaluate_for(closed, operands, who, lanes), who, going)
+    """The carry after a step of a long loop for some of the lanes that are still `active`."""
+    members = masked_first(active)[: math.gcd(STEP_BLOCK, lanes.number)]
+    return put_back(carry, evaluate_for(closed, operands, members, lanes), members, active)

@@ -1,18 +1,19 @@
-"""How primitives that compute act on lanes."""
+"""Rules for arithmetic, changes of shape, and products of tables."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import JaxprEqn
 
+from .. import logarithms
 from ..jaxprs import bind, shape_of
-from .interpreter import Lanes, Width, by_vmap, rule, with_lanes
-from .reductions import sealed
+from ..keys import is_key
+from .interpreter import LaneContext, PerLane, by_vmap, rule, with_lanes
+from .reductions import materialised
 
-UNROLL: int = 32  # up to this many products are written out, which vectorises over lanes
+UNROLL: int = 32  # so many products are written out in one expression, which vectorises over lanes
 
 ELEMENTWISE: str = """
     abs acos acosh add add_any and asin asinh atan atan2 atanh cbrt ceil clamp conj
@@ -21,14 +22,14 @@ ELEMENTWISE: str = """
     not or population_count pow real reduce_precision rem round rsqrt select_n shift_left
     shift_right_arithmetic shift_right_logical sign sin sinh sqrt square sub tan tanh xor
 """
-AXES_FROM_THE_FRONT: str = """
+SAME_AXES: str = """
     concatenate cummax cummin cumprod cumsum rev sort squeeze
 """
 
 
 @rule(*ELEMENTWISE.split())
-def elementwise(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """Operands of one shape (scalars are broadcast): the lanes are one more axis."""
+def elementwise(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """Operands of one shape, or scalars, which are broadcast: the lanes are one more axis."""
     shape = shape_of(eqn.outvars[0])
 
     def fit(x, atom):
@@ -38,108 +39,117 @@ def elementwise(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[An
         return lax.broadcast_in_dim(value, (*shape, lanes.number), (*axes, len(shape)))
 
     fitted = [fit(x, atom) for x, atom in zip(operands, eqn.invars, strict=True)]
-    return list(map(Lanes, bind(eqn, fitted)))
+    return list(map(PerLane, bind(eqn, fitted)))
 
 
-@rule(*AXES_FROM_THE_FRONT.split())
-def same(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """Primitives whose parameters name axes from the front, which the lanes do not move."""
-    return list(map(Lanes, bind(eqn, [with_lanes(x, lanes) for x in operands])))
+@rule(*logarithms.FUNCTIONS)
+def logarithm(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """In double precision the functions of this package, otherwise those of the compiler."""
+    value = operands[0].value
+    if value.dtype != jnp.float64:
+        return elementwise(eqn, operands, lanes)
+    return [PerLane(logarithms.FUNCTIONS[eqn.primitive.name](value))]
+
+
+@rule(*SAME_AXES.split())
+def same_axes(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """Primitives whose parameters name axes, which stay the same as the lane axis is the last."""
+    return list(map(PerLane, bind(eqn, [with_lanes(x, lanes) for x in operands])))
 
 
 @rule("optimization_barrier")
-def barrier(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """What stands before a barrier is computed once, not again in each use."""
+def barrier(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """What goes through a barrier is computed once, not again in each use."""
 
-    def kept(x):
-        plain = isinstance(x, Lanes) and not jnp.issubdtype(x.value.dtype, jax.dtypes.extended)
-        return Lanes(sealed(x.value, lanes)) if plain else x
+    def once(x):
+        numbers = isinstance(x, PerLane) and not is_key(x.value.dtype)
+        return PerLane(materialised(x.value, lanes)) if numbers else x
 
-    return [kept(x) for x in operands]
+    return [once(x) for x in operands]
 
 
 @rule("broadcast_in_dim")
-def broadcast_in_dim(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
+def broadcast_in_dim(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
     """The lanes are the last axis of the result too."""
     shape, axes = eqn.params["shape"], eqn.params["broadcast_dimensions"]
     value = operands[0].value
-    return [Lanes(lax.broadcast_in_dim(value, (*shape, lanes.number), (*axes, len(shape))))]
+    return [PerLane(lax.broadcast_in_dim(value, (*shape, lanes.number), (*axes, len(shape))))]
 
 
 @rule("reshape")
-def reshape(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """Row-major order leaves the lanes where they are."""
+def reshape(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """The lanes stay the last axis, because entries keep their row-major order."""
     if eqn.params["dimensions"] is not None:
         return by_vmap(eqn, operands, lanes)
-    return [Lanes(lax.reshape(operands[0].value, (*eqn.params["new_sizes"], lanes.number)))]
+    return [PerLane(lax.reshape(operands[0].value, (*eqn.params["new_sizes"], lanes.number)))]
 
 
 @rule("transpose")
-def transpose(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """The other axes are exchanged."""
+def transpose(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """The other axes are permuted."""
     order = eqn.params["permutation"]
-    return [Lanes(lax.transpose(operands[0].value, (*order, len(order))))]
+    return [PerLane(lax.transpose(operands[0].value, (*order, len(order))))]
 
 
 @rule("tile")
-def tile(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """Repeated whole along the other axes."""
-    return list(map(Lanes, bind(eqn, [operands[0].value], reps=(*eqn.params["reps"], 1))))
+def tile(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """The table is repeated along the other axes."""
+    return list(map(PerLane, bind(eqn, [operands[0].value], reps=(*eqn.params["reps"], 1))))
 
 
 @rule("slice")
-def slice_(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """All lanes give the same part."""
+def slice_(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """The slice is the same in all lanes."""
     p = eqn.params
     strides = None if p["strides"] is None else (*p["strides"], 1)
     value = operands[0].value
     return [
-        Lanes(
+        PerLane(
             lax.slice(value, (*p["start_indices"], 0), (*p["limit_indices"], lanes.number), strides)
         )
     ]
 
 
 @rule("pad")
-def pad(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """With a filler that all lanes share."""
+def pad(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """Padding by a number that all lanes share."""
     table, filler = operands
-    if isinstance(filler, Lanes):
+    if isinstance(filler, PerLane):
         return by_vmap(eqn, operands, lanes)
     config = (*eqn.params["padding_config"], (0, 0, 0))
-    return [Lanes(lax.pad(table.value, filler, config))]
+    return [PerLane(lax.pad(table.value, filler, config))]
 
 
 @rule("dot_general")
-def dot_general(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """A shared table makes it one product of matrices for all lanes."""
+def dot_general(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """Where one table is shared, one product of matrices serves all lanes."""
     left, right = operands
     (contract, batch) = eqn.params["dimension_numbers"]
-    both = isinstance(left, Lanes) and isinstance(right, Lanes)
+    both = isinstance(left, PerLane) and isinstance(right, PerLane)
     lengths = [shape_of(eqn.invars[0])[i] for i in contract[0]]
     if batch[0] or (both and len(lengths) != 1):
         return by_vmap(eqn, operands, lanes)
     if both:
-        return [Lanes(_product(left.value, right.value, contract, lanes))]
-    rest = {k: v for k, v in eqn.params.items() if k != "dimension_numbers"}
-    shared_first = isinstance(right, Lanes)
+        return [PerLane(_product(left.value, right.value, contract, lanes))]
+    options = {k: v for k, v in eqn.params.items() if k != "dimension_numbers"}
+    shared_first = isinstance(right, PerLane)
     table, value = (left, right.value) if shared_first else (right, left.value)
     axes = contract if shared_first else contract[::-1]
     free = [i for i in range(table.ndim) if i not in axes[0]]
     if (*free, *axes[0]) != tuple(range(table.ndim)):
-        # The product reads its left side by rows, several times as fast as by columns; sealed,
-        # because the compiler would undo the transposition.
-        table = sealed(lax.transpose(table, (*free, *axes[0])), lanes)
+        # XLA's product is several times faster where it reads the left table by rows. Without
+        # `materialised` the compiler would undo the transposition.
+        table = materialised(lax.transpose(table, (*free, *axes[0])), lanes)
     last = tuple(range(len(free), table.ndim))
-    found = lax.dot_general(table, value, ((last, axes[1]), batch), **rest)
+    found = lax.dot_general(table, value, ((last, axes[1]), batch), **options)
     if shared_first:
-        return [Lanes(found)]
+        return [PerLane(found)]
     order = (*range(len(free), found.ndim - 1), *range(len(free)), found.ndim - 1)
-    return [Lanes(lax.transpose(found, order))]
+    return [PerLane(lax.transpose(found, order))]
 
 
 def _product(left, right, contract, lanes):
-    """A product of two tables that both differ by lane: a sum of broadcast products."""
+    """The product of two tables that both differ by lane: a sum of products of slices."""
     (i,), (j,) = contract
     left, right = jnp.moveaxis(left, i, 0), jnp.moveaxis(right, j, 0)
     first = left.ndim - 2
@@ -149,9 +159,9 @@ def _product(left, right, contract, lanes):
 
 
 def _sum_of_products(left, right, lanes):
-    """`sum over k of left[k] * right[k]`, some of them in one pass."""
+    """`sum over k of left[k] * right[k]`, in blocks of `UNROLL` products."""
 
-    def few(left, right):
+    def sum_of(left, right):
         total = left[0] * right[0]
         for k in range(1, left.shape[0]):
             total = total + left[k] * right[k]
@@ -159,15 +169,15 @@ def _sum_of_products(left, right, lanes):
 
     number = left.shape[0]
     if number <= UNROLL:
-        return sealed(few(left, right), lanes)
+        return materialised(sum_of(left, right), lanes)
 
     def block(i, total):
         parts = [lax.dynamic_slice_in_dim(x, i * UNROLL, UNROLL) for x in (left, right)]
-        return total + few(*(sealed(x, lanes) for x in parts))
+        return total + sum_of(*(materialised(x, lanes) for x in parts))
 
-    over = number % UNROLL
+    rest = number % UNROLL
     shape = jnp.broadcast_shapes(left.shape[1:], right.shape[1:])
-    begin = jnp.zeros(shape, jnp.result_type(left, right))
-    if over:
-        begin = begin + few(left[number - over :], right[number - over :])
-    return sealed(lax.fori_loop(0, number // UNROLL, block, begin), lanes)
+    initial = jnp.zeros(shape, jnp.result_type(left, right))
+    if rest:
+        initial = initial + sum_of(left[number - rest :], right[number - rest :])
+    return materialised(lax.fori_loop(0, number // UNROLL, block, initial), lanes)

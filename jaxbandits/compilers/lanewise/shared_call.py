@@ -1,10 +1,12 @@
-"""Calls marked by `kernels.shared_call`: one lane computes for all lanes with equal arguments."""
+"""The rule for calls of `once_for_equal` functions: lanes with equal arguments share a result.
+
+See `kernels.shared_call`.
+"""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -13,27 +15,28 @@ from jaxtyping import Array, Int, UInt32
 
 from ...kernels.shared_call import ONCE_FOR_EQUAL
 from ..jaxprs import dtype_of, shape_of
-from .interpreter import Lanes, Width, evaluate, rule
+from ..keys import is_key
+from .interpreter import LaneContext, PerLane, evaluate, rule
 from .narrowing import BLOCK, evaluate_for
 
 WORD: int = 4  # bytes
 
 
 @rule(ONCE_FOR_EQUAL)
-def answer_once(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """Results of a marked call: lanes are grouped, one of each group computes."""
+def compute_per_group(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
+    """The lanes are put into groups of equal arguments, and one lane of each group computes."""
     closed = eqn.params["jaxpr"]
-    if any(jnp.issubdtype(dtype_of(v), jax.dtypes.extended) for v in eqn.invars):
+    if any(is_key(dtype_of(v)) for v in eqn.invars):
         return evaluate(closed.jaxpr, closed.consts, operands, lanes)  # keys cannot be compared
     group, first = groups(
-        jnp.concatenate([_words(x.value) for x in operands if isinstance(x, Lanes)])
+        jnp.concatenate([_words(x.value) for x in operands if isinstance(x, PerLane)])
     )
     block = math.gcd(BLOCK, lanes.number)
 
     def fill(carry):
         done, tables = carry
-        who = lax.dynamic_slice_in_dim(first, done, block)
-        found = evaluate_for(closed, operands, who, lanes)
+        members = lax.dynamic_slice_in_dim(first, done, block)
+        found = evaluate_for(closed, operands, members, lanes)
         pairs = zip(tables, found, strict=True)
         return done + block, [lax.dynamic_update_slice_in_dim(t, x, done, -1) for t, x in pairs]
 
@@ -42,11 +45,11 @@ def answer_once(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[An
     _, tables = lax.while_loop(
         lambda carry: carry[0] < number, fill, (jnp.zeros_like(number), tables)
     )
-    return [Lanes(x[..., group]) for x in tables]
+    return [PerLane(x[..., group]) for x in tables]
 
 
 def _words(x):
-    """What each lane holds, as whole numbers of 32 bits `[n, L]`."""
+    """The bits of each lane's values as integers of 32 bits, `[n, L]`."""
     if x.dtype.itemsize < WORD:
         return x.reshape(-1, x.shape[-1]).astype(jnp.uint32)
     words = lax.bitcast_convert_type(x, jnp.uint32)
@@ -54,9 +57,10 @@ def _words(x):
 
 
 def groups(words: UInt32[Array, "n L"]) -> tuple[Int[Array, " L"], Int[Array, " L"]]:
-    """Number of the group of each lane, and one lane of each group, for `words [n, L]`.
+    """For each lane the number of its group, and for each group one of its lanes.
 
-    Lanes of a group are equal. Equal lanes are in one group unless hashes collide.
+    The lanes of a group have equal `words [n, L]`. Lanes with equal words are in one group unless
+    hashes collide.
     """
     number = words.shape[1]
     factors = np.random.default_rng(0).integers(1, 2**31, words.shape[0], dtype=np.uint32)

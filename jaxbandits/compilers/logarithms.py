@@ -1,21 +1,17 @@
-"""Logarithms in double precision, and the normal quantile, in operations that vectorise.
+"""Logarithms and the inverse error function in double precision, in operations that vectorise.
 
-The CPU compiler has vector code for the exponential and for single precision; a logarithm in
-double precision is a call for each number, 17 ns and more, most of what a normal number costs.
+On a CPU, XLA has vector code for the exponential and for single precision. A logarithm in double
+precision is one function call for each number: 17 ns and more, most of the cost of drawing a
+normal number.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
 
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import JaxprEqn
 from jaxtyping import Array, Float
 
-from .interpreter import Lanes, Width, rule
-from .rules import elementwise
-
-BITS, BIAS = 52, 1023  # of the fraction, and what is added to the exponent
+BITS, BIAS = 52, 1023  # number of bits of the fraction, and the offset of the exponent
 FRACTION: int = (1 << BITS) - 1
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 
@@ -30,7 +26,7 @@ R: tuple[float, ...] = (
     6.666666666666735130e-01,
 )
 
-# Error function inverse by three polynomials (Giles, "Approximating the erfinv function", 2010).
+# Inverse error function by three polynomials (Giles, "Approximating the erfinv function", 2010).
 CENTRE: tuple[float, ...] = (
     -3.6444120640178196921e-21,
     -1.685059138182016589e-19,
@@ -99,29 +95,29 @@ TAIL: tuple[float, ...] = (
 
 
 def log(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Within a unit or two in the last place; subnormal numbers count as 0."""
-    odd = jnp.where(x < jnp.finfo(x.dtype).tiny, jnp.where(x < 0, jnp.nan, -jnp.inf), x)
-    return jnp.where((odd > 0) & (x < jnp.inf), _by_parts(*_split(x)), odd)
+    """The logarithm, within one or two units in the last place; subnormal numbers count as 0."""
+    special = jnp.where(x < jnp.finfo(x.dtype).tiny, jnp.where(x < 0, jnp.nan, -jnp.inf), x)
+    return jnp.where((special > 0) & (x < jnp.inf), _by_parts(*_split(x)), special)
 
 
 def log1p(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """`log(1 + x)`; 0 keeps its sign, or a sampler that divides by it would never end."""
+    """`log(1 + x)`; 0 keeps its sign, because a sampler that divides by it would never end."""
     return jnp.where(x == 0.0, x, _log1p(x))
 
 
 def _log1p(x):
-    """Near 0 without the sum, which would round x away."""
+    """`log(1 + x)`; near 0 the sum `1 + x`, in which x would be rounded away, is not used."""
     total = 1.0 + x
     near = (x > -0.29) & (x < 0.41)
     fraction, exponent = _split(total)
     found = _by_parts(jnp.where(near, x, fraction), jnp.where(near, 0.0, exponent))
-    odd = jnp.where(total > 0, total, jnp.where(total < 0, jnp.nan, -jnp.inf))
-    odd = jnp.where(x == x, odd, x)
-    return jnp.where((total > 0) & (total < jnp.inf), found, odd)
+    special = jnp.where(total > 0, total, jnp.where(total < 0, jnp.nan, -jnp.inf))
+    special = jnp.where(x == x, special, x)
+    return jnp.where((total > 0) & (total < jnp.inf), found, special)
 
 
 def _split(x):
-    """`x = 2^exponent (1 + fraction)`, the fraction between -0.3 and 0.42."""
+    """Fraction and exponent: `x = 2^exponent (1 + fraction)`, fraction between -0.3 and 0.42."""
     bits = lax.bitcast_convert_type(x, jnp.int64)
     exponent = (bits >> BITS) - BIAS
     part = lax.bitcast_convert_type((bits & FRACTION) | (BIAS << BITS), x.dtype)
@@ -153,11 +149,5 @@ def _polynomial(coefficients, x):
     return total
 
 
-@rule("log", "log1p", "erf_inv")
-def logarithm(eqn: JaxprEqn, operands: Sequence[Any], lanes: Width) -> list[Any]:
-    """Ours in double precision, the compiler's otherwise."""
-    value = operands[0].value
-    if value.dtype != jnp.float64:
-        return elementwise(eqn, operands, lanes)
-    function = {"log": log, "log1p": log1p, "erf_inv": erf_inv}[eqn.primitive.name]
-    return [Lanes(function(value))]
+# By the names of JAX's primitives.
+FUNCTIONS: dict[str, Callable[[Array], Array]] = {"log": log, "log1p": log1p, "erf_inv": erf_inv}
