@@ -23,6 +23,8 @@ class Case(NamedTuple):
     # "within": at most the budget is spent; "regret": runs to a horizon; "certain": never errs.
     promise: str
     other: tuple  # another instance and constructor, which differ only in numbers
+    fixed: bool = False  # rewards do not change how often each arm is drawn
+    one_phase: bool = False  # it ends after a single phase
 
     @property
     def constructor(self):
@@ -144,7 +146,7 @@ CASES = (
     _confidence(jb.xy_oracle, "xy_oracle", _soare(0.3), _soare(0.4, 2.0), kind="phased"),
     _confidence(
         jb.xy_oracle, "xy_oracle_soare", _soare(0.7), _soare(0.8, 2.0), variant="soare"
-    )._replace(promise="certain"),
+    )._replace(promise="certain", fixed=True),
     _confidence(jb.top_two, "top_two", _uneven(1.5), _uneven(2.0, 2.0)),
     _confidence(
         jb.top_two, "top_two_tracked", _uneven(1.5), _uneven(2.0, 2.0), selection="tracked"
@@ -159,7 +161,9 @@ CASES = (
         (CUBE(jax.random.key(2), num_arms=8), partial(jb.gse, budget=101, family="logistic")),
     ),
     Case("od_linbai", _canonical(), *_budget(jb.od_linbai))._replace(promise="within"),
-    Case("peace", _canonical(), *_budget(jb.peace, iterations=20))._replace(promise="within"),
+    Case("peace", _canonical(), *_budget(jb.peace, iterations=20))._replace(
+        promise="within", fixed=True
+    ),
     Case("sequential_halving", _canonical(), *_budget(jb.sequential_halving)),
     _at_budget("at_budget", partial(jb.at_budget, partial(jb.lingape, delta=0.1))),
     _at_budget("bayes_gap", lambda budget: partial(jb.bayes_gap, budget=budget)),
