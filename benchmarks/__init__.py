@@ -1,1 +1,1 @@
-"""Measurements of jaxbandits against plain NumPy, Numba and C; see `speed`."""
+"""Benchmarks of jaxbandits: its speed (see `speed`) and the correctness of its numbers."""

@@ -1,4 +1,4 @@
-"""Rounds a second on an accelerator, by the number of lanes and the width of the numbers."""
+"""Rounds per second on an accelerator, by number of lanes and precision."""
 
 import contextlib
 import time
@@ -15,18 +15,18 @@ from .tasks import task_of
 
 LANES = (256, 1024, 4096, 16_384, 65_536, 262_144, 1_000_000)
 NAMES = ("lingape-soare", "lingape-sphere", "gse-16")
-CALLS = 4  # replications to a lane
+CALLS = 4  # replications per lane
 
 
 def measure(names, lanes=LANES):
-    """`{name: {lanes: {"float64": rounds a second, "float32": ...}}}`."""
+    """`{name: {lanes: {"float64": rounds per second, "float32": ...}}}`."""
     results = {}
     for name in names:
         results[name], task = {}, task_of(name)
         for number in lanes:
             row = {}
             for width in ("float64", "float32"):
-                # A size that the memory does not hold is told, and the smaller ones are kept.
+                # Out of memory: report it and keep the results of the smaller sizes.
                 with contextlib.suppress(jax.errors.JaxRuntimeError, MemoryError):
                     row[width] = rate(task, number, width)
             results[name][number] = row
@@ -36,9 +36,10 @@ def measure(names, lanes=LANES):
 
 
 def rate(task, lanes, width):
-    """Useful rounds a second, programs already compiled.
+    """Useful rounds per second, without compilation.
 
-    The public interface computes in float64 always, so single precision goes through the engine.
+    The public interface always computes in float64, so this calls the engine,
+    which also has float32.
     """
     with jax.enable_x64(width == "float64"):
         structure, numbers = split((task.instance, as_tree(task.algorithm), None))
@@ -53,7 +54,7 @@ def rate(task, lanes, width):
             limits=most,
             rounds=[],
         )
-        for _ in loop.run(range(lanes)):  # wakes the device
+        for _ in loop.run(range(lanes)):  # warms the device up
             pass
         before, began = loop.useful, time.perf_counter()
         for _ in loop.run(range(CALLS * lanes)):

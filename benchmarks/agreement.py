@@ -1,7 +1,7 @@
-"""Stopping times beside those of independent programs, on the same fixed instances.
+"""Stopping times compared with those of independent programs, on the same fixed instances.
 
-The figures are of the RAGE authors' published program ("code") and of an independent simulator
-with its constants ("check"), means and standard errors at delta = 0.05.
+The figures are means and standard errors at delta = 0.05: of the RAGE authors' published program
+("code"), and of an independent simulator with the same constants ("check").
 
     python -m benchmarks.agreement [--only WORD ...] [--replications N]
 """
@@ -52,7 +52,7 @@ ALGORITHMS = {
     "XY-oracle, rounded": partial(jb.xy_oracle, allocation="rounded", **CHECK),
     "XY-oracle": jb.xy_oracle,
 }
-"""By algorithm and column, mean and standard error for each instance of a family, None: missing."""
+"""By algorithm and column: mean and standard error for each instance of a family, None: missing."""
 FIGURES = {
     ("RAGE", "check"): {
         "soare, angle 0.1": [(6494, 212), (7315, 213), (9405, 231), (10965, 227)],
@@ -123,7 +123,7 @@ def _family(name):
 
 
 def cells():
-    """`(instance, algorithm, column, figure)` in order, the figure None where there is none."""
+    """All `(instance, algorithm, column, figure)`; the figure is None where there is none."""
     for (algorithm, column), families in FIGURES.items():
         for family, figures in families.items():
             names = [name for name in INSTANCES if _family(name) == family]
@@ -137,12 +137,13 @@ def measured(name, algorithm, replications):
     """Mean pulls, their standard error, errors, and seconds with and without compiling."""
     build = partial(ALGORITHMS[algorithm], delta=DELTA)
     options = {"replications": replications, "seed": 43, "max_pulls": LIMIT}
-    # Pull by pull the native engine is the faster one; it plays the same replications.
+    # The native engine is faster for sequential algorithms and gives the same replications.
     engine = "native" if algorithm.startswith("LinGapE") and compiler() else "xla"
     runs = jb.simulate(INSTANCES[name](), build, engine=engine, **options)
     digest = runs.summary()
     mean = digest["pulls_mean"]
-    if algorithm == "XY-adaptive":  # whose program counts d draws a phase that it does not make
+    # The published program counts d draws per phase that it does not make.
+    if algorithm == "XY-adaptive":
         mean += INSTANCES[name]().arms.shape[1] * float(runs.info["phases"].mean())
     return {
         "mean": mean,
@@ -157,7 +158,7 @@ def measured(name, algorithm, replications):
 
 @functools.cache
 def bound(name):
-    """The certified least mean of any algorithm that errs with probability DELTA at most."""
+    """The certified lower bound on the mean pulls of any algorithm with error probability DELTA."""
     return jb.theory.pull_lower_bound(INSTANCES[name](), DELTA)
 
 

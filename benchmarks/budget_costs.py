@@ -1,4 +1,4 @@
-"""What fixed budgets cost on the arms of GSE's section 8.1: Peace, and GSE 100,000 times.
+"""Run times with fixed budgets on the arms of GSE's section 8.1: Peace, and 100,000 runs of GSE.
 
 python -m benchmarks.budget_costs [--replications N]
 """
@@ -14,19 +14,19 @@ from .rows import whole_table
 RESULTS = Path(__file__).parent / "results" / "budget-costs-cpu.json"
 RUNS, SIZES = 100, (16, 32, 64)
 PER_ARM = 20
-# Seconds that the paper gives for 100 runs of Peace and, at most, of any other.
+# Seconds that the paper gives for 100 runs of Peace, and at most for any other algorithm.
 PAPER = {16: (530, 18), 32: (14 * 3600, None)}
 PEACE = {"gamma": jb.peace, "rho": partial(jb.peace, objective="rho")}
 DESIGNS = ("uniform", "fwg", "d_opt", "d_opt_fw", "wynn", "fedorov", "greedy", "kmeans")
 
 
 def adaptive(num_arms):
-    """The instance."""
+    """Soare's instance with K arms."""
     return jb.instances.soare(num_arms - 1, angle=0.1, noise_var=10.0)
 
 
 def timed(num_arms, build, replications):
-    """A run of it, with all that it took."""
+    """Accuracy and times of runs on the instance with K arms."""
     began = time.perf_counter()
     build = partial(build, per_arm=PER_ARM)
     runs = jb.simulate(adaptive(num_arms), build, replications=replications)
@@ -57,7 +57,7 @@ def rows(replications):
 
 
 def main(arguments=None):
-    """Play and write."""
+    """Run all rows and write the table."""
     about = {"per_arm": PER_ARM, "paper_seconds": PAPER}
     whole_table(arguments, __doc__, rows, replications=100_000, results=RESULTS, about=about)
 

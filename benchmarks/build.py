@@ -1,4 +1,4 @@
-"""Baselines in C and for Numba, compiled when first used by what is there."""
+"""Compiles the baselines in C and for Numba when they are first used, if a compiler exists."""
 
 import ctypes
 import functools
@@ -23,7 +23,7 @@ def compiler():
 
 
 def version():
-    """The first line of what the compiler says of itself, or None."""
+    """The first line of the compiler's version text, or None."""
     if compiler() is None:
         return None
     said = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=True)
@@ -37,11 +37,11 @@ def _folder():
 
 @functools.cache
 def library(name, arguments, **sizes):
-    """The program `name.c` with these macros; its function `play` takes these C types."""
+    """The library of `name.c`, compiled with these macros; its `play` takes these C types."""
     defines = [f"-D{key}={value}" for key, value in sorted(sizes.items())]
     mark = hashlib.sha256(" ".join(defines).encode()).hexdigest()[:12]
     target, source = _folder() / f"{name}-{mark}.so", FOLDER / f"{name}.c"
-    # Nobody reads errno, and to set it each square root would need a branch.
+    # Without this option each square root needs a branch that sets errno.
     flags = ["-O3", "-march=native", "-fno-math-errno", "-shared", "-fPIC", *defines]
     subprocess.run([compiler(), *flags, "-o", str(target), str(source), "-lm"], check=True)
     loaded = ctypes.CDLL(str(target))
@@ -50,11 +50,11 @@ def library(name, arguments, **sizes):
 
 
 def address(array):
-    """Where a contiguous array lies."""
+    """The address of a contiguous array."""
     assert array.flags.c_contiguous
     return array.ctypes.data
 
 
 def jitted(function):
-    """For Numba to compile when first called; left alone where there is none."""
+    """The function, which Numba (if installed) compiles at its first call."""
     return function if numba is None else numba.njit(error_model="numpy")(function)

@@ -1,6 +1,6 @@
-"""What compiling costs: each program in fresh processes, without and with programs kept on disk.
+"""The cost of compiling, in new processes, without and with the disk cache of compiled programs.
 
-Run by itself it measures one program and prints the CPU seconds.
+Run as a command, it measures one program and prints the CPU seconds.
 """
 
 import os
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def measure(names):
-    """`{name: {engine: {"cold": CPU seconds, "kept": CPU seconds}}}`, the least of `REPEATS`."""
+    """`{name: {engine: {"cold": CPU seconds, "kept": CPU seconds}}}`, the minimum of `REPEATS`."""
     results = {}
     for name in names:
         results[name] = {}
@@ -30,11 +30,11 @@ def measure(names):
 
 
 def _once(name, engine):
-    with tempfile.TemporaryDirectory() as folder:  # the second loads what the first stores
-        return [_apart(name, folder, engine) for _ in range(2)]
+    with tempfile.TemporaryDirectory() as folder:  # the second run loads what the first one stored
+        return [_in_new_process(name, folder, engine) for _ in range(2)]
 
 
-def _apart(name, folder, engine):
+def _in_new_process(name, folder, engine):
     command = [sys.executable, "-m", "benchmarks.compiling", name, engine]
     here = os.environ | {
         "JAX_COMPILATION_CACHE_DIR": folder,
@@ -48,12 +48,12 @@ def _apart(name, folder, engine):
 
 
 def _spent():
-    """CPU seconds of this process and of the compilers it called."""
+    """CPU seconds used so far by this process and the compilers that it called."""
     return sum(os.times()[:4])
 
 
 def main():
-    """CPU seconds of the first call less those of the second, which compiles nothing."""
+    """Print the CPU seconds of the first call minus those of the second, which compiles nothing."""
     task, engine = task_of(sys.argv[1]), sys.argv[2]
     if task.horizon is not None:
         task = task._replace(horizon=50)

@@ -1,13 +1,13 @@
 """The tables of Reda, Kaufmann, Delahaye-Duriez (AISTATS 2021) on complexity constants.
 
 Table 4: in how many of 1000 random instances is the constant of m-LinGapE with optimal ratios at
-most that of UGapE? Table 5: the two constants on one such instance. Both are stored with
-rho_power 2 too, which the paper does not print.
+most that of UGapE? Table 5: the two constants on one such instance. Both are also stored for
+rho_power 2, which the paper does not print.
 
     python -m benchmarks.complexity [--data FOLDER] [--only WORD ...] [--instances N]
 
 FOLDER holds top_m_random_instance/features_5x10.csv, the matrix of Table 5; without it a random
-one stands in.
+matrix is used.
 """
 
 import argparse
@@ -38,7 +38,10 @@ PRINTED = {  # by (K, N), percentages for each D
     (30, 15): (0.1, 0.1),
     (30, 30): (0.0, 0.0),
 }
-RECORDED = {(20, 10): (13, 6), (30, 15): (1, 0)}  # of 1000, where the authors' files say otherwise
+RECORDED = {
+    (20, 10): (13, 6),
+    (30, 15): (1, 0),
+}  # counts of 1000 where the authors' files differ from the printed table
 TABLE_5 = {3: (4545.97, 5047.77), 8: (32124.01, 27622.18)}  # by m: m-LinGapE, UGapE
 
 
@@ -50,7 +53,7 @@ def members(num_arms):
 def drawn(num_arms, dim, scale, number):
     """Normal features with standard deviation `scale` over their spectral norm, theta = e_1.
 
-    The norm takes the scale away: its values differ by their draws alone.
+    Dividing by the norm removes the scale, so different values of `scale` only give other draws.
     """
     random = np.random.default_rng([SEED, num_arms, dim, round(100 * scale), number])
     features = random.normal(scale=scale, size=(num_arms, dim))
@@ -145,7 +148,7 @@ def shown(row):
 
 
 def rows(instances, folder):
-    """`(name, function that makes the row)` of both tables."""
+    """All `(name, function that computes the row)` of both tables."""
     for num_arms, dim in PRINTED:
         for scale in SCALES:
             name = f"table 4 K={num_arms} N={dim} D={scale}"
@@ -156,8 +159,10 @@ def rows(instances, folder):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder of top_m_random_instance")
-    parser.add_argument("--only", nargs="*", default=[], help="words that a row has to contain")
+    parser.add_argument("--data", type=Path, help="folder that contains top_m_random_instance")
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="only rows that contain all of these words"
+    )
     parser.add_argument("--instances", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Contestants on the same task, timed in turn; a table and a file of the figures."""
+"""Times several programs (contestants) on the same task in turn; prints and stores the figures."""
 
 import json
 import os
@@ -14,22 +14,22 @@ from jaxbandits.compilers.cpp.compiling import features
 
 from . import build
 
-OURS, NATIVE = "jaxbandits", "native engine"  # the package by itself, and by its other engine
+OURS, NATIVE = "jaxbandits", "native engine"  # the package with its two engines
 VECTORS = "avx512f", "avx2", "asimd"  # widest first
 
 
 class Contest(NamedTuple):
-    """A task and who takes part in it."""
+    """A task and the programs that are timed on it."""
 
     name: str
-    unit: str  # what one piece of work is: "round", "replication"
-    contestants: dict[str, Callable[[], int]]  # does some of the work, returns how much
-    agree: Callable[[], str]  # compares the contestants' numbers, raises or says what was seen
+    unit: str  # the unit of work: "round" or "replication"
+    contestants: dict[str, Callable[[], int]]  # each does some work and returns how many units
+    agree: Callable[[], str]  # compares the results; raises, or describes the agreement
     rounds: int = 5
 
 
 def race(contest):
-    """CPU seconds per piece of work of each contestant: median, least and most of the rounds."""
+    """CPU seconds per unit of work of each contestant: median, minimum and maximum over rounds."""
     agreed = contest.agree()
     for work in contest.contestants.values():
         work()  # compiles
@@ -50,13 +50,13 @@ def race(contest):
 
 
 def ratios(figures, ours=OURS):
-    """How many times faster ours is than each other contestant, by the least time of each."""
+    """How many times faster ours is than each other contestant, by minimum times."""
     least = figures[ours]["least"]
     return {name: f["least"] / least for name, f in figures.items() if name != ours}
 
 
 def machine(device):
-    """Where the figures were taken."""
+    """The machine and the versions with which the figures were measured."""
     packages = {}
     for name in ("jax", "jaxlib", "numpy", "numba"):
         try:
@@ -98,6 +98,6 @@ def table(results):
 
 
 def save(path, results, device):
-    """Write the figures of all contests with the machine they were taken on."""
+    """Write the figures of all contests and a description of the machine."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"machine": machine(device), "results": results}, indent=1) + "\n")

@@ -1,10 +1,10 @@
-"""What every algorithm plays, as digests: equal before and after a change that alters no number.
+"""Digests of the runs of every algorithm, which show whether a change has altered any number.
 
-`python -m benchmarks.digests` plays each case of `tests/cases.py` with both engines and three seeds
+`python -m benchmarks.digests` runs each case of `tests/cases.py` with both engines and three seeds
 and writes a digest of pulls, answers, arm counts, regret and info. `--against FILE` compares with
-such a file instead, and ends with status 1 where anything differs. Last bits depend on the
-processor and on JAX, so both files have to come from one machine; the same cases can be played by
-another checkout of the package:
+such a file instead, and ends with status 1 if anything differs. The last bits depend on the
+processor and on JAX, so both files must come from the same machine. Another checkout of the package
+can run the same cases:
 
     PYTHONPATH=OTHER python benchmarks/digests.py --out before.json
     python -m benchmarks.digests --against before.json
@@ -39,7 +39,7 @@ def digest_of(arrays):
 
 
 def digests(case, engine):
-    """`{field: digest}` of the runs of a case, all seeds together."""
+    """`{field: digest}` of the runs of a case, over all seeds."""
     runs = [
         jb.simulate(
             case.instance,
@@ -59,7 +59,7 @@ def digests(case, engine):
 
 
 def differences(before, after):
-    """Lines that say which field of which case differs, or is in one of them alone."""
+    """One line per case that names the fields that differ or that only one side has."""
     lines = []
     for name in sorted(before.keys() | after.keys()):
         one, two = before.get(name, {}), after.get(name, {})
@@ -70,8 +70,8 @@ def differences(before, after):
 
 
 def machine():
-    """What the last bits depend on."""
-    # Not by `compilers.cpp.features`: what other checkouts call it is another name.
+    """The processor and the JAX version, on which the last bits depend."""
+    # This does not use `compilers.cpp.features`, because other checkouts may name it differently.
     file = Path("/proc/cpuinfo")
     wide = file.exists() and "avx512f" in file.read_text().split()
     wide = "AVX-512" if wide else "narrower registers than AVX-512"
@@ -79,7 +79,7 @@ def machine():
 
 
 def main(arguments=None):
-    """Play the cases; write their digests, or compare them with those of a file."""
+    """Run the cases; write their digests, or compare them with those of a file."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--against", type=Path)
@@ -88,7 +88,7 @@ def main(arguments=None):
     sys.path.insert(0, str(ROOT / "tests"))
     from cases import CASES
 
-    print(f"playing {Path(jb.__file__).parent}", flush=True)
+    print(f"running {Path(jb.__file__).parent}", flush=True)
     found = {}
     for case in CASES:
         for engine in ENGINES:

@@ -1,9 +1,9 @@
-"""GSE and OD-LinBAI beside an independent calculation, on the instances of GSE's paper.
+"""Accuracy of GSE and OD-LinBAI compared with an independent calculation, as in GSE's paper.
 
-Figures are shares of right answers of that calculation, which rounds D-optimal designs by regret
-minimisation; the package's default rounding is measured beside that. Sections are those of the
-paper: 8.1, Soare's instance (where the figures' number of replications is not known and 1000 is
-taken; it may be 300); 8.2, unit vectors; 8.3, arms on a sphere, drawn anew for each
+The figures are the accuracies of that calculation, which rounds D-optimal designs by regret
+minimisation. The package is measured with that rounding and with its default. Sections are those of
+the paper: 8.1, Soare's instance (the figures' number of replications is not known; 1000 is assumed,
+but it may be 300); 8.2, unit vectors; 8.3, arms on a sphere, drawn anew for each
 replication; 8.4, logistic rewards; figure 6, the sphere for fixed budgets; figure 7, the corner.
 
     python -m benchmarks.fixed_budget [--only WORD ...] [--replications N]
@@ -43,7 +43,7 @@ STATIC = {
     1.0: (0.062, 0.075, 0.099, 0.160, 0.464, 0.759, 0.976),
     10.0: (0.076, 0.077, 0.068, 0.090, 0.164, 0.219, 0.499),
 }
-ADAPTIVE = {  # draws per arm: K: uniform and D-optimal
+ADAPTIVE = {  # {draws per arm: {K: (uniform, D-optimal)}}
     10: {8: (0.33, 0.31), 16: (0.25, 0.28), 32: (0.24, 0.23), 64: (0.22, 0.16)},
     20: {8: (0.40, 0.41), 16: (0.37, 0.37), 32: (0.33, 0.31), 64: (0.35, 0.30)},
     50: {8: (0.45, 0.43), 16: (0.44, 0.45), 32: (0.47, 0.39), 64: (0.46, 0.40)},
@@ -55,7 +55,7 @@ SPHERE = {  # variance, draws per arm: uniform, D-optimal and OD-LinBAI for each
     (10.0, 20): ((51, 50, 47), (39, 40, 36), (43, 42, 28), (41, 41, 44), (46, 49, 50)),
     (10.0, 50): ((60, 62, 61), (54, 58, 58), (61, 60, 60), (65, 58, 67), (58, 64, 67)),
 }
-BUDGETS = {  # the same with variance 1 and the whole budget given
+BUDGETS = {  # the same with variance 1, by the total budget
     100: ((81, 81, 84), (67, 64, 59), (50, 43, 40), (34, 31, 36)),
     200: ((93, 93, 91), (79, 78, 74), (61, 62, 67), (53, 49, 51)),
     500: ((98, 97, 98), (91, 88, 88), (83, 78, 84), (72, 65, 69)),
@@ -72,7 +72,7 @@ CORNER = {3: (67, 70, 90), 6: (30, 34, 87), 12: (14, 15, 86), 24: (6, 11, 87)}
 
 
 def cells():
-    """`(section, setting, algorithm, instance, budget, figure, its replications)` in order."""
+    """All `(section, setting, algorithm, instance, budget, figure, the figure's replications)`."""
     for noise_var, figures in STATIC.items():
         for gap, figure in zip(GAPS, figures, strict=True):
             instance = jb.instances.canonical(16, gap=gap, noise_var=noise_var)
@@ -85,7 +85,7 @@ def cells():
                 setting = f"K = {num_arms}, {per_arm} per arm"
                 yield "8.1", setting, name, instance, per_arm * num_arms, figure, 1000
     for index, num_arms in enumerate(SIZES):
-        for name, which in COLUMNS.items():  # all that share a program, one after the other
+        for name, which in COLUMNS.items():  # cells that share a program follow each other
             for (noise_var, per_arm), figures in SPHERE.items():
                 setting = f"K = {num_arms}, variance {noise_var:g}, {per_arm} per arm"
                 figure, budget = figures[index][which] / 100, per_arm * num_arms
@@ -119,7 +119,7 @@ def _sphere(num_arms, noise_var):
 
 
 def deviations(one, runs, other, others):
-    """The difference of two shares in its standard errors, were there one chance for both."""
+    """The difference of two proportions in standard errors, if both have the same probability."""
     share = (one * runs + other * others) / (runs + others)
     return (one - other) / math.sqrt(share * (1 - share) * (1 / runs + 1 / others))
 

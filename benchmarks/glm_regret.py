@@ -1,9 +1,9 @@
-"""Regret of generalised linear bandits beside an independent calculation.
+"""Regret of generalised linear bandits compared with an independent calculation.
 
-Figures are mean regrets of that calculation with their standard errors, 32 redrawn problems each: a
-hundred arms in a cube of half width 1, theta of variance 3/d or 3/d^2 a coordinate; those of
-variance 3/d^2 come without an error but where one is given, and with that of the same algorithm and
-size at variance 3/d, in proportion.
+The figures are mean regrets of that calculation and their standard errors, each over 32 redrawn
+problems: a hundred arms in a cube of half width 1, and theta with variance 3/d or 3/d^2 per
+coordinate. For variance 3/d^2 most standard errors are missing; the relative error of the same
+algorithm and size at variance 3/d is used instead.
 
     python -m benchmarks.glm_regret [--only WORD ...] [--replications N] [--engine NAME]
 """
@@ -52,7 +52,7 @@ FLAT = {  # theta of variance 3/d^2
 
 
 def cells():
-    """`(setting, algorithm, world, horizon, figure, its error)` in order."""
+    """All `(setting, algorithm, instance, horizon, figure, the figure's error)`."""
     cube = partial(jb.instances.logistic_cube, num_arms=100, half_width=1.0)
     large = dict(zip(NAMES, LARGE + LARGE_THEORY, strict=True))
     for name, figure in zip(NAMES, SMALL + SMALL_THEORY, strict=True):

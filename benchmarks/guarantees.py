@@ -1,13 +1,14 @@
-"""The guarantee table: errors in 20,000 runs beside what is promised, and those of broken twins.
+"""The guarantee table: errors in 20,000 runs compared with the guarantee, also of broken twins.
 
-For each setting of `benchmarks.promises`: errors, the exact one-sided 95% upper bound of the error
-rate (Clopper and Pearson), and the errors of twins with one fault, which must break the promise.
-With a fixed budget the promise is the exact error of successive halving, an integral.
+For each setting of `benchmarks.promises` the table has the errors, the exact one-sided 95% upper
+bound of the error rate (Clopper and Pearson), and the errors of twins: the same algorithm with one
+fault, which must violate the guarantee. With a fixed budget the guarantee is the exact error
+probability of successive halving, an integral.
 
     python -m benchmarks.guarantees [--only WORD ...] [--replications N] [--twins N]
 
-Each part of a row is stored as soon as it is played, and not played again; `missing` in the file
-says what is left.
+Each part of a row is stored as soon as it is done, and not computed again; `missing` in the file
+lists what is left.
 """
 
 import json
@@ -35,16 +36,16 @@ from .rows import command
 
 RESULTS = Path(__file__).parent / "results" / "guarantees-cpu.json"
 SEED, LEVEL = 8, 0.95
-AGREES = 1e-3  # p-value of an error rate that is not the exact one
+AGREES = 1e-3  # p-value below which an error rate differs from the exact one
 DELTAS = (0.05, 0.1, 0.01)
 TWINS = {"narrow": narrow, "misfiled": misfiled, "forgetful": forgetful}
 CHEAP = ("top_two", "lin_gifa", "m_lingape", "frank_wolfe_sampling", "lin_game", "lingape", "rage")
 
 
 def cells():
-    """`(name, delta, part)` of all that is to be played, what costs least first.
+    """All `(name, delta, part)` to compute, the cheapest first.
 
-    A part is "itself" or a twin; delta is None with a fixed budget.
+    A part is "itself" or the name of a twin's fault; delta is None with a fixed budget.
     """
     names = sorted(PROMISES, key=lambda name: CHEAP.index(name) if name in CHEAP else len(CHEAP))
     found = [(name, None, "itself") for name in FIXED] + [("sequential_halving", None, "forgetful")]
@@ -54,7 +55,7 @@ def cells():
 
 
 def counts_of(name, delta, part, replications):
-    """What one part of a row adds to it."""
+    """The counts of one part of a row."""
     fixed = name in FIXED
     instance = halving_instance() if fixed else PROMISES[name][0]
     options = {"budget": BUDGET} if fixed else {"delta": delta}
@@ -76,7 +77,7 @@ def counts_of(name, delta, part, replications):
 
 
 def counted(runs, *, twin):
-    """Errors with their bound. A twin's runs that were cut short count by what they would say."""
+    """Errors with their bound. For a twin, runs cut short count by their answer so far."""
     number, cut = len(runs), int((~runs.stopped).sum())
     wrong = ~runs.correct if twin else ~runs.correct & runs.stopped
     errors = int(wrong.sum())
@@ -91,18 +92,18 @@ def counted(runs, *, twin):
 
 
 def upper(errors, number):
-    """The exact one-sided 95% upper bound of a share."""
+    """The exact one-sided 95% upper bound of a proportion."""
     test = stats.binomtest(errors, number, alternative="less")
     return float(test.proportion_ci(LEVEL, method="exact").high)
 
 
 def verdict(row):
-    """What the counts say: whether the promise is kept at that level, and by whom it is broken."""
+    """Whether the algorithm keeps the guarantee, and which twins break it."""
     promised, itself = row["promised"], row.get("itself")
     said = {}
     if itself is not None:
         keeps = itself["upper"] <= promised
-        if row["delta"] is None:  # an exact error rate, which is neither above nor below
+        if row["delta"] is None:  # the error rate is exact: more errors and fewer errors both count
             test = stats.binomtest(itself["errors"], itself["replications"], promised)
             said["p_value"] = float(test.pvalue)
             keeps = test.pvalue > AGREES
@@ -115,7 +116,7 @@ def verdict(row):
 
 
 def setting(name, delta):
-    """The head of a row."""
+    """The first columns of a row."""
     build = FIXED[name] if name in FIXED else PROMISES[name][1]
     instance = halving_instance() if name in FIXED else PROMISES[name][0]
     num_arms, dim = instance.arms.shape
@@ -142,14 +143,14 @@ class Table:
         self.rows = json.loads(text)["rows"]
 
     def row(self, name, delta):
-        """The row of a setting, an empty one where there is none."""
+        """The row of a setting; a new one if the table has none."""
         for row in self.rows:
             if (row["setting"], row["delta"]) == (name, delta):
                 return row
         return setting(name, delta)
 
     def has(self, name, delta, part, replications):
-        """Whether a part is there with so many replications."""
+        """Whether the table has a part with at least so many replications."""
         return self.row(name, delta).get(part, {}).get("replications", 0) >= replications
 
     def put(self, name, delta, part, found, missing):
@@ -165,7 +166,7 @@ class Table:
 
 
 def main(arguments=None):
-    """Play what is missing."""
+    """Compute what is missing."""
     parser = command(__doc__, replications=20_000, results=RESULTS)
     parser.add_argument("--twins", type=int, default=2000, help="replications of a twin")
     asked = parser.parse_args(arguments)

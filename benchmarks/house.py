@@ -1,7 +1,7 @@
 """How long files and functions of the package are: `python -m benchmarks.house`.
 
-A report, not a rule: lengths follow sense. Rules are the imports, see `tests/test_floors.py`, and
-`--types LEAST`, which fails where less than that percentage of the public names have known types.
+Lengths are only reported. What is enforced: imports, see `tests/test_floors.py`, and `--types
+LEAST`, which fails if less than that percentage of the public names have known types.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 import jaxbandits
 
 ROOT = Path(jaxbandits.__file__).parent
-LONGEST = 12  # of each kind that are shown
+LONGEST = 12  # the longest ones of each kind are shown
 
 
 def lengths(tree):
@@ -54,9 +54,9 @@ def report(root=ROOT):
 
 
 def completeness():
-    """Percentage of the package's public names whose types basedpyright knows, and those it lacks.
+    """Percentage of public names whose types basedpyright knows, and the names without types.
 
-    basedpyright looks for the package beside the `python` that it finds first.
+    basedpyright looks for the package beside the first `python` in PATH.
     """
     folder = Path(sys.executable).parent
     path = os.pathsep.join([str(folder), os.environ["PATH"]])
@@ -72,7 +72,12 @@ def completeness():
 def main():
     """Print the report; with `--types`, check the types instead."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--types", type=float, metavar="LEAST", help="percentage that is enough")
+    parser.add_argument(
+        "--types",
+        type=float,
+        metavar="LEAST",
+        help="least percentage of public names with known types",
+    )
     least = parser.parse_args().types
     if least is None:
         print("\n".join(report()))

@@ -1,4 +1,4 @@
-"""RAGE where there are many arms or many dimensions: seconds and peak memory of whole runs.
+"""RAGE with many arms or many dimensions: seconds and peak memory of whole runs.
 
 python -m benchmarks.large [--only WORD ...] [--replications N]
 """
@@ -29,7 +29,7 @@ INSTANCES = {
 
 
 def measured(name, replications):
-    """A row: what the runs took, in a process that has done nothing else."""
+    """A row of the table; call it in a new process, because it measures peak memory."""
     instance, begin = INSTANCES[name](jax.random.key(0)), time.perf_counter()
     build = partial(jb.rage, delta=DELTA)
     runs = jb.simulate(instance, build, replications=replications, max_pulls=MOST)
@@ -53,7 +53,12 @@ def measured(name, replications):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", nargs="*", default=[], help="words that a name has to contain")
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        default=[],
+        help="only instances whose names contain all of these words",
+    )
     parser.add_argument("--replications", type=int, default=100)
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--alone", help=argparse.SUPPRESS)

@@ -1,4 +1,4 @@
-"""Small changes of a program that its tests should notice, and how they are made."""
+"""Small changes of a program (mutants), which its tests should notice."""
 
 import ast
 import hashlib
@@ -16,13 +16,13 @@ NAMES |= {new: old for old, new in NAMES.items()}
 class Mutant(NamedTuple):
     """A file with one change, see `changed`."""
 
-    name: str  # of the change: a digest of the file's name and of what is changed
+    name: str  # a digest of the file's name, the expression and its change
     file: str
     line: int
     before: str  # the expression
     after: str
     index: int  # of the expression in the file
-    change: int  # of those that the expression may have
+    change: int  # its index among the possible changes of the expression
 
 
 def mutants(file, text):
@@ -31,7 +31,7 @@ def mutants(file, text):
     found, seen = [], {}
     for index, node in enumerate(_nodes(tree)):
         for change, after in enumerate(_changes(node)):
-            # Which of several equal expressions of the file it is belongs to its name.
+            # Equal expressions of a file are numbered, so that their names differ.
             words = (file, ast.unparse(node), ast.unparse(after))
             seen[words] = seen.get(words, 0) + 1
             digest = hashlib.sha256(repr((*words, seen[words])).encode()).hexdigest()[:12]
@@ -56,7 +56,7 @@ def changed(mutant, text):
 
 
 def _nodes(tree):
-    """Expressions that are computed, in a fixed order: no annotation, message or docstring."""
+    """Expressions in a fixed order, without annotations, error messages and docstrings."""
     todo = [tree]
     while todo:
         node = todo.pop()
@@ -66,7 +66,7 @@ def _nodes(tree):
 
 
 def _computed(node):
-    """The children of a node that are computed with."""
+    """The children of a node, without annotations and error messages."""
     left_out = []
     if isinstance(node, ast.AnnAssign | ast.arg):
         left_out = [node.annotation]
@@ -82,7 +82,7 @@ def _computed(node):
 
 
 def _changes(node):
-    """The expressions that may stand in the place of one."""
+    """The expressions that may replace an expression."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
         yield ast.Compare(
             node.left, [COMPARISONS[type(node.ops[0])](), *node.ops[1:]], node.comparators

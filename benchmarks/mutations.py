@@ -1,15 +1,16 @@
-"""Which small changes of the package do its tests notice?
+"""Mutation testing: which small changes of the package do its tests notice?
 
-`python -m benchmarks.mutations` draws changes at random (a comparison that includes its end, `+`
-for `-`, another constant, a transpose left out, ...), makes each in a copy of the repository, and
-runs the tests that belong to the changed file. What they let pass is a survivor: a test is missing,
-or the change alters nothing that can be observed. Results are kept after each change, and the same
-command goes on where it stopped.
+`python -m benchmarks.mutations` draws changes at random (`<=` for `<`, `+` for `-`, another
+constant, a transpose left out, ...), makes each in a copy of the repository, and runs the tests
+that belong to the changed file. A change with which all tests pass is a survivor: either a test is
+missing, or the change has no observable effect. Results are stored after each change, and the same
+command continues where it stopped.
 
 A change is caught if a test fails, or if the tests take `SLOW` times as long as without it (a loop
-that does not end). How long they take, and which fail anyway, is measured first; that and compiled
-programs stay in a folder, `--work`. `--show` prints the survivors of the stored results, and
-`--again` plays them again, where tests were written since; `EQUIVALENT` says which need none.
+that does not end). The times without a change, and the tests that fail without one, are measured
+first and stored in the folder `--work`, with compiled programs. `--show` prints the survivors of
+the stored results; `--again` repeats them, after new tests were written. `EQUIVALENT` lists
+survivors that need no test.
 """
 
 import argparse
@@ -34,7 +35,7 @@ from .mutants import changed, mutants
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results" / "mutations.json"
-# How many changes of each part of the package, of 150.
+# How many of 150 changes are in each part of the package.
 SHARES = {
     "kernels": 60,
     "algorithms": 48,
@@ -44,8 +45,9 @@ SHARES = {
     "live": 8,
     "": 2,  # files at the root of the package
 }
-SLOW, LEAST = 2.5, 60.0  # times the seconds without the change, and seconds, at least
-# Files whose tests have other names.
+# The time limit: so many times the seconds without the change, at least so many seconds.
+SLOW, LEAST = 2.5, 60.0
+# Files whose tests are in files of other names.
 OTHERS = {
     "episode": ("test_simulate", "test_lanes", "test_protocol"),
     "device_loop": ("test_simulate", "test_lanes", "test_same_numbers", "test_endings"),
@@ -84,35 +86,36 @@ OF_FOLDERS = {
     "compilers": ("test_lanewise", "test_engine"),
     "live": ("test_live", "test_live_files", "test_live_input", "test_live_contextual"),
 }
-MOST_TESTS = 6  # files of tests for one change, beside
+MOST_TESTS = 6  # files of tests for one change, in addition to these
 DEFAULTS = ("tests/test_defaults.py",)
-# Survivors that change nothing which can be observed, by the digests of their changes.
+# Survivors without an observable effect, by the digests of their changes, with the reason.
 EQUIVALENT = {
-    "46200bb8d3df": "a wider bracket of the search for c, which ends at the same root",
-    "26dbe8598457": "differs where a number is exactly the limit of what is decided",
-    "1938a6c1c3e5": "a design does not depend on the unit of all features",
-    "0fafb225d423": "two ways to the same sum, where both cost the same",
-    "be691a928756": "one is 1",
-    "f217e368b38e": "differs where a width is exactly a gap",
-    "3b95d36390f9": "a hint for the compiler",
-    "e6f25f325007": "one number more or less of twenty million",
-    "bf8586a1ecff": "the lesser of two numbers whose larger one was taken: it is left out now",
-    "4e80e9bf9d3f": "no process sends nothing",
-    "a2913355458f": "differs where the time that has passed is exactly the one asked for",
-    "da5902e583ec": "what all arms lose alike changes no weight of a hedge",
+    "46200bb8d3df": "the search for c begins with a wider bracket and ends at the same root",
+    "26dbe8598457": "differs only if a number equals the limit exactly",
+    "1938a6c1c3e5": "a design does not depend on the common unit of all features",
+    "0fafb225d423": "chooses between two ways to compute the same sum that cost the same",
+    "be691a928756": "multiplies or divides by 1",
+    "f217e368b38e": "differs only if a width equals a gap exactly",
+    "3b95d36390f9": "only a hint for the compiler",
+    "e6f25f325007": "a limit of twenty million entries is one larger",
+    "bf8586a1ecff": "changed the smaller argument of a maximum, which has since been removed",
+    "4e80e9bf9d3f": "the message of a process is never empty",
+    "a2913355458f": "differs only if exactly the requested time has passed",
+    "da5902e583ec": "a loss that is equal for all arms changes no weight of a hedge",
 }
 
 
 def part_of(file):
-    """The folder of the package that a file lies in, "" at its root."""
+    """The folder of the package that contains a file, "" for its root."""
     folders = file.split("/")[1:-1]
     return folders[0] if folders else ""
 
 
 def chosen(number, seed, known=()):
-    """Changes at random, so many of each part as its share, each file as likely as it is long.
+    """Random changes: for each part of the package as many as its share.
 
-    `known` are `(name, file)` of changes played before, which are not chosen, but count.
+    Every change of a part is equally likely. `known` are `(name, file)` of earlier changes, which
+    are not chosen again but count.
     """
     played = collections.Counter(part_of(file) for _, file in known)
     names = {name for name, _ in known}
@@ -125,13 +128,13 @@ def chosen(number, seed, known=()):
     for part, share in SHARES.items():
         count = round(number * share / whole) - played[part]
         left = [mutant for mutant in by_part[part] if mutant.name not in names]
-        # In an order that an edit of some file does not change for the others.
+        # An order that does not change when other files are edited.
         left.sort(key=lambda mutant: hashlib.sha256(f"{seed} {mutant.name}".encode()).hexdigest())
         yield from left[: max(0, count)]
 
 
 def once_more(rows):
-    """The survivors among the rows, as far as what they change is still there."""
+    """The survivors among the rows whose expressions still exist."""
     for row in filter(survives, rows):
         every = mutants(row["file"], (ROOT / row["file"]).read_text())
         yield from (mutant for mutant in every if mutant.name == row["name"])
@@ -139,13 +142,13 @@ def once_more(rows):
 
 @functools.cache
 def _texts(folder):
-    """`{path: text}` of the tests in a folder, or of all files of the package."""
+    """`{path: text}` of the files of tests, or of the files of the package."""
     pattern = "test_*.py" if folder == "tests" else "*.py"
     return {path: path.read_text() for path in sorted((ROOT / folder).rglob(pattern))}
 
 
 def tests_of(file):
-    """The files of tests that belong to a file: by their names, or because they import it."""
+    """The files of tests that belong to a file, by their names or because they use it."""
     stem = Path(file).stem
     every = _texts("tests")
     named = [path for path in every if path.stem in (f"test_{stem}", f"test_twin_{stem}")]
@@ -155,7 +158,7 @@ def tests_of(file):
     users = [path for path, text in every.items() if stem in text and uses.search(text)]
     users.sort(key=lambda path: -len(uses.findall(every[path])))
     found = dict.fromkeys(path.relative_to(ROOT).as_posix() for path in [*named, *users])
-    if not found:  # then those of what it is a part of
+    if not found:  # then the tests of the files that import it
         for path, text in _texts("jaxbandits").items():
             if re.search(rf"import [^\n]*\b{stem}\b", text):
                 found |= dict.fromkeys(tests_of(path.relative_to(ROOT).as_posix()))
@@ -180,7 +183,7 @@ class Copy:
                 shutil.copy(ROOT / name, self.folder / name)
 
     def run(self, files, *how, limit=None):
-        """`(exit status, seconds)` of the tests and examples of files; None beyond the limit."""
+        """`(exit status, seconds)` of the tests in files; the status is None beyond the limit."""
         own = os.environ | {
             "PYTHONPATH": str(self.folder),
             "JAX_COMPILATION_CACHE_DIR": str(self.cache),
@@ -202,7 +205,7 @@ class Copy:
         return done.returncode, time.monotonic() - began
 
     def outcome(self, mutant, files, how, limit):
-        """What the tests say of a change: "passed", "failed" or "slow", and the seconds."""
+        """The result of the tests with a change, "passed", "failed" or "slow", and the seconds."""
         path = self.folder / mutant.file
         before = path.read_text()
         path.write_text(changed(mutant, before))
@@ -214,14 +217,14 @@ class Copy:
 
 
 class Unchanged(NamedTuple):
-    """The tests of a file, before any change."""
+    """The tests of a file without any change."""
 
     seconds: float
-    failing: list  # their names, which are left out
+    failing: list  # names of tests that fail anyway and are therefore not run
 
 
 def unchanged(files, jobs, work):
-    """`{file: Unchanged}`, measured once; without files all of whose tests fail."""
+    """`{file: Unchanged}`, measured only once; lacks files all of whose tests fail."""
     stored = work / "unchanged.json"
     known = json.loads(stored.read_text()) if stored.exists() else {}
     missing = [file for file in files if file not in known]
@@ -236,7 +239,7 @@ def unchanged(files, jobs, work):
 
 
 def found_in(report):
-    """`{file: Unchanged}` of a report of pytest."""
+    """`{file: Unchanged}` from a JUnit report of pytest."""
     found = {}
     for test in xml.parse(report).iter("testcase"):
         file = test.get("classname").replace(".", "/") + ".py"
@@ -249,7 +252,7 @@ def found_in(report):
 
 
 def campaign(todo, jobs, work, keep):
-    """Play all changes, file by file; `keep(row)` as soon as one is known."""
+    """Test all changes with `jobs` threads; calls `keep(row)` after each one."""
     tests = {mutant.file: tests_of(mutant.file) for mutant in todo}
     wanted = dict.fromkeys(name for file in tests for name in (file, *tests[file]))
     before = unchanged(list(wanted), jobs, work)
@@ -282,23 +285,23 @@ def campaign(todo, jobs, work, keep):
 
 
 def row_of(mutant, tests, outcome, seconds):
-    """What is stored of a change."""
+    """The stored row of a change."""
     facts = {name: getattr(mutant, name) for name in ("name", "file", "line", "before", "after")}
     return facts | {"outcome": outcome, "seconds": round(seconds, 1), "tests": tests}
 
 
 def described(row):
-    """A line about a change."""
+    """A change in one line of text."""
     return f"{row['outcome']:8} {row['file']}:{row['line']}  {row['before']} -> {row['after']}"
 
 
 def survives(row):
-    """Whether a test is missing."""
+    """Whether no test notices the change although it has an observable effect."""
     return row["outcome"] == "passed" and row["name"] not in EQUIVALENT
 
 
 def summary(rows):
-    """Counts of the outcomes, and the shares caught, now and when they were first played."""
+    """Counts of the outcomes, and the shares of changes caught, now and at their first test."""
     same = sum(row["name"] in EQUIVALENT for row in rows if row["outcome"] == "passed")
     counts = collections.Counter(row["outcome"] for row in rows)
     caught, most = counts["failed"] + counts["slow"], max(1, len(rows) - same)
@@ -311,12 +314,14 @@ def summary(rows):
 
 
 def main(arguments=None):
-    """Play and write."""
+    """Test changes, store the results, and print the survivors and a summary."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--number", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--most", type=int, help="how many to play now, of those that are left")
+    parser.add_argument(
+        "--most", type=int, help="test at most so many of the remaining changes now"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--work", type=Path, default=ROOT / ".mutations")
     parser.add_argument("--show", action="store_true")

@@ -1,15 +1,16 @@
-"""What single precision costs, and how far rank-one updates drift from a fresh solve.
+"""The error of single precision, and the drift of rank-one updates from a direct solve.
 
-Part "precision": one algorithm of each family in float32 and float64, easy and long; mean pulls
-and errors. The two widths draw other noise, so the numbers agree in law alone.
+Part "precision": mean pulls and errors of one algorithm of each family in float32 and float64, on
+easy and on long problems. The two precisions draw different noise, so the numbers agree only in
+distribution.
 
-Part "drift": ridge least squares kept by rank-one updates (`least_squares.observe` in either
-form, `kernels.spd.added`) for up to 10^7 draws, against a fresh solve of the same counts and sums
-in 50 digits; and float32 with a fresh inverse from the counts every so many draws.
+Part "drift": ridge least squares by rank-one updates (`least_squares.observe` in both forms,
+`kernels.spd.added`) for up to 10^7 draws, compared with a direct solve of the same counts and sums
+in 50 digits; and float32 with a new inverse from the counts every so many draws.
 
     python -m benchmarks.numerics [--only WORD ...] [--rounds N] [--replications N]
 
-Rows that the file holds are not made again.
+Rows that the file already holds are not computed again.
 """
 
 import decimal
@@ -83,7 +84,7 @@ def tasks():
 
 
 def record_of(instance, build, horizon, width, replications):
-    """The joined `Record` of a task; the public interface has no float32, the engine does."""
+    """The `Record` of a task, from the engine, because the public interface has no float32."""
     structure, numbers = prepared(instance, build, horizon)
     with jax.enable_x64(width == "float64"):
         numbers = tuple(jnp.asarray(np.asarray(x), _narrow(x, width)) for x in numbers)
@@ -111,7 +112,7 @@ def _narrow(x, width):
 
 
 def precision(name, task, replications):
-    """A row: what each width gives, and the difference of the means in standard errors."""
+    """A row: results in each precision, and the difference of the means in standard errors."""
     found = {"part": "precision", "name": name, "replications": replications}
     means, squares = [], []
     for width in WIDTHS:
@@ -137,7 +138,8 @@ def precision(name, task, replications):
 
 # Drift -----------------------------------------------------------------------------------------
 
-DIM, GRAIN, CHUNK = 5, 256.0, 1000  # rewards are multiples of 1 / GRAIN, so their sums are exact
+# Rewards are multiples of 1 / GRAIN, so that their sums are exact.
+DIM, GRAIN, CHUNK = 5, 256.0, 1000
 MEANS = np.array([1.0, 0.9, 0.5, 0.0, -0.5, -1.0])
 SHARES = {"even": np.full(6, 1 / 6), "skewed": np.array([0.01, 0.95, 0.01, 0.01, 0.01, 0.01])}
 FORMS = ("arm space", "feature space", "added")
@@ -145,12 +147,12 @@ PERIODS = (100, 1000, 10_000, 100_000)
 
 
 def begin(form, arms, v0):
-    """The ledger before any draw; of `spd.added`, the inverse in the place of its core."""
+    """The statistics before any draw; for `spd.added` the field `core` is the inverse."""
     return least_squares.ridge(arms, v0, arm_space=form == "arm space")
 
 
 def observed(form, stats, arms, arm, reward):
-    """The ledger after one more draw."""
+    """The statistics after one more draw."""
     if form != "added":
         return least_squares.observe(stats, arms, arm, reward, arm_space=form == "arm space")
     one = jnp.ones((), arms.dtype)
@@ -159,7 +161,7 @@ def observed(form, stats, arms, arm, reward):
 
 
 def fresh(form, stats, arms, counts, sums, v0):
-    """The same ledger from counts and sums, by one inverse in the precision of the arms."""
+    """The same statistics from counts and sums, by one inverse in the precision of the arms."""
     weights = counts.astype(arms.dtype)
     found = spd.inverse(least_squares.gram(arms, weights) + v0 * jnp.eye(DIM, dtype=arms.dtype))
     core = arms @ found.matrix @ arms.T if form == "arm space" else found.matrix
@@ -171,10 +173,13 @@ def fresh(form, stats, arms, counts, sums, v0):
 
 
 def kept_up(form, arms, shares, v0, rounds, period):
-    """Yields `(draws, ledger, counts, sums)` at powers of 10; with period 0 all by updates."""
+    """Yields `(draws, statistics, counts, sums)` at powers of 10.
+
+    Every `period` draws the statistics are computed anew; with period 0 never.
+    """
     arms = jnp.asarray(arms)
     edges = jnp.asarray(np.cumsum(shares)[:-1])
-    chunk = min(CHUNK, period // 10 or CHUNK)  # to stop shortly before a fresh inverse
+    chunk = min(CHUNK, period // 10 or CHUNK)  # stop shortly before a new inverse
 
     def block(carry, number):
         key = fold_in(jax.random.key(11), number)
@@ -211,7 +216,7 @@ def kept_up(form, arms, shares, v0, rounds, period):
 
 
 def exact(arms, counts, sums, v0):
-    """`(inverse [d, d], arms @ theta, variances, log-determinant)` in 50 digits, as objects."""
+    """`(inverse [d, d], arms @ theta, variances, log-determinant)` in 50 digits."""
     with decimal.localcontext() as context:
         context.prec = 50
         table = np.vectorize(decimal.Decimal, otypes=[object])(arms.astype(float))
@@ -228,7 +233,7 @@ def exact(arms, counts, sums, v0):
 
 
 def _inverted(matrix):
-    """Gauss and Jordan; a positive definite matrix needs no pivoting."""
+    """Gauss-Jordan elimination; a positive definite matrix needs no pivoting."""
     size, logdet = len(matrix), decimal.Decimal(0)
     table = np.concatenate([matrix, np.array(np.eye(size, dtype=int), object)], 1)
     for i in range(size):
@@ -241,7 +246,7 @@ def _inverted(matrix):
 
 
 def errors(form, arms, stats, counts, sums, v0):
-    """How far a ledger is from the exact one, in units that matter to an algorithm."""
+    """The errors of the statistics, in units that matter to an algorithm."""
     inverse, means, variances, logdet = exact(arms, counts, sums, v0)
     truth = variances.astype(float)
     table = arms.astype(float)
@@ -260,11 +265,11 @@ def errors(form, arms, stats, counts, sums, v0):
         found["variance"] = float(np.abs(np.asarray(stats.variances, float) / truth - 1).max())
         found["mean_in_sd"] = float(np.abs(off / np.sqrt(truth)).max())
         found["logdet"] = float(abs(decimal.Decimal(float(stats.logdet)) - logdet))
-    return {name: x if np.isfinite(x) else None for name, x in found.items()}  # None: not a number
+    return {name: x if np.isfinite(x) else None for name, x in found.items()}  # None stands for NaN
 
 
 def _distances(table, inverse):
-    """`||x_i - x_j||^2` of all pairs, without cancellation."""
+    """`||x_i - x_j||^2` of all pairs, computed without cancellation."""
     return np.array([[(x - y) @ inverse @ (x - y) for y in table] for x in table])
 
 
@@ -288,7 +293,7 @@ def drift(form, share, v0, width, period, rounds):
 
 
 def drifts(rounds):
-    """`name -> arguments of drift`; without a fresh inverse first."""
+    """`name -> arguments of drift`; those without new inverses come first."""
     for form in FORMS:
         for width in WIDTHS:
             for share in SHARES:
@@ -321,7 +326,7 @@ def shown(row):
 
 
 def main(arguments=None):
-    """Make what is missing."""
+    """Compute the rows that are missing."""
     parser = command(__doc__, replications=400, results=RESULTS)
     parser.add_argument("--rounds", type=int, default=10_000_000)
     asked = parser.parse_args(arguments)

@@ -1,7 +1,7 @@
-"""The random instances of RAGE's experiments as NumPy draws them, one fixed instance for each size.
+"""The random instances of RAGE's experiments, one fixed instance for each size.
 
-Published figures of single instances (psi*, rho of all differences, stopping times) belong to the
-draws of `numpy.random.RandomState(43)`, which no JAX key repeats. They are rebuilt here, with the
+Published figures of single instances (psi*, rho of all differences, stopping times) belong to draws
+of `numpy.random.RandomState(43)`, which JAX cannot reproduce. NumPy draws them again here, with the
 arms in the order of the authors' program.
 """
 
@@ -13,7 +13,7 @@ SEED = 43
 
 
 def many_arms(num_arms, spread="uniform"):
-    """`moderate_gaps`: K - 2 arms at random angles, then e_1, then the arm that tells most.
+    """`moderate_gaps`: K - 2 arms at random angles, then e_1, then the most informative arm.
 
     The last arm is (-0.707, 0.707) for the "uniform" angles of the program, and has length 1 for
     the paper's normal ones ("normal_std", "normal_var").
@@ -30,7 +30,7 @@ def many_arms(num_arms, spread="uniform"):
 
 
 def sphere(num_arms, dim=9):
-    """Normal vectors of length 1; theta is that of smaller index of the closest pair."""
+    """Normal vectors of length 1; theta is the arm of smaller index of the closest pair."""
     raw = np.random.RandomState(SEED).randn(num_arms, dim)
     arms = raw / np.linalg.norm(raw, axis=1, keepdims=True)
     cosines = np.where(np.triu(np.ones((num_arms, num_arms), bool), 1), arms @ arms.T, -2.0)
@@ -39,10 +39,10 @@ def sphere(num_arms, dim=9):
 
 
 def multivariate(factors, weights="program"):
-    """Layouts in binary order and the first weights without a tie at the top.
+    """Layouts in binary order, with the first random weights that have a unique best layout.
 
-    "program": -0.10 .. 0.09, of the pairs the first weight halved; "paper": -0.30 .. 0.30, all of
-    them halved.
+    "program": weights -0.10 .. 0.09, and only the first weight of a pair is halved; "paper":
+    weights -0.30 .. 0.30, and all weights of pairs are halved.
     """
     layouts = np.array([[2 * int(x) - 1 for x in f"{k:0{factors}b}"] for k in range(2**factors)])
     pairs = [layouts[:, k] * layouts[:, j] for k in range(factors) for j in range(k + 1, factors)]

@@ -1,4 +1,4 @@
-"""What algorithms promise, small instances to see it on, and broken twins that cannot keep it.
+"""Guarantees of algorithms, small instances to test them on, and broken twins that violate them.
 
 The tests of guarantees and the tables of `benchmarks.guarantees` and `benchmarks.stress` share
 these settings.
@@ -46,10 +46,11 @@ PROMISES = {
     "xy_adaptive": (jb.instances.soare(3, angle=0.3), jb.xy_adaptive),
     "xy_adaptive_basis": (jb.instances.soare(3, angle=0.3), partial(jb.xy_adaptive, begin="basis")),
 }
-"""Fixed confidence: at most a share `delta` of the answers is wrong."""
-# Intervals of single arms are twice as wide as needed, and LUCB1's are for all times and arms.
+"""Fixed confidence: an answer is wrong with probability at most `delta`."""
+# Twins of these need narrower intervals to err: intervals of single arms are twice as wide as
+# needed, and those of LUCB1 hold for all times and arms.
 NARROWER = dict.fromkeys(("lin_gifa_individual", "lin_game_set", "lucb", "ugape"), 0.1)
-TWIN_PULLS = {"rage_glm": 300_000}  # pulls of a twin's run; of all others, 3000 are enough
+TWIN_PULLS = {"rage_glm": 300_000}  # most pulls of a twin's run; 3000 for all others
 
 GAP, ARMS, BUDGET, ERROR = 1.0, 16, 320, 0.018671
 FIXED = {
@@ -57,16 +58,16 @@ FIXED = {
     "gse_uniform": jb.gse,
     "gse_d_opt": partial(jb.gse, design="d_opt"),
 }
-"""Fixed budget: on `halving_instance()` the share of wrong answers is `ERROR`, an integral."""
+"""Fixed budget: on `halving_instance()` the error probability is exactly `ERROR`, an integral."""
 
 
 def halving_instance():
-    """One arm ahead of 15 equal ones, where all halving does the same."""
+    """One best arm and 15 equal ones, on which all variants of halving are the same."""
     return jb.instances.canonical(ARMS, gap=GAP, noise_var=1.0)
 
 
 def another(build, twist=lambda algorithm: algorithm):
-    """The same constructor, a new function: its programs are compiled anew."""
+    """A new constructor for the same algorithm, changed by `twist`; its programs compile anew."""
 
     @functools.wraps(build)
     def twin(*args, **options):
@@ -77,9 +78,9 @@ def another(build, twist=lambda algorithm: algorithm):
 
 @contextlib.contextmanager
 def narrow(build, part=0.25):
-    """The twin whose confidence radii are a part of the right ones, within the block.
+    """The twin whose confidence radii are multiplied by `part` within the block.
 
-    Those that build on another get a part of a part.
+    A radius that uses another radius is multiplied by `part` more than once.
     """
 
     def narrowed(right):
@@ -95,7 +96,7 @@ def narrow(build, part=0.25):
 
 @contextlib.contextmanager
 def misfiled(build, part=None):
-    """The twin that learns every reward as if the next arm had given it."""
+    """The twin that assigns every reward to the next arm."""
 
     def twist(algorithm):
         def next_arm(move):
@@ -113,7 +114,7 @@ def misfiled(build, part=None):
 
 @contextlib.contextmanager
 def forgetful(build, part=None):
-    """The twin of a fixed budget whose first stage teaches nothing."""
+    """The twin for a fixed budget that sees only zeros in its first stage."""
 
     def lazy(algorithm):
         def tell(state, move, total):
@@ -125,7 +126,7 @@ def forgetful(build, part=None):
 
 
 def twin_of(fault, name):
-    """`(context manager of the twin's constructor with its options, pulls of a run)`."""
+    """`(context manager that gives the twin's constructor, most pulls of a run)`."""
     build = {**{n: b for n, (_, b) in PROMISES.items()}, **FIXED}[name]
     options = getattr(build, "keywords", {})
 

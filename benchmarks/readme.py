@@ -1,7 +1,7 @@
 """The table of algorithms in README.md, from the docstrings: `python -m benchmarks.readme`.
 
-A row is the name of a constructor, what its docstring says under `Setting`, and the authors, the
-place and the year of the paper under `Reference`.
+A row has the name of a constructor, the section `Setting` of its docstring, and the authors, venue
+and year of the paper in its section `Reference`.
 """
 
 import inspect
@@ -19,7 +19,7 @@ PAPER = re.compile(r'^(?P<authors>[^"]+), "[^"]+", (?P<where>.*?\b(?:19|20)\d{2}
 
 
 def section(function, name):
-    """The text of a section of a docstring, in one line; raises where there is none."""
+    """The text of a section of a docstring, in one line; raises if it has none."""
     text = inspect.getdoc(function) or ""
     found = re.search(rf"^{name}:\n((?:[ ]+.*\n?)+)", text, re.MULTILINE)
     if found is None:
@@ -47,7 +47,7 @@ def table():
 
 
 def with_table(text):
-    """A page with the table between its two marks."""
+    """The text with the table between its two marks."""
     before, rest = text.split(BEGIN)
     return before + BEGIN + table() + END + rest.split(END)[1]
 

@@ -1,6 +1,6 @@
-"""What becomes of the cost per piece of work with more replications, and with more devices.
+"""Cost per unit of work by the number of replications and by the number of devices.
 
-Run by itself it times one program on one and on two host devices and prints the ratio.
+Run as a command, it times one program on one and on two host devices and prints the ratio.
 """
 
 import json
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def measure(names, sizes=SIZES):
-    """Least CPU microseconds per piece of work, and lane use, by engine and replications."""
+    """Minimum CPU microseconds per unit of work, and lane use, by engine and replications."""
     results = {}
     for name in names:
         task, results[name] = task_of(name), {}
@@ -38,7 +38,7 @@ def measure(names, sizes=SIZES):
 
 
 def _cost(task, name, size, engine):
-    """CPU microseconds per piece of work, lane use; the first time it also compiles."""
+    """CPU microseconds per unit of work, and lane use; the first call also compiles."""
     began = time.process_time()
     runs = task.play(size, engine=engine)
     seconds = time.process_time() - began
@@ -47,7 +47,7 @@ def _cost(task, name, size, engine):
 
 
 def lane_use(replications=20, lanes=128):
-    """Of LinGapE on Soare with so many replications to a lane."""
+    """Share of lanes in use: LinGapE on Soare's instance with so many replications and lanes."""
     runs = task_of("lingape-soare").play(replications * lanes, batch=lanes)
     use = runs.meta["lane_use"]
     print(f"lane use at R = {replications} x {lanes} lanes: {use:.1%}", flush=True)
@@ -55,7 +55,7 @@ def lane_use(replications=20, lanes=128):
 
 
 def devices(quick=False):
-    """Wall seconds of one and of two host devices on two cores, in a process of its own."""
+    """Wall seconds of one and of two host devices on two cores, measured in a new process."""
     if (os.cpu_count() or 1) < 2:
         return None
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=2"
@@ -75,8 +75,8 @@ def devices(quick=False):
 
 
 def main():
-    """One and two devices in turn."""
-    if hasattr(os, "sched_setaffinity"):  # the process that asks may stay on one core
+    """Time one and two devices in turn."""
+    if hasattr(os, "sched_setaffinity"):  # the calling process may be limited to one core
         os.sched_setaffinity(0, range(os.cpu_count()))
     quick = "quick" in sys.argv[1:]
     task, replications = task_of("lingape-soare"), 500 if quick else 20_000
@@ -85,7 +85,7 @@ def main():
         for number in seconds:
             began = time.perf_counter()
             task.play(replications, devices=number)
-            if again:  # the first time compiles
+            if again:  # the first call compiles
                 seconds[number].append(time.perf_counter() - began)
     best = {number: min(times) for number, times in seconds.items()}
     middle = {number: statistics.median(times) for number, times in seconds.items()}

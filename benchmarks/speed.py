@@ -1,8 +1,8 @@
 """`python -m benchmarks.speed`: CPU seconds per round against NumPy, Numba and C, on one core.
 
-Contests run in one process, in turn, so that only ratios count; the contestants' numbers are
-compared before anything is timed. Other parts: what compiling costs, how the cost scales with
-replications and devices, what a sweep saves over single calls, and, with --gpu, rounds a second
+All programs run in turn in one process; only their ratios are meaningful. Their results are
+compared before anything is timed. Other parts: the cost of compiling, the cost by the number of
+replications and devices, what a sweep saves over single calls, and, with --gpu, rounds per second
 on an accelerator.
 """
 
@@ -14,20 +14,26 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def arguments():
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="contests; all by default")
-    parser.add_argument("--part", choices=PARTS, default="contests", help="contests by default")
+    parser.add_argument(
+        "--only", nargs="+", metavar="NAME", help="names of contests; by default all"
+    )
+    parser.add_argument(
+        "--part", choices=PARTS, default="contests", help="what to measure; by default contests"
+    )
     parser.add_argument(
         "--gpu", dest="part", action="store_const", const="gpu", help="the same as --part gpu"
     )
-    parser.add_argument("--quick", action="store_true", help="little work: does it run?")
+    parser.add_argument(
+        "--quick", action="store_true", help="little work, only to see that it runs"
+    )
     parser.add_argument("--out", type=Path, help="where the figures go: benchmarks/results/...")
     return parser.parse_args()
 
 
 def one_core():
-    """Stay on one core, before any library counts them."""
+    """Restrict the process to one core; call it before any library counts the cores."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -35,7 +41,7 @@ def one_core():
 
 
 def contests(names, quick):
-    """Each contestant against ours."""
+    """Times of our program and of the others."""
     from .contest import race, table
     from .contests import CONTESTS
 
@@ -47,7 +53,7 @@ def contests(names, quick):
 
 
 def compiling(names, quick):
-    """CPU seconds to compile, and to load what was compiled before."""
+    """CPU seconds to compile, and to load programs from the cache."""
     from .compiling import measure
     from .tasks import TASKS
 
@@ -55,7 +61,7 @@ def compiling(names, quick):
 
 
 def scaling(names, quick):
-    """The cost by the number of replications and of devices, and how busy the lanes are."""
+    """The cost by the number of replications and of devices, and the share of lanes in use."""
     from .scaling import SCALED, devices, lane_use, measure
 
     sizes = {"sizes": (100, 1000)} if quick else {}
@@ -66,7 +72,7 @@ def scaling(names, quick):
 
 
 def sweeping(names, quick):
-    """Cells that differ in numbers alone: side by side, against one `simulate` for each."""
+    """Cells that differ only in numbers: as one sweep, and with one `simulate` for each."""
     from .sweeping import ANGLES, DELTAS, measure
     from .tasks import engines
 
@@ -81,7 +87,7 @@ def sweeping(names, quick):
 
 
 def gpu(names, quick):
-    """Rounds a second by the number of lanes and the width of numbers."""
+    """Rounds per second by number of lanes and precision."""
     from .accelerator import LANES, NAMES, measure
 
     return measure(chosen(names, NAMES), LANES[:1] if quick else LANES)
@@ -97,7 +103,7 @@ PARTS = {
 
 
 def chosen(names, known):
-    """The names asked for, all by default."""
+    """The names asked for; by default all."""
     unknown = sorted(set(names or ()) - set(known))
     if unknown:
         raise SystemExit(f"no contest {unknown[0]!r}; there are {', '.join(known)}")
@@ -109,7 +115,7 @@ def main():
     options = arguments()
     if options.part != "gpu":
         one_core()
-    # The cores are settled before JAX is loaded.
+    # This comes before JAX is imported.
     import jax
 
     from .contest import save

@@ -1,13 +1,14 @@
-"""What breaks each family's promise, and when: the switches of `jb.instances.stressed` turned up.
+"""At which level each option of `jb.instances.stressed` breaks the guarantee of an algorithm.
 
-One algorithm of each family plays its instance of `benchmarks.promises` with one switch at a time.
-A promise is broken where the 95% interval of the error rate lies above what is promised: delta, or
-for a fixed budget the exact error of the plain instance. For cumulative regret: where the regret
-of the second half of the rounds is not below 90% of that of the first half.
+One algorithm of each family runs on its instance of `benchmarks.promises` with one option at a
+time, at increasing levels. A guarantee is broken if the 95% interval of the error rate lies above
+the guaranteed rate: delta, or for a fixed budget the exact error of the unchanged instance. For
+cumulative regret it is broken if the regret of the second half of the rounds is not below 90% of
+that of the first half.
 
     python -m benchmarks.stress [--only WORD ...] [--replications N]
 
-Rows that the file holds are not played again.
+Rows that the file already holds are not computed again.
 """
 
 import math
@@ -27,7 +28,8 @@ RESULTS = Path(__file__).parent / "results" / "stress-cpu.json"
 KEY = ("algorithm", "switch", "level")
 MOST = 50_000  # pulls of a run
 HORIZON, LINEAR = 4000, 0.9
-SEEDS = range(5)  # signs of deviations and phases of drifts, in equal shares
+# Seeds of the deviations' signs and the drifts' phases, each for a fifth of the replications.
+SEEDS = range(5)
 LEVELS = {
     "plain": (0.0,),
     "noise_var_factor": (0.5, 0.25, 0.1, 0.03, 0.01),
@@ -63,13 +65,13 @@ def settings():
 
 
 def gap_of(instance, m):
-    """Between the m-th best mean and the next."""
+    """The gap between the m-th best mean and the next."""
     ordered = np.sort(instance.values)[::-1]
     return float(ordered[m - 1] - ordered[m])
 
 
 def under(instance, switch, level, gap, seed):
-    """The instance with one switch turned up."""
+    """The instance with one option of `stressed` at this level."""
     if switch == "plain":
         return instance
     size = level * gap if switch in IN_GAPS else level
@@ -103,7 +105,7 @@ def row(name, setting, switch, level, replications):
 
 
 def growth(regret, rounds):
-    """Regret of the second half of the rounds over that of the first."""
+    """Regret of the second half of the rounds divided by that of the first half."""
     middle = np.array([np.interp(HORIZON / 2, rounds, one) for one in regret])
     late, early = (regret[:, -1] - middle).mean(), middle.mean()
     return {
@@ -132,7 +134,7 @@ def shown(row):
 
 
 def breaking(rows):
-    """`{algorithm: {switch: the first level that breaks the promise, or None}}`."""
+    """`{algorithm: {option: the mildest level that breaks the guarantee, or None}}`."""
     found = {}
     for one in rows:
         levels = found.setdefault(one["algorithm"], {})
@@ -146,7 +148,7 @@ def breaking(rows):
 
 
 def main(arguments=None):
-    """Play what is missing and show all."""
+    """Compute what is missing and print all rows."""
     parser = command(__doc__, replications=2000, results=RESULTS)
     asked = parser.parse_args(arguments)
     rows = kept(asked.out)

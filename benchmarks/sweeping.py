@@ -1,4 +1,4 @@
-"""A sweep of 200 cells that differ in numbers alone, against a `simulate` for each of them."""
+"""Times a sweep of 200 cells that differ only in numbers, and a `simulate` for each cell."""
 
 import time
 from functools import partial
@@ -13,11 +13,11 @@ SCALE, DIM = 2.0, 5
 
 
 def measure(replications, engine, angles=ANGLES, deltas=DELTAS, rounds=3):
-    """Least wall seconds of each way in turn, programs compiled, and whether the pulls agree."""
+    """Minimum wall seconds of both ways, without compilation, and whether the pulls agree."""
     cells = [(float(a), float(d)) for a in angles for d in deltas]
     programs = host_loop.program.cache_info().misses
     began = time.perf_counter()
-    swept = _sweep(angles, deltas, replications, engine)  # the first compiles
+    swept = _sweep(angles, deltas, replications, engine)  # the first call compiles
     cold = time.perf_counter() - began
     programs = host_loop.program.cache_info().misses - programs
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The worlds and algorithms that all parts of the benchmarks measure."""
+"""The instances and algorithms that all parts of the speed benchmarks measure."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,14 +12,14 @@ from jaxbandits.engine.device_loop import ENGINES
 
 
 class Task(NamedTuple):
-    """An instance and who plays on it."""
+    """An instance and an algorithm."""
 
     instance: Any
     algorithm: Any
     horizon: int | None = None  # of a regret run
 
     def play(self, replications, **options):
-        """`Runs` of so many replications."""
+        """Simulate so many replications."""
         return jb.simulate(
             self.instance,
             self.algorithm,
@@ -41,7 +41,7 @@ def _cube():
 
 
 def _deep(num_examples, num_features):
-    """As many examples and pixels as an image set has, of ten classes around centres."""
+    """Random points around ten centres, one per class, with the sizes of an image set."""
     rng = np.random.default_rng(12)
     labels = np.arange(num_examples) % 10
     centres = rng.uniform(size=(10, num_features))
@@ -59,7 +59,7 @@ def _gse_64(**options):
 
 
 LINGAPE, RAGE = partial(jb.lingape, delta=0.05), partial(jb.rage, delta=0.05)
-# As many arms and features as the drug-repurposing data, which are not ours to ship.
+# The number of arms and features of the drug-repurposing data, which may not be distributed.
 TOP_M = partial(jb.m_lingape, m=5, delta=0.05, threshold="heuristic")
 TASKS = {
     "lingape-soare": lambda: _soare(5, 0.3, LINGAPE),
@@ -77,10 +77,10 @@ TASKS = {
 
 
 def engines():
-    """The names of those that this machine can play with."""
+    """The names of the engines that this machine has."""
     return ENGINES if compiler() else ENGINES[:1]
 
 
 def task_of(name):
-    """One of them; its instance is drawn anew."""
+    """The task with this name; its instance is drawn anew."""
     return TASKS[name]()

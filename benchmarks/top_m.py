@@ -1,11 +1,10 @@
-"""Top-m identification beside an independent program, on the paper's instances.
+"""Top-m identification compared with an independent program, on the paper's instances.
 
 Figures are means and standard errors of that program at delta = 0.05, in three conventions.
 "paper": the test comes before the draw, the ridge is sigma / 20. "code": as the published program,
-which tests the pair drawn last, with its own ridge and threshold. "fresh": its ridge, with the
-right test and threshold. Runs that
-do not end, as happens where several of the best means are equal, are counted apart: means are of
-those that do, as elsewhere.
+which tests the pair drawn last, with its own ridge and threshold. "fresh": the ridge of the
+published program, with the correct test and threshold. Some runs do not end, for example if several
+of the best means are equal. They are counted separately; means are over the runs that end.
 
     python -m benchmarks.top_m [--only WORD ...] [--replications N] [--data FOLDER]
 """
@@ -30,7 +29,7 @@ LV = "largest_variance"
 
 
 def _random(folder):
-    """Ten arms in five dimensions that the authors drew; theta is the first unit vector."""
+    """The authors' random instance: ten arms in five dimensions, theta is the first unit vector."""
     arms = np.loadtxt(Path(folder, "top_m_random_instance", "features_5x10.csv")).T
     return jb.instances.linear(arms, np.eye(arms.shape[1])[0], noise_var=0.25)
 
@@ -163,7 +162,7 @@ TABLES = {
 
 
 def cells():
-    """`(instance, threshold, algorithm, column, figure)` in order."""
+    """All `(instance, threshold, algorithm, column, figure)`."""
     for threshold, (columns, table) in TABLES.items():
         for instance, algorithms in table.items():
             for algorithm, figures in algorithms.items():

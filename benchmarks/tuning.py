@@ -1,8 +1,8 @@
-"""What GSE's paper chose by its results: BayesGap's kernel and LinGapE's delta, on a grid.
+"""Grid search for BayesGap's kernel and LinGapE's delta, which GSE's paper chose by results.
 
-`python -m benchmarks.tuning` plays every kernel and length on every experiment of the paper, at one
-size and budget, and the values of delta; the best of each are those of the sweep files. Those of
-fig5a and fig5b, which make one figure, are the same: the kernel that loses least in both.
+`python -m benchmarks.tuning` runs every kernel and length scale, and every delta, on every
+experiment of the paper at one size and budget. The sweep files use the best of each. fig5a and
+fig5b form one figure and share one kernel: the one that loses least on both.
 """
 
 from functools import partial
@@ -17,7 +17,7 @@ KERNELS = ("linear", "exponential", "squared_exponential", "matern32")
 LENGTHS = (1e-3, 1e-1, 1.0, 10.0, 1e3)
 DELTAS = (0.01, 0.1, 0.4, 0.5, 0.9)
 make = jb.instances
-# One size of each figure, with its draws per arm.
+# One size of each figure, with the draws per arm.
 TASKS = {
     "fig1": (make.canonical(16, gap=0.5, noise_var=10.0), 20),
     "fig2": (make.soare(15, angle=0.1, noise_var=10.0), 20),
@@ -29,7 +29,7 @@ TASKS = {
 
 
 def kernels():
-    """Options of BayesGap; the linear kernel has no length."""
+    """Options of BayesGap; the linear kernel has no length scale."""
     yield {"kernel": "linear"}
     for kernel in KERNELS[1:]:
         for length in LENGTHS:
@@ -37,7 +37,7 @@ def kernels():
 
 
 def settings(name):
-    """`(algorithm, options, constructor)` of all that is tried on a task."""
+    """All `(algorithm, options, constructor)` that are tried on a task."""
     for options in kernels():
         yield "BayesGap", options, partial(jb.bayes_gap, **options)
     if name != "fig4":
@@ -60,7 +60,7 @@ def rows(replications):
 
 
 def main(arguments=None):
-    """Play and write."""
+    """Run all rows and write the table."""
     whole_table(arguments, __doc__, rows, replications=2000, results=RESULTS)
 
 

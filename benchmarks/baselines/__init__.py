@@ -1,1 +1,1 @@
-"""The same algorithms as loops in NumPy, Numba and C, written to be fast in those languages."""
+"""The algorithms as loops in NumPy, Numba and C, written to be fast in those languages."""

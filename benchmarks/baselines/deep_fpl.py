@@ -9,7 +9,7 @@ FIRST, SECOND, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-7)
 
 
 class Draws(NamedTuple):
-    """All that is random in a replication of T rounds."""
+    """All random numbers of a replication of T rounds."""
 
     weights: tuple  # float32 [H, f], [H], [H], []
     shown: np.ndarray  # int [T, K]
@@ -18,7 +18,7 @@ class Draws(NamedTuple):
 
 
 def draws(rng, instance, rounds):
-    """A replication's own, by NumPy."""
+    """Random numbers of a replication, by NumPy."""
     num_examples, num_features = instance.features.shape
     limits = (6 / (num_features + HIDDEN)) ** 0.5, (6 / (HIDDEN + 1)) ** 0.5
     shapes = (HIDDEN, num_features), HIDDEN

@@ -18,7 +18,7 @@ def in_numpy(arms, active, tol):
 
 
 def excess(arms, weights):
-    """`max_k g_k / rank - 1` of a design on all of these arms, and nothing but textbook algebra."""
+    """`max_k g_k / rank - 1` of a design on all of these arms, by textbook algebra."""
     rank = np.linalg.matrix_rank(arms)
     inverse = np.linalg.pinv((arms.T * weights) @ arms, rcond=1e-12, hermitian=True)
     return ((arms @ inverse) * arms).sum(1).max() / rank - 1.0
@@ -38,7 +38,7 @@ def d_optimal(arms, tol):
         if high <= (1.0 + tol) * rank:
             if exact:
                 return weights
-            # Rounding may have gathered over the updates: only a fresh inverse certifies.
+            # Rounding errors of the updates may have accumulated: only a new inverse certifies.
             (inverse, leverage), exact = _fresh(points, weights), True
             continue
         down = np.where(weights > 0, leverage, np.inf).argmin()
@@ -55,7 +55,7 @@ def d_optimal(arms, tol):
 
 
 def _start(arms):
-    """Coordinates in the span, and the arms that Gram-Schmidt with pivoting picks."""
+    """Coordinates in the span, and the arms chosen by Gram-Schmidt with pivoting."""
     rest, frame, start = arms.copy(), [], []
     cut = arms.size * np.finfo(float).eps * (arms**2).sum(1).max()
     for _ in range(arms.shape[1]):
@@ -79,7 +79,7 @@ def efficient(weights, total):
     """Efficient rounding (Pukelsheim) to exactly `total` draws; Numba can compile it."""
     support = np.flatnonzero(weights)
     shares = weights[support]
-    # A share that should be whole must not be rounded up for some arms and not for others.
+    # A share that should be a whole number must be rounded in the same way for all arms.
     start = (total - len(support) / 2) * shares * (1.0 - 4.0 * np.finfo(np.float64).eps)
     counts = np.maximum(np.ceil(start), 0.0).astype(np.int64)
     for _ in range(counts.sum() - total):
@@ -111,14 +111,14 @@ _COMPILED = []
 
 
 def _numba_loop():
-    """Compiled once, when first used; Numba is not needed to import this file."""
+    """Compiles at the first use, so that this file can be imported without Numba."""
     if not _COMPILED:
         _COMPILED.append(numba.njit(_ascend))
     return _COMPILED[0]
 
 
 def _ascend(columns, weights, inverse, leverage, tol):
-    """Steps, in place, until the updated leverages certify the design."""
+    """Takes steps in place until the updated leverages certify the design."""
     rank, num = columns.shape
     direction, cross = np.empty(rank), np.empty(num)
     while True:
@@ -136,7 +136,8 @@ def _ascend(columns, weights, inverse, leverage, tol):
         left, kept = 1.0 - step, weights[arm]
         scale, grow = step / (left + step * own), 1.0 / left
         direction[:], cross[:] = 0.0, 0.0
-        for j in range(rank):  # sums over the outer index: the inner loops fill vector registers
+        # The outer loop is the one summed over, so that the compiler vectorises the inner loops.
+        for j in range(rank):
             for i in range(rank):
                 direction[i] += inverse[j, i] * columns[j, arm]
         for j in range(rank):

@@ -17,11 +17,11 @@ class Problem(NamedTuple):
     means: np.ndarray  # float [K]
     a: float
     ridge: float
-    tol: float  # largest Newton decrement
+    tol: float  # tolerance on the Newton decrement
 
 
 class Outcome(NamedTuple):
-    """What the replications did."""
+    """Results of the replications."""
 
     arms: np.ndarray  # int [R, T]
     rewards: np.ndarray  # float [R, T], 0 or 1

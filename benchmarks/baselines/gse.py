@@ -1,6 +1,6 @@
 """GSE with Gaussian rewards and least squares, as plain loops; one replication after the other.
 
-`noise [S, K]` and `orders [S, K]`, if handed in, are those of a single replication.
+The arguments `noise [S, K]` and `orders [S, K]` are those of a single replication.
 """
 
 import math
@@ -50,12 +50,12 @@ def problem(instance, budget):
 
 
 def in_numpy(problem, replications, seed, *, orders=None, noise=None):
-    """Answers `[R]`; the draws of an arm are one normal number."""
+    """Answers `[R]`; one normal number gives the sum of an arm's rewards."""
     return _in_numpy(problem, replications, seed, _even, _one_normal, orders, noise)
 
 
 def in_numpy_pulls(problem, replications, seed, *, orders=None, noise=None):
-    """The same with one normal number for each draw; noise handed in is spread over the draws."""
+    """The same with one normal number per draw; given noise is divided among the draws."""
     return _in_numpy(problem, replications, seed, _even, _each_pull, orders, noise)
 
 
@@ -80,7 +80,7 @@ def _in_numpy(problem, replications, seed, allocate, draw, orders, noise):
             counts = allocate(points, total, rng, None if order is None else order[alive])
             given = None if given is None else given[alive]
             root = np.sqrt(counts)
-            # Scaled sums: an arm without draws is a row of zeros and has no say.
+            # Scaled sums: an arm without draws is a row of zeros and has no effect.
             sums = root * means[alive] + sigma * draw(counts, rng, given)
             theta = np.linalg.lstsq(points * root[:, None], sums)[0]
             alive = alive[np.argsort(-(points @ theta))[:keep]]
@@ -143,7 +143,7 @@ _COMPILED = []
 
 
 def _numba_loop():
-    """Compiled once, when first used; Numba is not needed to import this file."""
+    """Compiles at the first use, so that this file can be imported without Numba."""
     if not _COMPILED:
         parts = [numba.njit(part) for part in (_solve, _to_front, _shuffle)]
         _COMPILED.append(numba.njit(_loops(*parts)))
@@ -151,10 +151,10 @@ def _numba_loop():
 
 
 def _solve(matrix, moment, theta):
-    """A solution of the normal equations: elimination with pivots from the diagonal, largest first.
+    """A solution of the normal equations by elimination with the largest diagonal pivot first.
 
-    Coordinates without a pivot stay zero; arms in the span of those drawn are ranked alike by
-    every solution.
+    Coordinates without a pivot stay zero; all solutions rank the arms in the span of those drawn in
+    the same way.
     """
     dim, cut = len(matrix), FLAT * np.diag(matrix).max()
     free = np.ones(dim, np.bool_)
@@ -179,7 +179,7 @@ def _solve(matrix, moment, theta):
 
 
 def _to_front(alive, num, front, priority):
-    """Bring the arms with the largest priorities to the front."""
+    """Move the arms with the largest priorities to the front."""
     for i in range(front):
         best = i
         for j in range(i + 1, num):
@@ -189,7 +189,7 @@ def _to_front(alive, num, front, priority):
 
 
 def _shuffle(alive, num, front):
-    """Bring a random choice of arms to the front."""
+    """Move randomly chosen arms to the front."""
     for i in range(front):
         j = i + np.random.randint(num - i)  # noqa: NPY002  Numba's own generator
         alive[i], alive[j] = alive[j], alive[i]

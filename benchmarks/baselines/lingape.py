@@ -22,7 +22,7 @@ class Problem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the replications did."""
+    """Results of the replications."""
 
     pulls: np.ndarray  # int [R]
     answer: np.ndarray  # int [R]
@@ -38,7 +38,7 @@ def problem(instance, delta=0.05, v0=1.0):
 
 
 def in_arm_space(arms):
-    """Whether `X V^-1 X^T` is the cheaper of the two to keep."""
+    """Whether `X V^-1 X^T` is cheaper to update than `V^-1`."""
     return len(arms) <= 2 * arms.shape[1]
 
 
@@ -85,7 +85,7 @@ def _in_numpy(problem, order, noise, num_arms, dim):
         inverse = inverse - scale * np.outer(direction, direction)
         logdet += math.log1p(column[arm])
         counts[arm] += 1
-    raise ValueError("the noise handed in is too short")
+    raise ValueError("the given noise is too short")
 
 
 def in_c(problem, replications, seed, *, order=None, noise=None):
@@ -125,7 +125,7 @@ _COMPILED = []
 
 
 def _numba_loop():
-    """Compiled once, when first used; Numba is not needed to import this file."""
+    """Compiles at the first use, so that this file can be imported without Numba."""
     if not _COMPILED:
         row = numba.njit(_row)
         _COMPILED.append(numba.njit(_loops(row)))

@@ -1,6 +1,6 @@
 """Warm-started maximum likelihood of logistic rewards, round by round, by damped Newton.
 
-The first d - 1 rounds are not fitted: their theta is 0, as GLM-TSL asks for none.
+The first d - 1 rounds are not fitted, because GLM-TSL needs no estimate there; their theta is 0.
 """
 
 import math
@@ -12,11 +12,12 @@ from ..build import POINTER, REAL, WHOLE, address, jitted, library
 
 ARGUMENTS = (POINTER, *[REAL] * 2, *[WHOLE] * 2, *[POINTER] * 4)
 ITERATIONS = 30
-SLACK = 4.0 * np.finfo(float).eps  # of the terms of f: what rounding leaves undecided
+# Relative to the terms of f: smaller differences are rounding errors.
+SLACK = 4.0 * np.finfo(float).eps
 
 
 class Record(NamedTuple):
-    """What was drawn, and what came of it."""
+    """The arms drawn and their rewards."""
 
     arms: np.ndarray  # int [R, T]
     rewards: np.ndarray  # float [R, T], 0 or 1
@@ -65,9 +66,9 @@ def curvature(arms, variance, ridge):
 
 
 def fit(arms, counts, sums, theta, ridge, tol):
-    """Newton steps until a decrement g^T H^-1 g / 2 is at most tol, and that step as well.
+    """Newton steps until a decrement g^T H^-1 g / 2 is at most tol; that step is taken too.
 
-    Returns theta, the likelihood there and whether it took too many steps.
+    Returns theta, the likelihood there, and whether the number of steps exceeded the limit.
     """
     now = likelihood(arms, counts, sums, theta, ridge)
     for _ in range(ITERATIONS):
@@ -123,7 +124,7 @@ def in_numba(arms, record, *, ridge, tol):
 def looped_likelihood(columns, counts, sums, theta, ridge, mean, variance):
     """The value and its slack; fills in mean and variance."""
     value = size = norm = 0.0
-    z = mean  # the place is free until the means are known
+    z = mean  # reuses the array, which is free until the means are known
     z[:] = 0.0
     for i in range(len(theta)):
         norm += theta[i] * theta[i]
@@ -146,7 +147,7 @@ def looped_likelihood(columns, counts, sums, theta, ridge, mean, variance):
 
 @jitted
 def looped_factor(arms, variance, ridge, factor):
-    """The Cholesky factor U of the Hessian, U^T U; its lower triangle means nothing."""
+    """The Cholesky factor U of the Hessian, U^T U; its lower triangle is arbitrary."""
     num_arms, dim = arms.shape
     factor[:] = 0.0
     for k in range(num_arms):
@@ -186,7 +187,7 @@ def looped_solve(factor, x):
 
 @jitted
 def looped_fit(arms, columns, counts, sums, theta, ridge, tol, mean, variance, factor):
-    """`fit` in place: fills in theta, mean and variance; returns whether it missed."""
+    """`fit` in place: writes theta, mean and variance; returns whether it failed."""
     num_arms, dim = arms.shape
     move, candidate = np.empty(dim), np.empty(dim)
     value, slack = looped_likelihood(columns, counts, sums, theta, ridge, mean, variance)

@@ -16,7 +16,7 @@ ARGUMENTS = (*[POINTER] * 2, *[REAL] * 2, *[WHOLE] * 2, *[POINTER] * 4)
 class Problem(NamedTuple):
     """Numbers of an instance and of the algorithm."""
 
-    gram: np.ndarray  # float [K, K] X X^T / v0, all that is asked of the features
+    gram: np.ndarray  # float [K, K] X X^T / v0, all that is needed of the features
     means: np.ndarray  # float [K]
     m: int
     sigma: float
@@ -24,7 +24,7 @@ class Problem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the replications did."""
+    """Results of the replications."""
 
     pulls: np.ndarray  # int [R]
     answer: np.ndarray  # int [R, K], 1 for a member
@@ -62,7 +62,7 @@ def _normals(rng):
 def _in_numpy(problem, noise, num_arms):
     gram, mu, m, sigma, delta = problem
     core, means, counts = gram.copy(), np.zeros(num_arms), np.zeros(num_arms, int)
-    variances = core.diagonal()  # a view: it follows the core
+    variances = core.diagonal()  # a view, which changes with the core
     for t, z in enumerate(noise):
         arm = t
         if t >= num_arms:
@@ -81,7 +81,7 @@ def _in_numpy(problem, noise, num_arms):
         means += scale * (mu[arm] + sigma * z - means[arm]) * column
         core -= np.outer(scale * column, column)
         counts[arm] += 1
-    raise ValueError("the noise handed in is too short")
+    raise ValueError("the given noise is too short")
 
 
 def in_c(problem, replications, seed, *, noise=None):

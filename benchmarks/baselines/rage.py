@@ -1,8 +1,8 @@
 """RAGE with Gaussian rewards, one replication after the other, in NumPy that Numba can compile.
 
-The designs come from the interior-point method of the package, in textbook algebra and on the
-directions alive alone; each is computed anew in each replication. `noise [T, K]`, if handed in,
-is that of a single replication.
+The designs are computed by the package's interior-point method, in textbook algebra and only on the
+directions that are alive; every replication computes its own. The argument `noise [T, K]` is that
+of a single replication.
 """
 
 import functools
@@ -29,7 +29,7 @@ class Problem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What the replications did."""
+    """Results of the replications."""
 
     pulls: np.ndarray  # int [R]
     answer: np.ndarray  # int [R]
@@ -65,7 +65,7 @@ def _compiled():
 
 
 def _program(jit):
-    """The loop over replications, its parts put together by `jit`."""
+    """The loop over replications and its parts, each compiled by `jit`."""
     room = jit(_room)
     step = jit(_step(jit(_information), room))
     trim = jit(_trim)
@@ -140,7 +140,7 @@ def _step(information, room):
 
 
 def _trim(points, aims, weights, value, bound, tol):
-    """The design without weights below tol/100 if that is as good, and its value."""
+    """The design without weights below tol/100, if it is as good without them, and its value."""
     kept = weights * (weights >= 0.01 * tol)
     kept /= kept.sum()
     matrix = (points.T * kept) @ points

@@ -1,4 +1,4 @@
-"""What is measured: each contest with its contestants and the proof that they agree."""
+"""Speed comparisons: each has several programs (contestants) and a check that they agree."""
 
 from . import deep_fpl, designs, glm_tsl, gse, lingape, logistic_mle, m_lingape, rage
 

@@ -1,8 +1,8 @@
 """DeepFPL: each round scores ten examples and trains a network on thirty-two.
 
-Besides NumPy the package meets itself: "side by side" lays all lanes in the last axis, as it does
-for algorithms without a context; "batched" lets the compiler batch the products of all lanes. The
-native engine has no normal numbers in single precision.
+The package is compared with NumPy and with itself: "side by side" puts all lanes in the last axis,
+as for algorithms without a context; "batched" lets the compiler batch the products of all lanes.
+The native engine cannot draw normal numbers in single precision.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from ..contest import Contest
 from ..tasks import task_of
 from .streams import noise_of
 
-COMPARED, SURE = 3, 60  # replications, and rounds that both play alike whatever is rounded how
+COMPARED, SURE = 3, 60  # replications compared, and rounds that must agree in spite of rounding
 WAYS = {"side by side": "xla", "batched": "together"}
 
 
@@ -48,7 +48,7 @@ def drawn_by_us(task, seed, replication, rounds):
 
 @contextlib.contextmanager
 def playing(engine):
-    """The package with another engine for who is shown something."""
+    """The package with another engine for contextual learners."""
     usual = host_loop.engine_for
     host_loop.engine_for = lambda *_: engine
     try:
@@ -58,14 +58,14 @@ def playing(engine):
 
 
 def deep_fpl_contest(name, quick=False, seed=0):
-    """Whole runs."""
+    """The contest on whole runs."""
     task = task_of(name)
     instance = task.instance
     replications, horizon = (8, 100) if quick else (32, 640)
     task = task._replace(horizon=horizon)
 
     def alike(runs, r):
-        """Rounds for which NumPy has the same regret, so the same choices."""
+        """The number of rounds for which NumPy has the same regret, so the same choices."""
         ours = drawn_by_us(task, seed, r, horizon)
         target = instance.target_of(r)
         arms = deep_fpl.in_numpy(instance, target, ours)

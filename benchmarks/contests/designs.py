@@ -18,7 +18,7 @@ TOL = 1e-3
 
 @jax.jit
 def _ours(arms, active, unit):
-    """Weights `[R, K]` of all the active sets `[R, K]` at once."""
+    """Weights `[R, K]` for all active sets `[R, K]` in one call."""
 
     def one(mask):
         return d_optimal(arms, mask, tol=TOL).weights

@@ -1,4 +1,4 @@
-"""Both engines of the package as contestants, where this machine has a C++ compiler."""
+"""Both engines of the package as contestants; the native one needs a C++ compiler."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from ..contest import NATIVE, OURS
 
 
 def both(work):
-    """`{name: work(options)}` for the engines there are, `options` being those of `simulate`."""
+    """`{name: work(options)}` for each engine of this machine, with its options of `simulate`."""
     contestants = {OURS: work}
     if compiler():
         contestants[NATIVE] = partial(work, engine="native")
@@ -18,7 +18,7 @@ def both(work):
 
 
 def alike(play, number, ours):
-    """What is said of the native engine's numbers: the same as `ours`, or an error."""
+    """Compare the native engine with `ours`: returns a text, or raises if they differ."""
     if not compiler():
         return "no C++ compiler, hence no native engine"
     runs = play(number, engine="native")

@@ -12,11 +12,11 @@ from .engines import both
 from .streams import asked_of, noise_of, others
 
 COMPARED = 5
-SURE = 60  # rounds that all contestants play alike, whatever their fits stop at
+SURE = 60  # rounds that must agree although the fits stop at different accuracies
 
 
 def play_baseline(loop, numbers, replication, horizon, seed):
-    """A replication as the package draws it, by one of the baselines."""
+    """A replication of a baseline with the package's random numbers."""
     with jax.enable_x64(True):
         key, uniforms = noise_of(seed, replication, horizon, jax.random.uniform)
         normals = asked_of(key, horizon, numbers.arms.shape[1])
@@ -26,7 +26,7 @@ def play_baseline(loop, numbers, replication, horizon, seed):
 
 
 def glm_tsl_cube(quick=False, seed=0):
-    """Whole runs."""
+    """The contest on whole runs."""
     task, loops = task_of("glm-tsl"), others(glm_tsl)
     numbers = glm_tsl.problem(task.instance)
     replications, horizon = (8, 100) if quick else (64, task.horizon)

@@ -1,4 +1,4 @@
-"""GSE: a few stages, each with one linear system, so that choosing and drawing weigh as much."""
+"""GSE: a few stages with one linear system each, so selection and draws take as much time."""
 
 import math
 from functools import partial
@@ -53,13 +53,13 @@ def gse_64(quick=False):
 
 
 def gse_64_d_opt(quick=False):
-    """The same arms, drawn by a D-optimal design of those alive; "uniform" is ours without it."""
+    """The same arms with a D-optimal design of those alive; "uniform" is ours without designs."""
     plain, task = task_of("gse-64"), task_of("gse-64-d-opt")
     instance, ours = task.instance, task.play
     numbers = gse.problem(instance, task.algorithm.keywords["budget"])
 
     def agree():
-        # With this little to spend errors are common, so that a difference would show.
+        # With so small a budget errors are frequent, so that a difference would show.
         number, little = 300, 180
         found = gse.in_numpy_d_opt(gse.problem(instance, little), number, 1)
         scarce = partial(task.algorithm, budget=little)
@@ -87,7 +87,7 @@ def best(instance):
 
 
 def some_alive(numbers):
-    """Features of random survivors of each stage, among them sets that do not span."""
+    """Random sets of surviving arms for each stage; some do not span the space."""
     rng = np.random.default_rng(0)
     for size in (len(numbers.arms), *numbers.sizes):
         yield numbers.arms[rng.permutation(len(numbers.arms))[:size]]

@@ -1,4 +1,4 @@
-"""LinGapE: many short rounds, where the machinery around the algebra shows."""
+"""LinGapE: many short rounds, in which the overhead around the algebra matters."""
 
 from functools import partial
 
@@ -17,9 +17,9 @@ COMPARED = 5  # replications
 
 
 def tilted(instance):
-    """A world of the same size without exact ties.
+    """An instance of the same size without exact ties.
 
-    Orthogonal arms tie, and then rounding decides, which differs between forms of the algebra.
+    Orthogonal arms tie, and rounding, which differs between the programs, would break these ties.
     """
     change = np.random.default_rng(0).normal(scale=0.05, size=np.shape(instance.arms))
     arms = np.asarray(instance.arms) + change
@@ -70,7 +70,7 @@ def lingape_soare(quick=False):
 
 
 def lingape_one(quick=False):
-    """A single replication: what the machinery costs without lanes to fill."""
+    """A single replication: the overhead without other lanes to share it."""
     task = task_of("lingape-soare")
     return _lingape("lingape soare R=1", task, replications=1, few=1, quick=quick)
 

@@ -1,4 +1,4 @@
-"""Logistic maximum likelihood: the fits of recorded GLM-TSL runs by themselves."""
+"""Logistic maximum likelihood: only the fits of recorded GLM-TSL runs."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ COMPARED, CLOSE = 5, 1e-4
 
 
 def recorded(numbers, replications, horizon, seed):
-    """GLM-TSL runs as the package draws them, by the fastest of the baselines."""
+    """GLM-TSL runs of the fastest baseline with the package's random numbers."""
     play = list(others(glm_tsl).values())[-1]
     runs = [play_baseline(play, numbers, r, horizon, seed) for r in range(replications)]
     arms, rewards = (np.concatenate([getattr(x, f) for x in runs]) for f in ("arms", "rewards"))
@@ -33,9 +33,9 @@ def some_of(record, number):
 
 
 def program(lanes, mapped=lanewise, *, ridge, tol):
-    """The package's estimates from round d on: theta `[T - d + 1, d, R]`, converged.
+    """The package's estimates from round d on: `(theta [T - d + 1, d, R], all converged)`.
 
-    Lanes are mapped as `simulate` maps them; `jax.vmap` took twice as long.
+    Lanes are vectorised as in `simulate`; `jax.vmap` took twice as long.
     """
 
     options = {"family": "logistic", "ridge": ridge, "tol": tol}
@@ -57,7 +57,7 @@ def program(lanes, mapped=lanewise, *, ridge, tol):
         counts, sums = before.sum(-1), (before * rewards[:, : dim - 1]).sum(-1)
         nothing = irls.without_data(dim, ridge, arms.dtype)
         known = irls.Estimate(*[getattr(nothing, name) for name in irls.Estimate._fields])
-        known = known._replace(converged=jnp.array(False))  # to the first draws
+        known = known._replace(converged=jnp.array(False))  # for the first draws
         known = jax.tree.map(lambda x: jnp.repeat(x[..., None], lanes, -1), known)
         draws = drawn.T[dim - 1 :], rewards.T[dim - 1 :]
         return jax.lax.scan(round_of, (counts, sums, known), draws)[1]
@@ -72,7 +72,7 @@ def worst(found, exact):
 
 
 def logistic_fits(quick=False, seed=0):
-    """A hundred arms in twenty dimensions, each fit from the estimate of the round before."""
+    """A hundred arms in twenty dimensions; each fit starts at the previous estimate."""
     loops, numbers = others(logistic_mle), glm_tsl.problem(task_of("glm-tsl").instance)
     replications, horizon = (16, 100) if quick else (64, 500)
     first = numbers.arms.shape[1] - 1  # round d, counted from 0

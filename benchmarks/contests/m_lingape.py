@@ -1,4 +1,4 @@
-"""m-LinGapE: few arms in many dimensions, where only arm space is small."""
+"""m-LinGapE: few arms in many dimensions, so `[K, K]` matrices are the small ones."""
 
 import jax
 import numpy as np

@@ -1,4 +1,4 @@
-"""RAGE: a handful of phases, each with an optimal design, which is where the time goes."""
+"""RAGE: a few phases; nearly all time goes into their optimal designs."""
 
 import jax
 
@@ -8,7 +8,7 @@ from ..tasks import Task, sphere, task_of
 from .streams import others, phase_noise_of
 
 SAME = 5  # replications compared on the same noise
-LOSS = 0.01  # designs to 1e-3 by different arithmetic: totals of draws differ by no more
+LOSS = 0.01  # designs are accurate to 1e-3, so totals of draws may differ by that much
 
 
 def _rage(name, task, *, replications, few, rounds, quick):
@@ -42,7 +42,7 @@ def _rage(name, task, *, replications, few, rounds, quick):
 
 
 def rage_soare(quick=False):
-    """Eleven arms in ten dimensions, two of them close: fifteen phases, most with one pair."""
+    """Eleven arms in ten dimensions, two of them close: fifteen phases, most with one pair left."""
     task = task_of("rage-soare")
     return _rage("rage soare", task, replications=256, few=10, rounds=5, quick=quick)
 

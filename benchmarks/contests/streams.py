@@ -1,4 +1,4 @@
-"""The random numbers of a replication, for contestants that must play the same bandit."""
+"""The package's random numbers of a replication, so that all contestants see the same rewards."""
 
 from functools import partial
 
@@ -13,13 +13,13 @@ from .. import build
 
 
 def noise_of(seed, replication, rounds, law=jax.random.normal):
-    """The key and the noise of at least `rounds` rounds of a replication that draws one arm each.
+    """The key of a replication and its noise for at least `rounds` rounds of one draw each.
 
     Args:
-      law: what draws it: standardised for normal rewards, `jax.random.uniform` for 0 or 1.
+      law: what draws the noise: standardised for normal rewards, `jax.random.uniform` for 0 or 1.
     """
     key = _key(seed, replication)
-    # Whole powers of 2, so that few shapes are compiled.
+    # Powers of 2, so that few shapes are compiled.
     number = 1 << (-(-rounds // BLOCK) - 1).bit_length()
     return key, np.asarray(_blocks(key, jnp.arange(number), law)).ravel()
 
@@ -35,7 +35,7 @@ def tie_order(key, num_arms):
 
 
 def asked_of(key, rounds, dim):
-    """The standard normals `[T, d]` that an algorithm draws when it is asked, round by round."""
+    """The standard normals `[T, d]` that an algorithm draws in its `ask`, by round."""
     return np.asarray(_asked(key, jnp.arange(rounds), dim))
 
 
@@ -45,12 +45,12 @@ def _asked(key, rounds, dim):
 
 
 def phase_noise_of(seed, replication, phases, num_arms):
-    """Standardised noise `[phases, K]` of the reward sums of a replication that plays phases."""
+    """Standardised noise `[phases, K]` of the reward sums of a replication with phases."""
     return np.asarray(_phase_noise(_key(seed, replication), phases, num_arms))
 
 
 def phase_orders_of(seed, replication, phases, num_arms):
-    """Priorities `[phases, K]` by which the remainder of an even phase is shared out."""
+    """Priorities `[phases, K]` that decide which arms get the remainder of an even phase."""
     return np.asarray(_phase_orders(_key(seed, replication), phases, num_arms))
 
 
@@ -71,7 +71,7 @@ def _phase_orders(key, phases, num_arms):
 
 
 def others(baselines):
-    """The loops of a module of baselines that this machine can run."""
+    """The baselines of a module that this machine can run."""
     loops = {"numpy": baselines.in_numpy}
     if hasattr(baselines, "in_numba") and build.numba is not None:
         loops["numba"] = baselines.in_numba
