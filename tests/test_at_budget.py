@@ -1,4 +1,4 @@
-"""`at_budget`: any algorithm, stopped at a budget."""
+"""Any algorithm, stopped at a budget."""
 
 import pickle
 from functools import partial
@@ -23,7 +23,7 @@ MORE = {"replications": 40, "seed": 3}
 
 
 class LinGapE(twins.LinGapE):
-    """The twin with a stopping rule that never holds; it stops at its budget."""
+    """Of which no gap is ever small enough, and which stops at its budget."""
 
     def __init__(self, arms, *, budget, **options):
         super().__init__(arms, epsilon=-np.inf, **options)
@@ -35,7 +35,7 @@ class LinGapE(twins.LinGapE):
         return done, answer, None if done else arm
 
 
-def test_lingape_follows_its_paper_until_the_budget_is_spent():
+def test_it_goes_on_as_its_paper_says_until_the_budget_is_spent():
     names = ("budget", "delta", "noise_var", "theta_norm", "v0")
     with jax.enable_x64(True):
         hand = Hand(jb.at_budget(jb.lingape), *names)
@@ -47,14 +47,14 @@ def test_lingape_follows_its_paper_until_the_budget_is_spent():
             key = jax.random.key(seed)
             played, _ = hand.play(twin, facts, reward, key, compare=same_arm)
             assert played == numbers[0]
-            if seed == 0:  # the paper's stopping rule held before the budget was spent
+            if seed == 0:  # the paper's own test was passed on the way
                 assert twins.LinGapE.ask(twin)[0] is False
                 twin.epsilon = 0.0
                 assert twins.LinGapE.ask(twin)[0] is True
 
 
-def test_regret_is_that_of_the_answer_after_the_budget_is_spent():
-    """Also after the block of rounds in which it is spent."""
+def test_regret_is_that_of_the_answer_once_the_budget_is_spent():
+    """Also past the block of rounds in which that is."""
     alone = jb.simulate(SOARE, jb.lin_ucb, horizon=100, **MORE)
     runs = jb.simulate(SOARE, jb.at_budget(jb.lin_ucb, 20), horizon=100, **MORE)
     np.testing.assert_allclose(runs.regret[:, :20], alone.regret[:, :20])
@@ -66,8 +66,8 @@ def test_regret_is_that_of_the_answer_after_the_budget_is_spent():
     assert set(runs.pulls) == {100}
 
 
-def test_pulls_within_the_budget_are_those_of_the_algorithm_without_budget():
-    """A run that has not stopped is the same; one that has stopped gets further draws."""
+def test_pulls_are_those_of_the_algorithm_alone():
+    """All of them where it has not stopped, and more draws where it has."""
     easy, stopped = jb.instances.soare(3, angle=0.9, scale=2.0, noise_var=0.2), []
     for budget in (3, 45, 60):
         bounded = jb.simulate(easy, jb.at_budget(LINGAPE, budget), **MORE)
@@ -100,7 +100,7 @@ few = settings(max_examples=200, deadline=None, derandomize=True)
 
 @few
 @given(st.lists(st.integers(0, 40), min_size=5, max_size=5), st.integers(0, 220))
-def test_the_last_phase_is_shortened_in_proportion(counts, rest):
+def test_a_phase_is_cut_in_proportion(counts, rest):
     with jax.enable_x64(True):
         found, fits = jitted(jnp.array(counts), jnp.array(rest))
     found, total, used = np.asarray(found), sum(counts), sum(n > 0 for n in counts)
@@ -118,9 +118,9 @@ jitted = jax.jit(cut)
 
 
 def rounds_of_ten(arms):
-    """Phases of 10, 20, 30, ... draws of each arm alive; each phase drops the worst arm.
+    """Ten draws of each arm alive, twice and three times as many then; the least is left out.
 
-    Arms with a mean below zero are dropped too, so that some runs end earlier.
+    And so are arms below zero, so that some runs end earlier.
     """
 
     def ask(key, state):
@@ -138,8 +138,8 @@ def rounds_of_ten(arms):
     return jb.Algorithm(lambda key: (jnp.ones(4, bool), zero, zero), ask, tell)
 
 
-def test_phases_run_in_full_and_the_last_is_shortened():
-    """A phase that exceeds the budget is shortened; runs that end by themselves end as usual."""
+def test_phases():
+    """As they are while they fit, the last one cut; what ends by itself ends."""
     alone = jb.simulate(SOARE, rounds_of_ten, **MORE)
     first, last = alone.pulls.min(), alone.pulls.max()
     assert 40 < first < last
@@ -156,14 +156,14 @@ def test_phases_run_in_full_and_the_last_is_shortened():
 
 
 def test_before_the_first_phase_no_arm_is_preferred():
-    """The first arm is the best one, which an algorithm without data cannot know."""
+    """The best arm is the first; an algorithm that has seen nothing must not know it."""
     runs = jb.simulate(SOARE, jb.at_budget(jb.rage, 1), replications=400)
     assert set(runs.pulls) == {0}
     assert np.bincount(runs.answer, minlength=4).min() > 60
 
 
 def in_turn(arms, *, horizon=None, believed=2):
-    """Draws the arms in turn; answers `believed`, or the arm whose index is its horizon."""
+    """Draws one arm after the other and believes in the third, or in the one after its horizon."""
     answer = believed if believed is not None else horizon % 4
 
     def ask(key, state):
@@ -185,8 +185,8 @@ def in_turn(arms, *, horizon=None, believed=2):
     ],
     ids=["lingape", "lin_ucb", "lin_ts", "ucb_glm", "rage", "bayes_gap"],
 )
-def test_the_batch_changes_no_run(build):
-    """On unit vectors, where all indices tie at first."""
+def test_batch_changes_nothing(build):
+    """On unit vectors, whose indices tie at first."""
     sphere = partial(jb.instances.sphere, num_arms=6, dim=3, mix=0.3)
     one, other = (jb.simulate(sphere, build, batch=batch, **MORE) for batch in (None, 8))
     assert_same_runs(one, other)
@@ -195,23 +195,23 @@ def test_the_batch_changes_no_run(build):
 @pytest.mark.parametrize(
     ("budget", "answers"), [(9, [0]), (11, [2]), (12, [2]), (14, [0, 1]), (2, [0, 1])]
 )
-def test_the_answer_most_pulled_is_the_arm_drawn_most(budget, answers):
-    """Of arms drawn equally often: the algorithm's own answer if it is one of them, else a random one."""
+def test_the_arm_drawn_most(budget, answers):
+    """Of arms drawn equally often the algorithm's own answer, else one of them by lot."""
     build = jb.at_budget(in_turn, budget, answer="most_pulled")
     runs = jb.simulate(SOARE, build, **MORE)
     assert set(runs.answer) == set(answers)
     assert set(runs.pulls) == {budget}
 
 
-def test_a_shortened_phase_prefers_no_arm():
-    """33 instead of 40 draws: one arm gets one draw more than the others, and is the answer."""
+def test_a_phase_cut_short_prefers_no_arm():
+    """33 draws for 40: one arm is drawn more often than the others, and is the answer."""
     build = jb.at_budget(rounds_of_ten, 33, answer="most_pulled")
     runs = jb.simulate(SOARE, build, replications=400)
     np.testing.assert_array_equal(runs.answer, runs.arm_pulls.argmax(1))
     assert np.bincount(runs.answer, minlength=4).min() > 60
 
 
-def test_an_algorithm_with_a_budget_option_gets_the_budget():
+def test_what_has_a_budget_is_given_it():
     canonical = jb.instances.canonical(4, gap=1.0)
     own = jb.simulate(canonical, partial(jb.sequential_halving, budget=40), **MORE)
     given = jb.simulate(canonical, jb.at_budget(jb.sequential_halving, per_arm=10), **MORE)
@@ -220,19 +220,19 @@ def test_an_algorithm_with_a_budget_option_gets_the_budget():
 
 
 @pytest.mark.parametrize(("options", "answer"), [({}, 3), ({"horizon": np.int64(41)}, 1)])
-def test_an_algorithm_with_a_horizon_option_gets_the_budget_as_horizon(options, answer):
-    """Unless the caller has bound a horizon."""
+def test_what_has_a_horizon_is_told_the_budget(options, answer):
+    """Unless it has one of its own."""
     build = jb.at_budget(partial(in_turn, believed=None, **options), 7)
     assert set(jb.simulate(SOARE, build, **MORE).answer) == {answer}
 
 
-def test_an_unused_stopping_rule_compiles():
-    """XLA once crashed because it optimised most of LinGame's unused rule away."""
+def test_a_stopping_rule_on_which_nothing_else_hangs():
+    """It must not be optimised away: XLA crashed on what was left of LinGame's."""
     runs = jb.simulate(SOARE, jb.at_budget(jb.lin_game, 30), **MORE)
     assert set(runs.pulls) == {30}
 
 
-def test_answers_that_are_sets_work_at_a_budget():
+def test_sets_are_found_too():
     build = jb.at_budget(partial(jb.m_lingape, m=2), per_arm=8)
     runs = jb.simulate(SOARE, build, **MORE)
     assert set(runs.pulls) == {32}
@@ -241,7 +241,7 @@ def test_answers_that_are_sets_work_at_a_budget():
         jb.simulate(SOARE, partial(build, answer="most_pulled"), **MORE)
 
 
-def test_a_live_run_stops_at_the_budget():
+def test_live_it_stops_at_the_budget_too():
     live = jb.Live(jb.at_budget(LINGAPE, 9), np.eye(2), theta_norm=1.0)
     while not live.done:
         live.tell([1.0, 0.0][live.ask()])
@@ -258,7 +258,7 @@ print(describe(build) == describe(pickle.loads(pickle.dumps(build))), describe(b
 """
 
 
-def test_stored_cells_have_the_same_name_in_every_process():
+def test_stored_cells_are_named_alike_in_every_process():
     build = jb.at_budget(LINGAPE, per_arm=20)
     assert child(NAME) == f"True {describe(build)}\n"
     name = "at_budget(jaxbandits.algorithms.lingape.lingape)"

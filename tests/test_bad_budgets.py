@@ -1,4 +1,4 @@
-"""Budgets and options that cannot work are refused before anything compiles."""
+"""What a fixed budget cannot be played with is named before anything compiles."""
 
 from functools import partial
 
@@ -109,5 +109,5 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_budget_is_refused_before_anything_compiles(name):
+def test_bad_budget_is_named_before_anything_compiles(name):
     refused(*BAD[name])

@@ -1,4 +1,4 @@
-"""Bad input is refused before anything compiles, and the error names it."""
+"""What cannot be played is named before anything compiles."""
 
 import dataclasses
 import re
@@ -390,19 +390,19 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_refused_before_anything_compiles(name):
+def test_bad_input_is_named_before_anything_compiles(name):
     key_of(0)  # making a key compiles, once
     refused(*BAD[name])
 
 
-def test_a_drawn_instance_with_nan_is_refused():
-    """This is only known once the instance is drawn."""
+def test_an_instance_drawn_with_nan_is_named():
+    """Only the draw itself can tell."""
     with pytest.raises(ValueError, match="instance: replication 0 drew one with NaN or infinity"):
         jb.simulate(draws_nan, partial(jb.lingape, theta_norm=1.0), replications=3)
 
 
-def test_a_design_ends_although_some_arms_are_nan():
-    """A pivot that was NaN once made the search for a basis loop for ever."""
+def test_nan_in_some_draws_ends_the_loops_of_a_design():
+    """A pivot that is NaN once made the search for a basis go on for ever."""
 
     def instance(key):
         hole = jnp.where(jax.random.uniform(key) < 0.3, jnp.nan, 1.0)
@@ -429,13 +429,13 @@ def test_an_instance_made_by_hand_is_checked(field, value, message):
     assert seen == []
 
 
-def test_all_bits_of_a_seed_count():
-    """Outside double precision JAX would use only the lower 32 bits."""
+def test_a_seed_counts_with_all_its_bits():
+    """Outside of double precision JAX takes the lower half alone."""
     low, high = (jax.random.key_data(root_key(seed)).tolist() for seed in (5, 2**40 + 5))
     assert (low, high) == ([0, 5], [256, 5])
 
 
-def test_means_that_differ_only_by_rounding_are_tied():
+def test_means_that_tie_but_for_rounding_are_ties():
     tied = jb.instances.tabular(np.eye(2), [0.3, 0.1 + 0.2])
     runs = jb.simulate(tied, partial(jb.lucb, m=1), replications=2, max_pulls=20)
     assert runs.summary()["reasons"] == {"tied": 2}

@@ -1,4 +1,4 @@
-"""The benchmarks run, and the programs that they time agree."""
+"""The benchmarks run, and their contestants play the same bandit."""
 
 import ast
 import json
@@ -20,7 +20,7 @@ QUICK = ("lingape-soare", "logistic-mle", "designs-100")
 
 
 @pytest.mark.parametrize("name", params(CONTESTS, always=QUICK))
-def test_all_contestants_agree(name):
+def test_all_contestants_agree_before_they_are_timed(name):
     contest = CONTESTS[name](quick=True)
     assert {"jaxbandits", "numpy"} <= set(contest.contestants)
     if name.startswith("lingape") or name in ("gse-16", "gse-64"):
@@ -29,8 +29,8 @@ def test_all_contestants_agree(name):
     assert contest.agree()
 
 
-def test_the_command_prints_a_table_and_writes_the_figures(tmp_path, monkeypatch, capsys):
-    """It runs in this process, where the test above has compiled the contestants."""
+def test_the_command_prints_a_table_and_writes_figures(tmp_path, monkeypatch, capsys):
+    """In this process, which has compiled the contestants for the test above."""
     out = tmp_path / "speed.json"
     command = ["speed", "--quick", "--only", "lingape-soare", "--out", str(out)]
     monkeypatch.setattr(sys, "argv", command)
@@ -57,7 +57,7 @@ def measured(tmp_path, *arguments):
 
 
 @pytest.mark.slow
-def test_the_cost_is_measured_by_replications_and_devices(tmp_path):
+def test_the_cost_by_replications_and_devices(tmp_path):
     found = measured(tmp_path, "--part", "scaling")
     rows = found["replications"]["lingape-soare"]["xla"]
     assert {int(size) for size in rows} == {100, 1000}
@@ -67,7 +67,7 @@ def test_the_cost_is_measured_by_replications_and_devices(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_cost_of_compiling_is_measured(tmp_path):
+def test_the_cost_of_compiling(tmp_path):
     found = measured(tmp_path, "--part", "compiling", "--only", "lingape-soare")
     assert "xla" in found["lingape-soare"]
     for cost in found["lingape-soare"].values():
@@ -75,8 +75,8 @@ def test_the_cost_of_compiling_is_measured(tmp_path):
 
 
 @pytest.mark.slow
-def test_rounds_per_second_are_measured_by_lanes(tmp_path):
-    # Any device shows that it runs in both precisions.
+def test_lanes_of_an_accelerator(tmp_path):
+    # Any device will do to see that it runs, in both precisions.
     found = measured(tmp_path, "--gpu", "--only", "lingape-soare")
     assert all(set(row) == {"float64", "float32"} for row in found["lingape-soare"].values())
 
@@ -112,7 +112,7 @@ def test_the_guarantee_table_is_made_part_by_part(tmp_path):
     assert len({cell[:2] for cell in guarantees.cells()}) == 63
 
 
-def test_statistics_in_fifty_digits_agree_with_numpy():
+def test_a_ledger_in_fifty_digits():
     rng = np.random.default_rng(0)
     arms, counts, sums = rng.normal(size=(6, 5)), rng.integers(1, 99, 6), rng.normal(size=6)
     matrix = 0.5 * np.eye(5) + (arms.T * counts) @ arms
@@ -125,7 +125,7 @@ def test_statistics_in_fifty_digits_agree_with_numpy():
     np.testing.assert_allclose(float(logdet), sign * log - 5 * np.log(0.5), rtol=1e-12)
 
 
-def test_the_drift_of_rank_one_updates_is_small():
+def test_the_drift_of_a_ledger():
     with jax.enable_x64(True):
         row = numerics.drift("feature space", "even", 1.0, "float64", 0, 1000)
     found = row["errors"]["1000"]
@@ -133,7 +133,7 @@ def test_the_drift_of_rank_one_updates_is_small():
     assert 0 < found["mean_in_sd"] < 1e-9
 
 
-def test_the_mildest_level_that_breaks_a_guarantee_is_found():
+def test_where_a_promise_is_broken_first():
     rows = [
         {"algorithm": "a", "switch": "df", "level": level, "broken": level < 3}
         for level in (1.5, 10.0, 2.1)
@@ -170,7 +170,7 @@ def test_every_mutant_is_one_change_of_the_text():
         mutants.changed(made[-1], LOOP.replace("start + 1", "start + 1 + 1"))
 
 
-def test_seconds_and_failures_are_read_from_a_report(tmp_path):
+def test_a_report_gives_seconds_of_files_that_pass(tmp_path):
     cases = [
         ("tests.test_a", 1.0, ""),
         ("tests.test_a", 2.0, ""),
@@ -187,7 +187,7 @@ def test_seconds_and_failures_are_read_from_a_report(tmp_path):
     assert found == {"tests/test_a.py": (3.0, []), "tests/k/test_b.py": (0.0, ["test_it"])}
 
 
-def test_every_file_has_tests_by_name_or_use():
+def test_tests_belong_to_files_by_name_and_use():
     found = mutations.tests_of("jaxbandits/kernels/selection.py")
     assert found[0] == "tests/kernels/test_selection.py"
     every = [

@@ -1,4 +1,4 @@
-"""The command line's cache of compiled programs: private to the user, repaired if damaged."""
+"""The command line's kept programs: in a folder of the user alone, mended where damaged."""
 
 import stat
 import warnings
@@ -14,7 +14,7 @@ from jaxbandits.system.private_folders import NotPrivate, check_private, private
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """The folder that the command line chooses, if no other is set for JAX."""
+    """The folder that the command line chooses; nobody has given JAX another."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     before = jax.config.jax_compilation_cache_dir
     jax.config.update("jax_compilation_cache_dir", None)
@@ -28,13 +28,13 @@ def a_program(number):
 
 
 def results(*pairs):
-    """Run programs while the cache is active, and check their results."""
+    """Programs and what they give, in a block that keeps them."""
     with kept_programs():
         for number, expected in zip(pairs[::2], pairs[1::2], strict=True):
             assert a_program(number) == expected
 
 
-def test_the_folder_is_accessible_to_the_user_alone(home):
+def test_the_folder_is_made_for_the_user_alone(home):
     results(1.0, 7.0)
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert any(home.iterdir())
@@ -42,7 +42,7 @@ def test_the_folder_is_accessible_to_the_user_alone(home):
 
 
 @pytest.mark.parametrize("harm", ["others may write", "a file", "anybody may replace"])
-def test_an_unsafe_or_broken_folder_is_not_used(home, harm):
+def test_a_folder_that_will_not_do_is_not_used(home, harm):
     if harm == "a file":
         home.write_text("")
     elif harm == "others may write":
@@ -58,7 +58,7 @@ def test_an_unsafe_or_broken_folder_is_not_used(home, harm):
 
 
 @pytest.mark.parametrize("harm", ["cut short", "garbage", "empty"])
-def test_damaged_programs_are_compiled_anew_and_stored_again(home, harm):
+def test_damaged_programs_are_compiled_anew_and_kept_again(home, harm):
     results(2.0, 8.0)
     entries = sorted(home.glob("*-cache"))
     for entry in entries:
@@ -78,7 +78,7 @@ def test_damaged_programs_are_compiled_anew_and_stored_again(home, harm):
         results(2.0, 8.0)
 
 
-def test_a_full_disk_is_reported_once(home, monkeypatch):
+def test_a_folder_that_fills_up_is_told_once(home, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
@@ -88,12 +88,12 @@ def test_a_full_disk_is_reported_once(home, monkeypatch):
     assert len(warned) == 1
 
 
-def test_other_warnings_are_not_changed(home):
+def test_other_warnings_are_shown_as_they_are(home):
     with pytest.warns(UserWarning, match="something else"), kept_programs():
         warnings.warn("something else", UserWarning, stacklevel=1)
 
 
-def test_a_folder_of_another_user_is_not_private(tmp_path, monkeypatch):
+def test_what_belongs_to_another_user_is_not_private(tmp_path, monkeypatch):
     assert private_folder(tmp_path / "deep" / "mine") == tmp_path / "deep" / "mine"
     monkeypatch.setattr("os.geteuid", lambda: 12345)
     with pytest.raises(NotPrivate, match="mine belongs to another user"):

@@ -33,7 +33,7 @@ def drawn(protocol, num_arms, num):
 
 
 @every
-def test_the_stand_in_has_the_right_shapes_and_is_not_linear(protocol):
+def test_stand_in(protocol):
     instance = check(make.clicks(jax.random.key(0), protocol=protocol))
     assert instance.arms.shape == (40, 36)
     assert (instance.rewards, float(instance.noise_var)) == LAWS[protocol]
@@ -45,7 +45,7 @@ def test_the_stand_in_has_the_right_shapes_and_is_not_linear(protocol):
 
 
 @every
-def test_the_stand_in_has_the_gaps_that_its_docstring_states(protocol):
+def test_what_the_stand_in_promises(protocol):
     arms, means, thetas = drawn(protocol, 40, 300)
     np.testing.assert_allclose(np.einsum("nki,ni->nk", arms, thetas), means, atol=1e-12)
     assert (np.linalg.matrix_rank(arms) == 36).all()
@@ -68,7 +68,7 @@ def test_the_stand_in_has_the_gaps_that_its_docstring_states(protocol):
         assert ((others > -0.99 - 1e-12) & (others < -0.93)).all()
 
 
-def test_missing_rows_are_filled_with_the_lowest_means():
+def test_rows_of_the_lowest_means_fill_up():
     means = jnp.array([0.5, 0.9, 0.7, 0.1, 0.8])
     best, others = means > 2.0, means < 0.2
     for seed in range(5):
@@ -76,7 +76,7 @@ def test_missing_rows_are_filled_with_the_lowest_means():
         np.testing.assert_array_equal(rows, [1, 3, 0, 2])
 
 
-def test_phases_on_redrawn_clicks_end():
+def test_phases_of_redrawn_clicks():
     """Lanes that are not in use draw from a coin that never falls on heads."""
     draw = functools.partial(make.clicks, num_arms=3)
     algorithm = functools.partial(jb.sequential_halving, budget=3000)
@@ -132,7 +132,7 @@ def ridge(X, y):
 
 @every
 @pytest.mark.parametrize("zipped", [False, True], ids=["text", "gz"])
-def test_reading_the_log_agrees_with_a_plain_computation(protocol, zipped, tmp_path, monkeypatch):
+def test_the_log_by_a_plain_computation(protocol, zipped, tmp_path, monkeypatch):
     monkeypatch.setattr(click_logs, "BLOCK", 701)
     rate = 0.05 if protocol == "rage" else 0.03
     file, _, X, clicks = written(tmp_path, zipped=zipped, rate=rate)
@@ -172,7 +172,7 @@ def test_reading_the_log_agrees_with_a_plain_computation(protocol, zipped, tmp_p
     assert float(other.noise_var) == 0.5
 
 
-def test_features_that_sum_to_one_keep_their_dimensions(tmp_path):
+def test_weights_that_sum_to_one(tmp_path):
     """As in the real log: what is left of 36 dimensions is rounding, but it is not lost."""
     file, *_ = written(tmp_path, rounded=True)
     X = click_logs.read_click_log(file).features
@@ -184,7 +184,7 @@ def test_features_that_sum_to_one_keep_their_dimensions(tmp_path):
     np.testing.assert_allclose(design.bound, 36)
 
 
-def test_the_arms_are_a_uniform_sample_of_the_log(tmp_path, monkeypatch):
+def test_candidates_are_a_uniform_sample(tmp_path, monkeypatch):
     monkeypatch.setattr(click_logs, "BLOCK", 100)
     monkeypatch.setattr(click_logs, "POOL", 400)
     file, _, X, clicks = written(tmp_path, 2000, rate=0.3)  # all means are in (0, 1)
@@ -232,7 +232,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("fault", MALFORMED)
-def test_a_malformed_line_is_refused_with_its_number(fault, tmp_path, monkeypatch):
+def test_malformed_lines_are_named(fault, tmp_path, monkeypatch):
     monkeypatch.setattr(click_logs, "BLOCK", 16)
     change, message = MALFORMED[fault]
     _, lines, _, _ = written(tmp_path, 50)
@@ -243,7 +243,7 @@ def test_a_malformed_line_is_refused_with_its_number(fault, tmp_path, monkeypatc
         make.yahoo_r6a(jax.random.key(0), file, 4)
 
 
-def test_a_damaged_or_missing_file_is_refused(tmp_path):
+def test_damaged_and_missing_files_are_named(tmp_path):
     read = functools.partial(make.yahoo_r6a, jax.random.key(0), num_arms=4)
     with pytest.raises(ValueError, match=r"path: no file .*20090501; .*R6A.*Webscope"):
         read(tmp_path)
@@ -260,7 +260,7 @@ def test_a_damaged_or_missing_file_is_refused(tmp_path):
             read(save(tmp_path, nothing))
 
 
-def test_more_arms_than_the_log_has_are_refused(tmp_path):
+def test_more_arms_than_the_log_has(tmp_path):
     file, *_ = written(tmp_path, 100)
     with pytest.raises(ValueError, match=r"num_arms must be at most \d+ with this log, got 150"):
         make.yahoo_r6a(jax.random.key(0), file, 150)
