@@ -132,7 +132,8 @@ Family: TypeAlias = Annotated[str, choice(*FAMILIES)]  # static
 Ratios: TypeAlias = Annotated[Float[Array, "K K K"], array("K", "K", "K")]
 
 
-def options_of(build: Callable[..., Any]) -> dict[str, Option]:
+@functools.lru_cache(maxsize=256)
+def options_of(build: Callable[..., Any]) -> Mapping[str, Option]:
     """The options of a constructor by keyword, read from the types of its signature."""
     parameters = inspect.signature(build, eval_str=True).parameters
     found = {name: _option_in(p.annotation) for name, p in parameters.items()}

@@ -116,7 +116,6 @@ class Indices(NamedTuple):
     means: Float[Array, " K"]
     bounds: gaps.Paired | gaps.Individual
     worst: Callable[[], Array]  # () -> D_j [K]: how far arm j may be from the m best
-    row: Row
 
 
 # (evidence, stats, width) -> (B, row)
@@ -204,7 +203,7 @@ def best_with_rest(
 
     def compare(stats, order, width):
         bounds, row = indices(evidence, stats, width)
-        found = Indices(stats.means, bounds, functools.cache(lambda: bounds.nth(m)), row)
+        found = Indices(stats.means, bounds, functools.cache(lambda: bounds.nth(m)))
         top = selection.top(members(found), order, m)
         b = selection.argmax(jnp.where(top, weakest(found, top), -jnp.inf), order)
         rivals = jnp.where(top, -jnp.inf, bounds.column(b))

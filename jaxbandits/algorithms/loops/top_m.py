@@ -17,7 +17,7 @@ from ...kernels.allocate import pair_shares
 from ...kernels.confidence import radius
 from ...parameters import Values, choice, number_or
 from ...types import Arms, Scalar, Table
-from .comparisons import Compare, Evidence, by_averages, by_features
+from .comparisons import Compare, Evidence
 from .gap_index import gap_index
 from .pair_selection import SELECTIONS
 
@@ -47,8 +47,9 @@ def consistent(values: Values, code: Callable[[float], float]) -> None:
     ratios_fit(values, pair_shares.num_bases(values["arms"]), pair_shares.MOST_BASES)
 
 
-def without_features(
+def top_m(
     arms: Arms,
+    evidence: Evidence,
     compare: Callable[[Evidence], Compare],
     *,
     selection: str,
@@ -56,40 +57,13 @@ def without_features(
     epsilon: Scalar,
     noise_var: Scalar,
     threshold: str,
+    theta_norm: Scalar | None = None,
+    v0: Scalar = 1.0,
+    ratios: Table | None = None,
     **rest: Any,
 ) -> Algorithm:
-    """The algorithm that compares arms by their average rewards; `rest` goes to `gap_index`."""
-    facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=1.0, theta_norm=None)
-    evidence = by_averages(arms.shape[0])
-    return gap_index(
-        arms,
-        evidence,
-        compare(evidence),
-        SELECTIONS[selection](arms, None),
-        radius.width(threshold, facts),
-        epsilon=epsilon,
-        **rest,
-    )
-
-
-def with_features(
-    arms: Arms,
-    compare: Callable[[Evidence], Compare],
-    *,
-    selection: str,
-    delta: Scalar,
-    epsilon: Scalar,
-    noise_var: Scalar,
-    theta_norm: Scalar | None,
-    v0: Scalar,
-    ratios: Table | None,
-    threshold: str,
-    arm_space: bool = True,
-    **rest: Any,
-) -> Algorithm:
-    """The algorithm that compares arms by least squares; `rest` goes to `gap_index`."""
+    """The gap-index algorithm of these options on this evidence; `rest` goes to `gap_index`."""
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=v0, theta_norm=theta_norm)
-    evidence = by_features(arms, v0, arm_space=arm_space)
     return gap_index(
         arms,
         evidence,

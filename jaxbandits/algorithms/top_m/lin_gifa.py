@@ -17,8 +17,15 @@ from ...parameters import (
     constructor,
 )
 from ...types import Arms
-from ..loops.comparisons import INDICES, STOPPING, best_with_rest, largest_worst, least_worst
-from ..loops.top_m import PairSelection, Ridge, Threshold, consistent, ridge, with_features
+from ..loops.comparisons import (
+    INDICES,
+    STOPPING,
+    best_with_rest,
+    by_features,
+    largest_worst,
+    least_worst,
+)
+from ..loops.top_m import PairSelection, Ridge, Threshold, consistent, ridge, top_m
 
 
 @constructor(
@@ -96,18 +103,20 @@ def lin_gifa(
         weakest=largest_worst,
         stopping=rule,
     )
-    return with_features(
+    v0 = ridge(v0, noise_var, code=noise_var / 400.0)
+    arm_space = indices == "paired" or least_squares.prefers_arm_space(arms)
+    return top_m(
         arms,
+        by_features(arms, v0, arm_space=arm_space),
         compare,
         selection=selection,
         delta=delta,
         epsilon=epsilon,
         noise_var=noise_var,
         theta_norm=theta_norm,
-        v0=ridge(v0, noise_var, code=noise_var / 400.0),
+        v0=v0,
         ratios=ratios,
         threshold=threshold,
-        arm_space=indices == "paired" or least_squares.prefers_arm_space(arms),
         all_first=False,
         retest=rule.retest if stale_pair else None,
     )

@@ -6,8 +6,8 @@ from ...conditions import fewer_than_arms
 from ...core import Algorithm
 from ...parameters import Flag, Nonnegative, Positive, Probability, Size, constructor
 from ...types import Arms
-from ..loops.comparisons import LUCB, best_with_rest, individual
-from ..loops.top_m import AverageSelection, AverageThreshold, without_features
+from ..loops.comparisons import LUCB, best_with_rest, by_averages, individual
+from ..loops.top_m import AverageSelection, AverageThreshold, top_m
 
 
 @constructor(requires=fewer_than_arms)
@@ -59,8 +59,9 @@ def lucb(
       >>> runs.summary()["errors"]
       0
     """
-    return without_features(
+    return top_m(
         arms,
+        by_averages(arms.shape[0]),
         partial(best_with_rest, m=m, indices=individual),
         selection=selection,
         delta=delta,

@@ -6,8 +6,8 @@ from ...core import Algorithm
 from ...kernels.allocate import pair_shares
 from ...parameters import Flag, Nonnegative, Positive, Probability, Ratios, Size, constructor
 from ...types import Arms
-from ..loops.comparisons import LUCB, best_with_rest, one_with_rest
-from ..loops.top_m import PairSelection, Ridge, Threshold, consistent, ridge, with_features
+from ..loops.comparisons import LUCB, best_with_rest, by_features, one_with_rest
+from ..loops.top_m import PairSelection, Ridge, Threshold, consistent, ridge, top_m
 
 
 @constructor(
@@ -76,15 +76,17 @@ def m_lingape(
       >>> runs.answer.shape, int(runs.answer.sum(1).max())
       ((10, 4), 2)
     """
-    return with_features(
+    v0 = ridge(v0, noise_var, code=1.0)
+    return top_m(
         arms,
+        by_features(arms, v0, arm_space=True),
         one_with_rest if m == 1 else partial(best_with_rest, m=m),
         selection=selection,
         delta=delta,
         epsilon=epsilon,
         noise_var=noise_var,
         theta_norm=theta_norm,
-        v0=ridge(v0, noise_var, code=1.0),
+        v0=v0,
         ratios=ratios,
         threshold=threshold,
         retest=LUCB.retest if stale_pair else None,

@@ -6,8 +6,8 @@ from ...conditions import fewer_than_arms
 from ...core import Algorithm
 from ...parameters import Flag, Nonnegative, Positive, Probability, Size, constructor
 from ...types import Arms
-from ..loops.comparisons import UGAPE, best_with_rest, individual, least_worst
-from ..loops.top_m import AverageSelection, AverageThreshold, without_features
+from ..loops.comparisons import UGAPE, best_with_rest, by_averages, individual, least_worst
+from ..loops.top_m import AverageSelection, AverageThreshold, top_m
 
 
 @constructor(requires=fewer_than_arms)
@@ -61,8 +61,9 @@ def ugape(
       0
     """
     compare = partial(best_with_rest, m=m, indices=individual, members=least_worst, stopping=UGAPE)
-    return without_features(
+    return top_m(
         arms,
+        by_averages(arms.shape[0]),
         compare,
         selection=selection,
         delta=delta,

@@ -73,7 +73,7 @@ class Wrapper(Constructor[...]):
 
     def split_options(self, keywords: Values) -> tuple[dict[str, Any], dict[str, Any]]:
         """`(own, rest)`: the wrapper's own options among those given, and the others."""
-        names = inspect.signature(self.own).parameters
+        names = options_of(self.own)
         own = {name: value for name, value in keywords.items() if name in names}
         return own, {name: value for name, value in keywords.items() if name not in names}
 
