@@ -25,6 +25,8 @@ class Case(NamedTuple):
     other: tuple  # another instance and constructor, which differ only in numbers
     fixed: bool = False  # rewards do not change how often each arm is drawn
     one_phase: bool = False  # it ends after a single phase
+    from_the_first: bool = False  # begins with the first independent arms, in the order given
+    in_reward_units: bool = False  # another unit of the rewards changes its draws
 
     @property
     def constructor(self):
@@ -108,16 +110,25 @@ CASES = (
     _confidence(jb.lingape, "lingape", _soare(0.5), _soare(0.7, 2.0)),
     _confidence(jb.lingape, "lingape_ratio", _soare(0.5), _soare(0.7, 2.0), selection="ratio"),
     _confidence(jb.frank_wolfe_sampling, "frank_wolfe_sampling", _soare(0.5), _soare(0.7, 2.0)),
-    _confidence(jb.lazy_track_and_stop, "lazy_track_and_stop", _soare(0.5), _soare(0.7, 2.0)),
+    _confidence(
+        jb.lazy_track_and_stop, "lazy_track_and_stop", _soare(0.5), _soare(0.7, 2.0)
+    )._replace(from_the_first=True),
     _confidence(jb.lin_game, "lin_game", _soare(0.5), _soare(0.7, 2.0)),
-    _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
-    _confidence(jb.lin_gifa, "lin_gifa", _top_m(0.8), _top_m(1.0, 0.5), m=2),
+    # A ridge of sigma / 20, and gaps that RAGE halves from 2 on, are in the unit of the rewards.
+    _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2)._replace(
+        in_reward_units=True
+    ),
+    _confidence(jb.lin_gifa, "lin_gifa", _top_m(0.8), _top_m(1.0, 0.5), m=2)._replace(
+        in_reward_units=True
+    ),
     _confidence(jb.lucb, "lucb", _top_m(0.8), _top_m(1.0, 0.5), m=2),
     _confidence(jb.ugape, "ugape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
-    _confidence(jb.rage, "rage", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
+    _confidence(jb.rage, "rage", _soare(0.2), _soare(0.3, 2.0), kind="phased")._replace(
+        in_reward_units=True
+    ),
     _confidence(
         jb.rage, "rage_transductive", _transductive(0.3), _transductive(0.4, 2.0), kind="phased"
-    ),
+    )._replace(in_reward_units=True),
     _confidence(
         jb.rage,
         "rage_as_printed",
@@ -127,7 +138,7 @@ CASES = (
         design="frank_wolfe",
         rounding="regret",
         rounding_epsilon=0.3,
-    ),
+    )._replace(in_reward_units=True),
     _confidence(jb.rage_glm, "rage_glm", _logistic(0.5, 1.0), _logistic(0.7, 1.5), kind="phased"),
     _confidence(
         jb.xy_static, "xy_static", _transductive(0.5), _transductive(0.6, 2.0), kind="phased"
@@ -166,7 +177,10 @@ CASES = (
     ),
     Case("sequential_halving", _canonical(), *_budget(jb.sequential_halving)),
     _at_budget("at_budget", partial(jb.at_budget, partial(jb.lingape, delta=0.1))),
-    _at_budget("bayes_gap", lambda budget: partial(jb.bayes_gap, budget=budget)),
+    # A prior and a width are in the unit of the rewards.
+    _at_budget("bayes_gap", lambda budget: partial(jb.bayes_gap, budget=budget))._replace(
+        in_reward_units=True
+    ),
     Case(
         "lin_ucb",
         _soare(0.5),
@@ -174,6 +188,7 @@ CASES = (
         "regret",
         "regret",
         (_soare(0.7, 2.0), partial(jb.lin_ucb, alpha=0.7)),
+        in_reward_units=True,
     ),
     Case(
         "lin_ts",
@@ -182,6 +197,7 @@ CASES = (
         "regret",
         "regret",
         (_soare(0.7, 2.0), jb.lin_ts),
+        in_reward_units=True,
     ),
     Case(
         "ucb_glm",
@@ -190,13 +206,14 @@ CASES = (
         "regret",
         "regret",
         (CUBE(jax.random.key(4)), partial(jb.ucb_glm, alpha=0.7)),
+        from_the_first=True,
     ),
     *(
         _regret(
             lambda number, build=build, option=option: partial(build, **{option: number}),
             CUBE(jax.random.key(3)),
             CUBE(jax.random.key(4)),
-        )
+        )._replace(from_the_first=True)
         for build, option in (
             (jb.glm_fpl, "a"),
             (jb.glm_ucb, "alpha"),
@@ -212,6 +229,7 @@ CASES = (
         "regret",
         "regret",
         (CUBE(jax.random.key(4)), partial(jb.glm_tsl, a=0.5)),
+        from_the_first=True,
     ),
     Case(
         "ofu_glb",
@@ -235,7 +253,7 @@ CASES = (
         CUBE(jax.random.key(3)),
         CUBE(jax.random.key(4)),
         name="watched",
-    ),
+    )._replace(from_the_first=True),
     _contextual(jb.deep_fpl, "a", hidden=6, batch=8),
     _contextual(jb.deep_fl, "rate", hidden=6, batch=8),
     _contextual(jb.rep_glm_fpl, "a", hidden=6, batch=8, refresh=7),
