@@ -68,7 +68,7 @@ def _top_m(angle, noise_var=0.25):
 
 
 def _labelled(seed, **numbers):
-    """A contextual problem: 60 examples of three classes, of which each round shows four."""
+    """A contextual problem: 60 examples of three classes; the context of a round holds four."""
     rng = np.random.default_rng(seed)
     points, labels = rng.normal(size=(60, 5)), np.arange(60) % 3
     return jb.instances.labelled(points, labels, shown=4, **numbers)

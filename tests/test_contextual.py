@@ -203,7 +203,7 @@ def test_cells_of_a_sweep_share_their_program_and_equal_simulate():
             replications=20,
             horizon=150,
         )
-    assert sum(seconds > 0.5 for seconds in seen) <= 1  # the four are played by one program
+    assert sum(seconds > 0.5 for seconds in seen) <= 1  # one program runs all four
     one = found.regret.sel(instance="points", algorithm="DeepFPL")
     np.testing.assert_allclose(one.sel(a=1.0), simulated().regret)
     assert not np.array_equal(one.sel(a=0.4), simulated().regret)

@@ -171,7 +171,7 @@ def test_one_arm_alone_has_no_bound(name):
 
 
 def test_bounds_out_of_range_are_infinite():
-    """Far fewer draws than arms, and arms far apart."""
+    """Far fewer draws than arms, and large gaps."""
     easy = jb.instances.canonical(64, gap=100.0, noise_var=1e-3)
     assert theory.od_linbai_error_bound(easy, 10).value == math.inf
     assert theory.bayes_gap_error_bound(easy, 10).value == math.inf
