@@ -13,7 +13,7 @@ CUBE = partial(jb.instances.logistic_cube, num_arms=10, dim=3, half_width=1.0)
 
 
 class Case(NamedTuple):
-    """An algorithm on an instance, and the same with other numbers of the same shapes."""
+    """An algorithm on an instance, and a second such pair that differs only in numbers."""
 
     name: str
     instance: Any
@@ -68,7 +68,7 @@ def _top_m(angle, noise_var=0.25):
 
 
 def _labelled(seed, **numbers):
-    """A contextual problem: 60 examples of three classes, of which each round shows four."""
+    """A contextual problem: 60 examples of three classes; the context of a round holds four."""
     rng = np.random.default_rng(seed)
     points, labels = rng.normal(size=(60, 5)), np.arange(60) % 3
     return jb.instances.labelled(points, labels, shown=4, **numbers)
@@ -114,7 +114,7 @@ CASES = (
         jb.lazy_track_and_stop, "lazy_track_and_stop", _soare(0.5), _soare(0.7, 2.0)
     )._replace(from_the_first=True),
     _confidence(jb.lin_game, "lin_game", _soare(0.5), _soare(0.7, 2.0)),
-    # A ridge of sigma / 20, and gaps that RAGE halves from 2 on, are in the unit of the rewards.
+    # A ridge of sigma / 20, and the first gap of RAGE, 2, are in the unit of the rewards.
     _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2)._replace(
         in_reward_units=True
     ),

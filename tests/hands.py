@@ -1,6 +1,6 @@
-"""Algorithms stepped through their own `init`, `ask` and `tell`, beside a NumPy twin.
+"""An algorithm and its NumPy twin, played round by round with the same rewards.
 
-Both get the same rewards, and each move is compared.
+The algorithm is called by its own `init`, `ask` and `tell`; each move is compared.
 """
 
 import jax

@@ -1,4 +1,4 @@
-"""Folders of made-up results, for tests of the report page."""
+"""Folders of synthetic results, for tests of the report page."""
 
 import json
 
@@ -19,7 +19,7 @@ CLAIMS = [
 
 
 def example(*, instances=("soare", HOSTILE), algorithms=("LinGapE", "GSE"), regret=False):
-    """A sweep's dataset of made-up runs: some err, and some of the last cell are cut short."""
+    """A sweep's dataset of synthetic runs: some err, and some of the last cell are cut short."""
     rng = np.random.default_rng(0)
     shape = (len(instances), len(algorithms), 2)
     pulls = rng.integers(500, 2000, (*shape, 20))

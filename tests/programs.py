@@ -54,7 +54,7 @@ def parts(case, replication=0):
 
 
 class Programs:
-    """Compiled `start`, `advance` and `ask` of a case, and both first ones under `vmap`.
+    """Compiled `start`, `advance` and `ask` of a case, and `start` with `advance` under `vmap`.
 
     All integers are converted to int64, because other types would compile other programs.
     """

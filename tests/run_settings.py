@@ -70,7 +70,7 @@ def assert_all_the_same(instance, build, ways, **options):
 
 
 def timeless(dataset):
-    """The results of a sweep without the times that they took."""
+    """The results of a sweep without its running times."""
     times = ["seconds", "compile_seconds"]
     bare = dataset.drop_vars(times)
     bare.attrs = {name: value for name, value in dataset.attrs.items() if name not in times}

@@ -1,6 +1,6 @@
-"""What earlier versions of the package have stored, and how it was made.
+"""Files that earlier versions of the package have stored, and how they were made.
 
-`PYTHONPATH=CHECKOUT python tests/stored_things.py FOLDER` makes it again with that checkout.
+`PYTHONPATH=CHECKOUT python tests/stored_things.py FOLDER` makes them again with that checkout.
 """
 
 import sys
@@ -29,12 +29,12 @@ REWARDS = (0.5, 0.2, 0.9, 0.4, 0.1)
 
 
 def sweep(out, **changed):
-    """The stored sweep; where `out` has it all, nothing is played."""
+    """The stored sweep; nothing is simulated if `out` holds all of it."""
     return jb.sweep(INSTANCES, ALGORITHMS, out=out, **(PLAN | changed))
 
 
 def live(path):
-    """The stored live run, at its beginning or where the file says."""
+    """The stored live run, new or continued from its file."""
     return jb.Live(BUILD, np.asarray(ARMS), path=path, seed=5, theta_norm=1.0)
 
 

@@ -1,4 +1,4 @@
-"""Any algorithm, stopped at a budget."""
+"""`at_budget`: any algorithm, stopped once its budget is spent."""
 
 import pickle
 from functools import partial
@@ -23,7 +23,7 @@ MORE = {"replications": 40, "seed": 3}
 
 
 class LinGapE(twins.LinGapE):
-    """Of which no gap is ever small enough, and which stops at its budget."""
+    """LinGapE that stops only at its budget: no gap meets its own stopping rule."""
 
     def __init__(self, arms, *, budget, **options):
         super().__init__(arms, epsilon=-np.inf, **options)
@@ -35,7 +35,7 @@ class LinGapE(twins.LinGapE):
         return done, answer, None if done else arm
 
 
-def test_it_goes_on_as_its_paper_says_until_the_budget_is_spent():
+def test_draws_follow_the_paper_until_the_budget_is_spent():
     names = ("budget", "delta", "noise_var", "theta_norm", "v0")
     with jax.enable_x64(True):
         hand = Hand(jb.at_budget(jb.lingape), *names)
@@ -47,14 +47,14 @@ def test_it_goes_on_as_its_paper_says_until_the_budget_is_spent():
             key = jax.random.key(seed)
             played, _ = hand.play(twin, facts, reward, key, compare=same_arm)
             assert played == numbers[0]
-            if seed == 0:  # the paper's own test was passed on the way
+            if seed == 0:  # the paper's own stopping rule holds by then
                 assert twins.LinGapE.ask(twin)[0] is False
                 twin.epsilon = 0.0
                 assert twins.LinGapE.ask(twin)[0] is True
 
 
-def test_regret_is_that_of_the_answer_once_the_budget_is_spent():
-    """Also past the block of rounds in which that is."""
+def test_each_round_after_the_budget_has_the_regret_of_the_answer():
+    """Also in later blocks of rounds than the one in which the budget ends."""
     alone = jb.simulate(SOARE, jb.lin_ucb, horizon=100, **MORE)
     runs = jb.simulate(SOARE, jb.at_budget(jb.lin_ucb, 20), horizon=100, **MORE)
     np.testing.assert_allclose(runs.regret[:, :20], alone.regret[:, :20])
@@ -67,7 +67,7 @@ def test_regret_is_that_of_the_answer_once_the_budget_is_spent():
 
 
 def test_pulls_are_those_of_the_algorithm_alone():
-    """All of them where it has not stopped, and more draws where it has."""
+    """Equal where the algorithm alone has not stopped; more draws where it has."""
     easy, stopped = jb.instances.soare(3, angle=0.9, scale=2.0, noise_var=0.2), []
     for budget in (3, 45, 60):
         bounded = jb.simulate(easy, jb.at_budget(LINGAPE, budget), **MORE)
@@ -81,7 +81,7 @@ def test_pulls_are_those_of_the_algorithm_alone():
     assert 0 < stopped[1] < stopped[2]
 
 
-def test_another_budget_and_another_wrapper_compile_nothing():
+def test_another_budget_or_an_equal_wrapper_compiles_nothing():
     def play(budget, delta, **options):
         build = jb.at_budget(partial(jb.lingape, delta=delta), budget, **options)
         with compilations() as seen:
@@ -118,9 +118,9 @@ jitted = jax.jit(cut)
 
 
 def rounds_of_ten(arms):
-    """Ten draws of each arm alive, twice and three times as many then; the least is left out.
+    """Phases of 10, 20 and 30 draws of each arm alive; each eliminates the arm of least mean.
 
-    And so are arms below zero, so that some runs end earlier.
+    Arms whose mean is not above 0 are eliminated too, so that some runs end earlier.
     """
 
     def ask(key, state):
@@ -138,8 +138,8 @@ def rounds_of_ten(arms):
     return jb.Algorithm(lambda key: (jnp.ones(4, bool), zero, zero), ask, tell)
 
 
-def test_phases():
-    """As they are while they fit, the last one cut; what ends by itself ends."""
+def test_phases_that_fit_are_whole_and_the_last_one_is_cut():
+    """A run that ends by itself before the budget is unchanged."""
     alone = jb.simulate(SOARE, rounds_of_ten, **MORE)
     first, last = alone.pulls.min(), alone.pulls.max()
     assert 40 < first < last
@@ -156,14 +156,14 @@ def test_phases():
 
 
 def test_before_the_first_phase_no_arm_is_preferred():
-    """The best arm is the first; an algorithm that has seen nothing must not know it."""
+    """The best arm has index 0; an algorithm without rewards must not prefer it."""
     runs = jb.simulate(SOARE, jb.at_budget(jb.rage, 1), replications=400)
     assert set(runs.pulls) == {0}
     assert np.bincount(runs.answer, minlength=4).min() > 60
 
 
 def in_turn(arms, *, horizon=None, believed=2):
-    """Draws one arm after the other and believes in the third, or in the one after its horizon."""
+    """Draws the arms in turn; answers `believed`, or `horizon % 4` where that is None."""
     answer = believed if believed is not None else horizon % 4
 
     def ask(key, state):
@@ -185,8 +185,8 @@ def in_turn(arms, *, horizon=None, believed=2):
     ],
     ids=["lingape", "lin_ucb", "lin_ts", "ucb_glm", "rage", "bayes_gap"],
 )
-def test_batch_changes_nothing(build):
-    """On unit vectors, whose indices tie at first."""
+def test_the_batch_size_changes_nothing(build):
+    """On unit vectors, whose indices tie in the first round."""
     sphere = partial(jb.instances.sphere, num_arms=6, dim=3, mix=0.3)
     one, other = (jb.simulate(sphere, build, batch=batch, **MORE) for batch in (None, 8))
     assert_same_runs(one, other)
@@ -195,8 +195,8 @@ def test_batch_changes_nothing(build):
 @pytest.mark.parametrize(
     ("budget", "answers"), [(9, [0]), (11, [2]), (12, [2]), (14, [0, 1]), (2, [0, 1])]
 )
-def test_the_arm_drawn_most(budget, answers):
-    """Of arms drawn equally often the algorithm's own answer, else one of them by lot."""
+def test_most_pulled_answers_the_arm_drawn_most_often(budget, answers):
+    """Of arms drawn equally often: the algorithm's own answer, else one of them at random."""
     build = jb.at_budget(in_turn, budget, answer="most_pulled")
     runs = jb.simulate(SOARE, build, **MORE)
     assert set(runs.answer) == set(answers)
@@ -204,14 +204,14 @@ def test_the_arm_drawn_most(budget, answers):
 
 
 def test_a_phase_cut_short_prefers_no_arm():
-    """33 draws for 40: one arm is drawn more often than the others, and is the answer."""
+    """33 draws instead of 40: the one arm that is drawn more often than the others is answered."""
     build = jb.at_budget(rounds_of_ten, 33, answer="most_pulled")
     runs = jb.simulate(SOARE, build, replications=400)
     np.testing.assert_array_equal(runs.answer, runs.arm_pulls.argmax(1))
     assert np.bincount(runs.answer, minlength=4).min() > 60
 
 
-def test_what_has_a_budget_is_given_it():
+def test_an_algorithm_with_an_option_budget_gets_the_budget():
     canonical = jb.instances.canonical(4, gap=1.0)
     own = jb.simulate(canonical, partial(jb.sequential_halving, budget=40), **MORE)
     given = jb.simulate(canonical, jb.at_budget(jb.sequential_halving, per_arm=10), **MORE)
@@ -220,19 +220,19 @@ def test_what_has_a_budget_is_given_it():
 
 
 @pytest.mark.parametrize(("options", "answer"), [({}, 3), ({"horizon": np.int64(41)}, 1)])
-def test_what_has_a_horizon_is_told_the_budget(options, answer):
-    """Unless it has one of its own."""
+def test_an_algorithm_with_an_option_horizon_gets_the_budget_as_its_horizon(options, answer):
+    """A horizon that the user gives is kept."""
     build = jb.at_budget(partial(in_turn, believed=None, **options), 7)
     assert set(jb.simulate(SOARE, build, **MORE).answer) == {answer}
 
 
-def test_a_stopping_rule_on_which_nothing_else_hangs():
-    """It must not be optimised away: XLA crashed on what was left of LinGame's."""
+def test_an_unused_stopping_rule_is_not_optimised_away():
+    """XLA crashed on what it had left of LinGame's stopping rule."""
     runs = jb.simulate(SOARE, jb.at_budget(jb.lin_game, 30), **MORE)
     assert set(runs.pulls) == {30}
 
 
-def test_sets_are_found_too():
+def test_an_algorithm_that_answers_a_set_can_be_wrapped():
     build = jb.at_budget(partial(jb.m_lingape, m=2), per_arm=8)
     runs = jb.simulate(SOARE, build, **MORE)
     assert set(runs.pulls) == {32}
@@ -241,7 +241,7 @@ def test_sets_are_found_too():
         jb.simulate(SOARE, partial(build, answer="most_pulled"), **MORE)
 
 
-def test_live_it_stops_at_the_budget_too():
+def test_a_live_run_stops_at_the_budget():
     live = jb.Live(jb.at_budget(LINGAPE, 9), np.eye(2), theta_norm=1.0)
     while not live.done:
         live.tell([1.0, 0.0][live.ask()])
@@ -258,7 +258,7 @@ print(describe(build) == describe(pickle.loads(pickle.dumps(build))), describe(b
 """
 
 
-def test_stored_cells_are_named_alike_in_every_process():
+def test_a_wrapped_algorithm_has_one_stored_name_in_all_processes():
     build = jb.at_budget(LINGAPE, per_arm=20)
     assert child(NAME) == f"True {describe(build)}\n"
     name = "at_budget(jaxbandits.algorithms.lingape.lingape)"

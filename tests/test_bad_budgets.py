@@ -1,4 +1,4 @@
-"""What a fixed budget cannot be played with is named before anything compiles."""
+"""Invalid options of fixed-budget algorithms are named before anything compiles."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What cannot be played is named before anything compiles."""
+"""Invalid input is named before anything compiles."""
 
 import dataclasses
 import re
@@ -396,13 +396,13 @@ def test_bad_input_is_named_before_anything_compiles(name):
 
 
 def test_an_instance_drawn_with_nan_is_named():
-    """Only the draw itself can tell."""
+    """It is known only after the draw."""
     with pytest.raises(ValueError, match="instance: replication 0 drew one with NaN or infinity"):
         jb.simulate(draws_nan, partial(jb.lingape, theta_norm=1.0), replications=3)
 
 
-def test_nan_in_some_draws_ends_the_loops_of_a_design():
-    """A pivot that is NaN once made the search for a basis go on for ever."""
+def test_a_design_of_arms_with_nan_ends_its_loops():
+    """A NaN pivot once made the search for a basis run for ever."""
 
     def instance(key):
         hole = jnp.where(jax.random.uniform(key) < 0.3, jnp.nan, 1.0)
@@ -422,20 +422,20 @@ def test_nan_in_some_draws_ends_the_loops_of_a_design():
         ("arms", np.full((4, 3), np.inf), "arms must be finite"),
     ],
 )
-def test_an_instance_made_by_hand_is_checked(field, value, message):
+def test_an_instance_with_replaced_fields_is_checked(field, value, message):
     instance = dataclasses.replace(SOARE, **{field: value})
     with compilations() as seen, pytest.raises(ValueError, match=message):
         jb.simulate(instance, jb.lingape, replications=3)
     assert seen == []
 
 
-def test_a_seed_counts_with_all_its_bits():
-    """Outside of double precision JAX takes the lower half alone."""
+def test_all_bits_of_a_seed_are_used():
+    """Without double precision JAX uses only the lower 32 bits."""
     low, high = (jax.random.key_data(root_key(seed)).tolist() for seed in (5, 2**40 + 5))
     assert (low, high) == ([0, 5], [256, 5])
 
 
-def test_means_that_tie_but_for_rounding_are_ties():
+def test_means_that_are_equal_up_to_rounding_are_tied():
     tied = jb.instances.tabular(np.eye(2), [0.3, 0.1 + 0.2])
     runs = jb.simulate(tied, partial(jb.lucb, m=1), replications=2, max_pulls=20)
     assert runs.summary()["reasons"] == {"tied": 2}

@@ -1,4 +1,4 @@
-"""The benchmarks run, and their contestants play the same bandit."""
+"""The benchmarks run, and all contestants of a contest simulate the same bandit."""
 
 import ast
 import json
@@ -57,7 +57,7 @@ def measured(tmp_path, *arguments):
 
 
 @pytest.mark.slow
-def test_the_cost_by_replications_and_devices(tmp_path):
+def test_the_part_scaling_measures_replications_and_devices(tmp_path):
     found = measured(tmp_path, "--part", "scaling")
     rows = found["replications"]["lingape-soare"]["xla"]
     assert {int(size) for size in rows} == {100, 1000}
@@ -67,7 +67,7 @@ def test_the_cost_by_replications_and_devices(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_cost_of_compiling(tmp_path):
+def test_a_kept_program_takes_less_time_than_compiling(tmp_path):
     found = measured(tmp_path, "--part", "compiling", "--only", "lingape-soare")
     assert "xla" in found["lingape-soare"]
     for cost in found["lingape-soare"].values():
@@ -75,7 +75,7 @@ def test_the_cost_of_compiling(tmp_path):
 
 
 @pytest.mark.slow
-def test_lanes_of_an_accelerator(tmp_path):
+def test_the_accelerator_benchmark_runs_in_both_precisions(tmp_path):
     # Any device will do to see that it runs, in both precisions.
     found = measured(tmp_path, "--gpu", "--only", "lingape-soare")
     assert all(set(row) == {"float64", "float32"} for row in found["lingape-soare"].values())
@@ -112,7 +112,7 @@ def test_the_guarantee_table_is_made_part_by_part(tmp_path):
     assert len({cell[:2] for cell in guarantees.cells()}) == 63
 
 
-def test_a_ledger_in_fifty_digits():
+def test_a_ledger_in_fifty_digits_agrees_with_numpy():
     rng = np.random.default_rng(0)
     arms, counts, sums = rng.normal(size=(6, 5)), rng.integers(1, 99, 6), rng.normal(size=6)
     matrix = 0.5 * np.eye(5) + (arms.T * counts) @ arms
@@ -125,7 +125,7 @@ def test_a_ledger_in_fifty_digits():
     np.testing.assert_allclose(float(logdet), sign * log - 5 * np.log(0.5), rtol=1e-12)
 
 
-def test_the_drift_of_a_ledger():
+def test_the_drift_of_a_ledger_is_small():
     with jax.enable_x64(True):
         row = numerics.drift("feature space", "even", 1.0, "float64", 0, 1000)
     found = row["errors"]["1000"]
@@ -133,7 +133,7 @@ def test_the_drift_of_a_ledger():
     assert 0 < found["mean_in_sd"] < 1e-9
 
 
-def test_where_a_promise_is_broken_first():
+def test_the_mildest_level_that_breaks_a_guarantee_is_found():
     rows = [
         {"algorithm": "a", "switch": "df", "level": level, "broken": level < 3}
         for level in (1.5, 10.0, 2.1)
@@ -187,7 +187,7 @@ def test_a_report_gives_seconds_of_files_that_pass(tmp_path):
     assert found == {"tests/test_a.py": (3.0, []), "tests/k/test_b.py": (0.0, ["test_it"])}
 
 
-def test_tests_belong_to_files_by_name_and_use():
+def test_tests_of_a_file_are_found_by_name_and_by_use():
     found = mutations.tests_of("jaxbandits/kernels/selection.py")
     assert found[0] == "tests/kernels/test_selection.py"
     every = [

@@ -1,4 +1,4 @@
-"""The command line's kept programs: in a folder of the user alone, mended where damaged."""
+"""Compiled programs that the command line keeps: in a private folder, replaced if damaged."""
 
 import stat
 import warnings
@@ -14,7 +14,7 @@ from jaxbandits.system.private_folders import NotPrivate, check_private, private
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """The folder that the command line chooses; nobody has given JAX another."""
+    """The folder that the command line chooses if JAX has no cache folder set."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     before = jax.config.jax_compilation_cache_dir
     jax.config.update("jax_compilation_cache_dir", None)
@@ -27,22 +27,22 @@ def a_program(number):
     return float(jax.jit(lambda x: x * 3.0 + number)(jnp.float32(2.0)))
 
 
-def results(*pairs):
-    """Programs and what they give, in a block that keeps them."""
+def check_results(*pairs):
+    """Check programs that are kept; `pairs` are numbers, each followed by its expected result."""
     with kept_programs():
         for number, expected in zip(pairs[::2], pairs[1::2], strict=True):
             assert a_program(number) == expected
 
 
 def test_the_folder_is_made_for_the_user_alone(home):
-    results(1.0, 7.0)
+    check_results(1.0, 7.0)
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert any(home.iterdir())
     assert jax.config.jax_compilation_cache_dir is None
 
 
 @pytest.mark.parametrize("harm", ["others may write", "a file", "anybody may replace"])
-def test_a_folder_that_will_not_do_is_not_used(home, harm):
+def test_an_unsafe_folder_is_not_used(home, harm):
     if harm == "a file":
         home.write_text("")
     elif harm == "others may write":
@@ -51,7 +51,7 @@ def test_a_folder_that_will_not_do_is_not_used(home, harm):
     else:
         home.parent.chmod(0o777)
     with pytest.warns(RuntimeWarning, match="are not kept: ") as warned:
-        results(1.0, 7.0)
+        check_results(1.0, 7.0)
     assert len(warned) == 1
     assert str(home if harm != "anybody may replace" else home.parent) in str(warned[0].message)
     assert not home.is_dir() or not any(home.iterdir())
@@ -59,7 +59,7 @@ def test_a_folder_that_will_not_do_is_not_used(home, harm):
 
 @pytest.mark.parametrize("harm", ["cut short", "garbage", "empty"])
 def test_damaged_programs_are_compiled_anew_and_kept_again(home, harm):
-    results(2.0, 8.0)
+    check_results(2.0, 8.0)
     entries = sorted(home.glob("*-cache"))
     for entry in entries:
         whole = entry.read_bytes()
@@ -75,25 +75,25 @@ def test_damaged_programs_are_compiled_anew_and_kept_again(home, harm):
     assert sorted(home.glob("*-cache")) == entries
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        results(2.0, 8.0)
+        check_results(2.0, 8.0)
 
 
-def test_a_folder_that_fills_up_is_told_once(home, monkeypatch):
+def test_a_full_disk_warns_once(home, monkeypatch):
     def full(*args):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.warns(RuntimeWarning, match="cannot be kept in .*No space left") as warned:
-        results(3.0, 9.0, 4.0, 10.0)
+        check_results(3.0, 9.0, 4.0, 10.0)
     assert len(warned) == 1
 
 
-def test_other_warnings_are_shown_as_they_are(home):
+def test_other_warnings_are_passed_on(home):
     with pytest.warns(UserWarning, match="something else"), kept_programs():
         warnings.warn("something else", UserWarning, stacklevel=1)
 
 
-def test_what_belongs_to_another_user_is_not_private(tmp_path, monkeypatch):
+def test_a_folder_of_another_user_is_not_private(tmp_path, monkeypatch):
     assert private_folder(tmp_path / "deep" / "mine") == tmp_path / "deep" / "mine"
     monkeypatch.setattr("os.geteuid", lambda: 12345)
     with pytest.raises(NotPrivate, match="mine belongs to another user"):

@@ -1,4 +1,4 @@
-"""The command line: one line for bad input, files that open for good input."""
+"""The command line: bad input gives one line of error, good input gives readable files."""
 
 import jax
 import matplotlib.image
@@ -33,7 +33,7 @@ def call(*args):
 
 
 def refused(result, *words):
-    """Status 2, one line on standard error, and it names what was wrong."""
+    """Assert status 2 and one line on standard error that holds these words."""
     assert result.exit_code == 2, result.output
     lines = result.stderr.splitlines()
     assert len(lines) == 1, lines
@@ -48,7 +48,7 @@ def tiny(tmp_path):
     return file
 
 
-def test_without_a_command_it_shows_what_there_is():
+def test_without_a_command_it_lists_the_commands():
     result = call()
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) > 10
@@ -85,7 +85,7 @@ def test_bad_files_are_refused(tiny, tmp_path, old, new, words):
     assert not (tmp_path / "out").exists()
 
 
-def test_an_algorithm_at_a_budget(tiny, tmp_path):
+def test_a_file_can_put_an_algorithm_at_a_budget(tiny, tmp_path):
     tiny.write_text(TINY.replace('"gse"', '"at_budget"\nalgorithm = "lingape"\ndelta = 0.2'))
     result = call("run", tiny, "--out", tmp_path)
     assert result.exit_code == 0, result.output
@@ -119,7 +119,7 @@ def test_binary_file_is_refused(tiny, tmp_path):
     refused(call("run", tiny, "--out", tmp_path / "out"), "tiny.toml")
 
 
-def test_a_run_end_to_end_and_again(tiny, tmp_path):
+def test_a_run_writes_its_results_and_a_second_run_reuses_them(tiny, tmp_path):
     out = tmp_path / "out"
     result = call("run", tiny, "--out", out)
     assert result.exit_code == 0, result.output
@@ -148,7 +148,7 @@ def test_a_run_end_to_end_and_again(tiny, tmp_path):
     assert result.stdout == again.stdout
 
 
-def test_shards_of_a_run(tiny, tmp_path):
+def test_shards_together_give_the_results_of_a_run(tiny, tmp_path):
     out = tmp_path / "out"
     first = call("run", tiny, "--out", out, "--shard", "1/2")
     assert first.exit_code == 0, first.output
@@ -161,7 +161,7 @@ def test_shards_of_a_run(tiny, tmp_path):
         refused(call("run", tiny, "--out", out, "--shard", bad), "shard must be", bad)
 
 
-def test_what_plays_changes_no_number(tiny, tmp_path):
+def test_the_engine_changes_no_number(tiny, tmp_path):
     pulls = []
     for name, options in (("xla", ["--devices", "1"]), ("native", ["--engine", "native"])):
         result = call("run", tiny, "--out", tmp_path / name, *options)
@@ -177,7 +177,7 @@ def test_what_plays_changes_no_number(tiny, tmp_path):
     refused(call("run", tiny, "--out", out, "--cluster", "nowhere"), "cluster", "nowhere")
 
 
-def test_results_of_others_are_not_overwritten(tiny, tmp_path):
+def test_foreign_results_are_not_overwritten(tiny, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     file = out / "results.nc"
@@ -209,7 +209,7 @@ def test_each_cell_is_built_once(tiny, tmp_path, monkeypatch):
     assert len(built) == 2
 
 
-def test_options_of_the_command_win(tiny, tmp_path):
+def test_options_of_the_command_override_the_file(tiny, tmp_path):
     tiny.write_text(TINY.replace('[algorithms.GSE]\nname = "gse"\nbudget = 40\n', ""))
     assert call("run", tiny, "--out", tmp_path, "--replications", 3, "--seed", 5).exit_code == 0
     with xarray.open_dataset(tmp_path / "results.nc") as dataset:
@@ -247,7 +247,7 @@ def test_figure_of_regret(tmp_path):
     assert matplotlib.image.imread(tmp_path / "out/figure.png").std() > 0.01
 
 
-def test_list():
+def test_list_shows_algorithms_instances_and_figures():
     everything = call("list")
     assert everything.exit_code == 0
     for word in ("lingape ", "soare ", "lingape/fig1", "Xu, Honda, Sugiyama, 2018"):
@@ -263,14 +263,14 @@ runpy.run_module("jaxbandits", run_name="__main__", alter_sys=True)  # as `pytho
 """
 
 
-def test_module_runs_and_help_needs_no_sweep():
+def test_the_module_shows_its_help_without_importing_matplotlib():
     shown = child(HELP)
     for word in ("demo", "list", "run", "reproduce", "drawing: False"):
         assert word in shown
 
 
 def test_compiled_programs_are_kept_for_the_next_run(tiny, tmp_path, monkeypatch):
-    """In the folder of the user's caches, and nowhere once the command is over."""
+    """In the user's cache folder; JAX's own setting is restored after the command."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     before = jax.config.jax_compilation_cache_dir
     jax.clear_caches()

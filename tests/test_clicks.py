@@ -1,4 +1,4 @@
-"""Arms from a log of clicks: the stand-in, and logs that are written here."""
+"""Arms from a log of clicks: the synthetic stand-in, and logs written by these tests."""
 
 import functools
 import gzip
@@ -21,7 +21,7 @@ every = pytest.mark.parametrize("protocol", LAWS)
 
 
 def drawn(protocol, num_arms, num):
-    """`(arms, means, theta)` of many stand-ins."""
+    """`(arms, means, theta)` of `num` stand-ins."""
 
     def draw(key):
         instance = make.clicks(key, num_arms, protocol=protocol)
@@ -33,7 +33,7 @@ def drawn(protocol, num_arms, num):
 
 
 @every
-def test_stand_in(protocol):
+def test_the_stand_in_is_a_valid_instance(protocol):
     instance = check(make.clicks(jax.random.key(0), protocol=protocol))
     assert instance.arms.shape == (40, 36)
     assert (instance.rewards, float(instance.noise_var)) == LAWS[protocol]
@@ -45,7 +45,7 @@ def test_stand_in(protocol):
 
 
 @every
-def test_what_the_stand_in_promises(protocol):
+def test_features_and_means_of_the_stand_in_are_as_documented(protocol):
     arms, means, thetas = drawn(protocol, 40, 300)
     np.testing.assert_allclose(np.einsum("nki,ni->nk", arms, thetas), means, atol=1e-12)
     assert (np.linalg.matrix_rank(arms) == 36).all()
@@ -68,7 +68,7 @@ def test_what_the_stand_in_promises(protocol):
         assert ((others > -0.99 - 1e-12) & (others < -0.93)).all()
 
 
-def test_rows_of_the_lowest_means_fill_up():
+def test_missing_rows_are_filled_with_those_of_nearest_means():
     means = jnp.array([0.5, 0.9, 0.7, 0.1, 0.8])
     best, others = means > 2.0, means < 0.2
     for seed in range(5):
@@ -76,8 +76,8 @@ def test_rows_of_the_lowest_means_fill_up():
         np.testing.assert_array_equal(rows, [1, 3, 0, 2])
 
 
-def test_phases_of_redrawn_clicks():
-    """Lanes that are not in use draw from a coin that never falls on heads."""
+def test_phases_run_on_clicks_drawn_anew():
+    """Lanes without a replication draw Bernoulli rewards with probability 0."""
     draw = functools.partial(make.clicks, num_arms=3)
     algorithm = functools.partial(jb.sequential_halving, budget=3000)
     runs = jb.simulate(draw, algorithm, replications=40, seed=0)
@@ -118,7 +118,7 @@ def save(folder, lines, *, zipped=False):
 
 
 def with_constants(X):
-    """Rows with the lack of the weights, in its own units, for the two constants."""
+    """Rows with each constant replaced by 1 - sum of the weights, scaled to mean square 1."""
     users, articles = X[:, ::6].copy(), X[:, :6].copy()
     for side in (users, articles):
         side[:, 0] -= side[:, 1:].sum(1)
@@ -132,7 +132,7 @@ def ridge(X, y):
 
 @every
 @pytest.mark.parametrize("zipped", [False, True], ids=["text", "gz"])
-def test_the_log_by_a_plain_computation(protocol, zipped, tmp_path, monkeypatch):
+def test_the_instance_of_a_log_equals_a_plain_computation(protocol, zipped, tmp_path, monkeypatch):
     monkeypatch.setattr(click_logs, "BLOCK", 701)
     rate = 0.05 if protocol == "rage" else 0.03
     file, _, X, clicks = written(tmp_path, zipped=zipped, rate=rate)
@@ -172,8 +172,8 @@ def test_the_log_by_a_plain_computation(protocol, zipped, tmp_path, monkeypatch)
     assert float(other.noise_var) == 0.5
 
 
-def test_weights_that_sum_to_one(tmp_path):
-    """As in the real log: what is left of 36 dimensions is rounding, but it is not lost."""
+def test_weights_that_sum_to_one_give_a_usable_instance(tmp_path):
+    """As in the real log: rounding alone makes the rank 36, but no dimension is dropped."""
     file, *_ = written(tmp_path, rounded=True)
     X = click_logs.read_click_log(file).features
     assert np.linalg.cond(X) > 1e11
@@ -208,7 +208,7 @@ def test_rows_without_features_are_left_out(tmp_path):
     lines[5] = lines[5].replace("|user ", "|user 7:0.5 ").replace(" 1:1.000000 |", " |", 1)
     lines[9] = lines[9][: lines[9].index("|user ")] + "|user 7:1.0 " + lines[9].split("|", 2)[2]
     lines[9] = lines[9].replace("|user 7:1.0 ", "|user 7:1.0 |", 1)
-    lines[12] = lines[12].replace("|user ", "|user 9:0.5 ")  # a number that says nothing
+    lines[12] = lines[12].replace("|user ", "|user 9:0.5 ")  # an index of no feature
     log = click_logs.read_click_log(save(tmp_path, lines))
     assert (log.rows, log.left_out) == (298, 2)
     there = ~np.isin(np.arange(300), [5, 9])
@@ -260,7 +260,7 @@ def test_damaged_and_missing_files_are_named(tmp_path):
             read(save(tmp_path, nothing))
 
 
-def test_more_arms_than_the_log_has(tmp_path):
+def test_more_arms_than_the_log_has_are_refused(tmp_path):
     file, *_ = written(tmp_path, 100)
     with pytest.raises(ValueError, match=r"num_arms must be at most \d+ with this log, got 150"):
         make.yahoo_r6a(jax.random.key(0), file, 150)

@@ -25,15 +25,15 @@ def client():
         yield client
 
 
-def test_equals_the_sweep_of_one_process(client, tmp_path):
+def test_a_cluster_gives_the_sweep_of_one_process(client, tmp_path):
     address = client.scheduler.address
     found = run(PLAN, out=tmp_path, cluster=address)
     assert alike(found, run(PLAN))
     assert [file.suffix for file in files(tmp_path)] == [".npz", ".npz"]
-    assert run(PLAN, out=tmp_path, cluster=address).identical(found)  # nothing is left to play
+    assert run(PLAN, out=tmp_path, cluster=address).identical(found)  # nothing is left to simulate
 
 
-def test_a_scheduler_without_workers_is_said(client, monkeypatch):
+def test_a_scheduler_without_workers_warns(client, monkeypatch):
     there = client.nthreads()
     monkeypatch.setattr(client, "nthreads", iter([{}, there]).__next__)
     with pytest.warns(RuntimeWarning, match="no worker yet; the sweep waits"):
@@ -41,7 +41,7 @@ def test_a_scheduler_without_workers_is_said(client, monkeypatch):
 
 
 @pytest.mark.slow
-def test_cells_that_end_early_end_alike(client):
+def test_cells_that_end_early_are_the_same_as_in_one_process(client):
     table = tomllib.loads(CELLS) | {"replications": 400, "until": {"error_width": 0.08}}
     plan = parse(table)
     found = run(plan, cluster=client)
@@ -49,7 +49,7 @@ def test_cells_that_end_early_end_alike(client):
     assert int(found.replications.min()) < 400
 
 
-def test_a_worker_killed_on_the_way_loses_nothing(client, tmp_path, monkeypatch):
+def test_a_killed_worker_loses_nothing(client, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "LEAST", 50)
     whole, killed = run(PLAN), []
     take, held, left = cluster._Pieces._take, [], []
@@ -57,7 +57,7 @@ def test_a_worker_killed_on_the_way_loses_nothing(client, tmp_path, monkeypatch)
     def kill_one(pieces, future):
         submitted = take(pieces, future)
         held.append(len(client.who_has()))
-        end = time.monotonic() + 20  # the scheduler hears of what is forgotten a little later
+        end = time.monotonic() + 20  # the scheduler releases results with a delay
         while (
             not pieces._submitted and (kept := len(client.who_has())) > 2 and time.monotonic() < end
         ):
@@ -71,13 +71,13 @@ def test_a_worker_killed_on_the_way_loses_nothing(client, tmp_path, monkeypatch)
 
     monkeypatch.setattr(cluster._Pieces, "_take", kill_one)
     assert alike(run(PLAN, out=tmp_path, cluster=client), whole)
-    assert left[-1] <= 2 < max(held)  # what is kept here is forgotten there
+    assert left[-1] <= 2 < max(held)  # results that are stored are released by the scheduler
     assert killed
     assert killed[0] not in client.run(os.getpid).values()
     assert [file.suffix for file in files(tmp_path)] == [".npz", ".npz"]
 
 
-def test_work_that_is_cancelled_ends_in_one_line_and_goes_on(client, tmp_path, monkeypatch):
+def test_cancelled_work_gives_one_line_of_error_and_can_be_continued(client, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "LEAST", 50)
     take, seen = cluster._Pieces._take, []
 
@@ -97,7 +97,7 @@ def test_work_that_is_cancelled_ends_in_one_line_and_goes_on(client, tmp_path, m
     assert alike(run(PLAN, out=tmp_path, cluster=client), run(PLAN))
 
 
-def test_what_cannot_be_is_said(client, monkeypatch):
+def test_a_missing_scheduler_and_another_version_are_named(client, monkeypatch):
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
     with pytest.raises(ValueError, match=r"cluster: no scheduler at 'tcp://127\.0\.0\.1:9'"):
         run(PLAN, cluster="tcp://127.0.0.1:9")

@@ -30,7 +30,7 @@ def least_norm(features, i, j):
 
 
 def by_loops(features, theta, m, epsilon, variance):
-    """LUCB, UGapE and m-LinGapE by largest variance, by ratios, and by ratios times norms."""
+    """LUCB, UGapE, and m-LinGapE in three forms: largest variance, ratios, ratios times norms."""
     means = [float(x @ theta) for x in features]
     ranked = sorted(means, reverse=True)
     gaps = []
@@ -55,7 +55,7 @@ def by_loops(features, theta, m, epsilon, variance):
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 5.0])
 @pytest.mark.parametrize("m", [1, 3, 5])
-def test_the_formulas(m, epsilon):
+def test_the_constants_equal_plain_loops(m, epsilon):
     features, theta = RNG.normal(size=(6, 3)), RNG.normal(size=3)
     instance = jb.instances.linear(features, theta, noise_var=0.3)
     found = (
@@ -70,8 +70,8 @@ def test_the_formulas(m, epsilon):
 
 
 @pytest.mark.parametrize(("num_arms", "dim"), [(10, 10), (10, 20), (30, 30)])
-def test_independent_arms_never_pay(num_arms, dim):
-    """`w = e_i - e_j`: both arms of the boundary count `1 / gap^2`, any other one its own gap."""
+def test_for_independent_arms_m_lingape_has_the_larger_constant(num_arms, dim):
+    """`w = e_i - e_j`: both arms at the boundary add `1 / gap^2`, any other one that of its own."""
     m = tables.members(num_arms)
     for number in range(10):
         instance = tables.drawn(num_arms, dim, 0.25, number)
@@ -83,18 +83,18 @@ def test_independent_arms_never_pay(num_arms, dim):
         assert not tables.pays(instance, m)
 
 
-def test_the_classic_instance():
-    """Arms e_1, (cos, sin), e_2: nothing is cheaper by the second, which the others span."""
+def test_the_constant_of_the_classic_instance_has_a_closed_form():
+    """Arms e_1, (cos, sin), e_2: no difference has a smaller norm because of the second arm."""
     angle, variance = math.pi / 6, 0.25
     instance = jb.instances.classic_top_m(3, 1, angle=angle, noise_var=variance)
     gap = 1 - math.cos(angle)
-    # The first two are told apart by `(1 - cos, 0, -sin)`; other pairs have the gap 1.
+    # `(1 - cos, 0, -sin)` gives the difference of the first two; other pairs have the gap 1.
     expected = variance * 9 * (gap + math.sin(angle)) / gap**2
     assert theory.m_lingape_complexity(instance, 1, **RATIO) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("factor", [0.25, 1e-3, 40.0])
-def test_the_scale_of_the_features_counts_for_all_alike(factor):
+def test_all_constants_scale_alike_with_the_features(factor):
     instance = tables.drawn(8, 4, 0.5, 0)
     scaled = tables.first_feature(factor * instance.arms)
     for constant in (
@@ -106,7 +106,7 @@ def test_the_scale_of_the_features_counts_for_all_alike(factor):
         assert constant(scaled, 3) == pytest.approx(constant(instance, 3) / factor**2)
 
 
-def test_the_larger_of_two_is_known_before_the_end():
+def test_enough_ends_the_sum_early_and_keeps_the_comparison():
     answers, early = set(), 0
     for number in range(12):
         instance = tables.drawn(10, 5, 0.25, number)
@@ -121,7 +121,7 @@ def test_the_larger_of_two_is_known_before_the_end():
     assert early > 3
 
 
-def test_no_gap_is_infinite_without_epsilon():
+def test_a_gap_of_0_gives_infinity_without_epsilon():
     tied = jb.instances.linear(np.eye(4), [1.0, 0.5, 0.5, 0.0])
     twins = jb.instances.linear([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [1.0, 0.0])
     for instance, m in ((tied, 2), (twins, 1)):
@@ -134,7 +134,7 @@ def test_no_gap_is_infinite_without_epsilon():
     assert theory.lucb_complexity(tied, 1) == pytest.approx(2 * (4 + 4 + 4 + 1))
 
 
-def test_bad_input():
+def test_bad_input_is_named():
     basis = jb.instances.canonical(4, gap=0.5)
     for m in (0, 4, 1.5, True, None, "2"):
         with pytest.raises(ValueError, match=f"m must be a whole number from 1 to 3, got {m!r}"):
@@ -154,8 +154,8 @@ def test_bad_input():
         theory.m_lingape_complexity(basis, 1, enough=0)
 
 
-def test_the_first_row_of_table_4_in_small():
-    """The paper has 29.1% and 30.8%; a chance of 1 in 1000 on either side is left."""
+def test_the_first_row_of_table_4_on_few_instances():
+    """The paper has 29.1% and 30.8%; the quantiles leave 1/1000 on either side."""
     count = sum(tables.pays(tables.drawn(10, 5, 0.5, number), 4) for number in range(60))
     assert scipy.stats.binom.ppf(0.001, 60, 0.291) <= count
     assert count <= scipy.stats.binom.isf(0.001, 60, 0.308)
@@ -174,7 +174,7 @@ def test_the_tables_are_written(tmp_path, capsys):
     assert [line.split("  ")[0] for line in lines] == ["K=10 N=5 D=0.25", "m=3, random stand-in"]
 
 
-def test_the_stored_tables():
+def test_the_stored_tables_agree_with_the_paper():
     rows = {row["name"]: row for row in json.loads(tables.RESULTS.read_text())}
     for (num_arms, dim), scale in itertools.product(tables.PRINTED, tables.SCALES):
         row = rows[f"K={num_arms} N={dim} D={scale}"]
@@ -188,7 +188,7 @@ def test_the_stored_tables():
 
 @real
 @pytest.mark.parametrize(("m", "gap"), [(3, 0.0755), (8, 0.0289)])
-def test_table_5(m, gap):
+def test_table_5_agrees_with_the_paper(m, gap):
     row = tables.constants(m, DATA)
     assert round(row["gap"], 4) == gap
     assert (round(row["m_lingape"], 2), round(row["ugape"], 2)) == tables.TABLE_5[m]

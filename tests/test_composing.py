@@ -20,11 +20,11 @@ THETA = np.array([1.0, 0.3])
 
 
 class Kernel(NamedTuple):
-    function: Any  # whose docstring says how it composes
-    call: Any  # of a table that may be traced
+    function: Any  # its docstring says how it composes
+    call: Any  # function of a table, which may be traced
     table: np.ndarray
-    near: float | None  # how far single precision may be from double; None: the program is slow
-    grad: str | None = "no derivative"  # what the error of a derivative says, None: there is one
+    near: float | None  # tolerance of single against double precision; None: in a slow test
+    grad: str | None = "no derivative"  # error of its derivative; None: there is one
 
 
 def _instance(arms, theta=THETA):
@@ -106,8 +106,8 @@ def _dtypes(tree):
 @pytest.mark.parametrize(
     ("x64", "dtype", "whole"), [(False, "float32", "int32"), (True, "float32", "int64")]
 )
-def test_it_joins_a_trace_in_the_precision_of_its_arrays(name, x64, dtype, whole):
-    """Lowered, not compiled, in a `shard_map` over a `scan` that calls it."""
+def test_a_traced_kernel_has_the_precision_of_its_arrays(name, x64, dtype, whole):
+    """In a `shard_map` over a `scan` that calls it; lowered, but not compiled."""
     kernel = KERNELS[name]
     mesh = jax.make_mesh((1,), ("lots",), axis_types=(jax.sharding.AxisType.Auto,))
     spec = jax.sharding.PartitionSpec("lots")
@@ -130,7 +130,7 @@ def test_an_instance_may_be_built_in_the_same_trace():
     assert jax.eval_shape(value, jnp.ones(2)).dtype == jnp.float32
 
 
-def test_in_a_shard_map_it_counts_what_it_counts_outside():
+def test_rounding_in_a_shard_map_equals_rounding_outside():
     mesh = jax.make_mesh((1,), ("lots",), axis_types=(jax.sharding.AxisType.Auto,))
     spec = jax.sharding.PartitionSpec("lots")
 
@@ -159,21 +159,21 @@ def test_single_precision_in_jit_and_vmap_is_near_double_outside(name):
     alone = kernel.call(kernel.table)
     assert _dtypes(alone) <= {"float64", "int64", "bool"}
     assert all(isinstance(leaf, np.ndarray | np.generic) for leaf in jax.tree.leaves(alone))
-    if hasattr(alone, "converged"):  # steps, and the last decrement, hang on rounding
+    if hasattr(alone, "converged"):  # steps, and the last decrement, depend on rounding
         many, alone = ((found[0], found[1], found.converged) for found in (many, alone))
     _same(jax.tree.map(lambda leaf: leaf[0], many), alone, kernel.near)
-    if design:  # arms that are all zero have no optimum; known ones are refused, see below
+    if design:  # arms that are all zero have no optimum; untraced ones are refused, see below
         weights, value, bound, _, converged = (leaf[1] for leaf in found)
         assert np.isfinite(weights).all()
         assert value >= bound
-        assert not converged or name == "xy_frank_wolfe"  # there, nothing to compare
+        assert not converged or name == "xy_frank_wolfe"  # which then has nothing to compare
     if name in ("efficient", "largest_remainder", "regret"):
         assert int(many[0].sum()) == alone.sum()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n, k in KERNELS.items() if k.near is None])
-def test_single_precision_of_the_slower_ones(name):
+def test_single_precision_of_slow_kernels_is_near_double(name):
     kernel = KERNELS[name]
     found = jax.jit(kernel.call)(jnp.asarray(kernel.table, jnp.float32))
     alone = kernel.call(kernel.table)
@@ -182,7 +182,7 @@ def test_single_precision_of_the_slower_ones(name):
 
 
 @pytest.mark.parametrize("name", [n for n, k in KERNELS.items() if k.grad is not None])
-def test_a_derivative_that_is_none_is_refused_in_words(name):
+def test_a_missing_derivative_is_refused_with_a_hint(name):
     kernel = KERNELS[name]
 
     def loss(table):
@@ -198,7 +198,7 @@ def test_a_derivative_that_is_none_is_refused_in_words(name):
 
 
 @pytest.mark.parametrize("name", ["d_optimal", "xy_optimal", "oracle"])
-def test_weights_of_an_optimum_have_no_derivative_and_its_value_has(name):
+def test_the_value_of_a_design_has_a_derivative_and_its_weights_have_none(name):
     kernel = KERNELS[name]
     table = jnp.asarray(kernel.table, jnp.float32)
     for outer in (lambda f: f, jax.jit):
@@ -274,7 +274,7 @@ def test_the_derivative_of_the_characteristic_time_is_that_of_the_optimum():
             np.testing.assert_allclose((slopes[i] * move).sum(), wanted, rtol=1e-4)
 
 
-def test_known_numbers_are_in_double_precision_even_inside_of_a_trace():
+def test_untraced_numbers_are_in_double_precision_even_inside_a_trace():
     wanted, volume = jb.rounding.efficient(WEIGHTS, 10**9), jb.design.log_det(ARMS, WEIGHTS)
 
     def inside(x):
@@ -295,7 +295,7 @@ def test_where_nothing_is_compared_any_design_is_optimal():
 
 
 @pytest.mark.slow
-def test_where_nothing_is_compared_the_certified_design_is_so_too():
+def test_where_nothing_is_compared_the_certified_design_has_value_0():
     found = jb.design.xy_optimal(ARMS, ARMS[:1])
     assert (float(found.value), float(found.bound), bool(found.converged)) == (0.0, 0.0, True)
 
@@ -347,7 +347,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_has_no_design_or_fit_is_refused(name):
+def test_input_without_a_design_or_a_fit_is_refused(name):
     call, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         call()
@@ -364,7 +364,7 @@ ON_HOST = (
 
 
 @pytest.mark.parametrize("function", ON_HOST, ids=lambda function: function.__name__)
-def test_what_is_computed_on_the_host_refuses_traced_arguments(function):
+def test_functions_computed_on_the_host_refuse_traced_arguments(function):
     with pytest.raises(TypeError, match="must be known numbers, got a traced array"):
         jax.eval_shape(function, ARMS)
 

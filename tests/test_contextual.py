@@ -1,4 +1,4 @@
-"""Worlds that show something: every law that holds for the others."""
+"""Contextual instances obey the laws of all other instances."""
 
 import dataclasses
 from functools import cache, partial
@@ -62,7 +62,7 @@ def test_a_longer_run_begins_as_a_shorter_one():
 
 
 def one_replication(target):
-    """One replication's world and algorithm, `start` and `advance` compiled."""
+    """Compiled `start` and `advance` of a replication whose target is this class."""
     instance = jb.instances.labelled(POINTS, LABELS, shown=4, target=target)
 
     def parts():
@@ -72,7 +72,7 @@ def one_replication(target):
     return begin, jax.jit(lambda run, rounds: episode.advance(run, *parts(), rounds))
 
 
-def test_pausing_and_playing_by_hand_give_what_a_simulation_does():
+def test_a_run_advanced_in_parts_equals_the_simulation():
     begin, go = one_replication(2)
     run = begun = begin(key_of(5))
     for rounds in (50, 30, 70):
@@ -85,7 +85,7 @@ def test_pausing_and_playing_by_hand_give_what_a_simulation_does():
     assert float(run.state.total) == runs.info["reward"][5]
 
 
-def test_asking_twice_shows_the_same_and_asks_for_the_same():
+def test_asking_twice_gives_the_same_context_and_move():
     begin, go = one_replication(0)
     run = go(begin(key_of(0)), 20)
     env, algorithm = contextual(INSTANCE), BUILD(jnp.asarray(POINTS))
@@ -107,8 +107,8 @@ def test_other_numbers_compile_nothing():
     assert not np.array_equal(runs.regret, simulated().regret)
 
 
-def test_what_is_shown_and_paid():
-    """Examples come evenly, with replacement; rewards and regret have the means they should."""
+def test_contexts_rewards_and_regret_have_their_distribution():
+    """Examples are drawn uniformly, with replacement."""
     instance = jb.instances.labelled(POINTS, LABELS, shown=4, target=1, high=0.8, low=0.3)
     env, number = contextual(instance), 20_000
     keys = jax.random.split(jax.random.key(0), number)
@@ -127,7 +127,7 @@ def test_what_is_shown_and_paid():
     assert abs(expected.max(1).mean() - instance.best_average()) < 5 * 0.25 / np.sqrt(number)
 
 
-def test_classes_come_equally_often_and_the_average_reward_agrees_with_the_rewards():
+def test_target_classes_are_balanced_and_the_average_reward_agrees_with_the_rewards():
     runs = simulated(replications=300)
     assert np.bincount(INSTANCE.target_of(runs.replication)).tolist() == [100, 100, 100]
     expected = INSTANCE.average_reward(runs)
@@ -185,7 +185,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_fit_is_refused_before_compiling(name):
+def test_unsuitable_instances_and_options_are_refused_before_compiling(name):
     refused(*REFUSED[name])
 
 
@@ -203,14 +203,14 @@ def test_cells_of_a_sweep_share_their_program_and_equal_simulate():
             replications=20,
             horizon=150,
         )
-    assert sum(seconds > 0.5 for seconds in seen) <= 1  # the four are played by one program
+    assert sum(seconds > 0.5 for seconds in seen) <= 1  # one program runs all four
     one = found.regret.sel(instance="points", algorithm="DeepFPL")
     np.testing.assert_allclose(one.sel(a=1.0), simulated().regret)
     assert not np.array_equal(one.sel(a=0.4), simulated().regret)
     assert (found.num_arms == 4).all()
 
 
-def test_no_lane_carries_a_data_set(monkeypatch):
+def test_cells_with_large_data_sets_are_not_grouped(monkeypatch):
     sizes = {"replications": 20, "horizon": 150}
     plan = planned({"points": INSTANCE, "others": other_instance()}, {"DeepFPL": BUILD}, **sizes)
     assert [len(group.cells) for group in groups.groups_of(plan, cells_of(plan))] == [2]
@@ -218,7 +218,7 @@ def test_no_lane_carries_a_data_set(monkeypatch):
     assert [len(group.cells) for group in groups.groups_of(plan, cells_of(plan))] == [1, 1]
 
 
-def test_batched_for_accelerators_it_is_the_same_up_to_rounding(monkeypatch):
+def test_the_batched_program_of_accelerators_gives_the_same_runs(monkeypatch):
     build = partial(BUILD, precision="double")
     in_turn = simulated(build=build)
     monkeypatch.setattr(host_loop, "engine_for", lambda *_: "together")
@@ -236,7 +236,7 @@ def test_neither_lanes_nor_batching_change_a_learnt_representation(monkeypatch):
     assert_same_runs(in_turn, simulated(build=build, seed=0))
 
 
-def test_an_average_is_of_all_rounds():
+def test_the_average_reward_needs_all_rounds():
     ended = dataclasses.replace(simulated(), pulls=np.full(20, 25))
     with pytest.raises(ValueError, match="go on to round 150, got one that ended after 25"):
         INSTANCE.average_reward(ended)
@@ -251,8 +251,8 @@ def test_rewards_without_noise():
     assert abs(((runs.info["reward"] + runs.regret[:, -1]) / 150 - best).mean()) < 0.02
 
 
-def test_a_network_that_is_lost_is_told():
-    """Features beyond what single precision holds."""
+def test_a_network_that_is_not_finite_is_reported():
+    """Features beyond the range of single precision."""
     instance = jb.instances.labelled(1e100 * POINTS, LABELS, shown=4)
     runs = jb.simulate(instance, BUILD, replications=20, horizon=150)
     assert (runs.info["nonfinite"] > 100).all()

@@ -1,4 +1,4 @@
-"""What learners gain in worlds that show something: on digits, on images, and one of the README."""
+"""Rewards of contextual algorithms: on digits, on images, and of the one in the README."""
 
 import os
 from functools import partial
@@ -26,7 +26,7 @@ def averages(build, replications, horizon):
 
 
 def misfiled(algorithm):
-    """Learns every reward as that of another example."""
+    """The algorithm, with each reward assigned to another example."""
 
     def tell(state, move, total):
         info, example = move.info
@@ -36,7 +36,7 @@ def misfiled(algorithm):
     return algorithm._replace(tell=tell)
 
 
-def test_deep_fpl_learns_digits_unless_rewards_are_misfiled():
+def test_deep_fpl_learns_digits_unless_rewards_go_to_wrong_examples():
     instance, learnt = averages(partial(jb.deep_fpl, rate=0.003), 20, 600)
     assert learnt.mean() > 0.42
     _, fooled = averages(partial(another(jb.deep_fpl, misfiled), rate=0.003), 20, 600)
@@ -44,13 +44,13 @@ def test_deep_fpl_learns_digits_unless_rewards_are_misfiled():
     assert learnt.mean() < instance.best_average(np.arange(20)).mean()
 
 
-def test_a_learner_of_one_s_own_as_the_readme_has_it():
+def test_the_contextual_algorithm_of_the_readme_learns():
     text = (Path(jb.__file__).parents[1] / "README.md").read_text()
     (block,) = (part for part in text.split("```python\n") if "def logistic_steps" in part)
     names = {"jb": jb, "digits": jb.instances.digits(), "partial": partial}
     exec(block.split("```")[0], names)
     learnt = names["digits"].average_reward(names["runs"])[:, -1]
-    assert learnt.mean() > 0.4  # 0.3 by lot
+    assert learnt.mean() > 0.4  # 0.3 at random
 
 
 @pytest.mark.slow
@@ -63,8 +63,8 @@ def test_learners_come_near_the_best_on_digits():
 
 @pytest.mark.slow
 @pytest.mark.skipif("JAXBANDITS_DATA" not in os.environ, reason="JAXBANDITS_DATA names no folder")
-def test_noise_pays_on_images():
-    """On the same contexts and rewards; the paper's second claim about networks."""
+def test_perturbed_rewards_lower_the_regret_on_images():
+    """With paired contexts and noise; the paper's second claim about networks."""
     instance = jb.instances.images(Path(os.environ["JAXBANDITS_DATA"]) / "mnist")
     perturbed, plain = (
         jb.simulate(instance, build, replications=60, horizon=10_000, seed=2)

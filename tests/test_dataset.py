@@ -30,7 +30,7 @@ def test_numbers_of_single_replications_are_left_out_where_they_are_many(monkeyp
 
 
 @pytest.mark.parametrize("spare", [0, -1])
-def test_what_algorithms_count_is_left_out_where_it_is_much(monkeypatch, spare):
+def test_info_of_single_replications_is_left_out_where_it_is_large(monkeypatch, spare):
     parts = {"a": partial(jb.gse, budget=20), "b": partial(jb.gse, budget=30)}
     counted = [name for name in sweep_of(parts) if name.startswith("info_") and "mean" in name]
     monkeypatch.setattr(dataset, "MOST_NUMBERS", 2 * 4 * len(counted) + spare)
@@ -38,7 +38,7 @@ def test_what_algorithms_count_is_left_out_where_it_is_much(monkeypatch, spare):
     assert (counted[0].removesuffix("_mean") in found) == (spare == 0)
 
 
-def test_bounds_are_those_of_who_promises_the_best_answer():
+def test_lower_bounds_are_given_only_for_algorithms_that_promise_the_best_arm():
     found = sweep_of(
         {
             "best": partial(jb.lingape, delta=0.1),

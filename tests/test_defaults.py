@@ -34,7 +34,7 @@ def _shown(default):
 
 
 def public():
-    """`{name: options}` of whatever the package and its public modules list and can be called."""
+    """`{name: options}` of all public callables of the package and its modules."""
     found = {}
     for prefix, module in MODULES.items():
         for name in module.__all__:
@@ -52,7 +52,7 @@ FOUND, KNOWN = public(), json.loads(STORED.read_text())
 
 
 def test_no_public_name_is_lost():
-    """New ones are free until they are released: `public()` is then written to the file."""
+    """A new name is stored at its release, when `public()` is written to the file."""
     assert len(KNOWN) > 90
     assert KNOWN.keys() <= FOUND.keys()
 

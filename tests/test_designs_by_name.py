@@ -1,4 +1,4 @@
-"""Designs and roundings as the package offers them: what they refuse, in what precision."""
+"""Public designs and roundings: the input they refuse, and their precision."""
 
 import jax
 import numpy as np
@@ -46,7 +46,7 @@ STEPS = ("d_optimal", "fedorov", "g_optimal_fw", "wolfe_atwood", "wynn")
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_designs_are_in_double_precision_and_of_one_kind(name):
+def test_designs_are_in_double_precision_and_of_one_type(name):
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [0.2, 0.1]])
     found = getattr(jb.design, name)(arms, active=[True, False, True], tol=1e-6)
     assert isinstance(found, jb.design.Design)

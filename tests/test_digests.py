@@ -1,4 +1,4 @@
-"""Digests of what is played: equal for equal numbers, and different for any other."""
+"""Digests of runs: equal for equal numbers, different for any others."""
 
 import json
 
@@ -16,7 +16,7 @@ PULLS = np.array([3, 5])
     [{"pulls": PULLS + 1}, {"pulls": PULLS.astype(float)}, {"pulls": PULLS[None]}, {"arm": PULLS}],
     ids=["number", "dtype", "shape", "name"],
 )
-def test_a_digest_tells_numbers_apart(other):
+def test_different_arrays_have_different_digests(other):
     same = digests.digest_of({"pulls": PULLS.copy()})
     assert digests.digest_of({"pulls": PULLS}) == same
     assert digests.digest_of(other) != same
@@ -42,7 +42,7 @@ def test_the_command_compares_with_a_file(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out.endswith("sequential_halving xla: arm_pulls\n")
 
 
-def test_other_numbers_have_other_digests():
+def test_runs_of_other_numbers_have_other_digests():
     case = cases.named("sequential_halving")
     instance, build = case.other
     other = digests.digests(case._replace(instance=instance, build=build), "xla")

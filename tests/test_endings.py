@@ -32,12 +32,12 @@ LOGISTIC = jb.instances.glm(np.eye(3), [1.0, 0.0, -1.0])
 
 
 def stepwise(arms, *, end=1e9, answer=0, phase=None, poison=1e9, epsilon=0.0, note=None):
-    """Draws one arm after the other, or `phase` (counts, or a number of arms), and counts it.
+    """Draws the arms in turn, or `phase` (counts, or a number of arms) in each round.
 
     Args:
       end: rounds after which it is done.
       poison: rounds after which its state becomes NaN.
-      note: a name for what it counts in `info`.
+      note: name in `info` for the number of rounds.
     """
     num_arms = arms.shape[0]
 
@@ -58,12 +58,12 @@ def stepwise(arms, *, end=1e9, answer=0, phase=None, poison=1e9, epsilon=0.0, no
     return jb.Algorithm(init, ask, tell)
 
 
-# All numbers at once: whoever binds others to it shares its programs.
+# Both numbers are bound, so that other values of them share the compiled programs.
 STEPS = partial(stepwise, end=1e9, poison=1e9)
 
 
 def endless(arms, *, never=lambda: jnp.array(False)):
-    """Is never done; how it says so is `never`."""
+    """Is never done; `never` gives the value of `done`."""
     return stepwise(arms)._replace(ask=lambda key, state: _never(arms, key, state, never))
 
 
@@ -106,7 +106,7 @@ def test_after_phases_the_answer_is_drawn_until_the_horizon(engine):
 
 
 @pytest.mark.parametrize("engine", ["xla", "native"])
-def test_one_arm_after_the_other_then_the_answer(engine):
+def test_after_its_end_a_sequential_algorithm_draws_its_answer(engine):
     build = partial(STEPS, answer=3)
     runs = simulate(partial(build, end=40.0), horizon=100, engine=engine)
     assert_consistent(runs, 100)
@@ -121,7 +121,7 @@ def test_one_arm_after_the_other_then_the_answer(engine):
 
 
 @pytest.mark.parametrize("phase", [4, (4, 0, 2, 1)], ids=["batch", "counts"])
-def test_a_round_is_a_draw_for_phases_too(phase):
+def test_the_horizon_counts_single_draws_for_phases_too(phase):
     runs = simulate(partial(stepwise, phase=phase, end=3.0, answer=1), horizon=50)
     assert_consistent(runs, 50)
     counts = np.array([1] * 4 if phase == 4 else phase)
@@ -144,22 +144,22 @@ NEVER = {
 
 
 @pytest.mark.parametrize("name", NEVER)
-def test_what_never_stops_needs_a_horizon(name):
+def test_an_algorithm_that_never_stops_needs_a_horizon(name):
     refused(NEVER[name], "never stops: give `horizon` or `at_budget`")
 
 
-def ends(instance, build, horizon=None, max_pulls=10_000_000):
-    """None; raises what `simulate` would raise, but nothing is compiled."""
+def check_end(instance, build, horizon=None, max_pulls=10_000_000):
+    """Raise the error that `simulate` would raise, without compiling."""
     check_ending(prepared(instance, build, horizon), max_pulls, horizon, "mixed")
 
 
-def test_what_never_stops_may_be_bounded():
+def test_an_algorithm_that_never_stops_may_be_bounded():
     for instance, build in NEVER.values():
-        ends(instance, build, horizon=20)
-        ends(instance, build, max_pulls=500)
-        ends(instance, jb.at_budget(build, 20))
-    ends(PLAIN, partial(stepwise, end=5.0))
-    ends(PLAIN, partial(endless, never=lambda: jnp.array(True)))
+        check_end(instance, build, horizon=20)
+        check_end(instance, build, max_pulls=500)
+        check_end(instance, jb.at_budget(build, 20))
+    check_end(PLAIN, partial(stepwise, end=5.0))
+    check_end(PLAIN, partial(endless, never=lambda: jnp.array(True)))
     runs = simulate(endless, max_pulls=70)
     assert runs.pulls.tolist() == [70] * 3
     assert runs.summary()["reasons"] == {"max_pulls": 3}
@@ -177,7 +177,7 @@ def draws_targets(key, same):
     return jb.instances.linear(arms, arms[0], targets=None if same else -arms)
 
 
-def believes(arms, targets=None):
+def five_rounds(arms, targets=None):
     return stepwise(arms, end=5.0)
 
 
@@ -194,7 +194,7 @@ NO_ARM = {
     ),
     "a drawn target": (
         partial(draws_targets, same=False),
-        believes,
+        five_rounds,
         "horizon must be None for .*which is a target",
     ),
     "an example": (
@@ -212,15 +212,15 @@ def test_an_answer_that_is_no_arm_cannot_be_drawn(name):
 
 
 def test_answers_known_to_be_arms_can_be_drawn():
-    ends(partial(draws_targets, same=True), believes, horizon=50)
-    ends(PLAIN, believes, horizon=50)
+    check_end(partial(draws_targets, same=True), five_rounds, horizon=50)
+    check_end(PLAIN, five_rounds, horizon=50)
 
 
 def reasons_of(build, instance=PLAIN, **options):
     return simulate(build, instance, **{"max_pulls": 60} | options).summary()["reasons"]
 
 
-def test_a_cut_run_says_why():
+def test_a_run_that_is_cut_short_has_a_reason():
     assert reasons_of(STEPS) == {"max_pulls": 3}
     assert reasons_of(STEPS, TIED) == {"tied": 3}
     assert reasons_of(partial(STEPS, poison=50.0)) == {"nan": 3}
@@ -231,7 +231,7 @@ def test_a_cut_run_says_why():
 
 
 def waiting(arms):
-    """Ends some time, or has a state that becomes NaN a while after it was cut short."""
+    """Ends at a random round; where it is cut short before, its state becomes NaN later."""
 
     def init(key):
         return jnp.zeros(()), jax.random.uniform(key, maxval=12800.0)
@@ -246,15 +246,15 @@ def waiting(arms):
 
 
 @pytest.mark.parametrize("batch", [8, 512])
-def test_what_a_lane_computes_after_its_end_is_no_reason(batch):
-    """A lane waits for others, the longer the more there are."""
+def test_nan_after_the_end_of_a_run_is_no_reason(batch):
+    """A lane whose run has ended waits for the others, longer if there are more lanes."""
     runs = simulate(waiting, replications=1500, max_pulls=6400, batch=batch)
     cut = 1500 - int(runs.stopped.sum())
     assert 600 < cut < 900
     assert runs.summary()["reasons"] == {"max_pulls": cut}
 
 
-def test_an_algorithm_has_but_to_name_its_flags():
+def test_flags_give_a_reason_by_their_names():
     def codes(stopped=False, **flags):
         flags = {name: np.array([0, number]) for name, number in flags.items()}
         return reasons.codes_of(np.full(2, stopped), flags).tolist()
@@ -274,7 +274,7 @@ def test_an_algorithm_has_but_to_name_its_flags():
     assert codes(stopped=True, invalid=2) == [0, 5]
 
 
-def test_ties_matter_to_who_looks_for_one_answer():
+def test_ties_are_a_reason_only_where_one_answer_is_sought():
     runs = simulate(partial(stepwise, epsilon=0.1), TIED, max_pulls=60)
     assert runs.summary()["reasons"] == {"max_pulls": 3}
     env = finite(TIED)
@@ -290,14 +290,14 @@ def test_ties_matter_to_who_looks_for_one_answer():
     assert bool(finite(nearly).tied(jnp.array(0)))
 
 
-def test_ties_keep_nobody_from_stopping_who_never_stops():
+def test_ties_are_no_reason_for_an_algorithm_that_never_stops():
     runs = simulate(partial(jb.lin_ucb, alpha=1.0), TIED, max_pulls=60)
     assert runs.summary()["reasons"] == {"max_pulls": 3}
 
 
 @pytest.mark.parametrize("phase", [None, [1, 1, 1, 1]], ids=["rounds", "phases"])
 @pytest.mark.parametrize("horizon", [None, 25])
-def test_nan_is_told_of_runs_that_stop_by_themselves(phase, horizon):
+def test_nan_is_reported_for_runs_that_stop_by_themselves(phase, horizon):
 
     def build(arms, *, poison):
         inner = stepwise(arms, end=9.0, phase=phase)
@@ -319,7 +319,7 @@ def test_nan_is_told_of_runs_that_stop_by_themselves(phase, horizon):
 
 
 @pytest.mark.parametrize("horizon", [None, 300])
-def test_rounds_without_a_draw_come_to_an_end(horizon):
+def test_a_run_of_rounds_without_draws_ends(horizon):
     """After three rounds it asks for no draw at all, for ever."""
 
     def idle(arms):
@@ -340,8 +340,8 @@ def test_rounds_without_a_draw_come_to_an_end(horizon):
 NEARLY = np.array([[1.0, 1.0], [2.0, 2.0 + 1e-9], [-1.0, -1.0 + 1e-9], [3.0, 3.0]])
 
 
-def at_times(key, *, arms):
-    """Those arms in every other replication, else some that hide nothing."""
+def sometimes_with(key, *, arms):
+    """An instance with these arms at probability 1/2, else with arms in general position."""
     fine = np.random.default_rng(0).normal(size=(4, 2))
     here = jnp.where(jax.random.bernoulli(key), arms, fine)
     return jb.instances.tabular(here, np.array([1.0, 0.0, -1.0, 0.5]))
@@ -351,15 +351,15 @@ def at_times(key, *, arms):
     ("build", "arms", "hidden"),
     [
         (jb.rage, NEARLY, True),
-        (jb.rage, np.round(NEARLY), True),  # it asks for arms that span
+        (jb.rage, np.round(NEARLY), True),  # which requires arms that span
         (partial(jb.gse, budget=60), NEARLY, True),
         (jb.at_budget(jb.rage, 60), np.round(NEARLY), True),
-        (partial(jb.gse, budget=60), np.round(NEARLY), False),  # it does not
+        (partial(jb.gse, budget=60), np.round(NEARLY), False),  # which does not
     ],
 )
-def test_arms_drawn_anew_that_hide_a_direction(build, arms, hidden):
-    """What is refused of arms that are known is told of each replication that draws them."""
-    runs = simulate(build, partial(at_times, arms=arms), replications=30, max_pulls=3000)
+def test_drawn_arms_that_hide_a_direction_are_reported(build, arms, hidden):
+    """Fixed arms of this kind are refused; drawn ones are reported for each replication."""
+    runs = simulate(build, partial(sometimes_with, arms=arms), replications=30, max_pulls=3000)
     flagged = runs.facts["hidden"]
     assert 5 < flagged.sum() < 25 if hidden else not flagged.any()
     assert (runs.pulls[flagged] == 0).all()
@@ -368,19 +368,19 @@ def test_arms_drawn_anew_that_hide_a_direction(build, arms, hidden):
     assert (runs.pulls[~flagged] > 0).all()
 
 
-def test_a_regret_run_on_such_arms_is_refused():
+def test_a_regret_run_on_drawn_arms_that_do_not_span_is_refused():
     arms = jnp.asarray(np.round(NEARLY))
     build = jb.glm_tsl
     with pytest.raises(ValueError, match="replication 0 drew arms that do not span"):
         simulate(build, lambda key: jb.instances.glm(arms, jnp.ones(2)), horizon=5)
 
 
-def test_a_budget_that_max_pulls_cuts_is_no_tie():
+def test_ties_are_no_reason_where_max_pulls_cuts_a_budget():
     build = jb.at_budget(stepwise, 100)
     assert reasons_of(build, TIED) == {"max_pulls": 3}
 
 
-def test_drawn_instances_are_looked_at_one_by_one():
+def test_ties_are_found_for_each_drawn_instance():
     def instance(key):
         high = jax.random.bernoulli(key)
         return jb.instances.tabular(np.eye(2), jnp.array([0.5, jnp.where(high, 0.5, 0.3)]))
@@ -392,7 +392,7 @@ def test_drawn_instances_are_looked_at_one_by_one():
     assert 5 < counts["tied"] < 35
 
 
-def test_reasons_are_kept(tmp_path):
+def test_reasons_are_saved_and_loaded(tmp_path):
     runs = simulate(STEPS, TIED, max_pulls=60)
     runs.save(tmp_path / "new.npz")
     again = jb.load(tmp_path / "new.npz")
@@ -463,7 +463,7 @@ def having(option):
 
 
 OF_A_BUDGET, OF_SETS = having("budget"), having("m")
-# Those that are shown examples need an instance of examples.
+# Contextual algorithms need a contextual instance.
 CONSTRUCTORS = [n for n in algorithms.__all__ if not getattr(getattr(jb, n), "contextual", False)]
 
 
@@ -486,7 +486,7 @@ def small(name, num_arms):
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
 def test_one_arm_or_two_are_enough(name):
-    """Traced, for what compiles for them compiles for more; sets need an arm outside."""
+    """Only traced, not compiled; an algorithm that answers a set needs an arm outside of it."""
     if name in OF_SETS:
         with pytest.raises(ValueError, match="m must be below the 1 arms, got 1"):
             small(name, 1)
@@ -495,11 +495,11 @@ def test_one_arm_or_two_are_enough(name):
     traits_of(*small(name, 2))
 
 
-def plays(name, num_arms, m=1):
-    """What holds of every run, of few arms."""
+def check_runs(name, num_arms, m=1):
+    """Check what holds for every run, on few arms."""
     instance, build = few(name, num_arms, m)
     regret = name == "watched" or ".regret." in getattr(jb, name).__module__
-    regret = regret and name != "uniform"  # here within a budget
+    regret = regret and name != "uniform"  # which is at a budget here
     how = {"horizon": 20} if regret else {"max_pulls": 20_000}
     runs = jb.simulate(instance, build, replications=20, batch=8, **how)
     np.testing.assert_array_equal(runs.arm_pulls.sum(1), runs.pulls)
@@ -527,12 +527,12 @@ NAMES = params(CONSTRUCTORS, always=ALWAYS)
 @pytest.mark.parametrize("num_arms", [1, 2])
 def test_one_arm_or_two_are_played(name, num_arms):
     if name not in OF_SETS or num_arms > 1:
-        plays(name, num_arms)
+        check_runs(name, num_arms)
 
 
 @pytest.mark.parametrize("name", params(OF_SETS, always=("m_lingape",)))
-def test_all_arms_but_one_are_chosen(name):
-    plays(name, 4, m=3)
+def test_a_set_of_all_arms_but_one_can_be_answered(name):
+    check_runs(name, 4, m=3)
 
 
 def test_a_single_target_is_answered_without_a_draw():

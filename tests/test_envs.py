@@ -1,4 +1,4 @@
-"""Rewards: sums of batches against single draws, and the noise stream word for word."""
+"""Rewards: sums of batches against single draws, and the documented noise stream."""
 
 import dataclasses
 
@@ -32,7 +32,7 @@ def double_precision():
         yield
 
 
-BLOCKS, BATCHES = 1500, 4000  # that are drawn whenever some are: one program for all tests
+BLOCKS, BATCHES = 1500, 4000  # every test draws so many, so that all share one program
 
 
 @jax.jit
@@ -67,7 +67,7 @@ def sums(name, counts):
 
 
 def law(name, arm):
-    """Mean, variance and a frozen law of one reward, from the definition."""
+    """Mean, variance and SciPy distribution (None for samples) of one reward, by definition."""
     mean = float(INSTANCES[name].means[arm])
     if name == "recorded":
         row = SAMPLES[arm]
@@ -84,7 +84,7 @@ def law(name, arm):
 
 @every
 @pytest.mark.parametrize("arm", [0, 1, 2])
-def test_one_draw(name, arm):
+def test_single_rewards_have_their_distribution(name, arm):
     drawn = singles(name, arm, 20_000)
     _, _, frozen = law(name, arm)
     if name == "normal":
@@ -130,7 +130,7 @@ def test_a_batch_is_the_sum_of_single_draws(name):
 
 @every
 @pytest.mark.parametrize("count", [1000, 1_000_000])
-def test_the_moments_of_large_batches(name, count):
+def test_large_batches_have_their_mean_and_variance(name, count):
     num = BATCHES
     batches = sums(name, [count, 0, 3 * count])
     np.testing.assert_array_equal(batches[:, 1], 0.0)
@@ -199,7 +199,7 @@ class Watch:
 
 
 @pytest.mark.parametrize("replication", [0, 3])
-def test_the_noise_stream_is_what_it_is_said_to_be(replication):
+def test_the_noise_stream_is_the_documented_one(replication):
     """Block b of replication r: `normal(fold_in(fold_in(key, r), b), (32,))`."""
     instance, rounds = INSTANCES["normal"], 70
     env, algorithm = finite(instance), Watch.algorithm(instance.arms, rounds)
@@ -216,7 +216,7 @@ def test_the_noise_stream_is_what_it_is_said_to_be(replication):
 
 
 @every
-def test_a_moves_regret(name):
+def test_the_regret_of_a_move_is_the_sum_of_gaps(name):
     instance = INSTANCES[name]
     env = finite(instance)
     gaps = instance.means.max() - instance.means
@@ -243,7 +243,7 @@ def test_a_moves_regret(name):
     ],
     ids=str,
 )
-def test_what_is_correct(answer, epsilon, right):
+def test_answers_within_epsilon_of_the_best_are_correct(answer, epsilon, right):
     instance = jb.instances.tabular(np.eye(4), [1.0, 1.0, 0.95, 0.0])
     env = finite(instance, epsilon=epsilon)
     assert bool(env.correct(jnp.asarray(answer))) == right

@@ -15,7 +15,7 @@ from jaxbandits import theory
 BASIS = jb.instances.canonical(16, gap=0.8, noise_var=2.0)
 
 
-def test_closed_forms_of_gse():
+def test_bounds_of_gse_equal_closed_forms():
     bound = partial(theory.gse_error_bound, BASIS)
     share = 1000 * 0.64 / (2 * 16)
     cases = {
@@ -39,7 +39,7 @@ def test_stages_are_counted_in_whole_numbers():
     assert found == pytest.approx(15 * math.exp(-1000 / (8 * 125)))
 
 
-def test_a_generalised_model_counts_gaps_of_predictors_and_the_least_slope():
+def test_the_bound_of_a_generalised_model_uses_gaps_of_predictors_and_the_least_slope():
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
     instance = jb.instances.glm(arms, [2.0, 0.5])
     least = math.exp(-2) / (1 + math.exp(-2)) ** 2
@@ -53,7 +53,7 @@ def test_a_generalised_model_counts_gaps_of_predictors_and_the_least_slope():
 
 
 def by_numpy(instance, counts, alive, survivors):
-    """The part of a stage in "normal", and the largest pairwise norm."""
+    """The term of a stage in the form "normal", and the largest pairwise norm."""
     arms, values = np.asarray(instance.arms), np.asarray(instance.means)
     best, total, widest = int(values.argmax()), 0.0, 0.0
     inverse = np.linalg.pinv((arms.T * counts) @ arms)
@@ -68,7 +68,7 @@ def by_numpy(instance, counts, alive, survivors):
 
 
 @pytest.mark.slow
-def test_even_stages_of_independent_arms_are_known_beforehand():
+def test_bounds_for_independent_arms_equal_closed_forms():
     """Which rivals survive makes no difference on this instance, where all have the same gap."""
     sizes = [16, 8, 4, 2, 1]
     expected, widest = 0.0, 0.0
@@ -78,7 +78,7 @@ def test_even_stages_of_independent_arms_are_known_beforehand():
         expected, widest = expected + part, max(widest, width)
     runs = jb.simulate(BASIS, partial(jb.gse, budget=320), replications=4000, seed=0, batch=1000)
     found = theory.gse_error_bound(BASIS, 320, form="normal", replications=4000)
-    # The best arm is not always alive, so that the mean stays below what follows if it were.
+    # Some runs eliminate the best arm, so that the mean is below that of runs that keep it.
     assert runs.summary()["error_low"] < found.value < expected
     proof = theory.gse_error_bound(BASIS, 320, form="pairwise_proof", replications=30)
     assert proof.value == pytest.approx(4 * 4 * math.exp(-0.64 / (2 * 2.0 * widest)))
@@ -108,7 +108,7 @@ def test_one_pair_is_bounded_exactly():
     assert found == pytest.approx(expected, rel=1e-9)
 
 
-def test_bounds_of_the_others():
+def test_bounds_of_other_algorithms_equal_their_formulas():
     d, num_arms = 3, 5
     arms = np.vstack([np.eye(d), [[0.5, 0.5, 0.0], [0.0, 0.6, 0.6]]])
     instance = jb.instances.linear(arms, [1.0, 0.2, -0.4], noise_var=2.0)
@@ -159,7 +159,7 @@ BENT = jb.instances.tabular(np.eye(2), [1.0, 0.5])
         ("basis", {}, "instance must be an Instance, got str"),
     ],
 )
-def test_bad_input(instance, options, message):
+def test_bad_input_is_named(instance, options, message):
     with pytest.raises(ValueError, match=message):
         theory.gse_error_bound(instance, **{"budget": 100, **options})
 
@@ -171,13 +171,13 @@ def test_one_arm_alone_has_no_bound(name):
 
 
 def test_bounds_out_of_range_are_infinite():
-    """Far fewer draws than arms, and arms far apart."""
+    """Far fewer draws than arms, and large gaps."""
     easy = jb.instances.canonical(64, gap=100.0, noise_var=1e-3)
     assert theory.od_linbai_error_bound(easy, 10).value == math.inf
     assert theory.bayes_gap_error_bound(easy, 10).value == math.inf
 
 
-def test_an_arm_of_length_0_adds_nothing_to_what_the_prior_knows():
+def test_an_arm_of_length_0_adds_nothing_to_the_prior():
     rows = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
     instance = jb.instances.linear(rows, [1.0, 0.5])
     hardness = 2 * 4 / 0.25 + 4 / 1.0
@@ -185,8 +185,8 @@ def test_an_arm_of_length_0_adds_nothing_to_what_the_prior_knows():
     assert theory.bayes_gap_error_bound(instance, 1000).value == pytest.approx(expected)
 
 
-def test_normal_tails_say_nothing_of_what_is_not_drawn():
-    """One draw, always of the same one of two arms, with hardly any noise: it wins."""
+def test_the_bound_by_normal_tails_is_1_where_an_arm_is_not_drawn():
+    """One draw, always of the same arm, with hardly any noise: that arm is answered."""
     errors, bounds = [], []
     for theta in ([1.0, 0.9], [0.9, 1.0]):
         instance = jb.instances.linear(np.eye(2), theta, noise_var=1e-4)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, beside other threads."""
+"""Files are written completely or not at all, also by several threads."""
 
 import stat
 import threading
@@ -31,7 +31,7 @@ def test_the_umask_decides_who_may_read(tmp_path, mask, mode):
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-def test_threads_replace_one_file_at_once(tmp_path):
+def test_several_threads_can_replace_one_file(tmp_path):
     path, count = tmp_path / "file", 8
     inside, names = threading.Barrier(count, timeout=60), []
 
@@ -51,7 +51,7 @@ def test_threads_replace_one_file_at_once(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_name_that_is_taken_is_left_alone(tmp_path, monkeypatch):
+def test_a_partial_file_of_another_writer_is_left_alone(tmp_path, monkeypatch):
     taken, names = tmp_path / ".file-aa.partial", iter(["aa", "aa", "bb"])
     taken.write_text("another's")
     monkeypatch.setattr("secrets.token_hex", lambda _: next(names))
@@ -60,6 +60,6 @@ def test_a_name_that_is_taken_is_left_alone(tmp_path, monkeypatch):
     assert taken.read_text() == "another's"
 
 
-def test_what_files_call_an_algorithm_does_not_hang_on_its_shelf():
+def test_the_stored_name_of_an_algorithm_does_not_depend_on_its_folder():
     assert stored_name(jb.lingape) == "jaxbandits.algorithms.lingape.lingape"
     assert stored_name(jb.instances.soare) == "jaxbandits.instances.named.soare"

@@ -1,4 +1,4 @@
-"""Shares of right answers beside those of an independent calculation."""
+"""Accuracies of fixed-budget algorithms against those of an independent calculation."""
 
 import pytest
 
@@ -14,6 +14,6 @@ def test_accuracy_agrees(name):
     assert abs(fixed_budget.measured(CELLS[name], 2000)["deviations"]) < 4
 
 
-def test_another_figure_does_not_agree():
+def test_a_wrong_accuracy_does_not_agree():
     *rest, figure, many = CELLS[FEW[1]]
     assert abs(fixed_budget.measured((*rest, figure + 0.1, many), 2000)["deviations"]) > 4

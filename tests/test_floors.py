@@ -1,4 +1,4 @@
-"""The house by its imports: each floor stands on those below."""
+"""A module imports only from floors below its own; see `docs/architecture.md`."""
 
 import ast
 from pathlib import Path
@@ -44,7 +44,7 @@ FLOORS = {
     "__main__": 12,
     "__init__": 12,
 }
-SHELVES = ("kernels", "instances", "algorithms")
+FOLDERS = ("kernels", "instances", "algorithms")
 
 
 def floor_of(name):
@@ -77,7 +77,7 @@ def imports(name):
             yield found or f"{path}/__init__".strip("/")
 
 
-def test_the_walk_sees_imports():
+def test_all_imports_of_a_module_are_found():
     assert set(imports("algorithms/confidence/rage")) == {
         "conditions",
         "core",
@@ -97,19 +97,19 @@ def test_the_walk_sees_imports():
     assert "engine/api" in set(imports("__init__"))
 
 
-def test_every_file_imports_only_what_is_below():
+def test_every_module_imports_only_from_floors_below():
     wrong = [
         f"{name} imports {imported}"
         for name in NAMES
         for imported in imports(name)
-        # A folder may be arranged as it likes; algorithms are held apart below.
+        # Within a folder the order is free; algorithms are checked in a test of their own.
         if imported.split("/")[0] != name.split("/")[0] and floor_of(imported) >= floor_of(name)
     ]
     assert wrong == []
 
 
-def strangers(folder, allowed):
-    """What the files of a folder import from elsewhere than the allowed ones."""
+def forbidden_imports(folder, allowed):
+    """Imports by the files of a folder that do not start with an allowed name."""
     files = [n for n in NAMES if n.startswith(f"{folder}/") and not n.endswith("__init__")]
     assert len(files) > 30
     return [
@@ -120,18 +120,18 @@ def strangers(folder, allowed):
     ]
 
 
-def test_an_algorithm_knows_no_other_and_no_environment():
+def test_an_algorithm_imports_no_other_and_no_environment():
     known = (
         *("types", "core", "feature_tables", "parameters", "conditions"),
         *("kernels/", "algorithms/loops/", "algorithms/wrappers/"),
     )
-    assert strangers("algorithms", known) == []
+    assert forbidden_imports("algorithms", known) == []
 
 
-def test_kernels_know_no_move():
-    assert strangers("kernels", ("kernels/", "types")) == []
+def test_kernels_import_only_kernels_and_types():
+    assert forbidden_imports("kernels", ("kernels/", "types")) == []
 
 
-def test_two_shelves_stand_apart():
-    for shelf in SHELVES:
-        assert any(name.startswith(f"{shelf}/") for name in NAMES)
+def test_the_main_folders_hold_modules():
+    for folder in FOLDERS:
+        assert any(name.startswith(f"{folder}/") for name in NAMES)

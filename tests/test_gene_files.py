@@ -60,7 +60,7 @@ def test_malformed_networks_are_named(text, message, tmp_path):
 
 FOLDER = ("features_71x10.csv", "grn/report_model1_solution.net")
 LOG = "rewards_cosine_10drugs_18samples.txt"
-GENES = ("B", "A", "C")  # the log has them in alphabetical order, but for the state
+GENES = ("B", "A", "C")  # the log has them in alphabetical order, except in the state
 TARGET = "01|"
 
 
@@ -168,7 +168,7 @@ def test_the_real_network_and_the_recorded_calls(folder):
         target = calls.target[0]
         score = jax.jit(jax.vmap(cosine, (0, None, None)))
         found = score(states, jnp.asarray(target >= 0), jnp.asarray(target == 1))
-    np.testing.assert_array_equal(after, calls.state == 1)  # all are at rest
+    np.testing.assert_array_equal(after, calls.state == 1)  # all are fixed points
     np.testing.assert_allclose(found, calls.scores, atol=1e-12)
     masked = np.where(calls.drug >= 0, calls.drug, calls.initial)
     np.testing.assert_array_equal(masked, calls.masked)
@@ -199,7 +199,7 @@ def test_the_real_drugs_simulated(folder):
         assert jax.jit(jax.vmap(other.outcome))(keys, arms).fixed.mean() < 0.05
 
 
-def test_another_network_is_another_cell(tmp_path):
+def test_another_network_has_another_digest(tmp_path):
     before = digest_of(write(tmp_path))
     assert digest_of(write(tmp_path)) == before
     assert digest_of(write(tmp_path, net="B[]{}(5); A[]{}(8); C[]{}(9);\n")) != before

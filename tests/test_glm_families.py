@@ -1,4 +1,4 @@
-"""Each family in each algorithm that claims it: fits and choices against plain numbers."""
+"""Each family in each algorithm that supports it: fits and moves against plain NumPy."""
 
 import math
 from functools import partial
@@ -66,9 +66,9 @@ def perturbed_rewards(plain, key, a):
 
 
 def perturbed_loss(plain, key, a):
-    lots = normal(key, K + D)
+    normals = normal(key, K + D)
     root = np.sqrt(plain.counts * plain.slope(plain.arms @ plain.theta))
-    term = plain.arms.T @ (root * lots[:K]) + math.sqrt(RIDGE) * lots[K:]
+    term = plain.arms.T @ (root * normals[:K]) + math.sqrt(RIDGE) * normals[K:]
     return plain.arms @ plain.fitted(plain.sums, a * term)
 
 
@@ -84,7 +84,7 @@ def greedy(plain, key, rate):
     return plain.arms @ plain.theta
 
 
-CASES = {  # an option, its numbers, and what the arm that is drawn is the largest of
+CASES = {  # an option, its values, and the quantity that the drawn arm maximises
     "glm_tsl": ("a", (1.5,), laplace),
     "glm_fpl": ("a", (1.5,), perturbed_rewards),
     "evill": ("a", (1.5,), perturbed_loss),
@@ -103,7 +103,7 @@ ALWAYS = {
 
 
 def seen(family):
-    """Arms, and which of them were drawn with which rewards; most never were."""
+    """Arms, the indices of those drawn, and their rewards; most arms are never drawn."""
     rng = np.random.default_rng(8)
     angles, theta = 2 * np.pi * np.arange(K) / K, np.array([0.9, 0.6])
     arms = rng.uniform(0.8, 1.2, size=(K, 1)) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -120,7 +120,7 @@ def seen(family):
         for f in FAMILIES
     ],
 )
-def test_a_family(name, family):
+def test_fits_and_moves_equal_those_of_plain_numpy(name, family):
     option, numbers, values_of = CASES[name]
     arms, drawn, rewards = seen(family)
     with jax.enable_x64(True):
@@ -156,7 +156,7 @@ def test_a_family(name, family):
     ("slopes", "message"),
     [
         ({"kappa": 0.3, "lipschitz": 0.2}, r"kappa must be at most lipschitz, 0.2, got 0.3"),
-        # The other one is that at 0.
+        # The slope that is not given is that at 0.
         ({"kappa": 0.5}, r"kappa must be at most lipschitz, 0.25, got 0.5"),
         ({"lipschitz": 0.1}, r"kappa must be at most lipschitz, 0.1, got 0.25"),
     ],

@@ -1,4 +1,4 @@
-"""What GLM-TSL and GLM-FPL are to one another, and what they do where no fit exists."""
+"""How GLM-TSL and GLM-FPL are related, and what they do where no fit exists."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ THETA = np.array([0.8, -0.5])
 
 @partial(jax.jit, static_argnums=0)
 def state_of(build, numbers, counts, sums):
-    """The state that has seen these counts and sums, and its fit; `numbers` are options."""
+    """The state after these counts and sums, and its fit; `numbers` are options."""
     algorithm = build(jnp.asarray(ARMS), **numbers)
     state = algorithm.init(jax.random.key(0))._replace(counts=counts, sums=sums)
     family = build.keywords["family"]
@@ -50,7 +50,7 @@ def _double():
         yield
 
 
-def test_of_linear_models_both_have_one_law():
+def test_on_linear_models_both_draw_from_one_distribution():
     """Identity link: both sample from `N(estimate, a^2 G^-1)`."""
     counts = np.array([6, 4, 5, 3])
     sums = counts * (ARMS @ THETA) + np.array([0.4, -0.3, 0.2, 0.9])
@@ -66,7 +66,7 @@ def test_of_linear_models_both_have_one_law():
 
 
 @pytest.mark.slow
-def test_of_linear_models_both_have_one_regret():
+def test_on_linear_models_both_have_one_regret():
     instance = jb.instances.linear(ARMS, THETA, noise_var=0.25)
     play = partial(jb.simulate, instance, replications=1500, horizon=60)
     first = play(partial(jb.glm_tsl, a=0.5), seed=1).regret[:, -1]
@@ -130,7 +130,7 @@ def test_the_parameter_of_a_laplace_sample_has_the_inverse_hessian_as_covariance
     hessian = np.asarray(fit.hessian)
     white = (np.asarray(sampled) - np.asarray(fit.theta)) @ np.linalg.cholesky(hessian) / 1.5
     np.testing.assert_allclose(np.cov(white, rowvar=False), np.eye(2), atol=0.05)
-    # With the factor transposed it would be another one, by far.
+    # With the factor transposed the covariance would be far from it.
     root = np.linalg.cholesky(hessian)
     wrong = np.linalg.solve(hessian, root.T) @ np.linalg.solve(hessian, root.T).T
     assert np.abs(root.T @ wrong @ root - np.eye(2)).max() > 0.2
@@ -145,9 +145,9 @@ LEARNERS = {
 
 
 def rounds_of(build):
-    """A function of 40 rewards, compiled: the last state, and what each round left.
+    """A compiled function of 40 rewards: the last state, and two results of each round.
 
-    That is the state and its own fit's certificate, if any.
+    These are its state, and the certificate of its own fit, if any.
     """
 
     @jax.jit
@@ -166,7 +166,7 @@ def rounds_of(build):
 
 
 def missed(states, certificates, first):
-    """How many fits of these rounds have each status but the first."""
+    """The numbers of fits in these rounds with status 1, 2 and 3."""
     codes = [np.asarray(states.fit.status)]
     if certificates is not None:
         codes.append(np.asarray(certificates[0])[first:])
@@ -174,8 +174,8 @@ def missed(states, certificates, first):
 
 
 @pytest.mark.parametrize("name", params(LEARNERS, always=["glm_fpl", "ucb_glm"]))
-def test_rewards_that_no_model_fits(name):
-    """All 0, all 1, or a coin whatever the arm, hardly a ridge: finite; what is missed is told."""
+def test_rewards_that_no_model_fits_give_finite_estimates(name):
+    """All 0, all 1, or a fair coin, with a tiny ridge; fits that did not converge are reported."""
     build, ridge = partial(LEARNERS[name], ridge=1e-6), 1e-6
     coins = np.random.default_rng(1).integers(0, 2, 40)
     play = rounds_of(build)
@@ -190,7 +190,7 @@ def test_rewards_that_no_model_fits(name):
         weights = counts * means * (1 - means)
         hessians = np.einsum("tk,ki,kj->tij", weights, ARMS, ARMS) + ridge * np.eye(2)
         moves = np.linalg.solve(hessians, gradients[..., None])[..., 0]
-        decrements = 0.5 * (gradients * moves).sum(1)[2:]  # first come two arms, whatever is seen
+        decrements = 0.5 * (gradients * moves).sum(1)[2:]  # the first two rounds draw a basis
         converged = np.asarray(states.fit.converged)[2:]
         assert converged.mean() > 0.9
         assert (decrements[converged] < 1e-6).all()
@@ -201,7 +201,7 @@ def test_rewards_that_no_model_fits(name):
 
 
 def test_missed_fits_are_counted(monkeypatch):
-    """With one Newton step a fit, many miss their tolerance; the count is that of the rounds."""
+    """With one Newton step per fit, many miss their tolerance, and each of them is counted."""
     whole = irls.estimate
 
     def short(*args, **options):
@@ -219,8 +219,8 @@ def test_missed_fits_are_counted(monkeypatch):
     assert reported["worst_decrement"] > 1e-13
 
 
-def test_a_horizon_may_be_a_part_of_a_longer_one():
-    """Regret of the first rounds does not hang on how many follow."""
+def test_a_longer_run_begins_as_a_shorter_one():
+    """The regret of the first rounds does not depend on how many follow."""
     cube = jb.instances.logistic_cube(jax.random.key(6), 9, 3, half_width=1.0)
     short, long = (
         jb.simulate(cube, jb.glm_fpl, replications=8, horizon=n, record=range(1, 61))
@@ -241,7 +241,7 @@ def test_a_horizon_may_be_a_part_of_a_longer_one():
     ],
 )
 def test_arms_of_equal_rewards_tie(build, moves):
-    """Three arms that share nothing and always pay: none is preferred for its place."""
+    """Three orthogonal arms whose reward is always 1: none is preferred for its index."""
     instance = jb.instances.bernoulli(np.eye(3), np.ones(3))
     play = partial(jb.simulate, instance, build, replications=300)
     answers = np.bincount(play(horizon=3).answer, minlength=3)
@@ -251,8 +251,8 @@ def test_arms_of_equal_rewards_tie(build, moves):
         assert stats.chisquare(fourth).pvalue > 1e-3
 
 
-def test_no_first_draw_leads_far_off():
-    """Counts of events, every arm drawn once before there is an estimate: each fit is found."""
+def test_every_fit_converges_from_large_first_rewards():
+    """With Poisson rewards, after one draw of each arm."""
     rng = np.random.default_rng(0)
     arms, theta = rng.normal(size=(10, 4)), rng.normal(size=4)
     arms /= np.linalg.norm(arms, axis=1)[:, None]

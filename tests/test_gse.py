@@ -1,4 +1,4 @@
-"""What GSE's designs, roundings and options do; its elimination beside its cousins'."""
+"""Designs, roundings and options of GSE; its elimination against related algorithms."""
 
 from functools import partial
 
@@ -34,7 +34,7 @@ def shared(arms, name, rule, **options):
     [*COMMON, *(pytest.param(*x, marks=pytest.mark.slow) for x in MORE if x not in COMMON)],
     ids=lambda x: x,
 )
-def test_every_draw_goes_to_an_arm_alive_and_none_is_left(name, rule):
+def test_every_draw_goes_to_an_arm_alive_and_all_draws_are_used(name, rule):
     with jax.enable_x64(True):
         arms = jnp.asarray(linear(12, 3).arms)
         share, key, order = shared(arms, name, rule), jax.random.key(0), jnp.arange(12)
@@ -51,9 +51,9 @@ def test_every_draw_goes_to_an_arm_alive_and_none_is_left(name, rule):
 
 
 @pytest.mark.parametrize("forced", [1, 4])
-def test_a_basis_is_drawn_first(forced):
+def test_a_basis_gets_the_forced_draws(forced):
     with jax.enable_x64(True):
-        arms = np.zeros((6, 3))  # the best design is on the long arms; three span, one direction
+        arms = np.zeros((6, 3))  # the optimal design prefers the long arms
         arms[[0, 1, 2]], arms[3], arms[4], arms[5] = 5 * np.eye(3), [1, 1, 0], [2, 0, 0], [0, 1, 1]
         share = shared(jnp.asarray(arms), "d_opt", "efficient", forced=forced)
         key, order = jax.random.key(0), jnp.arange(6)
@@ -65,12 +65,12 @@ def test_a_basis_is_drawn_first(forced):
             drawn = counts >= each
             assert np.linalg.matrix_rank(arms[drawn & np.asarray(alive)]) == 3
         share = shared(jnp.asarray(arms), "uniform", "efficient", forced=forced)
-        line = jnp.arange(6) % 4 == 0  # the longer one is the basis
+        line = jnp.arange(6) % 4 == 0  # two parallel arms: the longer one is the basis
         counts = share(key, order, line, jnp.asarray(forced)).counts
         assert counts.tolist() == [forced, 0, 0, 0, 0, 0]
 
 
-def test_what_the_stages_leave():
+def test_draws_that_the_stages_leave_can_be_discarded():
     runs = jb.simulate(CANONICAL, partial(jb.gse, budget=41, leftover="discard"), **FEW)
     assert set(runs.pulls) == {39}
 
@@ -78,10 +78,10 @@ def test_what_the_stages_leave():
 @pytest.mark.parametrize(
     "design", ["uniform", "d_opt", pytest.param("greedy", marks=pytest.mark.slow)]
 )
-def test_of_independent_arms_it_is_sequential_halving(design):
+def test_on_independent_arms_gse_is_sequential_halving(design):
     rng = np.random.default_rng(1)
     instance = jb.instances.linear(rng.normal(size=(8, 8)), 0.1 * rng.normal(size=8))
-    instance = CANONICAL if design == "greedy" else instance  # which looks at lengths as well
+    instance = CANONICAL if design == "greedy" else instance  # which depends on lengths too
     plain = jb.simulate(instance, partial(jb.sequential_halving, budget=240), **FEW)
     found = jb.simulate(instance, partial(jb.gse, budget=240, design=design), **FEW)
     assert found.info["unsolved"].max() == 0
@@ -91,7 +91,7 @@ def test_of_independent_arms_it_is_sequential_halving(design):
 
 
 def survivors(build, arms, totals):
-    """Arms alive after each stage, on means of rewards handed in."""
+    """Arms alive after each stage, where `totals` are the mean rewards."""
 
     @jax.jit
     def stage(state, number, arms):
@@ -108,8 +108,8 @@ def survivors(build, arms, totals):
 
 
 @pytest.mark.parametrize("dim", [10, 12])
-def test_of_independent_arms_the_family_does_not_matter(dim):
-    """GSE-Log and GSE-Lin keep the same arms of the same rewards."""
+def test_on_independent_arms_the_family_does_not_matter(dim):
+    """GSE-Log and GSE-Lin keep the same arms for the same rewards."""
     with jax.enable_x64(True):
         arms = jnp.asarray(np.random.default_rng(dim).uniform(-0.5, 0.5, size=(8, dim)))
         totals = jnp.asarray(np.random.default_rng(0).permutation(np.linspace(0.2, 0.8, 8)))
@@ -120,14 +120,14 @@ def test_of_independent_arms_the_family_does_not_matter(dim):
     assert lin[-1].argmax() == np.asarray(totals).argmax()
 
 
-def test_eta_of_all_arms_is_a_single_stage():
+def test_eta_equal_to_the_number_of_arms_gives_a_single_stage():
     runs = jb.simulate(linear(8, 3), partial(jb.gse, budget=50, eta=8), **FEW)
     assert set(np.sort(runs.arm_pulls, axis=1).ravel()) == {6, 7}
     assert set(runs.pulls) == {50}
 
 
-def test_frank_wolfe_stays_uniform_on_soare_and_says_so():
-    """While two of the other unit vectors are alive their variances tie."""
+def test_frank_wolfe_stays_uniform_on_soare_and_is_reported_as_unsolved():
+    """While two of the other unit vectors are alive, their variances tie."""
     instance = jb.instances.soare(4, angle=0.1, noise_var=1e-9)  # e_1 and e_5 lead
     runs = jb.simulate(instance, partial(jb.gse, budget=75, design="fwg"), **FEW)
     assert set(np.sort(runs.arm_pulls, axis=1)[:, :2].ravel()) == {5}
@@ -142,10 +142,10 @@ def test_remainders_of_equal_shares_favour_no_arm():
     assert np.abs(drawn - 3 / 8).max() < 5 * np.sqrt(15 / 64 / 800)
 
 
-def test_arms_that_tie_have_the_same_chance():
-    """Rewards 0 and 1 of independent arms: equal means differ by rounding, which hangs on place."""
+def test_arms_that_tie_are_answered_equally_often():
+    """Equal means of rewards 0 and 1 differ by rounding, which depends on the index of the arm."""
     arms = np.random.default_rng(0).uniform(-0.5, 0.5, (8, 10))
     coins = jb.instances.bernoulli(arms, [0.5] * 8)
     build = partial(jb.gse, per_arm=3, family="gaussian")
     answers = np.bincount(jb.simulate(coins, build, replications=8000).answer, minlength=8)
-    assert ((answers - 1000) ** 2 / 1000).sum() < 24.3  # one of a thousand that are fair exceeds it
+    assert ((answers - 1000) ** 2 / 1000).sum() < 24.3  # the 0.999 quantile of chi^2

@@ -1,4 +1,4 @@
-"""What each algorithm promises, at fixed seeds; and broken twins, which must fail the same test."""
+"""The guarantee of each algorithm, at fixed seeds; broken twins must fail the same test."""
 
 import dataclasses
 from functools import partial
@@ -25,7 +25,7 @@ from benchmarks.promises import (
     twin_of,
 )
 
-CHANCE = 1e-6  # of failing although the promise is kept
+CHANCE = 1e-6  # of failing although the guarantee holds
 
 
 def keeps_promise(runs, delta):
@@ -37,17 +37,17 @@ def keeps_promise(runs, delta):
 
 COSTLY = (jb.rage, jb.alba, jb.lazy_track_and_stop)
 RUNS = {name: 500 if build in COSTLY else 1000 for name, (_, build) in PROMISES.items()}
-# Variants of one rule, whose others are tested every time; of twins also those that take longest,
-# and of the misfiled those that learn as others do.
-COUSINS = ("m_lingape_ratio", "lin_gifa_individual", "lin_game_set", "rage_transductive")
-COUSINS += ("xy_static_soare", "xy_adaptive_basis", "rage_glm")
-TAKE_LONG = (*COUSINS, "alba", "lazy_track_and_stop")
+# Slow tests: variants of a rule whose other variants are always tested; of the broken twins also
+# those that take longest, and of the misfiled ones those that learn as others do.
+VARIANTS = ("m_lingape_ratio", "lin_gifa_individual", "lin_game_set", "rage_transductive")
+VARIANTS += ("xy_static_soare", "xy_adaptive_basis", "rage_glm")
+TAKE_LONG = (*VARIANTS, "alba", "lazy_track_and_stop")
 LEARN_ALIKE = (*TAKE_LONG, "frank_wolfe_sampling", "lin_game", "rage", "xy_static", "ugape")
-every = pytest.mark.parametrize("name", params(PROMISES, slow=COUSINS))
+every = pytest.mark.parametrize("name", params(PROMISES, slow=VARIANTS))
 
 
 @every
-def test_errs_at_most_delta(name):
+def test_the_error_rate_is_at_most_delta(name):
     instance, build = PROMISES[name]
     options = {"replications": RUNS[name], "seed": 1, "engine": QUICK}
     assert keeps_promise(simulate(instance, partial(build, delta=DELTA), **options), DELTA)
@@ -58,7 +58,7 @@ MANY = {0.01: 5000, 0.05: 5000, 0.1: 20_000, 0.3: 5000}
 
 @pytest.mark.slow
 @every
-def test_errs_at_most_delta_in_many_runs(name):
+def test_the_error_rate_is_at_most_delta_in_many_runs(name):
     instance, build = PROMISES[name]
     for delta, replications in MANY.items():
         runs = jb.simulate(instance, partial(build, delta=delta), replications=replications, seed=2)
@@ -69,7 +69,7 @@ def test_errs_at_most_delta_in_many_runs(name):
     ("name", "fault"),
     [*params(PROMISES, narrow, slow=TAKE_LONG), *params(PROMISES, misfiled, slow=LEARN_ALIKE)],
 )
-def test_a_broken_twin_does_not(name, fault):
+def test_a_broken_twin_errs_more_often_than_delta(name, fault):
     instance, _ = PROMISES[name]
     twin, pulls = twin_of(fault, name)
     with twin as build:
@@ -86,7 +86,7 @@ def test_a_broken_twin_does_not(name, fault):
 
 
 def halving_error(draws, gap=1.0, sizes=(16, 8, 4, 2)):
-    """Exact error on `canonical`: every stage, the best arm ranks in the better half."""
+    """Exact error on `canonical`: in some stage the best arm is not in the better half."""
     survive = 1.0
     for size in sizes:
         scale = 1 / np.sqrt(draws / size)
@@ -109,7 +109,7 @@ def fixed_budget(build, replications, seed, budget=BUDGET):
     return float((~runs.correct).mean())
 
 
-def test_the_exact_error_is_what_it_is_said_to_be():
+def test_the_stored_exact_error_equals_the_integral():
     np.testing.assert_allclose(halving_error(80), ERROR, atol=5e-7)
 
 
@@ -117,7 +117,7 @@ def test_the_exact_error_is_what_it_is_said_to_be():
 @pytest.mark.parametrize(
     "replications", [20_000, pytest.param(100_000, marks=pytest.mark.slow)], ids=str
 )
-def test_the_error_of_successive_halving(name, replications):
+def test_successive_halving_has_its_exact_error(name, replications):
     error = fixed_budget(FIXED[name], replications, seed=5)
     within = 3 * np.sqrt(ERROR * (1 - ERROR) / replications)
     assert abs(error - ERROR) <= within
@@ -149,7 +149,7 @@ class Play:
 
     @staticmethod
     def growth(build, horizon, replications):
-        """Mean regret of the last half of the rounds over that of the first, and its error."""
+        """Mean regret of the last half of the rounds divided by that of the first half."""
         runs = jb.simulate(Play.cube, build, replications=replications, horizon=horizon, seed=6)
         half = np.interp(horizon / 2, runs.rounds, runs.regret.mean(0))
         last = runs.regret[:, -1].mean()

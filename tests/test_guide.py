@@ -46,7 +46,7 @@ def test_its_option_is_checked_and_says_what_is_allowed(explore_first):
         assert int(algorithm.ask(jax.random.key(1), state).arm) == 0
 
 
-def test_its_row_of_the_table(explore_first, monkeypatch):
+def test_it_gets_a_row_in_the_table_of_the_readme(explore_first, monkeypatch):
     monkeypatch.setattr(readme.algorithms, "explore_first", explore_first, raising=False)
     row = readme.row("explore_first")
     assert row.startswith("| `explore_first` | best arm, fixed budget, no structure | S. Bubeck")

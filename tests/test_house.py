@@ -1,4 +1,4 @@
-"""The report on lengths measures what it says."""
+"""The report on the lengths of files and functions counts correctly."""
 
 import ast
 

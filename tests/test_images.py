@@ -1,4 +1,4 @@
-"""Labelled examples: IDX files written here, real ones where they are, and the bundled digits."""
+"""Labelled examples: IDX files written here, real ones if available, and the bundled digits."""
 
 import gzip
 import hashlib
@@ -28,7 +28,7 @@ def labels_file(labels):
 
 
 def write(folder, images=None, labels=None, part="t10k", end=""):
-    """A folder of two files; bytes are written as they are, tables in the format."""
+    """Write two files with these bytes, compressed if `end` is ".gz"; returns the folder."""
     for name, data in zip(NAMES, (images, labels), strict=True):
         name = name.replace("t10k", part) + end
         pack = gzip.compress if end else bytes
@@ -41,7 +41,7 @@ def test_pixels_and_labels_are_read(end, tmp_path):
     write(tmp_path, images_file(PIXELS), labels_file(LABELS), end=end)
     np.testing.assert_array_equal(idx.read_idx(tmp_path / (NAMES[0] + end)), PIXELS)
     np.testing.assert_array_equal(idx.read_idx(tmp_path / (NAMES[1] + end)), LABELS)
-    instance = jb.instances.images(tmp_path, checksum=False, shown=3)  # they are made up
+    instance = jb.instances.images(tmp_path, checksum=False, shown=3)  # they are synthetic
     assert instance.features.dtype == np.float32
     np.testing.assert_allclose(instance.features, PIXELS.reshape(12, 15) / 255, rtol=1e-6)
     np.testing.assert_array_equal(instance.labels, LABELS)
@@ -92,8 +92,8 @@ def test_a_missing_file_says_what_to_get(tmp_path):
         jb.instances.images(tmp_path)
 
 
-def test_half_of_the_training_files_is_not_passed_over(tmp_path):
-    """Nobody who has begun to fetch them is given the test images unawares."""
+def test_one_of_two_training_files_alone_is_an_error(tmp_path):
+    """An incomplete download must not silently give the test images."""
     write(tmp_path, *GOOD)
     (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(GOOD[0]))
     with pytest.raises(ValueError, match=r"lacks train-labels-idx1-ubyte.gz"):
@@ -101,7 +101,7 @@ def test_half_of_the_training_files_is_not_passed_over(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["", ".gz"])
-def test_a_file_under_a_known_name_must_be_the_known_one(end, tmp_path):
+def test_a_file_with_a_known_name_must_have_its_checksum(end, tmp_path):
     write(tmp_path, *GOOD, end=end)
     with pytest.raises(
         ValueError, match=r"is not that file of MNIST or Fashion-MNIST.*checksum=Fa"
@@ -110,8 +110,8 @@ def test_a_file_under_a_known_name_must_be_the_known_one(end, tmp_path):
     assert len(jb.instances.images(tmp_path, checksum=False).labels) == 12
 
 
-def test_a_file_is_known_by_what_it_holds(monkeypatch, tmp_path):
-    """However it is compressed; the sum of what stands in here is not in the table itself."""
+def test_checksums_are_those_of_uncompressed_contents(monkeypatch, tmp_path):
+    """With a table of checksums that knows the files written here."""
     known = {name: (hashlib.md5(data).hexdigest(),) for name, data in zip(NAMES, GOOD, strict=True)}
     monkeypatch.setattr(idx, "KNOWN", known)
     write(tmp_path, *GOOD)
@@ -119,7 +119,7 @@ def test_a_file_is_known_by_what_it_holds(monkeypatch, tmp_path):
     assert len(jb.instances.images(tmp_path).labels) == 12
 
 
-def test_the_real_images_are_known():
+def test_the_real_images_have_a_known_checksum():
     folder = Path(os.environ.get("JAXBANDITS_DATA", "nowhere")) / "mnist"
     if not folder.is_dir():
         pytest.skip("JAXBANDITS_DATA does not lead to MNIST")
@@ -130,7 +130,7 @@ def test_the_real_images_are_known():
     np.testing.assert_array_equal(np.bincount(instance.labels), counts)
 
 
-def test_digits():
+def test_digits_have_pixels_from_0_to_1_and_ten_classes():
     instance = jb.instances.digits(target=3)
     assert instance.features.shape == (1797, 64)
     assert instance.features.dtype == np.float32
@@ -139,15 +139,15 @@ def test_digits():
     assert int(instance.target_of(5)) == 3
 
 
-def test_digits_without_scikit_learn(monkeypatch):
+def test_digits_without_scikit_learn_name_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
     jb.instances.contextual._digits.cache_clear()
     with pytest.raises(ValueError, match="digits needs scikit-learn: pip install"):
         jb.instances.digits()
 
 
-def test_what_the_best_and_a_random_choice_get():
-    """Against the whole law of one round, by enumeration."""
+def test_average_rewards_of_the_best_and_of_a_random_choice():
+    """Against the distribution of one round, by enumeration."""
     labels = np.array([0, 1, 1, 2, 2])
     instance = jb.instances.labelled(np.eye(5), labels, shown=2, high=0.9, low=0.2)
     pairs = np.stack(np.meshgrid(labels, labels), -1).reshape(-1, 2)

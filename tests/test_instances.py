@@ -1,4 +1,4 @@
-"""Builders and the papers' problems, against their formulas."""
+"""Constructors of instances, and the instances of papers, against their formulas."""
 
 import dataclasses
 import itertools
@@ -17,7 +17,7 @@ make = jb.instances
 
 
 def check(instance):
-    """What every instance holds."""
+    """The instance, after checks that hold for every instance."""
     num_arms, dim = instance.arms.shape
     num_targets = len(instance.targets)
     shapes = {
@@ -175,7 +175,7 @@ def test_moderate_gaps(spread, centre, deviation):
     assert not np.isin(other.arms[2:], instance.arms).any()
 
 
-def test_corner_is_the_same_in_another_order():
+def test_corner_is_moderate_gaps_in_another_order():
     instance = check(make.corner(jax.random.key(2), 7, noise_var=3.0))
     other = make.moderate_gaps(jax.random.key(2), 7, spread="normal_std")
     np.testing.assert_allclose(instance.arms, other.arms[[0, 2, 3, 4, 5, 6, 1]])
@@ -184,7 +184,7 @@ def test_corner_is_the_same_in_another_order():
 
 
 @pytest.mark.parametrize("factors", [1, 4])
-def test_layouts_and_their_pairs(factors):
+def test_arms_of_multivariate_are_layouts_and_products_of_their_pairs(factors):
     instance = check(make.multivariate(jax.random.key(0), factors))
     layouts = np.array(list(itertools.product([-1.0, 1.0], repeat=factors)))
     pairs = [layouts[:, k] * layouts[:, j] for k, j in itertools.combinations(range(factors), 2)]
@@ -193,7 +193,7 @@ def test_layouts_and_their_pairs(factors):
 
 
 def test_the_uniform_design_of_layouts_is_best():
-    """Weights on the widest differences bound every design from below by what uniform attains."""
+    """The uniform design attains a lower bound that the longest differences give for any design."""
     arms = make.multivariate(jax.random.key(0), 4).arms
     np.testing.assert_array_equal(arms.T @ arms / 16, np.eye(11))
     differences = (arms[:, None] - arms).reshape(-1, 11)
@@ -205,7 +205,7 @@ def test_the_uniform_design_of_layouts_is_best():
 
 
 @pytest.mark.parametrize("weights", ["program", "paper"])
-def test_weights_of_layouts(weights):
+def test_weights_of_layouts_are_uniform_and_give_no_tie(weights):
     def draw(key):
         instance = make.multivariate(key, 3, weights=weights)
         return instance.theta, instance.means
@@ -223,7 +223,7 @@ def test_weights_of_layouts(weights):
     columns = hundredths.round().astype(int).T - low
     assert (columns.min(1) == 0).all()
     assert (columns.max(1) == high - low).all()
-    # The constant does not matter for a tie, so what is refused leaves its law alone.
+    # Ties do not depend on the constant, so that it stays uniform when ties are rejected.
     assert chisquare(np.bincount(columns[0])).pvalue > 1e-4
 
 
@@ -248,7 +248,7 @@ def test_sphere(mix):
     np.testing.assert_array_equal(make.sphere(jax.random.key(3), 12, 4).arms, instance.arms)
 
 
-def test_directions_on_the_sphere_favour_none():
+def test_directions_on_the_sphere_are_uniform():
     arms = make.sphere(jax.random.key(0), 4000, 3).arms
     np.testing.assert_allclose(arms.mean(0), 0.0, atol=5 * np.sqrt(1 / 3 / 4000))
     np.testing.assert_allclose(arms.T @ arms / 4000, np.eye(3) / 3, atol=5 * 0.3 / np.sqrt(4000))
@@ -270,8 +270,8 @@ def test_logistic_cube(half_width, theta_var):
 
 
 @pytest.mark.parametrize(("dim", "lost"), [(5, 0.38), (10, 0.40), (20, 0.415)])
-def test_play_at_random_on_the_cube_of_the_paper(dim, lost):
-    """What the best of a hundred arms is above their mean."""
+def test_random_play_on_the_cube_has_the_regret_of_the_paper(dim, lost):
+    """The best of a hundred means minus their average."""
 
     def gap(key):
         means = make.logistic_cube(key, 100, dim, half_width=1.0).means
@@ -282,7 +282,7 @@ def test_play_at_random_on_the_cube_of_the_paper(dim, lost):
         np.testing.assert_allclose(gaps.mean(), lost, atol=0.01)
 
 
-def test_instances_are_plain_trees():
+def test_instances_are_pytrees():
     instance = make.soare(3)
     leaves, tree = jax.tree.flatten(instance)
     again = jax.tree.unflatten(tree, leaves)

@@ -1,4 +1,4 @@
-"""Public kernels on odd data: few arms, equal arms, lost ranks, columns of 1e-8 beside 1e8."""
+"""Public kernels on odd data: few or equal arms, rank deficits, columns of 1e-8 next to 1e8."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ import jaxbandits as jb
 # Few shapes, each compiled once for all examples.
 SHAPES = ((1, 1), (1, 3), (2, 2), (3, 2), (5, 1), (6, 3))
 TOL = 0.01
-SPANNED = 1e-9  # of the length of a vector may lie outside of a span
+SPANNED = 1e-9  # the share of a vector's length that may lie outside of a span
 
 
 def of_unit_columns(arms, *tables):
@@ -31,7 +31,7 @@ def table(odd, rows, dim, seed=0):
 
 
 def reach(arms, rows):
-    """Which rows lie in the span of the arms."""
+    """Which rows lie in the span of the arms, and the rank of the arms."""
     unit, rows = of_unit_columns(arms, rows)
     _, sizes, axes = np.linalg.svd(unit, full_matrices=False)
     axes = axes[sizes > SPANNED * sizes[0]]
@@ -133,8 +133,8 @@ def check_fit(family, shape, odd):
         "gaussian": counts * rng.normal(size=shape[0]),
     }[family]
     found = jb.fit_glm(arms, counts, sums, family=family)
-    # Without a draw more in the interior than on its edge there is a minimum, and it is the only
-    # one where the arms span.
+    # The mean rewards lie inside of their range, so that a minimum exists; it is unique where the
+    # arms span.
     assert bool(found.converged) == (reach(arms, arms)[1] == shape[1])
     if found.converged:
         (unit,) = of_unit_columns(arms)
@@ -187,12 +187,12 @@ def test_certificates_hold(name, shape):
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("name", CHECKS)
-def test_certificates_hold_for_many(name, shape):
+def test_certificates_hold_for_many_tables(name, shape):
     at_odd_tables(name, shape, 120)
 
 
 @pytest.mark.parametrize("family", MEANS)
-def test_no_fit_is_found_where_arms_do_not_span(family):
+def test_no_fit_converges_where_arms_do_not_span(family):
     """Rounding makes pivots positive that should be 0."""
     plain = at_random.Oddities(0, 0, True, False, (0, 0), 0, 0, 0.05, 1)
     for seed in range(20):

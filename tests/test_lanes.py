@@ -1,4 +1,4 @@
-"""Lanes: refilled, sized, dealt out, and without any influence on the results."""
+"""Lanes: how they are refilled and how many there are; they do not influence the results."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ def simulate(**options):
 
 
 def test_lanes_are_refilled():
-    """Without refilling, 8 lanes of so uneven a length would be idle a third of the time."""
+    """Without refilling, 8 lanes with runs of such different lengths would often be idle."""
     runs = simulate(batch=8)
     by_lane = runs.pulls.reshape(-1, 8)
     assert runs.pulls.sum() / (by_lane.max(1).sum() * 8) < 0.8
@@ -30,7 +30,7 @@ def test_lanes_are_refilled():
 
 
 @pytest.mark.parametrize("changed", ["RECORD_BYTES", "CALL_SECONDS", "LANES_PER_REFILL"])
-def test_neither_queue_nor_clock_nor_refills_change_a_number(changed, monkeypatch):
+def test_queue_length_call_time_and_refills_change_no_number(changed, monkeypatch):
     whole = simulate(batch=16)
     small = {"RECORD_BYTES": 20 * 8 * 30, "CALL_SECONDS": 1e-9, "LANES_PER_REFILL": 2}
     monkeypatch.setattr(host_loop, changed, small[changed])
@@ -53,14 +53,14 @@ def sized(replications, *, batch=None, lane=500, record=20, phased=False):
 
 
 @pytest.mark.usefixtures("usual_lanes")
-def test_few_shapes_serve_all_numbers_of_replications():
+def test_a_few_numbers_of_lanes_serve_all_numbers_of_replications():
     assert {sized(r).lanes for r in range(1, 1000)} == {8, 16, 32, 64, 128}
     assert all(sized(r).lanes < 2 * r for r in range(9, 256))
     assert (sized(8191).lanes, sized(8192).lanes, sized(10**6).lanes) == (128, 256, 256)
 
 
 @pytest.mark.usefixtures("usual_lanes")
-def test_large_lanes_are_fewer_and_large_records_come_in_smaller_lots():
+def test_large_lanes_are_fewer_and_large_records_have_shorter_queues():
     assert sized(10**6, lane=1200).lanes == sized(10**6, lane=2**14).lanes == 64
     assert sized(10**6, lane=1200, phased=True).lanes == 256
     assert sized(10**6, lane=2**30).lanes == 32
@@ -72,7 +72,7 @@ def test_a_batch_is_rounded_up_to_full_registers():
     assert [sized(100, batch=b).lanes for b in (1, 8, 9, 64, 500)] == [8, 8, 16, 64, 104]
 
 
-def test_replications_are_dealt_out_evenly():
+def test_replications_are_distributed_evenly_over_devices():
     loop = object.__new__(host_loop.HostLoop)
     loop.shape = host_loop.Shape(8, 1, 8, 5)
     queue = loop._queue(list(range(7)), 2)
@@ -88,7 +88,7 @@ def test_progress_is_reported_while_lanes_play():
 
 
 @pytest.mark.parametrize("every", [float("inf"), 60.0, 0.0])
-def test_runs_are_handed_over_in_the_end_or_when_their_time_has_come(every):
+def test_runs_are_handed_over_at_the_end_or_at_intervals(every):
     parts = []
     simulation = Simulation([prepared(SOARE, LINGAPE)], replications=320, batch=8)
     simulation.run({0: range(320)}, lambda *_: None, lambda _, runs: parts.append(runs), every)
@@ -96,15 +96,15 @@ def test_runs_are_handed_over_in_the_end_or_when_their_time_has_come(every):
     assert (len(parts) == 1) == (every > 0)
 
 
-def test_a_call_in_between_leaves_no_trace():
-    """The key of a replication is folded from the root, so the default generator is free."""
+def test_the_default_generator_of_jax_changes_no_number():
+    """Keys of replications are derived from a root key of a fixed generator."""
     with jax.default_prng_impl("rbg"):
         other = simulate(batch=8)
     np.testing.assert_array_equal(other.pulls, simulate(batch=8).pulls)
 
 
 def test_a_run_whose_phase_is_cut_short_starts_anew():
-    """Else the phases it never plays would be longer and longer, and the others wait for it."""
+    """Otherwise its lane would compute longer and longer phases, and the others would wait."""
     case = cases.named("xy_adaptive")
     with jax.enable_x64(True):
         begun = Programs(case).start(key_of(0))

@@ -43,7 +43,7 @@ def rare_loop(some, v, i):
 
 
 def mixed_loop(v):
-    """A carry that starts shared and comes to differ, and one that never does."""
+    """A carry that starts equal in all lanes and then differs, and one that stays equal."""
 
     def step(carry, x):
         total, steps = carry
@@ -59,7 +59,7 @@ def branches(v, i):
 
 
 def hidden_loops(v):
-    """Loops of a shared length each, whose steps differ by lane."""
+    """Loops whose length is the same in all lanes, with steps that differ by lane."""
 
     def halve(n, x):
         step = lambda carry: (carry[0] - 1, carry[1] * 0.5 + v[:4])  # noqa: E731
@@ -69,7 +69,7 @@ def hidden_loops(v):
 
 
 def shared_loops(v):
-    """Loops in which nothing differs by lane, beside what does."""
+    """Loops in which nothing differs by lane, next to a value that does."""
     return (*jax.vmap(collatz)(jnp.arange(4)), v[0])
 
 
@@ -206,7 +206,7 @@ def test_it_equals_vmap_with_the_lanes_last(name):
         np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-11)
 
 
-def test_lanes_do_not_touch_each_other():
+def test_lanes_do_not_influence_each_other():
     """NaN in one lane stays there, through loops and reductions."""
     spoilt = SPD.copy()
     spoilt[..., 2] = np.nan
@@ -222,14 +222,14 @@ def test_lanes_do_not_touch_each_other():
     assert np.isnan(dirty[1][2])
 
 
-def test_a_result_that_does_not_differ_is_repeated():
+def test_a_result_that_is_equal_in_all_lanes_is_repeated():
     found = lanewise(lambda v: (v, jnp.arange(3)), NUMBER, 1.0)(jnp.asarray(VALUES))[1]
     np.testing.assert_array_equal(found, np.tile(np.arange(3)[:, None], NUMBER))
 
 
 @pytest.mark.parametrize("taken", [0, 1, 9, 40])
-def test_a_long_branch_that_some_lanes_take(taken):
-    """Those are followed in blocks; the others keep what they have."""
+def test_a_long_branch_changes_only_the_lanes_that_take_it(taken):
+    """These lanes are computed in blocks; the others keep their values."""
     rng = np.random.default_rng(taken)
     values = jnp.asarray(rng.normal(size=(9, 40)))
     lengths = jnp.asarray(rng.integers(0, 4, 40))
@@ -258,7 +258,7 @@ def long_steps(values, steps):
 
 
 @pytest.mark.parametrize("lanes", [8, 40, 64, 96])
-def test_a_loop_of_long_steps_is_walked_by_those_that_go_on(lanes):
+def test_a_loop_of_long_steps_equals_vmap(lanes):
     rng = np.random.default_rng(lanes)
     values = jnp.asarray(rng.normal(size=(3, lanes)))
     steps = jnp.asarray(rng.integers(0, 12, lanes))
@@ -269,8 +269,8 @@ def test_a_loop_of_long_steps_is_walked_by_those_that_go_on(lanes):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_products_of_tables_that_differ_are_sums():
-    """A product of matrices for each lane by itself would run a lane at a time."""
+def test_products_of_tables_that_differ_by_lane_are_sums():
+    """A separate product of matrices for each lane would run one lane at a time."""
     for product in (lambda m, v: m @ v[:4], lambda m, v: m @ m, lambda m, v: v @ v):
         program = jax.make_jaxpr(lanewise(product, NUMBER, jnp.ones(())))(MATRICES, VALUES)
         assert "dot_general" not in str(program)

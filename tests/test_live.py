@@ -1,4 +1,4 @@
-"""Live use: the moves of a simulation, rewards in any order, late or not."""
+"""Live runs: the moves of a simulation; rewards in any order, on time or late."""
 
 import inspect
 import threading
@@ -34,11 +34,11 @@ def by_message(value):
 
 
 def live_case(case, **options):
-    """The live run that is told of a world what a simulation is told."""
+    """A live run that knows of the instance what a simulation knows of it."""
     instance = case.instance
     same = np.array_equal(instance.targets, instance.arms)
     build = case.build
-    if "theta" in inspect.signature(build).parameters:  # an oracle has to be told
+    if "theta" in inspect.signature(build).parameters:  # an oracle needs it
         build = partial(build, theta=instance.theta)
     if "horizon" in inspect.signature(build).parameters:
         build = partial(build, **case.options)
@@ -73,13 +73,13 @@ def rewards_of(instance, key, rounds, arm, count):
 
 
 @each
-def test_told_what_a_simulation_draws_it_is_that_replication(case):
+def test_a_live_run_with_rewards_of_a_simulation_equals_its_replication(case):
     check_live(case, 0)
 
 
 @pytest.mark.slow
 @each
-def test_with_another_seed_too(case):
+def test_a_live_run_equals_its_replication_with_another_seed_too(case):
     check_live(case, 3)
 
 
@@ -102,12 +102,12 @@ def check_live(case, seed):
 
 
 def reward_of(pull, arm):
-    """A reward that depends on how many were told before, alone."""
+    """A reward that depends only on the arm and on the number of earlier rewards."""
     return MEANS[arm] + np.random.default_rng(pull).normal(scale=0.3)
 
 
 def whole_run():
-    """What a run without interruption asks, and the run."""
+    """The arms that a run without interruption asks for, and the run."""
     live, asked = jb.Live(QUIET, ARMS), []
     while not live.done:
         asked.append(live.ask())
@@ -138,7 +138,7 @@ def test_a_restart_after_every_call_changes_nothing(tmp_path):
 
 
 def clicks(counts, generator):
-    """Rewards of a phase as (arm, reward), halves and wholes, in a random order."""
+    """Rewards 0, 1/2 or 1 of a phase as (arm, reward), in a random order."""
     pulls = np.repeat(np.arange(len(counts)), counts)
     pairs = [(int(arm), float(generator.integers(3)) / 2) for arm in pulls]
     return [pairs[i] for i in generator.permutation(len(pairs))]
@@ -231,7 +231,7 @@ def test_late_rewards_are_learnt_as_they_arrive(tmp_path):
     assert live.pulls == len(arrivals)
 
 
-def test_what_comes_after_the_stop_is_not_learnt():
+def test_rewards_after_the_stop_are_not_learnt():
     live = jb.Live(LINGAPE, ARMS, noise_var=0.01)
     late = [live.ticket() for _ in range(2)]
     while not live.done:
@@ -245,7 +245,7 @@ def test_what_comes_after_the_stop_is_not_learnt():
         live.ticket()
 
 
-def test_the_answer_is_there_at_any_time():
+def test_an_answer_is_available_at_any_time():
     top = jb.Live(partial(jb.m_lingape, m=2), ARMS, theta_norm=2.0)
     assert top.answer.dtype == bool
     for _ in range(12):
@@ -254,7 +254,7 @@ def test_the_answer_is_there_at_any_time():
     assert isinstance(jb.Live(LINGAPE, ARMS).answer, int)
 
 
-def test_threads_share_one(tmp_path):
+def test_threads_can_share_a_live_run(tmp_path):
     with jb.Live(partial(jb.gse, budget=60), ARMS, path=tmp_path / "run.npz") as live:
         filled = []
 
@@ -262,7 +262,7 @@ def test_threads_share_one(tmp_path):
             while not live.done:
                 try:
                     ticket = live.ticket()
-                except RuntimeError:  # another thread told the last reward
+                except RuntimeError:  # another thread gave the last reward
                     return
                 if ticket is not None:
                     live.tell(MEANS[ticket.arm], ticket=ticket.number)
@@ -279,7 +279,7 @@ def test_threads_share_one(tmp_path):
         assert live.answer == 0
 
 
-def test_double_precision_one_compilation_and_quick_calls():
+def test_live_runs_use_double_precision_share_programs_and_are_quick():
     live = jb.Live(LINGAPE, ARMS)
     live.tell(0.1)
     other = jb.Live(partial(jb.lingape, delta=0.2, theta_norm=1.0), 2 * ARMS, noise_var=0.3)

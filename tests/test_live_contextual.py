@@ -1,4 +1,4 @@
-"""Live use of algorithms that are shown something each round."""
+"""Live runs of contextual algorithms."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ HORIZON = 45  # into the second block of noise
 
 
 def steps(arms, *, rate=0.5):
-    """A learner that does not say of itself that it is shown something."""
+    """A contextual algorithm that is recognised by the arguments of its `ask` alone."""
 
     def ask(key, theta, shown):
         position = jnp.argmax(arms[shown] @ theta + jax.random.normal(key, shown.shape))
@@ -49,7 +49,7 @@ LEARNERS = {
 
 @jax.jit
 def round_of(rounds):
-    """What replication 0 of seed 7 is shown in a round, and the noise of its reward."""
+    """The context of replication 0 of seed 7 in a round, and the noise of its reward."""
     env, key = contextual(INSTANCE), key_of(0, 7)
     (shown,) = env.context(fold_in(fold_in(key, episode.CONTEXT), rounds))
     noise = env.noise(fold_in(key, rounds // episode.BLOCK), (episode.BLOCK,), False)
@@ -57,7 +57,7 @@ def round_of(rounds):
 
 
 def tell_round(live, rounds):
-    """Tell a live run what happens in a round; where the row that it chose was shown."""
+    """Play one round of a live run; returns the position of the chosen row in the context."""
     with jax.enable_x64(True):
         shown, noise = map(np.asarray, round_of(rounds))
     row = live.ask(shown)
@@ -68,20 +68,19 @@ def tell_round(live, rounds):
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_told_what_a_simulation_draws_it_is_that_replication(name, tmp_path):
+def test_a_live_run_with_rewards_of_a_simulation_equals_its_replication(name, tmp_path):
     build, rounds = LEARNERS[name], 12 if name == "at a budget" else HORIZON
     path, positions = tmp_path / "run.npz", np.zeros(INSTANCE.shown, int)
     for t in range(rounds):
-        if t in (0, 20):  # and on from the file
+        if t in (0, 20):  # new, and continued from the file
             live = jb.Live(build, POINTS, seed=7, path=path)
         positions[tell_round(live, t)] += 1
         if t == 19:
             live.close()
-    constructor = (
-        steps if name == "at a budget" else build
-    )  # whose answer is no arm of later rounds
+    # At a budget a simulation is refused: the answer is no arm of later rounds.
+    constructor = steps if name == "at a budget" else build
     runs = jb.simulate(INSTANCE, constructor, horizon=rounds, replications=1, seed=7)
-    # Two places can show the same row.
+    # A context can hold the same row twice.
     assert abs(positions - runs.arm_pulls[0]).sum() <= 4
     assert live.pulls == runs.pulls[0] == live.arm_pulls.sum() == rounds
     assert live.arm_pulls.shape == (40,)
@@ -89,7 +88,7 @@ def test_told_what_a_simulation_draws_it_is_that_replication(name, tmp_path):
         assert live.info[key] == pytest.approx(values[0], rel=1e-6)
 
 
-def test_a_budget_ends_it():
+def test_a_budget_ends_a_live_run():
     live = jb.Live(LEARNERS["at a budget"], POINTS, seed=7)
     for t in range(12):
         assert not live.done
@@ -99,7 +98,7 @@ def test_a_budget_ends_it():
         live.ask([0, 1])
 
 
-def test_another_question_takes_the_place_of_one_without_reward():
+def test_a_new_context_replaces_one_without_a_reward():
     live, other = (jb.Live(steps, POINTS, seed=3) for _ in range(2))
     live.ask([3, 4, 5])
     assert live.ask([8, 9]) == other.ask([8, 9])
@@ -109,7 +108,7 @@ def test_another_question_takes_the_place_of_one_without_reward():
     assert live.pulls == 1
 
 
-def test_one_row_can_be_shown_alone_and_counts_as_itself():
+def test_a_context_can_be_a_single_row():
     live = jb.Live(steps, POINTS)
     assert live.ask([7]) == 7
     live.tell(1.0, arm=7)
@@ -137,7 +136,7 @@ def test_rows_that_do_not_exist_are_named(shown, message):
         live.tell(1.0)
 
 
-def test_what_does_not_go_together_is_refused():
+def test_tickets_wrong_arms_and_needless_contexts_are_refused():
     live = jb.Live(steps, POINTS)
     for play in (live.ticket, partial(live.cancel, 0), partial(live.tell, 1.0, ticket=0)):
         with pytest.raises(ValueError, match="steps has no tickets"):
@@ -151,7 +150,7 @@ def test_what_does_not_go_together_is_refused():
 
 
 def scored(arms, *, least=None):
-    """It keeps all scores in `info`, and ends where no row shown is `least` or above."""
+    """Keeps all scores in `info`; ends where no row of the context is `least` or above."""
 
     def ask(key, counts, shown):
         scores = arms[shown, 0] - counts[shown]
@@ -165,7 +164,7 @@ def scored(arms, *, least=None):
     return Algorithm(lambda key: jnp.zeros(len(arms)), ask, tell)
 
 
-def test_moves_as_long_as_what_is_shown_are_saved_too(tmp_path):
+def test_moves_whose_size_depends_on_the_context_are_saved(tmp_path):
     path, plain = tmp_path / "run.npz", jb.Live(scored, POINTS)
     for shown in ([1, 2, 3, 4], [5, 6], [1, 2, 3, 4], [9]):
         with jb.Live(scored, POINTS, path=path) as live:
@@ -178,7 +177,7 @@ def test_moves_as_long_as_what_is_shown_are_saved_too(tmp_path):
         assert live.answer is None
 
 
-def test_whether_it_ends_is_asked_again_with_what_is_shown():
+def test_whether_a_run_is_done_depends_on_the_context():
     live = jb.Live(partial(scored, least=5), POINTS)
     live.ask([1, 7])
     live.tell(1.0)
@@ -190,7 +189,7 @@ def test_whether_it_ends_is_asked_again_with_what_is_shown():
 
 
 def around(arms, *, bound):
-    """Any algorithm, handed on by a function of any arguments, or of one more that is bound."""
+    """An algorithm with another `ask`: of any number of arguments, or with one that is bound."""
     inner = jb.uniform(arms)
 
     def ask(key, state, *context, inner=inner):
@@ -203,7 +202,7 @@ def around(arms, *, bound):
 
 
 @pytest.mark.parametrize("bound", [False, True])
-def test_an_algorithm_handed_on_is_shown_nothing(bound):
+def test_additional_arguments_of_ask_do_not_make_an_algorithm_contextual(bound):
     live = jb.Live(partial(around, bound=bound), np.eye(3))
     arm = live.ask()
     live.tell(1.0)
@@ -212,6 +211,6 @@ def test_an_algorithm_handed_on_is_shown_nothing(bound):
 
 @pytest.mark.parametrize("build", [steps, LEARNERS["deep_fpl"]])
 @pytest.mark.parametrize("options", [{"budget": 4, "answer": "most_pulled"}, {"per_arm": 2}])
-def test_rounds_that_show_arms_of_their_own_have_no_arm_drawn_most(build, options):
+def test_a_contextual_algorithm_at_a_budget_refuses_most_pulled_and_per_arm(build, options):
     with pytest.raises(ValueError, match="answer must be 'inner', and budget given, not per_arm"):
         jb.Live(jb.at_budget(build, **options), POINTS)

@@ -1,4 +1,4 @@
-"""The file of a live run: it loses nothing, and takes nothing for its own that is not."""
+"""The file of a live run: no reward is lost, and any other file is refused."""
 
 import gc
 import os
@@ -26,7 +26,7 @@ with t.jb.Live(t.LINGAPE, t.ARMS, path={path!r}, noise_var=30.0) as live:
 """
 
 
-def test_a_killed_process_loses_nothing_that_was_told(tmp_path):
+def test_a_killed_process_loses_no_reward(tmp_path):
     path, generator = tmp_path / "run.npz", np.random.default_rng(2)
     code = CHILD.format(tests=os.path.dirname(__file__), path=str(path))
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
@@ -66,7 +66,7 @@ def saved(tmp_path):
 
 def assert_refused(path, match, constructor=LINGAPE, arms=ARMS, **options):
     before = path.read_bytes()
-    for _ in range(2):  # the lock is given back
+    for _ in range(2):  # the lock is released
         with pytest.raises(ValueError, match=rf"run\.npz.*{match}"):
             jb.Live(constructor, arms, path=path, **options)
     assert path.read_bytes() == before
@@ -88,7 +88,7 @@ def test_a_damaged_or_foreign_file_is_refused_and_left(kind, saved):
     assert_refused(saved, "does not hold a live run")
 
 
-def test_no_changed_byte_goes_unnoticed(saved):
+def test_a_changed_byte_is_refused_or_harmless(saved):
     whole = saved.read_bytes()
     description = saved_description(saved)
     intact, refused = file.load(saved, description), 0
@@ -101,7 +101,7 @@ def test_no_changed_byte_goes_unnoticed(saved):
         except ValueError:
             refused += 1
             continue
-        # The archive has bytes that mean nothing, such as times.
+        # Some bytes of the archive are not part of the data, such as times.
         assert found.keys() == intact.keys()
         assert all(found[n].tobytes() == intact[n].tobytes() for n in intact)
     assert refused > len(whole) // 37 / 2
@@ -112,7 +112,7 @@ def saved_description(path):
         return live._description
 
 
-def test_contents_that_miss_their_checksum_are_refused(saved):
+def test_contents_with_a_wrong_checksum_are_refused(saved):
     with np.load(saved) as stored:
         arrays = dict(stored)
     arrays["arm_pulls"] = arrays["arm_pulls"] + 1
@@ -147,7 +147,7 @@ def test_the_file_of_another_version_is_refused(name, value, match, tmp_path, mo
     assert_refused(path, match)
 
 
-def test_what_cannot_be_saved_has_not_happened(tmp_path, monkeypatch):
+def test_a_change_that_cannot_be_saved_has_no_effect(tmp_path, monkeypatch):
     live = jb.Live(LINGAPE, ARMS, path=tmp_path / "run.npz")
     live.tell(0.5)
     kept = (tmp_path / "run.npz").read_bytes()
@@ -166,7 +166,7 @@ def test_what_cannot_be_saved_has_not_happened(tmp_path, monkeypatch):
     assert live.pulls == 2
 
 
-def test_one_at_a_time_holds_the_file(saved):
+def test_only_one_live_run_at_a_time_uses_a_file(saved):
     live = jb.Live(LINGAPE, ARMS, path=saved)
     with pytest.raises(ValueError, match=r"run\.npz is in use"):
         jb.Live(LINGAPE, ARMS, path=saved)

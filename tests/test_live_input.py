@@ -1,4 +1,4 @@
-"""Live use refuses what it cannot play or learn, and changes nothing then."""
+"""Live runs refuse invalid arguments and rewards, and stay unchanged."""
 
 import os
 from functools import partial
@@ -94,7 +94,7 @@ def test_bad_rewards_are_named_and_change_nothing(given, match):
     assert live.pulls == 2
 
 
-def test_a_phase_refuses_what_it_does_not_want():
+def test_a_phase_refuses_rewards_that_it_did_not_ask_for():
     live = jb.Live(partial(jb.sequential_halving, budget=8), ARMS)  # one draw each, then two
     for reward, target, match in (
         (1.0, {}, r"reward must have shape \(4,\) here"),

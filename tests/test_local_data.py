@@ -1,4 +1,4 @@
-"""Instances read from local files: small ones written here, and the real ones where they are."""
+"""Instances read from local files: small ones written here, and real ones if available."""
 
 import os
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_a_missing_file_is_a_value_error(tmp_path):
 
 
 @pytest.mark.parametrize(("missing", "prices"), [("drop", 3), ("impute", 4)])
-def test_cars_without_a_price(missing, prices, tmp_path):
+def test_cars_without_a_price_are_dropped_or_imputed(missing, prices, tmp_path):
     (tmp_path / "imports-85.data").write_text("\n".join(CARS) + "\n")
     instance = make.automobile(jax.random.key(0), tmp_path, prices, missing=missing)
     expected = [0.0, 0.5, 1.0] if missing == "drop" else [0.0, 0.5, 0.5, 1.0]
@@ -91,7 +91,7 @@ def write_motor(folder, rows=40, *, order=(*SENSORS, "profile_id"), name="pmsm_t
 
 
 @pytest.mark.parametrize("target", ["pm", "motor_speed"])
-def test_electric_motor(target, tmp_path):
+def test_electric_motor_rescales_columns_and_draws_rows(target, tmp_path):
     table = write_motor(tmp_path)
     unit = (table - table.min(0)) / np.ptp(table, axis=0)
     path = tmp_path / "pmsm_temperature_data.csv"
@@ -138,8 +138,8 @@ def test_malformed_motor_records_are_a_value_error(rows, message, tmp_path):
 
 
 @pytest.mark.parametrize(("build", "dim"), [(make.cars, 5), (make.motor, 11)])
-def test_made_up_rows(build, dim):
-    """Means that features explain in part, but not linearly; other rows for another key."""
+def test_synthetic_rows_have_means_that_are_not_linear(build, dim):
+    """A linear model explains the means only in part; another key gives other rows."""
     found = check(build(jax.random.key(0), 3000))
     assert found.arms.shape == (3000, dim)
     assert found.arms.min() >= 0
@@ -159,7 +159,7 @@ def write_drugs(folder, features, rewards, *, names="ABC", other="ABC"):
     (folder / "rewards_named.csv").write_text("\n".join(rows) + "\n")
 
 
-def test_drug_tables(tmp_path):
+def test_drug_tables_are_read(tmp_path):
     rng = np.random.default_rng(2)
     features, rewards = rng.normal(size=(7, 3)), rng.random((5, 3))
     write_drugs(tmp_path, features, rewards)

@@ -1,4 +1,4 @@
-"""Ten thousand replications are ten thousand different ones, each that of its number."""
+"""Ten thousand replications all differ, and each depends only on its number."""
 
 import jax
 import jax.numpy as jnp
@@ -35,12 +35,12 @@ def many():
     return jb.simulate(ARMS, one_draw, replications=MANY, seed=3)
 
 
-def test_none_repeats_another_and_none_is_missing(many):
+def test_no_replication_repeats_another_and_none_is_missing(many):
     np.testing.assert_array_equal(many.replication, np.arange(MANY))
     assert len(np.unique(many.info["reward"])) == MANY
 
 
-def test_each_is_that_of_its_number(many):
+def test_each_replication_is_computed_from_the_key_of_its_number(many):
     with jax.enable_x64(True):
         env, algorithm = finite(ARMS), one_draw(ARMS.arms)
         keys = jnp.stack([key_of(r, seed=3) for r in SOME])
@@ -53,6 +53,6 @@ def test_each_is_that_of_its_number(many):
     np.testing.assert_allclose(many.info["reward"][list(SOME)], rewards)
 
 
-def test_neither_lanes_nor_the_last_one_change_them(many):
+def test_lanes_and_the_number_of_replications_change_nothing(many):
     few = jb.simulate(ARMS, one_draw, replications=MANY - 3_000, seed=3, batch=1024)
     np.testing.assert_array_equal(few.info["reward"], many.info["reward"][: MANY - 3_000])

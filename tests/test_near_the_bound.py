@@ -1,4 +1,4 @@
-"""Mean pulls: above what no algorithm can beat, and not far above where delta is tiny."""
+"""Mean pulls are above the lower bound, and near it where delta is tiny."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ ALGORITHMS = [
 
 
 def over_the_bound(build, delta):
-    """Mean pulls in units of the least mean of any algorithm that keeps its promise."""
+    """Mean pulls divided by the lower bound for algorithms whose error rate is at most delta."""
     runs = jb.simulate(SOARE, partial(build, delta=delta), replications=100, seed=7)
     assert runs.stopped.all()
     assert runs.correct.all() or delta > TINY
@@ -31,12 +31,12 @@ def over_the_bound(build, delta):
 @pytest.mark.parametrize(
     "build", ALGORITHMS, ids=lambda build: getattr(build, "func", build).__name__
 )
-def test_pulls_near_the_lower_bound(build):
+def test_pulls_are_near_the_lower_bound(build):
     assert over_the_bound(build, 0.05) > 1.0
     assert 1.0 < over_the_bound(build, TINY) < 1.55
 
 
-def test_equal_shares_are_far_from_it():
+def test_equal_shares_are_far_from_the_lower_bound():
     arms, means = np.asarray(SOARE.arms), np.asarray(SOARE.means)
     best, inverse = means.argmax(), np.linalg.inv(arms.T @ arms / len(arms))
     lengths = [(y := arms[best] - x) @ inverse @ y for x in arms]

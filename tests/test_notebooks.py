@@ -23,18 +23,18 @@ nbformat.write(book, path)
 """
 
 
-def test_there_is_one():
+def test_there_is_a_notebook():
     assert NOTEBOOKS
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_is_clean(path):
+def test_a_notebook_is_stored_without_outputs(path):
     cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
     assert all(not cell.outputs and cell.execution_count is None for cell in cells)
 
 
 @pytest.mark.parametrize("path", params(NOTEBOOKS, slow=LONG, name=attrgetter("stem")))
-def test_notebook_runs(path, tmp_path, monkeypatch):
+def test_a_notebook_runs_and_draws_its_figures(path, tmp_path, monkeypatch):
     monkeypatch.setenv("JAXBANDITS_NOTEBOOK_SIZE", "20")
     monkeypatch.setenv("PYTHONPATH", str(FOLDER.parent))
     copy = shutil.copy(path, tmp_path)
@@ -44,4 +44,4 @@ def test_notebook_runs(path, tmp_path, monkeypatch):
     assert outputs
     texts = [o["data"].get("text/plain", "") for o in outputs if o.output_type == "display_data"]
     drawn = [o for o in outputs if "image/png" in o.get("data", {})]
-    assert len(drawn) == sum(text.startswith("<Figure") for text in texts)  # and not told only
+    assert len(drawn) == sum(text.startswith("<Figure") for text in texts)  # not just printed

@@ -1,4 +1,4 @@
-"""An algorithm of one's own: what does not fit is named before compiling, or in its round."""
+"""Algorithms of users: a fault is named before compiling, or with its round."""
 
 import dataclasses
 from functools import partial
@@ -44,7 +44,7 @@ def sound(arms, *, stop=40):
 
 
 def unsound(arms, *, init=None, ask=None, tell=None):
-    """`sound`, of which some of the functions return something else."""
+    """`sound`, with the results of some functions changed."""
     inner = sound(arms)
 
     def changed(function, change):
@@ -62,7 +62,7 @@ STILL = Move(np.zeros((), int), None, np.array(False), np.zeros((), int))
 
 
 def takes(name):
-    """`sound`, one function of which takes other arguments than it is given."""
+    """`sound`, with one function that takes other arguments than it is given."""
     return lambda arms: sound(arms)._replace(**{name: lambda one, two, three, four: None})
 
 
@@ -127,19 +127,19 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_what_does_not_fit_is_named_before_compiling(name):
+def test_a_wrong_interface_is_named_before_compiling(name):
     build, message = SHAPES[name]
     key_of(0)  # making a key compiles, once
     refused((INSTANCE, build), "algorithm.*: .*" + message)
 
 
-def test_a_leaf_too_many_is_named():
+def test_an_additional_leaf_is_named():
     leaf = np.zeros(2)
     assert different({"a": leaf}, {"a": leaf, "b": leaf}) == "state['b'] is new"
     assert different({"a": leaf}, {"a": leaf}) is None
 
 
-def test_an_error_of_its_own_stays_what_it_is():
+def test_an_error_that_the_algorithm_raises_is_passed_on():
     def broken(state):
         raise TypeError("mine")
 
@@ -148,7 +148,7 @@ def test_an_error_of_its_own_stays_what_it_is():
 
 
 def late(arms, *, fault=0, phased=False):
-    """`sound`, which does something wrong in its fifth move; its number is a traced option."""
+    """`sound`, with the fault of this number in its fifth move; the number is traced."""
     inner = sound(arms)
 
     def at(state, number, wrong, right):
@@ -182,7 +182,7 @@ WRONG = {
 
 
 def test_the_first_fault_is_named_with_its_round():
-    """One program, as the fault is a number."""
+    """One program for all, because the fault is a number."""
     plain, watched = (
         jb.simulate(INSTANCE, partial(late, fault=np.int64(0)), replications=50, debug=debug)
         for debug in (False, True)
@@ -195,7 +195,7 @@ def test_the_first_fault_is_named_with_its_round():
             jb.simulate(INSTANCE, partial(late, fault=np.int64(fault)), replications=50, debug=True)
 
 
-def test_phases_are_watched_too():
+def test_the_first_fault_of_phases_is_named_too():
     build = partial(late, phased=True)
     for fault, wrong in {1: WRONG[1], 5: "ask draws an arm -2 times, a count below 0"}.items():
         with pytest.raises(ValueError, match=f"replication 0, round 5: {wrong}"):
@@ -205,7 +205,7 @@ def test_phases_are_watched_too():
 @pytest.mark.parametrize(
     ("fault", "phased"), [(1, False), (2, False), (1, True), (2, True), (5, True)]
 )
-def test_impossible_draws_are_noticed_without_debug(fault, phased):
+def test_impossible_draws_are_refused_without_debug(fault, phased):
     message = (
         "replication 0 has drawn arms that do not exist, or fewer than 0 times; "
         "there are 6: 0 to 5; .*debug"
@@ -216,12 +216,12 @@ def test_impossible_draws_are_noticed_without_debug(fault, phased):
 
 
 @pytest.mark.parametrize("answer", [6, -1])
-def test_answers_that_do_not_exist_are_noticed_without_debug(answer):
+def test_answers_that_do_not_exist_are_refused_without_debug(answer):
     build = partial(unsound, ask=partial(_answering, answer))
     message = f"replication 0 ends with the answer {answer}, which is none of the targets"
     with pytest.raises(ValueError, match=message):
         jb.simulate(INSTANCE, build, replications=3)
-    # Nobody asks what would be answered before the end.
+    # Answers before the end are not checked.
     runs = jb.simulate(INSTANCE, build, replications=3, max_pulls=20)
     assert runs.summary()["cut_short"] == 3
 
@@ -230,7 +230,7 @@ def _answering(answer, move):
     return move._replace(answer=jnp.where(move.done | (move.arm > 3), answer, 0))
 
 
-def test_the_one_of_the_readme():
+def test_the_algorithm_of_the_readme_runs():
     text = (Path(jb.__file__).parents[1] / "README.md").read_text()
     (block,) = (part for part in text.split("```python\n") if "def explore_then_commit" in part)
     names = {"jb": jb, "instance": jb.instances.soare(5, angle=0.3), "partial": partial}
@@ -260,7 +260,7 @@ def live(build):
         ),
     ],
 )
-def test_a_live_run_refuses_them_too(build, message):
+def test_a_live_run_refuses_faulty_algorithms_too(build, message):
     with pytest.raises(ValueError, match=message):
         live(build)
 
@@ -281,12 +281,12 @@ def test_rewards_that_are_not_finite_are_named():
         )
 
 
-def test_late_rewards_hide_no_fault():
+def test_faults_are_named_with_late_rewards_too():
     widened = partial(unsound, tell=lambda state: state._replace(counts=state.counts * 1.0))
     with pytest.raises(ValueError, match="tell must return a state like that of init"):
         jb.simulate(jb.instances.stressed(INSTANCE, delay=3), widened, replications=2)
 
 
-def test_debug_changes_nothing_about_what_never_stops():
+def test_debug_refuses_an_algorithm_that_never_stops_too():
     with pytest.raises(ValueError, match="lin_ucb never stops: give `horizon`"):
         jb.simulate(INSTANCE, partial(jb.lin_ucb, alpha=0.5), replications=2, debug=True)

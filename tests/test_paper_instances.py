@@ -32,7 +32,7 @@ def slow(*row):
         slow("sphere", (100,), 53.852, 3),
     ],
 )
-def test_characteristic_time(name, sizes, published, decimals):
+def test_characteristic_times_are_the_published_ones(name, sizes, published, decimals):
     bound = characteristic_time(getattr(paper, name)(*sizes))
     half_a_digit = 0.5 * 10.0**-decimals
     np.testing.assert_allclose(bound, published, rtol=1e-6, atol=half_a_digit)
@@ -51,7 +51,7 @@ def test_characteristic_time(name, sizes, published, decimals):
         slow("multivariate", (5, "paper"), 36.0),
     ],
 )
-def test_least_width_of_all_differences(name, sizes, published):
+def test_values_of_optimal_xy_designs_are_the_published_ones(name, sizes, published):
     instance = getattr(paper, name)(*sizes)
     design = jb.design.xy_optimal(instance.arms, instance.targets, tol=1e-6)
     assert design.converged

@@ -1,4 +1,4 @@
-"""Figures of large sweeps: words that do not overlap, panels that do not run off."""
+"""Figures of large sweeps: labels do not overlap, panels wrap to further rows."""
 
 import itertools
 import tomllib
@@ -36,7 +36,7 @@ GAPS = [np.linspace(0.3, 1.06, 20), np.geomspace(0.001, 1.234, 25), [0.5, 1.0]]
 @pytest.mark.parametrize(
     "gaps", [GAPS[0], *(pytest.param(g, marks=pytest.mark.slow) for g in GAPS[1:])], ids=len
 )
-def test_values_along_an_axis_do_not_overlap(gaps):
+def test_tick_labels_do_not_overlap(gaps):
     gaps = [float(f"{gap:.4g}") for gap in gaps]
     figure = drawn({"gap": gaps})
     for ax in figure.axes[-1:]:
@@ -46,7 +46,7 @@ def test_values_along_an_axis_do_not_overlap(gaps):
         assert not any(a.overlaps(b) for a, b in itertools.combinations(where, 2))
 
 
-def test_many_panels_go_below_one_another():
+def test_many_panels_wrap_to_further_rows():
     figure = drawn({"gap": [*range(1, 9)], "noise_var": [*range(1, 8)]})
     titles = [ax.get_title() for ax in figure.axes if ax.get_title()]
     assert len(titles) == 7
@@ -55,7 +55,7 @@ def test_many_panels_go_below_one_another():
     assert {ax.get_ylim() for ax in figure.axes} == {figure.axes[0].get_ylim()}
 
 
-def test_the_pulls_of_each_arm():
+def test_pulls_of_each_arm_are_drawn():
     """A point for each arm and algorithm, with an interval, on a logarithmic scale."""
     some = {"replications": 6, "axes": {"gap": [0.5]}}
     dataset = run(parse(tomllib.loads(HALVING) | some)).squeeze("gap", drop=True)
@@ -74,8 +74,8 @@ def test_the_pulls_of_each_arm():
 
 
 @pytest.mark.parametrize("values", [[0.01, 0.03, 0.05, 1.0], [1, 2, 4], [3]])
-def test_many_algorithms_stay_beside_their_point(values):
-    """Nobody takes one point of the axis for the next; a few are as far apart as they were."""
+def test_marks_of_many_algorithms_stay_near_their_point(values):
+    """No mark is nearer to the next point of the axis; a few algorithms keep the usual distance."""
     data = xarray.Dataset(coords={"algorithm": [str(i) for i in range(13)], "x": values})
     rows = labels.side_by_side(data, "x")
     middles = np.sqrt(np.multiply(values[1:], values[:-1]))

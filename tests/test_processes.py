@@ -1,4 +1,4 @@
-"""One simulation or sweep by several devices and by several processes: the same integers."""
+"""A simulation or sweep on several devices, or in several processes, gives the same integers."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ from jaxbandits.sweeps import parse, run
 SWEEP = GRID.replace("dim = 3", "dim = 4")
 
 
-def test_one_two_and_four_devices_play_the_same_sweep():
+def test_one_two_and_four_devices_give_the_same_sweep():
     plan = parse(tomllib.loads(SWEEP))
     one = run(plan)
     for devices in (2, 4, "all"):
@@ -47,7 +47,7 @@ print("done")
 """
 
 
-def test_two_processes_play_the_same_as_one(tmp_path):
+def test_two_processes_give_the_same_runs_as_one(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -85,8 +85,8 @@ def test_two_processes_play_the_same_as_one(tmp_path):
     assert {file.suffix for file in files(tmp_path / "sweep")} == {".npz"}
 
 
-def test_only_several_processes_compare_what_they_see(monkeypatch):
-    multihost.team_of("all").agree(pytest.fail)  # alone: not even made
+def test_several_processes_compare_their_stored_replications(monkeypatch):
+    multihost.team_of("all").agree(pytest.fail)  # one process does not even compute it
     monkeypatch.setattr(multihost, "_exchanged", lambda mine: [mine, mine])
     multihost.Team().agree(lambda: "the same")
     monkeypatch.setattr(multihost, "_exchanged", lambda mine: [mine, mine[::-1]])
@@ -94,7 +94,7 @@ def test_only_several_processes_compare_what_they_see(monkeypatch):
         multihost.Team().agree(lambda: "something else")
 
 
-def test_a_folder_that_the_first_process_cannot_have_ends_all(monkeypatch):
+def test_all_processes_fail_if_the_first_cannot_use_the_folder(monkeypatch):
     def taken():
         raise ValueError("in use")
 

@@ -1,4 +1,4 @@
-"""Every law on every case."""
+"""Every law of the protocol, checked on every case of `cases.CASES`."""
 
 import functools
 import io
@@ -19,7 +19,7 @@ from jaxbandits import algorithms
 from jaxbandits.engine import episode
 
 each = pytest.mark.parametrize("case", cases.CASES, ids=attrgetter("name"), scope="module")
-"""All laws of a case, then the next: memory has room for the programs of some at once."""
+"""All laws of a case are checked before the next case: memory holds few programs at once."""
 
 
 def test_every_algorithm_has_a_case():
@@ -33,7 +33,7 @@ def double_precision():
 
 
 def data(tree):
-    """The tree with keys as plain numbers."""
+    """The tree with random keys as plain numbers."""
 
     def plain(leaf):
         keyed = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
@@ -48,7 +48,7 @@ def assert_same(first, second):
 
 
 def assert_alike(first, second):
-    """Integers, answers and keys equal, floats to 1e-9; those of networks as their precision is."""
+    """Integers, answers and keys are equal, doubles to 1e-9, single precision to 1e-4."""
     chex.assert_trees_all_equal_structs(first, second)
     leaves = zip(jax.tree.leaves(data(first)), jax.tree.leaves(data(second)), strict=True)
     for one, two in leaves:
@@ -58,7 +58,7 @@ def assert_alike(first, second):
 
 def sizes(case):
     """Numbers of arms and of targets."""
-    if case.kind == "contextual":  # each of those shown is an arm
+    if case.kind == "contextual":  # each example of the context is an arm
         return case.instance.shown, case.instance.shown
     return len(case.instance.arms), len(case.instance.targets)
 
@@ -95,13 +95,13 @@ def test_a_round_keeps_tree_shapes_and_dtypes(case):
     after = jax.eval_shape(one_round, before)
     chex.assert_trees_all_equal_structs(before, after)
     chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
-    # A weakly typed number of one of them alone has live runs compile `ask` and `tell` twice.
+    # If a number is weakly typed in only one of them, live runs compile `ask` and `tell` twice.
     before, after = ([x.weak_type for x in jax.tree.leaves(run.state)] for run in (before, after))
     assert before == after
 
 
 @each
-def test_vmap_equals_a_loop(case):
+def test_lanes_under_vmap_equal_single_replications(case):
     play, keys = programs(case.name), [key_of(r) for r in range(4)]
     rounds = 60 if case.promise == "regret" else 10_000
     together = data(play.advance_all(jnp.stack(keys), rounds))
@@ -113,7 +113,7 @@ def test_vmap_equals_a_loop(case):
 
 
 @each
-def test_pause_and_resume_equals_one_go(case):
+def test_a_paused_and_resumed_run_equals_a_whole_one(case):
     play = programs(case.name)
     begun = play.start(key_of(0))
     for legs in ((5, 3, 4), (25, 20, 15), (1, 1, 2)):
@@ -126,7 +126,7 @@ def test_pause_and_resume_equals_one_go(case):
 
 
 @each
-def test_asking_twice_gives_one_answer_that_the_run_records(case):
+def test_asking_twice_gives_the_same_answer_that_the_run_records(case):
     play = programs(case.name)
     run = play.advance(play.start(key_of(0)), 2)
     before = data(run.state)
@@ -137,7 +137,7 @@ def test_asking_twice_gives_one_answer_that_the_run_records(case):
 
 
 @each
-def test_a_saved_run_goes_on_as_if_nothing_had_happened(case):
+def test_a_saved_run_continues_as_the_original(case):
     play = programs(case.name)
     run = play.advance(play.start(key_of(1)), 2)
     leaves, tree = jax.tree.flatten(run)
@@ -157,7 +157,7 @@ def test_a_saved_run_goes_on_as_if_nothing_had_happened(case):
 
 
 @each
-def test_a_run_that_is_done_plays_no_more(case):
+def test_a_run_that_is_done_does_not_change(case):
     if case.promise == "regret":
         pytest.skip("never done")
     play = programs(case.name)
@@ -210,7 +210,7 @@ def test_other_numbers_of_the_same_shapes_compile_nothing(case):
 
 
 @each
-def test_what_each_kind_spends(case):
+def test_each_kind_draws_as_often_as_it_promises(case):
     (runs, _), _ = simulated(case.name)
     assert runs.stopped.all()
     np.testing.assert_array_equal(runs.arm_pulls.sum(1), runs.pulls)
@@ -236,7 +236,7 @@ MOST_PULLS = 3000
 
 
 def attempt(odd, case, change=lambda made: made):
-    """Runs of an odd instance, or the refusal."""
+    """Runs of an odd instance, or the message with which it is refused."""
     made = change(at_random.instance(odd, case.instance))
     options = {"seed": odd.seed, "max_pulls": MOST_PULLS} | case.options
     try:
@@ -277,7 +277,7 @@ def check_laws(odd, case):
 
 
 def has_reward_units(case):
-    """Whether rewards are normal, so that another unit of theirs is another instance."""
+    """Whether rewards are normal, so that they can be written in another unit."""
     return getattr(case.instance, "rewards", None) == "normal"
 
 
