@@ -107,7 +107,7 @@ CELLS = {
     "random": lambda n: (ball(n), partial(jb.lingape, delta=0.1)),
     "designs": lambda n: (ball(n), partial(jb.rage, delta=0.1)),
     "regret": lambda n: (
-        jb.instances.glm(np.eye(3), [0.1, 0.2 * n, 0.5], stack="logistic"),
+        jb.instances.glm(np.eye(3), [0.1, 0.2 * n, 0.5], family="logistic"),
         jb.glm_tsl,
     ),
 }
