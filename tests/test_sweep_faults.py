@@ -88,7 +88,7 @@ def test_a_file_in_the_place_of_a_folder_is_refused(file, tmp_path):
 
 @contextlib.contextmanager
 def read_only(folder):
-    """A folder in which nobody can make a file; root needs a flag of the file system for that."""
+    """A folder in which no file can be made; against root this takes a flag of the file system."""
     if os.geteuid():
         folder.chmod(0o500)
         yield

@@ -166,7 +166,7 @@ def test_a_lock_that_a_killed_process_left_is_ignored(tmp_path):
 
 
 def test_stored_cells_of_any_sweep_stay(tmp_path):
-    """A folder of cells alone is never overwritten: each sweep adds files of its own."""
+    """A folder that holds only cells is never overwritten: each sweep adds its own files."""
     plans = (parse(tomllib.loads(SMALL) | {"seed": seed}) for seed in (3, 4))
     one, other = ({Store(tmp_path).path(cell.spec) for cell in cells_of(plan)} for plan in plans)
     assert not one & other

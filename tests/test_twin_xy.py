@@ -154,7 +154,7 @@ def test_xy_oracle_one_arm_at_a_time():
 
 
 def test_pulls_at_the_large_angle_are_those_of_another_program():
-    """Table 1 of Xu et al. (2018): 2,742,457 at angle 0.01; another program: 21,495 at angle 0.1."""
+    """Table 1 of Xu et al. (2018): 2,742,457 at angle 0.01; another program: 21,495 at 0.1."""
     build = partial(jb.xy_oracle, variant="soare")
     runs = jb.simulate(jb.instances.soare(5, angle=0.1, scale=2.0), build, replications=1)
     assert runs.pulls[0] == 21_495
