@@ -1,4 +1,4 @@
-"""Stopping times and errors against independent programs: other code, other random numbers."""
+"""Stopping times and errors agree with independent programs, which draw other random numbers."""
 
 import os
 from functools import partial
@@ -19,11 +19,11 @@ PROVED = partial(jb.m_lingape, m=2, delta=0.05, threshold="self_normalised")
 GIFA = partial(jb.lin_gifa, m=2, delta=0.05, threshold="self_normalised")
 RAGE = partial(jb.rage, delta=0.05)
 ALBA = partial(jb.alba, delta=0.05)
-STEPS_FIRST = partial(ALBA, design="frank_wolfe")
+ALBA_PUBLISHED = partial(ALBA, design="frank_wolfe")
 XY_STATIC = partial(jb.xy_static, delta=0.05, variant="soare")
 XY_ADAPTIVE = partial(jb.xy_adaptive, delta=0.05)
 
-# Instance, algorithm, mean and standard error elsewhere, extra relative tolerance.
+# Instance, algorithm, the reference's mean pulls and standard error, extra relative tolerance.
 REFERENCES = {
     "lingape, angle 0.1": (soare(angle=0.1), LINGAPE, 7431, 48, 0.0),
     "lingape, angle 0.05": (soare(angle=0.05), LINGAPE, 29725, 357, 0.0),
@@ -34,7 +34,8 @@ REFERENCES = {
         44,
         0.0,
     ),
-    # As the authors of Frank-Wolfe sampling print it; the error is that of as many runs of ours.
+    # The mean is printed in the paper of Frank-Wolfe sampling, without a standard error: this one
+    # is that of as many of our own runs.
     "lin_game, six dimensions": (
         make.soare(6, scale=2.0),
         partial(jb.lin_game, delta=0.1, threshold="heuristic"),
@@ -100,14 +101,14 @@ REFERENCES = {
     "alba, angle 0.1": (soare(angle=0.1), ALBA, 29471, 1047, 0.0),
     "alba, angle 0.01": (soare(angle=0.01), ALBA, 3_327_000, 104_000, 0.0),
     "alba, sphere": (paper_instances.sphere(20), ALBA, 50_600, 1200, 0.0),
-    "alba as published, angle 0.1": (soare(angle=0.1), STEPS_FIRST, 32853, 2327, 0.0),
-    "alba as published, sphere": (paper_instances.sphere(20), STEPS_FIRST, 107_000, 4000, 0.0),
+    "alba as published, angle 0.1": (soare(angle=0.1), ALBA_PUBLISHED, 32853, 2327, 0.0),
+    "alba as published, sphere": (paper_instances.sphere(20), ALBA_PUBLISHED, 107_000, 4000, 0.0),
 }
 DATA = os.environ.get("JAXBANDITS_DATA")
 
 
 def agrees(runs, mean, error, extra):
-    """Within three joint standard errors plus `extra` of the mean."""
+    """Assert that mean pulls differ by three joint standard errors at most, plus `extra * mean`."""
     digest = runs.summary()
     assert digest["cut_short"] == 0
     assert digest["error_high"] < 0.05 or digest["errors"] == 0
@@ -153,8 +154,8 @@ def test_the_drug_table_agrees(replications):
     agrees(runs, 7632, 8, 0.0)
 
 
-def test_another_noise_does_not_agree():
-    """The tolerance is narrow enough to see a wrong constant."""
+def test_a_wrong_noise_variance_does_not_agree():
+    """The tolerance is narrow enough to detect a wrong constant."""
     instance, build, *expected = REFERENCES["m_lingape"]
     build = partial(build, noise_var=0.36)
     runs = jb.simulate(instance, build, replications=2000, seed=13, engine=QUICK)
@@ -163,8 +164,8 @@ def test_another_noise_does_not_agree():
 
 
 @pytest.mark.slow
-def test_rage_ends_where_designs_may_lack_rank():
-    """Two arms are enough for two layouts; the last bit told whether that design was taken."""
+def test_rage_ends_where_designs_may_be_singular():
+    """Two arms separate two layouts; rounding once decided whether that design was chosen."""
     layouts = paper_instances.multivariate(4)
     found = [jb.simulate(layouts, RAGE, replications=9, seed=43, batch=b) for b in (8, 16)]
     np.testing.assert_array_equal(found[0].pulls, found[1].pulls)

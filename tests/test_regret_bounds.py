@@ -1,4 +1,4 @@
-"""Regret bounds of GLM-TSL and GLM-FPL, by hand."""
+"""Regret bounds of GLM-TSL and GLM-FPL against the formulas written out again."""
 
 import math
 
@@ -21,11 +21,11 @@ def cube(dim, num_arms=100):
 @BOTH
 @pytest.mark.parametrize(("dim", "leading"), [(5, 8.6e5), (10, 1.5e6), (20, 2.6e6)])
 def test_leading_term(bound, dim, leading):
-    """50,000 rounds of a hundred arms, sigma 1/2, slopes 1/4."""
+    """50,000 rounds, 100 arms, noise of sigma 1/2, slope of the link at most 1/4."""
     assert abs(bound(cube(dim), 50_000).leading / leading - 1) < 0.04
 
 
-def test_in_full():
+def test_all_terms_agree_with_the_formulas():
     instance, n, dim, num_arms = cube(3, 8), 1000, 3, 8
     q = dim * math.log(n / dim) + 2 * math.log(n)
     first = math.sqrt(0.25) / 0.2 * math.sqrt(q)
@@ -46,7 +46,7 @@ def test_in_full():
 
 
 def test_the_safe_form():
-    """Events of two sides; the length of a normal vector, not of one entry."""
+    """It bounds two-sided events, and the norm of a normal vector instead of one entry."""
     instance, n, dim, num_arms = cube(3, 8), 1000, 3, 8
     first = 2 * math.sqrt(dim * math.log(n / dim) + 2 * math.log(n))
     wide = first * math.sqrt(2 * math.log(2 * num_arms * n))  # slopes of 1/4 cancel
@@ -61,7 +61,7 @@ def test_the_safe_form():
 
 
 @BOTH
-def test_exploration_reaches_the_eigenvalue(bound):
+def test_exploration_reaches_the_required_eigenvalue(bound):
     instance = cube(4, 20)
     found = bound(instance, 50_000)
     gram = instance.arms[:4].T @ instance.arms[:4]
@@ -73,8 +73,8 @@ def test_exploration_reaches_the_eigenvalue(bound):
 
 
 @BOTH
-def test_it_holds(bound):
-    """Far from tight: what is measured is a hundredth of it."""
+def test_measured_regret_is_below_the_bound(bound):
+    """The bound is far from tight: measured regret is about a hundredth of it."""
     instance = cube(3, 10)
     build = {"glm_tsl": jb.glm_tsl, "glm_fpl": jb.glm_fpl}[bound.__name__[:7]]
 
@@ -102,7 +102,7 @@ def test_bad_input(bound, options, message):
 
 
 @BOTH
-def test_the_least_horizon_that_is_named_is_the_least(bound):
+def test_the_error_message_names_the_least_valid_horizon(bound):
     with pytest.raises(ValueError, match="horizon must be above") as refusal:
         bound(cube(2, 4), 5, exploration=1)
     least = int(str(refusal.value).split("above ")[1].split(",")[0])
@@ -112,8 +112,8 @@ def test_the_least_horizon_that_is_named_is_the_least(bound):
 
 
 @BOTH
-def test_what_no_theorem_covers_is_refused(bound):
-    """Fewer rounds than dimensions, where the logarithm is negative; arms on a line."""
+def test_cases_that_no_theorem_covers_are_refused(bound):
+    """Fewer rounds than dimensions make the logarithm negative; arms on a line do not span."""
     with pytest.raises(ValueError, match="horizon must be 20 or above in 20 dimensions, got 12"):
         bound(cube(20), 12, exploration=5)
     line = jb.instances.glm(np.array([[1.0, 0.0], [2.0, 0.0], [-1.0, 0.0]]), [1.0, 0.0])

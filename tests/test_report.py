@@ -1,4 +1,4 @@
-"""The page of a folder's results: its numbers, its guards, and what it refuses."""
+"""The HTML report of a folder of results: its numbers, its safety, and refused files."""
 
 import html.parser
 import re
@@ -20,7 +20,7 @@ VOID = {"meta", "link"}
 
 
 class Reader(html.parser.HTMLParser):
-    """Reads the page strictly: every tag closed where it must be, every reference noted."""
+    """Strict parser of the page: asserts that tags are closed in order, and collects references."""
 
     def __init__(self, text):
         super().__init__()
@@ -102,7 +102,7 @@ def test_regret_and_lower_bounds_have_columns_only_where_they_are_known(folder, 
     assert expected in text
 
 
-def test_what_was_run_claims_and_environment(text):
+def test_the_page_states_the_sweep_its_claims_and_the_environment(text):
     words = " ".join(Reader(text).words)
     for part in (
         "LinGapE(delta=0.05)", "0.5, 0.25", "20 in each cell", "2,000 pulls", "6 rounds", "cpu",
@@ -114,7 +114,7 @@ def test_what_was_run_claims_and_environment(text):
     assert verdicts == [("holds", "holds"), ("fails", "fails"), ("open", "too small to tell")]
 
 
-def test_labels_are_never_mark_up(text):
+def test_labels_are_never_read_as_markup(text):
     page = Reader(text)
     assert "script" not in page.tags
     assert HOSTILE in " ".join(page.words)
@@ -129,7 +129,7 @@ def test_nothing_is_fetched_and_ids_are_unique(text):
     assert {a for a in page.addresses if not a.startswith("#")} == {"data:,"}
     assert set(re.findall(r"url\((.)", text)) == {"#"}
     assert "@import" not in text
-    assert page.tags.count("svg") == 4  # of two gaps and of two instances
+    assert page.tags.count("svg") == 4  # two for the gaps, two for the instances
     assert page.tags.count("h1") == 1
 
 
@@ -176,7 +176,7 @@ def test_bad_folders_are_refused_and_nothing_is_written(tmp_path, name, content,
     assert not list(tmp_path.glob("*.partial"))
 
 
-def test_no_folder(tmp_path):
+def test_a_missing_folder_is_refused(tmp_path):
     result = CliRunner().invoke(main, ["report", str(tmp_path / "none")])
     assert result.exit_code == 2
     assert result.stderr == f"error: {tmp_path / 'none'}: there is no such folder\n"
@@ -199,7 +199,7 @@ def test_a_page_that_cannot_be_put_in_place_leaves_the_old_one(folder, text, mon
     assert not list(folder.glob("*.partial"))
 
 
-def test_measured_numbers_of_any_shape():
+def test_measured_values_of_any_structure_become_text():
     assert measured_text(3) == "3"
     assert measured_text({"a": {"2": 1.5}, "ok": True}) == "a: 2: 1.5; ok: True"
     assert measured_text({"whole": 724795, "mean": 724795.0}) == "whole: 724,795; mean: 724,800"

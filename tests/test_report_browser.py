@@ -1,4 +1,4 @@
-"""The page of a folder's results in a browser: its width, and what it asks for."""
+"""The HTML report in a browser: its width, and its network requests."""
 
 import html
 import json
@@ -19,7 +19,7 @@ def page(tmp_path_factory):
 
 
 def chromium(profile, *options):
-    """What the browser prints; it opens no window and finds no other machine."""
+    """Standard output of Chromium, without a window and without any host that it could reach."""
     command = [
         BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
         "--host-resolver-rules=MAP * ~NOTFOUND", *options,
@@ -29,7 +29,7 @@ def chromium(profile, *options):
 
 
 def requests(page, folder):
-    """Addresses that a page, and not the browser of its own accord, asked for."""
+    """Addresses that the page requested; the browser's own requests are left out."""
     log = folder / "net.json"
     chromium(folder / "profile", f"--log-net-log={log}", "--dump-dom", page.as_uri())
     net = json.loads(log.read_text(encoding="utf-8"))
@@ -40,8 +40,8 @@ def requests(page, folder):
 
 @pytest.mark.parametrize("width", [360, 1200])
 def test_the_page_is_no_wider_than_the_window(page, tmp_path, width):
-    # A window has a least width, a frame has none. The policy forbids scripts, so the frame
-    # holds the page and the measuring stands outside it.
+    # A window has a least width, a frame has none. The page's policy forbids scripts, so the
+    # script that measures it belongs to the document around the frame.
     text, file = page.read_text(encoding="utf-8"), tmp_path / "frame.html"
     file.write_text(
         f'<iframe id="f" style="width:{width}px;border:0" srcdoc="{html.escape(text)}"></iframe>'
@@ -54,10 +54,10 @@ def test_the_page_is_no_wider_than_the_window(page, tmp_path, width):
     window, whole, body, table = map(int, re.search(r"<title>(.*?)</title>", dom)[1].split(","))
     assert width - 20 <= window <= width  # less a scroll bar
     assert max(whole, body) <= window
-    assert table > 360  # which the box around it hides from the page
+    assert table > 360  # the box around the table scrolls, so that the page stays narrow
 
 
-def test_the_page_asks_the_network_for_nothing(page, tmp_path):
+def test_the_page_makes_no_network_request(page, tmp_path):
     twin = tmp_path / "twin.html"
     twin.write_text('<!DOCTYPE html><title>twin</title><img src="http://elsewhere.invalid/x.png">')
     assert requests(twin, tmp_path) == ["http://elsewhere.invalid/x.png"]

@@ -14,7 +14,7 @@ from jaxbandits.reproduce.claims import Claim, Finding, checked, few_errors
 from jaxbandits.reproduce.measures import Estimate, all_hold
 
 NAME = "lingape/fig1"
-MORE = {"glm/fig1_printed", "gse/eta", "gse/bounds", "gse/fig6_per_arm"}  # than the papers' figures
+OTHERS = {"glm/fig1_printed", "gse/eta", "gse/bounds", "gse/fig6_per_arm"}  # no figures of papers
 
 
 EASY = reproduce.Experiment(
@@ -31,12 +31,12 @@ EASY = reproduce.Experiment(
 
 @pytest.fixture
 def easy(monkeypatch):
-    """An experiment that takes seconds, under a name of the papers."""
+    """An experiment that takes seconds, under the name of a figure."""
     monkeypatch.setitem(reproduce.EXPERIMENTS, NAME, EASY)
     return EASY
 
 
-def test_the_small_version_and_what_is_asked_for():
+def test_quick_and_arguments_override_the_experiment():
     assert EASY.sweep().axes == {"dim": (2, 3, 5)}
     quick = EASY.sweep(quick=True)
     assert (quick.axes, quick.replications) == ({"dim": (2, 5)}, 6)
@@ -65,7 +65,7 @@ def test_files_and_resumption(easy, tmp_path):
     assert again.claims == result.claims
 
 
-def test_what_stands_in_for_data_is_said(easy, tmp_path, monkeypatch):
+def test_claims_and_title_name_what_stands_in_for_data(easy, tmp_path, monkeypatch):
     def measured(folder):
         gap = float((folder / "gap.txt").read_text())
         return {"measured": partial(jb.instances.canonical, gap=gap)}
@@ -97,7 +97,7 @@ def test_data_that_an_experiment_does_not_need_change_nothing(easy, tmp_path):
     assert easy.note(None) == easy.note(tmp_path) == ""
 
 
-def test_within_limits_and_in_all_cases():
+def test_within_and_all_hold_give_true_false_or_none():
     assert Estimate(1.0, 0.1).within(0.5, 1.5) is True
     assert Estimate(1.6, 0.01).within(0.5, 1.5) is False
     assert Estimate(1.4, 0.1).within(0.5, 1.5) is None
@@ -125,8 +125,8 @@ def test_claims_are_plain_json():
     assert row["holds"] is True
 
 
-def test_names():
-    figures = {name for name in reproduce.EXPERIMENTS if name not in MORE}
+def test_a_misspelt_experiment_is_refused():
+    figures = {name for name in reproduce.EXPERIMENTS if name not in OTHERS}
     assert len(figures) == 22
     with pytest.raises(ValueError, match="did you mean 'lingape/fig"):
         reproduce.reproduce("lingape/fig", "nowhere")

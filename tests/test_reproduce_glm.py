@@ -15,7 +15,7 @@ ROUNDS = np.arange(1, 401)
 
 
 def dataset(**curves):
-    """Regret that follows these functions of the round, with some noise, in two dimensions."""
+    """A dataset whose regret follows these functions of the round, with noise, at dim 2 and 3."""
     rng = np.random.default_rng(0)
     noise = 1 + 0.1 * rng.normal(size=(1, 1, 2, 50, 1))
     table = np.concatenate(
@@ -53,20 +53,20 @@ def root(t):
         (claims.sublinear_regret("", "absent"), None),
     ],
 )
-def test_claims(claim, holds):
+def test_claims_about_regret(claim, holds):
     assert claim(dataset(log=logarithm, line=line, root=root))["holds"] is holds
 
 
-def test_a_point_that_differs_decides():
+def test_one_contrary_point_refutes_a_claim():
     both = dataset(log=logarithm, line=line)
     both.regret.loc[{"algorithm": "log", "dim": 3}] = 2 * both.regret.loc[
         {"algorithm": "line", "dim": 3}
     ].values  # fmt: skip
     found = claims.less_regret("", "log", "line")(both)
     assert found["holds"] is False
-    shown = found["measured"]
-    assert shown["log / line, dim 2"]["ratio"] < 0.5
-    np.testing.assert_allclose(shown["log / line, dim 3"]["ratio"], 2.0)
+    measured = found["measured"]
+    assert measured["log / line, dim 2"]["ratio"] < 0.5
+    np.testing.assert_allclose(measured["log / line, dim 3"]["ratio"], 2.0)
 
 
 def test_instances_are_kept_separate():
@@ -74,17 +74,17 @@ def test_instances_are_kept_separate():
         [dataset(log=logarithm, line=line), dataset(log=root, line=line)], "instance"
     ).assign_coords(instance=["a", "b"])
     two.attrs["axes"] = json.dumps(["dim"])
-    shown = claims.less_regret("", "log", "line")(two)["measured"]
-    assert shown["log / line, a, dim 2"]["ratio"] < shown["log / line, b, dim 2"]["ratio"]
-    assert len(shown) == 5
+    measured = claims.less_regret("", "log", "line")(two)["measured"]
+    assert measured["log / line, a, dim 2"]["ratio"] < measured["log / line, b, dim 2"]["ratio"]
+    assert len(measured) == 5
 
 
-def test_a_ratio_has_the_error_of_what_varies_together():
-    shown = claims.less_regret("", "root", "line")(dataset(root=root, line=line))["measured"]
-    assert shown["root / line, dim 2"]["standard_error"] < 1e-12
+def test_noise_common_to_both_curves_cancels_in_their_ratio():
+    measured = claims.less_regret("", "root", "line")(dataset(root=root, line=line))["measured"]
+    assert measured["root / line, dim 2"]["standard_error"] < 1e-12
 
 
-def test_what_is_printed_has_the_variance_that_is_printed():
+def test_the_figure_as_printed_has_the_printed_variance():
     made = glm.AS_PRINTED.instances["d = 10"]
     assert made.keywords["theta_var"] == 0.03
     assert list(glm.LOGISTIC.axes["dim"]) == [5, 10, 20]
@@ -104,7 +104,7 @@ def test_a_small_run(tmp_path):
 
 
 def test_a_small_run_of_the_neural_bandits(tmp_path):
-    """Average rewards of three learners on digits, with the best line, and claims on them."""
+    """Average rewards of two algorithms on digits, the best average reward, and claims on them."""
     few = {"algorithms": (images.DEEP, images.PLAIN), "horizon": 150, "replications": 6}
     small = dataclasses.replace(images.IMAGES, quick=images.IMAGES.quick | few)
     found = reproduce.run(small, tmp_path, quick=True)
@@ -113,9 +113,9 @@ def test_a_small_run_of_the_neural_bandits(tmp_path):
     instance = images.instances.digits()
     best = instance.best_average(np.arange(6))
     np.testing.assert_allclose(dataset.best_average.values[0], best)
-    shown = dataset.average_reward.isel(instance=0, activation=0, round=-1)
-    lost = dataset.regret.isel(instance=0, activation=0, round=-1) / 150
-    np.testing.assert_allclose((shown + lost).values, np.tile(best, (2, 1)))
+    reward = dataset.average_reward.isel(instance=0, activation=0, round=-1)
+    loss = dataset.regret.isel(instance=0, activation=0, round=-1) / 150
+    np.testing.assert_allclose((reward + loss).values, np.tile(best, (2, 1)))
     assert all("digits" in one["claim"] for one in found.claims)
     again = xarray.load_dataset(tmp_path / "results.nc")
     np.testing.assert_array_equal(again.average_reward, dataset.average_reward)

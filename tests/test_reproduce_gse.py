@@ -1,4 +1,4 @@
-"""The figures of the GSE paper: what is run, and claims that can come out either way."""
+"""The figures of the GSE paper: what is run, and claims that can hold or fail."""
 
 import json
 import math
@@ -15,12 +15,12 @@ from jaxbandits.report import plot
 from jaxbandits.reproduce import claims, gse, measures
 from jaxbandits.reproduce.gse import bounds
 
-PLANS = {name: reproduce.EXPERIMENTS[name] for name in gse.EXPERIMENTS}
-RULED = [name for name in PLANS if name != "gse/bounds"]
+EXPERIMENTS = {name: reproduce.EXPERIMENTS[name] for name in gse.EXPERIMENTS}
+ON_ACCURACY = [name for name in EXPERIMENTS if name != "gse/bounds"]
 
 
-def made(chance, instances=("one",), algorithms=("A", "B"), axes=None, runs=4000):
-    """A sweep's dataset with the accuracy `chance(instance, algorithm, **point)`; None: NaN."""
+def dataset_with(chance, instances=("one",), algorithms=("A", "B"), axes=None, runs=4000):
+    """A sweep's dataset with accuracies `chance(instance, algorithm, **point)`; None gives NaN."""
     axes, rng = axes or {"x": (1, 2)}, np.random.default_rng(0)
     shape = (len(instances), len(algorithms), *map(len, axes.values()))
     table = np.full((*shape, runs), np.nan)
@@ -38,10 +38,10 @@ def made(chance, instances=("one",), algorithms=("A", "B"), axes=None, runs=4000
     return xarray.Dataset(columns, coordinates | {n: list(v) for n, v in axes.items()})
 
 
-def two(a, b, **rest):
+def two_algorithms(a, b, **rest):
     """A and B with these accuracies at x = 1 and x = 2."""
     table = {"A": a, "B": b}
-    return made(lambda instance, name, x: table[name][x - 1], **rest)
+    return dataset_with(lambda instance, name, x: table[name][x - 1], **rest)
 
 
 @pytest.mark.parametrize(
@@ -49,70 +49,72 @@ def two(a, b, **rest):
     [
         (
             claims.more_accurate("", "A", "B"),
-            two((0.6, 0.6), (0.5, 0.5)),
-            two((0.5, 0.5), (0.6, 0.5)),
+            two_algorithms((0.6, 0.6), (0.5, 0.5)),
+            two_algorithms((0.5, 0.5), (0.6, 0.5)),
         ),
         (
             claims.more_accurate("", "A", ("A", "B"), by=0.2),
-            two((0.9, 0.9), (0.5, 0.5)),
-            two((0.6, 0.6), (0.5, 0.5)),
+            two_algorithms((0.9, 0.9), (0.5, 0.5)),
+            two_algorithms((0.6, 0.6), (0.5, 0.5)),
         ),
         (
             claims.more_accurate("", "A", "B", where={"x": [2, 7]}),
-            two((0.1, 0.6), (0.5, 0.5)),
-            two((0.9, 0.4), (0.5, 0.5)),
+            two_algorithms((0.1, 0.6), (0.5, 0.5)),
+            two_algorithms((0.9, 0.4), (0.5, 0.5)),
         ),
         (
             claims.not_less_accurate("", ("A", "C"), "B"),
-            two((0.51, 0.5), (0.5, 0.5)),
-            two((0.3, 0.3), (0.5, 0.5)),
+            two_algorithms((0.51, 0.5), (0.5, 0.5)),
+            two_algorithms((0.3, 0.3), (0.5, 0.5)),
         ),
         (
             claims.similar_accuracy("", ("A", "B")),
-            two((0.51, 0.5), (0.5, 0.5)),
-            two((0.3, 0.3), (0.5, 0.5)),
+            two_algorithms((0.51, 0.5), (0.5, 0.5)),
+            two_algorithms((0.3, 0.3), (0.5, 0.5)),
         ),
         (
             claims.accuracy_rises("", "A", "x", by=0.1),
-            two((0.3, 0.5), (0.5, 0.5)),
-            two((0.5, 0.5), (0.1, 0.9)),
+            two_algorithms((0.3, 0.5), (0.5, 0.5)),
+            two_algorithms((0.5, 0.5), (0.1, 0.9)),
         ),
         (
             claims.accuracy_falls("", ("A",), "x", start=1, end=2),
-            two((0.5, 0.3), (0.5, 0.5)),
-            two((0.3, 0.5), (0.5, 0.5)),
+            two_algorithms((0.5, 0.3), (0.5, 0.5)),
+            two_algorithms((0.3, 0.5), (0.5, 0.5)),
         ),
         (
             claims.accuracy_stays("", "A", "x"),
-            two((0.5, 0.51), (0.1, 0.9)),
-            two((0.3, 0.5), (0.5, 0.5)),
+            two_algorithms((0.5, 0.51), (0.1, 0.9)),
+            two_algorithms((0.3, 0.5), (0.5, 0.5)),
         ),
     ],
     ids=["ahead", "ahead by", "ahead at", "not behind", "alike", "rises", "falls", "stays"],
 )
-def test_claims_come_out_either_way(claim, holds, fails):
+def test_claims_hold_fail_or_stay_open(claim, holds, fails):
     assert claim(holds)["holds"] is True
     assert claim(fails)["holds"] is False
-    few = two((0.5, 0.5), (0.5, 0.5), runs=1)
+    few = two_algorithms((0.5, 0.5), (0.5, 0.5), runs=1)
     assert claim(few)["holds"] is None
     json.dumps([claim(x) for x in (holds, fails, few)], allow_nan=False)
 
 
-def test_a_claim_is_open_near_its_limit_and_where_one_is_not_run():
-    near = two((0.51, 0.5), (0.5, 0.5), runs=400)
+def test_a_claim_is_open_near_its_limit_and_where_an_algorithm_is_not_run():
+    near = two_algorithms((0.51, 0.5), (0.5, 0.5), runs=400)
     assert claims.more_accurate("", "A", "B")(near)["holds"] is None
-    absent = made(lambda i, name, x: None if name == "B" else 0.9)
+    absent = dataset_with(lambda i, name, x: None if name == "B" else 0.9)
     assert claims.more_accurate("", "A", "B")(absent)["holds"] is None
     assert claims.more_accurate("", "A", "C")(absent)["holds"] is None
-    half = made(lambda i, name, x: None if name == "B" and x == 2 else 0.9 - 0.4 * (name == "B"))
+    half = dataset_with(
+        lambda i, name, x: None if name == "B" and x == 2 else 0.9 - 0.4 * (name == "B")
+    )
     found = claims.more_accurate("", "A", "B")(half)
-    assert found["holds"] is True  # by the point at which both were run
+    assert found["holds"] is True  # decided by the only point at which both were run
     assert found["measured"]["A - B"]["difference"] == pytest.approx(0.4)
 
 
 def test_differences_are_taken_replication_by_replication():
-    """Two that are right in the same replications differ for certain in the one that is left."""
-    both = two((0.5, 0.5), (0.5, 0.5), runs=400)
+    """The standard error is that of pairs: small where both err in the same replications."""
+    both = two_algorithms((0.5, 0.5), (0.5, 0.5), runs=400)
     correct = both.correct.values
     correct[0, 0] = correct[0, 1]
     correct[0, 0, :, :40] = 1.0
@@ -122,7 +124,7 @@ def test_differences_are_taken_replication_by_replication():
 
 
 def test_times_are_compared_where_both_were_run():
-    dataset = two((0.5, 0.5), (0.5, 0.5))
+    dataset = two_algorithms((0.5, 0.5), (0.5, 0.5))
     dataset.seconds.values[0] = [[9.0, np.nan], [1.0, 100.0]]
     measured = claims.slower("", "A", "B", 5.0)(dataset)
     assert (measured["holds"], measured["measured"]["A / B"]) == (True, 9.0)
@@ -130,8 +132,8 @@ def test_times_are_compared_where_both_were_run():
     assert claims.slower("", "A", "C", 10.0)(dataset)["holds"] is None
 
 
-def shown(figure, instance, name, **point):
-    """Accuracies of which the paper's claims are true."""
+def confirming(figure, instance, name, **point):
+    """Accuracies for which the paper's claims are true."""
     k = point.get("num_arms", point.get("dim", 0))
     gse_like = name.startswith(("GSE", "Sequential", "η"))
     if figure == "gse/fig1":
@@ -165,40 +167,40 @@ def shown(figure, instance, name, **point):
 
 
 def dataset_of(figure, chance, runs):
-    plan = PLANS[figure].sweep(None, False, None)
+    plan = EXPERIMENTS[figure].sweep(None, False, None)
     names = [[part.label for part in parts] for parts in (plan.instances, plan.algorithms)]
-    return made(partial(chance, figure), *names, axes=plan.axes, runs=runs)
+    return dataset_with(partial(chance, figure), *names, axes=plan.axes, runs=runs)
 
 
-@pytest.mark.parametrize("figure", RULED)
+@pytest.mark.parametrize("figure", ON_ACCURACY)
 def test_claims_that_hold(figure):
-    found = PLANS[figure].claims(dataset_of(figure, shown, 4000))
+    found = EXPERIMENTS[figure].claims(dataset_of(figure, confirming, 4000))
     wrong = [one for one in found if one["holds"] is not True]
     assert [one["claim"] for one in wrong] == []
 
 
-@pytest.mark.parametrize("figure", RULED)
-def test_claims_that_do_not(figure):
-    """What is ahead falls behind, what rises falls; what is alike drifts apart."""
+@pytest.mark.parametrize("figure", ON_ACCURACY)
+def test_claims_that_fail(figure):
+    """The better algorithm becomes the worse, rising curves fall, equal accuracies differ."""
 
-    def turned(figure, instance, name, **point):
-        p = shown(figure, instance, name, **point)
+    def opposite(figure, instance, name, **point):
+        p = confirming(figure, instance, name, **point)
         drift = 0.06 * (name in (gse.LIN, gse.D, gse.OD)) + 0.3 * point.get("gap", 0.0)
         return None if p is None else min(1 - p + drift, 1.0)
 
-    found = PLANS[figure].claims(dataset_of(figure, turned, 4000))
+    found = EXPERIMENTS[figure].claims(dataset_of(figure, opposite, 4000))
     assert not [one["claim"] for one in found if one["holds"] and "the time" not in one["claim"]]
 
 
-@pytest.mark.parametrize("figure", RULED)
+@pytest.mark.parametrize("figure", ON_ACCURACY)
 def test_claims_that_stay_open(figure):
-    found = PLANS[figure].claims(dataset_of(figure, shown, 1))
-    text = "Peace takes more than ten times"  # which hangs on seconds
+    found = EXPERIMENTS[figure].claims(dataset_of(figure, confirming, 1))
+    text = "Peace takes more than ten times"  # this claim depends on seconds
     assert {one["holds"] for one in found if text not in one["claim"]} == {None}
 
 
-def test_every_figure_runs_what_its_files_say():
-    for figure, plan in PLANS.items():
+def test_the_small_version_is_part_of_the_full_experiment():
+    for figure, plan in EXPERIMENTS.items():
         small, whole = plan.sweep(None, True, None), plan.sweep(None, False, None)
         assert small.replications < whole.replications
         assert whole.replications >= 1000
@@ -207,22 +209,22 @@ def test_every_figure_runs_what_its_files_say():
         assert jb.sweeps.check(small)
 
 
-def test_files_of_one_figure_are_alike_but_for_instances():
+def test_files_of_one_figure_may_differ_only_in_instances():
     cars, motor = (reproduce.experiment.from_files(f"gse/fig5{x}.toml") for x in "ab")
     assert str(cars | {"instances": {}}) == str(motor | {"instances": {}})
     with pytest.raises(ValueError, match="must be alike but for instances"):
         reproduce.experiment.from_files("gse/fig1.toml", "gse/fig2.toml")
 
 
-def test_peace_and_ratios_are_run_where_they_can_be():
-    plan = PLANS["gse/fig2"].sweep(None, False, None)
+def test_peace_and_gape_run_only_where_they_are_feasible():
+    plan = EXPERIMENTS["gse/fig2"].sweep(None, False, None)
     assert {p.label: p.only for p in plan.algorithms if p.only} == {gse.PEACE: {"dim": [7, 15, 31]}}
-    plan = PLANS["gse/fig3"].sweep(None, False, None)
+    plan = EXPERIMENTS["gse/fig3"].sweep(None, False, None)
     assert {p.label for p in plan.algorithms if p.only} == {gse.PEACE, gse.GAPE}
 
 
 def test_data_come_from_a_folder_or_stand_ins(tmp_path):
-    plan = PLANS["gse/fig5"]
+    plan = EXPERIMENTS["gse/fig5"]
     assert plan.note(None) == " (made-up cars and motor records)"
     assert plan.note(tmp_path) == " (made-up cars and motor records)"
     (tmp_path / "automobile").mkdir()
@@ -248,7 +250,7 @@ def test_bounds_are_drawn_beside_errors(tmp_path):
     assert drawn.get_yscale() == "log"
 
 
-def test_an_error_above_a_bound_is_noticed():
+def test_an_error_rate_above_a_bound_refutes_the_claim():
     dataset = xarray.Dataset(
         {
             "error_bound": (("bound", "budget"), [[0.1, 0.01]]),
@@ -265,26 +267,26 @@ def test_an_error_above_a_bound_is_noticed():
     assert find(dataset.isel(budget=[0]).assign(error_high=0.2)).verdict is None
 
 
-def test_curves_that_are_the_same_run_by_run_leave_a_claim_open():
-    """That one is ahead of the other, or that a curve falls: nothing speaks for it or against."""
-    both = two((0.5, 0.9), (0.5, 0.9), runs=100)
+def test_identical_curves_leave_a_claim_open():
+    """Identical runs are no evidence for or against a strict difference."""
+    both = two_algorithms((0.5, 0.9), (0.5, 0.9), runs=100)
     both.correct.values[0, 1] = both.correct.values[0, 0]
     assert claims.more_accurate("", "A", "B")(both)["holds"] is None
-    assert claims.more_accurate("", "A", "B", by=0.1)(both)["holds"] is False  # by so many runs
+    assert claims.more_accurate("", "A", "B", by=0.1)(both)["holds"] is False  # 100 runs suffice
     assert claims.similar_accuracy("", ("A", "B"))(both)["holds"] is True
-    right = two((1.0, 1.0), (1.0, 1.0), runs=100)
+    right = two_algorithms((1.0, 1.0), (1.0, 1.0), runs=100)
     assert claims.accuracy_falls("", "A", "x")(right)["holds"] is None
     assert claims.accuracy_falls("", "A", "x", by=0.2)(right)["holds"] is False
 
 
-def test_a_few_runs_that_agree_are_no_proof():
-    few = two((1.0, 1.0), (1.0, 1.0), runs=8)
+def test_a_few_identical_runs_decide_no_claim():
+    few = two_algorithms((1.0, 1.0), (1.0, 1.0), runs=8)
     assert claims.more_accurate("", "A", "B", by=0.1)(few)["holds"] is None
     assert claims.similar_accuracy("", ("A", "B"), within=0.01)(few)["holds"] is None
     assert claims.accuracy_falls("", "A", "x", by=0.2)(few)["holds"] is None
 
 
-def test_claims_about_nobody_are_open():
-    whole = two((0.5, 0.5), (0.5, 0.5))
+def test_claims_that_compare_no_algorithms_are_open():
+    whole = two_algorithms((0.5, 0.5), (0.5, 0.5))
     assert claims.more_accurate("", "A", "A")(whole)["holds"] is None
     assert claims.similar_accuracy("", "A")(whole)["holds"] is None

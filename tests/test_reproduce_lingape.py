@@ -1,4 +1,4 @@
-"""The experiments of the LinGapE paper: their sizes, and claims that can go either way."""
+"""The experiments of the LinGapE paper: their sizes, and claims that can hold or fail."""
 
 import json
 import math
@@ -15,13 +15,15 @@ FIGURE_1 = {"LinGapE": [5, 6, 9], "XY-static": [300, 750, 1500], "XY-adaptive": 
 FIGURE_1 |= {"XY-oracle": [200, 200, 200]}
 FIGURE_2 = {"LinGapE": [1, 4, 16], "XY-static": [3, 12, 50]}
 FIGURE_3 = {"LinGapE": [2, 5, 9], "XY-static": [8, 25, 63]}
-PLANS = {
+EXPERIMENTS = {
     part: reproduce.EXPERIMENTS[f"lingape/{part}"] for part in ("fig1", "table1", "fig2", "fig3")
 }
 QUARTERS = [5, 3.75, 3.75, 3.75, 3.75]
 
 
-def made(means, axis=None, points=(0,), *, deviation=0.02, shares=None, wrong=0, cut=0, size=40):
+def dataset_with(
+    means, axis=None, points=(0,), *, deviation=0.02, shares=None, wrong=0, cut=0, size=40
+):
     """A dataset of a sweep with these mean pulls, in thousands, for each algorithm."""
     rng = np.random.default_rng(0)
     noise = 1 + deviation * rng.standard_normal((len(means), len(points), size))
@@ -55,21 +57,21 @@ def made(means, axis=None, points=(0,), *, deviation=0.02, shares=None, wrong=0,
 
 
 def verdicts(found):
-    """True, False or None by the first words of each claim."""
+    """For each claim: True, False, or None where it is undecided."""
     return [one["holds"] for one in found]
 
 
 def figure_1(means=FIGURE_1, **options):
-    return PLANS["fig1"].claims(made(means, "dim", (2, 5, 10), **options))
+    return EXPERIMENTS["fig1"].claims(dataset_with(means, "dim", (2, 5, 10), **options))
 
 
-def test_figure_1_as_the_paper_has_it():
+def test_all_claims_hold_for_the_paper_s_figure_1():
     exact = {**FIGURE_1, "XY-oracle": [200, claims.ORACLE_PULLS["0.01"] / 1000, 300]}
     less = {**exact, "XY-static": [3e4, 7e4, 14e4], "XY-adaptive": [3e5, 7e5, 14e5]}
-    found = PLANS["fig1"].claims(made(less, "dim", (2, 5, 10), deviation=0.0))
+    found = EXPERIMENTS["fig1"].claims(dataset_with(less, "dim", (2, 5, 10), deviation=0.0))
     assert verdicts(found) == [True] * 8
     assert {one["runs"] for one in found[7]["measured"].values()} == {120}
-    assert verdicts(figure_1(less, size=10))[7] is None  # 30 runs say little of 5%
+    assert verdicts(figure_1(less, size=10))[7] is None  # 30 runs cannot decide an error rate of 5%
     json.dumps(found, allow_nan=False)
 
 
@@ -84,12 +86,12 @@ def test_figure_1_as_the_paper_has_it():
         ("XY-static", [300, 750, 4000], [3, 5]),
     ],
 )
-def test_figure_1_otherwise(name, pulls, false):
+def test_other_pulls_refute_claims_of_figure_1(name, pulls, false):
     found = verdicts(figure_1({**FIGURE_1, name: pulls}))
     assert [i for i, holds in enumerate(found) if holds is False] == [*false, 6]
 
 
-def test_figure_1_undecided():
+def test_claims_of_figure_1_are_undecided_without_clear_differences():
     same = {name: [100, 250, 500] for name in FIGURE_1}
     assert verdicts(figure_1(same))[:5] == [None, None, None, False, None]
     assert None not in verdicts(figure_1())
@@ -98,7 +100,7 @@ def test_figure_1_undecided():
     assert set(verdicts(figure_1(size=1))) == {
         None,
         False,
-    }  # XY-oracle alone is no matter of chance
+    }  # XY-oracle's pulls are deterministic: one run refutes the claim
 
 
 def table(second=995.0, first=4.975, rest=0.03, **options):
@@ -110,7 +112,7 @@ def table(second=995.0, first=4.975, rest=0.03, **options):
     ]
     means["XY-oracle"] = [sum(claims.ORACLE_ARMS) / 1000]
     options = {"deviation": 0.1, "shares": shares} | options
-    found = made(means, **options)
+    found = dataset_with(means, **options)
     oracle = found.arm_pulls.sel(algorithm=["XY-oracle"])
     exact = oracle * 0 + np.array(options["shares"][-1]).reshape(1, 1, 1, -1)
     return xarray.concat(
@@ -122,8 +124,8 @@ def table(second=995.0, first=4.975, rest=0.03, **options):
     ).assign_attrs(found.attrs)
 
 
-def test_table_1():
-    found = PLANS["table1"].claims(table())
+def test_claims_of_table_1():
+    found = EXPERIMENTS["table1"].claims(table())
     assert verdicts(found) == [*[True] * 6, None]
     assert math.isclose(found[1]["measured"]["ratio"], 0.005)
     json.dumps(found, allow_nan=False)
@@ -133,8 +135,8 @@ def test_table_1():
     ("options", "false"),
     [({"second": 300.0}, [0, 1]), ({"first": 6.0}, [1]), ({"rest": 0.3}, [2])],
 )
-def test_table_1_otherwise(options, false):
-    found = verdicts(PLANS["table1"].claims(table(**options)))
+def test_other_pulls_refute_claims_of_table_1(options, false):
+    found = verdicts(EXPERIMENTS["table1"].claims(table(**options)))
     assert [i for i, holds in enumerate(found) if holds is False] == false
 
 
@@ -142,26 +144,28 @@ def test_table_1_of_other_allocations():
     even = [1.0] * 6
     lingape = [5, 995, 0.03, 0.03, 0.03, 0.01]
     twice = [2 * pulls for pulls in claims.ORACLE_ARMS]
-    found = PLANS["table1"].claims(table(shares=[even, lingape, lingape, twice]))
+    found = EXPERIMENTS["table1"].claims(table(shares=[even, lingape, lingape, twice]))
     assert verdicts(found)[:6] == [True, True, True, False, False, True]
 
 
 def test_table_1_without_the_pulls_of_each_arm():
-    found = verdicts(PLANS["table1"].claims(table().drop_vars("arm_pulls")))
+    found = verdicts(EXPERIMENTS["table1"].claims(table().drop_vars("arm_pulls")))
     assert found[:6] == [None] * 5 + [True]
 
 
 def test_table_1_of_a_few_algorithms():
     some = table().sel(algorithm=["LinGapE", "XY-oracle"])
-    assert verdicts(PLANS["table1"].claims(some))[:6] == [True, True, True, None, True, None]
+    assert verdicts(EXPERIMENTS["table1"].claims(some))[:6] == [True, True, True, None, True, None]
 
 
 def figure_2(means=FIGURE_2, **options):
     options = {"shares": [QUARTERS] * 2} | options
-    return verdicts(PLANS["fig2"].claims(made(means, "gap", (0.5, 0.2, 0.1), **options)))
+    return verdicts(
+        EXPERIMENTS["fig2"].claims(dataset_with(means, "gap", (0.5, 0.2, 0.1), **options))
+    )
 
 
-def test_figure_2():
+def test_claims_of_figure_2():
     assert figure_2()[:3] == [True] * 3
     assert figure_2({**FIGURE_2, "LinGapE": [1, 4, 60]})[:2] == [False, False]
     assert figure_2({**FIGURE_2, "XY-static": [30, 12, 50]})[1] is False
@@ -173,15 +177,17 @@ def test_figure_2():
 def test_runs_that_were_cut_short_decide_nothing():
     assert figure_2(cut=1)[:3] == [None] * 3
     assert figure_3(cut=1)[:4] == [None] * 4
-    assert verdicts(PLANS["table1"].claims(table(cut=1)))[:6] == [None] * 6
+    assert verdicts(EXPERIMENTS["table1"].claims(table(cut=1)))[:6] == [None] * 6
     assert verdicts(figure_1(cut=1))[6] is None
 
 
 def figure_3(means=FIGURE_3, **options):
-    return verdicts(PLANS["fig3"].claims(made(means, "num_arms", (4, 8, 16), **options)))
+    return verdicts(
+        EXPERIMENTS["fig3"].claims(dataset_with(means, "num_arms", (4, 8, 16), **options))
+    )
 
 
-def test_figure_3():
+def test_claims_of_figure_3():
     assert figure_3()[:4] == [True] * 4
     assert figure_3({**FIGURE_3, "LinGapE": [9, 26, 80]})[:4] == [False] * 4
     assert figure_3({**FIGURE_3, "XY-static": [40, 100, 63]})[1:4] == [False, True, False]

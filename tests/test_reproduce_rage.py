@@ -1,4 +1,4 @@
-"""The figures of the RAGE paper: what is run, and claims that can come out either way."""
+"""The figures of the RAGE paper: what is run, and claims that can hold or fail."""
 
 import dataclasses
 import json
@@ -42,7 +42,7 @@ OPTIONS = {
     "rage/fig2b": {"num_arms": 40},
 }
 # Pulls at a point x of the axis for which every claim holds, and for which none does.
-SHOWN = {
+CONFIRMED = {
     "rage/fig1a": {
         RAGE: lambda x: 1e6 * x**0.1,
         ADAPTIVE: lambda x: 9e5 * x**0.1,
@@ -134,7 +134,7 @@ REFUTED = {
 }
 
 
-def made(name, pulls, *, correct=True, deviation=0.1, replications=100):
+def dataset_with(name, pulls, *, correct=True, deviation=0.1, replications=100):
     """A sweep's dataset with pulls that vary about those given."""
     axes, rng = AXES[name], np.random.default_rng(0)
     points = next(iter(axes.values()), (0,))
@@ -167,23 +167,23 @@ def test_the_paper_s_parameters(name):
     assert plan.replications == (50 if name == "rage/fig2a" else 20)
     assert plan.max_pulls == 10**9
     assert {part.options["delta"] for part in plan.algorithms} == {0.05}
-    assert [part.label for part in plan.algorithms] == list(SHOWN[name])
+    assert [part.label for part in plan.algorithms] == list(CONFIRMED[name])
     quick = reproduce.EXPERIMENTS[name].sweep(None, True, None)
     assert quick.replications <= plan.replications
     assert quick.max_pulls == plan.max_pulls
-    assert {part.label for part in quick.algorithms} < set(SHOWN[name])
+    assert {part.label for part in quick.algorithms} < set(CONFIRMED[name])
 
 
 @pytest.mark.parametrize("name", AXES)
-def test_claims_come_out_either_way(name):
-    assert set(verdicts(name, made(name, SHOWN[name]))) == {True}
-    refuted = made(name, REFUTED[name], correct=False)
+def test_claims_hold_fail_or_stay_open(name):
+    assert set(verdicts(name, dataset_with(name, CONFIRMED[name]))) == {True}
+    refuted = dataset_with(name, REFUTED[name], correct=False)
     assert set(verdicts(name, refuted)) == {False}
-    assert set(verdicts(name, made(name, SHOWN[name], replications=1))) == {None}
+    assert set(verdicts(name, dataset_with(name, CONFIRMED[name], replications=1))) == {None}
 
 
 def test_replications_cut_short_leave_a_comparison_open():
-    dataset = made("rage/fig1c", SHOWN["rage/fig1c"])
+    dataset = dataset_with("rage/fig1c", CONFIRMED["rage/fig1c"])
     dataset.stopped.loc[{"algorithm": RAGE, "replication": 3, "num_arms": 500}] = False
     assert verdicts("rage/fig1c", dataset) == [None, None, True]
     assert not measures.all_hold([True, None, False])
@@ -191,17 +191,19 @@ def test_replications_cut_short_leave_a_comparison_open():
 
 
 def test_algorithms_that_were_not_run_leave_a_comparison_open():
-    some = made("rage/fig1d", SHOWN["rage/fig1d"]).sel(algorithm=[RAGE, STATIC, ORACLE])
+    some = dataset_with("rage/fig1d", CONFIRMED["rage/fig1d"]).sel(algorithm=[RAGE, STATIC, ORACLE])
     assert verdicts("rage/fig1d", some) == [True, None, True, True, True, None, True]
 
 
-def test_only_errors_of_those_that_do_not_know_the_answer_count():
-    dataset = made("rage/fig1d", SHOWN["rage/fig1d"])
+def test_errors_of_oracles_do_not_count():
+    dataset = dataset_with("rage/fig1d", CONFIRMED["rage/fig1d"])
     dataset.correct.loc[{"algorithm": ORACLE}] = False
     assert verdicts("rage/fig1d", dataset)[-1] is True
     dataset.correct.loc[{"algorithm": STATIC}] = False
     assert verdicts("rage/fig1d", dataset)[-1] is False
-    assert verdicts("rage/fig2b", made("rage/fig2b", SHOWN["rage/fig2b"], replications=20)) == [
+    assert verdicts(
+        "rage/fig2b", dataset_with("rage/fig2b", CONFIRMED["rage/fig2b"], replications=20)
+    ) == [
         True,
         None,
     ]
@@ -209,14 +211,14 @@ def test_only_errors_of_those_that_do_not_know_the_answer_count():
 
 def test_hard_instances_count_as_much_as_easy_ones():
     """Ratios are taken within a replication: what varies with the instance drops out."""
-    dataset = made("rage/fig2a", SHOWN["rage/fig2a"], replications=20)
+    dataset = dataset_with("rage/fig2a", CONFIRMED["rage/fig2a"], replications=20)
     hardness = np.exp(3.0 * np.random.default_rng(1).normal(size=(4, 20)))
     dataset["pulls"] = dataset.pulls * hardness
     assert verdicts("rage/fig2a", dataset)[:3] == [True] * 3
 
 
-def test_powers_are_those_of_the_pulls():
-    dataset = made("rage/fig1d", SHOWN["rage/fig1d"], deviation=0.01).isel(instance=0)
+def test_fitted_powers_are_those_of_the_pulls():
+    dataset = dataset_with("rage/fig1d", CONFIRMED["rage/fig1d"], deviation=0.01).isel(instance=0)
     found = claims.pulls_grow("text", STATIC)(dataset)["measured"][STATIC]
     assert abs(found["power"] - 1.0) < 3 * found["standard_error"] < 0.02
     relative = claims.pulls_grow("text", STATIC, over=RAGE)(dataset)["measured"][STATIC]
@@ -224,11 +226,11 @@ def test_powers_are_those_of_the_pulls():
 
 
 def test_a_single_point_shows_no_growth():
-    dataset = made("rage/fig1d", SHOWN["rage/fig1d"]).isel(dim=[0])
+    dataset = dataset_with("rage/fig1d", CONFIRMED["rage/fig1d"]).isel(dim=[0])
     assert verdicts("rage/fig1d", dataset) == [True, True, None, None, None, None, True]
 
 
-def test_the_log_of_clicks_is_run_where_it_is_given(tmp_path):
+def test_the_click_log_is_used_where_it_is_given(tmp_path):
     clicks = reproduce.EXPERIMENTS["rage/fig2b"]
     ((label, draw),) = clicks.from_folder(tmp_path).items()
     assert "stand" not in label
@@ -241,10 +243,10 @@ def test_the_log_of_clicks_is_run_where_it_is_given(tmp_path):
 
 
 def test_a_small_run_from_end_to_end(tmp_path, monkeypatch):
-    """Quick algorithms under the names of the figure, on an easy instance."""
+    """Fast algorithms under the names in the figure, on an easy instance."""
     quick_ones = {
         name: partial(jb.lingape, delta=0.01 * (1 + position))
-        for position, name in enumerate(SHOWN["rage/fig1a"])
+        for position, name in enumerate(CONFIRMED["rage/fig1a"])
     }
     easy = dataclasses.replace(
         rage.BENCHMARK,
@@ -260,7 +262,7 @@ def test_a_small_run_from_end_to_end(tmp_path, monkeypatch):
     figure = plot.figure(result.dataset, quantities=("pulls",))
     (ax,), (legend,) = figure.axes, figure.legends
     labels = [label.get_text() for label in legend.get_texts()]
-    assert labels == [*SHOWN["rage/fig1a"], plot.BOUND]
+    assert labels == [*CONFIRMED["rage/fig1a"], plot.BOUND]
     bound = ax.get_lines()[[x.get_label() for x in ax.get_lines()].index(plot.BOUND)]
     np.testing.assert_allclose(
         bound.get_ydata(), result.dataset.pull_lower_bound.isel(instance=0).min("algorithm")

@@ -1,4 +1,4 @@
-"""The figures of the Top-m paper: what is run, and claims that can come out either way."""
+"""The figures of the Top-m paper: what is run, and claims that can hold or fail."""
 
 import json
 
@@ -10,9 +10,9 @@ from jaxbandits import algorithms, reproduce
 from jaxbandits.reproduce import topm
 from jaxbandits.reproduce.claims import error_rate_between
 
-PLANS = {name: reproduce.EXPERIMENTS[name] for name in topm.EXPERIMENTS}
+EXPERIMENTS = {name: reproduce.EXPERIMENTS[name] for name in topm.EXPERIMENTS}
 # Mean pulls for which every claim of the paper holds, and for which none does.
-SHOWN = {
+CONFIRMED = {
     "topm/fig1a": {
         **dict.fromkeys((topm.LUCB_LV, topm.UGAPE), 14_000),
         **dict.fromkeys((topm.GREEDY, topm.OPTIMIZED, topm.GIFA, topm.GIFA_LUCB), 2500),
@@ -64,7 +64,7 @@ REFUTED = {
 ERRORS = {"topm/fig1b": {topm.STALE[topm.GREEDY]: 0.044, topm.GREEDY: 0.044}}
 
 
-def made(pulls, *, rates=None, deviation=0.02, replications=500, cut=0):
+def dataset_with(pulls, *, rates=None, deviation=0.02, replications=500, cut=0):
     """A sweep's dataset with pulls that vary about those given."""
     rng = np.random.default_rng(0)
     shape = (1, len(pulls), replications)
@@ -80,24 +80,24 @@ def made(pulls, *, rates=None, deviation=0.02, replications=500, cut=0):
 
 
 def verdicts(name, dataset):
-    claims = PLANS[name].claims(dataset)
+    claims = EXPERIMENTS[name].claims(dataset)
     json.dumps(claims, allow_nan=False)
     return [one["holds"] for one in claims]
 
 
-def test_what_is_run():
-    for name, experiment in PLANS.items():
+def test_the_paper_s_parameters():
+    for name, experiment in EXPERIMENTS.items():
         plan = experiment.sweep(None, False, None)
         assert plan.replications == 500
-        assert {part.label for part in plan.algorithms} == set(SHOWN[name])
+        assert {part.label for part in plan.algorithms} == set(CONFIRMED[name])
         assert {part.options["delta"] for part in plan.algorithms} == {0.05}
         quick = experiment.sweep(None, True, None)
-        assert {part.label for part in quick.algorithms} < set(SHOWN[name])
+        assert {part.label for part in quick.algorithms} < set(CONFIRMED[name])
 
 
-def test_thresholds():
-    """LUCB1 for averages, self-normalised for least squares, in the figures of four and three."""
-    for name, experiment in PLANS.items():
+def test_the_paper_s_thresholds():
+    """In fig1a and fig1b: LUCB1's for arms' averages, the self-normalised one for least squares."""
+    for name, experiment in EXPERIMENTS.items():
         for label, build in experiment.algorithms.items():
             threshold = build.keywords["threshold"]
             if name == "topm/fig1c" or label in (topm.LIN_GAME, topm.EQUAL):
@@ -110,38 +110,38 @@ def test_thresholds():
             assert build.keywords.get("stale_pair", False) == label.endswith(", stale")
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_claims_that_hold(name):
-    """Table 3 gives m-LinGapE an error rate that its right test does not have."""
-    found = verdicts(name, made(SHOWN[name], rates=ERRORS.get(name), replications=2000))
+    """The last claim is left out: Table 3's error rate is not that of a correct stopping test."""
+    found = verdicts(name, dataset_with(CONFIRMED[name], rates=ERRORS.get(name), replications=2000))
     assert found[:-1] == [True] * (len(found) - 1)
 
 
-@pytest.mark.parametrize("name", PLANS)
-def test_claims_that_do_not(name):
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_claims_that_fail(name):
     wrong = dict.fromkeys(REFUTED[name], 0.2)
-    found = verdicts(name, made(REFUTED[name], rates=wrong))
-    open_ = 1 if name == "topm/fig1b" else 0  # of the stale test, which is not among them
+    found = verdicts(name, dataset_with(REFUTED[name], rates=wrong))
+    open_ = 1 if name == "topm/fig1b" else 0  # the claim on the stale test, which is not run here
     assert found.count(False) == len(found) - open_
     assert found.count(None) == open_
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_claims_that_stay_open(name):
-    assert set(verdicts(name, made(SHOWN[name], replications=1))) == {None}
-    assert set(verdicts(name, made(SHOWN[name], cut=500))) == {None}
+    assert set(verdicts(name, dataset_with(CONFIRMED[name], replications=1))) == {None}
+    assert set(verdicts(name, dataset_with(CONFIRMED[name], cut=500))) == {None}
 
 
 def test_error_rates_between_two_numbers():
     claim = error_rate_between("text", "one", 0.02, 0.08)
     for rate, holds in ((0.045, True), (0.0, False), (0.2, False), (0.02, None)):
-        cells = made({"one": 10.0}, rates={"one": rate}).squeeze("instance", drop=True)
+        cells = dataset_with({"one": 10.0}, rates={"one": rate}).squeeze("instance", drop=True)
         assert claim(cells)["holds"] is holds
-    assert claim(made({"two": 1.0}).squeeze("instance", drop=True))["holds"] is None
+    assert claim(dataset_with({"two": 1.0}).squeeze("instance", drop=True))["holds"] is None
 
 
 def test_the_drugs_come_from_a_folder_or_stand_in(tmp_path):
-    plan = PLANS["topm/fig1c"]
+    plan = EXPERIMENTS["topm/fig1c"]
     assert "made-up" in plan.note(None)
     assert plan.note(tmp_path) == ""
     (tmp_path / "drug_repurposing").mkdir()

@@ -12,7 +12,7 @@ from jaxbandits.engine.results import binomial_interval, paired_difference
 
 
 def runs(num=40, *, errors=3, cut=2, sets=False, regret=False):
-    """Runs as they might be: the first err, the last are cut short."""
+    """Synthetic runs: the first `errors` are wrong, the last `cut` are cut short."""
     rng = np.random.default_rng(0)
     correct, stopped = np.arange(num) >= errors, np.arange(num) < num - cut
     arm_pulls = rng.integers(0, 100, (num, 3))
@@ -96,7 +96,7 @@ def test_saving_replaces_the_file_whole(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.nc", "a.npz.csv", "a.pkl"])
-def test_an_ending_that_promises_something_else_is_refused(name, tmp_path):
+def test_file_names_with_another_ending_are_refused(name, tmp_path):
     with pytest.raises(ValueError, match=rf"path must end in \.npz .*got .*{name}"):
         runs().save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
@@ -120,7 +120,7 @@ def damaged(path, kind):
 
 
 @pytest.mark.parametrize("kind", ["missing", "empty", "garbage", "half", "other", "array"])
-def test_a_file_of_something_else_is_a_value_error(kind, tmp_path):
+def test_a_damaged_or_foreign_file_is_a_value_error(kind, tmp_path):
     damaged(tmp_path / "some.npz", kind)
     with pytest.raises(ValueError, match=r"path: .*some.npz does not hold saved runs"):
         jb.load(tmp_path / "some.npz")
@@ -137,7 +137,7 @@ def test_no_flipped_byte_changes_a_number(tmp_path):
         except ValueError as error:
             assert "some.npz" in str(error)  # noqa: PT017
             refused += 1
-        else:  # a byte that says nothing of the numbers, such as a date
+        else:  # a byte outside the numbers, such as a date
             for name in ("replication", "pulls", "answer", "correct", "stopped", "arm_pulls"):
                 np.testing.assert_array_equal(getattr(again, name), getattr(runs(), name))
     assert refused > len(whole) / 13 / 2
@@ -151,7 +151,7 @@ def test_a_later_format_is_a_value_error(tmp_path, monkeypatch):
         jb.load(tmp_path / "some.npz")
 
 
-def test_labels():
+def test_the_dataset_has_labelled_dimensions():
     some = runs(regret=True)
     table = some.to_xarray()
     assert dict(table.sizes) == {"replication": 40, "arm": 3, "round": 5}
@@ -204,7 +204,7 @@ def test_a_paired_difference_is_that_of_the_t_test():
     assert found["se"] < unpaired / 10
 
 
-def test_a_paired_difference_is_over_what_both_hold():
+def test_a_paired_difference_uses_the_replications_in_common():
     one, two = with_pulls(np.arange(10)), with_pulls(np.arange(10) + 3, start=4)
     assert paired_difference(one, two)["replications"] == 6
     assert paired_difference(one, two)["mean"] == 1.0  # 4 to 9 against 3 to 8
@@ -221,6 +221,6 @@ def test_a_paired_difference_is_over_what_both_hold():
         (with_pulls([1] * 10), "time", "of must be one of 'pulls', 'errors', 'regret', got 'time'"),
     ],
 )
-def test_pairs_that_say_nothing_are_refused(other, of, message):
+def test_runs_that_cannot_be_compared_are_refused(other, of, message):
     with pytest.raises(ValueError, match=message):
         paired_difference(with_pulls(np.arange(10)), other, of=of)

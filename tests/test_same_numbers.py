@@ -1,4 +1,4 @@
-"""Whatever the lanes, the devices and the bar: replication r gives the same integers."""
+"""Replication r gives the same integers for any lanes, devices, and with or without progress."""
 
 import itertools
 from functools import partial

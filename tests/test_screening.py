@@ -1,4 +1,4 @@
-"""Made-up drugs: the table, and random Boolean networks."""
+"""Synthetic drugs: the table, and random Boolean networks."""
 
 from functools import partial
 
@@ -71,7 +71,7 @@ def test_boolean_network(random_drugs):
     assert instance.means.std() > 0.005  # drugs differ
 
 
-def test_what_a_drug_is_put_on(random_drugs):
+def test_a_drug_is_applied_to_a_uniformly_drawn_patient(random_drugs):
     instance = random_drugs
     screen = jax.tree.map(jnp.asarray, instance.simulator)
     with jax.enable_x64(True):
@@ -89,7 +89,7 @@ def test_what_a_drug_is_put_on(random_drugs):
     assert ((times - 50) ** 2 / 50).sum() < 50  # chi-square with 17 degrees: 1e-4 beyond 46
 
 
-def test_bad_numbers_are_named():
+def test_bad_options_are_named():
     for options, message in (
         ({"num_arms": 1}, "num_arms must be .*got 1"),
         ({"num_arms": 72}, "num_arms must be at most 71, got 72"),
@@ -103,7 +103,7 @@ def test_bad_numbers_are_named():
         make.drugs(KEY, noise_var=0.0)
 
 
-def test_the_table_of_made_up_drugs():
+def test_the_table_of_synthetic_drugs():
     with jax.enable_x64(True):
         keys = jax.random.split(KEY, 50)
         drawn = jax.tree.map(np.asarray, jax.jit(jax.vmap(make.drugs))(keys))
@@ -122,7 +122,7 @@ def test_the_table_of_made_up_drugs():
     assert 0.1 < common < 0.4  # patients differ
 
 
-def test_made_up_drugs_take_as_long_as_the_real_ones():
+def test_synthetic_drugs_take_as_many_pulls_as_the_real_ones():
     drugs = check(make.drugs(KEY))
     runs = jb.simulate(drugs, TOP, replications=30, seed=1, engine=QUICK)
     assert runs.stopped.all()

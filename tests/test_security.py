@@ -1,4 +1,4 @@
-"""What SECURITY.md promises: files are data, names are text and stay where they are put."""
+"""Promises of SECURITY.md: files are read as data only, and no name leads out of its folder."""
 
 import ast
 from pathlib import Path
@@ -15,15 +15,15 @@ from jaxbandits.report.html.markup import element, escape
 
 ROOT = Path(jaxbandits.__file__).parent
 FILES = sorted([*ROOT.rglob("*.py"), *ROOT.parent.glob("benchmarks/**/*.py")])
-# Modules that turn what was stored or sent into objects by running code.
+# Modules that may run code while they read stored or received objects.
 UNPICKLERS = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 NETWORK = {"dask", "distributed", "dask_jobqueue"}  # their messages are pickles: SECURITY.md
 EXCEPT = {"sweeps/cluster.py"}
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 METHODS = {"read_pickle", "to_pickle", "import_module", "unsafe_load"}
 OWNED = {("yaml", "load"), ("os", "system"), ("os", "popen")}
-LIBRARIES = {"CDLL": {"compilers/cpp/build.py", "build.py"}}  # who loads compiled code
-SHELLS = {"shell", "allow_pickle"}  # keywords that must say False
+LIBRARIES = {"CDLL": {"compilers/cpp/build.py", "build.py"}}  # modules that may load compiled code
+SHELLS = {"shell", "allow_pickle"}  # keywords that must be False
 
 
 def imported(node):
@@ -33,7 +33,7 @@ def imported(node):
 
 
 def faults(name, tree):
-    """What a module does that could run what it reads, as texts."""
+    """Descriptions of what in a module could run code from a file that it reads."""
     for node in ast.walk(tree):
         for module in imported(node):
             start = module.split(".")[0]
@@ -46,20 +46,24 @@ def faults(name, tree):
             yield f"calls {called.id}"
         if not isinstance(called, ast.Attribute):
             continue
-        said = {keyword.arg: keyword.value for keyword in node.keywords}
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
         owner = called.value.id if isinstance(called.value, ast.Name) else ""
         if called.attr in METHODS or (owner, called.attr) in OWNED:
             yield f"calls {owner}.{called.attr}"
-        if called.attr == "load" and owner in ("np", "numpy", "jnp") and "allow_pickle" not in said:
+        if (
+            called.attr == "load"
+            and owner in ("np", "numpy", "jnp")
+            and "allow_pickle" not in keywords
+        ):
             yield "np.load without allow_pickle=False"
         if name not in LIBRARIES.get(called.attr, {name}):
             yield f"loads a library by {called.attr}"
-        for keyword in SHELLS & set(said):
-            if getattr(said[keyword], "value", None) is not False:
+        for keyword in SHELLS & set(keywords):
+            if getattr(keywords[keyword], "value", None) is not False:
                 yield f"{keyword}=..."
 
 
-def test_nothing_that_is_read_is_run():
+def test_no_module_can_run_code_from_a_file_that_it_reads():
     found = {}
     for file in FILES:
         name = str(file.relative_to(ROOT)) if ROOT in file.parents else file.name
@@ -88,7 +92,7 @@ def test_nothing_that_is_read_is_run():
         "ctypes.CDLL(path)",
     ],
 )
-def test_the_scan_sees_it(code):
+def test_the_scan_finds_dangerous_code(code):
     assert list(faults("somewhere.py", ast.parse(code)))
 
 
@@ -102,7 +106,7 @@ def test_text_is_never_markup():
     assert "<b a='1'" in "".join(found.words)
 
 
-def test_names_in_a_figure_begin_no_formula(tmp_path):
+def test_names_in_a_figure_are_not_read_as_formulas(tmp_path):
     axis = r"$\frac$"
     hostile = r"$\undefined{$", "--><script>alert(1)</script>"
     dataset = example(instances=hostile, algorithms=hostile).rename(gap=axis)

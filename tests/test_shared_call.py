@@ -43,7 +43,7 @@ def test_equals_the_function_of_each_lane(kind, number):
             np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_what_differs_by_more_than_flags_is_computed_by_each_lane():
+def test_lanes_with_other_different_arguments_compute_for_themselves():
     with jax.enable_x64(True):
         flags, shifts = jnp.array(masks("few", 8)), jnp.arange(8.0)
         mapped = jax.jit(lambda f, s, unit: lanewise(total, 8, unit)(f, s))
@@ -62,11 +62,11 @@ def test_groups_are_the_distinct_columns(kind):
 
 
 def test_colliding_hashes_cost_time_only(monkeypatch):
-    class Zeros:
+    class Constant:
         def integers(self, low, high, size, dtype):
             return np.full(size, 2**31 - 1, dtype)  # all factors alike: the hash is the count
 
-    monkeypatch.setattr(np.random, "default_rng", lambda seed: Zeros())
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Constant())
     flags = np.random.PCG64(3).random_raw((4, 40)) % 2 == 1
     group, first = map(np.asarray, groups(jnp.array(flags)))
     np.testing.assert_array_equal(flags[:, first[group]], flags)

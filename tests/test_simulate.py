@@ -22,7 +22,7 @@ every = pytest.mark.parametrize("name", SETTINGS)
         *(pytest.param(name, 1, marks=pytest.mark.slow) for name in list(SETTINGS)[1:]),
     ],
 )
-def test_the_batch_changes_nothing(name, batch):
+def test_the_batch_size_changes_nothing(name, batch):
     whole = simulate(name, 20)
     assert list(whole.replication) == list(range(20))
     assert len({tuple(row) for row in whole.arm_pulls}) > 10  # not twenty times the same run
@@ -33,7 +33,7 @@ def test_the_batch_changes_nothing(name, batch):
     "name",
     ["sequential", *(pytest.param(name, marks=pytest.mark.slow) for name in list(SETTINGS)[1:])],
 )
-def test_nor_does_a_batch_nearly_as_large_as_all(name):
+def test_a_batch_nearly_as_large_as_all_changes_nothing(name):
     assert_same_runs(simulate(name, 70, batch=64), simulate(name, 70))
 
 
@@ -52,8 +52,8 @@ def test_another_seed_gives_other_runs():
     assert not np.array_equal(first.pulls, second.pulls)
 
 
-def test_a_random_instance_is_drawn_from_the_replication():
-    """Replication r plays the instance of its own key, whoever else is in the batch."""
+def test_a_random_instance_is_drawn_by_the_key_of_the_replication():
+    """Replication r plays the instance of its own key, whatever else is in the batch."""
     instances = [shuffled(jax.random.fold_in(key_of(r, 7), 0xFFFFFFFF - 2)) for r in range(20)]
     runs = simulate("random", 20)
     best = [int(np.argmax(instance.means)) for instance in instances]
@@ -69,7 +69,7 @@ def test_two_devices_equal_one(name):
     assert_same_runs(simulate(name, 9, devices=2), simulate(name, 9))
 
 
-def test_no_more_devices_than_there_are():
+def test_more_devices_than_there_are_are_refused():
     with pytest.raises(ValueError, match="devices must be 1 to 4, got 5"):
         simulate("sequential", 9, devices=5)
 
@@ -119,7 +119,7 @@ def test_max_pulls_cuts_short():
     assert (phased.pulls == 26).all()  # stages of 13, 13 and 14
 
 
-def test_an_interrupt_returns_what_is_done():
+def test_an_interrupt_returns_the_finished_replications():
     seen = []
 
     def impatient(done, total):
@@ -137,15 +137,15 @@ def test_an_interrupt_returns_what_is_done():
     np.testing.assert_array_equal(runs.answer, whole.answer[runs.replication])
 
 
-def test_options_that_are_bound_win():
-    """Told a larger noise than the world's, LinGapE needs more draws."""
+def test_bound_options_override_those_of_the_instance():
+    """With a larger noise variance than the environment's, LinGapE needs more draws."""
     right = simulate("sequential", 20)
     louder = partial(jb.lingape, delta=0.1, noise_var=4.0)
     believed = jb.simulate(SOARE, louder, replications=20)
     assert believed.pulls.mean() > 2 * right.pulls.mean()
 
 
-def test_the_grid_of_a_regret_run():
+def test_the_recorded_rounds_of_a_regret_run():
     assert list(rounds_of("mixed", 5)) == [1, 2, 3, 4, 5]
     grid = rounds_of("mixed", 50_000)
     assert (grid[0], grid[-1]) == (1, 50_000)

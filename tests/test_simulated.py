@@ -1,4 +1,4 @@
-"""Rewards from a simulator: means, batches, cells, and what is refused."""
+"""Rewards from a simulator: means, batches, names of cells, and refusals."""
 
 import dataclasses
 from functools import partial
@@ -20,7 +20,7 @@ KEY = jax.random.key(0)
 
 
 class Dial(NamedTuple):
-    """A simulator whose reward tells the arm and the key."""
+    """A simulator whose reward identifies the arm and the key."""
 
     scale: Any
 
@@ -31,14 +31,14 @@ class Dial(NamedTuple):
 DIAL = make.simulated(np.eye(3), Dial(np.array([10.0, 20.0, 30.0])), noise_var=1.0, draws=500)
 
 
-def test_means_are_those_of_the_draws():
+def test_means_are_averages_of_the_draws():
     instance = check(DIAL)
     np.testing.assert_allclose(instance.means - [10, 20, 30], 0.5, atol=5 * 0.29 / np.sqrt(500))
     again = make.simulated(np.eye(3), Dial(np.array([10.0, 20.0, 30.0])), noise_var=1.0, draws=500)
     np.testing.assert_array_equal(instance.means, again.means)
     other = make.simulated(np.eye(3), DIAL.simulator, noise_var=1.0, draws=500, seed=1)
     assert (instance.means != other.means).all()
-    assert len(set((instance.means % 1).round(12))) == 3  # the arms have draws of their own
+    assert len(set((instance.means % 1).round(12))) == 3  # each arm has its own draws
     for options, message in (({"draws": 0}, "draws must be .*got 0"), ({"seed": -1}, "seed .*-1")):
         with pytest.raises(ValueError, match=message):
             make.simulated(np.eye(3), DIAL.simulator, noise_var=1.0, **options)
@@ -64,7 +64,7 @@ def test_a_batch_is_the_sum_of_its_draws(counts):
     np.testing.assert_allclose(total, expected, rtol=1e-12)
 
 
-def test_single_moves_have_keys_of_their_own():
+def test_each_single_draw_has_its_own_key():
     with jax.enable_x64(True):
         env = finite(DIAL)
         noise = env.noise(KEY, (4,), False)
@@ -97,7 +97,7 @@ NATIVE = {"engine": "native"}
         pytest.param("network", "one arm a round", [NATIVE, {"batch": 8}], marks=pytest.mark.slow),
     ],
 )
-def test_replications_depend_on_nothing_else(simulator, learner, others):
+def test_replications_do_not_depend_on_engine_or_batch(simulator, learner, others):
     dial = Dial(np.array([0.0, 0.05, 0.1, 0.1]))
     instance = (
         SMALL(jax.random.key(1))
@@ -118,7 +118,7 @@ def test_redrawn_networks():
     assert (runs.pulls == 16).all()
 
 
-def test_cells_are_told_apart():
+def test_instances_with_different_simulators_have_different_descriptions():
     instance = SMALL(jax.random.key(1))
     text = str(describe(instance))
     assert text == str(describe(SMALL(jax.random.key(1))))
@@ -151,6 +151,6 @@ class Pair(NamedTuple):
         ({"scale": np.ones(3)}, "must have a method"),
     ],
 )
-def test_what_is_no_simulator(simulator, message):
+def test_an_invalid_simulator_is_refused(simulator, message):
     with pytest.raises(ValueError, match=f"simulator:? .*{message}"):
         make.simulated(np.eye(3), simulator, noise_var=1.0, draws=4)

@@ -1,4 +1,4 @@
-"""Instances under stress: the law of each switch, who sees what, and what is refused."""
+"""Stressed instances: the effect of each option on rewards, what is observed, and refusals."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -54,7 +54,7 @@ def _sums(instance, counts, num, pulls, key):
     return jax.vmap(lambda k: env.reward(env.noise(k, (3,), True), move, *pulls))(keys)
 
 
-FEW, MANY, BATCHES = 2000, 40_000, 50  # by default, as each number of draws is a program
+FEW, MANY, BATCHES = 2000, 40_000, 50  # few different numbers, as each compiles another program
 
 
 def singles(instance, arm, num=FEW, pulls=(), seed=0):
@@ -70,7 +70,7 @@ def sums(instance, counts, num=BATCHES, pulls=(), seed=1):
 
 
 def has_variance(drawn, variance):
-    """Of normal numbers, or nearly."""
+    """Assert the variance of numbers that are normal, at least nearly."""
     low, high = stats.chi2.ppf([LEVEL / 2, 1 - LEVEL / 2], len(drawn) - 1) / (len(drawn) - 1)
     assert low < drawn.var(ddof=1) / variance < high
 
@@ -100,7 +100,7 @@ def test_students_t(df):
             has_variance(z, 1.0)
 
 
-def test_a_sum_of_too_many_draws_is_not_a_number():
+def test_a_sum_of_too_many_draws_is_nan():
     instance = make.stressed(NORMAL, df=3.0)
     assert np.isnan(sums(instance, [MOST, 0, 1], 200)[:, [0, 2]]).all()
 
@@ -151,14 +151,14 @@ def test_moved_means(instance):
         assert abs(singles(moved, 0, MANY).mean() - moved.means[0]) < 4.5 * 0.5 / np.sqrt(MANY)
 
 
-def test_values_of_other_targets_stay():
+def test_values_of_other_targets_do_not_move():
     instance = make.transductive(4, angle=0.3)
     moved = make.stressed(instance, deviation=0.1)
     np.testing.assert_array_equal(moved.values, instance.values)
     assert (moved.means != instance.means).all()
 
 
-def test_a_wrong_variance_is_told_and_changes_no_reward():
+def test_a_wrong_noise_variance_changes_no_reward():
     for instance in (NORMAL, COIN, make.stressed(NORMAL, variance_ratio=RATIO)):
         if instance.stress is None:
             stressed = make.stressed(instance, noise_var_factor=0.25)
@@ -199,8 +199,8 @@ def test_drifting_means(instance):
 
 
 @pytest.mark.parametrize("shape", [(), (2,)], ids=["one arm", "a batch"])
-def test_rewards_come_late(shape):
-    """What the learner is told, word for word."""
+def test_rewards_are_observed_late(shape):
+    """The algorithm observes exactly the moves and rewards of three rounds before."""
 
     def ask(key, state):
         arms = jnp.broadcast_to(state[0], shape)
@@ -238,14 +238,14 @@ PLAYED = {
 
 
 @pytest.mark.parametrize("name", PLAYED)
-def test_replications_depend_on_nothing_else(name):
+def test_replications_do_not_depend_on_engine_or_batch(name):
     play = partial(jb.simulate, *PLAYED[name], replications=24, seed=3, max_pulls=3000)
-    runs = play(batch=8)  # of which the native engine makes more
+    runs = play(batch=8)  # the native engine chooses a larger one
     assert_same_runs(runs, play(engine="native"))
     assert len({tuple(row) for row in runs.arm_pulls}) > 3 or name == "phases"
 
 
-def test_a_wrong_variance_breaks_the_promise_and_late_rewards_cost_pulls_alone():
+def test_a_wrong_variance_raises_errors_above_delta_and_delay_costs_only_pulls():
     algorithm = partial(jb.lingape, delta=0.05, v0=0.1)
     play = partial(jb.simulate, algorithm=algorithm, replications=300, engine=QUICK)
     same = play(make.stressed(SOARE, noise_var_factor=1.0))
@@ -287,7 +287,7 @@ def parsed(old="", new=""):
     return spec.parse(tomllib.loads(SWEEP.replace(old, new)))
 
 
-def test_sweeps(tmp_path):
+def test_stressed_instances_in_a_sweep(tmp_path):
     assert len(grid.check(parsed())) == 2
     plan = parsed(SWEEP[SWEEP.index("[instances.drawn]") : SWEEP.index("[algorithms")], "")
     dataset = grid.run(plan, out=tmp_path)
@@ -313,12 +313,12 @@ def test_sweeps(tmp_path):
         ("angle = 0.6", "angel = 0.6", "unknown option of stressed 'angel'"),
     ],
 )
-def test_bad_sweeps(old, new, message):
+def test_bad_options_in_a_sweep_are_refused(old, new, message):
     with pytest.raises(ValueError, match=message):
         grid.check(parsed(old, new))
 
 
-def test_random_instances_have_deviations_of_their_own():
+def test_each_random_instance_has_its_own_deviations():
     draw = make.stressed(partial(make.sphere, num_arms=3, dim=2), deviation=0.1)
     plain = partial(make.sphere, num_arms=3, dim=2)
     offs = [draw(key).means - plain(key).means for key in jax.random.split(jax.random.key(0), 8)]
@@ -347,11 +347,11 @@ def test_random_instances_have_deviations_of_their_own():
     ],
     ids=str,
 )
-def test_what_is_refused(instance, options, message):
+def test_bad_options_are_refused(instance, options, message):
     refused(lambda: make.stressed(instance, **options), message)
 
 
-def test_what_is_refused_when_played():
+def test_bad_combinations_are_refused_when_played():
     late = make.stressed(SOARE, delay=2)
     phases = partial(jb.sequential_halving, budget=30)
     refused((late, phases), "delay must be 0 for an algorithm that plays phases, got 2")

@@ -1,4 +1,4 @@
-"""What is compiled ahead: order, numbers, errors, and no more at once than is said."""
+"""Programs compiled ahead of their use: order, results, errors, and the limit of their number."""
 
 import threading
 from functools import partial
@@ -11,7 +11,7 @@ from jaxbandits.sweeps import ahead, local
 
 
 @pytest.mark.parametrize("threads", [0, 1, 2, 5])
-def test_each_is_made_once_and_in_order(threads):
+def test_each_program_is_made_once_and_taken_in_order(threads):
     made, most, lock = [], [], threading.Lock()
 
     def make(number):
@@ -34,7 +34,7 @@ def test_the_next_is_made_while_the_first_is_used():
         assert begun.wait(10)
 
 
-def test_an_error_comes_when_it_is_its_turn_and_ends_the_rest():
+def test_an_error_is_raised_at_its_turn_and_cancels_the_rest():
     later = []
 
     def fails():

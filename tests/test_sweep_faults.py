@@ -1,4 +1,4 @@
-"""Full disks, folders that cannot be written, signals: one line, and results that stay whole."""
+"""Full disks, read-only folders, signals: one line of error, and no stored result is damaged."""
 
 import contextlib
 import os
@@ -18,19 +18,19 @@ from test_sweep_folder import SMALL, everything
 from jaxbandits.sweeps import parse, run
 from jaxbandits.system.interrupts import held_back, interruptible
 
-TWICE = SMALL.replace("replications = 40", "replications = 300")
+LARGER = SMALL.replace("replications = 40", "replications = 300")
 
 
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "sweep.toml"
-    path.write_text(TWICE)
+    path.write_text(LARGER)
     return path
 
 
 def same_as_whole(out):
-    """Whether a folder holds what a run without faults gives."""
-    whole = run(parse(tomllib.loads(TWICE)))
+    """Whether a folder holds the results of a run without faults."""
+    whole = run(parse(tomllib.loads(LARGER)))
     with xarray.open_dataset(out / "results.nc") as found:
         return (found.arm_pulls == whole.arm_pulls).all() and (found.correct == whole.correct).all()
 
@@ -48,7 +48,7 @@ def files_up_to(size):
 
 @pytest.fixture
 def _no_kept_programs():
-    """JAX would leave half a program in the user's cache folder, too."""
+    """With its cache JAX would leave half a program in the user's cache folder."""
     before = jax.config.jax_enable_compilation_cache
     jax.config.update("jax_enable_compilation_cache", False)
     compilation_cache.reset_cache()
@@ -58,7 +58,7 @@ def _no_kept_programs():
 
 
 @pytest.mark.usefixtures("_no_kept_programs")
-def test_a_full_disk_costs_nothing_that_is_stored(file, tmp_path):
+def test_a_full_disk_loses_nothing_that_was_stored(file, tmp_path):
     out = tmp_path / "out"
     with files_up_to(1500):  # bytes: too few for a cell
         full = call("run", file, "--out", out)
@@ -88,7 +88,7 @@ def test_a_file_in_the_place_of_a_folder_is_refused(file, tmp_path):
 
 @contextlib.contextmanager
 def read_only(folder):
-    """A folder in which nobody can make a file; root needs a flag of the file system for that."""
+    """A folder in which no file can be made; against root this takes a flag of the file system."""
     if os.geteuid():
         folder.chmod(0o500)
         yield
@@ -143,7 +143,7 @@ cli.main(sys.argv[1:])
     ],
     ids=str,
 )
-def test_a_signal_ends_a_run_in_order_and_the_next_goes_on(signals, file, tmp_path):
+def test_a_signal_ends_a_run_cleanly_and_the_next_run_continues_it(signals, file, tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-c", CHILD, "run", str(file), "--out", str(out)]
     child = subprocess.Popen(
@@ -170,7 +170,7 @@ def test_a_signal_ends_a_run_in_order_and_the_next_goes_on(signals, file, tmp_pa
     assert same_as_whole(out)
 
 
-def test_what_is_being_stored_is_stored_before_an_interrupt_comes_through():
+def test_one_interrupt_waits_for_a_file_being_stored_and_a_second_does_not():
     done = []
 
     def store(times):
@@ -187,7 +187,7 @@ def test_what_is_being_stored_is_stored_before_an_interrupt_comes_through():
     assert done == ["stored"]
 
 
-def test_sigterm_is_an_interrupt_of_a_command_and_of_nothing_else():
+def test_sigterm_is_an_interrupt_only_while_a_command_runs():
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     with interruptible() as signals:
         with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""The folder of a sweep: results are replaced by more of the same alone, by one sweep at a time."""
+"""The folder of a sweep: only a larger version of the same sweep replaces its results."""
 
 import importlib
 import json
@@ -39,7 +39,7 @@ MORE = '[algorithms.wide]\nname = "sequential_halving"\nbudget = 60\n[axes]'
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """A folder with results, and its file."""
+    """A sweep file, and the folder with its results."""
     home = tmp_path_factory.mktemp("sweep")
     file, out = home / "small.toml", home / "out"
     file.write_text(SMALL)
@@ -79,8 +79,8 @@ def test_results_of_another_sweep_are_refused(finished, old, new, options, words
     assert everything(out) == before
 
 
-def test_more_of_the_same_sweep_goes_on_from_what_is_stored(finished, tmp_path, monkeypatch):
-    """More replications and another algorithm: what there was is not played again."""
+def test_a_larger_version_plays_only_what_is_not_stored(finished, tmp_path, monkeypatch):
+    """More replications and another algorithm: stored replications are not played again."""
     file, before = finished
     out, more, asked = tmp_path / "out", tmp_path / "more.toml", []
     shutil.copytree(before, out)
@@ -101,7 +101,7 @@ def test_more_of_the_same_sweep_goes_on_from_what_is_stored(finished, tmp_path, 
     refused(call("run", file, "--out", out), "80 replications instead of 40", "algorithm 'wide'")
 
 
-def test_force_replaces_results_but_no_file_of_others(finished, tmp_path):
+def test_force_replaces_results_but_no_foreign_file(finished, tmp_path):
     file, _ = finished
     out = tmp_path / "out"
     assert call("run", file, "--out", out).exit_code == 0
@@ -110,7 +110,7 @@ def test_force_replaces_results_but_no_file_of_others(finished, tmp_path):
     assert done.exit_code == 0, done.output
     with xarray.open_dataset(out / "results.nc") as found:
         assert found.attrs["seed"] == 9
-    assert not (out / "claims.json").exists()  # it was about the others
+    assert not (out / "claims.json").exists()  # it was about the replaced results
     assert not (out / folder.LOCK).exists()
     (out / "results.nc").write_bytes(b"of somebody else")
     refused(call("run", file, "--out", out, "--force"), "results.nc", "cannot be read")
@@ -120,7 +120,7 @@ def test_force_replaces_results_but_no_file_of_others(finished, tmp_path):
     assert (out / "figure.png").read_bytes() == b"of somebody else"
 
 
-def test_a_small_experiment_does_not_replace_the_whole(tmp_path, monkeypatch):
+def test_the_small_version_of_an_experiment_does_not_replace_the_full_one(tmp_path, monkeypatch):
     monkeypatch.setitem(reproduce.EXPERIMENTS, NAME, EASY)
     plan = EASY.sweep()
     runs = with_pulls(np.arange(20))
@@ -157,7 +157,7 @@ def test_a_folder_is_for_one_sweep_at_a_time(finished):
     assert call("run", file, "--out", out).exit_code == 0
 
 
-def test_a_lock_that_was_left_by_a_killed_process_is_none(tmp_path):
+def test_a_lock_that_a_killed_process_left_is_ignored(tmp_path):
     cells = cells_of(parse(tomllib.loads(SMALL)))
     (tmp_path / folder.LOCK).write_bytes(b"\xff{half")
     with folder.locked(tmp_path, cells, shared=True), folder.locked(tmp_path, cells, shared=True):
@@ -166,7 +166,7 @@ def test_a_lock_that_was_left_by_a_killed_process_is_none(tmp_path):
 
 
 def test_stored_cells_of_any_sweep_stay(tmp_path):
-    """A folder of cells alone is never overwritten: each sweep adds files of its own."""
+    """A folder that holds only cells is never overwritten: each sweep adds its own files."""
     plans = (parse(tomllib.loads(SMALL) | {"seed": seed}) for seed in (3, 4))
     one, other = ({Store(tmp_path).path(cell.spec) for cell in cells_of(plan)} for plan in plans)
     assert not one & other
@@ -177,7 +177,7 @@ def found_at(name):
     return getattr(importlib.import_module(module), last)
 
 
-def test_what_results_name_can_be_imported():
+def test_constructors_that_results_name_can_be_imported():
     for kind in ("instance", "algorithm"):
         for name, build in names.constructors(kind).items():
             assert found_at(readable(build)) is build, name
@@ -209,7 +209,7 @@ def test_numbers_in_results_are_numbers():
         assert type(readable(value)) is type(text)
 
 
-def test_other_files_behind_an_instance_are_another_sweep(tmp_path):
+def test_an_instance_with_other_data_files_is_another_sweep(tmp_path):
     plan = parse(tomllib.loads(SMALL))
     old = xarray.Dataset(coords={"instance": ["basis"], "algorithm": ["SH"], "gap": [2.0, 0.2]})
     new = attributes(plan) | {"experiment": ""}

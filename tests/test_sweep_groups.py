@@ -1,4 +1,4 @@
-"""Cells that differ in numbers alone: one program, one go, and the numbers of `simulate`."""
+"""Cells that differ only in numbers share one program, and give the results of `simulate`."""
 
 import tomllib
 from functools import partial
@@ -59,19 +59,19 @@ def test_a_grid_of_numbers_is_one_program_and_equals_simulate(engine):
             np.testing.assert_array_equal(cell.arm_pulls, runs.arm_pulls)
 
 
-def test_cells_of_another_shape_are_a_group_of_their_own():
+def test_cells_of_different_shapes_are_different_groups():
     plan = planned("angle = [0.8, 0.6, 0.7]", "dim = [3, 4]\nangle = [0.8, 0.6]")
     assert [len(g.cells) for g in groups_of(plan, cells_of(plan))] == [8, 8]
 
 
-def test_an_axis_that_does_not_reach_a_cell_does_not_play_it_twice():
+def test_an_axis_without_effect_on_a_cell_does_not_play_it_twice():
     table = tomllib.loads(GRID)
     table["algorithms"]["SH"] = {"name": "sequential_halving", "budget": 40}
     plan = parse(table)
     assert [len(g.cells) for g in groups_of(plan, cells_of(plan))] == [12, 3]
 
 
-def test_groups_hang_on_the_sweep_and_not_on_what_is_left(tmp_path):
+def test_groups_depend_on_the_sweep_and_not_on_what_is_left_to_play(tmp_path):
     plan = planned()
     whole = run(plan, out=tmp_path)
     for file in sorted((tmp_path / "cells").iterdir())[1::2]:
@@ -85,7 +85,7 @@ def assert_equal_pulls(one, other):
         np.testing.assert_array_equal(one[name], other[name])
 
 
-def test_large_tables_are_not_carried_by_lanes_without_need(monkeypatch):
+def test_cells_with_large_tables_are_grouped_only_if_sequential_and_few(monkeypatch):
     plan = planned("replications = 30", "replications = 1000")
     monkeypatch.setattr(groups, "SMALL_BYTES", 0)
     assert {len(g.cells) for g in groups_of(plan, cells_of(plan))} == {1}
@@ -117,26 +117,26 @@ SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("random", "regre
 
 
 @pytest.mark.parametrize("name", ["phased", *SLOW])
-def test_worlds_side_by_side_equal_each_alone(name):
+def test_a_stack_of_cells_equals_each_cell_alone(name):
     options = {"horizon": 40} if name == "regret" else {}
     pairs = [CELLS[name](n) for n in range(3)]
     prepare = [prepared(*pair, options.get("horizon")) for pair in pairs]
-    family = Simulation(prepare, replications=30, batch=16, seed=7, **options)
+    stack = Simulation(prepare, replications=30, batch=16, seed=7, **options)
     waiting = {2: range(10), 0: range(3, 13), 1: range(5)}
-    found = family.run(waiting, lambda *state: None)
+    found = stack.run(waiting, lambda *state: None)
     for index, numbers in waiting.items():
         alone = Simulation([prepare[index]], replications=20, seed=7, **options)
         assert_same_runs(found[index], alone.run({0: numbers}, lambda *state: None)[0])
 
 
-def test_times_are_shared_out():
+def test_the_time_of_a_group_is_divided_among_its_cells():
     dataset = run(planned())
     assert (dataset.seconds > 0).all()
     assert float(dataset.seconds.sum()) == pytest.approx(dataset.attrs["seconds"], abs=0.02)
 
 
 def test_tables_that_a_constructor_holds_keep_their_precision():
-    """Nothing traces it in single precision before it is played in double."""
+    """It is not traced in single precision before it is played in double."""
     table = np.random.default_rng(0).normal(size=(8, 3))
 
     def held(key):

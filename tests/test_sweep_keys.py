@@ -1,4 +1,4 @@
-"""Every key of a sweep file does something, and what does nothing is refused."""
+"""Every key of a sweep file has an effect, and keys without effect are refused."""
 
 import copy
 import datetime
@@ -46,7 +46,7 @@ def _results(text):
 
 
 def results(table):
-    """All numbers of a sweep but for the time it took, and what it says of itself."""
+    """Results of a sweep, without times and attributes."""
     return _results(json.dumps(table, sort_keys=True))
 
 
@@ -68,12 +68,12 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("key", spec.TOP_LEVEL)
-def test_each_key_at_the_top_changes_the_results(key):
+def test_each_top_level_key_changes_the_results(key):
     table, value = CHANGES[key]
     assert differ(table, key, value)
 
 
-def test_what_is_recorded_is_what_the_file_says():
+def test_the_recorded_rounds_are_those_of_the_file():
     rounds = {
         str(record): results(changed(REGRET, "record", record))["round"].values
         for record in ("log", "even", "mixed", [7, 400])
@@ -120,7 +120,7 @@ def test_each_key_of_a_table_changes_what_is_played(path):
 
 
 def test_a_fixed_instance_is_the_same_in_every_replication():
-    """`redraw`: the simulator is given an instance, not what draws one."""
+    """Without `redraw` a cell holds an instance instead of a function that draws one."""
     fixed, drawn = (
         cells_of(parse(changed(BALL, "instances.basis.redraw", x))) for x in (False, True)
     )
@@ -154,7 +154,7 @@ def test_a_fixed_instance_is_the_same_in_every_replication():
         (BASE, "axes.budget", range(200_000), "200,000 cells, and a sweep at most 100,000"),
     ],
 )  # fmt: skip
-def test_what_would_do_nothing_is_refused(table, path, value, message):
+def test_keys_and_values_without_effect_are_refused(table, path, value, message):
     value = list(value) if isinstance(value, range) else value
     with pytest.raises(ValueError, match=message):
         parse(changed(table, path, value))
@@ -174,7 +174,7 @@ def test_an_axis_of_text_is_for_options_that_take_names():
             cells_of(parse(table | {"axes": axis}))
 
 
-def test_long_axes_say_at_once_what_they_do(capsys, monkeypatch):
+def test_checking_many_cells_is_announced(capsys, monkeypatch):
     monkeypatch.setattr("jaxbandits.sweeps.cells.MANY", 50)
     from jaxbandits.sweeps import check
 

@@ -1,4 +1,4 @@
-"""Sweeps whose parts are played at some of the points alone."""
+"""Sweeps whose algorithms or instances are played only at some values of an axis (`only`)."""
 
 from functools import partial
 
@@ -64,7 +64,7 @@ def test_a_bad_restriction_is_named(only, message):
         parse(table)
 
 
-def test_a_restriction_of_nobody_and_a_sweep_of_nothing_are_refused():
+def test_only_with_an_unknown_name_and_a_sweep_without_cells_are_refused():
     parts = (
         {"basis": partial(jb.instances.canonical, gap=1.0)},
         {"SH": partial(jb.sequential_halving, budget=40)},

@@ -1,4 +1,4 @@
-"""Sweeps as data: what a TOML table may say, and which cells it makes."""
+"""Sweeps as data: what a TOML table may contain, and which cells follow from it."""
 
 import tomllib
 from functools import partial
@@ -34,7 +34,7 @@ def tables(instance=None, algorithm=None, **changes):
 
 
 def bounded(axes=None, **options):
-    """A table with an algorithm at a budget."""
+    """A table with an algorithm under `at_budget`."""
     bound = {"name": "at_budget"} | options
     return table(algorithms={"LinGapE": bound}, axes=axes or {})
 
@@ -128,7 +128,7 @@ def test_axis_reaches_every_constructor_with_that_option():
     assert len(list(plan.points())) == 4
 
 
-def test_axis_goes_over_the_table_and_fills_what_is_required():
+def test_axis_overrides_the_table_and_supplies_required_options():
     plan = parse(tables(axes={"budget": [10, 20]}))
     assert plan.algorithms[0].at({"budget": 20}) == {"budget": 20}
     instances = {"c": {"name": "canonical", "dim": 3}}
@@ -172,7 +172,7 @@ def test_python_and_toml_name_the_same_cells(tmp_path):
 
 
 def test_an_algorithm_at_a_budget_is_named_in_its_table(tmp_path):
-    """Axes reach its own options and those of the budget; both stand in the name of the cell."""
+    """Axes set its own options and those of `at_budget`; the name of a cell depends on both."""
     axes = {"delta": [0.1, 0.5], "per_arm": [5, 8]}
     plan = parse(bounded(algorithm="lingape", epsilon=0.1, axes=axes))
     (part,) = plan.algorithms
@@ -218,7 +218,7 @@ def test_random_instances_are_redrawn_by_default():
     assert not isinstance(built(parse(random_table())), jb.Instance)
 
 
-def test_arms_of_smaller_instances_are_filled_up():
+def test_pulls_of_arms_are_padded_for_smaller_instances():
     plan = parse(tables(axes={"dim": [3, 5]}))
     dataset = run(plan).squeeze()
     assert dataset.num_arms.values.tolist() == [3, 5]
@@ -226,7 +226,7 @@ def test_arms_of_smaller_instances_are_filled_up():
     assert (dataset.arm_pulls.sel(dim=3).isel(arm=slice(3, 5)) == 0).all()
 
 
-def test_local_functions_are_never_taken_for_one_another(tmp_path):
+def test_a_sweep_of_an_inner_function_is_played_but_not_stored(tmp_path):
     def local(arms):
         return jb.sequential_halving(arms, budget=30)
 
@@ -236,7 +236,7 @@ def test_local_functions_are_never_taken_for_one_another(tmp_path):
         sweep(*plan, replications=2, progress=False, out=tmp_path)
 
 
-def test_describe_tells_instances_apart():
+def test_describe_distinguishes_instances():
     one, other = (jb.instances.canonical(3, gap=gap) for gap in (1.0, 2.0))
     assert describe(one) == describe(jb.instances.canonical(3, gap=1.0)) != describe(other)
 
@@ -260,7 +260,7 @@ def test_an_axis_from_python_is_a_list(values):
     assert found.gap.values.tolist() == [1.0]
 
 
-def test_demo_is_a_sweep():
+def test_the_demo_is_a_valid_sweep():
     file = Path(jb.__file__).parent / "cli" / "demo.toml"
     plan = parse(tomllib.loads(file.read_text()))
     check(plan)
@@ -287,14 +287,14 @@ def oracles(**algorithms):
 
 
 @pytest.mark.slow
-def test_an_oracle_is_told_the_truth_or_what_the_table_says():
+def test_an_oracle_knows_theta_of_the_instance_or_that_of_the_table():
     table = oracles(told={}, same={"theta": [1.0, 0.0]}, other={"theta": [0.0, 1.0]})
     pulls = run(parse(table)).pulls
     np.testing.assert_array_equal(pulls.sel(algorithm="told"), pulls.sel(algorithm="same"))
     assert (pulls.sel(algorithm="told") != pulls.sel(algorithm="other")).any()
 
 
-def test_what_an_oracle_is_told_has_to_fit():
+def test_theta_of_an_oracle_must_have_the_shape_of_the_instance():
     assert [part.label for part in parse(oracles(told={})).algorithms] == ["told"]
     with pytest.raises(ValueError, match=r"theta must have shape \(2,\), got \(1,\)"):
         run(parse(oracles(wrong={"theta": [1.0]})))

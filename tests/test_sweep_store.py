@@ -1,4 +1,4 @@
-"""What a sweep has stored: found again after a kill, refused where it cannot be read."""
+"""Stored cells of a sweep: reused after a kill, refused where they cannot be read."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ def test_a_finished_cell_is_not_played_again(plan, tmp_path, monkeypatch):
     assert run(plan, out=tmp_path).identical(whole)
 
 
-def test_shards_split_the_cells_and_the_last_has_the_whole(plan, tmp_path):
+def test_shards_split_the_cells_and_the_last_returns_all_results(plan, tmp_path):
     whole = run(plan)
     assert run(plan, out=tmp_path, shard=(2, 2)) is None
     assert len(files(tmp_path)) == 1
@@ -79,7 +79,7 @@ def shorter(path, other):
 
 
 @pytest.mark.parametrize("fault", [half, foreign, swapped, shorter])
-def test_what_cannot_be_read_is_refused_and_left(fault, plan, tmp_path):
+def test_an_unreadable_cell_is_refused_and_not_changed(fault, plan, tmp_path):
     run(plan, out=tmp_path)
     first, second = files(tmp_path)
     fault(first, second)
@@ -91,7 +91,7 @@ def test_what_cannot_be_read_is_refused_and_left(fault, plan, tmp_path):
     assert len(run(plan, out=tmp_path).replication) == 40
 
 
-def test_a_part_is_refused_as_a_cell_is(plan, tmp_path):
+def test_an_unreadable_part_of_a_cell_is_refused_and_not_changed(plan, tmp_path):
     store, cell = Store(tmp_path), cells_of(plan)[0]
     part = store.path(cell.spec).with_suffix(".0.part")
     part.write_bytes(b"half of it")
@@ -100,7 +100,7 @@ def test_a_part_is_refused_as_a_cell_is(plan, tmp_path):
     assert part.read_bytes() == b"half of it"
 
 
-def test_an_interrupted_cell_goes_on_where_it_stopped(tmp_path, monkeypatch):
+def test_an_interrupted_cell_continues_where_it_stopped(tmp_path, monkeypatch):
     plan = parse(tomllib.loads(CELLS.replace("= 40", "= 300", 1)))
     whole = run(plan)
     monkeypatch.setattr(local, "CHECKPOINT_SECONDS", 0.0)
@@ -126,12 +126,12 @@ def test_an_interrupted_cell_goes_on_where_it_stopped(tmp_path, monkeypatch):
         run(plan, out=tmp_path)
     assert {file.suffix for file in files(tmp_path)} == {".part"}
     assert alike(run(plan, out=tmp_path), whole)
-    assert played[0] == 600  # both cells side by side
+    assert played[0] == 600  # both cells in one simulation
     assert 8 <= played[0] - played[1] < 300
     assert {file.suffix for file in files(tmp_path)} == {".npz"}
 
 
-def test_a_cell_whose_parts_are_all_there_is_said_to_be_stored(plan, tmp_path, capsys):
+def test_a_cell_with_all_its_parts_is_reported_as_stored(plan, tmp_path, capsys):
     run(plan, out=tmp_path)
     store, cell = Store(tmp_path), cells_of(plan)[0]
     runs = store.get(cell.spec)
@@ -143,7 +143,9 @@ def test_a_cell_whose_parts_are_all_there_is_said_to_be_stored(plan, tmp_path, c
     assert {file.suffix for file in files(tmp_path)} == {".npz"}
 
 
-def test_an_interrupt_while_a_cell_is_stored_is_not_lost(plan, tmp_path, monkeypatch):
+def test_a_sweep_can_be_resumed_after_an_interrupt_while_a_cell_is_stored(
+    plan, tmp_path, monkeypatch
+):
     def stop(store, spec, runs):
         raise KeyboardInterrupt
 
@@ -170,7 +172,7 @@ LONG = CELLS.replace("replications = 40", "replications = 4000").replace(
 
 
 def killed(folder, wait):
-    """Kill -9 so long after a first file is there; whether it came before the end."""
+    """Kill a sweep `wait` seconds after its first new file; whether it was still running."""
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, LONG, str(folder)],
         stdout=subprocess.PIPE,

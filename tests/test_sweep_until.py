@@ -1,4 +1,4 @@
-"""Cells that end once their numbers are sure enough."""
+"""Cells that end once their estimates are precise enough (`until`)."""
 
 import tomllib
 from functools import partial
@@ -36,7 +36,7 @@ def both(dataset):
     return [dataset.sel(gap=gap).squeeze() for gap in (2.0, 0.2)]
 
 
-def test_a_cell_ends_at_the_first_look_that_is_sure():
+def test_a_cell_ends_at_the_first_stage_that_is_precise_enough():
     dataset = run(planned())
     easy, hard = both(dataset)
     widths = [float(cell.error_high - cell.error_low) for cell in (easy, hard)]
@@ -51,7 +51,7 @@ def test_a_cell_ends_at_the_first_look_that_is_sure():
     assert int(easy.errors) == runs.summary()["errors"]
 
 
-def test_where_it_ends_does_not_hang_on_interruptions(tmp_path, monkeypatch):
+def test_the_end_of_a_cell_does_not_depend_on_interruptions(tmp_path, monkeypatch):
     plan = planned()
     whole = run(plan)
     more = planned("error_width = 0.08", "error_width = 0.001")
@@ -67,7 +67,7 @@ def test_where_it_ends_does_not_hang_on_interruptions(tmp_path, monkeypatch):
     assert run(plan, out=tmp_path).identical(found)
 
 
-def test_a_cell_that_ended_early_is_shown_as_it_is(tmp_path):
+def test_reports_give_the_replications_of_a_cell_that_ended_early(tmp_path):
     dataset = run(planned())
     write(dataset, tmp_path / "results.nc")
     page = report(tmp_path).read_text()
@@ -103,7 +103,7 @@ name = "glm_tsl"
     assert "nan" not in report(tmp_path).read_text().split("<table")[1].lower()
 
 
-def test_looks_depend_on_nothing_but_the_most():
+def test_stages_do_not_exceed_the_largest_number_of_replications():
     assert list(stages(400, {})) == [400]
     assert list(stages(100, {"pulls_se": 1.0})) == [100]
     assert list(stages(7, {"pulls_se": 1.0})) == [7]

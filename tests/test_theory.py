@@ -1,4 +1,4 @@
-"""Lower bounds: certified, equal to closed forms, to another solver and to published constants."""
+"""Lower bounds are certified, and agree with closed forms, a solver and published constants."""
 
 import math
 import tomllib
@@ -84,7 +84,7 @@ def test_pulls_scale_with_variance_and_confidence():
     assert theory.pull_lower_bound(one, 0.6) == 0.0
 
 
-def test_what_has_no_bound_is_said():
+def test_instances_without_a_lower_bound_are_refused():
     logistic = jb.instances.glm(np.eye(2), [0.5, 0.0], family="logistic")
     bent = jb.instances.tabular(np.eye(2) @ [[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5])
     for instance, message in ((logistic, "rewards must be normal"), (bent, "must be linear")):
@@ -113,7 +113,7 @@ def by_hand(rhos, *, delta, num_targets, least, epsilon=0.1, c=2.0, noise_var=1.
 @pytest.mark.parametrize("noise_var", [1.0, 0.3])
 @pytest.mark.parametrize(("rounding", "least"), [("efficient", 2 * 4 / 0.1), ("regret", 10_800)])
 def test_the_bound_of_rage_on_soare_s_instance(rounding, least, noise_var):
-    """rho is 2 d with all targets, then that of one direction: (sum of its parts)^2 (Elfving)."""
+    """rho is 2 d in the first phase, then that of one direction, by Elfving's theorem."""
     angle, gap = 0.1, 2 * (1 - math.cos(0.1))
     instance = jb.instances.soare(3, angle=angle, scale=2.0, noise_var=noise_var)
     one = (1 - math.cos(angle) + math.sin(angle)) ** 2
@@ -134,7 +134,7 @@ def test_the_bound_of_rage_on_soare_s_instance(rounding, least, noise_var):
     ],
     ids=["soare", "transductive"],
 )
-def test_no_run_of_rage_without_an_error_exceeds_its_bound(instance, share):
+def test_correct_runs_of_rage_do_not_exceed_its_bound(instance, share):
     runs = jb.simulate(instance, partial(jb.rage, delta=0.05), replications=200, seed=0)
     bound = theory.rage_pull_bound(instance, 0.05)
     longest = runs.pulls[runs.correct].max()
@@ -166,7 +166,7 @@ def test_the_bound_of_rage_where_targets_are_equal():
     assert theory.rage_pull_bound(tied, 0.05) == (math.inf, math.inf)
 
 
-def test_what_has_no_bound_of_rage_is_said():
+def test_bad_arguments_of_the_bound_of_rage_are_refused():
     instance = jb.instances.canonical(4, gap=0.5)
     bent = jb.instances.tabular(np.eye(2) @ [[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5])
     with pytest.raises(ValueError, match="instance: its means must be linear"):
@@ -202,12 +202,12 @@ delta = [0.1, 0.05]
 """
 
 
-def test_sweeps_set_means_beside_the_bound():
+def test_sweeps_report_the_lower_bound_beside_mean_pulls():
     dataset = run(parse(tomllib.loads(GRID)), bounds=True, engine=QUICK)
     assert "pull_lower_bound" not in run(parse(tomllib.loads(GRID)), engine=QUICK)
     bounds = dataset.pull_lower_bound
     assert np.isnan(bounds.sel(algorithm="SH")).all()
-    assert np.isnan(bounds.sel(instance="ball")).all()  # another instance in each replication
+    assert np.isnan(bounds.sel(instance="ball")).all()  # each replication draws its own instance
     known = bounds.sel(instance="basis", algorithm="LinGapE")
     for gap in (1.0, 2.0):
         for delta in (0.1, 0.05):
@@ -229,7 +229,7 @@ def test_no_flag_is_changed():
     assert jax.config.jax_enable_x64 == before
 
 
-def test_the_design_of_who_knows_theta_reaches_the_characteristic_time():
+def test_the_oracle_design_attains_the_characteristic_time():
     instance = jb.instances.transductive(6)
     found = jb.design.oracle(instance, tol=1e-5)
     time = theory.characteristic_time(instance)
@@ -243,15 +243,15 @@ def test_the_design_of_who_knows_theta_reaches_the_characteristic_time():
     np.testing.assert_allclose(found.value, reached, rtol=1e-9)
 
 
-def test_no_design_parts_two_best_targets():
+def test_no_design_separates_two_best_targets():
     instance = jb.instances.linear(np.eye(4), [1.0, 1.0, 0.0, 0.0])
     found = jb.design.oracle(instance)
     assert found.value == np.inf
     assert not found.converged
 
 
-def test_budgets_of_bounds_may_be_beyond_integers_of_a_machine():
-    """As large as it takes to compare two rates: four standard arms, each bound at most 1e-30."""
+def test_budgets_of_bounds_may_exceed_machine_integers():
+    """With a tiny gap the rates of two bounds can be compared only at very large budgets."""
     instance = jb.instances.canonical(4, gap=1e-9)
     for bound in (jb.theory.gse_error_bound, jb.theory.od_linbai_error_bound):
         assert bound(instance, 2**62).value > 1e-3

@@ -1,4 +1,4 @@
-"""What holds between the algorithms of Top-m, run by run; and runs that do not end."""
+"""Relations between Top-m algorithms on the same rewards, and runs that do not end."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ from jaxbandits.kernels.confidence import radius
 CLASSIC = jb.instances.classic_top_m(4, 2, angle=0.8)
 RANDOM = jb.instances.sphere(jax.random.key(3), 8, 3, mix=0.2, noise_var=0.25)
 GIFA = GapIndexRules("paired", "indices", "index", "greedy", all_first=False)
-LINES = {
+ROWS = {
     "lin_gifa": GIFA,
     "lin_gifa, individual": GIFA._replace(indices="individual", selection="largest_variance"),
     "ugape": GapIndexRules("individual", "indices", "pair", "largest_variance"),
@@ -22,18 +22,18 @@ LINES = {
 }
 
 
-def line(arms, *, m, noise_var, rules, features=True, delta=0.05):
-    """Any line of the table, also those that no constructor offers."""
+def row(arms, *, m, noise_var, rules, features=True, delta=0.05):
+    """The algorithm of a row of Table 1, also of rows that no constructor offers."""
     facts = radius.facts(arms, delta=delta, noise_var=noise_var, v0=0.025, theta_norm=None)
     evidence = by_features(arms, 0.025, arm_space=True) if features else by_averages(len(arms))
     return algorithm(arms, evidence, rules, radius.width("heuristic", facts), m=m)
 
 
 def stopping_times(instance, name, replications, *, m, stale=False):
-    """By each test, on the same rewards; both until at most 20,000 draws."""
+    """Runs with each stopping test, on the same rewards and of at most 20,000 draws."""
     for test in ("ugape", "lucb"):
-        rules = LINES[name]._replace(stopping=test, stale_pair=stale)
-        build = partial(line, m=m, rules=rules, features=name != "ugape")
+        rules = ROWS[name]._replace(stopping=test, stale_pair=stale)
+        build = partial(row, m=m, rules=rules, features=name != "ugape")
         yield jb.simulate(instance, build, replications=replications, seed=9, max_pulls=20_000)
 
 
@@ -49,13 +49,13 @@ def test_ugapes_test_stops_no_later(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LINES)
+@pytest.mark.parametrize("name", ROWS)
 def test_ugapes_test_never_stops_later(name):
     no_later(CLASSIC, name, 20_000, 2)
     no_later(RANDOM, name, 20_000, 3)
 
 
-def test_the_stale_test_breaks_that_order():
+def test_with_a_stale_pair_lucbs_test_often_stops_earlier():
     early, late = stopping_times(CLASSIC, "lin_gifa", 400, m=2, stale=True)
     assert (late.pulls < early.pulls).mean() > 0.2
     assert (~late.correct).mean() > 0.08
@@ -63,7 +63,7 @@ def test_the_stale_test_breaks_that_order():
 
 
 def test_runs_that_do_not_end_are_reported():
-    """Equal means at the border of the set: nothing tells them apart."""
+    """Two arms with equal means at the border of the top m cannot be separated."""
     equal = jb.instances.linear(np.eye(3), [1.0, 0.5, 0.5], noise_var=0.25)
     for build in (jb.lucb, jb.ugape, partial(jb.lin_gifa, threshold="heuristic")):
         runs = jb.simulate(equal, partial(build, m=2), replications=20, seed=1, max_pulls=500)
@@ -74,7 +74,7 @@ def test_runs_that_do_not_end_are_reported():
         assert len(runs) == 20
 
 
-def test_accuracy_lets_them_end():
+def test_epsilon_lets_runs_with_equal_means_end():
     equal = jb.instances.linear(np.eye(3), [1.0, 0.5, 0.5], noise_var=0.25)
     build = partial(jb.lucb, m=2, epsilon=0.4)
     runs = jb.simulate(equal, build, replications=20, seed=1, max_pulls=5000)
@@ -83,7 +83,7 @@ def test_accuracy_lets_them_end():
 
 
 def test_equal_leaders_have_equal_chances():
-    """Of rewards that tie the first arm must not come out best more often."""
+    """Where averages tie, the first arm must not be answered more often than the others."""
     coins = jb.instances.bernoulli(np.eye(4), [0.5] * 4)
     for build in (partial(jb.m_lingape, m=1, threshold="heuristic"), partial(jb.ugape, m=1)):
         runs = jb.simulate(coins, partial(build, epsilon=50.0), replications=2000, seed=3)

@@ -23,8 +23,8 @@ def double_precision():
 class Alba:
     """Y-ElimTil in stages; `design(candidates, alive) -> weights` of the candidates' indices.
 
-    The counts are the package's: the twin says how many draws there are and which arms may get
-    any, and sees them with the rewards.
+    The package draws the counts from the design: the twin says how many draws there are and which
+    arms may be drawn, and observes the counts with the rewards.
     """
 
     def __init__(self, arms, design, *, delta, noise_var, theta_norm):
@@ -96,7 +96,7 @@ def variances(points, weights):
 
 
 def certified(arms):
-    """The package's design, as good as it has to be."""
+    """The package's design, after a check that it is optimal up to its tolerance."""
 
     def design(candidates, alive):
         active = np.isin(np.arange(len(arms)), candidates)
@@ -111,7 +111,7 @@ def certified(arms):
 
 
 def stepping_first(arms):
-    """Frank-Wolfe, one step before each test against the lesser of d and the arms alive."""
+    """Frank-Wolfe that steps before it tests; the test is against min(d, number of arms alive)."""
 
     def design(candidates, alive):
         points, goal = arms[candidates], min(arms.shape[1], len(alive))
@@ -132,7 +132,7 @@ def stepping_first(arms):
 
 
 def drawn_from_the_design(move, total, twin):
-    """As many draws as there should be, and none of them improbable."""
+    """Assert the number of draws, and that no count is improbable under the design."""
     counts, weights = np.asarray(move.count), twin.weights
     assert counts.sum() == total
     assert (counts[weights == 0] == 0).all()
@@ -145,7 +145,7 @@ NUMBERS = ("delta", "noise_var", "theta_norm")
 
 @pytest.mark.parametrize("name", ["d_opt", "frank_wolfe"])
 def test_alba(name):
-    """Random arms; then arms of a plane in four dimensions, some of them alike but for length."""
+    """Random arms; in the last setting arms of a plane in R^4, two of them parallel."""
     design_of = {"d_opt": certified, "frank_wolfe": stepping_first}[name]
     hand, phases, plane = Hand(partial(jb.alba, design=name), *NUMBERS), [], None
     settings = [(0.05, 1.0, 1.0), (0.2, 0.3, 1.5), (0.1, 2.0, 0.2)]
@@ -166,8 +166,8 @@ def test_alba(name):
     assert max(phases) >= 8
 
 
-def test_widths_of_every_direction(monkeypatch):
-    """Elimination alone shows little of their smaller terms."""
+def test_widths_of_all_directions(monkeypatch):
+    """Eliminations alone would not detect errors in the smaller terms."""
     seen = {}
 
     def spied(name, function):

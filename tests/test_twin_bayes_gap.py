@@ -17,7 +17,7 @@ NAMES = ("budget", "length_scale", "prior_scale", "noise_var", "epsilon")
 
 
 class BayesGap:
-    """The posterior is that of all rewards at once, from the matrix of their covariances."""
+    """The posterior is computed anew in each round, from the covariance matrix of all rewards."""
 
     def __init__(self, gram, order, *, budget, prior_scale, noise_var, epsilon, gaps=None):
         self.prior, self.order = prior_scale**2 * gram, order
@@ -95,8 +95,8 @@ def test_bayes_gap(kernel, hardness):
             assert len(set(twin.arms[6:])) > 1
 
 
-def test_an_oracle_knows_the_gaps_of_the_parameter():
-    """Of a logistic model those of its means."""
+def test_an_oracle_knows_the_gaps_of_the_means():
+    """In a logistic model these are not the gaps of the predictors."""
     logistic = jb.instances.glm(np.eye(3), [1.0, 0.5, 0.0])
     oracle = partial(jb.bayes_gap, budget=30, hardness="oracle")
     first, second, third = logistic.means
@@ -108,8 +108,8 @@ def test_an_oracle_knows_the_gaps_of_the_parameter():
     assert not np.array_equal(wrong.arm_pulls, known.arm_pulls)
 
 
-def test_it_finds_the_best_arm_and_a_broken_twin_does_not():
-    """With ten times as many draws the error falls; from rewards that lie it does not."""
+def test_bayes_gap_finds_the_best_arm_and_a_broken_one_does_not():
+    """With ten times as many draws the error falls; if rewards are negated it is large."""
     instance = jb.instances.soare(3, angle=0.9)
 
     def error(budget, build=jb.bayes_gap):
@@ -129,15 +129,15 @@ def test_it_finds_the_best_arm_and_a_broken_twin_does_not():
     assert error(200, another(jb.bayes_gap, negated)) > 0.9
 
 
-def test_arms_that_tie_have_the_same_chance():
-    """Rewards 0 and 1 after one draw each: equal means differ by rounding, which hangs on place."""
+def test_tied_arms_are_answered_equally_often():
+    """After one reward 0 or 1 of each arm, equal means differ only by rounding errors."""
     coins = jb.instances.bernoulli(np.eye(8), [0.5] * 8)
     build = partial(jb.bayes_gap, kernel="matern32", per_arm=1)
     answers = np.bincount(jb.simulate(coins, build, replications=800).answer, minlength=8)
     assert np.ptp(answers) < 70
 
 
-def test_of_equal_deviations_the_leader_is_drawn():
+def test_the_leader_is_drawn_where_deviations_are_equal():
     with jax.enable_x64(True):
         init, ask, tell = map(jax.jit, jb.bayes_gap(jnp.eye(4), budget=20))
         key = jax.random.key(0)

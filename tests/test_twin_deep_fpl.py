@@ -15,7 +15,7 @@ ROUNDS, BATCH, SHOWN = 60, 7, 4
 
 
 class Deep:
-    """A network with its own backpropagation and its own Adam; it keeps all that was chosen."""
+    """A network with its own backpropagation and Adam; it keeps all chosen examples and rewards."""
 
     def __init__(self, features, weights, *, activation, rate):
         self.features, self.activation, self.rate = features, activation, rate
@@ -56,7 +56,7 @@ class Deep:
 
 
 def ordered(ring, rounds):
-    """The filled part of a ring, oldest first, after so many rounds."""
+    """The filled part of a ring buffer, oldest first, after this number of rounds."""
     if rounds <= BATCH:
         return ring[:rounds]
     return np.roll(ring, -(rounds % BATCH))
@@ -96,10 +96,12 @@ def test_deep_fpl(activation, noise):
         for ours, theirs in zip(state.network, twin.weights, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
     assert chosen == set(range(SHOWN))
-    assert np.abs(twin.weights[0] - begun).max() > 0.1  # so the steps could have parted them
+    assert (
+        np.abs(twin.weights[0] - begun).max() > 0.1
+    )  # enough training for twin and package to diverge
 
 
-def test_weights_begin_as_glorot_and_bengio_have_them():
+def test_initial_weights_are_those_of_glorot_and_bengio():
     with jax.enable_x64(True):
         algorithm = jb.deep_fpl(jnp.zeros((3, 300)), hidden=200, precision="double")
         network = jax.tree.map(np.asarray, jax.jit(algorithm.init)(jax.random.key(0)).network)
@@ -112,7 +114,7 @@ def test_weights_begin_as_glorot_and_bengio_have_them():
     assert float(network.offset) == 0.0
 
 
-def test_noise_is_normal_with_the_scale_asked_for():
+def test_noise_is_normal_with_the_given_scale():
     with jax.enable_x64(True):
         algorithm = jb.deep_fpl(jnp.eye(3), a=1.5, noise="fresh", batch=2_000, hidden=2)
         init, _, tell = map(jax.jit, algorithm)

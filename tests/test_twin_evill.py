@@ -1,4 +1,4 @@
-"""EVILL and LogPHE against plain NumPy twins, pull by pull; their laws and their regret."""
+"""EVILL and LogPHE against plain NumPy twins, pull by pull; their distributions and regret."""
 
 import math
 from functools import partial
@@ -18,7 +18,7 @@ from jaxbandits.engine import episode
 
 
 class Evill(Glm):
-    """Two fits each round, from scratch; the linear term is a vector of its own."""
+    """Two fits in each round, from scratch; the second has the random linear term in its loss."""
 
     def choose(self, theta):
         means, counts = special.expit(self.arms @ theta), self.pulls.counts
@@ -38,9 +38,9 @@ class Evill(Glm):
 
 class LogPhe(Glm):
     def choose(self, theta):
-        made_up = np.array([math.ceil(self.a * n) for n in self.pulls.counts])
-        sums = self.pulls.sums + self.binomial(self.pulls.draws, made_up)
-        fitted = logistic_fit(self.arms, self.pulls.counts + made_up, sums, self.ridge)
+        pseudo_counts = np.array([math.ceil(self.a * n) for n in self.pulls.counts])
+        sums = self.pulls.sums + self.binomial(self.pulls.draws, pseudo_counts)
+        fitted = logistic_fit(self.arms, self.pulls.counts + pseudo_counts, sums, self.ridge)
         return np.argmax(self.arms @ fitted)
 
 
@@ -52,8 +52,8 @@ def test_evill():
 
 
 def binomials(key):
-    def draw(t, made_up):
-        counts = jnp.asarray(made_up, float)
+    def draw(t, pseudo_counts):
+        counts = jnp.asarray(pseudo_counts, float)
         return np.asarray(jax.random.binomial(episode.ask_key(key, t), counts, 0.5))
 
     return draw
@@ -73,7 +73,7 @@ def _double():
 
 
 @pytest.mark.usefixtures("_double")
-def test_of_linear_models_evill_and_glm_tsl_have_one_law():
+def test_evill_and_glm_tsl_have_the_same_distribution_in_linear_models():
     """Both sample from `N(estimate, a^2 H^-1)`: the Hessian does not change."""
     counts = np.array([6, 4, 5, 3])
     sums = counts * np.array([0.8, 0.1, -0.7, 1.0]) + np.array([0.4, -0.3, 0.2, 0.9])
@@ -92,7 +92,7 @@ def test_of_linear_models_evill_and_glm_tsl_have_one_law():
 
 
 def filed(arms, *, build, off):
-    """The algorithm, learning every reward as if another arm had given it, unless `off` is 0."""
+    """The algorithm, with each reward assigned to the arm whose index is `off` larger."""
     algorithm = build(arms)
 
     def tell(state, move, total):

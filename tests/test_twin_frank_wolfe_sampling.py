@@ -23,7 +23,7 @@ def double_precision():
 
 
 def best_mixture(payoffs):
-    """The mixture of rows that gains most in the worst column."""
+    """The mixture of rows with the largest payoff in the worst column."""
     rows, columns = payoffs.shape
     found = optimize.linprog(
         [*np.zeros(rows), -1.0],
@@ -39,7 +39,7 @@ def best_mixture(payoffs):
 class FrankWolfeSampling(Ridge):
     """Wang, Tzeng and Proutiere, Algorithm 1; `total` is t x(t), the sum of all z.
 
-    Whole multiples of 1 / K tie so often that x itself, rounded, would decide.
+    Its entries are often equal multiples of 1 / K; those of x(t) would be equal up to rounding.
     """
 
     def __init__(self, arms, order, **options):

@@ -17,7 +17,7 @@ K, D, N = 8, 3, 120
 
 
 class Glm:
-    """What they share: first arms, and a fit that is solved anew each round."""
+    """What the twins share: the first arms, and a fit that is solved anew in each round."""
 
     def __init__(self, arms, first, ridge, **options):
         self.pulls, self.first, self.ridge = Pulls(arms), first, ridge
@@ -60,16 +60,16 @@ class GlmUcb(Glm):
 class EpsilonGreedy(Glm):
     def choose(self, theta):
         t = self.pulls.draws
-        coin, lot = self.uniforms(t)
+        coin, position = self.uniforms(t)
         fading = 0.025 * math.sqrt(N / (t + 1))
         if coin < (fading if self.rate == "fading" else self.rate):
-            return int(lot * K)
+            return int(position * K)
         return np.argmax(self.arms @ theta)
 
 
 @jax.enable_x64(True)
 def against(twin_of, build, names, settings, begin="basis", seed=40):
-    """Play twin and package on the same rewards for each of the settings of the numbers."""
+    """Play twin and package on the same rewards, once for each setting of the options."""
     hand = Hand(partial(build, begin=begin), *names)
     for number, values in enumerate(settings):
         rng, arms, theta = linear_problem(seed + number, K, D)
@@ -85,7 +85,7 @@ def against(twin_of, build, names, settings, begin="basis", seed=40):
 
 
 def pivoted(arms):
-    """By a QR decomposition with column pivoting, of scipy."""
+    """A basis of arms, by SciPy's QR decomposition with column pivoting."""
     import scipy.linalg
 
     return [int(k) for k in scipy.linalg.qr(arms.T, pivoting=True)[2][:D]]
@@ -111,7 +111,7 @@ def test_glm_ucb():
 
 
 @pytest.mark.parametrize("alpha", ["theory", "theory_horizon"])
-def test_glm_ucb_of_theory(alpha):
+def test_glm_ucb_with_the_width_of_theory(alpha):
     def twin(arms, first, key, options):
         norm = (arms**2).sum(1).max()
         rho = math.sqrt(3 + 2 * math.log(1 + 2 * norm / 1.0))
@@ -138,7 +138,7 @@ def test_epsilon_greedy(rate):
     against(twin, build, ("ridge",), [(0.1,)])
 
 
-# n = 50,000, sigma 1/2, slopes 1/4: dimension, a of GLM-TSL and GLM-FPL.
+# Dimension, `a` of GLM-TSL, `a` of GLM-FPL, for n = 50,000, sigma 1/2 and slopes 1/4.
 SCALES = [(5, 8.23, 4.11), (10, 10.33, 5.17), (20, 13.35, 6.67)]
 
 
@@ -149,7 +149,7 @@ def test_scales_of_theory(dim, tsl, fpl):
     facts = (50_000, dim, 0.25, 0.25, 0.25)
     assert round(float(glm_radius.glm_tsl(*facts)), 2) == tsl
     assert round(float(glm_radius.glm_fpl(*facts)), 2) == fpl
-    # d log(n / d) + 2 log n is negative for a few rounds.
+    # d log(n / d) + 2 log n is negative for small n.
     least = [float(glm_radius.glm_tsl(n, *facts[1:])) for n in (1, dim)]
     np.testing.assert_allclose(least, math.sqrt(2 * math.log(dim)), rtol=1e-6)
 

@@ -83,7 +83,7 @@ class Allocated(twins.Halving):
 
 
 def as_a_rounding_of(move, shares, twin):
-    """Efficient rounding, where arms of equal shares may change places."""
+    """Assert efficient rounding; arms with equal shares may exchange their counts."""
     count, total = np.asarray(move.count), twin.totals[twin.stage]
     right = np.zeros(count.size, int)
     right[twin.alive] = twins.efficient_rounding(shares[twin.alive] / total, total)
@@ -110,7 +110,7 @@ def test_designs(design, allocate, compare):
 
 
 def by_direction(arms, alive):
-    """Lloyd's rounds from arms far apart, in as many clusters as the rank."""
+    """Labels by Lloyd's algorithm from arms far apart, with as many clusters as the rank."""
     points = arms[alive]
     centers = [points[0]]
     while len(centers) < np.linalg.matrix_rank(points):
@@ -123,7 +123,7 @@ def by_direction(arms, alive):
 
 
 def test_kmeans():
-    """Nine arms about e_1 and one along e_2: which arms are together is beyond doubt."""
+    """Nine arms along e_1 and one along e_2: the clusters are beyond doubt."""
     hand = Hand(partial(jb.gse, design="kmeans"), "budget")
 
     def as_clusters_share(move, even, twin):
@@ -140,13 +140,13 @@ def test_kmeans():
         about = 1 + 0.1 * rng.normal(size=9)
         arms = np.vstack([np.stack([about, 0 * about], axis=1), [0, 1]])
         twin = twins.Halving(10, budget, twins.least_squares(arms))
-        means = arms @ np.array([1.0, 1.1 - 0.3 * seed])  # the lone arm stays, then it goes
+        means = arms @ np.array([1.0, 1.1 - 0.3 * seed])  # the last arm is kept with seed 0 only
         facts, reward = (jnp.asarray(arms), None, (budget,)), normal_rewards(rng, means, 1e-4)
         hand.play(twin, facts, reward, jax.random.key(seed), compare=as_clusters_share)
 
 
 class Reusing(Allocated):
-    """Every fit takes the rewards of all stages."""
+    """Each fit uses the rewards of all stages."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)

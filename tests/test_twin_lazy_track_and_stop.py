@@ -71,7 +71,7 @@ class LazyTrackAndStop(Ridge):
 
 
 def certified(arms):
-    """The package's design, with its value computed anew."""
+    """The package's design, after a check of its value and of its certificate."""
 
     def design(means):
         found = estimated(jnp.asarray(arms), jnp.asarray(means))

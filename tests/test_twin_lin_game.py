@@ -51,11 +51,11 @@ class LinGame(Ridge):
         self.learners, self.wanted = {}, np.zeros(len(arms))
 
     def tested(self, estimate):
-        """The answer, what its learner is called, and the ratio to be tested."""
+        """The answer, the key of its learner, and the ratio to be tested."""
         return estimate.leader, estimate.leader, estimate.ratio
 
     def weakest(self, estimate, inverse):
-        """The pair that is told apart worst."""
+        """The pair of arms that is hardest to distinguish."""
         return estimate.leader, nearest(self.pulls.arms, inverse, estimate.means, estimate.leader)[
             0
         ]
@@ -92,10 +92,10 @@ class LinGame(Ridge):
 
 
 class SetGame(LinGame):
-    """The same for the m best: any arm of the set against any other, a learner for each set.
+    """LinGame for the m best arms: pairs of an arm inside and one outside, a learner for each set.
 
-    Of more sets than places some share one, and the newer begins anew: the twin has no limit, so
-    that it plays problems with few sets.
+    The package has a limited number of learners, and may restart one for another set. The twin has
+    no limit, so it plays instances with few sets.
     """
 
     def __init__(self, arms, order, m, **options):
@@ -123,7 +123,7 @@ class SetGame(LinGame):
 
 
 def in_step(build, make_twin, num_arms, dim, rounds):
-    """Two problems, pull by pull, `make_twin(arms, order, **options)` beside the package."""
+    """Play the package and `make_twin(arms, order, **options)` on two instances."""
     hand, played = Hand(build, *OPTIONS), []
     for seed, numbers in enumerate([(0.05, 0.5, 1.0, 1.0), (0.2, 1.5, 1.3, 0.2)]):
         rng, arms, theta = linear_problem(seed, num_arms, dim)
@@ -141,7 +141,7 @@ shapes = pytest.mark.parametrize(
 
 
 @shapes
-def test_the_game_of_sets(num_arms, dim):
+def test_lin_game_for_the_m_best_arms(num_arms, dim):
     build = partial(jb.lin_game, m=2, threshold="heuristic")
     in_step(build, partial(SetGame, m=2, threshold="heuristic"), num_arms, dim, rounds=800)
 

@@ -28,7 +28,7 @@ class Twin:
         self.pulls, self.order, self.options = Pulls(arms), order, options
 
     def best(self, values):
-        """Of the largest of these tuples that of the larger priority."""
+        """The index of the largest tuple; of equal ones that with the larger `order`."""
         return max(range(len(values)), key=lambda k: (*values[k], self.order[k]))
 
     def ask(self):
@@ -61,7 +61,7 @@ class LinUCB(Twin):
         return [x @ np.linalg.solve(self.matrix(k), moments[k]) for k, x in enumerate(arms)]
 
     def radius(self):
-        """That of OFUL: with the determinant, or the largest it can have."""
+        """The radius of OFUL, with the determinant or an upper bound of it."""
         o, pulls = self.options, self.pulls
         squares = [x @ x for x in pulls.arms]
         dim = pulls.num_arms if self.disjoint else pulls.dim
@@ -90,7 +90,7 @@ class LinUCB(Twin):
 
 
 class LinTS(Twin):
-    """`normal(t) -> [d]` are the numbers it is handed; the root of the inverse is Potter's."""
+    """`normal(t) -> [d]` are its normal draws; the root of V^-1 is updated by Potter's formula."""
 
     def __init__(self, arms, order, *, normal, scale, **options):
         super().__init__(arms, order, **options)
@@ -119,11 +119,11 @@ class LinTS(Twin):
 
 
 def in_step(build, names, twin_of, settings, shape, rounds=80):
-    """Twin and package on some problems, with arms of about the same length."""
+    """Play twin and package on some instances with arms of about the same length."""
     hand, drawn = Hand(build, *names), []
     for seed, numbers in enumerate(settings):
         rng, arms, theta = linear_problem(seed, *shape)
-        lengths = rng.uniform(0.9, 1.1, len(arms))  # alike, but no two equal
+        lengths = rng.uniform(0.9, 1.1, len(arms))  # similar, but no two equal
         arms *= (lengths / np.linalg.norm(arms, axis=1))[:, None]
         key, facts = jax.random.key(seed), (jnp.asarray(arms), None, numbers)
         order = hand.init(facts, jax.random.fold_in(key, episode.INIT)).order
@@ -196,7 +196,7 @@ def late_share(build):
 
 @pytest.mark.parametrize("build", [jb.lin_ucb, jb.lin_ts])
 def test_regret_grows_sublinearly(build):
-    """That of a twin which learns each reward as the next arm's does not."""
+    """It does not if each reward is assigned to the next arm."""
     assert late_share(build) < 0.4
     with misfiled(build) as twin:
         assert late_share(twin) > 0.8

@@ -19,7 +19,7 @@ def double_precision():
 
 
 class OdLinBai:
-    """Yang and Tan, Algorithm 1; `compare` tells whether counts are those of a good design."""
+    """Yang and Tan, Algorithm 1, with the package's counts; `as_good_as_optimal` checks them."""
 
     def __init__(self, arms, budget):
         self.arms, self.alive, self.round, self.spent = arms, list(range(len(arms))), 1, 0
@@ -45,7 +45,7 @@ class OdLinBai:
 
 
 def as_good_as_optimal(move, each, twin):
-    """Ceilings of a design on few arms that is optimal but for 1 %."""
+    """Assert that counts are ceilings of a design on few arms that is optimal up to 1%."""
     count = np.asarray(move.count)
     alive, support = twin.arms[twin.alive], (count > 0).sum()
     assert count[twin.alive].sum() == count.sum()
@@ -62,7 +62,7 @@ def as_good_as_optimal(move, each, twin):
     assert leverage.max() <= rank * 1.01 * (1 + 1e-6)
 
 
-FEW = pytest.param(12, 5, marks=pytest.mark.slow)  # of which none need to be left out
+FEW = pytest.param(12, 5, marks=pytest.mark.slow)  # so few that the first design may use all arms
 
 
 @pytest.mark.parametrize(("num_arms", "dim"), [(40, 8), FEW, (20, 2), (4, 1)])
@@ -79,8 +79,8 @@ def test_od_linbai(num_arms, dim):
         assert twin.spent <= budget
 
 
-def test_a_budget_for_no_round_is_not_spent():
-    """`m = (12 - 10 - 2) / 2 = 0` draws: an arm at random, and it is said."""
+def test_a_budget_too_small_for_a_round_is_not_spent():
+    """With `m = (12 - 10 - 2) / 2 = 0` draws a random arm is answered, and `skipped` reports it."""
     arms, hand = np.random.default_rng(0).normal(size=(12, 4)), Hand(jb.od_linbai, "budget")
     answers = []
     for budget in (12, 13):

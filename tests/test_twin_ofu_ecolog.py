@@ -1,4 +1,4 @@
-"""OFU-ECOLog against a plain NumPy twin; whether its ellipsoid holds theta; its regret."""
+"""OFU-ECOLog against a plain NumPy twin; whether its ellipsoid contains theta; its regret."""
 
 import math
 from functools import partial
@@ -15,7 +15,7 @@ from jaxbandits.kernels.linalg import spd
 
 
 class OfuEcolog:
-    """W itself, inverted anew each round; minima by a general root finder."""
+    """It keeps W, inverts it anew in each round, and finds minima by a general root finder."""
 
     def __init__(self, arms, *, norm, delta, ridge):
         self.arms, self.norm, self.delta, self.ridge = arms, norm, delta, ridge
@@ -31,7 +31,7 @@ class OfuEcolog:
         return False, answer, int(np.argmax(self.arms @ self.theta + width * norms))
 
     def step(self, x, reward):
-        """The predictor that a reward leads to, and what it costs."""
+        """The predictor that minimises the loss of a reward, and the minimum."""
         start, most = x @ self.theta, self.norm * np.linalg.norm(x)
         variance = self.eta * (x @ np.linalg.solve(self.matrix, x))
 
@@ -67,7 +67,7 @@ def test_ofu_ecolog():
 
 
 def watched(arms, *, theta, theta_norm, delta, part):
-    """OFU-ECOLog that says whether theta was ever further off than a part of the width."""
+    """OFU-ECOLog that reports whether theta ever left the ellipsoid with `part` of its width."""
     inner = jb.ofu_ecolog(arms, theta_norm=theta_norm, delta=delta)
 
     def ask(key, state):
@@ -89,7 +89,7 @@ def circle(num_arms, norm, angle=0.4):
     return jb.instances.glm(arms, norm * np.array([np.cos(angle), np.sin(angle)]))
 
 
-def test_the_ellipsoid_holds_theta_unless_it_is_a_quarter_as_wide():
+def test_the_ellipsoid_contains_theta_unless_its_width_is_a_quarter():
     delta, replications, out = 0.1, 200, {}
     for part in (1.0, 0.25):
         build = partial(watched, delta=np.float64(delta), part=np.float64(part))

@@ -1,4 +1,4 @@
-"""OFUGLB against a plain NumPy twin; whether its set holds theta; its regret."""
+"""OFUGLB against a plain NumPy twin; whether its set contains theta; its regret."""
 
 import math
 from functools import partial
@@ -16,7 +16,7 @@ import jaxbandits as jb
 from jaxbandits.kernels.confidence import likelihood_radius, likelihood_set
 from jaxbandits.kernels.estimate import newton
 
-FAMILIES = {  # partition, mean, slope of the mean, its bend, a reward
+FAMILIES = {  # log-partition, mean, its slope, constant of self-concordance, a reward
     "logistic": (
         lambda z: np.logaddexp(0, z),
         special.expit,
@@ -42,7 +42,7 @@ class OfuGlb:
     def __init__(self, arms, *, norm, delta, form, family):
         self.arms, self.norm, self.delta, self.form = arms, norm, delta, form
         self.partition, self.mean, self.slope, self.bend, _ = FAMILIES[family]
-        self.one = 1 / NOISE_VAR if family == "gaussian" else 1.0  # draw, in units of L
+        self.one = 1 / NOISE_VAR if family == "gaussian" else 1.0  # weight of a draw in the loss
         self.counts, self.sums = np.zeros(len(arms)), np.zeros(len(arms))
 
     def value(self, theta):
@@ -84,7 +84,7 @@ class OfuGlb:
             lambda t: -np.stack([self.gradient(t), 2 * t]),
         )
         values = np.array([self.highest(x, 0.99 * theta, within) for x in arms])
-        assert (values < arms @ theta + widths + 1e-6).all()  # the ellipsoid holds the set
+        assert (values < arms @ theta + widths + 1e-6).all()  # the ellipsoid contains the set
         return False, None, values
 
     def highest(self, x, start, within):
@@ -132,7 +132,7 @@ def test_ofu_glb(family, form, rounds):
 
 
 def watched(arms, *, theta, theta_norm, delta, part):
-    """OFUGLB that says whether theta was ever outside of the set, or of that of a smaller level."""
+    """OFUGLB that reports whether theta ever left the set with `part` of its level."""
     inner = jb.ofu_glb(arms, theta_norm=theta_norm, delta=delta)
 
     def ask(key, state):
@@ -156,7 +156,7 @@ def circle(num_arms, norm):
     return jb.instances.glm(arms, norm * np.array([np.cos(0.4), np.sin(0.4)]))
 
 
-def test_the_set_holds_theta_unless_its_level_is_an_eighth():
+def test_the_set_contains_theta_unless_its_level_is_an_eighth():
     delta, replications = 0.1, 60
     out = {}
     for part in (1.0, 0.125):
@@ -168,7 +168,7 @@ def test_the_set_holds_theta_unless_its_level_is_an_eighth():
 
 
 def test_regret_is_small_unless_rewards_are_misfiled():
-    """Of the 900 that arms at random lose: 27 to 48 by the seed, misfiled 122 to 255."""
+    """Random arms lose 900, OFUGLB 27 to 48 by seed, and with misfiled rewards 122 to 255."""
     right, wrong = (
         jb.simulate(
             circle(6, 2.0),

@@ -59,7 +59,7 @@ class Peace:
 
 
 def efficient(weights, total):
-    """Of the arms with a weight."""
+    """Efficient rounding over the arms with positive weight."""
     used = np.flatnonzero(weights)
     share, counts = weights[used], np.zeros(len(weights))
     part = np.ceil((total - len(used) / 2) * share - 1e-9).clip(0)
@@ -99,8 +99,8 @@ minimised = jax.jit(gaussian_width.minimised)
 
 
 @pytest.mark.slow
-def test_halves_of_gamma_leave_about_half_of_independent_arms():
-    """Bisections of 32 arms: one design and log2 of what is left, round after round."""
+def test_halving_gamma_leaves_about_half_of_independent_arms():
+    """Each bisection of n arms makes about log2 n designs; the first round makes one more."""
     instance = jb.instances.canonical(16, gap=0.0, noise_var=1.0)
     runs = jb.simulate(instance, partial(jb.peace, per_arm=20), replications=20)
     assert (runs.pulls <= 320).all()
@@ -110,7 +110,7 @@ def test_halves_of_gamma_leave_about_half_of_independent_arms():
 
 
 @pytest.mark.slow
-def test_a_twin_that_learns_nothing_errs():
+def test_peace_without_rewards_errs():
     instance = jb.instances.canonical(6, gap=2.0)
     build = partial(jb.peace, budget=240)
     assert jb.simulate(instance, build, replications=60).correct.mean() > 0.95
@@ -124,13 +124,13 @@ def test_a_twin_that_learns_nothing_errs():
     assert runs.correct.mean() < 0.5
 
 
-def test_an_arm_alone_needs_no_draws():
+def test_a_single_arm_needs_no_draws():
     alone = jb.instances.linear([[1.0]], [1.0])
     runs = jb.simulate(alone, partial(jb.peace, budget=5, objective="rho"), replications=3)
     assert (runs.pulls.tolist(), runs.answer.tolist()) == ([0, 0, 0], [0, 0, 0])
 
 
-def test_draws_too_few_for_all_arms_prefer_none():
+def test_no_arm_is_preferred_where_draws_are_too_few_for_all():
     """With two rounds of four draws for eight arms, half of the arms are never drawn."""
     instance = jb.instances.canonical(8, gap=1e-6)
     build = partial(jb.peace, budget=8, iterations=1)

@@ -24,7 +24,7 @@ OPTIONS = ("delta", "noise_var", "log_factor", "rounding_epsilon")
 
 
 class Rage(twins.Rage):
-    """With Frank-Wolfe designs of its own, and rounding by regret minimisation if asked."""
+    """With its own Frank-Wolfe designs, and with rounding by regret minimisation on request."""
 
     def __init__(self, arms, targets, *, by_regret, **numbers):
         super().__init__(arms, targets, self.frank_wolfe, **numbers)
@@ -57,7 +57,7 @@ def problem(seed):
 
 
 @pytest.mark.parametrize("rounding", HANDS)
-def test_rage_as_its_paper_runs_it(rounding):
+def test_rage_with_designs_and_roundings_of_its_paper(rounding):
     phases = []
     for seed, numbers in enumerate(SETTINGS):
         rng, arms, targets, theta = problem(seed)
@@ -74,8 +74,8 @@ def test_rage_as_its_paper_runs_it(rounding):
 
 
 @pytest.mark.parametrize(("epsilon", "size"), [(0.1, 10_800), (0.3, 1200)])
-def test_the_least_a_phase_draws_with_regret_rounding(epsilon, size):
-    """`36 d / eps^2`; no direction then loses more than eps."""
+def test_the_least_number_of_draws_of_a_phase_with_regret_rounding(epsilon, size):
+    """`36 d / eps^2`, after which no direction loses more than a factor of 1 + eps."""
     _, arms, targets, _ = problem(0)
     facts = (jnp.asarray(arms), jnp.asarray(targets), (0.05, 1e-3, 2.0, epsilon))
     hand, key = HANDS["regret"], jax.random.key(0)
@@ -85,8 +85,8 @@ def test_the_least_a_phase_draws_with_regret_rounding(epsilon, size):
     assert plain.worst(arms, weights, counts) >= 1 / (1 + epsilon)
 
 
-def test_equal_targets_are_one():
-    """They can never be told apart; the first of them takes part, and is the answer."""
+def test_equal_targets_are_treated_as_one():
+    """They cannot be distinguished: only the first of them takes part, and it is the answer."""
     rng, arms, targets, theta = problem(2)
     best = int(np.argmax(targets @ theta))
     others = [m for m in range(6) if m != best]

@@ -29,7 +29,7 @@ def curvature(z):
 
 
 def noise_length(exponent, dim, reach):
-    """The root t of `t^2 = L (2 (1 + 2 reach sqrt(d)) + 3 reach t)`, and the mean."""
+    """`sqrt(d)` plus the root t of `t^2 = L (2 (1 + 2 reach sqrt(d)) + 3 reach t)`."""
     b, c = 3 * reach * exponent, 2 * exponent * (1 + 2 * reach * math.sqrt(dim))
     return math.sqrt(dim) + (b + math.sqrt(b**2 + 4 * c)) / 2
 
@@ -48,7 +48,7 @@ def radius_of(exponent, dim, reach):
 
 
 def reach_of(exponent, dim):
-    """Where reach times the length of the noise is 1/2, by bisection."""
+    """The reach whose product with the length of the noise is 1/2, by bisection."""
     low, high = 0.0, 1.0
     for _ in range(100):
         middle = (low + high) / 2
@@ -62,7 +62,7 @@ def norm(vector, matrix):
 
 
 class RageGlm:
-    """`design(arms, directions) -> weights` is handed in, all else is its own."""
+    """`design(arms, directions) -> weights` is an argument, all else is the twin's own code."""
 
     def __init__(self, arms, targets, design, *, delta, theta_norm, eps):
         self.arms, self.targets, self.design = arms, targets, design
@@ -94,15 +94,15 @@ class RageGlm:
         longest = max([norm(y, one) for y in pairs], default=0.0)
         slack = math.sqrt(1 + self.eps)
 
-        def enough(draws):
-            """Whether so many draws do what the phase is for, and how many those ask for."""
+        def required(draws):
+            """The draws that the phase needs if its radius is that after `draws` draws."""
             width = radius_of(*facts, min(close, slack * far / math.sqrt(draws)))
             return max((slack * far / close) ** 2, (slack * 2**self.phase * width * longest) ** 2)
 
         draws = max((slack * far / close) ** 2, (slack * 2**self.phase * worst * longest) ** 2)
         for _ in range(10):
-            draws = enough(enough(draws))
-        assert enough(draws) <= draws * (1 + 1e-9)
+            draws = required(required(draws))
+        assert required(draws) <= draws * (1 + 1e-9)
         total = math.ceil(max(draws, 2 * (weights > 0).sum() / self.eps))
         return False, None, twins.efficient_rounding(weights, total)
 
@@ -125,7 +125,7 @@ class RageGlm:
 
 
 def certified(arms, vectors):
-    """The package's design, padded to one shape; its kernels have tests of their own."""
+    """The package's design, padded to one shape; its kernels are tested elsewhere."""
     padded = np.zeros((20, arms.shape[1]))
     padded[: len(vectors)] = vectors
     found = SOLVE(jnp.asarray(arms), jnp.asarray(padded), jnp.arange(20) < len(vectors))

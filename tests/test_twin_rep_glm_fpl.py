@@ -19,7 +19,7 @@ SHOWN = deep.SHOWN
 
 
 class RepGlmFpl:
-    """The model is fitted to the end whenever it is fitted, from zero."""
+    """Each fit of the model starts at zero and runs until it converges."""
 
     def __init__(self, features, weights, *, first, a, ridge, refresh):
         self.net = deep.Deep(features, weights, activation="tanh", rate=0.05)
@@ -28,9 +28,9 @@ class RepGlmFpl:
     def phi(self, rows):
         return np.column_stack([self.net.forward(rows)[1], np.ones(len(rows))])
 
-    def ask(self, shown, lot, normal):
+    def ask(self, shown, position, normal):
         if len(self.net.rewards) < self.first:
-            return lot
+            return position
         step = np.linalg.solve(self.hessian, self.a * self.root @ normal)
         return int(np.argmax(self.phi(shown) @ (self.theta + step)))
 
@@ -91,11 +91,11 @@ def test_rep_glm_fpl(percent, refresh, monkeypatch):
         twin = RepGlmFpl(features, state.deep.network, first=first, **numbers)
         for played in range(rounds):
             shown, own = rng.integers(0, 40, SHOWN), episode.ask_key(key, played)
-            lot = int(jax.random.randint(own, (), 0, SHOWN))
+            position = int(jax.random.randint(own, (), 0, SHOWN))
             normal = np.asarray(jax.random.normal(own, (6,)))
             move = ask(own, state, jnp.asarray(shown))
             arm = int(move.arm)
-            assert arm == twin.ask(shown, lot, normal), f"round {played}"
+            assert arm == twin.ask(shown, position, normal), f"round {played}"
             reward = float(rng.uniform() < 0.2 + 0.6 * (features[shown[arm], 0] > 0))
             state = tell(state, move, jnp.asarray(reward))
             twin.tell(shown[arm], reward)
@@ -114,14 +114,14 @@ def average(build, replications=16, horizon=400):
     return INSTANCE.average_reward(runs)[:, -1], runs
 
 
-def test_it_learns_and_fits_converge():
+def test_rewards_exceed_those_of_random_choices_and_fits_converge():
     learnt, runs = average(jb.rep_glm_fpl)
     assert learnt.mean() > INSTANCE.random_average() + 0.1
     assert not runs.info["unconverged"].any()
 
 
-def test_the_first_rounds_are_by_lot():
-    """As many as the share says: whatever the rewards, the places are the same until then."""
+def test_the_first_rounds_choose_at_random():
+    """In the first `percent` of the rounds the chosen positions do not depend on rewards."""
     with jax.enable_x64(True):
         algorithm = jb.rep_glm_fpl(jnp.asarray(POINTS), horizon=50, percent=33.0, hidden=4)
         init, ask, tell = map(jax.jit, algorithm)
@@ -142,14 +142,14 @@ def test_the_first_rounds_are_by_lot():
 
 
 def test_arms_may_be_traced():
-    """Where the horizon is known, so is the room for it."""
+    """The number of stored rows follows from the horizon alone."""
     build = lambda arms: jb.rep_glm_fpl(arms, horizon=300)  # noqa: E731
     state = jax.eval_shape(lambda arms: build(arms).init(KEY), POINTS)
     assert state.model.rows.shape == (512, 51)
 
 
 def test_horizons_share_a_program():
-    """As far as their tables have as many rows."""
+    """Horizons share it if their tables have the same number of rows."""
     average(jb.rep_glm_fpl, horizon=400)
     with compilations() as seen:
         longer = average(jb.rep_glm_fpl, horizon=500)[1]
@@ -159,7 +159,7 @@ def test_horizons_share_a_program():
     np.testing.assert_array_equal(longer.regret, same.regret)
 
 
-def test_what_is_refused():
+def test_bad_options_are_refused():
     with pytest.raises(ValueError, match="horizon must be given, got None"):
         jb.rep_glm_fpl(POINTS)
     with pytest.raises(ValueError, match="capacity must be given where the horizon is traced"):

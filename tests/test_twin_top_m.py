@@ -24,7 +24,7 @@ def double_precision():
 
 
 class TopM:
-    """Reda et al. (2021), Algorithm 1, with the rules of a line of Table 1.
+    """Reda et al. (2021), Algorithm 1, with the rules of a row of Table 1.
 
     `order` breaks ties, the larger wins.
     """
@@ -125,7 +125,7 @@ class TopM:
 
 
 class Late:
-    """Draws counted from one."""
+    """Pulls whose number of draws is counted from one."""
 
     def __init__(self, pulls):
         self.draws, self.dim, self.num_arms = pulls.draws + 1, pulls.dim, pulls.num_arms
@@ -165,7 +165,7 @@ ROWS = {
 
 
 def options_of(build, rules):
-    """The names a constructor takes for these rules."""
+    """The options of a constructor that give these rules."""
     found = {"selection": rules.selection, "stale_pair": rules.stale_pair}
     if build is GIFA:
         found |= {"indices": rules.indices, "stopping": rules.stopping}
@@ -173,8 +173,8 @@ def options_of(build, rules):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_line_of_the_table(name):
-    """Six arms in three dimensions and, for individual indices, ten arms in two: V^-1 alone."""
+def test_a_row_of_the_table(name):
+    """Six arms in R^3; for individual indices ten arms in R^2, where only V^-1 is kept."""
     build, rules = ROWS[name]
     features = build in (M, GIFA)
     names, shape = (LINEAR, (6, 3)) if features else (NUMBERS, (6, 3))
@@ -200,7 +200,7 @@ def test_a_line_of_the_table(name):
     [GapIndexRules(), pytest.param(PAIRED_GIFA, marks=pytest.mark.slow)],
     ids=["m_lingape", "lin_gifa"],
 )
-def test_both_spaces_draw_the_same(rules):
+def test_arm_space_and_feature_space_draw_the_same_arms(rules):
     def build(arms, *, noise_var, arm_space):
         facts = radii.facts(arms, delta=0.1, noise_var=noise_var, v0=0.1, theta_norm=1.0)
         evidence = by_features(arms, 0.1, arm_space=arm_space)

@@ -23,7 +23,7 @@ def double_precision():
 
 
 class TopTwo(Ridge):
-    """Leader and challenger by the estimate, the arm by its share of the information.
+    """Leader and challenger follow from the estimate, the arm from its share of the information.
 
     `coin(round)` is the uniform number with which an arm is drawn; without it, counts follow the
     sums of the shares.
@@ -88,7 +88,7 @@ def test_top_two(num_arms, dim, selection):
 
 @pytest.mark.parametrize("selection", ["sampled", "tracked"])
 def test_two_equal_arms_do_not_keep_the_others_from_being_drawn(selection):
-    """The best arm begins with rewards so low that the two equal ones lead for long."""
+    """The first rewards of the best arm are so low that the two equal arms lead for a long time."""
     arms, means = np.eye(4), np.array([1.0, 0.0, 0.0, -1.0])
     build = partial(jb.top_two, selection=selection, theta_norm=2.0, v0=0.1)
     algorithm, rng = build(jnp.asarray(arms)), np.random.default_rng(1)

@@ -20,7 +20,7 @@ def double_precision():
 
 
 class Batches:
-    """Fiez et al. (2019), section 5, as their program runs it; the draws are handed over."""
+    """Fiez et al. (2019), section 5, as their program runs it; the draws are the package's."""
 
     def __init__(
         self, arms, targets, delta, noise_var, growth, *, truth=None, odd=False, blind=False
@@ -103,7 +103,7 @@ def test_xy_oracle():
 
 
 class Oracle:
-    """Xu et al. (2018), section 6: XY-oracle, one arm at a time; `weights` are handed over."""
+    """Xu et al. (2018), section 6: XY-oracle, one arm at a time; `weights` is an argument."""
 
     def __init__(self, arms, theta, weights, delta, noise_var):
         self.arms, self.theta, self.weights = arms, theta, weights
@@ -138,7 +138,7 @@ def test_xy_oracle_one_arm_at_a_time():
         numbers, key = (delta, noise_var, theta), jax.random.key(seed)
         facts = (jnp.asarray(arms), None, numbers)
         weights = np.asarray(hand.init(facts, key).weights)
-        # The weights the package starts from are as good as the characteristic time says.
+        # The package's weights attain the characteristic time.
         gaps = (arms @ theta).max() - arms @ theta
         directions = arms[gaps.argmin()] - arms
         norms = np.einsum(
@@ -153,15 +153,15 @@ def test_xy_oracle_one_arm_at_a_time():
         assert 10 < played < 4000
 
 
-def test_the_pulls_of_the_paper():
-    """Table 1 of Xu et al. (2018): 2,742,457 at angle 0.01; 21,495 by another program at 0.1."""
+def test_pulls_at_the_large_angle_are_those_of_another_program():
+    """Table 1 of Xu et al. (2018): 2,742,457 at angle 0.01; another program: 21,495 at 0.1."""
     build = partial(jb.xy_oracle, variant="soare")
     runs = jb.simulate(jb.instances.soare(5, angle=0.1, scale=2.0), build, replications=1)
     assert runs.pulls[0] == 21_495
 
 
 @pytest.mark.slow
-def test_the_pulls_of_the_paper_at_the_small_angle():
+def test_pulls_at_the_small_angle_are_those_of_the_paper():
     build = partial(jb.xy_oracle, variant="soare")
     runs = jb.simulate(jb.instances.soare(5, angle=0.01, scale=2.0), build, replications=1)
     assert runs.pulls[0] == 2_742_457
@@ -171,7 +171,7 @@ def test_the_pulls_of_the_paper_at_the_small_angle():
 
 @pytest.mark.parametrize("allocation", ["rounded", pytest.param("iid", marks=pytest.mark.slow)])
 def test_growing_batches(allocation):
-    """Batches of `ceil(1.35^t)`; rounded ones add up to the design, drawn ones do so on average."""
+    """Batches of `ceil(1.35^t)`; rounded ones add up to the design, random ones on average."""
     instance = jb.instances.soare(3, angle=0.1, scale=2.0)
     build = partial(jb.xy_static, allocation=allocation)
     runs = jb.simulate(instance, build, replications=200, seed=1)
@@ -188,7 +188,7 @@ def test_growing_batches(allocation):
 
 
 @pytest.mark.slow
-def test_a_direction_that_nobody_measured_looks_certain():
+def test_an_unmeasured_direction_may_look_certain_if_singular_is_ignore():
     """Why `singular` is "wait": two draws of e_1 may end a run of the published program."""
     instance = jb.instances.soare(2, angle=0.5, scale=20.0)
     more = {"replications": 200, "seed": 2}

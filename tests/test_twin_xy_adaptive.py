@@ -31,7 +31,7 @@ def priority(number, arm):
 
 
 class XYAdaptive:
-    """A phase is drawn one arm at a time, with an inverse of its own for each arm tried."""
+    """A phase is planned one arm at a time; for each candidate the inverse is computed anew."""
 
     def __init__(self, arms, variant, begin, retest, *, delta, noise_var, alpha):
         self.arms, self.variant, self.begin, self.retest = arms, variant, begin, retest
@@ -130,7 +130,7 @@ def play_twin(hand, arms, theta, numbers, rng, *rules):
     ids=["rage", "rage without a ridge", "soare", "soare without return"],
 )
 def test_xy_adaptive(rules, options):
-    """Also what each variant does unless told otherwise."""
+    """This includes the defaults of each variant."""
     hand, twins = Hand(partial(jb.xy_adaptive, **options), *OPTIONS), []
     for seed, numbers in enumerate([(0.05, 0.1, 0.3), (0.2, 0.4, 0.3)]):
         rng, arms, theta = linear_problem(50 + seed, 5, 3)

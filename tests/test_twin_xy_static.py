@@ -24,7 +24,7 @@ def double_precision():
 
 
 class XYStatic:
-    """Xu et al. (2018), section 6: every arm tried with an inverse of its own."""
+    """Xu et al. (2018), section 6: for each candidate arm the inverse is computed anew."""
 
     def __init__(self, arms, targets, delta, noise_var, v0):
         self.arms, self.targets = arms, targets
@@ -62,7 +62,7 @@ class XYStatic:
 
 
 def no_worse(move, wanted, twin):
-    """The arm itself at first, then one of those whose draw is as good as the best."""
+    """Assert the arm itself in the first rounds, then any arm whose score is the best."""
     if isinstance(wanted, int):
         assert int(move.arm) == wanted
         return
@@ -83,8 +83,8 @@ def test_xy_static(v0):
     assert 10 < min(played) <= max(played) < 4000
 
 
-def test_arms_that_tie_take_turns():
-    """Basis arms: after each draw some tie, and none is left behind."""
+def test_tied_arms_are_drawn_equally_often():
+    """With basis arms there are many ties, and all counts stay nearly equal."""
     arms, theta = np.eye(4), np.array([1.0, 0.4, 0.0, 0.0])
     hand, twin = Hand(BUILD, "delta", "noise_var", "v0"), XYStatic(arms, arms, 0.05, 0.2, 0.0)
     rng = np.random.default_rng(0)
@@ -95,7 +95,7 @@ def test_arms_that_tie_take_turns():
 
 
 def test_fewer_arms_than_dimensions():
-    """A ridge makes an estimate of them; without one the arms must span."""
+    """With a ridge there is an estimate; without one the arms must span."""
     arms = np.random.default_rng(3).normal(size=(4, 6))
     instance = jb.instances.linear(arms, 2.0 * arms[0], noise_var=0.1)
     runs = jb.simulate(instance, partial(BUILD, v0=0.01), replications=20)
@@ -107,8 +107,8 @@ def test_fewer_arms_than_dimensions():
         jb.simulate(instance, partial(jb.xy_static, v0=0.01), replications=2)
 
 
-def test_no_reward_changes_what_is_drawn():
-    """Two replications drew the same arms as long as both went on."""
+def test_draws_do_not_depend_on_rewards():
+    """Two replications draw the same arms as long as both are running."""
     instance = jb.instances.soare(3, angle=0.5, scale=2.0)
     runs = jb.simulate(instance, BUILD, replications=30)
     order = np.argsort(runs.pulls)
@@ -116,7 +116,7 @@ def test_no_reward_changes_what_is_drawn():
     assert (np.diff(runs.arm_pulls[order], axis=0) >= 0).all()
 
 
-def test_every_arm_that_tells_as_much_is_drawn_as_often():
+def test_equally_informative_arms_are_drawn_equally_often():
     """Shares 1/2 : 1 : 1 : 1 : 1 : 1/2 on the first benchmark, as printed by Xu et al. (2018)."""
     instance = jb.instances.soare(5, angle=0.1, scale=2.0)
     runs = jb.simulate(instance, BUILD, replications=20, engine=QUICK)

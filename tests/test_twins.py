@@ -49,19 +49,19 @@ MORE = {"replications": 20, "seed": 5}
 
 
 @pytest.mark.slow
-def test_the_table_of_ratios_may_be_handed_over():
+def test_the_table_of_ratios_may_be_given():
     table = jb.design.ratios(ONE.arms)
     solved = jb.simulate(ONE, RATIO, **MORE)
-    handed = jb.simulate(ONE, partial(RATIO, ratios=table), **MORE)
+    given = jb.simulate(ONE, partial(RATIO, ratios=table), **MORE)
     assert solved.arm_pulls[:, 1].min() > 30
-    np.testing.assert_array_equal(solved.arm_pulls, handed.arm_pulls)
+    np.testing.assert_array_equal(solved.arm_pulls, given.arm_pulls)
     other = jb.simulate(ONE, partial(RATIO, ratios=np.roll(table, 1, axis=2)), **MORE)
     assert not np.array_equal(solved.arm_pulls, other.arm_pulls)
 
 
 @pytest.mark.slow
-def test_the_table_of_ratios_may_be_found_by_each_replication():
-    """For arms of its own."""
+def test_the_table_of_ratios_may_be_solved_in_each_replication():
+    """As where each replication draws its own arms."""
     solved = jb.simulate(ONE, RATIO, **MORE)
     found = jb.simulate(lambda key: ONE, RATIO, **MORE)
     np.testing.assert_array_equal(solved.arm_pulls, found.arm_pulls)
@@ -82,7 +82,7 @@ def test_m_lingape(threshold):
 
 
 def test_m_lingape_with_m_1_is_lingape():
-    """Only the initial rounds, the ridge and the threshold tell the two apart."""
+    """Only the initial rounds, the ridge and the threshold distinguish the two."""
     options = {"threshold": "heuristic", "v0": 0.3}
     numbers = {"replications": 20, "seed": 4}
     instance = jb.instances.soare(3, angle=0.6)
@@ -105,7 +105,7 @@ def test_sequential_halving(num_arms, budget):
 
 
 def same_stage(move, even, twin):
-    """Totals of the stage exactly; an even share, rounded, of each arm that is alive."""
+    """Assert the total of the stage, and a rounded equal share for each arm alive."""
     count = np.asarray(move.count)
     alive = even > 0
     assert count.sum() == twin.totals[twin.stage]

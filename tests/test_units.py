@@ -1,4 +1,4 @@
-"""Features in other units: columns of 1e-8 beside 1e8 change no design, fit or answer."""
+"""Features in other units: scales of columns from 1e-8 to 1e8 change no design, fit or answer."""
 
 from functools import partial
 
@@ -23,7 +23,7 @@ def fitted(arms, theta):
     return jb.fit_glm(arms, counts, counts * means)
 
 
-DOORS = {
+FUNCTIONS = {
     "d_optimal": lambda arms, theta: jb.design.d_optimal(arms).value,
     "g_optimal_fw": lambda arms, theta: jb.design.g_optimal_fw(arms).value,
     "wynn": lambda arms, theta: jb.design.wynn(arms).value,
@@ -45,25 +45,25 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("name", DOORS)
-def test_values_of_forty_problems(name):
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_units_change_no_value(name):
     seeds = FORTY if name not in ("ratios", "rage_pull_bound") else FORTY[:4]
     for seed in seeds:
         arms, theta, units = problem(seed)
-        plain, scaled = DOORS[name](arms, theta), DOORS[name](arms * units, theta / units)
+        plain, scaled = FUNCTIONS[name](arms, theta), FUNCTIONS[name](arms * units, theta / units)
         np.testing.assert_allclose(scaled, plain, rtol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["d_optimal", "xy_optimal", "wynn", "fit_glm"])
-def test_powers_of_two_change_no_bit(name):
+def test_units_that_are_powers_of_two_change_no_bit(name):
     for seed in FORTY[:5]:
         arms, theta, _ = problem(seed)
         units = 2.0 ** np.array([27, -13, -26])
-        plain, scaled = DOORS[name](arms, theta), DOORS[name](arms * units, theta / units)
+        plain, scaled = FUNCTIONS[name](arms, theta), FUNCTIONS[name](arms * units, theta / units)
         np.testing.assert_array_equal(scaled, plain)
 
 
-def test_a_fit_comes_back_in_the_units_of_the_arms():
+def test_a_fit_is_returned_in_the_units_of_the_arms():
     arms, theta, units = problem(0)
     plain, scaled = fitted(arms, theta), fitted(arms * units, theta / units)
     np.testing.assert_allclose(scaled.theta * units, plain.theta, rtol=1e-6)
@@ -74,16 +74,18 @@ def test_a_fit_comes_back_in_the_units_of_the_arms():
 
 @pytest.mark.parametrize("closeness", [1e-3, 1e-6])
 @pytest.mark.parametrize("name", ["d_optimal", "xy_optimal", "xy_frank_wolfe", "oracle"])
-def test_nearly_dependent_columns_are_told_as_far_as_the_limit(name, closeness):
+def test_nearly_dependent_columns_do_not_change_values(name, closeness):
     """Another basis of the same features: every value is that of the plain arms."""
     arms, theta, _ = problem(3)
     change = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, closeness]])
     near, parameter = arms @ change, np.linalg.solve(change, theta)
-    np.testing.assert_allclose(DOORS[name](near, parameter), DOORS[name](arms, theta), rtol=1e-3)
+    np.testing.assert_allclose(
+        FUNCTIONS[name](near, parameter), FUNCTIONS[name](arms, theta), rtol=1e-3
+    )
 
 
 @pytest.mark.parametrize("closeness", [1.0, 1e-5, 1e-9, 1e-12])
-def test_log_det_loses_digits_with_the_condition_alone(closeness):
+def test_log_det_loses_digits_only_by_the_condition_number(closeness):
     arms, _, units = problem(3)
     weights = np.full(len(arms), 1 / len(arms))
     near = np.column_stack([arms[:, 0], arms[:, 1], arms[:, 0] + closeness * arms[:, 2]])
@@ -94,7 +96,7 @@ def test_log_det_loses_digits_with_the_condition_alone(closeness):
     np.testing.assert_allclose(scaled, found + 2 * np.log(units).sum(), atol=1e-3)
 
 
-def test_log_det_of_what_does_not_span():
+def test_log_det_is_minus_infinity_where_arms_do_not_span():
     arms, _, _ = problem(0)
     weights = np.full(len(arms), 1 / len(arms))
     flat = np.column_stack([arms[:, :2], arms[:, 0] + arms[:, 1]])
@@ -132,7 +134,7 @@ def answers(arms, theta, build, seed):
         *(pytest.param(name, FORTY, marks=pytest.mark.slow) for name in ALGORITHMS),
     ],
 )
-def test_answers_of_forty_problems(name, seeds):
+def test_units_change_no_answer(name, seeds):
     for seed in seeds:
         arms, theta, units = problem(seed)
         play = partial(answers, build=ALGORITHMS[name], seed=seed)
@@ -144,7 +146,7 @@ def test_answers_of_forty_problems(name, seeds):
         np.testing.assert_allclose(pulls, pulls_too, rtol=1e-2)
 
 
-def test_what_rounding_hides_is_refused_by_its_condition_number():
+def test_arms_of_a_large_condition_number_are_refused():
     arms, theta, _ = problem(1)
     arms[:, 2] = arms[:, 1] + 1e-10 * arms[:, 2]
     builds = (jb.rage, partial(jb.gse, budget=300), jb.alba, jb.lazy_track_and_stop)

@@ -1,4 +1,4 @@
-"""`watched`: it plays as the algorithm does, and counts what the regret theorems speak of."""
+"""`watched` draws as the algorithm does, and counts the events of its regret theorem."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ from jaxbandits.theory import glm_fpl_regret_bound, glm_tsl_regret_bound
 HORIZON = 300
 COUNTED = {"rounds", "near", "shaken", "raised", "widths"}
 ALGORITHMS = {"glm_tsl": jb.glm_tsl, "glm_fpl": jb.glm_fpl}
-# Random parameters are normal about the estimate there, with c_1 for their standard deviation.
+# Random parameters are normal about the estimate here, with standard deviation c_1.
 GAUSSIAN = jb.instances.glm(
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.3, 0.9]],
     [0.5, 0.2, 0.1],
@@ -25,7 +25,7 @@ GAUSSIAN = jb.instances.glm(
 
 
 @pytest.mark.parametrize("name", params(ALGORITHMS, slow=["glm_fpl"]))
-def test_it_plays_as_it_would_unwatched(name):
+def test_watched_draws_what_the_algorithm_draws(name):
     instance = partial(jb.instances.logistic_cube, num_arms=6, dim=3)
     options = {"horizon": 80, "replications": 20, "seed": 3}
     plain = jb.simulate(instance, ALGORITHMS[name], **options)
@@ -49,7 +49,7 @@ def test_counts_are_those_of_a_plain_calculation(name):
     with jax.enable_x64(True):
         theta = np.array([1.5, -0.4, 0.2])
         arms = np.random.default_rng(4).normal(size=(7, 3))
-        # Small c_1 and c_2, so that every event happens and fails to.
+        # Small c_1 and c_2, so that each event happens in some rounds and not in others.
         options = {"family": "logistic", "noise_var": 0.03, "horizon": 60, "ridge": 1.0}
         options["a"] = {"glm_tsl": 1.7, "glm_fpl": 0.85}[name]
         build = partial(jb.watched(ALGORITHMS[name]), arms, theta=theta, **options)
@@ -84,7 +84,7 @@ def test_counts_are_those_of_a_plain_calculation(name):
 
 
 def shares(build, **options):
-    """Of the rounds watched, and how likely those raised are if samples are normal."""
+    """Shares of the observed rounds, and the p-value of `raised` if samples are normal."""
     algorithm = partial(jb.watched(build), family="gaussian", **options)
     runs = jb.simulate(GAUSSIAN, algorithm, horizon=HORIZON, replications=200, seed=8)
     raised, rounds = runs.info["raised"].sum(), runs.info["rounds"].sum()
@@ -103,9 +103,9 @@ def test_the_bound_of_the_widths():
 
 
 @pytest.mark.parametrize("name", params(ALGORITHMS, slow=["glm_fpl"]))
-def test_samples_are_above_the_truth_as_often_as_the_theorem_says(name):
-    # What `a="theory"` is where slopes and the noise are 1; `test_named_scales_are_those_numbers`
-    # is about the name, and as a number it shares the program of the test below.
+def test_events_have_the_probabilities_of_the_theorem(name):
+    # The value of `a="theory"` for slopes and noise 1. As a number it shares the program of the
+    # test below; `test_named_scales_are_those_numbers` tests the name.
     found, chance = shares(ALGORITHMS[name], a=constants(name, HORIZON, 4, 3, 1.0, 1.0)[0])
     assert chance > 1e-3
     assert found["raised"] > 0.15
@@ -113,7 +113,7 @@ def test_samples_are_above_the_truth_as_often_as_the_theorem_says(name):
     assert 1 - found["shaken"] < {"glm_tsl": 1, "glm_fpl": 2}[name] / HORIZON
 
 
-def test_smaller_samples_are_not():
+def test_with_a_smaller_scale_raised_is_too_rare():
     found, chance = shares(jb.glm_tsl, a=1.0)
     assert chance < 1e-6
     assert found["raised"] < 0.15
@@ -146,12 +146,12 @@ def test_smaller_samples_are_not():
         ),
     ],
 )
-def test_what_it_refuses(play, message):
+def test_bad_arguments_are_refused(play, message):
     with pytest.raises(ValueError, match=message):
         play()
 
 
-def test_a_sweep_may_name_it():
+def test_a_sweep_may_use_watched():
     table = {
         "replications": 5,
         "horizon": 40,
@@ -163,7 +163,7 @@ def test_a_sweep_may_name_it():
     assert dataset.info_raised.sum() > 0
 
 
-def test_where_there_is_no_norm_nothing_is_counted():
+def test_nothing_is_counted_where_arms_do_not_span():
     def flat(key):
         return jb.instances.linear([[1.0, 0.0], [0.5, 0.0]], jax.random.normal(key, (2,)))
 

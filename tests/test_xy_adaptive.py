@@ -1,4 +1,4 @@
-"""XY-adaptive: one plan for equal histories, what it promises, where its phases end."""
+"""XY-adaptive: replications share allocations; its error rate; the end of its phases."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ SOARE = jb.instances.soare(3, angle=0.3, scale=2.0)
 
 
 @pytest.mark.parametrize("variant", ["rage", "soare"])
-def test_rewards_enter_a_plan_through_the_arms_that_are_left(variant):
+def test_rewards_change_an_allocation_only_through_the_arms_alive(variant):
     with jax.enable_x64(True):
         algorithm = jb.xy_adaptive(SOARE.arms, variant=variant)
         ask, tell = map(jax.jit, (algorithm.ask, algorithm.tell))
@@ -23,7 +23,7 @@ def test_rewards_enter_a_plan_through_the_arms_that_are_left(variant):
         first = algorithm.init(key)
         move = ask(key, first)
         means = np.asarray(move.count) * SOARE.means
-        # The last total differs: only by a little, so that nothing is dropped; then the first wins.
+        # The first two differ too little to eliminate an arm; the third eliminates some.
         totals = (0.0 * means, 0.01 * means, 100.0 * means)
         states = [tell(first, move, jnp.asarray(total)) for total in totals]
         moves = [ask(key, state) for state in states]
@@ -35,12 +35,12 @@ def test_rewards_enter_a_plan_through_the_arms_that_are_left(variant):
 
 
 def at_most(most, max_pulls):
-    """Runs whose phases have `most` draws at most; other numbers compile nothing."""
+    """Runs whose phases have `most` draws at most; other numbers use the same program."""
     build = partial(jb.xy_adaptive, max_draws=most)
     return jb.simulate(SOARE, build, replications=300, seed=2, max_pulls=max_pulls)
 
 
-def test_replications_share_few_plans():
+def test_replications_share_few_allocations():
     runs = at_most(10**9, 10**7)
     assert runs.stopped.all()
     assert len(np.unique(runs.pulls)) > 3
@@ -48,7 +48,7 @@ def test_replications_share_few_plans():
     assert (runs.info["capped"] == 0).all()
 
 
-def test_phases_end_at_the_most_draws_and_say_so():
+def test_phases_end_at_max_draws_and_count_as_capped():
     most = 40
     runs = at_most(most, 2000)
     capped, phases = runs.info["capped"], runs.info["phases"]
@@ -81,8 +81,8 @@ def test_the_soare_variant_errs_at_most_delta_and_its_broken_twin_does_not(monke
     assert wrong(monkeypatch, 1 / 20) > allowed
 
 
-def test_of_equal_arms_the_first_takes_part():
-    """Also where those that were dropped are tested again."""
+def test_of_equal_arms_only_the_first_takes_part():
+    """Also where eliminated arms are tested again."""
     arms = np.vstack([np.eye(3), np.eye(3)])
     instance = jb.instances.linear(arms, 3 * arms[1], noise_var=0.01)
     build = partial(jb.xy_adaptive, variant="soare")
