@@ -21,7 +21,7 @@ def solve(arms, counts, sums, init, ridge, tol, max_iterations, *, family):
 
 
 def padded(table):
-    """Add undrawn arms of zeros, which change nothing, so that all tests have one shape."""
+    """Append arms of zeros that are never drawn, so that all tests have one shape."""
     table = np.asarray(table, float)
     return np.concatenate([table, np.zeros((K - len(table), *table.shape[1:]))])
 
@@ -33,7 +33,7 @@ def fit(arms, counts, sums, family, *, ridge=0.0, tol=1e-18, init=None, cap=30, 
 
 
 def data(family, seed=0, most=60):
-    """Counts and reward sums in which every arm has seen every outcome, so no data separate."""
+    """Counts and reward sums with so many draws of every arm that the data are not separable."""
     rng = np.random.default_rng(seed)
     arms = rng.uniform(-1, 1, (K, D))
     counts = rng.integers(20, most, K)

@@ -33,7 +33,7 @@ def pairs_optimal(arms, targets, alive, tol):
 
 
 def certified(found, arms, directions, tol):
-    """Check that the value is that of the design returned and that the bound is close below it."""
+    """Check that `value` is that of the returned design and at most `1 + tol` times `bound`."""
     measured = norms(arms, found.weights, directions).max()
     assert is_design(found.weights)
     np.testing.assert_allclose(found.value, measured, rtol=1e-6)

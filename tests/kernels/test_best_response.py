@@ -8,7 +8,7 @@ from jaxbandits.kernels.games import best_response
 
 
 @jax.jit
-def answered(arms, weights, theta):
+def response(arms, weights, theta):
     """Leader, rival and `x_k^T (theta - lambda)`."""
     means = arms @ theta
     leader = jnp.argmax(means)
@@ -18,7 +18,7 @@ def answered(arms, weights, theta):
     return leader, rival, best_response.change(arms, measured, leader, rival, gaps[rival])
 
 
-def drawn(seed, num_arms=6, dim=3):
+def random_problem(seed, num_arms=6, dim=3):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(num_arms, dim)), rng.dirichlet(np.ones(num_arms)), rng.normal(size=dim)
 
@@ -30,8 +30,8 @@ def distance(arms, weights, change):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_alternative_is_closer(seed):
-    arms, weights, theta = drawn(seed)
-    leader, rival, change = answered(arms, weights, theta)
+    arms, weights, theta = random_problem(seed)
+    leader, rival, change = response(arms, weights, theta)
     closest = theta - np.linalg.lstsq(arms, np.asarray(change), rcond=None)[0]
     means = arms @ closest
     np.testing.assert_allclose(means[rival], means[leader], atol=1e-6)
@@ -55,8 +55,8 @@ def test_no_alternative_is_closer(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_response_to_a_set_is_the_closest_of_all_pairs(seed):
-    """Any arm inside overtaken by any outside; one arm alone is the response to a leader."""
-    arms, weights, theta = drawn(seed)
+    """A pair is an arm of the set and one outside; a set of one arm is answered as a leader."""
+    arms, weights, theta = random_problem(seed)
     means = arms @ theta
     top = np.isin(np.arange(6), np.argsort(-means)[:2])
     respond = jax.jit(best_response.response_to_set)
@@ -70,20 +70,20 @@ def test_the_response_to_a_set_is_the_closest_of_all_pairs(seed):
     np.testing.assert_allclose(distance(arms, weights, change), min(costs), rtol=1e-5)
     np.testing.assert_allclose(change[i] - change[j], means[i] - means[j], rtol=1e-6)
     one = respond(arms, weights, np.arange(6) == means.argmax(), means)
-    np.testing.assert_allclose(one, answered(arms, weights, theta)[2], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(one, response(arms, weights, theta)[2], rtol=1e-5, atol=1e-7)
 
 
-def test_a_design_that_measures_one_arm():
-    """Nature moves where the design is blind, and pays next to nothing."""
-    arms, _, theta = drawn(7)
-    leader, rival, change = answered(arms, np.eye(6)[2], theta)
+def test_a_design_on_one_arm_has_an_alternative_at_distance_zero():
+    """The alternative lies in a direction that the design does not measure."""
+    arms, _, theta = random_problem(7)
+    leader, rival, change = response(arms, np.eye(6)[2], theta)
     assert np.isfinite(change).all()
     assert distance(arms, np.eye(6)[2], change) < 1e-6
     gap = (arms[leader] - arms[rival]) @ theta
     np.testing.assert_allclose(change[leader] - change[rival], gap, rtol=1e-6)
 
 
-def test_arms_that_cannot_be_told_apart_give_no_answer_that_is_nan():
+def test_the_response_to_equal_arms_is_zero_and_not_nan():
     arms = np.array([[1.0, 0.0], [1.0, 0.0]])
-    _, _, change = answered(arms, np.array([0.5, 0.5]), np.array([1.0, 0.0]))
+    _, _, change = response(arms, np.array([0.5, 0.5]), np.array([1.0, 0.0]))
     np.testing.assert_allclose(change, 0.0, atol=1e-12)

@@ -26,7 +26,7 @@ def clouds(seed, sizes=(5, 9, 3, 7), deviation=0.3):
 
 
 @pytest.mark.parametrize("number", [2, 3, 4])
-def test_no_worse_than_another_program_from_the_same_start(number):
+def test_clusters_are_those_of_scikit_learn_from_the_same_start(number):
     arms, one = clouds(number, deviation=1.0), jnp.ones(24, bool)
     allowed = jnp.arange(4) < number
     start = np.asarray(clusters._seeds(jnp.asarray(arms), one, allowed)[0])[:number]
@@ -57,7 +57,7 @@ def test_equal_arms_make_one_cluster():
 
 
 @pytest.mark.parametrize("total", [1, 5, 40, 101])
-def test_the_same_for_every_cluster_and_within(total):
+def test_draws_are_equal_among_clusters_and_within_each(total):
     arms, active = clouds(2), np.arange(24) != 11
     found = grouped(arms, active, 4)
     labels = np.asarray(found.labels)
@@ -70,11 +70,11 @@ def test_the_same_for_every_cluster_and_within(total):
         assert np.ptp([part.sum() for part in parts]) <= 1
         assert max(np.ptp(part) for part in parts) <= 1
         table.append(counts)
-    assert np.ptp(table, axis=0).max() == 1  # remainders are at random
+    assert np.ptp(table, axis=0).max() == 1  # the remainder goes to random arms
 
 
-def test_many_arms_of_one_direction_and_one_of_another():
-    """K arms about e_1 and e_2 in two clusters: one draw each, and K draws."""
+def test_a_cluster_of_one_arm_gets_as_many_draws_as_one_of_many():
+    """16 arms near e_1 are one cluster and e_2 is the other; each cluster gets 16 draws."""
     for seed in range(5):
         about = 1 + np.sqrt(0.001) * np.random.default_rng(seed).normal(size=16)
         arms = np.vstack([np.stack([about, 0 * about], axis=1), [0, 1]])

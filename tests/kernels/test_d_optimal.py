@@ -16,14 +16,14 @@ def d_opt(arms, active=None, *, tol=0.01, max_iterations=20_000):
     return d_optimal(arms, active, tol=tol, max_iterations=max_iterations)
 
 
-def test_basis_arms():
+def test_basis_arms_get_equal_weights():
     found = d_opt(np.eye(5))
     np.testing.assert_allclose(found.weights, 0.2)
     np.testing.assert_allclose(found.value, 5.0)
     assert (int(found.iterations), bool(found.converged)) == (0, True)
 
 
-def test_quadratic_regression():
+def test_quadratic_regression_has_its_known_design():
     u = np.linspace(-1, 1, 21)
     found = d_opt(np.stack([u**0, u, u**2], axis=1), tol=1e-5)
     assert bool(found.converged)
@@ -31,7 +31,7 @@ def test_quadratic_regression():
     np.testing.assert_allclose(found.value, 3.0, rtol=1e-5)
 
 
-def test_regular_polygon():
+def test_a_regular_polygon_gets_equal_weights():
     angle = 2 * np.pi * np.arange(7) / 7
     found = d_opt(np.stack([np.cos(angle), np.sin(angle)], axis=1))
     np.testing.assert_allclose(found.weights, 1 / 7)
@@ -43,13 +43,13 @@ def test_one_dimension_takes_the_longest_arm():
     np.testing.assert_allclose(found.weights, [0, 1, 0], atol=1e-6)
 
 
-def test_where_frank_wolfe_on_the_maximum_stalls():
+def test_the_optimum_is_found_where_frank_wolfe_on_the_maximum_stalls():
     found = d_opt(np.array([[2.0, 1], [0, -1], [-1, -2]]), tol=1e-6)
     np.testing.assert_allclose(found.weights, [0.5, 0, 0.5], atol=1e-5)
     np.testing.assert_allclose(found.value, 2.0, rtol=1e-6)
 
 
-def test_benchmark_gives_up_the_disturbing_arm():
+def test_the_disturbing_arm_of_the_benchmark_gets_almost_no_weight():
     arms = benchmark(5, 0.1)
     assert norms(arms, np.full(6, 1 / 6), arms).max() == pytest.approx(6.0)
     found = d_opt(arms, tol=1e-4)
@@ -59,7 +59,7 @@ def test_benchmark_gives_up_the_disturbing_arm():
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-def test_certificate(dtype):
+def test_the_certificate_holds(dtype):
     arms = np.random.default_rng(0).normal(size=(30, 5))
     found = d_opt(jnp.array(arms, dtype))
     widths = norms(arms, found.weights, arms)
@@ -102,13 +102,13 @@ def test_only_active_arms_get_weight():
     np.testing.assert_allclose(found.value, alone.value, rtol=1e-9)
 
 
-def test_arms_in_a_subspace():
+def test_arms_in_a_subspace_have_the_design_of_the_subspace():
     rng = np.random.default_rng(3)
     low, frame = rng.normal(size=(30, 3)), np.linalg.qr(rng.normal(size=(5, 3)))[0]
     found, plain = d_opt(low @ frame.T, tol=1e-3), d_opt(low, tol=1e-3)
     assert float(found.bound) == 3
     assert float(found.value) <= 3.003
-    # Other coordinates, other exchanges; but the optimum is one.
+    # In other coordinates the steps differ, but the optimum is the same.
     logdets = [np.linalg.slogdet(information(low, x.weights))[1] for x in (found, plain)]
     np.testing.assert_allclose(*logdets, atol=3e-3)
 
@@ -124,7 +124,7 @@ def test_bad_scaling_changes_nothing(dtype, decades):
     np.testing.assert_allclose(found.weights, plain.weights, atol=1e-4)
 
 
-def test_lanes_equal_a_loop():
+def test_vmap_equals_a_python_loop():
     arms = jnp.array(np.random.default_rng(5).normal(size=(30, 5)))
     masks = jnp.array(np.random.default_rng(6).random((8, 30)) < 0.5)
     together = jax.jit(jax.vmap(designs.d_optimal, in_axes=(None, 0)))(arms, masks)

@@ -6,26 +6,26 @@ from compiled import compiled
 from jaxbandits.kernels.design.directions import Listed, Pairs, compact, distinct, sqdist
 from jaxbandits.kernels.linalg import svec
 
-distances, told_apart = compiled(sqdist), compiled(distinct)
+distances, distinct_mask = compiled(sqdist), compiled(distinct)
 differences = compiled(lambda points: Pairs(points).vectors)
 POINTS = np.random.default_rng(0).normal(size=(12, 3))
 
 
-def test_pairs_in_order():
+def test_pairs_are_ordered_by_their_first_index():
     pairs = [(a, b) for a in range(12) for b in range(a + 1, 12)]
     first, second = Pairs(POINTS).indices
     assert list(zip(first.tolist(), second.tolist(), strict=True)) == pairs
     np.testing.assert_array_equal(differences(POINTS), [POINTS[a] - POINTS[b] for a, b in pairs])
 
 
-def test_a_map_of_pairs_is_one_of_differences():
+def test_mapping_the_points_maps_their_differences():
     rotation = np.random.default_rng(1).normal(size=(3, 3))
     mapped = compiled(lambda points: Pairs(points).mapped(lambda x: x @ rotation).vectors)
     np.testing.assert_allclose(mapped(POINTS), differences(POINTS) @ rotation, atol=1e-12)
 
 
 @pytest.mark.parametrize("number", [4, 12], ids=["listed is less work", "pairs are less work"])
-def test_fourth_powers_of_pairs(number):
+def test_fourth_powers_of_pairs_equal_those_of_their_list(number):
     points = POINTS[:number]
     weights = np.random.default_rng(2).random(number * (number - 1) // 2)
 
@@ -43,7 +43,7 @@ def test_fourth_powers_of_pairs(number):
 
 
 @pytest.mark.parametrize("positions", [(), (0, 3, 65), (1, 2, 3, 4, 64)])
-def test_compact_keeps_what_has_weight(positions):
+def test_compact_keeps_the_directions_with_weight(positions):
     vectors, weights, at = differences(POINTS), np.zeros(66), list(positions)
     weights[at] = np.arange(1.0, len(positions) + 1)
     found, kept = jax.jit(compact, static_argnums=2)(vectors, weights, 5)
@@ -53,9 +53,9 @@ def test_compact_keeps_what_has_weight(positions):
     np.testing.assert_array_equal(np.asarray(found)[: len(positions)], vectors[at])
 
 
-def test_distances_of_every_two_points():
+def test_sqdist_gives_the_distances_of_all_pairs():
     matrix = np.cov(np.random.default_rng(3).normal(size=(3, 9)))
-    points = np.vstack([POINTS, POINTS[:1]])  # a duplicate: 0 exactly, or rounding clipped
+    points = np.vstack([POINTS, POINTS[:1]])  # rounding must not make 0 negative
     found = distances(points, matrix)
     offsets = points[:, None] - points
     np.testing.assert_allclose(
@@ -64,16 +64,16 @@ def test_distances_of_every_two_points():
     assert (found >= 0).all()
 
 
-def test_distinct_points():
+def test_distinct_marks_the_first_of_equal_points():
     points = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [0.0, 0.0], [-0.0, 0.0], [1.0, 2.0]])
     expected = [True, True, False, True, False, False]
-    np.testing.assert_array_equal(told_apart(points), expected)
+    np.testing.assert_array_equal(distinct_mask(points), expected)
 
 
-def test_distinct_points_of_many():
-    points = np.random.default_rng(4).integers(-2, 3, (700, 4)) * 1.0  # of 625, and -0.0 among them
+def test_distinct_marks_the_first_of_equal_points_among_many():
+    points = np.random.default_rng(4).integers(-2, 3, (700, 4)) * 1.0  # 625 values, -0.0 included
     points[::3] *= -1.0
     first = {tuple(row + 0.0): number for number, row in reversed([*enumerate(points)])}
     expected = np.isin(np.arange(len(points)), list(first.values()))
     assert 0.1 < expected.mean() < 0.9
-    np.testing.assert_array_equal(told_apart(points), expected)
+    np.testing.assert_array_equal(distinct_mask(points), expected)

@@ -16,7 +16,7 @@ efficient, largest_remainder = (
     jax.jit(efficient_rounding.largest_remainder),
 )
 few = settings(max_examples=60, deadline=None, derandomize=True)
-# Sixteenths of a power of two are exact, so that ties are ties for both sides.
+# Shares are small integers, so that the exact weights are simple fractions.
 designs = st.lists(st.integers(0, 16), min_size=K, max_size=K).filter(any)
 
 
@@ -25,7 +25,7 @@ def exact(shares):
 
 
 def apportion(weights, total):
-    """Efficient rounding in rational arithmetic; taking undoes adding."""
+    """Efficient rounding in rational arithmetic; removing a draw reverses adding one."""
     support = [k for k in range(len(weights)) if weights[k] > 0]
     counts = [0] * len(weights)
     for k in support:
@@ -49,7 +49,7 @@ def rounded(rule, shares, total):
 
 @few
 @given(designs, st.integers(0, 10_000))
-def test_efficient_rounding_keeps_its_laws(shares, total):
+def test_efficient_rounding_meets_the_total_and_the_efficiency_condition(shares, total):
     counts, weights = rounded(efficient, shares, total), exact(shares)
     support = [k for k in range(K) if weights[k] > 0]
     assert counts.sum() == total
@@ -61,7 +61,7 @@ def test_efficient_rounding_keeps_its_laws(shares, total):
         assert all(int(counts[k]) >= share * total * weights[k] for k in support)
         highest = max(Fraction(int(counts[k]) - 1) / weights[k] for k in support)
         lowest = min(Fraction(int(counts[k])) / weights[k] for k in support)
-        assert highest <= lowest * (1 + Fraction(1, 10**12))  # ties under rounding
+        assert highest <= lowest * (1 + Fraction(1, 10**12))  # rounding errors at ties
 
 
 @few
@@ -70,7 +70,7 @@ def test_efficient_rounding_keeps_its_laws(shares, total):
     st.integers(8, 3000),
 )
 def test_efficient_rounding_equals_rational_arithmetic(shares, total):
-    # Shares over a power of two: no rounding in the weights, so ties fall alike.
+    # The sum of shares is a power of two: weights are exact, and ties are broken alike.
     np.testing.assert_array_equal(
         rounded(efficient, shares, total), apportion(exact(shares), total)
     )
@@ -92,13 +92,13 @@ def test_efficient_rounding_guarantee_on_random_designs():
         counts = np.asarray(efficient(jnp.array(weights), jnp.asarray(total)))
         design = np.einsum("k,ki,kj->ij", weights, arms, arms)
         drawn = np.einsum("k,ki,kj->ij", counts, arms, arms)
-        # The worst direction of all: N times the largest generalised eigenvalue.
+        # The worst direction has N times the largest generalised eigenvalue.
         inflation = total * np.linalg.eigvals(np.linalg.solve(drawn, design)).real.max()
         assert inflation <= 1 + 2 * K / total
 
 
 @pytest.mark.parametrize("rule", [efficient, largest_remainder])
-def test_extreme_weights_and_totals(rule):
+def test_extreme_weights_and_totals_are_rounded_to_the_total(rule):
     weights = jnp.array([1.0 - 2e-12, 1e-12, 1e-12, 0, 0, 0, 0, 0])
     for total in (3, 10_000_000, 10**13):
         counts = np.asarray(rule(weights, jnp.asarray(total)))
@@ -119,7 +119,7 @@ def test_single_precision_still_meets_the_total(rule, total):
     np.testing.assert_allclose(counts, total * weights, rtol=1e-5, atol=K)
 
 
-def test_lanes_equal_a_loop():
+def test_vmap_equals_a_python_loop():
     rng = np.random.default_rng(2)
     weights, totals = rng.dirichlet(np.full(K, 0.3), 16), rng.integers(8, 500, 16)
     together = jax.jit(jax.vmap(efficient_rounding.efficient))(
@@ -152,13 +152,13 @@ def test_largest_remainder_breaks_ties_by_index():
     st.sampled_from([(1, 1, 2, 4, 8, 0, 0, 0), (3, 0, 5, 8, 0, 0, 0, 0), (2,) * K]),
     st.integers(0, 3000),
 )
-def test_ceilings_cover_every_share_and_overspend(shares, total):
+def test_ceilings_cover_every_share_and_exceed_the_total(shares, total):
     counts = rounded(efficient_rounding.ceil, shares, total)
     assert counts.tolist() == [math.ceil(total * w) for w in exact(shares)]
     assert total <= counts.sum() < total + sum(share > 0 for share in shares)
 
 
-def test_ceilings_of_shares_that_are_whole_but_for_rounding():
+def test_rounding_errors_do_not_raise_the_ceiling_of_a_whole_share():
     with jax.enable_x64(True):
         counts = efficient_rounding.ceil(jnp.array([0.1, 0.2, 0.7]), jnp.asarray(30))
     np.testing.assert_array_equal(counts, [3, 6, 21])

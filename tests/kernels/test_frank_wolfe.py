@@ -1,4 +1,4 @@
-"""Frank-Wolfe as published, against a plain loop; the certificate is NumPy's."""
+"""Frank-Wolfe as published against a plain loop; certificates are checked with NumPy."""
 
 import jax
 import jax.numpy as jnp
@@ -23,11 +23,11 @@ def g_optimal(arms, goal, active=None, **options):
 
 
 def plain(arms, goal, limit=4999):
-    """Weights and number of steps of the loop as it is printed, inverted anew each step."""
+    """Weights and number of steps of the published loop, with a new inverse at each step."""
     weights = np.full(len(arms), 1 / len(arms))
     for step in range(1, limit + 1):
         variances = norms(arms, weights, arms)
-        arm = int(np.argmax(variances > variances.max() * (1 - 1e-11)))  # the first of equals
+        arm = int(np.argmax(variances > variances.max() * (1 - 1e-11)))  # the first of ties
         weights = weights + 2 / (step + 2) * (np.eye(len(arms))[arm] - weights)
         if abs(variances.max() - goal) < 0.01:
             break
@@ -38,7 +38,7 @@ def plain(arms, goal, limit=4999):
 
 
 @pytest.mark.parametrize(("seed", "goal"), [(0, 3.0), (1, 3.0), (2, 2.5)], ids=str)
-def test_takes_the_steps_of_the_plain_loop(seed, goal):
+def test_steps_are_those_of_the_plain_loop(seed, goal):
     arms = np.random.default_rng(seed).normal(size=(8, 3))
     found, (weights, steps) = g_optimal(arms, goal), plain(arms, goal)
     assert int(found.iterations) == steps
@@ -50,7 +50,7 @@ def test_takes_the_steps_of_the_plain_loop(seed, goal):
     assert bool(found.converged) == (float(found.value) <= 3.01)
 
 
-def test_one_step_spoils_what_was_optimal():
+def test_the_first_step_leaves_an_optimal_start():
     found = g_optimal(np.eye(4), 4)
     assert int(found.iterations) == 1
     np.testing.assert_allclose(found.weights, [0.75, 1 / 12, 1 / 12, 1 / 12])
@@ -58,7 +58,7 @@ def test_one_step_spoils_what_was_optimal():
     assert not bool(found.converged)
 
 
-def test_a_goal_out_of_reach_takes_all_steps_and_is_close():
+def test_an_unreachable_goal_takes_all_steps_and_ends_near_the_optimum():
     found = g_optimal(benchmark(3, 0.1), 3, np.array([1, 1, 0, 1], bool))
     assert int(found.iterations) == 4999
     assert float(found.bound) == 2
@@ -67,7 +67,7 @@ def test_a_goal_out_of_reach_takes_all_steps_and_is_close():
     assert float(found.weights[2]) == 0
 
 
-def test_only_active_arms_in_a_subspace():
+def test_only_active_arms_get_weight_in_a_subspace():
     rng = np.random.default_rng(3)
     low, frame = rng.normal(size=(9, 2)), np.linalg.qr(rng.normal(size=(4, 2)))[0]
     active = np.arange(9) % 3 > 0

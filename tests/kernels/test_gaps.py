@@ -1,4 +1,4 @@
-"""Gap indices against loops over all pairs of arms, and averages against a ledger."""
+"""Gap indices against loops over all pairs of arms; sample means against least squares."""
 
 import functools
 
@@ -20,7 +20,7 @@ def double_precision():
 
 
 def by_loops(bound, num_arms, n, inside):
-    """`D_j`, and the largest bound of any arm not inside, for every j."""
+    """For every j: `D_j`, the n-th largest bound over i, and the largest over i not inside."""
     every = range(num_arms)
     worst = [sorted((bound(i, j) for i in every if i != j), reverse=True)[n - 1] for j in every]
     highest = [max(bound(i, j) for i in every if not inside[i]) for j in every]
@@ -29,7 +29,7 @@ def by_loops(bound, num_arms, n, inside):
 
 @functools.partial(jax.jit, static_argnames="n")
 def both_kinds(means, variances, gram, wide, outside, n):
-    """Of paired and of individual bounds all there is; then what one row of G makes a column."""
+    """All results of paired and of individual bounds; then columns from single rows of G."""
 
     def of(bounds):
         columns = jnp.stack([bounds.column(jnp.asarray(j)) for j in (0, means.size - 1)])
@@ -56,7 +56,7 @@ def agree(found, bound, num_arms, n):
 
 @pytest.mark.parametrize("n", [1, 3, 5])
 @pytest.mark.parametrize("num_arms", [6, 20], ids=["few", "many"])
-def test_both_kinds(num_arms, n):
+def test_paired_and_individual_bounds_equal_loops(num_arms, n):
     arms, means, wide = RNG.normal(size=(num_arms, 4)), RNG.normal(size=num_arms), 0.7
     gram = arms @ arms.T
     norms = np.sqrt(np.diag(gram))
@@ -72,12 +72,12 @@ def test_both_kinds(num_arms, n):
     agree(pairs, paired, num_arms, n)
     agree(single, individual, num_arms, n)
     for j, column in enumerate(np.asarray(columns)):
-        expected = [paired(i, j) for i in range(num_arms)]  # 0 for i = j, but for rounding
+        expected = [paired(i, j) for i in range(num_arms)]  # 0 for i = j, up to rounding
         np.testing.assert_allclose(column, expected, rtol=1e-9, atol=1e-7)
 
 
 @pytest.mark.parametrize("num_arms", [7, 40])
-def test_equal_entries_count_apart(num_arms):
+def test_nth_largest_counts_equal_entries_separately(num_arms):
     table = RNG.integers(0, 3, (num_arms, 5)).astype(float)
     ranks = (1, 2, num_arms // 2, num_arms)
     found = jax.jit(lambda table: [gaps.nth_largest(table, n) for n in ranks])(table)
@@ -85,8 +85,8 @@ def test_equal_entries_count_apart(num_arms):
         np.testing.assert_array_equal(largest, np.sort(table, axis=0)[::-1][n - 1])
 
 
-def test_what_is_infinite_stays():
-    """Arms that were never drawn have infinite intervals, and no NaN comes of them."""
+def test_infinite_bounds_give_no_nan():
+    """Arms that were never drawn have infinite intervals."""
 
     @jax.jit
     def both(variances, among):
@@ -97,8 +97,8 @@ def test_what_is_infinite_stays():
     assert not np.isnan(found).any()
 
 
-def test_averages_are_least_squares_on_orthogonal_arms():
-    """A ridge of 1e-9 hardly shows."""
+def test_sample_means_are_least_squares_on_orthogonal_arms():
+    """The ridge of 1e-9 is negligible."""
 
     @jax.jit
     def begin():
@@ -120,7 +120,7 @@ def test_averages_are_least_squares_on_orthogonal_arms():
     np.testing.assert_allclose(plain.variances, fitted.variances, rtol=1e-6)
 
 
-def test_the_highest_of_the_others():
+def test_highest_of_others_is_the_maximum_without_each_entry():
     values = np.array([0.3, 2.0, -1.0, 2.0, 1.0])
     expected = [max(np.delete(values, k)) for k in range(5)]
     highest = jax.jit(gaps.highest_of_others)

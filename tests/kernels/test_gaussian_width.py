@@ -27,11 +27,11 @@ value, minimised = jax.jit(gaussian_width.value), jax.jit(gaussian_width.minimis
 
 
 @pytest.mark.parametrize("num", [3, 9])
-def test_the_width_of_independent_arms_under_equal_weights(num):
+def test_the_width_of_independent_arms_is_the_mean_of_a_maximum(num):
     arms, weights = np.eye(num), np.full(num, 1 / num)
     expected = num * largest_of(num) ** 2
     found = value(arms, weights, np.ones(num, bool))
-    assert float(found) == pytest.approx(expected, rel=0.06)  # of 2000 draws
+    assert float(found) == pytest.approx(expected, rel=0.06)  # the kernel averages 2000 draws
     three = value(arms, weights, np.arange(num) < 3)
     assert float(three) == pytest.approx(num * largest_of(3) ** 2, rel=0.08)
     assert float(value(arms, weights, np.arange(num) < 1)) < 0.05
@@ -52,14 +52,14 @@ def test_a_larger_set_is_wider():
 
 
 def plain_width(arms, weights, active, normals):
-    """The mean of draws by NumPy, of one arm with its opposite."""
+    """The width by NumPy: a mean over normal vectors, each used with its negative."""
     factor = np.linalg.cholesky((arms.T * weights) @ arms)
     scores = (arms @ np.linalg.solve(factor.T, normals.T))[active]
     return 0.5 * (scores.max(0) - scores.min(0)).mean()
 
 
-def test_slopes_are_those_of_the_width():
-    """One draw has another derivative than one of its maps; the means of many agree."""
+def test_slopes_are_finite_differences_of_the_width():
+    """Derivatives for one draw depend on the square root of the covariance; means do not."""
     rng = np.random.default_rng(3)
     arms, weights = rng.normal(size=(6, 3)), rng.dirichlet(np.ones(6))
     active, normals = np.arange(6) != 2, rng.normal(size=(400_000, 3))

@@ -1,4 +1,4 @@
-"""Boolean networks against the rules as logic, and against a walk gene by gene."""
+"""Boolean networks against their rules written as logic, and against updates gene by gene."""
 
 import itertools
 
@@ -58,7 +58,7 @@ def network(seed, *, most=MOST, positive=0.7):
 
 
 def next_value(net, state, gene):
-    """Of one gene, the regulators looked up one by one."""
+    """The next value of a gene, with its regulators looked up one by one."""
     seen = [bool(state[r]) for r in net.regulators[gene]]
     activators = [x for x, yes in zip(seen, net.activates[gene], strict=True) if yes]
     repressors = [x for x, yes in zip(seen, net.represses[gene], strict=True) if yes]
@@ -66,7 +66,7 @@ def next_value(net, state, gene):
 
 
 def walk(net, state, orders):
-    """`(state, fixed, sweeps)`: gene by gene until a sweep changes nothing."""
+    """Update gene by gene until a sweep changes nothing; returns `(state, fixed, sweeps)`."""
     state = list(state)
     for number, order in enumerate(orders, 1):
         before = list(state)
@@ -77,7 +77,7 @@ def walk(net, state, orders):
     return state, False, len(orders)
 
 
-all_at_once = jax.jit(kernel.updated)
+updated_all = jax.jit(kernel.updated)
 
 
 def stacked(nets):
@@ -85,8 +85,8 @@ def stacked(nets):
 
 
 @pytest.mark.parametrize("sizes", list(itertools.product(range(3), range(3))), ids=str)
-def test_rules_for_all_states_of_their_regulators(sizes):
-    """18 genes, one for each rule, of the same activators and repressors."""
+def test_rules_equal_logic_for_all_states_of_their_regulators(sizes):
+    """18 genes, one for each rule, with the same activators and repressors."""
     num_a, num_r = sizes
     number = num_a + num_r
     slots = np.arange(4)
@@ -99,21 +99,21 @@ def test_rules_for_all_states_of_their_regulators(sizes):
         state = np.zeros(22, bool)
         state[18 : 18 + number] = values
         expected = [plain(rule, values[:num_a], values[num_a:]) for rule in range(18)]
-        found = all_at_once(net, state)
+        found = updated_all(net, state)
         np.testing.assert_array_equal(found[:18], expected)
         if number == 0:
             np.testing.assert_array_equal(found[:18], np.arange(18) >= 9)
 
 
-def test_the_rules_are_all_monotone_ones():
-    """Each is another one, and constants are not among them."""
+def test_the_rules_are_18_different_monotone_functions():
+    """None of them is constant."""
     table = kernel.RULES
     assert (np.diff(table, axis=1) >= 0).all()
     assert len({tuple(row) for row in table}) == 18
     assert not {(0, 0, 0), (3, 3, 3)} & {tuple(row) for row in table}
 
 
-def test_one_gene():
+def test_updated_gene_changes_one_gene_by_its_rule():
     net, update = network(0), jax.jit(kernel.updated_gene)
     rng = np.random.default_rng(1)
     for gene in range(GENES):
@@ -123,37 +123,37 @@ def test_one_gene():
         np.testing.assert_array_equal(found, state)
 
 
-SHOWN = 30  # sweeps that are walked by hand
+PLAIN_SWEEPS = 30  # sweeps that are repeated in Python
 
 
 @jax.jit
 def limits(nets, keys, starts, sweeps):
-    """Where walks end, and when each gene has its turn in their first sweeps."""
+    """Final states, and the priorities that order the genes in the first sweeps."""
     end = jax.vmap(lambda net, key, start: kernel.attractor(net, key, start, sweeps=sweeps))
     priorities = jax.vmap(lambda key, sweep: kernel.update_order(key, sweep, GENES), (None, 0))
-    return end(nets, keys, starts), jax.vmap(priorities, (0, None))(keys, jnp.arange(SHOWN))
+    return end(nets, keys, starts), jax.vmap(priorities, (0, None))(keys, jnp.arange(PLAIN_SWEEPS))
 
 
 @pytest.mark.parametrize("sweeps", [1, 2, 200])
-def test_sweeps_are_walks_gene_by_gene(sweeps):
+def test_sweeps_equal_updates_gene_by_gene(sweeps):
     keys = jax.random.split(jax.random.key(2), 40)
     nets = [network(seed, positive=0.9) for seed in range(40)]
     starts = np.random.default_rng(3).random((40, GENES)) < 0.5
     ends, priorities = jax.tree.map(np.asarray, limits(stacked(nets), keys, starts, sweeps))
     for i, net in enumerate(nets):
         state, fixed, number = walk(net, starts[i], np.argsort(priorities[i, :sweeps], axis=1))
-        if number == SHOWN:
-            continue  # goes round in circles
+        if number == PLAIN_SWEEPS:
+            continue  # no fixed point within these sweeps
         np.testing.assert_array_equal(ends.state[i], state)
         assert (bool(ends.fixed[i]), int(ends.sweeps[i])) == (fixed, number)
-        rests = all(state[g] == next_value(net, state, g) for g in range(GENES))
-        assert rests or not fixed
+        is_fixed_point = all(state[g] == next_value(net, state, g) for g in range(GENES))
+        assert is_fixed_point or not fixed
     if sweeps == 200:
         assert 20 < ends.fixed.sum() < 40
         assert (ends.sweeps[~ends.fixed] == 200).all()
 
 
-def test_all_at_once():
+def test_synchronous_updates_equal_a_plain_loop():
     limit = jax.jit(jax.vmap(lambda net, start: kernel.attractor(net, KEY, start, "synchronous")))
     nets = [network(seed) for seed in range(40)]
     starts = np.random.default_rng(4).random((40, GENES)) < 0.5
@@ -171,7 +171,7 @@ def test_all_at_once():
 KEY = jax.random.key(0)
 
 
-def test_lanes_and_native_programs_come_to_rest_alike():
+def test_both_compilers_find_the_attractors_of_vmap():
     net = jax.tree.map(jnp.asarray, network(7, positive=0.95))
 
     def one(key, start):
@@ -188,17 +188,17 @@ def test_lanes_and_native_programs_come_to_rest_alike():
     assert len(set(np.asarray(expected[2]).tolist())) > 1  # sweeps
 
 
-def test_orders_are_uniform():
-    """24 orders of 4 genes, and a place for each of 101."""
+def test_update_orders_are_uniform():
+    """All 24 orders of 4 genes are equally frequent; 101 genes have distinct priorities."""
     priorities = jax.jit(jax.vmap(lambda i: kernel.update_order(KEY, i, 101)))(jnp.arange(4800))
     orders = np.argsort(np.argsort(priorities[:, 30:34], axis=1), axis=1) @ [64, 16, 4, 1]
     _, times = np.unique(orders, return_counts=True)
     assert len(times) == 24
-    assert ((times - 200) ** 2 / 200).sum() < 60  # chi-square with 23 degrees: 1e-4 beyond 53
+    assert ((times - 200) ** 2 / 200).sum() < 60  # chi-square of 23: 1e-4 beyond 53
     assert all(len(set(row)) == 101 for row in np.asarray(priorities[:200]))
 
 
-def test_filling():
+def test_unknown_genes_are_filled_by_fair_coin_flips():
     known, active = np.arange(50) < 20, np.arange(50) % 2 == 0
     fill = jax.jit(jax.vmap(kernel.filled, (0, None, None)))
     states = np.asarray(fill(jax.random.split(KEY, 2000), known, active))
@@ -207,7 +207,7 @@ def test_filling():
     assert np.abs(np.corrcoef(states[:, 20:].T)[np.triu_indices(30, 1)]).max() < 0.12
 
 
-def test_cosine():
+def test_cosine_compares_the_known_genes():
     rng = np.random.default_rng(5)
     score = jax.jit(kernel.cosine)
     for _ in range(20):

@@ -33,7 +33,7 @@ def problem(num_arms, dim, draws=60, seed=0, v0=0.3):
 
 @pytest.mark.parametrize(("num_arms", "dim"), [(5, 4), (9, 3)])
 def test_the_ratio_is_the_distance_of_the_closest_alternative(num_arms, dim):
-    """Half the ratio is the least drop of the likelihood under which another arm is as good."""
+    """Half the ratio is the least drop of the log-likelihood that makes another arm as good."""
     stats, arms, form, matrix, moment = problem(num_arms, dim)
     found = evidence(stats, arms, **form)
     theta = np.linalg.solve(matrix, moment)

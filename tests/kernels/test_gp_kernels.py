@@ -25,7 +25,7 @@ def arms_of(num_arms=7, dim=3):
 
 
 @pytest.mark.parametrize("name", COVARIANCES)
-def test_covariance(name):
+def test_covariances_are_those_of_scikit_learn(name):
     arms = arms_of()
     found = COVARIANCES[name](jnp.asarray(arms), LENGTH)
     np.testing.assert_allclose(found, THEIRS[name](arms), rtol=1e-12, atol=1e-15)
@@ -33,7 +33,7 @@ def test_covariance(name):
 
 @pytest.mark.parametrize("name", [name for name in COVARIANCES if name != "linear"])
 def test_arms_close_to_each_other_keep_their_distance(name):
-    """Far from zero, where products would lose it, and at a length scale as small."""
+    """A distance of 2^-30 so far from zero would be lost in a difference of products."""
     near = np.array([[1e3, 0.0], [1e3, 0.0], [1e3, 2.0**-30]])
     far = COVARIANCES[name](jnp.asarray(near), 2.0**-30)
     one = COVARIANCES[name](jnp.array([[0.0], [0.0], [1.0]]), 1.0)
@@ -51,8 +51,8 @@ def observed(stats, arms, pulled, rewards):
 
 
 @pytest.mark.parametrize(("name", "length"), [("matern32", 0.7), ("squared_exponential", 50.0)])
-def test_the_posterior_of_a_process(name, length):
-    """The second is almost of rank 1: seven arms that hardly differ."""
+def test_the_posterior_of_a_process_is_that_of_scikit_learn(name, length):
+    """The second covariance has nearly rank 1."""
     arms, rng, noise_var = arms_of(), np.random.default_rng(1), 0.3
     pulled, rewards = rng.integers(0, 7, 60), rng.normal(size=60)
     scaled = {"matern32": {"length_scale": length}, "squared_exponential": {}}[name]

@@ -16,24 +16,24 @@ def problem(seed, num_arms, dim):
 
 
 def squared_norms(arms, counts, pairs, v0=0.0):
-    """`||y||^2` of the pairs in the inverse of A: numpy's own."""
+    """`||y||^2` of the pairs in A^-1, by NumPy."""
     prior = v0 if np.ndim(v0) else v0 * np.eye(arms.shape[1])
     matrix = (arms.T * counts) @ arms + prior
     return np.einsum("pi,pi->p", pairs, np.linalg.solve(matrix, pairs.T).T)
 
 
 @jax.jit
-def drawn(arms, active, begun, v0, aim, most, slope=0.0):
+def allocated(arms, active, initial, v0, aim, most, slope=0.0):
     def limit(draws):
         return aim + slope * draws
 
-    return greedy.min_max(arms, active, begun, limit, v0=v0, most=most)
+    return greedy.min_max(arms, active, initial, limit, v0=v0, most=most)
 
 
-def path(arms, active, begun, v0, steps):
+def path(arms, active, initial, v0, steps):
     """Counts after 0, 1, ... draws."""
-    numbers = int(begun.sum()) + np.arange(steps + 1)
-    return np.stack([drawn(arms, active, begun, v0, 0.0, int(most)) for most in numbers])
+    numbers = int(initial.sum()) + np.arange(steps + 1)
+    return np.stack([allocated(arms, active, initial, v0, 0.0, int(most)) for most in numbers])
 
 
 @pytest.mark.parametrize(("num_arms", "dim", "v0"), [(5, 3, 0.0), (4, 4, 1.0), (7, 2, 0.3)])
@@ -42,12 +42,12 @@ def test_every_draw_is_the_best_one(num_arms, dim, v0):
         arms = problem(num_arms, num_arms, dim)
         pairs = differences(arms)
         active = np.random.default_rng(1).random(len(pairs)) < 0.7
-        begun = np.full(num_arms, int(v0 == 0))
-        counts = path(jnp.asarray(arms), jnp.asarray(active), jnp.asarray(begun), v0, 60)
+        initial = np.full(num_arms, int(v0 == 0))
+        counts = path(jnp.asarray(arms), jnp.asarray(active), jnp.asarray(initial), v0, 60)
     changes = np.diff(counts, axis=0)
     assert (changes.sum(1) == 1).all()
     assert (changes >= 0).all()
-    assert (counts[0] == begun).all()
+    assert (counts[0] == initial).all()
     for before, change in zip(counts, changes, strict=False):
         tried = [
             squared_norms(arms, before + arm, pairs[active], v0).max() for arm in np.eye(num_arms)
@@ -55,7 +55,7 @@ def test_every_draw_is_the_best_one(num_arms, dim, v0):
         assert tried[change.argmax()] <= min(tried) * (1 + 1e-9)
 
 
-def test_draws_end_with_the_first_below_the_limit():
+def test_draws_end_once_every_norm_is_below_the_limit():
     arms, one = problem(3, 6, 3), np.ones(6, int)
     pairs = differences(arms)
     every = np.ones(len(pairs), bool)
@@ -63,9 +63,9 @@ def test_draws_end_with_the_first_below_the_limit():
 
         def found(aim, slope=0.0, most=BIG, active=every):
             given = map(jnp.asarray, (arms, active, one))
-            return np.asarray(drawn(*given, 0.0, aim, most, slope))
+            return np.asarray(allocated(*given, 0.0, aim, most, slope))
 
-        for aim in (0.1, 1e-3):  # the second takes several inverses
+        for aim in (0.1, 1e-3):  # the second needs several new inverses
             counts = found(aim)
             less = found(aim, most=int(counts.sum()) - 1)
             assert less.sum() == counts.sum() - 1
@@ -81,16 +81,16 @@ def test_draws_end_with_the_first_below_the_limit():
         np.testing.assert_array_equal(found(0.0, active=~every), one)
 
 
-def test_few_pairs_and_many_side_by_side():
-    """Few are played by themselves; what others play at the same time is not theirs to wait for."""
+def test_lanes_with_few_and_with_many_pairs_equal_single_calls():
+    """Few pairs are solved as a smaller problem, which lanes with many pairs must not disturb."""
     arms, one = jnp.asarray(problem(5, 6, 3)), jnp.ones(6, int)
     every = np.ones(15, bool)
     few = np.arange(15) % 4 == 1
     assert few.sum() < greedy.FEW < every.sum()
     with jax.enable_x64(True):
         active = jnp.asarray([few, every, ~every])
-        one_by_one = [np.asarray(drawn(arms, row, one, 0.0, 0.01, BIG)) for row in active]
-        together = jax.vmap(lambda row: drawn(arms, row, one, 0.0, 0.01, BIG))(active)
+        one_by_one = [np.asarray(allocated(arms, row, one, 0.0, 0.01, BIG)) for row in active]
+        together = jax.vmap(lambda row: allocated(arms, row, one, 0.0, 0.01, BIG))(active)
     np.testing.assert_array_equal(together, one_by_one)
     assert 6 == one_by_one[2].sum() < one_by_one[0].sum() < one_by_one[1].sum()
 
@@ -106,26 +106,26 @@ def test_long_allocations_come_near_the_optimal_design(angle):
     one, every = np.ones(dim + 1, int), np.ones(len(pairs), bool)
     with jax.enable_x64(True):
         counts, even = (
-            np.asarray(drawn(jnp.asarray(arms), jnp.asarray(active), one, 0.0, 0.0, draws))
+            np.asarray(allocated(jnp.asarray(arms), jnp.asarray(active), one, 0.0, 0.0, draws))
             for active in (close, every)
         )
     assert counts.sum() == even.sum() == draws
     optimum = (1 - np.cos(angle) + np.sin(angle)) ** 2
     reached = draws * squared_norms(arms, counts, pairs[close])[0]
     assert optimum * (1 - 1e-9) <= reached <= 1.01 * optimum
-    # Ties are broken at random, and arms without use are drawn in vain meanwhile.
+    # Ties are broken at random, so that some draws go to arms that do not help.
     assert 2 * dim <= draws * squared_norms(arms, even, pairs).max() <= 1.3 * 2 * dim
 
 
-def test_ties_are_broken_evenly_and_not_for_ever():
-    """Basis arms: while all pairs are equally wide no draw helps, whichever arm it goes to."""
+def test_ties_between_basis_arms_end_in_equal_counts():
+    """While all pairs have equal norms, no single draw lowers the largest one."""
     with jax.enable_x64(True):
         arms = jnp.eye(4)
         pairs = differences(np.eye(4))
-        everything, begun = jnp.ones(len(pairs), bool), jnp.ones(4, int)
-        counts = np.asarray(drawn(arms, everything, begun, 0.0, 2.0005e-3, BIG))
+        everything, initial = jnp.ones(len(pairs), bool), jnp.ones(4, int)
+        counts = np.asarray(allocated(arms, everything, initial, 0.0, 2.0005e-3, BIG))
         np.testing.assert_array_equal(counts, 1000)
-        first = path(arms, everything, begun, 0.0, 1)[1] - 1
+        first = path(arms, everything, initial, 0.0, 1)[1] - 1
         assert first.sum() == 1
 
 
@@ -148,7 +148,7 @@ g_allocation = jax.jit(greedy.g_allocation)
 
 
 def drawn_one_by_one(arms, active, total, v0):
-    """Each draw by trying every arm; True where another does as well."""
+    """Counts when each draw tries every arm; for each draw, which arms tie for the best."""
     counts, path = np.zeros(len(arms)), []
     for _ in range(total):
         tried = [
@@ -163,7 +163,7 @@ def drawn_one_by_one(arms, active, total, v0):
 
 @pytest.mark.parametrize(("num_alive", "v0"), [(9, None), (5, 0.3), (2, None)], ids=str)
 def test_g_allocation_makes_the_best_draws(num_alive, v0):
-    """Nine, five and two of nine arms are played by loops of their own."""
+    """For nine, five and two active arms out of nine the kernel runs different loops."""
     arms, active = problem(8, 9, 3), np.arange(9) % 9 < num_alive
     dim = arms.shape[1]
     used = np.diag(1e-3 * dim * (arms[active] ** 2).mean(0)) if v0 is None else v0 * np.eye(dim)
@@ -175,7 +175,7 @@ def test_g_allocation_makes_the_best_draws(num_alive, v0):
     np.testing.assert_array_equal(found, counts)
 
 
-def test_g_allocation_goes_on_from_a_new_inverse():
+def test_g_allocation_continues_from_a_recomputed_inverse():
     arms = problem(1, 6, 3)
     with jax.enable_x64(True):
         given = jnp.asarray(arms), jnp.ones(6, bool)
@@ -187,7 +187,7 @@ def test_g_allocation_goes_on_from_a_new_inverse():
 
 
 def test_ties_of_g_allocation_favour_no_arm():
-    """Of unit vectors each is drawn before any is drawn twice, in an order of their own."""
+    """Each unit vector is drawn once before any is drawn twice, in a new order each time."""
     with jax.enable_x64(True):
         paths = [g_allocation(jnp.eye(6), jnp.ones(6, bool), jnp.asarray(n)) for n in range(19)]
     steps = np.diff(np.stack(paths), axis=0)

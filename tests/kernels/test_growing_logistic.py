@@ -1,4 +1,4 @@
-"""Logistic regression on a table that fills up, against NumPy and SciPy."""
+"""Logistic regression on a growing table of observations, against NumPy and SciPy."""
 
 import jax
 import jax.numpy as jnp
@@ -31,13 +31,13 @@ def data(seed, number, dim, scale=1.0, dtype=np.float64):
 def model_of(rows, rewards, ridge, capacity=None):
     number, dim = rows.shape
     model = without_data(capacity or growing_logistic.capacity_of(number), dim, ridge, rows.dtype)
-    # What lies beyond the filled rows must not matter, so it is made large here.
+    # Rows beyond the filled ones must not matter, so they hold large numbers.
     table = np.full(model.rows.shape, 1e6, rows.dtype)
     table[:number] = rows
-    paid = np.full(model.rewards.shape, 7.0)
-    paid[:number] = rewards
+    padded = np.full(model.rewards.shape, 7.0)
+    padded[:number] = rewards
     return model._replace(
-        rows=jnp.asarray(table), rewards=jnp.asarray(paid), number=jnp.asarray(number)
+        rows=jnp.asarray(table), rewards=jnp.asarray(padded), number=jnp.asarray(number)
     )
 
 
@@ -46,7 +46,7 @@ def objective(theta, rows, rewards, ridge):
     return (np.logaddexp(0, outputs) - rewards * outputs).sum() + ridge / 2 * theta @ theta
 
 
-def slope(theta, rows, rewards, ridge):
+def gradient(theta, rows, rewards, ridge):
     outputs = rows.astype(float) @ theta
     return rows.T.astype(float) @ (special.expit(outputs) - rewards) + ridge * theta
 
@@ -69,28 +69,30 @@ def test_refit_finds_the_maximum(name):
     fit = refit(model, ridge=ridge, tol=1e-9, most=60)
     assert bool(fit.converged)
     args = rows, rewards, ridge
-    found = optimize.minimize(objective, np.zeros(dim), args, "BFGS", slope, options={"gtol": 1e-9})
+    found = optimize.minimize(
+        objective, np.zeros(dim), args, "BFGS", gradient, options={"gtol": 1e-9}
+    )
     theta = np.asarray(fit.theta)
     assert objective(theta, *args) <= found.fun + 1e-9 * abs(found.fun)
-    np.testing.assert_allclose(slope(theta, *args), 0.0, atol=1e-4 * scale)
+    np.testing.assert_allclose(gradient(theta, *args), 0.0, atol=1e-4 * scale)
     means = special.expit(rows @ theta)
     hessian = (rows.T * (means * (1 - means))) @ rows + ridge * np.eye(dim)
-    inverse = np.linalg.inv(hessian)  # that of the fit is from just before the last, short step
+    inverse = np.linalg.inv(hessian)  # the fit's is from before its last, short step
     np.testing.assert_allclose(fit.inverse, inverse, atol=1e-3 * np.abs(inverse).max())
 
 
-def test_too_few_steps_are_told():
+def test_too_few_steps_are_reported():
     rows, rewards = data(5, 400, 5, 30.0)
     fit = refit(model_of(rows, rewards, 1e-3), ridge=1e-3, tol=1e-9, most=2)
     assert not bool(fit.converged)
 
 
-def test_a_hessian_lost_to_rounding_is_told():
-    """In single precision what is left of a ridge of 1e-3 under sums of 1e10 can be negative."""
+def test_a_hessian_that_rounding_makes_indefinite_is_reported():
+    """In single precision a ridge of 1e-3 is lost beside sums of 1e10."""
     rows, rewards = data(4, 5, 8, 1e5, np.float32)
     model = model_of(rows, rewards, 1e-3)
     fit = refit(model, ridge=1e-3, tol=1e-3, most=5)
-    assert np.abs(slope(np.asarray(fit.theta), rows, rewards, 1e-3)).max() > 1e3
+    assert np.abs(gradient(np.asarray(fit.theta), rows, rewards, 1e-3)).max() > 1e3
     assert not bool(fit.converged)
     assert np.isfinite(fit.theta).all()
     np.testing.assert_array_equal(fit.inverse, model.fit.inverse)
@@ -99,7 +101,7 @@ def test_a_hessian_lost_to_rounding_is_told():
 
 
 @pytest.mark.parametrize("noise", [1.0, 1e-6], ids=["plain", "nearly parallel"])
-def test_roots_grow_with_the_rows(noise):
+def test_updated_roots_equal_those_of_all_rows(noise):
     rng = np.random.default_rng(7)
     base = rng.normal(size=5)
     rows = base + noise * rng.normal(size=(300, 5))
@@ -116,7 +118,7 @@ def test_roots_grow_with_the_rows(noise):
     np.testing.assert_allclose(matrix @ inverse, np.eye(5), atol=1e-7)
 
 
-def test_a_single_step_is_nearly_a_refit():
+def test_one_newton_step_after_an_observation_is_nearly_a_refit():
     rows, rewards = data(8, 400, 4)
     before = model_of(rows[:-1], rewards[:-1], 1.0, capacity=512)
     before = before._replace(fit=refit(before, ridge=1.0, tol=1e-12, most=30))
@@ -145,7 +147,7 @@ def test_a_perturbed_theta_has_the_covariance_of_one_newton_step():
     np.testing.assert_allclose(thetas.mean(0), fit.theta, atol=5 * np.sqrt(wanted.max() / 20_000))
 
 
-def test_a_full_table_takes_no_more():
+def test_a_full_table_keeps_no_further_observations():
     model = without_data(growing_logistic.capacity_of(3), 2, 1.0, jnp.float32)
     assert model.rows.shape == (growing_logistic.BLOCK, 2)
     model = model._replace(number=jnp.asarray(growing_logistic.BLOCK))
@@ -155,8 +157,8 @@ def test_a_full_table_takes_no_more():
     assert bool(refit(after, ridge=1.0, tol=1e-9, most=3).converged)
 
 
-def test_what_finds_no_room_is_not_forgotten():
-    """The twin of the algorithm has the rest of `followed`."""
+def test_an_observation_beyond_the_table_still_moves_theta():
+    """The twin of the algorithm tests the rest of `followed`."""
     rows, rewards = data(3, growing_logistic.BLOCK + 3, 3)
     model = model_of(rows[: growing_logistic.BLOCK - 1], rewards[: growing_logistic.BLOCK - 1], 1.0)
     model = model._replace(fit=rooted(model, 1.0))
@@ -178,7 +180,7 @@ def test_what_finds_no_room_is_not_forgotten():
         model = model._replace(fit=fit)
 
 
-def test_the_best_of_some_steps():
+def test_best_step_minimises_the_objective_among_the_step_sizes():
     rows, rewards = data(5, 40, 3)
     model = model_of(rows, rewards, 2.0)
     rng, taken = np.random.default_rng(6), set()

@@ -49,7 +49,7 @@ def reference(arms, counts, sums, family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_equals_the_reference(family):
+def test_the_fit_equals_the_reference(family):
     for seed in range(3):
         arms, counts, sums = data(family, seed)
         found = fit(arms, counts, sums, family)
@@ -63,7 +63,7 @@ def test_equals_the_reference(family):
 
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_gradient_and_hessian_at_the_fit(family, ridge):
+def test_the_fit_has_gradient_zero_and_its_exact_hessian(family, ridge):
     arms, counts, sums = data(family)
     sums = sums + 0.3 * np.sqrt(counts) * np.random.default_rng(1).normal(size=K)  # perturbed
     found = fit(arms, counts, sums, family, ridge=ridge)
@@ -104,7 +104,7 @@ def test_single_precision_is_near_double(family):
     assert 0.5 * offset @ np.asarray(double.hessian) @ offset < 2e-4
 
 
-def test_identity_link_takes_one_step():
+def test_the_identity_link_takes_one_step():
     arms, counts, sums = data("gaussian")
     start = np.array([3.0, -2.0, 5.0])
     once = fit(arms, counts, sums, "gaussian", init=start, cap=1)
@@ -114,7 +114,7 @@ def test_identity_link_takes_one_step():
 
 
 CORNER = [[1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0], [1, 1, 0]]
-SEPARABLE = {  # no failure on one side of a plane, or no success at all where the mean can vanish
+SEPARABLE = {  # a plane separates the outcomes; for Poisson, some arms have no events
     "logistic": (CORNER, [3, 3, 2, 2], [3, 0, 1, 1]),
     "probit": (CORNER, [3, 3, 2, 2], [3, 0, 1, 1]),
     "poisson": (CORNER, [3, 3, 2, 2], [3, 0, 1, 0]),
@@ -140,7 +140,7 @@ def test_separable_data_need_a_ridge(family):
     ("family", "outcome"),
     [("logistic", 0.0), ("logistic", 1.0), ("probit", 0.0), ("probit", 1.0), ("poisson", 0.0)],
 )
-def test_equal_outcomes(family, outcome):
+def test_equal_outcomes_need_a_ridge(family, outcome):
     counts = np.full(4, 5.0)
     sums = outcome * counts
     arms = np.array([[1.0, 0.2, 0], [0.5, 1, 1], [0.3, 0.3, 0], [1, -0.2, 0]])  # in a half-space
@@ -152,7 +152,7 @@ def test_equal_outcomes(family, outcome):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_determined_tells_a_vanishing_curvature(family):
+def test_determined_detects_a_vanishing_curvature(family):
     arms, counts, sums = data(family)
     assert bool(determined(arms, counts.astype(float), fit(arms, counts, sums, family).hessian))
     if family in SEPARABLE:
@@ -179,8 +179,8 @@ def test_undrawn_arms_do_not_matter():
         ("probit", ([6.0, -6.0, 6.0], [-15.0, 0.0, 10.0])),  # no curvature at the second
     ],
 )
-def test_bad_warm_starts_are_survived(family, starts):
-    # Newton without halving overshoots from here and never comes back.
+def test_the_fit_recovers_from_bad_warm_starts(family, starts):
+    # Newton's method without step halving diverges from these starts.
     arms, counts, sums = data(family)
     expected = fit(arms, counts, sums, family, ridge=1e-3).theta
     for start in starts:
@@ -189,7 +189,7 @@ def test_bad_warm_starts_are_survived(family, starts):
         np.testing.assert_allclose(found.theta, expected, rtol=1e-7, atol=1e-8)
 
 
-def test_a_tolerance_that_rounding_forbids_is_reported():
+def test_a_tolerance_below_rounding_is_reported():
     arms, counts, sums = data("probit")
     found = fit(arms, counts, sums, "probit", ridge=1e-3, tol=0.0, cap=20)
     assert int(found.status) in (irls.CAPPED, irls.STALLED)
@@ -200,8 +200,8 @@ def test_a_tolerance_that_rounding_forbids_is_reported():
 
 @pytest.mark.parametrize(("dim", "draws", "a", "most"), [(10, 300, 4.5, 60), (20, 5000, 9, 30)])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_minimum_far_out_is_found(dim, draws, a, most, seed):
-    """Perturbed sums beyond what counts allow: f falls on until the ridge stops it."""
+def test_a_minimum_far_from_zero_is_found(dim, draws, a, most, seed):
+    """Perturbed sums are larger than the counts allow: f decreases until the ridge dominates."""
     rng = np.random.default_rng(seed)
     arms = rng.uniform(-1, 1, (100, dim))
     counts = rng.multinomial(draws, np.ones(100) / 100)
@@ -216,7 +216,7 @@ def test_a_minimum_far_out_is_found(dim, draws, a, most, seed):
     assert 0.5 * slope @ np.linalg.solve(found.hessian, slope) < 1e-6
 
 
-def test_nearly_collinear_arms():
+def test_nearly_collinear_arms_converge_to_the_reference():
     rng = np.random.default_rng(5)
     arms = rng.normal(size=(K, 1)) @ np.array([[1.0, 2.0, -1.0]]) + 1e-3 * rng.normal(size=(K, D))
     counts = np.full(K, 200.0)
@@ -229,7 +229,7 @@ def test_nearly_collinear_arms():
     )
 
 
-def test_status_codes():
+def test_failures_have_their_status_codes():
     arms, counts, sums = data("logistic")
     capped = fit(arms, counts, sums, "logistic", cap=1)
     assert (int(capped.status), bool(capped.converged)) == (irls.CAPPED, False)
@@ -240,10 +240,10 @@ def test_status_codes():
     assert not bool(unbounded.converged)
 
 
-def test_lanes_equal_a_loop():
+def test_vmap_equals_a_python_loop():
     cases = [data("logistic", seed) for seed in range(8)]
     arms, counts, sums = (np.stack(x).astype(float) for x in zip(*cases, strict=True))
-    sums[3] = counts[3]  # one hopeless lane holds up nobody
+    sums[3] = counts[3]  # one lane with a far minimum must not change the others
     options = {"ridge": 1e-4, "tol": 1e-12}
 
     def lane(arms, counts, sums):
@@ -257,7 +257,7 @@ def test_lanes_equal_a_loop():
         np.testing.assert_allclose(together.theta[row], single.theta, rtol=1e-9, atol=1e-9)
 
 
-def test_without_data_is_the_fit_to_nothing():
+def test_without_data_equals_a_fit_to_counts_of_zero():
     arms, nothing = np.random.default_rng(0).normal(size=(6, D)), np.zeros(6)
     found = jax.jit(lambda: irls.without_data(D, 0.2, jnp.float64))()
     fitted = fit(arms, nothing, nothing, "probit", ridge=0.2, tol=1e-6)
@@ -283,7 +283,7 @@ def test_missed_fits_are_counted_by_status():
 
 
 def test_newton_steps_of_an_estimate_are_counted_to_their_cap():
-    """Those with the old inverse, of another place here, are not."""
+    """Steps with the old inverse, here of an unrelated matrix, are not counted."""
     tables = [x.astype(float) for x in data("logistic")]
     estimate = jax.jit(functools.partial(irls.estimate, family="logistic"))
     options = {"ridge": 0.0, "init": np.full(D, 4.0), "inverse": np.eye(D), "tol": 1e-12}
@@ -302,7 +302,7 @@ def test_newton_steps_of_an_estimate_are_counted_to_their_cap():
 
 @jax.jit
 def searched(arms, counts, sums, ridge):
-    """The size that the search of a Newton step finds; slopes of f where it begins and ends."""
+    """The step size that the line search finds; slopes of f along it at the start and the end."""
     problem = newton.problem_of(arms, counts, sums, "logistic", ridge)
     now = newton.evaluated(problem, jnp.full(D, 0.3), jnp.array(0), 0.0)
     size = newton.line_search(problem, now)
@@ -313,13 +313,13 @@ def searched(arms, counts, sums, ridge):
 @pytest.mark.parametrize("ridge", [10.0, 0.1, 1e-4])
 def test_a_step_ends_where_the_objective_is_flat_along_it(ridge):
     arms, counts, sums = (x.astype(float) for x in data("logistic"))
-    # Out of reach: the minimum is far out.
+    # Sums larger than the counts allow put the minimum far away.
     size, begin, end = map(float, searched(arms, counts, 30.0 * sums, ridge))
     assert size > 0
     assert begin < 0
     assert abs(end) <= newton.FLAT * abs(begin)
 
 
-def test_a_search_among_numbers_that_are_none_ends():
+def test_a_line_search_on_nan_ends_with_size_zero():
     arms, counts, sums = (x.astype(float) for x in data("logistic"))
     assert searched(arms, counts, sums + np.nan, 0.1)[0] == 0.0

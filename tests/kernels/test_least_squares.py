@@ -33,7 +33,7 @@ def observed(arms, pulled, rewards, v0, *, arm_space):
 
 
 def refactorised(arms, pulled, rewards, v0):
-    """V, theta from all draws at once, in numpy."""
+    """V and theta from all draws at once, by NumPy."""
     matrix = v0 * np.eye(arms.shape[1]) + arms[pulled].T @ arms[pulled]
     return matrix, np.linalg.solve(matrix, arms[pulled].T @ rewards)
 
@@ -80,7 +80,7 @@ def test_the_estimate_solves_the_normal_equations():
 
 @pytest.mark.optimised
 @pytest.mark.parametrize("arm_space", [True, False])
-def test_nearly_equal_arms_after_many_draws(arm_space):
+def test_the_distance_of_nearly_equal_arms_is_accurate_after_many_draws(arm_space):
     # e_1 and its neighbour at angle 0.01: their distance is a difference of numbers 1e4 larger.
     angle, dim = 0.01, 5
     arms = np.vstack([np.eye(dim), [np.cos(angle), np.sin(angle), 0, 0, 0]])
@@ -96,7 +96,7 @@ def test_nearly_equal_arms_after_many_draws(arm_space):
     assert (np.asarray(found) >= 0).all()
 
 
-def test_start():
+def test_before_any_draw_v_is_the_ridge():
     arms = instance(4, 3)[0]
     for arm_space in (True, False):
         state = ridge(arms, V0, arm_space=arm_space)
@@ -107,7 +107,7 @@ def test_start():
         assert not state.means.any()
 
 
-def test_the_form_changes_above_twice_the_dimension():
+def test_arm_space_is_preferred_up_to_twice_the_dimension():
     assert least_squares.prefers_arm_space(np.ones((10, 5)))
     assert not least_squares.prefers_arm_space(np.ones((11, 5)))
 
@@ -129,7 +129,7 @@ def test_batch_equals_least_squares(v0, dtype, close):
     np.testing.assert_allclose(matrix, arms[pulled].T @ arms[pulled], rtol=close, atol=close * 100)
 
 
-def test_batch_of_a_badly_scaled_design():
+def test_batch_is_accurate_on_a_badly_scaled_design():
     arms, pulled, rewards = instance(9, 4)
     arms = arms * np.logspace(0, -4, 4)
     counts = np.bincount(pulled, minlength=9)
@@ -148,7 +148,7 @@ def test_batch_that_does_not_span_is_not_finite():
 
 @pytest.mark.parametrize("arm_space", [True, False])
 def test_foreseen_draws_need_no_ridge(arm_space):
-    """Rewards of a basis in any order, then others: plain least squares."""
+    """The planned draws may come in any order; the result is plain least squares."""
     arms, pulled, rewards = instance(6, 4, draws=30)
     counts = np.array([1, 0, 2, 1, 0, 1])
     basis = np.array([2, 5, 0, 2, 3])

@@ -1,4 +1,4 @@
-"""Levels and radii of likelihoods against their definitions, and a theorem path by path."""
+"""Levels and radii from likelihoods against their definitions; an inequality on paths."""
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from jaxbandits.kernels.confidence import likelihood_radius
 from jaxbandits.kernels.estimate import online_logistic
 
 
-def test_the_level_of_a_likelihood_ratio():
+def test_the_level_of_a_likelihood_ratio_is_a_minimum_over_shares():
     with jax.enable_x64(True):
         for dim, climb in ((2, 0.0), (2, 1.9), (3, 50.0), (5, 1e6)):
             shares = np.exp(-np.linspace(0, 20, 400_001))
@@ -20,11 +20,11 @@ def test_the_level_of_a_likelihood_ratio():
             )
 
 
-def test_the_radius_of_the_online_estimate():
+def test_the_radius_of_the_online_estimate_is_its_formula():
     with jax.enable_x64(True):
         found = likelihood_radius.online_logistic(0.05, 3.0, 0.5, 2.0, 4.0)
         np.testing.assert_allclose(found, np.sqrt(0.5 * 4 + 6 * (np.log(20) + 4)))
-        # What the steps cost can fall below anything if theta is longer than S.
+        # The cost of the steps has no lower bound if theta is longer than S.
         assert likelihood_radius.online_logistic(0.05, 3.0, 0.5, 2.0, -4.0) == 0.0
 
 
@@ -33,7 +33,7 @@ def loss(z, reward):
 
 
 def path(rng, eta_share):
-    """How much the distance to a theta exceeds what the proof allows, over one path of rewards."""
+    """The largest excess of the distance to theta over the proof's bound, on a path of rewards."""
     dim, norm, ridge = 2, 3.0, rng.uniform(0.1, 2)
     theta = rng.normal(size=dim)
     theta *= norm / np.linalg.norm(theta)
@@ -88,7 +88,7 @@ def test_predictors_move_to_the_minimum(start, variance, most):
             assert cost <= least.fun + 1e-12
 
 
-def test_an_arm_of_zeros_teaches_nothing():
+def test_an_arm_of_zeros_changes_nothing():
     with jax.enable_x64(True):
         now = online_logistic.begin(2, 1.0, float)
         one = jnp.ones(())

@@ -34,7 +34,7 @@ def solve(arms, counts, sums, level, family):
 
 
 class Plain:
-    """L and its gradient."""
+    """L and its gradient in NumPy, and optima by SciPy."""
 
     def __init__(self, arms, counts, sums, family):
         self.arms, self.counts, self.sums = arms, counts, sums
@@ -109,8 +109,7 @@ def test_the_highest_arm_is_that_of_a_general_solver(family):
             assert not bool(highest.missed)
 
 
-def test_the_certificates_are_true():
-    """Of steps on the way: no point of the set is above value and excess."""
+def test_value_plus_excess_is_an_upper_bound_at_every_step():
     with jax.enable_x64(True):
         arms, counts, sums = data("logistic", 0, 60)
         likely, *_ = solve(arms, counts, sums, 3.0, "logistic")
@@ -142,8 +141,8 @@ def test_the_certificates_are_true():
         assert excess[-1] < 1e-7
 
 
-def test_nearly_parallel_arms():
-    """A likelihood that is a million times as curved along one direction as along another."""
+def test_maxima_of_nearly_parallel_arms_are_accurate():
+    """The curvature of the likelihood differs by a factor of a million between directions."""
     with jax.enable_x64(True):
         arms = np.array([[1.0, 0.0], [1.0, 1e-3], [0.2, 1.0]])
         counts, sums = np.array([4000.0, 4000.0, 0.0]), np.array([3000.0, 3010.0, 0.0])
@@ -168,7 +167,7 @@ def test_without_data_the_longest_arm_wins():
 
 
 @pytest.mark.parametrize("family", sorted(PARTITIONS))
-def test_no_gradient_in_the_ball_is_longer(family):
+def test_steepness_bounds_every_gradient_in_the_ball(family):
     with jax.enable_x64(True):
         arms, counts, sums = data(family, 5, 200)
         *_, steepness, _ = solve(arms, counts, sums, 3.0, family)
@@ -180,7 +179,7 @@ def test_no_gradient_in_the_ball_is_longer(family):
         assert 0.3 * steepness < longest < steepness
 
 
-def test_what_the_set_contains():
+def test_the_set_contains_a_theta_from_its_level_on():
     with jax.enable_x64(True):
         arms, counts, sums = data("logistic", 1, 300)
         plain = Plain(arms, counts, sums, "logistic")

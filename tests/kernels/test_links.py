@@ -24,7 +24,7 @@ ORACLES = {  # partition, mean, variance
 }
 
 
-MOST = 421  # points of a table: one program for each family and type of numbers
+MOST = 421  # points, so that each family and dtype has one program
 
 
 @functools.partial(jax.jit, static_argnames="family")
@@ -41,7 +41,7 @@ def compiled(z, *, family):
 
 
 def tables(family, z, dtype=np.float64):
-    """What a family has at these points: its functions by name, and the first two's slopes."""
+    """The functions of a link at these points, by name, and derivatives of the first two."""
     z = np.atleast_1d(np.asarray(z, dtype))
     found = compiled(np.concatenate([z, np.zeros(MOST - len(z), dtype)]), family=family)
     return jax.tree.map(lambda table: np.asarray(table)[: len(z)], found)
@@ -49,7 +49,7 @@ def tables(family, z, dtype=np.float64):
 
 @pytest.mark.parametrize(("dtype", "close"), [(np.float32, 2e-5), (np.float64, 1e-12)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_values(family, dtype, close):
+def test_links_equal_scipy(family, dtype, close):
     at = tables(family, GRID, dtype)
     for name, oracle in zip(("partition", "mean", "variance"), ORACLES[family], strict=True):
         assert at[name].dtype == dtype
@@ -57,7 +57,7 @@ def test_values(family, dtype, close):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_derivatives(family):
+def test_mean_and_variance_are_derivatives(family):
     at = tables(family, GRID)
     np.testing.assert_allclose(at["slope"], at["mean"], rtol=1e-10, atol=1e-14)
     np.testing.assert_allclose(at["curvature"], at["variance"], rtol=1e-10, atol=1e-14)
@@ -86,7 +86,7 @@ def test_tails_keep_their_relative_precision():
     np.testing.assert_allclose(at["partition"][0], np.exp(-50), 1e-12)
 
 
-def test_poisson_goes_on_along_its_tangent():
+def test_poisson_continues_along_its_tangent():
     z = np.linspace(LARGEST - 2, LARGEST + 40, MOST)
     at = tables("poisson", z)
     values = at["partition"]
@@ -97,7 +97,7 @@ def test_poisson_goes_on_along_its_tangent():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_mean_and_variance_at_once_are_those_by_themselves(family):
+def test_both_gives_the_mean_and_the_variance(family):
     at = tables(family, [*GRID, -700.0, 700.0])
     mean, variance = at["both"]
     np.testing.assert_allclose(mean, at["mean"], rtol=1e-14)

@@ -20,7 +20,7 @@ def double_precision():
 
 
 @jax.jit
-def plan(arms, floors, targets, alive, accuracy):
+def design_of(arms, floors, targets, alive, accuracy):
     options = {"level": jnp.array(LEVEL), "accuracy": accuracy, "loss": LOSS}
     return logistic.sized_design(
         named("interior_point").along, arms, floors, targets, alive, **options
@@ -36,7 +36,7 @@ width_of, logistic_reach = jax.jit(radius.logistic), jax.jit(radius.logistic_rea
 
 
 def problem(seed, squeeze=1.0):
-    """Arms, floors and targets; squeezed, in nearly one dimension less."""
+    """Arms, floors and targets; a small `squeeze` makes them nearly two-dimensional."""
     rng = np.random.default_rng(seed)
     arms, targets = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))
     arms[:, 2] *= squeeze
@@ -44,8 +44,8 @@ def problem(seed, squeeze=1.0):
     return arms, rng.uniform(0.01, 0.25, 5), targets
 
 
-def done_by(draws, weights, arms, floors, targets, alive, accuracy):
-    """What so many draws of a design leave open: both at most 1 if they are enough."""
+def shares_left(draws, weights, arms, floors, targets, alive, accuracy):
+    """Reach and width after these draws, in units of their limits: at most 1 if enough."""
     matrix = np.einsum("k,ki,kj->ij", draws / LOSS * weights * floors, arms, arms)
     norm = lambda y: np.sqrt(y @ np.linalg.solve(matrix, y))  # noqa: E731
     reach = max(norm(x) for x in arms)
@@ -57,47 +57,47 @@ def done_by(draws, weights, arms, floors, targets, alive, accuracy):
 
 @pytest.mark.parametrize("squeeze", [1.0, 1e-4])
 @pytest.mark.parametrize("accuracy", [np.inf, 1.0, 0.05])
-def test_a_plan_is_enough_and_no_more(accuracy, squeeze):
+def test_the_number_of_draws_is_enough_and_not_too_large(accuracy, squeeze):
     for seed in range(3):
         arms, floors, targets = problem(seed, squeeze)
         alive = np.array([True, False, True, True])
         facts = arms, floors, targets, alive, accuracy
-        found = plan(*map(jnp.asarray, facts))
+        found = design_of(*map(jnp.asarray, facts))
         assert found.converged
         draws, weights = float(found.draws), np.asarray(found.weights)
-        assert max(done_by(draws, weights, *facts)) <= 1 + 1e-6
-        assert max(done_by(0.999 * draws, weights, *facts)) > 1
+        assert max(shares_left(draws, weights, *facts)) <= 1 + 1e-6
+        assert max(shares_left(0.999 * draws, weights, *facts)) > 1
 
 
 def test_targets_not_alive_do_not_matter():
     arms, floors, targets = problem(7)
     alone = np.array([False, False, True, False])
-    nearly = plan(*map(jnp.asarray, (arms, floors, targets, alone, 1e-3)))
-    burn_in = plan(*map(jnp.asarray, (arms, floors, targets, ~alone, np.inf)))
+    nearly = design_of(*map(jnp.asarray, (arms, floors, targets, alone, 1e-3)))
+    burn_in = design_of(*map(jnp.asarray, (arms, floors, targets, ~alone, np.inf)))
     np.testing.assert_allclose(nearly.draws, burn_in.draws, rtol=2e-3)
 
 
-def test_a_plan_that_cannot_be_played_is_finite():
+def test_an_impossible_design_gets_the_largest_number_of_draws():
     arms, _, targets = problem(8)
-    found = plan(*map(jnp.asarray, (arms, np.zeros(5), targets, np.ones(4, bool), 1.0)))
+    found = design_of(*map(jnp.asarray, (arms, np.zeros(5), targets, np.ones(4, bool), 1.0)))
     assert float(found.draws) == logistic.MOST
 
 
 def drawn(seed, runs=200):
-    """Arms, a truth and batches that are just large enough for the truth."""
+    """Arms, true means, floors, and reward sums of a design that is just large enough."""
     arms, _, targets = problem(seed)
     rng = np.random.default_rng(seed)
     theta = rng.normal(size=3)
     truth = special.expit(arms @ theta)
     floors = truth * (1 - truth) * rng.uniform(0.5, 1.0, 5)
     facts = arms, floors, targets, np.ones(4, bool), np.inf
-    found = plan(*map(jnp.asarray, facts))
+    found = design_of(*map(jnp.asarray, facts))
     counts = np.ceil(float(found.draws) * np.asarray(found.weights)).astype(int)
     return arms, truth, floors, counts, rng.binomial(counts, truth, size=(runs, 5))
 
 
-def test_what_is_learnt_is_true():
-    """The estimate is the likeliest; floors rise, and none above the truth; a quarter is false."""
+def test_the_estimate_maximises_the_likelihood_and_floors_stay_below_the_truth():
+    """With a quarter of the radius some floors rise above the true variances."""
     false = 0
     for seed in range(3):
         arms, truth, floors, counts, sums = drawn(seed)
@@ -122,7 +122,7 @@ def test_what_is_learnt_is_true():
 
 
 @pytest.mark.parametrize("scale", [1, 1000])
-def test_separable_data_teach_nothing(scale):
+def test_separable_data_give_no_estimate(scale):
     arms, _, _ = problem(9)
     counts, floors = scale * np.ones(5, int), np.full(5, 0.1)
     sums = counts * (arms @ np.array([1.0, 2.0, -1.0]) > 0)
@@ -133,7 +133,7 @@ def test_separable_data_teach_nothing(scale):
     np.testing.assert_array_equal(found.theta, 0.0)
 
 
-def test_too_few_draws_teach_an_estimate_alone():
+def test_too_few_draws_give_an_estimate_without_a_width():
     arms, _, _ = problem(9)
     counts, floors = np.full(5, 4), np.full(5, 0.1)
     found = learn(*map(jnp.asarray, (arms, counts, np.array([2.0, 1, 3, 2, 2]), floors)))

@@ -1,4 +1,4 @@
-"""How far maximum likelihood of a logistic model is off, against simulation and exact tails."""
+"""Radii for maximum likelihood in logistic models, against simulation and exact tails."""
 
 import jax
 import numpy as np
@@ -8,7 +8,7 @@ from jaxbandits.kernels.confidence import radius
 
 
 def compiled(function):
-    """Called with numbers of one type, so that one program serves all calls."""
+    """The compiled function; all arguments become one dtype, so that one program serves all."""
     program = jax.jit(function)
 
     def call(*numbers):
@@ -40,7 +40,7 @@ def logistic_by_hand(level, dim, reach):
     return length, width
 
 
-def test_the_radius_of_maximum_likelihood():
+def test_the_radius_of_maximum_likelihood_follows_its_proof():
     level = np.sqrt(2 * np.log(1e4))
     with jax.enable_x64(True):
         for dim in (2, 10):
@@ -70,7 +70,7 @@ def fits(arms, counts, sums, theta):
 
 
 def logistic_problem(rng, level):
-    """Arms, theta and counts with which the reach is a half or all of what the radius wants."""
+    """A problem whose reach is half or all of the largest one that the radius allows."""
     dim, num_arms = rng.integers(2, 4), rng.integers(4, 7)
     arms, theta = rng.normal(size=(num_arms, dim)), rng.normal(size=dim)
     theta *= rng.uniform(0, 3) / np.linalg.norm(theta)
@@ -86,8 +86,8 @@ def logistic_problem(rng, level):
     return arms, theta, counts, chance, inverse, reach
 
 
-def test_coverage_of_maximum_likelihood():
-    """Arms and all their differences at once, where draws are as few as they may be."""
+def test_the_radius_covers_maximum_likelihood():
+    """Arms and all their differences at once, with as few draws as the radius allows."""
     rng, delta, runs = np.random.default_rng(4), 0.1, 300
     broken, narrow, exceeded, shorter, total = 0, 0, 0, 0, 0
     with jax.enable_x64(True):
@@ -115,15 +115,21 @@ def test_coverage_of_maximum_likelihood():
 
 
 def test_self_concordance_holds_for_any_noise():
-    """No reward is drawn: whatever z is, and however it points, C covers it."""
+    """No reward is drawn: C covers a noise vector z of any length and direction."""
     rng, tightest = np.random.default_rng(5), 0.0
     with jax.enable_x64(True):
         for _ in range(30):
             arms, theta, counts, chance, inverse, reach = logistic_problem(rng, 4.0)
             root = np.linalg.cholesky(np.linalg.inv(inverse))
-            way = rng.normal(size=(20, len(theta)))
+            direction = rng.normal(size=(20, len(theta)))
             share = rng.uniform(0.02, 0.9, size=(20, 1))
-            noise = share / reach * way / np.linalg.norm(way, axis=1, keepdims=True) @ root.T
+            noise = (
+                share
+                / reach
+                * direction
+                / np.linalg.norm(direction, axis=1, keepdims=True)
+                @ root.T
+            )
             extra = noise @ np.linalg.pinv(arms)  # sums with `extra @ arms = noise`
             found = fits(arms, counts, counts * chance + extra, theta) - theta
             norms = np.sqrt(np.einsum("ki,ij,kj->k", arms, inverse, arms))
@@ -137,12 +143,12 @@ def test_self_concordance_holds_for_any_noise():
 
 
 def test_one_arm_is_covered_at_any_level():
-    """Exact binomial tails, where rewards are rare and draws hardly enough, down to 1e-40."""
+    """Exact binomial tails down to 1e-40, with rare rewards and barely enough draws."""
     tightest = 0.0
     for chance in (0.5, 0.1, 1e-4):
         for exponent in (2.0, 5.0, 20.0, 90.0):
             level = np.sqrt(2 * exponent)
-            for share in (0.1, 0.5, 0.95):  # of what reach times the length may be
+            for share in (0.1, 0.5, 0.95):  # of the largest allowed reach times length
                 reach = optimize.brentq(
                     lambda x, aim=share, at=level: x * noise_length(at, 1, x) - aim, 1e-9, 1
                 )
@@ -151,7 +157,9 @@ def test_one_arm_is_covered_at_any_level():
                 width = float(logistic(level, 1, reach)) * reach
                 ends = special.expit(special.logit(chance) + np.array([-width, width]))
                 few, many = np.ceil(draws * ends[0]) - 1, np.floor(draws * ends[1])
-                below = stats.binom.logcdf(max(few, 0), draws, chance)  # no success has no estimate
+                below = stats.binom.logcdf(
+                    max(few, 0), draws, chance
+                )  # no estimate without success
                 above = stats.binom.logsf(min(many, draws - 1), draws, chance)
                 assert np.logaddexp(below, above) <= np.log(3) - exponent
                 tightest = max(tightest, np.logaddexp(below, above) - np.log(3) + exponent)

@@ -56,7 +56,7 @@ def test_the_value_of_random_games(shape):
     ],
     ids=["pennies", "rock, paper, scissors", "a pure answer", "nothing to choose"],
 )
-def test_known_games(payoffs, value, weights):
+def test_known_games_have_their_value(payoffs, value, weights):
     payoffs = np.array(payoffs, float)
     active = np.ones(payoffs.shape[1], bool)
     found = solve(jnp.array(payoffs), jnp.array(active))
@@ -66,8 +66,8 @@ def test_known_games(payoffs, value, weights):
         np.testing.assert_allclose(found.weights, weights, atol=1e-12)
 
 
-def test_columns_that_nearly_agree():
-    """Payoffs of columns differ in the tenth digit alone, and many ties are met."""
+def test_columns_that_nearly_agree_are_solved():
+    """Columns differ only in the tenth digit, and many pivots tie."""
     rng = np.random.default_rng(0)
     payoffs = rng.normal(size=(8, 1)) + 1e-10 * rng.integers(0, 2, (8, 6))
     active = np.ones(6, bool)
@@ -83,7 +83,7 @@ def test_one_column_takes_one_pivot():
     assert int(found.iterations) == 1
 
 
-def test_a_game_cut_short_says_so():
+def test_a_game_at_the_cap_of_pivots_has_not_converged():
     payoffs = np.random.default_rng(4).normal(size=(8, 8))
     found = matrix_game.solve(jnp.array(payoffs), jnp.ones(8, bool), max_pivots=1)
     assert not bool(found.converged)

@@ -18,7 +18,7 @@ def double_precision():
         yield
 
 
-def drawn(scale, dtype):
+def random_problem(scale, dtype):
     rng = np.random.default_rng(2)
     weights = (rng.normal(size=shape) for shape in ((4, 3), 4, 4, ()))
     net = network.Network(*(np.asarray(scale * w, dtype) for w in weights))
@@ -31,8 +31,8 @@ def drawn(scale, dtype):
 @pytest.mark.parametrize(
     ("scale", "dtype"), [(1.0, "float64"), (1.0, "float32"), (60.0, "float64"), (60.0, "float32")]
 )
-def test_loss_and_slopes(activation, scale, dtype):
-    net, examples, targets, weights = drawn(scale, dtype)
+def test_the_loss_and_its_gradient_equal_numpy(activation, scale, dtype):
+    net, examples, targets, weights = random_problem(scale, dtype)
     value, slopes = loss_and_slopes(net, examples, targets, weights, activation=activation)
     assert value.dtype == dtype
     matrix, biases, head, offset = (np.asarray(w, float) for w in net)
@@ -55,8 +55,8 @@ def test_loss_and_slopes(activation, scale, dtype):
     np.testing.assert_allclose(slopes.weights, back.T @ rows, **tolerance)
 
 
-def test_weights_that_do_not_count_change_nothing():
-    net, examples, targets, _ = drawn(1.0, "float64")
+def test_examples_of_weight_zero_change_nothing():
+    net, examples, targets, _ = random_problem(1.0, "float64")
     weights = np.array([0.5, 0.5, 0, 0, 0, 0, 0])
     some = loss(net, examples, targets, weights, activation="relu")
     fewer = loss(net, examples[:2], targets[:2], weights[:2], activation="relu")

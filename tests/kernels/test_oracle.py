@@ -11,7 +11,7 @@ from jaxbandits.kernels.design.xy import by_name
 SOLVE = by_name.named("interior_point", 1e-2)
 estimated = jax.jit(lambda arms, means: oracle.estimated(arms, arms, means, SOLVE))
 exact = jax.jit(lambda arms, means: oracle.oracle(arms, arms, means, SOLVE))
-TIES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])  # the last is the first
+TIES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])  # the last equals the first
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +21,8 @@ def double_precision():
 
 
 @pytest.mark.parametrize("solved", [estimated, exact])
-def test_they_reach_the_characteristic_time(solved):
-    """Of Soare's instance at the true means, by the certificate of another tolerance."""
+def test_both_designs_reach_the_characteristic_time(solved):
+    """On Soare's instance with the true means; the other certificate has another tolerance."""
     instance = jb.instances.soare(3, angle=0.3)
     found = solved(instance.arms, instance.means)
     wanted = jb.theory.characteristic_time(instance)
@@ -34,7 +34,7 @@ def test_they_reach_the_characteristic_time(solved):
 
 
 @pytest.mark.optimised
-def test_without_ties_both_are_one():
+def test_without_ties_both_designs_are_equal():
     rng = np.random.default_rng(0)
     arms, theta = rng.normal(size=(6, 3)), rng.normal(size=3)
     one, other = (
@@ -48,7 +48,7 @@ def test_without_ties_both_are_one():
 
 
 @pytest.mark.parametrize("means", [[1.0, 1.0, 0.0, 0.3], [0.0] * 4], ids=["a tie", "all equal"])
-def test_ties_of_estimates_are_designs(means):
+def test_estimates_with_ties_still_give_a_design(means):
     found = estimated(jnp.array(TIES), jnp.array(means))
     assert is_design(found.weights)
     assert bool(found.converged)

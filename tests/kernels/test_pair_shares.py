@@ -1,4 +1,4 @@
-"""Tables of ratios, by every basis and by linear programs: closed forms and certificates."""
+"""Shares for each pair, by all bases and by linear programs: closed forms and certificates."""
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,7 @@ def double_precision():
 
 
 def certified(arms, i, j, shares):
-    """Largest `||w||_1` with these shares over its least value, by a linear program of its own."""
+    """`||w||_1` for these shares over its minimum, which a separate linear program finds."""
     wanted = arms[i] - arms[j]
     dual = scipy.optimize.linprog(
         -wanted,
@@ -45,7 +45,7 @@ def certified(arms, i, j, shares):
 
 @both
 @pytest.mark.parametrize("name", TABLES)
-def test_each_pair_is_measured_best(name, solve):
+def test_the_shares_are_optimal_for_each_pair(name, solve):
     arms = TABLES[name]
     num_arms, dim = arms.shape
     found = np.asarray(solve(jnp.asarray(arms)))
@@ -61,7 +61,7 @@ def test_each_pair_is_measured_best(name, solve):
 
 
 @both
-def test_closed_forms(solve):
+def test_shares_have_their_closed_forms(solve):
     """`w*` is `(1 - cos, -sin)` between e_1 and the disturbing arm; `e_i - e_j` in a basis."""
     angle = 0.3
     found = solve(jnp.asarray(jb.instances.soare(3, angle=angle).arms))
@@ -72,7 +72,7 @@ def test_closed_forms(solve):
     np.testing.assert_allclose(basis, expected, atol=1e-12)
 
 
-def test_both_ways_agree_where_the_best_is_unique():
+def test_both_methods_agree_where_the_optimum_is_unique():
     arms = RNG.normal(size=(12, 3))
     one, other = (
         pair_shares.by_linear_programs(arms),
@@ -82,7 +82,7 @@ def test_both_ways_agree_where_the_best_is_unique():
     assert pair_shares.num_bases(arms) == 220 > pair_shares.BLOCK
 
 
-def test_arms_that_do_not_span():
+def test_arms_that_do_not_span_have_the_shares_of_their_subspace():
     flat = np.hstack([RNG.normal(size=(6, 2)), np.zeros((6, 1))])
     found = pair_shares.by_linear_programs(flat)
     np.testing.assert_allclose(found, pair_shares.by_linear_programs(flat[:, :2]), atol=1e-7)
@@ -112,8 +112,7 @@ def test_a_solution_without_certificate_is_refused(monkeypatch):
         pair_shares.by_linear_programs(TABLES["soare"])
 
 
-def test_the_optima_themselves():
-    """Their shares are those of the tables, their norms the least ones."""
+def test_optima_have_the_shares_of_the_table_and_the_least_norm():
     for name in ("more arms", "as many as dimensions", "nearly collinear"):
         arms = TABLES[name]
         pairs = [(i, j) for j in range(len(arms)) for i in range(j)]

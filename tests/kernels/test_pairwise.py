@@ -1,4 +1,4 @@
-"""Distances of every two of many points, against all of them at once."""
+"""Distances between pairs of many points, against the full table of distances."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ RNG = np.random.default_rng(0)
 
 
 def cloud(kind, num=700, dim=3):
-    """Points that are alike, or two of them far from the others."""
+    """Points on a sphere, or two outliers among normal ones."""
     points = RNG.normal(size=(num, dim))
     if kind == "sphere":
         return points / np.linalg.norm(points, axis=1, keepdims=True)
@@ -37,7 +37,7 @@ beaten = jax.jit(pairwise.beaten)
 
 @pytest.mark.parametrize("kind", ["sphere", "outliers"])
 @pytest.mark.parametrize("share", [1.0, 0.3, 0.01], ids=["all", "some", "few"])
-def test_the_farthest_pair(kind, share):
+def test_the_farthest_pairs_are_found(kind, share):
     points = cloud(kind)
     alive = RNG.random(700) < share
     exact = np.where(alive[:, None] & alive, distances(points, MATRIX), -1.0)
@@ -50,7 +50,7 @@ def test_the_farthest_pair(kind, share):
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_no_pair(number):
+def test_fewer_than_two_points_have_no_pair(number):
     alive = np.arange(700) < number
     found = farthest(jnp.array(cloud("sphere")), jnp.array(alive), jnp.array(MATRIX), 4)
     np.testing.assert_array_equal(found.sqdist, 0.0)
@@ -58,7 +58,7 @@ def test_no_pair(number):
 
 @pytest.mark.parametrize("num", [100, 700], ids=["few points", "many points"])
 @pytest.mark.parametrize("width", [0.0, 0.3, 1.2, 10.0])
-def test_who_is_beaten(num, width):
+def test_beaten_points_equal_those_of_the_full_table(num, width):
     points, scores = cloud("sphere", num), RNG.normal(size=num)
     alive = RNG.random(num) < 0.5
     ahead = scores[None, :] - scores[:, None]
@@ -68,7 +68,7 @@ def test_who_is_beaten(num, width):
     assert (num < pairwise.FEW) == (num == 100)
 
 
-def test_the_best_is_never_beaten_and_equals_do_not_beat_each_other():
+def test_the_best_is_never_beaten_and_equal_points_do_not_beat_each_other():
     points = np.repeat(cloud("sphere", 350), 2, axis=0)
     scores = np.repeat(RNG.normal(size=350), 2)
     alive = np.ones(700, bool)

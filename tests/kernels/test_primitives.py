@@ -1,4 +1,4 @@
-"""Functions that are primitives: found by what they are, under `jit`, `vmap` and derivatives."""
+"""The package's own JAX primitives under `jit`, `vmap` and differentiation."""
 
 from functools import partial
 
@@ -41,7 +41,7 @@ def close(found, right):
     jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-8, atol=1e-9), found, right)
 
 
-def test_as_it_is_compiled_and_mapped_over():
+def test_results_are_the_same_under_jit_vmap_and_scan():
     assert selection.best(jnp.asarray(VALUES[0, 0])) == (VALUES[0, 0].argmax(), VALUES[0, 0].max())
     once, twice = jax.vmap(kernels), jax.vmap(jax.vmap(kernels))
     close(jax.jit(once)(VALUES[0], MATRICES[0]), expected(VALUES[0], MATRICES[0]))
@@ -50,20 +50,20 @@ def test_as_it_is_compiled_and_mapped_over():
     close(rows(VALUES, MATRICES), expected(VALUES, MATRICES))
 
 
-def test_mapped_over_it_stays_the_primitive():
+def test_vmap_keeps_the_primitive():
     closed = jax.make_jaxpr(jax.vmap(jax.vmap(kernels)))(VALUES, MATRICES)
     found = {eqn.primitive for eqn in closed.eqns}
     assert {selection.PICK_BEST, selection.PICK_ARGMAX, spd.SWEEP_COLUMNS, ONCE_FOR_EQUAL} <= found
 
 
-def test_traced_in_double_precision_it_is_compiled_so():
+def test_what_is_traced_in_double_precision_is_compiled_in_it():
     traced = jax.jit(kernels).trace(VALUES[0, 0], MATRICES[0, 0])
     with jax.enable_x64(False):
         lowered = traced.lower()
     assert [x.dtype for x in jax.tree.leaves(lowered.out_info)][:3] == [float, int, int]
 
 
-def test_a_maximum_changes_as_its_entry_does():
+def test_the_gradient_of_a_maximum_is_that_of_its_entry():
     gradient = jax.jit(jax.vmap(jax.grad(lambda v: selection.best(v).value)))(VALUES[0])
     np.testing.assert_array_equal(gradient, np.eye(6)[VALUES[0].argmax(-1)])
 
@@ -74,7 +74,7 @@ def test_a_maximum_changes_as_its_entry_does():
     np.testing.assert_allclose(gradient, np.eye(6)[first] * (2 * VALUES[0, 0, first] + 1))
 
 
-def test_derivatives_of_an_inverse():
+def test_derivatives_of_an_inverse_have_their_closed_form():
     matrix, change = MATRICES[0, 0], MATRICES[1, 1]
     _, found = jax.jit(lambda *x: jax.jvp(lambda m: spd.inverse(m)[:2], *x))((matrix,), (change,))
     inverse = np.linalg.inv(matrix)
@@ -85,7 +85,7 @@ def test_derivatives_of_an_inverse():
     np.testing.assert_allclose(gradient, 2 * VALUES[0, 0])
 
 
-def test_results_that_nobody_reads_are_not_computed():
+def test_unused_results_are_not_computed():
     @once_for_equal
     def two(v):
         return jnp.sin(v), jnp.cos(v)
@@ -99,13 +99,13 @@ def test_results_that_nobody_reads_are_not_computed():
 
 
 def named(name):
-    """A primitive of somebody else."""
+    """A primitive that is not the package's or JAX's."""
     made = Primitive(name)
     made.def_abstract_eval(lambda x: x)
     return made
 
 
-def test_a_name_is_not_a_primitive():
+def test_rules_are_found_by_primitive_and_not_by_name():
     ours = jax.make_jaxpr(jnp.sin)(1.0).eqns[0]
     other = jax.make_jaxpr(named("sin").bind)(1.0).eqns[0]
     assert (name_of(ours), name_of(other)) == ("sin", None)

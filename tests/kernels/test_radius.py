@@ -22,7 +22,7 @@ def drawn(num_arms=6, dim=3, draws=40):
     return arms, facts, draws, matrix
 
 
-def test_facts():
+def test_facts_hold_the_shape_and_the_longest_arm():
     arms, facts, _, _ = drawn()
     assert (facts.num_arms, facts.dim) == arms.shape
     np.testing.assert_allclose(facts.max_sqnorm, max(x @ x for x in arms))
@@ -60,7 +60,7 @@ def test_each_radius_is_its_formula():
 
 @pytest.mark.parametrize("t", [55_109, 65_536, 10**7, 2**40])
 def test_whole_numbers_of_draws_do_not_overflow(t):
-    """Powers of a count, against Python's own integers."""
+    """Powers of a count, against Python's integers of any size."""
     with jax.enable_x64(True):
         facts = radius.facts(jnp.eye(3), delta=DELTA, noise_var=1.0, v0=1.0, theta_norm=1.0)
         count = jnp.asarray(t)
@@ -75,7 +75,7 @@ def test_whole_numbers_of_draws_do_not_overflow(t):
             assert np.isfinite(function(facts, count, jnp.asarray(9.0)))
 
 
-def test_named_users_of_the_norm_fail_without_it():
+def test_radii_that_need_the_norm_fail_without_it():
     _, facts, t, _ = drawn()
     for name, function in radius.THRESHOLDS.items():
         if name in radius.NEED_THETA_NORM:
@@ -136,14 +136,14 @@ def violations(shrink):
     return int(jax.jit(jax.vmap(run))(noise).sum())
 
 
-def test_coverage_and_its_broken_twin():
+def test_intervals_cover_and_those_of_half_the_width_do_not():
     allowed = stats.binom.ppf(1 - 1e-6, 1000, 0.1)
     assert violations(1.0) <= allowed
     assert violations(0.5) > allowed
 
 
 def test_static_radii_spend_at_most_delta():
-    # A union over all ordered pairs at every phase, one-sided normal tails.
+    # A union bound over all ordered pairs at every phase, with one-sided normal tails.
     phases = np.arange(1, 2000)
     for log_factor, spends in ((2.0, 0.83), (1.0, 1.65)):
         width = radius.static(DELTA, phases, 81, log_factor)
@@ -155,17 +155,17 @@ def test_static_radii_spend_at_most_delta():
         assert (81 * stats.norm.sf(width)).sum() < bound
 
 
-def test_the_radius_of_soare_et_al():
+def test_the_radius_of_soare_et_al_is_its_formula():
     draws = np.array([1.0, 6.0, 1e9])
     found = radius.soare(DELTA, jnp.asarray(draws), 36)
     expected = 2 * np.sqrt(2) * np.sqrt(np.log(6.0 * 36 / (np.pi**2 * DELTA)) + 2 * np.log(draws))
     np.testing.assert_allclose(found, expected, rtol=1e-6)
-    # A union over directions and numbers of draws, one-sided sub-Gaussian tails.
+    # A union bound over directions and numbers of draws, with one-sided sub-Gaussian tails.
     width = np.asarray(radius.soare(DELTA, jnp.arange(1, 2000), 36))
     assert (36 * np.exp(-(width**2) / 2)).sum() < DELTA
 
 
-def test_the_radius_of_least_squares():
+def test_the_radius_of_least_squares_is_its_formula():
     matrix, u, c = np.diag([3.0, 8.0]), 0.2, 2.5
     beta = 1.2 * np.log(np.sqrt(np.linalg.det(np.eye(2) + matrix / (u * c))) / DELTA)
     logdet = np.linalg.slogdet(np.eye(2) + matrix / (u * c))[1]
@@ -173,7 +173,7 @@ def test_the_radius_of_least_squares():
 
 
 def uncovered(shrink):
-    """Runs of 300 rounds in which least squares ever leave `shrink` times the ellipsoid."""
+    """Runs of 300 rounds in which the estimate ever leaves `shrink` times the ellipsoid."""
     rounds, u, c, delta = 300, 0.1, 1.0, 0.1
     angles = jnp.arange(4) * jnp.pi / 4
     arms = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
@@ -187,7 +187,7 @@ def uncovered(shrink):
     return int((lengths > limits).any(1).sum())
 
 
-def test_coverage_of_least_squares_and_its_broken_twin():
+def test_the_ellipsoid_covers_and_that_of_half_the_size_does_not():
     allowed = stats.binom.ppf(1 - 1e-6, 1000, 0.1)
     assert uncovered(1.0) <= allowed
     assert uncovered(0.5) > allowed
@@ -209,8 +209,8 @@ def test_widths_of_alba_are_their_formulas():
     np.testing.assert_allclose(found, learnt + noise, rtol=1e-6)
 
 
-def test_coverage_of_the_widths_of_alba():
-    """A batch of `n log(1 / delta)` draws at random from a design, over and over."""
+def test_widths_of_alba_cover_and_a_quarter_of_them_does_not():
+    """In each run, `n log(1 / delta)` arms are drawn at random from a design."""
     rng, level, n = np.random.default_rng(3), 0.1, 60.0
     arms, weights = np.array([[1.0, 0], [0, 1], [0.6, 0.8]]), np.array([0.3, 0.4, 0.3])
     theta, y = np.array([0.8, -0.6]), np.array([1.0, -1.0])
@@ -231,13 +231,13 @@ def test_coverage_of_the_widths_of_alba():
         assert (off > width / 4).sum() > allowed
 
 
-def test_widths_of_the_sequential_baselines():
+def test_widths_of_the_sequential_baselines_are_their_formulas():
     np.testing.assert_allclose(radius.lin_ucb(0.001), 1 + np.sqrt(np.log(2000) / 2), rtol=1e-12)
     found = radius.lin_ts(0.05, jnp.asarray(7), 3)
     np.testing.assert_allclose(found, np.sqrt(27 * np.log(140)), rtol=1e-12)
-    # sigma 1/2 and slope 1/4 over 50,000 rounds, a chance of 1/50,000.
-    for dim, theirs in ((5, 11.93), (10, 15.08), (20, 19.60)):
-        np.testing.assert_allclose(2 * radius.ucb_glm(2e-5, 50_000, dim), theirs, atol=5e-3)
+    # sigma 1/2 and slope 1/4 over 50,000 rounds, error probability 1/50,000.
+    for dim, published in ((5, 11.93), (10, 15.08), (20, 19.60)):
+        np.testing.assert_allclose(2 * radius.ucb_glm(2e-5, 50_000, dim), published, atol=5e-3)
     prior, gaps, e = np.array([4.0, 2.0, 0.0]), np.array([0.5, 0.5, 0.01]), 0.1
     hardness = sum(max((g + e) / 2, e) ** -2 for g in gaps)
     expected = np.sqrt((40 / 0.5 + 1 / 4 + 1 / 2) / (4 * hardness))

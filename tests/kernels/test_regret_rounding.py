@@ -27,12 +27,12 @@ def problem(seed, dim, num_arms=NUM_ARMS):
     return rng.normal(size=(num_arms, dim)), weights / weights.sum()
 
 
-def promise(dim, total):
+def guarantee(dim, total):
     return 1 - 3 * math.sqrt(dim / total)
 
 
 @pytest.mark.parametrize("total", [7, 12, 60, 400])
-def test_equals_eigendecompositions(total):
+def test_counts_equal_those_by_eigendecompositions(total):
     for seed in range(3):
         arms, weights = problem(seed, 3)
         found = regret(arms, weights, jnp.asarray(total))
@@ -41,7 +41,7 @@ def test_equals_eigendecompositions(total):
 
 
 @pytest.mark.parametrize("dim", [3, 5, 8])
-def test_reaches_its_lambda_min(dim):
+def test_the_guaranteed_lambda_min_is_reached(dim):
     for seed in range(10):
         arms, weights = problem(seed, dim)
         for total in (2 * dim, 10 * dim, 12 * dim, 40 * dim, 100 * dim, 10_000 * dim, 10**13):
@@ -51,31 +51,31 @@ def test_reaches_its_lambda_min(dim):
             assert counts.sum() == total
             assert (counts[weights == 0] == 0).all()
             assert counts.min() >= 0
-            assert worst(arms, weights, counts) >= promise(dim, total) - 1e-9
+            assert worst(arms, weights, counts) >= guarantee(dim, total) - 1e-9
             assert int(found.steps) <= 4 * dim + NUM_ARMS  # the first attempt was good enough
 
 
 @pytest.mark.parametrize("dim", [3, 5, 8])
-def test_the_plain_greedy_form_reaches_it_too(dim, monkeypatch):
-    """What it comes to where nothing else will do."""
+def test_the_greedy_fallback_reaches_the_guarantee(dim, monkeypatch):
+    """The fallback where no faster attempt is certified."""
     monkeypatch.setattr(regret_rounding, "_reaches", lambda *_: jnp.array(False))
     arms, weights = problem(dim, dim)
     total = 12 * dim
     found = jax.jit(lambda *args: regret_rounding.regret(*args))(arms, weights, jnp.asarray(total))
     np.testing.assert_array_equal(found.counts, greedy(arms, total * weights, total))
-    assert worst(arms, weights, np.asarray(found.counts)) >= promise(dim, total)
+    assert worst(arms, weights, np.asarray(found.counts)) >= guarantee(dim, total)
     assert int(found.steps) >= total + 4 * dim
     assert not bool(found.certified)
 
 
-def test_few_draws_of_many_arms():
-    """Efficient rounding draws the arms it meets first; all of these are nearly the same."""
+def test_few_draws_of_many_arms_reach_the_guarantee():
+    """Efficient rounding draws the arms of smallest index, which are nearly equal."""
     rng = np.random.default_rng(0)
     arms = rng.normal(size=(400, 3))
     arms[:100] = [1.0, 0.0, 0.0] + 0.01 * arms[:100]
     weights, total = np.full(400, 1 / 400), 60
     apportioned = np.asarray(efficient(weights, jnp.asarray(total)))
-    assert worst(arms, weights, apportioned) < 0.01 < promise(3, total)
+    assert worst(arms, weights, apportioned) < 0.01 < guarantee(3, total)
     found = regret(arms, weights, jnp.asarray(total))
     assert worst(arms, weights, np.asarray(found.counts)) >= 0.8
 
@@ -92,9 +92,9 @@ def test_no_worse_than_efficient_rounding():
     assert max(ratios) > 1.2
 
 
-def test_bad_scaling_and_tiny_weights():
+def test_bad_scaling_and_tiny_weights_keep_the_guarantee():
     arms, weights = problem(3, 5)
-    weights[np.argsort(weights)[-3:]] *= 1e9  # all others share some 1e-9
+    weights[np.argsort(weights)[-3:]] *= 1e9  # the others have about 1e-9 in total
     weights /= weights.sum()
     scale = np.logspace(0, -5, 5)
     for total in (100, 10_000_000):
@@ -102,10 +102,10 @@ def test_bad_scaling_and_tiny_weights():
         counts = np.asarray(found.counts)
         assert bool(found.certified)
         assert counts.sum() == total
-        assert worst(arms, weights, counts) >= promise(5, total)
+        assert worst(arms, weights, counts) >= guarantee(5, total)
 
 
-def test_a_support_of_lower_rank():
+def test_a_support_of_lower_rank_keeps_the_guarantee():
     rng = np.random.default_rng(4)
     arms, weights = rng.normal(size=(NUM_ARMS, 5)), np.zeros(NUM_ARMS)
     frame = np.linalg.qr(rng.normal(size=(5, 2)))[0]
@@ -118,21 +118,21 @@ def test_a_support_of_lower_rank():
         assert counts.sum() == counts[:10].sum() == total
         if total >= 7:
             plane = arms[:10] @ frame
-            assert worst(plane, weights[:10], counts[:10]) >= max(0.5, promise(2, total))
+            assert worst(plane, weights[:10], counts[:10]) >= max(0.5, guarantee(2, total))
 
 
-def test_one_arm():
+def test_one_arm_gets_all_draws():
     found = regret(np.ones((1, 3)), np.ones(1), jnp.asarray(5))
     assert (int(found.counts[0]), bool(found.certified)) == (5, True)
 
 
-def test_weights_that_are_not_numbers_end_uncertified():
+def test_nan_weights_are_not_certified():
     arms, weights = problem(5, 3)
     found = regret(arms, weights * np.nan, jnp.asarray(20))
     assert not bool(found.certified)
 
 
-def test_lanes_equal_a_loop():
+def test_vmap_equals_a_python_loop():
     rng = np.random.default_rng(6)
     arms, weights = rng.normal(size=(NUM_ARMS, 3)), rng.dirichlet(np.full(NUM_ARMS, 0.3), 5)
     totals = np.array([4, 11, 60, 900, 10**7])
@@ -152,11 +152,11 @@ def test_single_precision_meets_the_total():
     counts = np.asarray(found.counts)
     assert counts.dtype == np.int32
     assert counts.sum() == 300
-    assert worst(arms, weights, counts) >= promise(3, 300)
+    assert worst(arms, weights, counts) >= guarantee(3, 300)
 
 
 @pytest.mark.parametrize("decades", [0.0, 4.0, 9.0])
-def test_the_leader_is_found(decades):
+def test_the_leader_equals_eigenvalues_and_bisection(decades):
     rng = np.random.default_rng(8)
     kept = np.arange(6) < 5
     for alpha in (4.0, 50.0, 3000.0):
@@ -171,7 +171,7 @@ def test_the_leader_is_found(decades):
 
 
 @pytest.mark.parametrize("dim", [3, 5, 8])
-def test_swaps_reach_their_lambda_min(dim):
+def test_swaps_reach_the_guaranteed_lambda_min(dim):
     arms, weights = problem(20 + dim, dim)
     for total in (50 * dim, 130 * dim):
         error = math.sqrt(5 * dim / total)
@@ -209,7 +209,7 @@ def inflation(arms, counts):
     ("num_arms", "dim", "total", "most"),
     [(16, 4, 4, 3.0), (16, 4, 20, 1.2), (64, 10, 10, 3.5), (64, 10, 50, 1.2), (64, 10, 300, 1.04)],
 )
-def test_whole_shares_first_and_the_rest_one_by_one(num_arms, dim, total, most):
+def test_topped_up_gives_whole_shares_first_and_the_rest_one_by_one(num_arms, dim, total, most):
     rng = np.random.default_rng(num_arms)
     arms = rng.normal(size=(num_arms, dim))
     arms /= np.linalg.norm(arms, axis=1, keepdims=True)
@@ -219,12 +219,12 @@ def test_whole_shares_first_and_the_rest_one_by_one(num_arms, dim, total, most):
     assert (counts >= np.floor(total * weights * (1 - 1e-12))).all()
     assert (counts[weights == 0] == 0).all()
     assert inflation(arms, counts) <= most
-    if total == dim:  # few draws on many supported arms are where the other rounding fails
+    if total == dim:  # efficient rounding fails for few draws of many supported arms
         other = np.asarray(efficient(weights, jnp.asarray(total)))
         assert inflation(arms, other) > 2 * most
 
 
-def test_one_by_one_equals_a_plain_loop():
+def test_topped_up_equals_a_plain_loop():
     """The leader's matrix by eigenvalues and bisection, each draw by trying every arm."""
     rng = np.random.default_rng(7)
     arms, weights, total = rng.normal(size=(9, 3)), rng.dirichlet(np.ones(9)), 14
@@ -256,7 +256,7 @@ def plain_leader(points, counts, alpha):
 
 
 def plain_swaps(arms, weights, counts):
-    """`swap` as its formulas say, and how many arms have given way."""
+    """Counts by the formulas of `swap`, and the number of swaps."""
     total, rank = counts.sum(), arms.shape[1]
     matrix = total * (arms.T * weights) @ arms
     points = np.linalg.solve(np.linalg.cholesky(matrix), arms.T).T
@@ -290,10 +290,10 @@ def test_swaps_equal_a_plain_loop(dim):
     assert most > 10 or dim == 1
 
 
-def test_the_leader_of_a_line():
+def test_the_leader_in_one_dimension_has_its_closed_form():
     kept, alpha = np.arange(6) < 1, 7.0
-    seen, only = np.zeros((6, 6)), np.zeros((6, 6))
-    seen[0, 0], only[0, 0] = alpha * 3.0, 1.0
-    found = settled(seen, kept, np.float64(1.0))
-    np.testing.assert_allclose(found.root, only, atol=1e-7)
+    information, expected_root = np.zeros((6, 6)), np.zeros((6, 6))
+    information[0, 0], expected_root[0, 0] = alpha * 3.0, 1.0
+    found = settled(information, kept, np.float64(1.0))
+    np.testing.assert_allclose(found.root, expected_root, atol=1e-7)
     np.testing.assert_allclose(found.shift, 1.0 - alpha * 3.0, atol=1e-6)

@@ -14,7 +14,7 @@ from jaxbandits.compilers.lanewise import lanewise
 from jaxbandits.kernels import sampling
 from jaxbandits.kernels.sampling import multinomial
 
-CHANCE = 1e-6  # of failing although the law is right
+CHANCE = 1e-6  # that a test fails although the law is right
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ compiled = jax.jit(jax.vmap(multinomial, (0, None, None)))
 
 
 def draws(total, weights, seed=0):
-    """Counts `[NUMBER, K]`, one row a key; all calls share a program."""
+    """Counts `[NUMBER, K]`, one row per key; all calls share a program."""
     keys = jax.random.split(jax.random.key(seed), NUMBER)
     padded = np.pad(weights, (0, MOST - len(weights)))
     counts = np.asarray(compiled(keys, jnp.asarray(total), jnp.asarray(padded)))
@@ -59,14 +59,14 @@ def test_single_precision_has_exact_totals():
 
 
 @pytest.mark.parametrize("total", [0, 1, 700, 30_000_000])
-def test_any_total_is_shared_out(total):
+def test_counts_of_any_total_are_multinomial(total):
     weights = np.array([1e-6, 0.4, 0.0, 0.25, 0.35 - 2e-6, 1e-6, 0.0])
     counts = draws(total, weights, seed=1)
     assert counts.dtype == np.int64
     np.testing.assert_array_equal(counts.sum(1), total)
     assert (counts[:, weights == 0] == 0).all()
     assert (counts >= 0).all()
-    # Where a count falls in its law, at random within its probability, is uniform.
+    # The quantile of a count, at random within the probability of that count, is uniform.
     uniform = np.random.default_rng(2).random(len(counts))
     for count, weight in zip(counts.T, weights, strict=True):
         law = stats.binom(total, weight)
@@ -86,8 +86,8 @@ def test_one_weight_takes_all():
         np.testing.assert_array_equal(draws(50, np.eye(3)[k])[:2], 50 * np.eye(3)[[k, k]])
 
 
-def test_lanes_draw_the_same():
-    """Also a lane of no weights, as one that has not begun is."""
+def test_lanewise_draws_equal_vmap():
+    """Also in a lane whose weights are all zero, as they are before it has begun."""
     rng = np.random.default_rng(3)
     weights = rng.dirichlet(np.ones(5), size=8).T
     weights[:, 1], weights[:, 2] = np.eye(5)[4], 0.0
@@ -113,7 +113,7 @@ def test_distinct_numbers_are_a_random_sequence(total, num):
     assert stats.chisquare([found[one] for one in every]).pvalue > 1e-4
 
 
-def test_distinct_numbers_of_very_many():
+def test_numbers_from_a_huge_range_are_distinct():
     rows = np.asarray(sampling.distinct(jax.random.key(1), 2**40, 64))
     assert len(set(rows.tolist())) == 64
     assert rows.max() > 2**39

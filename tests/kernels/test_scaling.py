@@ -1,4 +1,4 @@
-"""Columns of unlike size: what does not depend on them in theory does not here."""
+"""Columns of very different scales change no result that in theory does not depend on them."""
 
 import jax
 import numpy as np
@@ -24,7 +24,7 @@ SIZES = np.array([1.0, 1.9999, 2.0, 0.75, 1e-150, 3e150, -5.0, 0.0])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_powers_are_exact_and_not_above(dtype):
+def test_powers_of_two_are_exact_and_not_above_the_sizes(dtype):
     sizes = np.abs(SIZES if dtype == np.float64 else np.clip(SIZES, -1e30, 1e30)).astype(dtype)
     powers = np.asarray(power_of_two(sizes))
     assert powers.dtype == dtype
@@ -35,7 +35,7 @@ def test_powers_are_exact_and_not_above(dtype):
     assert (powers[~normal] == 1.0).all()
 
 
-def test_the_host_knows_the_condition_of_columns_of_one_size():
+def test_the_condition_does_not_depend_on_the_scale_of_columns():
     arms = np.random.default_rng(0).normal(size=(40, 4))
     before = scaling.condition(arms)
     after = scaling.condition(arms * 2.0 ** np.array([30, -30, 7, 0]))
@@ -55,7 +55,7 @@ def tables():
 
 
 @pytest.mark.parametrize("powers", [(0, -24, 0), (20, 0, -20), (300, 330, 302)])
-def test_spans_of_columns_of_any_size(powers):
+def test_spans_do_not_depend_on_the_scale_of_columns(powers):
     scales = 2.0 ** np.array(powers)
     for arms, rank in tables():
         every = np.ones(len(arms), bool)
@@ -69,7 +69,7 @@ def test_spans_of_columns_of_any_size(powers):
         np.testing.assert_array_equal(*first)
 
 
-def test_an_inverse_of_columns_of_any_size():
+def test_an_inverse_scales_exactly_with_the_columns():
     arms, _ = next(tables())
     scales = 2.0 ** np.array([20, 0, -20])
     inverse = jax.jit(lambda arms, counts: spd.inverse(gram(arms, counts), may_lack_rank=True))
@@ -82,14 +82,14 @@ def test_an_inverse_of_columns_of_any_size():
     np.testing.assert_allclose(scaled.logdet, plain.logdet, rtol=1e-12)
 
 
-def test_a_column_that_is_rounding_among_the_active_arms_spans_nothing():
+def test_a_column_of_rounding_errors_among_the_active_arms_adds_no_rank():
     arms = np.array([[1.0, np.cos(np.pi / 2)], [-1.0, 0.0], [0.3, 1.0]])
     active = np.array([True, True, False])
     assert int(of(arms, active).rank) == 1
     assert np.asarray(far_apart(arms, active)).sum() == 1
 
 
-def test_a_column_whose_only_large_entry_is_inactive_spans():
+def test_a_column_whose_only_large_entry_is_inactive_adds_to_the_rank():
     rng = np.random.default_rng(2)
     arms = rng.normal(size=(30, 3)) * [1.0, 1.0, 1e-9]
     arms[0, 2] = 1.0

@@ -17,7 +17,7 @@ orders = st.permutations(range(7))
 
 
 def ranks(values, order):
-    """Places from the top by sorting, larger priority first among equals."""
+    """Ranks from the top by sorting; among equal values the larger priority is first."""
     best_first = sorted(range(len(values)), key=lambda k: (-values[k], -order[k]))
     return np.argsort(best_first)
 
@@ -35,7 +35,7 @@ def test_rank_and_argmax_agree_with_sorting(values, order):
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 @pytest.mark.parametrize("num", [64, 65, 100])  # comparisons up to 64, sorting above
-def test_rank_of_many_arms(num, dtype):
+def test_rank_of_many_arms_agrees_with_sorting(num, dtype):
     rng = np.random.default_rng(num)
     values = np.asarray(rng.integers(0, 9, (5, num)), dtype)
     orders = np.array([rng.permutation(num) for _ in range(5)])
@@ -87,7 +87,7 @@ def test_ties_favour_no_index():
 
 
 def greedy_basis(arms):
-    """Index order, keeping what raises the rank; numpy's SVD decides."""
+    """In index order, the arms that raise the rank, by NumPy's SVD."""
     chosen = []
     for k in range(len(arms)):
         if np.linalg.matrix_rank(arms[[*chosen, k]], tol=1e-5) > len(chosen):
@@ -113,18 +113,18 @@ def test_first_basis_of_random_order_equals_the_greedy_one():
         np.testing.assert_array_equal(first_basis(arms), greedy_basis(arms))
 
 
-def test_the_arm_furthest_behind():
+def test_furthest_behind_has_the_least_draws_per_share():
     behind = jax.jit(selection.furthest_behind)
     counts, shares = np.array([3, 8, 0, 1, 4]), np.array([0.2, 0.5, 0.0, 0.05, 0.25])
     later = np.array([4, 8, 0, 1, 4])
-    assert int(behind(counts, shares)) == 0  # 15, 16, none, 20, 16
+    assert int(behind(counts, shares)) == 0  # counts / shares: 15, 16, none, 20, 16
     assert int(behind(later, shares)) == 1  # 20, 16, none, 20, 16
     order = np.array([1, 0, 4, 2, 3])
     assert int(behind(counts, shares, order)) == 0
     assert int(behind(later, shares, order)) == 4
 
 
-def test_first_basis_tells_nearly_parallel_from_parallel():
+def test_first_basis_distinguishes_nearly_parallel_from_parallel():
     def pair(angle):
         return np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)], [0.0, 1.0]])
 
@@ -147,8 +147,7 @@ def test_samples_follow_their_chances():
     assert (np.abs(counts[[1, 2, 4]] - expected) < 5 * np.sqrt(expected)).all()
 
 
-def test_the_arm_drawn_most():
-    """Of equal ones the larger value, then the larger priority."""
+def test_most_drawn_breaks_ties_by_value_and_then_by_priority():
     most_drawn = jax.jit(selection.most_drawn)
     counts, order = np.array([3, 5, 5, 5, 1]), np.array([4, 0, 2, 1, 3])
     for values, expected in (

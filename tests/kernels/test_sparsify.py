@@ -11,7 +11,7 @@ reduced = jax.jit(sparsify.reduced)
 
 @pytest.mark.parametrize(("num_arms", "dim"), [(24, 2), (40, 4), (12, 1)])
 @pytest.mark.parametrize("scale", [1.0, 1e-4])
-def test_as_much_information_on_fewer_arms(num_arms, dim, scale):
+def test_fewer_arms_keep_the_information(num_arms, dim, scale):
     rng = np.random.default_rng(num_arms)
     arms = rng.normal(size=(num_arms, dim)) * np.logspace(0, np.log10(scale), dim)
     weights, most = rng.dirichlet(np.ones(num_arms)), dim * (dim + 1) // 2
@@ -26,7 +26,7 @@ def test_as_much_information_on_fewer_arms(num_arms, dim, scale):
     assert ratio >= 1 - 1e-6
 
 
-def test_arms_in_a_plane():
+def test_arms_in_a_plane_keep_the_information():
     rng = np.random.default_rng(0)
     low = rng.normal(size=(20, 2))
     arms, weights = low @ rng.normal(size=(2, 5)), rng.dirichlet(np.ones(20))
@@ -36,13 +36,13 @@ def test_arms_in_a_plane():
     assert np.linalg.eigvals(ratio).real.min() >= 1 - 1e-6
 
 
-def test_the_smallest_go_where_fewer_are_wanted():
+def test_the_smallest_weights_are_dropped_where_fewer_arms_are_wanted():
     weights = np.array([0.1, 0.4, 0.2, 0.3])
     found = reduced(np.eye(4), weights, 2)
     np.testing.assert_allclose(found, [0, 4 / 7, 0, 3 / 7])
 
 
-def test_few_arms_stay_as_they_are():
+def test_few_arms_keep_their_weights():
     arms, weights = np.random.default_rng(1).normal(size=(3, 2)), np.array([0.2, 0.3, 0.5])
     np.testing.assert_array_equal(reduced(arms, weights, 3), weights)
     assert reduced(jnp.asarray(arms), jnp.asarray(weights), 3).dtype == jnp.float64

@@ -17,7 +17,7 @@ def conditioned(condition, dim=6, seed=0):
 @pytest.mark.parametrize(
     ("dtype", "condition"), [(jnp.float32, 1e2), (jnp.float64, 1e2), (jnp.float64, 1e9)]
 )
-def test_inverse_and_determinant(dtype, condition):
+def test_inverse_and_determinant_equal_scipy(dtype, condition):
     matrix = conditioned(condition)
     found = inverse(jnp.array(matrix, dtype))
     size = np.finfo(dtype).eps * condition * 20  # what a stable method may lose
@@ -33,13 +33,13 @@ def test_inverse_and_determinant(dtype, condition):
 
 
 @pytest.mark.parametrize("eigenvalue", [0.0, -0.3, np.nan])
-def test_what_is_not_positive_is_flagged(eigenvalue):
+def test_a_matrix_that_is_not_positive_definite_is_flagged(eigenvalue):
     matrix = np.diag([1.0, 2.0, 3.0, 1.0, 1.0, 1.0])
     matrix[2, 2] = eigenvalue
     assert not bool(inverse(jnp.array(matrix)).positive)
 
 
-def test_lanes_equal_a_loop():
+def test_vmap_equals_a_python_loop():
     stack = jnp.array([conditioned(10.0, seed=seed) for seed in range(4)]).at[2].multiply(-1.0)
     together = jax.jit(jax.vmap(spd.inverse))(stack)
     np.testing.assert_array_equal(together.positive, [True, True, False, True])
@@ -47,7 +47,7 @@ def test_lanes_equal_a_loop():
         np.testing.assert_allclose(together.matrix[row], inverse(matrix).matrix, rtol=1e-12)
 
 
-def test_back_substitution():
+def test_back_substitution_equals_scipy():
     factor = np.linalg.cholesky(conditioned(1e6))
     vector = np.arange(1.0, 7.0)
     found = jax.jit(spd.back_substitute)(jnp.array(factor), jnp.array(vector))
@@ -55,7 +55,7 @@ def test_back_substitution():
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_quadratic_forms():
+def test_quadratic_forms_equal_products():
     vectors, matrix = np.random.default_rng(1).normal(size=(5, 6)), conditioned(10.0)
     found = spd.quadratic(jnp.array(vectors), jnp.array(matrix))
     np.testing.assert_allclose(found, [v @ matrix @ v for v in vectors])
@@ -64,7 +64,7 @@ def test_quadratic_forms():
 
 
 @pytest.mark.parametrize("condition", [1.0, 1e3, 1e9])
-def test_the_least_eigenvalue_from_below(condition):
+def test_the_least_eigenvalue_is_found_from_below(condition):
     matrix = 7.0 * conditioned(condition)
     exact = np.linalg.eigvalsh(matrix)[0]
     found = float(jax.jit(spd.least_eigenvalue)(jnp.array(matrix)))
@@ -83,13 +83,13 @@ def test_positive_tells_the_sign_of_the_least_eigenvalue(shift):
 
 
 def of_rank(rank, dim, seed, scale=1.0):
-    """A Gram matrix of whole numbers, as of so many arms drawn some thousand times each."""
+    """A Gram matrix of integers: of `rank` arms, each drawn some thousand times."""
     rng = np.random.default_rng(seed)
     arms = np.where(rng.random((rank, dim)) < 0.5, -1.0, 1.0)
     return scale * (arms.T * rng.integers(1, 2000, rank)) @ arms
 
 
-def test_a_lost_rank_is_told_from_rounding():
+def test_a_singular_matrix_is_flagged_despite_rounding():
     """Elimination ends with pivots that should be 0, and rounding makes some of them positive."""
     positive_of = jax.jit(lambda matrix: spd.inverse(matrix, may_lack_rank=True).positive)
     fooled = 0

@@ -44,7 +44,7 @@ def test_covariance_and_means(num_arms, dim, v0, dtype, rtol):
 
 
 def test_a_sample_is_the_root_times_normal_numbers():
-    """Linear in them, so that the covariance is `scale^2 R R^T` without drawing any."""
+    """A sample is linear in them, so that its covariance `scale^2 R R^T` needs no draws."""
     root = observed(np.eye(3)[:2], [0, 0, 1], [1.0, 2.0, 4.0], 1.0)
     samples = [sqrt_least_squares.sampled(root, e, 2.0) - root.means for e in jnp.eye(3)]
     covariance = np.array(samples).T @ np.array(samples)

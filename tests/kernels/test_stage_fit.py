@@ -23,7 +23,7 @@ CASES = {
 
 @pytest.mark.parametrize("subspace", stage_fit.SUBSPACES)
 @pytest.mark.parametrize("name", CASES)
-def test_least_squares_of_least_length(name, subspace):
+def test_least_squares_has_the_least_norm(name, subspace):
     rng = np.random.default_rng(0)
     arms = rng.normal(size=(8, 5)) * np.logspace(0, -3, 5)
     counts, means = CASES[name], rng.normal(size=8)
@@ -37,7 +37,7 @@ def test_least_squares_of_least_length(name, subspace):
 
 
 @pytest.mark.parametrize("subspace", stage_fit.SUBSPACES)
-def test_dead_arms_need_not_be_spanned(subspace):
+def test_eliminated_arms_need_not_be_spanned(subspace):
     arms = np.eye(4)
     found = fit(
         arms, np.array([2, 1, 0, 0]), np.array([3.0, 1.0, 0, 0]), arms[0] + arms[1] > 0, subspace
@@ -46,7 +46,7 @@ def test_dead_arms_need_not_be_spanned(subspace):
     np.testing.assert_allclose(found.predictors, [1.5, 1.0, 0.0, 0.0])
 
 
-def test_maximum_likelihood_of_independent_arms_is_their_own_rate():
+def test_maximum_likelihood_of_independent_arms_is_their_success_rate():
     arms = np.random.default_rng(1).normal(size=(4, 4))
     counts, sums = np.array([10, 20, 10, 5]), np.array([3.0, 11.0, 9.0, 1.0])
     found = fit(arms, counts, sums, np.ones(4, bool), "projection", "logistic")

@@ -42,7 +42,7 @@ def test_rank_basis_and_restricted_inverse(name, dtype):
 
 
 @pytest.mark.parametrize("name", cases())
-def test_inverse_on_the_span(name):
+def test_inverse_is_a_pseudo_inverse_on_the_span(name):
     with jax.enable_x64(True):
         arms, weights = cases()[name], np.linspace(1, 2, 6)
         matrix = np.einsum("k,ki,kj->ij", weights, arms, arms)
@@ -58,7 +58,7 @@ def test_inverse_on_the_span(name):
 
 
 @pytest.mark.parametrize("name", cases())
-def test_nearest_vector_of_the_span(name):
+def test_project_gives_the_nearest_vector_of_the_span(name):
     with jax.enable_x64(True):
         arms, vector = cases()[name], np.array([1.0, -2.0, 0.5, 3.0])
         found = of(arms, np.ones(6, bool))
@@ -90,7 +90,7 @@ def test_nearly_parallel_arms_span_the_plane(dtype, angle):
 
 
 @pytest.mark.parametrize("name", cases())
-def test_pseudo_inverse(name):
+def test_pseudo_inverse_equals_numpy(name):
     with jax.enable_x64(True):
         arms = cases()[name]
         matrix = arms.T @ (np.arange(1.0, 7.0)[:, None] * arms)
@@ -102,14 +102,14 @@ def test_pseudo_inverse(name):
 
 @pytest.mark.parametrize("name", cases())
 @pytest.mark.parametrize("turned", [False, True])
-def test_rank(name, turned):
+def test_rank_equals_numpy(name, turned):
     with jax.enable_x64(True):
         arms = cases()[name].T if turned else cases()[name]
         assert int(rank_of(arms)) == np.linalg.matrix_rank(arms)
 
 
 @pytest.mark.parametrize("smallest", [1e-3, 1e-8, 1e-12, 1e-17])
-def test_rank_counts_what_squares_would_hide(smallest):
+def test_rank_counts_singular_values_that_squares_would_lose(smallest):
     rng = np.random.default_rng(3)
     left, right = (np.linalg.qr(rng.normal(size=(n, 6)))[0] for n in (9, 6))
     arms = left * np.array([1.0, 0.5, 0.1, smallest, smallest / 2, 0.0]) @ right.T
@@ -118,8 +118,8 @@ def test_rank_counts_what_squares_would_hide(smallest):
     assert found == np.linalg.matrix_rank(arms) == (5 if smallest > 1e-15 else 3)
 
 
-def test_a_basis_far_apart_is_that_of_pivoting():
-    """By SciPy's QR decomposition; arms that are not active are left out, and what they span."""
+def test_far_apart_chooses_the_basis_of_pivoted_qr():
+    """Inactive arms are left out, and so are directions that only they span."""
     rng = np.random.default_rng(3)
     for rank in (1, 2, 4):
         arms = rng.normal(size=(12, rank)) @ rng.normal(size=(rank, 4))

@@ -17,7 +17,7 @@ def outer_products(vectors):
     return np.einsum("ni,nj->nij", vectors, vectors)
 
 
-def test_inner_products_are_squares():
+def test_inner_products_are_the_squares_of_those_of_vectors():
     table = of(VECTORS)
     assert table.shape == (7, svec.size(4)) == (7, 10)
     np.testing.assert_allclose(table @ table.T, (VECTORS @ VECTORS.T) ** 2, rtol=1e-12)
@@ -30,20 +30,20 @@ def test_a_matrix_packed_gives_its_quadratic_form():
     np.testing.assert_allclose(back, MATRIX, rtol=1e-14)
 
 
-def test_sums_of_outer_products():
+def test_weighted_sums_are_sums_of_outer_products():
     weights = RNG.random(7)
     found = unpacked(weights @ of(VECTORS), 4)
     np.testing.assert_allclose(found, VECTORS.T @ np.diag(weights) @ VECTORS, rtol=1e-12)
 
 
-def test_mixed_products_are_the_symmetric_part():
+def test_between_gives_the_bilinear_form():
     other = RNG.normal(size=(7, 4))
     found = between(VECTORS, other) @ packed(MATRIX)
     np.testing.assert_allclose(found, np.einsum("ni,ij,nj->n", VECTORS, MATRIX, other))
 
 
-def test_fourth_powers():
-    """As a form on symmetric matrices: `sum of w (x^T B x)^2`."""
+def test_fourth_is_a_sum_of_squared_quadratic_forms():
+    """A quadratic form on symmetric matrices B: `sum of w (x^T B x)^2`."""
     weights = RNG.random(7)
     form = packed(MATRIX)
     found = form @ fourth(VECTORS, weights) @ form
@@ -51,7 +51,7 @@ def test_fourth_powers():
     np.testing.assert_allclose(found, weights @ traces**2, rtol=1e-12)
 
 
-def test_fourth_powers_of_pairs():
+def test_fourth_of_pairs_equals_fourth_of_their_differences():
     weights = RNG.random((7, 7))
     weights = weights + weights.T
     np.fill_diagonal(weights, 0.0)
@@ -61,7 +61,7 @@ def test_fourth_powers_of_pairs():
     np.testing.assert_allclose(found, plain, atol=1e-12 * np.abs(plain).max())
 
 
-def test_a_form_of_two_matrices():
+def test_product_is_a_form_of_two_matrices():
     other = np.diag([1.0, -2.0, 0.5, 3.0])
     found = product(MATRIX, other)
     for a in VECTORS:

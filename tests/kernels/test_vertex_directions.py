@@ -1,4 +1,4 @@
-"""Designs by steps towards one arm, against plain loops; the certificates are NumPy's."""
+"""Designs by steps towards one arm, against plain loops; NumPy checks the certificates."""
 
 import math
 
@@ -25,7 +25,7 @@ def solve(name, arms, active=None, *, tol=0.01, max_iterations=20_000):
 
 
 def padded(name, arms, tol):
-    """Of 8 arms, the others not active, so that problems of two dimensions are one program."""
+    """Weights of arms padded with inactive ones to 8, so that the shapes share a program."""
     rows, active = np.zeros((8, arms.shape[1])), np.arange(8) < len(arms)
     rows[active] = arms
     found = solve(name, rows, active, tol=tol)
@@ -39,7 +39,7 @@ def unit(seed, num_arms, dim):
 
 
 def plain_rate(name, arms, weights, number):
-    """Arm and step of the rule as it is printed."""
+    """Arm and step size of the published rule."""
     inverse, dim = np.linalg.inv(information(arms, weights)), arms.shape[1]
     table = arms @ inverse @ arms.T
     variances = np.diagonal(table)
@@ -69,25 +69,25 @@ def plain_rate(name, arms, weights, number):
 
 
 @pytest.mark.parametrize("name", [*EXACT, "g_optimal_fw"])
-def test_takes_the_steps_of_the_plain_loop(name):
+def test_steps_are_those_of_the_plain_loop(name):
     arms = unit(0, 9, 3)
-    weights, paths = np.full(9, 1 / 9), 0
+    weights, moves = np.full(9, 1 / 9), 0
     for steps in range(1, 16):
         arm, rate = plain_rate(name, arms, weights, steps - 1)
         weights = (1 - rate) * weights + rate * np.eye(9)[arm]
         weights[weights < 1e-13] = 0.0
         found = solve(name, arms, tol=0.0, max_iterations=steps)
         np.testing.assert_allclose(found.weights, weights, atol=1e-7, err_msg=f"step {steps}")
-        paths += rate != 0
-        assert int(found.iterations) == paths
+        moves += rate != 0
+        assert int(found.iterations) == moves
         np.testing.assert_allclose(found.value, norms(arms, weights, arms).max(), rtol=1e-6)
         if rate == 0:
             break
-    assert paths >= 2
+    assert moves >= 2
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_certificate(name):
+def test_the_certificate_holds(name):
     arms = unit(1, 40, 5)
     found = solve(name, arms, tol=1e-3)
     widths = norms(arms, found.weights, arms)
@@ -136,7 +136,7 @@ def reference(arms, tol=1e-8):
 
 
 @pytest.mark.parametrize(("num_arms", "dim"), [(200, 8), (1000, 30)])
-def test_a_thousand_arms_in_thirty_dimensions(num_arms, dim):
+def test_many_arms_reach_the_tolerance(num_arms, dim):
     arms, tol = unit(3, num_arms, dim), 0.01
     best = reference(arms, 1e-6)
     for name in ("d_optimal", "wolfe_atwood"):
@@ -149,7 +149,7 @@ def test_a_thousand_arms_in_thirty_dimensions(num_arms, dim):
 
 
 @pytest.mark.parametrize("name", [*EXACT, "g_optimal_fw"])
-def test_what_is_known_beforehand(name):
+def test_known_designs_are_found(name):
     tol = 1e-3
     found = solve(name, np.eye(5), tol=tol)
     np.testing.assert_allclose(found.weights, 0.2)
@@ -180,12 +180,12 @@ def test_frank_wolfe_on_the_maximum_stalls():
 
 
 @pytest.mark.parametrize("dim", [4, 5, 12])
-def test_frank_wolfe_on_the_maximum_stays_where_two_tie(dim):
-    """On Soare's instance with every two of the other unit vectors; one alone lets it move."""
+def test_frank_wolfe_on_the_maximum_does_not_leave_a_tie(dim):
+    """On Soare's instance it moves only if exactly one of the other unit vectors is active."""
     arms = benchmark(dim, 0.1)
     active = np.ones(dim + 1, bool)
-    for gone in range(2, dim - 2):
-        active[gone] = False
+    for removed in range(2, dim - 2):
+        active[removed] = False
         found = solve("g_optimal_fw", arms, active)
         np.testing.assert_array_equal(found.weights, active / active.sum())
     active[2:-1] = np.arange(2, dim) == 3
@@ -195,7 +195,7 @@ def test_frank_wolfe_on_the_maximum_stays_where_two_tie(dim):
 
 
 @pytest.mark.parametrize("name", [*EXACT, "g_optimal_fw"])
-def test_only_active_arms_in_a_subspace(name):
+def test_only_active_arms_get_weight_in_a_subspace(name):
     rng = np.random.default_rng(3)
     low, frame = rng.normal(size=(12, 2)), np.linalg.qr(rng.normal(size=(4, 2)))[0]
     active = np.arange(12) % 3 > 0

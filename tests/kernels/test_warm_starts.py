@@ -1,4 +1,4 @@
-"""Fits from the fit before one more draw."""
+"""Fits that start from the fit before the latest draw."""
 
 import functools
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from likelihoods import D, data, fit
 
 from jaxbandits.kernels.estimate import chord, irls
 
-# Numbers that are arguments, not constants: a program for each family, with a slope and without.
+# Numbers are arguments, so that a family has only two programs: with a slope and without.
 estimate = jax.jit(irls.estimate, static_argnames="family")
 refit = jax.jit(irls.fit, static_argnames="family")
 after_draw = jax.jit(irls.after_draw, static_argnames="family")
@@ -19,7 +19,7 @@ after_draw = jax.jit(irls.after_draw, static_argnames="family")
 
 @functools.cache
 def one_draw_later(family):
-    """The fit before a draw of arm 2, what is known after it, and the tables then."""
+    """The fit before a draw of arm 2; the inverse, the slope and the data after it."""
     arms, counts, sums = data(family)
     with jax.enable_x64(True):
         before = fit(arms, counts, sums, family, tol=1e-6)
@@ -32,15 +32,15 @@ def one_draw_later(family):
     "family",
     ["logistic", *(pytest.param(name, marks=pytest.mark.slow) for name in ("poisson", "probit"))],
 )
-def test_the_inverse_of_the_fit_before_saves_newton_steps(family):
+def test_the_inverse_of_the_previous_fit_saves_newton_steps(family):
     before, near, slope, tables = one_draw_later(family)
     with jax.enable_x64(True):
         options = {"family": family, "ridge": 0.0, "init": before.theta, "tol": 1e-6}
         found = refit(*tables, inverse=near, **options)
         with_slope = refit(*tables, inverse=near, slope=slope, **options)
-        lie = chord.Slope(-100.0 * np.asarray(slope.gradient))
-        misled = refit(*tables, inverse=near, slope=lie, **options)
-        unknown = lie._replace(known=False)
+        false_slope = chord.Slope(-100.0 * np.asarray(slope.gradient))
+        misled = refit(*tables, inverse=near, slope=false_slope, **options)
+        unknown = false_slope._replace(known=False)
         without_slope = refit(*tables, inverse=near, slope=unknown, **options)
         plain = refit(*tables, **options)
         wrong = refit(*tables, inverse=1e6 * np.eye(D), **options)
@@ -58,7 +58,7 @@ def test_the_inverse_of_the_fit_before_saves_newton_steps(family):
 @pytest.mark.parametrize("family", ["logistic", "poisson", "probit", "gaussian"])
 @pytest.mark.parametrize("start", ["after a draw", "useless", "not a number"])
 @pytest.mark.parametrize("with_slope", [False, True])
-def test_estimate_with_an_old_inverse_and_where_that_is_none(family, start, with_slope):
+def test_estimate_converges_from_any_old_inverse(family, start, with_slope):
     before, near, slope, tables = one_draw_later(family)
     inverse = {
         "after a draw": near,
@@ -82,7 +82,7 @@ def test_estimate_with_an_old_inverse_and_where_that_is_none(family, start, with
         np.testing.assert_allclose(product, np.eye(D), atol=0.05)
 
 
-def test_estimate_says_when_it_stops_short():
+def test_estimate_reports_that_it_has_not_converged():
     tables = [x.astype(float) for x in data("logistic")]
     options = {"family": "logistic", "ridge": 0.0, "init": np.zeros(D), "inverse": np.eye(D)}
     with jax.enable_x64(True):
@@ -105,19 +105,19 @@ class Bowl(NamedTuple):
 
 
 @jax.jit
-def to_their_end(problem, begin, inverse, steps, slope=None):
+def followed(problem, begin, inverse, steps, slope=None):
     return chord.follow(problem, begin, inverse, lambda now: jnp.array(False), steps, slope)
 
 
 @pytest.mark.parametrize("steps", [0, 1, 3])
-def test_steps_with_an_old_inverse_go_down(steps):
-    """Each is `theta - B g`, as many as allowed; the first one is made before they are counted."""
+def test_steps_with_an_old_inverse_approach_the_minimum(steps):
+    """Each step is `theta - B g`; the one that a known slope allows is not counted."""
     with jax.enable_x64(True):
         problem = Bowl(np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0]))
         inverse, begin = 0.9 * np.linalg.inv(problem.hessian), np.array([3.0, 3.0])
-        found = to_their_end(problem, begin, inverse, steps)
+        found = followed(problem, begin, inverse, steps)
         known = chord.Slope(problem.gradient(begin))
-        with_slope = to_their_end(problem, begin, inverse, steps, known)
+        with_slope = followed(problem, begin, inverse, steps, known)
     off = np.asarray(begin - problem.end)
     np.testing.assert_allclose(found.theta - problem.end, off * 0.1**steps, rtol=1e-9)
     np.testing.assert_allclose(with_slope.theta - problem.end, off * 0.1 ** (steps + 1), rtol=1e-9)

@@ -30,7 +30,7 @@ def test_benchmark_value_is_twice_the_dimension(dim, angle):
         (3, 0.01, 10100.33),
     ],
 )
-def test_benchmark_complexity(dim, angle, complexity):
+def test_benchmark_complexity_has_its_known_value(dim, angle, complexity):
     # theta = 2 e_1; at angle 0.01 the directions differ in length by a factor 1e4
     arms = benchmark(dim, angle)
     directions = differences(arms)
@@ -44,7 +44,7 @@ def test_benchmark_complexity(dim, angle, complexity):
 @pytest.mark.parametrize(
     ("dim", "value"), [(6, 7.192), pytest.param(20, 23.973, marks=pytest.mark.slow)]
 )
-def test_transductive_value(dim, value):
+def test_transductive_problem_has_its_known_value(dim, value):
     basis = np.eye(dim)
     low, high = basis[: dim // 2], basis[dim // 2 :]
     targets = np.vstack([low, np.cos(0.1) * low + np.sin(0.1) * high])
@@ -53,7 +53,7 @@ def test_transductive_value(dim, value):
     np.testing.assert_allclose(found.value, value, atol=6e-4)
 
 
-def test_one_direction_is_elfving():
+def test_one_direction_has_the_design_of_elfving():
     rng = np.random.default_rng(0)
     for _ in range(5):
         arms, directions = rng.normal(size=(12, 4)), rng.normal(size=(10, 4))
@@ -67,7 +67,7 @@ def test_one_direction_is_elfving():
         np.testing.assert_allclose(found.weights, np.abs(signed) / solved.fun, atol=1e-3)
 
 
-def test_two_level_factorial():
+def test_two_level_factorial_has_its_known_value():
     signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, 8).T
     pairs = np.stack([signs[:, i] * signs[:, j] for i, j in ((0, 1), (0, 2), (1, 2))], 1)
     arms = np.hstack([np.ones((8, 1)), signs, pairs])
@@ -85,7 +85,7 @@ def test_directions_equal_to_the_arms_give_the_dimension():
     np.testing.assert_allclose(found.value, 4.0, rtol=1e-5)
 
 
-def test_brackets_a_conic_solver():
+def test_bound_and_value_enclose_the_conic_optimum():
     rng = np.random.default_rng(2)
     for _ in range(3):
         arms, directions = rng.normal(size=(12, 4)), rng.normal(size=(10, 4))
@@ -95,7 +95,7 @@ def test_brackets_a_conic_solver():
         assert float(found.bound) * (1 - 1e-7) <= optimum <= float(found.value) * (1 + 1e-7)
 
 
-def test_differences_to_the_best_and_between_all():
+def test_all_differences_cost_at_most_four_times_those_to_one_target():
     rng = np.random.default_rng(3)
     targets, arms = rng.normal(size=(5, 4)), rng.normal(size=(12, 4))
     every = differences(targets)
@@ -116,7 +116,7 @@ def test_only_active_directions_count():
     np.testing.assert_allclose(found.value, alone.value, rtol=1e-3)
 
 
-def test_no_active_direction():
+def test_without_an_active_direction_weights_are_uniform():
     arms = np.random.default_rng(5).normal(size=(12, 4))
     found = xy_opt(arms, np.ones((10, 4)), np.zeros(10, bool))
     np.testing.assert_allclose(found.weights, 1 / 12)
@@ -124,7 +124,7 @@ def test_no_active_direction():
     assert bool(found.converged)
 
 
-def test_arms_in_a_subspace():
+def test_arms_in_a_subspace_measure_its_directions_alone():
     rng = np.random.default_rng(6)
     frame = np.linalg.qr(rng.normal(size=(4, 2)))[0]
     low, aims = rng.normal(size=(12, 2)), rng.normal(size=(10, 2))
@@ -148,7 +148,7 @@ def test_bad_scaling_changes_nothing(dtype, decades):
     plain = xy_opt(arms, directions, tol=1e-6)
     assert found.value.dtype == dtype
     assert bool(found.converged)
-    # Judged by the true norms in double precision, whatever the kernel says of itself.
+    # Checked by norms in double precision instead of the value that the kernel returns.
     measured = norms(arms, found.weights, directions).max()
     assert float(plain.bound) * (1 - 1e-9) <= measured <= 1.011 * float(plain.value)
 
@@ -161,7 +161,7 @@ def test_cap_is_reported():
     assert float(found.bound) <= float(found.value)
 
 
-def test_lanes_equal_a_loop():
+def test_vmap_equals_a_python_loop():
     rng = np.random.default_rng(9)
     arms, directions = rng.normal(size=(12, 4)), rng.normal(size=(10, 4))
     masks = rng.random((6, 10)) < 0.5
@@ -177,8 +177,8 @@ def test_lanes_equal_a_loop():
         np.testing.assert_allclose(together.weights[row], alone.weights, atol=1e-7)
 
 
-def test_many_pairs():
-    # Enough of them that their curvature is summed over the targets.
+def test_many_pairs_equal_their_list():
+    # So many that the kernel sums their curvature over the targets.
     rng = np.random.default_rng(10)
     arms, targets = rng.normal(size=(30, 3)), rng.normal(size=(12, 3))
     directions = differences(targets)
@@ -191,7 +191,7 @@ def test_many_pairs():
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4])
-def test_few_of_many_targets(tol):
+def test_few_of_many_targets_converge(tol):
     # The best design may then lack rank, and the path runs along singular matrices.
     rng = np.random.default_rng(11)
     arms = rng.normal(size=(60, 6))
@@ -204,8 +204,8 @@ def test_few_of_many_targets(tol):
         assert int(found.iterations) < 25
 
 
-def test_close_targets():
-    # Sums over targets lose what such a small difference is worth.
+def test_close_targets_are_measured_accurately():
+    # Sums over targets would lose such a small difference to rounding.
     rng = np.random.default_rng(12)
     arms, targets = rng.normal(size=(30, 3)), rng.normal(size=(12, 3))
     targets[1] = targets[0] + 1e-6 * rng.normal(size=3)
@@ -217,7 +217,7 @@ def test_close_targets():
 
 
 @pytest.mark.parametrize("tol", [0.01, 1e-4])
-def test_weights_that_do_nothing_are_dropped(tol):
+def test_negligible_weights_are_dropped(tol):
     arms = np.random.default_rng(12).normal(size=(30, 3))
     pairs = differences(arms)
     found = xy_opt(arms, pairs, tol=tol)
@@ -227,7 +227,7 @@ def test_weights_that_do_nothing_are_dropped(tol):
     assert bool(found.converged)
 
 
-def test_directions_that_do_not_count_change_no_step():
+def test_inactive_directions_change_no_step():
     rng = np.random.default_rng(13)
     arms, vectors = rng.normal(size=(10, 3)), rng.normal(size=(8, 3))
     active = np.arange(8) % 2 == 0

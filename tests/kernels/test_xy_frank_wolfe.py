@@ -53,8 +53,8 @@ def test_equals_its_twin_step_by_step():
 
 @pytest.mark.parametrize("dim", [3, 5])
 @pytest.mark.parametrize("angle", [0.1, 0.01])
-def test_symmetric_arms_are_worth_as_much_as_the_twin_s(dim, angle):
-    """Ties fall by rounding, so designs may differ; rho is 2 d, reached up to 2 percent."""
+def test_symmetric_arms_reach_the_value_of_the_twin(dim, angle):
+    """Rounding breaks ties, so designs may differ; the optimum 2 d is reached within 2 percent."""
     arms = benchmark(dim, angle)
     found = wolfe_pairs(arms, arms)
     weights, _ = plain.frank_wolfe(arms, differences(arms))
@@ -67,8 +67,8 @@ def test_symmetric_arms_are_worth_as_much_as_the_twin_s(dim, angle):
 @pytest.mark.parametrize(
     ("angle", "psi", "least", "most"), [(0.1, 110.86, 1.05, 1.1), (0.01, 10100.84, 1.01, 1.03)]
 )
-def test_excess_on_the_benchmark(angle, psi, least, most):
-    """The step test says little about the optimum: it ends 1 to 13 percent above it."""
+def test_the_stopping_rule_ends_above_the_optimum_of_the_benchmark(angle, psi, least, most):
+    """A short step says little about the optimum: the value ends 1 to 10 percent above it."""
     arms = benchmark(5, angle)
     directions = (arms[0] - arms[1:]) / (2 * (1 - arms[1:, :1]))
     found = wolfe(arms, directions)
@@ -79,7 +79,7 @@ def test_excess_on_the_benchmark(angle, psi, least, most):
     np.testing.assert_allclose(found.weights, weights, atol=1e-9)
 
 
-def test_pairs_equal_a_list():
+def test_pairs_equal_their_list():
     arms, targets = random_problem(4)
     one, other = wolfe_pairs(arms, targets[:5]), wolfe(arms, differences(targets[:5]))
     assert int(one.iterations) == int(other.iterations)
@@ -106,7 +106,7 @@ def test_cap_is_reported():
     assert not bool(found.converged)
 
 
-def test_arms_in_a_subspace():
+def test_arms_in_a_subspace_measure_its_directions_alone():
     rng = np.random.default_rng(7)
     frame = np.linalg.qr(rng.normal(size=(4, 2)))[0]
     low, aims = rng.normal(size=(12, 2)), rng.normal(size=(10, 2))
@@ -136,7 +136,7 @@ def test_full_rank_is_kept_where_no_direction_asks_for_it():
     np.testing.assert_allclose(found.value, 1.44, rtol=1e-2)  # (sum of |y|)^2
 
 
-def test_lanes_equal_a_loop():
+def test_vmap_equals_a_python_loop():
     arms, directions = random_problem(9)
     masks = np.random.default_rng(9).random((4, 10)) < 0.5
     masks[0] = False

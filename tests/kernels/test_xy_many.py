@@ -1,4 +1,4 @@
-"""XY designs of many arms by way of a few: certificates, and the same optimum as all at once."""
+"""XY designs of many arms from subsets of them: certificates, and the optimum of all arms."""
 
 import jax
 import jax.numpy as jnp
@@ -52,7 +52,7 @@ def at_once(arms, targets, alive):
     [("sphere", 0.05), ("arc", 1.0), pytest.param("sphere", 1.0, marks=pytest.mark.slow)],
     ids=["some", "arc", "all"],
 )
-def test_as_good_as_all_at_once(name, share, tol):
+def test_the_value_equals_that_with_all_arms_at_once(name, share, tol):
     arms = sphere(150, 3) if name == "sphere" else arc(150)
     assert len(arms) >= 2 * many_arms.room(arms.shape[1])
     alive = RNG.random(150) < share
@@ -67,7 +67,7 @@ def test_as_good_as_all_at_once(name, share, tol):
     assert best.bound <= found.value * (1 + 1e-9)
 
 
-def test_listed_directions():
+def test_listed_directions_reach_the_optimum():
     arms, vectors = sphere(150, 3), RNG.normal(size=(400, 3))
     active = RNG.random(400) < 0.5
     found = along(jnp.array(arms), jnp.array(vectors), jnp.array(active), 1e-3)
@@ -81,7 +81,7 @@ def test_listed_directions():
     assert best.bound <= found.value <= 1.002 * best.value
 
 
-def test_arms_of_less_rank():
+def test_arms_of_lower_rank_reach_the_optimum():
     rotation = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
     flat = np.hstack([sphere(150, 2), np.zeros((150, 1))])
     one = between(*map(jnp.array, (flat @ rotation, flat @ rotation, np.ones(150, bool))), 1e-3)
@@ -91,7 +91,7 @@ def test_arms_of_less_rank():
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_nothing_to_tell_apart(number):
+def test_fewer_than_two_targets_give_uniform_weights(number):
     arms = jnp.array(sphere(150, 3))
     found = between(arms, arms, jnp.arange(150) < number, 1e-3)
     assert found.converged
@@ -99,7 +99,7 @@ def test_nothing_to_tell_apart(number):
     np.testing.assert_allclose(found.weights, 1 / 150)
 
 
-def test_a_cap_is_reported():
+def test_the_cap_is_reported():
     arms = jnp.array(sphere(150, 3))
     pairs = directions.Pairs(arms).vectors
 

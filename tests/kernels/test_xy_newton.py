@@ -11,7 +11,7 @@ from jaxbandits.kernels.design.xy import barrier, interior_point, newton
 
 
 def many_arms(number):
-    """Angles close together, the best arm and one that measures well, in the plane."""
+    """Arms in the plane: many at close angles, the best arm, and an informative one."""
     angles = 0.78 + 0.1 * np.random.default_rng(number).random(number - 2)
     spread = np.stack([np.cos(angles), np.sin(angles)], 1)
     return np.vstack([spread, [[1.0, 0.0], [-0.707, 0.707]]])
@@ -23,7 +23,7 @@ def sphere(number, dim):
 
 
 def two_level(factors):
-    """Main effects and products of two, of every layout."""
+    """Main effects and two-factor interactions of all layouts with two levels."""
     signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * factors)).reshape(factors, -1).T
     first, second = np.triu_indices(factors, 1)
     return np.hstack([np.ones((2**factors, 1)), signs, signs[:, first] * signs[:, second]])
@@ -42,8 +42,7 @@ def to_best(targets, theta):
 
 
 @pytest.mark.slow
-def test_many_arms_are_solved_in_few_dimensions(monkeypatch):
-    """As if the system of all of them had been."""
+def test_the_small_newton_system_equals_that_of_all_arms(monkeypatch):
     arms = many_arms(120)
     directions = to_best(arms, np.array([1.0, 0.0]))
     assert len(arms) > newton.MANY
@@ -57,8 +56,8 @@ def test_many_arms_are_solved_in_few_dimensions(monkeypatch):
     np.testing.assert_allclose(one.value, other.value, rtol=1e-5)
 
 
-def test_many_arms_and_their_differences(monkeypatch):
-    """Also without a table of the squares of directions."""
+def test_all_differences_of_many_arms_are_solved(monkeypatch):
+    """Without a table of the squares of directions, too."""
     arms = many_arms(120)
     monkeypatch.setattr(barrier, "TABLE", 0)
     solve = jax.jit(lambda *args: pairs_optimal.__wrapped__(*args))
@@ -76,7 +75,7 @@ def test_a_looser_tolerance_ends_earlier():
     assert steps[0] < steps[1] < steps[2] <= 12
 
 
-def test_equal_arms_and_equal_targets():
+def test_duplicates_of_arms_and_targets_do_not_change_the_value():
     rng = np.random.default_rng(13)
     arms, targets = rng.normal(size=(6, 4)), rng.normal(size=(5, 4))
     plain = xy_pairs(np.vstack([arms] * 2), targets, tol=1e-5)
@@ -91,7 +90,7 @@ def test_equal_arms_and_equal_targets():
     np.testing.assert_allclose(same.weights, 1 / 12)
 
 
-def test_equal_arms_in_a_subspace():
+def test_duplicate_arms_in_a_subspace_do_not_change_the_value():
     rng = np.random.default_rng(14)
     frame = np.linalg.qr(rng.normal(size=(4, 2)))[0]
     low, aims = rng.normal(size=(6, 2)), rng.normal(size=(10, 2))
@@ -122,8 +121,8 @@ PAPERS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAPERS)
-def test_instances_of_the_papers(name):
-    """In twenty steps or so, whatever the size; the value is judged by numpy's own norms."""
+def test_instances_of_the_papers_are_solved_in_few_steps(name):
+    """The values are checked with norms by NumPy."""
     arms, targets, theta, value = PAPERS[name]
     targets = arms if targets is None else targets
     for tol in (0.1, 1e-3):
@@ -141,8 +140,8 @@ def test_instances_of_the_papers(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("alive", [2, 10, 16, 40])
-def test_a_few_of_many_targets(alive):
-    """A design for them lacks rank, and its system is hard to solve but by exact sums."""
+def test_few_of_many_targets_are_solved(alive):
+    """The optimal design lacks rank, and its Newton system needs exact sums."""
     arms = two_level(8)
     chosen = np.random.default_rng(alive).permutation(len(arms))[:alive]
     found = xy_pairs(arms, arms, np.isin(np.arange(len(arms)), chosen))

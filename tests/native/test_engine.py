@@ -1,4 +1,4 @@
-"""The native engine plays every algorithm as XLA does, whatever the lanes and devices."""
+"""The native engine plays every algorithm as XLA does, with any number of lanes and devices."""
 
 import itertools
 import os
@@ -20,7 +20,7 @@ from jaxbandits.engine import checks
 from jaxbandits.instances.contextual import Labelled
 
 FIXED = {case.name for case in CASES if case.fixed}
-# Whether a fit to rewards that can be separated passes for converged hangs on last bits.
+# Whether a fit to separable rewards counts as converged depends on the last bits.
 SEPARABLE = ("gse_logistic", "ofu_ecolog")
 RANDOM = (SETTINGS["random"][0], SETTINGS["random"][1], {})
 PLAYED = {case.name: (case.instance, case.build, case.options) for case in CASES}
@@ -30,18 +30,17 @@ LINGAPE = partial(jb.lingape, delta=0.1)
 
 
 @pytest.mark.parametrize("name", PLAYED)
-def test_replications_are_those_of_the_other_engine(name):
+def test_replications_are_those_of_xla(name):
     instance, algorithm, options = PLAYED[name]
     ours, other = (
         simulate(instance, algorithm, replications=96, engine=engine, **options)
         for engine in ("native", "xla")
     )
-    is_contextual = isinstance(
-        instance, Labelled
-    )  # whose lanes are played by themselves, see `schedules`
+    # Contextual instances are played one lane after another, see `schedules`.
+    is_contextual = isinstance(instance, Labelled)
     assert ours.meta["engine"] == ("in turn" if is_contextual else "native")
     assert other.meta["engine"] == ("in turn" if is_contextual else "xla")
-    # Numbers differ in their last bits; a choice that hangs on one is rare.
+    # Numbers differ in their last bits, which rarely changes a choice.
     same = (ours.arm_pulls == other.arm_pulls).all(1)
     assert same.mean() >= 0.97, same.mean()
     differ = ours.arm_pulls.std(0).max() > 0
@@ -79,7 +78,7 @@ def test_calls_that_differ_in_numbers_share_their_program(monkeypatch):
     assert (runs.pulls <= 90).all()
 
 
-def test_an_engine_has_to_be_known_and_possible(monkeypatch):
+def test_an_unknown_or_impossible_engine_is_refused(monkeypatch):
     play = partial(jb.simulate, SOARE, LINGAPE, replications=3)
     with pytest.raises(ValueError, match="engine must be one of 'xla', 'native', got 'fast'"):
         play(engine="fast")
@@ -92,7 +91,7 @@ def test_an_engine_has_to_be_known_and_possible(monkeypatch):
 
 
 def ranking(arms):
-    """An algorithm with an operation that has no rule."""
+    """An algorithm with an operation for which the compiler has no rule."""
 
     def ask(key, state):
         nearest = jax.lax.top_k(state, 1)[0][0].astype(int)
@@ -106,6 +105,6 @@ def test_an_operation_without_a_rule_is_named():
         jb.simulate(SOARE, ranking, replications=3, max_pulls=20, engine="native")
 
 
-def test_the_compiler_is_what_the_environment_names(monkeypatch):
+def test_the_environment_names_the_compiler(monkeypatch):
     monkeypatch.setenv("CXX", os.path.join(os.sep, "nowhere", "compiler"))
     assert cpp.compiler() is None

@@ -10,8 +10,8 @@ ODD = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, -2.5, 1e300, -1e-300,
 PAIRS = np.array([(a, b) for a in ODD for b in ODD]).reshape(9, LANES, 2).transpose(2, 0, 1)
 
 
-def whole(dtype):
-    """Numbers of a type with its extremes, zeros and pairs that would trap."""
+def integers(dtype):
+    """Integers of a dtype with its extremes, zeros and pairs whose division would trap."""
     info = np.iinfo(dtype)
     a = RNG.integers(info.min, info.max, (4, LANES), dtype, endpoint=True)
     b = RNG.integers(max(info.min, -9), 9, (4, LANES)).astype(dtype)
@@ -38,19 +38,19 @@ def on_floats(a, b):
     )
 
 
-def on_numbers_of_all(n):
-    """What the lanes share: the same operations on plain numbers."""
+def on_shared_numbers(n):
+    """The same operations on numbers that all lanes share."""
     x = jnp.arange(-4, 5).astype(n.dtype)
     bad = (x / x) * 0 + 1 / (x + 2)  # NaN in the middle, an infinity
     return n, on_floats(bad, x), on_floats(x, bad), jnp.clip(x, bad, 2.0)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
-def test_floats_and_what_is_not_a_number(dtype):
+def test_floats_and_nan_equal_vmap(dtype):
     with np.errstate(over="ignore"):
         a, b = PAIRS.astype(dtype)
     same(on_floats, a, b)
-    same(on_numbers_of_all, a[0])
+    same(on_shared_numbers, a[0])
 
 
 def test_the_zeroth_power_is_one():
@@ -64,7 +64,7 @@ def on_signs(a):
     return [lax.bitcast_convert_type(x, jnp.int64) for x in results]
 
 
-def test_the_sign_of_zero():
+def test_zeros_keep_their_sign():
     x = np.array([0.0, -0.0, 0.25, -0.25, 4.0, -0.0, 0.0, 2.25] * 2)
     same(on_signs, x)
 
@@ -85,7 +85,7 @@ def on_integers(a, b):
     )
 
 
-def on_integers_of_all(a, b):
+def on_shared_integers(a, b):
     i = jnp.arange(-3, 6).astype(a.dtype)
     return on_integers(a, b), on_integers(i, i[::-1] - 3), on_integers(a[0], i[0])
 
@@ -94,20 +94,20 @@ SOMETIMES = [pytest.param(dtype, marks=pytest.mark.slow) for dtype in (np.int32,
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint32, *SOMETIMES])
-def test_whole_numbers(dtype):
-    same(on_integers_of_all, *whole(dtype))
+def test_integers_equal_vmap(dtype):
+    same(on_shared_integers, *integers(dtype))
 
 
 def test_division_by_zero_and_overflow_do_not_trap():
-    a, b = (x[0] for x in whole(np.int64))
+    a, b = (x[0] for x in integers(np.int64))
     quotient, rest = by_native(lambda a, b: (lax.div(a, b), lax.rem(a, b)), a, b)
     assert (quotient[0], rest[0]) == (np.iinfo(int).min, 0)
     np.testing.assert_array_equal(quotient[b == 0], -1)
     np.testing.assert_array_equal(rest[b == 0], a[b == 0])
 
 
-def test_the_sign_of_unsigned_numbers():
-    same(lambda a: (lax.sign(a), lax.sign(a.astype(jnp.uint64))), whole(np.uint32)[0])
+def test_signs_of_unsigned_numbers_equal_vmap():
+    same(lambda a: (lax.sign(a), lax.sign(a.astype(jnp.uint64))), integers(np.uint32)[0])
 
 
 def on_flags(p, q, x):
@@ -124,16 +124,16 @@ def on_flags(p, q, x):
 FLAGS = RNG.random((2, 6, LANES)) < 0.6
 
 
-def test_flags():
+def test_booleans_equal_vmap():
     same(on_flags, *FLAGS, np.round(RNG.normal(size=(6, LANES))))
 
 
-def test_flags_are_ordered():
+def test_comparisons_of_booleans_equal_vmap():
     i = np.arange(6) % 2 == 0
     same(lambda p, q: (compared(p, q), compared(p, jnp.arange(6) < 3), p < i), *FLAGS)
 
 
-def test_the_first_flag():
+def test_extremes_of_booleans_are_the_first_ones():
     def first(p, q):
         i = jnp.arange(6) > 2
         return (p.argmax(), p.argmin(), (p | q).argmax(), (p & ~p).argmax(), i.argmax() + 0 * p[0])
@@ -158,7 +158,7 @@ def conversions(x, i, u):
     )
 
 
-def test_conversions():
+def test_conversions_equal_vmap():
     x = RNG.normal(size=(5, LANES)) * 1e5
     i = RNG.integers(-(2**40), 2**40, (5, LANES))
     i[0] = RNG.integers(-3, 3, LANES)
@@ -184,7 +184,7 @@ def choices(x, i, p):
     )
 
 
-def test_choices():
+def test_selections_equal_vmap():
     x, i = RNG.normal(size=(4, LANES)), RNG.integers(0, 3, (4, LANES))
     x[0, :3] = np.nan, np.inf, -np.inf
     same(choices, x, i, RNG.random((4, LANES)) < 0.5)
@@ -196,14 +196,14 @@ def coarse(x):
     return [[lax.reduce_precision(y, *w) for w in widths] for y in (x, 7.3 * i, 1e19 * i)]
 
 
-def test_fewer_bits():
+def test_reduced_precision_equals_vmap():
     x = RNG.normal(size=(30, LANES)) * np.exp(RNG.normal(size=(30, LANES)) * 30)
     x[:, :5] = np.inf, -np.inf, np.nan, 0.0, -0.0
     x[:3, 5] = 1 + 2.0**-24, 1 + 3 * 2.0**-24, 65520.0  # ties, and what rounds to an infinity
     same(coarse, x, rtol=0)
 
 
-def test_rounding_of_halves():
+def test_halves_are_rounded_as_by_numpy():
     x = np.arange(LANES) / 2 - 3
     rounded = by_native(lambda x: (lax.round(x), jnp.round(x), jnp.rint(-x)), x)
     np.testing.assert_array_equal(rounded[0], np.trunc(x + np.copysign(0.5, x)))
@@ -211,12 +211,12 @@ def test_rounding_of_halves():
     np.testing.assert_array_equal(rounded[2], np.round(-x))
 
 
-def test_single_precision_with_fewer_bits():
+def test_reduced_precision_of_float32_equals_vmap():
     same(lambda x: lax.reduce_precision(x, 5, 10), RNG.normal(size=LANES).astype(np.float32))
 
 
 @pytest.mark.parametrize("lanes", [16, 48])
-def test_a_table_by_one_number(lanes):
+def test_quotients_of_a_table_by_one_number_equal_vmap(lanes):
     def quotients(x, y):
         return x / y, x / y[None], x / 3.0, x / x[1], jnp.arange(1.0, 8.0) / 3.0, (x[:2] / y)
 
@@ -226,7 +226,7 @@ def test_a_table_by_one_number(lanes):
     same(quotients, x, y, rtol=4e-16)
 
 
-def test_jax_sees_the_same_types():
+def test_results_have_the_dtypes_of_jax():
     def types(x):
         return [(x * 0).astype(t) + jnp.ones((), t) for t in (jnp.float32, jnp.int32, jnp.uint64)]
 

@@ -29,11 +29,11 @@ def branches(v, m, i):
     )
 
 
-def test_branches():
+def test_branches_equal_vmap():
     same(branches, VALUES, TABLE, WHICH)
 
 
-def test_a_branch_may_change_what_it_is_given():
+def test_an_update_within_a_branch_leaves_its_argument_unchanged():
     def function(v, i):
         w = v * 2.0
         x = lax.cond(i > 1, lambda y: y.at[i % 6].set(0.0), lambda y: y, w)

@@ -1,4 +1,4 @@
-"""Libraries compiled and kept: whatever compiler and folder do, one line and no harm."""
+"""Compiled libraries and their folder: each failure gives one line and damages nothing."""
 
 import os
 import signal
@@ -19,21 +19,21 @@ SOURCE = 'extern "C" int run() {{ return {number}; }}'
 
 
 @pytest.fixture
-def shelf(tmp_path):
-    """The folder of libraries in a folder that JAX was given for its programs."""
+def library_folder(tmp_path):
+    """The folder of libraries within the folder that JAX was given for its programs."""
     before = jax.config.jax_compilation_cache_dir
     jax.config.update("jax_compilation_cache_dir", str(tmp_path / "programs"))
     yield tmp_path / "programs" / build.FOLDER
     jax.config.update("jax_compilation_cache_dir", before)
 
 
-def answer(number=7, name="tiny"):
-    """What a program gives that was compiled, or found."""
+def run_program(number=7, name="tiny"):
+    """The result of a program that is compiled, or loaded if it was kept."""
     return build._library(name, SOURCE.format(number=number)).run()
 
 
-def script(tmp_path, lines, monkeypatch):
-    """A compiler that is a shell script; it knows its version."""
+def fake_compiler(tmp_path, lines, monkeypatch):
+    """A shell script as the compiler; it also answers `--version`."""
     path = tmp_path / "fake-c++"
     path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec echo fake 1\n{lines}\n')
     path.chmod(0o700)
@@ -45,18 +45,18 @@ def files(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_library_is_kept_for_the_user_alone(shelf, monkeypatch):
-    assert answer() == 7
-    (kept,) = shelf.iterdir()
+def test_a_library_is_kept_and_open_to_the_user_alone(library_folder, monkeypatch):
+    assert run_program() == 7
+    (kept,) = library_folder.iterdir()
     assert kept.name == f"tiny.{build._digest(kept.read_bytes())}.so"
-    assert stat.S_IMODE(shelf.stat().st_mode) == stat.S_IMODE(kept.stat().st_mode) == 0o700
+    assert stat.S_IMODE(library_folder.stat().st_mode) == stat.S_IMODE(kept.stat().st_mode) == 0o700
     made = kept.stat().st_mtime_ns
     monkeypatch.setattr(build, "compile_to", None)
-    assert answer(8) == 7  # found by its name, not compiled
+    assert run_program(8) == 7  # found by its name, not compiled
     assert kept.stat().st_mtime_ns == made
 
 
-def test_the_name_says_what_a_program_was_made_from(monkeypatch):
+def test_the_name_of_a_library_depends_on_all_it_was_compiled_from(monkeypatch):
     names = []
     monkeypatch.setattr(build, "_libraries", {})
 
@@ -88,9 +88,9 @@ def test_the_name_says_what_a_program_was_made_from(monkeypatch):
 
 
 @pytest.mark.parametrize("harm", ["cut short", "another byte", "empty", "others may write"])
-def test_a_damaged_library_is_compiled_anew(shelf, harm):
-    answer(1)
-    (kept,) = shelf.iterdir()
+def test_a_damaged_library_is_compiled_again(library_folder, harm):
+    run_program(1)
+    (kept,) = library_folder.iterdir()
     whole = kept.read_bytes()
     if harm == "others may write":
         kept.chmod(0o777)
@@ -98,43 +98,43 @@ def test_a_damaged_library_is_compiled_anew(shelf, harm):
         other = {"cut short": whole[: len(whole) // 2], "empty": b""}
         kept.write_bytes(other.get(harm, whole[:-1] + bytes([whole[-1] ^ 1])))
     with pytest.warns(RuntimeWarning, match="compiled anew: .*(damaged|others may write)"):
-        assert answer(2) == 2
-    (kept,) = shelf.iterdir()
+        assert run_program(2) == 2
+    (kept,) = library_folder.iterdir()
     assert kept.name == f"tiny.{build._digest(kept.read_bytes())}.so"
-    assert answer(3) == 2
+    assert run_program(3) == 2
 
 
 @pytest.mark.parametrize("harm", ["a file", "others may write", "anybody may replace", "read only"])
-def test_a_folder_that_will_not_do_is_refused(shelf, harm, monkeypatch):
-    shelf.parent.mkdir()
+def test_an_unsafe_folder_is_refused(library_folder, harm, monkeypatch):
+    library_folder.parent.mkdir()
     if harm == "a file":
-        shelf.write_text("")
+        library_folder.write_text("")
     elif harm == "others may write":
-        shelf.mkdir()
-        shelf.chmod(0o770)
+        library_folder.mkdir()
+        library_folder.chmod(0o770)
     elif harm == "anybody may replace":
-        shelf.parent.chmod(0o777)
+        library_folder.parent.chmod(0o777)
     else:
 
         def refuse(*args, **kwargs):
-            raise PermissionError(13, "Permission denied", str(shelf))
+            raise PermissionError(13, "Permission denied", str(library_folder))
 
         monkeypatch.setattr(build, "private_folder", refuse)
-    with pytest.warns(RuntimeWarning, match=f"not kept: .*{shelf.parent}") as warned:
-        assert answer(4) == 4
+    with pytest.warns(RuntimeWarning, match=f"not kept: .*{library_folder.parent}") as warned:
+        assert run_program(4) == 4
     assert len(warned) == 1
     assert "\n" not in str(warned[0].message)
-    assert not shelf.is_dir() or not any(shelf.iterdir())
+    assert not library_folder.is_dir() or not any(library_folder.iterdir())
 
 
-def test_a_library_that_cannot_be_stored_still_runs(shelf, monkeypatch):
+def test_a_library_that_cannot_be_stored_still_runs(library_folder, monkeypatch):
     def full(*args):
-        raise OSError(28, "No space left on device", str(shelf))
+        raise OSError(28, "No space left on device", str(library_folder))
 
     monkeypatch.setattr(build.os, "replace", full)
     with pytest.warns(RuntimeWarning, match="not kept: .*No space left"):
-        assert answer(5) == 5
-    assert files(shelf) == []
+        assert run_program(5) == 5
+    assert files(library_folder) == []
 
 
 FAILURES = {
@@ -147,9 +147,9 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("how", FAILURES)
-def test_a_compiler_that_does_not_compile(shelf, how, tmp_path, monkeypatch):
+def test_a_failing_compiler_is_reported(library_folder, how, tmp_path, monkeypatch):
     lines, message = FAILURES[how]
-    path = script(tmp_path, lines, monkeypatch)
+    path = fake_compiler(tmp_path, lines, monkeypatch)
     if how == "hangs":
         monkeypatch.setattr(compiling, "MOST_SECONDS", 0.3)
     began = time.monotonic()
@@ -158,12 +158,12 @@ def test_a_compiler_that_does_not_compile(shelf, how, tmp_path, monkeypatch):
     assert time.monotonic() - began < 30
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)
-    assert files(shelf) == []
+    assert files(library_folder) == []
 
 
-def test_a_compiler_that_is_missing_or_does_not_start(tmp_path, monkeypatch):
-    path = script(tmp_path, "", monkeypatch)
-    path.write_text("")  # no program for this machine
+def test_a_missing_or_broken_compiler_is_reported(tmp_path, monkeypatch):
+    path = fake_compiler(tmp_path, "", monkeypatch)
+    path.write_text("")  # an empty file cannot be executed
     with pytest.raises(OSError, match="does not start"):
         build.register("anything")
     monkeypatch.setenv("CXX", os.path.join(os.sep, "nowhere", "compiler"))
@@ -172,7 +172,7 @@ def test_a_compiler_that_is_missing_or_does_not_start(tmp_path, monkeypatch):
         build.register("anything")
 
 
-# Without the rest of the package, which takes seconds to import.
+# The rest of the package is not imported, because that takes seconds.
 CHILD = """
 import importlib, sys, types, warnings
 for name, folder in (
@@ -191,53 +191,53 @@ print(build._library("tiny", sys.argv[3]).run())
 """
 
 
-def child(shelf, **environment):
+def child(library_folder, **environment):
     package = Path(build.__file__).parents[2]
-    given = [str(package), str(shelf.parent), SOURCE.format(number=6)]
+    given = [str(package), str(library_folder.parent), SOURCE.format(number=6)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", **environment}
     return subprocess.Popen([sys.executable, "-c", CHILD, *given], env=environment, **pipes)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_compiler_leaves_nothing_behind(shelf, sent, tmp_path, monkeypatch):
+def test_an_interrupted_compiler_leaves_nothing_behind(library_folder, sent, tmp_path, monkeypatch):
     began = tmp_path / "began"
-    path = script(tmp_path, f"echo $$ > {began}; exec sleep 60", monkeypatch)
-    process = child(shelf, CXX=str(path))
+    path = fake_compiler(tmp_path, f"echo $$ > {began}; exec sleep 60", monkeypatch)
+    process = child(library_folder, CXX=str(path))
     while not (began.exists() and began.read_text()):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.02)
-    time.sleep(0.5)  # until it waits for the compiler that has begun
+    time.sleep(0.5)  # so that the process waits for the compiler
     process.send_signal(sent)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == -sent
     if sent == signal.SIGINT:
         assert errors.splitlines()[-1] == "KeyboardInterrupt"
         assert not Path(f"/proc/{began.read_text().strip()}").exists()
-        assert files(shelf) == []
-    else:  # the system's own way to end a process: it cannot clear up
+        assert files(library_folder) == []
+    else:  # SIGTERM ends the process before it can clear up
         os.kill(int(began.read_text()), signal.SIGKILL)
-        (left,) = shelf.iterdir()
+        (left,) = library_folder.iterdir()
         assert left.name.startswith(build.MAKING)
         os.utime(left, (0, 0))
     monkeypatch.delenv("CXX")
-    assert answer(9) == 9
-    assert len(files(shelf)) == 1  # what was left behind is gone
+    assert run_program(9) == 9
+    assert len(files(library_folder)) == 1  # what was left behind is gone
 
 
 @pytest.mark.optimised
-def test_two_processes_compile_the_same_program(shelf):
-    other = child(shelf)
+def test_two_processes_may_compile_the_same_program(library_folder):
+    other = child(library_folder)
     assert other.stdout.readline() == "begins\n"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert answer(6) == 6
+        assert run_program(6) == 6
         assert other.communicate(timeout=60) == ("6\n", "")
-        assert len(files(shelf)) == 1
-        assert answer(7) == 6
+        assert len(files(library_folder)) == 1
+        assert run_program(7) == 6
 
 
-def test_a_folder_in_the_cloud_is_none(monkeypatch):
+def test_no_library_is_kept_in_the_cloud(monkeypatch):
     class Config:
         jax_compilation_cache_dir = "gs://bucket/programs"
 

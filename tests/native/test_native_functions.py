@@ -1,4 +1,4 @@
-"""Functions of analysis: last bits over wide ranges, and the odd arguments."""
+"""Mathematical functions: errors in the last bits over wide ranges, and special arguments."""
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ TINY, LARGE = 1e-300, 1e300
 
 
 def spread_out(low, high, count=100):
-    """Numbers of all sizes between two."""
+    """Numbers of all magnitudes between two positive ones."""
     return np.exp(RNG.uniform(np.log(low), np.log(high), (count, LANES)))
 
 
@@ -24,7 +24,7 @@ def both_signs(x):
 
 
 def precisely(function):
-    """A NumPy function in the 64 bits of an extended number's fraction."""
+    """A NumPy function in extended precision, whose fraction has 64 bits."""
     return lambda *x: function(*(np.asarray(y, np.longdouble) for y in x))
 
 
@@ -58,7 +58,7 @@ def close(found, exact, units):
     assert error.max() <= units, f"{error.max()} units in the last place"
 
 
-# One program for all of them: arguments go in as one table of each its own.
+# One program computes all functions, each on its own table of arguments.
 @pytest.fixture(scope="module")
 def found():
     with jax.enable_x64(True):
@@ -72,7 +72,7 @@ def found():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_last_bits(found, name):
+def test_errors_are_a_few_units_in_the_last_place(found, name):
     _, exact, x, units = CASES[name]
     with np.errstate(over="ignore"):
         close(found[name], precisely(exact)(x), units)
@@ -85,14 +85,14 @@ def test_powers_to_the_last_bits():
     close(angle, precisely(np.arctan2)(y, x), 2)
 
 
-def test_the_error_function_and_its_inverse():
+def test_the_error_function_and_its_inverse_are_accurate():
     x = np.concatenate([RNG.uniform(-1, 1, (60, LANES)), 1 - spread_out(1e-15, 0.1)])
     y = both_signs(spread_out(1e-5, 5))
     found = by_native(
         lambda x, y: (lax.erf_inv(x), lax.erf(y), lax.erfc(y), lax.lgamma(jnp.abs(y))), x, y
     )
     exact = special.erfinv(x), special.erf(y), special.erfc(y), special.gammaln(np.abs(y))
-    # Near the ends x^2 is rounded, and what that costs grows as 1 / (1 - x).
+    # Near the ends the effect of rounding x^2 grows as 1 / (1 - x).
     lost = 3e-15 + 2e-16 / (1 - np.abs(x))
     assert (np.abs(found[0] / exact[0] - 1) <= lost).all()
     for one, two, rtol in zip(found[1:], exact[1:], (1e-15, 1e-14, 1e-13), strict=True):
@@ -112,12 +112,12 @@ def everywhere(x):
     )
 
 
-def test_odd_arguments():
+def test_special_arguments_equal_vmap():
     x = np.resize(ODD, LANES)
     same(lambda x: (everywhere(x), everywhere(jnp.arange(7.0) - 3.0)), x, rtol=1e-12)
 
 
-def test_infinities_are_exact():
+def test_special_arguments_equal_numpy():
     x = np.resize(ODD, LANES)
     names = "exp expm1 log log1p sqrt tanh"
     found = by_native(lambda x: [getattr(jnp, name)(x) for name in names.split()], x)
@@ -126,20 +126,20 @@ def test_infinities_are_exact():
             np.testing.assert_allclose(one, getattr(np, name)(x), 1e-15, 1e-300, err_msg=name)
 
 
-def test_the_inverse_error_function_at_its_ends():
+def test_the_inverse_error_function_is_accurate_at_its_ends():
     x = np.resize([1.0, -1.0, 0.0, np.nan, 1.5, -2.0, 1 - 2.0**-53, np.inf], LANES)
     found = np.asarray(by_native(lax.erf_inv, x))
     expected = special.erfinv(x)
     np.testing.assert_allclose(found, expected, 3e-15)
 
 
-def test_zero_keeps_its_sign():
+def test_log1p_of_zero_keeps_its_sign():
     x = np.resize([0.0, -0.0], LANES)
     found = by_native(lambda x: jnp.log1p(-x), x)
     np.testing.assert_array_equal(np.signbit(found), ~np.signbit(x))
 
 
-def test_single_precision():
+def test_single_precision_equals_vmap():
     names = "exp expm1 exp2 log log1p sqrt tanh sin cos arctan sinh cosh floor"
 
     def apply(x):

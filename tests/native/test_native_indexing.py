@@ -1,4 +1,4 @@
-"""Entries at places that lanes share, or that each has its own."""
+"""Indexing by indices that all lanes share, or by one index for each lane."""
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +39,7 @@ def parts(v, m, x, w, i):
 
 
 @pytest.mark.parametrize("at", [INSIDE, BEYOND], ids=["inside", "beyond"])
-def test_parts(at):
+def test_dynamic_slices_equal_vmap(at):
     same(parts, SHORT, TABLE, LONG, WIDE, at)
 
 
@@ -58,7 +58,7 @@ def updates(v, m, x, w, i):
 
 
 @pytest.mark.parametrize("at", [INSIDE, BEYOND], ids=["inside", "beyond"])
-def test_updates(at):
+def test_dynamic_updates_equal_vmap(at):
     same(updates, SHORT, TABLE, LONG, WIDE, at)
 
 
@@ -83,7 +83,7 @@ def look_ups(v, m, x, w, i, j):
     )  # fmt: skip
 
 
-def test_look_ups():
+def test_look_ups_equal_vmap():
     same(look_ups, SHORT, TABLE, LONG, WIDE, INSIDE, (INSIDE * 3 + 1) % 5)
 
 
@@ -102,7 +102,7 @@ def far_look_ups(v, m, x, w, i, j):
     )  # fmt: skip
 
 
-def test_look_ups_beyond_the_table():
+def test_look_ups_beyond_the_table_equal_vmap():
     same(far_look_ups, SHORT, TABLE, LONG, WIDE, BEYOND, RNG.permutation(BEYOND))
 
 
@@ -130,7 +130,7 @@ def scatters(v, m, x, i, j):
     )  # fmt: skip
 
 
-def test_scatters():
+def test_scatters_equal_vmap():
     same(scatters, SHORT, TABLE, LONG, INSIDE, (INSIDE * 3 + 1) % 5)
 
 
@@ -144,15 +144,15 @@ def far_scatters(v, m, x, i, j):
     ]
 
 
-def test_scatters_beyond_the_table():
+def test_scatters_beyond_the_table_equal_vmap():
     same(far_scatters, SHORT, TABLE, LONG, BEYOND, RNG.permutation(BEYOND))
 
 
-def test_extremes_of_flags_at_a_place():
+def test_scattered_extremes_of_booleans_equal_vmap():
     same(lambda p, i: (p.at[i].max(True), p.at[i].min(False), p.at[1].max(p[0])), SHORT > 0, INSIDE)
 
 
-def test_differences_and_quotients_at_a_place():
+def test_scattered_differences_and_quotients_equal_vmap():
     def less(v, m, i):
         return (
             v.at[i].subtract(1.5),
@@ -164,15 +164,15 @@ def test_differences_and_quotients_at_a_place():
     same(less, SHORT, TABLE, INSIDE)
 
 
-def test_places_that_are_not_numbers_do_not_spread():
+def test_nan_in_one_entry_does_not_spread_to_others():
     v = SHORT.copy()
     v[1], v[:, 3] = np.nan, np.nan
     same(lambda v, i: (v.at[i].max(0.0), v.at[i].min(0.0), v.at[1].max(0.0), v.at[i].set(1.0)),
          v, INSIDE)  # fmt: skip
 
 
-def test_the_tables_given_stay_as_they_are():
-    # What is changed in place is a copy where anybody still reads the old one.
+def test_updates_leave_their_arguments_unchanged():
+    # An update in place needs a copy where the old table is still read.
     def orders(v, m, i):
         w = v * 1.0
         a = w.at[i].set(7.0)
@@ -189,7 +189,7 @@ def test_the_tables_given_stay_as_they_are():
 
 
 @pytest.mark.parametrize("lanes", [48])
-def test_places_in_more_registers(lanes):
+def test_indices_equal_numpy_with_lanes_in_several_registers(lanes):
     v, i = RNG.normal(size=(30, lanes)), RNG.integers(0, 30, lanes)
     found = by_native(lambda v, i: (v[i], v.at[i].set(0.0)), v, i)
     np.testing.assert_array_equal(found[0], v[i, np.arange(lanes)])

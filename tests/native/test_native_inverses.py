@@ -1,4 +1,4 @@
-"""Inverses by the native engine, held against `jax.vmap` and NumPy."""
+"""Inverses by the native engine against `jax.vmap` and NumPy."""
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ def covariances(dim, number=LANES):
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 4, 5, 12, 21])
-def test_all_that_an_inverse_tells(dim):
+def test_inverses_equal_vmap_and_numpy(dim):
     matrices = covariances(dim)
     found = same(spd.inverse, matrices, rtol=1e-9, atol=1e-9)
     for lane in range(LANES):
@@ -31,14 +31,14 @@ def test_all_that_an_inverse_tells(dim):
     assert found.positive.all()
 
 
-def test_each_part_by_itself():
+def test_each_result_of_an_inverse_may_be_used_alone():
     matrices = covariances(6)
     parts = [lambda m, name=name: getattr(spd.inverse(m), name) for name in spd.Inverse._fields]
     for part in (*parts, lambda m: (spd.inverse(m).factor, spd.inverse(m).positive)):
         same(part, matrices, rtol=1e-10, atol=1e-12)
 
 
-def test_what_is_not_positive_is_told():
+def test_matrices_that_are_not_positive_definite_are_flagged():
     matrices = covariances(5)
     matrices[..., 3] *= -1.0
     matrices[2, 2, 5] = -1.0
@@ -46,20 +46,20 @@ def test_what_is_not_positive_is_told():
     matrices[..., 9] = 0.0
     found = same(lambda m: spd.inverse(m).positive, matrices)
     np.testing.assert_array_equal(found, ~np.isin(np.arange(LANES), [3, 5, 7, 9]))
-    lacks = np.moveaxis(
+    singular_or_not = np.moveaxis(
         np.stack([np.ones((3, 3)) + np.eye(3) * (k % 2) for k in range(LANES)]), 0, -1
     )
-    found = same(lambda m: spd.inverse(m, may_lack_rank=True).positive, lacks)
+    found = same(lambda m: spd.inverse(m, may_lack_rank=True).positive, singular_or_not)
     np.testing.assert_array_equal(found, np.arange(LANES) % 2 == 1)
 
 
-def test_shared_matrices_and_single_precision():
+def test_shared_matrices_and_single_precision_equal_vmap():
     matrices, shared = covariances(4), jnp.asarray(covariances(4, 1)[..., 0])
     same(lambda m: spd.inverse(shared).matrix @ m, matrices, rtol=1e-9, atol=1e-9)
     same(lambda m: spd.inverse(m.astype(jnp.float32)), matrices, rtol=1e-3, atol=1e-3)
 
 
-def test_known_functions_that_are_mapped_over():
+def test_primitives_within_vmap_equal_numpy():
     many = np.stack([covariances(4) for _ in range(3)])
 
     def mapped(tables):

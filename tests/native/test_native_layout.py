@@ -43,7 +43,7 @@ def shapes(v, m, x):
     )
 
 
-def test_shapes():
+def test_changes_of_shape_equal_vmap():
     same(shapes, VECTOR, TABLE, LONG)
 
 
@@ -59,16 +59,16 @@ def padded(v, m, x):
     )
 
 
-def test_padding():
+def test_padding_equals_vmap():
     same(padded, VECTOR, TABLE, LONG)
 
 
-def test_stacks():
+def test_stacked_arrays_equal_vmap():
     same(lambda v, m: (jnp.stack([v, 2 * v]), jnp.stack([v, m[0]], 1), jnp.stack([v[0], v[1]])),
          VECTOR, TABLE)  # fmt: skip
 
 
-def test_no_entries():
+def test_empty_arrays_equal_vmap():
     def nothing(v, e):
         return (
             (e, e + 1, v[2:2], jnp.concatenate([e, v]), jnp.zeros((0, 3)), e.reshape(0, 4)),
@@ -78,7 +78,7 @@ def test_no_entries():
     same(nothing, VECTOR, np.zeros((0, LANES)))
 
 
-def test_reductions_of_no_entries():
+def test_reductions_of_empty_arrays_equal_vmap():
     def nothing(v, e):
         return e.sum(), e.prod(), (e > 0).any(), jnp.max(e, initial=2.0), e @ e, v[:0].sum() + v[0]
 
@@ -104,7 +104,7 @@ def reductions(v, m, x, c):
     )  # fmt: skip
 
 
-def test_reductions():
+def test_reductions_equal_vmap():
     same(reductions, VECTOR, TABLE, LONG, CUBE, atol=1e-12)
 
 
@@ -119,7 +119,7 @@ def running(v, m, x):
     )
 
 
-def test_running_totals():
+def test_cumulative_reductions_equal_vmap():
     same(running, VECTOR, TABLE, LONG, atol=1e-12)
 
 
@@ -139,7 +139,7 @@ def positions(v, m, x):
 
 
 @pytest.mark.parametrize("spoilt", [False, True])
-def test_places_of_extremes(spoilt):
+def test_indices_of_extremes_equal_vmap(spoilt):
     rng, x = np.random.default_rng(3), LONG.copy()
     v = np.round(VECTOR)
     if spoilt:
@@ -170,13 +170,13 @@ def picks(v, x, order):
     )  # fmt: skip
 
 
-def test_picks():
+def test_best_and_argmax_equal_vmap():
     x, v = LONG.copy(), np.round(VECTOR)
     x[:, 4], v[:, 5] = -np.inf, -np.inf
     same(picks, v, x, np.stack([RNG.permutation(50) for _ in range(LANES)], 1))
 
 
-def test_picks_give_the_first_that_is_not_a_number():
+def test_best_and_argmax_give_the_first_nan():
     x = LONG.copy()
     x[::3, 2], x[0, 5], x[49, 6], x[20:22, 4], x[:, 3] = np.nan, np.nan, np.nan, np.nan, np.nan
     x[:, 7] = -np.inf
@@ -188,7 +188,7 @@ def test_picks_give_the_first_that_is_not_a_number():
     np.testing.assert_array_equal(picked[1][spoilt], x.argmax(0)[spoilt])
 
 
-def test_picks_with_narrow_orders():
+def test_argmax_with_orders_in_int32_equals_vmap():
     order = np.stack([RNG.permutation(50) for _ in range(LANES)], 1).astype(np.int32)
     same(selection.argmax, LONG, order)
 
@@ -209,7 +209,7 @@ def custom(v, m, x):
     )
 
 
-def test_a_reducer_of_ones_own():
+def test_custom_reducers_equal_vmap():
     same(custom, VECTOR, TABLE, LONG)
 
 

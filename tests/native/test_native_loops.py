@@ -31,7 +31,7 @@ def counted(v, m, n):
     )
 
 
-def test_loops_of_counted_and_of_own_length():
+def test_loops_of_fixed_and_of_each_lanes_own_length_equal_vmap():
     found = same(counted, VALUES, TABLE, TIMES)
     np.testing.assert_array_equal(found[3], VALUES)
 
@@ -54,12 +54,12 @@ def nested(v, n):
 
 
 @pytest.mark.parametrize("lanes", [16, 48])
-def test_loops_within_loops_and_branches(lanes):
+def test_nested_loops_and_branches_equal_vmap(lanes):
     rng = np.random.default_rng(7)
     same(nested, rng.normal(size=(6, lanes)), rng.integers(0, 9, lanes))
 
 
-def test_a_lane_that_never_ends_by_itself_does_not_touch_the_others():
+def test_a_loop_runs_only_in_lanes_that_take_its_branch():
     def function(n):
         return lax.cond(
             n > 0, lambda: lax.while_loop(lambda x: x != 0, lambda x: x - 1, n), lambda: n
@@ -106,7 +106,7 @@ def scans(v, m, n):
     )
 
 
-def test_scans():
+def test_scans_equal_vmap():
     same(scans, VALUES, TABLE, TIMES)
 
 
@@ -166,7 +166,7 @@ def test_a_carry_is_read_before_and_after_it_changes(part):
     same(function, VALUES, TIMES, rtol=1e-12, atol=1e-12)
 
 
-def test_a_column_at_a_time():
+def test_updates_of_a_column_at_a_time_equal_vmap():
     def function(v, m):
         def step(carry, k):
             m, total = carry
@@ -190,7 +190,7 @@ def test_loops_give_the_same_numbers_in_any_lane():
 
 
 def large(v):
-    """Sixteen tables of 6000 entries: 100 MB for two registers of lanes, far above a stack."""
+    """Sixteen tables of 6000 entries, each too large for the stack."""
 
     def grown(i, tables):
         return tuple(table * 0.5 + tables[0][i] for table in tables)
@@ -200,7 +200,7 @@ def large(v):
 
 
 def many(v):
-    """Ninety tables of 2000 entries, each below what is large, 11 MB together."""
+    """Ninety tables of 2000 entries, each small enough for the stack, 11 MB together."""
 
     def grown(i, tables):
         return tuple(table * 0.5 + tables[0][i] for table in tables)
@@ -210,5 +210,5 @@ def many(v):
 
 
 @pytest.mark.parametrize("function", [large, many])
-def test_what_would_fill_the_stack_lies_beside_it(function):
+def test_arrays_too_large_for_the_stack_equal_vmap(function):
     same(function, VALUES)

@@ -1,4 +1,4 @@
-"""Functions of a user that are called as some that are compiled in another way."""
+"""A user's functions and primitives that have the name of one with a rule of its own."""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ from jaxbandits.compilers.lanewise import interpreter, lanewise
 RNG = np.random.default_rng(15)
 VALUES = RNG.normal(size=(5, LANES))
 MATRICES = RNG.normal(size=(3, 3, LANES))
-NEW = {"stack", "tile"}  # not in the oldest JAX that will do
+NEW = {"stack", "tile"}  # not in the oldest supported JAX
 
 
 def pick_best(values):
@@ -41,14 +41,14 @@ def of_a_user(v, m):
     return best(v), argmax(v, jnp.arange(5)), sweep(m, 0.5), once(v)
 
 
-def test_a_users_functions_are_what_they_are():
+def test_a_users_functions_are_not_taken_for_primitives_of_the_same_name():
     expected = jax.vmap(of_a_user, -1, -1)(VALUES, MATRICES)
     equal(by_native(of_a_user, VALUES, MATRICES), expected)
     by_lanes = jax.jit(lambda v, m, unit: lanewise(of_a_user, LANES, unit)(v, m))
     equal(by_lanes(VALUES, MATRICES, 1.0), expected)
 
 
-def test_a_users_primitive_is_not_that_of_jax():
+def test_a_users_primitive_is_not_taken_for_that_of_jax():
     made = Primitive("sin")
     made.def_abstract_eval(lambda x: x)
     batching.primitive_batchers[made] = lambda xs, axes: (-xs[0], axes[0])
@@ -58,7 +58,7 @@ def test_a_users_primitive_is_not_that_of_jax():
     assert [eqn.primitive.name for eqn in closed.eqns] == ["neg"]
 
 
-def test_every_rule_is_of_a_primitive_that_there_is():
+def test_every_rule_belongs_to_a_primitive_of_jax():
     known = {x.name for x in jax_primitives()}
     for rules in (interpreter.RULES, writer.RULES):
         names = {x for x in rules if isinstance(x, str)}

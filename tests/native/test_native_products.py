@@ -14,8 +14,8 @@ def table(*shape):
     return RNG.normal(size=(*shape, LANES))
 
 
-def of_size(a, b, v, w):
-    """Every way two tables and two vectors go together; `b` is as `a.T`."""
+def products(a, b, v, w):
+    """All products of two tables and two vectors; `b` has the shape of `a.T`."""
     return (
         (a @ v, w @ a, b @ w, v @ b, a @ b, b @ a, v @ v, a.T @ w, jnp.outer(v, w)),
         (jnp.einsum("ij,ij", a, a), jnp.einsum("ij,i,j", a, w, v), jnp.einsum("ij,j->ji", a, v)),
@@ -24,9 +24,9 @@ def of_size(a, b, v, w):
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (2, 3), (4, 8), (5, 13), (9, 4), (17, 2)])
-def test_products_of_own_tables(rows, columns):
+def test_products_of_each_lanes_tables_equal_vmap(rows, columns):
     args = table(rows, columns), table(columns, rows), table(columns), table(rows)
-    same(of_size, *args, atol=1e-12)
+    same(products, *args, atol=1e-12)
 
 
 def shared_with_own(v, w, m, n):
@@ -40,7 +40,7 @@ def shared_with_own(v, w, m, n):
     )
 
 
-def test_products_with_shared_tables():
+def test_products_with_shared_tables_equal_vmap():
     args = table(5), table(9), table(5, 5), table(9, 5)
     same(shared_with_own, *args, rtol=1e-12, atol=1e-11)
 
@@ -62,7 +62,7 @@ def batches(a, b, v):
     )  # fmt: skip
 
 
-def test_batches_of_products():
+def test_batches_of_products_equal_vmap():
     same(batches, table(3, 6, 5), table(3, 6, 5), table(5), atol=1e-12)
 
 
@@ -83,24 +83,24 @@ def wider(a, v):
     )
 
 
-def test_products_of_a_wider_type():
+def test_products_in_a_wider_dtype_equal_vmap():
     same(wider, *(RNG.integers(-9, 9, x) for x in ((6, 5, LANES), (5, LANES))))
 
 
-def test_products_of_whole_and_narrow_numbers():
+def test_products_of_integers_and_of_float32_equal_vmap():
     same(whole, *(RNG.integers(-9, 9, x) for x in ((6, 5, LANES), (5, LANES))))
 
 
-def test_products_of_flags_and_numbers():
+def test_products_of_booleans_and_numbers_equal_vmap():
     args = RNG.integers(-9, 9, (6, 5, LANES)), RNG.integers(-9, 9, (5, LANES))
     same(lambda a, v: ((a > 0) @ v, a @ (v > 0), a.astype(float) @ (v > 0)), *args)
 
 
-def test_products_of_flags():
+def test_products_of_booleans_equal_vmap():
     same(lambda p, q: (p @ q, p @ p.T), *(RNG.random(x) < 0.4 for x in ((6, 5, LANES), (5, LANES))))
 
 
-def test_infinities_in_products():
+def test_products_with_nan_and_infinities_equal_vmap():
     v = table(5)
     v[0, 0], v[1, 1], v[2, 2] = np.nan, np.inf, -np.inf
     same(lambda v, m: (m @ v, v @ v, jnp.asarray(SHARED) @ v), v, table(3, 5), atol=1e-12)

@@ -1,4 +1,4 @@
-"""Programs as wholes: what is closed over, what is returned, what is refused, kernels."""
+"""Whole programs: constants, results, unsupported operations, and kernels."""
 
 import re
 
@@ -34,11 +34,11 @@ def closed_over(v, i):
     )  # fmt: skip
 
 
-def test_what_is_closed_over():
+def test_closed_over_constants_equal_vmap():
     same(closed_over, VALUES, RNG.integers(0, 9, LANES))
 
 
-def test_what_is_returned():
+def test_results_may_be_any_tree():
     half = jax.jit(lambda x: (x, x * 0.5))
 
     def function(v, i, p):
@@ -56,7 +56,7 @@ def test_what_is_returned():
     same(function, VALUES, np.arange(LANES), VALUES[0] > 0)
 
 
-def test_no_name_is_that_of_a_type():
+def test_no_variable_has_the_name_of_a_type():
     types = set(re.findall(r"typedef \w+ (\w+);", HEADER.read_text()))
     writer = Writer()
     names = {writer.name(start) for start in ("i", "v") * 100}
@@ -64,7 +64,7 @@ def test_no_name_is_that_of_a_type():
     assert not types & names
 
 
-def test_tables_of_the_program_around():
+def test_a_lane_may_read_arrays_of_the_program_around():
     @jax.jit
     def around(shared, flag, v):
         from jaxbandits.compilers.cpp import natively
@@ -91,7 +91,7 @@ def test_tables_of_the_program_around():
         (lambda v: jax.vmap(collatz)(v.astype(int)), "`while` loop under `vmap`"),
     ],
 )
-def test_what_is_not_supported_is_named(function, name):
+def test_unsupported_operations_are_named(function, name):
     with pytest.raises(Unsupported, match=name):
         by_native(function, VALUES)
 
@@ -102,7 +102,7 @@ def positive(dim):
 
 
 @pytest.mark.parametrize("dim", [5, pytest.param(2, marks=SLOW), pytest.param(10, marks=SLOW)])
-def test_matrices(dim):
+def test_matrix_kernels_equal_vmap(dim):
     def function(s, v):
         factor = spd.cholesky(s)
         whole = spd.inverse(s)
@@ -115,7 +115,7 @@ def test_matrices(dim):
 @pytest.mark.parametrize(
     "family", ["logistic", pytest.param("poisson", marks=SLOW), pytest.param("probit", marks=SLOW)]
 )
-def test_maximum_likelihood(family):
+def test_maximum_likelihood_equals_vmap(family):
     arms = jnp.asarray(RNG.uniform(-1, 1, (9, 3)))
     counts = RNG.integers(5, 40, (9, LANES)).astype(float)
     sums = counts * RNG.uniform(0.2, 0.8, (9, LANES))
@@ -127,7 +127,7 @@ def test_maximum_likelihood(family):
     same(function, counts, sums, rtol=1e-8, atol=1e-9)
 
 
-def test_a_broken_lane_stays_alone():
+def test_nan_in_one_lane_does_not_change_the_others():
     s = positive(4)
     spoilt = s.copy()
     spoilt[..., 2] = np.nan

@@ -32,7 +32,7 @@ def words(given, key, n):
     )
 
 
-def test_words_are_the_same():
+def test_random_bits_and_keys_equal_vmap():
     same(functools.partial(words, jax.random.key(3)), keys(), NUMBERS)
 
 
@@ -53,7 +53,7 @@ def draws(key, n):
 
 
 @pytest.mark.parametrize("lanes", [16, pytest.param(48, marks=pytest.mark.slow)])
-def test_draws_are_the_same(lanes):
+def test_draws_equal_vmap(lanes):
     same(draws, keys(lanes), np.arange(lanes), rtol=1e-12, atol=1e-14)
 
 
@@ -71,16 +71,16 @@ def carried(key, n):
     return lax.scan(step, key, None, length=4), lax.fori_loop(0, 3, walk, key), chosen, several, own
 
 
-def test_keys_go_through_loops():
+def test_keys_carried_through_loops_equal_vmap():
     same(carried, keys(), NUMBERS, rtol=1e-12)
 
 
-def test_a_key_made_within():
+def test_keys_made_within_a_lane_equal_vmap():
     same(lambda n: jax.random.bits(jax.random.fold_in(jax.random.key(5), n), (3,)), NUMBERS)
 
 
-def test_a_key_that_all_lanes_share_is_drawn_from_once():
-    """Within loops whose carry none of the lanes has for itself."""
+def test_draws_from_a_key_that_all_lanes_share_equal_vmap():
+    """Within a loop whose carry is the same for all lanes."""
 
     def shared(n):
         def step(i, total):

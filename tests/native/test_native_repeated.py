@@ -8,7 +8,7 @@ from jaxbandits.compilers.cpp import repeated
 
 
 def one_round(carry):
-    """Of a lane that ends after `left` rounds and then stays as it is."""
+    """One round of a lane that ends after `left` rounds and does not change afterwards."""
     total, left, table = carry
     on = left > 0
     drawn = jnp.where(on, total * 0.5 + left, 0.0)
@@ -21,7 +21,7 @@ def one_round(carry):
 
 
 def in_python(carry, rounds):
-    """The same, round after round with all lanes in one array."""
+    """The same rounds in a Python loop, with all lanes in one array."""
     step, sums = jax.jit(jax.vmap(one_round, -1, -1)), None
     for _ in range(rounds):
         carry, more = step(carry)
@@ -41,7 +41,7 @@ def burst(most, lanes):
 
 @pytest.mark.parametrize("most", [1, 4, 20])
 @pytest.mark.parametrize("left", [5, 4, 30])
-def test_repeated_until_a_lane_ends_or_for_the_most(most, left):
+def test_rounds_are_repeated_until_a_lane_ends_or_up_to_the_cap(most, left):
     carry = beginning(np.full(LANES, left) + np.arange(LANES) % 4)
     carry, sums = by_repeated(carry, most)
     expected = in_python(beginning(np.full(LANES, left) + np.arange(LANES) % 4), min(most, left))
@@ -55,7 +55,7 @@ def by_repeated(carry, most):
 
 
 @pytest.mark.parametrize("lanes", [16, 48])
-def test_repeated_again_until_all_have_ended(lanes):
+def test_repeated_calls_play_all_lanes_to_their_end(lanes):
     left = np.random.default_rng(9).integers(0, 12, lanes)
     carry, total, calls = beginning(left), None, 0
     while (carry[1] > 0).any():
@@ -67,7 +67,7 @@ def test_repeated_again_until_all_have_ended(lanes):
     np.testing.assert_array_equal(total[1], left)
 
 
-def test_registers_part_ways():
+def test_only_the_register_of_a_lane_that_ends_stops():
     left = np.full(48, 9)
     left[20] = 2
     carry, sums = by_repeated(beginning(left), 7)
@@ -78,7 +78,7 @@ def test_registers_part_ways():
     assert all(np.isfinite(x).all() for x in leaves(carry))
 
 
-def test_an_ended_lane_does_not_stop_the_others():
+def test_a_lane_that_has_ended_before_does_not_stop_the_others():
     left = np.full(LANES, 6)
     left[3] = 0
     _, sums = by_repeated(beginning(left), 4)
