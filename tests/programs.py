@@ -4,6 +4,7 @@ import functools
 
 import cases
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits as jb
@@ -54,33 +55,36 @@ def parts(case, replication=0):
 
 
 class Programs:
-    """Compiled `start`, `advance` and `ask` of a case, and `start` with `advance` under `vmap`.
+    """Compiled `start`, `advance` and `ask` of a case, under `vmap` over replications 0 to 3.
 
-    All integers are converted to int64, because other types would compile other programs.
+    All integers are converted to int64, because other types would compile other programs. There is
+    no program without `vmap`: that single rounds give the same is a law of live runs.
     """
 
-    def __init__(self, case):
-        def begin(key, replication):
-            return episode.start(key, *parts(case, replication))
+    RUNS = 4
 
+    def __init__(self, case):
         def go(run, rounds, replication):
             return episode.advance(run, *parts(case, replication), rounds)
 
-        self._start, self._advance = jax.jit(begin), jax.jit(go)
-        self.ask = jax.jit(lambda run: episode.ask(run.key, run.rounds, run.state, *parts(case))[1])
-        self._all = jax.jit(jax.vmap(lambda k, n, r: go(begin(k, r), n, r), (0, None, 0)))
+        def ask(run):
+            return episode.ask(run.key, run.rounds, run.state, *parts(case))[1]
 
-    def start(self, key, replication=0):
-        """The run of a replication before its first round."""
-        return self._start(key, np.int64(replication))
+        # Not under `vmap`; the tests only look at the shapes of what these give.
+        self.begin = jax.jit(lambda key, number: episode.start(key, *parts(case, number)))
+        self.ask_one = jax.jit(ask)
+        self._start = jax.jit(jax.vmap(self.begin))
+        self._advance = jax.jit(jax.vmap(go, (0, None, 0)))
+        self.ask = jax.jit(jax.vmap(self.ask_one))
+        self._numbers = np.arange(self.RUNS)
 
-    def advance(self, run, rounds, replication=0):
-        """The run after so many further rounds."""
-        return self._advance(run, np.int64(rounds), np.int64(replication))
+    def start(self):
+        """The runs before their first round; the first axis of each leaf is the replication."""
+        return self._start(jnp.stack([key_of(r) for r in self._numbers]), self._numbers)
 
-    def advance_all(self, keys, rounds):
-        """The stacked runs of replications 0, 1, ... after so many rounds."""
-        return self._all(keys, np.int64(rounds), np.arange(len(keys)))
+    def advance(self, runs, rounds):
+        """The runs after so many further rounds."""
+        return self._advance(runs, np.int64(rounds), self._numbers)
 
 
 @functools.lru_cache(maxsize=1)

@@ -65,11 +65,17 @@ def sizes(case):
 
 @each
 def test_a_move_has_the_shapes_of_its_kind(case):
-    run = jax.eval_shape(programs(case.name).start, key_of(0))
-    env, algorithm = parts(case)
+    play = programs(case.name)
+    run = jax.eval_shape(play.begin, key_of(0), np.int64(0))
+    traits = []
+
+    def traced(run):
+        traits.append(episode.move_traits(run, *parts(case)))
+        return play.ask_one(run)
+
+    move = jax.eval_shape(traced, run)
     num_arms, num_targets = sizes(case)
-    one_arm, stops = episode.move_traits(run, env, algorithm)
-    move = jax.eval_shape(programs(case.name).ask, run)
+    one_arm, stops = traits[0]
     assert one_arm == (case.kind != "phased")
     assert stops == (case.promise != "regret")
     assert move.arm.shape == ((num_arms,) if case.kind == "phased" else ())
@@ -85,13 +91,12 @@ def test_a_move_has_the_shapes_of_its_kind(case):
 
 @each
 def test_a_round_keeps_tree_shapes_and_dtypes(case):
-    env, algorithm = parts(case)
-
     def one_round(run):
+        env, algorithm = parts(case)
         noise = episode.phase_noise(run, env)
         return episode.step(run, env, algorithm, noise, episode.NO_LIMITS)
 
-    before = jax.eval_shape(programs(case.name).start, key_of(0))
+    before = jax.eval_shape(programs(case.name).begin, key_of(0), np.int64(0))
     after = jax.eval_shape(one_round, before)
     chex.assert_trees_all_equal_structs(before, after)
     chex.assert_trees_all_equal_shapes_and_dtypes(before, after)
@@ -101,46 +106,34 @@ def test_a_round_keeps_tree_shapes_and_dtypes(case):
 
 
 @each
-def test_lanes_under_vmap_equal_single_replications(case):
-    play, keys = programs(case.name), [key_of(r) for r in range(4)]
-    rounds = 60 if case.promise == "regret" else 10_000
-    together = data(play.advance_all(jnp.stack(keys), rounds))
-    alone = [play.advance(play.start(key, r), rounds, r) for r, key in enumerate(keys)]
-    same = case.promise in ("budget", "within", "certain", "regret")
-    assert (len({int(run.pulls) for run in alone}) == 1) == same
-    for lane, run in enumerate(alone):
-        assert_alike(jax.tree.map(lambda x, lane=lane: x[lane], together), data(run))
-
-
-@each
-def test_a_paused_and_resumed_run_equals_a_whole_one(case):
+def test_paused_and_resumed_runs_equal_whole_ones(case):
     play = programs(case.name)
-    begun = play.start(key_of(0))
+    begun = play.start()
     for legs in ((5, 3, 4), (25, 20, 15), (1, 1, 2)):
         whole, paused = play.advance(begun, sum(legs)), begun
         for rounds in legs:
             paused = play.advance(paused, rounds)
         least = (0 if case.one_phase else 1) if case.kind == "phased" else max(legs)
-        assert int(whole.rounds) > least, "an algorithm of one phase has a case with `one_phase`"
+        assert int(whole.rounds[0]) > least, "an algorithm of one phase has a case with `one_phase`"
         assert_same(paused, whole)
 
 
 @each
 def test_asking_twice_gives_the_same_answer_that_the_run_records(case):
     play = programs(case.name)
-    run = play.advance(play.start(key_of(0)), 2)
-    before = data(run.state)
-    first, second = play.ask(run), play.ask(run)
+    runs = play.advance(play.start(), 2)
+    before = data(runs.state)
+    first, second = play.ask(runs), play.ask(runs)
     assert_same(first, second)
-    assert_same(before, data(run.state))
-    assert_alike(first.answer, play.advance(run, 1).answer)
+    assert_same(before, data(runs.state))
+    assert_alike(first.answer, play.advance(runs, 1).answer)
 
 
 @each
-def test_a_saved_run_continues_as_the_original(case):
+def test_saved_runs_continue_as_the_original(case):
     play = programs(case.name)
-    run = play.advance(play.start(key_of(1)), 2)
-    leaves, tree = jax.tree.flatten(run)
+    runs = play.advance(play.start(), 2)
+    leaves, tree = jax.tree.flatten(runs)
     keyed = [jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in leaves]
     file = io.BytesIO()
     np.savez(file, *jax.tree.leaves(data(leaves)))
@@ -148,38 +141,43 @@ def test_a_saved_run_continues_as_the_original(case):
     with np.load(file) as stored:
         arrays = [stored[f"arr_{i}"] for i in range(len(leaves))]
     restored = [
-        jax.random.wrap_key_data(array, impl="threefry2x32") if is_key else jnp.asarray(array)
+        jax.random.wrap_key_data(array, impl="threefry2x32") if is_key else jax.device_put(array)
         for array, is_key in zip(arrays, keyed, strict=True)
     ]
     again = jax.tree.unflatten(tree, restored)
-    assert_same(again, run)
-    assert_same(play.advance(again, 30), play.advance(run, 30))
+    assert_same(again, runs)
+    assert_same(play.advance(again, 30), play.advance(runs, 30))
 
 
 @each
-def test_a_run_that_is_done_does_not_change(case):
+def test_runs_that_are_done_do_not_change(case):
     if case.promise == "regret":
         pytest.skip("never done")
     play = programs(case.name)
-    run = play.advance(play.start(key_of(0)), 100_000)
-    assert bool(run.done)
-    assert not bool(run.live)
-    assert int(run.arm_pulls.sum()) == int(run.pulls)
-    assert_same(play.advance(run, 7), run)
+    runs = play.advance(play.start(), 100_000)
+    assert runs.done.all()
+    assert not runs.live.any()
+    np.testing.assert_array_equal(runs.arm_pulls.sum(1), runs.pulls)
+    assert_same(play.advance(runs, 7), runs)
 
 
 @each
-def test_simulating_equals_advancing_one_by_one(case):
-    """The lanes of `simulate` against the plain loop, integers and answers equal."""
-    (runs, _), _ = simulated(case.name)
-    for replication in range(3):
-        run = programs(case.name).start(key_of(replication), replication)
-        rounds = case.options.get("horizon", 100_000)
-        run = programs(case.name).advance(run, rounds, replication)
-        assert int(run.pulls) == runs.pulls[replication]
-        np.testing.assert_array_equal(run.arm_pulls, runs.arm_pulls[replication])
-        if case.promise != "regret":  # which answers once more after its last round
-            np.testing.assert_array_equal(run.answer, runs.answer[replication])
+def test_vmap_equals_simulate(case):
+    """Integers and answers of `jax.vmap` are those of the lanes of `simulate`.
+
+    Those of a live run, which plays single rounds, are as well (`test_live`,
+    `test_live_contextual`): the three ways to play agree.
+    """
+    (simulated_runs, _), _ = simulated(case.name)
+    play = programs(case.name)
+    runs = play.advance(play.start(), case.options.get("horizon", 100_000))
+    first = slice(play.RUNS)
+    np.testing.assert_array_equal(runs.pulls, simulated_runs.pulls[first])
+    np.testing.assert_array_equal(runs.arm_pulls, simulated_runs.arm_pulls[first])
+    if case.promise != "regret":  # which answers once more after its last round
+        np.testing.assert_array_equal(runs.answer, simulated_runs.answer[first])
+    same = case.promise in ("budget", "within", "certain", "regret")
+    assert (len(set(runs.pulls.tolist())) == 1) == same
 
 
 @functools.lru_cache(maxsize=1)
