@@ -278,6 +278,7 @@ def boolean_network(
     return _with_theta(simulated(arms, screen, noise_var=noise_var, draws=draws))
 
 
+@jax.jit  # as one program: its seventy operations would be compiled one by one
 def random_network(key: Key) -> Network:
     """A `Network` of the size that was inferred for epilepsy, everything else uniform.
 
@@ -311,6 +312,7 @@ def _highest(table, number):
     return table >= jax.lax.top_k(table.ravel(), number)[0][-1]
 
 
+@partial(jax.jit, static_argnames=("number", "determined"))
 def _random_profiles(key, number, determined):
     """`Profile` [number, G] with so many genes determined at random, half of them active."""
     sizes_key, genes_key, values_key = jax.random.split(key, 3)
