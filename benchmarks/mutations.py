@@ -9,8 +9,9 @@ command continues where it stopped.
 A change is caught if a test fails, or if the tests take `SLOW` times as long as without it (a loop
 that does not end). The times without a change, and the tests that fail without one, are measured
 first and stored in the folder `--work`, with compiled programs. `--show` prints the survivors of
-the stored results; `--again` repeats them, after new tests were written. `EQUIVALENT` lists
-survivors that need no test.
+the stored results; `--again` repeats them, after new tests were written; `--all` repeats every
+stored change whose expression still exists, after tests were rewritten, and drops the others.
+`EQUIVALENT` lists survivors that need no test.
 """
 
 import argparse
@@ -134,9 +135,10 @@ def chosen(number, seed, known=()):
 
 
 def once_more(rows):
-    """The survivors among the rows whose expressions still exist."""
-    for row in filter(survives, rows):
-        every = mutants(row["file"], (ROOT / row["file"]).read_text())
+    """The changes of those rows whose expressions still exist."""
+    for row in rows:
+        path = ROOT / row["file"]
+        every = mutants(row["file"], path.read_text()) if path.exists() else ()
         yield from (mutant for mutant in every if mutant.name == row["name"])
 
 
@@ -326,12 +328,17 @@ def main(arguments=None):
     parser.add_argument("--work", type=Path, default=ROOT / ".mutations")
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--all", action="store_true")
     options = parser.parse_args(arguments)
     stored = json.loads(options.results.read_text()) if options.results.exists() else {"rows": []}
     rows = stored["rows"]
     if not options.show:
-        if options.again:
+        if options.all:
             todo = list(once_more(rows))
+            left = {mutant.name for mutant in todo}
+            rows[:] = [row for row in rows if row["name"] in left]
+        elif options.again:
+            todo = list(once_more(filter(survives, rows)))
         else:
             todo = list(
                 chosen(options.number, options.seed, [(r["name"], r["file"]) for r in rows])

@@ -107,7 +107,7 @@ def test_a_run_whose_phase_is_cut_short_starts_anew():
     """Otherwise its lane would compute longer and longer phases, and the others would wait."""
     case = cases.named("xy_adaptive")
     with jax.enable_x64(True):
-        begun = Programs(case).start(key_of(0))
+        begun = Programs(case).begin(key_of(0), np.int64(0))
 
         @jax.jit
         def phase(run, most):

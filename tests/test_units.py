@@ -24,7 +24,7 @@ def fitted(arms, theta):
 
 
 FUNCTIONS = {
-    "d_optimal": lambda arms, theta: jb.design.d_optimal(arms).value,
+    "d_optimal": lambda arms, theta: jb.design.d_optimal(arms, tol=1e-4).value,
     "g_optimal_fw": lambda arms, theta: jb.design.g_optimal_fw(arms).value,
     "wynn": lambda arms, theta: jb.design.wynn(arms).value,
     "fedorov": lambda arms, theta: jb.design.fedorov(arms).value,
