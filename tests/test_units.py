@@ -24,7 +24,7 @@ def fitted(arms, theta):
 
 
 FUNCTIONS = {
-    "d_optimal": lambda arms, theta: jb.design.d_optimal(arms, tol=1e-4).value,
+    "d_optimal": lambda arms, theta: jb.design.d_optimal(arms).value,
     "g_optimal_fw": lambda arms, theta: jb.design.g_optimal_fw(arms).value,
     "wynn": lambda arms, theta: jb.design.wynn(arms).value,
     "fedorov": lambda arms, theta: jb.design.fedorov(arms).value,
@@ -79,8 +79,10 @@ def test_nearly_dependent_columns_do_not_change_values(name, closeness):
     arms, theta, _ = problem(3)
     change = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 0.0, closeness]])
     near, parameter = arms @ change, np.linalg.solve(change, theta)
+    # Inverses of Gram matrices are exact to the square of the condition number.
+    lost = np.linalg.cond(near) ** 2 * np.finfo(float).eps
     np.testing.assert_allclose(
-        FUNCTIONS[name](near, parameter), FUNCTIONS[name](arms, theta), rtol=1e-3
+        FUNCTIONS[name](near, parameter), FUNCTIONS[name](arms, theta), rtol=max(1e-3, lost)
     )
 
 
