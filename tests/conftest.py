@@ -87,28 +87,25 @@ def _compile(optimise):
 
 MOST_MAPS = 20_000  # memory mappings; Linux allows a process 65,530
 ENDED, EVERY = itertools.count(1), 10  # the memory is checked after every tenth test
-LAST = [""]  # the group of the last test
 
 
 @pytest.fixture(autouse=True)
-def _room_for_programs(request):
+def _room_for_programs():
     """Drop compiled programs before the process has too many memory mappings and is killed.
 
-    The large programs of a group of tests are of no use to the next one. Those of single operations
-    are, so they are kept for as long as there is room.
+    Those of single operations are small and used by most tests: they go last.
     """
-    from distribution import scope_of
-
-    from jaxbandits.engine import host_loop
-
-    group = scope_of(request.node.nodeid)
-    if LAST[0] != group:
-        LAST[0] = group
-        host_loop.program.cache_clear()
     yield
-    maps = Path("/proc/self/maps")
-    due = next(ENDED) % EVERY == 0 and maps.exists()
-    if due and maps.read_bytes().count(b"\n") > MOST_MAPS:
+    if next(ENDED) % EVERY == 0 and _is_full():
+        from jaxbandits.engine import host_loop
+
         host_loop.program.cache_clear()
-        jax.clear_caches()
         gc.collect()
+        if _is_full():
+            jax.clear_caches()
+            gc.collect()
+
+
+def _is_full():
+    maps = Path("/proc/self/maps")
+    return maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS
