@@ -113,7 +113,7 @@ def test_the_table_of_synthetic_drugs():
     np.testing.assert_allclose(np.linalg.norm(drawn.arms, axis=2), 1.0)
     np.testing.assert_allclose(np.einsum("nkd,nd->nk", drawn.arms, drawn.theta), drawn.means)
     sizes = np.linalg.svd(drawn.arms, compute_uv=False)
-    assert (sizes.min(), sizes.max()) > (0.5, 1.1)
+    assert sizes.min() > 0.5  # the features are independent, which makes the means linear
     assert sizes.max() < 1.75
     assert 0.03 < drawn.samples.std(2).mean() < 0.045
     assert 0.27 < drawn.samples.min() < drawn.samples.max() < 0.57

@@ -159,12 +159,11 @@ def test_values_of_other_targets_do_not_move():
 
 
 def test_a_wrong_noise_variance_changes_no_reward():
-    for instance in (NORMAL, COIN, make.stressed(NORMAL, variance_ratio=RATIO)):
-        if instance.stress is None:
-            stressed = make.stressed(instance, noise_var_factor=0.25)
-            assert stressed.noise_var == 0.25 * instance.noise_var
-            for drawn in (partial(singles, arm=1), partial(sums, counts=[2, 0, 7])):
-                np.testing.assert_allclose(drawn(stressed), drawn(instance), rtol=1e-12)
+    for instance in (NORMAL, COIN):
+        stressed = make.stressed(instance, noise_var_factor=0.25)
+        assert stressed.noise_var == 0.25 * instance.noise_var
+        for drawn in (partial(singles, arm=1), partial(sums, counts=[2, 0, 7])):
+            np.testing.assert_allclose(drawn(stressed), drawn(instance), rtol=1e-12)
     both = make.stressed(NORMAL, variance_ratio=RATIO, noise_var_factor=4.0)
     assert both.noise_var == 10.0
     np.testing.assert_allclose(both.stress.variances, 2.5 * np.array(RATIO))
@@ -242,7 +241,8 @@ def test_replications_do_not_depend_on_engine_or_batch(name):
     play = partial(jb.simulate, *PLAYED[name], replications=24, seed=3, max_pulls=3000)
     runs = play(batch=8)  # the native engine chooses a larger one
     assert_same_runs(runs, play(engine="native"))
-    assert len({tuple(row) for row in runs.arm_pulls}) > 3 or name == "phases"
+    # In phases the rewards decide only which arm is dropped first.
+    assert len({tuple(row) for row in runs.arm_pulls}) > (1 if name == "phases" else 3)
 
 
 def test_a_wrong_variance_raises_errors_above_delta_and_delay_costs_only_pulls():

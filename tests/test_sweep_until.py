@@ -107,6 +107,8 @@ def test_stages_do_not_exceed_the_largest_number_of_replications():
     assert list(stages(400, {})) == [400]
     assert list(stages(100, {"pulls_se": 1.0})) == [100]
     assert list(stages(7, {"pulls_se": 1.0})) == [7]
+    assert list(stages(151, {"pulls_se": 1.0})) == [100, 150, 151]
+    assert list(stages(300, {"pulls_se": 1.0})) == [100, 150, 225, 300]
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_pulls_scale_with_variance_and_confidence():
 
 def test_instances_without_a_lower_bound_are_refused():
     logistic = jb.instances.glm(np.eye(2), [0.5, 0.0], family="logistic")
-    bent = jb.instances.tabular(np.eye(2) @ [[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5])
+    bent = jb.instances.tabular([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 0.5, 0.2])
     for instance, message in ((logistic, "rewards must be normal"), (bent, "must be linear")):
         with pytest.raises(ValueError, match=f"instance: .*{message}"):
             theory.characteristic_time(instance)
@@ -168,7 +168,7 @@ def test_the_bound_of_rage_where_targets_are_equal():
 
 def test_bad_arguments_of_the_bound_of_rage_are_refused():
     instance = jb.instances.canonical(4, gap=0.5)
-    bent = jb.instances.tabular(np.eye(2) @ [[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5])
+    bent = jb.instances.tabular([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 0.5, 0.2])
     with pytest.raises(ValueError, match="instance: its means must be linear"):
         theory.rage_pull_bound(bent, 0.05)
     with pytest.raises(ValueError, match="delta must be above 0 and below 1, got 1"):
