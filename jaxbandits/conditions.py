@@ -34,6 +34,11 @@ def theta_norm_given(values: Values) -> None:
     require(values["theta_norm"] is not None, "theta_norm must be given, got None (unknown)")
 
 
+def horizon_given(values: Values) -> None:
+    """Raise where the horizon is None: it is filled in by a regret run, not by others."""
+    require(values["horizon"] is not None, "horizon must be given, got None")
+
+
 def theta_norm_known(
     values: Values, thresholds: Collection[str], option: str = "threshold"
 ) -> None:
@@ -83,7 +88,7 @@ def ridge_in_range(values: Values, v0: Scalar | None = None, most: float = 2.0**
 
 def size_or_horizon(given: int | None, horizon: Scalar | None, name: str) -> int:
     """The size that was given as the option `name`, or the horizon where that is None."""
-    require(horizon is not None, "horizon must be given, got None")
+    horizon_given({"horizon": horizon})
     known = given is not None or is_concrete(horizon)
     require(known, f"{name} must be given where the horizon is traced, got None")
     assert horizon is not None  # checked above
