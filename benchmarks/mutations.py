@@ -10,7 +10,8 @@ A change is caught if a test fails, or if the tests take `SLOW` times as long as
 that does not end). The times without a change, and the tests that fail without one, are measured
 first and stored in the folder `--work`, with compiled programs. `--show` prints the survivors of
 the stored results; `--again` repeats them, after new tests were written; `--all` repeats every
-stored change whose expression still exists, after tests were rewritten, and drops the others.
+stored change whose expression still exists, after tests were rewritten, and drops the others; it
+too continues where it stopped.
 `EQUIVALENT` lists survivors that need no test.
 """
 
@@ -334,9 +335,10 @@ def main(arguments=None):
     rows = stored["rows"]
     if not options.show:
         if options.all:
-            todo = list(once_more(rows))
-            left = {mutant.name for mutant in todo}
+            left = {mutant.name for mutant in once_more(rows)}
             rows[:] = [row for row in rows if row["name"] in left]
+            fewest = min(row.get("repeated", 0) for row in rows)
+            todo = list(once_more(row for row in rows if row.get("repeated", 0) == fewest))
         elif options.again:
             todo = list(once_more(filter(survives, rows)))
         else:
@@ -346,8 +348,10 @@ def main(arguments=None):
 
         def keep(row):
             index = next((i for i, old in enumerate(rows) if old["name"] == row["name"]), len(rows))
-            first = [old.get("first", old["outcome"]) for old in rows[index : index + 1]]
-            rows[index : index + 1] = [row | {"first": first[0]} if first else row]
+            for old in rows[index : index + 1]:
+                row["first"] = old.get("first", old["outcome"])
+                row["repeated"] = old.get("repeated", 0) + 1
+            rows[index : index + 1] = [row]
             text = json.dumps({"summary": summary(rows), "rows": rows}, indent=1)
             options.results.write_text(text + "\n")
             print(described(row), flush=True)
