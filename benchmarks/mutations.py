@@ -11,8 +11,7 @@ that does not end). The times without a change, and the tests that fail without 
 first and stored in the folder `--work`, with compiled programs. `--show` prints the survivors of
 the stored results; `--again` repeats them, after new tests were written; `--all` repeats every
 stored change whose expression still exists, after tests were rewritten, and drops the others; it
-too continues where it stopped.
-`EQUIVALENT` lists survivors that need no test.
+too continues where it stopped. `EQUIVALENT` lists survivors that need no test.
 """
 
 import argparse
@@ -335,10 +334,10 @@ def main(arguments=None):
     rows = stored["rows"]
     if not options.show:
         if options.all:
-            left = {mutant.name for mutant in once_more(rows)}
+            left = {mutant.name: mutant for mutant in once_more(rows)}
             rows[:] = [row for row in rows if row["name"] in left]
-            fewest = min(row.get("repeated", 0) for row in rows)
-            todo = list(once_more(row for row in rows if row.get("repeated", 0) == fewest))
+            times = {row["name"]: row.get("repeated", 0) for row in rows}
+            todo = [left[name] for name in times if times[name] == min(times.values())]
         elif options.again:
             todo = list(once_more(filter(survives, rows)))
         else:
@@ -350,7 +349,7 @@ def main(arguments=None):
             index = next((i for i, old in enumerate(rows) if old["name"] == row["name"]), len(rows))
             for old in rows[index : index + 1]:
                 row["first"] = old.get("first", old["outcome"])
-                row["repeated"] = old.get("repeated", 0) + 1
+                row["repeated"] = old.get("repeated", 0) + options.all
             rows[index : index + 1] = [row]
             text = json.dumps({"summary": summary(rows), "rows": rows}, indent=1)
             options.results.write_text(text + "\n")

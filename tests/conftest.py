@@ -91,21 +91,13 @@ ENDED, EVERY = itertools.count(1), 10  # the memory is checked after every tenth
 
 @pytest.fixture(autouse=True)
 def _room_for_programs():
-    """Drop compiled programs before the process has too many memory mappings and is killed.
-
-    Those of single operations are small and used by most tests: they go last.
-    """
+    """Drop compiled programs before the process has too many memory mappings and is killed."""
     yield
-    if next(ENDED) % EVERY == 0 and _is_full():
+    maps = Path("/proc/self/maps")
+    due = next(ENDED) % EVERY == 0 and maps.exists()
+    if due and maps.read_bytes().count(b"\n") > MOST_MAPS:
         from jaxbandits.engine import host_loop
 
         host_loop.program.cache_clear()
+        jax.clear_caches()
         gc.collect()
-        if _is_full():
-            jax.clear_caches()
-            gc.collect()
-
-
-def _is_full():
-    maps = Path("/proc/self/maps")
-    return maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS

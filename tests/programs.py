@@ -57,8 +57,8 @@ def parts(case, replication=0):
 class Programs:
     """Compiled `start`, `advance` and `ask` of a case, under `vmap` over replications 0 to 3.
 
-    All integers are converted to int64, because other types would compile other programs. There is
-    no program without `vmap`: that single rounds give the same is a law of live runs.
+    All integers are converted to int64, because other types would compile other programs. What has
+    no `vmap` is compiled only where a test calls it; most tests only look at its shapes.
     """
 
     RUNS = 4
@@ -70,11 +70,10 @@ class Programs:
         def ask(run):
             return episode.ask(run.key, run.rounds, run.state, *parts(case))[1]
 
-        # Not under `vmap`; the tests only look at the shapes of what these give.
         self.begin = jax.jit(lambda key, number: episode.start(key, *parts(case, number)))
-        self.ask_one = jax.jit(ask)
+        self.go, self.ask_one = jax.jit(go), jax.jit(ask)
         self._start = jax.jit(jax.vmap(self.begin))
-        self._advance = jax.jit(jax.vmap(go, (0, None, 0)))
+        self._advance = jax.jit(jax.vmap(self.go, (0, None, 0)))
         self.ask = jax.jit(jax.vmap(self.ask_one))
         self._numbers = np.arange(self.RUNS)
 

@@ -180,6 +180,18 @@ def test_vmap_equals_simulate(case):
     assert (len(set(runs.pulls.tolist())) == 1) == same
 
 
+@pytest.mark.slow
+@each
+def test_lanes_under_vmap_equal_single_replications(case):
+    """Not only integers and answers: every number of the state."""
+    play = programs(case.name)
+    rounds = np.int64(60 if case.promise == "regret" else 10_000)
+    together = data(play.advance(play.start(), rounds))
+    for r in range(play.RUNS):
+        alone = play.go(play.begin(key_of(r), np.int64(r)), rounds, np.int64(r))
+        assert_alike(jax.tree.map(lambda x, r=r: x[r], together), data(alone))
+
+
 @functools.lru_cache(maxsize=1)
 def simulated(name):
     """Runs of the case and of its other numbers, each with the compilations they took."""
