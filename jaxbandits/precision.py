@@ -33,7 +33,7 @@ from jax.core import Tracer
 from jax.typing import DTypeLike
 
 from .signatures import name_of
-from .types import Table
+from .types import Rows, Scalar, Table
 
 NARROWEST: DTypeLike = jnp.float32  # half precision is computed, and returned, in this
 P = ParamSpec("P")
@@ -75,6 +75,13 @@ def double(function: Callable[P, R]) -> Callable[P, R]:
             return jax.tree.map(_concrete, function(*args, **kwargs))
 
     return wrapped
+
+
+def floats(x: Rows | Scalar) -> Table:
+    """An array in JAX's default precision: of NumPy, for which nothing is compiled, or traced."""
+    if is_traced(x):
+        return jnp.asarray(x, float)
+    return np.asarray(x, jnp.result_type(float))
 
 
 def is_traced(*values: Any) -> bool:

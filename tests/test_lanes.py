@@ -48,7 +48,8 @@ def usual_lanes(monkeypatch):
 
 
 def sized(replications, *, batch=None, lane=500, record=20, phased=False):
-    sizes = host_loop.Sizes(lane, record, False, host_loop.Traits(phased))
+    moves = episode.MoveTraits(one_arm=not phased, stops=True, cheap=True)
+    sizes = host_loop.Sizes(lane, record, False, host_loop.Traits(moves))
     return host_loop.shape_of(sizes, replications=replications, batch=batch, devices=None)
 
 
@@ -74,7 +75,7 @@ def test_a_batch_is_rounded_up_to_full_registers():
 
 def test_replications_are_distributed_evenly_over_devices():
     loop = object.__new__(host_loop.HostLoop)
-    loop.shape = host_loop.Shape(8, 1, 8, 5)
+    loop.shape = host_loop.Shape(8, 1, 8, 5, episode.MoveTraits(True, True, True))
     queue = loop._queue(list(range(7)), 2)
     np.testing.assert_array_equal(queue, [[0, 2, 4, 6, -1], [1, 3, 5, -1, -1]])
 
@@ -111,7 +112,8 @@ def test_a_run_whose_phase_is_cut_short_starts_anew():
 
         @jax.jit
         def phase(run, most):
-            return episode.chunk(run, *parts(case), episode.Limits(most))[0]
+            moves = episode.MoveTraits(one_arm=False, stops=True, cheap=False)
+            return episode.chunk(run, *parts(case), episode.Limits(most), moves)[0]
 
         played, cut = phase(begun, 10**6), phase(begun, 10)
         assert int(played.state.phase) == 2

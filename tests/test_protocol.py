@@ -75,9 +75,8 @@ def test_a_move_has_the_shapes_of_its_kind(case):
 
     move = jax.eval_shape(traced, run)
     num_arms, num_targets = sizes(case)
-    one_arm, stops = traits[0]
-    assert one_arm == (case.kind != "phased")
-    assert stops == (case.promise != "regret")
+    assert traits[0].one_arm == (case.kind != "phased")
+    assert traits[0].stops == (case.promise != "regret")
     assert move.arm.shape == ((num_arms,) if case.kind == "phased" else ())
     assert jnp.issubdtype(move.arm.dtype, jnp.integer)
     assert (move.count is None) == (case.kind != "phased")

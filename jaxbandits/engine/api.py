@@ -138,11 +138,11 @@ def check_ending(
     )
     if horizon is None:
         require(
-            traits.stops or max_pulls != MAX_PULLS,
+            traits.moves.stops or max_pulls != MAX_PULLS,
             f"algorithm {name} never stops: give `horizon` or `at_budget`, or the `max_pulls` at "
             "which each replication is to be cut",
         )
-    elif traits.stops:
+    elif traits.moves.stops:
         message = f"horizon must be None for {name}: when it has stopped, its answer is to be drawn"
         require(
             not traits.contextual,

@@ -22,7 +22,7 @@ from ..compilers.cpp import repeated
 from ..compilers.lanewise import lanewise
 from ..core import Algorithm, Env, Move, Run
 from ..types import Key, Pytree, Scalar, Table
-from .episode import Limits, answer_exists, chunk, is_idle, start
+from .episode import Limits, MoveTraits, answer_exists, chunk, is_idle, start
 from .schedules import Chunk, in_turn, together
 
 ENGINES: tuple[str, ...] = ("xla", "native")  # contextual problems have others, see `schedules`
@@ -123,8 +123,8 @@ class Shape(NamedTuple):
     refill_from: int  # lanes that must wait before they are written out and refilled
     refill_most: int  # lanes that are refilled at once
     queue: int
+    moves: MoveTraits  # of the algorithm
     engine: str = "xla"  # one of `ENGINES` or `SCHEDULES`
-    stops: bool = True  # whether the algorithm may ever be done
 
     @property
     def records(self) -> int:
@@ -143,12 +143,20 @@ def _problem(factory, inputs, id):
 
 
 def start_lane(
-    factory: EpisodeFactory, inputs: LoopInputs, id: Int[Array, ""], problem: Pytree
+    factory: EpisodeFactory,
+    inputs: LoopInputs,
+    id: Int[Array, ""],
+    problem: Pytree,
+    like: Run | None = None,
 ) -> Lane:
-    """The lane of a replication; a dead one for id -1 or where a check of the problem failed."""
+    """The lane of a replication; a dead one for id -1 or where a check of the problem failed.
+
+    Args:
+      like: see `episode.start`.
+    """
     key = _key(factory, inputs, id)
     env, algorithm, checks = factory.build(problem)
-    run = start(key, env, algorithm)
+    run = start(key, env, algorithm, like)
     run = run._replace(live=checks.passed & (id >= 0))
     return Lane(run, problem, checks, id, jnp.zeros(inputs.rounds.shape, float))
 
@@ -161,15 +169,15 @@ def example_lane(factory: EpisodeFactory, inputs: LoopInputs) -> tuple[Lane, Rec
 
 
 def lane_chunk(
-    factory: EpisodeFactory, inputs: LoopInputs, lane: Lane, *, stops: bool
+    factory: EpisodeFactory, inputs: LoopInputs, moves: MoveTraits, lane: Lane
 ) -> tuple[Lane, Int[Array, ""], Int[Array, ""]]:
     """One chunk: the lane after it, rounds played, rounds computed."""
     env, algorithm, _ = factory.build(lane.problem)
     before, curve = lane.run, lane.curve
-    run, regrets = chunk(before, env, algorithm, inputs.limits, to_the_last=curve.size > 0)
+    run, regrets = chunk(before, env, algorithm, inputs.limits, moves, to_the_last=curve.size > 0)
     if curve.size:
         settled, regret = _recorded(inputs.rounds, before, run, regrets)
-        if stops:  # from there on its answer is drawn
+        if moves.stops:  # from there on its answer is drawn
             each = jnp.where(run.done, env.regret(_draw_of(run.answer)), 0.0)
             regret = regret + each * jnp.maximum(inputs.rounds - run.pulls, 0)
         curve = jnp.where(settled, regret, curve)
@@ -266,11 +274,12 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
     index = batch.taken + rank
     ids = inputs.queue[jnp.minimum(index, shape.queue - 1)]
     ids = jnp.where(served & (index < shape.queue), ids, -1)
-    begun = _start_lanes(factory, inputs, shape, ids, jnp.clip(rank, 0, shape.refill_most - 1))
+    rank_of_drawn = jnp.clip(rank, 0, shape.refill_most - 1)
+    begun = _start_lanes(factory, inputs, shape, ids, rank_of_drawn, batch.lanes.run)
     lanes = jax.tree.map(lambda new, old: jnp.where(ids >= 0, new, old), begun, batch.lanes)
     # A lane without a successor is left as it ended, for there its loops are short.
     lanes = lanes._replace(id=jnp.where(served, ids, batch.lanes.id))
-    record = partial(record_of, factory, inputs, stops=shape.stops)
+    record = partial(record_of, factory, inputs, stops=shape.moves.stops)
     write = lanewise(record, shape.lanes, inputs.unit)
     rows = jnp.where(ended, _rank(ended), shape.lanes)
     first = _inverse(rows)
@@ -287,19 +296,23 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
     )
 
 
-def _start_lanes(factory, inputs, shape, ids, rank):
-    """Lanes for `ids [L]`; of the instances drawn, a lane gets the one of its rank."""
+def _start_lanes(factory, inputs, shape, ids, rank, runs):
+    """Lanes for `ids [L]`; of the instances drawn, a lane gets the one of its rank.
+
+    `runs` are runs of the same algorithm, which show what shapes an answer has.
+    """
     over = partial(lanewise, unit=inputs.unit)
     most = shape.refill_most
     draw = over(partial(_problem, factory, inputs), most)
     drawn = jnp.zeros(most, int).at[jnp.where(ids >= 0, rank, most)].set(ids, mode="drop")
     problems = jax.tree.map(lambda x: x[..., rank], draw(drawn))
-    return over(partial(start_lane, factory, inputs), shape.lanes)(ids, problems)
+    like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[:-1], x.dtype), runs)
+    return over(partial(start_lane, factory, inputs, like=like), shape.lanes)(ids, problems)
 
 
 def _chunk_of_all_lanes(factory, inputs, shape):
     """A function `lanes -> (lanes, rounds played, rounds computed)`."""
-    one_lane = partial(lane_chunk, factory, inputs, stops=shape.stops)
+    one_lane = partial(lane_chunk, factory, inputs, shape.moves)
     if shape.engine == "xla":
         return lanewise(one_lane, shape.lanes, inputs.unit)
     if shape.engine in SCHEDULES:

@@ -72,21 +72,33 @@ def ask(
     return context, algorithm.ask(ask_key(key, rounds), state, *context)
 
 
-def move_traits(run: Run, env: Env, algorithm: Algorithm) -> tuple[bool, bool]:
-    """What is known of all moves from tracing alone.
+class MoveTraits(NamedTuple):
+    """What is known of all moves of an algorithm from tracing alone."""
 
-    Returns:
-      Whether a move is a single arm; whether the algorithm can stop: it cannot where its `done` is
-      the constant False.
-    """
+    one_arm: bool  # else a move is a phase or a batch
+    stops: bool  # whether the algorithm may ever be done: not where `done` is the constant False
+    cheap: bool  # whether asking whether a run is done costs little, see `COSTLY`
+
+
+def move_traits(run: Run, env: Env, algorithm: Algorithm) -> MoveTraits:
+    """The `MoveTraits` of a run. It is traced, not computed; arrays or their shapes will do."""
 
     def asked(run):
         move = ask(run.key, run.rounds, run.state, env, algorithm)[1]
-        return move.done, move
+        return _ending(move), move
 
-    closed, (_, move) = jax.make_jaxpr(asked, return_shape=True)(run)
-    done = _constant(closed.jaxpr, closed.consts, closed.jaxpr.outvars[0])
-    return _is_one_arm(move), done is None or bool(np.any(done))
+    closed, (ending, move) = jax.make_jaxpr(asked, return_shape=True)(run)
+    jaxpr = closed.jaxpr
+    done = _constant(jaxpr, closed.consts, jaxpr.outvars[0])
+    number = len(jax.tree.leaves(ending))
+    needed, _ = dce_jaxpr(jaxpr, [i < number for i in range(len(jaxpr.outvars))])
+    cheap = not any(name_of(eqn) in COSTLY for eqn in needed.eqns)
+    return MoveTraits(_is_one_arm(move), done is None or bool(np.any(done)), cheap)
+
+
+def _ending(move):
+    """What a run keeps of the move that ends it; `done` is the first."""
+    return move.done, move.answer, kept(move.info)
 
 
 def _is_one_arm(move):
@@ -117,11 +129,19 @@ def kept(info: Any) -> Mapping[str, Any]:
     return first if isinstance(first, dict) else {}
 
 
-def start(key: Key, env: Env, algorithm: Algorithm) -> Run:
-    """A `Run` before its first round; `key` is the replication's."""
+def start(key: Key, env: Env, algorithm: Algorithm, like: Run | None = None) -> Run:
+    """A `Run` before its first round; `key` is the replication's.
+
+    Args:
+      like: a run of this algorithm or its shapes, where there is one: `ask` is not traced then.
+    """
     state, zero = algorithm.init(fold_in(key, INIT)), jnp.zeros((), int)
-    shapes = jax.eval_shape(lambda: ask(key, zero, state, env, algorithm)[1])
-    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), (shapes.answer, kept(shapes.info)))
+    if like is None:
+        move = jax.eval_shape(lambda: ask(key, zero, state, env, algorithm)[1])
+        shapes = (move.answer, kept(move.info))
+    else:
+        shapes = (like.answer, like.info)
+    blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
     nothing = jnp.zeros((), float)
     counts = jnp.zeros(env.num_arms, int)
     yes, no = jnp.array(True), jnp.array(False)
@@ -226,19 +246,29 @@ def arm_draws(move: Move, num_arms: int) -> Int[Array, " K"]:
 
 
 def chunk(
-    run: Run, env: Env, algorithm: Algorithm, limits: Limits, *, to_the_last: bool = False
+    run: Run,
+    env: Env,
+    algorithm: Algorithm,
+    limits: Limits,
+    moves: MoveTraits,
+    *,
+    to_the_last: bool = False,
 ) -> tuple[Run, Float[Array, " rounds"]]:
     """A block of 32 rounds or one phase: `(run, regret after each round)`.
 
     The run must be at the start of a block. One that has ended is stepped too, see `step`.
+
+    Args:
+      moves: of the algorithm, see `move_traits`.
     """
-    one_arm, _ = move_traits(run, env, algorithm)
-    if not one_arm:
+    if not moves.one_arm:
         noise = phase_noise(run, env)
         before = run
         run = step(run, env, algorithm, noise, limits, to_the_last=to_the_last)
         run = reset_if_cut(run, before, algorithm)
-        return stopped_if_done(run, env, algorithm), run.regret[None]
+        # That saves a phase in which nothing is drawn, and a run has only a few phases.
+        run = stopped_if_done(run, env, algorithm) if moves.cheap else run
+        return run, run.regret[None]
     noise = env.noise(fold_in(run.key, run.rounds // BLOCK), (BLOCK,), False)
 
     def one_round(run, noise):
@@ -275,19 +305,13 @@ def has_nan(tree: Pytree) -> Bool[Array, ""]:
 
 
 def stopped_if_done(run: Run, env: Env, algorithm: Algorithm) -> Run:
-    """The run, stopped already if the next `ask` would stop it, where asking ahead costs little.
-
-    That saves a phase in which nothing is drawn, and a run has only a few phases.
-    """
+    """The run, stopped already if the next `ask` would stop it."""
 
     def next_ask(run):
-        move = ask(run.key, run.rounds, run.state, env, algorithm)[1]
-        return move.done, move.answer, kept(move.info)
+        return _ending(ask(run.key, run.rounds, run.state, env, algorithm)[1])
 
     closed, shape = jax.make_jaxpr(next_ask, return_shape=True)(run)
-    jaxpr, used = dce_jaxpr(closed.jaxpr, [True] * len(closed.out_avals))
-    if any(name_of(eqn) in COSTLY for eqn in jaxpr.eqns):
-        return run
+    jaxpr, used = dce_jaxpr(closed.jaxpr, [True] * len(closed.out_avals))  # without the phase
     leaves = [x for x, needed in zip(jax.tree.leaves(run), used, strict=True) if needed]
     found = jaxpr_as_fun(ClosedJaxpr(jaxpr, closed.consts))(*leaves)
     done, answer, info = jax.tree.unflatten(jax.tree.structure(shape), found)
@@ -316,7 +340,7 @@ def advance(
 ) -> Run:
     """At most `rounds` rounds, fewer where the run ends; its state then stays as it ended."""
     last = run.rounds + rounds
-    one_arm, _ = move_traits(run, env, algorithm)
+    one_arm = move_traits(run, env, algorithm).one_arm
 
     def going(run):
         return run.live & (run.rounds < last)

@@ -27,7 +27,7 @@ from .device_loop import (
     example_lane,
     run_queue,
 )
-from .episode import NO_LIMITS, Limits, move_traits, root_key
+from .episode import NO_LIMITS, Limits, MoveTraits, move_traits, root_key
 from .protocol import check_structure
 from .schedules import engine_for
 
@@ -157,11 +157,10 @@ def _abstract_inputs(shapes, num_rounds):
 
 
 class Traits(NamedTuple):
-    """What tracing tells of the moves of a cell."""
+    """What tracing tells of a cell."""
 
-    phased: bool  # a phase or a batch at a time, not one arm
+    moves: MoveTraits
     contextual: bool = False  # whether `ask` is given a context each round
-    stops: bool = True  # whether the algorithm may ever be done
     answers_one: bool = True  # whether its answer is an index, not a set
 
 
@@ -184,8 +183,8 @@ def _traced(structure: Structure, shapes: Shapes, num_rounds: int) -> tuple[Lane
         lane, record = example_lane(factory, inputs)
         env, algorithm, _ = factory.build(lane.problem)
         contextual = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
-        one_arm, stops = move_traits(lane.run, env, algorithm)
-        found.append(Traits(not one_arm, contextual, stops, lane.run.answer.ndim == 0))
+        moves = move_traits(lane.run, env, algorithm)
+        found.append(Traits(moves, contextual, lane.run.answer.ndim == 0))
         return lane, record
 
     inputs = _abstract_inputs(shapes, num_rounds)
@@ -230,17 +229,18 @@ def shape_of(
     refill_most = max(vector, lanes // LANES_PER_DRAW) if sizes.own else lanes
     refill_from = max(1, lanes // LANES_PER_REFILL)
     queue = min(8 * lanes, rows)
-    return Shape(lanes, refill_from, refill_most, queue, engine, sizes.traits.stops)
+    return Shape(lanes, refill_from, refill_most, queue, sizes.traits.moves, engine)
 
 
 def _default_lanes(sizes, share, platform, engine):
     """Lanes for a share of the replications, where the user does not say how many."""
     most = PHASED_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
-    if not sizes.traits.phased:
+    one_arm = sizes.traits.moves.one_arm
+    if one_arm:
         held = CACHE_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
         most = max(held, min(most, USUAL_LANES))
     most = min(MOST_LANES.get(platform, 2**17), max(FEWEST_LANES, most))
-    if platform == "cpu" and not sizes.traits.phased:
+    if platform == "cpu" and one_arm:
         most = min(most, max(SHORT_LANES, _power(max(1, share // REPLICATIONS_PER_LANE))))
         if engine == "native":  # it holds two registers in the cache
             most = min(most, USUAL_LANES)

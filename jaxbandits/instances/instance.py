@@ -11,7 +11,7 @@ from jaxtyping import Float
 from ..feature_tables import check_arms, check_real, is_concrete, require
 from ..kernels.estimate.links import FAMILIES, LINKS
 from ..parameters import Option, check, choice, count, nonnegative, positive, size
-from ..precision import double
+from ..precision import double, floats
 from ..types import Key, Pytree, Rows, Scalar, Table
 from .simulator_means import sampled_means
 
@@ -78,11 +78,10 @@ def check_finite(name: str, array: Rows, shape: tuple[int, ...]) -> None:
 
 
 def _build(arms, targets, means, values, theta, noise_var, theta_norm, **rest):
-    arms = jnp.asarray(arms, float)
-    targets = arms if targets is None else jnp.asarray(targets, float)
-    theta_norm = None if theta_norm is None else jnp.asarray(theta_norm, float)
-    means, values, theta = (jnp.asarray(x, float) for x in (means, values, theta))
-    noise_var = jnp.asarray(noise_var, float)
+    arms = floats(arms)
+    targets = arms if targets is None else floats(targets)
+    theta_norm = None if theta_norm is None else floats(theta_norm)
+    means, values, theta, noise_var = map(floats, (means, values, theta, noise_var))
     return Instance(arms, targets, means, values, theta, noise_var, theta_norm, **rest)
 
 
@@ -108,10 +107,11 @@ def linear(
     check_arms(arms, targets)
     check_finite("theta", theta, (np.shape(arms)[1],))
     check_option(positive, noise_var=noise_var)
-    arms, theta = jnp.asarray(arms, float), jnp.asarray(theta, float)
-    targets = arms if targets is None else jnp.asarray(targets, float)
-    norm = jnp.linalg.norm(theta)
-    return _build(arms, targets, arms @ theta, targets @ theta, theta, noise_var, norm)
+    arms, theta = floats(arms), floats(theta)
+    targets = arms if targets is None else floats(targets)
+    means = jnp.matmul(arms, theta)
+    values = means if targets is arms else jnp.matmul(targets, theta)
+    return _build(arms, targets, means, values, theta, noise_var, jnp.linalg.norm(theta))
 
 
 @double
@@ -145,7 +145,7 @@ def tabular(
     if targets is not None and values is not None:
         check_finite("values", values, (np.shape(targets)[0],))
     values = means if values is None else values
-    theta = jnp.zeros(np.shape(arms)[1])
+    theta = np.zeros(np.shape(arms)[1])
     return _build(arms, targets, means, values, theta, noise_var, theta_norm)
 
 
@@ -166,10 +166,10 @@ def glm(arms: Rows, theta: Rows, *, family: str = "logistic") -> Instance:
     check_arms(arms)
     check_finite("theta", theta, (np.shape(arms)[1],))
     check_option(choice(*FAMILIES), family=family)
-    arms, theta = jnp.asarray(arms, float), jnp.asarray(theta, float)
-    means = LINKS[family].mean(arms @ theta)
+    arms, theta = floats(arms), floats(theta)
+    means = LINKS[family].mean(jnp.matmul(arms, theta))
     rewards = {"gaussian": "normal", "poisson": "poisson"}.get(family, "bernoulli")
-    noise_var = {"normal": 1.0, "poisson": means.max(), "bernoulli": 0.25}[rewards]
+    noise_var = means.max() if rewards == "poisson" else {"normal": 1.0, "bernoulli": 0.25}[rewards]
     norm = jnp.linalg.norm(theta)
     return _build(arms, arms, means, means, theta, noise_var, norm, rewards=rewards, family=family)
 
@@ -191,7 +191,7 @@ def bernoulli(arms: Rows, means: Rows, *, theta_norm: Scalar | None = None) -> I
     if is_concrete(means):
         low, high = np.min(means), np.max(means)
         require(low >= 0 and high <= 1, f"means must lie in [0, 1], got {low} to {high}")
-    theta = jnp.zeros(np.shape(arms)[1])
+    theta = np.zeros(np.shape(arms)[1])
     family = {"rewards": "bernoulli", "family": "logistic"}
     return _build(arms, None, means, means, theta, 0.25, theta_norm, **family)
 
@@ -223,7 +223,7 @@ def recorded(
     check_option(positive, noise_var=noise_var)
     check_option(nonnegative, theta_norm=theta_norm)
     samples = jnp.asarray(samples, float)
-    means, theta = samples.mean(1), jnp.zeros(np.shape(arms)[1])
+    means, theta = samples.mean(1), np.zeros(np.shape(arms)[1])
     rest = {"samples": samples, "rewards": "recorded"}
     return _build(arms, None, means, means, theta, noise_var, theta_norm, **rest)
 

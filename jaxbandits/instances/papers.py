@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..parameters import choice, count, nonnegative, positive, require, size
-from ..precision import double
+from ..precision import double, floats, is_traced
 from ..types import Key, Scalar
 from .instance import Instance, check_option, glm, linear
 
@@ -33,9 +33,20 @@ def soare(
     """
     check_option(size(2), dim=dim)
     check_option(positive, scale=scale)
-    extra = jnp.zeros(dim).at[0].set(jnp.cos(angle)).at[1].set(jnp.sin(angle))
-    arms = jnp.concatenate([jnp.eye(dim), extra[None]])
-    return linear(arms, scale * jnp.eye(dim)[0], noise_var=noise_var)
+    basis = np.eye(dim)
+    arms = _stacked(basis, _between(basis[:1], basis[1:2], angle))
+    return linear(arms, scale * basis[0], noise_var=noise_var)
+
+
+def _between(rows, others, angle):
+    """Each row turned by an angle towards the other, which is orthogonal to it."""
+    cosine, sine = floats(jnp.cos(angle)), floats(jnp.sin(angle))
+    return cosine * rows + sine * others
+
+
+def _stacked(*tables):
+    """Tables one below the other; nothing is compiled for those of NumPy."""
+    return jnp.concatenate(tables) if is_traced(tables) else np.concatenate(tables)
 
 
 @double
@@ -46,7 +57,8 @@ def canonical(dim: int, *, gap: Scalar, noise_var: Scalar = 1.0) -> Instance:
     array([0.5, 0. , 0. ])
     """
     check_option(size(2), dim=dim)
-    return linear(jnp.eye(dim), gap * jnp.eye(dim)[0], noise_var=noise_var)
+    basis = np.eye(dim)
+    return linear(basis, gap * basis[0], noise_var=noise_var)
 
 
 @double
@@ -103,8 +115,8 @@ def moderate_gaps(
     check_option(size(3), num_arms=num_arms)
     check_option(choice("uniform", *DEVIATIONS), spread=spread)
     angles = _angles(key, num_arms - 2, spread)
-    arms = _directions(jnp.concatenate([jnp.array([0.0, 0.75 * jnp.pi]), angles]))
-    return linear(arms, jnp.eye(2)[0], noise_var=noise_var)
+    arms = _directions(jnp.concatenate([np.array([0.0, 0.75 * np.pi]), angles]))
+    return linear(arms, np.eye(2)[0], noise_var=noise_var)
 
 
 @double
@@ -124,9 +136,9 @@ def corner(key: Key, num_arms: int, *, noise_var: Scalar = 1.0) -> Instance:
     array([ 1. ,  0.7, -0.7])
     """
     check_option(size(3), num_arms=num_arms)
-    first, last = jnp.zeros(1), jnp.full(1, 0.75 * jnp.pi)
+    first, last = np.zeros(1), np.full(1, 0.75 * np.pi)
     arms = _directions(jnp.concatenate([first, _angles(key, num_arms - 2, "normal_std"), last]))
-    return linear(arms, jnp.eye(2)[0], noise_var=noise_var)
+    return linear(arms, np.eye(2)[0], noise_var=noise_var)
 
 
 def _angles(key, num, spread):
@@ -195,9 +207,9 @@ def transductive(dim: int, *, angle: Scalar = 0.1, noise_var: Scalar = 1.0) -> I
     """
     check_option(size(2), dim=dim)
     require(dim % 2 == 0, f"dim must be even, got {dim}")
-    basis = jnp.eye(dim)
+    basis = np.eye(dim)
     low, high = basis[: dim // 2], basis[dim // 2 :]
-    targets = jnp.concatenate([low, jnp.cos(angle) * low + jnp.sin(angle) * high])
+    targets = _stacked(low, _between(low, high, angle))
     return linear(basis, basis[0], noise_var=noise_var, targets=targets)
 
 
@@ -244,7 +256,8 @@ def classic_top_m(num_arms: int, m: int, *, angle: Scalar, noise_var: Scalar = 0
     check_option(size(2), num_arms=num_arms)
     check_option(size(1), m=m)
     require(m <= num_arms - 2, f"m must be at most num_arms - 2 = {num_arms - 2}, got {m}")
-    basis = jnp.eye(num_arms - 1)
-    good = basis[:m].at[1:, 0].set(1.0)
-    near = jnp.cos(angle) * basis[:1] + jnp.sin(angle) * basis[m : m + 1]
-    return linear(jnp.concatenate([good, near, basis[m:]]), basis[0], noise_var=noise_var)
+    basis = np.eye(num_arms - 1)
+    good = basis[:m].copy()
+    good[1:, 0] = 1.0
+    near = _between(basis[:1], basis[m : m + 1], angle)
+    return linear(_stacked(good, near, basis[m:]), basis[0], noise_var=noise_var)

@@ -75,4 +75,4 @@ def _worth_it(plan: Sweep, cells: Sequence[Cell]) -> bool:
         return False
     if jax.default_backend() != "cpu" or carried <= SMALL_BYTES:
         return True
-    return plan.replications <= FEW and not traits_of(*cells[0].prepared).phased
+    return plan.replications <= FEW and traits_of(*cells[0].prepared).moves.one_arm

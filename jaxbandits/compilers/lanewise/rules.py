@@ -1,11 +1,13 @@
 """Rules for arithmetic, changes of shape, and products of tables."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import JaxprEqn
+from jaxtyping import Array
 
 from .. import logarithms
 from ..jaxprs import bind, shape_of
@@ -42,13 +44,19 @@ def elementwise(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> l
     return list(map(PerLane, bind(eqn, fitted)))
 
 
+# Jitted, so that JAX traces each once for a shape and a program holds each once.
+LOGARITHMS: dict[str, Callable[[Array], Array]] = {
+    name: jax.jit(function) for name, function in logarithms.FUNCTIONS.items()
+}
+
+
 @rule(*logarithms.FUNCTIONS)
 def logarithm(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
     """In double precision the functions of this package, otherwise those of the compiler."""
     value = operands[0].value
     if value.dtype != jnp.float64:
         return elementwise(eqn, operands, lanes)
-    return [PerLane(logarithms.FUNCTIONS[eqn.primitive.name](value))]
+    return [PerLane(LOGARITHMS[eqn.primitive.name](value))]
 
 
 @rule(*SAME_AXES.split())
