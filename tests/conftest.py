@@ -85,7 +85,7 @@ def _compile(optimise):
     assert now in compiling.FLAGS
 
 
-MOST_MAPS = 45_000  # memory mappings; Linux allows a process 65,530
+MOST_MAPS = 30_000  # memory mappings; Linux allows a process 65,530
 ENDED, EVERY = itertools.count(1), 10  # the memory is checked after every tenth test
 
 

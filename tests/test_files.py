@@ -3,7 +3,6 @@
 import stat
 import threading
 
-import pytest
 from run_settings import child
 
 import jaxbandits as jb
@@ -16,19 +15,20 @@ from pathlib import Path
 import jaxbandits as jb
 from jaxbandits.system.files import replacing
 from jaxbandits.system.identity import stored_name
-os.umask({mask:#o})
-path = Path({path!r})
-with replacing(path) as new:
-    new.write_text("new")
+for mask in {masks}:
+    os.umask(mask)
+    with replacing(Path({folder!r}) / str(mask)) as new:
+        new.write_text("new")
 """
 
 
-@pytest.mark.parametrize(("mask", "mode"), [(0o027, 0o640), (0o002, 0o664)])
-def test_the_umask_decides_who_may_read(tmp_path, mask, mode):
-    path = tmp_path / "file"
-    path.touch(0o600)
-    child(WRITE.format(mask=mask, path=str(path)))
-    assert stat.S_IMODE(path.stat().st_mode) == mode
+def test_the_umask_decides_who_may_read(tmp_path):
+    modes = {0o027: 0o640, 0o002: 0o664}
+    for mask in modes:
+        (tmp_path / str(mask)).touch(0o600)
+    child(WRITE.format(masks=list(modes), folder=str(tmp_path)))
+    for mask, mode in modes.items():
+        assert stat.S_IMODE((tmp_path / str(mask)).stat().st_mode) == mode
 
 
 def test_several_threads_can_replace_one_file(tmp_path):

@@ -7,6 +7,7 @@ import hypothesis
 import numpy as np
 import pytest
 from kernels.designs import differences, is_design, norms
+from params import params
 from scipy import special
 
 import jaxbandits as jb
@@ -178,7 +179,7 @@ def at_odd_tables(name, shape, examples):
     law()
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", params(SHAPES, slow=("(2, 2)", "(5, 1)")))
 @pytest.mark.parametrize("name", CHECKS)
 def test_certificates_hold(name, shape):
     at_odd_tables(name, shape, 3)

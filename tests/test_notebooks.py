@@ -11,7 +11,7 @@ from run_settings import child
 
 FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-LONG = ("digits_that_pay",)  # it compiles six programs
+LONG = ("digits_that_pay", "page_layouts")  # they compile several programs each
 EXECUTE = """
 from pathlib import Path
 import nbformat

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem, normal_rewards, same_counts
+from scipy import stats
 
 import jaxbandits as jb
 from jaxbandits.kernels.design import gaussian_width
@@ -96,6 +97,15 @@ def test_peace(objective):
 
 
 minimised = jax.jit(gaussian_width.minimised)
+
+
+def test_rounding_does_not_decide_where_rho_is_a_power_of_two():
+    """Of eight orthogonal arms it is 16, on any axes: four rounds of 20 draws."""
+    for seed in range(6):
+        axes = stats.ortho_group.rvs(8, random_state=seed)
+        instance, build = jb.instances.linear(axes, axes[0]), partial(jb.peace, objective="rho")
+        runs = jb.simulate(instance, partial(build, budget=80), replications=12)
+        np.testing.assert_array_equal(runs.pulls % 20, 0)
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Arms drawn from a log of clicks on news: a stand-in without data, and the log itself."""
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -172,11 +173,15 @@ def _with_remainder(sides):
 
 @double
 def _from_log(key, rows, theta, means, best, others, num_arms, used):
-    rows, tables = jnp.asarray(rows), (jnp.asarray(means), jnp.asarray(best), jnp.asarray(others))
+    return _instance(_drawn(key, rows, means, best, others, num_arms), theta, used)
+
+
+@partial(jax.jit, static_argnums=5)  # one program instead of thirty
+def _drawn(key, rows, means, best, others, num_arms):
+    """Of several choices of rows the first of the largest rank, `[K, d]`."""
     keys = jax.random.split(key, DRAWS)
-    draws = jax.vmap(lambda key: rows[_chosen(key, *tables, num_arms)])(keys)
-    ranks = jax.vmap(subspace.rank)(draws)
-    return _instance(draws[ranks.argmax()], theta, used)
+    draws = jax.vmap(lambda key: rows[_chosen(key, means, best, others, num_arms)])(keys)
+    return draws[jax.vmap(subspace.rank)(draws).argmax()]
 
 
 def _protocol(protocol, noise_var):

@@ -98,6 +98,17 @@ def test_efficient_rounding_guarantee_on_random_designs():
 
 
 @pytest.mark.parametrize("rule", [efficient, largest_remainder])
+@pytest.mark.parametrize("total", [8, 12, 16, 8_004])
+def test_weights_that_should_be_equal_are_rounded_as_if_they_were(rule, total):
+    rng = np.random.default_rng(total)
+    for _ in range(20):
+        order, error = jnp.asarray(rng.permutation(8)), 2e-13 * rng.uniform(-1, 1, 8)
+        equal = rule(jnp.full(8, 0.125), jnp.asarray(total), order)
+        nearly = rule(jnp.asarray(0.125 * (1.0 + error)), jnp.asarray(total), order)
+        np.testing.assert_array_equal(nearly, equal)
+
+
+@pytest.mark.parametrize("rule", [efficient, largest_remainder])
 def test_extreme_weights_and_totals_are_rounded_to_the_total(rule):
     weights = jnp.array([1.0 - 2e-12, 1e-12, 1e-12, 0, 0, 0, 0, 0])
     for total in (3, 10_000_000, 10**13):

@@ -21,6 +21,8 @@ from ...parameters import Count, Positive, Size, choice, constructor
 from ...types import Arms, Key
 
 LEAST_ROUNDS: int = 2
+# Of n orthogonal arms rho is 2 n exactly, often a power of 2: rounding must not decide there.
+ROUNDING: float = 1e-9
 
 
 class Candidates(NamedTuple):
@@ -79,7 +81,8 @@ def peace(
       evaluated with 1000 draws of xi in the end; here with 16 draws a step and their opposites, a
       falling rate, and the inverse Cholesky factor for V^-1/2. Draws are the same for all sets, so
       that gamma grows with the set. The maximum is over single arms, not differences, which halves
-      the width. The remainder of the budget goes to the last rounds.
+      the width. The remainder of the budget goes to the last rounds. Numbers that agree to 1e-9
+      count as equal, so that rounding decides neither R nor Z'.
     Setting:
       best arm, fixed budget, linear.
     Reference:
@@ -108,7 +111,7 @@ def peace(
     def init(key: Key) -> State:
         order, alive = selection.tie_order(key, num_arms), jnp.ones(num_arms, bool)
         first, zero = design_for(alive), jnp.zeros((), int)
-        halvings = jnp.ceil(jnp.log2(jnp.maximum(first.value, 1.0))).astype(int)
+        halvings = jnp.ceil(jnp.log2(jnp.maximum(first.value, 1.0)) - ROUNDING).astype(int)
         rounds = jnp.minimum(jnp.maximum(LEAST_ROUNDS, halvings), budget)
         return State(
             kept=Candidates(alive, first.weights, first.value, optimisations=zero + 1),
@@ -158,7 +161,7 @@ def _largest_half(
         middle = (low + high) // 2
         alive, more = ranks < middle, kept.optimisations + 1
         found = design_for(alive)
-        fits = found.value <= old.gamma / 2.0
+        fits = found.value <= (1.0 + ROUNDING) * old.gamma / 2.0
         new = Candidates(alive, found.weights, found.value, more)
         kept = jax.tree.map(partial(jnp.where, fits), new, kept._replace(optimisations=more))
         return jnp.where(fits, middle, low), jnp.where(fits, high, middle), kept

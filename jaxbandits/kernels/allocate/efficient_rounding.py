@@ -4,8 +4,13 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from ...types import Whole
+from ...types import Table, Whole
 from .. import selection
+
+# A share that agrees with a whole number to twelve digits, and to a millionth of a draw, counts as
+# whole: weights that should be equal are the results of designs and differ by more than rounding.
+DIGITS: float = 1e-12
+MILLIONTH: float = 1e-6
 
 
 def efficient(
@@ -29,7 +34,7 @@ def efficient(
     size = support.sum()
     share = (total - size / 2) * weights
     # A share that should be whole must not be rounded up for some arms and not for others.
-    start = jnp.ceil(share * (1.0 - 4.0 * jnp.finfo(weights.dtype).eps)).astype(int)
+    start = jnp.ceil(share - nearly(share)).astype(int)
     counts = _balanced(jnp.where(support, jnp.maximum(start, 0), 0), weights, total)
     safe = jnp.where(support, weights, 1.0)
 
@@ -48,6 +53,12 @@ def efficient(
 
     counts = correct(take, lambda drawn: drawn > total, counts)
     return correct(add, lambda drawn: drawn < total, counts)
+
+
+def nearly(share: Float[Table, "*shape"]) -> Float[Array, "*shape"]:
+    """How far a share may be from a whole number that it should be."""
+    rounding = 4.0 * jnp.finfo(share.dtype).eps * share
+    return jnp.maximum(rounding, jnp.minimum(DIGITS * share, MILLIONTH))
 
 
 def _balanced(counts, weights, total):
@@ -70,7 +81,7 @@ def largest_remainder(
     """
     order = jnp.arange(weights.size)[::-1] if order is None else order
     share = total * weights
-    counts = jnp.floor(share * (1.0 + 4.0 * jnp.finfo(weights.dtype).eps)).astype(int)
+    counts = jnp.floor(share + nearly(share)).astype(int)
     counts = _balanced(counts, weights, total)
     parts = selection.coarse(jnp.maximum(share - counts, 0.0))
     return counts + (selection.rank(parts, order) < total - counts.sum())
@@ -79,4 +90,4 @@ def largest_remainder(
 def ceil(weights: Float[Array, " K"], total: Int[Array, ""] | Float[Array, ""]) -> Int[Array, " K"]:
     """`ceil(N w_i)`: at least the share of every arm, hence up to p - 1 draws more than N."""
     share = total * weights
-    return jnp.ceil(share * (1.0 - 4.0 * jnp.finfo(weights.dtype).eps)).astype(int)
+    return jnp.ceil(share - nearly(share)).astype(int)

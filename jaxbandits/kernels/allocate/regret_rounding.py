@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .. import selection
 from ..estimate import least_squares
 from ..linalg import spd, subspace
+from . import efficient_rounding
 
 FIRST = 4.0  # times the rank: draws chosen one by one at first
 CAP = 100  # evaluations in a search for c
@@ -84,7 +85,7 @@ def topped_up(
     points = points / jnp.sqrt(jnp.maximum(total, 1))
     shares = total * (weights / weights.sum())
     # A share that should be whole must not be rounded down for some arms and not for others.
-    first = jnp.floor(shares * (1.0 + 4.0 * jnp.finfo(shares.dtype).eps)).astype(int)
+    first = jnp.floor(shares + efficient_rounding.nearly(shares)).astype(int)
     alpha = _alpha(rank, total)
     seen = alpha * least_squares.gram(points, first)
     action = _settle(seen, space.kept, _at(seen, space.kept, jnp.sqrt(rank)))
