@@ -10,7 +10,6 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy import stats
 
 from ..parameters import require
 from ..system.files import replacing
@@ -290,13 +289,15 @@ def paired_difference(
     >>> paired_difference(some, some)["mean"]
     0.0
     """
+    from scipy import special  # only here, as importing it takes as long as the package
+
     tables = [_measured(runs, of) for runs in (first, second)]
     _, *indices = np.intersect1d(first.replication, second.replication, return_indices=True)
     one, two = (table[index] for table, index in zip(tables, indices, strict=True))
     number = len(one)
     require(number >= 2, f"the runs must have 2 replications or more in common, got {number}")
     mean, error = float(np.mean(one - two)), standard_error(one - two)
-    width = float(stats.t.ppf((1 + confidence) / 2, number - 1)) * error
+    width = float(special.stdtrit(number - 1, (1 + confidence) / 2)) * error  # Student's quantile
     varied = one.std() > 0 and two.std() > 0
     return {
         "replications": number,
@@ -322,9 +323,11 @@ def _measured(runs, of):
 
 def binomial_interval(errors: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
     """Exact (Clopper-Pearson) interval of a proportion; (0, 1) without observations."""
-    tail = (1 - confidence) / 2
-    low = stats.beta.ppf(tail, errors, total - errors + 1) if errors else 0.0
-    high = stats.beta.ppf(1 - tail, errors + 1, total - errors) if errors < total else 1.0
+    from scipy import special
+
+    tail, right = (1 - confidence) / 2, total - errors
+    low = special.betaincinv(errors, right + 1, tail) if errors else 0.0
+    high = special.betaincinv(errors + 1, right, 1 - tail) if right else 1.0
     return float(low), float(high)
 
 

@@ -1,11 +1,10 @@
 """Learners with a network that takes one step a round on the most recent examples."""
 
 from collections.abc import Callable
-from typing import Annotated, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias, cast
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax import lax
 from jax.random import fold_in
 from jax.typing import DTypeLike
@@ -16,6 +15,9 @@ from ...kernels import selection
 from ...kernels.estimate import network
 from ...parameters import choice
 from ...types import Key, Scalar
+
+if TYPE_CHECKING:
+    import optax
 
 PRECISIONS: dict[str, DTypeLike] = {"single": jnp.float32, "double": jnp.float64}
 BETAS: tuple[float, float] = (0.9, 0.999)  # of Adam
@@ -40,8 +42,10 @@ class Settings(NamedTuple):
         return PRECISIONS[self.precision]
 
     @property
-    def adam(self) -> optax.GradientTransformation:
+    def adam(self) -> "optax.GradientTransformation":
         """The optimiser."""
+        import optax  # only here, as importing it takes half as long as the package
+
         rate = jnp.asarray(self.rate, self.dtype)
         return optax.adam(rate, *BETAS, eps=EPSILON)
 
@@ -50,7 +54,7 @@ class State(NamedTuple):
     """The network, and the B most recent examples in a ring buffer."""
 
     network: network.Network
-    adam: optax.OptState
+    adam: "optax.OptState"
     examples: Int[Array, " B"]  # rows of the table of features
     rewards: Float[Array, " B"]
     normals: Float[Array, " B"]  # noise of each, where it stays the same
@@ -134,6 +138,8 @@ def train(
         known.astype(settings.dtype) / number.astype(settings.dtype),
         settings.activation,
     )
+    import optax
+
     change, adam = settings.adam.update(gradient, state.adam)
     return state._replace(
         network=cast(network.Network, optax.apply_updates(state.network, change)),

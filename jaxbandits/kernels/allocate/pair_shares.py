@@ -13,7 +13,6 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.optimize
 from jax import lax
 from jaxtyping import Array, Float
 
@@ -167,11 +166,13 @@ def _well_scaled(arms):
 
 def _least_norm(points, wanted):
     """The w of least `||w||_1` with `points^T w = wanted`, certified."""
+    from scipy import optimize  # only here, as importing it takes as long as the package
+
     num_arms, length = len(points), np.linalg.norm(wanted)
     if length < SAME:  # two equal arms: no draw can distinguish them
         return np.zeros(num_arms)
     wanted = wanted / length
-    found = scipy.optimize.linprog(
+    found = optimize.linprog(
         np.ones(2 * num_arms),
         A_eq=np.hstack([points.T, -points.T]),
         b_eq=wanted,

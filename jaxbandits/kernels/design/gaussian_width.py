@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
@@ -62,6 +61,8 @@ def minimised(
 
     Adam on the logarithms of the weights, from equal ones. Draws are the same in every call.
     """
+    import optax  # only here, as importing it takes half as long as the package
+
     space = subspace.of(arms, jnp.ones(arms.shape[0], bool))
     optimizer = optax.adam(optax.cosine_decay_schedule(RATE, iterations))
     key = jax.random.key(0, impl="threefry2x32")
