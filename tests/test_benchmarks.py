@@ -12,11 +12,11 @@ import pytest
 from params import params
 from scipy import stats
 
-from benchmarks import build, guarantees, mutants, mutations, numerics, speed, stress
+from benchmarks import before_after, build, guarantees, mutants, mutations, numerics, speed, stress
 from benchmarks.contests import CONTESTS
 
 ROOT = Path(__file__).parent.parent
-QUICK = ("lingape-soare", "logistic-mle", "designs-100")
+QUICK = ("lingape-soare", "designs-100")
 
 
 @pytest.mark.parametrize("name", params(CONTESTS, always=QUICK))
@@ -54,6 +54,30 @@ def measured(tmp_path, *arguments):
     command = [sys.executable, "-m", "benchmarks.speed", "--quick", "--out", out, *arguments]
     subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500, check=True)
     return json.loads(out.read_text())["results"]
+
+
+def test_times_before_and_after_are_compared_in_pairs():
+    found = before_after.compared([2.0, 1.0, 4.0], [1.0, 1.5, 4.0])
+    assert found == {"least": 1.0, "median": 1.0, "lowest": 0.5, "highest": 1.5}
+
+
+def test_another_checkout_must_be_one(tmp_path, capsys):
+    with pytest.raises(ValueError, match=r"cannot play .*designs-100.*does not contain jaxb"):
+        before_after.measured(tmp_path, "designs-100", rounds=1)
+    with pytest.raises(SystemExit):
+        before_after.main([str(tmp_path), "chess"])
+    assert "contests: chess is none of lingape-soare" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_checkout_is_as_fast_as_itself(tmp_path):
+    out = tmp_path / "ratios.json"
+    options = ["--rounds", "9", "--quick", "--out", str(out)]
+    found = before_after.main([str(ROOT), "designs-100", *options])
+    assert json.loads(out.read_text()) == found
+    for ratios in found["designs-100"].values():
+        assert ratios["lowest"] <= ratios["median"] <= ratios["highest"]
+        assert 0.7 < ratios["least"] < 1.4
 
 
 @pytest.mark.slow

@@ -353,7 +353,7 @@ def sometimes_with(key, *, arms):
         (jb.rage, NEARLY, True),
         (jb.rage, np.round(NEARLY), True),  # which requires arms that span
         (partial(jb.gse, budget=60), NEARLY, True),
-        (jb.at_budget(jb.rage, 60), np.round(NEARLY), True),
+        pytest.param(jb.at_budget(jb.rage, 60), np.round(NEARLY), True, marks=pytest.mark.slow),
         (partial(jb.gse, budget=60), np.round(NEARLY), False),  # which does not
     ],
 )

@@ -115,11 +115,18 @@ def test_the_stored_exact_error_equals_the_integral():
     np.testing.assert_allclose(halving_error(80), ERROR, atol=5e-7)
 
 
+@pytest.mark.parametrize("name", params(FIXED, slow=["gse_d_opt"]))
+def test_successive_halving_has_its_exact_error(name):
+    check_halving(name, 20_000)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIXED)
-@pytest.mark.parametrize(
-    "replications", [20_000, pytest.param(100_000, marks=pytest.mark.slow)], ids=str
-)
-def test_successive_halving_has_its_exact_error(name, replications):
+def test_successive_halving_has_its_exact_error_in_many_runs(name):
+    check_halving(name, 100_000)
+
+
+def check_halving(name, replications):
     error = fixed_budget(FIXED[name], replications, seed=5)
     within = 3 * np.sqrt(ERROR * (1 - ERROR) / replications)
     assert abs(error - ERROR) <= within

@@ -135,7 +135,9 @@ def reference(arms, tol=1e-8):
     raise AssertionError("no convergence")
 
 
-@pytest.mark.parametrize(("num_arms", "dim"), [(200, 8), (1000, 30)])
+@pytest.mark.parametrize(
+    ("num_arms", "dim"), [(200, 8), pytest.param(1000, 30, marks=pytest.mark.slow)]
+)
 def test_many_arms_reach_the_tolerance(num_arms, dim):
     arms, tol = unit(3, num_arms, dim), 0.01
     best = reference(arms, 1e-6)
