@@ -50,7 +50,7 @@ SHARES = {
 SLOW, LEAST = 2.5, 60.0
 # Files whose tests are in files of other names.
 OTHERS = {
-    "episode": ("test_simulate", "test_lanes", "test_protocol"),
+    "episode": ("test_simulate", "test_lanes", "test_protocol", "test_endings", "test_regret"),
     "device_loop": ("test_simulate", "test_lanes", "test_same_numbers", "test_endings"),
     "host_loop": ("test_lanes", "test_simulate", "test_same_numbers"),
     "api": ("test_simulate", "test_lanes", "test_bad_input"),
@@ -81,6 +81,11 @@ OTHERS = {
     "lingape": ("test_twins",),
     "rounding_by_name": ("test_efficient_rounding", "test_twin_rage"),
     "spec": ("test_sweep_spec",),
+    "radius": ("test_logistic_radius", "test_glm_laws"),
+    "budgeted": ("test_at_budget", "test_endings"),
+    "diagnosed": ("test_watched",),
+    "comparisons": ("test_twins", "test_twin_top_m"),
+    "pair_selection": ("test_twin_top_m",),
     "panels": ("test_plot",),
 }
 OF_FOLDERS = {
@@ -99,7 +104,6 @@ EQUIVALENT = {
     "f217e368b38e": "differs only if a width equals a gap exactly",
     "3b95d36390f9": "only a hint for the compiler",
     "e6f25f325007": "a limit of twenty million entries is one larger",
-    "bf8586a1ecff": "changed the smaller argument of a maximum, which has since been removed",
     "4e80e9bf9d3f": "the message of a process is never empty",
     "a2913355458f": "differs only if exactly the requested time has passed",
     "da5902e583ec": "a loss that is equal for all arms changes no weight of a hedge",

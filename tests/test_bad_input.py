@@ -389,6 +389,19 @@ BAD = {
 }
 
 
+@pytest.mark.parametrize(
+    "build",
+    [
+        partial(jb.lingape, theta_norm=1.0),
+        partial(jb.gse, budget=60),
+        partial(jb.lin_ucb, theta_norm=1.0),
+        jb.uniform,
+    ],
+)
+def test_arms_on_a_line_are_refused_only_by_algorithms_that_say_so(build):
+    assert build(FLAT).ask
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_named_before_anything_compiles(name):
     key_of(0)  # making a key compiles, once

@@ -4,6 +4,7 @@ On a CPU, JAX compiles threefry to a loop over its rounds. That saves compile ti
 used once; for many lanes the rounds written one after the other are both shorter and faster.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,21 +30,24 @@ def threefry(key: tuple[Array, Array], counter: tuple[Array, Array]) -> tuple[Ar
     # Operations of `lax`, because those of `jnp` take five times as long to trace.
     add, xor = lax.add, lax.bitwise_xor
     first, second, a, b = jnp.broadcast_arrays(*key, *counter)
-    schedule = first, second, xor(xor(first, second), lax.full_like(first, PARITY))
+
+    @functools.cache
+    def full(number):
+        return lax.full_like(first, number)
+
+    def rotated(word, by):
+        left = lax.shift_left(word, full(by))
+        return lax.bitwise_or(left, lax.shift_right_logical(word, full(32 - by)))
+
+    schedule = first, second, xor(xor(first, second), full(PARITY))
     a, b = add(a, first), add(b, second)
     for group in range(5):
         for rotation in ROTATIONS[group % 2]:
             a = add(a, b)
-            b = xor(a, _rotated(b, rotation))
+            b = xor(a, rotated(b, rotation))
         a = add(a, schedule[(group + 1) % 3])
-        b = add(add(b, schedule[(group + 2) % 3]), lax.full_like(b, group + 1))
+        b = add(add(b, schedule[(group + 2) % 3]), full(group + 1))
     return a, b
-
-
-def _rotated(word, by):
-    left = lax.shift_left(word, lax.full_like(word, by))
-    right = lax.shift_right_logical(word, lax.full_like(word, 32 - by))
-    return lax.bitwise_or(left, right)
 
 
 def _is_known(eqn):

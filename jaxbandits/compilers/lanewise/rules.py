@@ -166,26 +166,28 @@ def _product(left, right, contract, lanes):
     return _sum_of_products(left, right, lanes)
 
 
+@jax.jit  # traced once for shapes, however often they occur
+def _written_out(left, right):
+    """`sum over k of left[k] * right[k]`."""
+    total = left[0] * right[0]
+    for k in range(1, left.shape[0]):
+        total = total + left[k] * right[k]
+    return total
+
+
 def _sum_of_products(left, right, lanes):
     """`sum over k of left[k] * right[k]`, in blocks of `UNROLL` products."""
-
-    def sum_of(left, right):
-        total = left[0] * right[0]
-        for k in range(1, left.shape[0]):
-            total = total + left[k] * right[k]
-        return total
-
     number = left.shape[0]
     if number <= UNROLL:
-        return materialised(sum_of(left, right), lanes)
+        return materialised(_written_out(left, right), lanes)
 
     def block(i, total):
         parts = [lax.dynamic_slice_in_dim(x, i * UNROLL, UNROLL) for x in (left, right)]
-        return total + sum_of(*(materialised(x, lanes) for x in parts))
+        return total + _written_out(*(materialised(x, lanes) for x in parts))
 
     rest = number % UNROLL
     shape = jnp.broadcast_shapes(left.shape[1:], right.shape[1:])
     initial = jnp.zeros(shape, jnp.result_type(left, right))
     if rest:
-        initial = initial + sum_of(left[number - rest :], right[number - rest :])
+        initial = initial + _written_out(left[number - rest :], right[number - rest :])
     return materialised(lax.fori_loop(0, number // UNROLL, block, initial), lanes)
