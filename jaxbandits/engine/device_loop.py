@@ -276,7 +276,7 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
     ids = jnp.where(served & (index < shape.queue), ids, -1)
     rank_of_drawn = jnp.clip(rank, 0, shape.refill_most - 1)
     begun = _start_lanes(factory, inputs, shape, ids, rank_of_drawn, batch.lanes.run)
-    lanes = jax.tree.map(lambda new, old: jnp.where(ids >= 0, new, old), begun, batch.lanes)
+    lanes = jax.tree.map(partial(_where, ids >= 0), begun, batch.lanes)
     # A lane without a successor is left as it ended, for there its loops are short.
     lanes = lanes._replace(id=jnp.where(served, ids, batch.lanes.id))
     record = partial(record_of, factory, inputs, stops=shape.moves.stops)
@@ -285,8 +285,7 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
     first = _inverse(rows)
 
     def append(table, columns):
-        new = jnp.moveaxis(columns, -1, 0)[first]
-        return lax.dynamic_update_slice_in_dim(table, new, batch.written, 0)
+        return lax.dynamic_update_slice_in_dim(table, _rows(columns, first), batch.written, 0)
 
     return batch._replace(
         lanes=lanes,
@@ -294,6 +293,17 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
         written=batch.written + ended.sum(),
         taken=batch.taken + (ids >= 0).sum(),
     )
+
+
+def _where(mask, new, old):
+    """`new` in the lanes of a mask, `old` in the others; `jnp.where` takes longer to trace."""
+    return lax.select(lax.broadcast_in_dim(mask, new.shape, (new.ndim - 1,)), new, old)
+
+
+@jax.jit  # traced once for a shape
+def _rows(columns, lanes):
+    """The columns of these lanes, as rows."""
+    return jnp.moveaxis(columns, -1, 0)[lanes]
 
 
 def _start_lanes(factory, inputs, shape, ids, rank, runs):
