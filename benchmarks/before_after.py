@@ -25,15 +25,15 @@ ROOT = Path(__file__).parent.parent
 # Run in either checkout, of which the other may not have this file: compiles, then does the work of
 # the contestant named in each line that it reads.
 PLAYER = f"""
-import importlib.util, json, os, pathlib, sys, time
-name, quick, core = sys.argv[1:]
-if core:
-    os.sched_setaffinity(0, {{int(core)}})
+import importlib.util, json, pathlib, sys, time
+name, quick = sys.argv[1:]
 here = pathlib.Path.cwd().resolve()
 for package in ("jaxbandits", "benchmarks"):
     spec = importlib.util.find_spec(package)
     if spec is None or not pathlib.Path(spec.origin).resolve().is_relative_to(here):
         sys.exit(f"it does not contain {{package}}")
+from benchmarks.speed import one_core
+one_core()
 from benchmarks.contests import CONTESTS
 contestants = CONTESTS[name](quick=quick == "quick").contestants
 ours = {{x: contestants[x] for x in {[OURS, NATIVE]!r} if x in contestants}}
@@ -48,14 +48,13 @@ for line in sys.stdin:
 
 
 @contextlib.contextmanager
-def player(checkout, contest, *, quick=False, core=""):
+def player(checkout, contest, *, quick=False):
     """A process that does the work of a contest in one checkout.
 
     Args:
       checkout: its folder.
       contest: one of `CONTESTS`.
       quick: small sizes.
-      core: the number of the core on which it runs, in a text; empty for any.
     Returns:
       The names of its contestants, and a function that does the work of one of them and returns
       the CPU seconds for a unit of work.
@@ -79,7 +78,7 @@ def player(checkout, contest, *, quick=False, core=""):
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(
-            [sys.executable, "-c", PLAYER, contest, "quick" if quick else "full", core],
+            [sys.executable, "-c", PLAYER, contest, "quick" if quick else "full"],
             cwd=checkout,
             env=os.environ | {"PYTHONPATH": str(checkout)},
             stdin=subprocess.PIPE,
@@ -111,11 +110,9 @@ def compared(before, after):
 
 def measured(checkout, contest, *, rounds, quick=False):
     """`{contestant: ratios}` of one contest, this checkout over the other, see `compared`."""
-    core = str(max(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ""
-    how = {"quick": quick, "core": core}
     with (
-        player(Path(checkout).resolve(), contest, **how) as (old, before),
-        player(ROOT, contest, **how) as (new, after),
+        player(Path(checkout).resolve(), contest, quick=quick) as (old, before),
+        player(ROOT, contest, quick=quick) as (new, after),
     ):
         return {name: _in_turn(before, after, name, rounds) for name in new if name in old}
 

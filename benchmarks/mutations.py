@@ -50,7 +50,7 @@ SHARES = {
 SLOW, LEAST = 2.5, 60.0
 # Files whose tests are in files of other names.
 OTHERS = {
-    "episode": ("test_simulate", "test_lanes", "test_protocol", "test_endings", "test_regret"),
+    "episode": ("test_simulate", "test_lanes", "test_protocol", "test_endings"),
     "device_loop": ("test_simulate", "test_lanes", "test_same_numbers", "test_endings"),
     "host_loop": ("test_lanes", "test_simulate", "test_same_numbers"),
     "api": ("test_simulate", "test_lanes", "test_bad_input"),

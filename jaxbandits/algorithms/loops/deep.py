@@ -122,6 +122,8 @@ def train(
       perturb: `(state, slot) -> float [B]`, what is added to the rewards; `slot` is the position of
         the latest one in the ring buffer.
     """
+    import optax
+
     slot = state.rounds % settings.batch
     state = state._replace(
         examples=state.examples.at[slot].set(example),
@@ -138,8 +140,6 @@ def train(
         known.astype(settings.dtype) / number.astype(settings.dtype),
         settings.activation,
     )
-    import optax
-
     change, adam = settings.adam.update(gradient, state.adam)
     return state._replace(
         network=cast(network.Network, optax.apply_updates(state.network, change)),
