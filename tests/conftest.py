@@ -27,7 +27,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--part",
         default="1/1",
-        help="i/n: run every n-th of the selected tests, starting with the i-th",
+        help="i/n: run the i-th of n parts of the selected tests, which hold about equally many",
     )
 
 
@@ -41,11 +41,12 @@ def pytest_configure(config):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    part, parts = map(int, config.getoption("part").split("/"))
-    chosen = items[part - 1 :: parts] or items
-    left_out = set(items) - set(chosen)
-    config.hook.pytest_deselected(items=list(left_out))
-    items[:] = chosen
+    from distribution import part
+
+    number, parts = map(int, config.getoption("part").split("/"))
+    chosen = set(part([item.nodeid for item in items], number, parts))
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+    items[:] = [item for item in items if item.nodeid in chosen]
 
 
 @pytest.hookimpl(optionalhook=True)

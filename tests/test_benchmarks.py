@@ -16,7 +16,7 @@ from benchmarks import before_after, build, guarantees, mutants, mutations, nume
 from benchmarks.contests import CONTESTS
 
 ROOT = Path(__file__).parent.parent
-QUICK = ("lingape-soare", "designs-100")
+QUICK = ("lingape-soare",)
 
 
 @pytest.mark.parametrize("name", params(CONTESTS, always=QUICK))

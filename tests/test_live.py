@@ -85,9 +85,12 @@ def test_a_live_run_equals_its_replication_with_another_seed_too(case):
 
 def check_live(case, seed):
     live, draw = live_case(case, seed=seed), draws_of(case.instance, seed)
-    horizon, history = case.options.get("horizon", 100_000), []
+    horizon, history, answers = case.options.get("horizon", 100_000), [], []
     while not live.done and len(history) < horizon:
-        live.tell(draw(len(history), live.ask()))
+        asked = live.ask()
+        np.testing.assert_array_equal(asked, live.ask())
+        answers.append(live.answer)  # before the round
+        live.tell(draw(len(history), asked))
         history.append(live.arm_pulls)
     play = partial(simulate, case.instance, case.build, seed=seed)
     runs = play(**case.options)
@@ -96,9 +99,12 @@ def check_live(case, seed):
     if case.promise != "regret":  # which answers before its last round
         np.testing.assert_array_equal(live.answer, runs.answer[0])
         assert live.info == {name: values[0] for name, values in runs.info.items()}
-        for counts in history[:12]:
+        for counts, answer in zip(history[:12], answers[1:], strict=False):
             cut = play(max_pulls=int(counts.sum()))
             np.testing.assert_array_equal(counts, cut.arm_pulls[0])
+            np.testing.assert_array_equal(answer, cut.answer[0])  # asked once more
+    else:
+        np.testing.assert_array_equal(answers[-1], runs.answer[0])
 
 
 def reward_of(pull, arm):

@@ -117,8 +117,9 @@ def test_paused_and_resumed_runs_equal_whole_ones(case):
         assert_same(paused, whole)
 
 
-@each
+@pytest.mark.parametrize("case", cases.CONTEXTUAL, ids=attrgetter("name"))
 def test_asking_twice_gives_the_same_answer_that_the_run_records(case):
+    """Other algorithms are asked twice by `test_live`, whose programs are compiled anyway."""
     play = programs(case.name)
     runs = play.advance(play.start(), 2)
     before = data(runs.state)

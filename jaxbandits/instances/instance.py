@@ -1,6 +1,7 @@
 """The `Instance` and the builders that make one from data."""
 
 import dataclasses
+from functools import partial
 from typing import Any, TypeAlias
 
 import jax
@@ -109,9 +110,15 @@ def linear(
     check_option(positive, noise_var=noise_var)
     arms, theta = floats(arms), floats(theta)
     targets = arms if targets is None else floats(targets)
+    means, values, norm = _products(arms, None if targets is arms else targets, theta)
+    return _build(arms, targets, means, values, theta, noise_var, norm)
+
+
+@jax.jit  # one program for all that is computed; a program for each operation takes longer
+def _products(arms, targets, theta):
     means = jnp.matmul(arms, theta)
-    values = means if targets is arms else jnp.matmul(targets, theta)
-    return _build(arms, targets, means, values, theta, noise_var, jnp.linalg.norm(theta))
+    values = means if targets is None else jnp.matmul(targets, theta)
+    return means, values, jnp.linalg.norm(theta)
 
 
 @double
@@ -167,11 +174,16 @@ def glm(arms: Rows, theta: Rows, *, family: str = "logistic") -> Instance:
     check_finite("theta", theta, (np.shape(arms)[1],))
     check_option(choice(*FAMILIES), family=family)
     arms, theta = floats(arms), floats(theta)
-    means = LINKS[family].mean(jnp.matmul(arms, theta))
+    means, largest, norm = _means(family, arms, theta)
     rewards = {"gaussian": "normal", "poisson": "poisson"}.get(family, "bernoulli")
-    noise_var = means.max() if rewards == "poisson" else {"normal": 1.0, "bernoulli": 0.25}[rewards]
-    norm = jnp.linalg.norm(theta)
+    noise_var = largest if rewards == "poisson" else {"normal": 1.0, "bernoulli": 0.25}[rewards]
     return _build(arms, arms, means, means, theta, noise_var, norm, rewards=rewards, family=family)
+
+
+@partial(jax.jit, static_argnums=0)
+def _means(family, arms, theta):
+    means = LINKS[family].mean(jnp.matmul(arms, theta))
+    return means, means.max(), jnp.linalg.norm(theta)
 
 
 @double

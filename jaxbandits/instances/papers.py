@@ -79,10 +79,18 @@ def sphere(
     check_option(size(1), dim=dim)
     check_option(nonnegative, mix=mix)
     raw = jax.random.normal(key, (num_arms, dim))
-    arms = raw / jnp.linalg.norm(raw, axis=1, keepdims=True)
-    cosines = jnp.where(jnp.triu(jnp.ones((num_arms, num_arms), bool), 1), arms @ arms.T, -jnp.inf)
+    arms = floats(raw / jnp.linalg.norm(raw, axis=1, keepdims=True))
+    first, second = map(floats, _closest(arms))
+    return linear(arms, first + mix * (second - first), noise_var=noise_var)
+
+
+@jax.jit  # one program
+def _closest(arms):
+    """The closest pair of arms on a sphere."""
+    later = np.triu(np.ones((len(arms), len(arms)), bool), 1)
+    cosines = jnp.where(later, arms @ arms.T, -jnp.inf)
     i, j = jnp.unravel_index(jnp.argmax(cosines), cosines.shape)
-    return linear(arms, arms[i] + mix * (arms[j] - arms[i]), noise_var=noise_var)
+    return arms[i], arms[j]
 
 
 @double

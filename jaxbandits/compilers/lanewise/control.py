@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.extend.core import JaxprEqn
@@ -12,8 +11,10 @@ from ..jaxprs import (
     CALLS,
     CUSTOM_CALLS,
     called_jaxpr,
+    dtype_of,
     has_loop,
     scan_parts,
+    shape_of,
     varying_of_scan,
     varying_of_while,
     while_parts,
@@ -73,8 +74,9 @@ def while_loop(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> li
 
     def where_active(active, new, old, flag):
         mask = with_lanes(active, lanes) if flag else active
-        inner = [1] * (new.ndim - mask.ndim)
-        return jnp.where(mask.reshape(*mapped, *inner, *mask.shape[len(mapped) :]), new, old)
+        outer = range(len(mapped))
+        axes = (*outer, *range(new.ndim - mask.ndim + len(mapped), new.ndim))
+        return lax.select(lax.broadcast_in_dim(mask, new.shape, axes), new, old)
 
     long = lanes.number > STEP_BLOCK and has_loop(body.jaxpr) and not mapped
 
@@ -140,10 +142,11 @@ def cond(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any
     if not isinstance(which, PerLane):
         return list(map(PerLane, lax.switch(which, list(map(follow, branches)), *plain)))
     index = jnp.clip(which.value.astype(int), 0, len(branches) - 1)
-    shapes = jax.eval_shape(follow(branches[0]), *plain)
+    shapes = [(*shape_of(x), lanes.number) for x in eqn.outvars]
 
     def zeros(*_):
-        return [jnp.zeros(x.shape, x.dtype) for x in shapes]
+        pairs = zip(shapes, eqn.outvars, strict=True)
+        return [lax.full(shape, 0, dtype_of(x)) for shape, x in pairs]
 
     selected = zeros()
     for k, branch in enumerate(branches):
@@ -152,5 +155,8 @@ def cond(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any
             selected = branch_in_blocks(branch, args, takes, selected, lanes)
             continue
         found = lax.cond(takes.any(), follow(branch), zeros, *plain)
-        selected = [jnp.where(takes, new, old) for new, old in zip(found, selected, strict=True)]
+        selected = [
+            lax.select(lax.broadcast_in_dim(takes, new.shape, (new.ndim - 1,)), new, old)
+            for new, old in zip(found, selected, strict=True)
+        ]
     return list(map(PerLane, selected))

@@ -33,12 +33,18 @@ SAME_AXES: str = """
 def elementwise(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any]:
     """Operands of one shape, or scalars, which are broadcast: the lanes are one more axis."""
     shape = shape_of(eqn.outvars[0])
+    # The others take a number beside tables and broadcast it without an operation of their own.
+    takes_numbers = eqn.primitive is not lax.select_n_p
 
     def fit(x, atom):
-        value, axes = with_lanes(x, lanes), range(len(shape_of(atom)))
-        if shape_of(atom) == shape:
-            return value
-        return lax.broadcast_in_dim(value, (*shape, lanes.number), (*axes, len(shape)))
+        own = shape_of(atom)
+        if isinstance(x, PerLane):
+            x, axes = x.value, (*range(len(own)), len(shape))
+            return x if own == shape else lax.broadcast_in_dim(x, (*shape, x.shape[-1]), axes)
+        if takes_numbers and not own:
+            return x
+        x = x if isinstance(x, jax.Array) else jnp.asarray(x)
+        return lax.broadcast_in_dim(x, (*shape, lanes.number), tuple(range(len(own))))
 
     fitted = [fit(x, atom) for x, atom in zip(operands, eqn.invars, strict=True)]
     return list(map(PerLane, bind(eqn, fitted)))

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from ...kernels import sampling
 from ...parameters import choice, count, require
-from ...precision import double
+from ...precision import double, is_traced
 from ...types import Key, Scalar
 from ..instance import Instance, check_option, recorded, tabular
 
@@ -188,7 +188,8 @@ def _draw_rows(key, features, means, num_arms, noise_var):
     most = len(means)
     require(num_arms <= most, f"num_arms must be at most {most}, got {num_arms}")
     rows = sampling.distinct(key, most, num_arms)
-    features, means = jnp.asarray(features), jnp.asarray(means)
+    as_array = jnp.asarray if is_traced(rows) else np.asarray
+    features, means, rows = map(as_array, (features, means, rows))
     return tabular(features[rows], means[rows], noise_var=noise_var)
 
 
