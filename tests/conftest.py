@@ -58,14 +58,17 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Compile tests marked `optimised` with all optimisations.
+    """Compile tests marked `optimised` with all optimisations, and those marked `hasty` with few.
 
-    They run for longer than they compile, or test the last bits of numbers.
+    The first run for longer than they compile, or test the last bits of numbers. The others do
+    not, and would compile for minutes if slow tests are compiled as users' programs are.
     """
-    optimise = item.get_closest_marker("optimised") is not None
-    if OPTIMISED or not optimise:
+    optimise = OPTIMISED
+    for marker, meant in (("optimised", True), ("hasty", False)):
+        optimise = meant if item.get_closest_marker(marker) else optimise
+    if optimise == OPTIMISED:
         return (yield)
-    _compile(True)  # before any fixture
+    _compile(optimise)  # before any fixture
     try:
         return (yield)
     finally:

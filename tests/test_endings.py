@@ -522,6 +522,7 @@ ALWAYS = ("lingape", "gse", "rage", "glm_tsl", "lucb")
 NAMES = params(CONSTRUCTORS, always=ALWAYS)
 
 
+@pytest.mark.hasty
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("num_arms", [1, 2])
 def test_one_arm_or_two_are_played(name, num_arms):

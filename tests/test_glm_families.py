@@ -112,6 +112,7 @@ def seen(family):
     return arms, drawn, reward(rng, mean(arms[drawn] @ theta)).astype(float)
 
 
+@pytest.mark.hasty
 @pytest.mark.parametrize(
     ("name", "family"),
     [

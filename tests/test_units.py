@@ -129,6 +129,7 @@ def answers(arms, theta, build, seed):
     return runs.pulls, runs.answer
 
 
+@pytest.mark.hasty
 @pytest.mark.parametrize(
     ("name", "seeds"),
     [
