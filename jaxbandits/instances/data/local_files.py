@@ -189,7 +189,7 @@ def _draw_rows(key, features, means, num_arms, noise_var):
     require(num_arms <= most, f"num_arms must be at most {most}, got {num_arms}")
     rows = sampling.distinct(key, most, num_arms)
     as_array = jnp.asarray if is_traced(rows) else np.asarray
-    features, means, rows = map(as_array, (features, means, rows))
+    features, means, rows = (as_array(x) for x in (features, means, rows))
     return tabular(features[rows], means[rows], noise_var=noise_var)
 
 
