@@ -518,7 +518,7 @@ def check_runs(name, num_arms, m=1):
         assert runs.correct[runs.stopped].sum() >= 0.5 * runs.stopped.sum()
 
 
-ALWAYS = ("lingape", "gse", "rage", "glm_tsl", "lucb")
+ALWAYS = ("lingape", "gse", "rage", "glm_tsl")
 NAMES = params(CONSTRUCTORS, always=ALWAYS)
 
 

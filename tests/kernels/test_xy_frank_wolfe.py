@@ -52,7 +52,7 @@ def test_equals_its_twin_step_by_step():
 
 
 @pytest.mark.parametrize("dim", [3, 5])
-@pytest.mark.parametrize("angle", [0.1, 0.01])
+@pytest.mark.parametrize("angle", [0.1, pytest.param(0.01, marks=pytest.mark.slow)])
 def test_symmetric_arms_reach_the_value_of_the_twin(dim, angle):
     """Rounding breaks ties, so designs may differ; the optimum 2 d is reached within 2 percent."""
     arms = benchmark(dim, angle)
