@@ -261,8 +261,8 @@ CASES = (
 
 # The laws of symmetry exclude contextual problems: the order of the examples matters there, and so
 # do the axes of the features, because a network depends on them.
-CONTEXTUAL = tuple(case for case in CASES if case.kind == "contextual")
 NOT_CONTEXTUAL = tuple(case for case in CASES if case.kind != "contextual")
+CONTEXTUAL = tuple(case for case in CASES if case.kind == "contextual")
 
 
 def named(name):

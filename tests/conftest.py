@@ -27,7 +27,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--part",
         default="1/1",
-        help="i/n: run the i-th of n parts of the selected tests, which hold about equally many",
+        help="i/n: run the i-th of n parts of the selected tests, which take about equally long",
     )
 
 

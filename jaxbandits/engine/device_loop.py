@@ -19,7 +19,7 @@ from jax.random import fold_in
 from jaxtyping import Array, Bool, Float, Int
 
 from ..compilers.cpp import repeated
-from ..compilers.lanewise import lanewise
+from ..compilers.lanewise import lanewise, where
 from ..core import Algorithm, Env, Move, Run
 from ..types import Key, Pytree, Scalar, Table
 from .episode import Limits, MoveTraits, answer_exists, chunk, is_idle, start
@@ -276,7 +276,7 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
     ids = jnp.where(served & (index < shape.queue), ids, -1)
     rank_of_drawn = jnp.clip(rank, 0, shape.refill_most - 1)
     begun = _start_lanes(factory, inputs, shape, ids, rank_of_drawn, batch.lanes.run)
-    lanes = jax.tree.map(partial(_where, ids >= 0), begun, batch.lanes)
+    lanes = jax.tree.map(partial(where, ids >= 0), begun, batch.lanes)
     # A lane without a successor is left as it ended, for there its loops are short.
     lanes = lanes._replace(id=jnp.where(served, ids, batch.lanes.id))
     record = partial(record_of, factory, inputs, stops=shape.moves.stops)
@@ -293,11 +293,6 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
         written=batch.written + ended.sum(),
         taken=batch.taken + (ids >= 0).sum(),
     )
-
-
-def _where(mask, new, old):
-    """`new` in the lanes of a mask, `old` in the others; `jnp.where` takes longer to trace."""
-    return lax.select(lax.broadcast_in_dim(mask, new.shape, (new.ndim - 1,)), new, old)
 
 
 @jax.jit  # traced once for a shape

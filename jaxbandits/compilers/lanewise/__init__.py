@@ -14,6 +14,6 @@ from . import (  # noqa: F401
     rules,
     shared_call,
 )
-from .interpreter import lanewise
+from .interpreter import lanewise, where
 
-__all__ = ["lanewise"]
+__all__ = ["lanewise", "where"]

@@ -19,7 +19,7 @@ from ..jaxprs import (
     varying_of_while,
     while_parts,
 )
-from .interpreter import LaneContext, PerLane, evaluate, rule, with_lanes
+from .interpreter import LaneContext, PerLane, evaluate, rule, where, with_lanes
 from .narrowing import BLOCK, STEP_BLOCK, branch_in_blocks, step_for_some
 
 
@@ -74,9 +74,7 @@ def while_loop(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> li
 
     def where_active(active, new, old, flag):
         mask = with_lanes(active, lanes) if flag else active
-        outer = range(len(mapped))
-        axes = (*outer, *range(new.ndim - mask.ndim + len(mapped), new.ndim))
-        return lax.select(lax.broadcast_in_dim(mask, new.shape, axes), new, old)
+        return where(mask, new, old, leading=len(mapped))
 
     long = lanes.number > STEP_BLOCK and has_loop(body.jaxpr) and not mapped
 
@@ -155,8 +153,5 @@ def cond(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[Any
             selected = branch_in_blocks(branch, args, takes, selected, lanes)
             continue
         found = lax.cond(takes.any(), follow(branch), zeros, *plain)
-        selected = [
-            lax.select(lax.broadcast_in_dim(takes, new.shape, (new.ndim - 1,)), new, old)
-            for new, old in zip(found, selected, strict=True)
-        ]
+        selected = [where(takes, new, old) for new, old in zip(found, selected, strict=True)]
     return list(map(PerLane, selected))

@@ -128,3 +128,13 @@ def with_lanes(x: Operand, lanes: LaneContext) -> Array:
         return x.value
     x = x if isinstance(x, jax.Array) else jnp.asarray(x)
     return jax.lax.broadcast_in_dim(x, (*x.shape, lanes.number), tuple(range(x.ndim)))
+
+
+def where(mask: Array, new: Array, old: Array, *, leading: int = 0) -> Array:
+    """`new` where a mask is true, else `old`; `jnp.where` takes longer to trace.
+
+    Args:
+      mask: bool; its axes are the `leading` first and otherwise the last ones of `new`.
+    """
+    axes = (*range(leading), *range(new.ndim - mask.ndim + leading, new.ndim))
+    return jax.lax.select(jax.lax.broadcast_in_dim(mask, new.shape, axes), new, old)
