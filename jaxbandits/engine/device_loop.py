@@ -22,7 +22,17 @@ from ..compilers.cpp import repeated
 from ..compilers.lanewise import lanewise, where
 from ..core import Algorithm, Env, Move, Run
 from ..types import Key, Pytree, Scalar, Table
-from .episode import Limits, MoveTraits, answer_exists, chunk, is_idle, start
+from .episode import (
+    Limits,
+    MoveTraits,
+    answer_exists,
+    asked,
+    chunk,
+    initial_state,
+    is_idle,
+    run_from,
+    start,
+)
 from .schedules import Chunk, in_turn, together
 
 ENGINES: tuple[str, ...] = ("xla", "native")  # contextual problems have others, see `schedules`
@@ -156,16 +166,23 @@ def start_lane(
     """
     key = _key(factory, inputs, id)
     env, algorithm, checks = factory.build(problem)
-    run = start(key, env, algorithm, like)
+    return _lane(inputs, id, problem, checks, start(key, env, algorithm, like))
+
+
+def _lane(inputs, id, problem, checks, run):
     run = run._replace(live=checks.passed & (id >= 0))
     return Lane(run, problem, checks, id, jnp.zeros(inputs.rounds.shape, float))
 
 
-def example_lane(factory: EpisodeFactory, inputs: LoopInputs) -> tuple[Lane, Record]:
-    """A lane and its record, for their shapes."""
+def example_lane(factory: EpisodeFactory, inputs: LoopInputs) -> tuple[Lane, Record, MoveTraits]:
+    """A lane, its record and the traits of its moves, all from one trace of the algorithm."""
     zero = jnp.zeros((), int)
-    lane = start_lane(factory, inputs, zero, _problem(factory, inputs, zero))
-    return lane, record_of(factory, inputs, lane, stops=False)
+    key, problem = _key(factory, inputs, zero), _problem(factory, inputs, zero)
+    env, algorithm, checks = factory.build(problem)
+    state = initial_state(key, algorithm)
+    like = asked(key, zero, state, env, algorithm)
+    lane = _lane(inputs, zero, problem, checks, run_from(key, state, env, like))
+    return lane, record_of(factory, inputs, lane, stops=False), like.traits
 
 
 def lane_chunk(

@@ -80,20 +80,35 @@ class MoveTraits(NamedTuple):
     cheap: bool  # whether asking whether a run is done costs little, see `COSTLY`
 
 
-def move_traits(run: Run, env: Env, algorithm: Algorithm) -> MoveTraits:
-    """The `MoveTraits` of a run. It is traced, not computed; arrays or their shapes will do."""
+class Asked(NamedTuple):
+    """What tracing tells of the moves of an algorithm."""
 
-    def asked(run):
-        move = ask(run.key, run.rounds, run.state, env, algorithm)[1]
+    answer: jax.ShapeDtypeStruct
+    info: Mapping[str, jax.ShapeDtypeStruct]  # what results keep of it
+    traits: MoveTraits
+
+
+def asked(key: Key, rounds: Scalar, state: Pytree, env: Env, algorithm: Algorithm) -> Asked:
+    """`Asked` of an algorithm in a state. It is traced, not computed; shapes of arrays will do."""
+
+    def ending_and_move(key, rounds, state):
+        move = ask(key, rounds, state, env, algorithm)[1]
         return _ending(move), move
 
-    closed, (ending, move) = jax.make_jaxpr(asked, return_shape=True)(run)
+    trace = jax.make_jaxpr(ending_and_move, return_shape=True)
+    closed, (ending, move) = trace(key, rounds, state)
     jaxpr = closed.jaxpr
     done = _constant(jaxpr, closed.consts, jaxpr.outvars[0])
     number = len(jax.tree.leaves(ending))
     needed, _ = dce_jaxpr(jaxpr, [i < number for i in range(len(jaxpr.outvars))])
     cheap = not any(name_of(eqn) in COSTLY for eqn in needed.eqns)
-    return MoveTraits(_is_one_arm(move), done is None or bool(np.any(done)), cheap)
+    traits = MoveTraits(_is_one_arm(move), done is None or bool(np.any(done)), cheap)
+    return Asked(*ending[1:], traits)
+
+
+def move_traits(run: Run, env: Env, algorithm: Algorithm) -> MoveTraits:
+    """The `MoveTraits` of a run, or of its shapes."""
+    return asked(run.key, run.rounds, run.state, env, algorithm).traits
 
 
 def _ending(move):
@@ -135,14 +150,20 @@ def start(key: Key, env: Env, algorithm: Algorithm, like: Run | None = None) -> 
     Args:
       like: a run of this algorithm or its shapes, where there is one: `ask` is not traced then.
     """
-    state, zero = algorithm.init(fold_in(key, INIT)), jnp.zeros((), int)
-    if like is None:
-        move = jax.eval_shape(lambda: ask(key, zero, state, env, algorithm)[1])
-        shapes = (move.answer, kept(move.info))
-    else:
-        shapes = (like.answer, like.info)
+    state = initial_state(key, algorithm)
+    return run_from(key, state, env, like or asked(key, jnp.zeros((), int), state, env, algorithm))
+
+
+def initial_state(key: Key, algorithm: Algorithm) -> Pytree:
+    """The algorithm's state before the first round of the replication with this key."""
+    return algorithm.init(fold_in(key, INIT))
+
+
+def run_from(key: Key, state: Pytree, env: Env, like: Run | Asked) -> Run:
+    """The run that starts in this state; `like` shows the shapes of its answer and `info`."""
+    shapes = (like.answer, like.info)
     blank = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-    nothing = jnp.zeros((), float)
+    nothing, zero = jnp.zeros((), float), jnp.zeros((), int)
     counts = jnp.zeros(env.num_arms, int)
     yes, no = jnp.array(True), jnp.array(False)
     return Run(key, state, zero, zero, counts, nothing, yes, no, *blank, no)
@@ -265,7 +286,7 @@ def chunk(
         noise = phase_noise(run, env)
         before = run
         run = step(run, env, algorithm, noise, limits, to_the_last=to_the_last)
-        run = reset_if_cut(run, before, algorithm)
+        run = kept_if_cut(run, before)
         # That saves a phase in which nothing is drawn, and a run has only a few phases.
         run = stopped_if_done(run, env, algorithm) if moves.cheap else run
         return run, run.regret[None]
@@ -282,20 +303,20 @@ def chunk(
     return run._replace(broken=run.broken | broken), regrets
 
 
-def reset_if_cut(run: Run, before: Run, algorithm: Algorithm) -> Run:
-    """The run, with the state of a new one if it was cut short.
+def kept_if_cut(run: Run, before: Run) -> Run:
+    """The run, with the state before its last phase if that phase was cut off.
 
-    Its lane is stepped until others end, and the phases of the old state would be longer and
-    longer. A new state can be costly to compute, hence the branch.
+    Its lane is stepped until others end, and the phases of the new state would be longer and
+    longer. This one repeats the last.
 
     Args:
       before: the run before its last phase.
     """
     cut = ~(run.live | run.done)
-    begun = partial(algorithm.init, fold_in(run.key, INIT))
     # The new state has learnt from the phase that was cut off, so the one before is judged.
     broken = run.broken | (before.live & ~run.live & has_nan(before.state))
-    return run._replace(state=lax.cond(cut, begun, lambda: run.state), broken=broken)
+    state = jax.tree.map(partial(jnp.where, cut), before.state, run.state)
+    return run._replace(state=state, broken=broken)
 
 
 def has_nan(tree: Pytree) -> Bool[Array, ""]:

@@ -27,7 +27,7 @@ from .device_loop import (
     example_lane,
     run_queue,
 )
-from .episode import NO_LIMITS, Limits, MoveTraits, move_traits, root_key
+from .episode import NO_LIMITS, Limits, MoveTraits, root_key
 from .protocol import check_structure
 from .schedules import engine_for
 
@@ -180,10 +180,9 @@ def _traced(structure: Structure, shapes: Shapes, num_rounds: int) -> tuple[Lane
 
     def traced(inputs):
         factory = structure(inputs.numbers)
-        lane, record = example_lane(factory, inputs)
-        env, algorithm, _ = factory.build(lane.problem)
+        lane, record, moves = example_lane(factory, inputs)
+        env, _, _ = factory.build(lane.problem)
         contextual = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
-        moves = move_traits(lane.run, env, algorithm)
         found.append(Traits(moves, contextual, lane.run.answer.ndim == 0))
         return lane, record
 
