@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from params import params
 
 import jaxbandits as jb
 
@@ -148,7 +149,12 @@ def _same(one, two, near):
         np.testing.assert_allclose(np.asarray(a, float), np.asarray(b, float), atol=near, rtol=near)
 
 
-@pytest.mark.parametrize("name", [n for n, k in KERNELS.items() if k.near is not None])
+NEAR = [name for name, kernel in KERNELS.items() if kernel.near is not None]
+# Their relatives are always tested: other designs, roundings and bounds.
+RELATED = ("wynn", "wolfe_atwood", "largest_remainder")
+
+
+@pytest.mark.parametrize("name", params(NEAR, slow=RELATED))
 def test_single_precision_in_jit_and_vmap_is_near_double_outside(name):
     kernel = KERNELS[name]
     design = kernel.table is ARMS and name != "log_det"

@@ -120,12 +120,10 @@ FEW = [
     "lingape, angle 0.1",
     "lin_game",
     "m_lingape",
-    "lin_gifa as published",
     "ugape",
     "rage, angle 0.1",
     "xy_static, soare, basis, gap 0.5",
     "xy_adaptive, angle 0.1",
-    "xy_adaptive, soare, without return",
 ]
 
 

@@ -1,5 +1,6 @@
 """`simulate`: reproducible, interruptible, in double precision."""
 
+import itertools
 from functools import partial
 
 import jax
@@ -17,9 +18,14 @@ every = pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize(
     ("name", "batch"),
     [
-        *((name, 7) for name in SETTINGS),
         ("sequential", 1),
-        *(pytest.param(name, 1, marks=pytest.mark.slow) for name in list(SETTINGS)[1:]),
+        ("phased", 7),
+        ("random", 7),
+        *(
+            pytest.param(name, batch, marks=pytest.mark.slow)
+            for name, batch in itertools.product(SETTINGS, (1, 7))
+            if (name, batch) not in (("sequential", 1), ("phased", 7), ("random", 7))
+        ),
     ],
 )
 def test_the_batch_size_changes_nothing(name, batch):

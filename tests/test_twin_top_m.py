@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem, normal_rewards, same_arm
+from params import params
 from top_m_lines import GapIndexRules, algorithm
 from twins import Pulls, furthest_behind, radius
 
@@ -172,7 +173,12 @@ def options_of(build, rules):
     return found
 
 
-@pytest.mark.parametrize("name", ROWS)
+# Each option of the others is in one of these rows too.
+OTHERS = ("lucb", "ugape both", "ugape stale", "m_lingape largest_variance", "m_lingape stale")
+OTHERS += ("lin_gifa largest_variance", "lin_gifa ratio", "lin_gifa stale", "lin_gifa lucb")
+
+
+@pytest.mark.parametrize("name", params(ROWS, slow=OTHERS))
 def test_a_row_of_the_table(name):
     """Six arms in R^3; for individual indices ten arms in R^2, where only V^-1 is kept."""
     build, rules = ROWS[name]

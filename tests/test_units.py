@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from params import params
 
 import jaxbandits as jb
 
@@ -45,7 +46,11 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+# Their relatives are always tested: other designs of the same kind.
+RELATED = ("g_optimal_fw", "fedorov", "wolfe_atwood", "xy_frank_wolfe")
+
+
+@pytest.mark.parametrize("name", params(FUNCTIONS, slow=RELATED))
 def test_units_change_no_value(name):
     seeds = FORTY if name not in ("ratios", "rage_pull_bound") else FORTY[:4]
     for seed in seeds:
