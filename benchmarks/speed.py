@@ -28,6 +28,12 @@ def arguments():
     parser.add_argument(
         "--quick", action="store_true", help="little work, only to see that it runs"
     )
+    parser.add_argument(
+        "--lanes", nargs="+", type=int, help="of --gpu; by default 256 to 1,000,000"
+    )
+    parser.add_argument(
+        "--within", type=float, default=480.0, help="seconds in which --gpu must end; it leaves out"
+    )
     parser.add_argument("--out", type=Path, help="where the figures go: benchmarks/results/...")
     return parser.parse_args()
 
@@ -86,11 +92,12 @@ def sweeping(names, quick):
     return results
 
 
-def gpu(names, quick):
-    """Rounds per second by number of lanes and precision."""
-    from .accelerator import LANES, NAMES, measure
+def gpu(names, quick, lanes, within):
+    """Rounds per second by number of lanes, engine and precision."""
+    from .accelerator import LANES, NAMES, SECONDS, measure
 
-    return measure(chosen(names, NAMES), LANES[:1] if quick else LANES)
+    few, seconds = (LANES[:1], 0.1) if quick else (LANES, SECONDS)
+    return measure(chosen(names, NAMES), lanes or few, seconds, within)
 
 
 PARTS = {
@@ -120,7 +127,8 @@ def main():
 
     from .contest import save
 
-    results = PARTS[options.part](options.only, options.quick)
+    more = (options.lanes, options.within) if options.part == "gpu" else ()
+    results = PARTS[options.part](options.only, options.quick, *more)
     device = jax.devices()[0]
     part = "speed" if options.part == "contests" else options.part
     out = options.out or RESULTS / f"{part}-{_plain(device)}.json"

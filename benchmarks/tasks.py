@@ -8,7 +8,6 @@ import numpy as np
 
 import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler
-from jaxbandits.engine.device_loop import ENGINES
 
 
 class Task(NamedTuple):
@@ -78,7 +77,7 @@ TASKS = {
 
 def engines():
     """The names of the engines that this machine has."""
-    return ENGINES if compiler() else ENGINES[:1]
+    return ("xla", "native") if compiler() else ("xla",)
 
 
 def task_of(name):

@@ -102,7 +102,20 @@ def test_a_kept_program_takes_less_time_than_compiling(tmp_path):
 def test_the_accelerator_benchmark_runs_in_both_precisions(tmp_path):
     # Any device will do to see that it runs, in both precisions.
     found = measured(tmp_path, "--gpu", "--only", "lingape-soare")
-    assert all(set(row) == {"float64", "float32"} for row in found["lingape-soare"].values())
+    (row,) = found["lingape-soare"].values()
+    assert set(row) == {"float64", "float32", *(["native float64"] if build.compiler() else [])}
+    assert all(rate > 0 for rate in row.values())
+
+
+@pytest.mark.slow
+def test_runs_of_two_processes_are_compared(tmp_path):
+    path = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.gpu_agreement", "--only", "rage-soare"]
+    command += ["--share", "0.01", "--out", str(path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    found = json.loads(path.read_text())["results"]["rage-soare"]
+    assert found["xla twice the same"]
+    assert found["xla and CPU"]["equal pulls of each arm"] == 1.0
 
 
 def test_an_unknown_contest_is_named():

@@ -43,7 +43,7 @@ def simulate(
     horizon: int | None = None,
     batch: int | None = None,
     devices: DeviceChoice = None,
-    engine: Literal["xla", "native"] = "xla",
+    engine: Literal["xla", "native", "cuda"] = "xla",
     record: RecordedRounds = "mixed",
     progress: bool | Callable[[int, int], Any] = False,
     debug: bool = False,

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from ..compilers.cpp import compiler
+from ..compilers.cuda import found_library
 from ..parameters import LARGEST, require
 from ..whole_numbers import INTEGERS, allowed_whole, is_whole
 from .device_loop import ENGINES, REPLICATIONS_PER_CELL
@@ -116,3 +117,12 @@ def check_engine(engine: str, devices: Devices) -> None:
             "engine 'native' needs a C++ compiler (g++, clang++ or what CXX names), found none"
         )
         require(compiler() is not None, message)
+    if engine == "cuda":
+        platform = jax.default_backend() if devices is None else devices[0].platform
+        message = f"engine 'cuda' is for a GPU of NVIDIA, the device is a {platform}"
+        require(platform in ("gpu", "cuda"), message)
+        message = (
+            "engine 'cuda' needs NVIDIA's run-time compiler (NVRTC), which comes with jax[cuda13], "
+            "found none"
+        )
+        require(found_library() is not None, message)

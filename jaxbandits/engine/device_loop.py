@@ -18,7 +18,8 @@ from jax import lax
 from jax.random import fold_in
 from jaxtyping import Array, Bool, Float, Int
 
-from ..compilers.cpp import repeated
+from ..compilers.cpp import ONE_LANE, VECTORS, Target, repeated
+from ..compilers.cuda import GPU
 from ..compilers.lanewise import lanewise, where
 from ..core import Algorithm, Env, Move, Run
 from ..types import Key, Pytree, Scalar, Table
@@ -35,9 +36,13 @@ from .episode import (
 )
 from .schedules import Chunk, in_turn, together
 
-ENGINES: tuple[str, ...] = ("xla", "native")  # contextual problems have others, see `schedules`
+# Contextual problems have others, see `schedules`.
+ENGINES: tuple[str, ...] = ("xla", "native", "cuda")
+# Those that play many rounds of a lane in one program; the last is that of a GPU on a CPU.
+FUSED: dict[str, Target] = {"native": VECTORS, "cuda": GPU, "one lane": ONE_LANE}
 PAIRED_LANES: int = 256  # up to which each lane is compared with each: quick to compile, as fast
 BURST: int = 8  # chunks that an engine computes before it looks whether lanes wait
+LAUNCH_BURST: int = 32  # the same on a GPU, where looking costs a dozen launches
 SCHEDULES: dict[str, Callable[[Chunk], Chunk]] = {
     "in turn": partial(in_turn, most=BURST),
     "together": together,
@@ -134,7 +139,7 @@ class Shape(NamedTuple):
     refill_most: int  # lanes that are refilled at once
     queue: int
     moves: MoveTraits  # of the algorithm
-    engine: str = "xla"  # one of `ENGINES` or `SCHEDULES`
+    engine: str = "xla"  # one of `ENGINES`, `FUSED` or `SCHEDULES`
 
     @property
     def records(self) -> int:
@@ -344,7 +349,9 @@ def _chunk_of_all_lanes(factory, inputs, shape):
         lane, played, offered = one_lane(lane)
         return lane, (played, offered)
 
-    burst = repeated(step, shape.lanes, lambda lane: lane.run.live, BURST)
+    target = FUSED[shape.engine]
+    most = LAUNCH_BURST if shape.engine == "cuda" else BURST
+    burst = repeated(step, shape.lanes, lambda lane: lane.run.live, most, target)
 
     def chunk_lanes(lanes):
         lanes, (played, offered) = burst(lanes)

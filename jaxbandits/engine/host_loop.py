@@ -2,6 +2,7 @@
 
 import functools
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,10 +13,11 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jax.stages import Compiled
 from jaxtyping import Int
 
-from ..compilers.cpp import SIDE_BY_SIDE, features
+from ..compilers.cpp import Unsupported, features
 from ..types import Key
 from .checks import Devices
 from .device_loop import (
+    FUSED,
     Batch,
     Lane,
     LoopInputs,
@@ -48,12 +50,13 @@ REPLICATIONS_PER_LANE: int = 32
 RECORD_BYTES: int = 2**26  # of all records of a call
 LARGE_BYTES: int = 2**20  # of numbers, which are then put on the device once
 # Lanes come in full vector registers, so that every lane runs the same instructions; the native
-# engine computes two registers at a time.
-VECTOR: dict[str, int] = {"xla": 8, "native": SIDE_BY_SIDE}
+# engine computes two registers at a time, a GPU a block of threads.
+VECTOR: dict[str, int] = {"xla": 8} | {name: x.side_by_side for name, x in FUSED.items()}
 # One lane in so many waits before ended ones are written out and refilled; and one lane in so many
 # gets an instance of its own at once.
 LANES_PER_REFILL: int = 64
 LANES_PER_DRAW: int = 8
+ONE_GRAPH: str = "FUSION,CUBLAS,WHILE,CONDITIONAL"  # what a GPU may do without the host
 DEVICES: PartitionSpec = PartitionSpec("devices")
 
 # The `(shape, dtype)` of each number: all that a program knows of them.
@@ -79,7 +82,7 @@ def program(
     inputs = _abstract_inputs(shapes, num_rounds)._replace(queue=queue)
     loop = functools.partial(run_queue, structure, shape)
     platform = jax.default_backend() if devices is None else devices[0].platform
-    flags = _flags(platform, shape.engine)
+    flags = _flags(platform, shape)
     loop = loop if devices is None else _on_each(loop, devices)
     return jax.jit(loop, donate_argnums=1, compiler_options=flags).lower(inputs, batch).compile()
 
@@ -121,13 +124,18 @@ def _on_each(loop, devices):
     )
 
 
-def _flags(platform, engine):
+def _flags(platform, shape):
     """Compiler options: CPUs with wide registers use them.
 
     Around native rounds little is left to compute, and compiling it takes longer than computing
-    it. The products of a single lane are too small to be shared between threads.
+    it. The products of a single lane are too small to be shared between threads. On a GPU the host
+    would start each iteration of the loops inside a phase; as one graph they run without it.
     """
-    if engine == "native":
+    engine = shape.engine
+    if platform in ("gpu", "cuda"):
+        phased = engine == "xla" and not shape.moves.one_arm
+        return {"xla_gpu_enable_command_buffer": ONE_GRAPH} if phased else {}
+    if engine in FUSED and platform == "cpu":
         emitters = (
             {"xla_cpu_use_fusion_emitters": False} if jax.__version_info__ < (0, 11, 1) else {}
         )
@@ -310,8 +318,16 @@ class HostLoop:
         )
         self._sharded = devices is not None
         began = time.perf_counter()
-        self._program_key = structure, self.shape, shapes, len(rounds), devices
-        self._compiled_loop = program(*self._program_key)
+        try:
+            self._program_key = structure, self.shape, shapes, len(rounds), devices
+            self._compiled_loop = program(*self._program_key)
+        except Unsupported as error:
+            if engine != "cuda":
+                raise
+            warnings.warn(f"{error}; it plays this", RuntimeWarning, stacklevel=2)
+            self.shape = self.shape._replace(engine="xla")
+            self._program_key = structure, self.shape, shapes, len(rounds), devices
+            self._compiled_loop = program(*self._program_key)
         self.compile_seconds: float = time.perf_counter() - began
         self.offered: int = 0
         self.useful: int = 0

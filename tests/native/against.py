@@ -7,6 +7,7 @@ import numpy as np
 from jaxbandits.compilers import cpp
 
 LANES = 16
+TARGET = cpp.VECTORS  # a fixture changes it
 
 
 def leaves(tree):
@@ -33,7 +34,7 @@ def equal(found, expected, rtol=1e-13, atol=0.0):
 
 def by_native(function, *args):
     """The results of the generated C++ program."""
-    return jax.jit(cpp.natively(function, args[0].shape[-1]))(*args)
+    return jax.jit(cpp.natively(function, args[0].shape[-1], target=TARGET))(*args)
 
 
 def same(function, *args, rtol=1e-13, atol=0.0):

@@ -69,7 +69,7 @@ def test_the_name_of_a_library_depends_on_all_it_was_compiled_from(monkeypatch):
         "FLAGS": "-O3",
         "_version": lambda path: "another",
         "features": lambda: ("avx9",),
-        "HEADER": Path(__file__),
+        "HEADERS": (Path(__file__),),
     }
 
     def register(source="one"):

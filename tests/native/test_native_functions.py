@@ -60,7 +60,7 @@ def close(found, exact, units):
 
 # One program computes all functions, each on its own table of arguments.
 @pytest.fixture(scope="module")
-def found():
+def found(target):
     with jax.enable_x64(True):
         tables = [x for _, _, x, _ in CASES.values()]
         functions = [f for f, _, _, _ in CASES.values()]

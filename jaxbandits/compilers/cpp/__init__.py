@@ -22,7 +22,17 @@ from . import (  # noqa: F401
     sums,
 )
 from .compiling import compiler, features
-from .program import SIDE_BY_SIDE, natively, repeated
+from .program import ONE_LANE, SIDE_BY_SIDE, VECTORS, Target, natively, repeated
 from .values import Unsupported
 
-__all__ = ["SIDE_BY_SIDE", "Unsupported", "compiler", "features", "natively", "repeated"]
+__all__ = [
+    "ONE_LANE",
+    "SIDE_BY_SIDE",
+    "VECTORS",
+    "Target",
+    "Unsupported",
+    "compiler",
+    "features",
+    "natively",
+    "repeated",
+]

@@ -13,7 +13,8 @@ from pathlib import Path
 import jax
 import jaxlib
 
-HEADER: Path = Path(__file__).with_name("lanes.h")
+FOLDER: Path = Path(__file__).parent
+HEADERS: tuple[str, ...] = ("lanes.h", "vectors.h", "one_lane.h")
 FLAGS: str = """
     -std=gnu++17 -O2 -march=native -fPIC -shared -fwrapv -fno-math-errno -fno-trapping-math -w
 """
@@ -43,7 +44,8 @@ def made_from() -> tuple[str, ...]:
     if path is None:
         raise ChildProcessError("no C++ compiler (g++, clang++ or what CXX names) was found")
     machine = platform.machine(), platform.processor(), *features()
-    return (HEADER.read_text(), FLAGS, path, _version(path), jaxlib.__version__, *machine)
+    headers = [(FOLDER / name).read_text() for name in HEADERS]
+    return (*headers, FLAGS, path, _version(path), jaxlib.__version__, *machine)
 
 
 @functools.cache
@@ -59,7 +61,7 @@ def compile_to(library: Path, source: str) -> None:
     """
     code = library.with_suffix(".cc")
     code.write_text(source)
-    include = [f"-I{HEADER.parent}", f"-I{jax.ffi.include_dir()}"]
+    include = [f"-I{FOLDER}", f"-I{jax.ffi.include_dir()}"]
     given = [*FLAGS.split(), *include, str(code), "-o", str(library), "-lm"]
     _output_of(compiler(), *given, seconds=MOST_SECONDS)
     if not library.exists():

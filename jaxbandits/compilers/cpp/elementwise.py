@@ -67,9 +67,7 @@ def as_type(value: Value, type: str) -> Value:
         return value
     minus = "-" if value.spec.type == "b64" else ""  # a mask that is on is -1
     if value.varies:
-        return entrywise(
-            value.shape, type, [value], lambda a: f"__builtin_convertvector({minus}{a}, v{type})"
-        )
+        return entrywise(value.shape, type, [value], lambda a: f"CONVERT({minus}{a}, v{type})")
     return entrywise(value.shape, type, [value], lambda a: f"(({type})({minus}{a}))")
 
 
@@ -138,24 +136,19 @@ def functions(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[
 
 @rule("erf_inv", entrywise=True)
 def logarithm(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
-    """Functions of a double that `compilers.logarithms` has in simple operations."""
+    """Functions that `compilers.logarithms` has for doubles; single precision is converted."""
     name = eqn.primitive.name
-    if operands[0].spec.type != "f64":
-        raise Unsupported(f"{name} of {operands[0].spec.type}")
     if name not in writer.functions:
         inner, aval = Writer(groups=1), jax.ShapeDtypeStruct((), np.float64)
         closed = jax.make_jaxpr(logarithms.FUNCTIONS[name])(aval)
-        spec = ArraySpec((), "f64")
-        x = Value(spec, True, lambda index: "x")
-        (found,) = inner.call(closed, [x])
+        (found,) = inner.call(closed, [Value(ArraySpec((), "f64"), True, lambda index: "x")])
         inner.line(f"return {in_lanes(found.read(()), found, True)};")
         body = "\n".join(inner.lines)
         writer.functions[name] = f"INLINE vf64 {name}_of(vf64 x) {{\n{body}\n}}"
-    (x,) = operands
-    if x.varies:
-        (found,) = _entrywise_result(eqn, operands, lambda a: f"{name}_of({a})")
-        return [found._replace(heavy=True)]
-    return _entrywise_result(eqn, operands, lambda a: f"({name}_of(all_f64({a}))[0])")
+    x = as_type(operands[0], "f64")
+    call = f"{name}_of({{}})" if x.varies else f"({name}_of(all_f64({{}}))[0])"
+    found = entrywise(x.shape, "f64", [x], call.format)._replace(heavy=x.varies)
+    return [as_type(found, operands[0].spec.type)]
 
 
 @rule("div", entrywise=True)
@@ -246,7 +239,7 @@ def select_n(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[V
         text = cases[-1]
         for k in range(len(cases) - 2, -1, -1):
             equal = f"({m} == {k})"
-            mask = f"(-(i64){equal})" if not varies else f"__builtin_convertvector({equal}, vi64)"
+            mask = f"(-(i64){equal})" if not varies else f"CONVERT({equal}, vi64)"
             text = f"{function}({mask}, {cases[k]}, {text})"
         return text
 

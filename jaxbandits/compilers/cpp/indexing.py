@@ -39,7 +39,7 @@ def _position(value, index, high, writer, clamp=True):
     if value.number is not None:
         return max(0, min(value.number, high)) if clamp else value.number
     if value.spec.type != "i64":
-        text = f"__builtin_convertvector({text}, vi64)" if v else f"((i64){text})"
+        text = f"CONVERT({text}, vi64)" if v else f"((i64){text})"
     if clamp and not (value.range and value.range[0] >= 0 and value.range[1] <= high):
         s = "" if v else "_s"
         low, top = (f"all_i64({x})" if v else f"((i64){x})" for x in (0, high))
@@ -152,7 +152,7 @@ def _write_per_lane(writer, array, at, text, join, inside=None):
     """Write an entry at a position that differs by lane, lane by lane."""
     type = array.spec.type
     where, new = writer.scalar("vi64", at), writer.scalar(f"v{type}", text)
-    entry = f"(({type} *)({array.array} + {where}[lane]))[lane]"
+    entry = f"ENTRY({type}, {array.array}, {where})"
     guard = f"if ({inside}[lane]) " if inside else ""
     writer.line(f"EACH_LANE {guard}{entry} = {join(f'{type}_s', entry, f'{new}[lane]')};")
 

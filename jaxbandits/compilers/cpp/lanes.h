@@ -4,14 +4,6 @@
    A flag is a mask of 64 bits, all set or none. Functions whose names end in _s take numbers that
    all lanes share. Loops over LANES become vector instructions where the machine has them. */
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "xla/ffi/api/c_api.h"
-
-/* The compiler's builtins, because including <math.h> takes as long as compiling most programs. */
-#define INFINITY __builtin_inf()
-#define NAN __builtin_nan("")
 /* The compiler compares and selects from vectors wider than a register entry by entry, which is many
    times slower. */
 #ifndef LANES
@@ -23,31 +15,25 @@
 #define LANES 2
 #endif
 #endif
+#if LANES == 1
+#include "one_lane.h"
+#else
+#include "vectors.h"
+#endif
+
 #if LANES == 8
 #define PER_LANE(f, between) f(0) between() f(1) between() f(2) between() f(3) between() f(4) between() f(5) between() f(6) between() f(7)
 #elif LANES == 4
 #define PER_LANE(f, between) f(0) between() f(1) between() f(2) between() f(3)
-#else
+#elif LANES == 2
 #define PER_LANE(f, between) f(0) between() f(1)
+#else
+#define PER_LANE(f, between) f(0)
 #endif
 #define COMMA() ,
 #define OR() |
 #define LIST(f) {PER_LANE(f, COMMA)}
 #define EACH_LANE for (int lane = 0; lane < LANES; lane++)
-#define INLINE static inline __attribute__((always_inline))
-
-typedef double f64;
-typedef float f32;
-typedef int64_t i64;
-typedef int32_t i32;
-typedef uint64_t u64;
-typedef uint32_t u32;
-typedef int64_t b64;
-
-#define VECTOR(type) \
-  typedef type v##type __attribute__((vector_size(LANES * sizeof(type)))); \
-  typedef type m##type __attribute__((vector_size(LANES * sizeof(type)), aligned(sizeof(type))));
-VECTOR(f64) VECTOR(f32) VECTOR(i64) VECTOR(i32) VECTOR(u64) VECTOR(u32)
 typedef vi64 vb64;
 
 /* Arguments and results in XLA's memory, in which a flag is a byte. */
@@ -65,9 +51,9 @@ INLINE void store_b64(void *p, i64 at, vb64 x) { EACH_LANE ((uint8_t *)p)[at + l
 #define SHARED_ENTRY(lane) p[at[lane]]
 #define FLAG(lane) m[lane]
 #define BASIC_FUNCTIONS(type) \
-  INLINE v##type all_##type(type x) { return (v##type)LIST(SAME_NUMBER); } \
-  INLINE v##type gather_own_##type(const v##type *p, vi64 at) { return (v##type)LIST(OWN_ENTRY); } \
-  INLINE v##type gather_shared_##type(const type *p, vi64 at) { return (v##type)LIST(SHARED_ENTRY); } \
+  INLINE v##type all_##type(type x) { return VECTOR_OF(v##type, LIST(SAME_NUMBER)); } \
+  template <class P> INLINE v##type gather_own_##type(P p, vi64 at) { return VECTOR_OF(v##type, LIST(OWN_ENTRY)); } \
+  template <class P> INLINE v##type gather_shared_##type(P p, vi64 at) { return VECTOR_OF(v##type, LIST(SHARED_ENTRY)); } \
   INLINE type select_##type##_s(b64 m, type a, type b) { return m ? a : b; } \
   INLINE type max_##type##_s(type a, type b) { return a > b || a != a ? a : b; } \
   INLINE type min_##type##_s(type a, type b) { return a < b || a != a ? a : b; } \
@@ -77,8 +63,8 @@ INLINE void store_b64(void *p, i64 at, vb64 x) { EACH_LANE ((uint8_t *)p)[at + l
   INLINE type power_##type##_s(type x, int n) { type r = x; for (int i = 1; i < n; i++) r *= x; return r; }
 BASIC_FUNCTIONS(f64) BASIC_FUNCTIONS(f32) BASIC_FUNCTIONS(i64) BASIC_FUNCTIONS(i32) BASIC_FUNCTIONS(u64) BASIC_FUNCTIONS(u32)
 INLINE vb64 all_b64(b64 x) { return all_i64(x); }
-INLINE vb64 gather_own_b64(const vb64 *p, vi64 at) { return gather_own_i64(p, at); }
-INLINE vb64 gather_shared_b64(const b64 *p, vi64 at) { return gather_shared_i64(p, at); }
+template <class P> INLINE vb64 gather_own_b64(P p, vi64 at) { return gather_own_i64(p, at); }
+template <class P> INLINE vb64 gather_shared_b64(P p, vi64 at) { return gather_shared_i64(p, at); }
 INLINE b64 max_b64_s(b64 a, b64 b) { return a | b; }
 INLINE b64 min_b64_s(b64 a, b64 b) { return a & b; }
 INLINE vb64 max_b64(vb64 a, vb64 b) { return a | b; }
@@ -89,14 +75,14 @@ INLINE b64 select_b64_s(b64 m, b64 a, b64 b) { return m ? a : b; }
   INLINE v##type select_##type(vb64 m, v##type a, v##type b) { \
     return m ? a : b; }
 SELECT64(f64) SELECT64(i64) SELECT64(u64) SELECT64(b64)
-INLINE vi32 half_width(vb64 m) { return __builtin_convertvector(m, vi32); }
+INLINE vi32 half_width(vb64 m) { return CONVERT(m, vi32); }
 #define SELECT32(type) \
   INLINE v##type select_##type(vb64 m, v##type a, v##type b) { \
     return half_width(m) ? a : b; }
 SELECT32(f32) SELECT32(i32) SELECT32(u32)
 
 #define MASK64(m) (m)
-#define MASK32(m) __builtin_convertvector(m, vi64)
+#define MASK32(m) CONVERT(m, vi64)
 #define FLOAT_EXTREMES(type, mask_of) \
   INLINE v##type max_##type(v##type a, v##type b) { return select_##type(mask_of((a > b) | (a != a)), a, b); } \
   INLINE v##type min_##type(v##type a, v##type b) { return select_##type(mask_of((a < b) | (a != a)), a, b); }
@@ -122,15 +108,15 @@ INTEGER_DIVISION(i64, b == -1 && a == INT64_MIN) INTEGER_DIVISION(i32, b == -1 &
 #define BINARY(name, type, function) \
   INLINE type name##_##type##_s(type x, type y) { return function(x, y); } \
   INLINE v##type name##_##type(v##type x, v##type y) { EACH_LANE x[lane] = function(x[lane], y[lane]); return x; }
-#define UNARY_FLOAT(name) UNARY(name, f64, __builtin_##name) UNARY(name, f32, __builtin_##name##f)
-#define BINARY_FLOAT(name, function) BINARY(name, f64, __builtin_##function) BINARY(name, f32, __builtin_##function##f)
+#define UNARY_FLOAT(name) UNARY(name, f64, MATH(name)) UNARY(name, f32, MATH(name##f))
+#define BINARY_FLOAT(name, function) BINARY(name, f64, MATH(function)) BINARY(name, f32, MATH(function##f))
 UNARY_FLOAT(exp2) UNARY_FLOAT(expm1) UNARY_FLOAT(log) UNARY_FLOAT(log1p) UNARY_FLOAT(sin) UNARY_FLOAT(cos) UNARY_FLOAT(tan)
 UNARY_FLOAT(asin) UNARY_FLOAT(acos) UNARY_FLOAT(atan) UNARY_FLOAT(sinh) UNARY_FLOAT(cosh) UNARY_FLOAT(tanh) UNARY_FLOAT(asinh) UNARY_FLOAT(acosh)
 UNARY_FLOAT(atanh) UNARY_FLOAT(erf) UNARY_FLOAT(erfc) UNARY_FLOAT(lgamma) UNARY_FLOAT(cbrt) UNARY_FLOAT(floor) UNARY_FLOAT(ceil) UNARY_FLOAT(rint)
 UNARY_FLOAT(round)
 BINARY_FLOAT(pow, pow) BINARY_FLOAT(atan2, atan2) BINARY_FLOAT(rem, fmod)
-UNARY(exp, f32, __builtin_expf)
-UNARY(sqrt, f32, __builtin_sqrtf)
+UNARY(exp, f32, MATH(expf))
+UNARY(sqrt, f32, MATH(sqrtf))
 #define SIGN(type) \
   INLINE type sign_##type##_s(type x) { return x > 0 ? 1 : x < 0 ? -1 : x; } \
   INLINE v##type sign_##type(v##type x) { EACH_LANE x[lane] = sign_##type##_s(x[lane]); return x; }
@@ -139,7 +125,7 @@ INLINE u32 sign_u32_s(u32 x) { return x != 0; }
 INLINE vu64 sign_u64(vu64 x) { EACH_LANE x[lane] = x[lane] != 0; return x; }
 INLINE vu32 sign_u32(vu32 x) { EACH_LANE x[lane] = x[lane] != 0; return x; }
 SIGN(f64) SIGN(f32) SIGN(i64) SIGN(i32)
-INLINE f64 sqrt_f64_s(f64 x) { return __builtin_sqrt(x); }
+INLINE f64 sqrt_f64_s(f64 x) { return MATH(sqrt)(x); }
 #if LANES == 8 && defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 /* The machine's own square root takes 24 cycles. This one starts from 14 correct bits and doubles
    their number twice (Goldschmidt): within one or two units in the last place. */
@@ -151,15 +137,15 @@ INLINE vf64 sqrt_f64(vf64 x) {
   return select_f64((x == 0) | (x == INFINITY), x, g);
 }
 #else
-INLINE vf64 sqrt_f64(vf64 x) { EACH_LANE x[lane] = __builtin_sqrt(x[lane]); return x; }
+INLINE vf64 sqrt_f64(vf64 x) { EACH_LANE x[lane] = MATH(sqrt)(x[lane]); return x; }
 #endif
 
 INLINE vf64 abs_f64(vf64 x) { return (vf64)((vi64)x & INT64_MAX); }
 INLINE vf32 abs_f32(vf32 x) { return (vf32)((vi32)x & INT32_MAX); }
 INLINE vi64 abs_i64(vi64 x) { return select_i64(x < 0, -x, x); }
 INLINE vi32 abs_i32(vi32 x) { EACH_LANE x[lane] = x[lane] < 0 ? -x[lane] : x[lane]; return x; }
-INLINE f64 abs_f64_s(f64 x) { return __builtin_fabs(x); }
-INLINE f32 abs_f32_s(f32 x) { return __builtin_fabsf(x); }
+INLINE f64 abs_f64_s(f64 x) { return MATH(fabs)(x); }
+INLINE f32 abs_f32_s(f32 x) { return MATH(fabsf)(x); }
 INLINE i64 abs_i64_s(i64 x) { return x < 0 ? -x : x; }
 INLINE i32 abs_i32_s(i32 x) { return x < 0 ? -x : x; }
 #define FINITE(type, mask_of) \
@@ -196,7 +182,7 @@ INLINE vf64 exp_f64(vf64 x) {
   p = (p * r) * r + r + 1.0;
   return select_f64(x == x, times_power_of_two(p, whole), x);
 }
-INLINE f64 exp_f64_s(f64 x) { return __builtin_exp(x); }
+INLINE f64 exp_f64_s(f64 x) { return MATH(exp)(x); }
 #define LOGISTIC(type) \
   INLINE v##type logistic_##type(v##type x) { return (type)1 / ((type)1 + exp_##type(-x)); } \
   INLINE type logistic_##type##_s(type x) { return (type)1 / ((type)1 + exp_##type##_s(-x)); }
@@ -205,12 +191,15 @@ LOGISTIC(f64) LOGISTIC(f32)
 /* A number rounded to fewer bits: to nearest, ties to even. */
 INLINE f64 reduce_precision_f64_s(f64 x, int exponent, int mantissa) {
   if (!(x - x == 0)) return x;
-  i64 bits; __builtin_memcpy(&bits, &x, 8);
+  union { f64 number; i64 bits; } word;
+  word.number = x;
+  i64 bits = word.bits;
   int drop = 52 - mantissa;
   if (drop > 0) bits = (bits + (((i64)1 << (drop - 1)) - 1) + ((bits >> drop) & 1)) & ~(((i64)1 << drop) - 1);
-  __builtin_memcpy(&x, &bits, 8);
+  word.bits = bits;
+  x = word.number;
   int bias = (1 << (exponent - 1)) - 1, power = (int)((bits >> 52) & 2047) - 1023;
-  return exponent >= 11 ? x : power > bias ? __builtin_copysign(INFINITY, x) : power < 1 - bias ? __builtin_copysign(0, x) : x;
+  return exponent >= 11 ? x : power > bias ? MATH(copysign)((f64)INFINITY, x) : power < 1 - bias ? MATH(copysign)((f64)0, x) : x;
 }
 INLINE f32 reduce_precision_f32_s(f32 x, int exponent, int mantissa) {
   return (f32)reduce_precision_f64_s((f64)x, exponent, mantissa);
@@ -243,7 +232,7 @@ INLINE vu32 bits_32(vu32 k0, vu32 k1, u64 at) {
 INLINE vu64 bits_64(vu32 k0, vu32 k1, u64 at) {
   vu32 h, l;
   threefry(k0, k1, all_u32(at >> 32), all_u32((u32)at), &h, &l);
-  return (__builtin_convertvector(h, vu64) << 32) | __builtin_convertvector(l, vu64);
+  return (CONVERT(h, vu64) << 32) | CONVERT(l, vu64);
 }
 INLINE u32 bits_32(u32 k0, u32 k1, u64 at) {
   u32 h, l;
@@ -255,6 +244,29 @@ INLINE u64 bits_64(u32 k0, u32 k1, u64 at) {
   threefry(k0, k1, (u32)(at >> 32), (u32)at, &h, &l);
   return ((u64)h << 32) | l;
 }
+
+/* Positions in the order that less wants, from a stable sort: short runs by insertion, longer ones
+   by merging with a second array. */
+#define SHORT_RUN 8
+template <class P, class Less> INLINE void sort_positions(P order, P other, i64 number, Less less) {
+  for (i64 i = 0; i < number; i++) {
+    i64 j = i;
+    for (; j % SHORT_RUN && less(i, order[j - 1]); j--) order[j] = order[j - 1];
+    order[j] = i;
+  }
+  for (i64 run = SHORT_RUN; run < number; run *= 2) {
+    for (i64 i = 0; i < number; i++) other[i] = order[i];
+    for (i64 begin = 0; begin < number; begin += 2 * run) {
+      i64 middle = begin + run < number ? begin + run : number;
+      i64 end = middle + run < number ? middle + run : number;
+      for (i64 i = begin, a = begin, b = middle; i < end; i++)
+        order[i] = a == middle || (b < end && less(other[b], other[a])) ? other[b++] : other[a++];
+    }
+  }
+}
+
+#ifndef __CUDACC__
+#include "xla/ffi/api/c_api.h"
 
 /* Called by XLA, first for the version of the interface, then for a pass over all lanes. */
 typedef void program(void **in, void **out, i64 lanes, i64 at);
@@ -274,3 +286,4 @@ INLINE XLA_FFI_Error *handle_call(XLA_FFI_CallFrame *frame, program *run_block, 
   for (i64 at = 0; at < lanes; at += groups * LANES) run_block(in, out, lanes, at);
   return 0;
 }
+#endif

@@ -1,74 +1,149 @@
 """Whole programs: their arguments, their results, and how JAX calls them."""
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr
 from jax.interpreters.partial_eval import dce_jaxpr
 
+from ...kernels.shared_call import ONCE_FOR_EQUAL
 from .. import keys
 from ..jaxprs import jaxprs_in, shape_of, shapes_of_one_lane
 from .build import register
 from .control import repeat
-from .values import flat, in_lanes, spec_of
-from .writer import GROUPS, LANES, Writer
+from .values import SharedByLanes, flat, in_lanes, spec_of
+from .writer import CPU, GROUPS, LANES, WORD, Machine, Writer
 
 
-def natively(function: Callable, number: int, unit: Any = None) -> Callable:
+class Source(NamedTuple):
+    """A program as text, and what it is called with besides its arguments."""
+
+    inputs: int  # how many arguments come before `shared`
+    outputs: int
+    functions: list[str]  # definitions outside `run_block`
+    block: list[str]  # lines of `run_block`
+    groups: int  # of lanes that go through it at a time
+    shared: list[Any]  # values of the surrounding JAX program
+    scratch: int  # bytes of each lane, see `Machine`
+
+    @property
+    def text(self) -> str:
+        """The part that is the same on all machines: `run_block(in, out, lanes, at)`."""
+        lines = [
+            '#include "lanes.h"',
+            *self.functions,
+            "BLOCK void run_block(void **in, void **out, i64 lanes, i64 at) {",
+            *self.block,
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+class Target(NamedTuple):
+    """A kind of machine, and how JAX calls a program there."""
+
+    machine: Machine
+    # (source, shapes of the results, arguments, pairs of an argument and the result that may
+    # replace it in memory) -> results
+    call: Callable[[Source, list[Any], list[Any], dict[int, int]], Sequence[Any]]
+    side_by_side: int  # a multiple of this many lanes is needed
+    # Whether a lane may compute anew what others have in common, see `kernels.shared_call`. That is
+    # quick where few lanes go through a program at a time.
+    alone: bool = True
+
+
+def _call_library(source, results, arguments, replaced, lanes=None):
+    """Call the program as a library of this machine; `lanes` is None for as many as fit."""
+    text = "" if lanes is None else f"#define LANES {lanes}\n"
+    text += source.text + _ENTRY.format(groups=source.groups)
+    return jax.ffi.ffi_call(register(text), results)(*arguments)
+
+
+_ENTRY = """\
+extern "C" XLA_FFI_Error *run(XLA_FFI_CallFrame *frame) {{
+return handle_call(frame, run_block, {groups});
+}}
+"""
+VECTORS: Target = Target(CPU, _call_library, GROUPS * LANES)
+# What a thread of a GPU has: one lane, and a stack that all threads together pay for.
+THREAD: Machine = Machine(
+    lanes=1, groups=1, largest_on_stack=2**12, stack=2**14, off_stack=2**24, scratch=True
+)
+# The programs of GPUs on a CPU, for tests.
+ONE_LANE: Target = Target(THREAD, partial(_call_library, lanes=1), 1)
+
+
+def natively(
+    function: Callable, number: int, unit: Any = None, target: Target = VECTORS
+) -> Callable:
     """`function` of one lane's arrays, for arrays with `number` lanes in an extra last axis.
 
-    It gives what `lanewise` gives, but is compiled by the machine's C++ compiler, for a CPU. What
-    the function closes over is shared by all lanes.
+    It gives what `lanewise` gives, but is compiled by the machine's C++ compiler. What the
+    function closes over is shared by all lanes.
 
     Args:
       function: of pytrees of arrays; each of its operations must have a rule here.
-      number: of lanes, a multiple of `SIDE_BY_SIDE`, 16.
+      number: of lanes, a multiple of `target.side_by_side`: 16 on a CPU.
       unit: not used; `lanewise` needs it.
+      target: for which machine.
     Raises:
-      ValueError: the number of lanes is not a multiple of `SIDE_BY_SIDE`.
+      ValueError: the number of lanes is not such a multiple.
       Unsupported: names an operation or a type for which no C++ can be written.
     """
-    return _mapped(function, number, None)
+    return _mapped(function, number, None, target)
 
 
-def repeated(function: Callable, number: int, goes_on: Callable[[Any], Any], most: int) -> Callable:
+def repeated(
+    function: Callable,
+    number: int,
+    goes_on: Callable[[Any], Any],
+    most: int,
+    target: Target = VECTORS,
+) -> Callable:
     """`function: carry -> (carry, tallies)`, repeated on its own carry; tallies are summed.
 
     The lanes of a register call it up to `most` times, or until one of them ends: a lane for which
     `goes_on(carry)` was true and no longer is. Registers may therefore make different numbers of
     calls, and a lane that has ended waits only for the lanes of its own register.
     """
-    return _mapped(function, number, (goes_on, most))
+    return _mapped(function, number, (goes_on, most), target)
 
 
-def _mapped(function, number, repetition):
-    """`function` for many lanes; `repetition` is None or the last arguments of `repeated`."""
-    if number % SIDE_BY_SIDE:
-        raise ValueError(f"number must be a multiple of {SIDE_BY_SIDE}, got {number}")
+def _mapped(function, number, repetition, target):
+    """`function` for many lanes; `repetition` is None or two arguments of `repeated`."""
+    if number % target.side_by_side:
+        raise ValueError(f"number must be a multiple of {target.side_by_side}, got {number}")
 
     def mapped(*args):
         shapes = shapes_of_one_lane(args)
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*shapes)
+        if not target.alone and shares(closed.jaxpr):
+            raise SharedByLanes
+        arguments, wanted = jax.tree.leaves(args), jax.tree.leaves(shape)
         if repetition is None:
-            source, shared = write(closed)
+            source, replaced = write(closed, target.machine), {}
         else:
             goes_on, most = repetition
-            source, shared = write(closed, jax.make_jaxpr(goes_on)(*shapes), most)
-        wanted = jax.tree.leaves(shape)
-        # The first operand tells how many lanes there are.
-        results = jax.ffi.ffi_call(register(source), [_result(x, number) for x in wanted])(
-            jnp.zeros(number, jnp.int32), *map(_as_words, jax.tree.leaves(args)), *shared
-        )
-        pairs = zip(results, wanted, strict=True)
+            source = write(closed, target.machine, jax.make_jaxpr(goes_on)(*shapes), most)
+            replaced = {1 + k: k for k in range(len(arguments))}  # the carry
+        results = [_result(x, number) for x in wanted]
+        if source.scratch:
+            words = -(-source.scratch // WORD)
+            results.append(jax.ShapeDtypeStruct((words, number), jnp.uint64))
+        # The first argument tells how many lanes there are.
+        arguments = [jnp.zeros(number, jnp.int32), *map(_as_words, arguments), *source.shared]
+        found = target.call(source, results, arguments, replaced)[: len(wanted)]
+        pairs = zip(found, wanted, strict=True)
         return jax.tree.unflatten(jax.tree.structure(shape), [_as_key(x, y) for x, y in pairs])
 
     return mapped
 
 
-SIDE_BY_SIDE: int = GROUPS * LANES  # most lanes that go through a program at a time
+SIDE_BY_SIDE: int = VECTORS.side_by_side  # most lanes that go through a program at a time
 SMALL: int = 128  # entries; two groups of lanes of a larger array do not fit into the nearest cache
 
 
@@ -79,17 +154,23 @@ def largest(jaxpr: Jaxpr) -> int:
     return max([1, *own, *inner])
 
 
+def shares(jaxpr: Jaxpr) -> bool:
+    """Whether lanes may have some of a jaxpr in common, see `kernels.shared_call`."""
+    inner = [x for eqn in jaxpr.eqns for x in jaxprs_in(eqn)]
+    return any(eqn.primitive is ONCE_FOR_EQUAL for eqn in jaxpr.eqns) or any(map(shares, inner))
+
+
 def write(
-    closed: ClosedJaxpr, goes_on: ClosedJaxpr | None = None, most: int = 1
-) -> tuple[str, list[Any]]:
-    """The C++ source, and the values of the surrounding JAX program that it gets as arguments.
+    closed: ClosedJaxpr, machine: Machine = CPU, goes_on: ClosedJaxpr | None = None, most: int = 1
+) -> Source:
+    """The program that computes a jaxpr for some lanes.
 
     With `goes_on` and `most`, the step `closed` is repeated, see `repeated`.
     """
     everything = [True] * len(closed.jaxpr.outvars)
     jaxpr, _ = dce_jaxpr(closed.jaxpr, everything, instantiate=True)
     closed = closed.replace(jaxpr=jaxpr)
-    writer = Writer(groups=GROUPS if largest(jaxpr) <= SMALL else 1)
+    writer = Writer(machine.groups if largest(jaxpr) <= SMALL else 1, machine)
     arguments = [writer.new(spec_of(var.aval), True) for var in jaxpr.invars]
     for position, array in enumerate(arguments, 1):
 
@@ -109,24 +190,17 @@ def write(
             writer.line(f"store_{value.spec.type}(out[{position}], {at} * lanes + at@, {text});")
 
         writer.loops(value.shape, store)
-    return _text(writer, 1 + len(jaxpr.invars)), [_shared(x) for x in writer.shared]
-
-
-def _text(writer, inputs):
-    lines = [
-        '#include "lanes.h"',
-        *writer.functions.values(),
-        "static void run_block(void **in, void **out, i64 lanes, i64 at) {",
+    inputs, outputs = 1 + len(jaxpr.invars), len(results)
+    head = [
         f"const int inputs = {inputs};",
         *(f"const i64 at_{k} = at + {k} * LANES;" for k in range(writer.groups)),
-        *writer.head,
-        *writer.lines,
-        "}",
-        'extern "C" XLA_FFI_Error *run(XLA_FFI_CallFrame *frame) {',
-        f"return handle_call(frame, run_block, {writer.groups});",
-        "}",
     ]
-    return "\n".join(lines) + "\n"
+    if writer.scratch:
+        head.append(f"char *const scratch = (char *)out[{outputs}];")
+    block = [*head, *writer.head, *writer.lines]
+    shared = [_shared(x) for x in writer.shared]
+    functions = list(writer.functions.values())
+    return Source(inputs, outputs, functions, block, writer.groups, shared, writer.scratch)
 
 
 def _shared(x):

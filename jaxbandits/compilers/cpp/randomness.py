@@ -36,7 +36,7 @@ def fold_in(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Va
     words = _words(key, writer, varies)
     text = number.read(())
     if number.varies and number.spec.type != "u32":
-        text = f"__builtin_convertvector({text}, vu32)"
+        text = f"CONVERT({text}, vu32)"
     elif not number.varies:
         text = _word(text, varies)
     array = writer.new(spec_of(eqn.outvars[0].aval), varies)

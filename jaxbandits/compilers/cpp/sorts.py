@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 from jax.extend.core import JaxprEqn
 
-from .values import Unsupported, Value, spec_of
+from .values import ArraySpec, Unsupported, Value, spec_of
 from .writer import Writer, rule
-
-NEEDS: str = "#include <algorithm>"
 
 
 @rule("sort")
@@ -19,26 +17,25 @@ def sort(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value
     axis, specs = eqn.params["dimension"], [spec_of(var.aval) for var in eqn.outvars]
     if any(spec.shape != x.shape for spec, x in zip(specs, operands, strict=True)):
         raise Unsupported("the operation 'sort' on keys")
-    writer.functions[NEEDS] = NEEDS
     given = [writer.fill(writer.new(x.spec, True), x) for x in operands]
     sorted_, keys = [writer.new(x.spec, True) for x in given], given[: eqn.params["num_keys"]]
-    length, order = specs[0].shape[axis], writer.name("p")
+    length = specs[0].shape[axis]
+    positions = ArraySpec((length,), "i64")
+    order, other = (writer.new(positions, False).array for _ in range(2))
 
     def entry(array, index, i):
         return array.read((*index[:axis], i, *index[axis + 1 :])) + "[lane]"
 
     def one(index):
         comparisons = "".join(_before(x, entry(x, index, "a"), entry(x, index, "b")) for x in keys)
-        less = f"[&](i64 a, i64 b) {{ {comparisons} return a < b; }}"
+        less = f"[&](i64 a, i64 b) {{ {comparisons} return false; }}"
         moves = " ".join(
             f"{entry(new, index, 'i')} = {entry(old, index, f'{order}[i]')};"
             for new, old in zip(sorted_, given, strict=True)
         )
         # One statement, which the writer repeats for each group of lanes.
         writer.line(
-            f"EACH_LANE {{ static thread_local i64 {order}[{length}]; "
-            f"for (i64 i = 0; i < {length}; i++) {order}[i] = i; "
-            f"std::sort({order}, {order} + {length}, {less}); "
+            f"EACH_LANE {{ sort_positions({order}, {other}, {length}, {less}); "
             f"for (i64 i = 0; i < {length}; i++) {{ {moves} }} }}"
         )
 

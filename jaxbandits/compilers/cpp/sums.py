@@ -175,7 +175,7 @@ def arg_extreme(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> lis
                 writer.line(f"if ({test}) {{ {best} = {x}; {where} = {i}; }}")
 
         writer.loops((value.shape[axis],), step)
-        converted = f"__builtin_convertvector({where}, v{spec.type})" if v else where
+        converted = f"CONVERT({where}, v{spec.type})" if v else where
         writer.store(array, index, converted)
 
     writer.loops(spec.shape, one, unroll=1)

@@ -27,7 +27,18 @@ class Unsupported(NotImplementedError, ValueError):
     """An equation for which no C++ can be written."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"engine 'native' does not know {what}; engine 'xla' does")
+        super().__init__(f"engines 'native' and 'cuda' do not know {what}; engine 'xla' does")
+
+
+class SharedByLanes(Unsupported):
+    """A program whose lanes would each compute what they have in common."""
+
+    def __init__(self) -> None:
+        NotImplementedError.__init__(
+            self,
+            "engine 'cuda' would compute designs that lanes share anew for each of them; "
+            "engine 'xla' computes them once",
+        )
 
 
 class ArraySpec(NamedTuple):

@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from itertools import product
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive
@@ -29,10 +29,7 @@ LANES: int = 8  # most lanes of a vector register; lanes.h finds out how many th
 # has for itself contain "@".
 GROUPS: int = 2
 UNROLL: int = 12  # up to this many entries are written one by one
-ENTRY: dict[bool, int] = {True: 8 * LANES, False: 8}  # most bytes, by whether it differs by lane
-# Most bytes on the stack of one array and of all arrays; the stack of a thread has some megabytes.
-LARGEST_ON_STACK, STACK = 2**17, 2**20
-OFF_STACK: int = 2**30  # most bytes of other arrays; the linker can address twice as many
+WORD: int = 8  # bytes of the widest type
 # (equation, operands, writer) -> results; see `rule_for`.
 Rule: TypeAlias = Callable[[JaxprEqn, Sequence[Value], "Writer"], list[Value]]
 R = TypeVar("R", bound=Callable)
@@ -55,11 +52,31 @@ def rule(*primitives: str | Primitive, entrywise: bool = False) -> Callable[[R],
     return register
 
 
+class Machine(NamedTuple):
+    """What a program must know of the machine that runs it."""
+
+    lanes: int  # most lanes of a vector
+    groups: int  # most groups of lanes
+    # Most bytes on the stack of one array and of all arrays.
+    largest_on_stack: int
+    stack: int
+    off_stack: int  # most bytes of all others
+    # Whether each lane has memory for larger arrays that the program is given, its scratch;
+    # otherwise each thread has memory of its own.
+    scratch: bool = False
+
+
+# The stack of a thread has some megabytes; the linker can address 2 GiB.
+CPU: Machine = Machine(LANES, GROUPS, 2**17, 2**20, 2**30)
+
+
 class Writer:
     """The text of a program, and the values that it gets from the surrounding JAX program."""
 
-    def __init__(self, groups: int = GROUPS) -> None:
+    def __init__(self, groups: int = GROUPS, machine: Machine = CPU) -> None:
         self.groups: int = groups
+        self.machine: Machine = machine
+        self.scratch: int = 0  # bytes of each lane
         self.head: list[str] = []
         self.lines: list[str] = []
         self.functions: dict[Any, str] = {}
@@ -120,23 +137,27 @@ class Writer:
 
     def new(self, spec: ArraySpec, varies: bool, mutable: bool = False) -> Value:
         """A new array; `mutable` where its entries will change, as those of a loop's carry do."""
-        name, size = self.name(varies=varies), max(1, spec.size)
-        where = self._storage(size, varies)
-        self.line(f"{where}{'v' if varies else ''}{spec.type} {name}[{size}];")
+        name = self.name(varies=varies)
+        type = f"v{spec.type}" if varies else spec.type
+        self.line(self._declaration(type, name, max(1, spec.size), varies))
         array = in_array(name, spec, varies, reads={name: True} if mutable else None)
         return array._replace(owned=True)
 
-    def _storage(self, size, varies):
-        """The storage class of an array: large ones are not on the stack, and one per thread."""
-        bytes = size * ENTRY[varies]
-        total = bytes * (self.groups if varies else 1)
-        if bytes > LARGEST_ON_STACK or self._on_stack + total > STACK:
-            self._off_stack += total
-            if self._off_stack > OFF_STACK:
-                raise Unsupported(f"a program with more than {OFF_STACK >> 30} GiB of tables")
-            return "static thread_local "
-        self._on_stack += total
-        return ""
+    def _declaration(self, type, name, size, varies):
+        """The line that declares an array: large ones are not on the stack."""
+        each = size * WORD * (self.machine.lanes if varies else 1)
+        total = each * (self.groups if varies else 1)
+        if each <= self.machine.largest_on_stack and self._on_stack + total <= self.machine.stack:
+            self._on_stack += total
+            return f"{type} {name}[{size}];"
+        self._off_stack += total
+        most = self.machine.off_stack
+        if self._off_stack > most:
+            raise Unsupported(f"a program with more than {most >> 20} MiB of tables")
+        if not self.machine.scratch:
+            return f"static thread_local {type} {name}[{size}];"
+        first, self.scratch = self.scratch, self.scratch + total
+        return f"const Spread<{type}> {name}(scratch + {first} * lanes, lanes, at_0);"
 
     def store(self, array: Value, index: Index, text: str) -> None:
         """Assign an expression to an entry of an array."""
@@ -192,8 +213,7 @@ class Writer:
         name, pointer = self.name("s"), f"in[inputs + {len(self.shared)}]"
         self.shared.append(x)
         if spec.type == "b64":
-            size = max(1, spec.size)
-            self.head.append(f"{self._storage(size, False)}b64 {name}[{size}];")
+            self.head.append(self._declaration("b64", name, max(1, spec.size), False))
             mask = f"-(i64)(((const uint8_t *){pointer})[i] != 0)"
             self.head.append(f"for (i64 i = 0; i < {spec.size}; i++) {name}[i] = {mask};")
         else:

@@ -1,0 +1,175 @@
+"""Kernels for GPUs, as far as they can be tested without one; see `benchmarks.gpu_agreement`.
+
+What the kernels compute is tested in `test_one_lane`: there a CPU plays the same text.
+"""
+
+import re
+from functools import partial
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.compilers import cpp, cuda
+from jaxbandits.compilers.cuda import launching, nvrtc
+from jaxbandits.core import Algorithm, Move
+from jaxbandits.engine import checks, device_loop, host_loop
+
+SOARE = jb.instances.soare(3, angle=0.5)
+LINGAPE = partial(jb.lingape, delta=0.1)
+
+
+@pytest.fixture
+def kernels(monkeypatch):
+    """The texts of the kernels that a simulation of LinGapE would launch; it plays on a CPU."""
+    texts = []
+
+    def call(source, *others):
+        texts.append(launching.kernel_text(source))
+        return cpp.ONE_LANE.call(source, *others)
+
+    monkeypatch.setitem(device_loop.FUSED, "cuda", cuda.GPU._replace(call=call))
+    monkeypatch.setattr(checks, "check_engine", lambda *_: None)
+    monkeypatch.setattr("jaxbandits.engine.api.check_engine", lambda *_: None)
+    host_loop.program.cache_clear()
+    return texts
+
+
+def test_a_kernel_has_a_parameter_for_each_table_and_one_lane_to_a_thread(kernels):
+    runs = jb.simulate(SOARE, LINGAPE, replications=200, engine="cuda")
+    assert runs.meta["engine"] == "cuda"
+    expected = jb.simulate(SOARE, LINGAPE, replications=200)
+    assert (runs.pulls == expected.pulls).mean() > 0.97
+    (text,) = kernels
+    (parameters,) = re.findall(r"__global__ .* run\((.*)\)", text)
+    names = re.findall(r"void \*(\w+)", parameters)
+    assert len(names) == len(set(names)) == parameters.count("*")
+    for start in ("in", "out"):
+        used = {int(k) for k in re.findall(rf"\b{start}\[(\d+)\]", text)}
+        assert max(used) < sum(name.startswith(f"{start}_") for name in names)
+    assert "thread_local" not in text
+    assert "blockIdx.x * blockDim.x + threadIdx.x" in text
+
+
+def test_long_loops_stay_loops(kernels):
+    jb.simulate(SOARE, LINGAPE, replications=200, engine="cuda")
+    lines = kernels[0].splitlines()
+    loops = [k for k, line in enumerate(lines) if line.startswith("for (")]
+    assert loops
+    for k in loops:
+        found = re.match(r"for \(i64 \w+ = 0; \w+ < (\d+);", lines[k])
+        few = found is not None and int(found[1]) <= launching.WRITTEN_OUT
+        assert (lines[k - 1] == "#pragma unroll 1") != few, lines[k]
+
+
+def test_the_launch_is_part_of_the_program_and_works_in_place(monkeypatch):
+    monkeypatch.setattr(launching, "to_ptx", lambda text, architecture: f"PTX for {architecture}")
+    gpu = SimpleNamespace(compute_capability="9.0")
+    monkeypatch.setattr(launching.jax, "devices", lambda *_: [gpu])
+    step = lambda carry: ((carry[0] + 1.0, carry[1] * 2), carry[1])  # noqa: E731
+    lanes = 3 * cuda.LANES_PER_BLOCK
+    burst = cpp.repeated(step, lanes, lambda carry: carry[0] > 0, 5, cuda.GPU)
+    carry = jnp.zeros(lanes), jnp.zeros((2, lanes), int)
+    text = jax.jit(burst).trace(carry).lower(lowering_platforms=("cuda",)).as_text()
+    (call,) = [line for line in text.splitlines() if launching.LAUNCH in line]
+    assert "PTX for 90" in call
+    assert call.count("#stablehlo.output_operand_alias<") == 2
+    assert re.search(r"grid_x = 3 : i32", call)
+
+
+@pytest.mark.parametrize(("given", "expected"), [("8.0", 80), ("9.0", 90), ("10.0", 90)])
+def test_newer_gpus_get_a_program_that_older_drivers_know(given, expected):
+    assert cuda.architecture(given) == expected
+
+
+@pytest.mark.parametrize(("given", "expected"), [("9.5", "8.0"), ("8.4", "8.0"), ("7.8", "7.8")])
+def test_the_version_of_a_program_is_one_that_older_drivers_know(given, expected):
+    head = "//\n.version {}\n.target sm_90\n// .version 1.1\n"
+    assert nvrtc._relabelled(head.format(given)) == head.format(expected)
+
+
+def test_a_missing_compiler_is_named(monkeypatch):
+    monkeypatch.setattr(nvrtc, "found_library", lambda: None)
+    with pytest.raises(cuda.NoCompiler, match=r"NVRTC.* comes with jax\[cuda13\]"):
+        cuda.to_ptx("no program", 90)
+
+
+def test_a_broken_compiler_is_named(monkeypatch, tmp_path):
+    path = tmp_path / "libnvrtc.so"
+    path.write_text("no library")
+    monkeypatch.setattr(nvrtc, "found_library", lambda: path)
+    with pytest.raises(cuda.NoCompiler, match="cannot be loaded"):
+        cuda.to_ptx("another", 90)
+
+
+@pytest.mark.parametrize("folder", [*nvrtc.IN_PACKAGES, "toolkit/lib64"])
+def test_the_compiler_is_found_in_packages_and_in_a_toolkit(monkeypatch, tmp_path, folder):
+    path = tmp_path / folder / "libnvrtc.so.13"
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    monkeypatch.setattr(nvrtc.sys, "path", [str(tmp_path)])
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
+    assert nvrtc.found_library.__wrapped__() == path
+    path.unlink()
+    assert nvrtc.found_library.__wrapped__() is None
+
+
+def test_a_cpu_refuses_it():
+    with pytest.raises(ValueError, match="for a GPU of NVIDIA, the device is a cpu"):
+        jb.simulate(SOARE, LINGAPE, replications=3, engine="cuda")
+
+
+def test_a_gpu_without_the_compiler_refuses_it(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(checks, "found_library", lambda: None)
+    with pytest.raises(ValueError, match="needs NVIDIA's run-time compiler"):
+        jb.simulate(SOARE, LINGAPE, replications=3, engine="cuda")
+
+
+def ranking(arms):
+    """An algorithm with an operation for which the compiler has no rule."""
+
+    def ask(key, state):
+        nearest = jax.lax.top_k(state, 1)[0][0].astype(int)
+        return Move(arm=nearest, count=None, done=nearest > 3, answer=nearest % 3)
+
+    return Algorithm(lambda key: jnp.zeros(3), ask, lambda state, move, total: state + 1.0)
+
+
+def test_xla_plays_what_cannot_be_written(kernels):
+    with pytest.warns(RuntimeWarning, match=r"'cuda' do not know the operation 'top_k'.*'xla'"):
+        runs = jb.simulate(SOARE, ranking, replications=20, max_pulls=40, engine="cuda")
+    assert runs.meta["engine"] == "xla"
+    assert not kernels
+
+
+def test_designs_that_lanes_share_are_left_to_xla(monkeypatch):
+    def call(*_):
+        raise AssertionError("written")
+
+    monkeypatch.setitem(device_loop.FUSED, "cuda", cuda.GPU._replace(call=call))
+    monkeypatch.setattr("jaxbandits.engine.api.check_engine", lambda *_: None)
+    build = partial(jb.rage, delta=0.1)
+    with pytest.warns(RuntimeWarning, match="designs that lanes share"):
+        runs = jb.simulate(SOARE, build, replications=20, engine="cuda")
+    assert runs.meta["engine"] == "xla"
+    expected = jb.simulate(SOARE, build, replications=20)
+    assert (runs.pulls == expected.pulls).all()
+
+
+@pytest.mark.skipif(nvrtc.found_library() is None, reason="no NVRTC")
+@pytest.mark.parametrize("architecture", [80, 90])
+def test_nvrtc_compiles_a_simulation(kernels, architecture):
+    jb.simulate(SOARE, LINGAPE, replications=200, engine="cuda")
+    ptx = cuda.to_ptx(kernels[0], architecture)
+    assert ".version 8.0" in ptx
+    assert f".target sm_{architecture}" in ptx
+    assert ".entry run(" in ptx
+
+
+@pytest.mark.skipif(nvrtc.found_library() is None, reason="no NVRTC")
+def test_nvrtc_names_the_first_error():
+    with pytest.raises(cuda.NoCompiler, match="undefined"):
+        cuda.to_ptx("__device__ int f() { return nothing; }", 90)
