@@ -36,7 +36,8 @@ SECONDS = 2.0  # of each measurement
 def measure(names, lanes=LANES, seconds=SECONDS, within=480.0):
     """`{name: {lanes: {"float64": rounds per second, "cuda float64": ..., ...}}}`.
 
-    What does not begin `within` so many seconds is left out. A row also has the energy in joules for a thousand million rounds where the device tells it.
+    What does not begin `within` so many seconds is left out. A row also has the joules that 10^9
+    rounds take, where the device tells it.
     """
     results, began = {}, time.monotonic()
     for name in names:

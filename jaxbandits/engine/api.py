@@ -77,8 +77,11 @@ def simulate(
         calls `simulate`, runs a share of the replications, and gets all results.
       engine: "xla", or "native" for rounds compiled by the machine's C++ compiler, on a CPU:
         about twice as fast, and the same numbers up to rounding, see
-        `jaxbandits.compilers.cpp`. It makes no difference for contextual problems, whose
-        lanes are not stepped side by side, see `schedules`.
+        `jaxbandits.compilers.cpp`. Or "cuda" for rounds compiled by NVIDIA's run-time compiler,
+        on a GPU: many times as fast where the state of a lane is small, see
+        `jaxbandits.compilers.cuda`; what it cannot compile, XLA plays, with a warning. It makes no
+        difference for contextual problems, whose lanes are not stepped side by side, see
+        `schedules`.
       record: at which rounds: about 100 of "even" or geometric ("log") spacing, or half of each
         ("mixed"); or a list of rounds. All of a run of 200 rounds or fewer.
       progress: True for a bar, or a callable `(done, total)`.
