@@ -23,10 +23,20 @@ def double_precision():
 LINGAPE = ("delta", "epsilon", "noise_var", "theta_norm", "v0")
 
 
-@pytest.mark.parametrize(("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"])
+ARMS, FEATURES = (5, 3), (7, 2)  # in which space the algorithm computes: that of fewer dimensions
+SLOW = pytest.mark.slow
+
+
 @pytest.mark.parametrize(
-    ("threshold", "selection"),
-    [("pairwise", "greedy"), ("heuristic", "greedy"), ("pairwise", "ratio")],
+    ("num_arms", "dim", "threshold", "selection"),
+    [
+        (*ARMS, "pairwise", "greedy"),
+        (*FEATURES, "heuristic", "greedy"),
+        (*FEATURES, "pairwise", "ratio"),
+        pytest.param(*FEATURES, "pairwise", "greedy", marks=SLOW),
+        pytest.param(*ARMS, "heuristic", "greedy", marks=SLOW),
+        pytest.param(*ARMS, "pairwise", "ratio", marks=SLOW),
+    ],
 )
 def test_lingape(num_arms, dim, threshold, selection):
     hand = Hand(partial(jb.lingape, threshold=threshold, selection=selection), *LINGAPE)

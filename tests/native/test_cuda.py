@@ -15,47 +15,48 @@ import jaxbandits as jb
 from jaxbandits.compilers import cpp, cuda
 from jaxbandits.compilers.cuda import launching, nvrtc
 from jaxbandits.core import Algorithm, Move
-from jaxbandits.engine import checks, device_loop, host_loop
+from jaxbandits.engine import checks, device_loop
+from jaxbandits.kernels.shared_call import once_for_equal
 
 SOARE = jb.instances.soare(3, angle=0.5)
 LINGAPE = partial(jb.lingape, delta=0.1)
 
 
-@pytest.fixture
-def kernels(monkeypatch):
-    """The texts of the kernels that a simulation of LinGapE would launch; it plays on a CPU."""
-    texts = []
+def play(build, monkeypatch, texts, **options):
+    """Simulate with engine "cuda" on a CPU, and keep the texts of the kernels."""
 
     def call(source, *others):
         texts.append(launching.kernel_text(source))
         return cpp.ONE_LANE.call(source, *others)
 
     monkeypatch.setitem(device_loop.FUSED, "cuda", cuda.GPU._replace(call=call))
-    monkeypatch.setattr(checks, "check_engine", lambda *_: None)
     monkeypatch.setattr("jaxbandits.engine.api.check_engine", lambda *_: None)
-    host_loop.program.cache_clear()
-    return texts
+    return jb.simulate(SOARE, build, replications=20, engine="cuda", **options)
 
 
-def test_a_kernel_has_a_parameter_for_each_table_and_one_lane_to_a_thread(kernels):
-    runs = jb.simulate(SOARE, LINGAPE, replications=200, engine="cuda")
-    assert runs.meta["engine"] == "cuda"
-    expected = jb.simulate(SOARE, LINGAPE, replications=200)
-    assert (runs.pulls == expected.pulls).mean() > 0.97
-    (text,) = kernels
-    (parameters,) = re.findall(r"__global__ .* run\((.*)\)", text)
+@pytest.fixture(scope="module")
+def kernel():
+    """The text of the kernel that a simulation of LinGapE launches."""
+    texts = []
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert play(LINGAPE, monkeypatch, texts).meta["engine"] == "cuda"
+    (text,) = texts
+    return text
+
+
+def test_a_kernel_has_a_parameter_for_each_table_and_one_lane_to_a_thread(kernel):
+    (parameters,) = re.findall(r"__global__ .* run\((.*)\)", kernel)
     names = re.findall(r"void \*(\w+)", parameters)
     assert len(names) == len(set(names)) == parameters.count("*")
     for start in ("in", "out"):
-        used = {int(k) for k in re.findall(rf"\b{start}\[(\d+)\]", text)}
+        used = {int(k) for k in re.findall(rf"\b{start}\[(\d+)\]", kernel)}
         assert max(used) < sum(name.startswith(f"{start}_") for name in names)
-    assert "thread_local" not in text
-    assert "blockIdx.x * blockDim.x + threadIdx.x" in text
+    assert "thread_local" not in kernel
+    assert "blockIdx.x * blockDim.x + threadIdx.x" in kernel
 
 
-def test_long_loops_stay_loops(kernels):
-    jb.simulate(SOARE, LINGAPE, replications=200, engine="cuda")
-    lines = kernels[0].splitlines()
+def test_long_loops_stay_loops(kernel):
+    lines = kernel.splitlines()
     loops = [k for k, line in enumerate(lines) if line.startswith("for (")]
     assert loops
     for k in loops:
@@ -128,42 +129,47 @@ def test_a_gpu_without_the_compiler_refuses_it(monkeypatch):
         jb.simulate(SOARE, LINGAPE, replications=3, engine="cuda")
 
 
-def ranking(arms):
-    """An algorithm with an operation for which the compiler has no rule."""
+def first_of(order):
+    """An algorithm that draws the arm that `order(state) [K]` names first."""
 
-    def ask(key, state):
-        nearest = jax.lax.top_k(state, 1)[0][0].astype(int)
-        return Move(arm=nearest, count=None, done=nearest > 3, answer=nearest % 3)
+    def build(arms):
+        def ask(key, state):
+            first = order(state)[0]
+            return Move(arm=first, count=None, done=state.min() > 5, answer=first)
 
-    return Algorithm(lambda key: jnp.zeros(3), ask, lambda state, move, total: state + 1.0)
+        return Algorithm(
+            lambda key: jnp.zeros(len(arms)),
+            ask,
+            lambda state, move, total: state.at[move.arm].add(1.0),
+        )
+
+    return build
 
 
-def test_xla_plays_what_cannot_be_written(kernels):
-    with pytest.warns(RuntimeWarning, match=r"'cuda' do not know the operation 'top_k'.*'xla'"):
-        runs = jb.simulate(SOARE, ranking, replications=20, max_pulls=40, engine="cuda")
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        (
+            lambda x: jax.lax.top_k(-x, 2)[1].astype(int),
+            r"do not know the operation 'top_k'.*'xla'",
+        ),
+        (once_for_equal(jnp.argsort), "designs that lanes share.*'xla' computes them once"),
+    ],
+    ids=["unknown", "shared"],
+)
+def test_xla_plays_what_is_not_for_a_kernel(monkeypatch, order, message):
+    texts = []
+    with pytest.warns(RuntimeWarning, match=message):
+        runs = play(first_of(order), monkeypatch, texts, max_pulls=40)
     assert runs.meta["engine"] == "xla"
-    assert not kernels
-
-
-def test_designs_that_lanes_share_are_left_to_xla(monkeypatch):
-    def call(*_):
-        raise AssertionError("written")
-
-    monkeypatch.setitem(device_loop.FUSED, "cuda", cuda.GPU._replace(call=call))
-    monkeypatch.setattr("jaxbandits.engine.api.check_engine", lambda *_: None)
-    build = partial(jb.rage, delta=0.1)
-    with pytest.warns(RuntimeWarning, match="designs that lanes share"):
-        runs = jb.simulate(SOARE, build, replications=20, engine="cuda")
-    assert runs.meta["engine"] == "xla"
-    expected = jb.simulate(SOARE, build, replications=20)
-    assert (runs.pulls == expected.pulls).all()
+    assert (runs.arm_pulls == 6).all()
+    assert not texts
 
 
 @pytest.mark.skipif(nvrtc.found_library() is None, reason="no NVRTC")
 @pytest.mark.parametrize("architecture", [80, 90])
-def test_nvrtc_compiles_a_simulation(kernels, architecture):
-    jb.simulate(SOARE, LINGAPE, replications=200, engine="cuda")
-    ptx = cuda.to_ptx(kernels[0], architecture)
+def test_nvrtc_compiles_a_simulation(kernel, architecture):
+    ptx = cuda.to_ptx(kernel, architecture)
     assert ".version 8.0" in ptx
     assert f".target sm_{architecture}" in ptx
     assert ".entry run(" in ptx

@@ -13,7 +13,7 @@ from jaxbandits.compilers.cpp import program
 from jaxbandits.engine import checks
 from jaxbandits.engine.device_loop import ENGINES
 
-QUICK = ("lingape", "gse_uniform", "glm_tsl")
+QUICK = ("lingape", "gse_uniform")
 SLOW = [case.name for case in cases.NOT_CONTEXTUAL if case.name not in QUICK]
 
 
