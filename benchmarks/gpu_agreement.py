@@ -50,7 +50,7 @@ def on_cpu(name, replications):
         command = [sys.executable, "-m", "benchmarks.gpu_agreement", "--cpu", name]
         command += ["--replications", str(replications), "--out", str(path)]
         subprocess.run(command, check=True, env=os.environ | {"JAX_PLATFORMS": "cpu"})
-        with np.load(path) as stored:
+        with np.load(path, allow_pickle=False) as stored:
             return Pulls(stored["pulls"], stored["arm_pulls"])
 
 

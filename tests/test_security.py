@@ -22,7 +22,8 @@ EXCEPT = {"sweeps/cluster.py"}
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 METHODS = {"read_pickle", "to_pickle", "import_module", "unsafe_load"}
 OWNED = {("yaml", "load"), ("os", "system"), ("os", "popen")}
-LIBRARIES = {"CDLL": {"compilers/cpp/build.py", "build.py"}}  # modules that may load compiled code
+# Modules that may load compiled code.
+LIBRARIES = {"CDLL": {"compilers/cpp/build.py", "compilers/cuda/nvrtc.py", "build.py"}}
 SHELLS = {"shell", "allow_pickle"}  # keywords that must be False
 
 
