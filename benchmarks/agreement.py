@@ -13,7 +13,7 @@ from pathlib import Path
 
 import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler
-from jaxbandits.report.estimates import estimate
+from jaxbandits.estimates import estimate
 
 from . import paper_instances as fixed
 from .rows import command, keep, kept, stored

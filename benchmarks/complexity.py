@@ -20,7 +20,7 @@ from scipy import stats
 
 import jaxbandits as jb
 from jaxbandits.engine.results import binomial_interval
-from jaxbandits.report.estimates import estimate
+from jaxbandits.estimates import estimate
 from jaxbandits.theory import m_lingape_complexity, ugape_complexity
 
 from .rows import keep, kept

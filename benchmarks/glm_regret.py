@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import jaxbandits as jb
-from jaxbandits.report.estimates import estimate
+from jaxbandits.estimates import estimate
 
 from .rows import command, keep, kept, stored
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits.report.estimates import estimate
+from jaxbandits.estimates import estimate
 
 from .promises import (
     BUDGET,

@@ -15,7 +15,7 @@ from pathlib import Path
 import jax
 
 import jaxbandits as jb
-from jaxbandits.report.estimates import estimate
+from jaxbandits.estimates import estimate
 
 from .rows import keep, kept
 

@@ -19,7 +19,7 @@ import numpy as np
 
 import jaxbandits as jb
 from jaxbandits.engine.results import binomial_interval
-from jaxbandits.report.estimates import estimate
+from jaxbandits.estimates import estimate
 
 from .promises import BUDGET, DELTA, ERROR, FIXED, PROMISES, halving_instance
 from .rows import command, keep, kept, stored

@@ -17,7 +17,7 @@ import numpy as np
 
 import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler
-from jaxbandits.report.estimates import estimate
+from jaxbandits.estimates import estimate
 
 from .rows import command, keep, kept, stored
 

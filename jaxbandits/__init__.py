@@ -1,12 +1,13 @@
 """Structured bandits, simulated: pure functional algorithms, compiled and vectorised in JAX."""
 
-from . import algorithms, design, instances, rounding, theory
+from . import algorithms, design, instances, plot, rounding, theory
 from .algorithms import *  # noqa: F403  its `__all__` is part of that below
 from .core import Algorithm, Env, Move, Run
 from .engine.api import simulate
 from .glm import fit_glm
 from .instances import Instance
 from .live import Live
+from .report.comparison import Comparison, compare
 from .results import Runs, load
 from .sweeps import sweep
 from .version import VERSION
@@ -15,16 +16,19 @@ __version__ = VERSION
 
 __all__ = [
     "Algorithm",
+    "Comparison",
     "Env",
     "Instance",
     "Live",
     "Move",
     "Run",
     "Runs",
+    "compare",
     "design",
     "fit_glm",
     "instances",
     "load",
+    "plot",
     "rounding",
     "simulate",
     "sweep",

@@ -10,9 +10,10 @@ import xarray
 from click.testing import CliRunner
 from pages import HOSTILE, example, stored, two_folders
 
+from jaxbandits import estimates
 from jaxbandits.cli.main import main
 from jaxbandits.engine.results import standard_error
-from jaxbandits.report import estimates, write
+from jaxbandits.report import write
 from jaxbandits.report.html.claims import measured_text
 from jaxbandits.sweeps.dataset import write as save
 

@@ -14,10 +14,12 @@ from jaxtyping import Bool, Float, Int
 from ..parameters import require
 from ..system.files import replacing
 from .reasons import NAMES, codes_of, counted
+from .shown import as_html, as_text, facts_of
 
 if TYPE_CHECKING:
     import pandas
     import xarray
+    from matplotlib.axes import Axes
 
 LEVELS: tuple[float, ...] = (0.05, 0.25, 0.5, 0.75, 0.95)
 FORMAT: int = 1
@@ -30,7 +32,7 @@ REASON_ATTRIBUTES: dict[str, Any] = {  # by the CF conventions for netCDF
 }
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Runs:
     """The replications of one algorithm on one instance; NumPy arrays, replication first.
 
@@ -69,6 +71,29 @@ class Runs:
 
     def __len__(self) -> int:
         return len(self.pulls)
+
+    def __repr__(self) -> str:
+        """The summary in at most eight lines; the arrays are the attributes."""
+        return as_text("Runs", self._facts_shown())
+
+    def _repr_html_(self) -> str:
+        """The same as a table, which notebooks show."""
+        return as_html("Runs", self._facts_shown())
+
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw the regret along the rounds, or the stopping times of runs without; see `jb.plot`.
+
+        Args:
+          ax: matplotlib axes to draw on; those of a new figure by default.
+        Returns:
+          The axes; `.figure` is the figure.
+        """
+        from ..plot import of_runs
+
+        return of_runs(self, ax=ax)
+
+    def _facts_shown(self):
+        return facts_of(self.summary(), self.arm_pulls.shape[1], self.meta)
 
     @property
     def reason(self) -> Int[np.ndarray, " R"]:
@@ -289,13 +314,21 @@ def paired_difference(
     >>> paired_difference(some, some)["mean"]
     0.0
     """
-    from scipy import special  # only here, as importing it takes as long as the package
-
     tables = [_measured(runs, of) for runs in (first, second)]
     _, *indices = np.intersect1d(first.replication, second.replication, return_indices=True)
     one, two = (table[index] for table, index in zip(tables, indices, strict=True))
     number = len(one)
     require(number >= 2, f"the runs must have 2 replications or more in common, got {number}")
+    return mean_difference(one, two, confidence)
+
+
+def mean_difference(
+    one: Float[np.ndarray, " R"], two: Float[np.ndarray, " R"], confidence: float = 0.95
+) -> dict[str, Any]:
+    """The mean of `one - two`, with Student's interval; see `paired_difference`."""
+    from scipy import special  # only here, as importing it takes as long as the package
+
+    number = len(one)
     mean, error = float(np.mean(one - two)), standard_error(one - two)
     width = float(special.stdtrit(number - 1, (1 + confidence) / 2)) * error  # Student's quantile
     varied = one.std() > 0 and two.std() > 0

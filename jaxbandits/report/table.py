@@ -6,8 +6,8 @@ import json
 import math
 from typing import TYPE_CHECKING
 
+from .. import estimates
 from ..sweeps.dataset import last_regret, reasons_text
-from . import estimates
 from .labels import value_text
 
 if TYPE_CHECKING:

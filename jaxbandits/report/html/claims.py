@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .. import estimates
+from ... import estimates
 from ..reading import ClaimRow
 from .markup import Html, element, join
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import estimates
+from ... import estimates
 from ..labels import value_text
 from ..reading import Results
 from .markup import Html, facts

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ... import estimates
 from ...sweeps.dataset import last_regret, reasons_text
-from .. import estimates
 from ..labels import value_text
 from ..reading import Results
 from .markup import Html, table

@@ -1,0 +1,92 @@
+"""`Runs` in a few words: lines for a terminal, a table for a notebook."""
+
+import html
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from ..estimates import TERMINAL, estimate, number
+from .reasons import text_of
+
+WIDTH: int = 100  # most letters of a line
+RATE_DIGITS: int = 3  # of an error rate
+QUANTILES: dict[float, str] = {0.05: "5%", 0.5: "median", 0.95: "95%"}
+_estimate, _number = partial(estimate, style=TERMINAL), partial(number, style=TERMINAL)
+
+
+def facts_of(summary: Mapping[str, Any], num_arms: int, meta: Mapping[str, Any]) -> dict[str, str]:
+    """What to show of some runs, by the name of each line.
+
+    Args:
+      summary: of the runs, see `Runs.summary`.
+      num_arms: K.
+      meta: see `Runs.meta`.
+    """
+    total, cut = summary["replications"], summary["cut_short"]
+    found = {"replications": f"{total} with {num_arms} arms"}
+    if total > cut:
+        interval = summary["error_low"], summary["error_high"]
+        rate = _estimate(summary["error_rate"], interval=interval, digits=RATE_DIGITS)
+        found["error rate [95%]"] = f"{rate}: {summary['errors']} of {total - cut}"
+    if total:
+        found["pulls"] = _pulls(summary)
+    if "regret_mean" in summary and total:
+        found["regret"] = _mean(summary["regret_mean"], summary["regret_se"])
+    if summary["reasons"]:
+        found["no answer"] = f"{text_of(summary['reasons'])} ({cut} cut short)"
+    if summary["info"]:
+        found["counted"] = ", ".join(f"{k} {_number(x)}" for k, x in summary["info"].items())
+    if meta:
+        found["played"] = _played(meta)
+    return found
+
+
+def _pulls(summary):
+    mean = _mean(summary["pulls_mean"], summary["pulls_se"], summary["pulls_mean_is_lower_bound"])
+    quantiles = summary["pulls_quantiles"]
+    parts = [f"{name} {_number(quantiles[level])}" for level, name in QUANTILES.items()]
+    return f"{mean}; {', '.join(parts)}"
+
+
+def _mean(mean, error, at_least=False):
+    text = _estimate(mean, error, at_least=at_least)
+    return f"{text} (standard error)" if "±" in text else text
+
+
+def _played(meta):
+    parts = [f"{name} {meta[name]}" for name in ("seed", "engine", "device") if name in meta]
+    if "seconds" in meta:
+        parts.append(f"{meta['seconds']:.3g} s")
+        if "compile_seconds" in meta:
+            parts[-1] += f" after {meta['compile_seconds']:.3g} s of compiling"
+    return ", ".join(parts)
+
+
+def as_text(title: str, facts: Mapping[str, str]) -> str:
+    """The facts as lines below a title.
+
+    >>> print(as_text("Runs", {"pulls": "mean 3", "regret": "mean 0.5"}))
+    Runs
+      pulls   mean 3
+      regret  mean 0.5
+    """
+    width = max(map(len, facts), default=0)
+    lines = [f"  {name:{width}}  {text}" for name, text in facts.items()]
+    return "\n".join([title, *(_cut(line) for line in lines)])
+
+
+def _cut(line):
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 4]} ..."
+
+
+def as_html(title: str, facts: Mapping[str, str]) -> str:
+    """The facts as an HTML table with a caption.
+
+    >>> as_html("Runs", {"pulls": "mean < 3"})
+    '<table><caption>Runs</caption><tr><th scope="row">pulls</th><td>mean &lt; 3</td></tr></table>'
+    """
+    rows = "".join(
+        f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(text)}</td></tr>'
+        for name, text in facts.items()
+    )
+    return f"<table><caption>{html.escape(title)}</caption>{rows}</table>"

@@ -1,0 +1,193 @@
+"""Figures of `Runs`: matplotlib axes in, the same axes out, and nothing global.
+
+Each function takes one `Runs`, or several by name, and draws on `ax`; without it on the axes of a
+new figure (`ax.figure`, to save or to show it).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+
+from .parameters import require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["arm_pulls", "error_rates", "regret", "stopping_times"]
+
+NORMAL: float = 1.959964  # standard errors on each side of a 95% interval
+MOST_STEPS: int = 2000  # of a curve; more cannot be seen
+SIZE: tuple[float, float] = (5.2, 3.6)  # of a new figure, inches
+
+
+class Drawable(Protocol):
+    """What is used of `Runs`."""
+
+    @property
+    def pulls(self) -> np.ndarray: ...
+
+    @property
+    def arm_pulls(self) -> np.ndarray: ...
+
+    @property
+    def stopped(self) -> np.ndarray: ...
+
+    @property
+    def rounds(self) -> np.ndarray | None: ...
+
+    @property
+    def regret(self) -> np.ndarray | None: ...
+
+    def summary(self) -> dict[str, Any]: ...
+
+
+Several: TypeAlias = "Drawable | Mapping[str, Drawable]"
+
+
+def stopping_times(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
+    """The share of replications that are still under way after so many pulls.
+
+    A replication that was cut short never stops: its curve does not reach 0.
+
+    Args:
+      runs: `Runs`, or several by name.
+      ax: where to draw.
+
+    >>> import jaxbandits as jb
+    >>> from functools import partial
+    >>> halving = partial(jb.sequential_halving, budget=40)
+    >>> runs = jb.simulate(jb.instances.canonical(4, gap=1.0), halving, replications=20)
+    >>> stopping_times({"sequential halving": runs}).get_ylabel()
+    'share of replications under way'
+    """
+    ax = _axes(ax)
+    for name, one in _named(runs):
+        ends = np.sort(one.pulls[one.stopped])
+        total = len(one.pulls)
+        chosen = np.linspace(0, len(ends) - 1, min(len(ends), MOST_STEPS)).astype(int)
+        x = np.unique(np.concatenate([[0], ends[chosen], [one.pulls.max(initial=0)]]))
+        y = (total - np.searchsorted(ends, x, side="right")) / max(total, 1)
+        ax.step(x, y, where="post", label=name)
+    ax.set(xlabel="pulls", ylabel="share of replications under way", ylim=(0, 1.02))
+    ax.set_xlim(left=0)
+    return _finished(ax, runs)
+
+
+def regret(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
+    """Mean regret along the rounds, with a band of 95%.
+
+    Args:
+      runs: `Runs` with a `horizon`, or several by name.
+      ax: where to draw.
+    Raises:
+      ValueError: names runs that have no regret.
+    """
+    ax = _axes(ax)
+    for name, one in _named(runs):
+        require(
+            one.regret is not None and one.rounds is not None,
+            f"runs: {name or 'these'} have no regret; simulate them with a horizon",
+        )
+        mean, width = one.regret.mean(0), np.zeros(len(one.rounds))
+        if len(one.regret) > 1:
+            width = NORMAL * one.regret.std(0, ddof=1) / np.sqrt(len(one.regret))
+        (line,) = ax.plot(one.rounds, mean, label=name)
+        ax.fill_between(
+            one.rounds, mean - width, mean + width, color=line.get_color(), alpha=0.2, linewidth=0
+        )
+    ax.set(xlabel="round", ylabel="mean regret [95%]")
+    return _finished(ax, runs)
+
+
+def error_rates(runs: Several, *, delta: float | None = None, ax: "Axes | None" = None) -> "Axes":
+    """Error rates with exact 95% intervals; where there is no error, the end of the interval alone.
+
+    Args:
+      runs: `Runs`, or several by name.
+      delta: the error rate that was promised, drawn as a line.
+      ax: where to draw.
+    """
+    ax = _axes(ax)
+    pairs = _named(runs)
+    for position, (_, one) in enumerate(pairs):
+        found = one.summary()
+        low, high = found["error_low"], found["error_high"]
+        color = f"C{position}"
+        if found["errors"]:
+            rate = found["error_rate"]
+            ax.errorbar(
+                position, rate, [[rate - low], [high - rate]], fmt="o", capsize=4, color=color
+            )
+        else:
+            ax.plot(position, high, "v", color=color, fillstyle="none")
+            ax.vlines(position, 0, high, colors=color, linestyles="dotted")
+    if delta is not None:
+        ax.axhline(delta, color="0.4", linestyle="--", linewidth=1, label="promised")
+    ax.set_xticks(range(len(pairs)), [name for name, _ in pairs])
+    ax.set(ylabel="error rate [95%]", xlim=(-0.5, len(pairs) - 0.5))
+    ax.set_ylim(bottom=0)
+    if delta is not None:
+        ax.legend(frameon=False)
+    return ax
+
+
+def arm_pulls(
+    runs: Several,
+    *,
+    allocation: Sequence[float] | np.ndarray | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """The mean share of the pulls that each arm gets.
+
+    Args:
+      runs: `Runs`, or several by name, of the same arms.
+      allocation: `[K]` shares to compare with, such as `jb.design.oracle(instance).weights`.
+      ax: where to draw.
+    Raises:
+      ValueError: the runs or the allocation have different numbers of arms.
+    """
+    ax = _axes(ax)
+    pairs = _named(runs)
+    num_arms = pairs[0][1].arm_pulls.shape[1]
+    width = 0.8 / len(pairs)
+    for position, (name, one) in enumerate(pairs):
+        number = one.arm_pulls.shape[1]
+        require(number == num_arms, f"runs: all must have {num_arms} arms, {name} has {number}")
+        share = one.arm_pulls.sum(0) / max(one.arm_pulls.sum(), 1)
+        at = np.arange(num_arms) + (position - (len(pairs) - 1) / 2) * width
+        ax.bar(at, share, width, label=name)
+    if allocation is not None:
+        weights = np.asarray(allocation, float)
+        message = f"allocation must have shape ({num_arms},), got {weights.shape}"
+        require(weights.shape == (num_arms,), message)
+        ax.plot(np.arange(num_arms), weights / weights.sum(), "k_", markersize=12, label="optimal")
+    ax.set(xlabel="arm", ylabel="share of the pulls")
+    return _finished(ax, runs, always=allocation is not None)
+
+
+def of_runs(runs: Drawable, *, ax: "Axes | None" = None) -> "Axes":
+    """Regret of runs that have it, stopping times of others."""
+    return (stopping_times if runs.regret is None else regret)(runs, ax=ax)
+
+
+def _named(runs):
+    """Pairs of a name and `Runs`."""
+    pairs = list(runs.items()) if isinstance(runs, Mapping) else [("", runs)]
+    require(bool(pairs), "runs must not be empty")
+    return pairs
+
+
+def _axes(ax):
+    if ax is not None:
+        return ax
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=SIZE, layout="constrained").subplots()
+
+
+def _finished(ax, runs, always=False):
+    ax.grid(alpha=0.3)
+    if always or isinstance(runs, Mapping):
+        ax.legend(frameon=False)
+    return ax

@@ -1,0 +1,153 @@
+"""`compare`: several algorithms on one instance, replication by replication."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..engine.episode import MAX_PULLS
+from ..engine.results import mean_difference, standard_error
+from ..parameters import require
+from ..sweeps import sweep
+from .plot import figure
+from .table import rows
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+    from matplotlib.figure import Figure
+
+INSTANCE = "instance"  # its name in the dataset
+COUNTED = ("replications", "cut_short", "errors", "error_rate", "error_low", "error_high")
+PULLS = ("pulls_mean", "pulls_se")
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Comparison:
+    """What `compare` returns.
+
+    Attributes:
+      dataset: an `xarray.Dataset` as that of `sweep`, with every replication.
+      table: a `pandas.DataFrame`, a row for each algorithm: counts and error rate with its exact
+        95% interval, mean pulls and their standard error, `pull_lower_bound` and `over_bound`, the
+        ratio to it, where the bound is known, and of regret runs `regret_mean` and `regret_se`.
+        `difference` is the mean difference to the first algorithm over the same replications, of
+        regret where there is some and of pulls else, with its 95% interval `difference_low` to
+        `difference_high`; NaN where replications were cut short.
+    """
+
+    dataset: "xarray.Dataset"
+    table: "pandas.DataFrame"
+
+    def plot(self, *, title: str | None = None) -> "Figure":
+        """The figure of the comparison, see `report.plot.figure`."""
+        return figure(self.dataset, title=title)
+
+    def __repr__(self) -> str:
+        """The table as `jaxbandits run` prints it."""
+        header, lines = self._shown()
+        widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
+        texts = [
+            "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in [header, *lines]
+        ]
+        return "\n".join(texts)
+
+    def _repr_html_(self) -> str:
+        """The same as an HTML table, which notebooks show."""
+        import pandas
+
+        header, lines = self._shown()
+        return pandas.DataFrame(lines, columns=header).to_html(index=False)
+
+    def _shown(self):
+        """Header and lines of the table, without the instance's name."""
+        header, lines = rows(self.dataset)
+        return header[1:], [line[1:] for line in lines]
+
+
+def compare(
+    algorithms: Mapping[str, Any],
+    instance: Any,
+    *,
+    replications: int,
+    seed: int = 0,
+    horizon: int | None = None,
+    max_pulls: int = MAX_PULLS,
+    bounds: bool = True,
+    progress: bool = False,
+    batch: int | None = None,
+    devices: Any = None,
+    engine: str = "xla",
+) -> Comparison:
+    """Play several algorithms on an instance, with the same noise in the same replications.
+
+    A thin layer over `sweep`, which also has axes, stored cells and clusters.
+
+    Args:
+      algorithms: by name, constructors with their options bound; differences are to the first.
+      instance: an `Instance`, or a constructor of one with its options bound.
+      replications, seed, horizon, max_pulls, batch, devices, engine: as in `simulate`.
+      bounds: whether to compute the lower bound of the mean pulls where it is known; that compiles
+        for some seconds.
+      progress: whether to show it.
+    Returns:
+      A `Comparison`: `.table`, `.plot()`, `.dataset`.
+    Raises:
+      ValueError: names what was wrong; before anything is played.
+
+    >>> from functools import partial
+    >>> import jaxbandits as jb
+    >>> found = compare(
+    ...     {
+    ...         "halving": partial(jb.sequential_halving, budget=60),
+    ...         "GSE": partial(jb.gse, budget=60),
+    ...     },
+    ...     jb.instances.canonical(4, gap=1.0),
+    ...     replications=50,
+    ...     bounds=False,
+    ... )
+    >>> found.table.pulls_mean.tolist()
+    [60.0, 60.0]
+    >>> found.table.difference["GSE"].item()
+    0.0
+    """
+    require(isinstance(algorithms, Mapping), f"algorithms must be a dict, got {algorithms!r}")
+    dataset = sweep(
+        {INSTANCE: instance},
+        algorithms,
+        replications=replications,
+        seed=seed,
+        horizon=horizon,
+        max_pulls=max_pulls,
+        progress=progress,
+        batch=batch,
+        devices=devices,
+        engine=engine,
+        bounds=bounds and horizon is None,
+    )
+    return Comparison(dataset, _table(dataset.sel(instance=INSTANCE)))
+
+
+def _table(dataset):
+    import pandas
+
+    columns = {name: dataset[name].values for name in (*COUNTED, *PULLS)}
+    if "pull_lower_bound" in dataset:
+        bound = dataset.pull_lower_bound.values
+        columns |= {"pull_lower_bound": bound, "over_bound": columns["pulls_mean"] / bound}
+    if "regret" in dataset:
+        last = dataset.regret.isel(round=-1)
+        columns["regret_mean"] = last.mean("replication").values
+        columns["regret_se"] = [standard_error(x.values) for x in last]
+    measured = dataset.regret.isel(round=-1) if "regret" in dataset else dataset.pulls
+    whole = ~dataset.pulls_mean_is_lower_bound.values
+    differences = [
+        mean_difference(one.values, measured[0].values) if whole[k] and whole[0] else {}
+        for k, one in enumerate(measured)
+    ]
+    for name, key in (("", "mean"), ("_low", "low"), ("_high", "high")):
+        columns[f"difference{name}"] = [found.get(key, np.nan) for found in differences]
+    index = pandas.Index(dataset.algorithm.values, name="algorithm")
+    return pandas.DataFrame(columns, index=index)

@@ -1,0 +1,106 @@
+"""Figures of `Runs` show their numbers, on the axes that they are given."""
+
+import dataclasses
+from functools import partial
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from run_settings import SOARE, simulate
+
+import jaxbandits as jb
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return simulate("sequential", 20)
+
+
+@pytest.fixture(scope="module")
+def regret_runs():
+    return simulate("regret", 20)
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+def test_stopping_times_are_the_shares_still_under_way(runs, ax):
+    assert jb.plot.stopping_times({"LinGapE": runs}, ax=ax) is ax
+    (line,) = ax.get_lines()
+    x, y = line.get_xdata(), line.get_ydata()
+    for pulls, share in zip(x, y, strict=True):
+        assert share == pytest.approx((runs.pulls > pulls).mean())
+    assert set(x) == {0, *runs.pulls}
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["LinGapE"]
+
+
+def test_replications_cut_short_never_stop(ax):
+    algorithm = partial(jb.lingape, delta=0.1)
+    most = int(np.median(simulate("sequential", 20).pulls))
+    runs = jb.simulate(SOARE, algorithm, replications=20, seed=7, max_pulls=most)
+    assert 0 < runs.stopped.sum() < 20
+    (line,) = jb.plot.stopping_times(runs, ax=ax).get_lines()
+    assert line.get_ydata()[-1] == (~runs.stopped).mean()
+    assert ax.get_legend() is None
+
+
+def test_many_replications_are_drawn_by_few_steps(runs, ax):
+    pulls = np.random.default_rng(1).integers(1, 10**6, 50_000)
+    many = dataclasses.replace(runs, pulls=pulls, stopped=np.ones(len(pulls), bool))
+    (line,) = jb.plot.stopping_times(many, ax=ax).get_lines()
+    x, y = line.get_xdata(), line.get_ydata()
+    assert len(x) < 2100
+    for pull, share in zip(x[::97], y[::97], strict=True):
+        assert share == pytest.approx((pulls > pull).mean(), abs=1e-12)
+
+
+def test_regret_is_its_mean_with_a_band(regret_runs, ax):
+    assert regret_runs.plot(ax=ax) is ax
+    (line,), (band,) = ax.get_lines(), ax.collections
+    np.testing.assert_array_equal(line.get_xdata(), regret_runs.rounds)
+    np.testing.assert_allclose(line.get_ydata(), regret_runs.regret.mean(0))
+    last = band.get_paths()[0].vertices
+    at_end = last[last[:, 0] == regret_runs.rounds[-1], 1]
+    error = regret_runs.regret[:, -1].std(ddof=1) / np.sqrt(20)
+    assert np.ptp(at_end) == pytest.approx(2 * 1.96 * error, rel=1e-3)
+
+
+def test_errors_have_exact_intervals_and_none_is_an_upper_end(runs, ax):
+    wrong = dataclasses.replace(runs, correct=np.arange(20) >= 4)
+    jb.plot.error_rates({"right": runs, "wrong": wrong}, delta=0.1, ax=ax)
+    (bars,) = ax.containers
+    (segment,) = bars.lines[2][0].get_segments()
+    found = wrong.summary()
+    assert segment[:, 1] == pytest.approx([found["error_low"], found["error_high"]])
+    marks = [line for line in ax.get_lines() if line.get_marker() == "v"]
+    assert marks[0].get_ydata() == pytest.approx([runs.summary()["error_high"]])
+    promised = [line for line in ax.get_lines() if line.get_linestyle() == "--"]
+    assert promised[0].get_ydata() == [0.1, 0.1]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["right", "wrong"]
+
+
+def test_pulls_of_arms_are_shares_beside_an_allocation(runs, ax):
+    number = runs.arm_pulls.shape[1]
+    jb.plot.arm_pulls(runs, allocation=np.arange(1.0, number + 1), ax=ax)
+    heights = [bar.get_height() for bar in ax.patches]
+    np.testing.assert_allclose(heights, runs.arm_pulls.sum(0) / runs.arm_pulls.sum())
+    (line,) = ax.get_lines()
+    assert line.get_ydata().sum() == pytest.approx(1.0)
+
+
+def test_without_axes_there_is_a_new_figure(runs):
+    assert isinstance(runs.plot().figure, Figure)
+    assert runs.plot().figure is not runs.plot().figure
+
+
+def test_what_cannot_be_drawn_is_named(runs, regret_runs):
+    with pytest.raises(ValueError, match="LinGapE have no regret; simulate them with a horizon"):
+        jb.plot.regret({"LinGapE": runs})
+    with pytest.raises(ValueError, match="runs must not be empty"):
+        jb.plot.stopping_times({})
+    with pytest.raises(ValueError, match="allocation must have shape"):
+        jb.plot.arm_pulls(runs, allocation=[0.5, 0.5])
+    with pytest.raises(ValueError, match=r"all must have \d+ arms, other has"):
+        jb.plot.arm_pulls({"one": runs, "other": regret_runs})
