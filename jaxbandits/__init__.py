@@ -35,3 +35,7 @@ __all__ = [
     "theory",
 ]
 __all__ += algorithms.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

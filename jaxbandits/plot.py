@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from .parameters import require
+from .system.extras import needed_by
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,7 +182,8 @@ def _named(runs):
 def _axes(ax):
     if ax is not None:
         return ax
-    from matplotlib.figure import Figure
+    with needed_by("a figure"):
+        from matplotlib.figure import Figure
 
     return Figure(figsize=SIZE, layout="constrained").subplots()
 

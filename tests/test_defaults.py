@@ -61,3 +61,7 @@ def test_no_public_name_is_lost():
 def test_options_and_defaults_are_kept(name):
     assert FOUND[name] == KNOWN[name]
     assert list(FOUND[name]) == list(KNOWN[name])
+
+
+def test_completion_offers_public_names_alone():
+    assert dir(jb) == sorted([*jb.__all__, "__version__"])

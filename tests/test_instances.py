@@ -288,3 +288,15 @@ def test_instances_are_pytrees():
     again = jax.tree.unflatten(tree, leaves)
     for field in dataclasses.fields(instance):
         np.testing.assert_array_equal(getattr(instance, field.name), getattr(again, field.name))
+
+
+@pytest.mark.parametrize("build", [make.bernoulli, make.tabular])
+def test_arms_without_features_are_the_axes(build):
+    means = [0.9, 0.2, 0.4]
+    instance = check(build(means=means))
+    np.testing.assert_array_equal(instance.arms, np.eye(3))
+    np.testing.assert_array_equal(instance.means, means)
+    with pytest.raises(ValueError, match="means must be given, got None"):
+        build(np.eye(3))
+    with pytest.raises(ValueError, match=r"means must have shape \(K,\), got \(1, 2\)"):
+        build(means=[[0.5, 0.5]])

@@ -192,7 +192,7 @@ def by_ticket(path, pairs):
             assert live.tickets == tuple(tickets)
     with jb.Live(GSE, ARMS, path=path) as live:
         assert live.ticket() is None
-        live.cancel(tickets[0].number)
+        live.cancel(tickets[0])
         again = live.ticket()
         assert again.arm == tickets[0].arm
         tickets[0] = again
@@ -271,7 +271,7 @@ def test_threads_can_share_a_live_run(tmp_path):
                 except RuntimeError:  # another thread gave the last reward
                     return
                 if ticket is not None:
-                    live.tell(MEANS[ticket.arm], ticket=ticket.number)
+                    live.tell(MEANS[ticket.arm], ticket=ticket)
                     filled.append(ticket)
 
         threads = [threading.Thread(target=visit) for _ in range(4)]

@@ -168,7 +168,7 @@ def test_a_row_for_each_replication():
     frame = some.to_dataframe()
     assert list(frame.index) == list(some.replication)
     assert frame.index.name == "replication"
-    names = {"pulls", "answer", "correct", "stopped", "reason", "info_phases"}
+    names = {"pulls", "answer", "correct", "stopped", "reason", "info_phases", "regret"}
     assert names == set(frame.columns)
     np.testing.assert_array_equal(frame["pulls"], some.pulls)
     assert "answer" not in runs(sets=True).to_dataframe()
@@ -224,3 +224,10 @@ def test_a_paired_difference_uses_the_replications_in_common():
 def test_runs_that_cannot_be_compared_are_refused(other, of, message):
     with pytest.raises(ValueError, match=message):
         paired_difference(with_pulls(np.arange(10)), other, of=of)
+
+
+def test_a_dataframe_has_the_regret_of_the_last_round():
+    found = runs(regret=True)
+    frame = found.to_dataframe()
+    np.testing.assert_array_equal(frame.regret, found.regret[:, -1])
+    assert "regret" not in runs().to_dataframe()

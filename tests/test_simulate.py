@@ -190,3 +190,16 @@ def test_bad_rounds_are_named(record):
     horizon = None if record == "log" else 40
     with pytest.raises(ValueError, match=r"record (must be|is for runs with a horizon)"):
         jb.simulate(instance, build, replications=2, horizon=horizon, record=record)
+
+
+def test_a_constructor_of_one_instance_is_called():
+    algorithm = partial(jb.sequential_halving, budget=40)
+    build = partial(jb.instances.canonical, 4, gap=1.0)
+    assert_same_runs(
+        jb.simulate(build, algorithm, replications=20),
+        jb.simulate(build(), algorithm, replications=20),
+    )
+    with pytest.raises(ValueError, match="unknown option of canonical 'gab'; did you mean 'gap'"):
+        jb.simulate(partial(jb.instances.canonical, 4, gab=1.0), algorithm, replications=20)
+    with pytest.raises(ValueError, match="instance must be"):
+        jb.simulate(lambda: 3, algorithm, replications=20)

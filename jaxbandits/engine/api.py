@@ -57,7 +57,8 @@ def simulate(
 
     Args:
       instance: an `Instance`, or a callable `key -> Instance`, drawn afresh for each replication;
-        or a contextual problem, such as `instances.digits()`.
+        or a constructor of one instance, with its options bound; or a contextual problem, such as
+        `instances.digits()`.
       algorithm: a constructor, or `functools.partial` of one with its options. It is called
         with `arms` and those of `targets, family, noise_var, theta_norm, horizon` (and `theta`)
         that its signature names; options that are bound win.

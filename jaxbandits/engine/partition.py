@@ -136,19 +136,38 @@ def prepared(
     """
     require(callable(algorithm), f"algorithm must be a constructor, got {algorithm!r}")
     check_options("algorithm", algorithm)
-    build, problem = as_tree(algorithm), instance
-    if not is_problem(instance):
-        problem = _checked_source(instance)
+    build, problem = as_tree(algorithm), _without_key(instance)
+    if not is_problem(problem):
+        problem = _checked_source(problem)
     with jax.enable_x64(True):
         build = completed(problem, build, horizon)
         return split((problem, build, None if horizon is None else np.int64(horizon)))
+
+
+def _without_key(source: Any) -> Any:
+    """What a constructor of one fixed instance returns; anything else as it is."""
+    if is_problem(source) or not callable(source):
+        return source
+    try:
+        inspect.signature(source).bind()
+    except (TypeError, ValueError):  # it needs a key, or has no signature that Python can read
+        return source
+    return source if _first_parameter(source) == "key" else source()
+
+
+def _first_parameter(function: Any) -> str | None:
+    """The name of the first parameter of a callable, or None where that is not known."""
+    try:
+        return next(iter(inspect.signature(function).parameters), None)
+    except (TypeError, ValueError):
+        return None
 
 
 def _checked_source(draw: Any) -> Any:
     """A callable that draws instances, checked and as a pytree."""
     fits = callable(draw)
     require(fits, f"instance must be an Instance or a callable of a key, got {draw!r}")
-    check_options("instance", draw)
+    check_options("instance", draw, supplied=int(_first_parameter(function_of(draw)) == "key"))
     check_call("instance", draw, "a key")
     return as_tree(draw)
 

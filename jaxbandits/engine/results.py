@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..parameters import require
+from ..system.extras import needed_by
 from ..system.files import replacing
 from .reasons import NAMES, codes_of, counted
 from .shown import as_html, as_text, facts_of
@@ -141,7 +142,8 @@ class Runs:
 
     def to_xarray(self) -> "xarray.Dataset":
         """An `xarray.Dataset` with dimensions replication, arm, target and round."""
-        import xarray
+        with needed_by("to_xarray"):
+            import xarray
 
         columns: dict[str, Any] = {
             "pulls": ("replication", self.pulls),
@@ -160,8 +162,13 @@ class Runs:
         return xarray.Dataset(columns, coordinates, attributes)
 
     def to_dataframe(self) -> "pandas.DataFrame":
-        """A `pandas.DataFrame` with a row for each replication; see `to_xarray` for the tables."""
+        """A `pandas.DataFrame` with a row for each replication; see `to_xarray` for the tables.
+
+        `regret` is that of the last round, where there is some.
+        """
         dataset = self.to_xarray()
+        if self.regret is not None:
+            dataset = dataset.assign(regret=dataset.regret.isel(round=-1, drop=True))
         single = [name for name, column in dataset.items() if column.dims == ("replication",)]
         return dataset[single].to_dataframe()
 

@@ -121,10 +121,20 @@ def _products(arms, targets, theta):
     return means, values, jnp.linalg.norm(theta)
 
 
+def _tables(arms: Rows | None, means: Rows | None) -> tuple[Rows, Rows]:
+    """Arms and means; where no arms are given, the axes, one for each mean."""
+    if means is None:
+        raise ValueError("means must be given, got None")
+    if arms is not None:
+        return arms, means
+    require(np.ndim(means) == 1, f"means must have shape (K,), got {np.shape(means)}")
+    return np.eye(np.shape(means)[0]), means
+
+
 @double
 def tabular(
-    arms: Rows,
-    means: Rows,
+    arms: Rows | None = None,
+    means: Rows | None = None,
     *,
     noise_var: Scalar = 1.0,
     targets: Rows | None = None,
@@ -134,7 +144,8 @@ def tabular(
     """Normal rewards with any `means [K]`, linear in the features or not.
 
     Args:
-      arms: `[K, d]` the features that the learner sees.
+      arms: `[K, d]` the features that the learner sees; by default K arms without features, which
+        are the axes of K dimensions.
       means: `[K]`.
       noise_var: variance of a reward.
       targets, values: `[M, d]` and `[M]` together, or the arms and their means by default.
@@ -144,6 +155,7 @@ def tabular(
     Raises:
       ValueError: wrong shapes, NaN, targets without values, a variance not above 0.
     """
+    arms, means = _tables(arms, means)
     check_arms(arms, targets)
     check_finite("means", means, (np.shape(arms)[0],))
     check_option(positive, noise_var=noise_var)
@@ -187,16 +199,22 @@ def _means(family, arms, theta):
 
 
 @double
-def bernoulli(arms: Rows, means: Rows, *, theta_norm: Scalar | None = None) -> Instance:
+def bernoulli(
+    arms: Rows | None = None, means: Rows | None = None, *, theta_norm: Scalar | None = None
+) -> Instance:
     """Bernoulli rewards with any `means [K]` in [0, 1]; the family is "logistic".
 
     Args:
-      arms: `[K, d]`.
+      arms: `[K, d]`; by default K arms without features, which are the axes of K dimensions.
       means: `[K]` success probabilities.
       theta_norm: a bound given to the learner, unknown by default.
     Raises:
       ValueError: wrong shapes, or a mean outside [0, 1].
+
+    >>> bernoulli(means=[0.5, 0.4]).arms.shape
+    (2, 2)
     """
+    arms, means = _tables(arms, means)
     check_arms(arms)
     check_finite("means", means, (np.shape(arms)[0],))
     check_option(nonnegative, theta_norm=theta_norm)

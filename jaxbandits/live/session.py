@@ -28,6 +28,10 @@ class Ticket(NamedTuple):
     arm: int
 
 
+def _number(ticket):
+    return ticket.number if isinstance(ticket, Ticket) else ticket
+
+
 class Live:
     """An algorithm that asks what to pull and is told real rewards.
 
@@ -210,22 +214,22 @@ class Live:
             self._become(after)
             return self.tickets[-1]
 
-    def cancel(self, ticket: SupportsIndex) -> None:
-        """Take back the ticket of that number: its reward will not come.
+    def cancel(self, ticket: SupportsIndex | Ticket) -> None:
+        """Take back a ticket, given itself or by its number: its reward will not come.
 
         Raises:
           ValueError: no such ticket is out.
         """
         with self._one_at_a_time:
             self._check_tickets()
-            self._become(rewards.without_ticket(self._unclosed(), ticket)[0])
+            self._become(rewards.without_ticket(self._unclosed(), _number(ticket))[0])
 
     def tell(
         self,
         reward: Any,
         *,
         arm: SupportsIndex | None = None,
-        ticket: SupportsIndex | None = None,
+        ticket: SupportsIndex | Ticket | None = None,
     ) -> None:
         """Learn rewards; finite numbers all.
 
@@ -234,7 +238,7 @@ class Live:
             them; or, without an arm, `[K]` sums of all the draws that `ask` wants.
           arm: of a phase, the arm whose rewards these are. Elsewhere it may be given to make
             sure: another arm than the one asked for is refused.
-          ticket: the number of the ticket whose reward this is.
+          ticket: the ticket whose reward this is, or its number.
         Raises:
           ValueError: a reward that is no finite number, more rewards than are wanted, a ticket
             that is not out. Nothing has been learnt.
@@ -244,13 +248,13 @@ class Live:
             self._become(self._after(reward, arm, ticket))
 
     def _after(
-        self, reward: Any, arm: SupportsIndex | None, ticket: SupportsIndex | None
+        self, reward: Any, arm: SupportsIndex | None, ticket: SupportsIndex | Ticket | None
     ) -> Snapshot:
         """The snapshot that `tell` leads to."""
         if ticket is not None:
             self._check_tickets()
             require(arm is None, f"arm must be None with a ticket, got {arm!r}")
-            return rewards.by_ticket(self._algorithm, self._unclosed(), ticket, reward)
+            return rewards.by_ticket(self._algorithm, self._unclosed(), _number(ticket), reward)
         snapshot = self._going()
         if snapshot.nothing_shown:
             raise RuntimeError(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..system.extras import needed_by
 from ..system.files import replacing
 from .labels import LETTERS_PER_INCH, PANEL, text, wrapped
 from .panels import BOUND, CUT_SHORT, DRAWN
@@ -57,7 +58,8 @@ def figure(
       quantities: rows of panels among "pulls", "errors", "accuracy", "regret", "reward", "arms"
         (the pulls of each); chosen by the kind of the runs by default.
     """
-    from matplotlib.figure import Figure
+    with needed_by("a figure"):
+        from matplotlib.figure import Figure
 
     rows, along, others = layout(dataset, quantities)
     panels = _panels(dataset, others)

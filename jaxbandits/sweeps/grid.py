@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..engine.episode import MAX_PULLS
 from ..engine.results import Runs
 from ..parameters import require
+from ..system.extras import needed_by
 from ..system.progress import Progress
 from . import local
 from .cell_progress import CellProgress, OpenCells, Work
@@ -99,6 +100,11 @@ def sweep(
     >>> dict(dataset.pulls.sizes)
     {'instance': 1, 'algorithm': 1, 'gap': 2, 'replication': 20}
     """
+    with needed_by("sweep"):  # now, as the last of them is used when all has been played
+        import xarray  # noqa: F401
+
+        if out is not None:
+            import h5netcdf  # noqa: F401
     plan = planned(
         instances,
         algorithms,
