@@ -300,3 +300,15 @@ def test_arms_without_features_are_the_axes(build):
         build(np.eye(3))
     with pytest.raises(ValueError, match=r"means must have shape \(K,\), got \(1, 2\)"):
         build(means=[[0.5, 0.5]])
+
+
+def test_an_instance_is_shown_in_a_line():
+    assert repr(make.canonical(4, gap=0.5)) == (
+        "Instance(4 arms in 4 dimensions, normal rewards with variance 1, best mean 0.5, next 0)"
+    )
+    transductive = make.tabular(np.eye(2), [0.9, 0.1], targets=np.eye(2)[:1], values=[0.9])
+    assert "1 targets, normal rewards" in repr(transductive)
+    assert len(repr(make.sphere(jax.random.key(0), num_arms=1000, dim=9))) < 120
+    shapes = jax.eval_shape(lambda: make.canonical(4, gap=0.5))
+    assert repr(shapes) == "Instance(of normal rewards)"
+    assert "Instance(of" in repr(jax.tree.map(lambda x: None, shapes))

@@ -20,7 +20,7 @@ Number: TypeAlias = Float[Table, ""]
 Means: TypeAlias = Float[Table, " K"]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Instance:
     """A bandit instance: a pytree of float64 arrays, NumPy outside a trace.
 
@@ -52,6 +52,20 @@ class Instance:
     stress: Pytree = None
     rewards: str = "normal"
     family: str = "gaussian"
+
+    def __repr__(self) -> str:
+        """What kind of instance it is, in a line; the tables are the attributes."""
+        tables = (self.arms, self.targets, self.values, self.noise_var)
+        if not all(isinstance(x, np.ndarray | np.generic | float) for x in tables):
+            return f"Instance(of {self.rewards} rewards)"  # traced, or a tree of something else
+        shape, values = np.shape(self.arms), np.sort(self.values, axis=None)
+        parts = [f"{shape[0]} arms in {shape[-1]} dimensions"]
+        if not np.array_equal(self.arms, self.targets):
+            parts.append(f"{len(self.targets)} targets")
+        parts.append(f"{self.rewards} rewards with variance {self.noise_var:.4g}")
+        if len(values) > 1:
+            parts.append(f"best mean {values[-1]:.4g}, next {values[-2]:.4g}")
+        return f"Instance({', '.join(parts)})"
 
 
 jax.tree_util.register_dataclass(
