@@ -1,10 +1,11 @@
 """Figures of `Runs`: matplotlib axes in, the same axes out, and nothing global.
 
 Each function takes one `Runs`, or several by name, and draws on `ax`; without it on the axes of a
-new figure (`ax.figure`, to save or to show it).
+new figure, `ax.figure`, to save it: pyplot does not know it but in a notebook, which shows it.
 """
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = ["arm_pulls", "error_rates", "regret", "stopping_times"]
 
 NORMAL: float = 1.959964  # standard errors on each side of a 95% interval
 MOST_STEPS: int = 2000  # of a curve; more cannot be seen
+MOST_TICKS: int = 20  # of arms
 SIZE: tuple[float, float] = (5.2, 3.6)  # of a new figure, inches
 
 
@@ -52,8 +54,10 @@ def stopping_times(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
     A replication that was cut short never stops: its curve does not reach 0.
 
     Args:
-      runs: `Runs`, or several by name.
+      runs: `Runs` without a horizon, or several by name.
       ax: where to draw.
+    Raises:
+      ValueError: names runs with a horizon.
 
     >>> import jaxbandits as jb
     >>> from functools import partial
@@ -62,8 +66,10 @@ def stopping_times(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
     >>> stopping_times({"sequential halving": runs}).get_ylabel()
     'share of replications under way'
     """
-    ax = _axes(ax)
-    for name, one in _named(runs):
+    ax, pairs = _axes(ax), _named(runs)
+    for name, one in pairs:
+        has_horizon = one.regret is not None
+        require(not has_horizon, f"runs: {name or 'these'} play to a horizon: draw their regret")
         ends = np.sort(one.pulls[one.stopped])
         total = len(one.pulls)
         chosen = np.linspace(0, len(ends) - 1, min(len(ends), MOST_STEPS)).astype(int)
@@ -109,10 +115,14 @@ def error_rates(runs: Several, *, delta: float | None = None, ax: "Axes | None" 
       delta: the error rate that was promised, drawn as a line.
       ax: where to draw.
     """
-    ax = _axes(ax)
-    pairs = _named(runs)
+    ax, pairs = _axes(ax), _named(runs)
+    if delta is not None:
+        fits = isinstance(delta, int | float) and 0 < delta < 1
+        require(fits, f"delta must be a number between 0 and 1, got {delta!r}")
     for position, (_, one) in enumerate(pairs):
         found = one.summary()
+        if found["cut_short"] == found["replications"]:  # nothing is known of its errors
+            continue
         low, high = found["error_low"], found["error_high"]
         color = f"C{position}"
         if found["errors"]:
@@ -124,7 +134,7 @@ def error_rates(runs: Several, *, delta: float | None = None, ax: "Axes | None" 
             ax.plot(position, high, "v", color=color, fillstyle="none")
             ax.vlines(position, 0, high, colors=color, linestyles="dotted")
     if delta is not None:
-        ax.axhline(delta, color="0.4", linestyle="--", linewidth=1, label="promised")
+        ax.axhline(delta, color="0.4", linestyle="--", linewidth=1, label=f"promised: {delta:g}")
     ax.set_xticks(range(len(pairs)), [name for name, _ in pairs])
     ax.set(ylabel="error rate [95%]", xlim=(-0.5, len(pairs) - 0.5))
     ax.set_ylim(bottom=0)
@@ -136,20 +146,20 @@ def error_rates(runs: Several, *, delta: float | None = None, ax: "Axes | None" 
 def arm_pulls(
     runs: Several,
     *,
-    allocation: Sequence[float] | np.ndarray | None = None,
+    allocation: Any = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
     """The mean share of the pulls that each arm gets.
 
     Args:
       runs: `Runs`, or several by name, of the same arms.
-      allocation: `[K]` shares to compare with, such as `jb.design.oracle(instance).weights`.
+      allocation: a design, such as `jb.design.oracle(instance)`, or its weights `[K]`, to compare
+        with.
       ax: where to draw.
     Raises:
       ValueError: the runs or the allocation have different numbers of arms.
     """
-    ax = _axes(ax)
-    pairs = _named(runs)
+    ax, pairs = _axes(ax), _named(runs)
     num_arms = pairs[0][1].arm_pulls.shape[1]
     width = 0.8 / len(pairs)
     for position, (name, one) in enumerate(pairs):
@@ -159,12 +169,27 @@ def arm_pulls(
         at = np.arange(num_arms) + (position - (len(pairs) - 1) / 2) * width
         ax.bar(at, share, width, label=name)
     if allocation is not None:
-        weights = np.asarray(allocation, float)
-        message = f"allocation must have shape ({num_arms},), got {weights.shape}"
-        require(weights.shape == (num_arms,), message)
-        ax.plot(np.arange(num_arms), weights / weights.sum(), "k_", markersize=12, label="optimal")
+        share = _share(getattr(allocation, "weights", allocation), num_arms)
+        left = np.arange(num_arms) - 0.45
+        ax.hlines(share, left, left + 0.9, "k", label="allocation")
     ax.set(xlabel="arm", ylabel="share of the pulls")
+    ax.set_axisbelow(True)
+    if num_arms <= MOST_TICKS:
+        ax.set_xticks(range(num_arms))
     return _finished(ax, runs, always=allocation is not None)
+
+
+def _share(weights, num_arms):
+    """Weights `[K]` of sum 1."""
+    try:
+        weights = np.asarray(weights, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"allocation must be a design or K numbers, got {weights!r:.80}") from None
+    message = f"allocation must have shape ({num_arms},), got {weights.shape}"
+    require(weights.shape == (num_arms,), message)
+    fits = bool((weights >= 0).all() and 0 < weights.sum() < np.inf)
+    require(fits, f"allocation must have weights of 0 or more with a finite sum, got {weights}")
+    return weights / weights.sum()
 
 
 def of_runs(runs: Drawable, *, ax: "Axes | None" = None) -> "Axes":
@@ -175,16 +200,24 @@ def of_runs(runs: Drawable, *, ax: "Axes | None" = None) -> "Axes":
 def _named(runs):
     """Pairs of a name and `Runs`."""
     pairs = list(runs.items()) if isinstance(runs, Mapping) else [("", runs)]
-    require(bool(pairs), "runs must not be empty")
+    require(bool(pairs), "runs must not be empty: give Runs, or a dict of Runs by name")
+    for _, one in pairs:
+        if not all(hasattr(one, name) for name in ("pulls", "arm_pulls", "regret", "summary")):
+            raise ValueError(f"runs must be Runs, or a dict of Runs by name, got {one!r:.80}")
     return pairs
 
 
 def _axes(ax):
     if ax is not None:
+        require(hasattr(ax, "hlines"), f"ax must be axes of matplotlib, got {ax!r:.80}")
         return ax
     with needed_by("a figure"):
         from matplotlib.figure import Figure
 
+    if "ipykernel" in sys.modules:  # a notebook shows figures of pyplot alone
+        from matplotlib import pyplot
+
+        return pyplot.figure(figsize=SIZE, layout="constrained").subplots()
     return Figure(figsize=SIZE, layout="constrained").subplots()
 
 

@@ -1,5 +1,6 @@
 """`compare` plays several algorithms with the same noise and shows them side by side."""
 
+import re
 from functools import partial
 from xml.etree import ElementTree
 
@@ -48,6 +49,12 @@ def test_it_is_shown_as_a_table(found):
     assert len(lines) == 3
     assert lines[0].startswith("algorithm")
     assert lines[2].startswith("strict")
+    assert lines[0].endswith("pulls less those of the first [95%]")
+    mean, low, high = map(float, re.findall(r"-?\d+(?:\.\d+)?", lines[2])[-3:])
+    row = found.table.loc["strict"]
+    assert (mean, low, high) == pytest.approx(
+        (row.difference, row.difference_low, row.difference_high), rel=0.05
+    )
     table = ElementTree.fromstring(found._repr_html_().replace("&nbsp;", " "))
     assert [row[0].text for row in table.iter("tr")] == ["algorithm", *ALGORITHMS]
 
@@ -76,5 +83,10 @@ def test_replications_cut_short_have_no_difference():
 
 
 def test_algorithms_must_be_named():
-    with pytest.raises(ValueError, match="algorithms must be a dict"):
-        jb.compare([jb.uniform], INSTANCE, replications=20)
+    for wrong in ([jb.uniform], {}):
+        with pytest.raises(ValueError, match="algorithms must be a dict of constructors by name"):
+            jb.compare(wrong, INSTANCE, replications=20)
+    with pytest.raises(ValueError, match=r"algorithms\['one'\] must be a constructor, got 'unif"):
+        jb.compare({"one": "uniform"}, INSTANCE, replications=20)
+    with pytest.raises(ValueError, match="instance must be an Instance or a callable, got 3"):
+        jb.compare({"one": jb.uniform}, 3, replications=20)

@@ -1,6 +1,7 @@
 """Figures of `Runs` show their numbers, on the axes that they are given."""
 
 import dataclasses
+import sys
 from functools import partial
 
 import numpy as np
@@ -86,8 +87,36 @@ def test_pulls_of_arms_are_shares_beside_an_allocation(runs, ax):
     jb.plot.arm_pulls(runs, allocation=np.arange(1.0, number + 1), ax=ax)
     heights = [bar.get_height() for bar in ax.patches]
     np.testing.assert_allclose(heights, runs.arm_pulls.sum(0) / runs.arm_pulls.sum())
-    (line,) = ax.get_lines()
-    assert line.get_ydata().sum() == pytest.approx(1.0)
+    (lines,) = ax.collections
+    ends = np.array(lines.get_segments())
+    weights = np.arange(1.0, number + 1)
+    np.testing.assert_allclose(ends[:, 0, 1], weights / weights.sum())
+    assert [label.get_text() for label in ax.get_xticklabels()] == [str(k) for k in range(number)]
+
+
+def test_a_design_is_drawn_as_its_weights(runs, ax):
+    design = jb.design.oracle(SOARE)
+    jb.plot.arm_pulls(runs, allocation=design, ax=ax)
+    (lines,) = ax.collections
+    shares = np.array(lines.get_segments())[:, 0, 1]
+    np.testing.assert_allclose(shares, design.weights, atol=1e-12)
+
+
+def test_errors_of_runs_without_an_answer_are_not_drawn(ax):
+    algorithm = partial(jb.lingape, delta=0.1)
+    cut = jb.simulate(SOARE, algorithm, replications=20, seed=7, max_pulls=20)
+    jb.plot.error_rates({"cut": cut}, ax=ax)
+    assert not ax.get_lines()
+    assert not ax.containers
+
+
+def test_a_notebook_gets_a_figure_of_pyplot(runs, monkeypatch):
+    from matplotlib import pyplot
+
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    ax = runs.plot()
+    assert pyplot.fignum_exists(ax.figure.number)
+    pyplot.close(ax.figure)
 
 
 def test_without_axes_there_is_a_new_figure(runs):
@@ -98,8 +127,20 @@ def test_without_axes_there_is_a_new_figure(runs):
 def test_what_cannot_be_drawn_is_named(runs, regret_runs):
     with pytest.raises(ValueError, match="LinGapE have no regret; simulate them with a horizon"):
         jb.plot.regret({"LinGapE": runs})
-    with pytest.raises(ValueError, match="runs must not be empty"):
+    with pytest.raises(ValueError, match="runs must not be empty: give Runs, or a dict"):
         jb.plot.stopping_times({})
+    with pytest.raises(ValueError, match="other play to a horizon: draw their regret"):
+        jb.plot.stopping_times({"one": runs, "other": regret_runs})
+    with pytest.raises(ValueError, match=r"runs must be Runs, or a dict .* got \[1\]"):
+        jb.plot.arm_pulls([1])
+    with pytest.raises(ValueError, match="ax must be axes of matplotlib, got 'x'"):
+        runs.plot(ax="x")
+    for delta in ("0.05", 5, 0):
+        with pytest.raises(ValueError, match="delta must be a number between 0 and 1"):
+            jb.plot.error_rates(runs, delta=delta)
+    for wrong in ("best", -np.ones(runs.arm_pulls.shape[1]), np.full(4, np.nan)):
+        with pytest.raises(ValueError, match="allocation must"):
+            jb.plot.arm_pulls(runs, allocation=wrong)
     with pytest.raises(ValueError, match="allocation must have shape"):
         jb.plot.arm_pulls(runs, allocation=[0.5, 0.5])
     with pytest.raises(ValueError, match=r"all must have \d+ arms, other has"):

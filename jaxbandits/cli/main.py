@@ -93,7 +93,9 @@ def machines(command: Callable[P, R]) -> Callable[P, R]:
     for option in (
         click.option("--cluster", metavar="ADDRESS", help="A running dask scheduler."),
         click.option("--devices", metavar="N|all", help="Devices to share the lanes."),
-        click.option("--engine", type=str, help="xla (the default); native, twice as fast on a CPU; cuda."),
+        click.option(
+            "--engine", type=str, help="xla (the default), native (a CPU) or cuda (a GPU)."
+        ),
     ):
         command = option(command)
     return command

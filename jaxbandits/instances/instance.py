@@ -138,7 +138,9 @@ def _products(arms, targets, theta):
 def _tables(arms: Rows | None, means: Rows | None) -> tuple[Rows, Rows]:
     """Arms and means; where no arms are given, the axes, one for each mean."""
     if means is None:
-        raise ValueError("means must be given, got None")
+        raise ValueError(
+            "means must be given, got None; arms without features are written means=[...]"
+        )
     if arms is not None:
         return arms, means
     require(np.ndim(means) == 1, f"means must have shape (K,), got {np.shape(means)}")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engine.episode import MAX_PULLS
+from ..engine.problems import is_problem
 from ..engine.results import mean_difference, standard_error
+from ..estimates import TERMINAL, estimate
 from ..parameters import require
 from ..sweeps import sweep
 from .plot import figure
@@ -64,7 +66,14 @@ class Comparison:
     def _shown(self):
         """Header and lines of the table, without the instance's name."""
         header, lines = rows(self.dataset)
-        return header[1:], [line[1:] for line in lines]
+        what = "regret" if "regret" in self.dataset else "pulls"
+        ends = zip(self.table.difference_low, self.table.difference_high, strict=True)
+        differences = [
+            estimate(mean, interval=interval, style=TERMINAL) if np.isfinite(mean) and k else "-"
+            for k, (mean, interval) in enumerate(zip(self.table.difference, ends, strict=True))
+        ]
+        shown = [[*line[1:], text] for line, text in zip(lines, differences, strict=True)]
+        return [*header[1:], f"{what} less those of the first [95%]"], shown
 
 
 def compare(
@@ -113,7 +122,13 @@ def compare(
     >>> found.table.difference["GSE"].item()
     0.0
     """
-    require(isinstance(algorithms, Mapping), f"algorithms must be a dict, got {algorithms!r}")
+    named = isinstance(algorithms, Mapping) and len(algorithms) > 0
+    message = f"algorithms must be a dict of constructors by name, got {algorithms!r:.80}"
+    require(named, message)
+    for name, build in algorithms.items():
+        require(callable(build), f"algorithms[{name!r}] must be a constructor, got {build!r:.80}")
+    if not (is_problem(instance) or callable(instance)):
+        raise ValueError(f"instance must be an Instance or a callable, got {instance!r:.80}")
     dataset = sweep(
         {INSTANCE: instance},
         algorithms,
