@@ -120,6 +120,7 @@ FEW = [
     "lingape, angle 0.1",
     "lin_game",
     "m_lingape",
+    "lin_gifa as published",
     "ugape",
     "rage, angle 0.1",
     "xy_static, soare, basis, gap 0.5",
