@@ -65,6 +65,7 @@ def test_it_is_drawn(found):
     assert figure.axes
 
 
+@pytest.mark.slow
 def test_regret_is_compared_instead_of_pulls_where_there_is_some():
     algorithms = {"slow": jb.lin_ucb, "random": jb.uniform}
     found = jb.compare(algorithms, INSTANCE, replications=20, horizon=30)
