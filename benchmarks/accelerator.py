@@ -80,27 +80,30 @@ def rate(task, lanes, width, engine="xla", seconds=SECONDS):
     The public interface always computes in float64, so this calls the engine,
     which also has float32. Lanes are refilled all the time; how they run dry is not measured.
     """
-    free = task.horizon is None
     with jax.enable_x64(width == "float64"):
-        structure, numbers = split((task.instance, as_tree(task.algorithm), task.horizon))
-        numbers = tuple(jnp.asarray(np.asarray(x), _narrow(x, width)) for x in numbers)
-        replications = PER_LANE * lanes
-        loop = HostLoop(
-            structure,
-            numbers,
-            root_key(0),
-            replications=replications,
-            batch=lanes,
-            limits=Limits(2**30, 2**30) if free else Limits(task.horizon, task.horizon),
-            rounds=[] if free else rounds_of("mixed", task.horizon),
-            engine=engine,
-        )
+        loop, replications = loop_of(task, lanes, width, engine), PER_LANE * lanes
         _play(loop, replications, 0.0)  # warms the device up
         before, joules = loop.useful, _joules()
         taken = _play(loop, replications, seconds)
         played = loop.useful - before
         energy = None if joules is None else 1e9 * (_joules() - joules) / played
         return played / taken, energy
+
+
+def loop_of(task, lanes, width, engine):
+    """The compiled loop of a task, in the precision that JAX has now."""
+    free = task.horizon is None
+    structure, numbers = split((task.instance, as_tree(task.algorithm), task.horizon))
+    return HostLoop(
+        structure,
+        tuple(jnp.asarray(np.asarray(x), _narrow(x, width)) for x in numbers),
+        root_key(0),
+        replications=PER_LANE * lanes,
+        batch=lanes,
+        limits=Limits(2**30, 2**30) if free else Limits(task.horizon, task.horizon),
+        rounds=[] if free else rounds_of("mixed", task.horizon),
+        engine=engine,
+    )
 
 
 def _play(loop, replications, seconds):

@@ -6,7 +6,6 @@ seconds both take, and the registers, the stack and the spills of a thread. Two 
 """
 
 import argparse
-import functools
 import re
 import shutil
 import subprocess
@@ -16,16 +15,12 @@ import time
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
 from jaxbandits.compilers.cuda import GPU, architecture, found_library, to_ptx
 from jaxbandits.compilers.cuda.launching import kernel_text
-from jaxbandits.engine import checkpoints, device_loop, host_loop
-from jaxbandits.engine.episode import root_key
-from jaxbandits.engine.partition import prepared
+from jaxbandits.engine import device_loop
 
-from .accelerator import NAMES, SHARED_DESIGNS
+from .accelerator import NAMES, SHARED_DESIGNS, loop_of
 from .contest import save
 from .speed import RESULTS
 from .tasks import task_of
@@ -45,34 +40,25 @@ def ptxas():
     return shutil.which("ptxas")
 
 
+class Written(Exception):
+    """Ends a compilation once the source is known."""
+
+
 def source_of(task):
     """The program of a lane that a simulation of the task would launch."""
-    found = []
 
-    def call(source, results, arguments, replaced):
-        found.append(source)
-        return [jnp.zeros(x.shape, x.dtype) for x in results]
+    def call(source, *others):
+        raise Written(source)
 
     usual, device_loop.FUSED["cuda"] = device_loop.FUSED["cuda"], GPU._replace(call=call)
     try:
         with jax.enable_x64(True):
-            _trace(task)
+            loop_of(task, 256, "float64", "cuda")
+    except Written as written:
+        return written.args[0]
     finally:
         device_loop.FUSED["cuda"] = usual
-    (source,) = found
-    return source
-
-
-def _trace(task):
-    structure, numbers = prepared(task.instance, task.algorithm, task.horizon)
-    shapes = host_loop.shapes_of(numbers)
-    rounds = [] if task.horizon is None else checkpoints.rounds_of("mixed", task.horizon)
-    sizes = host_loop.sizes(structure, shapes, len(rounds))
-    shape = host_loop.shape_of(sizes, replications=256, batch=256, devices=None, engine="cuda")
-    batch = host_loop.first_batch(structure, shape, shapes, len(rounds))
-    inputs = host_loop.inputs_for(numbers, root_key(0), np.asarray(rounds, np.int64))
-    inputs = inputs._replace(queue=np.zeros(shape.queue, int))
-    jax.jit(functools.partial(device_loop.run_queue, structure, shape)).trace(inputs, batch)
+    raise AssertionError("no kernel was written")
 
 
 def measure(task):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+from .estimates import NORMAL
 from .parameters import require
 from .system.extras import needed_by
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["arm_pulls", "error_rates", "regret", "stopping_times"]
 
-NORMAL: float = 1.959964  # standard errors on each side of a 95% interval
 MOST_STEPS: int = 2000  # of a curve; more cannot be seen
 MOST_TICKS: int = 20  # of arms
 SIZE: tuple[float, float] = (5.2, 3.6)  # of a new figure, inches

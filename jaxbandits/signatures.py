@@ -67,6 +67,14 @@ def _parameters(function):
     return tuple(inspect.signature(function).parameters.values())
 
 
+def first_parameter(function: Callable[..., Any]) -> str | None:
+    """The name of the first parameter, or None where there is none that Python can read."""
+    try:
+        return next(iter(inspect.signature(function).parameters), None)
+    except (TypeError, ValueError):
+        return None
+
+
 def check_call(role: str, build: Callable[..., Any], /, *args: Any, **options: Any) -> None:
     """Raise unless a constructor can be called with these arguments.
 

@@ -106,19 +106,23 @@ def devices_of(devices: DeviceChoice) -> Devices:
     return cast(tuple[Device, ...], tuple(devices))
 
 
+def platform_of(devices: Devices) -> str:
+    """The platform of the devices, such as "cpu"; None stands for the default device."""
+    return jax.default_backend() if devices is None else devices[0].platform
+
+
 def check_engine(engine: str, devices: Devices) -> None:
     """Raise unless the engine is known, and the machine has what it needs."""
     names = ", ".join(map(repr, ENGINES))
     require(engine in ENGINES, f"engine must be one of {names}, got {engine!r}")
+    platform = platform_of(devices)
     if engine == "native":
-        platform = jax.default_backend() if devices is None else devices[0].platform
         require(platform == "cpu", f"engine 'native' is for a CPU, the device is a {platform}")
         message = (
             "engine 'native' needs a C++ compiler (g++, clang++ or what CXX names), found none"
         )
         require(compiler() is not None, message)
     if engine == "cuda":
-        platform = jax.default_backend() if devices is None else devices[0].platform
         message = f"engine 'cuda' is for a GPU of NVIDIA, the device is a {platform}"
         require(platform in ("gpu", "cuda"), message)
         message = (

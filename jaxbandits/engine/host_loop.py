@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from ..compilers.cpp import Unsupported, features
 from ..types import Key
-from .checks import Devices
+from .checks import Devices, platform_of
 from .device_loop import (
     FUSED,
     Batch,
@@ -81,7 +81,7 @@ def program(
     queue = np.zeros((*leading, shape.queue), int)
     inputs = _abstract_inputs(shapes, num_rounds)._replace(queue=queue)
     loop = functools.partial(run_queue, structure, shape)
-    platform = jax.default_backend() if devices is None else devices[0].platform
+    platform = platform_of(devices)
     flags = _flags(platform, shape)
     loop = loop if devices is None else _on_each(loop, devices)
     return jax.jit(loop, donate_argnums=1, compiler_options=flags).lower(inputs, batch).compile()
@@ -224,7 +224,7 @@ def shape_of(
     are compiled; never many more than there are replications.
     """
     number = 1 if devices is None else len(devices)
-    platform = jax.default_backend() if devices is None else devices[0].platform
+    platform = platform_of(devices)
     engine = engine_for(sizes.traits.contextual, platform, engine)
     if batch is None:
         lanes = _default_lanes(sizes, -(-replications // number), platform, engine)
@@ -318,16 +318,16 @@ class HostLoop:
         )
         self._sharded = devices is not None
         began = time.perf_counter()
+        others = shapes, len(rounds), devices
         try:
-            self._program_key = structure, self.shape, shapes, len(rounds), devices
-            self._compiled_loop = program(*self._program_key)
+            self._compiled_loop = program(structure, self.shape, *others)
         except Unsupported as error:
             if engine != "cuda":
                 raise
             warnings.warn(f"{error}; it plays this", RuntimeWarning, stacklevel=2)
             self.shape = self.shape._replace(engine="xla")
-            self._program_key = structure, self.shape, shapes, len(rounds), devices
-            self._compiled_loop = program(*self._program_key)
+            self._compiled_loop = program(structure, self.shape, *others)
+        self._program_key = structure, self.shape, *others
         self.compile_seconds: float = time.perf_counter() - began
         self.offered: int = 0
         self.useful: int = 0

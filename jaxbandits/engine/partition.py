@@ -13,7 +13,7 @@ from jax.tree_util import Partial
 from ..core import Algorithm
 from ..instances import Instance
 from ..parameters import is_concrete, require
-from ..signatures import check_call, check_options, function_of, name_of
+from ..signatures import check_call, check_options, first_parameter, function_of, name_of
 from ..types import Key, Pytree, Rows
 from .debugging import debugged
 from .device_loop import EpisodeFactory, Numbers, ProblemChecks
@@ -152,22 +152,14 @@ def _without_key(source: Any) -> Any:
         inspect.signature(source).bind()
     except (TypeError, ValueError):  # it needs a key, or has no signature that Python can read
         return source
-    return source if _first_parameter(source) == "key" else source()
-
-
-def _first_parameter(function: Any) -> str | None:
-    """The name of the first parameter of a callable, or None where that is not known."""
-    try:
-        return next(iter(inspect.signature(function).parameters), None)
-    except (TypeError, ValueError):
-        return None
+    return source if first_parameter(source) == "key" else source()
 
 
 def _checked_source(draw: Any) -> Any:
     """A callable that draws instances, checked and as a pytree."""
     fits = callable(draw)
     require(fits, f"instance must be an Instance or a callable of a key, got {draw!r}")
-    check_options("instance", draw, supplied=int(_first_parameter(function_of(draw)) == "key"))
+    check_options("instance", draw, supplied=int(first_parameter(function_of(draw)) == "key"))
     check_call("instance", draw, "a key")
     return as_tree(draw)
 

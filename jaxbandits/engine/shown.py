@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from ..estimates import TERMINAL, estimate, number
+from ..estimates import RATE_DIGITS, TERMINAL, estimate, number
 from .reasons import text_of
 
 WIDTH: int = 100  # most letters of a line
-RATE_DIGITS: int = 3  # of an error rate
 QUANTILES: dict[float, str] = {0.05: "5%", 0.5: "median", 0.95: "95%"}
 _estimate, _number = partial(estimate, style=TERMINAL), partial(number, style=TERMINAL)
 

@@ -152,11 +152,11 @@ def _table(dataset):
     if "pull_lower_bound" in dataset:
         bound = dataset.pull_lower_bound.values
         columns |= {"pull_lower_bound": bound, "over_bound": columns["pulls_mean"] / bound}
+    measured = dataset.pulls
     if "regret" in dataset:
-        last = dataset.regret.isel(round=-1)
-        columns["regret_mean"] = last.mean("replication").values
-        columns["regret_se"] = [standard_error(x.values) for x in last]
-    measured = dataset.regret.isel(round=-1) if "regret" in dataset else dataset.pulls
+        measured = dataset.regret.isel(round=-1)
+        columns["regret_mean"] = measured.mean("replication").values
+        columns["regret_se"] = [standard_error(x.values) for x in measured]
     whole = ~dataset.pulls_mean_is_lower_bound.values
     differences = [
         mean_difference(one.values, measured[0].values) if whole[k] and whole[0] else {}

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ..estimates import NORMAL
 from .labels import label_axis, label_groups, positions_of, side_by_side, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from xarray import DataArray, Dataset
 
-NORMAL = 1.96  # two-sided 95%
 LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
 CURVES_LOG_FROM = 10  # the same for the ends of curves, or the lower ones could not be seen
 BOUND = "lower bound"

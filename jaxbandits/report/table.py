@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 NUMBERS = ("replications", "errors", "error rate [95%]", "pulls")
 OPTIONAL = {"pull_lower_bound": "/ lower bound", "regret": "regret"}
-RATE_DIGITS = 3  # of an error rate, and of a ratio to a bound
 
 _estimate = functools.partial(estimates.estimate, style=estimates.TERMINAL)
 
@@ -51,13 +50,13 @@ def _numbers(cell: "Dataset", some_cut: bool, why: bool) -> list[str]:
         *([str(int(cell.cut_short))] if some_cut else []),
         *([reasons_text(cell)] if why else []),
         str(int(cell.errors)),
-        _estimate(rate, interval=interval, digits=RATE_DIGITS),
+        _estimate(rate, interval=interval, digits=estimates.RATE_DIGITS),
         _estimate(mean, error, at_least=at_least),
     ]
     if "pull_lower_bound" in cell:
         bound = float(cell.pull_lower_bound)
         ratio = mean / bound if bound > 0 else math.nan
-        texts.append(_estimate(ratio, at_least=at_least, digits=RATE_DIGITS))
+        texts.append(_estimate(ratio, at_least=at_least, digits=estimates.RATE_DIGITS))
     if "regret" in cell:
         texts.append(_estimate(*last_regret(cell)))
     return texts

@@ -4,6 +4,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
+from ..signatures import first_parameter
+
 Constructor: TypeAlias = Callable[..., Any]
 PartKind: TypeAlias = Literal["instance", "algorithm"]
 
@@ -44,7 +46,7 @@ def takes_another(kind: PartKind, constructor: Constructor) -> bool:
 
 def is_random(constructor: Constructor) -> bool:
     """Whether the first parameter is a random key."""
-    return next(iter(inspect.signature(constructor).parameters), None) == "key"
+    return first_parameter(constructor) == "key"
 
 
 def required(kind: PartKind, constructor: Constructor) -> set[str]:

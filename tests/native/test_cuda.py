@@ -21,6 +21,11 @@ from jaxbandits.kernels.shared_call import once_for_equal
 SOARE = jb.instances.soare(3, angle=0.5)
 LINGAPE = partial(jb.lingape, delta=0.1)
 
+# The compiler is no dependency of the tests: its package is large, and of use to GPUs alone.
+needs_nvrtc = pytest.mark.skipif(
+    nvrtc.found_library() is None, reason="needs NVRTC, of jax[cuda13] or a CUDA toolkit"
+)
+
 
 def play(build, monkeypatch, texts, **options):
     """Simulate with engine "cuda" on a CPU, and keep the texts of the kernels."""
@@ -166,7 +171,7 @@ def test_xla_plays_what_is_not_for_a_kernel(monkeypatch, order, message):
     assert not texts
 
 
-@pytest.mark.skipif(nvrtc.found_library() is None, reason="no NVRTC")
+@needs_nvrtc
 @pytest.mark.parametrize("architecture", [80, 90])
 def test_nvrtc_compiles_a_simulation(kernel, architecture):
     ptx = cuda.to_ptx(kernel, architecture)
@@ -175,7 +180,7 @@ def test_nvrtc_compiles_a_simulation(kernel, architecture):
     assert ".entry run(" in ptx
 
 
-@pytest.mark.skipif(nvrtc.found_library() is None, reason="no NVRTC")
+@needs_nvrtc
 def test_nvrtc_names_the_first_error():
     with pytest.raises(cuda.NoCompiler, match="undefined"):
         cuda.to_ptx("__device__ int f() { return nothing; }", 90)

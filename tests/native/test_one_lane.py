@@ -36,7 +36,7 @@ def test_replications_are_those_of_xla(one_lane, name):
     np.testing.assert_array_equal(ours.answer[same], other.answer[same])
 
 
-def test_large_tables_are_in_the_memory_of_all_lanes(monkeypatch):
+def test_large_tables_are_in_the_memory_of_all_lanes():
     def function(v, at):
         table = jnp.outer(v, v) + jnp.sort(v)
         return table.at[at].add(1.0)[::-1].cumsum(0), table[at], jnp.argsort(v)

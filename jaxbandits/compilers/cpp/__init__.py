@@ -22,12 +22,11 @@ from . import (  # noqa: F401
     sums,
 )
 from .compiling import compiler, features
-from .program import ONE_LANE, SIDE_BY_SIDE, VECTORS, Target, natively, repeated
+from .program import ONE_LANE, VECTORS, Target, natively, repeated
 from .values import Unsupported
 
 __all__ = [
     "ONE_LANE",
-    "SIDE_BY_SIDE",
     "VECTORS",
     "Target",
     "Unsupported",

@@ -143,7 +143,6 @@ def _mapped(function, number, repetition, target):
     return mapped
 
 
-SIDE_BY_SIDE: int = VECTORS.side_by_side  # most lanes that go through a program at a time
 SMALL: int = 128  # entries; two groups of lanes of a larger array do not fit into the nearest cache
 
 

@@ -153,7 +153,8 @@ class Writer:
         self._off_stack += total
         most = self.machine.off_stack
         if self._off_stack > most:
-            raise Unsupported(f"a program with more than {most >> 20} MiB of tables")
+            limit = f"{most >> 30} GiB" if most >= 2**30 else f"{most >> 20} MiB"
+            raise Unsupported(f"a program with more than {limit} of tables")
         if not self.machine.scratch:
             return f"static thread_local {type} {name}[{size}];"
         first, self.scratch = self.scratch, self.scratch + total

@@ -7,9 +7,8 @@ compiler (NVRTC, which comes with `jax[cuda13]`) turns the text into PTX, the as
 these GPUs, and XLA launches that inside its program.
 
 The text is that of `cpp.ONE_LANE`, which a CPU can run: it is how this package is tested without
-a GPU. Products and sums are those of the text, one by one. Numbers differ from XLA's in last bits,
-which adds in another order and joins products with sums; a choice that depends on such a bit can
-differ.
+a GPU. Products and sums are those of the text, one by one. XLA may add in another order, and on a
+CPU it joins products with sums: a choice that depends on the last bit can differ.
 
 Lanes that have a design in common, as those of RAGE, are left to XLA, which computes it once.
 """

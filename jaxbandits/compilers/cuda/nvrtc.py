@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from ..cpp.compiling import FOLDER, HEADERS
@@ -56,17 +55,16 @@ def architecture(compute_capability: str) -> int:
     return min(NEWEST_ARCHITECTURE, int(compute_capability.replace(".", "")))
 
 
-def to_ptx(text: str, architecture: int, options: Sequence[str] = ()) -> str:
+def to_ptx(text: str, architecture: int) -> str:
     """The PTX of a CUDA C++ program; compiled once for a process.
 
     Args:
       text: of the program; it may include the headers of `cpp`.
       architecture: such as 90, see `architecture`.
-      options: more options of the compiler.
     Raises:
       NoCompiler: there is no NVRTC, or it refuses the program; with the compiler's first error.
     """
-    given = [f"--gpu-architecture=compute_{architecture}", *OPTIONS, *options]
+    given = [f"--gpu-architecture=compute_{architecture}", *OPTIONS]
     key = hashlib.sha256("\n".join([text, *given]).encode()).hexdigest()
     if key not in _programs:
         path = found_library()
