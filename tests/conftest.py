@@ -32,11 +32,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    from programs import pin_lanes
+    from programs import compile_as
 
-    _compile(OPTIMISED)
-    if not OPTIMISED:
-        pin_lanes()
+    compile_as("users" if OPTIMISED else "hasty")
 
 
 @pytest.hookimpl(trylast=True)
@@ -58,35 +56,13 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
-    """Compile tests marked `optimised` with all optimisations, and those marked `hasty` with few.
-
-    The first run for longer than they compile, or test the last bits of numbers. The others do
-    not, and would compile for minutes if slow tests are compiled as users' programs are.
-    """
-    optimise = OPTIMISED
-    for marker, meant in (("optimised", True), ("hasty", False)):
-        optimise = meant if item.get_closest_marker(marker) else optimise
-    if optimise == OPTIMISED:
+    """Compile programs of tests marked `optimised` as users' are: they play for long."""
+    if OPTIMISED or not item.get_closest_marker("optimised"):
         return (yield)
-    _compile(optimise)  # before any fixture
-    try:
+    from programs import as_for_users
+
+    with as_for_users():  # fixtures too
         return (yield)
-    finally:
-        _compile(OPTIMISED)
-
-
-def _compile(optimise):
-    """Let XLA and the C++ compiler use all optimisations (`optimise`) or few of them."""
-    jax.config.update("jax_disable_most_optimizations", not optimise)
-    from programs import USUAL_FLAGS
-
-    from jaxbandits.compilers.cpp import compiling
-    from jaxbandits.engine import host_loop
-
-    host_loop._flags = USUAL_FLAGS if optimise else lambda *_: {}
-    now, other = ("-O2", "-O0") if optimise else ("-O0", "-O2")
-    compiling.FLAGS = compiling.FLAGS.replace(other, now)
-    assert now in compiling.FLAGS
 
 
 MOST_MAPS = 30_000  # memory mappings; Linux allows a process 65,530

@@ -1,14 +1,17 @@
 """The compiled programs of a case, which all tests of that case share."""
 
+import contextlib
 import functools
+import os
 
 import cases
 import jax
 import jax.numpy as jnp
 import numpy as np
+from environment import HASTE, UNHURRIED
 
 import jaxbandits as jb
-from jaxbandits.compilers.cpp import compiler
+from jaxbandits.compilers.cpp import compiler, compiling
 from jaxbandits.engine import episode, host_loop
 from jaxbandits.engine.partition import prepared
 
@@ -21,17 +24,39 @@ USUAL_LANES, USUAL_FLAGS = host_loop._default_lanes, host_loop._flags
 QUICK = "native" if compiler() else "xla"
 
 
-def pin_lanes():
-    """Use `LANES` lanes for all runs of up to `MANY` replications that do not set `batch`.
+def compile_as(manner):
+    """Compile as for "users", or "hasty": with few optimisations and the same number of lanes.
 
     By default the number of lanes grows with the number of replications. Runs of 3, 10, 20 and 100
-    replications would then compile four programs, which takes time and tests nothing more.
+    replications would then compile four programs, which takes time and tests nothing more. Runs
+    that set `batch`, or have more than `MANY` replications, get the lanes that users have.
     """
+    hasty = {"users": False, "hasty": True}[manner]
 
-    def pinned(sizes, share, *others):
+    def lanes(sizes, share, *others):
         return LANES if share <= MANY else USUAL_LANES(sizes, share, *others)
 
-    host_loop._default_lanes = pinned
+    def flags(platform, shape):
+        in_haste = HASTE in os.environ["XLA_FLAGS"]
+        return (UNHURRIED if in_haste else {}) | USUAL_FLAGS(platform, shape)
+
+    jax.config.update("jax_disable_most_optimizations", hasty)
+    host_loop._default_lanes = lanes if hasty else USUAL_LANES
+    host_loop._flags = (lambda *_: {}) if hasty else flags
+    now, other = ("-O0", "-O2") if hasty else ("-O2", "-O0")
+    compiling.FLAGS = compiling.FLAGS.replace(other, now)
+    assert now in compiling.FLAGS
+
+
+@contextlib.contextmanager
+def as_for_users():
+    """Compile as for users within the block, and after it as before."""
+    hasty = jax.config.values["jax_disable_most_optimizations"]
+    compile_as("users")
+    try:
+        yield
+    finally:
+        compile_as("hasty" if hasty else "users")
 
 
 def key_of(replication, seed=0):

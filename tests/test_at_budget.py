@@ -172,7 +172,6 @@ def in_turn(arms, *, horizon=None, believed=2):
     return jb.Algorithm(lambda key: jnp.zeros((), int), ask, lambda state, move, total: state + 1)
 
 
-@pytest.mark.hasty
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "build",

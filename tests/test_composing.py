@@ -177,7 +177,6 @@ def test_single_precision_in_jit_and_vmap_is_near_double_outside(name):
         assert int(many[0].sum()) == alone.sum()
 
 
-@pytest.mark.hasty
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n, k in KERNELS.items() if k.near is None])
 def test_single_precision_of_slow_kernels_is_near_double(name):

@@ -522,7 +522,6 @@ ALWAYS = ("1-lingape", "2-gse", "1-rage", "2-glm_tsl")
 PLAYED = {f"{number}-{name}": (name, number) for name in CONSTRUCTORS for number in (1, 2)}
 
 
-@pytest.mark.hasty
 @pytest.mark.parametrize("name", params(PLAYED, always=ALWAYS))
 def test_one_arm_or_two_are_played(name):
     name, num_arms = PLAYED[name]

@@ -67,7 +67,6 @@ def by_numpy(instance, counts, alive, survivors):
     return alive[best] * total / survivors, widest
 
 
-@pytest.mark.hasty
 @pytest.mark.slow
 def test_bounds_for_independent_arms_equal_closed_forms():
     """Which rivals survive makes no difference on this instance, where all have the same gap."""

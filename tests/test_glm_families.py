@@ -112,7 +112,6 @@ def seen(family):
     return arms, drawn, reward(rng, mean(arms[drawn] @ theta)).astype(float)
 
 
-@pytest.mark.hasty
 @pytest.mark.parametrize(
     ("name", "family"),
     [

@@ -48,7 +48,6 @@ WITH_MISFILED = sorted(set(TAKE_LONG) | set(PROMISES) - set(LEARN_ALIKE))
 every = pytest.mark.parametrize("name", params(PROMISES, slow=VARIANTS))
 
 
-@pytest.mark.hasty
 @every
 def test_the_error_rate_is_at_most_delta(name):
     instance, build = PROMISES[name]
@@ -68,7 +67,6 @@ def test_the_error_rate_is_at_most_delta_in_many_runs(name):
         assert keeps_promise(runs, delta)
 
 
-@pytest.mark.hasty
 @pytest.mark.parametrize(
     ("name", "fault"),
     [*params(PROMISES, narrow, slow=WITH_MISFILED), *params(PROMISES, misfiled, slow=LEARN_ALIKE)],

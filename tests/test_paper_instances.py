@@ -12,7 +12,6 @@ def slow(*row):
     return pytest.param(*row, marks=pytest.mark.slow)
 
 
-@pytest.mark.hasty
 @pytest.mark.parametrize(
     ("name", "sizes", "published", "decimals"),
     [
@@ -39,7 +38,6 @@ def test_characteristic_times_are_the_published_ones(name, sizes, published, dec
     np.testing.assert_allclose(bound, published, rtol=1e-6, atol=half_a_digit)
 
 
-@pytest.mark.hasty
 @pytest.mark.parametrize(
     ("name", "sizes", "published"),
     [

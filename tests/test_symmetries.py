@@ -112,7 +112,6 @@ def test_rotation_does_not_change_the_distribution_of_runs(case):
 
 
 @pytest.mark.slow
-@pytest.mark.hasty
 @each
 def test_relabelling_and_rotation_of_ten_instances(case):
     build = partial(case.build, objective="rho") if case.name == "peace" else case.build

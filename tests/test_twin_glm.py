@@ -166,7 +166,6 @@ def test_width_of_glm_ucb(dim, width):
 SCALE = 0.5 / 0.25 * math.sqrt(3 * math.log(40 / 3) + 2 * math.log(40))  # c_1 for 40 rounds
 
 
-@pytest.mark.hasty
 @pytest.mark.parametrize(
     ("build", "option", "name", "number"),
     [

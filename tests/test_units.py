@@ -134,7 +134,6 @@ def answers(arms, theta, build, seed):
     return runs.pulls, runs.answer
 
 
-@pytest.mark.hasty
 @pytest.mark.parametrize(
     ("name", "seeds"),
     [

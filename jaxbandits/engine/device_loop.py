@@ -4,7 +4,7 @@ Stopping times differ by a factor of 100 inside a batch. A compiled loop steps a
 chunk (32 rounds, or one phase); when enough of them have ended, their records are written out
 and the next replications of a queue start in their lanes. A replication's results come from
 its own key and round counter, so neither the number of lanes nor the neighbours change them.
-Arrays hold the lane in their last axis, see `lanewise`; records have it first.
+Arrays hold the lane in their last axis, see `lanewise`; tables of records have a row for each.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +35,7 @@ from .episode import (
     start,
 )
 from .schedules import Chunk, in_turn, together
+from .tables import Tables, columns_of, empty_tables
 
 # Contextual problems have others, see `schedules`.
 ENGINES: tuple[str, ...] = ("xla", "native", "cuda")
@@ -90,7 +91,7 @@ class Lane(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What is kept of a replication. Tables of records have a first axis."""
+    """What is kept of a replication. The host's records have a first axis [R]."""
 
     id: Int[Table, ""]
     checks: ProblemChecks
@@ -110,7 +111,7 @@ class Batch(NamedTuple):
     """Everything a device holds between two calls."""
 
     lanes: Lane  # [L]
-    records: Record  # [Q], of which the first `written` are new
+    records: Tables  # [Q, number] of records, of which the first `written` are new
     written: Int[Table, ""]
     taken: Int[Table, ""]  # replications started from the queue
     chunks: Int[Table, ""]  # computed by all lanes
@@ -311,7 +312,7 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
 
     return batch._replace(
         lanes=lanes,
-        records=jax.tree.map(append, batch.records, write(batch.lanes)),
+        records=jax.tree.map(append, batch.records, columns_of(write(batch.lanes))),
         written=batch.written + ended.sum(),
         taken=batch.taken + (ids >= 0).sum(),
     )
@@ -402,7 +403,7 @@ def empty_batch(lane: Lane, record: Record, shape: Shape, leading: tuple[int, ..
     Made by the host: a program for it would take a moment to compile.
     """
     lanes = jax.tree.map(lambda x: _zeros((*leading, *x.shape, shape.lanes), x.dtype), lane)
-    records = jax.tree.map(lambda x: _zeros((*leading, shape.records, *x.shape), x.dtype), record)
+    records = empty_tables(record, (*leading, shape.records))
     ended = lanes.run._replace(done=np.ones((*leading, shape.lanes), bool))  # and not cut short
     unfilled = lanes._replace(run=ended, id=np.full((*leading, shape.lanes), -1))
     return Batch(unfilled, records, *(np.zeros(leading, int) for _ in range(5)))

@@ -32,6 +32,7 @@ from .device_loop import (
 from .episode import NO_LIMITS, Limits, MoveTraits, root_key
 from .protocol import check_structure
 from .schedules import engine_for
+from .tables import records_of
 
 CALL_SECONDS: float = 0.3  # long enough to hide the host's part, short for Ctrl-C and a bar
 # What the lanes of a CPU may hold between two rounds: within a round they need several times as
@@ -328,6 +329,7 @@ class HostLoop:
             self.shape = self.shape._replace(engine="xla")
             self._compiled_loop = program(structure, self.shape, *others)
         self._program_key = structure, self.shape, *others
+        self._record: Record = _traced(structure, shapes, len(rounds))[1]  # its shapes
         self.compile_seconds: float = time.perf_counter() - began
         self.offered: int = 0
         self.useful: int = 0
@@ -375,7 +377,9 @@ class HostLoop:
 
         def rows(device):
             index = device if self._sharded else ...
-            return jax.tree.map(lambda x: np.asarray(x)[index][: written[device]], batch.records)
+            number = written[device]
+            tables = {name: np.asarray(x)[index][:number] for name, x in batch.records.items()}
+            return records_of(tables, self._record)
 
         return [rows(device) for device in range(self._count)], taken
 

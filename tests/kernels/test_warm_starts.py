@@ -28,7 +28,6 @@ def one_draw_later(family):
     return before, near, slope, (arms, (counts + drawn).astype(float), sums + drawn)
 
 
-@pytest.mark.hasty
 @pytest.mark.parametrize(
     "family",
     ["logistic", *(pytest.param(name, marks=pytest.mark.slow) for name in ("poisson", "probit"))],

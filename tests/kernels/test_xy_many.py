@@ -46,7 +46,6 @@ def at_once(arms, targets, alive):
     return xy_optimal(arms, pairs, alive[first] & alive[second], tol=1e-4)
 
 
-@pytest.mark.hasty
 @pytest.mark.parametrize("tol", [pytest.param(0.1, marks=pytest.mark.slow), 1e-3])
 @pytest.mark.parametrize(
     ("name", "share"),

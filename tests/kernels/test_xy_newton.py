@@ -119,7 +119,6 @@ PAPERS = {
 }
 
 
-@pytest.mark.hasty
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAPERS)
 def test_instances_of_the_papers_are_solved_in_few_steps(name):
@@ -139,7 +138,6 @@ def test_instances_of_the_papers_are_solved_in_few_steps(name):
         assert int(found.iterations) <= 25
 
 
-@pytest.mark.hasty
 @pytest.mark.slow
 @pytest.mark.parametrize("alive", [2, 10, 16, 40])
 def test_few_of_many_targets_are_solved(alive):

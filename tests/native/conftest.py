@@ -6,7 +6,7 @@ from jaxbandits.compilers import cpp
 
 TARGETS = [
     pytest.param(cpp.VECTORS, id="vectors"),
-    pytest.param(cpp.ONE_LANE, id="one lane", marks=[pytest.mark.slow, pytest.mark.hasty]),
+    pytest.param(cpp.ONE_LANE, id="one lane", marks=[pytest.mark.slow]),
 ]
 
 

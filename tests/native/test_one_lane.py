@@ -22,7 +22,6 @@ def one_lane(monkeypatch):
     monkeypatch.setattr(checks, "ENGINES", (*ENGINES, "one lane"))
 
 
-@pytest.mark.hasty
 @pytest.mark.parametrize("name", params([*QUICK, *SLOW], slow=SLOW))
 def test_replications_are_those_of_xla(one_lane, name):
     case = cases.named(name)
