@@ -5,7 +5,7 @@ cases, in whatever file, and the example in its docstring; all other tests are g
 part of the tests (`--part`) holds cases together too, and neighbours in the table of a function's
 parameters. How long the slow tests take is stored; to measure it anew:
 
-    XLA_FLAGS= JAX_DISABLE_MOST_OPTIMIZATIONS=0 pytest -q -m slow --junitxml=slow.xml
+    pytest -q -m slow --junitxml=slow.xml
     python tests/distribution.py slow.xml
 """
 

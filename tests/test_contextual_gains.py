@@ -54,6 +54,7 @@ def test_the_contextual_algorithm_of_the_readme_learns():
 
 
 @pytest.mark.slow
+@pytest.mark.optimised
 def test_learners_come_near_the_best_on_digits():
     for build in (jb.deep_fpl, jb.deep_fl, jb.rep_glm_fpl):
         instance, learnt = averages(build, 50, 4_000)

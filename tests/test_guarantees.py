@@ -59,6 +59,7 @@ MANY = {0.01: 5000, 0.05: 5000, 0.1: 20_000, 0.3: 5000}
 
 
 @pytest.mark.slow
+@pytest.mark.optimised
 @every
 def test_the_error_rate_is_at_most_delta_in_many_runs(name):
     instance, build = PROMISES[name]

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from counting import compilations
+from params import params
 from programs import REPLICATIONS, key_of, parts, programs, simulate
 
 from jaxbandits import algorithms
@@ -317,7 +318,12 @@ def test_laws_hold_for_odd_numbers(case):
     laws_at_random(case, 2)
 
 
+LONG = ["lin_game", "peace", "frank_wolfe_sampling", "ofu_glb", "top_two"]
+
+
 @pytest.mark.slow
-@each
+@pytest.mark.parametrize(
+    "case", params(cases.CASES, optimised=LONG, name=attrgetter("name")), scope="module"
+)
 def test_laws_hold_for_many_odd_numbers(case):
     laws_at_random(case, 300)

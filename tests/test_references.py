@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from params import params
 from programs import QUICK
 
 import jaxbandits as jb
@@ -134,8 +135,11 @@ def test_a_few_runs_agree(name):
     agrees(jb.simulate(instance, build, replications=200, seed=10, engine=QUICK), *expected)
 
 
+LONG = ["xy_static, soare, angle 0.1", "xy_adaptive, soare, angle 0.1"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.parametrize("name", params(REFERENCES, optimised=LONG))
 def test_many_runs_agree(name):
     instance, build, *expected = REFERENCES[name]
     replications = {"m_lingape": 20_000, "lingape, angle 0.1": 2000}.get(name, 500)

@@ -49,6 +49,7 @@ def test_ugapes_test_stops_no_later(name):
 
 
 @pytest.mark.slow
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", ROWS)
 def test_ugapes_test_never_stops_later(name):
     no_later(CLASSIC, name, 20_000, 2)

@@ -105,7 +105,10 @@ def filed(arms, *, build, off):
 @pytest.mark.parametrize("name", ["evill", pytest.param("log_phe", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("horizon", "replications", "share"),
-    [(400, 60, 0.7), pytest.param(10_000, 100, 0.45, marks=pytest.mark.slow)],
+    [
+        (400, 60, 0.7),
+        pytest.param(10_000, 100, 0.45, marks=[pytest.mark.slow, pytest.mark.optimised]),
+    ],
     ids=["short", "long"],
 )
 def test_regret_grows_sublinearly_unless_rewards_are_misfiled(name, horizon, replications, share):

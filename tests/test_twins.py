@@ -59,6 +59,7 @@ MORE = {"replications": 20, "seed": 5}
 
 
 @pytest.mark.slow
+@pytest.mark.optimised
 def test_the_table_of_ratios_may_be_given():
     table = jb.design.ratios(ONE.arms)
     solved = jb.simulate(ONE, RATIO, **MORE)
