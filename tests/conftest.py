@@ -1,10 +1,16 @@
 """How the tests are compiled, distributed over processes, and checked for array shapes."""
 
+import atexit
 import gc
 import itertools
+import os
 import signal
 import threading
 from pathlib import Path
+
+# Before JAX, so that it is called last: to free each compiled program would take seconds.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    atexit.register(os._exit, 0)
 
 import environment  # noqa: F401  before JAX, which reads it once
 import jax
@@ -81,3 +87,9 @@ def _room_for_programs():
         host_loop.program.cache_clear()
         jax.clear_caches()
         gc.collect()
+
+
+def pytest_sessionfinish():
+    """Search the compiled programs for cycles once; pytest would do it five times at the end."""
+    gc.collect()
+    gc.freeze()

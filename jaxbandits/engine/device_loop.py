@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..compilers.cpp import ONE_LANE, VECTORS, Target, repeated
 from ..compilers.cuda import GPU
-from ..compilers.lanewise import lanewise, where
+from ..compilers.lanewise import LaneContext, lanewise, materialised, where
 from ..core import Algorithm, Env, Move, Run
 from ..types import Key, Pytree, Scalar, Table
 from .episode import (
@@ -295,11 +295,13 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
     served = available & (rank < shape.refill_most)
     ended = served & (batch.lanes.id >= 0)
     index = batch.taken + rank
-    ids = inputs.queue[jnp.minimum(index, shape.queue - 1)]
-    ids = jnp.where(served & (index < shape.queue), ids, -1)
+    queued = inputs.queue[jnp.minimum(index, shape.queue - 1)]
+    begins = served & (index < shape.queue) & (queued >= 0)
+    begins = materialised(begins, LaneContext(shape.lanes, jnp.asarray(inputs.unit)))
+    ids = jnp.where(begins, queued, -1)
     rank_of_drawn = jnp.clip(rank, 0, shape.refill_most - 1)
     begun = _start_lanes(factory, inputs, shape, ids, rank_of_drawn, batch.lanes.run)
-    lanes = jax.tree.map(partial(where, ids >= 0), begun, batch.lanes)
+    lanes = jax.tree.map(partial(where, begins), begun, batch.lanes)
     # A lane without a successor is left as it ended, for there its loops are short.
     lanes = lanes._replace(id=jnp.where(served, ids, batch.lanes.id))
     record = partial(record_of, factory, inputs, stops=shape.moves.stops)
@@ -314,7 +316,7 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
         lanes=lanes,
         records=jax.tree.map(append, batch.records, columns_of(write(batch.lanes))),
         written=batch.written + ended.sum(),
-        taken=batch.taken + (ids >= 0).sum(),
+        taken=batch.taken + begins.sum(),
     )
 
 

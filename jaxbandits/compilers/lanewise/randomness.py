@@ -69,7 +69,9 @@ def _counter(shape):
 
 def _keys(words, lanes):
     """Keys of two words, computed once however often they are used."""
-    return PerLane(keys.from_words(jnp.stack([materialised(x, lanes) for x in words], -1)))
+    # Joined before: one operation computes both words, where two would repeat the rounds.
+    both = materialised(jnp.stack(words), lanes)
+    return PerLane(keys.from_words(jnp.moveaxis(both, 0, -1)))
 
 
 @rule("random_fold_in")
