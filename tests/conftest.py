@@ -38,9 +38,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    from programs import compile_as
+    from programs import compile_in_haste
 
-    compile_as("users" if OPTIMISED else "hasty")
+    compile_in_haste(not OPTIMISED)
 
 
 @pytest.hookimpl(trylast=True)

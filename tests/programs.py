@@ -24,14 +24,13 @@ USUAL_LANES, USUAL_FLAGS = host_loop._default_lanes, host_loop._flags
 QUICK = "native" if compiler() else "xla"
 
 
-def compile_as(manner):
-    """Compile as for "users", or "hasty": with few optimisations and the same number of lanes.
+def compile_in_haste(hasty):
+    """Compile with few optimisations and the same number of lanes (`hasty`), or as for users.
 
     By default the number of lanes grows with the number of replications. Runs of 3, 10, 20 and 100
     replications would then compile four programs, which takes time and tests nothing more. Runs
     that set `batch`, or have more than `MANY` replications, get the lanes that users have.
     """
-    hasty = {"users": False, "hasty": True}[manner]
 
     def lanes(sizes, share, *others):
         return LANES if share <= MANY else USUAL_LANES(sizes, share, *others)
@@ -52,11 +51,11 @@ def compile_as(manner):
 def as_for_users():
     """Compile as for users within the block, and after it as before."""
     hasty = jax.config.values["jax_disable_most_optimizations"]
-    compile_as("users")
+    compile_in_haste(False)
     try:
         yield
     finally:
-        compile_as("hasty" if hasty else "users")
+        compile_in_haste(hasty)
 
 
 def key_of(replication, seed=0):

@@ -43,7 +43,7 @@ def test_queue_length_call_time_and_refills_change_no_number(changed, monkeypatc
 
 @pytest.fixture
 def usual_lanes(monkeypatch):
-    """The number of lanes that users have; the tests pin it, see `programs.compile_as`."""
+    """The number of lanes that users have; the tests pin it, see `programs.compile_in_haste`."""
     monkeypatch.setattr(host_loop, "_default_lanes", USUAL_LANES)
 
 

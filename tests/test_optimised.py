@@ -1,5 +1,7 @@
 """Programs that are compiled as users' are play as those that the tests compile in haste."""
 
+from operator import attrgetter
+
 import numpy as np
 import pytest
 from cases import CASES
@@ -8,14 +10,10 @@ from programs import REPLICATIONS, as_for_users, simulate
 
 import jaxbandits as jb
 
-NAMES = [case.name for case in CASES]
-QUICK = ("lingape",)
-
 
 @pytest.mark.parametrize("engine", ["xla", "native"])
-@pytest.mark.parametrize("name", params(NAMES, slow=[name for name in NAMES if name not in QUICK]))
-def test_optimised_programs_play_as_hasty_ones(name, engine):
-    case = next(case for case in CASES if case.name == name)
+@pytest.mark.parametrize("case", params(CASES, always=("lingape",), name=attrgetter("name")))
+def test_optimised_programs_play_as_hasty_ones(case, engine):
     hasty = simulate(case.instance, case.build, engine=engine, **case.options)
     with as_for_users():
         # The number of lanes changes no result, and this one is in no program compiled in haste.

@@ -1,6 +1,7 @@
 """Tables of records keep every number and its type."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.engine.tables import columns_of, empty_tables, records_of
@@ -15,6 +16,7 @@ RECORDS = {
     "words": RNG.integers(0, 2**32, LANES, np.uint32),
     "curve": RNG.normal(size=(0, LANES)),
     "value": RNG.normal(size=LANES),
+    "half": RNG.normal(size=LANES).astype(jnp.bfloat16),
     "single": RNG.normal(size=(2, LANES)).astype(np.float32),
 }
 

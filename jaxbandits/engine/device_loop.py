@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..compilers.cpp import ONE_LANE, VECTORS, Target, repeated
 from ..compilers.cuda import GPU
-from ..compilers.lanewise import LaneContext, lanewise, materialised, where
+from ..compilers.lanewise import lanewise, materialised, where
 from ..core import Algorithm, Env, Move, Run
 from ..types import Key, Pytree, Scalar, Table
 from .episode import (
@@ -297,7 +297,7 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
     index = batch.taken + rank
     queued = inputs.queue[jnp.minimum(index, shape.queue - 1)]
     begins = served & (index < shape.queue) & (queued >= 0)
-    begins = materialised(begins, LaneContext(shape.lanes, jnp.asarray(inputs.unit)))
+    begins = materialised(begins, inputs.unit)  # it decides over each array of a lane
     ids = jnp.where(begins, queued, -1)
     rank_of_drawn = jnp.clip(rank, 0, shape.refill_most - 1)
     begun = _start_lanes(factory, inputs, shape, ids, rank_of_drawn, batch.lanes.run)

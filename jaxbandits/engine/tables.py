@@ -1,4 +1,4 @@
-"""Records as tables: one for all integers and truth values, one for all floats.
+"""Records as tables: one for all integers and truth values, one for all floats, and so on.
 
 A compiled program then writes two tables in place of some fifteen, and compiles sooner.
 """
@@ -17,6 +17,7 @@ from ..types import Pytree
 T = TypeVar("T")
 
 Tables: TypeAlias = Mapping[str, Any]  # name of a table -> its numbers
+# What shares a table, by NumPy's kind of a dtype; any other dtype has a table of its own.
 KINDS: dict[str, str] = {"b": "integers", "i": "integers", "u": "unsigned", "f": "floats"}
 
 
@@ -24,7 +25,8 @@ def _in_order(leaves):
     """The indices of the leaves of each table, those of a dtype together."""
     found: dict[str, list[int]] = {}
     for index in sorted(range(len(leaves)), key=lambda index: str(leaves[index].dtype)):
-        found.setdefault(KINDS[np.dtype(leaves[index].dtype).kind], []).append(index)
+        dtype = np.dtype(leaves[index].dtype)
+        found.setdefault(KINDS.get(dtype.kind, dtype.name), []).append(index)
     return found
 
 
@@ -39,7 +41,7 @@ def columns_of(records: Pytree) -> dict[str, Array]:
     def joined(indices):
         chosen = [leaves[i].reshape(-1, leaves[i].shape[-1]) for i in indices]
         # Joined before they are converted, which is one operation then for all truth values.
-        parts = [jnp.concatenate([*x]) for _, x in itertools.groupby(chosen, lambda x: x.dtype)]
+        parts = [jnp.concatenate(list(x)) for _, x in itertools.groupby(chosen, lambda x: x.dtype)]
         return jnp.concatenate([part.astype(_table_dtype(chosen)) for part in parts])
 
     return {name: joined(indices) for name, indices in _in_order(leaves).items()}

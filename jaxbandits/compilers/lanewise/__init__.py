@@ -14,7 +14,7 @@ from . import (  # noqa: F401
     rules,
     shared_call,
 )
-from .interpreter import LaneContext, lanewise, where
+from .interpreter import lanewise, where
 from .reductions import materialised
 
-__all__ = ["LaneContext", "lanewise", "materialised", "where"]
+__all__ = ["lanewise", "materialised", "where"]

@@ -33,7 +33,7 @@ def dynamic_slice(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) ->
         zero = jnp.zeros((), jnp.asarray(starts[0]).dtype)
         found = lax.dynamic_slice(table.value, (*starts, zero), (*sizes, lanes.number))
         # Inside a larger loop, a start that is not constant keeps XLA from vectorising.
-        return [PerLane(materialised(found, lanes))]
+        return [PerLane(materialised(found, lanes.unit))]
     whole = shape_of(eqn.invars[0])
     others = [i for i in range(len(sizes)) if i not in differing]
     simple = len(differing) == 1 and sizes[differing[0]] == 1
@@ -47,16 +47,18 @@ def look_up(table: Operand, axis: int, index: Int[Array, " L"], lanes: LaneConte
     """For each lane the entry `index [L]` along an axis of a table, clipped to the bounds."""
     if not isinstance(table, PerLane):
         found = jnp.take(jnp.asarray(table), index, axis=axis, mode="clip")
-        return materialised(jnp.moveaxis(found, axis, -1), lanes)
+        return materialised(jnp.moveaxis(found, axis, -1), lanes.unit)
     value = jnp.moveaxis(table.value, axis, 0)
     if value.shape[0] <= CHAIN:
         found = value[-1]
         for k in range(value.shape[0] - 2, -1, -1):  # an index below 0 gives the first entry
             found = jnp.where(index <= k, value[k], found)
-        return materialised(found, lanes)
+        return materialised(found, lanes.unit)
     index = jnp.clip(index, 0, value.shape[0] - 1).reshape(*[1] * (value.ndim - 1), lanes.number)
     # A gather gives the lanes in the first axis; so they are moved once, and not in each use.
-    return materialised(jnp.take_along_axis(value, index, 0, mode="promise_in_bounds")[0], lanes)
+    return materialised(
+        jnp.take_along_axis(value, index, 0, mode="promise_in_bounds")[0], lanes.unit
+    )
 
 
 @rule("gather")

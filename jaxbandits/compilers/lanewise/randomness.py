@@ -70,7 +70,7 @@ def _counter(shape):
 def _keys(words, lanes):
     """Keys of two words, computed once however often they are used."""
     # Joined before: one operation computes both words, where two would repeat the rounds.
-    both = materialised(jnp.stack(words), lanes)
+    both = materialised(jnp.stack(words), lanes.unit)
     return PerLane(keys.from_words(jnp.moveaxis(both, 0, -1)))
 
 

@@ -52,28 +52,32 @@ def _fold_axis(join, rows, axis, lanes):
         if rest:
             both = zip(joined, part(PARTS * each, size), strict=True)
             joined = [lax.concatenate(pair, axis) for pair in both]
-        rows, size = [materialised(x, lanes) for x in joined], each + rest
+        rows, size = [materialised(x, lanes.unit) for x in joined], each + rest
     joined = reduce(join, [part(p, p + 1) for p in range(size)])
-    return [lax.squeeze(materialised(x, lanes), (axis,)) for x in joined]
+    return [lax.squeeze(materialised(x, lanes.unit), (axis,)) for x in joined]
 
 
 def _is_short(table, axes):
     return math.prod(table.shape[axis] for axis in axes) <= SHORT
 
 
-def materialised(x: Array, lanes: LaneContext) -> Array:
+def materialised(x: Array, unit: Any) -> Array:
     """The same numbers, which the compiler computes once instead of again in each use.
 
     XLA repeats operations that it considers cheap, however many there are, but never a division.
     It cannot remove this division, because it does not know that the divisor is 1.
+
+    Args:
+      unit: 1.0, see `lanewise`.
     """
     if jnp.issubdtype(x.dtype, jnp.floating):
         # Operations of `lax`, which take a third of the time to trace.
-        unit = lax.convert_element_type(lanes.unit, x.dtype)
-        return lax.div(x, lax.broadcast_in_dim(unit, x.shape, ()))
+        return lax.div(
+            x, lax.broadcast_in_dim(lax.convert_element_type(unit, x.dtype), x.shape, ())
+        )
     if x.dtype == bool:  # a quotient of two constants would be computed at compile time
-        return jnp.where(x, lanes.unit, 0.0) / lanes.unit != 0
-    return (x.astype(lanes.unit.dtype) / lanes.unit).astype(x.dtype)
+        return jnp.where(x, unit, 0.0) / unit != 0
+    return (x.astype(unit.dtype) / unit).astype(x.dtype)
 
 
 REDUCTIONS: dict[str, Callable] = {

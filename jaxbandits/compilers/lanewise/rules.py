@@ -77,7 +77,7 @@ def barrier(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> list[
 
     def once(x):
         numbers = isinstance(x, PerLane) and not is_key(x.value.dtype)
-        return PerLane(materialised(x.value, lanes)) if numbers else x
+        return PerLane(materialised(x.value, lanes.unit)) if numbers else x
 
     return [once(x) for x in operands]
 
@@ -153,7 +153,7 @@ def dot_general(eqn: JaxprEqn, operands: Sequence[Any], lanes: LaneContext) -> l
     if (*free, *axes[0]) != tuple(range(table.ndim)):
         # XLA's product is several times faster where it reads the left table by rows. Without
         # `materialised` the compiler would undo the transposition.
-        table = materialised(lax.transpose(table, (*free, *axes[0])), lanes)
+        table = materialised(lax.transpose(table, (*free, *axes[0])), lanes.unit)
     last = tuple(range(len(free), table.ndim))
     found = lax.dot_general(table, value, ((last, axes[1]), batch), **options)
     if shared_first:
@@ -185,15 +185,15 @@ def _sum_of_products(left, right, lanes):
     """`sum over k of left[k] * right[k]`, in blocks of `UNROLL` products."""
     number = left.shape[0]
     if number <= UNROLL:
-        return materialised(_written_out(left, right), lanes)
+        return materialised(_written_out(left, right), lanes.unit)
 
     def block(i, total):
         parts = [lax.dynamic_slice_in_dim(x, i * UNROLL, UNROLL) for x in (left, right)]
-        return total + _written_out(*(materialised(x, lanes) for x in parts))
+        return total + _written_out(*(materialised(x, lanes.unit) for x in parts))
 
     rest = number % UNROLL
     shape = jnp.broadcast_shapes(left.shape[1:], right.shape[1:])
     initial = jnp.zeros(shape, jnp.result_type(left, right))
     if rest:
         initial = initial + _written_out(left[number - rest :], right[number - rest :])
-    return materialised(lax.fori_loop(0, number // UNROLL, block, initial), lanes)
+    return materialised(lax.fori_loop(0, number // UNROLL, block, initial), lanes.unit)
