@@ -9,17 +9,16 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from params import params
 from scipy import stats
 
 from benchmarks import before_after, build, guarantees, mutants, mutations, numerics, speed, stress
 from benchmarks.contests import CONTESTS
 
 ROOT = Path(__file__).parent.parent
-QUICK = ("lingape-soare",)
 
 
-@pytest.mark.parametrize("name", params(CONTESTS, always=QUICK))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CONTESTS)
 def test_all_contestants_agree_before_they_are_timed(name):
     contest = CONTESTS[name](quick=True)
     assert {"jaxbandits", "numpy"} <= set(contest.contestants)

@@ -151,7 +151,7 @@ def _same(one, two, near):
 
 NEAR = [name for name, kernel in KERNELS.items() if kernel.near is not None]
 # Their relatives are always tested: other designs, roundings and bounds.
-RELATED = ("wynn", "wolfe_atwood", "largest_remainder")
+RELATED = ("wynn", "wolfe_atwood", "largest_remainder", "xy_frank_wolfe")
 
 
 @pytest.mark.parametrize("name", params(NEAR, slow=RELATED))

@@ -245,7 +245,7 @@ def waiting(arms):
     return jb.Algorithm(init, ask, tell)
 
 
-@pytest.mark.parametrize("batch", [8, 512])
+@pytest.mark.parametrize("batch", params([8, 512], slow=["8"]))
 def test_nan_after_the_end_of_a_run_is_no_reason(batch):
     """A lane whose run has ended waits for the others, longer if there are more lanes."""
     runs = simulate(waiting, replications=1500, max_pulls=6400, batch=batch)

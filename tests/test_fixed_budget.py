@@ -5,7 +5,7 @@ import pytest
 from benchmarks import fixed_budget
 
 CELLS = {" ".join(cell[:3]): cell for cell in fixed_budget.cells()}
-FEW = ("figure 7 K = 3 OD-LinBAI", "8.1 K = 8, 10 per arm GSE D-optimal")
+FEW = ("figure 7 K = 3 OD-LinBAI",)
 MANY = [name for name in CELLS if "K = 128" not in name and "K = 64" not in name]
 
 
@@ -15,5 +15,5 @@ def test_accuracy_agrees(name):
 
 
 def test_a_wrong_accuracy_does_not_agree():
-    *rest, figure, many = CELLS[FEW[1]]
+    *rest, figure, many = CELLS[FEW[0]]
     assert abs(fixed_budget.measured((*rest, figure + 0.1, many), 2000)["deviations"]) > 4

@@ -94,8 +94,6 @@ CASES = {  # an option, its values, and the quantity that the drawn arm maximise
 }
 ALWAYS = {
     ("glm_tsl", "poisson"),
-    ("glm_fpl", "probit"),
-    ("evill", "poisson"),
     ("ucb_glm", "poisson"),
     ("glm_ucb", "logistic"),
     ("epsilon_greedy", "probit"),

@@ -123,9 +123,7 @@ FEW = [
     "m_lingape",
     "lin_gifa as published",
     "ugape",
-    "rage, angle 0.1",
     "xy_static, soare, basis, gap 0.5",
-    "xy_adaptive, angle 0.1",
 ]
 
 

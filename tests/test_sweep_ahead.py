@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from params import params
 
 import jaxbandits as jb
 from jaxbandits.sweeps import ahead, local
@@ -52,7 +53,7 @@ def test_an_error_is_raised_at_its_turn_and_cancels_the_rest():
     assert len(later) < 5
 
 
-@pytest.mark.parametrize("engine", ["xla", "native"])
+@pytest.mark.parametrize("engine", params(["xla", "native"], slow=["xla"]))
 def test_a_sweep_has_the_numbers_of_single_calls(engine, monkeypatch):
     seen, used = set(), ahead.Ahead
 

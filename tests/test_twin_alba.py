@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem, normal_rewards
+from params import params
 from scipy import stats
 
 import jaxbandits as jb
@@ -143,7 +144,7 @@ def drawn_from_the_design(move, total, twin):
 NUMBERS = ("delta", "noise_var", "theta_norm")
 
 
-@pytest.mark.parametrize("name", ["d_opt", "frank_wolfe"])
+@pytest.mark.parametrize("name", params(["d_opt", "frank_wolfe"], slow=["d_opt"]))
 def test_alba(name):
     """Random arms; in the last setting arms of a plane in R^4, two of them parallel."""
     design_of = {"d_opt": certified, "frank_wolfe": stepping_first}[name]

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem, normal_rewards, same_arm
+from params import params
 from ratio_twins import Estimate, Ridge
 
 import jaxbandits as jb
@@ -88,8 +89,12 @@ def certified(arms):
     return design
 
 
-@pytest.mark.parametrize(("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"])
-def test_lazy_track_and_stop(num_arms, dim):
+SHAPES = {"arm space": (5, 3), "feature space": (7, 2)}
+
+
+@pytest.mark.parametrize("space", params(SHAPES, slow=["feature space"]))
+def test_lazy_track_and_stop(space):
+    num_arms, dim = SHAPES[space]
     hand, played, forced = Hand(jb.lazy_track_and_stop, *OPTIONS), [], []
     for seed, numbers in enumerate([(0.05, 0.5, 1.0, 0.1), (0.2, 0.3, 0.2, 3.0)]):
         rng, arms, theta = linear_problem(seed, num_arms, dim)

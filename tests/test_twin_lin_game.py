@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem, normal_rewards, same_arm
+from params import params
 from ratio_twins import Ridge, nearest
 
 import jaxbandits as jb
@@ -135,19 +136,17 @@ def in_step(build, make_twin, num_arms, dim, rounds):
     assert max(played) > 5 * num_arms
 
 
-shapes = pytest.mark.parametrize(
-    ("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"]
-)
+SHAPES = {"arm space": (5, 3), "feature space": (7, 2)}
 
 
-@shapes
-def test_lin_game_for_the_m_best_arms(num_arms, dim):
+@pytest.mark.parametrize("space", params(SHAPES, slow=["arm space"]))
+def test_lin_game_for_the_m_best_arms(space):
     build = partial(jb.lin_game, m=2, threshold="heuristic")
-    in_step(build, partial(SetGame, m=2, threshold="heuristic"), num_arms, dim, rounds=800)
+    in_step(build, partial(SetGame, m=2, threshold="heuristic"), *SHAPES[space], rounds=800)
 
 
-@shapes
+@pytest.mark.parametrize("space", SHAPES)
 @pytest.mark.parametrize("threshold", ["self_normalised_det", "heuristic"])
-def test_lin_game(num_arms, dim, threshold):
+def test_lin_game(space, threshold):
     build = partial(jb.lin_game, threshold=threshold)
-    in_step(build, partial(LinGame, threshold=threshold), num_arms, dim, rounds=1500)
+    in_step(build, partial(LinGame, threshold=threshold), *SHAPES[space], rounds=1500)

@@ -103,7 +103,7 @@ def one_of_the_highest(move, values, twin):
     ("family", "form", "rounds"),
     [
         ("logistic", "set", 200),
-        ("logistic", "ellipsoid", 200),
+        pytest.param("logistic", "ellipsoid", 200, marks=pytest.mark.slow),
         ("poisson", "set", 60),
         ("gaussian", "ellipsoid", 60),
         pytest.param("poisson", "ellipsoid", 60, marks=pytest.mark.slow),
@@ -167,6 +167,7 @@ def test_the_set_contains_theta_unless_its_level_is_an_eighth():
     assert out[1.0] <= most < out[0.125]
 
 
+@pytest.mark.slow
 def test_regret_is_small_unless_rewards_are_misfiled():
     """Random arms lose 900, OFUGLB 27 to 48 by seed, and with misfiled rewards 122 to 255."""
     right, wrong = (

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem, normal_rewards, same_counts
+from params import params
 from scipy import stats
 
 import jaxbandits as jb
@@ -72,7 +73,7 @@ def efficient(weights, total):
     return counts
 
 
-@pytest.mark.parametrize("objective", ["gamma", "rho"])
+@pytest.mark.parametrize("objective", params(["gamma", "rho"], slow=["rho"]))
 def test_peace(objective):
     hand, deepest = Hand(partial(jb.peace, objective=objective), "budget"), 0
     for seed, budget in enumerate([200, 901, 77]):
@@ -140,6 +141,7 @@ def test_a_single_arm_needs_no_draws():
     assert (runs.pulls.tolist(), runs.answer.tolist()) == ([0, 0, 0], [0, 0, 0])
 
 
+@pytest.mark.slow
 def test_no_arm_is_preferred_where_draws_are_too_few_for_all():
     """With two rounds of four draws for eight arms, half of the arms are never drawn."""
     instance = jb.instances.canonical(8, gap=1e-6)

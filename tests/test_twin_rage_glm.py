@@ -10,6 +10,7 @@ import plain
 import pytest
 import twins
 from hands import Hand, binomial_rewards, linear_problem, same_counts
+from params import params
 
 import jaxbandits as jb
 from jaxbandits.kernels.design.xy.by_name import named
@@ -140,7 +141,7 @@ DESIGNS = {
 }
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", params(DESIGNS, slow=["frank_wolfe"]))
 def test_rage_glm(design):
     hand, phases = Hand(partial(jb.rage_glm, design=design), *OPTIONS), []
     for seed, numbers in enumerate([(0.05, 1.5, 0.1), (0.2, 2.0, 0.3)]):

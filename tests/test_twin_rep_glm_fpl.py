@@ -148,6 +148,7 @@ def test_arms_may_be_traced():
     assert state.model.rows.shape == (512, 51)
 
 
+@pytest.mark.slow
 def test_horizons_share_a_program():
     """Horizons share it if their tables have the same number of rows."""
     average(jb.rep_glm_fpl, horizon=400)

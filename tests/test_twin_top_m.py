@@ -175,7 +175,13 @@ def options_of(build, rules):
 
 # Each option of the others is in one of these rows too.
 OTHERS = ("lucb", "ugape both", "ugape stale", "m_lingape largest_variance", "m_lingape stale")
-OTHERS += ("lin_gifa largest_variance", "lin_gifa ratio", "lin_gifa stale", "lin_gifa lucb")
+OTHERS += (
+    "lin_gifa individual",
+    "lin_gifa largest_variance",
+    "lin_gifa ratio",
+    "lin_gifa stale",
+    "lin_gifa lucb",
+)
 
 
 @pytest.mark.parametrize("name", params(ROWS, slow=OTHERS))

@@ -214,6 +214,7 @@ def test_rage():
     assert max(phases) >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("c", "size"), [(1.0, 417), (2.0, 461)])
 def test_the_first_phase_of_rage(c, size):
     """`ceil(8 rho (1 + eps) log(c M^2 / delta))` with rho = 7.192, M = 6."""

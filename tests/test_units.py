@@ -137,7 +137,7 @@ def answers(arms, theta, build, seed):
 @pytest.mark.parametrize(
     ("name", "seeds"),
     [
-        *((name, FORTY[:8]) for name in ("rage", "gse")),
+        ("gse", FORTY[:8]),
         *(pytest.param(name, FORTY, marks=pytest.mark.slow) for name in ALGORITHMS),
     ],
 )

@@ -163,6 +163,7 @@ def test_a_sweep_may_use_watched():
     assert dataset.info_raised.sum() > 0
 
 
+@pytest.mark.slow
 def test_nothing_is_counted_where_arms_do_not_span():
     def flat(key):
         return jb.instances.linear([[1.0, 0.0], [0.5, 0.0]], jax.random.normal(key, (2,)))

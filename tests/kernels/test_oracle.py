@@ -33,7 +33,7 @@ def test_both_designs_reach_the_characteristic_time(solved):
     assert float(found.value) <= 1.01 * wanted.value
 
 
-@pytest.mark.optimised
+@pytest.mark.slow
 def test_without_ties_both_designs_are_equal():
     rng = np.random.default_rng(0)
     arms, theta = rng.normal(size=(6, 3)), rng.normal(size=3)

@@ -12,6 +12,7 @@ from jaxbandits.kernels.design.xy.by_name import named
 from jaxbandits.kernels.design.xy.interior_point import xy_optimal
 
 RNG = np.random.default_rng(3)
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
@@ -46,10 +47,14 @@ def at_once(arms, targets, alive):
     return xy_optimal(arms, pairs, alive[first] & alive[second], tol=1e-4)
 
 
-@pytest.mark.parametrize("tol", [pytest.param(0.1, marks=pytest.mark.slow), 1e-3])
+@pytest.mark.parametrize("tol", [pytest.param(0.1, marks=SLOW), 1e-3])
 @pytest.mark.parametrize(
     ("name", "share"),
-    [("sphere", 0.05), ("arc", 1.0), pytest.param("sphere", 1.0, marks=pytest.mark.slow)],
+    [
+        ("sphere", 0.05),
+        pytest.param("arc", 1.0, marks=SLOW),
+        pytest.param("sphere", 1.0, marks=SLOW),
+    ],
     ids=["some", "arc", "all"],
 )
 def test_the_value_equals_that_with_all_arms_at_once(name, share, tol):
