@@ -1,10 +1,13 @@
-.PHONY: demo test check
+.PHONY: demo test docs check
 
 demo:
 	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[test]' && .venv/bin/jaxbandits demo
 
 test:
 	python3 -m venv .venv && .venv/bin/pip install -q --no-compile -c constraints.txt -e '.[test]' && .venv/bin/pytest -q
+
+docs:
+	python3 -m venv .venv && .venv/bin/pip install -q -c constraints.txt -e '.[docs]' && .venv/bin/sphinx-build -q -W --keep-going docs docs/_build/html
 
 check:
 	.ci/run

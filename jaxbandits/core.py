@@ -17,14 +17,20 @@ from .types import Key
 
 
 class Move(NamedTuple):
-    """What an algorithm wants next, and what it would answer now."""
+    """What an algorithm wants next, and what it would answer now.
 
-    arm: Int[Array, "*S"]  # the arms to draw
-    count: Int[Array, "*S"] | None  # draws of each; None: one each
-    done: Bool[Array, ""]  # stop before drawing
-    answer: Any  # int []: index into targets, or bool [M]: a set
-    # For the results a dict of scalars, which explains runs cut short where it has names of
-    # `reasons.REASONS`; for `tell` anything else; or a pair of the two.
+    >>> import jax.numpy as jnp
+    >>> move = Move(jnp.array(2), None, jnp.array(False), jnp.array(0))
+    >>> int(move.arm), bool(move.done)
+    (2, False)
+    """
+
+    arm: Int[Array, "*S"]  #: the arms to draw
+    count: Int[Array, "*S"] | None  #: draws of each; None: one each
+    done: Bool[Array, ""]  #: stop before drawing
+    answer: Any  #: int `[]`: index into targets, or bool `[M]`: a set
+    #: For the results a dict of scalars, which explains runs cut short where it has names of
+    #: `reasons.REASONS`; for `tell` anything else; or a pair of the two.
     info: Any = ()
 
 
@@ -34,6 +40,13 @@ class Algorithm(NamedTuple):
     `init(key) -> state`; `ask(key, state, *context) -> Move` never changes the state;
     `tell(state, move, total [S]) -> state` needs no key. `total` holds the sum of the rewards
     of each entry of `move.arm`.
+
+    >>> import jax, jaxbandits as jb
+    >>> algorithm = jb.uniform(jax.numpy.eye(3))
+    >>> key = jax.random.key(0)
+    >>> state = algorithm.init(key)
+    >>> move = algorithm.ask(key, state)
+    >>> state = algorithm.tell(state, move, jax.numpy.array(1.0))
     """
 
     init: Callable[[Key], Any]
@@ -48,34 +61,49 @@ class Env(NamedTuple):
     where a move is one arm); `reward(noise, move, *context)` turns it into `total [S]`. Two
     algorithms given the same key therefore meet the same noise. What changes with time is
     `now(pulls)`, a tuple handed to `reward` and `regret` after the context.
+
+    >>> import jaxbandits as jb
+    >>> from jaxbandits.instances.environments.finite import finite
+    >>> finite(jb.instances.soare(3)).num_arms
+    4
     """
 
     noise: Callable[[Key, tuple[int, ...], bool], Any]
     reward: Callable[..., Float[Array, "*S"]]
-    regret: Callable[..., Float[Array, ""]]  # (move, *context): expected loss against the best arm
-    correct: Callable[[Any], Bool[Array, ""]]  # of an answer
+    #: `(move, *context)`: expected loss against the best arm
+    regret: Callable[..., Float[Array, ""]]
+    correct: Callable[[Any], Bool[Array, ""]]  #: of an answer
     num_arms: int
     context: Callable[[Key], tuple[Any, ...]] = lambda key: ()
-    num_answers: int | None = None  # M, of which an answer is an index or a mask; None: not known
-    # of an answer: whether others are exactly as good, so that no number of draws separates them
+    num_answers: int | None = None  #: M, of which an answer is an index or a mask; None: not known
+    #: of an answer: whether others are exactly as good, so that no number of draws separates them
     tied: Callable[[Any], Bool[Array, ""] | np.bool] = lambda answer: np.False_
     now: Callable[[Int[Array, ""]], tuple[Any, ...]] = lambda pulls: ()
 
 
 class Run(NamedTuple):
-    """One replication, paused before a round: a plain pytree that can be saved and resumed."""
+    """One replication, paused before a round: a plain pytree that can be saved and resumed.
 
-    key: Key  # the replication's key; every draw is folded out of it
+    >>> import jax, jaxbandits as jb
+    >>> from jaxbandits.engine import episode
+    >>> from jaxbandits.instances.environments.finite import finite
+    >>> env, algorithm = finite(jb.instances.soare(3)), jb.uniform(jb.instances.soare(3).arms)
+    >>> run = episode.start(jax.random.key(0), env, algorithm)
+    >>> int(run.pulls), bool(run.live)
+    (0, True)
+    """
+
+    key: Key  #: the replication's key; every draw is folded out of it
     state: Any
-    rounds: Int[Array, ""]  # moves played
+    rounds: Int[Array, ""]  #: moves played
     pulls: Int[Array, ""]
     arm_pulls: Int[Array, " K"]
-    regret: Float[Array, ""]  # expected regret so far
-    live: Bool[Array, ""]  # neither done nor cut short
-    done: Bool[Array, ""]  # the algorithm has stopped
-    answer: Any  # of the last move asked
-    info: Any  # of the last move asked, where it is a dict
-    broken: Bool[Array, ""]  # the state held NaN when the run was cut short
+    regret: Float[Array, ""]  #: expected regret so far
+    live: Bool[Array, ""]  #: neither done nor cut short
+    done: Bool[Array, ""]  #: the algorithm has stopped
+    answer: Any  #: of the last move asked
+    info: Any  #: of the last move asked, where it is a dict
+    broken: Bool[Array, ""]  #: the state held NaN when the run was cut short
 
 
 def needs_context(ask: Callable[..., Move]) -> bool:

@@ -98,8 +98,8 @@ def oracle(instance: Any, *, tol: Scalar = 0.01) -> Design:
     Raises:
       ValueError: bad shapes or NaN, values that are not one for each target.
     Composes:
-      As `xy_optimal`: jit, vmap of an `Instance` whose arrays are traced; grad of `value` and
-      `bound` in its arms, targets and values.
+      jit, vmap: as `xy_optimal`, of an `Instance` whose arrays are traced.
+      grad: as `xy_optimal`, of `value` and `bound` in its arms, targets and values.
       float32: yes, to a `tol` of 2e-3; with less the design is some 1e-3 from the optimum, and
         `converged` False.
 

@@ -56,6 +56,15 @@ class Runs:
       meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them (of cells
         that share a program, for the first of them), device, engine, versions, and `lane_use`: the
         share of all rounds computed that belonged to a replication under way.
+
+    >>> import jaxbandits as jb
+    >>> from functools import partial
+    >>> halving = partial(jb.sequential_halving, budget=40)
+    >>> runs = jb.simulate(jb.instances.canonical(4, gap=1.0), halving, replications=20)
+    >>> runs.pulls.shape, runs.arm_pulls.shape
+    ((20,), (20, 4))
+    >>> runs.summary()["pulls_mean"]
+    40.0
     """
 
     replication: Int[np.ndarray, " R"]
@@ -202,6 +211,17 @@ def load(path: Path | str | IO[bytes]) -> Runs:
 
     Raises:
       ValueError: not such a file, or one of a later format.
+
+    >>> import io
+    >>> import jaxbandits as jb
+    >>> from functools import partial
+    >>> halving = partial(jb.sequential_halving, budget=40)
+    >>> runs = jb.simulate(jb.instances.canonical(4, gap=1.0), halving, replications=20)
+    >>> file = io.BytesIO()
+    >>> runs.write(file)
+    >>> _ = file.seek(0)
+    >>> bool((load(file).pulls == runs.pulls).all())
+    True
     """
     try:
         # NumPy leaves a damaged file open when it is given only its name.

@@ -47,6 +47,10 @@ class Labelled:
         are equally frequent.
       high, low: `[]` the two probabilities.
       shown: K (static).
+
+    >>> problem = labelled([[0.0], [1.0], [2.0]], [0, 1, 1], target=1, shown=2)
+    >>> problem.classes, problem.shown
+    (array([0, 1]), 2)
     """
 
     features: Float[Table, "N f"]
@@ -200,6 +204,16 @@ def images(
       A `Labelled`; features are float32, pixels divided by 255.
     Raises:
       ValueError: as of `labelled`, and for a missing, damaged or unknown file.
+
+    >>> import struct, tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> pixels = struct.pack(">4i", 2051, 2, 2, 2) + bytes(2 * 4)  # two images of 2 x 2
+    >>> labels = struct.pack(">2i", 2049, 2) + bytes([3, 7])
+    >>> _ = (folder / "train-images-idx3-ubyte").write_bytes(pixels)
+    >>> _ = (folder / "train-labels-idx1-ubyte").write_bytes(labels)
+    >>> images(folder, checksum=False).classes
+    array([3, 7])
     """
     require(part in (None, "train", "t10k"), f"part must be 'train' or 't10k', got {part!r}")
     found, labels = read_folder(path, part=part, checksum=checksum)
@@ -218,6 +232,9 @@ def digits(
       A `Labelled`; features are float32 in [0, 1].
     Raises:
       ValueError: as of `labelled`, and where scikit-learn is not installed.
+
+    >>> digits(target=3).features.shape
+    (1797, 64)
     """
     return labelled(*_digits(), target=target, shown=shown, high=high, low=low)
 

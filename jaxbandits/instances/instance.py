@@ -38,6 +38,12 @@ class Instance:
       rewards: their law: "normal", "bernoulli", "sign" (1 or -1), "poisson", "recorded",
         "simulated", or under stress "heteroscedastic" or "student" (static).
       family: the generalised linear model a learner may assume (static).
+
+    >>> instance = linear([[1.0, 0.0], [0.0, 1.0]], [0.9, 0.4])
+    >>> instance
+    Instance(2 arms in 2 dimensions, normal rewards with variance 1, best mean 0.9, next 0.4)
+    >>> instance.means
+    array([0.9, 0.4])
     """
 
     arms: Float[Table, "K d"]
@@ -170,6 +176,9 @@ def tabular(
       An `Instance` with `theta` zero.
     Raises:
       ValueError: wrong shapes, NaN, targets without values, a variance not above 0.
+
+    >>> tabular(means=[0.3, 0.9, 0.5])
+    Instance(3 arms in 3 dimensions, normal rewards with variance 1, best mean 0.9, next 0.5)
     """
     arms, means = _tables(arms, means)
     check_arms(arms, targets)
@@ -197,6 +206,9 @@ def glm(arms: Rows, theta: Rows, *, family: str = "logistic") -> Instance:
       for Bernoulli rewards, 1 for normal ones and the largest mean for Poisson ones.
     Raises:
       ValueError: wrong shapes, NaN, an unknown family.
+
+    >>> glm([[1.0, 0.0], [0.0, 1.0]], [0.0, 2.0]).means.round(2)
+    array([0.5 , 0.88])
     """
     check_arms(arms)
     check_finite("theta", theta, (np.shape(arms)[1],))
@@ -257,6 +269,9 @@ def recorded(
       An `Instance` whose means are those of the samples; `theta` is zero.
     Raises:
       ValueError: wrong shapes or NaN.
+
+    >>> recorded([[1.0, 0.0], [0.0, 1.0]], [[0.1, 0.3], [0.5, 0.7]], noise_var=0.25).means.round(2)
+    array([0.2, 0.6])
     """
     check_arms(arms)
     check_real("samples", samples)

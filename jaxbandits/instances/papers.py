@@ -74,6 +74,11 @@ def sphere(
       num_arms, dim: K and d.
       mix: 0 in the RAGE paper, 0.01 in the GSE paper.
       noise_var: variance of a reward.
+
+    >>> import jax
+    >>> instance = sphere(jax.random.key(0), 6, 3)
+    >>> (instance.arms**2).sum(1).round(6)
+    array([1., 1., 1., 1., 1., 1.])
     """
     check_option(size(2), num_arms=num_arms)
     check_option(size(1), dim=dim)
@@ -239,6 +244,10 @@ def logistic_cube(
         the GLM-TSL paper.
       theta_var: variance of a coordinate of theta, 3/d by default. The GLM-TSL paper prints
         3/d^2, but the properties it states (unit variance of x^T theta) need 3/d.
+
+    >>> import jax
+    >>> logistic_cube(jax.random.key(0), 5, 2).family
+    'logistic'
     """
     check_option(count(1), num_arms=num_arms)
     check_option(size(1), dim=dim)

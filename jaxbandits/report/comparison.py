@@ -37,6 +37,13 @@ class Comparison:
         `difference` is the mean difference to the first algorithm over the same replications, of
         regret where there is some and of pulls else, with its 95% interval `difference_low` to
         `difference_high`; NaN where replications were cut short.
+
+    >>> import jaxbandits as jb
+    >>> from functools import partial
+    >>> halving = partial(jb.sequential_halving, budget=40)
+    >>> found = compare({"halving": halving}, jb.instances.canonical(4, gap=1.0), replications=20)
+    >>> found.table["pulls_mean"].tolist()
+    [40.0]
     """
 
     dataset: "xarray.Dataset"

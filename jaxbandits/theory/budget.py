@@ -29,10 +29,16 @@ OVERFLOW: float = 700.0  # of the exponential: e^709 is the last in range
 
 
 class ErrorBound(NamedTuple):
-    """A bound of the probability of a wrong answer; above 1 it is vacuous."""
+    """A bound of the probability of a wrong answer; above 1 it is vacuous.
+
+    >>> import jaxbandits as jb
+    >>> bound = sequential_halving_error_bound(jb.instances.canonical(4, gap=1.0), 400)
+    >>> 0 < bound.value < 1, bound.standard_error
+    (True, 0.0)
+    """
 
     value: float
-    standard_error: float  # of a mean over replications, 0 for a closed form
+    standard_error: float  #: of a mean over replications, 0 for a closed form
 
 
 class Facts(NamedTuple):

@@ -29,13 +29,19 @@ OPTIMISM: float = 0.15  # least probability of a sample above the truth: P(N(0, 
 
 
 class RegretBound(NamedTuple):
-    """A bound of the expected regret of n rounds."""
+    """A bound of the expected regret of n rounds.
 
-    value: float  # leading + the cost of exploration and of rare events
+    >>> import jaxbandits as jb
+    >>> arms = jb.instances.soare(2, angle=0.5).arms
+    >>> glm_tsl_regret_bound(jb.instances.glm(arms, [1.0, 0.0]), 50_000).exploration
+    336
+    """
+
+    value: float  #: leading + the cost of exploration and of rare events
     leading: float
-    eigenvalue: float  # that the least one of `sum of x x^T` has to reach
-    exploration: int  # rounds that this takes
-    widths: float  # the sum over the arms drawn afterwards: see `jaxbandits.watched`
+    eigenvalue: float  #: that the least one of `sum of x x^T` has to reach
+    exploration: int  #: rounds that this takes
+    widths: float  #: the sum over the arms drawn afterwards: see `jaxbandits.watched`
 
 
 @on_host
@@ -99,6 +105,12 @@ def glm_fpl_regret_bound(
     that is not 0. Arguments, errors and result are those of `glm_tsl_regret_bound`; "safe" also
     corrects the eigenvalue that the perturbation requires, to
     `4 a^2 (sqrt(d) + sqrt(2 log n))^2 / kappa^2`.
+
+    >>> import jaxbandits as jb
+    >>> arms = jb.instances.soare(2, angle=0.5).arms
+    >>> bound = glm_fpl_regret_bound(jb.instances.glm(arms, [1.0, 0.0]), 50_000)
+    >>> bound.leading < bound.value
+    True
     """
     facts = _facts(instance, horizon, exploration, noise_var, kappa, lipschitz, form)
     a, dim = _scale(glm_radius.glm_fpl, *facts.model), facts.dim

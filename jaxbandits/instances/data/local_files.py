@@ -116,6 +116,15 @@ def automobile(
         program.
     Raises:
       ValueError: a missing or malformed file, or more arms than cars.
+
+    >>> import jax
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "imports-85.data"  # 26 columns, the last the price
+    >>> np.savetxt(path, np.random.default_rng(0).uniform(1, 9, size=(8, 26)), delimiter=",")
+    >>> automobile(jax.random.key(0), path, 5).arms.shape
+    (5, 5)
     """
     check_option(count(2), num_arms=num_arms)
     features, prices = read_automobile(path, missing=missing)
@@ -177,6 +186,17 @@ def electric_motor(
         temperature", read here as "pm", that of the magnets; its program takes "motor_speed".
     Raises:
       ValueError: a missing or malformed file, or more arms than records.
+
+    >>> import jax
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from pathlib import Path
+    >>> import tempfile
+    >>> table = np.random.default_rng(0).normal(size=(20, 12))
+    >>> path = Path(tempfile.mkdtemp()) / "measures_v2.csv"
+    >>> pd.DataFrame(table, columns=SENSORS).to_csv(path, index=False)
+    >>> electric_motor(jax.random.key(0), path, 5).arms.shape
+    (5, 11)
     """
     check_option(count(2), num_arms=num_arms)
     features, values = read_electric_motor(path, target=target)
@@ -205,6 +225,17 @@ def drug_repurposing(path: Path | str, *, noise_var: Scalar = 0.25) -> Instance:
         times smaller.
     Raises:
       ValueError: a missing file, or tables whose drugs differ.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> genes = pd.DataFrame({"drug a": [0.5, 0.2], "drug b": [0.1, 0.9]}, index=["g1", "g2"])
+    >>> genes.to_csv(folder / "features_71x10.csv")
+    >>> patients = pd.DataFrame({"drug a": [0.6, 0.8], "drug b": [0.2, 0.4]})
+    >>> patients.to_csv(folder / "rewards_named.csv", index=False)
+    >>> drug_repurposing(folder).means.round(2)
+    array([0.7, 0.3])
     """
     source = "it is part of the data of Reda, Kaufmann and Delahaye-Duriez (2021)"
     names, features = named_table(find_file(path, "features_71x10.csv", source), labelled=True)

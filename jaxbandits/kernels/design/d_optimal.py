@@ -14,13 +14,19 @@ from ..linalg import spd, subspace
 
 
 class Design(NamedTuple):
-    """A design and how far from the optimum it can be."""
+    """A design and how far from the optimum it can be.
 
-    weights: Float[Array, " K"]  # non-negative, sum 1
-    value: Float[Array, ""]  # the objective at `weights`
-    bound: Float[Array, ""]  # a lower bound on the optimum
+    >>> import jaxbandits as jb
+    >>> found = jb.design.d_optimal([[1.0, 0.0], [0.0, 1.0]])
+    >>> found.weights, bool(found.converged)
+    (array([0.5, 0.5]), True)
+    """
+
+    weights: Float[Array, " K"]  #: non-negative, sum 1
+    value: Float[Array, ""]  #: the objective at `weights`
+    bound: Float[Array, ""]  #: a lower bound on the optimum
     iterations: Int[Array, ""]
-    converged: Bool[Array, ""]  # value <= (1 + tol) bound
+    converged: Bool[Array, ""]  #: value <= (1 + tol) bound
 
 
 MANY = 8  # more than so many times d arms are many

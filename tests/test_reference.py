@@ -1,0 +1,60 @@
+"""The reference has a page for every public name, with an example and a signature to read."""
+
+import importlib.util
+import inspect
+from pathlib import Path
+
+import pytest
+
+import jaxbandits as jb
+
+EXTENSIONS = Path(__file__).parent.parent / "docs" / "_extensions"
+
+
+def extension(name):
+    spec = importlib.util.spec_from_file_location(name, EXTENSIONS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+pages, signatures = extension("reference_pages"), extension("signatures")
+NAMES = [name for names in pages.groups().values() for name in names]
+
+
+def named(name):
+    value = jb
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def test_every_public_name_has_an_example():
+    """The doctests run them."""
+    lacking = [name for name in NAMES if ">>> " not in inspect.getdoc(named(name))]
+    assert not lacking
+
+
+def test_a_new_public_name_needs_a_group(monkeypatch):
+    monkeypatch.setattr(jb, "__all__", [*jb.__all__, "unheard_of"])
+    monkeypatch.setattr(jb, "unheard_of", len, raising=False)
+    with pytest.raises(ValueError, match="unheard_of"):
+        pages.groups()
+
+
+def test_signatures_are_those_of_the_source():
+    text, returned = signatures.of_function(jb.lingape)
+    assert text.startswith("(arms: Arms, *, delta: Probability=0.05, ")
+    assert "selection: Literal['greedy', 'ratio']='greedy'" in text
+    assert "threshold: Literal['self_normalised', " in text
+    assert returned == "Algorithm"
+    assert signatures.of_fields(jb.Move) == ("(arm, count, done, answer, info=...)", "")
+
+
+def test_every_signature_can_be_read():
+    for name in NAMES:
+        value = named(name)
+        what = "class" if inspect.isclass(value) else "function"
+        text, _ = signatures.from_source(None, what, name, value, None, None, None)
+        assert " at 0x" not in text, name
+        assert "Annotated" not in text, name
