@@ -45,6 +45,7 @@ def page_of(name):
     for part in name.split("."):
         value = getattr(value, part)
     kind = "autoclass" if inspect.isclass(value) else "autofunction"
+    kind = kind if callable(value) else "autodata"
     return f"# {name}\n\n```{{eval-rst}}\n.. {kind}:: jaxbandits.{name}\n```\n"
 
 

@@ -1,4 +1,4 @@
-"""Signatures as the source writes them: `delta: Probability = 0.05`, not what the types stand for."""
+"""Signatures in the words of the source: `delta: Probability = 0.05`, not what types stand for."""
 
 import ast
 import inspect

@@ -28,12 +28,16 @@ from .elimination import gse_error_bound
 from .regret import RegretBound, glm_fpl_regret_bound, glm_tsl_regret_bound
 
 __all__ = [
+    "CONFIDENCE",
+    "ROUNDING",
+    "TOLERANCE",
     "Bound",
     "ErrorBound",
     "PullBound",
     "RegretBound",
     "bayes_gap_error_bound",
     "characteristic_time",
+    "confidence",
     "glm_fpl_regret_bound",
     "glm_tsl_regret_bound",
     "gse_error_bound",
@@ -41,7 +45,9 @@ __all__ = [
     "m_lingape_complexity",
     "od_linbai_error_bound",
     "pull_lower_bound",
+    "pull_time",
     "rage_pull_bound",
     "sequential_halving_error_bound",
     "ugape_complexity",
+    "why_not",
 ]

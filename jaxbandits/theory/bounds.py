@@ -22,9 +22,10 @@ from ..types import Scalar
 
 __all__ = ["Bound", "PullBound", "characteristic_time", "pull_lower_bound", "rage_pull_bound"]
 
-TOLERANCE: float = 1e-6  # of the characteristic time
-ROUNDING: float = 1e-9  # relative error of means that count as linear
-CONFIDENCE: float = 2.4  # of log(1 / (2.4 delta)), a lower bound of the divergence of two coins
+TOLERANCE: float = 1e-6  #: of the characteristic time
+ROUNDING: float = 1e-9  #: relative error of means that count as linear
+#: of `log(1 / (2.4 delta))`, a lower bound of the divergence of two coins
+CONFIDENCE: float = 2.4
 
 
 class Bound(NamedTuple):
@@ -209,19 +210,34 @@ def _rho(arms, targets, alive, tol):
 
 
 def pull_time(instance: Instance) -> float | Float[Array, ""]:
-    """`2 noise_var psi*`, from the lower end of psi*; raises as `characteristic_time`."""
+    """`2 noise_var psi*`, from the lower end of psi*; raises as `characteristic_time`.
+
+    >>> import jaxbandits as jb
+    >>> instance = jb.instances.soare(2, angle=0.5)
+    >>> bool(pull_time(instance) == 2 * characteristic_time(instance).lower)
+    True
+    """
     variance = instance.noise_var
     variance = variance if is_traced(variance) else float(variance)
     return 2.0 * variance * characteristic_time(instance).lower
 
 
 def confidence(delta: Scalar) -> float:
-    """`log(1 / (2.4 delta))`, not below 0."""
+    """`log(1 / (2.4 delta))`, not below 0.
+
+    >>> round(confidence(0.05), 3)
+    2.12
+    """
     return max(0.0, float(-np.log(CONFIDENCE * delta)))
 
 
 def why_not(instance: Any) -> str | None:
-    """Why an instance has no characteristic time, or None if it has one."""
+    """Why an instance has no characteristic time, or None if it has one.
+
+    >>> import jaxbandits as jb
+    >>> why_not(jb.instances.soare(2, angle=0.5)) is None
+    True
+    """
     if isinstance(instance, Instance) and instance.rewards != "normal":
         return f"its rewards must be normal, got {instance.rewards!r}"
     if isinstance(instance, Instance) and instance.stress is not None:

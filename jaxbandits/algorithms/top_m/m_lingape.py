@@ -59,9 +59,9 @@ def m_lingape(
       The stopping test comes before the draw, with the pair recomputed, as the paper states it. The
       published program tests the pair for which it has just drawn, and stops although other pairs
       are still ambiguous; `stale_pair` does the same, to reproduce its figures. Eq. (1) is printed
-      with argmax over w_a > 0; the proofs need argmin over `|w_a| > 0`. The self-normalised threshold
-      is written for V = v0 I + .. alone; the paper mixes two conventions. Ties are broken by a
-      random order drawn once a replication; those of "ratio" go to the lowest index.
+      with argmax over w_a > 0; the proofs need argmin over `|w_a| > 0`. The self-normalised
+      threshold is written for V = v0 I + .. alone; the paper mixes two conventions. Ties are broken
+      by a random order drawn once a replication; those of "ratio" go to the lowest index.
     Setting:
       m best arms, fixed confidence.
     Reference:
