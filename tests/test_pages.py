@@ -2,16 +2,19 @@
 
 import pkgutil
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import jaxbandits as jb
+from jaxbandits import sweeps
 
 DOCS = Path(jb.__file__).parents[1] / "docs"
 FOLDERS = ("how_to", "explanation")
 PAGES = sorted(page for folder in FOLDERS for page in (DOCS / folder).glob("*.md"))
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+TOML = re.compile(r"^```toml\n(.*?)^```$", re.M | re.S)
 FENCED = re.compile(r"^(\s*)```.*?^\1```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAME = re.compile(r"\{py:(?:func|class|meth|attr|mod|data)\}`(?:[^`<]*<)?~?([\w.]+)>?`")
@@ -35,6 +38,13 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     names = {"__name__": "__main__"}
     for block in python_in(page.read_text()):
         exec(compile(block, str(page), "exec"), names)
+
+
+def test_sweep_files_in_the_pages_are_accepted():
+    texts = [text for page in PAGES for text in TOML.findall(page.read_text())]
+    assert texts
+    for text in texts:
+        sweeps.parse(tomllib.loads(text))
 
 
 def broken_links(page):
