@@ -5,7 +5,9 @@ import re
 import tomllib
 from pathlib import Path
 
+import jax
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 import jaxbandits as jb
 from jaxbandits import sweeps
@@ -19,6 +21,8 @@ FENCED = re.compile(r"^(\s*)```.*?^\1```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAME = re.compile(r"\{py:(?:func|class|meth|attr|mod|data)\}`(?:[^`<]*<)?~?([\w.]+)>?`")
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
+# Options of JAX that a page sets.
+OPTIONS = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
 ELSEWHERE = ("http://", "https://", "mailto:", "#")
 
 
@@ -31,7 +35,17 @@ def name_of(page):
     return f"{page.parent.name}-{page.stem}"
 
 
+@pytest.fixture
+def _options_as_before():
+    before = {name: getattr(jax.config, name) for name in OPTIONS}
+    yield
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("_options_as_before")
 @pytest.mark.parametrize("page", [p for p in PAGES if python_in(p.read_text())], ids=name_of)
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
