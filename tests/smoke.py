@@ -1,10 +1,14 @@
 """A few runs of each kind, with only the core dependencies: `python tests/smoke.py`.
 
-For versions of Python and JAX with which the full test suite is not run.
+For versions of Python and JAX with which the full test suite is not run, and for wheels. With
+`--sweep` also what the extra of this name is for.
 """
 
+import subprocess
 import sys
+import tempfile
 from functools import partial
+from pathlib import Path
 
 import jax
 
@@ -19,6 +23,18 @@ RUNS = {
 }
 
 
+def sweep():
+    """A sweep, its table and figure, and the command line."""
+    name, (instance, algorithm, _) = next(iter(RUNS.items()))
+    with tempfile.TemporaryDirectory() as folder:
+        found = jb.sweep({"soare": instance}, {name: algorithm}, replications=8, out=folder)
+        assert found.replications.item() == 8
+        command = [Path(sys.executable).with_name("jaxbandits"), "report", folder]
+        subprocess.run(command, check=True)
+        assert (Path(folder) / "report.html").exists()
+    assert jb.simulate(instance, algorithm, replications=8).plot() is not None
+
+
 def main():
     """Check that both engines agree and that a second call gives the same runs."""
     for name, (instance, algorithm, options) in RUNS.items():
@@ -31,6 +47,8 @@ def main():
     fit = jb.fit_glm([[1.0, 0.0], [0.0, 1.0]], [10, 10], [7, 2])
     assert fit.converged, fit
     assert jb.design.d_optimal(SOARE.arms).converged
+    if "--sweep" in sys.argv:
+        sweep()
     print(f"smoke: python {sys.version.split()[0]}, jax {jax.__version__}: fine")
 
 
