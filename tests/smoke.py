@@ -23,16 +23,29 @@ RUNS = {
 }
 
 
+SWEEP = """
+replications = 8
+[instances.soare]
+name = "soare"
+dim = 2
+angle = 0.5
+[algorithms.LinGapE]
+name = "lingape"
+"""
+
+
 def sweep():
-    """A sweep, its table and figure, and the command line."""
-    name, (instance, algorithm, _) = next(iter(RUNS.items()))
-    with tempfile.TemporaryDirectory() as folder:
-        found = jb.sweep({"soare": instance}, {name: algorithm}, replications=8, out=folder)
-        assert found.replications.item() == 8
-        command = [Path(sys.executable).with_name("jaxbandits"), "report", folder]
-        subprocess.run(command, check=True)
-        assert (Path(folder) / "report.html").exists()
-    assert jb.simulate(instance, algorithm, replications=8).plot() is not None
+    """A sweep, its figure and its report by the command line, and a figure of runs."""
+    command = Path(sys.executable).with_name("jaxbandits")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "sweep.toml").write_text(SWEEP)
+        out = folder / "out"
+        subprocess.run([command, "run", folder / "sweep.toml", "--out", out], check=True)
+        subprocess.run([command, "report", out], check=True)
+        assert {"results.nc", "figure.png", "report.html"} <= {path.name for path in out.iterdir()}
+    runs = jb.simulate(SOARE, partial(jb.lingape, delta=0.1), replications=8)
+    assert runs.plot() is not None
 
 
 def main():
