@@ -45,6 +45,10 @@ class Option(NamedTuple):
     convert: Callable[[Any], Any]  # np.float64 and np.int64 are traced, int and str static
     most: int | None = None  # the largest number that fits the machine's integers
 
+    def __repr__(self) -> str:
+        """What is allowed, for `help` of a constructor."""
+        return f"Option({self.allowed})"
+
     def holds(self, value: Any) -> bool:
         """Whether the value is allowed, for values of any type."""
         try:
