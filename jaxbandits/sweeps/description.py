@@ -25,6 +25,7 @@ def attributes(plan: Sweep) -> dict[str, Any]:
     options = {
         part.table: constructor_of(part.build)
         | {"redraw": part.redraw}
+        | ({"plugin": part.source} if part.source else {})
         | ({"only": readable(part.only)} if part.only else {})
         | {name: readable(value) for name, value in part.options.items()}
         for part in plan.instances + plan.algorithms
