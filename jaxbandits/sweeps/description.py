@@ -40,6 +40,7 @@ def attributes(plan: Sweep) -> dict[str, Any]:
         "record": json.dumps(record),
         "until": json.dumps(plan.until),
         "axes": json.dumps(list(plan.axes)),
+        "independent": json.dumps(plan.independent()),
         "options": json.dumps(options),
     }
 

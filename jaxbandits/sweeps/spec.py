@@ -64,8 +64,11 @@ class Part:
 
     def at(self, point: Point) -> dict[str, Any]:
         """The options at a point of the axes: an axis reaches every option of its name."""
-        mine = names.options(self.kind, self.build) if callable(self.build) else []
-        return self.options | {name: value for name, value in point.items() if name in mine}
+        return self.options | {name: x for name, x in point.items() if self.depends_on(name)}
+
+    def depends_on(self, axis: str) -> bool:
+        """Whether the constructor has an option of the axis's name."""
+        return callable(self.build) and axis in names.options(self.kind, self.build)
 
     def plays(self, point: Point) -> bool:
         """Whether it is simulated at a point of the axes."""
@@ -175,6 +178,18 @@ class Sweep:
         """Every point of the axes, a dict each; one empty dict without axes."""
         for values in itertools.product(*self.axes.values()):
             yield dict(zip(self.axes, values, strict=True))
+
+    def independent(self) -> dict[str, list[tuple[str, str]]]:
+        """By axis, the labels of the instances with algorithms whose cells do not depend on it."""
+        pairs = list(itertools.product(self.instances, self.algorithms))
+        return {
+            axis: [
+                (one.label, two.label)
+                for one, two in pairs
+                if not (one.depends_on(axis) or two.depends_on(axis))
+            ]
+            for axis in self.axes
+        }
 
     def combinations(self) -> Iterator[Combination]:
         """All cells of the grid, in its order, before anything is checked or built."""
