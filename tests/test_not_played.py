@@ -121,3 +121,31 @@ def test_claims_use_the_names_of_the_axes():
         texts = [row.text for row in rows if isinstance(row.text, str)]
         words = {word.strip("().,") for text in texts for word in text.split()}
         assert not words & {"d", "K", "B"}, name
+
+
+def test_easier_instances_of_a_small_version_do_not_refute_a_claim():
+    changed = {
+        name: experiment.changed(experiment.sweep(quick=True))
+        for name, experiment in reproduce.EXPERIMENTS.items()
+    }
+    assert {name: what for name, what in changed.items() if what} == {
+        "lingape/fig1": ["angle = 0.01"]
+    }
+    assert not any(one.changed(one.sweep()) for one in reproduce.EXPERIMENTS.values())
+    row = {"claim": "", "measured": {"ratio": 1.0}, "holds": False}
+    opened = claims.on_other_instances(row, ["angle = 0.01"])
+    assert claims.verdict_of(opened) == "not played (angle = 0.01)"
+    for same, missing in ((row, []), ({**row, "holds": True}, ["angle = 0.01"])):
+        assert claims.on_other_instances(same, missing) == same
+
+
+def test_an_average_over_fewer_points_does_not_refute_a_claim():
+    part = two_algorithms((0.4, 0.3), (0.6, 0.6))
+    claim = claims.more_accurate("", "A", "B")
+    assert row_of(claim, part) == (False, None)
+    assert row_of(claim, part.assign_attrs({WHOLE_AXES: '{"x": [1, 2, 3]}'})) == (None, ["x = 3"])
+
+
+def test_many_things_that_were_not_played_are_counted():
+    row = {"claim": "", "measured": {"not_played": list("abcdef")}, "holds": None}
+    assert claims.verdict_of(row) == "not played (a, b, c, d, and 2 more)"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 DELTA = 0.05  # error probability of every experiment with fixed confidence
 EVERYWHERE: Where = {}
 INF = math.inf
+MOST_NAMED = 4  # of what was not played, in one line
 NOT_PLAYED = "not_played"  # in the measured numbers, what a claim is about and was not run
 
 Names: TypeAlias = str | Sequence[str]  # one algorithm or several
@@ -75,10 +76,27 @@ class Claim:
         return {"claim": text, "measured": _plain(dict(measured)), "holds": holds}
 
 
+def on_other_instances(row: "ClaimRow", missing: Sequence[str]) -> "ClaimRow":
+    """The row of a claim, open where only other instances than the paper's refute it.
+
+    Args:
+      row: the claim on what was run.
+      missing: options of the paper's instances that were not run.
+    """
+    if not missing or row["holds"] is not False:
+        return row
+    return {**row, "measured": {NOT_PLAYED: list(missing), **row["measured"]}, "holds": None}
+
+
 def verdict_of(row: "ClaimRow") -> str:
     """The verdict of a row of `claims.json` in words."""
     if row["holds"] is None and NOT_PLAYED in row["measured"]:
-        return f"not played ({', '.join(row['measured'][NOT_PLAYED])})"
+        first, rest = (
+            row["measured"][NOT_PLAYED][:MOST_NAMED],
+            row["measured"][NOT_PLAYED][MOST_NAMED:],
+        )
+        more = [f"and {len(rest)} more"] if rest else []
+        return f"not played ({', '.join([*first, *more])})"
     return {True: "holds", False: "FAILS", None: "too small to tell"}[row["holds"]]
 
 
@@ -257,7 +275,7 @@ def _accuracies(
             cases.append(Case(f"{one} - {two}", _shown(found, "difference"), found.within(*limits)))
         missing = measures.not_run(dataset, itertools.chain(*pairs))
         together = _together(cases, **stated)._replace(missing=missing)
-        return _on_a_part(together, measures.values_not_run(dataset, where))
+        return _on_a_part(together, measures.average_not_run(dataset, where))
 
     return find
 
@@ -331,7 +349,7 @@ def _changes(
             cases.append(Case(name, _shown(change, "difference"), change.within(*limits)))
         together = _together(cases, **dict(zip(("from", "to"), ends, strict=True)), **stated)
         together = together._replace(missing=measures.not_run(dataset, _listed(names)))
-        return _on_a_part(together, measures.values_not_run(dataset, {**where, axis: wanted}))
+        return _on_a_part(together, measures.average_not_run(dataset, {**where, axis: wanted}))
 
     return find
 

@@ -13,6 +13,7 @@ from ..signatures import function_of
 from ..sweeps.spec import Part, Sweep, read
 from ..system.files import replacing
 from ..system.plugins import is_ours
+from .claims import on_other_instances
 from .measures import WHOLE_AXES
 
 if TYPE_CHECKING:
@@ -85,6 +86,15 @@ class Experiment:
         parts = {**algorithms, **chosen["instances"]}
         chosen["only"] = _restricted(chosen["only"], parts, chosen["axes"])
         return planned(algorithms=algorithms, **chosen)
+
+    def changed(self, sweep: Sweep) -> list[str]:
+        """Options of its instances that a small version sets otherwise, as `angle = 0.01`."""
+        return [
+            f"{option} = {value}"
+            for part in sweep.instances
+            for option, value in getattr(self.instances.get(part.label), "keywords", {}).items()
+            if {**getattr(part.build, "keywords", {}), **part.options}.get(option) != value
+        ]
 
     def note(self, data: Path | str | None) -> str:
         """What title and claims add where a stand-in is run."""
@@ -171,7 +181,10 @@ def run(
         dataset.attrs["experiment"] = name
         whole = json.dumps({axis: list(values) for axis, values in experiment.axes.items()})
         rows = experiment.claims(dataset.assign_attrs({WHOLE_AXES: whole}))
-        claims: list[ClaimRow] = [{**row, "claim": row["claim"] + note} for row in rows]
+        changed = experiment.changed(sweep) if data is None else []
+        claims: list[ClaimRow] = [
+            on_other_instances({**row, "claim": row["claim"] + note}, changed) for row in rows
+        ]
         write(dataset, out / "results.nc")
         title = f"{name}\n{sweep.replications} replications"
         plot.save(dataset, out / "figure.png", title=title, quantities=experiment.quantities)

@@ -125,6 +125,12 @@ def ends_not_run(cells: "Dataset") -> list[str]:
     return values_not_run(cells, {axis: [min(whole), max(whole)]}) if whole else []
 
 
+def average_not_run(dataset: "Dataset", where: Where) -> list[str]:
+    """Values at which nothing was run, of those that an average over all other points needs."""
+    axes = json.loads(dataset.attrs.get(WHOLE_AXES, "{}"))
+    return values_not_run(dataset, {**axes, **where})
+
+
 def values_not_run(dataset: "Dataset", where: Where) -> list[str]:
     """Those of some values of the dimensions at which nothing was run, as `dim = 5`."""
     return [
