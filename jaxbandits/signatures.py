@@ -4,7 +4,10 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def function_of(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,7 +32,50 @@ def nearest(name: Any, known: Collection[str]) -> str | None:
     """The known name that is most like `name`, or None."""
     if not isinstance(name, str):
         return None
-    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)
+    near = difflib.get_close_matches(name, list(known), n=len(known) or 1, cutoff=0.5)
+    swapped = [one for one in near if sorted(one) == sorted(name)]  # "dmi" is dim and not mix
+    return next(iter(swapped + near), None)
+
+
+def hinting(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate `function`: of a keyword that it does not have, an error gives the nearest one.
+
+    Raises:
+      ValueError: for such a keyword, where Python raises a `TypeError`.
+    """
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **keywords: P.kwargs) -> R:
+        try:
+            return function(*args, **keywords)
+        except TypeError:
+            error = _unknown_keyword(function, keywords)
+            if error is None:
+                raise
+        raise error  # not from the error of Python, which says less
+
+    return wrapped
+
+
+def _unknown_keyword(function, keywords):
+    """What is wrong with the first keyword that the function does not have, or None."""
+    parameters = _parameters(function)
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    names = [p.name for p in parameters]
+    wrong = (name for name in keywords if name not in names)
+    return next((unknown(f"option of {name_of(function)}", name, names) for name in wrong), None)
+
+
+def suggesting(module: str, known: Collection[str]) -> Callable[[str], Any]:
+    """A `__getattr__` for a module: its error gives the nearest of the known names."""
+
+    def refused(name: str) -> Any:
+        near = None if name.startswith("_") else nearest(name, known)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+
+    return refused
 
 
 def check_options(role: str, build: Callable[..., Any], supplied: int = 1) -> None:
@@ -65,6 +111,14 @@ def check_options(role: str, build: Callable[..., Any], supplied: int = 1) -> No
 @functools.lru_cache(maxsize=256)
 def _parameters(function):
     return tuple(inspect.signature(function).parameters.values())
+
+
+def options_of_call(build: Callable[..., Any]) -> list[str]:
+    """Names of the keywords of a constructor, without its first argument."""
+    try:
+        return list(inspect.signature(build).parameters)[1:]
+    except (TypeError, ValueError):
+        return []
 
 
 def first_parameter(function: Callable[..., Any]) -> str | None:

@@ -81,7 +81,7 @@ def test_a_damaged_or_foreign_file_is_refused_and_left(kind, saved):
         with saved.open("wb") as stream:
             np.save(stream, ARMS)
     else:
-        position = len(whole) // 2
+        position = whole.index("plays".encode("utf-32-le"))
         whole[position] ^= 1
         damaged = {"truncated": whole[:-1], "empty": b"", "text": b"hello\n", "changed": whole}
         saved.write_bytes(damaged[kind])
@@ -125,7 +125,11 @@ def test_contents_with_a_wrong_checksum_are_refused(saved):
     [
         ({"seed": 1}, "another experiment: seed 0 there, 1 here"),
         ({"noise_var": 2.0}, "noise_var 1.0 there, 2.0 here"),
-        ({"arms": ARMS + 1e-9}, "another experiment: arms float64"),
+        ({"arms": ARMS + 1e-9}, r"another experiment: arms\[0, 0\] 1\.0 there, 1\.000000001 here"),
+        (
+            {"arms": ARMS[:2]},
+            r"arms an array float64 \[4, 2\] there, an array float64 \[2, 2\] here",
+        ),
         ({"constructor": partial(LINGAPE, delta=0.2)}, "delta 0.1 there, 0.2 here"),
         ({"constructor": GSE}, r"budget left out there, 14 here; constructor jaxbandits.*lingape"),
     ],

@@ -22,8 +22,12 @@ EXCEPT = {"sweeps/cluster.py"}
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 METHODS = {"read_pickle", "to_pickle", "import_module", "unsafe_load"}
 OWNED = {("yaml", "load"), ("os", "system"), ("os", "popen")}
-# Modules that may load compiled code.
-LIBRARIES = {"CDLL": {"compilers/cpp/build.py", "compilers/cuda/nvrtc.py", "build.py"}}
+# Modules that may load compiled code, or run a file that the user has named.
+LOADERS = {
+    "CDLL": {"compilers/cpp/build.py", "compilers/cuda/nvrtc.py", "build.py"},
+    "exec_module": {"system/plugins.py"},
+    "entry_points": {"system/plugins.py"},
+}
 SHELLS = {"shell", "allow_pickle"}  # keywords that must be False
 
 
@@ -57,8 +61,8 @@ def faults(name, tree):
             and "allow_pickle" not in keywords
         ):
             yield "np.load without allow_pickle=False"
-        if name not in LIBRARIES.get(called.attr, {name}):
-            yield f"loads a library by {called.attr}"
+        if name not in LOADERS.get(called.attr, {name}):
+            yield f"loads code by {called.attr}"
         for keyword in SHELLS & set(keywords):
             if getattr(keywords[keyword], "value", None) is not False:
                 yield f"{keyword}=..."
@@ -91,6 +95,8 @@ def test_no_module_can_run_code_from_a_file_that_it_reads():
         "os.system(text)",
         "subprocess.run(text, shell=True)",
         "ctypes.CDLL(path)",
+        "loader.exec_module(module)",
+        "importlib.metadata.entry_points(group=name)",
     ],
 )
 def test_the_scan_finds_dangerous_code(code):

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import tomllib
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,11 +17,12 @@ from test_results import with_pulls
 import jaxbandits as jb
 from jaxbandits import reproduce
 from jaxbandits.engine import api
-from jaxbandits.sweeps import folder, names, parse, run
+from jaxbandits.sweeps import folder, names, parse, planned, run
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.dataset import assemble, write
 from jaxbandits.sweeps.description import attributes, digests_of, importable, lost, readable
 from jaxbandits.sweeps.store import Store
+from jaxbandits.system.identity import described_array, differences, entries_of
 
 SMALL = """
 replications = 40
@@ -218,3 +220,38 @@ def test_an_instance_with_other_data_files_is_another_sweep(tmp_path):
     (text,) = lost(old, plan, new | {"data": json.dumps({"basis": ["b"]})})
     assert text == "other files behind instance 'basis'"
     assert digests_of(cells_of(plan)) == "{}"
+
+
+def test_what_differs_in_a_table_of_numbers_is_said():
+    """The first entry of a small table; of a large one, which may not be stored, only that."""
+
+    def plan(arms, theta=(1.0, 0.0)):
+        ready = jb.instances.linear(arms, theta)
+        return planned({"ready": ready}, {"SH": partial(jb.uniform)}, replications=1)
+
+    def difference(one, other):
+        old = xarray.Dataset(coords={"instance": ["ready"], "algorithm": ["SH"]})
+        old.attrs = attributes(one) | {"experiment": "", "data": "{}"}
+        return lost(old, other, attributes(other) | {"experiment": "", "data": "{}"})
+
+    arms = np.eye(2)
+    assert difference(plan(arms), plan(arms)) == []
+    texts = difference(plan(arms), plan(arms + 0.25 * arms[::-1]))
+    assert texts[0] == "[instances.ready] arms[0, 1] 0.0 instead of 0.25"
+    more = "an array float64 [2, 2] instead of an array float64 [3, 2]"
+    assert f"[instances.ready] arms {more}" in difference(plan(arms), plan(np.eye(3, 2)))
+    large = np.random.default_rng(0).normal(size=(400, 2))
+    (text, *_) = difference(plan(large), plan(large + 1.0))
+    assert text == (
+        "[instances.ready] arms an array float64 [400, 2] instead of one with other entries"
+    )
+
+
+def test_an_option_of_another_kind_is_shown_without_digests():
+    array = described_array(np.zeros(3))
+    assert differences({"a": array}, {"a": None}, {}) == [(" a", "an array float64 [3]", "None")]
+    assert differences([array, 1], [2], {}) == [("", "[an array float64 [3], 1]", "[2]")]
+    assert differences({"a": {"b": 1}}, {"a": {"b": 2}}, {}) == [(" a b", "1", "2")]
+    assert entries_of({"x": np.zeros(501), "y": np.arange(2)}) == {
+        described_array(np.arange(2))[-1]: [0, 1]
+    }

@@ -5,7 +5,7 @@ import functools
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
 
@@ -15,6 +15,9 @@ from ..system import interrupts
 
 if TYPE_CHECKING:
     import xarray
+
+    from ..reproduce import Result
+    from ..system.plugins import PluginFile
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -101,9 +104,28 @@ def machines(command: Callable[P, R]) -> Callable[P, R]:
     return command
 
 
+def sharded(command: Callable[P, R]) -> Callable[P, R]:
+    """The option that runs a part of the cells."""
+    return click.option("--shard", metavar="I/N", help="Every N-th cell alone, from the I-th on.")(
+        command
+    )
+
+
 def forced(command: Callable[P, R]) -> Callable[P, R]:
     """The option that lets results be replaced."""
     return click.option("--force", is_flag=True, help="Replace results of another sweep.")(command)
+
+
+def extended(command: Callable[P, R]) -> Callable[P, R]:
+    """The option that names files with constructors or experiments of the user's own."""
+    return click.option(
+        "--plugin",
+        "plugins",
+        metavar="FILE.py",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="Run FILE.py, which defines ALGORITHMS, INSTANCES or EXPERIMENTS; repeatable.",
+    )(command)
 
 
 def completed(
@@ -124,9 +146,9 @@ def _sections() -> Iterable[str]:
 
 
 def _experiments() -> Iterable[str]:
-    from ..reproduce import EXPERIMENTS
+    from ..reproduce import experiments
 
-    return EXPERIMENTS
+    return experiments()
 
 
 @click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
@@ -145,15 +167,23 @@ def demo(force: bool) -> None:
 
 @main.command("list")
 @click.argument("what", required=False, shell_complete=completed(_sections))
+@extended
 @one_line
-def list_(what: str | None) -> None:
+def list_(what: str | None, plugins: tuple[Path, ...]) -> None:
     """List algorithms, instances or experiments (all of them without an argument)."""
+    from ..system.plugins import read_files
     from . import catalogue
 
-    for section in catalogue.SECTIONS if what is None else [catalogue.section(what)]:
+    sections = catalogue.SECTIONS if what is None else [catalogue.section(what)]
+    files, faults = read_files(plugins), []
+    for section in sections:
         click.echo(f"{section}:" if what is None else "", nl=what is None)
-        for name, text in catalogue.SECTIONS[section]():
+        lines = catalogue.SECTIONS[section](files)
+        for name, text in lines.shown:
             click.echo(f"  {name:20} {text}")
+        faults += lines.faults
+    if faults:
+        raise ValueError("; ".join(faults))
 
 
 @main.command()
@@ -161,7 +191,8 @@ def list_(what: str | None) -> None:
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
 @click.option("--replications", type=int, help="Instead of the file's.")
 @click.option("--seed", type=int, help="Instead of the file's.")
-@click.option("--shard", metavar="I/N", help="Every N-th cell alone, from the I-th on.")
+@sharded
+@extended
 @forced
 @machines
 @one_line
@@ -171,6 +202,7 @@ def run(
     replications: int | None,
     seed: int | None,
     shard: str | None,
+    plugins: tuple[Path, ...],
     force: bool,
     **machine: Any,
 ) -> None:
@@ -181,50 +213,85 @@ def run(
     the one that ends last writes the results.
     """
     how = _how(shard=shard, **machine)
-    _run(sweep, out, how, force=force, replications=replications, seed=seed)
+    _run(sweep, out, how, force=force, plugins=plugins, replications=replications, seed=seed)
 
 
 @main.command()
-@click.argument("name", shell_complete=completed(_experiments))
+@click.argument("name", required=False, shell_complete=completed(_experiments))
+@click.option("--all", "every", is_flag=True, help="Every experiment, into DIR/NAME.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
 @click.option("--replications", type=int, help="Instead of the experiment's.")
 @click.option("--quick", is_flag=True, help="A small version, in about a minute.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of local data sets.")
+@sharded
+@extended
 @forced
 @machines
 @one_line
 def reproduce(
-    name: str,
+    name: str | None,
+    every: bool,
     out: Path,
     replications: int | None,
     quick: bool,
     data: Path | None,
+    shard: str | None,
+    plugins: tuple[Path, ...],
     force: bool,
     **machine: Any,
 ) -> None:
     """Run a figure or table of a paper and check its claims; see `list experiments`.
 
-    Results of another experiment in DIR, or of more replications, are refused.
+    Results of another experiment in DIR, or of more replications, are refused. With --all every
+    experiment is run, one after the other; one that fails does not stop the others. With --shard
+    several machines that share DIR split the cells; the one that ends last writes the results.
     """
-    from ..reproduce import reproduce as run_experiment
+    from .. import reproduce as experiments
     from .cache import kept_programs
 
+    if (name is None) != every:
+        raise ValueError("reproduce needs the NAME of an experiment, or --all in its place")
+    options = {
+        "replications": replications,
+        "quick": quick,
+        "data": data,
+        "force": force,
+        "plugins": _plugin_files(plugins, machine),
+        "progress": True,
+        **_how(shard=shard, **machine),
+    }
     _make_folder(out)
     with kept_programs():
-        result = run_experiment(
-            name,
-            out,
-            replications=replications,
-            quick=quick,
-            data=data,
-            force=force,
-            progress=True,
-            **_how(**machine),
-        )
+        if name is None:
+            _reproduce_all(experiments.reproduce_all(out, **options))
+        else:
+            _show_result(experiments.reproduce(name, out, **options), out)
+
+
+def _reproduce_all(found: "Iterable[tuple[str, Path, Result | Exception | None]]") -> None:
+    """Show what each experiment gives as it ends; raise at the end where some have failed."""
+    failed: list[str] = []
+    for name, folder, result in found:
+        if isinstance(result, Exception):
+            failed.append(f"{name}: {_reason(result) or type(result).__name__}")
+            click.echo(f"{name} failed", err=True)
+        else:
+            click.echo(f"{name}:")
+            _show_result(result, folder)
+    if failed:
+        raise ValueError(f"{len(failed)} of the experiments failed: {'; '.join(failed)}")
+
+
+def _show_result(result: "Result | None", out: Path) -> None:
+    """Table, files and claims of an experiment."""
+    if result is None:
+        _show_incomplete(out)
+        return
     _show(result.dataset, out)
+    from ..reproduce.claims import verdict_of
+
     for claim in result.claims:
-        verdict = {True: "holds", False: "FAILS", None: "too small to tell"}[claim["holds"]]
-        click.echo(f"{verdict}: {claim['claim']}")
+        click.echo(f"{verdict_of(claim)}: {claim['claim']}")
 
 
 @main.command()
@@ -273,7 +340,13 @@ def _shard(text: str) -> tuple[int, int]:
 
 
 def _run(
-    path: Path, out: Path, how: dict[str, Any], *, force: bool = False, **overrides: Any
+    path: Path,
+    out: Path,
+    how: dict[str, Any],
+    *,
+    force: bool = False,
+    plugins: tuple[Path, ...] = (),
+    **overrides: Any,
 ) -> None:
     """Run the sweep of a file, and write its results and figure."""
     from .. import sweeps
@@ -283,7 +356,7 @@ def _run(
     from .cache import kept_programs
 
     chosen = {name: value for name, value in overrides.items() if value is not None}
-    plan = sweeps.read(path, **chosen)
+    plan = sweeps.read(path, plugins=_plugin_files(plugins, how), **chosen)
     cells = sweeps.check(plan, progress=True)
     _make_folder(out)
     shard = how.get("shard", (1, 1))
@@ -295,14 +368,28 @@ def _run(
     ):
         dataset = sweeps.run(plan, cells=cells, out=folder, progress=True, bounds=True, **how)
         if dataset is None:
-            click.echo(
-                f"{out} does not hold all cells yet; the last shard to end writes the results"
-            )
+            _show_incomplete(out)
             return
         discard_claims(folder)
         write(dataset, out / "results.nc")
         plot.save(dataset, out / "figure.png", title=path.stem if path.stem != "demo" else None)
     _show(dataset, out)
+
+
+def _plugin_files(paths: tuple[Path, ...], machine: Mapping[str, Any]) -> "tuple[PluginFile, ...]":
+    """The plugins that the user has named."""
+    from ..system.plugins import read_files
+
+    if paths and machine.get("cluster") is not None:
+        raise ValueError(
+            f"plugin {paths[0]}: the workers of a cluster do not have this file; make a package "
+            "of it that is installed there too"
+        )
+    return read_files(paths)
+
+
+def _show_incomplete(out: Path) -> None:
+    click.echo(f"{out} does not hold all cells yet; the last shard to end writes the results")
 
 
 def _make_folder(out: Path) -> None:

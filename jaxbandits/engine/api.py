@@ -2,17 +2,20 @@
 
 import contextlib
 import functools
+import inspect
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 import jax
 import numpy as np
 from jaxtyping import Int
 
 from ..parameters import require
-from ..signatures import name_of
+from ..signatures import name_of, nearest, options_of_call, unknown
+from ..system.interrupts import held_back
+from ..system.progress import Bar
 from . import checkpoints
 from .checkpoints import RecordedRounds
 from .checks import DeviceChoice, check_engine, check_memory, check_sizes, devices_of
@@ -25,6 +28,9 @@ from .partition import Constructor, PreparedCell, ProblemSource, answers_with_ar
 from .results import Runs, joined
 from .stack import stacked
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 # `(done, total)`: how many replications have ended; `done` None closes.
 Report: TypeAlias = Callable[[int | None, int], Any]
 # `(cell, runs)`, for what is new of a cell.
@@ -33,6 +39,32 @@ Keep: TypeAlias = Callable[[int, Runs], Any]
 Waiting: TypeAlias = Mapping[int, Sequence[int] | Int[np.ndarray, " R"]]
 
 
+def _hinting_at_partial(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate `simulate`: an error says how options of the algorithm are bound."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **keywords: P.kwargs) -> R:
+        for name, value in keywords.items():
+            if name not in known:
+                algorithm = keywords.get("algorithm", args[1] if len(args) > 1 else None)
+                raise TypeError(_no_argument(name, value, algorithm, known))
+        return function(*args, **keywords)
+
+    return wrapped
+
+
+def _no_argument(name, value, algorithm, known):
+    """What is wrong with a keyword that `simulate` does not have."""
+    options = options_of_call(algorithm) if callable(algorithm) else []
+    option = name if name in options else nearest(name, options)
+    if option is not None and nearest(name, [*known, option]) == option:
+        bound = f"functools.partial({name_of(algorithm)}, {option}={value!r:.40})"
+        return f"simulate has no argument {name!r}; bind the option of the algorithm: {bound}"
+    return str(unknown("argument of simulate", name, known))
+
+
+@_hinting_at_partial
 def simulate(
     instance: ProblemSource,
     algorithm: Constructor,
@@ -53,7 +85,7 @@ def simulate(
     Replication r depends on `(seed, r)` and the inputs alone: `batch`, `devices`, the number of
     replications and the fate of the others change nothing. A second call that differs in
     numbers only (arrays, `delta`, `budget`, ...) compiles nothing. Ctrl-C returns the
-    replications that are done, with a warning.
+    replications that are done, with a warning; while a program compiles, it waits for that.
 
     Args:
       instance: an `Instance`, or a callable `key -> Instance`, drawn afresh for each replication;
@@ -105,18 +137,40 @@ def simulate(
     """
     check_sizes(replications, seed, max_pulls, horizon, batch)
     structure, numbers = prepared(instance, algorithm, horizon)
-    simulation = Simulation(
-        [(structure._replace(debug=debug), numbers)],
-        replications=replications,
-        seed=seed,
-        max_pulls=max_pulls,
-        horizon=horizon,
-        batch=batch,
-        devices=devices,
-        engine=engine,
-        record=record,
-    )
-    return simulation.run({0: np.arange(replications)}, reporter(progress))[0]
+    report = reporter(progress)
+    with _compiling(report, name_of(algorithm), replications):
+        simulation = Simulation(
+            [(structure._replace(debug=debug), numbers)],
+            replications=replications,
+            seed=seed,
+            max_pulls=max_pulls,
+            horizon=horizon,
+            batch=batch,
+            devices=devices,
+            engine=engine,
+            record=record,
+        )
+    return simulation.run({0: np.arange(replications)}, report)[0]
+
+
+@contextlib.contextmanager
+def _compiling(report: Report, name: str, replications: int) -> Generator[None]:
+    """A block that compiles: a bar says so, and an interrupt says that nothing was played.
+
+    An interrupt is handled when the block ends, a second one at once: inside of JAX it can be lost
+    or end the process.
+    """
+    if isinstance(report, Bar):
+        report.wait(f"compiling {name}")
+    try:
+        with held_back():
+            yield
+    except BaseException as error:
+        report(None, replications)
+        if isinstance(error, KeyboardInterrupt):
+            message = f"interrupted: 0 of {replications} replications are done"
+            raise KeyboardInterrupt(message) from None
+        raise
 
 
 def check_ending(
@@ -402,8 +456,4 @@ def reporter(progress: bool | Callable[[int, int], Any]) -> Report:
     """A callable `(done, total)`; `done` None closes."""
     if callable(progress):
         return lambda done, total: None if done is None else progress(done, total)
-    if not progress:
-        return lambda done, total: None
-    from ..system.progress import bar
-
-    return bar("replications")
+    return Bar("replications") if progress else lambda done, total: None

@@ -134,6 +134,7 @@ def prepared(
     Raises:
       ValueError: names the argument, what it was and what is allowed.
     """
+    _check_order(instance, algorithm)
     require(callable(algorithm), f"algorithm must be a constructor, got {algorithm!r}")
     check_options("algorithm", algorithm)
     build, problem = as_tree(algorithm), _without_key(instance)
@@ -142,6 +143,20 @@ def prepared(
     with jax.enable_x64(True):
         build = completed(problem, build, horizon)
         return split((problem, build, None if horizon is None else np.int64(horizon)))
+
+
+def _check_order(instance, algorithm):
+    """Raise where the instance was given as the algorithm and the algorithm as the instance."""
+    makes_algorithms = hasattr(function_of(instance), "complete")
+    if is_problem(algorithm):
+        swapped = callable(instance) and not is_problem(instance)
+    else:
+        swapped = makes_algorithms and not hasattr(function_of(algorithm), "complete")
+    require(
+        not swapped,
+        f"instance and algorithm are swapped: got {name_of(instance)} as the instance; "
+        "the instance comes first",
+    )
 
 
 def _without_key(source: Any) -> Any:

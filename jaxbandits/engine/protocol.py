@@ -95,9 +95,6 @@ def check(
 
 def _check_move(must, move, num_answers):
     require(isinstance(move, Move), f"{must}, got {type(move).__name__}")
-    for field in ("arm", "done", "answer"):
-        single = isinstance(getattr(move, field), jax.ShapeDtypeStruct)
-        require(single, f"{must} whose {field} is one array, got {getattr(move, field)!r:.80}")
     arm, count, answer = move.arm, move.count, move.answer
     whole = jnp.issubdtype(arm.dtype, jnp.integer) and len(arm.shape) <= 1
     require(whole, f"{must} whose arm is an integer or a vector of them, got {_brief(arm)}")
@@ -156,15 +153,29 @@ def _shapes(where, name, function, *args):
 
     try:
         shapes = jax.eval_shape(call, *args)
+    except jax.errors.ConcretizationTypeError as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        text = f"{where} {name} cannot be compiled: {reason}; write jnp.where in place of `if`"
+        raise ValueError(text) from error
     except TypeError as error:
         if not returned:  # its own error
             raise
+        _check_fields(must, returned[0])
         raise ValueError(f"{must} arrays in named tuples, tuples or dicts: {error}") from None
-    if isinstance(returned[0], Move):
-        for field, value in zip(Move._fields, returned[0], strict=True):
-            message = f"{must} a Move of arrays: {field} is {value!r}, write jnp.asarray({value!r})"
-            require(not isinstance(value, bool | int | float), message)
+    _check_fields(must, returned[0])
     return shapes
+
+
+def _check_fields(must, move):
+    """Raise unless each field of a `Move` is one array, its info aside."""
+    if not isinstance(move, Move):
+        return
+    for field, value in zip(Move._fields, move, strict=True):
+        text = f"{must} a Move of arrays: {field} is {value!r}, write jnp.asarray({value!r})"
+        require(not isinstance(value, bool | int | float), text)
+        may_be_anything = field == "info" or (field == "count" and value is None)
+        single = may_be_anything or (hasattr(value, "dtype") and hasattr(value, "shape"))
+        require(single, f"{must} a Move whose {field} is one array, got {value!r:.80}")
 
 
 def _check_parameters(what, parameters, function, number):

@@ -1,5 +1,8 @@
 """Bandit instances: built from arrays, named in the papers, or read from local files."""
 
+from typing import TYPE_CHECKING
+
+from ..signatures import suggesting
 from .contextual import Labelled, digits, images, labelled
 from .data.local_files import automobile, drug_repurposing, electric_motor
 from .instance import (
@@ -60,3 +63,6 @@ __all__ = [
     "transductive",
     "yahoo_r6a",
 ]
+
+if not TYPE_CHECKING:  # else a type checker takes every name for an attribute
+    __getattr__ = suggesting(__name__, __all__)

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from ..feature_tables import check_arms, check_real, is_concrete, require
 from ..parameters import chance, check, size
+from ..signatures import hinting
 from ..types import Rows, Table
 from ..whole_numbers import are_whole
 from .data.idx import Part, read_folder
@@ -114,6 +115,7 @@ jax.tree_util.register_dataclass(
 )
 
 
+@hinting
 def labelled(
     features: Rows,
     labels: Rows,
@@ -181,6 +183,7 @@ def _floats(features):
     return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
 
 
+@hinting
 def images(
     path: Path | str,
     *,
@@ -221,6 +224,7 @@ def images(
     return labelled(pixels, labels, target=target, shown=shown, high=high, low=low)
 
 
+@hinting
 def digits(
     *, target: int | None = None, shown: int = 10, high: float = 0.75, low: float = 0.25
 ) -> Labelled:

@@ -13,6 +13,7 @@ from ..feature_tables import check_arms, check_real, is_concrete, require
 from ..kernels.estimate.links import FAMILIES, LINKS
 from ..parameters import Option, check, choice, count, nonnegative, positive, size
 from ..precision import double, floats
+from ..signatures import hinting
 from ..types import Key, Pytree, Rows, Scalar, Table
 from .simulator_means import sampled_means
 
@@ -106,6 +107,7 @@ def _build(arms, targets, means, values, theta, noise_var, theta_norm, **rest):
     return Instance(arms, targets, means, values, theta, noise_var, theta_norm, **rest)
 
 
+@hinting
 @double
 def linear(
     arms: Rows, theta: Rows, *, noise_var: Scalar = 1.0, targets: Rows | None = None
@@ -153,6 +155,7 @@ def _tables(arms: Rows | None, means: Rows | None) -> tuple[Rows, Rows]:
     return np.eye(np.shape(means)[0]), means
 
 
+@hinting
 @double
 def tabular(
     arms: Rows | None = None,
@@ -193,6 +196,7 @@ def tabular(
     return _build(arms, targets, means, values, theta, noise_var, theta_norm)
 
 
+@hinting
 @double
 def glm(arms: Rows, theta: Rows, *, family: str = "logistic") -> Instance:
     """A generalised linear model: means `mu(arms @ theta)`.
@@ -226,6 +230,7 @@ def _means(family, arms, theta):
     return means, means.max(), jnp.linalg.norm(theta)
 
 
+@hinting
 @double
 def bernoulli(
     arms: Rows | None = None, means: Rows | None = None, *, theta_norm: Scalar | None = None
@@ -254,6 +259,7 @@ def bernoulli(
     return _build(arms, None, means, means, theta, 0.25, theta_norm, **family)
 
 
+@hinting
 @double
 def recorded(
     arms: Rows, samples: Rows, *, noise_var: Scalar, theta_norm: Scalar | None = None
@@ -302,6 +308,7 @@ def _check_simulator(simulator: Pytree, key: Key) -> None:
     check_real("simulator: a reward", reward)
 
 
+@hinting
 @double
 def simulated(
     arms: Rows,

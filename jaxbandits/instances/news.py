@@ -12,6 +12,7 @@ import numpy as np
 from ..kernels.linalg import subspace
 from ..parameters import choice, positive, require, size
 from ..precision import double
+from ..signatures import hinting
 from ..types import Key, Scalar
 from .data.click_logs import SIDE, read_click_log
 from .instance import Instance, check_option, linear
@@ -36,6 +37,7 @@ PROTOCOLS: dict[str, Protocol] = {
 }
 
 
+@hinting
 @double
 def clicks(
     key: Key, num_arms: int = 40, *, protocol: str = "rage", noise_var: Scalar | None = None
@@ -96,6 +98,7 @@ def _click_rates(key, users, articles, low, high):
     return (scale * theta).at[0, 0].add(shift), scale * drawn + shift
 
 
+@hinting
 def yahoo_r6a(
     key: Key,
     path: Path | str,

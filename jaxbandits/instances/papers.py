@@ -6,6 +6,7 @@ import numpy as np
 
 from ..parameters import choice, count, nonnegative, positive, require, size
 from ..precision import double, floats, is_traced
+from ..signatures import hinting
 from ..types import Key, Scalar
 from .instance import Instance, check_option, glm, linear
 
@@ -16,6 +17,7 @@ DRAWS: int = 32  # sets of weights to choose from
 TIED: float = 1e-5  # the largest gap that counts as a tie
 
 
+@hinting
 @double
 def soare(
     dim: int, *, angle: Scalar = 0.1, scale: Scalar = 1.0, noise_var: Scalar = 1.0
@@ -49,6 +51,7 @@ def _stacked(*tables):
     return jnp.concatenate(tables) if is_traced(tables) else np.concatenate(tables)
 
 
+@hinting
 @double
 def canonical(dim: int, *, gap: Scalar, noise_var: Scalar = 1.0) -> Instance:
     """The standard basis, theta = (gap, 0, ..): the K-armed bandit with one good arm.
@@ -61,6 +64,7 @@ def canonical(dim: int, *, gap: Scalar, noise_var: Scalar = 1.0) -> Instance:
     return linear(basis, gap * basis[0], noise_var=noise_var)
 
 
+@hinting
 @double
 def sphere(
     key: Key, num_arms: int, dim: int, *, mix: Scalar = 0.01, noise_var: Scalar = 1.0
@@ -98,6 +102,7 @@ def _closest(arms):
     return arms[i], arms[j]
 
 
+@hinting
 @double
 def moderate_gaps(
     key: Key, num_arms: int, *, spread: str = "uniform", noise_var: Scalar = 1.0
@@ -132,6 +137,7 @@ def moderate_gaps(
     return linear(arms, np.eye(2)[0], noise_var=noise_var)
 
 
+@hinting
 @double
 def corner(key: Key, num_arms: int, *, noise_var: Scalar = 1.0) -> Instance:
     """The corner case of d = 2, where OD-LinBAI plays one round (Azizi et al., 2022).
@@ -164,6 +170,7 @@ def _directions(angles):
     return jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
 
 
+@hinting
 @double
 def multivariate(
     key: Key, factors: int, *, weights: str = "program", noise_var: Scalar = 1.0
@@ -209,6 +216,7 @@ def multivariate(
     return linear(arms, theta, noise_var=noise_var)
 
 
+@hinting
 @double
 def transductive(dim: int, *, angle: Scalar = 0.1, noise_var: Scalar = 1.0) -> Instance:
     """Basis arms, and targets e_1 .. e_h with their neighbours at `angle` (Fiez et al., 2019).
@@ -226,6 +234,7 @@ def transductive(dim: int, *, angle: Scalar = 0.1, noise_var: Scalar = 1.0) -> I
     return linear(basis, basis[0], noise_var=noise_var, targets=targets)
 
 
+@hinting
 @double
 def logistic_cube(
     key: Key,
@@ -260,6 +269,7 @@ def logistic_cube(
     return glm(arms, jnp.sqrt(theta_var) * jax.random.normal(theta_key, (dim,)))
 
 
+@hinting
 @double
 def classic_top_m(num_arms: int, m: int, *, angle: Scalar, noise_var: Scalar = 0.25) -> Instance:
     """The Top-m instance of Reda et al. (2021): d = K - 1, theta = e_1.

@@ -14,6 +14,7 @@ from ..kernels import selection
 from ..kernels.linalg import spd
 from ..parameters import choice, positive, require, size
 from ..precision import double
+from ..signatures import hinting
 from ..types import Key, Scalar, Table
 from .data.local_files import find_file, named_table
 from .gene_networks import (
@@ -93,6 +94,7 @@ class Screen:
         return cosine(self.outcome(key, arm).state, *self.target)
 
 
+@hinting
 def boolean_drugs(
     path: Path | str,
     *,
@@ -184,6 +186,7 @@ def _with_theta(instance):
     return dataclasses.replace(instance, theta=theta, theta_norm=norm)
 
 
+@hinting
 @double
 def drugs(key: Key, *, noise_var: Scalar = 0.25) -> Instance:
     """Stand-in for ten drugs scored on eighteen patients, with the means of Reda et al. (2021).
@@ -229,6 +232,7 @@ def _features(key, num_arms):
     return arms / jnp.sqrt((arms**2).sum(1, keepdims=True))
 
 
+@hinting
 @double
 def boolean_network(
     key: Key,

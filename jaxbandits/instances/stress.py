@@ -23,6 +23,7 @@ from ..parameters import (
     require,
 )
 from ..precision import double
+from ..signatures import hinting
 from ..types import Key, Pytree, Rows, Scalar, Table
 from ..whole_numbers import allowed_whole, is_whole
 from .instance import Instance
@@ -117,6 +118,7 @@ DEFAULTS: Mapping[str, Any] = MappingProxyType(
 )
 
 
+@hinting
 def stressed(
     instance: Instance | Callable[..., Instance],
     *,

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 
 from ..parameters import size
 from ..precision import double
+from ..signatures import hinting
 from ..types import Key, Scalar
 from .instance import Instance, check_option, tabular
 
@@ -30,6 +31,7 @@ SKEWED: Bool[np.ndarray, " 6"] = np.array(
 )  # given by their logarithms
 
 
+@hinting
 @double
 def cars(key: Key, num_arms: int, *, noise_var: Scalar = 0.1) -> Instance:
     """Synthetic cars: five features, and a price that is not linear in them.
@@ -53,6 +55,7 @@ def cars(key: Key, num_arms: int, *, noise_var: Scalar = 0.1) -> Instance:
     return tabular(rows[:, :-1], rows[:, -1], noise_var=noise_var)
 
 
+@hinting
 @double
 def motor(key: Key, num_arms: int, *, noise_var: Scalar = 0.1) -> Instance:
     """Synthetic records of an electric motor: eleven sensors, and the temperature of its magnets.

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import sys
 import weakref
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ import numpy as np
 from ..parameters import require
 from ..system import locks
 from ..system.files import replacing
+from ..system.identity import Entries, Plain, differences
 from ..version import VERSION
 from .algorithm import LiveAlgorithm
 from .snapshot import Snapshot
@@ -24,6 +26,7 @@ Arrays: TypeAlias = dict[str, np.ndarray]  # what the file holds
 Description: TypeAlias = Mapping[str, str]  # of what is run, see `constructor.describe`
 
 FORMAT = 1
+ARRAY: re.Pattern[str] = re.compile(r"(\w+) (\[[\d, ]*\]) ([0-9a-f]{64})")
 FIELDS = ("rounds", "arm_pulls", "told", "sums", "issued")  # of a `Snapshot`, as in the file
 
 
@@ -49,19 +52,30 @@ def hold(owner: object, path: Path) -> Callable[[], Any]:
     return weakref.finalize(owner, os.close, descriptor)
 
 
-def save(path: Path, description: Description, arrays: Arrays) -> None:
-    """Write `arrays`; when this returns they survive a crash of the machine."""
-    header = json.dumps(
-        {"format": FORMAT, "version": VERSION, "jax": jax.__version__, "plays": description}
-    )
+def save(
+    path: Path, description: Description, arrays: Arrays, entries: Entries | None = None
+) -> None:
+    """Write `arrays`; when this returns they survive a crash of the machine.
+
+    Args:
+      path: the file.
+      description: of what is run.
+      arrays: the run.
+      entries: of small arrays in the description, for messages about what differs.
+    """
+    facts = {"format": FORMAT, "version": VERSION, "jax": jax.__version__, "plays": description}
+    header = json.dumps(facts | {"entries": entries or {}})
     first = {"header": np.array(header), "checksum": np.array(_digest(header, arrays))}
     contents: dict[str, Any] = first | arrays
     with replacing(path) as temporary, temporary.open("wb") as stream:
         np.savez(stream, **contents)
 
 
-def load(path: Path, description: Description) -> Arrays:
+def load(path: Path, description: Description, entries: Entries | None = None) -> Arrays:
     """The arrays that `save` wrote for the same `description`; the file is only read.
+
+    Args:
+      path, description, entries: as in `save`.
 
     Raises:
       ValueError: names the file and says what is wrong with it.
@@ -83,19 +97,27 @@ def load(path: Path, description: Description) -> Arrays:
         version == VERSION,
         f"path: {path} was written by jaxbandits {version}, this is {VERSION}",
     )
-    _check_same(path, plays, description)
+    _check_same(path, plays, description, facts.get("entries", {}) | (entries or {}))
     return arrays
 
 
-def _check_same(path: Path, plays: Description, description: Description) -> None:
+def _check_same(path: Path, plays: Description, description: Description, entries: Entries) -> None:
     """Raise unless the file is of the run that is described; the error names what differs."""
     names = sorted(plays.keys() | description.keys())
+    there, here = (
+        {name: _parsed(one.get(name, "left out")) for name in names} for one in (plays, description)
+    )
     differing = [
-        f"{name} {plays.get(name, 'left out')} there, {description.get(name, 'left out')} here"
-        for name in names
-        if plays.get(name) != description.get(name)
+        f"{where.strip()} {one} there, {two} here"
+        for where, one, two in differences(there, here, entries)
     ]
     require(not differing, f"path: {path} holds another experiment: {'; '.join(differing)}")
+
+
+def _parsed(text: str) -> Plain:
+    """The description of an array as `described_array` returns it; other text as it is."""
+    found = ARRAY.fullmatch(text)
+    return [found[1], json.loads(found[2]), found[3]] if found else text
 
 
 def _digest(header: str, arrays: Arrays) -> str:

@@ -14,6 +14,7 @@ from ..core import Algorithm
 from ..engine.checks import check_sizes
 from ..engine.episode import kept, root_key
 from ..parameters import require
+from ..system.identity import entries_of
 from ..types import Rows
 from . import file, rewards
 from .algorithm import LiveAlgorithm
@@ -117,6 +118,7 @@ class Live:
         if path is None:
             self._snapshot = self._algorithm.begin()
         else:
+            self._entries = entries_of(numbers)
             self._open(Path(path).absolute(), describe(bound, numbers, seed))
 
     def _open(self, path: Path, description: dict[str, str]) -> None:
@@ -125,7 +127,7 @@ class Live:
         self._path, self._description = path, description
         try:
             if path.exists():
-                arrays = file.load(path, description)
+                arrays = file.load(path, description, self._entries)
                 try:
                     self._snapshot = file.from_arrays(arrays, self._algorithm)
                 except ValueError as error:
@@ -291,7 +293,8 @@ class Live:
     def _become(self, snapshot: Snapshot) -> None:
         """Save first: a change that cannot be saved is not made."""
         if self._path is not None:
-            file.save(self._path, self._description, file.to_arrays(snapshot))
+            arrays = file.to_arrays(snapshot)
+            file.save(self._path, self._description, arrays, self._entries)
         self._snapshot = snapshot
 
     def close(self) -> None:

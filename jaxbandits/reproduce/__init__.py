@@ -1,14 +1,19 @@
 """Figures and tables of the papers as data: what to run, and what it must show."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..engine.checks import check_sizes
 from ..signatures import unknown
+from ..sweeps.grid import check_how, require_shard
+from ..system.plugins import Catalogue, PluginFile
 from . import glm, gse, lingape, rage, topm
 from .experiment import Experiment, Result, run
 
-__all__ = ["EXPERIMENTS", "Experiment", "Result", "reproduce"]
+__all__ = ["EXPERIMENTS", "Experiment", "Result", "experiments", "reproduce", "reproduce_all"]
 
+HOW = ("cluster", "batch", "devices", "engine")  # options of `reproduce` that say how to run
 EXPERIMENTS: dict[str, Experiment] = {
     **glm.EXPERIMENTS,
     **gse.EXPERIMENTS,
@@ -16,6 +21,56 @@ EXPERIMENTS: dict[str, Experiment] = {
     **rage.EXPERIMENTS,
     **topm.EXPERIMENTS,
 }
+
+
+def experiments(plugins: Sequence[PluginFile] = ()) -> Catalogue[Experiment]:
+    """Experiments by name: those of this package, of installed plugins, and of plugin files."""
+
+    def fits(thing: Any) -> bool:
+        return isinstance(thing, Experiment)
+
+    allowed = "a jaxbandits.reproduce.Experiment"
+    return Catalogue("experiment", EXPERIMENTS, plugins, allowed=allowed, fits=fits)
+
+
+def reproduce_all(
+    out: Path | str, *, plugins: Sequence[PluginFile] = (), **options: Any
+) -> Iterator[tuple[str, Path, Result | Exception | None]]:
+    """Run every experiment into a folder of its own, `out`/NAME, one after the other.
+
+    Args:
+      out: a folder; what it holds is continued.
+      plugins, options: as in `reproduce`.
+    Yields:
+      For each experiment its name, its folder, and what `reproduce` gave or raised: a failure does
+      not stop the others.
+    """
+    _check_options(out, **options)
+    for name in experiments(plugins):
+        folder = Path(out, *name.split("/"))
+        try:
+            _check_folder(name)
+            found = reproduce(name, folder, plugins=plugins, **options)
+        except Exception as error:
+            yield name, folder, error
+        else:
+            yield name, folder, found
+
+
+def _check_options(out: Path | str, **options: Any) -> None:
+    """Raise for what would make every experiment fail."""
+    how = {name: value for name, value in options.items() if name in HOW}
+    require_shard(options.get("shard", (1, 1)), out)
+    check_how(how.pop("cluster", None), **how)
+    replications = options.get("replications")
+    check_sizes(1 if replications is None else replications, 0, 1, None, None)
+
+
+def _check_folder(name: str) -> None:
+    """Raise where the name of a plugin's experiment would lead out of the folder of results."""
+    parts = name.split("/")
+    if "\\" in name or not all(part.strip(".") for part in parts):
+        raise ValueError(f"{name!r} cannot be the name of a folder")
 
 
 def reproduce(
@@ -26,28 +81,33 @@ def reproduce(
     quick: bool = False,
     data: Path | str | None = None,
     force: bool = False,
+    plugins: Sequence[PluginFile] = (),
     **how: Any,
-) -> Result:
+) -> Result | None:
     """Run the experiment `name` into the folder `out`.
 
     Args:
-      name: a name in `EXPERIMENTS`.
+      name: one of `experiments()`.
       out: gets `results.nc`, `figure.png`, `claims.json` and the stored cells.
       replications: instead of the experiment's own number.
       quick: a small version.
       data: folder of local data sets.
       force: replace results of another sweep that `out` holds, which are refused otherwise.
-      how: `progress, cluster, devices, engine`, as in `sweep`.
+      plugins: files whose experiments may be named too, see `system.plugins.read_files`.
+      how: `progress, cluster, devices, engine`, as in `sweep`; `shard=(i, n)` runs every n-th cell
+        alone, from the i-th on.
     Returns:
-      A `Result`.
+      A `Result`; None as long as `out` lacks cells of other shards.
     Raises:
       ValueError: no such experiment, or a bad option.
     """
-    if name not in EXPERIMENTS:
-        raise unknown("experiment", name, EXPERIMENTS)
+    known = experiments(plugins)
+    if name not in known:
+        raise unknown("experiment", name, known)
     return run(
-        EXPERIMENTS[name],
+        known[name],
         out,
+        source=known.source(name),
         replications=replications,
         quick=quick,
         data=data,

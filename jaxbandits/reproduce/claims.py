@@ -4,7 +4,8 @@ A `Claim` is a text and a function `dataset -> Finding`; a finding has the measu
 verdict. The functions below make the claims that several figures share, on pulls, errors, accuracy,
 time, regret and reward. A claim of a single figure is a function decorated by `claim` or
 `claim_on_cells`. Estimates come from `measures`; one that is not clearly on one side of its limit
-leaves the claim open.
+leaves the claim open. So does an algorithm that was not run (`--quick` leaves some out). A small
+version of an axis can support what a paper says of its ends or its length, but not refute it.
 """
 
 import dataclasses
@@ -24,16 +25,25 @@ if TYPE_CHECKING:
 DELTA = 0.05  # error probability of every experiment with fixed confidence
 EVERYWHERE: Where = {}
 INF = math.inf
+MOST_NAMED = 4  # of what was not played, in one line
+NOT_PLAYED = "not_played"  # in the measured numbers, what a claim is about and was not run
 
 Names: TypeAlias = str | Sequence[str]  # one algorithm or several
 Find: TypeAlias = "Callable[[Dataset], Finding]"
 
 
 class Finding(NamedTuple):
-    """What a dataset says of a claim."""
+    """What a dataset says of a claim.
 
-    measured: Mapping[str, Any]  # by name, numbers, lists of them, or such tables
+    Attributes:
+      measured: by name, numbers, lists of them, or such tables.
+      verdict: whether the claim holds; None where that is open.
+      missing: what the claim is about and was not run, algorithms or points.
+    """
+
+    measured: Mapping[str, Any]
     verdict: Verdict
+    missing: Sequence[str] = ()
 
 
 class Case(NamedTuple):
@@ -58,10 +68,36 @@ class Claim:
 
     def __call__(self, dataset: "Dataset") -> "ClaimRow":
         """The claim as a row of `claims.json`."""
-        measured, verdict = self.find(dataset)
+        measured, verdict, missing = self.find(dataset)
         text = self.text if isinstance(self.text, str) else self.text(dataset)
         holds = None if verdict is None else bool(verdict)  # of NumPy's truth values too
+        if holds is None and missing:
+            measured = {NOT_PLAYED: list(dict.fromkeys(missing)), **measured}
         return {"claim": text, "measured": _plain(dict(measured)), "holds": holds}
+
+
+def on_other_instances(row: "ClaimRow", missing: Sequence[str]) -> "ClaimRow":
+    """The row of a claim, open where only other instances than the paper's refute it.
+
+    Args:
+      row: the claim on what was run.
+      missing: options of the paper's instances that were not run.
+    """
+    if not missing or row["holds"] is not False:
+        return row
+    return {**row, "measured": {NOT_PLAYED: list(missing), **row["measured"]}, "holds": None}
+
+
+def verdict_of(row: "ClaimRow") -> str:
+    """The verdict of a row of `claims.json` in words."""
+    if row["holds"] is None and NOT_PLAYED in row["measured"]:
+        first, rest = (
+            row["measured"][NOT_PLAYED][:MOST_NAMED],
+            row["measured"][NOT_PLAYED][MOST_NAMED:],
+        )
+        more = [f"and {len(rest)} more"] if rest else []
+        return f"not played ({', '.join([*first, *more])})"
+    return {True: "holds", False: "FAILS", None: "too small to tell"}[row["holds"]]
 
 
 def checked(*claims: Claim) -> "Callable[[Dataset], list[ClaimRow]]":
@@ -83,10 +119,9 @@ def in_the_end(whole: Claim, rounds: int) -> Claim:
     """The claim, open where fewer rounds refute it: exploration costs first and pays later."""
 
     def find(dataset: "Dataset") -> Finding:
-        measured, verdict = whole.find(dataset)
-        run = int(dataset["round"][-1])
-        early = run < rounds and verdict is False
-        return Finding({"rounds": run, **measured}, None if early else verdict)
+        found, run = whole.find(dataset), int(dataset["round"][-1])
+        left = [f"rounds {run + 1} to {rounds}"] if run < rounds else []
+        return _on_a_part(found._replace(measured={"rounds": run, **found.measured}), left)
 
     return dataclasses.replace(whole, find=find)
 
@@ -121,9 +156,13 @@ def _pull_ratios(
     factor: float,
     at: slice = slice(None),
 ) -> Claim:
+    pairs = list(pairs)
+
     @claim_on_cells(text)
     def find(cells: "Dataset") -> Finding:
-        cases = []
+        cases, missing = [], measures.not_run(cells, itertools.chain(*pairs))
+        if at != slice(None):
+            missing += measures.points_not_run(cells, at)
         for one, two in pairs:
             found = measures.log_ratios(cells, one, two, at)
             ratios = {
@@ -132,7 +171,7 @@ def _pull_ratios(
             }
             verdict = all_hold(x.within(*limits) for x in found.values())
             cases.append(Case(f"{one} / {two}", ratios, verdict))
-        return _together(cases, limit=factor)
+        return _together(cases, limit=factor)._replace(missing=missing)
 
     return find
 
@@ -151,9 +190,10 @@ def pulls_grow(
     @claim_on_cells(text)
     def find(cells: "Dataset") -> Finding:
         found = {name: measures.growth(cells, name, over) for name in _listed(names)}
-        return _together(
-            (Case(n, _shown(x, "power"), x.within(least, most)) for n, x in found.items()), **stated
-        )
+        cases = [Case(n, _shown(x, "power"), x.within(least, most)) for n, x in found.items()]
+        missing = measures.not_run(cells, [*_listed(names), *([over] if over else [])])
+        together = _together(cases, **stated)._replace(missing=missing)
+        return _on_a_part(together, measures.ends_not_run(cells))
 
     return find
 
@@ -180,7 +220,7 @@ def error_rate_between(text: str, name: str, low: float, high: float) -> Claim:
     @claim_on_cells(text)
     def find(cells: "Dataset") -> Finding:
         if name not in cells.algorithm:
-            return Finding({"runs": 0}, None)
+            return Finding({"runs": 0}, None, [name])
         found = measures.error_rate(cells, name)
         return Finding(found._asdict(), found.within(low, high))
 
@@ -212,7 +252,8 @@ def not_less_accurate(
 
     def find(dataset: "Dataset") -> Finding:
         best = measures.most_accurate(dataset, _listed(ones), where)
-        return more_accurate(text, best, others, where=where, by=-by).find(dataset)
+        found = more_accurate(text, best, others, where=where, by=-by).find(dataset)
+        return _on_a_part(found, measures.not_run(dataset, _listed(ones)))
 
     return Claim(text, find)
 
@@ -224,13 +265,17 @@ def _accuracies(
     where: Where,
     **stated: float,
 ) -> Claim:
+    pairs = list(pairs)
+
     @claim(text)
     def find(dataset: "Dataset") -> Finding:
         cases = []
         for one, two in pairs:
             found = measures.accuracy_difference(dataset, one, two, where)
             cases.append(Case(f"{one} - {two}", _shown(found, "difference"), found.within(*limits)))
-        return _together(cases, **stated)
+        missing = measures.not_run(dataset, itertools.chain(*pairs))
+        together = _together(cases, **stated)._replace(missing=missing)
+        return _on_a_part(together, measures.average_not_run(dataset, where))
 
     return find
 
@@ -295,12 +340,16 @@ def _changes(
     def find(dataset: "Dataset") -> Finding:
         values = dataset[axis].values.tolist()
         ends = (min(values) if start is None else start, max(values) if end is None else end)
+        whole = measures.whole_axis(dataset, axis)
+        wanted = [min(whole) if start is None else start, max(whole) if end is None else end]
         cases = []
         for name in _listed(names):
             first, last = (measures.accuracy(dataset, name, {**where, axis: one}) for one in ends)
             change = Estimate(last.value - first.value, math.hypot(first.error, last.error))
             cases.append(Case(name, _shown(change, "difference"), change.within(*limits)))
-        return _together(cases, **dict(zip(("from", "to"), ends, strict=True)), **stated)
+        together = _together(cases, **dict(zip(("from", "to"), ends, strict=True)), **stated)
+        together = together._replace(missing=measures.not_run(dataset, _listed(names)))
+        return _on_a_part(together, measures.average_not_run(dataset, {**where, axis: wanted}))
 
     return find
 
@@ -317,9 +366,10 @@ def slower(
             for other in _listed(others)
         }
         known = {pair: ratio for pair, ratio in ratios.items() if ratio is not None}
-        return _together(
-            (Case(pair, ratio, ratio > factor) for pair, ratio in known.items()), factor=factor
-        )
+        cases = [Case(pair, ratio, ratio > factor) for pair, ratio in known.items()]
+        missing = measures.not_run(dataset, (name, *_listed(others)))
+        missing += measures.values_not_run(dataset, where)
+        return _complete(_together(cases, factor=factor), missing)
 
     return find
 
@@ -339,7 +389,8 @@ def less_regret(text: str, ones: Names, others: Names, factor: float = 1.0) -> C
                 ratio = _shown(measures.ratio_of_means(first, second), "ratio")
                 verdict = measures.mean_of(first - factor * second).below(0.0)
                 cases.append(Case(f"{one} / {two}{point}", ratio, verdict))
-        return _together(cases, factor=factor)
+        missing = measures.not_run(dataset, (*_listed(ones), *_listed(others)))
+        return _complete(_together(cases, factor=factor), missing)
 
     return find
 
@@ -369,7 +420,8 @@ def _bends(text: str, names: Names, limit: float, decide: Callable[[Estimate], V
                 ratio = _shown(measures.ratio_of_means(late, early), "ratio")
                 verdict = decide(measures.mean_of(late - limit * early))
                 cases.append(Case(f"{name}{point}", ratio, verdict))
-        return _together(cases, limit=limit)
+        missing = measures.not_run(dataset, _listed(names))
+        return _complete(_together(cases, limit=limit), missing)
 
     return find
 
@@ -379,14 +431,13 @@ def enough_reward(text: str, names: Names, least: float) -> Claim:
 
     @claim(text)
     def find(dataset: "Dataset") -> Finding:
-        return _together(
-            (
-                Case(f"{name}, {point}", _shown(found, "average"), found.above(least))
-                for name in _listed(names)
-                for point, found in measures.average_rewards(dataset, name)
-            ),
-            least=least,
-        )
+        cases = [
+            Case(f"{name}, {point}", _shown(found, "average"), found.above(least))
+            for name in _listed(names)
+            for point, found in measures.average_rewards(dataset, name)
+        ]
+        missing = measures.not_run(dataset, _listed(names))
+        return _complete(_together(cases, least=least), missing)
 
     return find
 
@@ -396,6 +447,20 @@ def _together(cases: Iterable[Case], **stated: float) -> Finding:
     cases = list(cases)
     measured = {**stated, **{case.name: case.measured for case in cases}}
     return Finding(measured, all_hold(case.verdict for case in cases))
+
+
+def _complete(found: Finding, missing: Sequence[str]) -> Finding:
+    """A finding of cases without those that were not run, which leave open what the others show."""
+    open_too = missing and found.verdict is True
+    return found._replace(verdict=None if open_too else found.verdict, missing=missing)
+
+
+def _on_a_part(found: Finding, missing: Sequence[str]) -> Finding:
+    """A finding on a part of the points that a claim is about, which cannot refute it."""
+    if not missing:
+        return found
+    verdict = None if found.verdict is False else found.verdict
+    return Finding(found.measured, verdict, [*found.missing, *missing])
 
 
 def _shown(found: Estimate, name: str) -> dict[str, float]:

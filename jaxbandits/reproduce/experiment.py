@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..engine.episode import MAX_PULLS
 from ..parameters import require
+from ..signatures import function_of
 from ..sweeps.spec import Part, Sweep, read
 from ..system.files import replacing
+from ..system.plugins import is_ours
+from .claims import on_other_instances
+from .measures import WHOLE_AXES
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -83,6 +87,15 @@ class Experiment:
         chosen["only"] = _restricted(chosen["only"], parts, chosen["axes"])
         return planned(algorithms=algorithms, **chosen)
 
+    def changed(self, sweep: Sweep) -> list[str]:
+        """Options of its instances that a small version sets otherwise, as `angle = 0.01`."""
+        return [
+            f"{option} = {value}"
+            for part in sweep.instances
+            for option, value in getattr(self.instances.get(part.label), "keywords", {}).items()
+            if {**getattr(part.build, "keywords", {}), **part.options}.get(option) != value
+        ]
+
     def note(self, data: Path | str | None) -> str:
         """What title and claims add where a stand-in is run."""
         if callable(self.stand_in):
@@ -137,12 +150,16 @@ def run(
     quick: bool = False,
     data: Path | str | None = None,
     force: bool = False,
+    source: str = "",
     **how: Any,
-) -> Result:
+) -> Result | None:
     """Run an `Experiment` into the folder `out`; cells that it holds are not run again.
 
     Args:
+      source: the plugin that the experiment comes from, and the hash of its code; "" for none.
       how: see `sweeps.run`.
+    Returns:
+      A `Result`; None as long as `out` lacks cells of other shards.
     """
     from .. import sweeps
     from ..report import plot
@@ -150,23 +167,52 @@ def run(
     from ..sweeps.folder import for_results
 
     out, note = Path(out), experiment.note(data)
-    sweep = experiment.sweep(replications, quick, data)
+    sweep = _of_plugin(experiment.sweep(replications, quick, data), source)
     cells = sweeps.check(sweep, progress=how.get("progress", False))
-    name, devices = experiment.title + note, how.get("devices")
-    with for_results(out, sweep, cells, force=force, experiment=name, devices=devices) as folder:
+    name, devices, shard = experiment.title + note, how.get("devices"), how.get("shard", (1, 1))
+    with for_results(
+        out, sweep, cells, force=force, experiment=name, shard=shard, devices=devices
+    ) as folder:
         dataset = sweeps.run(sweep, cells=cells, out=folder, bounds=True, **how)
-        assert dataset is not None  # it is only for one shard of several
+        if dataset is None:
+            return None
         if experiment.extended is not None:
             dataset = experiment.extended(dataset, sweep)
         dataset.attrs["experiment"] = name
+        whole = json.dumps({axis: list(values) for axis, values in experiment.axes.items()})
+        rows = experiment.claims(dataset.assign_attrs({WHOLE_AXES: whole}))
+        changed = experiment.changed(sweep) if data is None else []
         claims: list[ClaimRow] = [
-            {**row, "claim": row["claim"] + note} for row in experiment.claims(dataset)
+            on_other_instances({**row, "claim": row["claim"] + note}, changed) for row in rows
         ]
         write(dataset, out / "results.nc")
         title = f"{name}\n{sweep.replications} replications"
         plot.save(dataset, out / "figure.png", title=title, quantities=experiment.quantities)
         _write_text(out / "claims.json", json.dumps(claims, indent=2, allow_nan=False) + "\n")
     return Result(dataset, claims)
+
+
+def _of_plugin(sweep: Sweep, source: str) -> Sweep:
+    """The sweep with the plugin's code in the identity of what it defines itself."""
+
+    def marked(parts: Sequence[Part]) -> tuple[Part, ...]:
+        return tuple(
+            part if _is_ours(part.build) else dataclasses.replace(part, source=source)
+            for part in parts
+        )
+
+    if not source:
+        return sweep
+    parts = marked(sweep.instances), marked(sweep.algorithms)
+    return dataclasses.replace(sweep, instances=parts[0], algorithms=parts[1])
+
+
+def _is_ours(build: Any) -> bool:
+    """Whether a constructor, and the one that it is around, are of this package."""
+    inner = getattr(build, "inner", None)
+    if inner is not None:
+        return _is_ours(inner)
+    return is_ours(getattr(function_of(build), "__module__", None) or "")
 
 
 def _write_text(path: Path, text: str) -> None:

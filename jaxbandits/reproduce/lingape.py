@@ -41,20 +41,22 @@ FIGURE_1 = Experiment(
         "replications": 10,
     },
     claims=checked(
-        fewer_pulls("LinGapE takes fewer pulls than XY-oracle at every d.", "LinGapE", "XY-oracle"),
         fewer_pulls(
-            "XY-oracle takes fewer pulls than XY-static at every d.", "XY-oracle", "XY-static"
+            "LinGapE takes fewer pulls than XY-oracle at every dim.", "LinGapE", "XY-oracle"
         ),
-        fewer_pulls("XY-adaptive takes the most pulls at every d.", "XY-static", "XY-adaptive"),
         fewer_pulls(
-            "XY-adaptive takes at least five times the pulls of XY-static at every d.",
+            "XY-oracle takes fewer pulls than XY-static at every dim.", "XY-oracle", "XY-static"
+        ),
+        fewer_pulls("XY-adaptive takes the most pulls at every dim.", "XY-static", "XY-adaptive"),
+        fewer_pulls(
+            "XY-adaptive takes at least five times the pulls of XY-static at every dim.",
             "XY-static",
             "XY-adaptive",
             0.2,
         ),
-        pulls_grow("The stopping time of LinGapE grows slower than d.", "LinGapE", most=1.0),
+        pulls_grow("The stopping time of LinGapE grows slower than dim.", "LinGapE", most=1.0),
         pulls_grow(
-            "That of XY-static grows about linearly in d.", "XY-static", least=0.7, most=1.3
+            "That of XY-static grows about linearly in dim.", "XY-static", least=0.7, most=1.3
         ),
         claims.exact,
         few_errors(but=("XY-oracle",)),

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from ..engine.results import standard_error
 from .claims import Finding, claim_on_cells
-from .measures import Estimate, all_hold, mean_of
+from .measures import Estimate, all_hold, mean_of, not_run, values_not_run
 
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset
@@ -35,8 +35,9 @@ def _oracle_pulls(cells: "Dataset") -> int | None:
 def exact(cells: "Dataset") -> Finding:
     """The pulls of XY-oracle do not depend on the rewards."""
     expected = _oracle_pulls(cells)
-    if expected is None or 5 not in cells.dim:
-        return Finding({"pulls": None}, None)
+    missing = [*not_run(cells, ["XY-oracle"]), *values_not_run(cells, {"dim": 5})]
+    if expected is None or missing:
+        return Finding({"pulls": None}, None, missing)
     pulls = np.unique(_ended(cells).sel(algorithm="XY-oracle", dim=5).pulls.dropna("replication"))
     holds = bool((pulls == expected).all()) if pulls.size else None
     return Finding({"pulls": pulls.tolist()}, holds)
@@ -63,7 +64,7 @@ def second_arm(cells: "Dataset") -> Finding:
     pulls = _arm_pulls(cells, "LinGapE")
     share = mean_of(pulls[:, 1] / pulls.sum(1))
     measured = {"share": share.value, "standard_error": share.error}
-    return Finding(measured, share.above(0.99))
+    return Finding(measured, share.above(0.99), not_run(cells, ["LinGapE"]))
 
 
 @claim_on_cells("T_1 / T_2 of LinGapE is tan(angle / 2), 0.0050 to the digits printed.")
@@ -74,7 +75,7 @@ def ratio(cells: "Dataset") -> Finding:
     measured = {"ratio": found.value, "standard_error": found.error, "expected": expected}
     enough = found.error < DIGITS  # also False for the NaN of a single replication
     close = abs(found.value - expected) < DIGITS + 2 * found.error
-    return Finding(measured, close if enough else None)
+    return Finding(measured, close if enough else None, not_run(cells, ["LinGapE"]))
 
 
 @claim_on_cells(f"LinGapE pulls every other arm a handful of times, fewer than {HANDFUL}.")
@@ -84,7 +85,8 @@ def rest(cells: "Dataset") -> Finding:
     means, errors = others.mean(0), [standard_error(column) for column in others.T]
     measured = {"mean_pulls": means.tolist(), "standard_errors": errors}
     worst = int(np.argmax(means))
-    return Finding(measured, Estimate(float(means[worst]), errors[worst]).below(HANDFUL))
+    found = Estimate(float(means[worst]), errors[worst])
+    return Finding(measured, found.below(HANDFUL), not_run(cells, ["LinGapE"]))
 
 
 @claim_on_cells("XY-static pulls the arms 1/2 : 1 : 1 : 1 : 1 : 1/2, to a twentieth.")
@@ -94,7 +96,8 @@ def shares(cells: "Dataset") -> Finding:
     means = (pulls / pulls[:, 2:3]).mean(0)
     measured = {"shares": means.tolist(), "printed": list(STATIC_SHARES)}
     close = bool((np.abs(means - STATIC_SHARES) < 0.05).all())
-    return Finding(measured, None if np.isnan(means).any() else close)
+    verdict = None if np.isnan(means).any() else close
+    return Finding(measured, verdict, not_run(cells, ["XY-static"]))
 
 
 @claim_on_cells("XY-oracle pulls each arm as often as printed, to a thousandth and a few pulls.")
@@ -103,7 +106,8 @@ def oracle_arms(cells: "Dataset") -> Finding:
     means = _arm_pulls(cells, "XY-oracle").mean(0)
     measured = {"mean_pulls": means.tolist(), "printed": list(ORACLE_ARMS)}
     close = bool(np.allclose(means, ORACLE_ARMS, rtol=1e-3, atol=2))
-    return Finding(measured, None if np.isnan(means).any() else close)
+    verdict = None if np.isnan(means).any() else close
+    return Finding(measured, verdict, not_run(cells, ["XY-oracle"]))
 
 
 @claim_on_cells("The smaller the gap, the more pulls LinGapE saves against XY-static.")

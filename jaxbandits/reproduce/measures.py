@@ -25,6 +25,7 @@ Where: TypeAlias = Mapping[str, Any]  # values, or lists of them, by name of a d
 Values: TypeAlias = Float[np.ndarray, " R"]
 Curves: TypeAlias = Float[np.ndarray, "R T"]
 
+WHOLE_AXES = "whole_axes"  # attribute: JSON, by axis, its values in the whole experiment
 CLEAR = 2.0  # standard errors from a limit at which an estimate is clearly on one side of it
 
 
@@ -92,6 +93,54 @@ def ratio_of_means(first: Values, second: Values) -> Estimate:
     return Estimate(float(ratio), standard_error((first - ratio * second) / second.mean()))
 
 
+# What was run, of all that the paper has. A small version of an experiment leaves algorithms and
+# points out.
+
+
+def not_run(dataset: "Dataset", names: Iterable[str]) -> list[str]:
+    """Those of the algorithms that were not run."""
+    return [name for name in dict.fromkeys(names) if name not in dataset.algorithm.values]
+
+
+def whole_axis(dataset: "Dataset", axis: str) -> list[Any]:
+    """The values of an axis in the whole experiment; those that were run where it is not known."""
+    known = json.loads(dataset.attrs.get(WHOLE_AXES, "{}"))
+    return known.get(axis) or dataset[axis].values.tolist()
+
+
+def points_not_run(cells: "Dataset", at: slice) -> list[str]:
+    """Those points of the whole axis that were not run.
+
+    Args:
+      at: which points, by their positions along the whole axis.
+    """
+    axis = _axis(cells)
+    return values_not_run(cells, {axis: whole_axis(cells, axis)[at]}) if axis else []
+
+
+def ends_not_run(cells: "Dataset") -> list[str]:
+    """The least and the largest value of the whole axis, where they were not run."""
+    axis = _axis(cells)
+    whole = whole_axis(cells, axis) if axis else []
+    return values_not_run(cells, {axis: [min(whole), max(whole)]}) if whole else []
+
+
+def average_not_run(dataset: "Dataset", where: Where) -> list[str]:
+    """Values at which nothing was run, of those that an average over all other points needs."""
+    axes = json.loads(dataset.attrs.get(WHOLE_AXES, "{}"))
+    return values_not_run(dataset, {**axes, **where})
+
+
+def values_not_run(dataset: "Dataset", where: Where) -> list[str]:
+    """Those of some values of the dimensions at which nothing was run, as `dim = 5`."""
+    return [
+        f"{name} = {value}"
+        for name, values in where.items()
+        for value in (values if isinstance(values, list | tuple) else [values])
+        if value not in dataset[name].values.tolist()
+    ]
+
+
 # Pulls and errors, on the cells of one instance with at most one axis.
 
 
@@ -113,7 +162,7 @@ def log_ratios(
     """The mean logarithm of the ratio of pulls, by point of the axis.
 
     Args:
-      at: which points along the axis, by their positions.
+      at: which points, by their positions along the whole axis; those that were run count.
     """
     return _by_point(cells, at, lambda cell: _log_pulls(cell, one, two))
 
@@ -149,7 +198,9 @@ def _by_point(
     axis = _axis(cells)
     if not axis:
         return {"all": measure(cells)}
-    points = cells[axis].values[at]
+    run = cells[axis].values.tolist()
+    wanted = run if at == slice(None) else whole_axis(cells, axis)[at]
+    points = [value for value in run if value in wanted]
     return {f"{axis} {value}": measure(cells.sel({axis: value})) for value in points}
 
 

@@ -83,23 +83,26 @@ BENCHMARK = _experiment(
     {"benchmark": partial(instances.soare, angle=ANGLE, scale=SCALE)},
     (RAGE, ADAPTIVE, RATIO, ALBA, STATIC, ORACLE, PUBLISHED),
     (
-        fewer_pulls("XY-oracle takes fewer pulls than RAGE at every d.", ORACLE, RAGE),
+        fewer_pulls("XY-oracle takes fewer pulls than RAGE at every dim.", ORACLE, RAGE),
         fewer_pulls(
-            "As published, XY-oracle takes fewer pulls than RAGE at every d.", PUBLISHED, RAGE
+            "As published, XY-oracle takes fewer pulls than RAGE at every dim.", PUBLISHED, RAGE
         ),
         similar_pulls(
             "RAGE and XY-adaptive are of the same order, within 3 times.", RAGE, ADAPTIVE, 3.0
         ),
-        pulls_grow("XY-static grows about linearly in d.", STATIC, least=0.65, most=1.35),
-        pulls_grow("RAGE hardly grows: by less than the square root of d.", RAGE, most=0.5),
+        pulls_grow("XY-static grows about linearly in dim.", STATIC, least=0.65, most=1.35),
+        pulls_grow("RAGE hardly grows: by less than the square root of dim.", RAGE, most=0.5),
         fewer_pulls(
-            "LinGapE takes fewer pulls than RAGE at the least d.", RATIO, RAGE, at=slice(1)
+            "LinGapE takes fewer pulls than RAGE at the least dim.", RATIO, RAGE, at=slice(1)
         ),
         fewer_pulls(
-            "LinGapE takes more pulls than RAGE at the largest d.", RAGE, RATIO, at=slice(-1, None)
+            "LinGapE takes more pulls than RAGE at the largest dim.",
+            RAGE,
+            RATIO,
+            at=slice(-1, None),
         ),
         fewer_pulls(
-            "ALBA is the worst adaptive algorithm at the least d.",
+            "ALBA is the worst adaptive algorithm at the least dim.",
             (RAGE, ADAPTIVE, RATIO),
             ALBA,
             at=slice(1),
@@ -152,12 +155,12 @@ TRANSDUCTIVE = _experiment(
         ),
         # psi* hardly depends on d, so this is Proposition 1 too.
         pulls_grow(
-            "XY-static grows linearly in d, as Proposition 1 says.", STATIC, least=0.7, most=1.3
+            "XY-static grows linearly in dim, as Proposition 1 says.", STATIC, least=0.7, most=1.3
         ),
-        pulls_grow("RAGE hardly grows with d: by less than its square root.", RAGE, most=0.5),
-        pulls_grow("XY-oracle hardly grows with d.", ORACLE, most=0.5),
+        pulls_grow("RAGE hardly grows with dim: by less than its square root.", RAGE, most=0.5),
+        pulls_grow("XY-oracle hardly grows with dim.", ORACLE, most=0.5),
         pulls_grow(
-            "XY-oracle hardly grows with d, rounded or as published.", ORACLES[1:], most=0.5
+            "XY-oracle hardly grows with dim, rounded or as published.", ORACLES[1:], most=0.5
         ),
     ),
     axes={"dim": (40, 80, 120, 160)},

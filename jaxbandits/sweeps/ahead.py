@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+PATIENCE_SECONDS = 0.3  # before a wait is told of: programs that are kept are there at once
 MOST = 3  # at once: more would wait for one another, as half of the work is in Python
 
 
@@ -31,12 +32,25 @@ class Ahead(Generic[T]):
         # A compilation cannot be stopped, so an interrupt does not wait for it.
         self._pool.shutdown(wait=kind is None, cancel_futures=True)
 
-    def take(self, number: int) -> T:
-        """What the function of this number made; each is taken once, in order."""
+    def take(self, number: int, waiting: Callable[[], None] = lambda: None) -> T:
+        """What the function of this number made; each is taken once, in order.
+
+        Args:
+          number: which.
+          waiting: called once it is clear that the caller has to wait.
+        """
         if not self._threads:
+            waiting()
             return self._makers[number]()
         last = min(number + self._threads, len(self._makers))
         for i in range(number, last):
             if i not in self._begun:
                 self._begun[i] = self._pool.submit(self._makers[i])
-        return self._begun.pop(number).result()
+        made = self._begun.pop(number)
+        try:
+            return made.result(PATIENCE_SECONDS)
+        except TimeoutError:
+            if made.done():  # its own error
+                raise
+        waiting()
+        return made.result()

@@ -7,7 +7,7 @@ import numbers
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..signatures import check_call, check_options
+from ..signatures import check_call, check_options, name_of
 from ..system.identity import describe, digest_files
 from ..system.progress import Progress
 from ..version import VERSION
@@ -94,6 +94,8 @@ def _cell(plan: Sweep, combination: Combination, problems: dict[tuple[Any, ...],
     )
     spec |= {name: getattr(plan, name) for name in SIMULATED}
     spec["record"] = plan.record if isinstance(plan.record, str) else list(plan.record)
+    if plugins := {part.kind: part.source for part in (instance, algorithm) if part.source}:
+        spec["plugins"] = plugins  # so that what other code has played is not taken for this
     if plan.until:
         spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
     build = functools.partial(algorithm.build, **of_algorithm)
@@ -180,7 +182,7 @@ def located(part: Part, options: dict[str, Any], function: Callable[..., T], *ar
         message = str(error).splitlines()[0] if str(error) else type(error).__name__
         odd = [] if isinstance(error, ValueError) else _odd(part, options)
         if odd:  # messages of JAX and NumPy name no option
-            message = f"{part.build.__name__} cannot use {' or '.join(odd)}"
+            message = f"{name_of(part.build)} cannot use {' or '.join(odd)}"
         raise ValueError(f"{part.table} {message}") from None
 
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import io
-from collections.abc import Callable, Generator, Iterable, Sequence
+import itertools
+import json
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,6 +29,7 @@ Columns: TypeAlias = dict[str, tuple[Any, ...]]
 PER_REPLICATION = ("pulls", "correct", "stopped", "reason")
 TIMES = ("seconds", "compile_seconds")  # of a cell; in the attributes, of the whole sweep
 OURS: set[str] = {"jaxbandits", "replications", "axes", "options"}  # attributes of our results
+ANY = "any"  # in a table, the value of an axis on which a cell does not depend
 MOST_NUMBERS = 20_000_000  # of a column that few readers need
 SUMMARY = (
     "replications",
@@ -160,16 +163,52 @@ def _level(tables: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _attributes(plan: Sweep, cells: Sequence[Runs]) -> dict[str, Any]:
+    distinct = {id(runs): runs for runs in cells}.values()  # a cell may be at many points
     return {
         **attributes(plan),
         **{name: _met(name, cells) for name in ("jax", "device", "engine")},
-        **{name: round(sum(runs.meta.get(name, 0.0) for runs in cells), 3) for name in TIMES},
+        **{name: round(sum(runs.meta.get(name, 0.0) for runs in distinct), 3) for name in TIMES},
     }
 
 
 def _met(name: str, cells: Iterable[Runs]) -> str:
     """The distinct values of a fact about the runs of the cells."""
     return ", ".join(sorted({str(runs.meta.get(name, "")) for runs in cells}))
+
+
+def listed_cells(
+    dataset: "xarray.Dataset",
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Every cell of a sweep's dataset once, for a table.
+
+    A cell that does not depend on an axis has the same numbers at all its points. It is listed at
+    the first of those at which it was run.
+
+    Yields:
+      By name of a dimension, where the cell is, and what to call that: `ANY` for such an axis.
+    """
+    axes = json.loads(dataset.attrs["axes"])
+    independent = json.loads(dataset.attrs.get("independent", "{}"))
+    pairs = itertools.product(dataset.instance.values.tolist(), dataset.algorithm.values.tolist())
+    for pair in pairs:
+        fixed = [axis for axis in axes if list(pair) in independent.get(axis, [])]
+        own = dict(zip(("instance", "algorithm"), pair, strict=True))
+        own |= _first_run(dataset.sel(own), fixed)
+        free = [axis for axis in axes if axis not in fixed]
+        for values in itertools.product(*(dataset[axis].values.tolist() for axis in free)):
+            point = own | dict(zip(free, values, strict=True))
+            point = {name: point[name] for name in ("instance", "algorithm", *axes)}
+            yield point, point | dict.fromkeys(fixed, ANY)
+
+
+def _first_run(cells: "xarray.Dataset", axes: Sequence[str]) -> dict[str, Any]:
+    """The first point of some axes at which any cell was run; the first of all where none was."""
+    points = [
+        dict(zip(axes, values, strict=True))
+        for values in itertools.product(*(cells[axis].values.tolist() for axis in axes))
+    ]
+    run = (point for point in points if cells.pulls.sel(point).notnull().any())
+    return next(run, points[0])
 
 
 def last_regret(cell: "xarray.Dataset") -> tuple[float, float]:

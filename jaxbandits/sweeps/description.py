@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..system.identity import Number, Plain, described
+from ..system.identity import Number, Plain, described, differences, entries_of
 from ..version import VERSION
 from .cells import Cell
 from .spec import Sweep
@@ -17,17 +17,20 @@ if TYPE_CHECKING:
 Attributes: TypeAlias = Mapping[str, Any]  # of a dataset
 
 SAME = ("jaxbandits", "seed", "horizon", "max_pulls", "record", "until")
+READY = " constructor "  # before a part of an instance that is given ready
 MOST_NAMED = 4  # differences in one line
 
 
 def attributes(plan: Sweep) -> dict[str, Any]:
     """Plain data that say what is simulated, for the attributes of a dataset."""
+    parts = plan.instances + plan.algorithms
     options = {
         part.table: constructor_of(part.build)
         | {"redraw": part.redraw}
+        | ({"plugin": part.source} if part.source else {})
         | ({"only": readable(part.only)} if part.only else {})
         | {name: readable(value) for name, value in part.options.items()}
-        for part in plan.instances + plan.algorithms
+        for part in parts
     }
     record = plan.record if isinstance(plan.record, str) else list(plan.record)
     return {
@@ -39,7 +42,9 @@ def attributes(plan: Sweep) -> dict[str, Any]:
         "record": json.dumps(record),
         "until": json.dumps(plan.until),
         "axes": json.dumps(list(plan.axes)),
+        "independent": json.dumps(plan.independent()),
         "options": json.dumps(options),
+        "entries": json.dumps(entries_of([(part.build, part.options) for part in parts])),
     }
 
 
@@ -136,13 +141,18 @@ def _options_lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[s
     if "record" not in old.attrs:
         return []
     had, has = (json.loads(attrs["options"]) for attrs in (old.attrs, new))
+    entries = {
+        digest: table
+        for attrs in (old.attrs, new)
+        for digest, table in json.loads(attrs.get("entries", "{}")).items()
+    }
     found: list[str] = []
     for table in [table for table in had if table in has]:
         one, two = had[table], has[table]
+        bare = ({name: x for name, x in each.items() if name != "only"} for each in (one, two))
         found += [
-            f"{table} {name} {one.get(name)} instead of {two.get(name)}"
-            for name in sorted(({*one} | {*two}) - {"only"})
-            if one.get(name) != two.get(name)
+            f"{table}{where.replace(READY, ' ')} {before} instead of {after}"
+            for where, before, after in differences(*bare, entries)
         ]
         for axis, values in plan.axes.items():
             before = one.get("only", {}).get(axis, old[axis].values.tolist())

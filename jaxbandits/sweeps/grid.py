@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Out: TypeAlias = Path | str | Folder | None
 RunsByCell: TypeAlias = dict[str, Runs]  # by the identity of the cell
 
+SHOWN_SECONDS = 0.5  # of compiling: less is not worth a word
+
 
 def sweep(
     instances: Mapping[str, Any],
@@ -84,7 +86,10 @@ def sweep(
         on the last bit. Of several processes that share `out`, with `devices="all"`, each stores
         its replications.
     Returns:
-      An `xarray.Dataset` with dimensions instance, algorithm, one per axis, and replication.
+      An `xarray.Dataset` with dimensions instance, algorithm, one per axis, and replication. A
+      cell that depends on no option named by an axis is played once, and has its numbers at every
+      value of that axis. The attribute `independent`, JSON, has the pairs of instance and
+      algorithm of such cells by axis.
     Raises:
       ValueError: names what was wrong; before any cell is run.
 
@@ -297,8 +302,10 @@ def _run_groups(
 
 
 def _line(cell: Cell, runs: Runs, *, stored: bool) -> str:
-    """What is shown of a finished cell."""
-    how = "stored before" if stored else f"{runs.meta.get('seconds', 0):.1f} s"
+    """What is shown of a finished cell; cells that share a program wait for it once."""
+    seconds, compiled = (runs.meta.get(name, 0.0) for name in ("seconds", "compile_seconds"))
+    waited = f" after {compiled:.1f} s of compiling" if compiled >= SHOWN_SECONDS else ""
+    how = "stored before" if stored else f"{seconds:.1f} s{waited}"
     return f"{cell.title}: {len(runs)} replications, {how}"
 
 

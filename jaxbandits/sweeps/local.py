@@ -33,7 +33,8 @@ def run(plan: Sweep, work: Work, keep: Keep, display: Progress, how: dict[str, A
     alone = team_of(how.get("devices")).alone  # else all processes do the same in one order
     with Ahead(makers, None if alone else 0) as ahead:
         for number, (group, open_cells) in enumerate(work):
-            take = functools.partial(ahead.take, number)
+            compiling = functools.partial(display.wait, f"compiling {group.title}")
+            take = functools.partial(ahead.take, number, compiling)
             _run(plan, group, open_cells, keep, display, take)
 
 
@@ -61,6 +62,7 @@ def _run(
     while waiting := {n: f.missing() for n, f in open_cells.items() if f.result is None}:
         known = sum(map(len, open_cells.values()))
         simulation = simulation or take()
+        display.show(title, known, most)
         report = functools.partial(_report, display, title, known, most)
         found = simulation.run(waiting, report, keep_number, CHECKPOINT_SECONDS)
         if not simulation.team.alone:

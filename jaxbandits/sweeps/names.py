@@ -1,10 +1,12 @@
 """What a sweep may name: constructors, and the options that their signatures list."""
 
+import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
 from ..signatures import first_parameter
+from ..system.plugins import Catalogue, PluginFile
 
 Constructor: TypeAlias = Callable[..., Any]
 PartKind: TypeAlias = Literal["instance", "algorithm"]
@@ -17,13 +19,27 @@ SUPPLIED: dict[PartKind, tuple[str, ...]] = {
 SUPPLIED_UNLESS_BOUND = ("theta",)
 
 
-def constructors(kind: PartKind) -> dict[str, Constructor]:
-    """Constructors by name."""
+def constructors(kind: PartKind, plugins: Sequence[PluginFile] = ()) -> Catalogue[Constructor]:
+    """Constructors by name: those of this package, of installed plugins, and of plugin files."""
     from .. import algorithms, instances
 
     module = {"instance": instances, "algorithm": algorithms}[kind]
     found = {name: getattr(module, name) for name in module.__all__}
-    return {name: thing for name, thing in found.items() if not isinstance(thing, type)}
+    own = {name: thing for name, thing in found.items() if not isinstance(thing, type)}
+    allowed = "a constructor, its options bound by name if at all"
+    return Catalogue(kind, own, plugins, allowed=allowed, fits=_is_constructor)
+
+
+def _is_constructor(thing: Any) -> bool:
+    """Whether a sweep can use what a plugin offers: its signature says which options there are."""
+    bound = isinstance(thing, functools.partial)
+    if (bound and thing.args) or isinstance(thing, type) or not callable(thing):
+        return False
+    try:
+        inspect.signature(thing)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def options(kind: PartKind, constructor: Constructor) -> list[str]:

@@ -6,13 +6,14 @@ import itertools
 import math
 import numbers
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from ..engine import checkpoints
 from ..engine.episode import MAX_PULLS
-from ..signatures import nearest, unknown
+from ..signatures import name_of, nearest, unknown
+from ..system.plugins import Catalogue, PluginFile
 from ..whole_numbers import allowed_whole, is_whole
 from . import names
 from .names import Constructor, PartKind
@@ -45,6 +46,7 @@ class Part:
       options: keywords for it.
       redraw: whether a random instance is drawn afresh for each replication.
       only: by axis, the values at which the part is simulated; without an entry, at all of them.
+      source: the plugin that defines the constructor, and the hash of its code; "" where none does.
     """
 
     kind: PartKind
@@ -53,6 +55,7 @@ class Part:
     options: dict[str, Any]
     redraw: bool = True
     only: Only = dataclasses.field(default_factory=dict)
+    source: str = ""
 
     @property
     def table(self) -> str:
@@ -61,8 +64,11 @@ class Part:
 
     def at(self, point: Point) -> dict[str, Any]:
         """The options at a point of the axes: an axis reaches every option of its name."""
-        mine = names.options(self.kind, self.build) if callable(self.build) else []
-        return self.options | {name: value for name, value in point.items() if name in mine}
+        return self.options | {name: x for name, x in point.items() if self.depends_on(name)}
+
+    def depends_on(self, axis: str) -> bool:
+        """Whether the constructor has an option of the axis's name."""
+        return callable(self.build) and axis in names.options(self.kind, self.build)
 
     def plays(self, point: Point) -> bool:
         """Whether it is simulated at a point of the axes."""
@@ -173,6 +179,18 @@ class Sweep:
         for values in itertools.product(*self.axes.values()):
             yield dict(zip(self.axes, values, strict=True))
 
+    def independent(self) -> dict[str, list[tuple[str, str]]]:
+        """By axis, the labels of the instances with algorithms whose cells do not depend on it."""
+        pairs = list(itertools.product(self.instances, self.algorithms))
+        return {
+            axis: [
+                (one.label, two.label)
+                for one, two in pairs
+                if not (one.depends_on(axis) or two.depends_on(axis))
+            ]
+            for axis in self.axes
+        }
+
     def combinations(self) -> Iterator[Combination]:
         """All cells of the grid, in its order, before anything is checked or built."""
         for one, two, point in itertools.product(self.instances, self.algorithms, self.points()):
@@ -180,9 +198,13 @@ class Sweep:
             yield Combination(one, two, point, one.at(point), two.at(point), wanted)
 
 
-def read(path: Path | str, **overrides: Any) -> Sweep:
+def read(path: Path | str, *, plugins: Sequence[PluginFile] = (), **overrides: Any) -> Sweep:
     """The `Sweep` of a TOML file; `path` options are relative to that file.
 
+    Args:
+      path: the file.
+      plugins: files whose constructors it may name, see `system.plugins.read_files`.
+      overrides: settings in place of those of the file.
     Raises:
       ValueError: the file is missing or malformed, or names something unknown.
     """
@@ -194,17 +216,20 @@ def read(path: Path | str, **overrides: Any) -> Sweep:
     except ValueError as error:
         raise ValueError(f"{path}: not valid TOML: {error}") from None
     try:
-        return parse(table | overrides, folder=path.parent)
+        return parse(table | overrides, folder=path.parent, plugins=plugins)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
-def parse(table: Mapping[str, Any], *, folder: Path | str = ".") -> Sweep:
+def parse(
+    table: Mapping[str, Any], *, folder: Path | str = ".", plugins: Sequence[PluginFile] = ()
+) -> Sweep:
     """The `Sweep` that a TOML table describes.
 
     Args:
       table: what `tomllib` returns.
       folder: what `path` options are relative to.
+      plugins: as in `read`.
     Raises:
       ValueError: names what was wrong and the nearest known name.
     """
@@ -222,8 +247,8 @@ def parse(table: Mapping[str, Any], *, folder: Path | str = ".") -> Sweep:
         raise ValueError("record is for sweeps with a horizon")
     axes = _mapping("axes", table.get("axes", {}))
     plan = Sweep(
-        instances=_parts("instance", table, Path(folder)),
-        algorithms=_parts("algorithm", table, Path(folder)),
+        instances=_parts("instance", table, Path(folder), plugins),
+        algorithms=_parts("algorithm", table, Path(folder), plugins),
         axes={name: tuple(v) if isinstance(v, list) else v for name, v in axes.items()},
         until=table.get("until", {}),
         **rest,
@@ -231,8 +256,9 @@ def parse(table: Mapping[str, Any], *, folder: Path | str = ".") -> Sweep:
     for part in plan.instances + plan.algorithms:
         missing = names.required(part.kind, part.build) - {*part.options, *plan.axes}
         if missing:
-            constructor = part.build.__name__
-            raise ValueError(f"{part.table} {constructor} needs the option {min(missing)!r}")
+            raise ValueError(
+                f"{part.table} {name_of(part.build)} needs the option {min(missing)!r}"
+            )
     return plan
 
 
@@ -274,19 +300,25 @@ def _listed(values: Any) -> Any:
     return tuple(values) if isinstance(values, list | tuple | range) else values
 
 
-def _parts(kind: PartKind, table: Mapping[str, Any], folder: Path) -> tuple[Part, ...]:
+def _parts(
+    kind: PartKind, table: Mapping[str, Any], folder: Path, plugins: Sequence[PluginFile]
+) -> tuple[Part, ...]:
     parts = _mapping(f"{kind}s", table.get(f"{kind}s", {}))
-    return tuple(_part(kind, label, part, folder) for label, part in parts.items())
+    known = names.constructors(kind, plugins)
+    return tuple(_part(kind, label, part, folder, known) for label, part in parts.items())
 
 
-def _part(kind: PartKind, label: str, table: Any, folder: Path) -> Part:
+def _part(
+    kind: PartKind, label: str, table: Any, folder: Path, known: Catalogue[Constructor]
+) -> Part:
     where = f"{kind}s.{label}"
     options = dict(_mapping(where, table))
-    known = names.constructors(kind)
     name = _named(where, kind, "name", options, known)
-    build = known[name]
-    if names.takes_another(kind, build):
-        build = _around(kind, where, name, known, options)
+    build, source = _looked_up(where, known, name), known.source(name)
+    if known.is_own(name) and names.takes_another(kind, build):
+        build, source = _around(kind, where, name, known, options)
+    if isinstance(build, functools.partial):  # what a plugin has bound can be set by the table too
+        build, options = build.func, {**build.keywords, **options}
     redraw = _redraw(where, name, build, options) if kind == "instance" else True
     only = _mapping(f"{where}.only", options.pop("only", {}))
     allowed = names.options(kind, build)
@@ -298,7 +330,15 @@ def _part(kind: PartKind, label: str, table: Any, folder: Path) -> Part:
             raise ValueError(f"[{where}] {option} must be text, numbers or lists, got {value!r}")
     if isinstance(options.get("path"), str):
         options["path"] = str((folder / options["path"]).resolve())
-    return Part(kind, label, build, options, redraw, only)
+    return Part(kind, label, build, options, redraw, only, source)
+
+
+def _looked_up(where: str, known: Catalogue[Constructor], name: str) -> Constructor:
+    """The constructor of a known name; raises where a plugin is at fault."""
+    try:
+        return known[name]
+    except ValueError as error:
+        raise _located(where, error) from None
 
 
 def _redraw(where: str, name: str, build: Constructor, options: dict[str, Any]) -> bool:
@@ -313,9 +353,7 @@ def _redraw(where: str, name: str, build: Constructor, options: dict[str, Any]) 
     return redraw
 
 
-def _named(
-    where: str, what: str, key: str, options: dict[str, Any], known: Mapping[str, Constructor]
-) -> str:
+def _named(where: str, what: str, key: str, options: dict[str, Any], known: Collection[str]) -> str:
     """The known name that `options` hold under `key`, which is removed from them."""
     if key not in options:
         near = nearest(key, options)
@@ -331,18 +369,19 @@ def _around(
     kind: PartKind,
     where: str,
     name: str,
-    known: Mapping[str, Constructor],
+    known: Catalogue[Constructor],
     options: dict[str, Any],
-) -> Constructor:
-    """The constructor around the one that the option `kind` names, without any options."""
-    inner = {n: build for n, build in known.items() if names.may_be_inside(kind, build)}
+) -> tuple[Constructor, str]:
+    """The constructor around the one that the option `kind` names, and that one's plugin."""
+    inner = [n for n in known if not known.is_own(n) or names.may_be_inside(kind, known[n])]
     if kind not in options:
         near = nearest(kind, options)
         hint = f"; is it meant by {near!r}?" if near else ""
         raise ValueError(f"[{where}] {name} needs the option {kind!r}{hint}")
     chosen = _named(where, f"{kind} of {name}", kind, options, inner)
+    build = _looked_up(where, known, chosen)
     try:
-        return known[name](inner[chosen]).func
+        return known[name](build), known.source(chosen)
     except ValueError as error:
         raise _located(where, error) from None
 

@@ -7,6 +7,7 @@ part of the file formats: whatever changes one of them makes stored files unusab
 import dataclasses
 import functools
 import hashlib
+import string
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,7 +19,9 @@ from ..types import Table
 # Text, numbers, None, and lists and dicts of these: what JSON can hold.
 Plain: TypeAlias = Any
 Number: TypeAlias = int | float | complex
+Entries: TypeAlias = dict[str, list[Any]]  # of arrays, in their order, by the digest
 
+MOST_ENTRIES = 500  # of an array that is stored a second time, to say what differs from it
 LOCAL = "<local>"  # marks a function whose name does not say which one it is
 # Modules that have another name in what was stored before they were renamed.
 FORMER_MODULES: dict[str, str] = {
@@ -56,17 +59,23 @@ def _name_or_id(function: Any) -> str:
     return f"{name}{LOCAL}{id(function)}" if "<" in name else name
 
 
-def described(value: Any, number: Callable[[Number], Plain], name: Callable[[Any], str]) -> Plain:
+def described(
+    value: Any,
+    number: Callable[[Number], Plain],
+    name: Callable[[Any], str],
+    array: Callable[[Table], Plain] | None = None,
+) -> Plain:
     """Plain data that describe a value.
 
     Args:
       value: an instance, a constructor, an option, or lists and dicts of them.
       number: what stands for a float or complex number, or for an array of no axes.
       name: what stands for a function or class.
+      array: what stands for any other array; by default `described_array`.
     """
 
     def inner(value: Any) -> Plain:
-        return described(value, number, name)
+        return described(value, number, name, array)
 
     if isinstance(value, functools.partial):
         return [inner(value.func), inner(list(value.args)), inner(value.keywords)]
@@ -89,16 +98,82 @@ def described(value: Any, number: Callable[[Number], Plain], name: Callable[[Any
         return {key: part for key, part in parts.items() if key not in rare or part is not None}
     if dataclasses.is_dataclass(value):
         return [name(type(value)), inner(vars(value))]
-    array = np.asarray(value)
-    if array.dtype == object:
+    table = np.asarray(value)
+    if table.dtype == object:
         raise ValueError(f"cannot tell {value!r} apart from others, so its runs cannot be stored")
-    return number(array.item()) if array.ndim == 0 else described_array(array)
+    if table.ndim == 0:
+        return number(table.item())
+    return described_array(table) if array is None else array(table)
 
 
 def described_array(array: Table) -> list[Any]:
     """`[dtype, shape, hash of the entries]`."""
     digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
     return [str(array.dtype), list(array.shape), digest]
+
+
+def entries_of(value: Any) -> Entries:
+    """The entries of the small arrays in a value, for messages about what differs."""
+    found: Entries = {}
+
+    def note(table: Table) -> None:
+        if table.size <= MOST_ENTRIES and table.dtype.kind in "biuf":
+            found[described_array(table)[-1]] = np.ravel(table).tolist()
+
+    described(value, repr, str, note)
+    return found
+
+
+def differences(one: Plain, two: Plain, entries: Entries) -> list[tuple[str, str, str]]:
+    """`(where, in one, in two)` of each difference between the descriptions of two values.
+
+    Of two arrays of one shape it gives the first entries that differ, where these are known.
+
+    Args:
+      one, two: as `described` returns them.
+      entries: those of small arrays in both.
+    """
+    if one == two:
+        return []
+    if isinstance(one, dict) and isinstance(two, dict):
+        return [
+            (f" {name}{where}", before, after)
+            for name in sorted({*one, *two})
+            for where, before, after in differences(one.get(name), two.get(name), entries)
+        ]
+    if _is_array(one) and _is_array(two) and one[:2] == two[:2]:
+        return [_first_entry(one, two, entries)]
+    return [("", _shown(one), _shown(two))]
+
+
+def _first_entry(one: list[Any], two: list[Any], entries: Entries) -> tuple[str, str, str]:
+    """Where two arrays of one shape differ first, and what is there."""
+    tables = entries.get(one[-1], []), entries.get(two[-1], [])
+    places = [str(list(place)) for place in np.ndindex(*one[1])]
+    for place, before, after in zip(places, *tables, strict=False):
+        if repr(before) != repr(after):
+            return place, repr(before), repr(after)
+    return "", _shown(one), "one with other entries"
+
+
+def _is_array(value: Plain) -> bool:
+    """Whether this is what `described_array` returns."""
+    return isinstance(value, list) and len(value) == 3 and _is_digest(value[-1])
+
+
+def _is_digest(value: Plain) -> bool:
+    return isinstance(value, str) and len(value) == 64 and set(value) <= set(string.hexdigits)
+
+
+def _shown(value: Plain) -> str:
+    """A description as text, without the digests of arrays."""
+    if _is_array(value):
+        return f"an array {value[0]} {value[1]}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_shown, value))}]"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(one)}" for name, one in value.items())
+    return str(value)
 
 
 def digest_files(path: Path | str, below: Sequence[str] = ()) -> str:

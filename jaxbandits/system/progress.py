@@ -99,6 +99,13 @@ class Progress:
             self._bars.reset(self._running, description=title, total=total)
         self._bars.update(self._running, completed=done, total=total)
 
+    def wait(self, text: str) -> None:
+        """Show what the task waits for, until the next call of `show`."""
+        if self.has_bars:
+            self.show(text, 0, None)
+        else:
+            self.line(text)
+
     def finish(self, text: str) -> None:
         """Note in a line that an item is finished."""
         self._finished += 1
@@ -119,15 +126,19 @@ class Progress:
         return self._shown and self._console is None
 
 
-def bar(title: str) -> Report:
-    """A callable `(done, total)` that shows one bar; `done` None removes it."""
-    progress = Progress()
-    progress.show(title, 0, None)
+class Bar:
+    """One bar: a callable `(done, total)`; `done` None removes it."""
 
-    def report(done: int | None, total: int) -> None:
+    def __init__(self, title: str) -> None:
+        self._title, self._progress = title, Progress()
+
+    def __call__(self, done: int | None, total: int) -> None:
+        """Show how far the task is, or remove the bar."""
         if done is None:
-            progress.close()
+            self._progress.close()
         else:
-            progress.show(title, done, total)
+            self._progress.show(self._title, done, total)
 
-    return report
+    def wait(self, text: str) -> None:
+        """Show what the task waits for, until the next call."""
+        self._progress.wait(text)

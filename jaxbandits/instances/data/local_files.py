@@ -13,6 +13,7 @@ from jaxtyping import Float
 from ...kernels import sampling
 from ...parameters import choice, count, require
 from ...precision import double, is_traced
+from ...signatures import hinting
 from ...types import Key, Scalar
 from ..instance import Instance, check_option, recorded, tabular
 
@@ -94,6 +95,7 @@ def _check_varies(table, file):
     require(fine, f"path: {file} is too small, or a column of it has only one value")
 
 
+@hinting
 def automobile(
     key: Key,
     path: Path | str,
@@ -169,6 +171,7 @@ def _motor_table(file, changed, size):
     return table
 
 
+@hinting
 def electric_motor(
     key: Key, path: Path | str, num_arms: int, *, noise_var: Scalar = 0.1, target: str = "pm"
 ) -> Instance:
@@ -213,6 +216,7 @@ def _draw_rows(key, features, means, num_arms, noise_var):
     return tabular(features[rows], means[rows], noise_var=noise_var)
 
 
+@hinting
 def drug_repurposing(path: Path | str, *, noise_var: Scalar = 0.25) -> Instance:
     """Ten drugs scored on eighteen patients (Reda et al., 2021); a pull draws a patient.
 

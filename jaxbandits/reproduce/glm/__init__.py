@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from ... import instances
-from ..claims import checked, less_regret, linear_regret, sublinear_regret
+from ..claims import checked, in_the_end, less_regret, linear_regret, sublinear_regret
 from ..experiment import Experiment, from_files
 from .images import IMAGES
 
@@ -56,8 +56,9 @@ CLAIMS = (
 def _figure(title: str, **changed: Any) -> Experiment:
     run = from_files("glm/fig1.toml")
     quick = {"axes": {"dim": (5,)}, "replications": 20, "horizon": 2000} | changed.pop("quick", {})
+    claims = checked(*(in_the_end(claim, run["horizon"]) for claim in CLAIMS))
     return Experiment(
-        title=title, claims=checked(*CLAIMS), quantities=("regret",), **run | changed, quick=quick
+        title=title, claims=claims, quantities=("regret",), **run | changed, quick=quick
     )
 
 

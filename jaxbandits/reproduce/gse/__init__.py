@@ -87,19 +87,19 @@ ADAPTIVE = _figure(
     f"K = dim + 1 arms, the last almost the best, {PAPER} 2",
     ["fig2"],
     more_accurate(
-        "LinGapE is best for few arms (K = 8).",
+        "LinGapE is best for few arms (dim = 7).",
         (GAPE, GAPE_GREEDY),
         (LIN, FWG, GREEDY, WYNN, OD, PEACE, BAYES, UCB),
         where={"dim": 7},
     ),
     more_accurate(
-        "GSE-Lin-FWG is second for few arms (K = 8).",
+        "GSE-Lin-FWG is second for few arms (dim = 7).",
         FWG,
         (GREEDY, WYNN, OD, PEACE, BAYES, UCB),
         where={"dim": 7},
     ),
     more_accurate(
-        "GSE-Lin-FWG is best for many arms (K = 128).",
+        "GSE-Lin-FWG is best for many arms (dim = 127).",
         FWG,
         (GREEDY, WYNN, OD, BAYES, GAPE, GAPE_GREEDY, UCB),
         where={"dim": 127},
@@ -110,7 +110,7 @@ ADAPTIVE = _figure(
     ),
     more_accurate("Peace is behind all forms of GSE.", (LIN, FWG, GREEDY, WYNN), PEACE),
     slower(
-        "Peace takes more than ten times the time of any other (K = 16).",
+        "Peace takes more than ten times the time of any other (dim = 15).",
         PEACE,
         (LIN, FWG, GREEDY, WYNN, OD, BAYES, GAPE, GAPE_GREEDY, UCB),
         10.0,
@@ -134,7 +134,7 @@ SPHERE = _figure(
     more_accurate("FWG is best among the forms of GSE.", FWG, (LIN, GREEDY, WYNN, D)),
     accuracy_falls("LinGapE gets worse with more arms.", GAPE_GREEDY, "num_arms"),
     accuracy_falls(
-        "OD-LinBAI gets worse beyond d (d + 1) / 2 = 55 arms.", OD, "num_arms", start=32
+        "OD-LinBAI gets worse beyond 55 arms, dim (dim + 1) / 2.", OD, "num_arms", start=32
     ),
     more_accurate("GSE-Lin-FWG is ahead of OD-LinBAI for many arms.", FWG, OD, where=LARGE_K),
     quick={
@@ -150,13 +150,13 @@ LOGISTIC = _figure(
     more_accurate("GSE-Log is ahead of GSE-Lin.", LOG, LIN),
     more_accurate("GSE-Log-FWG is ahead of GSE-Lin-FWG.", LOG_FWG, FWG),
     more_accurate(
-        "GSE-Log is ahead of GSE-Lin where arms depend on each other (d = 5, 7).",
+        "GSE-Log is ahead of GSE-Lin where arms depend on each other (dim = 5, 7).",
         LOG,
         LIN,
         where={"dim": [5, 7]},
     ),
     similar_accuracy(
-        "GSE-Log is GSE-Lin where arms are independent (d = 10, 12).",
+        "GSE-Log is GSE-Lin where arms are independent (dim = 10, 12).",
         (LOG, LIN),
         where={"dim": [10, 12]},
         within=0.01,
@@ -240,13 +240,16 @@ DATA = _figure(
 
 AGAINST_OD = (
     more_accurate(
-        "GSE is ahead of OD-LinBAI for a small budget and many arms (B = 100, K = 32, 64).",
+        "GSE is ahead of OD-LinBAI for budget = 100 and many arms (num_arms = 32, 64).",
         FWG,
         OD,
         where={"budget": 100, "num_arms": [32, 64]},
     ),
     more_accurate(
-        "OD-LinBAI is ahead of GSE for a large budget (B = 500).", OD, FWG, where={"budget": 500}
+        "OD-LinBAI is ahead of GSE for budget = 500.",
+        OD,
+        FWG,
+        where={"budget": 500},
     ),
 )
 QUICK_6 = {

@@ -8,6 +8,7 @@ import numpy as np
 from ... import instances, theory
 from ..claims import Finding, checked, claim
 from ..experiment import Experiment, from_files
+from ..measures import values_not_run
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -61,8 +62,8 @@ def printed_bound_is_vacuous(dataset: "Dataset") -> Finding:
     budgets = dataset.budget.values
     printed = dataset.error_bound.sel(bound="GSE's bound, as printed").values
     found = {str(int(b)): float(x) for b, x in zip(budgets, printed, strict=True)}
-    known = 320 in budgets
-    return Finding(found, bool(printed[budgets == 320][0] > 1) if known else None)
+    missing = values_not_run(dataset, {"budget": 320})
+    return Finding(found, None if missing else bool(printed[budgets == 320][0] > 1), missing)
 
 
 def _both_bounds(num_arms: int, dim: int = DIM, small: float = 1e-3) -> dict[str, float]:

@@ -1,0 +1,108 @@
+"""Progress says what is compiled, and an interrupt meanwhile says what was done."""
+
+import signal
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.engine import api
+from jaxbandits.engine.results import Runs
+from jaxbandits.sweeps import ahead, grid, local
+from jaxbandits.system import progress
+from jaxbandits.system.progress import Progress
+
+INSTANCE = jb.instances.canonical(3, gap=1.0)
+SH = partial(jb.sequential_halving, budget=30)
+
+
+def test_a_call_says_what_it_compiles(capsys):
+    jb.simulate(INSTANCE, SH, replications=3, progress=True)
+    assert capsys.readouterr().err == "compiling sequential_halving\n"
+    jb.simulate(INSTANCE, SH, replications=3)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_line_without_bars_and_without_rich(capsys, monkeypatch):
+    monkeypatch.setattr(Progress, "_open", lambda self, items: None)
+    Progress().wait("compiling a")
+    assert capsys.readouterr().err == "\rcompiling a\n"
+    Progress(False).wait("compiling b")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_shows_it_until_it_is_moved(monkeypatch):
+    bar = progress.Bar("replications")
+    shown = []
+    bar._progress.has_bars = True
+    monkeypatch.setattr(bar._progress, "show", lambda *what: shown.append(what))
+    bar.wait("compiling a")
+    bar(3, 9)
+    assert shown == [("compiling a", 0, None), ("replications", 3, 9)]
+
+
+def test_a_sweep_waits_for_a_program_before_it_says_so(monkeypatch):
+    monkeypatch.setattr(ahead, "PATIENCE_SECONDS", 0.01)
+    ready, said = threading.Event(), []
+
+    def waiting():
+        said.append("second")
+        ready.set()
+
+    with ahead.Ahead([lambda: 1, lambda: ready.wait(10)], threads=1) as makers:
+        assert makers.take(0, lambda: said.append("first")) == 1
+        assert makers.take(1, waiting) is True
+    assert said[-1:] == ["second"]
+    with ahead.Ahead([lambda: 1], threads=0) as makers:
+        makers.take(0, lambda: said.append("at once"))
+    assert said[-1:] == ["at once"]
+
+
+def test_a_timeout_of_the_maker_is_its_own_error(monkeypatch):
+    def fails():
+        raise TimeoutError("of the maker")
+
+    with ahead.Ahead([fails], threads=1) as makers, pytest.raises(TimeoutError, match="the maker"):
+        makers.take(0)
+
+
+def test_the_lines_of_a_sweep_name_what_is_compiled(monkeypatch, capsys):
+    made = local._made
+
+    def slowly(*what):
+        threading.Event().wait(0.05)
+        return made(*what)
+
+    monkeypatch.setattr(ahead, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(local, "_made", slowly)
+    jb.sweep({"basis": INSTANCE}, {"SH": SH}, replications=3)
+    first, last = capsys.readouterr().err.splitlines()
+    assert first == "compiling SH on basis"
+    assert last.startswith("1/1 SH on basis: 3 replications, ")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "end"), [(0.1, "2.0 s"), (7.25, "2.0 s after 7.2 s of compiling")]
+)
+def test_a_finished_cell_says_how_long_it_compiled(seconds, end):
+    (cell,) = grid.check(grid.planned({"basis": INSTANCE}, {"SH": SH}, replications=1))
+    runs = Runs(*np.zeros((5, 1)), np.zeros((1, 3)))
+    runs.meta.update(seconds=2.0, compile_seconds=seconds)
+    assert grid._line(cell, runs, stored=False).endswith(f"1 replications, {end}")
+
+
+@pytest.mark.parametrize("progress", [False, True])
+def test_an_interrupt_while_a_program_compiles_says_that_nothing_is_done(progress, monkeypatch):
+    """JAX may lose an interrupt or end the process; so it waits until the program is there."""
+    compiled = []
+
+    def interrupted(*_, **__):
+        signal.raise_signal(signal.SIGINT)
+        compiled.append(True)
+
+    monkeypatch.setattr(api, "Simulation", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=r"^interrupted: 0 of 3 replications are done$"):
+        jb.simulate(INSTANCE, SH, replications=3, progress=progress)
+    assert compiled == [True]
