@@ -40,6 +40,7 @@ def attributes(plan: Sweep) -> dict[str, Any]:
         "until": json.dumps(plan.until),
         "axes": json.dumps(list(plan.axes)),
         "options": json.dumps(options),
+        **({"title": plan.title} if plan.title else {}),
     }
 
 

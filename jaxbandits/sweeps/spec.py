@@ -30,7 +30,7 @@ WHOLE: dict[str, int] = {  # whole numbers, with the least that is allowed
     "max_pulls": 1,
 }
 SETTINGS: tuple[str, ...] = (*WHOLE, "record")
-TOP_LEVEL: tuple[str, ...] = (*SETTINGS, *TABLES)
+TOP_LEVEL: tuple[str, ...] = ("title", *SETTINGS, *TABLES)
 MOST_CELLS = 100_000  # each is checked on the host for a millisecond or more, and stored in a file
 
 
@@ -95,6 +95,7 @@ class Sweep:
       axes: values by name of the axis.
       replications, seed, horizon, max_pulls, record: as in `simulate`, the same for all cells.
       until: limits by rule; a cell ends early where all hold (see `until.py`).
+      title: of figures and reports; no number depends on it.
     """
 
     instances: tuple[Part, ...]
@@ -106,6 +107,7 @@ class Sweep:
     max_pulls: int = MAX_PULLS
     record: str | Sequence[int] = "mixed"
     until: dict[str, float] = dataclasses.field(default_factory=dict)
+    title: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self) -> None:
         from ..engine.checks import check_sizes
@@ -126,6 +128,9 @@ class Sweep:
         for part in self.instances + self.algorithms:
             for name, values in part.only.items():
                 self._check_only(part, name, values)
+        if not isinstance(self.title, str):
+            raise ValueError(f"title must be text, got {self.title!r}")
+        _check_text("title", self.title)
         checkpoints.check(self.record, self.horizon)
         if not isinstance(self.record, str):
             object.__setattr__(self, "record", tuple(int(r) for r in self.record))
@@ -183,6 +188,8 @@ class Sweep:
 def read(path: Path | str, **overrides: Any) -> Sweep:
     """The `Sweep` of a TOML file; `path` options are relative to that file.
 
+    Its title is the file's name, unless the file has a `title`.
+
     Raises:
       ValueError: the file is missing or malformed, or names something unknown.
     """
@@ -194,7 +201,7 @@ def read(path: Path | str, **overrides: Any) -> Sweep:
     except ValueError as error:
         raise ValueError(f"{path}: not valid TOML: {error}") from None
     try:
-        return parse(table | overrides, folder=path.parent)
+        return parse({"title": path.name} | table | overrides, folder=path.parent)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -213,7 +220,7 @@ def parse(table: Mapping[str, Any], *, folder: Path | str = ".") -> Sweep:
             raise unknown("key", name, TOP_LEVEL)
     if "replications" not in table:
         raise ValueError("replications is missing")
-    rest = {name: table[name] for name in SETTINGS if name in table}
+    rest = {name: table[name] for name in ("title", *SETTINGS) if name in table}
     if "horizon" in table and "max_pulls" in table:
         raise ValueError(
             "max_pulls is for sweeps without a horizon: with one all rounds are played"

@@ -8,11 +8,10 @@ import numpy as np
 
 from ... import estimates
 from ..labels import value_text
+from ..options import part_text
 from ..reading import Results
 from .markup import Html, facts
 from .tables import SECONDS
-
-HIDDEN = ("constructor", "redraw")
 
 
 def what_was_run(results: Results) -> Html:
@@ -43,26 +42,6 @@ def _replications(attrs: Mapping[str, Any]) -> str:
         return f"{number} in each cell"
     names = " and ".join(f"{name} ≤ {limit:g}" for name, limit in rules.items())
     return f"in each cell until {names}, at most {number}"
-
-
-def part_text(table: Mapping[str, Any]) -> str:
-    """A constructor with its options, as one would call it."""
-    name = table.get("constructor")
-    if isinstance(name, list) and name:
-        name = name[0]  # of a `partial`: its function, before its arguments
-    # A ready instance has arrays where others have a constructor's name.
-    called = name.rsplit(".", 1)[-1] if isinstance(name, str) else "given as arrays"
-    options = [f"{key}={option_text(value)}" for key, value in table.items() if key not in HIDDEN]
-    if table.get("redraw") is False:
-        options.append("redraw=false")
-    return f"{called}({', '.join(options)})" if options or isinstance(name, str) else called
-
-
-def option_text(value: Any) -> str:
-    """An option as the results file has it; of an array, the type and the shape."""
-    if isinstance(value, list) and len(value) == 3 and isinstance(value[1], list):
-        return f"{value[0]} {value[1]}"
-    return str(value)
 
 
 def environment(results: Results) -> Html:
