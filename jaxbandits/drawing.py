@@ -59,6 +59,13 @@ def ink() -> str:
     return rcParams["text.color"]
 
 
+def paper() -> str:
+    """The colour behind lines."""
+    from matplotlib import rcParams
+
+    return rcParams["axes.facecolor"]
+
+
 def intervals(
     ax: "Axes",
     positions: Any,

@@ -146,7 +146,15 @@ def test_the_promised_error_rate_is_a_line_where_all_share_it():
 
 def test_the_promised_error_rate_is_the_diagonal_along_its_own_axis():
     dataset = promising([[0.5, 0.25], [0.5, 0.25]], along="delta")
-    assert promises(dataset) == [("promised: delta", [0.5, 0.25])]
+    ((label, heights),) = promises(dataset)
+    assert label == "promised: delta"
+    (ax,) = plot.figure(dataset, quantities=("errors",)).axes
+    (line,) = [line for line in ax.get_lines() if line.get_label() == label]
+    np.testing.assert_array_equal(line.get_xdata(), line.get_ydata())
+    assert (min(heights), max(heights)) == pytest.approx((0.25, 0.5))
+    other = promising([[0.5, 0.25], [0.5, 0.25]])
+    other = other.assign_coords(gap=[0.1, 0.2])
+    assert promises(other) == [("promised: delta", [0.5, 0.25])]
 
 
 def without_errors(dataset):

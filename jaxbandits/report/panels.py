@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..drawing import band, colour, hatch, ink, intervals, promised, rates, text
+from ..drawing import band, colour, hatch, ink, intervals, paper, promised, rates, text
 from ..estimates import NORMAL, rounded
 from .labels import label_axis, label_groups, positions_of, side_by_side
 from .limits import highest_rate, pull_limits, scale_of
@@ -23,6 +23,7 @@ PROMISED = "promised: delta"
 HIGHEST_BOUND = 30.0  # drawn of a probability, though a bound above 1 says nothing
 HIGHEST_RATE = 1.02
 BOUND_DIGITS = 3
+DIAGONAL = 100  # points of the diagonal
 
 
 def _pulls(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
@@ -82,6 +83,7 @@ def _at_the_edge(ax: "Axes", label: str, *, up: bool) -> None:
         va="top" if up else "bottom",
         fontsize=8,
         color=ink(),
+        bbox={"facecolor": paper(), "edgecolor": "none", "pad": 1.5, "alpha": 0.85},
     )
 
 
@@ -143,8 +145,12 @@ def _promise(ax: "Axes", data: "Dataset", along: str | None, *, correct: bool = 
     label = f"{PROMISED} = {deltas[0]:g}" if same else PROMISED
     if same or along is None:
         promised(ax, None, values[0], label)
-    else:
-        promised(ax, positions_of(data, along)[0], values, label)
+        return
+    positions, _ = positions_of(data, along)
+    if np.array_equal(positions, deltas):  # a straight line need not be one on this scale
+        positions = np.geomspace(deltas.min(), deltas.max(), DIAGONAL)
+        values = 1 - positions if correct else positions
+    promised(ax, positions, values, label)
 
 
 def promised_errors(data: "Dataset", along: str | None) -> np.ndarray | None:
@@ -168,6 +174,7 @@ def _boxes(ax: "Axes", data: "Dataset", whole: "Dataset") -> None:
     for i, position, cell, label in _groups(ax, data):
         pulls = data.pulls.sel(cell).dropna("replication").values
         style: dict[str, Any] = {"facecolor": colour(i), "alpha": 0.5, "hatch": hatch(i)}
+        style["edgecolor"] = ink()
         ax.boxplot(
             pulls,
             positions=[position],

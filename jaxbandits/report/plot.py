@@ -139,8 +139,8 @@ def save(
     title = title_of(dataset) if title is None else title
     fig = figure(dataset, title=title, quantities=quantities)
     paths = [Path(path).with_suffix(f".{ending}") for ending in METADATA]
-    # The salt makes the names in two files of the same results equal.
-    with matplotlib.rc_context({"svg.hashsalt": "figure"}):
+    # The salt makes the names in two files of the same results equal; journals want such fonts.
+    with matplotlib.rc_context({"svg.hashsalt": "figure", "pdf.fonttype": 42}):
         for one, (ending, metadata) in zip(paths, METADATA.items(), strict=True):
             with replacing(one) as new:
                 fig.savefig(new, dpi=DPI, format=ending, metadata=metadata)

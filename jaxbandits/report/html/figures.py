@@ -28,8 +28,8 @@ SIZE = re.compile(r' (?:width|height)="[\d.]+pt"')
 NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 # Lines and letters are drawn in a colour that nothing else has. The page replaces it by that of
 # its letters, and those of the algorithms by its own, for it may be light or dark.
-INK, GRID = "#010203", "#b0b0b1"
-THEME = {INK: "currentColor", GRID: "var(--line)"} | {
+INK, GRID, PAPER = "#010203", "#b0b0b1", "#fefdfc"
+THEME = {INK: "currentColor", GRID: "var(--line)", PAPER: "var(--paper)"} | {
     colour: f"var(--series-{i})" for i, colour in enumerate(COLOURS)
 }
 INKED = (
@@ -41,7 +41,7 @@ STYLE: dict[Any, Any] = dict.fromkeys(INKED, INK) | {
     "svg.fonttype": "path",
     "grid.color": GRID,
     "figure.facecolor": "none",
-    "axes.facecolor": "none",
+    "axes.facecolor": PAPER,
     "savefig.facecolor": "none",
 }
 

@@ -63,7 +63,7 @@ def _columns(cells: "list[Dataset]") -> list[Column]:
     if "reasons" in cells[0] and any((cell.reasons > 0).any() for cell in cells):
         columns.append(("reasons", list(map(reasons_text, cells))))
     if BOUND in cells[0]:
-        columns.append(("pulls / lower bound ± 95%", [_ratio(cell) for cell in cells]))
+        columns.append(("/ lower bound ± 95%", [_ratio(cell) for cell in cells]))
     if "regret" in cells[0]:
         last = cells[0]["round"].values[-1]
         columns.append((f"regret at round {last:,} ± 95%", [_regret(cell) for cell in cells]))
