@@ -133,9 +133,8 @@ def page(paper, kept, notes):
     """The page of one paper."""
     title, source = PAPERS[paper]
     parts = [f"# {title}\n\n{source}.\n", notes.get(paper, {}).get("about", "")]
-    for name in EXPERIMENTS:
-        if name.split("/")[0] == paper:
-            parts.append(section(name, kept.get(name), notes.get(name, {})))
+    mine = (name for name in EXPERIMENTS if name.split("/")[0] == paper)
+    parts += [section(name, kept.get(name), notes.get(name, {})) for name in mine]
     return "\n".join(filter(None, parts))
 
 
@@ -221,8 +220,7 @@ def index(kept):
     """Counts of verdicts by experiment, failures first-class."""
     rows, sums, minutes = [], dict.fromkeys(VERDICTS.values(), 0), 0.0
     for name in EXPERIMENTS:
-        paper, figure = name.split("/")
-        link = f"[{name}]({paper}.md)"
+        link = f"[{name}]({name.split('/')[0]}.md)"
         if name not in kept:
             rows.append(f"| {link} | | | | not played yet | |")
             continue
@@ -256,9 +254,9 @@ def index(kept):
 
 INDEX = """# Reproductions
 
-Five papers, each of their figures and tables: what the paper says, what was measured, and whether it
-holds. A claim *fails* on evidence alone: the interval of what was measured excludes it. It is *open*
-where the run was too small to tell, or did not include what the claim is about.
+Five papers, each of their figures and tables: what the paper says, what was measured, and whether
+it holds. A claim *fails* on evidence alone: the interval of what was measured excludes it. It is
+*open* where the run was too small to tell, or did not include what the claim is about.
 
 | Experiment | Hold | Fail | Open | Size | Minutes |
 | --- | --- | --- | --- | --- | --- |

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 NORMAL = 1.96  # standard errors on each side of a 95% interval
 RATE_DIGITS = 3  # of an error rate, and of a ratio to a bound
-ERROR_DIGITS = 2  # of a standard error, and of the ends of an interval
+ERROR_DIGITS = 2  # of an error, and of the ends of an interval
 DIGITS = 4  # of a number whose error is not known
 
 
@@ -32,14 +32,15 @@ def estimate(
     unit: str = "",
     style: Style = PAGE,
 ) -> str:
-    """`value ± error [low, high]`, with the digits that the standard error justifies.
+    """`value ± error [low, high]`, with the digits that the error justifies.
 
     Args:
       value: NaN: missing.
-      error: a standard error; NaN where it is not known, and 0 where the value is exact.
+      error: half the width of an interval, or a standard error (what is shown says which of the
+        two); NaN where it is not known, and 0 where the value is exact.
       interval: shown behind the value.
       at_least: whether the value is a lower bound.
-      digits: of a value without a standard error; by the style by default.
+      digits: of a value without an error; by the style by default.
       unit: behind each number, as "%".
       style: of the medium.
 
@@ -75,7 +76,7 @@ def estimate(
 
 
 def number(value: float, digits: int = DIGITS, style: Style = PAGE) -> str:
-    """A number without a standard error: exact where it is whole, else so many digits."""
+    """A number without an error: exact where it is whole, else so many digits."""
     if not math.isfinite(value):
         return style.missing
     if value == round(value):

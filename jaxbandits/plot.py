@@ -1,7 +1,8 @@
 """Figures of `Runs`: matplotlib axes in, the same axes out, and nothing global.
 
-Each function takes one `Runs`, or several by name, and draws on `ax`; without it on the axes of a
-new figure, `ax.figure`, to save it: pyplot does not know it but in a notebook, which shows it.
+Each function takes one `Runs`, several by name, or what `compare` returns, and draws on `ax`;
+without it on the axes of a new figure, `ax.figure`, to save it: pyplot does not know it but in a
+notebook, which shows it.
 """
 
 import sys
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
+from .drawing import LINE, band, colour, ink, promised, rates, stroke, text
 from .estimates import NORMAL
 from .parameters import require
 from .system.extras import needed_by
@@ -21,6 +23,7 @@ __all__ = ["arm_pulls", "error_rates", "regret", "stopping_times"]
 
 MOST_STEPS: int = 2000  # of a curve; more cannot be seen
 MOST_TICKS: int = 20  # of arms
+LEGEND_ROOM: float = 1.25  # of the height of a panel, so that its legend hides no rate
 SIZE: tuple[float, float] = (5.2, 3.6)  # of a new figure, inches
 
 
@@ -45,7 +48,14 @@ class Drawable(Protocol):
     def summary(self) -> dict[str, Any]: ...
 
 
-Several: TypeAlias = "Drawable | Mapping[str, Drawable]"
+class Compared(Protocol):
+    """What is used of a `Comparison`."""
+
+    @property
+    def runs(self) -> Mapping[str, Drawable]: ...
+
+
+Several: TypeAlias = "Drawable | Mapping[str, Drawable] | Compared"
 
 
 def stopping_times(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
@@ -54,7 +64,7 @@ def stopping_times(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
     A replication that was cut short never stops: its curve does not reach 0.
 
     Args:
-      runs: `Runs` without a horizon, or several by name.
+      runs: `Runs` without a horizon, several by name, or a `Comparison`.
       ax: where to draw.
     Raises:
       ValueError: names runs with a horizon.
@@ -67,7 +77,7 @@ def stopping_times(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
     'share of replications under way'
     """
     ax, pairs = _axes(ax), _named(runs)
-    for name, one in pairs:
+    for i, (name, one) in enumerate(pairs):
         has_horizon = one.regret is not None
         require(not has_horizon, f"runs: {name or 'these'} play to a horizon: draw their regret")
         ends = np.sort(one.pulls[one.stopped])
@@ -75,23 +85,25 @@ def stopping_times(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
         chosen = np.linspace(0, len(ends) - 1, min(len(ends), MOST_STEPS)).astype(int)
         x = np.unique(np.concatenate([[0], ends[chosen], [one.pulls.max(initial=0)]]))
         y = (total - np.searchsorted(ends, x, side="right")) / max(total, 1)
-        ax.step(x, y, where="post", label=name)
+        style: dict[str, Any] = {"color": colour(i), "ls": stroke(i), "lw": LINE}
+        ax.step(x, y, where="post", label=text(name), **style)
     ax.set(xlabel="pulls", ylabel="share of replications under way", ylim=(0, 1.02))
     ax.set_xlim(left=0)
-    return _finished(ax, runs)
+    return _finished(ax, pairs)
 
 
 def regret(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
     """Mean regret along the rounds, with a band of 95%.
 
     Args:
-      runs: `Runs` with a `horizon`, or several by name.
+      runs: `Runs` with a `horizon`, several by name, or a `Comparison`.
       ax: where to draw.
     Raises:
       ValueError: names runs that have no regret.
     """
     ax = _axes(ax)
-    for name, one in _named(runs):
+    pairs = _named(runs)
+    for i, (name, one) in enumerate(pairs):
         require(
             one.regret is not None and one.rounds is not None,
             f"runs: {name or 'these'} have no regret; simulate them with a horizon",
@@ -99,19 +111,16 @@ def regret(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
         mean, width = one.regret.mean(0), np.zeros(len(one.rounds))
         if len(one.regret) > 1:
             width = NORMAL * one.regret.std(0, ddof=1) / np.sqrt(len(one.regret))
-        (line,) = ax.plot(one.rounds, mean, label=name)
-        ax.fill_between(
-            one.rounds, mean - width, mean + width, color=line.get_color(), alpha=0.2, linewidth=0
-        )
-    ax.set(xlabel="round", ylabel="mean regret [95%]")
-    return _finished(ax, runs)
+        band(ax, one.rounds, mean, width, i, label=text(name))
+    ax.set(xlabel="round", ylabel="regret, mean (95%)")
+    return _finished(ax, pairs)
 
 
 def error_rates(runs: Several, *, delta: float | None = None, ax: "Axes | None" = None) -> "Axes":
     """Error rates with exact 95% intervals; where there is no error, the end of the interval alone.
 
     Args:
-      runs: `Runs`, or several by name.
+      runs: `Runs`, several by name, or a `Comparison`.
       delta: the error rate that was promised, drawn as a line.
       ax: where to draw.
     """
@@ -123,23 +132,17 @@ def error_rates(runs: Several, *, delta: float | None = None, ax: "Axes | None" 
         found = one.summary()
         if found["cut_short"] == found["replications"]:  # nothing is known of its errors
             continue
-        low, high = found["error_low"], found["error_high"]
-        color = f"C{position}"
-        if found["errors"]:
-            rate = found["error_rate"]
-            ax.errorbar(
-                position, rate, [[rate - low], [high - rate]], fmt="o", capsize=4, color=color
-            )
-        else:
-            ax.plot(position, high, "v", color=color, fillstyle="none")
-            ax.vlines(position, 0, high, colors=color, linestyles="dotted")
+        columns = (np.array([found[name]]) for name in ("error_rate", "error_low", "error_high"))
+        rates(ax, [position], *columns, position)
     if delta is not None:
-        ax.axhline(delta, color="0.4", linestyle="--", linewidth=1, label=f"promised: {delta:g}")
-    ax.set_xticks(range(len(pairs)), [name for name, _ in pairs])
-    ax.set(ylabel="error rate [95%]", xlim=(-0.5, len(pairs) - 0.5))
+        promised(ax, None, delta, f"promised: delta = {delta:g}")
+    ax.set_xticks(range(len(pairs)), [text(name) for name, _ in pairs])
+    ax.set(ylabel="error rate (95%)", xlim=(-0.5, len(pairs) - 0.5))
     ax.set_ylim(bottom=0)
-    if delta is not None:
-        ax.legend(frameon=False)
+    ax.grid(alpha=0.3)
+    if ax.get_legend_handles_labels()[1]:
+        ax.set_ylim(top=LEGEND_ROOM * ax.get_ylim()[1])
+        ax.legend(frameon=False, loc="upper right")
     return ax
 
 
@@ -152,7 +155,7 @@ def arm_pulls(
     """The mean share of the pulls that each arm gets.
 
     Args:
-      runs: `Runs`, or several by name, of the same arms.
+      runs: `Runs`, several by name, or a `Comparison`, of the same arms.
       allocation: a design, such as `jb.design.oracle(instance)`, or its weights `[K]`, to compare
         with.
       ax: where to draw.
@@ -167,16 +170,16 @@ def arm_pulls(
         require(number == num_arms, f"runs: all must have {num_arms} arms, {name} has {number}")
         share = one.arm_pulls.sum(0) / max(one.arm_pulls.sum(), 1)
         at = np.arange(num_arms) + (position - (len(pairs) - 1) / 2) * width
-        ax.bar(at, share, width, label=name)
+        ax.bar(at, share, width, label=text(name), color=colour(position))
     if allocation is not None:
         share = _share(getattr(allocation, "weights", allocation), num_arms)
         left = np.arange(num_arms) - 0.45
-        ax.hlines(share, left, left + 0.9, "k", label="allocation")
+        ax.hlines(share, left, left + 0.9, ink(), label="allocation")
     ax.set(xlabel="arm", ylabel="share of the pulls")
     ax.set_axisbelow(True)
     if num_arms <= MOST_TICKS:
         ax.set_xticks(range(num_arms))
-    return _finished(ax, runs, always=allocation is not None)
+    return _finished(ax, pairs, always=allocation is not None)
 
 
 def _share(weights, num_arms):
@@ -199,11 +202,14 @@ def of_runs(runs: Drawable, *, ax: "Axes | None" = None) -> "Axes":
 
 def _named(runs):
     """Pairs of a name and `Runs`."""
+    runs = getattr(runs, "runs", runs)  # of a `Comparison`
     pairs = list(runs.items()) if isinstance(runs, Mapping) else [("", runs)]
     require(bool(pairs), "runs must not be empty: give Runs, or a dict of Runs by name")
     for _, one in pairs:
         if not all(hasattr(one, name) for name in ("pulls", "arm_pulls", "regret", "summary")):
-            raise ValueError(f"runs must be Runs, or a dict of Runs by name, got {one!r:.80}")
+            raise ValueError(
+                f"runs must be Runs, a dict of Runs by name, or a Comparison, got {one!r:.80}"
+            )
     return pairs
 
 
@@ -221,8 +227,8 @@ def _axes(ax):
     return Figure(figsize=SIZE, layout="constrained").subplots()
 
 
-def _finished(ax, runs, always=False):
+def _finished(ax, pairs, always=False):
     ax.grid(alpha=0.3)
-    if always or isinstance(runs, Mapping):
+    if always or any(name for name, _ in pairs):
         ax.legend(frameon=False)
     return ax

@@ -13,7 +13,7 @@ HOSTILE = '<script>alert("1")</script> & $x'
 GRID = ("instance", "algorithm", "gap")
 CLAIMS = [
     {"claim": "a < b", "measured": {"ratio": 1.2345, "standard_error": 0.12}, "holds": True},
-    {"claim": "no", "measured": {"means": [10.0], "standard_errors": [1.5]}, "holds": False},
+    {"claim": HOSTILE, "measured": {"means": [10.0], "standard_errors": [1.5]}, "holds": False},
     {"claim": "perhaps", "measured": {"low": None, "runs": 12000}, "holds": None},
 ]
 
@@ -46,7 +46,8 @@ def example(*, instances=("soare", HOSTILE), algorithms=("LinGapE", "GSE"), regr
     attributes = {
         "jaxbandits": "0.1.0", "jax": "0.8.0", "device": "cpu", "seed": 7, "replications": 20,
         "max_pulls": 2000, "horizon": 6 if regret else 0, "axes": '["gap"]',
-        "options": json.dumps(tables),
+        "options": json.dumps(tables), "python": "3.11.7", "machine": "Linux, 2 CPUs",
+        "command": f"jaxbandits run {HOSTILE}",
     }  # fmt: skip
     return xarray.Dataset(columns, coordinates, attributes)
 

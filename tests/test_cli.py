@@ -129,6 +129,7 @@ def test_a_run_writes_its_results_and_a_second_run_reuses_them(tiny, tmp_path):
     assert "4/4" in result.stderr
     picture = matplotlib.image.imread(out / "figure.png")
     assert picture.std() > 0.01
+    assert all((out / f"figure.{ending}").stat().st_size > 1000 for ending in ("svg", "pdf"))
     with xarray.open_dataset(out / "results.nc") as first:
         first.load()
     assert dict(first.sizes) == {
@@ -136,6 +137,8 @@ def test_a_run_writes_its_results_and_a_second_run_reuses_them(tiny, tmp_path):
     }  # fmt: skip
     assert (first.pulls == 40).all()
     assert first.attrs["seed"] == 0
+    assert first.attrs["title"] == "tiny.toml"
+    assert {"python", "numpy", "machine", "command"} <= set(first.attrs)
     times = {file: file.stat().st_mtime_ns for file in (out / "cells").iterdir()}
     assert len(times) == 4
 

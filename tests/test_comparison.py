@@ -5,11 +5,14 @@ from functools import partial
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas
 import pytest
 from matplotlib.figure import Figure
 
 import jaxbandits as jb
 from jaxbandits.engine.results import paired_difference
+from jaxbandits.report import narrow
+from jaxbandits.report.comparison import AlgorithmRuns
 
 INSTANCE = jb.instances.soare(3, angle=0.5)
 ALGORITHMS = {
@@ -45,24 +48,63 @@ def test_the_table_has_the_numbers_of_single_simulations(found, alone):
 
 
 def test_it_is_shown_as_a_table(found):
-    lines = repr(found).splitlines()
-    assert len(lines) == 3
-    assert lines[0].startswith("algorithm")
-    assert lines[2].startswith("strict")
-    assert lines[0].endswith("pulls less those of the first [95%]")
-    mean, low, high = map(float, re.findall(r"-?\d+(?:\.\d+)?", lines[2])[-3:])
-    row = found.table.loc["strict"]
-    assert (mean, low, high) == pytest.approx(
-        (row.difference, row.difference_low, row.difference_high), rel=0.05
-    )
-    table = ElementTree.fromstring(found._repr_html_().replace("&nbsp;", " "))
+    title, header, *lines = repr(found).splitlines()
+    assert title == "20 replications; difference: pulls less those of LinGapE, paired"
+    names = ["algorithm", "error rate [95%]", "pulls ± 95%", "/ bound", "difference ± 95%"]
+    assert re.split("  +", header) == names
+    assert [line.split()[0] for line in lines] == list(ALGORITHMS)
+    assert max(map(len, [title, header, *lines])) < 80
+    assert str(found.table) == repr(found.table) == repr(found)
+    row, cells = found.table.loc["strict"], re.split("  +", lines[1])
+    mean, width = map(float, cells[2].split(" ± "))
+    assert abs(mean - row.pulls_mean) < row.pulls_se / 5
+    assert width == pytest.approx(1.96 * row.pulls_se, rel=0.05)
+    difference, half = map(float, cells[4].split(" ± "))
+    assert abs(difference - row.difference) < half / 10
+    assert half == pytest.approx((row.difference_high - row.difference_low) / 2, rel=0.05)
+    table = ElementTree.fromstring(found._repr_html_())
     assert [row[0].text for row in table.iter("tr")] == ["algorithm", *ALGORITHMS]
+    assert table.find("caption").text == title
+
+
+def test_parts_of_the_table_are_usual_tables(found):
+    some = found.table[["errors", "pulls_mean"]]
+    assert type(some) is pandas.DataFrame
+    assert repr(some).split()[:2] == ["errors", "pulls_mean"]
+
+
+def test_names_in_the_html_table_are_no_markup(found):
+    table = found.table.rename(index={"strict": "<b>&"})
+    text = narrow.html_of(table)
+    assert "&lt;b&gt;&amp;" in text
+    assert "<b>" not in text
+
+
+def test_plots_of_runs_take_a_comparison(found, alone):
+    ax = Figure().subplots()
+    jb.plot.stopping_times(found, ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(ALGORITHMS)
+    assert set(ax.get_lines()[1].get_xdata()) == {0, *alone[1].pulls}
+    bars, rates = Figure().subplots(), Figure().subplots()
+    jb.plot.arm_pulls(found, ax=bars)
+    heights = [bar.get_height() for bar in bars.patches]
+    shares = [runs.arm_pulls.sum(0) / runs.arm_pulls.sum() for runs in alone]
+    np.testing.assert_allclose(heights, np.concatenate(shares))
+    jb.plot.error_rates(found, ax=rates)
+    assert [text.get_text() for text in rates.get_xticklabels()] == list(ALGORITHMS)
+    with pytest.raises(ValueError, match="LinGapE have no regret"):
+        jb.plot.regret(found)
+    means = AlgorithmRuns(found.runs["strict"]._cell.drop_vars("arm_pulls"))
+    np.testing.assert_allclose(means.arm_pulls[0], alone[1].arm_pulls.mean(0))
 
 
 def test_it_is_drawn(found):
-    figure = found.plot(title="one")
+    figure = found.plot()
     assert isinstance(figure, Figure)
     assert figure.axes
+    title = "4 arms in 3 dimensions, normal rewards\n20 replications"
+    assert figure.get_suptitle() == title
+    assert found.plot(title="one").get_suptitle() == "one"
 
 
 @pytest.mark.slow
@@ -74,6 +116,9 @@ def test_regret_is_compared_instead_of_pulls_where_there_is_some():
     row = found.table.loc["random"]
     assert row.regret_mean == pytest.approx(runs[1].regret[:, -1].mean())
     assert row.difference_low == pytest.approx(expected["low"])
+    assert "regret ± 95%" in repr(found)
+    curve = jb.plot.regret(found, ax=Figure().subplots()).get_lines()[1]
+    np.testing.assert_allclose(curve.get_ydata(), runs[1].regret.mean(0))
 
 
 def test_replications_cut_short_have_no_difference():
@@ -81,6 +126,9 @@ def test_replications_cut_short_have_no_difference():
     assert (found.table.cut_short == 20).all()
     assert np.isnan(found.table.difference).all()
     assert "pull_lower_bound" not in found.table
+    header, first = repr(found).splitlines()[1:3]
+    assert re.split("  +", header)[3] == "cut short"
+    assert re.split("  +", first)[1:] == ["-", ">= 20", "20", "-"]
 
 
 def test_algorithms_must_be_named():

@@ -1,5 +1,6 @@
 """What the labelled results of a sweep hold, and what is left out."""
 
+import sys
 from functools import partial
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import jaxbandits as jb
 from jaxbandits import theory
 from jaxbandits.sweeps import dataset
+from jaxbandits.system import machine
 
 SOARE = jb.instances.soare(3, angle=0.5)
 
@@ -50,3 +52,33 @@ def test_lower_bounds_are_given_only_for_algorithms_that_promise_the_best_arm():
     )
     expected = [theory.pull_lower_bound(SOARE, 0.1), np.nan, np.nan, np.nan]
     np.testing.assert_allclose(found.pull_lower_bound.values[0], expected)
+    np.testing.assert_allclose(found.promised_error.values[0], [0.1, np.nan, np.nan, 0.1])
+
+
+def test_promised_error_rates_follow_an_axis_and_regret_runs_promise_none():
+    axis = {"axes": {"delta": [0.1, 0.2]}}
+    found = sweep_of({"by the axis": jb.lingape, "budget": partial(jb.gse, budget=20)}, **axis)
+    expected = [[0.1, 0.2], [np.nan, np.nan]]
+    np.testing.assert_allclose(found.promised_error.values[0], expected)
+    regret = sweep_of({"a": jb.uniform}, horizon=5, max_pulls=10**7)
+    assert "promised_error" not in regret
+
+
+@pytest.mark.parametrize(
+    ("program", "command"),
+    [
+        (["/home/me/bin/jaxbandits", "run", "my sweep.toml"], "jaxbandits run 'my sweep.toml'"),
+        (["/lib/jaxbandits/__main__.py", "demo"], "python -m jaxbandits demo"),
+        ([""], None),
+    ],
+)
+def test_provenance_has_the_command_without_the_folders_of_the_program(
+    monkeypatch, program, command
+):
+    monkeypatch.setattr("sys.argv", program)
+    found = machine.provenance()
+    assert found.get("command") == command
+    assert found["numpy"] == np.__version__
+    assert "CPUs" in found["machine"]
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    assert "command" not in machine.provenance()

@@ -7,6 +7,7 @@ import pytest
 from run_settings import SOARE, simulate
 
 import jaxbandits as jb
+from jaxbandits.report.html import rendering
 from jaxbandits.system.extras import PACKAGES, needed_by
 
 HALVING = {"halving": partial(jb.sequential_halving, budget=40)}
@@ -24,6 +25,7 @@ def play(**options):
         ("xarray", "sweep", play),
         ("h5netcdf", "sweep", lambda: play(out="nowhere")),
         ("xarray", "sweep", lambda: jb.compare(HALVING, SOARE, replications=20)),
+        ("jinja2", "a report", rendering.environment.__wrapped__),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )

@@ -32,6 +32,7 @@ FLOORS = {
     "algorithms/loops/": 2,
     "algorithms/wrappers/": 2.5,
     "algorithms/": 3,
+    "drawing": 3.2,
     "plot": 3.5,
     "engine/episode": 4,
     "engine/results": 4,

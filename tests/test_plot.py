@@ -4,15 +4,17 @@ import itertools
 import tomllib
 from functools import partial
 
+import matplotlib.image
 import numpy as np
 import pytest
 import xarray
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from pages import example
 from run_settings import HALVING
 
 import jaxbandits as jb
-from jaxbandits.report import labels, panels, plot
+from jaxbandits import drawing
+from jaxbandits.report import labels, limits, panels, plot
 from jaxbandits.sweeps import parse, run
 
 
@@ -102,7 +104,7 @@ def test_lines_of_many_algorithms_differ():
         replications=4,
         progress=False,
     )
-    lines = plot.figure(dataset, quantities=("accuracy",)).axes[0].get_legend_handles_labels()[0]
+    lines = plot.figure(dataset, quantities=("accuracy",)).axes[0].containers
     styles = {(line[0].get_color(), line[0].get_linestyle()) for line in lines}
     assert len(styles) == 11
 
@@ -112,6 +114,145 @@ def test_lines_of_many_algorithms_differ():
     [([1.0, 900.0], "log"), ([1.0, 2.0], "linear"), ([0.0, 900.0], "linear"), ([-1, 9], "linear")],
 )
 def test_a_scale_is_logarithmic_where_values_lie_far_apart_and_above_0(values, scale):
-    ax = Figure().add_subplot()
-    panels._scale(ax, np.array([*values, np.nan]))
-    assert ax.get_yscale() == scale
+    assert limits.scale_of(np.array([*values, np.nan])) == scale
+
+
+def promising(deltas, along=None):
+    """A dataset of one instance whose algorithms promise these error rates; `[algorithm, gap]`."""
+    dataset = example(instances=("soare",))
+    dims = dataset.error_rate.dims
+    dataset = dataset.assign(promised_error=(dims, np.array(deltas, float)[None]))
+    if along:
+        dataset = dataset.rename(gap=along)
+        dataset.attrs["axes"] = f'["{along}"]'
+    return dataset
+
+
+def promises(dataset, quantity="errors"):
+    """The lines of promised rates, as `(label, heights)`."""
+    (ax,) = plot.figure(dataset, quantities=(quantity,)).axes
+    lines = [line for line in ax.get_lines() if str(line.get_label()).startswith(panels.PROMISED)]
+    return [(line.get_label(), list(line.get_ydata())) for line in lines]
+
+
+def test_the_promised_error_rate_is_a_line_where_all_share_it():
+    same = promising([[0.05, 0.05], [np.nan, np.nan]])  # the second has a budget
+    assert promises(same) == [("promised: delta = 0.05", [0.05, 0.05])]
+    assert promises(same, "accuracy") == [("promised: delta = 0.05", [0.95, 0.95])]
+    assert promises(promising([[0.05, 0.05], [0.1, 0.1]])) == []
+    assert promises(promising([[np.nan] * 2] * 2)) == []
+    assert promises(same.drop_vars("promised_error")) == []
+
+
+def test_the_promised_error_rate_is_the_diagonal_along_its_own_axis():
+    dataset = promising([[0.5, 0.25], [0.5, 0.25]], along="delta")
+    ((label, heights),) = promises(dataset)
+    assert label == "promised: delta"
+    (ax,) = plot.figure(dataset, quantities=("errors",)).axes
+    (line,) = [line for line in ax.get_lines() if line.get_label() == label]
+    np.testing.assert_array_equal(line.get_xdata(), line.get_ydata())
+    assert (min(heights), max(heights)) == pytest.approx((0.25, 0.5))
+    other = promising([[0.5, 0.25], [0.5, 0.25]])
+    other = other.assign_coords(gap=[0.1, 0.2])
+    assert promises(other) == [("promised: delta", [0.5, 0.25])]
+
+
+def without_errors(dataset):
+    """The dataset as if the first cell had no error in its 20 replications."""
+    for name, value in {
+        "errors": 0,
+        "error_rate": 0.0,
+        "error_low": 0.0,
+        "error_high": 0.17,
+    }.items():
+        dataset[name][0, 0, 0] = value
+    return dataset
+
+
+@pytest.mark.parametrize(("quantity", "end"), [("errors", 0.17), ("accuracy", 0.83)])
+def test_a_cell_without_errors_is_drawn_as_a_bound_and_not_as_a_measurement(quantity, end):
+    dataset = without_errors(example(instances=("soare",)))
+    (ax,) = plot.figure(dataset, quantities=(quantity,)).axes
+    first = ax.containers[0].lines[0].get_ydata()
+    assert np.isnan(first[0])
+    assert np.isfinite(first[1])
+    (arrow,) = [line for line in ax.get_lines() if line.get_markersize() == drawing.ARROW]
+    assert arrow.get_ydata() == pytest.approx([end])
+    tip = arrow.get_marker().vertices[:, 1].min()
+    assert (tip < 0) == (quantity == "errors")  # towards 0 errors
+    assert drawing.NO_ERROR in ax.get_legend_handles_labels()[1]
+
+
+def bounded(ratio):
+    """Two panels, and a lower bound that is the mean pulls of each cell by `ratio`."""
+    dataset = example()
+    return dataset.assign(pull_lower_bound=dataset.pulls_mean / ratio)
+
+
+def test_a_lower_bound_far_away_leaves_the_scale_and_is_named_at_the_edge():
+    plain = plot.figure(example(), quantities=("pulls",)).axes
+    for ratio, sign in ((15.0, "▼"), (1 / 15, "▲")):
+        dataset = bounded(ratio)
+        axes = plot.figure(dataset, quantities=("pulls",)).axes
+        for i, (ax, same) in enumerate(zip(axes, plain, strict=True)):
+            assert ax.get_ylim() == same.get_ylim()
+            least = dataset.pull_lower_bound[i].min("algorithm")
+            low, high = float(least.min()), float(least.max())
+            (words,) = [text.get_text() for text in ax.texts]
+            assert words.startswith(f"{sign} lower bound: ")
+            numbers = [float(x.replace(",", "")) for x in words.split(": ")[1].split(" to ")]
+            assert (numbers[0], numbers[-1]) == pytest.approx((low, high), rel=0.01)
+            assert "lower bound" not in ax.get_legend_handles_labels()[1]
+
+
+def test_a_lower_bound_that_is_near_is_drawn_inside():
+    for ax in plot.figure(bounded(1.2), quantities=("pulls",)).axes:
+        (line,) = [line for line in ax.get_lines() if line.get_label() == "lower bound"]
+        bottom, top = ax.get_ylim()
+        assert bottom < min(line.get_ydata()) < max(line.get_ydata()) < top
+        assert not ax.texts
+
+
+def test_panels_that_share_a_scale_show_all_intervals():
+    dataset = example()
+    dataset["pulls_mean"] = dataset.pulls_mean * xarray.DataArray([1.0, 3.0], dims="instance")
+    for ax in plot.figure(dataset, quantities=("pulls",)).axes:
+        bottom, top = ax.get_ylim()
+        assert bottom < (dataset.pulls_mean - 1.96 * dataset.pulls_se).min()
+        assert top > (dataset.pulls_mean + 1.96 * dataset.pulls_se).max()
+
+
+def test_boxes_have_means_with_intervals_beside_them():
+    dataset = example(instances=("soare",)).isel(gap=0, drop=True)
+    dataset.attrs["axes"] = "[]"
+    (ax,) = plot.figure(dataset, quantities=("pulls",)).axes
+    middle = [bars.lines[0].get_ydata()[0] for bars in ax.containers]
+    np.testing.assert_allclose(middle, dataset.pulls_mean[0])
+    widths = [np.ptp(bars.lines[2][0].get_segments()[0][:, 1]) / 2 for bars in ax.containers]
+    np.testing.assert_allclose(widths, 1.96 * dataset.pulls_se[0])
+
+
+def test_titles_say_what_was_asked():
+    dataset = example(instances=("soare",))
+    assert plot.title_of(dataset) == "20 replications"
+    named = dataset.assign_attrs(title="angles.toml")
+    assert plot.title_of(named) == "angles.toml\n20 replications"
+    flat = named.isel(gap=0, drop=True).assign_attrs(axes="[]")
+    assert plot.title_of(flat) == "angles.toml: soare\n20 replications"  # no panel names it
+    paper = named.assign_attrs(experiment="Figure 1")
+    assert plot.title_of(paper) == "Figure 1\n20 replications"
+
+
+def test_a_figure_is_saved_in_three_formats_that_depend_on_the_results_alone(tmp_path):
+    folders = [tmp_path / name for name in ("one", "other")]
+    for folder in folders:
+        folder.mkdir()
+        paths = plot.save(example(instances=("soare",)), folder / "figure.png")
+        assert [path.name for path in paths] == ["figure.png", "figure.svg", "figure.pdf"]
+    starts = {"figure.png": b"\x89PNG", "figure.svg": b"<?xml", "figure.pdf": b"%PDF"}
+    for name, start in starts.items():
+        one, other = ((folder / name).read_bytes() for folder in folders)
+        assert one.startswith(start)
+        assert one == other
+    picture = matplotlib.image.imread(folders[0] / "figure.png")
+    assert min(picture.shape[:2]) > 1000  # pixels

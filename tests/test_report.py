@@ -1,6 +1,7 @@
 """The HTML report of a folder of results: its numbers, its safety, and refused files."""
 
 import html.parser
+import itertools
 import re
 from functools import partial
 
@@ -26,13 +27,14 @@ class Reader(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.tags, self.words = [], [], []
-        self.addresses, self.ids, self.rows = [], [], []
+        self.addresses, self.ids, self.rows, self.elements = [], [], [], []
         self.feed(text)
         self.close()
         assert not self.open
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
+        self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
         if tag == "tr":
@@ -73,8 +75,8 @@ def test_numbers_on_the_page_are_those_of_the_dataset(tmp_path):
     page = Reader(write(stored(tmp_path, dataset)).read_text(encoding="utf-8"))
     header, *cells = page.rows[:5]
     assert header == [
-        "algorithm", "gap", "errors", "error rate [95%]", "cut short", "mean pulls",
-        "median pulls", "5% to 95%", "pulls / lower bound", "seconds",
+        "algorithm", "gap", "errors", "error rate [95%]", "cut short", "mean pulls ± 95%",
+        "median pulls", "5% to 95%", "/ lower bound ± 95%", "run seconds",
     ]  # fmt: skip
     one = dataset.isel(instance=0, algorithm=0, gap=1)
     row = dict(zip(header, cells[1], strict=True))
@@ -83,10 +85,10 @@ def test_numbers_on_the_page_are_those_of_the_dataset(tmp_path):
     rate, low, high = map(float, re.findall(r"[\d.]+", row["error rate [95%]"]))
     np.testing.assert_allclose(rate, one.error_rate, rtol=1e-3)
     np.testing.assert_allclose((low, high), (one.error_low, one.error_high), rtol=0.06)
-    mean, error = (float(x.replace(",", "")) for x in row["mean pulls"].split(" ± "))
-    np.testing.assert_allclose(error, one.pulls_se, rtol=0.06)
+    mean, width = (float(x.replace(",", "")) for x in row["mean pulls ± 95%"].split(" ± "))
+    np.testing.assert_allclose(width, 1.96 * one.pulls_se, rtol=0.06)
     assert abs(mean - one.pulls_mean) < one.pulls_se / 10
-    assert row["pulls / lower bound"].startswith("4.0")
+    assert row["/ lower bound ± 95%"].startswith("4.0")
     assert row["cut short"] == "0"
     last = page.rows[9]
     assert last[4] == "5"
@@ -94,12 +96,12 @@ def test_numbers_on_the_page_are_those_of_the_dataset(tmp_path):
 
 
 def test_regret_and_lower_bounds_have_columns_only_where_they_are_known(folder, text):
-    assert "pulls / lower bound" not in text
-    header = "regret at round 6"
+    assert "/ lower bound" not in text
+    header = "regret at round 6 ± 95%"
     assert text.count(header) == 1
     with xarray.open_dataset(folder / "regret/results.nc") as dataset:
         last = dataset.regret.isel(instance=0, algorithm=0, gap=0, round=-1).values
-    expected = estimates.estimate(last.mean(), standard_error(last))
+    expected = estimates.estimate(last.mean(), 1.96 * standard_error(last))
     assert expected in text
 
 
@@ -107,12 +109,66 @@ def test_the_page_states_the_sweep_its_claims_and_the_environment(text):
     words = " ".join(Reader(text).words)
     for part in (
         "LinGapE(delta=0.05)", "0.5, 0.25", "20 in each cell", "2,000 pulls", "6 rounds", "cpu",
-        "ratio: 1.23 ± 0.12", "means: 10.0 ± 1.5", "low: –; runs: 12,000", "a < b", HOSTILE,
-        "0.8.0",
+        "ratio: 1.23 ± 0.24", "means: 10.0 ± 2.9", "low: –; runs: 12,000", "a < b", HOSTILE,
+        "0.8.0", "3.11.7", "Linux, 2 CPUs", f"jaxbandits run {HOSTILE}", "compile time",
     ):  # fmt: skip
         assert part in words
-    verdicts = re.findall(r"<strong class=\"(\w+)\">([^<]*)", text)
-    assert verdicts == [("holds", "holds"), ("fails", "fails"), ("open", "too small to tell")]
+
+
+def test_claims_that_fail_come_first_and_are_counted_at_the_top(text):
+    verdicts = re.findall(r"<strong class=\"(\w+)\"><span[^>]*>.</span> ([^<]*)", text)
+    assert verdicts == [("fails", "fails"), ("open", "too small to tell"), ("holds", "holds")]
+    contents = text[text.index("<nav") : text.index("</nav>")]
+    assert "1 fails, 1 too small to tell, 1 holds" in contents
+    assert text.count("1 fails, 1 too small to tell, 1 holds") == 2  # and above the section
+
+
+def test_the_page_is_sensible_without_a_mouse_and_without_eyes(text):
+    page = Reader(text)
+    levels = [int(tag[1]) for tag in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert page.tags.count("table") == page.tags.count("caption") > 0
+    assert all(at.get("scope") in ("row", "col") for tag, at in page.elements if tag == "th")
+    labels = [at["aria-label"] for tag, at in page.elements if tag == "svg"]
+    assert all("The table “Cells of " in label for label in labels)
+    assert all(at["role"] == "img" for tag, at in page.elements if tag == "svg")
+    assert next(tag for tag in page.tags if tag in ("a", "nav", "main")) == "a"  # the skip link
+    assert ("main", {"id": "results", "tabindex": "-1"}) in page.elements
+    boxes = [at for tag, at in page.elements if at.get("class") == "scroll"]
+    assert all(at["tabindex"] == "0" and at["aria-label"] for at in boxes)
+    for rule in ("prefers-color-scheme: dark", "@media print", ":focus-visible"):
+        assert rule in text
+
+
+def test_the_contents_name_every_section(text):
+    page = Reader(text)
+    contents = text[text.index("<nav") : text.index("</nav>")]
+    linked = re.findall(r'href="#([^"]+)"', contents)
+    sections = [at["id"] for tag, at in page.elements if tag == "section"]
+    assert sorted(linked) == sorted(sections)
+
+
+def test_figures_take_the_colours_of_the_page(text):
+    svg = text[text.index("<svg") : text.index("</svg>")]
+    assert "currentColor" in svg
+    assert "var(--series-0)" in svg
+    assert not re.search("#(?:000000|ffffff|010203|b0b0b1|fefdfc)", svg)
+
+
+def test_a_paired_comparison_is_shown_where_it_says_more(tmp_path):
+    dataset = example(instances=("soare",))
+    shared = np.random.default_rng(1).integers(500, 2000, 20)
+    pulls = dataset.pulls.values
+    pulls[0, 0, 0], pulls[0, 1, 0] = shared, shared + np.arange(20) + 10
+    deviations = pulls.std(-1, ddof=1) / 20**0.5
+    dataset["pulls_mean"] = dataset.pulls.mean("replication")
+    dataset["pulls_se"] = (dataset.pulls_se.dims, deviations)
+    page = Reader(write(stored(tmp_path, dataset)).read_text(encoding="utf-8"))
+    row = next(row for row in page.rows if row[0] == "LinGapE" and row[1] == "GSE")
+    assert row[2:4] == ["soare, gap = 0.5", "pulls"]
+    assert row[4].startswith("-19.5 [-22, -17]")
+    assert row[5] == "overlap"
 
 
 def test_labels_are_never_read_as_markup(text):

@@ -1,4 +1,4 @@
-"""The HTML report in a browser: its width, and its network requests."""
+"""The HTML report in a browser: its width, its links, and its network requests."""
 
 import html
 import json
@@ -9,8 +9,39 @@ import subprocess
 import pytest
 from pages import two_folders
 
-BROWSER = next(filter(shutil.which, ("chromium", "chromium-browser", "google-chrome")), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+# Firefox prints no document on a command line, so that Chromium and its relatives are used.
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+BROWSER = next(filter(shutil.which, BROWSERS), None)
+WIDTHS = (420, 1280)
+pytestmark = [
+    pytest.mark.skipif(
+        BROWSER is None, reason=f"none of these browsers is on the PATH: {', '.join(BROWSERS)}"
+    ),
+    pytest.mark.slow,  # a browser takes about a second to start
+]
+# Runs in the document around the frames, as the page's policy forbids scripts. It follows each link
+# of the contents, and tells how far the section is from the top of the window, and whether the
+# page ends there.
+SCRIPT = """
+onload = () => {
+  const found = [];
+  for (const frame of document.querySelectorAll('iframe')) {
+    const page = frame.contentDocument, root = page.documentElement;
+    const sizes = [root.clientWidth, root.scrollWidth, page.body.scrollWidth,
+                   page.querySelector('table').scrollWidth];
+    const links = [];
+    for (const link of page.querySelectorAll('nav a, a.skip')) {
+      frame.contentWindow.scrollTo(0, 0);
+      frame.contentWindow.location.hash = link.hash;  // at once, where a click may be queued
+      const target = page.getElementById(decodeURIComponent(link.hash.slice(1)));
+      const ends = root.scrollTop + root.clientHeight >= root.scrollHeight - 2;
+      links.push([link.hash, target ? target.getBoundingClientRect().top : null, ends]);
+    }
+    found.push({sizes, links});
+  }
+  document.title = JSON.stringify(found);
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +55,7 @@ def chromium(profile, *options):
         BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
         "--host-resolver-rules=MAP * ~NOTFOUND", *options,
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     return done.stdout
 
 
@@ -38,23 +69,38 @@ def requests(page, folder):
     return [one["url"] for one in found if one.get("initiator") not in (None, "not an origin")]
 
 
-@pytest.mark.parametrize("width", [360, 1200])
-def test_the_page_is_no_wider_than_the_window(page, tmp_path, width):
-    # A window has a least width, a frame has none. The page's policy forbids scripts, so the
-    # script that measures it belongs to the document around the frame.
-    text, file = page.read_text(encoding="utf-8"), tmp_path / "frame.html"
-    file.write_text(
-        f'<iframe id="f" style="width:{width}px;border:0" srcdoc="{html.escape(text)}"></iframe>'
-        "<script>onload = () => { const d = document.getElementById('f').contentDocument;"
-        "document.title = [d.documentElement.clientWidth, d.documentElement.scrollWidth,"
-        "d.body.scrollWidth, d.querySelector('table').scrollWidth]; }</script>",
-        encoding="utf-8",
-    )
-    dom = chromium(tmp_path / "profile", "--window-size=1300,800", "--dump-dom", file.as_uri())
-    window, whole, body, table = map(int, re.search(r"<title>(.*?)</title>", dom)[1].split(","))
+@pytest.fixture(scope="module")
+def measured(page, tmp_path_factory):
+    """What `SCRIPT` finds, by width; a window has a least width, a frame has none."""
+    folder = tmp_path_factory.mktemp("frames")
+    frames = [
+        f'<iframe style="width:{width}px;height:800px;border:0" src="{page.as_uri()}"></iframe>'
+        for width in WIDTHS
+    ]
+    file = folder / "frames.html"
+    file.write_text("\n".join([*frames, f"<script>{SCRIPT}</script>"]), encoding="utf-8")
+    look = "--allow-file-access-from-files"  # so that the script may look into the frames
+    dom = chromium(folder / "profile", look, "--dump-dom", file.as_uri())
+    found = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom)[1]))
+    return dict(zip(WIDTHS, found, strict=True))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_is_no_wider_than_the_window(measured, width):
+    window, whole, body, table = measured[width]["sizes"]
     assert width - 20 <= window <= width  # less a scroll bar
     assert max(whole, body) <= window
-    assert table > 360  # the box around the table scrolls, so that the page stays narrow
+    assert table > 420  # the box around the table scrolls, so that the page stays narrow
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_links_of_the_contents_reach_their_sections(page, measured, width):
+    links = measured[width]["links"]
+    text = page.read_text(encoding="utf-8")
+    assert len(links) == len(re.findall(r"<section ", text)) + 1  # and the skip link
+    for name, top, at_the_end in links:
+        assert top is not None, f"{name} leads nowhere"
+        assert -2 <= top <= 20 or (at_the_end and 0 <= top < 800), (name, top)
 
 
 def test_the_page_makes_no_network_request(page, tmp_path):

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from run_settings import SOARE, simulate
 
 import jaxbandits as jb
+from jaxbandits import drawing
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +61,7 @@ def test_many_replications_are_drawn_by_few_steps(runs, ax):
 def test_regret_is_its_mean_with_a_band(regret_runs, ax):
     assert regret_runs.plot(ax=ax) is ax
     (line,), (band,) = ax.get_lines(), ax.collections
+    assert line.get_color() == drawing.COLOURS[0]  # as in figures of sweeps
     np.testing.assert_array_equal(line.get_xdata(), regret_runs.rounds)
     np.testing.assert_allclose(line.get_ydata(), regret_runs.regret.mean(0))
     last = band.get_paths()[0].vertices
@@ -71,14 +73,17 @@ def test_regret_is_its_mean_with_a_band(regret_runs, ax):
 def test_errors_have_exact_intervals_and_none_is_an_upper_end(runs, ax):
     wrong = dataclasses.replace(runs, correct=np.arange(20) >= 4)
     jb.plot.error_rates({"right": runs, "wrong": wrong}, delta=0.1, ax=ax)
-    (bars,) = ax.containers
+    none, bars = ax.containers
+    assert np.isnan(none.lines[0].get_ydata()).all()  # no mark where nothing was observed
     (segment,) = bars.lines[2][0].get_segments()
     found = wrong.summary()
     assert segment[:, 1] == pytest.approx([found["error_low"], found["error_high"]])
-    marks = [line for line in ax.get_lines() if line.get_marker() == "v"]
-    assert marks[0].get_ydata() == pytest.approx([runs.summary()["error_high"]])
-    promised = [line for line in ax.get_lines() if line.get_linestyle() == "--"]
-    assert promised[0].get_ydata() == [0.1, 0.1]
+    (arrow,) = [line for line in ax.get_lines() if line.get_markersize() == drawing.ARROW]
+    assert arrow.get_ydata() == pytest.approx([runs.summary()["error_high"]])
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert sorted(labels) == [drawing.NO_ERROR, "promised: delta = 0.1"]
+    (promised,) = [line for line in ax.get_lines() if str(line.get_label()).startswith("promised")]
+    assert promised.get_ydata() == [0.1, 0.1]
     assert [text.get_text() for text in ax.get_xticklabels()] == ["right", "wrong"]
 
 
@@ -131,7 +136,9 @@ def test_what_cannot_be_drawn_is_named(runs, regret_runs):
         jb.plot.stopping_times({})
     with pytest.raises(ValueError, match="other play to a horizon: draw their regret"):
         jb.plot.stopping_times({"one": runs, "other": regret_runs})
-    with pytest.raises(ValueError, match=r"runs must be Runs, or a dict .* got \[1\]"):
+    with pytest.raises(
+        ValueError, match=r"runs must be Runs, a dict .* or a Comparison, got \[1\]"
+    ):
         jb.plot.arm_pulls([1])
     with pytest.raises(ValueError, match="ax must be axes of matplotlib, got 'x'"):
         runs.plot(ax="x")

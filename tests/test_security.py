@@ -3,6 +3,7 @@
 import ast
 from pathlib import Path
 
+import jinja2
 import pytest
 from click.testing import CliRunner
 from pages import example
@@ -11,7 +12,7 @@ from test_report import Reader
 import jaxbandits
 from jaxbandits.cli.main import main
 from jaxbandits.report import plot
-from jaxbandits.report.html.markup import element, escape
+from jaxbandits.report.html.rendering import environment
 
 ROOT = Path(jaxbandits.__file__).parent
 FILES = sorted([*ROOT.rglob("*.py"), *ROOT.parent.glob("benchmarks/**/*.py")])
@@ -105,12 +106,19 @@ def test_the_scan_finds_dangerous_code(code):
 
 def test_text_is_never_markup():
     hostile = "<b a='1' b=\"2\">&\x00\x1b[2J\ud800\n"
-    clean = escape(hostile)
-    assert not set(clean) & set("<>\"'\x00\x1b\ud800")
-    assert clean.encode().decode() == clean
-    found = Reader(element("p", hostile, title=hostile))
+    template = environment().from_string('<p title="{{ text }}">{{ text }}</p>')
+    page = template.render(text=hostile)
+    inside = page.removeprefix('<p title="').removesuffix("</p>").replace('">', "", 1)
+    assert not set(inside) & set("<>\"'\x00\x1b\ud800")
+    assert page.encode().decode() == page
+    found = Reader(page)
     assert found.tags == ["p"]
     assert "<b a='1'" in "".join(found.words)
+
+
+def test_a_name_that_a_template_does_not_get_is_an_error():
+    with pytest.raises(jinja2.UndefinedError, match="missing"):
+        environment().from_string("{{ missing }}").render()
 
 
 def test_names_in_a_figure_are_not_read_as_formulas(tmp_path):

@@ -38,11 +38,9 @@ def test_the_numbers_are_those_of_the_summary(runs):
     assert found["replications"] == f"20 with {runs.arm_pulls.shape[1]} arms"
     rate = rf"{summary['error_rate']:.3g} \[0, {summary['error_high']:.2g}\]: 0 of 20"
     assert re.fullmatch(rate, found["error rate [95%]"])
-    mean, error = map(
-        float, re.match(r"(\d+) ± (\d+) \(standard error\);", found["pulls"]).groups()
-    )
+    mean, width = map(float, re.match(r"(\d+) ± (\d+) \(95%\);", found["pulls"]).groups())
     assert abs(mean - summary["pulls_mean"]) < 0.1 * summary["pulls_se"]
-    assert abs(error / summary["pulls_se"] - 1) < 0.05
+    assert abs(width / (1.96 * summary["pulls_se"]) - 1) < 0.05
     median = re.search(r"median (\d+),", found["pulls"]).group(1)
     assert abs(float(median) / np.median(runs.pulls) - 1) < 1e-3
     assert found["played"].startswith("seed 7, engine xla, device cpu")
@@ -62,8 +60,10 @@ def test_runs_that_were_cut_short_say_why():
 def test_regret_runs_show_the_regret():
     runs = simulate("regret", 20)
     found = lines_of(runs)
-    mean, error = map(float, re.findall(r"[\d.]+", found["regret"]))
-    assert abs(mean - runs.regret[:, -1].mean()) < 0.1 * error
+    mean, width, level = map(float, re.findall(r"[\d.]+", found["regret"]))
+    assert abs(mean - runs.regret[:, -1].mean()) < 0.1 * width
+    assert width == pytest.approx(1.96 * runs.summary()["regret_se"], rel=0.05)
+    assert level == 95
 
 
 def test_no_replication_and_many_counts_fit_too(runs):

@@ -117,9 +117,12 @@ def test_force_replaces_results_but_no_foreign_file(finished, tmp_path):
     (out / "results.nc").write_bytes(b"of somebody else")
     refused(call("run", file, "--out", out, "--force"), "results.nc", "cannot be read")
     (out / "results.nc").unlink()
-    (out / "figure.png").write_bytes(b"of somebody else")
-    refused(call("run", file, "--out", out), "figure.png", "--force")
-    assert (out / "figure.png").read_bytes() == b"of somebody else"
+    for name in folder.FIGURES:
+        for other in folder.FIGURES:
+            (out / other).unlink(missing_ok=True)
+        (out / name).write_bytes(b"of somebody else")
+        refused(call("run", file, "--out", out), name, "--force")
+        assert (out / name).read_bytes() == b"of somebody else"
 
 
 def test_the_small_version_of_an_experiment_does_not_replace_the_full_one(tmp_path, monkeypatch):

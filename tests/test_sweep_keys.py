@@ -67,7 +67,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("key", spec.TOP_LEVEL)
+@pytest.mark.parametrize("key", sorted({*spec.TOP_LEVEL} - {"title"}))
 def test_each_top_level_key_changes_the_results(key):
     table, value = CHANGES[key]
     assert differ(table, key, value)

@@ -56,6 +56,8 @@ def bounded(axes=None, **options):
         (tables(replications=0), "replications must be"),
         (tables(replications=True), "replications must be"),
         (tables(seed=-1), "seed must be"),
+        (tables(title=3), "title must be text, got 3"),
+        (tables(title="a\tb"), "title must be of printable characters"),
         (tables(horizon=1.5), "horizon must be"),
         (tables(instances={}), "instances"),
         (tables(algorithms={}), "algorithms"),
@@ -143,6 +145,17 @@ def test_path_is_relative_to_the_file(tmp_path):
         '[algorithms.SH]\nname = "sequential_halving"\nbudget = 30\n'
     )
     assert read(file).instances[0].options["path"] == str((tmp_path / "data").resolve())
+
+
+def test_the_title_is_that_of_the_file_or_its_name(tmp_path):
+    text = 'replications = 3\n[instances.a]\nname = "soare"\ndim = 3\n'
+    text += '[algorithms.b]\nname = "lingape"\n'
+    file = tmp_path / "angles.toml"
+    file.write_text(text)
+    assert read(file).title == "angles.toml"
+    file.write_text('title = "Small angles"\n' + text)
+    assert read(file).title == "Small angles"
+    assert read(file) == parse(tomllib.loads(text))  # it is the same sweep
 
 
 def test_sweep_equals_simulate():

@@ -372,7 +372,7 @@ def _run(
             return
         discard_claims(folder)
         write(dataset, out / "results.nc")
-        plot.save(dataset, out / "figure.png", title=path.stem if path.stem != "demo" else None)
+        plot.save(dataset, out / "figure.png")
     _show(dataset, out)
 
 

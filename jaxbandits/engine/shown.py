@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from ..estimates import RATE_DIGITS, TERMINAL, estimate, number
+from ..estimates import NORMAL, RATE_DIGITS, TERMINAL, estimate, number
 from .reasons import text_of
 
 WIDTH: int = 100  # most letters of a line
@@ -48,8 +48,8 @@ def _pulls(summary):
 
 
 def _mean(mean, error, at_least=False):
-    text = _estimate(mean, error, at_least=at_least)
-    return f"{text} (standard error)" if "±" in text else text
+    text = _estimate(mean, NORMAL * error, at_least=at_least)
+    return f"{text} (95%)" if "±" in text else text
 
 
 def _played(meta):

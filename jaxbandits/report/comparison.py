@@ -1,6 +1,8 @@
 """`compare`: several algorithms on one instance, replication by replication."""
 
 import dataclasses
+import functools
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,16 +11,17 @@ import numpy as np
 from ..engine.episode import MAX_PULLS
 from ..engine.problems import is_problem
 from ..engine.results import mean_difference, standard_error
-from ..estimates import TERMINAL, estimate
 from ..parameters import require
 from ..sweeps import sweep
+from .options import part_text
 from .plot import figure
-from .table import rows
 
 if TYPE_CHECKING:
     import pandas
     import xarray
     from matplotlib.figure import Figure
+
+    from ..plot import Drawable
 
 INSTANCE = "instance"  # its name in the dataset
 COUNTED = ("replications", "cut_short", "errors", "error_rate", "error_low", "error_high")
@@ -36,7 +39,8 @@ class Comparison:
         ratio to it, where the bound is known, and of regret runs `regret_mean` and `regret_se`.
         `difference` is the mean difference to the first algorithm over the same replications, of
         regret where there is some and of pulls else, with its 95% interval `difference_low` to
-        `difference_high`; NaN where replications were cut short.
+        `difference_high`; NaN where replications were cut short. Printed, it is a narrow text with
+        95% intervals; `pandas.DataFrame(found.table)` prints every column.
 
     >>> import jaxbandits as jb
     >>> from functools import partial
@@ -49,38 +53,57 @@ class Comparison:
     dataset: "xarray.Dataset"
     table: "pandas.DataFrame"
 
+    @functools.cached_property
+    def runs(self) -> "dict[str, Drawable]":
+        """What `jb.plot` needs of each algorithm, by name."""
+        return {
+            str(name): AlgorithmRuns(self.dataset.sel(instance=INSTANCE, algorithm=name))
+            for name in self.dataset.algorithm.values
+        }
+
     def plot(self, *, title: str | None = None) -> "Figure":
-        """The figure of the comparison, see `report.plot.figure`."""
+        """The figure of the comparison, see `report.plot.figure`.
+
+        Args:
+          title: above the panels; by default the instance and the number of replications.
+        """
+        attrs = self.dataset.attrs
+        if title is None:
+            part = json.loads(attrs["options"])[f"[instances.{INSTANCE}]"]
+            title = f"{part_text(part)}\n{attrs['replications']:,} replications"
         return figure(self.dataset, title=title)
 
     def __repr__(self) -> str:
-        """The table as `jaxbandits run` prints it."""
-        header, lines = self._shown()
-        widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
-        texts = [
-            "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in [header, *lines]
-        ]
-        return "\n".join(texts)
+        """The table as text."""
+        return repr(self.table)
 
     def _repr_html_(self) -> str:
         """The same as an HTML table, which notebooks show."""
-        import pandas
+        from .narrow import html_of
 
-        header, lines = self._shown()
-        return pandas.DataFrame(lines, columns=header).to_html(index=False)
+        return html_of(self.table)
 
-    def _shown(self):
-        """Header and lines of the table, without the instance's name."""
-        header, lines = rows(self.dataset)
-        what = "regret" if "regret" in self.dataset else "pulls"
-        ends = zip(self.table.difference_low, self.table.difference_high, strict=True)
-        differences = [
-            estimate(mean, interval=interval, style=TERMINAL) if np.isfinite(mean) and k else "-"
-            for k, (mean, interval) in enumerate(zip(self.table.difference, ends, strict=True))
-        ]
-        shown = [[*line[1:], text] for line, text in zip(lines, differences, strict=True)]
-        return [*header[1:], f"{what} less those of the first [95%]"], shown
+
+class AlgorithmRuns:
+    """What `jb.plot` needs of the replications of one algorithm, as in `Runs`."""
+
+    def __init__(self, cell: "xarray.Dataset") -> None:
+        self._cell = cell
+        self.pulls: np.ndarray = cell.pulls.values
+        self.stopped: np.ndarray = cell.stopped.values
+        self.rounds: np.ndarray | None = cell["round"].values if "regret" in cell else None
+        self.regret: np.ndarray | None = cell.regret.values if "regret" in cell else None
+
+    @property
+    def arm_pulls(self) -> np.ndarray:
+        """Pulls of each arm `[R, K]`; of a large comparison their means alone, `[1, K]`."""
+        if "arm_pulls" in self._cell:
+            return self._cell.arm_pulls.values
+        return self._cell.arm_pulls_mean.values[None]
+
+    def summary(self) -> dict[str, Any]:
+        """Counts and the error rate with its interval, see `Runs.summary`."""
+        return {name: self._cell[name].item() for name in COUNTED}
 
 
 def compare(
@@ -155,6 +178,8 @@ def compare(
 def _table(dataset):
     import pandas
 
+    from .narrow import ComparisonTable
+
     columns = {name: dataset[name].values for name in (*COUNTED, *PULLS)}
     if "pull_lower_bound" in dataset:
         bound = dataset.pull_lower_bound.values
@@ -172,4 +197,4 @@ def _table(dataset):
     for name, key in (("", "mean"), ("_low", "low"), ("_high", "high")):
         columns[f"difference{name}"] = [found.get(key, np.nan) for found in differences]
     index = pandas.Index(dataset.algorithm.values, name="algorithm")
-    return pandas.DataFrame(columns, index=index)
+    return ComparisonTable(columns, index=index)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from ..drawing import text
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,11 +21,6 @@ TICKS_WIDTH = 0.85  # of a panel, from the first tick to the last
 LETTERS_PER_INCH = 11  # of a title, so that it is wrapped and not cut off
 PANEL = 3.6  # inches that a panel has for its labels
 SLANTED = 3.0  # inches that a slanted label has
-
-
-def text(label: object) -> str:
-    """A label as it is: a dollar sign begins no formula."""
-    return str(label).replace("$", r"\$")
 
 
 def value_text(value: object) -> str:

@@ -6,99 +6,99 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..estimates import NORMAL
-from .labels import label_axis, label_groups, positions_of, side_by_side, text
+from ..drawing import band, colour, hatch, ink, intervals, paper, promised, rates, text
+from ..estimates import NORMAL, rounded
+from .labels import label_axis, label_groups, positions_of, side_by_side
+from .limits import highest_rate, pull_limits, scale_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from xarray import DataArray, Dataset
 
-LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
-CURVES_LOG_FROM = 10  # the same for the ends of curves, or the lower ones could not be seen
+CURVES_LOG_FROM = 10  # a ratio of the ends of curves from which the lower ones could not be seen
 BOUND = "lower bound"
 BEST = "best choice"
 CUT_SHORT = "some cut short: at least this"
-MARKERS = "osD^vPX*"
+PROMISED = "promised: delta"
 HIGHEST_BOUND = 30.0  # drawn of a probability, though a bound above 1 says nothing
-HATCHES = (None, "///", "xxx")
-STROKES = ("-", "--", "-.", ":")
-# Readers who are colour-blind can distinguish them: Petroff, "Accessible color sequences for data
-# visualization" (2021), ten colours.
-COLOURS = (
-    *("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6"),
-    *("#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd"),
-)
+HIGHEST_RATE = 1.02
+BOUND_DIGITS = 3
+DIAGONAL = 100  # points of the diagonal
 
 
-def _colour(i: int) -> str:
-    return COLOURS[i % len(COLOURS)]
-
-
-def _hatch(i: int) -> str | None:
-    """The pattern of a box, which differs once the colours repeat."""
-    return HATCHES[i // len(COLOURS) % len(HATCHES)]
-
-
-def _lines(
-    ax: "Axes", data: "Dataset", along: str, mean: "DataArray", low: "DataArray", high: "DataArray"
-) -> None:
-    """A line with intervals for each algorithm."""
-    names = data.algorithm.values
-    for i, (name, positions) in enumerate(zip(names, side_by_side(data, along), strict=True)):
-        one = {"algorithm": name}
-        middle, bottom, top = (x.sel(one).values for x in (mean, low, high))
-        errors = np.maximum(0, [middle - bottom, top - middle])
-        ax.errorbar(
-            positions,
-            middle,
-            errors,
-            label=text(name),
-            color=_colour(i),
-            linestyle=STROKES[i // len(COLOURS) % len(STROKES)],
-            marker=MARKERS[i % len(MARKERS)],
-            markersize=5,
-            capsize=3,
-            lw=1.3,
-        )
-    label_axis(ax, data, along)
-
-
-def _pulls(ax: "Axes", data: "Dataset", along: str | None) -> None:
-    ax.set_ylabel("pulls")
+def _pulls(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
     if along is None:
-        _boxes(ax, data)
+        _boxes(ax, data, whole)
         return
     width = NORMAL * data.pulls_se.fillna(0)
-    _lines(ax, data, along, data.pulls_mean, data.pulls_mean - width, data.pulls_mean + width)
+    low, high = data.pulls_mean - width, data.pulls_mean + width
+    for i, (name, positions) in enumerate(_rows(data, along)):
+        middle, bottom, top = (x.sel(algorithm=name).values for x in (data.pulls_mean, low, high))
+        intervals(ax, positions, middle, bottom, top, i, label=text(name), joined=True)
+        cut = data.cut_short.sel(algorithm=name).values > 0
+        if cut.any():
+            _cut_short(ax, positions[cut], middle[cut])
+    label_axis(ax, data, along)
     ax.set_ylabel("pulls, mean (95%)")
-    bounds = _bound(ax, data, along)
-    cut = data.cut_short.values > 0
-    if cut.any():
-        rows = side_by_side(data, along)
-        for row, some, means in zip(rows, cut, data.pulls_mean.values, strict=True):
-            if some.any():
-                _cut_short(ax, row[some], means[some])
-    _scale(ax, np.append(bounds, data.pulls_mean.values))
+    limits = pull_limits(whole)
+    if limits is not None:
+        ax.set_yscale(limits.scale)
+        ax.set_ylim(limits.low, limits.high)
+    _bound(ax, data, along)
 
 
-def _bound(ax: "Axes", data: "Dataset", along: str) -> np.ndarray:
-    """Draw the lower bound on the pulls of any algorithm, where it is known, and return it."""
+def _rows(data: "Dataset", along: str) -> Iterator[tuple[str, np.ndarray]]:
+    """Each algorithm with its positions along the axis."""
+    return zip(data.algorithm.values, side_by_side(data, along), strict=True)
+
+
+def _bound(ax: "Axes", data: "Dataset", along: str) -> None:
+    """Draw the lower bound on the pulls of any algorithm, and say where it is outside the panel."""
     if "pull_lower_bound" not in data:
-        return np.array([])
+        return
     bounds = data.pull_lower_bound.min("algorithm").values
-    ax.plot(positions_of(data, along)[0], bounds, ":", color="k", lw=1.3, label=BOUND)
-    return bounds
+    known = bounds[np.isfinite(bounds)]
+    bottom, top = ax.get_ylim()
+    if ((known >= bottom) & (known <= top)).any():
+        ax.plot(positions_of(data, along)[0], bounds, ":", color=ink(), lw=1.3, label=BOUND)
+        ax.set_ylim(bottom, top)
+    for outside, up in ((known[known < bottom], False), (known[known > top], True)):
+        if outside.size:
+            _at_the_edge(ax, f"{BOUND}: {_span(outside)}", up=up)
+
+
+def _span(values: np.ndarray) -> str:
+    ends = dict.fromkeys(rounded(x, BOUND_DIGITS) for x in (values.min(), values.max()))
+    return " to ".join(ends)
+
+
+def _at_the_edge(ax: "Axes", label: str, *, up: bool) -> None:
+    """Say what lies above or below the panel."""
+    ax.text(
+        0.98,
+        0.97 if up else 0.03,
+        f"{'▲' if up else '▼'} {label}",
+        transform=ax.transAxes,
+        ha="right",
+        va="top" if up else "bottom",
+        fontsize=8,
+        color=ink(),
+        bbox={"facecolor": paper(), "edgecolor": "none", "pad": 1.5, "alpha": 0.85},
+    )
 
 
 def _cut_short(ax: "Axes", positions: Any, pulls: Any) -> None:
-    ax.plot(positions, pulls, "k^", ms=9, mfc="none", label=CUT_SHORT)
+    ax.plot(positions, pulls, "^", color=ink(), ls="none", ms=9, mfc="none", label=CUT_SHORT)
 
 
-def _errors(ax: "Axes", data: "Dataset", along: str | None) -> None:
-    _rates(ax, data, along, data.error_rate, data.error_low, data.error_high)
+def _errors(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
+    _rates(ax, data, along)
     ax.set_ylabel("error rate (95%)")
     if along is not None and "error_bound" in data:
         _error_bounds(ax, data, along)
+    else:
+        ax.set_ylim(0, highest_rate(whole))
+    _promise(ax, data, along)
 
 
 def _error_bounds(ax: "Axes", data: "Dataset", along: str) -> None:
@@ -107,41 +107,74 @@ def _error_bounds(ax: "Axes", data: "Dataset", along: str) -> None:
     positions = positions_of(data, along)[0]
     for i, name in enumerate(data.bound.values):
         values = data.error_bound.sel(bound=name).values
-        ax.plot(positions, values, STROKES[1 + i % 3], color="k", lw=1.3, alpha=1 - 0.2 * i)
-        ax.lines[-1].set_label(text(name))
+        style: dict[str, Any] = {"color": ink(), "lw": 1.3, "alpha": 1 - 0.2 * i}
+        ax.plot(positions, values, ("--", "-.", ":")[i % 3], label=text(name), **style)
     ax.set_yscale("log")
     ax.set_ylim(least, HIGHEST_BOUND)
 
 
-def _accuracy(ax: "Axes", data: "Dataset", along: str | None) -> None:
-    _rates(ax, data, along, 1 - data.error_rate, 1 - data.error_high, 1 - data.error_low)
+def _accuracy(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
+    _rates(ax, data, along, correct=True)
     ax.set_ylabel("correct (95%)")
+    ax.set_ylim(1 - highest_rate(whole), HIGHEST_RATE)
+    _promise(ax, data, along, correct=True)
 
 
-def _rates(
-    ax: "Axes",
-    data: "Dataset",
-    along: str | None,
-    rate: "DataArray",
-    low: "DataArray",
-    high: "DataArray",
-) -> None:
+def _rates(ax: "Axes", data: "Dataset", along: str | None, *, correct: bool = False) -> None:
     """Lines with intervals, or points of every algorithm on every instance."""
+    columns = data.error_rate, data.error_low, data.error_high
     if along is not None:
-        _lines(ax, data, along, rate, low, high)
+        for i, (name, positions) in enumerate(_rows(data, along)):
+            rate, low, high = (x.sel(algorithm=name).values for x in columns)
+            label = text(name)
+            rates(ax, positions, rate, low, high, i, label=label, joined=True, correct=correct)
+        label_axis(ax, data, along)
         return
-    for i, position, cell in _groups(ax, data):
-        middle, bottom, top = (float(x.sel(cell)) for x in (rate, low, high))
-        errors = np.maximum(0, [[middle - bottom], [top - middle]])
-        label = text(cell["algorithm"]) if position < 0.5 else None
-        ax.errorbar(position, middle, errors, fmt="o", color=_colour(i), capsize=4, label=label)
+    for i, position, cell, label in _groups(ax, data):
+        rate, low, high = (np.atleast_1d(x.sel(cell).values) for x in columns)
+        rates(ax, [position], rate, low, high, i, label=label, correct=correct)
 
 
-def _boxes(ax: "Axes", data: "Dataset") -> None:
-    for i, position, cell in _groups(ax, data):
+def _promise(ax: "Axes", data: "Dataset", along: str | None, *, correct: bool = False) -> None:
+    """The error rate that the algorithms of the panel promise, where it is the same for all."""
+    deltas = promised_errors(data, along)
+    if deltas is None:
+        return
+    same = np.ptp(deltas) == 0
+    values = 1 - deltas if correct else deltas
+    label = f"{PROMISED} = {deltas[0]:g}" if same else PROMISED
+    if same or along is None:
+        promised(ax, None, values[0], label)
+        return
+    positions, _ = positions_of(data, along)
+    if np.array_equal(positions, deltas):  # a straight line need not be one on this scale
+        positions = np.geomspace(deltas.min(), deltas.max(), DIAGONAL)
+        values = 1 - positions if correct else positions
+    promised(ax, positions, values, label)
+
+
+def promised_errors(data: "Dataset", along: str | None) -> np.ndarray | None:
+    """What the algorithms promise at each point along the axis, None unless they promise the same.
+
+    Algorithms without a promise, such as those with a budget, do not count.
+    """
+    if "promised_error" not in data:
+        return None
+    others = [name for name in data.promised_error.dims if name != along]
+    found = data.promised_error.transpose(*([along] if along else []), *others).values
+    found = found.reshape(data.sizes[along] if along else 1, -1)
+    per_point = [row[np.isfinite(row)] for row in found]
+    if not all(row.size and np.ptp(row) == 0 for row in per_point):
+        return None
+    return np.array([row[0] for row in per_point])
+
+
+def _boxes(ax: "Axes", data: "Dataset", whole: "Dataset") -> None:
+    """Quantiles of the pulls as boxes, and beside each its mean with an interval."""
+    for i, position, cell, label in _groups(ax, data):
         pulls = data.pulls.sel(cell).dropna("replication").values
-        label = text(cell["algorithm"]) if position < 0.5 else None
-        style: dict[str, Any] = {"facecolor": _colour(i), "alpha": 0.5, "hatch": _hatch(i)}
+        style: dict[str, Any] = {"facecolor": colour(i), "alpha": 0.5, "hatch": hatch(i)}
+        style["edgecolor"] = ink()
         ax.boxplot(
             pulls,
             positions=[position],
@@ -151,18 +184,27 @@ def _boxes(ax: "Axes", data: "Dataset") -> None:
             manage_ticks=False,
             patch_artist=True,
             boxprops=style,
-            medianprops={"color": _colour(i), "lw": 2},
+            medianprops={"color": colour(i), "lw": 2},
+            whiskerprops={"color": ink()},
+            capprops={"color": ink()},
         )
         if label:
             ax.fill_between([], [], label=label, **style)
+        mean = np.atleast_1d(data.pulls_mean.sel(cell).values)
+        width = NORMAL * np.atleast_1d(data.pulls_se.sel(cell).fillna(0).values)
+        beside = position + 0.4 / data.sizes["algorithm"]
+        intervals(ax, [beside], mean, mean - width, mean + width, i)
         if int(data.cut_short.sel(cell)):
             _cut_short(ax, position, pulls.max())
-    ax.set_ylabel("pulls\n(5, 25, 50, 75, 95%)")
-    _scale(ax, data.pulls.quantile([0.05, 0.95], "replication").values)
+    ax.set_ylabel("pulls (5, 25, 50, 75, 95%;\nmean, 95% interval)")
+    ax.set_yscale(scale_of(whole.pulls.quantile([0.05, 0.95], "replication").values))
 
 
-def _groups(ax: "Axes", data: "Dataset") -> Iterator[tuple[int, float, dict[str, str]]]:
-    """`(colour, position, cell)` of every algorithm on every instance, side by side."""
+def _groups(ax: "Axes", data: "Dataset") -> Iterator[tuple[int, float, dict[str, str], str | None]]:
+    """`(number, position, cell, label)` of every algorithm on every instance, side by side.
+
+    The label is that of the algorithm, at the first instance alone.
+    """
     instances, algorithms = data.instance.values, data.algorithm.values
     label_groups(ax, instances)
     ax.set_xlim(-0.6, len(instances) - 0.4)
@@ -170,23 +212,24 @@ def _groups(ax: "Axes", data: "Dataset") -> Iterator[tuple[int, float, dict[str,
     for (group, instance), (i, name) in itertools.product(
         enumerate(instances), enumerate(algorithms)
     ):
-        yield i, group + offsets[i], {"instance": instance, "algorithm": name}
+        label = text(name) if group == 0 else None
+        yield i, group + offsets[i], {"instance": instance, "algorithm": name}, label
 
 
-def _regret(ax: "Axes", data: "Dataset", along: str | None) -> None:
+def _regret(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
     _curves(ax, data, data.regret)
     ax.set_ylabel("regret, mean (95%)")
-    last = data.regret.isel(round=-1).mean("replication").values
+    last = whole.regret.isel(round=-1).mean("replication").values
     last = last[last > 0]
     if last.size and last.max() / last.min() > CURVES_LOG_FROM:
         ax.set_yscale("log")
         ax.set_ylim(last.min() / CURVES_LOG_FROM, 2.0 * last.max())
 
 
-def _reward(ax: "Axes", data: "Dataset", along: str | None) -> None:
+def _reward(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
     """Average expected reward per round, and that of who knows the answer."""
     _curves(ax, data, data.average_reward)
-    ax.axhline(float(data.best_average.mean()), ls=":", color="k", lw=1.3, label=BEST)
+    ax.axhline(float(data.best_average.mean()), ls=":", color=ink(), lw=1.3, label=BEST)
     ax.set_ylabel("average reward (95%)")
 
 
@@ -196,14 +239,13 @@ def _curves(ax: "Axes", data: "Dataset", table: "DataArray") -> None:
     for i, name in enumerate(data.algorithm.values):
         curves = table.sel(algorithm=name)
         mean, count = curves.mean("replication").values, curves.count("replication").values
-        width = NORMAL * curves.std("replication").values / np.sqrt(count)
-        stroke = STROKES[i % len(STROKES)]
-        ax.plot(rounds, mean, stroke, color=_colour(i), label=text(name))
-        ax.fill_between(rounds, mean - width, mean + width, color=_colour(i), alpha=0.2, lw=0)
+        # The standard error, and 0 for a single replication.
+        error = curves.std("replication").values / np.sqrt(np.maximum(1, count - 1))
+        band(ax, rounds, mean, NORMAL * error, i, label=text(name))
     ax.set_xlabel("round")
 
 
-def _arms(ax: "Axes", data: "Dataset", along: str | None) -> None:
+def _arms(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
     """Mean pulls of each arm."""
     pulls = data.arm_pulls
     names = data.algorithm.values
@@ -212,28 +254,18 @@ def _arms(ax: "Axes", data: "Dataset", along: str | None) -> None:
         mean = one.mean("replication").values
         width = NORMAL * one.std("replication", ddof=1).values / np.sqrt(one.sizes["replication"])
         positions = np.arange(mean.size) + 1 + (i - (len(names) - 1) / 2) * 0.12
-        style: dict[str, Any] = {
-            "color": _colour(i),
-            "marker": MARKERS[i % len(MARKERS)],
-            "label": text(name),
-        }
         # Down to a tenth of the mean at most: the scale is logarithmic.
-        errors = [np.minimum(width, 0.9 * mean), width]
-        ax.errorbar(positions, mean, np.nan_to_num(errors), ls="none", capsize=3, **style)
+        low = mean - np.nan_to_num(np.minimum(width, 0.9 * mean))
+        intervals(ax, positions, mean, low, mean + np.nan_to_num(width), i, label=text(name))
     ax.set_xticks(np.arange(mean.size) + 1)
     ax.set_yscale("log")
     ax.set_xlabel("arm")
     ax.set_ylabel("pulls, mean (95%)")
 
 
-def _scale(ax: "Axes", values: np.ndarray) -> None:
-    values = values[np.isfinite(values)]
-    if values.size and values.min() > 0 and values.max() / values.min() > LOG_FROM:
-        ax.set_yscale("log")
-
-
-# Draws a quantity into a panel, given the axis of the sweep that lines go along, or None.
-Draw: TypeAlias = "Callable[[Axes, Dataset, str | None], None]"
+# Draws a quantity into a panel, given the data of the panel, the axis of the sweep that lines go
+# along, or None, and the data of all panels, which share their limits.
+Draw: TypeAlias = "Callable[[Axes, Dataset, str | None, Dataset], None]"
 
 DRAWN: dict[str, Draw] = {
     "pulls": _pulls,

@@ -1,4 +1,4 @@
-"""Figures of sweeps. Nothing global: `Figure` objects, drawn by Agg, and no pyplot."""
+"""Figures of sweeps. Nothing global: `Figure` objects, drawn by their backend, and no pyplot."""
 
 import itertools
 import json
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..drawing import NO_ERROR, text
 from ..system.extras import needed_by
 from ..system.files import replacing
-from .labels import LETTERS_PER_INCH, PANEL, text, wrapped
-from .panels import BOUND, CUT_SHORT, DRAWN
+from .labels import LETTERS_PER_INCH, PANEL, value_text, wrapped
+from .panels import BOUND, CUT_SHORT, DRAWN, PROMISED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +24,14 @@ CURVES = {"regret", "reward"}  # along the rounds
 MOST_COLUMNS = 5  # of panels; more go below
 LEGEND_MARK = 6  # letters that the mark before a label takes
 LEGEND_LINE = 0.22  # inches
+DPI = 200
+# By ending: what `savefig` writes into a file besides the figure. A date would make equal results
+# differ.
+METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 
 
 class Layout(NamedTuple):
@@ -73,7 +82,7 @@ def figure(
         ax = grid[block * len(rows) + row, column]
         if number:
             ax.sharey(grid[row, 0])
-        DRAWN[quantity](ax, panel.data, along)
+        DRAWN[quantity](ax, panel.data, along, dataset)
         ax.grid(alpha=0.3)
         if row == 0:
             ax.set_title(wrapped(panel.title, PANEL), fontsize=10)
@@ -93,17 +102,49 @@ def figure(
     return fig
 
 
+def title_of(dataset: "Dataset") -> str:
+    """What was asked: the title of the experiment or sweep, and how many replications.
+
+    A sweep of a file that has no title is called by the file's name. A single instance is named
+    here unless the panels are.
+    """
+    attrs = dataset.attrs
+    name = attrs.get("experiment") or attrs.get("title") or ""
+    if dataset.sizes["instance"] == 1 and not layout(dataset).others:
+        instance = str(dataset.instance.values[0])
+        name = f"{name}: {instance}" if name else instance
+    number = f"{attrs['replications']:,} replications"
+    return f"{name}\n{number}" if name else number
+
+
 def save(
     dataset: "Dataset",
     path: Path | str,
     *,
     title: str | None = None,
     quantities: Sequence[str] | None = None,
-) -> None:
-    """Draw `figure` and write it as PNG, in one step."""
+) -> list[Path]:
+    """Draw `figure` and write it as PNG, SVG and PDF, each in one step.
+
+    Args:
+      dataset: what `sweep` returns.
+      path: of the PNG file; the others stand beside it, with their endings.
+      title: above the panels; `title_of` the dataset by default, "" for none.
+      quantities: as in `figure`.
+    Returns:
+      The paths.
+    """
+    import matplotlib
+
+    title = title_of(dataset) if title is None else title
     fig = figure(dataset, title=title, quantities=quantities)
-    with replacing(path) as new:
-        fig.savefig(new, dpi=130, format="png", metadata={"Software": None})
+    paths = [Path(path).with_suffix(f".{ending}") for ending in METADATA]
+    # The salt makes the names in two files of the same results equal; journals want such fonts.
+    with matplotlib.rc_context({"svg.hashsalt": "figure", "pdf.fonttype": 42}):
+        for one, (ending, metadata) in zip(paths, METADATA.items(), strict=True):
+            with replacing(one) as new:
+                fig.savefig(new, dpi=DPI, format=ending, metadata=metadata)
+    return paths
 
 
 class _Panel(NamedTuple):
@@ -131,9 +172,14 @@ def _panels(dataset: "Dataset", others: list[str]) -> list[_Panel]:
     for corner in itertools.product(*[dataset[name].values for name in others]):
         data = dataset.sel(dict(zip(others, corner, strict=True)))
         points = zip(others[1:], corner[1:], strict=True)
-        facts = [f"{name} = {value}" for name, value in points]
+        facts = [f"{name} = {value_text(_plain(value))}" for name, value in points]
         found.append(_Panel(", ".join([str(corner[0]), *facts]), data))
     return found
+
+
+def _plain(value: Any) -> Any:
+    """A number of Python, of which `value_text` knows how many digits it has."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def _legend(fig: "Figure", panels: "Iterable[Axes]") -> None:
@@ -148,7 +194,8 @@ def _legend(fig: "Figure", panels: "Iterable[Axes]") -> None:
         columns = max(1, min(4, len(found), int(wide / longest)))
         lines = -(-len(found) // columns)
         fig.set_figheight(fig.get_figheight() + LEGEND_LINE * (lines - 1))
-        for last in (BOUND, CUT_SHORT):
+        promises = [label for label in found if label.startswith(PROMISED)]
+        for last in (*promises, BOUND, NO_ERROR, CUT_SHORT):  # after the algorithms
             if last in found:
                 found[last] = found.pop(last)
         fig.legend(

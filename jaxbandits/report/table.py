@@ -1,4 +1,4 @@
-"""The table of a sweep: a row for each cell, with its intervals."""
+"""The table of a sweep: a row for each cell, with 95% intervals."""
 
 import functools
 import itertools
@@ -7,14 +7,16 @@ import math
 from typing import TYPE_CHECKING
 
 from .. import estimates
+from ..estimates import NORMAL
 from ..sweeps.dataset import last_regret, reasons_text
 from .labels import value_text
+from .pairs import note, pairs
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
-NUMBERS = ("replications", "errors", "error rate [95%]", "pulls")
-OPTIONAL = {"pull_lower_bound": "/ lower bound", "regret": "regret"}
+NUMBERS = ("replications", "errors", "error rate [95%]", "pulls ± 95%")
+OPTIONAL = {"pull_lower_bound": "/ lower bound", "regret": "regret ± 95%"}
 
 _estimate = functools.partial(estimates.estimate, style=estimates.TERMINAL)
 
@@ -43,7 +45,7 @@ def _numbers(cell: "Dataset", some_cut: bool, why: bool) -> list[str]:
     total = int(cell.pulls.count())
     rate = float(cell.error_rate) if cell.cut_short < total else math.nan
     interval = float(cell.error_low), float(cell.error_high)
-    mean, error = float(cell.pulls_mean), float(cell.pulls_se)
+    mean, width = float(cell.pulls_mean), NORMAL * float(cell.pulls_se)
     at_least = bool(cell.pulls_mean_is_lower_bound)
     texts = [
         str(total),
@@ -51,24 +53,26 @@ def _numbers(cell: "Dataset", some_cut: bool, why: bool) -> list[str]:
         *([reasons_text(cell)] if why else []),
         str(int(cell.errors)),
         _estimate(rate, interval=interval, digits=estimates.RATE_DIGITS),
-        _estimate(mean, error, at_least=at_least),
+        _estimate(mean, width, at_least=at_least),
     ]
     if "pull_lower_bound" in cell:
         bound = float(cell.pull_lower_bound)
         ratio = mean / bound if bound > 0 else math.nan
         texts.append(_estimate(ratio, at_least=at_least, digits=estimates.RATE_DIGITS))
     if "regret" in cell:
-        texts.append(_estimate(*last_regret(cell)))
+        regret, error = last_regret(cell)
+        texts.append(_estimate(regret, NORMAL * error))
     return texts
 
 
 def print_table(dataset: "Dataset") -> None:
-    """Print the table on standard output, by `rich`."""
+    """Print the table on standard output, by `rich`, and what paired comparisons add to it."""
     from rich.console import Console
     from rich.table import Table
 
     header, lines = rows(dataset)
-    num_labels = 2 + len(json.loads(dataset.attrs["axes"]))
+    axes = json.loads(dataset.attrs["axes"])
+    num_labels = 2 + len(axes)
     table = Table(box=None, pad_edge=False)
     for i, name in enumerate(header):
         table.add_column(name, justify="left" if i < num_labels else "right", overflow="fold")
@@ -79,3 +83,5 @@ def print_table(dataset: "Dataset") -> None:
     if not console.is_terminal:
         console.width = max(console.width, 160)
     console.print(table)
+    if text := note(pairs(dataset, axes)):
+        console.print(text, markup=False)

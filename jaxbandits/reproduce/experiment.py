@@ -186,8 +186,7 @@ def run(
             on_other_instances({**row, "claim": row["claim"] + note}, changed) for row in rows
         ]
         write(dataset, out / "results.nc")
-        title = f"{name}\n{sweep.replications} replications"
-        plot.save(dataset, out / "figure.png", title=title, quantities=experiment.quantities)
+        plot.save(dataset, out / "figure.png", quantities=experiment.quantities)
         _write_text(out / "claims.json", json.dumps(claims, indent=2, allow_nan=False) + "\n")
     return Result(dataset, claims)
 

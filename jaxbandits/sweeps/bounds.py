@@ -1,14 +1,16 @@
 """Lower bounds on the pulls of any algorithm, for the cells of a sweep where they are known."""
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
 from .cells import Cell
 
-# Options of algorithms that promise something else than the best answer with probability 1 - delta.
-OTHER_PROMISES = ("budget", "horizon", "m")
+# Options of algorithms that promise no error rate, or that of another answer than the best one.
+NO_ERROR_RATE = ("budget", "horizon")
+OTHER_ANSWERS = ("m",)
 
 
 def pull_lower_bounds(cells: Iterable[Cell | None]) -> list[float]:
@@ -33,13 +35,20 @@ def pull_lower_bounds(cells: Iterable[Cell | None]) -> list[float]:
     return found
 
 
+def promised_error(build: Any, options: Mapping[str, Any]) -> float:
+    """The error rate that an algorithm with these options promises not to exceed; NaN: none."""
+    known = inspect.signature(build).parameters
+    if "delta" not in known or any(name in known for name in NO_ERROR_RATE):
+        return np.nan
+    given = {name: p.default for name, p in known.items()} | dict(options)
+    delta = given["delta"]
+    exact = not given.get("epsilon", 0.0)
+    return float(delta) if exact and isinstance(delta, float | int) else np.nan
+
+
 def _promised(cell: Cell) -> float | None:
     """The delta of a cell whose algorithm is to find the best answer, or None."""
-    build = cell.algorithm.build
-    known = inspect.signature(build).parameters
-    if "delta" not in known or any(name in known for name in OTHER_PROMISES):
-        return None
-    options = {name: p.default for name, p in known.items()} | cell.options
-    delta = options["delta"]
-    exact = not options.get("epsilon", 0.0)
-    return float(delta) if exact and isinstance(delta, float | int) else None
+    delta = promised_error(cell.algorithm.build, cell.options)
+    known = inspect.signature(cell.algorithm.build).parameters
+    one_answer = not any(name in known for name in OTHER_ANSWERS)
+    return delta if one_answer and np.isfinite(delta) else None

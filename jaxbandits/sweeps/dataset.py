@@ -13,7 +13,8 @@ import numpy as np
 from ..engine.reasons import REASONS, text_of
 from ..engine.results import REASON_ATTRIBUTES, Runs, none_of, standard_error
 from ..system.files import replacing
-from .bounds import pull_lower_bounds
+from ..system.machine import provenance
+from .bounds import promised_error, pull_lower_bounds
 from .cells import Cell
 from .description import attributes
 from .spec import Sweep
@@ -73,6 +74,8 @@ def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":
     names = [reason.name for reason in REASONS]
     numbers = [[digest["reasons"].get(name, 0) for name in names] for digest in digests]
     columns["reasons"] = ((*grid, "why"), layer(numbers))
+    if plan.horizon is None:
+        columns["promised_error"] = (grid, layer(_promised_errors(plan)))
     columns |= _arm_columns(grid, cells, layer) | _info_columns(grid, cells, layer)
     coordinates = {
         "instance": [part.label for part in plan.instances],
@@ -103,6 +106,14 @@ def _filled(plan: Sweep, cells: Sequence[Runs | None]) -> list[Runs]:
         return none_of(next((runs for runs in there if runs is not None), anywhere))
 
     return [nothing(i) if runs is None else runs for i, runs in enumerate(cells)]
+
+
+def _promised_errors(plan: Sweep) -> list[float]:
+    """The error rate that each cell's algorithm promises not to exceed; NaN: none."""
+    return [
+        promised_error(one.algorithm.build, one.algorithm_options) if one.wanted else np.nan
+        for one in plan.combinations()
+    ]
 
 
 def with_bounds(dataset: "xarray.Dataset", cells: Iterable[Cell | None]) -> "xarray.Dataset":
@@ -167,6 +178,7 @@ def _attributes(plan: Sweep, cells: Sequence[Runs]) -> dict[str, Any]:
     return {
         **attributes(plan),
         **{name: _met(name, cells) for name in ("jax", "device", "engine")},
+        **provenance(),
         **{name: round(sum(runs.meta.get(name, 0.0) for runs in distinct), 3) for name in TIMES},
     }
 

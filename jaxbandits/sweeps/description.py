@@ -45,6 +45,7 @@ def attributes(plan: Sweep) -> dict[str, Any]:
         "independent": json.dumps(plan.independent()),
         "options": json.dumps(options),
         "entries": json.dumps(entries_of([(part.build, part.options) for part in parts])),
+        **({"title": plan.title} if plan.title else {}),
     }
 
 

@@ -18,7 +18,8 @@ from .description import attributes, digests_of, in_words, lost
 from .spec import Sweep
 
 LOCK = ".sweep.lock"
-RESULTS, FIGURE, CLAIMS = "results.nc", "figure.png", "claims.json"
+RESULTS, CLAIMS = "results.nc", "claims.json"
+FIGURES = ("figure.png", "figure.svg", "figure.pdf")
 
 
 class Folder(NamedTuple):
@@ -70,7 +71,7 @@ def _folder(
     file = out / RESULTS
     with read_ours(file) as dataset:
         if dataset is None:
-            others = [name for name in (FIGURE, CLAIMS) if (out / name).exists()]
+            others = [name for name in (*FIGURES, CLAIMS) if (out / name).exists()]
             if others and not force:
                 raise ValueError(
                     f"{out / others[0]}: no sweep has left results beside it, so it is not "

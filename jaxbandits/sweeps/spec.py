@@ -31,7 +31,7 @@ WHOLE: dict[str, int] = {  # whole numbers, with the least that is allowed
     "max_pulls": 1,
 }
 SETTINGS: tuple[str, ...] = (*WHOLE, "record")
-TOP_LEVEL: tuple[str, ...] = (*SETTINGS, *TABLES)
+TOP_LEVEL: tuple[str, ...] = ("title", *SETTINGS, *TABLES)
 MOST_CELLS = 100_000  # each is checked on the host for a millisecond or more, and stored in a file
 
 
@@ -101,6 +101,7 @@ class Sweep:
       axes: values by name of the axis.
       replications, seed, horizon, max_pulls, record: as in `simulate`, the same for all cells.
       until: limits by rule; a cell ends early where all hold (see `until.py`).
+      title: of figures and reports; no number depends on it.
     """
 
     instances: tuple[Part, ...]
@@ -112,6 +113,7 @@ class Sweep:
     max_pulls: int = MAX_PULLS
     record: str | Sequence[int] = "mixed"
     until: dict[str, float] = dataclasses.field(default_factory=dict)
+    title: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self) -> None:
         from ..engine.checks import check_sizes
@@ -132,6 +134,9 @@ class Sweep:
         for part in self.instances + self.algorithms:
             for name, values in part.only.items():
                 self._check_only(part, name, values)
+        if not isinstance(self.title, str):
+            raise ValueError(f"title must be text, got {self.title!r}")
+        _check_text("title", self.title)
         checkpoints.check(self.record, self.horizon)
         if not isinstance(self.record, str):
             object.__setattr__(self, "record", tuple(int(r) for r in self.record))
@@ -201,6 +206,8 @@ class Sweep:
 def read(path: Path | str, *, plugins: Sequence[PluginFile] = (), **overrides: Any) -> Sweep:
     """The `Sweep` of a TOML file; `path` options are relative to that file.
 
+    Its title is the file's name, unless the file has a `title`.
+
     Args:
       path: the file.
       plugins: files whose constructors it may name, see `system.plugins.read_files`.
@@ -216,7 +223,8 @@ def read(path: Path | str, *, plugins: Sequence[PluginFile] = (), **overrides: A
     except ValueError as error:
         raise ValueError(f"{path}: not valid TOML: {error}") from None
     try:
-        return parse(table | overrides, folder=path.parent, plugins=plugins)
+        whole = {"title": path.name} | table | overrides
+        return parse(whole, folder=path.parent, plugins=plugins)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -238,7 +246,7 @@ def parse(
             raise unknown("key", name, TOP_LEVEL)
     if "replications" not in table:
         raise ValueError("replications is missing")
-    rest = {name: table[name] for name in SETTINGS if name in table}
+    rest = {name: table[name] for name in ("title", *SETTINGS) if name in table}
     if "horizon" in table and "max_pulls" in table:
         raise ValueError(
             "max_pulls is for sweeps without a horizon: with one all rounds are played"

@@ -5,7 +5,10 @@ from collections.abc import Generator
 
 EXTRA: str = "sweep"  # of pyproject.toml, which brings them all
 PACKAGES: frozenset[str] = frozenset(
-    {"click", "rich", "platformdirs", "xarray", "pandas", "h5netcdf", "h5py", "matplotlib"}
+    {
+        *("click", "rich", "platformdirs", "xarray", "pandas", "h5netcdf", "h5py", "matplotlib"),
+        "jinja2",
+    }
 )
 
 

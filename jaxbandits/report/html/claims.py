@@ -1,34 +1,60 @@
 """Claims of a paper: the verdict, and the numbers it rests on."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import estimates
 from ..reading import ClaimRow
-from .markup import Html, element, join
 
-VERDICTS = {True: "holds", False: "fails", None: "too small to tell"}
-CLASSES = {True: "holds", False: "fails", None: "open"}
+# By verdict, in the order of the page: words, a sign beside them, and the class of the style.
+VERDICTS = {
+    False: ("fails", "✗", "fails"),
+    None: ("too small to tell", "?", "open"),
+    True: ("holds", "✓", "holds"),
+}
 ERRORS = {"standard_error", "standard_errors"}  # of the entry before them
 MOST = 12  # entries of a list that are shown
 
 
-def claims(found: Sequence[ClaimRow]) -> Html:
-    """A list of the claims, each with its verdict."""
-    items = [
-        element(
-            "li",
-            element("strong", VERDICTS[one["holds"]], class_=CLASSES[one["holds"]]),
-            join(": ", one["claim"]),
-            element("p", measured_text(one["measured"]), class_="measured"),
-        )
-        for one in found
-    ]
-    return element("ul", *items, class_="claims")
+class Claim(NamedTuple):
+    """One claim as text."""
+
+    verdict: str
+    sign: str
+    kind: str
+    claim: str
+    measured: str
+
+
+class Claims(NamedTuple):
+    """All claims, those that fail first, and how many there are of each verdict."""
+
+    summary: str
+    claims: list[Claim]
+    some_fail: bool
+
+
+def claims_of(found: Sequence[ClaimRow]) -> Claims | None:
+    """The `Claims` of a folder, None where it has none."""
+    if not found:
+        return None
+    rows, counts = [], []
+    for holds, (verdict, sign, kind) in VERDICTS.items():
+        mine = [one for one in found if one["holds"] is holds]
+        rows += [
+            Claim(verdict, sign, kind, one["claim"], measured_text(one["measured"])) for one in mine
+        ]
+        counts += [f"{len(mine)} {_plural(verdict, len(mine))}"] if mine else []
+    return Claims(", ".join(counts), rows, any(one["holds"] is False for one in found))
+
+
+def _plural(verdict: str, number: int) -> str:
+    several = {"fails": "fail", "holds": "hold"}
+    return verdict if number == 1 else several.get(verdict, verdict)
 
 
 def measured_text(measured: Any) -> str:
-    """Names and numbers; a standard error stands behind the number it belongs to."""
+    """Names and numbers; behind a number half the width of its 95% interval, where it is known."""
     if not isinstance(measured, dict):
         return _text(measured)
     entries = list(measured.items())
@@ -50,7 +76,7 @@ def _text(value: Any, error: Any = None) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return estimates.PAGE.missing if value is None else str(value)
     if isinstance(error, int | float) and error > 0:
-        return estimates.estimate(value, error)
+        return estimates.estimate(value, estimates.NORMAL * error)
     return f"{value:,}" if isinstance(value, int) else estimates.rounded(value, estimates.DIGITS)
 
 

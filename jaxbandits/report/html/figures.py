@@ -4,13 +4,15 @@ import io
 import itertools
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...drawing import COLOURS
 from .. import plot
-from ..reading import Results
-from .markup import Html, element, escape
+from ..labels import value_text
+from .rendering import cleaned
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from xarray import Dataset
 
 NAMES = {
@@ -24,21 +26,48 @@ REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 SIZE = re.compile(r' (?:width|height)="[\d.]+pt"')
 NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+# Lines and letters are drawn in a colour that nothing else has. The page replaces it by that of
+# its letters, and those of the algorithms by its own, for it may be light or dark.
+INK, GRID, PAPER = "#010203", "#b0b0b1", "#fefdfc"
+THEME = {INK: "currentColor", GRID: "var(--line)", PAPER: "var(--paper)"} | {
+    colour: f"var(--series-{i})" for i, colour in enumerate(COLOURS)
+}
+INKED = (
+    *("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor"),
+    *("xtick.color", "ytick.color", "xtick.labelcolor", "ytick.labelcolor"),
+)
+# Letters as outlines: they are the same wherever the page is read.
+STYLE: dict[Any, Any] = dict.fromkeys(INKED, INK) | {
+    "svg.fonttype": "path",
+    "grid.color": GRID,
+    "figure.facecolor": "none",
+    "axes.facecolor": PAPER,
+    "savefig.facecolor": "none",
+}
 
 
-def figures(results: Results, prefix: str) -> list[Html]:
-    """`figure` elements for a folder's results.
+class Figure(NamedTuple):
+    """A figure, what stands below it, and what is read aloud in its place."""
+
+    svg: "Markup"
+    caption: str
+
+
+def figures(dataset: "Dataset", prefix: str, table: str) -> list[Figure]:
+    """The figures of one instance.
 
     Args:
-      results: `reading.Results`.
+      dataset: of the instance alone.
       prefix: of the ids in these figures, so that they differ from all others in the page.
+      table: caption of the table that has the numbers.
     """
-    layout = plot.layout(results.dataset)
+    layout = plot.layout(dataset)
     found = []
-    for i, part in enumerate(_parts(results.dataset, layout.others)):
+    for i, part in enumerate(_parts(dataset, layout.others)):
         caption = _caption(part, layout)
-        image = _svg(part, layout, f"{prefix}-{i}", caption)
-        found.append(element("figure", image, element("figcaption", caption)))
+        algorithms = ", ".join(str(name) for name in part.algorithm.values)
+        label = f"{caption}, for {algorithms}. The table “{table}” has the numbers."
+        found.append(Figure(_svg(part, layout, f"{prefix}-{i}", label), caption))
     return found
 
 
@@ -53,20 +82,24 @@ def _caption(part: "Dataset", layout: plot.Layout) -> str:
     along = layout.along or ("round" if plot.CURVES & set(layout.rows) else "")
     by = f" by {along}" if along else ""
     where = ", ".join(str(label) for label in part.instance.values)
-    points = "".join(f", {name} = {part[name].values[0]}" for name in layout.others[1:])
+    values = {name: value_text(part[name].values[0].item()) for name in layout.others[1:]}
+    points = "".join(f", {name} = {value}" for name, value in values.items())
     return f"{quantities.capitalize()}{by} on {where}{points}"
 
 
-def _svg(part: "Dataset", layout: plot.Layout, prefix: str, label: str) -> Html:
+def _svg(part: "Dataset", layout: plot.Layout, prefix: str, label: str) -> "Markup":
     import matplotlib
+    from markupsafe import Markup, escape
 
     stream = io.StringIO()
-    # Letters as outlines: they are the same wherever the page is read. The salt makes two runs
-    # of the same results equal.
-    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": prefix}):
+    # The salt makes two runs of the same results equal.
+    with matplotlib.rc_context(STYLE | {"svg.hashsalt": prefix}):
         fig = plot.figure(part, quantities=layout.rows)
         fig.savefig(stream, format="svg", metadata=NO_METADATA)
     text = stream.getvalue()
     text = COMMENT.sub("", text[text.index("<svg") :])
+    for drawn, themed in THEME.items():
+        text = text.replace(drawn, themed)
     start, rest = REFERENCE.sub(rf"\g<1>{prefix}-", text).split(">", 1)
-    return Html(f'{SIZE.sub("", start)} role="img" aria-label="{escape(label)}">{rest}')
+    named = f'{SIZE.sub("", start)} role="img" aria-label="{escape(cleaned(label))}">'
+    return Markup(named + rest)

@@ -2,24 +2,42 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ...system.files import replacing
 from .. import reading
+from ..pairs import pairs
 from ..reading import Results
-from .claims import claims
-from .facts import environment, what_was_run
-from .figures import figures
-from .markup import Html, element, join
-from .tables import tables
+from .claims import Claims, claims_of
+from .facts import Fact, description, provenance, what_was_run
+from .figures import Figure, figures
+from .pairs import PairTable, pair_table
+from .rendering import render
+from .tables import Table, table
 
-PAGE = "report.html"
-# Forbids the page to fetch anything, in case a label is ever taken for mark-up.
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-NOTE = (
-    "Means are shown with their standard errors, and with the digits that those justify; quantiles "
-    "have three digits; intervals of error rates are exact, 95%. A run cut short counts as neither "
-    "right nor wrong; a mean over such runs is a lower bound, marked by ≥."
-)
+PAGE, TEMPLATE = "report.html", "page.html"
+
+
+class InstanceSection(NamedTuple):
+    """What was measured on one instance."""
+
+    id: str
+    name: str
+    description: str
+    figures: list[Figure]
+    table: Table
+    pairs: PairTable | None
+
+
+class Run(NamedTuple):
+    """The results of one folder."""
+
+    id: str
+    title: str
+    claims: Claims | None
+    instances: list[InstanceSection]
+    what_was_run: list[Fact]
+    provenance: list[Fact]
 
 
 def write(folder: Path | str) -> Path:
@@ -40,57 +58,44 @@ def write(folder: Path | str) -> Path:
     return path
 
 
-def build(found: Sequence[Results], name: str) -> Html:
+def build(found: Sequence[Results], name: str) -> str:
     """The text of the page.
 
     Args:
       found: `reading.Results` of each folder.
       name: of the folder above them.
     """
-    if len(found) == 1:
-        title, body = _title(found[0]), _sections(found[0], "run-0", "h2")
+    many = len(found) > 1
+    runs = [_run(f"run-{i}", results, many) for i, results in enumerate(found)]
+    title = f"Results in {name}" if many else runs[0].title
+    return render(TEMPLATE, title=title, runs=runs, many=many)
+
+
+def _run(id: str, results: Results, many: bool) -> Run:
+    attrs = results.dataset.attrs
+    asked = attrs.get("experiment") or attrs.get("title")
+    if many:
+        title = f"{results.name}: {asked or 'a sweep'}"
     else:
-        title = f"Results in {name}"
-        body = join(_contents(found), *[_one_of_many(*item) for item in enumerate(found)])
-    style = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
-    head = element(
-        "head",
-        Html('<meta charset="utf-8">\n'),
-        Html(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'),
-        Html('<meta name="viewport" content="width=device-width, initial-scale=1">\n'),
-        Html('<link rel="icon" href="data:,">\n'),  # or a browser asks the server for one
-        element("title", title),
-        element("style", Html(style)),
+        title = asked or f"Results of {results.name}"
+    labels = [str(label) for label in results.dataset.instance.values]
+    return Run(
+        id,
+        title,
+        claims_of(results.claims),
+        [_instance(f"{id}-instance-{i}", results, i, label) for i, label in enumerate(labels)],
+        what_was_run(results),
+        provenance(results),
     )
-    main = element("main", element("h1", title), body)
-    return join(Html("<!DOCTYPE html>\n"), element("html", head, element("body", main), lang="en"))
 
 
-def _title(results: Results) -> str:
-    return results.dataset.attrs.get("experiment", f"Results of {results.name}")
-
-
-def _contents(found: Sequence[Results]) -> Html:
-    links = [
-        element("li", element("a", results.name, href=f"#run-{i}"))
-        for i, results in enumerate(found)
-    ]
-    return element("nav", element("ul", *links), aria_label="Contents")
-
-
-def _one_of_many(i: int, results: Results) -> Html:
-    title = f"{results.name}: {results.dataset.attrs.get('experiment', 'a sweep')}"
-    content = _sections(results, f"run-{i}", "h3")
-    return element("section", element("h2", title), content, id=f"run-{i}")
-
-
-def _sections(results: Results, prefix: str, level: str) -> Html:
-    parts = [("What was run", what_was_run(results))]
-    if results.claims:
-        parts.append(("Claims", claims(results.claims)))
-    parts += [
-        ("Figures", element("div", *figures(results, prefix), class_="figures")),
-        ("Cells", join(*tables(results), element("p", NOTE, class_="note"))),
-        ("Environment", environment(results)),
-    ]
-    return join(*[join(element(level, title), content) for title, content in parts])
+def _instance(id: str, results: Results, number: int, label: str) -> InstanceSection:
+    one = results.dataset.isel(instance=[number])
+    return InstanceSection(
+        id,
+        label,
+        description(results, "instance", label),
+        figures(one, id, f"Cells of {label}"),
+        table(results, label),
+        pair_table(pairs(one, results.axes), label),
+    )

@@ -2,15 +2,15 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ... import estimates
+from ...estimates import NORMAL
 from ...sweeps.dataset import last_regret, reasons_text
 from ..labels import value_text
 from ..reading import Results
-from .markup import Html, table
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -19,24 +19,38 @@ Column: TypeAlias = tuple[str, Sequence[str]]  # header, and a text for each cel
 
 LEVELS = (0.05, 0.5, 0.95)
 QUANTILE_DIGITS = 3
-CELL = ("errors", "error rate [95%]", "cut short", "mean pulls", "median pulls", "5% to 95%")
+CELL = (
+    *("errors", "error rate [95%]", "cut short"),
+    *("mean pulls ± 95%", "median pulls", "5% to 95%"),
+)
 BOUND = "pull_lower_bound"
-SECONDS = {"seconds": "seconds", "compile_seconds": "compile seconds"}
+SECONDS = {"compile_seconds": "compile seconds", "seconds": "run seconds"}
 
 
-def tables(results: Results) -> list[Html]:
-    """A table of each instance's cells."""
-    return [_instance(results, label) for label in results.dataset.instance.values]
+class Table(NamedTuple):
+    """A table of text.
+
+    Attributes:
+      caption: what it shows.
+      header: names of the columns.
+      lines: cells of each row, in the order of the header.
+      num_labels: how many columns from the left name the row.
+    """
+
+    caption: str
+    header: Sequence[str]
+    lines: Sequence[Sequence[str]]
+    num_labels: int
 
 
-def _instance(results: Results, label: str) -> Html:
+def table(results: Results, label: str) -> Table:
+    """The cells of an instance."""
     dataset, grid = results.dataset.sel(instance=label), ["algorithm", *results.axes]
     corners = itertools.product(*[dataset[name].values for name in grid])
     cells = [dataset.sel(dict(zip(grid, corner, strict=True))) for corner in corners]
     columns = [*_labels(cells, grid), *_columns(cells)]
     lines = list(zip(*[texts for _, texts in columns], strict=True))
-    header = [name for name, _ in columns]
-    return table(f"Cells of {label}", header, lines, num_labels=len(grid))
+    return Table(f"Cells of {label}", [name for name, _ in columns], lines, len(grid))
 
 
 def _labels(cells: "list[Dataset]", grid: list[str]) -> list[Column]:
@@ -49,11 +63,10 @@ def _columns(cells: "list[Dataset]") -> list[Column]:
     if "reasons" in cells[0] and any((cell.reasons > 0).any() for cell in cells):
         columns.append(("reasons", list(map(reasons_text, cells))))
     if BOUND in cells[0]:
-        columns.append(("pulls / lower bound", [_ratio(cell) for cell in cells]))
+        columns.append(("/ lower bound ± 95%", [_ratio(cell) for cell in cells]))
     if "regret" in cells[0]:
         last = cells[0]["round"].values[-1]
-        texts = [estimates.estimate(*last_regret(cell)) for cell in cells]
-        columns.append((f"regret at round {last:,}", texts))
+        columns.append((f"regret at round {last:,} ± 95%", [_regret(cell) for cell in cells]))
     for name, title in SECONDS.items():
         if name in cells[0]:
             columns.append((title, [estimates.number(float(cell[name]), 3) for cell in cells]))
@@ -63,22 +76,27 @@ def _columns(cells: "list[Dataset]") -> list[Column]:
 def _cell(cell: "Dataset") -> tuple[str, ...]:
     total, cut = int(cell.pulls.count()), int(cell.cut_short)
     interval = float(cell.error_low), float(cell.error_high)
-    mean, error = float(cell.pulls_mean), float(cell.pulls_se)
+    mean, width = float(cell.pulls_mean), NORMAL * float(cell.pulls_se)
     low, median, high = np.nanquantile(cell.pulls.values, LEVELS)
-    quantile = estimates.rounded if error > 0 else estimates.number  # all alike: exact
+    quantile = estimates.rounded if width > 0 else estimates.number  # all alike: exact
     return (
         f"{int(cell.errors):,} of {total - cut:,}",
         estimates.estimate(float(cell.error_rate), interval=interval, digits=3),
         f"{cut:,}",
-        estimates.estimate(mean, error, at_least=bool(cell.pulls_mean_is_lower_bound)),
+        estimates.estimate(mean, width, at_least=bool(cell.pulls_mean_is_lower_bound)),
         quantile(median, QUANTILE_DIGITS),
         f"{quantile(low, QUANTILE_DIGITS)} to {quantile(high, QUANTILE_DIGITS)}",
     )
+
+
+def _regret(cell: "Dataset") -> str:
+    mean, error = last_regret(cell)
+    return estimates.estimate(mean, NORMAL * error)
 
 
 def _ratio(cell: "Dataset") -> str:
     bound = float(cell[BOUND])
     if not bound > 0:
         return estimates.PAGE.missing
-    mean, error = float(cell.pulls_mean) / bound, float(cell.pulls_se) / bound
-    return estimates.estimate(mean, error, at_least=bool(cell.pulls_mean_is_lower_bound))
+    mean, width = float(cell.pulls_mean) / bound, NORMAL * float(cell.pulls_se) / bound
+    return estimates.estimate(mean, width, at_least=bool(cell.pulls_mean_is_lower_bound))

@@ -1,0 +1,174 @@
+"""What all figures share: colours, intervals, one-sided bounds, promised error rates.
+
+Figures of `Runs` (`plot.py`) and of sweeps (`report/`) look alike because both draw with these.
+Axes of matplotlib in; nothing global.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.path import Path
+
+MARKERS = "osD^vPX*"
+HATCHES = (None, "///", "xxx")
+STROKES = ("-", "--", "-.", ":")
+# Readers who are colour-blind can distinguish them: Petroff, "Accessible color sequences for data
+# visualization" (2021), ten colours.
+COLOURS = (
+    *("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6"),
+    *("#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd"),
+)
+CAP, LINE, MARK = 3, 1.3, 5  # points: half of a cap, the width of a line, the size of a marker
+ARROW = 20  # points: twice the length of the arrow of a one-sided bound
+NO_ERROR = "no error: 95% bound"
+
+
+def text(label: object) -> str:
+    """A label as it is: a dollar sign begins no formula."""
+    return str(label).replace("$", r"\$")
+
+
+def colour(i: int) -> str:
+    """The colour of the i-th algorithm."""
+    return COLOURS[i % len(COLOURS)]
+
+
+def marker(i: int) -> str:
+    """The marker of the i-th algorithm."""
+    return MARKERS[i % len(MARKERS)]
+
+
+def stroke(i: int) -> str:
+    """The dashes of the i-th line, which differ once the colours repeat."""
+    return STROKES[i // len(COLOURS) % len(STROKES)]
+
+
+def hatch(i: int) -> str | None:
+    """The pattern of the i-th box, which differs once the colours repeat."""
+    return HATCHES[i // len(COLOURS) % len(HATCHES)]
+
+
+def ink() -> str:
+    """The colour of letters, for lines that belong to no algorithm."""
+    from matplotlib import rcParams
+
+    return rcParams["text.color"]
+
+
+def paper() -> str:
+    """The colour behind lines."""
+    from matplotlib import rcParams
+
+    return rcParams["axes.facecolor"]
+
+
+def intervals(
+    ax: "Axes",
+    positions: Any,
+    middle: Float[np.ndarray, " points"],
+    low: Float[np.ndarray, " points"],
+    high: Float[np.ndarray, " points"],
+    i: int,
+    *,
+    label: str | None = None,
+    joined: bool = False,
+) -> None:
+    """Estimates of the i-th algorithm with their intervals.
+
+    Args:
+      ax: where to draw.
+      positions: along the horizontal axis, one for each point.
+      middle, low, high: the estimates and the ends of their intervals; NaN: not drawn.
+      i: number of the algorithm, which decides its colour and marker.
+      label: for the legend.
+      joined: whether a line joins the estimates.
+    """
+    ax.errorbar(
+        positions,
+        middle,
+        np.maximum(0, [middle - low, high - middle]),
+        label=label,
+        color=colour(i),
+        linestyle=stroke(i) if joined else "none",
+        marker=marker(i),
+        markersize=MARK,
+        capsize=CAP,
+        lw=LINE,
+    )
+
+
+def one_sided(ax: "Axes", positions: Any, ends: Any, i: int, *, down: bool = True) -> None:
+    """Intervals that reach the end of the scale: a cap at the other end, and an arrow from it.
+
+    What was never observed has no estimate to mark, only a bound.
+
+    Args:
+      ax: where to draw.
+      positions, ends: where the caps are; one for each point.
+      i: number of the algorithm.
+      down: whether the interval lies below the cap.
+    """
+    if not np.size(ends):
+        return
+    style: dict[str, Any] = {"marker": _arrow(down), "mew": LINE, "mfc": "none"}
+    ax.plot(positions, ends, ls="none", color=colour(i), ms=ARROW, **style)
+    if NO_ERROR not in ax.get_legend_handles_labels()[1]:
+        ax.plot([], [], ls="none", color=ink(), label=NO_ERROR, ms=ARROW / 1.5, **style)
+
+
+def _arrow(down: bool) -> "Path":
+    """A cap with an arrow from its middle; matplotlib scales a marker to its largest coordinate."""
+    from matplotlib.path import Path
+
+    end = -1.0 if down else 1.0
+    cap, shaft = [(-0.35, 0.0), (0.35, 0.0)], [(0.0, 0.0), (0.0, end)]
+    head = [(-0.2, 0.65 * end), (0.0, end), (0.2, 0.65 * end)]
+    codes = [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO, Path.MOVETO, *[Path.LINETO] * 2]
+    return Path([*cap, *shaft, *head], codes)
+
+
+def rates(
+    ax: "Axes",
+    positions: Any,
+    rate: Float[np.ndarray, " points"],
+    low: Float[np.ndarray, " points"],
+    high: Float[np.ndarray, " points"],
+    i: int,
+    *,
+    label: str | None = None,
+    joined: bool = False,
+    correct: bool = False,
+) -> None:
+    """Error rates with exact intervals; where there was no error, the bound alone.
+
+    Args:
+      correct: whether to draw the rates of correct answers instead.
+      ax, positions, rate, low, high, i, label, joined: as in `intervals`.
+    """
+    none = rate == 0
+    measured = np.where(none, np.nan, rate)
+    if correct:
+        intervals(ax, positions, 1 - measured, 1 - high, 1 - low, i, label=label, joined=joined)
+    else:
+        intervals(ax, positions, measured, low, high, i, label=label, joined=joined)
+    ends = 1 - high if correct else high
+    one_sided(ax, np.asarray(positions)[none], ends[none], i, down=not correct)
+
+
+def promised(ax: "Axes", positions: Any, deltas: Any, label: str) -> None:
+    """The error rates that were promised at some positions; None: the same rate everywhere."""
+    style: dict[str, Any] = {"color": ink(), "ls": (0, (5, 3)), "lw": 1.0, "zorder": 1}
+    if positions is None:
+        ax.axhline(float(deltas), label=label, **style)
+    else:
+        ax.plot(positions, deltas, label=label, **style)
+
+
+def band(ax: "Axes", rounds: Any, mean: Any, width: Any, i: int, *, label: str | None) -> None:
+    """A curve of the i-th algorithm with a band of `width` on each side."""
+    ax.plot(rounds, mean, STROKES[i % len(STROKES)], color=colour(i), lw=LINE, label=label)
+    ax.fill_between(rounds, mean - width, mean + width, color=colour(i), alpha=0.2, lw=0)

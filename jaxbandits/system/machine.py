@@ -1,0 +1,42 @@
+"""Where results come from: the versions, the machine and the command of this process."""
+
+import os
+import platform
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import numpy as np
+
+CPU_FILE = Path("/proc/cpuinfo")
+CPU_NAME = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
+
+
+def provenance() -> dict[str, str]:
+    """Text by name: `python`, `numpy`, `machine` and, unless in a notebook, `command`."""
+    found = {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "machine": _machine(),
+        "command": _command(),
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+def _machine() -> str:
+    name = CPU_NAME.search(CPU_FILE.read_text()) if CPU_FILE.exists() else None
+    cpu = name[1].strip() if name else platform.processor()
+    parts = [f"{platform.system()} {platform.machine()}", cpu, f"{os.cpu_count()} CPUs"]
+    return ", ".join(part for part in parts if part.strip())
+
+
+def _command() -> str:
+    """The command as it was typed, without the folders of the program."""
+    if "ipykernel" in sys.modules:  # the command of a notebook's kernel says nothing
+        return ""
+    program, *arguments = sys.argv or [""]
+    name = Path(program).name
+    if name == "__main__.py":
+        return shlex.join(["python", "-m", Path(program).parent.name, *arguments])
+    return shlex.join([name, *arguments]) if name else ""
