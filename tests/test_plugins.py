@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import xarray
 from test_cli import call, refused
 
 import jaxbandits as jb
+from jaxbandits.reproduce.experiment import _is_ours
 from jaxbandits.sweeps import check, read
 from jaxbandits.sweeps.names import constructors
 from jaxbandits.system.plugins import MODULE, read_files
@@ -225,3 +227,13 @@ def test_a_change_of_a_package_is_another_source(tmp_path, monkeypatch):
     written(tmp_path / "my_bandits.py", PACKAGE + "\n")
     assert known.source("alternate") != before
     assert known.source("lingape") == known.plugin("lingape") == ""
+
+
+def test_constructors_of_an_experiment_that_are_its_own_are_told_from_ours():
+    def mine(arms, extra=0):
+        return jb.uniform(arms)
+
+    ours = [jb.rage, partial(jb.rage, delta=0.1), jb.at_budget(partial(jb.rage, delta=0.1), 9)]
+    assert all(map(_is_ours, [*ours, jb.instances.soare, jb.instances.soare(3)]))
+    theirs = [mine, partial(mine, extra=1), jb.at_budget(mine, 9), partial(jb.at_budget(mine), 1)]
+    assert not any(map(_is_ours, theirs))

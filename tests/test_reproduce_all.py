@@ -45,6 +45,17 @@ def test_all_are_run_and_a_failure_is_named_in_the_end(three, tmp_path):
     assert again.stderr.count("stored before") == 2
 
 
+def test_an_unexpected_error_is_named_by_its_type(monkeypatch, tmp_path):
+    def fails(*_, **__):
+        raise KeyError("gap")
+
+    monkeypatch.setattr(reproduce, "EXPERIMENTS", {"a": TINY})
+    monkeypatch.setattr(reproduce, "reproduce", fails)
+    done = call("reproduce", "--all", "--out", tmp_path)
+    assert done.exit_code == 2
+    assert done.stderr.endswith("1 of the experiments failed: a: KeyError: 'gap'\n")
+
+
 def names_in(folder):
     return {path.name for path in folder.iterdir()}
 

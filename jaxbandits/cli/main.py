@@ -273,7 +273,9 @@ def _reproduce_all(found: "Iterable[tuple[str, Path, Result | Exception | None]]
     failed: list[str] = []
     for name, folder, result in found:
         if isinstance(result, Exception):
-            failed.append(f"{name}: {_reason(result) or type(result).__name__}")
+            expected = isinstance(result, ValueError | OSError)
+            kind = "" if expected else f"{type(result).__name__}: "
+            failed.append(f"{name}: {kind}{_reason(result)}")
             click.echo(f"{name} failed", err=True)
         else:
             click.echo(f"{name}:")

@@ -208,10 +208,11 @@ def _of_plugin(sweep: Sweep, source: str) -> Sweep:
 
 def _is_ours(build: Any) -> bool:
     """Whether a constructor, and the one that it is around, are of this package."""
-    inner = getattr(build, "inner", None)
+    function = function_of(build)
+    inner = getattr(function, "inner", None)
     if inner is not None:
         return _is_ours(inner)
-    return is_ours(getattr(function_of(build), "__module__", None) or "")
+    return is_ours(getattr(function, "__module__", None) or "")
 
 
 def _write_text(path: Path, text: str) -> None:
