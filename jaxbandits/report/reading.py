@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 FILE, CLAIMS = "results.nc", "claims.json"
 DEPTHS = ("", "*/", "*/*/")  # a sub-folder may be named after an experiment, as lingape/fig1
+NOT_PLAYED = "not_played"  # in the measured numbers, what a claim is about and was not run
 WHOLE = ("seed", "replications", "max_pulls", "horizon")
 OF_CELLS = (
     *("cut_short", "errors", "error_rate", "error_low", "error_high", "seconds"),

@@ -1,14 +1,13 @@
 """The table of a sweep: a row for each cell, with 95% intervals."""
 
 import functools
-import itertools
 import json
 import math
 from typing import TYPE_CHECKING
 
 from .. import estimates
 from ..estimates import NORMAL
-from ..sweeps.dataset import last_regret, reasons_text
+from ..sweeps.dataset import last_regret, listed_cells, reasons_text
 from .labels import value_text
 from .pairs import note, pairs
 
@@ -33,11 +32,10 @@ def rows(dataset: "Dataset") -> tuple[list[str], list[list[str]]]:
     if why:
         header.insert(len(grid) + 1 + some_cut, "reasons")
     header += [text for name, text in OPTIONAL.items() if name in dataset]
-    labels = [dataset[name].values for name in grid]
-    lines = []
-    for corner in itertools.product(*labels):
-        cell = dataset.sel(dict(zip(grid, corner, strict=True)))
-        lines.append([*map(value_text, corner), *_numbers(cell, some_cut, why)])
+    lines = [
+        [*map(value_text, shown.values()), *_numbers(dataset.sel(point), some_cut, why)]
+        for point, shown in listed_cells(dataset)
+    ]
     return header, lines
 
 

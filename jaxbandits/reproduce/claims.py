@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from ..report.reading import NOT_PLAYED
 from . import measures
 from .measures import Estimate, Verdict, Where, all_hold
 
@@ -26,7 +27,6 @@ DELTA = 0.05  # error probability of every experiment with fixed confidence
 EVERYWHERE: Where = {}
 INF = math.inf
 MOST_NAMED = 4  # of what was not played, in one line
-NOT_PLAYED = "not_played"  # in the measured numbers, what a claim is about and was not run
 
 Names: TypeAlias = str | Sequence[str]  # one algorithm or several
 Find: TypeAlias = "Callable[[Dataset], Finding]"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ... import estimates
-from ..reading import ClaimRow
+from ..reading import NOT_PLAYED, ClaimRow
 
 # By verdict, in the order of the page: words, a sign beside them, and the class of the style.
 VERDICTS = {
@@ -42,7 +42,11 @@ def claims_of(found: Sequence[ClaimRow]) -> Claims | None:
     for holds, (verdict, sign, kind) in VERDICTS.items():
         mine = [one for one in found if one["holds"] is holds]
         rows += [
-            Claim(verdict, sign, kind, one["claim"], measured_text(one["measured"])) for one in mine
+            Claim(
+                "not played" if holds is None and NOT_PLAYED in one["measured"] else verdict,
+                *(sign, kind, one["claim"], measured_text(one["measured"])),
+            )
+            for one in mine
         ]
         counts += [f"{len(mine)} {_plural(verdict, len(mine))}"] if mine else []
     return Claims(", ".join(counts), rows, any(one["holds"] is False for one in found))

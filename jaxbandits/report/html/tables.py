@@ -1,6 +1,5 @@
 """The cells of a sweep as tables, one for each instance."""
 
-import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from ... import estimates
 from ...estimates import NORMAL
-from ...sweeps.dataset import last_regret, reasons_text
+from ...sweeps.dataset import last_regret, listed_cells, reasons_text
 from ..labels import value_text
 from ..reading import Results
 
@@ -45,16 +44,12 @@ class Table(NamedTuple):
 
 def table(results: Results, label: str) -> Table:
     """The cells of an instance."""
-    dataset, grid = results.dataset.sel(instance=label), ["algorithm", *results.axes]
-    corners = itertools.product(*[dataset[name].values for name in grid])
-    cells = [dataset.sel(dict(zip(grid, corner, strict=True))) for corner in corners]
-    columns = [*_labels(cells, grid), *_columns(cells)]
+    dataset, grid = results.dataset, ["algorithm", *results.axes]
+    listed = [(at, shown) for at, shown in listed_cells(dataset) if at["instance"] == label]
+    labels = [(name, [value_text(shown[name]) for _, shown in listed]) for name in grid]
+    columns = [*labels, *_columns([dataset.sel(at) for at, _ in listed])]
     lines = list(zip(*[texts for _, texts in columns], strict=True))
     return Table(f"Cells of {label}", [name for name, _ in columns], lines, len(grid))
-
-
-def _labels(cells: "list[Dataset]", grid: list[str]) -> list[Column]:
-    return [(name, [value_text(cell[name].item()) for cell in cells]) for name in grid]
 
 
 def _columns(cells: "list[Dataset]") -> list[Column]:
