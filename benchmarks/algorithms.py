@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from scipy import stats
 
 import jaxbandits as jb
@@ -29,6 +30,8 @@ from .rows import command
 RESULTS = Path(__file__).parent / "results" / "algorithms-cpu.json"
 SEED, DELTA, M, LANES, HORIZON = 3, 0.05, 2, 64, 1000
 SOARE = jb.instances.soare(5, angle=0.3)
+PLAIN = jb.instances.linear(np.eye(6), np.array([0.9, 0.7, 0.7, 0.5, 0.5, 0.5]), noise_var=0.25)
+BOUNDED = SOARE, PLAIN  # instances of one best arm whose lower bound is known
 
 
 class Problem(NamedTuple):
@@ -47,7 +50,30 @@ def _confidence():
     names += ("rage", "xy_static", "xy_adaptive", "xy_oracle", "alba")
     found = {name: partial(getattr(jb, name), delta=DELTA) for name in names}
     found["lingape, ratio"] = partial(jb.lingape, delta=DELTA, selection="ratio")
+    for name in ("lingape", "top_two"):
+        build = found[name]
+        found[f"{name}, heuristic"] = partial(build, threshold="heuristic")
+        found[f"{name}, v0 0.1"] = partial(build, v0=0.1)
+    found["lingape, det"] = partial(jb.lingape, delta=DELTA, threshold="self_normalised_det")
+    found["top_two, tracked"] = partial(jb.top_two, delta=DELTA, selection="tracked")
+    found["rage, regret rounding"] = partial(jb.rage, delta=DELTA, rounding="regret")
+    found["rage, frank_wolfe"] = partial(jb.rage, delta=DELTA, design="frank_wolfe")
     found["xy_adaptive, basis"] = partial(jb.xy_adaptive, delta=DELTA, begin="basis")
+    return found
+
+
+def _no_features():
+    names = ("top_two", "lingape", "lazy_track_and_stop")
+    found = {name: partial(getattr(jb, name), delta=DELTA) for name in names}
+    for name in ("lucb", "ugape"):
+        found[name] = partial(getattr(jb, name), delta=DELTA, m=1)
+    return found
+
+
+def _budget_no_features():
+    found = {"sequential_halving": partial(jb.sequential_halving, per_arm=20)}
+    for name in ("uniform", "top_two", "lingape"):
+        found[f"at_budget, {name}"] = jb.at_budget(getattr(jb, name), per_arm=20)
     return found
 
 
@@ -56,6 +82,10 @@ def _top_m():
     names = ("m_lingape", "lin_gifa", "lin_game", "lucb", "ugape")
     found = {name: partial(getattr(jb, name), **options) for name in names}
     found["m_lingape, ratio"] = partial(jb.m_lingape, selection="ratio", **options)
+    found["m_lingape, heuristic"] = partial(jb.m_lingape, threshold="heuristic", **options)
+    found["m_lingape, largest_variance"] = partial(
+        jb.m_lingape, selection="largest_variance", **options
+    )
     found["lin_gifa, individual"] = partial(jb.lin_gifa, indices="individual", **options)
     return found
 
@@ -74,16 +104,15 @@ def _regret():
     names = ("glm_tsl", "glm_fpl", "glm_ucb", "ucb_glm", "evill", "log_phe", "ofu_ecolog")
     names += ("ofu_glb", "epsilon_greedy", "lin_ucb", "lin_ts", "uniform")
     found = {name: getattr(jb, name) for name in names}
+    found["evill, a 0.5"] = partial(jb.evill, a=0.5)
+    found["ofu_ecolog, ridge 1"] = partial(jb.ofu_ecolog, ridge=1.0)
     found["ofu_glb, ellipsoid"] = partial(jb.ofu_glb, form="ellipsoid")
-    found["glm_tsl, theory"] = partial(jb.glm_tsl, a="theory")
-    found["ucb_glm, theory"] = partial(jb.ucb_glm, alpha="theory")
     found["watched, glm_tsl"] = jb.watched(jb.glm_tsl)
     return found
 
 
 def _linear_regret():
-    names = ("lin_ucb", "lin_ts", "uniform", "epsilon_greedy", "glm_tsl", "ofu_glb")
-    found = {name: getattr(jb, name) for name in names}
+    found = {name: getattr(jb, name) for name in ("lin_ucb", "lin_ts", "uniform")}
     found["lin_ucb, proved"] = partial(jb.lin_ucb, alpha="self_normalised_det")
     found["lin_ts, theory"] = partial(jb.lin_ts, scale="theory")
     return found
@@ -125,6 +154,20 @@ def problems():
             1000,
             _budget(),
         ),
+        "best arm, no features": Problem(
+            "6 arms without features, means 0.9, 0.7, 0.7, 0.5, 0.5, 0.5, variance 0.25",
+            PLAIN,
+            1000,
+            _no_features(),
+            delta=DELTA,
+        ),
+        "budget, no features": Problem(
+            "16 arms without features, one better than the others by 1, variance 1, 20 draws per "
+            "arm",
+            jb.instances.canonical(16, gap=1.0),
+            1000,
+            _budget_no_features(),
+        ),
         "regret, logistic": Problem(
             "20 arms in the cube in 5 dimensions, half width 1, logistic rewards, drawn anew for "
             "each replication, 1,000 rounds",
@@ -159,7 +202,7 @@ def _gaussian_cube(key, num_arms, dim):
 
 def lower_bound(problem):
     """The least mean number of draws that its delta allows; None but for one linear best arm."""
-    if problem.delta is None or problem.instance is not SOARE:
+    if problem.delta is None or not any(problem.instance is x for x in BOUNDED):
         return None
     return float(jb.theory.pull_lower_bound(problem.instance, problem.delta))
 

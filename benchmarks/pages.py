@@ -6,8 +6,9 @@ each family's page, and every figure in the text of a page that has a mark of it
     <!-- f: FILE / COLUMN=VALUE; COLUMN=VALUE / COLUMN / FORMAT -->12<!-- /f -->
 
 FILE is the start of a file's name in `benchmarks/results` (`algorithms` for `algorithms-cpu.json`),
-the second part chooses a row, and the formats are those of `FORMATS`. A page that does not agree
-with its sources fails `tests/test_algorithm_pages.py`.
+the second part chooses a row ("-": there are none), and COLUMN is a path within it. The formats are
+those of `FORMATS`. A page that does not agree with its sources fails
+`tests/test_algorithm_pages.py`.
 """
 
 import functools
@@ -90,8 +91,10 @@ def interval(errors, number):
 def measured(problem, algorithm):
     """A row of `algorithms-cpu.json`, with what follows from it."""
     rows, content = stored("algorithms")
-    row = next(r for r in rows if (r["problem"], r["algorithm"]) == (problem, algorithm))
-    row = row | {"milliseconds": 1e3 * row["cpu_seconds_a_run"]}
+    row = next((r for r in rows if (r["problem"], r["algorithm"]) == (problem, algorithm)), None)
+    if row is None:
+        raise ValueError(f"algorithms-cpu.json has no row of {algorithm!r} on {problem!r}")
+    row |= {"milliseconds": 1e3 * row["cpu_seconds_a_run"]}
     bound = content["problems"][problem]["lower_bound"]
     if "errors" in row:
         row |= {"error_rate": row["errors"] / row["replications"]}
@@ -110,7 +113,7 @@ def row_of(name):
 
 def percent(share):
     """A share in percent, with two digits that count."""
-    return f"{100 * share:.2g}%" if share < 0.0995 or share > 0.9995 else f"{100 * share:.0f}%"
+    return f"{100 * share:.2g}%" if share < 0.0995 else f"{100 * share:.0f}%"
 
 
 def errors_of(name):
@@ -223,8 +226,10 @@ LEGEND = textwrap.dedent("""\
     - *Rewards*: the model under which the algorithm is defined and, where it has a guarantee, the
       guarantee is proved.
     - *Arms without features*: "as unit vectors" means that a problem without features is the
-      special case of K unit vectors, which `jaxbandits.instances.bernoulli(means=...)` makes;
-      "features are not used" means that the algorithm was made for such problems.
+      special case of K unit vectors, which `jaxbandits.instances.bernoulli(means=...)` makes
+      (theta then has the means as its entries, and an algorithm that needs a bound on its norm
+      must be given `theta_norm`); "features are not used" means that the algorithm was made for
+      such problems.
     - *Measured*: wrong answers with their exact 95% interval (Clopper and Pearson). Where they are
       there, 20,000 runs on small instances with delta = 0.05 are counted
       (`benchmarks/results/guarantees-cpu.json`), else the runs described below. For the other
@@ -293,22 +298,31 @@ FORMATS = {
     "2": lambda x: f"{x:.2f}",
     "3": lambda x: f"{x:.3f}",
     "short": _short,
+    "us": lambda seconds: _short(1e6 * seconds),
 }
 
 
 def figure(what):
     """The text of a figure; see the module."""
     start, chosen, column, form = what.split(" / ")
-    wanted = dict(part.split("=", 1) for part in chosen.split("; "))
-    if start == "algorithms":
-        return FORMATS[form](measured(**wanted)[column])
-    rows = [r for r in stored(start)[0] if all(str(r[k]) == v for k, v in wanted.items())]
-    if len(rows) != 1:
-        raise ValueError(f"{what!r} must choose one row, it chooses {len(rows)}")
-    value = rows[0]
+    value = _chosen(what, start, chosen)
     for key in column.split("."):
         value = value[int(key) if isinstance(value, list) else key]
     return FORMATS[form](value)
+
+
+def _chosen(what, start, chosen):
+    """The row of a file of results that a mark chooses; with "-" all of the file."""
+    rows, content = stored(start)
+    if chosen == "-":
+        return content
+    wanted = dict(part.split("=", 1) for part in chosen.split("; "))
+    if start == "algorithms":
+        return measured(**wanted)
+    rows = [row for row in rows if all(str(row[k]) == v for k, v in wanted.items())]
+    if len(rows) != 1:
+        raise ValueError(f"{what!r} must choose one row, it chooses {len(rows)}")
+    return rows[0]
 
 
 def with_figures(text):
