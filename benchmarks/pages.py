@@ -231,8 +231,8 @@ LEGEND = textwrap.dedent("""\
       must be given `theta_norm`); "features are not used" means that the algorithm was made for
       such problems.
     - *Measured*: wrong answers with their exact 95% interval (Clopper and Pearson). Where they are
-      there, 20,000 runs on small instances with delta = 0.05 are counted
-      (`benchmarks/results/guarantees-cpu.json`), else the runs described below. For the other
+      there, 20,000 runs on small instances with delta = 0.05, some with the ridge v0 = 0.1, are
+      counted (`benchmarks/results/guarantees-cpu.json`), else the runs described below. For the other
       algorithms it is the regret, or the average reward of a round, with its standard error.
     - *Draws*: the mean number in a run, or its ratio to the lower bound of any algorithm with the
       same delta (`jaxbandits.theory.pull_lower_bound`), in the runs described below.
