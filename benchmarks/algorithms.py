@@ -216,7 +216,7 @@ def measured(problem, build):
         runs = jb.simulate(problem.instance, build, replications=number, **settings)
         return runs, time.process_time() - began
 
-    compile_seconds = play(min(LANES, problem.replications))[0].meta["compile_seconds"]
+    play(min(LANES, problem.replications))  # compiles
     runs, seconds = play(problem.replications)
     assert not runs.meta["compile_seconds"], "the second call must not compile"
     number = len(runs)
@@ -225,7 +225,6 @@ def measured(problem, build):
         **(_of_answers(runs) if problem.horizon is None else _of_rounds(runs, problem.instance)),
         "cpu_seconds_a_run": _figures(seconds / number),
         "cpu_microseconds_a_draw": _figures(1e6 * seconds / runs.pulls.sum()),
-        "compile_seconds": round(compile_seconds, 1),
     }
 
 

@@ -232,8 +232,8 @@ LEGEND = textwrap.dedent("""\
       such problems.
     - *Measured*: wrong answers with their exact 95% interval (Clopper and Pearson). Where they are
       there, 20,000 runs on small instances with delta = 0.05, some with the ridge v0 = 0.1, are
-      counted (`benchmarks/results/guarantees-cpu.json`), else the runs described below. For the other
-      algorithms it is the regret, or the average reward of a round, with its standard error.
+      counted (`benchmarks/results/guarantees-cpu.json`), else the runs described below. For the
+      other algorithms it is the regret, or the average reward of a round, with its standard error.
     - *Draws*: the mean number in a run, or its ratio to the lower bound of any algorithm with the
       same delta (`jaxbandits.theory.pull_lower_bound`), in the runs described below.
     - *CPU time*: of one run and of one draw, many runs side by side with the default engine,
@@ -256,7 +256,8 @@ def problem_list():
         lines.append(f"- *{name}*: {'; '.join(facts)}.")
     lines.append(
         f"\nMeasured on one core of {machine['processor']} ({machine['vectors']}), JAX "
-        f"{machine['jax']}, {machine['date']}, by `python -m benchmarks.algorithms`."
+        f"{machine['jax']}, {machine['date']}, by `python -m benchmarks.algorithms`. Other "
+        "programs ran on the machine at the same time; CPU time is that of the process alone."
     )
     return "\n".join(lines) + "\n"
 

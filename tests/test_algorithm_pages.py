@@ -5,6 +5,7 @@ import re
 import matplotlib.pyplot as plt
 import pytest
 
+from benchmarks import algorithms as measuring
 from benchmarks import pages
 from jaxbandits import algorithms
 
@@ -111,6 +112,23 @@ def test_no_mark_begins_a_line(page):
 def test_links_lead_to_files(page):
     for target in re.findall(r"\]\((?!http)([^)#]+)(?:#[^)]*)?\)", text_of(page)):
         assert (pages.DOCS / page).parent.joinpath(target).exists(), target
+
+
+def test_every_constructor_is_measured_on_some_problem():
+    wanted = {pages.MEASURED_AS.get(name, name) for name in algorithms.__all__}
+    assert wanted <= {row["algorithm"] for row in pages.stored("algorithms")[0]}
+
+
+@pytest.mark.slow
+def test_a_row_of_the_benchmark_counts_errors_draws_and_time():
+    problem = measuring.problems()["budget, no features"]._replace(replications=40)
+    row = measuring.measured(problem, problem.algorithms["sequential_halving"])
+    assert (row["replications"], row["pulls_mean"], row["cut_short"]) == (40, 320.0, 0)
+    assert row["errors"] <= 8  # P(more) < 1e-6 at an error probability of 0.0187
+    assert row["error_low"] <= row["errors"] / 40 <= row["error_high"]
+    assert row["cpu_seconds_a_run"] > 0
+    bound = measuring.lower_bound(measuring.problems()["best arm"])
+    assert bound == pytest.approx(pages.measured("best arm", "top_two")["lower_bound"], rel=1e-4)
 
 
 @pytest.mark.slow
