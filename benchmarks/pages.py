@@ -255,7 +255,7 @@ def problem_list():
         facts.append(f"{max(numbers):,} runs")
         lines.append(f"- *{name}*: {'; '.join(facts)}.")
     lines.append(
-        f"\nMeasured on one core of {machine['processor']} ({machine['vectors']}), JAX "
+        f"\nMeasured on {machine['processor']} ({machine['vectors']}), JAX "
         f"{machine['jax']}, {machine['date']}, by `python -m benchmarks.algorithms`. Other "
         "programs ran on the machine at the same time; CPU time is that of the process alone."
     )
