@@ -27,13 +27,17 @@ def section(function, name):
     return " ".join(found[1].split())
 
 
+def paper(function):
+    """Authors, venue and year of the paper of an algorithm."""
+    reference = section(function, "Reference")
+    found = PAPER.match(reference)
+    return f"{found['authors']}, {found['where']}" if found else reference.split(". ")[0]
+
+
 def row(name):
     """The line of an algorithm."""
     function = getattr(algorithms, name)
-    reference = section(function, "Reference")
-    found = PAPER.match(reference)
-    paper = f"{found['authors']}, {found['where']}" if found else reference.split(". ")[0]
-    return f"| `{name}` | {section(function, 'Setting').rstrip('.')} | {paper} |\n"
+    return f"| `{name}` | {section(function, 'Setting').rstrip('.')} | {paper(function)} |\n"
 
 
 def table():

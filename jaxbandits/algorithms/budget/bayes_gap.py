@@ -110,6 +110,12 @@ def bayes_gap(
       replication.
     Setting:
       best arm, fixed budget, Gaussian process.
+    Assumptions:
+      linear means, or a Gaussian process by `kernel`; normal noise. Arms without features: as unit
+      vectors.
+    Guarantee:
+      `jaxbandits.theory.bayes_gap_error_bound` with hardness = "oracle"; none for the default,
+      which estimates the hardness.
     Reference:
       M. W. Hoffman, B. Shahriari, N. de Freitas, "On correlation and budget constraints in model-
       based bandit optimization", AISTATS 2014, https://proceedings.mlr.press/v33/hoffman14.html

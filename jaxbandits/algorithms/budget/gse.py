@@ -91,6 +91,12 @@ def gse(
       replications share.
     Setting:
       best arm, fixed budget, linear and generalised linear.
+    Assumptions:
+      linear means, or a generalised linear model by `family`. Arms without features: as unit
+      vectors.
+    Guarantee:
+      exponential in the budget: `jaxbandits.theory.gse_error_bound`, for G-optimal designs and no
+      `reuse`.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Algorithm 1. https://arxiv.org/abs/2106.04763

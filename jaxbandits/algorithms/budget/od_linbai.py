@@ -65,6 +65,11 @@ def od_linbai(
       with d the length of a feature: if the rank is lower, m then leaves room for K arms.
     Setting:
       best arm, fixed budget, linear.
+    Assumptions:
+      linear means. Arms without features: as unit vectors.
+    Guarantee:
+      exponential in the budget: `jaxbandits.theory.od_linbai_error_bound`; the exponent is minimax
+      optimal up to a constant (paper).
     Reference:
       J. Yang, V. Y. F. Tan, "Minimax optimal fixed-budget best arm identification in linear
       bandits", NeurIPS 2022, Algorithm 1. https://arxiv.org/abs/2105.13017

@@ -85,6 +85,11 @@ def peace(
       count as equal, so that rounding decides neither R nor Z'.
     Setting:
       best arm, fixed budget, linear.
+    Assumptions:
+      linear means. Arms without features: as unit vectors.
+    Guarantee:
+      the paper bounds the error, exponentially in the budget, for an exact minimum of gamma; here
+      it is approximate.
     Reference:
       J. Katz-Samuels, L. Jain, Z. Karnin, K. Jamieson, "An empirical process approach to the
       union bound: practical algorithms for combinatorial and linear bandits", NeurIPS 2020,

@@ -42,6 +42,11 @@ def sequential_halving(
       random; the paper rounds both down. An arm without draws has estimate 0.
     Setting:
       best arm, fixed budget, no structure.
+    Assumptions:
+      any means. Arms without features: features are not used.
+    Guarantee:
+      exponential in the budget: `jaxbandits.theory.sequential_halving_error_bound`, for rewards in
+      [0, 1].
     Reference:
       Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits",
       ICML 2013, Algorithm 3.

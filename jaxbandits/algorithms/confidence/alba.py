@@ -81,6 +81,11 @@ def alba(
       and the number of arms alive; ties, which rounding decided there, go to the lowest index.
     Setting:
       best arm, fixed confidence.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      wrong with probability at most delta in the paper; the constants here are those of the program
+      of Fiez et al. (2019). Needs a bound on the norm of theta.
     Reference:
       C. Tao, S. Blanco, Y. Zhou, "Best arm identification in linear bandits with linear dimension
       dependency", ICML 2018, ALBA and Y-ElimTil. https://proceedings.mlr.press/v80/tao18a.html

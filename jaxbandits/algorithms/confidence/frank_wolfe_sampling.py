@@ -74,6 +74,11 @@ def frank_wolfe_sampling(
       by a random order. The program updates the inverse of A(x) with other weights than x.
     Setting:
       best arm, fixed confidence.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      wrong with probability at most delta, for the default and the other self-normalised
+      thresholds; in the paper the mean number of draws is optimal as delta tends to 0.
     Reference:
       P.-A. Wang, R.-C. Tzeng, A. Proutiere, "Fast pure exploration via Frank-Wolfe", NeurIPS
       2021, Algorithm 1. https://arxiv.org/abs/2110.15038

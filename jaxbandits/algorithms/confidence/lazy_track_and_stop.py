@@ -77,6 +77,11 @@ def lazy_track_and_stop(
       takes its least eigenvalue for c, does not test `A >= c I` and leaves w out in forced rounds.
     Setting:
       best arm, fixed confidence.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      wrong with probability at most delta; in the paper the mean number of draws is optimal as
+      delta tends to 0.
     Reference:
       Y. Jedra, A. Proutiere, "Optimal best-arm identification in linear bandits", NeurIPS 2020,
       Algorithm 1. https://arxiv.org/abs/2006.16073

@@ -86,6 +86,11 @@ def lin_game(
       t w, or U has the root of the norm.
     Setting:
       best arm or m best arms, fixed confidence.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      wrong with probability at most delta, for the default and the other self-normalised
+      thresholds; for the best arm the paper bounds the draws, optimally as delta tends to 0.
     Reference:
       R. Degenne, P. Menard, X. Shang, M. Valko, "Gamification of pure exploration for linear
       bandits", ICML 2020, Algorithm 1. https://arxiv.org/abs/2007.00953

@@ -66,6 +66,11 @@ def lingape(
       one with at most d arms is used.
     Setting:
       best arm, fixed confidence.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      wrong with probability at most delta, for the thresholds "pairwise" (default) and the
+      self-normalised ones; the paper bounds the draws for "ratio".
     Reference:
       L. Xu, J. Honda, M. Sugiyama, "A fully adaptive algorithm for pure exploration in linear
       bandits", AISTATS 2018, Algorithm 1. https://arxiv.org/abs/1710.05552

@@ -81,6 +81,11 @@ def rage(
       throughout, where the paper's box drops the square.
     Setting:
       best arm, fixed confidence, transductive.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      wrong with probability at most delta; draws at most `jaxbandits.theory.rage_pull_bound` with
+      probability 1 - delta.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019, Algorithm 1. https://arxiv.org/abs/1906.08399

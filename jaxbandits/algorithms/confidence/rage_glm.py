@@ -87,6 +87,11 @@ def rage_glm(
       out.
     Setting:
       best arm, fixed confidence, logistic rewards.
+    Assumptions:
+      logistic, rewards 0 or 1. Arms without features: as unit vectors.
+    Guarantee:
+      wrong with probability at most delta, by a theorem of this package; needs a bound on the norm
+      of theta.
     Reference:
       K.-S. Jun, L. Jain, B. Mason, H. Nassif, "Improved confidence bounds for the linear logistic
       model and applications to bandits", ICML 2021, RAGE-GLM. https://arxiv.org/abs/2011.11222

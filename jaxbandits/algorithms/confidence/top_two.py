@@ -80,6 +80,12 @@ def top_two(
       holds for any sampling rule.
     Setting:
       best arm, fixed confidence.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      wrong with probability at most delta, for the default and the other self-normalised
+      thresholds, whatever arms are drawn; nothing is proved about the number of draws in the linear
+      model.
     Reference:
       C. Qin, W. You, "Dual-directed algorithm design for efficient pure exploration", Operations
       Research 2025. https://arxiv.org/abs/2310.19319

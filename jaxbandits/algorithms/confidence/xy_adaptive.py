@@ -83,6 +83,11 @@ def xy_adaptive(
       for good.
     Setting:
       best arm, fixed confidence.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      none for the default, "rage", whose estimate has a ridge that the width ignores; wrong with
+      probability at most delta with begin = "basis".
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014,
       Section 5. https://arxiv.org/abs/1409.6110

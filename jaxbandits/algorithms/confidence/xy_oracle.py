@@ -82,6 +82,10 @@ def xy_oracle(
       enough.
     Setting:
       best arm, fixed confidence, transductive.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      the answer is always right, because theta is known; delta decides the number of draws only.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014.
       https://arxiv.org/abs/1409.6110

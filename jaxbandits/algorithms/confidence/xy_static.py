@@ -86,6 +86,10 @@ def xy_static(
       for each draw, but the same in all replications.
     Setting:
       best arm, fixed confidence, transductive.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      wrong with probability at most delta, with v0 = 0 and singular = "wait" (defaults).
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014.
       https://arxiv.org/abs/1409.6110

@@ -53,6 +53,11 @@ def deep_fpl(
       from that in double precision, where the initial weights are others too.
     Setting:
       average reward, contextual, a neural network.
+    Assumptions:
+      0 or 1, a function of the features that is not known. Arms without features: no, the features
+      are learnt from.
+    Guarantee:
+      none.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Section 5.2. https://arxiv.org/abs/1906.08947
@@ -92,6 +97,11 @@ def deep_fl(
       Those of `deep_fpl`.
     Setting:
       average reward, contextual, a neural network.
+    Assumptions:
+      0 or 1, a function of the features that is not known. Arms without features: no, the features
+      are learnt from.
+    Guarantee:
+      none.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Section 5.2. https://arxiv.org/abs/1906.08947

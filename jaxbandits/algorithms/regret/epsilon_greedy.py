@@ -47,6 +47,10 @@ def epsilon_greedy(
       have GLM-TSL.
     Setting:
       cumulative regret, or at a budget.
+    Assumptions:
+      generalised linear by `family`. Arms without features: as unit vectors.
+    Guarantee:
+      none.
     Reference:
       P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time analysis of the multiarmed bandit problem",
       Machine Learning 47, 2002, Figure 3.

@@ -46,6 +46,10 @@ def evill(
       program.
     Setting:
       cumulative regret, generalised linear.
+    Assumptions:
+      generalised linear by `family`. Arms without features: as unit vectors.
+    Guarantee:
+      none for the scale and the ridge offered here; the paper bounds the regret for its own.
     Reference:
       D. Janz, S. Liu, A. Ayoub, C. Szepesvari, "Exploration via linearly perturbed loss
       minimisation", AISTATS 2024, Algorithm 1. https://arxiv.org/abs/2311.07565

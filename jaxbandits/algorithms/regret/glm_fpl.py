@@ -60,6 +60,12 @@ def glm_fpl(
       quasi-likelihood, which stays convex for perturbed rewards.
     Setting:
       cumulative regret, generalised linear.
+    Assumptions:
+      generalised linear by `family`. Arms without features: as unit vectors.
+    Guarantee:
+      none for the default scale; with a = "theory" regret at most
+      `jaxbandits.theory.glm_fpl_regret_bound`, for features with one non-zero entry and without the
+      ridge.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Algorithm 2. https://arxiv.org/abs/1906.08947

@@ -58,6 +58,11 @@ def glm_tsl(
       draw d arms once, as here. After a fit that did not converge the next one starts from 0.
     Setting:
       cumulative regret, generalised linear.
+    Assumptions:
+      generalised linear by `family`. Arms without features: as unit vectors.
+    Guarantee:
+      none for the default scale; with a = "theory" regret at most
+      `jaxbandits.theory.glm_tsl_regret_bound`, without the ridge.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Algorithm 1. https://arxiv.org/abs/1906.08947

@@ -62,6 +62,12 @@ def glm_ucb(
       is drawn. After a fit that did not converge the next one starts from 0.
     Setting:
       cumulative regret, or at a budget, generalised linear.
+    Assumptions:
+      generalised linear by `family`, rewards in [0, 1] for the theory. Arms without features: as
+      unit vectors.
+    Guarantee:
+      none for the default width; the paper bounds the regret, of order d sqrt(n) up to logarithms,
+      for alpha = "theory", with a projection and without the ridge.
     Reference:
       S. Filippi, O. Cappe, A. Garivier, C. Szepesvari, "Parametric bandits: the generalized linear
       case", NeurIPS 2010, Algorithm 1 and Theorem 2.

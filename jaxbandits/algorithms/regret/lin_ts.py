@@ -55,6 +55,11 @@ def lin_ts(
       The paper has v0 = 1, and no scale but "theory".
     Setting:
       cumulative regret, or at a budget.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      none for the default scale; regret of order d^(3/2) sqrt(n), up to logarithms, with scale =
+      "theory".
     Reference:
       S. Agrawal, N. Goyal, "Thompson sampling for contextual bandits with linear payoffs", ICML
       2013, Algorithm 1. https://arxiv.org/abs/1209.3352

@@ -87,6 +87,11 @@ def lin_ucb(
       is that of GSE's experiments.
     Setting:
       cumulative regret, or at a budget.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      none for the default width; regret of order d sqrt(n), up to logarithms, with the two
+      self-normalised widths (Abbasi-Yadkori, Pal, Szepesvari, 2011).
     Reference:
       L. Li, W. Chu, J. Langford, R. E. Schapire, "A contextual-bandit approach to personalized
       news article recommendation", WWW 2010, Algorithm 1. https://arxiv.org/abs/1003.0146

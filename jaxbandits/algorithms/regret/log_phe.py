@@ -47,6 +47,10 @@ def log_phe(
       not offered.
     Setting:
       cumulative regret, logistic.
+    Assumptions:
+      logistic, rewards in [0, 1]. Arms without features: as unit vectors.
+    Guarantee:
+      none; the analysis of the paper is for linear models.
     Reference:
       B. Kveton, C. Szepesvari, M. Ghavamzadeh, C. Boutilier, "Perturbed-history exploration in
       stochastic linear bandits", UAI 2019. https://arxiv.org/abs/1903.09132

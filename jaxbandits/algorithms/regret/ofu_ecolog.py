@@ -60,6 +60,11 @@ def ofu_ecolog(
       program adds the width to the mean of a reward, this one to the linear predictor.
     Setting:
       cumulative regret, logistic, no history kept.
+    Assumptions:
+      logistic, rewards in [0, 1]. Arms without features: as unit vectors.
+    Guarantee:
+      theta is always within the width, except with probability delta, with width = "theory"
+      (default), by a theorem of this package. Needs a bound on the norm of theta.
     Reference:
       L. Faury, M. Abeille, K.-S. Jun, C. Calauzenes, "Jointly efficient and optimal algorithms for
       logistic bandits", AISTATS 2022. https://arxiv.org/abs/2201.01985

@@ -71,6 +71,11 @@ def ofu_glb(
       random.
     Setting:
       cumulative regret, generalised linear.
+    Assumptions:
+      generalised linear by `family`, without probit. Arms without features: as unit vectors.
+    Guarantee:
+      theta is always in the set, except with probability delta, with level = "theory" (default);
+      the paper bounds the regret. Needs a bound on the norm of theta.
     Reference:
       J. Lee, S.-Y. Yun, K.-S. Jun, "A unified confidence sequence for generalized linear models,
       with applications to bandits", NeurIPS 2024, Algorithm 1, Theorems 3.1 and 3.2.

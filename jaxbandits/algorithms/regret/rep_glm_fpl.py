@@ -84,6 +84,11 @@ def rep_glm_fpl(
       here they are.
     Setting:
       average reward, contextual, on a learnt representation.
+    Assumptions:
+      0 or 1, a function of the features that is not known. Arms without features: no, the features
+      are learnt from.
+    Guarantee:
+      none.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Section 5.2. https://arxiv.org/abs/1906.08947

@@ -59,6 +59,11 @@ def ucb_glm(
       drawn. After a fit that did not converge the next one starts from 0.
     Setting:
       cumulative regret, or at a budget, generalised linear.
+    Assumptions:
+      generalised linear by `family`. Arms without features: as unit vectors.
+    Guarantee:
+      none for the default width; the paper bounds the regret, of order d sqrt(n) up to logarithms,
+      for alpha = "theory" after random first draws.
     Reference:
       L. Li, Y. Lu, D. Zhou, "Provably optimal algorithms for generalized linear contextual
       bandits", ICML 2017, Algorithm 1. https://arxiv.org/abs/1703.00048

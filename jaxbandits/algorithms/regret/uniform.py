@@ -23,6 +23,10 @@ def uniform(arms: Arms) -> Algorithm:
       None; the only choice is that of the answer, the empirical best arm.
     Setting:
       cumulative regret, or at a budget.
+    Assumptions:
+      any. Arms without features: features are not used.
+    Guarantee:
+      none.
     Reference:
       S. Bubeck, R. Munos, G. Stoltz, "Pure exploration in finitely-armed and continuous-armed
       bandits", Theoretical Computer Science 412, 2011: uniform allocation, empirical best arm.

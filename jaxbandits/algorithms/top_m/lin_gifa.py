@@ -82,6 +82,11 @@ def lin_gifa(
       for thresholds and ties. Table 1 has neither "ratio" nor "both" for this algorithm.
     Setting:
       m best arms, fixed confidence.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      a wrong set with probability at most delta, for the default and the other self-normalised
+      thresholds except the published ones.
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
       AISTATS 2021, Algorithm 1 and Table 1. https://arxiv.org/abs/2103.10070

@@ -47,6 +47,10 @@ def lucb(
       "largest_variance" is theirs too. Ties are broken by a random order drawn once a replication.
     Setting:
       m best arms, fixed confidence, no structure.
+    Assumptions:
+      any means, sub-Gaussian noise of known variance. Arms without features: features are not used.
+    Guarantee:
+      a wrong set with probability at most delta, with the threshold "lucb1" (default).
     Reference:
       S. Kalyanakrishnan, A. Tewari, P. Auer, P. Stone, "PAC subset selection in stochastic
       multi-armed bandits", ICML 2012.

@@ -64,6 +64,12 @@ def m_lingape(
       by a random order drawn once a replication; those of "ratio" go to the lowest index.
     Setting:
       m best arms, fixed confidence.
+    Assumptions:
+      linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
+    Guarantee:
+      a wrong set with probability at most delta, for the default and the other self-normalised
+      thresholds except the published ones; the paper bounds the draws for "largest_variance" and
+      "ratio".
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
       AISTATS 2021, Algorithm 1 and Table 1. https://arxiv.org/abs/2103.10070

@@ -48,6 +48,10 @@ def ugape(
       by a random order drawn once a replication. The option "both" is this package's.
     Setting:
       m best arms, fixed confidence, no structure.
+    Assumptions:
+      any means, sub-Gaussian noise of known variance. Arms without features: features are not used.
+    Guarantee:
+      a wrong set with probability at most delta, with the threshold "lucb1" (default).
     Reference:
       V. Gabillon, M. Ghavamzadeh, A. Lazaric, "Best arm identification: a unified approach to
       fixed budget and fixed confidence", NeurIPS 2012.

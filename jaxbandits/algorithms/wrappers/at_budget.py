@@ -44,6 +44,10 @@ def at_budget(
       `budget` of its own is given B, and one with a `horizon` too, unless it has one.
     Setting:
       any algorithm, stopped at a budget.
+    Assumptions:
+      those of the algorithm. Arms without features: as for the algorithm.
+    Guarantee:
+      none: the stopping rule is not used.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Section 8. https://arxiv.org/abs/2106.04763

@@ -39,6 +39,10 @@ def watched(algorithm: Callable[..., Algorithm]) -> functools.partial[Algorithm]
       which G is large; none is where the arms do not span.
     Setting:
       `glm_tsl` or `glm_fpl`, the events of their theorems counted.
+    Assumptions:
+      those of the algorithm. Arms without features: as for the algorithm.
+    Guarantee:
+      that of the algorithm, which draws as before.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Sections 4.2 to 4.4. https://arxiv.org/abs/1906.08947

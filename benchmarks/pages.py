@@ -1,0 +1,366 @@
+"""The pages on algorithms, from docstrings and stored results: `python -m benchmarks.pages`.
+
+It writes `docs/algorithms/index.md` and `docs/algorithms/deviations.md`, the table of members of
+each family's page, and every figure in the text of a page that has a mark of its own:
+
+    <!-- f: FILE / COLUMN=VALUE; COLUMN=VALUE / COLUMN / FORMAT -->12<!-- /f -->
+
+FILE is the start of a file's name in `benchmarks/results` (`algorithms` for `algorithms-cpu.json`),
+the second part chooses a row ("-": there are none), and COLUMN is a path within it. The formats are
+those of `FORMATS`. A page that does not agree with its sources fails
+`tests/test_algorithm_pages.py`.
+"""
+
+import functools
+import json
+import re
+import sys
+import textwrap
+from pathlib import Path
+
+from scipy import stats
+
+from jaxbandits import algorithms
+
+from .readme import paper, section
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+RESULTS = ROOT / "benchmarks" / "results"
+INDEX, DEVIATIONS = Path("algorithms/index.md"), Path("algorithms/deviations.md")
+DELTA = 0.05  # of the guarantees' runs
+
+# Title and members of each family's page.
+FAMILIES = {
+    "gap_based": ("Gap-based algorithms", ("lingape",)),
+    "elimination": (
+        "Elimination and static designs",
+        ("rage", "xy_static", "xy_adaptive", "xy_oracle", "alba", "rage_glm"),
+    ),
+    "games": (
+        "Track-and-stop, games and top two",
+        ("top_two", "lazy_track_and_stop", "lin_game", "frank_wolfe_sampling"),
+    ),
+    "top_m": ("The m best arms", ("m_lingape", "lin_gifa", "lucb", "ugape")),
+    "fixed_budget": (
+        "Fixed budget",
+        ("gse", "sequential_halving", "od_linbai", "peace", "bayes_gap"),
+    ),
+    "linear_regret": (
+        "Regret in linear models",
+        ("lin_ucb", "lin_ts", "epsilon_greedy", "uniform"),
+    ),
+    "glm_regret": (
+        "Regret in generalised linear models",
+        ("glm_tsl", "glm_fpl", "ucb_glm", "glm_ucb", "evill", "log_phe", "ofu_glb", "ofu_ecolog"),
+    ),
+    "contextual": ("Contextual problems with networks", ("deep_fpl", "deep_fl", "rep_glm_fpl")),
+    "wrappers": ("Wrappers", ("at_budget", "watched")),
+}
+# The row of `algorithms-cpu.json` that stands for an algorithm, where its name is another.
+MEASURED_AS = {"at_budget": "at_budget, lingape", "watched": "watched, glm_tsl"}
+# Where an algorithm is measured on several problems, the first of these counts.
+LINEAR = ("lin_ucb", "lin_ts")
+
+MEMBERS = "<!-- members -->\n", "<!-- end of members -->\n"
+FIGURE = re.compile(r"<!-- f: (?P<what>.*?) -->(?P<text>.*?)<!-- /f -->", re.DOTALL)
+WITHOUT = "Arms without features: "
+WRITTEN = "<!-- Written by `python -m benchmarks.pages`; changes here are lost. -->\n\n"
+
+
+def family_of(name):
+    """The page of an algorithm."""
+    return next(page for page, (_, members) in FAMILIES.items() if name in members)
+
+
+@functools.cache
+def stored(start):
+    """The content of a file of results: its rows, and all of it."""
+    path = min(RESULTS.glob(f"{start}*.json"), key=lambda found: len(found.name))
+    content = json.loads(path.read_text(encoding="utf-8"))
+    rows = content if isinstance(content, list) else content.get("rows")
+    return rows, content
+
+
+def interval(errors, number):
+    """The exact 95% interval of Clopper and Pearson."""
+    found = stats.binomtest(errors, number).proportion_ci(0.95, method="exact")
+    return float(found.low), float(found.high)
+
+
+def measured(problem, algorithm):
+    """A row of `algorithms-cpu.json`, with what follows from it."""
+    rows, content = stored("algorithms")
+    row = next((r for r in rows if (r["problem"], r["algorithm"]) == (problem, algorithm)), None)
+    if row is None:
+        raise ValueError(f"algorithms-cpu.json has no row of {algorithm!r} on {problem!r}")
+    row |= {"milliseconds": 1e3 * row["cpu_seconds_a_run"]}
+    bound = content["problems"][problem]["lower_bound"]
+    if "errors" in row:
+        row |= {"error_rate": row["errors"] / row["replications"]}
+    if bound is not None:
+        row |= {"ratio": row["pulls_mean"] / bound, "lower_bound": bound}
+    return row
+
+
+def row_of(name):
+    """`(problem, row)` of an algorithm, on the first problem that it is measured on."""
+    wanted = MEASURED_AS.get(name, name)
+    problems = [r["problem"] for r in stored("algorithms")[0] if r["algorithm"] == wanted]
+    problem = "regret, linear" if name in LINEAR else problems[0]
+    return problem, measured(problem, wanted)
+
+
+def percent(share):
+    """A share in percent, with two digits that count."""
+    return f"{100 * share:.2g}%" if share < 0.0995 else f"{100 * share:.0f}%"
+
+
+def errors_of(name):
+    """Wrong answers of an algorithm: those of `guarantees-cpu.json` where it is there."""
+    for row in stored("guarantees")[0]:
+        plain = not set(row["options"]) - {"m", "v0", "budget"}
+        if (row["algorithm"], row["delta"]) == (name, DELTA) and plain:
+            found = row["itself"]
+            return found["errors"], found["replications"]
+    row = row_of(name)[1]
+    return row["errors"], row["replications"]
+
+
+def result_of(name):
+    """Wrong answers with their interval, or the regret, or the reward."""
+    row = row_of(name)[1]
+    if "regret" in row:
+        return f"regret {row['regret']:.1f} ± {row['regret_se']:.1f}"
+    if "average_reward" in row:
+        return f"reward {row['average_reward']:.3f} ± {row['average_reward_se']:.3f}"
+    errors, number = errors_of(name)
+    low, high = (percent(share) for share in interval(errors, number))
+    return f"{errors:,} of {number:,} wrong ({low} to {high})"
+
+
+def draws_of(name):
+    """Mean draws, as a multiple of the lower bound where it is known."""
+    problem, row = row_of(name)
+    if "pulls_mean" not in row:
+        rounds = stored("algorithms")[1]["problems"][problem]["horizon"]
+        return f"{rounds:,} rounds"
+    if "ratio" in row:
+        return f"{row['ratio']:.1f} times the bound"
+    return f"{row['pulls_mean']:,.0f}"
+
+
+def time_of(name):
+    """CPU time of a run and of a draw."""
+    row = row_of(name)[1]
+    run, draw = row["milliseconds"], row["cpu_microseconds_a_draw"]
+    return f"{_short(run)} ms, {_short(draw)} µs"
+
+
+def _short(number):
+    """Two digits that count, without an exponent."""
+    return f"{number:,.0f}" if number >= 9.95 else f"{float(f'{number:.2g}'):.10g}"
+
+
+def assumptions(name):
+    """`(rewards, what becomes of arms without features)`."""
+    text = section(getattr(algorithms, name), "Assumptions").rstrip(".")
+    rewards, marked, without = text.partition(f". {WITHOUT}")
+    if not marked:
+        raise ValueError(f"Assumptions of {name} must end with {WITHOUT!r} and what they are")
+    return rewards, without
+
+
+def cells_of(name, page=None):
+    """The columns of an algorithm; `page` is the page whose table it is, None for the index."""
+    function = getattr(algorithms, name)
+    rewards, without = assumptions(name)
+    return {
+        "Constructor": f"`{name}`" if page else f"[`{name}`]({family_of(name)}.md)",
+        "Setting": section(function, "Setting").rstrip("."),
+        "Rewards": rewards,
+        "Arms without features": without,
+        "Guarantee": section(function, "Guarantee").rstrip("."),
+        "Measured": result_of(name),
+        "Draws": draws_of(name),
+        "CPU time of a run, of a draw": time_of(name),
+        "Paper": paper(function),
+    }
+
+
+def table(rows):
+    """Rows of equal columns as a table of Markdown."""
+    lines = [tuple(rows[0]), ("---",) * len(rows[0]), *(tuple(row.values()) for row in rows)]
+    return "".join(
+        "| " + " | ".join(cell.replace("|", r"\|") for cell in x) + " |\n" for x in lines
+    )
+
+
+def index():
+    """The page with one table of all algorithms."""
+    rows = [cells_of(name) for _, members in FAMILIES.values() for name in members]
+    pages = "".join(f"- [{title}]({page}.md)\n" for page, (title, _) in FAMILIES.items())
+    tree = "".join(f"{page}\n" for page in (*FAMILIES, "deviations"))
+    return (
+        "# Algorithms\n\n"
+        + WRITTEN
+        + INTRODUCTION
+        + "\n"
+        + pages
+        + "- [Deviations from the papers]"
+        "(deviations.md)\n\n" + table(rows) + "\n" + LEGEND + problem_list() + "\n"
+        "```{toctree}\n:hidden:\n\n" + tree + "```\n"
+    )
+
+
+INTRODUCTION = textwrap.dedent("""\
+    The table has all constructors of `jaxbandits`, grouped by family. A name leads to the page of
+    its family, which explains the idea, the options and the limits. The columns about setting,
+    rewards, guarantee and paper come from the docstrings, and all figures from stored
+    measurements. [Which algorithm?](../which_algorithm.md) compares the figures.
+    """)
+
+LEGEND = textwrap.dedent("""\
+    What the columns mean:
+
+    - *Rewards*: the model under which the algorithm is defined and, where it has a guarantee, the
+      guarantee is proved.
+    - *Arms without features*: "as unit vectors" means that a problem without features is the
+      special case of K unit vectors, which `jaxbandits.instances.bernoulli(means=...)` makes
+      (theta then has the means as its entries, and an algorithm that needs a bound on its norm
+      must be given `theta_norm`); "features are not used" means that the algorithm was made for
+      such problems.
+    - *Measured*: wrong answers with their exact 95% interval (Clopper and Pearson). Where they are
+      there, 20,000 runs on small instances with delta = 0.05, some with the ridge v0 = 0.1, are
+      counted (`benchmarks/results/guarantees-cpu.json`), else the runs described below. For the
+      other algorithms it is the regret, or the average reward of a round, with its standard error.
+    - *Draws*: the mean number in a run, or its ratio to the lower bound of any algorithm with the
+      same delta (`jaxbandits.theory.pull_lower_bound`), in the runs described below.
+    - *CPU time*: of one run and of one draw, many runs side by side with the default engine,
+      without compiling.
+
+    """)
+
+
+def problem_list():
+    """On what the algorithms were played, and on which machine."""
+    _, content = stored("algorithms")
+    machine = content["machine"]
+    lines = ["The problems of `benchmarks/results/algorithms-cpu.json`:\n"]
+    for name, problem in content["problems"].items():
+        facts = [problem["described"]]
+        if problem["delta"] is not None:
+            facts.append(f"delta = {problem['delta']}")
+        numbers = {r["replications"] for r in stored("algorithms")[0] if r["problem"] == name}
+        facts.append(f"{max(numbers):,} runs")
+        lines.append(f"- *{name}*: {'; '.join(facts)}.")
+    lines.append(
+        f"\nMeasured on {machine['processor']} ({machine['vectors']}), JAX "
+        f"{machine['jax']}, {machine['date']}, by `python -m benchmarks.algorithms`. Other "
+        "programs ran on the machine at the same time; CPU time is that of the process alone."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def deviations():
+    """The page with the sections `Deviations` of all docstrings."""
+    text = (
+        "# Deviations from the papers\n\n"
+        + WRITTEN
+        + textwrap.dedent("""\
+        Where a program departs from its paper, its docstring says so. This page collects these
+        sections. "The published program" is the authors' own.
+        """)
+    )
+    for page, (title, members) in FAMILIES.items():
+        text += f"\n## {title}\n"
+        for name in members:
+            function = getattr(algorithms, name)
+            body = textwrap.fill(_prose(section(function, "Deviations")), 100, **UNBROKEN)
+            text += f"\n### `{name}`\n\n{paper(function)}. See [{title}]({page}.md).\n\n{body}\n"
+    return text
+
+
+UNBROKEN = {"break_long_words": False, "break_on_hyphens": False}
+
+
+def _prose(text):
+    """Escape what Markdown would read as marks, outside of code."""
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"([*_<>\[\]$|])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts)
+
+
+FORMATS = {
+    "%": percent,
+    ",": lambda x: f"{x:,.0f}",
+    "0": lambda x: f"{x:.0f}",
+    "1": lambda x: f"{x:.1f}",
+    "2": lambda x: f"{x:.2f}",
+    "3": lambda x: f"{x:.3f}",
+    "short": _short,
+    "us": lambda seconds: _short(1e6 * seconds),
+}
+
+
+def figure(what):
+    """The text of a figure; see the module."""
+    start, chosen, column, form = what.split(" / ")
+    value = _chosen(what, start, chosen)
+    for key in column.split("."):
+        value = value[int(key) if isinstance(value, list) else key]
+    return FORMATS[form](value)
+
+
+def _chosen(what, start, chosen):
+    """The row of a file of results that a mark chooses; with "-" all of the file."""
+    rows, content = stored(start)
+    if chosen == "-":
+        return content
+    wanted = dict(part.split("=", 1) for part in chosen.split("; "))
+    if start == "algorithms":
+        return measured(**wanted)
+    rows = [row for row in rows if all(str(row[k]) == v for k, v in wanted.items())]
+    if len(rows) != 1:
+        raise ValueError(f"{what!r} must choose one row, it chooses {len(rows)}")
+    return rows[0]
+
+
+def with_figures(text):
+    """The text with all its figures as they are stored."""
+    return FIGURE.sub(lambda x: f"<!-- f: {x['what']} -->{figure(x['what'])}<!-- /f -->", text)
+
+
+def with_members(text, page):
+    """The text of a family's page with the table of its members between the two marks."""
+    begin, end = MEMBERS
+    before, rest = text.split(begin)
+    shown = ("Constructor", "Setting", "Guarantee", "Measured", "Draws")
+    shown += ("CPU time of a run, of a draw",)
+    rows = [{k: cells_of(name, page)[k] for k in shown} for name in FAMILIES[page][1]]
+    return before + begin + table(rows) + end + rest.split(end)[1]
+
+
+def pages():
+    """`{path under docs: text}` of all that this module writes."""
+    found = {INDEX: index(), DEVIATIONS: deviations()}
+    for page in FAMILIES:
+        path = Path(f"algorithms/{page}.md")
+        found[path] = with_members(with_figures((DOCS / path).read_text(encoding="utf-8")), page)
+    for path in (Path("which_algorithm.md"), Path("peers.md")):
+        found[path] = with_figures((DOCS / path).read_text(encoding="utf-8"))
+    return found
+
+
+def main():
+    """Write the pages."""
+    for path, text in pages().items():
+        file = DOCS / path
+        old = file.read_text(encoding="utf-8") if file.exists() else None
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        print(f"{path}: {'unchanged' if text == old else 'rewritten'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
