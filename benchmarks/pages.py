@@ -12,6 +12,7 @@ those of `FORMATS`. A page that does not agree with its sources fails
 """
 
 import functools
+import inspect
 import json
 import re
 import sys
@@ -21,8 +22,6 @@ from pathlib import Path
 from scipy import stats
 
 from jaxbandits import algorithms
-
-from .readme import paper, section
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -62,15 +61,39 @@ MEASURED_AS = {"at_budget": "at_budget, lingape", "watched": "watched, glm_tsl"}
 # Where an algorithm is measured on several problems, the first of these counts.
 LINEAR = ("lin_ucb", "lin_ts")
 
+# Authors, "title", where and when; what follows (an equation, an address) is left out.
+PAPER = re.compile(r'^(?P<authors>[^"]+), "[^"]+", (?P<where>.*?\b(?:19|20)\d{2})')
+FIGURES = ("Measured", "Draws", "CPU time of a run, of a draw")
 MEMBERS = "<!-- members -->\n", "<!-- end of members -->\n"
 FIGURE = re.compile(r"<!-- f: (?P<what>.*?) -->(?P<text>.*?)<!-- /f -->", re.DOTALL)
 WITHOUT = "Arms without features: "
 WRITTEN = "<!-- Written by `python -m benchmarks.pages`; changes here are lost. -->\n\n"
 
 
+def section(function, name):
+    """The text of a section of a docstring, in one line; raises if it has none."""
+    text = inspect.getdoc(function) or ""
+    found = re.search(rf"^{name}:\n((?:[ ]+.*\n?)+)", text, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"the docstring of {function.__name__} has no section {name}")
+    return " ".join(found[1].split())
+
+
+def paper(function):
+    """Authors, venue and year of the paper of an algorithm."""
+    reference = section(function, "Reference")
+    found = PAPER.match(reference)
+    return f"{found['authors']}, {found['where']}" if found else reference.split(". ")[0]
+
+
 def family_of(name):
-    """The page of an algorithm."""
-    return next(page for page, (_, members) in FAMILIES.items() if name in members)
+    """The page of an algorithm, None where it is not on one."""
+    return next((page for page, (_, members) in FAMILIES.items() if name in members), None)
+
+
+def others():
+    """Algorithms without a family's page."""
+    return [name for name in sorted(algorithms.__all__) if family_of(name) is None]
 
 
 @functools.cache
@@ -107,6 +130,8 @@ def row_of(name):
     """`(problem, row)` of an algorithm, on the first problem that it is measured on."""
     wanted = MEASURED_AS.get(name, name)
     problems = [r["problem"] for r in stored("algorithms")[0] if r["algorithm"] == wanted]
+    if not problems:
+        raise LookupError(f"algorithms-cpu.json has no row of {wanted!r}")
     problem = "regret, linear" if name in LINEAR else problems[0]
     return problem, measured(problem, wanted)
 
@@ -173,17 +198,19 @@ def assumptions(name):
 
 def cells_of(name, page=None):
     """The columns of an algorithm; `page` is the page whose table it is, None for the index."""
-    function = getattr(algorithms, name)
+    function, family = getattr(algorithms, name), family_of(name)
     rewards, without = assumptions(name)
+    try:
+        figures = result_of(name), draws_of(name), time_of(name)
+    except LookupError:
+        figures = "not yet", "", ""
     return {
-        "Constructor": f"`{name}`" if page else f"[`{name}`]({family_of(name)}.md)",
+        "Constructor": f"`{name}`" if page or family is None else f"[`{name}`]({family}.md)",
         "Setting": section(function, "Setting").rstrip("."),
         "Rewards": rewards,
         "Arms without features": without,
         "Guarantee": section(function, "Guarantee").rstrip("."),
-        "Measured": result_of(name),
-        "Draws": draws_of(name),
-        "CPU time of a run, of a draw": time_of(name),
+        **dict(zip(FIGURES, figures, strict=True)),
         "Paper": paper(function),
     }
 
@@ -198,7 +225,8 @@ def table(rows):
 
 def index():
     """The page with one table of all algorithms."""
-    rows = [cells_of(name) for _, members in FAMILIES.values() for name in members]
+    filed = [name for _, members in FAMILIES.values() for name in members]
+    rows = [cells_of(name) for name in (*filed, *others())]
     pages = "".join(f"- [{title}]({page}.md)\n" for page, (title, _) in FAMILIES.items())
     tree = "".join(f"{page}\n" for page in (*FAMILIES, "deviations"))
     return (
@@ -274,11 +302,16 @@ def deviations():
     )
     for page, (title, members) in FAMILIES.items():
         text += f"\n## {title}\n"
-        for name in members:
-            function = getattr(algorithms, name)
-            body = textwrap.fill(_prose(section(function, "Deviations")), 100, **UNBROKEN)
-            text += f"\n### `{name}`\n\n{paper(function)}. See [{title}]({page}.md).\n\n{body}\n"
+        text += "".join(_deviations(name, f" See [{title}]({page}.md).") for name in members)
+    if others():
+        text += "\n## Others\n" + "".join(_deviations(name, "") for name in others())
     return text
+
+
+def _deviations(name, link):
+    function = getattr(algorithms, name)
+    body = textwrap.fill(_prose(section(function, "Deviations")), 100, **UNBROKEN)
+    return f"\n### `{name}`\n\n{paper(function)}.{link}\n\n{body}\n"
 
 
 UNBROKEN = {"break_long_words": False, "break_on_hyphens": False}
@@ -335,8 +368,7 @@ def with_members(text, page):
     """The text of a family's page with the table of its members between the two marks."""
     begin, end = MEMBERS
     before, rest = text.split(begin)
-    shown = ("Constructor", "Setting", "Guarantee", "Measured", "Draws")
-    shown += ("CPU time of a run, of a draw",)
+    shown = ("Constructor", "Setting", "Guarantee", *FIGURES)
     rows = [{k: cells_of(name, page)[k] for k in shown} for name in FAMILIES[page][1]]
     return before + begin + table(rows) + end + rest.split(end)[1]
 

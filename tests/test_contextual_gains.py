@@ -1,4 +1,4 @@
-"""Rewards of contextual algorithms: on digits, on images, and of the one in the README."""
+"""Rewards of contextual algorithms: on digits, on images, and of the one in the documentation."""
 
 import os
 from functools import partial
@@ -44,8 +44,8 @@ def test_deep_fpl_learns_digits_unless_rewards_go_to_wrong_examples():
     assert learnt.mean() < instance.best_average(np.arange(20)).mean()
 
 
-def test_the_contextual_algorithm_of_the_readme_learns():
-    text = (Path(jb.__file__).parents[1] / "README.md").read_text()
+def test_the_contextual_algorithm_of_the_documentation_learns():
+    text = (Path(jb.__file__).parents[1] / "docs" / "how_to" / "own_algorithm.md").read_text()
     (block,) = (part for part in text.split("```python\n") if "def logistic_steps" in part)
     names = {"jb": jb, "digits": jb.instances.digits(), "partial": partial}
     exec(block.split("```")[0], names)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from benchmarks import readme
+from benchmarks import pages
 
 GUIDE = Path(jb.__file__).parents[1] / "docs" / "new_algorithm.md"
 MODULE = "jaxbandits.algorithms.budget.explore_first"
@@ -46,7 +46,14 @@ def test_its_option_is_checked_and_says_what_is_allowed(explore_first):
         assert int(algorithm.ask(jax.random.key(1), state).arm) == 0
 
 
-def test_it_gets_a_row_in_the_table_of_the_readme(explore_first, monkeypatch):
-    monkeypatch.setattr(readme.algorithms, "explore_first", explore_first, raising=False)
-    row = readme.row("explore_first")
-    assert row.startswith("| `explore_first` | best arm, fixed budget, no structure | S. Bubeck")
+def test_it_gets_a_row_in_the_table_of_all_algorithms(explore_first, monkeypatch):
+    monkeypatch.setattr(pages.algorithms, "explore_first", explore_first, raising=False)
+    names = [*pages.algorithms.__all__, "explore_first"]
+    monkeypatch.setattr(pages.algorithms, "__all__", names)
+    row = next(line for line in pages.index().splitlines() if "`explore_first`" in line)
+    assert row.startswith("| `explore_first` | best arm, fixed budget, no structure | any means |")
+    assert row.endswith(
+        "| none | not yet |  |  | S. Bubeck, R. Munos, G. Stoltz, "
+        "Theoretical Computer Science 412, 2011 |"
+    )
+    assert "### `explore_first`" in pages.deviations()

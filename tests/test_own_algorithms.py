@@ -230,8 +230,8 @@ def _answering(answer, move):
     return move._replace(answer=jnp.where(move.done | (move.arm > 3), answer, 0))
 
 
-def test_the_algorithm_of_the_readme_runs():
-    text = (Path(jb.__file__).parents[1] / "README.md").read_text()
+def test_the_algorithm_of_the_documentation_runs():
+    text = (Path(jb.__file__).parents[1] / "docs" / "how_to" / "own_algorithm.md").read_text()
     (block,) = (part for part in text.split("```python\n") if "def explore_then_commit" in part)
     names = {"jb": jb, "instance": jb.instances.soare(5, angle=0.3), "partial": partial}
     exec(block.split("```")[0], names)

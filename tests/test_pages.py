@@ -55,7 +55,9 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
 
 
 def test_sweep_files_in_the_pages_are_accepted():
-    texts = [text for page in PAGES for text in TOML.findall(page.read_text())]
+    # Those on plugins need the page's own constructors: `test_plugins`.
+    pages = [page for page in PAGES if page.stem != "plugins"]
+    texts = [text for page in pages for text in TOML.findall(page.read_text())]
     assert texts
     for text in texts:
         sweeps.parse(tomllib.loads(text))
