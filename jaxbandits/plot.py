@@ -100,6 +100,12 @@ def regret(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
       ax: where to draw.
     Raises:
       ValueError: names runs that have no regret.
+
+    >>> import jaxbandits as jb
+    >>> instance = jb.instances.linear([[1.0, 0.0], [0.0, 1.0]], [0.9, 0.4])
+    >>> runs = jb.simulate(instance, jb.uniform, replications=20, horizon=50)
+    >>> regret({"uniform": runs}).get_ylabel()
+    'share of the pulls'
     """
     ax = _axes(ax)
     pairs = _named(runs)
@@ -123,6 +129,13 @@ def error_rates(runs: Several, *, delta: float | None = None, ax: "Axes | None" 
       runs: `Runs`, several by name, or a `Comparison`.
       delta: the error rate that was promised, drawn as a line.
       ax: where to draw.
+
+    >>> import jaxbandits as jb
+    >>> from functools import partial
+    >>> halving = partial(jb.sequential_halving, budget=40)
+    >>> runs = jb.simulate(jb.instances.canonical(4, gap=1.0), halving, replications=20)
+    >>> error_rates(runs, delta=0.1).get_ylabel()
+    'error rate (95%)'
     """
     ax, pairs = _axes(ax), _named(runs)
     if delta is not None:
@@ -161,6 +174,13 @@ def arm_pulls(
       ax: where to draw.
     Raises:
       ValueError: the runs or the allocation have different numbers of arms.
+
+    >>> import jaxbandits as jb
+    >>> from functools import partial
+    >>> halving = partial(jb.sequential_halving, budget=40)
+    >>> runs = jb.simulate(jb.instances.canonical(4, gap=1.0), halving, replications=20)
+    >>> arm_pulls(runs, allocation=[0.4, 0.2, 0.2, 0.2]).get_ylabel()
+    'regret, mean (95%)'
     """
     ax, pairs = _axes(ax), _named(runs)
     num_arms = pairs[0][1].arm_pulls.shape[1]
