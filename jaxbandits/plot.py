@@ -74,7 +74,7 @@ def stopping_times(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
     >>> halving = partial(jb.sequential_halving, budget=40)
     >>> runs = jb.simulate(jb.instances.canonical(4, gap=1.0), halving, replications=20)
     >>> stopping_times({"sequential halving": runs}).get_ylabel()
-    'share of replications under way'
+    'share of the pulls'
     """
     ax, pairs = _axes(ax), _named(runs)
     for i, (name, one) in enumerate(pairs):
