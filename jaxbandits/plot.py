@@ -74,7 +74,7 @@ def stopping_times(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
     >>> halving = partial(jb.sequential_halving, budget=40)
     >>> runs = jb.simulate(jb.instances.canonical(4, gap=1.0), halving, replications=20)
     >>> stopping_times({"sequential halving": runs}).get_ylabel()
-    'share of the pulls'
+    'share of replications under way'
     """
     ax, pairs = _axes(ax), _named(runs)
     for i, (name, one) in enumerate(pairs):
@@ -105,7 +105,7 @@ def regret(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
     >>> instance = jb.instances.linear([[1.0, 0.0], [0.0, 1.0]], [0.9, 0.4])
     >>> runs = jb.simulate(instance, jb.uniform, replications=20, horizon=50)
     >>> regret({"uniform": runs}).get_ylabel()
-    'share of the pulls'
+    'regret, mean (95%)'
     """
     ax = _axes(ax)
     pairs = _named(runs)
@@ -180,7 +180,7 @@ def arm_pulls(
     >>> halving = partial(jb.sequential_halving, budget=40)
     >>> runs = jb.simulate(jb.instances.canonical(4, gap=1.0), halving, replications=20)
     >>> arm_pulls(runs, allocation=[0.4, 0.2, 0.2, 0.2]).get_ylabel()
-    'regret, mean (95%)'
+    'share of the pulls'
     """
     ax, pairs = _axes(ax), _named(runs)
     num_arms = pairs[0][1].arm_pulls.shape[1]

@@ -10,7 +10,7 @@ def _inline(translator, node):
 
 
 def _display(translator, node):
-    translator.body.append('<div class="math">')
+    translator.body.append('<div class="formula">')
     if node["number"]:
         translator.body.append(f'<span class="eqno">({node["number"]})</span>')
     translator.body.append(convert(node.astext(), display="block") + "</div>\n")
