@@ -69,6 +69,12 @@ def book_of(*sources, text=""):
     return nbformat.v4.new_notebook(cells=cells)
 
 
+def test_the_documentation_lists_every_notebook():
+    listed = (ROOT / "docs" / "tutorials" / "index.md").read_text().split()
+    assert NOTEBOOKS
+    assert {path.stem for path in NOTEBOOKS} <= set(listed)
+
+
 @pytest.fixture(scope="module", params=NOTEBOOKS, ids=attrgetter("stem"))
 def stored(request):
     """The path of a notebook and the notebook."""
@@ -118,9 +124,7 @@ def test_a_stored_notebook_says_nothing_of_a_machine(stored):
     assert tidied(book) == book
 
 
-@pytest.mark.parametrize(
-    "path", params(NOTEBOOKS, always=QUICK, name=attrgetter("stem")) if NOTEBOOKS else []
-)
+@pytest.mark.parametrize("path", params(NOTEBOOKS, always=QUICK, name=attrgetter("stem")))
 def test_a_notebook_runs_and_draws_its_figures(path, tmp_path, monkeypatch):
     monkeypatch.setenv(SIZE, "20")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
