@@ -33,10 +33,7 @@ suppress_warnings = ["config.cache"]  # functions in this file are not pickled
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 4
-# Results of notebooks are kept by their text: a second build runs what has changed.
-nb_execution_mode = "cache"
-nb_execution_timeout = 600
-nb_execution_raise_on_error = True
+nb_execution_mode = "off"  # `python -m benchmarks.notebooks` stores the outputs
 nb_merge_streams = True
 
 default_role = "code"  # docstrings write code between single back quotes

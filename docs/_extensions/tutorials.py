@@ -6,8 +6,6 @@ from pathlib import Path
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 
-ORDER = ["first_steps"]  # then by name
-
 
 def title(path):
     """The text of the first heading of a notebook."""
