@@ -15,7 +15,7 @@ INTRODUCTIONS = {
     "rounding": "From weights of a design to whole numbers of draws.",
     "fitting": "Maximum likelihood in generalised linear models.",
     "theory": "Lower bounds, and proved upper bounds of some algorithms.",
-    "plot": "Figures of runs on axes of matplotlib.",
+    "plot": "Figures of runs, of comparisons and of sweeps, by matplotlib.",
 }
 SIMULATION = ("simulate", "compare", "sweep", "Live", "Runs", "Comparison", "load")
 TYPES = ("Algorithm", "Move", "Env", "Run", "Instance")

@@ -98,7 +98,7 @@ class Runs:
         Returns:
           The axes; `.figure` is the figure.
         """
-        from ..plot import of_runs
+        from ..plots_of_runs import of_runs
 
         return of_runs(self, ax=ax)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-    from ..plot import Drawable
+    from ..plots_of_runs import Drawable
 
 INSTANCE = "instance"  # its name in the dataset
 COUNTED = ("replications", "cut_short", "errors", "error_rate", "error_low", "error_high")
