@@ -51,7 +51,11 @@ def theta_norm_known(
     """
     name = values[option] if isinstance(values[option], str) else None
     unknown = values["theta_norm"] is None and name in thresholds
-    require(not unknown, f"theta_norm must be given for {option} {name!r}, got None (unknown)")
+    require(
+        not unknown,
+        f"theta_norm must be given for {option} {name!r}, got None (unknown): a bound on the norm "
+        "of theta, which an instance may have or functools.partial can bind",
+    )
 
 
 def ridge_in_range(values: Values, v0: Scalar | None = None, most: float = 2.0**28) -> None:

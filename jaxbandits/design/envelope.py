@@ -26,8 +26,8 @@ from ..transforms import refused_tangent, ruled, tangents_like
 from ..types import Scalar, Table
 
 REFUSED: str = (
-    "the weights of a design have no derivative, and its `value` and `bound` have a first one only "
-    "(by `jax.grad` anywhere, in forward mode only inside of `jax.jit`)"
+    "the weights of a design have no derivative; its `value` and `bound` have a first one, by "
+    "`jax.grad` anywhere, and in forward mode inside of `jax.jit`"
 )
 TOO_MANY: str = "a design for so many arms, found by way of a few of them, has no derivative"
 

@@ -107,7 +107,7 @@ class Runs:
 
     @property
     def reason(self) -> Int[np.ndarray, " R"]:
-        """Why a replication has no answer that stands, int8 `[R]`: see `reasons.REASONS`.
+        """Why a replication has no answer that stands, int8 `[R]`; see `reasons.REASONS`.
 
         0 where it stopped with one, 1 where `max_pulls` was reached and nothing else is known.
         """

@@ -20,6 +20,9 @@ from .simulator_means import sampled_means
 Number: TypeAlias = Float[Table, ""]
 Means: TypeAlias = Float[Table, " K"]
 
+LINEAR = 1e-9  # of the largest mean: less is rounding
+MOST_FITTED = 1_000_000  # entries of arms whose means are compared with a linear fit, to be printed
+
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Instance:
@@ -72,7 +75,17 @@ class Instance:
         parts.append(f"{self.rewards} rewards with variance {self.noise_var:.4g}")
         if len(values) > 1:
             parts.append(f"best mean {values[-1]:.4g}, next {values[-2]:.4g}")
+        apart = self._distance_from_linear()
+        if apart > LINEAR * np.abs(self.means).max():
+            parts.append(f"means up to {apart:.2g} from linear")
         return f"Instance({', '.join(parts)})"
+
+    def _distance_from_linear(self) -> float:
+        """The largest distance of a mean from their linear fit; 0 where none is expected."""
+        if self.family != "gaussian" or np.any(self.theta) or self.arms.size > MOST_FITTED:
+            return 0.0
+        fit = self.arms @ np.linalg.lstsq(self.arms, self.means)[0]
+        return float(np.abs(self.means - fit).max())
 
 
 jax.tree_util.register_dataclass(

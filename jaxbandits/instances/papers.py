@@ -22,7 +22,9 @@ TIED: float = 1e-5  # the largest gap that counts as a tie
 def soare(
     dim: int, *, angle: Scalar = 0.1, scale: Scalar = 1.0, noise_var: Scalar = 1.0
 ) -> Instance:
-    """e_1 .. e_d and `(cos angle, sin angle, 0, ..)`, theta = scale e_1 (Soare et al., 2014).
+    """The d axes, and one arm at a small angle to the best of them (Soare et al., 2014).
+
+    Arms `e_1 .. e_d` and `(cos angle, sin angle, 0, ..)`, theta = scale e_1.
 
     Args:
       dim: d, at least 2; K = d + 1.
@@ -219,7 +221,7 @@ def multivariate(
 @hinting
 @double
 def transductive(dim: int, *, angle: Scalar = 0.1, noise_var: Scalar = 1.0) -> Instance:
-    """Basis arms, and targets e_1 .. e_h with their neighbours at `angle` (Fiez et al., 2019).
+    """The axes as arms; half of them, each with a neighbour, as targets (Fiez et al., 2019).
 
     h = dim/2; targets e_j and `cos(angle) e_j + sin(angle) e_{h+j}` for j = 1 .. h, theta = e_1.
 

@@ -145,7 +145,7 @@ class Live:
 
     @property
     def answer(self) -> int | Bool[np.ndarray, " M"] | None:
-        """What the algorithm recommends now: an index into the targets, or bool `[M]` for sets.
+        """What the algorithm recommends now, an index into the targets, or bool `[M]` for sets.
 
         None of a contextual algorithm, whose choices are all there is.
         """
@@ -161,12 +161,12 @@ class Live:
 
     @property
     def arm_pulls(self) -> Int[np.ndarray, " K"]:
-        """Int64 `[K]`: rewards learnt of each arm."""
+        """How many rewards of each arm were learnt, int64 `[K]`."""
         return self._snapshot.arm_pulls.copy()
 
     @property
     def info(self) -> dict[str, Any]:
-        """What the algorithm counts of itself: a dict of numbers, often empty."""
+        """What the algorithm counts of itself, a dict of numbers, often empty."""
         return {name: x.item() for name, x in kept(self._snapshot.move.info).items()}
 
     @property
@@ -303,6 +303,17 @@ class Live:
             self._closed = True
             if self._path is not None:
                 self._release()
+
+    def __repr__(self) -> str:
+        """Where the run stands, in a line."""
+        parts = [f"{self.pulls:,} pulls", "done" if self.done else "not done"]
+        if self.answer is not None:
+            answer = self.answer
+            chosen = answer if isinstance(answer, int) else np.flatnonzero(answer).tolist()
+            parts.append(f"answer {chosen}")
+        if self.tickets:
+            parts.append(f"{len(self.tickets):,} tickets out")
+        return f"Live({', '.join(parts)})"
 
     def __enter__(self) -> "Live":
         return self

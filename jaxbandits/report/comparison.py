@@ -71,7 +71,13 @@ class Comparison:
         if title is None:
             part = json.loads(attrs["options"])[f"[instances.{INSTANCE}]"]
             title = f"{part_text(part)}\n{attrs['replications']:,} replications"
-        return figure(self.dataset, title=title)
+        found = figure(self.dataset, title=title)
+        for ax in found.axes:  # the title says which instance
+            if ax.get_title() == INSTANCE:
+                ax.set_title("")
+            if [label.get_text() for label in ax.get_xticklabels()] == [INSTANCE]:
+                ax.set_xticks([])
+        return found
 
     def __repr__(self) -> str:
         """The table as text."""

@@ -195,6 +195,9 @@ def _legend(fig: "Figure", panels: "Iterable[Axes]") -> None:
         lines = -(-len(found) // columns)
         fig.set_figheight(fig.get_figheight() + LEGEND_LINE * (lines - 1))
         promises = [label for label in found if label.startswith(PROMISED)]
+        if len(promises) > 1:  # the panels differ
+            handles = [found.pop(label) for label in promises]
+            promises, found[PROMISED] = [PROMISED], handles[0]
         for last in (*promises, BOUND, NO_ERROR, CUT_SHORT):  # after the algorithms
             if last in found:
                 found[last] = found.pop(last)

@@ -369,7 +369,8 @@ def _named(where: str, what: str, key: str, options: dict[str, Any], known: Coll
         raise ValueError(f"[{where}] {key} is missing{hint}")
     name = options.pop(key)
     if not isinstance(name, str) or name not in known:
-        raise _located(where, unknown(what, name, known))
+        own = "; those of your own need --plugin FILE.py or an installed plugin"
+        raise _located(where, ValueError(f"{unknown(what, name, known)}{own}"))
     return name
 
 

@@ -79,6 +79,7 @@ def frank_wolfe_sampling(
     Guarantee:
       wrong with probability at most delta, for the default and the other self-normalised
       thresholds; in the paper the mean number of draws is optimal as delta tends to 0.
+      Needs a bound on the norm of theta.
     Reference:
       P.-A. Wang, R.-C. Tzeng, A. Proutiere, "Fast pure exploration via Frank-Wolfe", NeurIPS
       2021, Algorithm 1. https://arxiv.org/abs/2110.15038

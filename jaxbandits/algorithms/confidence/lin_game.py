@@ -91,6 +91,7 @@ def lin_game(
     Guarantee:
       wrong with probability at most delta, for the default and the other self-normalised
       thresholds; for the best arm the paper bounds the draws, optimally as delta tends to 0.
+      Needs a bound on the norm of theta.
     Reference:
       R. Degenne, P. Menard, X. Shang, M. Valko, "Gamification of pure exploration for linear
       bandits", ICML 2020, Algorithm 1. https://arxiv.org/abs/2007.00953

@@ -70,7 +70,8 @@ def lingape(
       linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
     Guarantee:
       wrong with probability at most delta, for the thresholds "pairwise" (default) and the
-      self-normalised ones; the paper bounds the draws for "ratio".
+      self-normalised ones; the paper bounds the draws for "ratio". Needs a bound
+      on the norm of theta.
     Reference:
       L. Xu, J. Honda, M. Sugiyama, "A fully adaptive algorithm for pure exploration in linear
       bandits", AISTATS 2018, Algorithm 1. https://arxiv.org/abs/1710.05552

@@ -85,7 +85,7 @@ def top_two(
     Guarantee:
       wrong with probability at most delta, for the default and the other self-normalised
       thresholds, whatever arms are drawn; nothing is proved about the number of draws in the linear
-      model.
+      model. Needs a bound on the norm of theta.
     Reference:
       C. Qin, W. You, "Dual-directed algorithm design for efficient pure exploration", Operations
       Research 2025. https://arxiv.org/abs/2310.19319

@@ -86,7 +86,7 @@ def lin_gifa(
       linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
     Guarantee:
       a wrong set with probability at most delta, for the default and the other self-normalised
-      thresholds except the published ones.
+      thresholds except the published ones. Needs a bound on the norm of theta.
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
       AISTATS 2021, Algorithm 1 and Table 1. https://arxiv.org/abs/2103.10070
