@@ -6,9 +6,9 @@
 
 What is kept of a run stands in `benchmarks/results/reproductions.json`; a run of fewer replications
 or points than the one that is kept does not replace it. Explanations are written by hand, in
-`docs/reproductions/notes.toml`. A paper has `about`. An experiment has `text`, what differs from the
-paper; `paper`, its numbers; and `claims`: by the text of a claim or its beginning, why it may not
-hold. This is shown where it does not.
+`docs/reproductions/notes.toml`. A paper has `about`. An experiment has `text`, what differs from
+the paper; `paper`, its numbers; and `claims`: by the text of a claim or its beginning, why it may
+not hold. This is shown where it does not.
 """
 
 import argparse
