@@ -5,12 +5,15 @@
     python -m benchmarks.reproductions             # writes the pages from what is kept
 
 What is kept of a run stands in `benchmarks/results/reproductions.json`; a run of fewer replications
-or points than the one that is kept does not replace it. Explanations of differences are written by
-hand, in `docs/reproductions/notes.toml`.
+or points than the one that is kept does not replace it. Explanations are written by hand, in
+`docs/reproductions/notes.toml`. A paper has `about`. An experiment has `text`, what differs from
+the paper; `paper`, its numbers; and `claims`: by the text of a claim or its beginning, why it may
+not hold. This is shown where it does not.
 """
 
 import argparse
 import json
+import math
 import sys
 import tomllib
 from pathlib import Path
@@ -34,7 +37,9 @@ PAPERS = {
 }
 VERDICTS = {False: "fails", None: "open", True: "holds"}
 MARKS = {"fails": "❌ fails", "open": "❔ open", "holds": "✅ holds"}
-SIZES = ("replications", "horizon")
+ERRORS = ("standard_error", "standard_error_of_log")  # of the entry before them
+MOST_LISTED = 8  # numbers of a list that are shown
+UNKNOWN = "No explanation is known."
 
 
 # What a run leaves behind.
@@ -132,7 +137,8 @@ def picture(name):
 def page(paper, kept, notes):
     """The page of one paper."""
     title, source = PAPERS[paper]
-    parts = [f"# {title}\n\n{source}.\n", notes.get(paper, {}).get("about", "")]
+    about = notes.get(paper, {}).get("about", "").strip()
+    parts = [f"# {title}\n\n{source}.\n", f"{about}\n" if about else ""]
     mine = (name for name in EXPERIMENTS if name.split("/")[0] == paper)
     parts += [section(name, kept.get(name), notes.get(name, {})) for name in mine]
     return "\n".join(filter(None, parts))
@@ -143,18 +149,22 @@ def section(name, found, note):
     figure = name.split("/")[1]
     command = f"```text\njaxbandits reproduce {name} --out {figure}\n```\n"
     if found is None:
-        return f"## {figure}\n\nNot played yet.\n\n{command}"
-    parts = [
-        f"## {figure}: {found['title']}\n",
-        f"```{{image}} pictures/{picture(name)}\n:alt: {found['title']}\n:width: 100%\n```\n",
-        f"{played_text(name, found)}\n",
-        claims_table(found["claims"]),
-    ]
+        parts = [f"## {figure}\n\nNot played yet.\n"]
+    else:
+        parts = [
+            f"## {figure}: {found['title']}\n",
+            f"```{{image}} pictures/{picture(name)}\n:alt: {found['title']}\n:width: 100%\n```\n",
+            f"{played_text(name, found)}\n",
+            claims_table(found["claims"]),
+            reasons(found["claims"], note.get("claims", {})),
+        ]
     if note.get("text"):
         parts.append(f"**Differences and why.** {note['text'].strip()}\n")
     if note.get("paper"):
         parts.append(f"**The paper's numbers.** {note['paper'].strip()}\n")
-    return "\n".join([*parts, numbers(found["claims"]), command])
+    if found is not None:
+        parts.append(numbers(found["claims"]))
+    return "\n".join(filter(None, [*parts, command]))
 
 
 def played_text(name, found):
@@ -180,6 +190,23 @@ def claims_table(claims):
     return "| Verdict | The paper says |\n| --- | --- |\n" + "\n".join(rows) + "\n"
 
 
+def reasons(claims, known):
+    """Why claims fail, and why open ones may; an open one without a reason is left out."""
+    rows = [
+        f"- {MARKS[VERDICTS[holds]]}: {one['claim']} {reason(one, known) or UNKNOWN}"
+        for holds in (False, None)
+        for one in claims
+        if one["holds"] is holds and (holds is False or reason(one, known))
+    ]
+    return "**Claims that do not hold, and why.**\n\n" + "\n".join(rows) + "\n" if rows else ""
+
+
+def reason(claim, known):
+    """What the notes say of a claim; None where they say nothing."""
+    found = (why for text, why in known.items() if claim["claim"].startswith(text))
+    return next((" ".join(why.split()) for why in found), None)
+
+
 def numbers(claims):
     """What each verdict rests on, folded away."""
     blocks = [f"- {one['claim']} {measured(one['measured'])}" for one in claims]
@@ -187,29 +214,54 @@ def numbers(claims):
 
 
 def measured(found):
-    """Measured numbers in a line; those in brackets are half the width of a 95% interval."""
-    parts = []
-    for key, value in found.items():
-        words = key.replace("_", " ")
-        if isinstance(value, dict) and "standard_error" in value:
-            (first,) = (v for k, v in value.items() if k != "standard_error")
-            error = value["standard_error"]
-            parts.append(f"{words}: {_number(first)} ± {_number(estimates.NORMAL * error)}")
-        elif isinstance(value, dict):
-            inner = ", ".join(f"{k.replace('_', ' ')} {_number(v)}" for k, v in value.items())
-            parts.append(f"{words}: {inner}")
-        else:
-            parts.append(f"{words}: {_number(value)}")
-    return "`" + "; ".join(parts).replace("`", "'") + "`" if parts else ""
+    """Measured numbers in a line, with the half width or the ends of a 95% interval."""
+    return "`" + "; ".join(_entries(found)).replace("`", "'") + "`" if found else ""
 
 
-def _number(value):
+def _entries(table):
+    """`name: value` for each entry; a standard error belongs to the entry before it."""
+    found = []
+    for name, value in table.items():
+        if name not in ERRORS:
+            shown = name.replace("_", " ") if name.isidentifier() else name
+            found.append(f"{shown}: {_value(value, *_errors(name, table))}")
+    return found
+
+
+def _errors(name, table):
+    """What the entry behind this one says of its errors, one for each of ERRORS; NaN if nothing."""
+    names = [*table, ""]
+    behind = names[names.index(name) + 1]
+    known = {behind: table[behind]} if table.get(behind) is not None else {}
+    return [known.get(error, math.nan) for error in ERRORS]
+
+
+def _value(value, error=math.nan, error_of_log=math.nan):
+    """A number, a list or a table as text."""
+    if isinstance(value, dict):
+        return _case(value)
     if isinstance(value, list):
-        shown = ", ".join(map(_number, value[:8]))
-        return f"[{shown}{', ...' if len(value) > 8 else ''}]"
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return "not known" if value is None else str(value)
+        shown = ", ".join(map(_value, value[:MOST_LISTED]))
+        return f"[{shown}{', ...' if len(value) > MOST_LISTED else ''}]"
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "not known"
+    if math.isfinite(error_of_log):
+        factor = math.exp(estimates.NORMAL * error_of_log)
+        return estimates.estimate(value, interval=(value / factor, value * factor))
+    return estimates.estimate(value, estimates.NORMAL * error)
+
+
+def _case(table):
+    """One of the cases that a claim rests on: an error rate, an estimate, or a table."""
+    if set(table) == {"errors", "runs", "low", "high"}:
+        interval = ", ".join(_value(table[end]) for end in ("low", "high"))
+        return f"{table['errors']:,} of {table['runs']:,} wrong [{interval}]"
+    first, *others = table
+    if len(others) == 1 and others[0] in ERRORS:
+        return _value(table[first], *_errors(first, table))
+    return ", ".join(_entries(table))
 
 
 def _listed(values):
@@ -240,7 +292,7 @@ def index(kept):
         f"**{minutes:.0f}** |"
     )
     failed = [
-        f"- {name}: {one['claim']}"
+        f"- [{name}]({name.split('/')[0]}.md): {one['claim']}"
         for name, found in kept.items()
         for one in found["claims"]
         if one["holds"] is False
