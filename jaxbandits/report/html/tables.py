@@ -18,10 +18,8 @@ Column: TypeAlias = tuple[str, Sequence[str]]  # header, and a text for each cel
 
 LEVELS = (0.05, 0.5, 0.95)
 QUANTILE_DIGITS = 3
-CELL = (
-    *("errors", "error rate [95%]", "cut short"),
-    *("mean pulls ± 95%", "median pulls", "5% to 95%"),
-)
+CUT, PULLS, RATIO = "cut short", "mean pulls ± 95%", "/ lower bound ± 95%"
+CELL = ("errors", "error rate [95%]", CUT, PULLS, "median pulls", "5% to 95%")
 BOUND = "pull_lower_bound"
 SECONDS = {"compile_seconds": "compile seconds", "seconds": "run seconds"}
 
@@ -54,11 +52,14 @@ def table(results: Results, label: str) -> Table:
 
 def _columns(cells: "list[Dataset]") -> list[Column]:
     """Every column that the dataset has something for."""
-    columns: list[Column] = list(zip(CELL, zip(*map(_cell, cells), strict=True), strict=True))
+    texts = dict(zip(CELL, zip(*map(_cell, cells), strict=True), strict=True))
+    if not any(int(cell.cut_short) for cell in cells):
+        del texts[CUT]
+    columns: list[Column] = list(texts.items())
+    if BOUND in cells[0]:  # beside the pulls, of which it is a ratio
+        columns.insert(list(texts).index(PULLS) + 1, (RATIO, [_ratio(cell) for cell in cells]))
     if "reasons" in cells[0] and any((cell.reasons > 0).any() for cell in cells):
         columns.append(("reasons", list(map(reasons_text, cells))))
-    if BOUND in cells[0]:
-        columns.append(("/ lower bound ± 95%", [_ratio(cell) for cell in cells]))
     if "regret" in cells[0]:
         last = cells[0]["round"].values[-1]
         columns.append((f"regret at round {last:,} ± 95%", [_regret(cell) for cell in cells]))
