@@ -7,8 +7,8 @@ each family's page, and every figure in the text of a page that has a mark of it
 
 FILE is the start of a file's name in `benchmarks/results` (`algorithms` for `algorithms-cpu.json`),
 the second part chooses a row ("-": there are none), and COLUMN is a path within it. The formats are
-those of `FORMATS`; those that begin with ± make half of a 95% interval of a standard error. A page that does not agree with its sources fails
-`tests/test_algorithm_pages.py`.
+those of `FORMATS`; those that begin with ± turn a standard error into half of a 95% interval. A
+page that does not agree with its sources fails `tests/test_algorithm_pages.py`.
 """
 
 import functools
