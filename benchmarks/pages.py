@@ -7,8 +7,8 @@ each family's page, and every figure in the text of a page that has a mark of it
 
 FILE is the start of a file's name in `benchmarks/results` (`algorithms` for `algorithms-cpu.json`),
 the second part chooses a row ("-": there are none), and COLUMN is a path within it. The formats are
-those of `FORMATS`. A page that does not agree with its sources fails
-`tests/test_algorithm_pages.py`.
+those of `FORMATS`; those that begin with ± turn a standard error into half of a 95% interval. A
+page that does not agree with its sources fails `tests/test_algorithm_pages.py`.
 """
 
 import functools
@@ -63,7 +63,8 @@ LINEAR = ("lin_ucb", "lin_ts")
 
 # Authors, "title", where and when; what follows (an equation, an address) is left out.
 PAPER = re.compile(r'^(?P<authors>[^"]+), "[^"]+", (?P<where>.*?\b(?:19|20)\d{2})')
-FIGURES = ("Measured", "Draws", "CPU time of a run, of a draw")
+FIGURES = ("Measured, ± 95%", "Pulls", "CPU time of a replication, of a pull")
+HALF_WIDTH = 1.96  # of a 95% interval, in standard errors
 MEMBERS = "<!-- members -->\n", "<!-- end of members -->\n"
 FIGURE = re.compile(r"<!-- f: (?P<what>.*?) -->(?P<text>.*?)<!-- /f -->", re.DOTALL)
 WITHOUT = "Arms without features: "
@@ -153,19 +154,19 @@ def errors_of(name):
 
 
 def result_of(name):
-    """Wrong answers with their interval, or the regret, or the reward."""
+    """Wrong answers, or the regret, or the reward, with a 95% interval."""
     row = row_of(name)[1]
     if "regret" in row:
-        return f"regret {row['regret']:.1f} ± {row['regret_se']:.1f}"
+        return f"regret {row['regret']:.1f} ± {FORMATS['±1'](row['regret_se'])}"
     if "average_reward" in row:
-        return f"reward {row['average_reward']:.3f} ± {row['average_reward_se']:.3f}"
+        return f"reward {row['average_reward']:.3f} ± {FORMATS['±3'](row['average_reward_se'])}"
     errors, number = errors_of(name)
     low, high = (percent(share) for share in interval(errors, number))
     return f"{errors:,} of {number:,} wrong ({low} to {high})"
 
 
-def draws_of(name):
-    """Mean draws, as a multiple of the lower bound where it is known."""
+def pulls_of(name):
+    """Mean pulls, as a multiple of the lower bound where it is known."""
     problem, row = row_of(name)
     if "pulls_mean" not in row:
         rounds = stored("algorithms")[1]["problems"][problem]["horizon"]
@@ -176,10 +177,10 @@ def draws_of(name):
 
 
 def time_of(name):
-    """CPU time of a run and of a draw."""
+    """CPU time of a replication and of a pull."""
     row = row_of(name)[1]
-    run, draw = row["milliseconds"], row["cpu_microseconds_a_draw"]
-    return f"{_short(run)} ms, {_short(draw)} µs"
+    replication, pull = row["milliseconds"], row["cpu_microseconds_a_draw"]
+    return f"{_short(replication)} ms, {_short(pull)} µs"
 
 
 def _short(number):
@@ -201,7 +202,7 @@ def cells_of(name, page=None):
     function, family = getattr(algorithms, name), family_of(name)
     rewards, without = assumptions(name)
     try:
-        figures = result_of(name), draws_of(name), time_of(name)
+        figures = result_of(name), pulls_of(name), time_of(name)
     except LookupError:
         figures = "not yet", "", ""
     return {
@@ -258,14 +259,16 @@ LEGEND = textwrap.dedent("""\
       (theta then has the means as its entries, and an algorithm that needs a bound on its norm
       must be given `theta_norm`); "features are not used" means that the algorithm was made for
       such problems.
-    - *Measured*: wrong answers with their exact 95% interval (Clopper and Pearson). Where they are
-      there, 20,000 runs on small instances with delta = 0.05, some with the ridge v0 = 0.1, are
-      counted (`benchmarks/results/guarantees-cpu.json`), else the runs described below. For the
-      other algorithms it is the regret, or the average reward of a round, with its standard error.
-    - *Draws*: the mean number in a run, or its ratio to the lower bound of any algorithm with the
-      same delta (`jaxbandits.theory.pull_lower_bound`), in the runs described below.
-    - *CPU time*: of one run and of one draw, many runs side by side with the default engine,
-      without compiling.
+    - *Measured, ± 95%*: wrong answers with their exact 95% interval (Clopper and Pearson). Where
+      they are stored, 20,000 replications on small instances with delta = 0.05, some with the ridge
+      v0 = 0.1, are counted (`benchmarks/results/guarantees-cpu.json`), else the replications
+      described below. For the other algorithms it is the regret, or the average reward of a round;
+      the number after ± is half of a 95% interval, 1.96 standard errors.
+    - *Pulls*: the mean number in a replication, or its ratio to the lower bound of any algorithm
+      with the same delta (`jaxbandits.theory.pull_lower_bound`), in the replications described
+      below.
+    - *CPU time*: of one replication and of one pull, many replications side by side with the
+      default engine, without compiling.
 
     """)
 
@@ -280,7 +283,7 @@ def problem_list():
         if problem["delta"] is not None:
             facts.append(f"delta = {problem['delta']}")
         numbers = {r["replications"] for r in stored("algorithms")[0] if r["problem"] == name}
-        facts.append(f"{max(numbers):,} runs")
+        facts.append(f"{max(numbers):,} replications")
         lines.append(f"- *{name}*: {'; '.join(facts)}.")
     lines.append(
         f"\nMeasured on {machine['processor']} ({machine['vectors']}), JAX "
@@ -333,6 +336,8 @@ FORMATS = {
     "3": lambda x: f"{x:.3f}",
     "short": _short,
     "us": lambda seconds: _short(1e6 * seconds),
+    "±1": lambda error: f"{HALF_WIDTH * error:.1f}",
+    "±3": lambda error: f"{HALF_WIDTH * error:.3f}",
 }
 
 

@@ -67,6 +67,14 @@ def test_a_figure_is_what_the_file_holds():
     assert pages.with_figures(text) == f"in <!-- f: {what} -->20,000<!-- /f --> runs"
 
 
+def test_a_plus_or_minus_is_half_of_a_95_percent_interval():
+    row = pages.measured("regret, logistic", "glm_ucb")
+    what = "algorithms / problem=regret, logistic; algorithm=glm_ucb / regret_se / "
+    assert float(pages.figure(what + "±1")) == pytest.approx(1.96 * row["regret_se"], abs=0.05)
+    assert pages.result_of("glm_ucb").endswith(f" ± {pages.figure(what + '±1')}")
+    assert not re.search(r"± <!-- f: [^>]* / [^±>]+ -->", "".join(map(text_of, WITH_TEXT)))
+
+
 def test_a_figure_of_no_row_or_of_several_is_refused():
     with pytest.raises(ValueError, match="must choose one row, it chooses 0"):
         pages.figure("guarantees / setting=lingape; delta=0.7 / promised / 2")
