@@ -12,7 +12,6 @@ whose problem and algorithm contain all of the words.
 """
 
 import json
-import math
 import time
 from functools import partial
 from pathlib import Path
@@ -20,9 +19,9 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from scipy import stats
 
 import jaxbandits as jb
+from jaxbandits.engine.results import binomial_interval, standard_error
 
 from .contest import machine
 from .rows import command
@@ -231,14 +230,14 @@ def measured(problem, build):
 def _of_answers(runs):
     """Errors, with the exact 95% interval of Clopper and Pearson, and draws."""
     wrong = int((~runs.correct & runs.stopped).sum())
-    interval = stats.binomtest(wrong, len(runs)).proportion_ci(0.95, method="exact")
+    low, high = binomial_interval(wrong, len(runs))
     return {
         "errors": wrong,
         "cut_short": int((~runs.stopped).sum()),
-        "error_low": _figures(interval.low),
-        "error_high": _figures(interval.high),
+        "error_low": _figures(low),
+        "error_high": _figures(high),
         "pulls_mean": _figures(runs.pulls.mean()),
-        "pulls_se": _figures(runs.pulls.std(ddof=1) / math.sqrt(len(runs))),
+        "pulls_se": _figures(standard_error(runs.pulls)),
     }
 
 
@@ -249,7 +248,7 @@ def _of_rounds(runs, instance):
     last = (instance.average_reward(runs) if contextual else runs.regret)[:, -1]
     return {
         name: _figures(last.mean()),
-        f"{name}_se": _figures(last.std(ddof=1) / math.sqrt(len(runs))),
+        f"{name}_se": _figures(standard_error(last)),
     }
 
 

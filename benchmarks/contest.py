@@ -7,10 +7,10 @@ import statistics
 import time
 from collections.abc import Callable
 from importlib import metadata
-from pathlib import Path
 from typing import NamedTuple
 
 from jaxbandits.compilers.cpp.compiling import features
+from jaxbandits.system.machine import processor
 
 from . import build
 
@@ -64,7 +64,7 @@ def machine(device):
         except metadata.PackageNotFoundError:
             packages[name] = None
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "vectors": next((name for name in VECTORS if name in features()), None),
         "cores": os.cpu_count(),
         "device": device,
@@ -73,13 +73,6 @@ def machine(device):
         "date": time.strftime("%Y-%m-%d"),
         **packages,
     }
-
-
-def _processor():
-    file = Path("/proc/cpuinfo")
-    lines = file.read_text().splitlines() if file.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
 
 
 def table(results):

@@ -19,9 +19,8 @@ import sys
 import textwrap
 from pathlib import Path
 
-from scipy import stats
-
 from jaxbandits import algorithms
+from jaxbandits.engine.results import binomial_interval
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -106,12 +105,6 @@ def stored(start):
     return rows, content
 
 
-def interval(errors, number):
-    """The exact 95% interval of Clopper and Pearson."""
-    found = stats.binomtest(errors, number).proportion_ci(0.95, method="exact")
-    return float(found.low), float(found.high)
-
-
 def measured(problem, algorithm):
     """A row of `algorithms-cpu.json`, with what follows from it."""
     rows, content = stored("algorithms")
@@ -161,7 +154,7 @@ def result_of(name):
     if "average_reward" in row:
         return f"reward {row['average_reward']:.3f} ± {FORMATS['±3'](row['average_reward_se'])}"
     errors, number = errors_of(name)
-    low, high = (percent(share) for share in interval(errors, number))
+    low, high = (percent(share) for share in binomial_interval(errors, number))
     return f"{errors:,} of {number:,} wrong ({low} to {high})"
 
 

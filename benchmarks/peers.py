@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxbandits as jb
+from jaxbandits.engine.results import standard_error
 
 from .contest import machine
 
@@ -213,8 +214,7 @@ def played(match):
 
 def _mean(values):
     """A mean and its standard error."""
-    error = np.std(values, ddof=1) / math.sqrt(len(values))
-    return [round(float(np.mean(values)), 2), round(float(error), 2)]
+    return [round(float(np.mean(values)), 2), round(standard_error(values), 2)]
 
 
 def main(arguments=None):

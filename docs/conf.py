@@ -28,7 +28,6 @@ extensions = [
     "tutorials",
 ]
 exclude_patterns = ["_build", "_extensions", "**.ipynb_checkpoints"]
-nitpicky = False
 suppress_warnings = ["config.cache"]  # functions in this file are not pickled
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "fieldlist"]
@@ -37,12 +36,11 @@ nb_execution_mode = "off"  # `python -m benchmarks.notebooks` stores the outputs
 nb_merge_streams = True
 
 default_role = "code"  # docstrings write code between single back quotes
-autosummary_generate = True
-autosummary_ignore_module_all = False
+autosummary_generate = False  # the tables need no pages of their own: `reference_pages`
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
-autodoc_default_options = {"members": True, "inherited-members": False}
+autodoc_default_options = {"members": True}
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True

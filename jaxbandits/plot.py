@@ -27,8 +27,7 @@ def sweep(
 
     Args:
       dataset: what `sweep` returns.
-      title: above the panels; by default the sweep's own title, where it has one, its instance
-        where no panel names it, and the number of replications.
+      title: above the panels; none by default.
       quantities: rows of panels among "pulls", "errors", "accuracy", "regret", "reward", "arms"
         (the pulls of each); chosen by the kind of the runs by default.
     Returns:

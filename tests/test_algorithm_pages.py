@@ -51,7 +51,7 @@ def test_a_change_of_a_docstring_or_of_a_result_changes_the_index(monkeypatch):
 
 
 def test_the_interval_of_no_error_is_exact():
-    low, high = pages.interval(0, 1000)
+    low, high = pages.binomial_interval(0, 1000)
     assert low == 0.0
     assert high == pytest.approx(1 - 0.025**0.001)  # (1 - high)^1000 = 0.025
 

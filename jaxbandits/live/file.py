@@ -52,19 +52,19 @@ def hold(owner: object, path: Path) -> Callable[[], Any]:
     return weakref.finalize(owner, os.close, descriptor)
 
 
-def save(
-    path: Path, description: Description, arrays: Arrays, entries: Entries | None = None
-) -> None:
-    """Write `arrays`; when this returns they survive a crash of the machine.
+def header_of(description: Description, entries: Entries) -> str:
+    """What a file says of its run, the same after each reward.
 
     Args:
-      path: the file.
       description: of what is run.
-      arrays: the run.
       entries: of small arrays in the description, for messages about what differs.
     """
-    facts = {"format": FORMAT, "version": VERSION, "jax": jax.__version__, "plays": description}
-    header = json.dumps(facts | {"entries": entries or {}})
+    facts = {"format": FORMAT, "version": VERSION, "jax": jax.__version__}
+    return json.dumps(facts | {"plays": description, "entries": entries})
+
+
+def save(path: Path, header: str, arrays: Arrays) -> None:
+    """Write `arrays`; when this returns they survive a crash of the machine."""
     first = {"header": np.array(header), "checksum": np.array(_digest(header, arrays))}
     contents: dict[str, Any] = first | arrays
     with replacing(path) as temporary, temporary.open("wb") as stream:
@@ -75,7 +75,8 @@ def load(path: Path, description: Description, entries: Entries | None = None) -
     """The arrays that `save` wrote for the same `description`; the file is only read.
 
     Args:
-      path, description, entries: as in `save`.
+      path: the file.
+      description, entries: as in `header_of`.
 
     Raises:
       ValueError: names the file and says what is wrong with it.

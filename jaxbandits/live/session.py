@@ -14,7 +14,7 @@ from ..core import Algorithm
 from ..engine.checks import check_sizes
 from ..engine.episode import kept, root_key
 from ..parameters import require
-from ..system.identity import entries_of
+from ..system.identity import Entries, entries_of
 from ..types import Rows
 from . import file, rewards
 from .algorithm import LiveAlgorithm
@@ -118,16 +118,16 @@ class Live:
         if path is None:
             self._snapshot = self._algorithm.begin()
         else:
-            self._entries = entries_of(numbers)
-            self._open(Path(path).absolute(), describe(bound, numbers, seed))
+            description = describe(bound, numbers, seed)
+            self._open(Path(path).absolute(), description, entries_of(numbers))
 
-    def _open(self, path: Path, description: dict[str, str]) -> None:
+    def _open(self, path: Path, description: dict[str, str], entries: Entries) -> None:
         """Lock the file, and read it where it exists, else begin it."""
         self._release = file.hold(self, path)
-        self._path, self._description = path, description
+        self._path, self._header = path, file.header_of(description, entries)
         try:
             if path.exists():
-                arrays = file.load(path, description, self._entries)
+                arrays = file.load(path, description, entries)
                 try:
                     self._snapshot = file.from_arrays(arrays, self._algorithm)
                 except ValueError as error:
@@ -293,8 +293,7 @@ class Live:
     def _become(self, snapshot: Snapshot) -> None:
         """Save first: a change that cannot be saved is not made."""
         if self._path is not None:
-            arrays = file.to_arrays(snapshot)
-            file.save(self._path, self._description, arrays, self._entries)
+            file.save(self._path, self._header, file.to_arrays(snapshot))
         self._snapshot = snapshot
 
     def close(self) -> None:

@@ -24,10 +24,14 @@ def provenance() -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
-def _machine() -> str:
+def processor() -> str:
+    """The name of the processor, "" where the system does not tell."""
     name = CPU_NAME.search(CPU_FILE.read_text()) if CPU_FILE.exists() else None
-    cpu = name[1].strip() if name else platform.processor()
-    parts = [f"{platform.system()} {platform.machine()}", cpu, f"{os.cpu_count()} CPUs"]
+    return name[1].strip() if name else platform.processor()
+
+
+def _machine() -> str:
+    parts = [f"{platform.system()} {platform.machine()}", processor(), f"{os.cpu_count()} CPUs"]
     return ", ".join(part for part in parts if part.strip())
 
 
