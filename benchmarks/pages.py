@@ -1,7 +1,8 @@
 """The pages on algorithms, from docstrings and stored results: `python -m benchmarks.pages`.
 
 It writes `docs/algorithms/index.md` and `docs/algorithms/deviations.md`, the table of members of
-each family's page, and every figure in the text of a page that has a mark of its own:
+each family's page, what the command `list` shows, and every figure in the text of a page that has
+a mark of its own:
 
     <!-- f: FILE / COLUMN=VALUE; COLUMN=VALUE / COLUMN / FORMAT -->12<!-- /f -->
 
@@ -20,6 +21,7 @@ import textwrap
 from pathlib import Path
 
 from jaxbandits import algorithms
+from jaxbandits.cli import catalogue
 from jaxbandits.engine.results import binomial_interval
 
 ROOT = Path(__file__).parents[1]
@@ -372,7 +374,7 @@ def with_members(text, page):
 
 
 def pages():
-    """`{path under docs: text}` of all that this module writes."""
+    """`{path under docs: text}` of all pages that this module writes."""
     found = {INDEX: index(), DEVIATIONS: deviations()}
     for page in FAMILIES:
         path = Path(f"algorithms/{page}.md")
@@ -383,7 +385,8 @@ def pages():
 
 
 def main():
-    """Write the pages."""
+    """Write the pages, and the list of the command line."""
+    catalogue.STORED.write_text(catalogue.own(), encoding="utf-8")
     for path, text in pages().items():
         file = DOCS / path
         old = file.read_text(encoding="utf-8") if file.exists() else None

@@ -1,47 +1,57 @@
 """Structured bandits, simulated: pure functional algorithms, compiled and vectorised in JAX."""
 
-from typing import TYPE_CHECKING
+from importlib import import_module as _import_module
+from importlib.util import find_spec as _find_spec
+from typing import Any
 
-from . import algorithms, design, instances, plot, rounding, theory
-from .algorithms import *  # noqa: F403  its `__all__` is part of that below
-from .core import Algorithm, Env, Move, Run
-from .engine.api import simulate
-from .glm import fit_glm
-from .instances import Instance
-from .live import Live
-from .report.comparison import Comparison, compare
-from .results import Runs, load
-from .signatures import suggesting
-from .sweeps import sweep
 from .version import VERSION
 
 __version__ = VERSION
 
-__all__ = [
-    "Algorithm",
-    "Comparison",
-    "Env",
-    "Instance",
-    "Live",
-    "Move",
-    "Run",
-    "Runs",
-    "compare",
-    "design",
-    "fit_glm",
-    "instances",
-    "load",
-    "plot",
-    "rounding",
-    "simulate",
-    "sweep",
-    "theory",
-]
-__all__ += algorithms.__all__
+# Names are imported when they are first used, so that what needs no JAX is quick. Type checkers
+# read `__init__.pyi`.
+_ROOMS = ("design", "instances", "plot", "rounding", "theory")
+_HOMES = {
+    "Algorithm": "core",
+    "Comparison": "report.comparison",
+    "Env": "core",
+    "Instance": "instances",
+    "Live": "live",
+    "Move": "core",
+    "Run": "core",
+    "Runs": "results",
+    "compare": "report.comparison",
+    "fit_glm": "glm",
+    "load": "results",
+    "simulate": "engine.api",
+    "sweep": "sweeps",
+}
 
-if not TYPE_CHECKING:  # else a type checker takes every name for an attribute
-    __getattr__ = suggesting(__name__, __all__)
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        found = getattr(_module(_HOMES[name]), name)
+    elif name == "__all__":
+        found = [*sorted([*_HOMES, *_ROOMS]), *_module("algorithms").__all__]
+    elif not name.startswith("_") and _find_spec(f"{__name__}.{name}"):
+        found = _module(name)
+    elif name in _public_names():
+        found = getattr(_module("algorithms"), name)
+    else:
+        from .signatures import suggesting
+
+        suggesting(__name__, _public_names())(name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*_public_names(), "__version__"])
+
+
+def _public_names() -> list[str]:
+    return globals().get("__all__") or __getattr__("__all__")
+
+
+def _module(name: str) -> Any:
+    return _import_module(f"{__name__}.{name}")

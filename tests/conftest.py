@@ -6,7 +6,6 @@ import itertools
 import os
 import signal
 import threading
-from pathlib import Path
 
 # Before JAX, so that it is called last: to free each compiled program would take seconds.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -71,22 +70,17 @@ def pytest_runtest_protocol(item):
         return (yield)
 
 
-MOST_MAPS = 30_000  # memory mappings; Linux allows a process 65,530
 ENDED, EVERY = itertools.count(1), 10  # the memory is checked after every tenth test
 
 
 @pytest.fixture(autouse=True)
 def _room_for_programs():
-    """Drop compiled programs before the process has too many memory mappings and is killed."""
+    """Forget compiled programs before the process has too many memory mappings and is killed."""
     yield
-    maps = Path("/proc/self/maps")
-    due = next(ENDED) % EVERY == 0 and maps.exists()
-    if due and maps.read_bytes().count(b"\n") > MOST_MAPS:
+    if next(ENDED) % EVERY == 0:
         from jaxbandits.engine import host_loop
 
-        host_loop.program.cache_clear()
-        jax.clear_caches()
-        gc.collect()
+        host_loop.make_room()
 
 
 def pytest_sessionfinish():

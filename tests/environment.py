@@ -36,5 +36,7 @@ if DEVICES not in os.environ["XLA_FLAGS"]:
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Tracing makes many long-lived objects; searching them for cycles takes a tenth of the time.
 gc.set_threshold(50_000, 20, 100)
+# A program that is kept would not be compiled, and many tests are about compiling.
+os.environ.setdefault("JAXBANDITS_CACHE", "off")
 # Source locations of operations are only needed for debugging.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")

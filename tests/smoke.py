@@ -4,15 +4,18 @@ For versions of Python and JAX with which the full test suite is not run, and fo
 `--sweep` also what the extra of this name is for.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
+import warnings
 from functools import partial
 from pathlib import Path
 
 import jax
 
 import jaxbandits as jb
+from jaxbandits.engine import host_loop
 
 SOARE = jb.instances.soare(2, angle=0.5)
 LOGISTIC = jb.instances.glm([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0])
@@ -48,8 +51,33 @@ def sweep():
     assert runs.plot() is not None
 
 
+def forget():
+    """Forget compiled programs, as at the start of another process."""
+    for cached in (host_loop.program, host_loop.sizes, host_loop._traced):
+        cached.cache_clear()
+
+
+def programs_are_kept():
+    """Runs of programs that are read from disk, which must not be traced."""
+    instance, algorithm, _ = RUNS["lingape"]
+    whole = host_loop.run_queue
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        os.environ["JAXBANDITS_CACHE"] = folder
+        for engine in ("xla", "native"):
+            forget()
+            play = partial(jb.simulate, instance, algorithm, replications=8, engine=engine)
+            first = play()
+            forget()
+            host_loop.run_queue = None
+            assert (play().arm_pulls == first.arm_pulls).all(), engine
+            host_loop.run_queue = whole
+
+
 def main():
     """Check that both engines agree and that a second call gives the same runs."""
+    programs_are_kept()
+    os.environ["JAXBANDITS_CACHE"] = "off"
     for name, (instance, algorithm, options) in RUNS.items():
         play = partial(jb.simulate, instance, algorithm, replications=8, **options)
         first, again, native = play(), play(), play(engine="native")

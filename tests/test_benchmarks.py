@@ -28,6 +28,7 @@ def test_all_contestants_agree_before_they_are_timed(name):
     assert contest.agree()
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_and_writes_figures(tmp_path, monkeypatch, capsys):
     """In this process, which has compiled the contestants for the test above."""
     out = tmp_path / "speed.json"

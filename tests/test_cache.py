@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxbandits.cli.cache import kept_programs
+from jaxbandits.cli.cache import all_programs_kept
+from jaxbandits.system.kept_programs import _usable
 from jaxbandits.system.private_folders import NotPrivate, check_private, private_folder
 
 
@@ -16,6 +17,8 @@ from jaxbandits.system.private_folders import NotPrivate, check_private, private
 def home(tmp_path, monkeypatch):
     """The folder that the command line chooses if JAX has no cache folder set."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JAXBANDITS_CACHE", raising=False)
+    _usable.cache_clear()
     before = jax.config.jax_compilation_cache_dir
     jax.config.update("jax_compilation_cache_dir", None)
     yield tmp_path / "jaxbandits"
@@ -29,7 +32,7 @@ def a_program(number):
 
 def check_results(*pairs):
     """Check programs that are kept; `pairs` are numbers, each followed by its expected result."""
-    with kept_programs():
+    with all_programs_kept():
         for number, expected in zip(pairs[::2], pairs[1::2], strict=True):
             assert a_program(number) == expected
 
@@ -68,7 +71,7 @@ def test_damaged_programs_are_compiled_anew_and_kept_again(home, harm):
         )
     with (
         pytest.warns(RuntimeWarning, match="is damaged and compiled anew") as warned,
-        kept_programs(),
+        all_programs_kept(),
     ):
         assert a_program(2.0) == 8.0
     assert len(warned) == 1
@@ -89,7 +92,7 @@ def test_a_full_disk_warns_once(home, monkeypatch):
 
 
 def test_other_warnings_are_passed_on(home):
-    with pytest.warns(UserWarning, match="something else"), kept_programs():
+    with pytest.warns(UserWarning, match="something else"), all_programs_kept():
         warnings.warn("something else", UserWarning, stacklevel=1)
 
 

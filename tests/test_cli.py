@@ -1,5 +1,8 @@
 """The command line: bad input gives one line of error, good input gives readable files."""
 
+import subprocess
+import sys
+
 import jax
 import matplotlib.image
 import numpy as np
@@ -8,6 +11,7 @@ import xarray
 from click.testing import CliRunner
 from run_settings import child
 
+from jaxbandits.cli import catalogue
 from jaxbandits.cli.main import main
 from jaxbandits.engine import host_loop
 from jaxbandits.sweeps import grid
@@ -260,7 +264,7 @@ def test_list_shows_algorithms_instances_and_figures():
 
 HELP = """
 import atexit, runpy, sys
-heavy = "matplotlib", "xarray", "pandas", "optax", "scipy.stats", "scipy.optimize"
+heavy = "jax", "numpy", "matplotlib", "xarray", "pandas", "optax", "scipy.stats", "scipy.optimize"
 atexit.register(lambda: print("imported:", [name for name in heavy if name in sys.modules]))
 sys.argv = ["jaxbandits", "--help"]
 runpy.run_module("jaxbandits", run_name="__main__", alter_sys=True)  # as `python -m` does
@@ -273,9 +277,29 @@ def test_the_module_shows_its_help_without_importing_what_takes_long():
         assert word in shown
 
 
+def test_the_list_needs_no_jax():
+    shown = child(HELP.replace('"--help"', '"list"'))
+    for word in ("lingape", "soare", "rage/fig1a", "imported: []"):
+        assert word in shown
+
+
+def test_the_stored_list_is_that_of_the_package():
+    """`python -m benchmarks.pages` writes it, which adds new algorithms."""
+    assert catalogue.STORED.read_text(encoding="utf-8") == catalogue.own()
+
+
+def test_output_that_nobody_reads_is_no_error():
+    command = [sys.executable, "-m", "jaxbandits", "list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
 def test_compiled_programs_are_kept_for_the_next_run(tiny, tmp_path, monkeypatch):
     """In the user's cache folder; JAX's own setting is restored after the command."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    monkeypatch.delenv("JAXBANDITS_CACHE")
     before = jax.config.jax_compilation_cache_dir
     jax.clear_caches()
     host_loop.program.cache_clear()

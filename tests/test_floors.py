@@ -98,7 +98,6 @@ def test_all_imports_of_a_module_are_found():
         "algorithms/loops/single",
     }
     assert "instances/environments/stressed" in set(imports("engine/problems"))
-    assert "engine/api" in set(imports("__init__"))
 
 
 def test_every_module_imports_only_from_floors_below():

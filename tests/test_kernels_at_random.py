@@ -179,7 +179,7 @@ def at_odd_tables(name, shape, examples):
     law()
 
 
-@pytest.mark.parametrize("shape", params(SHAPES, slow=("(1, 1)", "(2, 2)", "(5, 1)")))
+@pytest.mark.parametrize("shape", params(SHAPES, slow=("(1, 1)", "(2, 2)", "(5, 1)", "(6, 3)")))
 @pytest.mark.parametrize("name", CHECKS)
 def test_certificates_hold(name, shape):
     at_odd_tables(name, shape, 3)

@@ -47,6 +47,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_runs_as_one(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -103,6 +103,7 @@ def test_a_small_run(tmp_path):
     assert (tmp_path / "figure.png").is_file()
 
 
+@pytest.mark.slow
 def test_a_small_run_of_the_neural_bandits(tmp_path):
     """Average rewards of two algorithms on digits, the best average reward, and claims on them."""
     few = {"algorithms": (images.DEEP, images.PLAIN), "horizon": 150, "replications": 6}

@@ -242,6 +242,7 @@ def test_the_click_log_is_used_where_it_is_given(tmp_path):
         reproduce.run(clicks, tmp_path / "out", data=tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_a_small_run_from_end_to_end(tmp_path, monkeypatch):
     """Fast algorithms under the names in the figure, on an easy instance."""
     quick_ones = {

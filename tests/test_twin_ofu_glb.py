@@ -102,7 +102,7 @@ def one_of_the_highest(move, values, twin):
 @pytest.mark.parametrize(
     ("family", "form", "rounds"),
     [
-        ("logistic", "set", 200),
+        pytest.param("logistic", "set", 200, marks=pytest.mark.slow),
         pytest.param("logistic", "ellipsoid", 200, marks=pytest.mark.slow),
         ("poisson", "set", 60),
         ("gaussian", "ellipsoid", 60),

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from ..system.private_folders import NotPrivate, private_folder
+from ..system import kept_programs
 
 # Warnings of JAX that a kept program cannot be read, or that a new one cannot be kept.
 TROUBLE: re.Pattern[str] = re.compile(
@@ -22,27 +22,18 @@ LEAST: dict[str, float | int] = {
 
 
 @contextlib.contextmanager
-def kept_programs() -> Generator[None]:
-    """Keep every compiled program of this block on disk, unless JAX was given a folder already.
+def all_programs_kept() -> Generator[None]:
+    """Have JAX keep the small programs of this block too, unless it was given a folder already.
 
-    `JAX_COMPILATION_CACHE_DIR` names another folder. Importing the package changes nothing.
-
-    The folder must belong to the user alone, as anyone who writes to it runs code here: else a
-    warning says why no programs are kept. A program that cannot be read is removed and compiled
-    again.
+    They lie in the folder of `system.kept_programs`, to which the engine writes its own. One that
+    cannot be read is removed and compiled again.
     """
     import jax
-    import platformdirs
     from jax.experimental.compilation_cache import compilation_cache
 
     before = {name: getattr(jax.config, name) for name in (FOLDER, *LEAST)}
-    if before[FOLDER] is not None:
-        yield
-        return
-    try:
-        folder = private_folder(platformdirs.user_cache_path("jaxbandits", appauthor=False))
-    except (NotPrivate, OSError) as error:
-        warnings.warn(f"compiled programs are not kept: {error}", RuntimeWarning, stacklevel=3)
+    folder = None if before[FOLDER] is not None else kept_programs.folder()
+    if folder is None:
         yield
         return
     compilation_cache.reset_cache()
@@ -55,6 +46,7 @@ def kept_programs() -> Generator[None]:
         for name, value in before.items():
             jax.config.update(name, value)
         compilation_cache.reset_cache()
+        kept_programs.prune(folder)
 
 
 @contextlib.contextmanager

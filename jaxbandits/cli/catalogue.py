@@ -1,12 +1,15 @@
 """Algorithms, instances and experiments in one line each, from the docstrings."""
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..signatures import function_of, unknown
-from ..system.plugins import Catalogue, PluginFile
+from ..system.plugins import Catalogue, Kind, PluginFile, is_extended
 
 Plugins: TypeAlias = Sequence[PluginFile]
 
@@ -24,6 +27,8 @@ class Lines(NamedTuple):
 
 
 PAPER: re.Pattern[str] = re.compile(r"\(([^()]*\d{4}[a-z]?)\)")
+# What this package has itself, as it was listed last: reading it takes no JAX.
+STORED: Path = Path(__file__).with_name("catalogue.json")
 
 
 def describe(function: Callable[..., Any]) -> str:
@@ -36,16 +41,10 @@ def describe(function: Callable[..., Any]) -> str:
     return first.rstrip(".") + (f" ({' '.join(paper[1].split())})" if paper else "")
 
 
-def _algorithms(plugins: Plugins) -> Lines:
+def _constructors(kind: Literal["algorithm", "instance"], plugins: Plugins) -> Lines:
     from ..sweeps.names import constructors
 
-    return _lines(constructors("algorithm", plugins), sorted, describe)
-
-
-def _instances(plugins: Plugins) -> Lines:
-    from ..sweeps.names import constructors
-
-    return _lines(constructors("instance", plugins), sorted, describe)
+    return _lines(constructors(kind, plugins), sorted, describe)
 
 
 def _experiments(plugins: Plugins) -> Lines:
@@ -69,15 +68,34 @@ def _lines(
     return lines
 
 
-SECTIONS: dict[str, Callable[[Plugins], Lines]] = {
-    "algorithms": _algorithms,
-    "instances": _instances,
+FOUND: dict[str, Callable[[Plugins], Lines]] = {
+    "algorithms": partial(_constructors, "algorithm"),
+    "instances": partial(_constructors, "instance"),
     "experiments": _experiments,
 }
+KINDS: dict[str, Kind] = {
+    "algorithms": "algorithm",
+    "instances": "instance",
+    "experiments": "experiment",
+}
+
+
+def lines(section: str, plugins: Plugins = ()) -> Lines:
+    """The lines of a section; plugins are imported, and with them JAX, where there are any."""
+    if plugins or is_extended(KINDS[section]):
+        return FOUND[section](plugins)
+    stored = json.loads(STORED.read_text(encoding="utf-8"))[section]
+    return Lines(list(stored.items()), [])
+
+
+def own() -> str:
+    """What `STORED` has to hold, where no plugins are installed."""
+    found = {name: dict(find(()).shown) for name, find in FOUND.items()}
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
 def section(name: str) -> str:
     """`name` itself; raises unless there is such a section."""
-    if name not in SECTIONS:
-        raise unknown("list", name, SECTIONS)
+    if name not in FOUND:
+        raise unknown("list", name, FOUND)
     return name

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import os
 import signal
 import sys
 import warnings
@@ -36,6 +37,9 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
             try:
                 with plain_warnings():
                     return command(*args, **kwargs)
+            except BrokenPipeError:  # what read the output has ended, `head` say
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                sys.exit(1)
             except (ValueError, OSError) as error:
                 click.echo("error: " + " ".join(_reason(error).split()), err=True)
                 sys.exit(BAD_INPUT)
@@ -140,15 +144,15 @@ def completed(
 
 
 def _sections() -> Iterable[str]:
-    from .catalogue import SECTIONS
+    from .catalogue import KINDS
 
-    return SECTIONS
+    return KINDS
 
 
 def _experiments() -> Iterable[str]:
-    from ..reproduce import experiments
+    from .catalogue import lines
 
-    return experiments()
+    return dict(lines("experiments").shown)
 
 
 @click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
@@ -174,11 +178,11 @@ def list_(what: str | None, plugins: tuple[Path, ...]) -> None:
     from ..system.plugins import read_files
     from . import catalogue
 
-    sections = catalogue.SECTIONS if what is None else [catalogue.section(what)]
+    sections = catalogue.KINDS if what is None else [catalogue.section(what)]
     files, faults = read_files(plugins), []
     for section in sections:
         click.echo(f"{section}:" if what is None else "", nl=what is None)
-        lines = catalogue.SECTIONS[section](files)
+        lines = catalogue.lines(section, files)
         for name, text in lines.shown:
             click.echo(f"  {name:20} {text}")
         faults += lines.faults
@@ -247,7 +251,7 @@ def reproduce(
     several machines that share DIR split the cells; the one that ends last writes the results.
     """
     from .. import reproduce as experiments
-    from .cache import kept_programs
+    from .cache import all_programs_kept
 
     if (name is None) != every:
         raise ValueError("reproduce needs the NAME of an experiment, or --all in its place")
@@ -261,7 +265,7 @@ def reproduce(
         **_how(shard=shard, **machine),
     }
     _make_folder(out)
-    with kept_programs():
+    with all_programs_kept():
         if name is None:
             _reproduce_all(experiments.reproduce_all(out, **options))
         else:
@@ -355,7 +359,7 @@ def _run(
     from ..report import plot
     from ..sweeps.dataset import write
     from ..sweeps.folder import discard_claims, for_results
-    from .cache import kept_programs
+    from .cache import all_programs_kept
 
     chosen = {name: value for name, value in overrides.items() if value is not None}
     plan = sweeps.read(path, plugins=_plugin_files(plugins, how), **chosen)
@@ -366,7 +370,7 @@ def _run(
         for_results(
             out, plan, cells, force=force, shard=shard, devices=how.get("devices")
         ) as folder,
-        kept_programs(),
+        all_programs_kept(),
     ):
         dataset = sweeps.run(plan, cells=cells, out=folder, progress=True, bounds=True, **how)
         if dataset is None:

@@ -85,7 +85,7 @@ def simulate(
     Replication r depends on `(seed, r)` and the inputs alone: `batch`, `devices`, the number of
     replications and the fate of the others change nothing. A second call that differs in
     numbers only (arrays, `delta`, `budget`, ...) compiles nothing. Ctrl-C returns the
-    replications that are done, with a warning; while a program compiles, it waits for that.
+    replications that are done, with a warning; while a program compiles, there are none.
 
     Args:
       instance: an `Instance`, or a callable `key -> Instance`, drawn afresh for each replication;
@@ -157,8 +157,8 @@ def simulate(
 def _compiling(report: Report, name: str, replications: int) -> Generator[None]:
     """A block that compiles: a bar says so, and an interrupt says that nothing was played.
 
-    An interrupt is handled when the block ends, a second one at once: inside of JAX it can be lost
-    or end the process.
+    While JAX traces, an interrupt is handled when that ends, a second one at once: inside of JAX it
+    can be lost or end the process.
     """
     if isinstance(report, Bar):
         report.wait(f"compiling {name}")

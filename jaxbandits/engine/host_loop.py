@@ -1,6 +1,7 @@
 """Lanes, the host's half: which program, how many lanes, who starts next, what has ended."""
 
 import functools
+import gc
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,10 @@ from jax.stages import Compiled
 from jaxtyping import Int
 
 from ..compilers.cpp import Unsupported, features
+from ..system.interrupts import raise_if_lost, waited_for
+from ..system.machine import mappings_used
 from ..types import Key
+from . import keeping
 from .checks import Devices, platform_of
 from .device_loop import (
     FUSED,
@@ -34,6 +38,7 @@ from .protocol import check_structure
 from .schedules import engine_for
 from .tables import records_of
 
+MOST_MAPPINGS: float = 0.4  # of those that a process may have, before programs are forgotten
 CALL_SECONDS: float = 0.3  # long enough to hide the host's part, short for Ctrl-C and a bar
 # What the lanes of a CPU may hold between two rounds: within a round they need several times as
 # much, and that should fit the second-level cache. Phases gain more from designs in common.
@@ -77,15 +82,36 @@ def program(
     Cached by the structure and the `(shape, dtype)` of its numbers, so that other numbers compile
     nothing.
     """
+    make_room()
     batch = first_batch(structure, shape, shapes, num_rounds, devices)
     leading = () if devices is None else (len(devices),)
     queue = np.zeros((*leading, shape.queue), int)
     inputs = _abstract_inputs(shapes, num_rounds)._replace(queue=queue)
-    loop = functools.partial(run_queue, structure, shape)
-    platform = platform_of(devices)
-    flags = _flags(platform, shape)
-    loop = loop if devices is None else _on_each(loop, devices)
-    return jax.jit(loop, donate_argnums=1, compiler_options=flags).lower(inputs, batch).compile()
+    flags = _flags(platform_of(devices), shape)
+
+    def lower():
+        loop = functools.partial(run_queue, structure, shape)
+        loop = loop if devices is None else _on_each(loop, devices)
+        return jax.jit(loop, donate_argnums=1, compiler_options=flags).lower(inputs, batch)
+
+    if devices is not None:
+        return waited_for(lower().compile)
+    name = keeping.name_of("program", structure, shape, shapes, num_rounds, flags)
+    return keeping.program(name, lower, (inputs, batch), flags)
+
+
+def make_room() -> None:
+    """Forget compiled programs before the process has as many memory mappings as are allowed.
+
+    Programs that are playing are not freed; the others are compiled, or read, when they are needed
+    again.
+    """
+    if mappings_used() > MOST_MAPPINGS:
+        program.cache_clear()
+        gc.collect()
+        if mappings_used() > MOST_MAPPINGS:  # they are of small programs
+            jax.clear_caches()
+            gc.collect()
 
 
 def first_batch(
@@ -185,19 +211,23 @@ class Sizes(NamedTuple):
 @functools.lru_cache(maxsize=512)
 def _traced(structure: Structure, shapes: Shapes, num_rounds: int) -> tuple[Lane, Record, Traits]:
     """Abstract lane and record of a structure whose numbers have these shapes; its `Traits`."""
-    found = []
 
-    def traced(inputs):
-        factory = structure(inputs.numbers)
-        lane, record, moves = example_lane(factory, inputs)
-        env, _, _ = factory.build(lane.problem)
-        contextual = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
-        found.append(Traits(moves, contextual, lane.run.answer.ndim == 0))
-        return lane, record
+    def traced():
+        found = []
 
-    inputs = _abstract_inputs(shapes, num_rounds)
-    check_structure(structure, inputs)
-    return *jax.eval_shape(traced, inputs), found[0]
+        def lane_and_record(inputs):
+            factory = structure(inputs.numbers)
+            lane, record, moves = example_lane(factory, inputs)
+            env, _, _ = factory.build(lane.problem)
+            contextual = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
+            found.append(Traits(moves, contextual, lane.run.answer.ndim == 0))
+            return lane, record
+
+        inputs = _abstract_inputs(shapes, num_rounds)
+        check_structure(structure, inputs)
+        return *jax.eval_shape(lane_and_record, inputs), found[0]
+
+    return keeping.shapes(keeping.name_of("shapes", structure, shapes, num_rounds), traced)
 
 
 def traits_of(structure: Structure, numbers: Numbers, num_rounds: int = 0) -> Traits:
@@ -343,6 +373,7 @@ class HostLoop:
             more = self._count * self.shape.queue - len(back)
             queued, left = np.concatenate([back, left[:more]]), left[more:]
             queue = self._queue(queued, self._count)
+            raise_if_lost()
             began = time.perf_counter()
             batch = self._compiled_loop(self._call_inputs(queue, chunks, bool(len(left))), batch)
             records, taken = self._harvest(batch)

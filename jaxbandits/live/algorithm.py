@@ -1,6 +1,7 @@
 """The two steps of a live run that call the algorithm: begin and learn."""
 
-from functools import partial
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..core import Move
+from ..engine import keeping
 from ..engine.episode import INIT, ask_key, fold_in, kept
 from ..engine.protocol import check_built
 from ..parameters import require
@@ -19,13 +21,40 @@ from .snapshot import Snapshot
 NO_ROWS: Int[np.ndarray, " 0"] = np.zeros(0, np.int64)  # shown
 
 
-# Static constructor, traced numbers: a second live run that differs in numbers compiles nothing.
-@partial(jax.jit, static_argnums=0)
+class Step(NamedTuple):
+    """One of the three functions of an algorithm, as it is compiled; hashable."""
+
+    constructor: BoundConstructor  # static; its numbers are arguments
+    function: Callable[..., Pytree]  # one of those below
+
+    def __call__(self, *arguments: Any) -> Pytree:
+        """What the function returns; other numbers of the same shapes compile nothing."""
+        leaves, treedef = jax.tree.flatten(arguments)
+        avals = tuple((np.shape(leaf), leaf.dtype) for leaf in leaves)
+        return _program(self, treedef, avals)(*arguments)
+
+    def traced(self, *arguments: Any) -> Pytree:
+        """What it returns, for tracing."""
+        return _jitted(self)(*arguments)
+
+
+@functools.lru_cache(maxsize=256)
+def _program(step: Step, treedef: Any, avals: tuple[Any, ...]) -> Callable[..., Pytree]:
+    arguments = jax.tree.unflatten(treedef, [jax.ShapeDtypeStruct(*aval) for aval in avals])
+    name = keeping.name_of("live", step, treedef, avals)
+    return keeping.program(name, lambda: _jitted(step).lower(*arguments), arguments)
+
+
+@functools.lru_cache(maxsize=256)
+def _jitted(step: Step) -> Any:
+    """The function under `jit`: what was traced for its shapes is not traced again."""
+    return jax.jit(functools.partial(step.function, step.constructor))
+
+
 def _init(constructor: BoundConstructor, numbers: Numbers, key: Key) -> Pytree:
     return constructor(numbers).init(fold_in(key, INIT))
 
 
-@partial(jax.jit, static_argnums=0)
 def _ask(
     constructor: BoundConstructor,
     numbers: Numbers,
@@ -37,7 +66,6 @@ def _ask(
     return constructor(numbers).ask(ask_key(key, rounds), state, *context)
 
 
-@partial(jax.jit, static_argnums=0)
 def _tell(
     constructor: BoundConstructor,
     numbers: Numbers,
@@ -59,7 +87,7 @@ class LiveAlgorithm(NamedTuple):
     def begin(self) -> Snapshot:
         """The `Snapshot` before the first reward."""
         with jax.enable_x64(True):
-            state = _init(self.constructor, self.numbers, self.key)
+            state = Step(self.constructor, _init)(self.numbers, self.key)
             move = self._nothing_asked() if self.contextual else self._ask(0, state)
         zeros = np.zeros(len(self.numbers["arms"]), np.int64)
         empty = Snapshot(state, move, 0, zeros, zeros, zeros.astype(float), {}, 0)
@@ -71,7 +99,7 @@ class LiveAlgorithm(NamedTuple):
         """The `Snapshot` after a round: `total [S]` are the rewards of `move`."""
         with jax.enable_x64(True):
             total = np.float64(total)
-            state = _tell(self.constructor, self.numbers, snapshot.state, move, total)
+            state = Step(self.constructor, _tell)(self.numbers, snapshot.state, move, total)
             # What will be shown next is not known; most algorithms that stop do so whatever it is.
             rounds, context = snapshot.rounds + 1, (snapshot.shown,) * self.contextual
             move = self._ask(rounds, state, *context)
@@ -95,7 +123,8 @@ class LiveAlgorithm(NamedTuple):
         return snapshot._replace(move=move, shown=shown)
 
     def _ask(self, rounds: int, state: Pytree, *context: Any) -> Move:
-        move = _ask(self.constructor, self.numbers, self.key, np.int64(rounds), state, *context)
+        ask = Step(self.constructor, _ask)
+        move = ask(self.numbers, self.key, np.int64(rounds), state, *context)
         move = jax.tree.map(np.asarray, move)
         self._check(move, len(context[0]) if context else len(self.numbers["arms"]))
         return move
@@ -129,14 +158,9 @@ class LiveAlgorithm(NamedTuple):
           ValueError: moves are neither one arm nor a count for every arm.
         """
         with jax.enable_x64(True):
-            rounds = jax.ShapeDtypeStruct((), jnp.int64)
-            rows = jax.ShapeDtypeStruct((shown,), jnp.int64)
-            context = (rows,) if self.contextual else ()
-            build = lambda *args: (self.constructor(args[0]), *args[1:])  # noqa: E731
-            check_built(build, self.numbers, self.key, context)
-            state = jax.eval_shape(partial(_init, self.constructor), self.numbers, self.key)
-            ask = partial(_ask, self.constructor)
-            move = jax.eval_shape(ask, self.numbers, self.key, rounds, state, *context)
+            tables = {name: (x.shape, x.dtype) for name, x in self.numbers.items()}
+            name = keeping.name_of("live shapes", self.constructor, tables, self.contextual, shown)
+            state, move = keeping.shapes(name, functools.partial(self._traced_shapes, shown))
         phase = move.count is not None and move.arm.shape == (len(self.numbers["arms"]),)
         phase = phase and not self.contextual
         require(
@@ -144,6 +168,17 @@ class LiveAlgorithm(NamedTuple):
             f"constructor {self.constructor.name} must ask for one arm or for a count of every "
             f"arm, it asks for arms of shape {move.arm.shape}",
         )
+        return state, move
+
+    def _traced_shapes(self, shown: int) -> tuple[Pytree, Move]:
+        rounds = jax.ShapeDtypeStruct((), jnp.int64)
+        rows = jax.ShapeDtypeStruct((shown,), jnp.int64)
+        context = (rows,) if self.contextual else ()
+        build = lambda *args: (self.constructor(args[0]), *args[1:])  # noqa: E731
+        check_built(build, self.numbers, self.key, context)
+        init, ask = Step(self.constructor, _init), Step(self.constructor, _ask)
+        state = jax.eval_shape(init.traced, self.numbers, self.key)
+        move = jax.eval_shape(ask.traced, self.numbers, self.key, rounds, state, *context)
         return state, move
 
 

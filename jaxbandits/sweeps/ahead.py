@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
+from ..system.interrupts import raise_if_lost
+
 T = TypeVar("T")
 
 PATIENCE_SECONDS = 0.3  # before a wait is told of: programs that are kept are there at once
@@ -53,4 +55,10 @@ class Ahead(Generic[T]):
             if made.done():  # its own error
                 raise
         waiting()
-        return made.result()
+        while True:
+            raise_if_lost()
+            try:
+                return made.result(PATIENCE_SECONDS)
+            except TimeoutError:
+                if made.done():
+                    raise

@@ -5,10 +5,7 @@ from collections.abc import Generator
 
 EXTRA: str = "sweep"  # of pyproject.toml, which brings them all
 PACKAGES: frozenset[str] = frozenset(
-    {
-        *("click", "rich", "platformdirs", "xarray", "pandas", "h5netcdf", "h5py", "matplotlib"),
-        "jinja2",
-    }
+    {"click", "rich", "xarray", "pandas", "h5netcdf", "h5py", "matplotlib", "jinja2"}
 )
 
 

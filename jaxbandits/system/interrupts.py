@@ -6,10 +6,14 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
+
+T = TypeVar("T")
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
+LOOK_SECONDS = 0.1  # between two looks for a signal while a thread is at work
 
 
 class Interrupts:
@@ -40,12 +44,31 @@ class Interrupts:
         sys.exit(self.status)
 
 
+# The innermost is the last.
+_blocks: list[Interrupts] = []  # of `interruptible`
+_held: list[list[signal.Signals]] = []  # what each `held_back` has received
+
+
 @contextlib.contextmanager
 def interruptible() -> Generator[Interrupts]:
     """A block in which both signals raise `KeyboardInterrupt`; gives the `Interrupts`."""
     interrupts = Interrupts()
-    with _handlers(dict.fromkeys(ENDING, interrupts) if _may_handle() else {}):
-        yield interrupts
+    _blocks.append(interrupts)
+    try:
+        with _handlers(dict.fromkeys(ENDING, interrupts) if _may_handle() else {}):
+            yield interrupts
+    finally:
+        _blocks.remove(interrupts)
+
+
+def raise_if_lost() -> None:
+    """Raise `KeyboardInterrupt` again where a signal of this block came to nothing.
+
+    Python drops an exception that is raised in a callback, of which importing a package and
+    compiling have many. What still plays after a signal calls this from time to time.
+    """
+    if _blocks and _blocks[-1].first and _may_handle():
+        raise KeyboardInterrupt
 
 
 def further_ones_ignored() -> None:
@@ -61,16 +84,42 @@ def held_back() -> Generator[None]:
     handlers = {number: signal.getsignal(number) for number in ENDING} if _may_handle() else {}
     before = {number: handler for number, handler in handlers.items() if callable(handler)}
     received: list[signal.Signals] = []
+    _held.append(received)
 
     def hold(number: int, frame: FrameType | None) -> None:
         received.append(signal.Signals(number))
         if len(received) > 1:
             before[received[-1]](number, frame)
 
-    with _handlers(dict.fromkeys(before, hold)):
-        yield
+    try:
+        with _handlers(dict.fromkeys(before, hold)):
+            yield
+    finally:
+        _held.remove(received)
     if len(received) == 1:
         before[received[0]](received[0], None)
+
+
+def waited_for(function: Callable[[], T]) -> T:
+    """What a function returns, which is called in a thread of its own.
+
+    A signal ends the wait at once, also one that is held back; the thread goes on. Not for a
+    function that depends on what belongs to a thread.
+    """
+    if not _may_handle():
+        return function()
+    pool = ThreadPoolExecutor(1)
+    made = pool.submit(function)
+    pool.shutdown(wait=False)
+    while True:
+        try:
+            return made.result(LOOK_SECONDS)
+        except TimeoutError:
+            if made.done():  # its own error
+                raise
+        if _held and _held[-1]:
+            raise KeyboardInterrupt
+        raise_if_lost()
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 CPU_FILE = Path("/proc/cpuinfo")
+MAPS_FILE, MOST_MAPS_FILE = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
 CPU_NAME = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 
 
@@ -28,6 +29,16 @@ def processor() -> str:
     """The name of the processor, "" where the system does not tell."""
     name = CPU_NAME.search(CPU_FILE.read_text()) if CPU_FILE.exists() else None
     return name[1].strip() if name else platform.processor()
+
+
+def mappings_used() -> float:
+    """The share of the memory mappings that Linux allows a process; 0 on other systems.
+
+    Each kernel of a compiled program takes some; a process that would need more is ended.
+    """
+    if not (MAPS_FILE.exists() and MOST_MAPS_FILE.exists()):
+        return 0.0
+    return MAPS_FILE.read_bytes().count(b"\n") / int(MOST_MAPS_FILE.read_text())
 
 
 def _machine() -> str:

@@ -263,6 +263,11 @@ def is_ours(module: str) -> bool:
     return module.partition(".")[0] == __name__.partition(".")[0]
 
 
+def is_extended(kind: Kind) -> bool:
+    """Whether an installed package offers something of a kind."""
+    return next(_installed(kind), None) is not None
+
+
 def _installed(kind: Kind) -> Iterator[tuple[str, Offer]]:
     """What installed packages offer; none of them is imported."""
     for entry in importlib.metadata.entry_points(group=GROUPS[kind]):

@@ -197,7 +197,7 @@ def test_frank_wolfe_on_the_maximum_does_not_leave_a_tie(dim):
     assert float(found.value) < active.sum() - 0.01
 
 
-@pytest.mark.parametrize("name", params([*EXACT, "g_optimal_fw"], slow=["fedorov"]))
+@pytest.mark.parametrize("name", params([*EXACT, "g_optimal_fw"], slow=["fedorov", "wolfe_atwood"]))
 def test_only_active_arms_get_weight_in_a_subspace(name):
     rng = np.random.default_rng(3)
     low, frame = rng.normal(size=(12, 2)), np.linalg.qr(rng.normal(size=(4, 2)))[0]

@@ -48,7 +48,7 @@ def files(folder):
 def test_a_library_is_kept_and_open_to_the_user_alone(library_folder, monkeypatch):
     assert run_program() == 7
     (kept,) = library_folder.iterdir()
-    assert kept.name == f"tiny.{build._digest(kept.read_bytes())}.so"
+    assert kept.name == f"tiny.{build.digest(kept.read_bytes())}.so"
     assert stat.S_IMODE(library_folder.stat().st_mode) == stat.S_IMODE(kept.stat().st_mode) == 0o700
     made = kept.stat().st_mtime_ns
     monkeypatch.setattr(build, "compile_to", None)
@@ -100,7 +100,7 @@ def test_a_damaged_library_is_compiled_again(library_folder, harm):
     with pytest.warns(RuntimeWarning, match="compiled anew: .*(damaged|others may write)"):
         assert run_program(2) == 2
     (kept,) = library_folder.iterdir()
-    assert kept.name == f"tiny.{build._digest(kept.read_bytes())}.so"
+    assert kept.name == f"tiny.{build.digest(kept.read_bytes())}.so"
     assert run_program(3) == 2
 
 

@@ -21,6 +21,7 @@ from . import (  # noqa: F401
     sorts,
     sums,
 )
+from .build import library_at_hand
 from .compiling import compiler, features
 from .program import ONE_LANE, VECTORS, Target, natively, repeated
 from .values import Unsupported
@@ -32,6 +33,7 @@ __all__ = [
     "Unsupported",
     "compiler",
     "features",
+    "library_at_hand",
     "natively",
     "repeated",
 ]

@@ -8,18 +8,18 @@ not fit its name is not loaded but removed, and the library is compiled anew.
 
 import contextlib
 import ctypes
-import hashlib
 import os
 import shutil
 import tempfile
 import threading
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
 import jax
 
+from ...system import kept_programs
+from ...system.kept_programs import digest
 from ...system.private_folders import NotPrivate, check_private, private_folder
 from .compiling import compile_to, compiler, made_from
 
@@ -33,26 +33,36 @@ _lock = threading.Lock()  # several threads compile programs
 def register(source: str) -> str:
     """The name under which XLA calls the function `XLA_FFI_Error *run(...)` of a C++ source.
 
-    The source is compiled once for each process, or once for each machine where JAX has a
-    persistent cache.
+    The source is compiled once for each machine where programs are kept, else once for each
+    process.
 
     Raises:
       ChildProcessError: one line that says that the compiler is missing, failed, or wrote no
         library.
     """
-    name = "jaxbandits_" + _digest("\n".join([source, *made_from()]).encode())
+    name = "jaxbandits_" + digest("\n".join([source, *made_from()]).encode())
     if name not in _libraries:
-        library = _library(name, source)
-        with _lock:
-            if name not in _libraries:
-                capsule = jax.ffi.pycapsule(library.run)
-                jax.ffi.register_ffi_target(name, capsule, platform="cpu")
-                _libraries[name] = library
+        _made_known(name, _library(name, source))
     return name
 
 
-def _digest(data):
-    return hashlib.sha256(data).hexdigest()[:32]
+def library_at_hand(name: str) -> bool:
+    """Whether XLA can call what `register` has called `name`, in an earlier process perhaps."""
+    if name not in _libraries:
+        with _lock:
+            folder = _folder()
+            stored = folder and _stored(folder, name)
+        if not stored:
+            return False
+        _made_known(name, ctypes.CDLL(str(stored)))
+    return True
+
+
+def _made_known(name, library):
+    with _lock:
+        if name not in _libraries:
+            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(library.run), platform="cpu")
+            _libraries[name] = library
 
 
 def _library(name, source):
@@ -64,15 +74,17 @@ def _library(name, source):
 
 
 def _folder():
-    """Where libraries are stored; None if JAX stores no programs or the folder is unsuitable."""
+    """Where libraries are stored: beside the programs of JAX, or of this package; or None."""
     config: Any = jax.config  # JAX adds its options as attributes when it is imported
     cache = config.jax_compilation_cache_dir
     if not cache or "://" in cache:
+        cache = kept_programs.folder()
+    if cache is None:
         return None
     try:
         return private_folder(Path(cache, FOLDER))
     except (NotPrivate, OSError) as error:
-        _warn(f"native programs are not kept: {_reason(error)}")
+        kept_programs.warn(f"native programs are not kept: {kept_programs.reason(error)}")
         return None
 
 
@@ -81,12 +93,12 @@ def _stored(folder, name):
     for path in sorted(folder.glob(f"{name}.*.so")):
         try:
             check_private(path)
-            if path.name == f"{name}.{_digest(path.read_bytes())}.so":
+            if path.name == f"{name}.{digest(path.read_bytes())}.so":
                 return path
             reason = f"{path} is damaged"
         except (NotPrivate, OSError) as error:
-            reason = _reason(error)
-        _warn(f"a native program is compiled anew: {reason}")
+            reason = kept_programs.reason(error)
+        kept_programs.warn(f"a native program is compiled anew: {reason}")
         with contextlib.suppress(OSError):
             path.unlink()
     return None
@@ -104,7 +116,7 @@ def _compiled(name, source, folder):
             wrote = f"what the C++ compiler {compiler()} wrote is no library for this machine"
             raise ChildProcessError(wrote) from None
         if folder:
-            _store(new, folder / f"{name}.{_digest(new.read_bytes())}.so")
+            _store(new, folder / f"{name}.{digest(new.read_bytes())}.so")
     return library
 
 
@@ -117,12 +129,4 @@ def _store(new, path):
             if left.stat().st_mtime < time.time() - DAY:
                 shutil.rmtree(left, ignore_errors=True)
     except OSError as error:
-        _warn(f"a native program is not kept: {_reason(error)}")
-
-
-def _reason(error):
-    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-
-
-def _warn(text):
-    warnings.warn(text, RuntimeWarning, stacklevel=2)
+        kept_programs.warn(f"a native program is not kept: {kept_programs.reason(error)}")

@@ -1,0 +1,304 @@
+"""Programs that are kept: found again, never mistaken, read from safe folders alone."""
+
+import functools
+import gc
+import os
+import stat
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import cases
+import jax
+import numpy as np
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.compilers.cpp import compiler
+from jaxbandits.engine import host_loop, keeping
+from jaxbandits.engine.partition import prepared
+from jaxbandits.live import algorithm as live_algorithm
+from jaxbandits.system import kept_programs
+
+LINGAPE = functools.partial(jb.lingape, delta=0.1)
+BUDGETED = functools.partial(jb.sequential_halving, budget=30)  # quick to compile
+SOARE = jb.instances.soare(2, angle=0.5)
+ENGINES = ["xla", pytest.param("native", marks=pytest.mark.skipif(not compiler(), reason="no C++"))]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder of programs, while JAX keeps none."""
+    monkeypatch.setenv("JAXBANDITS_CACHE", str(tmp_path / "kept"))
+    kept_programs._usable.cache_clear()
+    before = jax.config.jax_enable_compilation_cache
+    jax.config.update("jax_enable_compilation_cache", False)
+    yield tmp_path / "kept"
+    jax.config.update("jax_enable_compilation_cache", before)
+    forget()
+
+
+def forget():
+    """As in a new process, nothing is compiled or traced."""
+    host_loop.program.cache_clear()
+    host_loop.sizes.cache_clear()
+    host_loop._traced.cache_clear()
+    live_algorithm._program.cache_clear()
+    jax.clear_caches()
+    gc.collect()
+
+
+def play(build=LINGAPE, **options):
+    return jb.simulate(SOARE, build, replications=16, batch=16, **options)
+
+
+@pytest.fixture
+def not_compiled(monkeypatch):
+    """Makes lowering a program an error."""
+
+    def refused(*args):
+        raise AssertionError("a program was traced")
+
+    def arm():
+        forget()
+        monkeypatch.setattr(host_loop, "run_queue", refused)
+        monkeypatch.setattr(host_loop, "example_lane", refused)
+
+    return arm
+
+
+def files(folder):
+    return sorted(path.name for path in (folder / "programs").iterdir())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_program_is_found_again_without_tracing(folder, not_compiled, engine):
+    first = play(engine=engine)
+    kept = files(folder)
+    assert len(kept) == 2  # shapes and program
+    not_compiled()
+    again = play(engine=engine)
+    np.testing.assert_array_equal(again.arm_pulls, first.arm_pulls)
+    # Other numbers are no other program.
+    assert (play(functools.partial(jb.lingape, delta=0.2), engine=engine).pulls > 0).all()
+    assert files(folder) == kept
+
+
+def test_another_process_finds_it(folder):
+    code = """
+        import sys
+        from functools import partial
+        import jaxbandits as jb
+        from jaxbandits.engine import host_loop
+        if sys.argv[1] == "find":
+            host_loop.run_queue = host_loop.example_lane = None
+        algorithm = partial(jb.sequential_halving, budget=30)
+        runs = jb.simulate(jb.instances.soare(2, angle=0.5), algorithm, replications=16)
+        print(runs.pulls.sum())
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    printed = [
+        subprocess.run([*command, what], capture_output=True, text=True, check=True).stdout
+        for what in ("make", "find")
+    ]
+    assert printed[0] == printed[1]
+
+
+def test_other_options_sizes_and_flags_are_other_programs(folder, monkeypatch):
+    play()
+    kept = files(folder)
+    play(functools.partial(jb.lingape, delta=0.1, threshold="self_normalised"))
+    assert len(files(folder)) == len(kept) + 2
+    play(horizon=50, max_pulls=100)
+    assert len(files(folder)) == len(kept) + 4
+    forget()
+    monkeypatch.setattr(host_loop, "_flags", lambda *_: {"xla_backend_optimization_level": 1})
+    play()
+    assert len(files(folder)) == len(kept) + 5  # the shapes are the same
+
+
+def test_settings_and_sources_make_other_names(monkeypatch):
+    name = keeping.name_of("a part")
+    assert keeping.name_of("a part") == name != keeping.name_of("another")
+    with jax.enable_x64(not jax.config.jax_enable_x64):
+        assert keeping.name_of("a part") != name
+    with jax.threefry_partitionable(not jax.config.jax_threefry_partitionable):
+        assert keeping.name_of("a part") != name
+    monkeypatch.setenv("XLA_FLAGS", "--another")
+    assert keeping.name_of("a part") != name
+    monkeypatch.undo()
+    monkeypatch.setattr(keeping, "_sources", lambda: ("other files",))
+    assert keeping.name_of("a part") != name
+
+
+@pytest.mark.parametrize("name", [case.name for case in cases.CASES])
+def test_every_algorithm_of_the_package_is_found_by_its_name(name):
+    case = cases.named(name)
+    structure, numbers = prepared(case.instance, case.build, case.options.get("horizon"))
+    found = keeping.name_of(structure, host_loop.shapes_of(numbers))
+    other = structure._replace(debug=True)
+    assert found not in (None, keeping.name_of(other, host_loop.shapes_of(numbers)))
+
+
+def own(step):
+    """A constructor that no other process can find by its name."""
+
+    def constructor(arms):
+        inner = jb.uniform(arms)
+
+        def tell(state, move, total):
+            return inner.tell(state, move, step * total)
+
+        return inner._replace(tell=tell)
+
+    return constructor
+
+
+def test_an_algorithm_of_the_user_is_found_by_its_text(folder, monkeypatch):
+    play(own(1.0), max_pulls=50)
+    kept = files(folder)
+    assert len(kept) == 1
+    forget()
+    with monkeypatch.context() as patch:
+        patch.setattr(jax.stages.Lowered, "compile", None)
+        play(own(1.0), max_pulls=50)
+    play(own(2.0), max_pulls=50)
+    assert len(files(folder)) == 2
+
+
+def test_things_that_another_process_could_mean_otherwise_have_no_name():
+    local = own(1.0)
+    assert keeping.name_of(local) is None
+    assert keeping.name_of([functools.partial(local, 1)]) is None
+    assert keeping.name_of(object()) is None
+    assert keeping.name_of(cases) is None
+    rootless = own(2.0)
+    rootless.__module__ = None
+    assert keeping.name_of(rootless) is None
+    assert keeping.name_of(own) is None  # of this module, which is no part of the package
+
+
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "harm", [pytest.param("cut short", marks=SLOW), "garbage", "others may write"]
+)
+def test_what_is_damaged_or_unsafe_is_compiled_anew(folder, harm):
+    first = play(BUDGETED)
+    kept = files(folder)
+    for path in (folder / "programs").iterdir():
+        data = path.read_bytes()
+        if harm == "others may write":
+            path.chmod(0o666)
+        else:
+            path.write_bytes(data[:-9] if harm == "cut short" else data[::-1])
+    forget()
+    with pytest.warns(RuntimeWarning, match="a kept program is compiled anew: ") as warned:
+        again = play(BUDGETED)
+    assert len(warned) == len(kept)
+    np.testing.assert_array_equal(again.pulls, first.pulls)
+    assert len(files(folder)) == len(kept)
+    forget()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        play(BUDGETED)
+
+
+def test_bytes_that_are_no_program_are_compiled_anew(folder):
+    play(BUDGETED)
+    names = [name.partition(".")[0] for name in files(folder)]
+    for path in (folder / "programs").iterdir():
+        path.unlink()
+    for name in names:
+        kept_programs.keep(name, b"something else")
+    forget()
+    with pytest.warns(RuntimeWarning, match="a kept program is compiled anew: "):
+        assert (play(BUDGETED).pulls > 0).all()
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(folder):
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="compiled programs are not kept: .*JAXBANDITS_CACHE"):
+        play(BUDGETED)
+    assert not any(folder.iterdir())
+
+
+def test_the_folder_is_the_users_alone(folder):
+    play(BUDGETED)
+    for path in (folder, folder / "programs", *(folder / "programs").iterdir()):
+        assert not stat.S_IMODE(path.stat().st_mode) & 0o077
+
+
+def test_off_keeps_nothing(folder, monkeypatch):
+    monkeypatch.setenv("JAXBANDITS_CACHE", "off")
+    play(BUDGETED)
+    assert not folder.exists()
+
+
+def test_a_folder_in_the_users_home_may_be_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("JAXBANDITS_CACHE", "~/programs")
+    assert kept_programs.folder() == tmp_path / "programs"
+
+
+def test_a_full_disk_is_a_warning(folder, monkeypatch):
+    def full(*args, **options):
+        raise OSError(28, "No space left on device", "a file")
+
+    monkeypatch.setattr(kept_programs.tempfile, "mkstemp", full)
+    with pytest.warns(RuntimeWarning, match="is not kept: a file: No space left"):
+        assert (play(BUDGETED).pulls > 0).all()
+
+
+def test_what_was_not_used_for_longest_goes_first(tmp_path):
+    for age, name in enumerate(["new", "middle", "old"]):
+        (tmp_path / name).write_bytes(b"x" * 10)
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    kept_programs.prune(tmp_path, most=25)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "middle"}
+    (tmp_path / ".new-left").write_bytes(b"")
+    os.utime(tmp_path / ".new-left", (1e9 + 1, 1e9 + 1))
+    kept_programs.prune(tmp_path, most=25)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "middle"}
+
+
+def test_reading_counts_as_use(folder):
+    kept_programs.keep("name", b"bytes")
+    (path,) = (folder / "programs").iterdir()
+    os.utime(path, (0, 0))
+    assert kept_programs.read("name") == b"bytes"
+    assert path.stat().st_mtime > 1e9
+
+
+def test_live_finds_its_programs(folder, monkeypatch):
+    def drawn():
+        live = jb.Live(jb.lin_ts, np.eye(2), seed=1)
+        arms = []
+        for _ in range(3):
+            arms.append(live.ask())
+            live.tell(1.0)
+        return arms
+
+    first = drawn()
+    kept = files(folder)
+    assert len(kept) == 4  # shapes, init, ask and tell
+    forget()
+    for name in ("_init", "_ask", "_tell"):
+        patched = functools.wraps(getattr(live_algorithm, name))(lambda *_: 1 / 0)
+        monkeypatch.setattr(getattr(live_algorithm, name), "__code__", patched.__code__)
+    assert drawn() == first
+    assert files(folder) == kept
+
+
+def test_programs_are_forgotten_before_there_are_too_many_mappings(monkeypatch):
+    play(BUDGETED)
+    assert host_loop.program.cache_info().currsize > 0
+    monkeypatch.setattr(host_loop, "mappings_used", lambda: 0.3)
+    host_loop.make_room()
+    assert host_loop.program.cache_info().currsize > 0
+    monkeypatch.setattr(host_loop, "mappings_used", iter([0.5, 0.1]).__next__)
+    host_loop.make_room()
+    assert host_loop.program.cache_info().currsize == 0
