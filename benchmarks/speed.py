@@ -59,11 +59,10 @@ def contests(names, quick):
 
 
 def compiling(names, quick):
-    """CPU seconds to compile, and to load programs from the cache."""
+    """Seconds of a first call, of one with kept programs, and of a second one; every algorithm."""
     from .compiling import measure
-    from .tasks import TASKS
 
-    return measure(chosen(names, TASKS))
+    return measure(names, repeats=1 if quick else 3)
 
 
 def scaling(names, quick):

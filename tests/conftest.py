@@ -78,9 +78,9 @@ def _room_for_programs():
     """Forget compiled programs before the process has too many memory mappings and is killed."""
     yield
     if next(ENDED) % EVERY == 0:
-        from jaxbandits.engine import host_loop
+        from jaxbandits.engine import keeping
 
-        host_loop.make_room()
+        keeping.make_room()
 
 
 def pytest_sessionfinish():

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 from jaxbandits.cli.cache import all_programs_kept
-from jaxbandits.system.kept_programs import _usable
+from jaxbandits.system.kept_programs import _unusable, _usable
 from jaxbandits.system.private_folders import NotPrivate, check_private, private_folder
 
 
@@ -19,6 +19,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("JAXBANDITS_CACHE", raising=False)
     _usable.cache_clear()
+    _unusable.cache_clear()
     before = jax.config.jax_compilation_cache_dir
     jax.config.update("jax_compilation_cache_dir", None)
     yield tmp_path / "jaxbandits"

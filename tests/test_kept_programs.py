@@ -1,7 +1,7 @@
 """Programs that are kept: found again, never mistaken, read from safe folders alone."""
 
+import dataclasses
 import functools
-import gc
 import os
 import stat
 import subprocess
@@ -16,6 +16,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler
+from jaxbandits.core import Algorithm
 from jaxbandits.engine import host_loop, keeping
 from jaxbandits.engine.partition import prepared
 from jaxbandits.live import algorithm as live_algorithm
@@ -32,6 +33,7 @@ def folder(tmp_path, monkeypatch):
     """An empty folder of programs, while JAX keeps none."""
     monkeypatch.setenv("JAXBANDITS_CACHE", str(tmp_path / "kept"))
     kept_programs._usable.cache_clear()
+    kept_programs._unusable.cache_clear()
     before = jax.config.jax_enable_compilation_cache
     jax.config.update("jax_enable_compilation_cache", False)
     yield tmp_path / "kept"
@@ -41,12 +43,10 @@ def folder(tmp_path, monkeypatch):
 
 def forget():
     """As in a new process, nothing is compiled or traced."""
-    host_loop.program.cache_clear()
+    keeping.remembered.forget()
     host_loop.sizes.cache_clear()
     host_loop._traced.cache_clear()
-    live_algorithm._program.cache_clear()
     jax.clear_caches()
-    gc.collect()
 
 
 def play(build=LINGAPE, **options):
@@ -118,6 +118,7 @@ def test_other_options_sizes_and_flags_are_other_programs(folder, monkeypatch):
     assert len(files(folder)) == len(kept) + 5  # the shapes are the same
 
 
+@pytest.mark.usefixtures("folder")
 def test_settings_and_sources_make_other_names(monkeypatch):
     name = keeping.name_of("a part")
     assert keeping.name_of("a part") == name != keeping.name_of("another")
@@ -132,6 +133,7 @@ def test_settings_and_sources_make_other_names(monkeypatch):
     assert keeping.name_of("a part") != name
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", [case.name for case in cases.CASES])
 def test_every_algorithm_of_the_package_is_found_by_its_name(name):
     case = cases.named(name)
@@ -167,6 +169,93 @@ def test_an_algorithm_of_the_user_is_found_by_its_text(folder, monkeypatch):
     assert len(files(folder)) == 2
 
 
+@dataclasses.dataclass
+class Labelled:
+    """A state with a part that is no array."""
+
+    label: str
+    draws: object
+
+
+jax.tree_util.register_dataclass(Labelled, data_fields=["draws"], meta_fields=["label"])
+
+
+def with_options(used, label="first"):
+    """A constructor of which one option of two is used."""
+
+    def constructor(arms, *, alpha=1.0, beta=7.0):
+        inner = jb.uniform(arms)
+        scale = alpha if used == "alpha" else beta
+
+        def init(key):
+            return Labelled(label, inner.init(key))
+
+        def ask(key, state):
+            move = inner.ask(key, state.draws)
+            return move._replace(info={"scale": jax.numpy.asarray(scale)})
+
+        def tell(state, move, total):
+            return Labelled(label, inner.tell(state.draws, move, total))
+
+        return Algorithm(init, ask, tell)
+
+    return constructor
+
+
+def test_arguments_that_are_not_used_are_not_mixed_up(folder):
+    found = []
+    for used, label in [("alpha", "first"), ("beta", "first"), ("beta", "second")]:
+        forget()
+        build = functools.partial(with_options(used, label), alpha=1.0, beta=7.0)
+        found.append(set(play(build, max_pulls=40).info["scale"].tolist()))
+        found.append(float(jb.Live(build, np.eye(2)).info["scale"]))
+    assert found == [{1.0}, 1.0, {7.0}, 7.0, {7.0}, 7.0]
+
+
+def test_a_constructor_that_reads_a_file_has_no_name(folder):
+    source = functools.partial(jb.instances.automobile, path="some/file", num_arms=4)
+    keys = {"path": 1.0}
+    assert keeping.name_of(source) is None
+    assert keeping.name_of(jax.tree.structure(keys)) is None
+    assert keeping.name_of(jax.tree.structure({"other": 1.0})) is not None
+
+
+def test_after_an_edit_of_the_package_nothing_has_a_name(folder, monkeypatch):
+    assert keeping.name_of(1) is not None
+    path = next(iter(keeping.STAMPS))
+    monkeypatch.setitem(keeping.STAMPS, path, (0, 0, 0))
+    assert keeping.name_of(1) is None
+    monkeypatch.undo()
+
+
+def test_objects_of_users_may_raise_whatever_they_like(folder):
+    class Odd:
+        _rules = None
+
+        def __reduce__(self):
+            raise TypeError("an open file")
+
+        def __repr__(self):
+            raise KeyError("a text")
+
+    assert keeping.name_of(Odd()) is None
+    named = {"__name__": "builtins"}
+    exec("def len(): pass\nclass int: pass", named)
+    assert keeping.name_of(named["len"]) is None
+    assert keeping.name_of(named["int"]) is None
+    assert keeping.name_of(len) is None
+    assert keeping.name_of(int) is not None
+
+
+@pytest.mark.parametrize("named", ["~nobody-of-this-name/x", "programs"])
+def test_a_folder_that_cannot_be_is_a_warning(monkeypatch, named):
+    monkeypatch.setenv("JAXBANDITS_CACHE", named)
+    kept_programs._usable.cache_clear()
+    with pytest.warns(RuntimeWarning, match="compiled programs are not kept: "):
+        assert kept_programs.folder() is None
+
+
+@pytest.mark.usefixtures("folder")
 def test_things_that_another_process_could_mean_otherwise_have_no_name():
     local = own(1.0)
     assert keeping.name_of(local) is None
@@ -254,15 +343,25 @@ def test_a_full_disk_is_a_warning(folder, monkeypatch):
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path):
-    for age, name in enumerate(["new", "middle", "old"]):
+    """And nothing that is not ours."""
+    digests = ["0" * 32, "1" * 32]
+    ours = [
+        f"jaxbandits-native/jaxbandits_{'.'.join(digests)}.so",
+        f"programs/{'.'.join(digests)}.program",
+        f"jit_f-{'0' * 64}-cache",
+    ]
+    others = ["thesis.tex", "programs/thesis.tex", "folder/thesis.tex", "programs/a.program"]
+    for age, name in enumerate([*ours, *others]):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * 10)
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    new = tmp_path / "programs" / ".new-left"
+    new.write_bytes(b"")
+    os.utime(new, (1e9 + 1, 1e9 + 1))
     kept_programs.prune(tmp_path, most=25)
-    assert {path.name for path in tmp_path.iterdir()} == {"new", "middle"}
-    (tmp_path / ".new-left").write_bytes(b"")
-    os.utime(tmp_path / ".new-left", (1e9 + 1, 1e9 + 1))
-    kept_programs.prune(tmp_path, most=25)
-    assert {path.name for path in tmp_path.iterdir()} == {"new", "middle"}
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
+    assert not new.exists()
+    assert found == {*ours[:2], *others}
 
 
 def test_reading_counts_as_use(folder):
@@ -296,9 +395,9 @@ def test_live_finds_its_programs(folder, monkeypatch):
 def test_programs_are_forgotten_before_there_are_too_many_mappings(monkeypatch):
     play(BUDGETED)
     assert host_loop.program.cache_info().currsize > 0
-    monkeypatch.setattr(host_loop, "mappings_used", lambda: 0.3)
-    host_loop.make_room()
+    monkeypatch.setattr(keeping, "mappings_used", lambda: 0.3)
+    keeping.make_room()
     assert host_loop.program.cache_info().currsize > 0
-    monkeypatch.setattr(host_loop, "mappings_used", iter([0.5, 0.1]).__next__)
-    host_loop.make_room()
+    monkeypatch.setattr(keeping, "mappings_used", iter([0.5, 0.1]).__next__)
+    keeping.make_room()
     assert host_loop.program.cache_info().currsize == 0

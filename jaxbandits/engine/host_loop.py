@@ -1,7 +1,6 @@
 """Lanes, the host's half: which program, how many lanes, who starts next, what has ended."""
 
 import functools
-import gc
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,6 @@ from jaxtyping import Int
 
 from ..compilers.cpp import Unsupported, features
 from ..system.interrupts import raise_if_lost, waited_for
-from ..system.machine import mappings_used
 from ..types import Key
 from . import keeping
 from .checks import Devices, platform_of
@@ -38,7 +36,6 @@ from .protocol import check_structure
 from .schedules import engine_for
 from .tables import records_of
 
-MOST_MAPPINGS: float = 0.4  # of those that a process may have, before programs are forgotten
 CALL_SECONDS: float = 0.3  # long enough to hide the host's part, short for Ctrl-C and a bar
 # What the lanes of a CPU may hold between two rounds: within a round they need several times as
 # much, and that should fit the second-level cache. Phases gain more from designs in common.
@@ -69,7 +66,7 @@ DEVICES: PartitionSpec = PartitionSpec("devices")
 Shapes: TypeAlias = tuple[tuple[tuple[int, ...], Any], ...]
 
 
-@functools.lru_cache(maxsize=128)
+@keeping.remembered
 def program(
     structure: Structure,
     shape: Shape,
@@ -82,7 +79,6 @@ def program(
     Cached by the structure and the `(shape, dtype)` of its numbers, so that other numbers compile
     nothing.
     """
-    make_room()
     batch = first_batch(structure, shape, shapes, num_rounds, devices)
     leading = () if devices is None else (len(devices),)
     queue = np.zeros((*leading, shape.queue), int)
@@ -92,26 +88,15 @@ def program(
     def lower():
         loop = functools.partial(run_queue, structure, shape)
         loop = loop if devices is None else _on_each(loop, devices)
-        return jax.jit(loop, donate_argnums=1, compiler_options=flags).lower(inputs, batch)
+        return jax.jit(loop, donate_argnums=1, keep_unused=True, compiler_options=flags).lower(
+            inputs, batch
+        )
 
     if devices is not None:
+        keeping.make_room()
         return waited_for(lower().compile)
     name = keeping.name_of("program", structure, shape, shapes, num_rounds, flags)
     return keeping.program(name, lower, (inputs, batch), flags)
-
-
-def make_room() -> None:
-    """Forget compiled programs before the process has as many memory mappings as are allowed.
-
-    Programs that are playing are not freed; the others are compiled, or read, when they are needed
-    again.
-    """
-    if mappings_used() > MOST_MAPPINGS:
-        program.cache_clear()
-        gc.collect()
-        if mappings_used() > MOST_MAPPINGS:  # they are of small programs
-            jax.clear_caches()
-            gc.collect()
 
 
 def first_batch(

@@ -3,24 +3,27 @@
 A program of this package's algorithms is found by what it is made of: names of constructors, static
 options and shapes of numbers, with the source of the package and all that JAX and the machine add.
 Then nothing is traced. Any other program, of a user's own algorithm say, is traced, and found by
-its text.
+the text that JAX makes of it (StableHLO).
 """
 
+import builtins
 import contextlib
 import dataclasses
 import enum
 import functools
+import gc
 import hashlib
+import importlib.metadata
 import os
 import pickle
+import platform
 import re
 import sys
 import types
 import zlib
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -31,16 +34,19 @@ from jax.stages import Compiled, Lowered
 from ..compilers.cpp import features, library_at_hand
 from ..system import kept_programs
 from ..system.interrupts import waited_for
-from ..version import VERSION
+from ..system.machine import mappings_used
+from ..version import IMPORTED, VERSION
 
 T = TypeVar("T")
+Stamps: TypeAlias = dict[Path, tuple[int, ...]]
 
+ROOT: Path = Path(__file__).parents[1]
 PACKAGE: str = __name__.partition(".")[0]
+PACKAGES: tuple[str, ...] = ("jax", "jaxlib", "numpy", "scipy", "optax")
+PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
 LEVEL = 1  # of zlib: more would take longer to write, and hardly shorten the files
 LIBRARY: re.Pattern[str] = re.compile(r"\bjaxbandits_[0-9a-f]{32}\b")  # see `cpp.build`
 LAPACK = "lapack_"  # begins the names of operations that JAX makes ready when it lowers one
-# Errors of pickle about a class inside a function, which has no name to find it by.
-NAMELESS: tuple[type[Exception], ...] = (pickle.PicklingError, AttributeError, TypeError)
 # Parts of the names of JAX's options that change no program.
 NO_MATTER: tuple[str, ...] = (
     "cache",
@@ -52,62 +58,128 @@ NO_MATTER: tuple[str, ...] = (
     "traceback",
     "tracer",
 )
+FILE_OPTION = "path"  # of the constructors that read a file: a name says nothing of what is in it
+MOST_MAPPINGS: float = 0.4  # of those that a process may have, before programs are forgotten
 
 
 class Unknown(ValueError):
-    """A thing that has no name which another process could rely on."""
+    """What another process could not find by a name: a function inside a function, say."""
 
 
 class Kept(NamedTuple):
     """What is kept of a program."""
 
     executable: bytes
-    result: Any  # a pytree of the structure of its result
     libraries: tuple[str, ...]  # native ones that it calls
     lapack: bool  # whether it calls LAPACK
+    result: Any  # a pytree of the structure of its result; None for a program found by its text
+
+
+# Programs in memory.
+
+
+class Remembered:
+    """Functions whose results are programs, which are remembered by their arguments."""
+
+    def __init__(self) -> None:
+        self._caches: list[Any] = []
+
+    def __call__(self, function: Callable[..., T]) -> Any:
+        """Decorate a function."""
+        cached = functools.lru_cache(maxsize=256)(function)
+        self._caches.append(cached)
+        return cached
+
+    def forget(self) -> None:
+        """Forget all programs; those that are playing are not freed."""
+        for cached in self._caches:
+            cached.cache_clear()
+        gc.collect()
+
+
+remembered: Remembered = Remembered()
+
+
+def make_room() -> None:
+    """Forget programs before the process has as many memory mappings as are allowed.
+
+    They are compiled, or read, when they are needed again.
+    """
+    if mappings_used() > MOST_MAPPINGS:
+        remembered.forget()
+        if mappings_used() > MOST_MAPPINGS:  # they are of small programs
+            jax.clear_caches()
+            gc.collect()
+
+
+# Names.
 
 
 def keeps() -> bool:
     """Whether compiled programs are kept: on CPUs, unless the user or JAX is set otherwise."""
     config: Any = jax.config  # JAX adds its options as attributes when it is imported
     plain = not config.jax_disable_jit and config.jax_default_device is None
-    return plain and jax.default_backend() == "cpu" and kept_programs.folder() is not None
+    flags_in_a_file = os.environ.get("XLA_FLAGS", "-").strip()[:1] not in ("", "-")
+    if not plain or flags_in_a_file or jax.default_backend() != "cpu" or jax.process_count() > 1:
+        return False
+    return kept_programs.folder() is not None
 
 
 def name_of(*parts: Any) -> str | None:
     """The name of a program that is made of these parts alone, and of this package.
 
     Returns:
-      None where a part is not of this package, or has no name of its own.
+      None where nothing is kept, where a part is not of this package or reads a file, or where the
+      package has been edited since it was imported.
     """
+    if not keeps():
+        return None
     try:
         text = repr([_text(part) for part in parts])
-    except Unknown:
+        if _stamps() != STAMPS or max(stamp[0] for stamp in STAMPS.values()) > IMPORTED:
+            return None
+        return _name(text.encode())
+    except Exception:  # objects of users may raise whatever they like
         return None
-    return _name(text.encode())
 
 
 def _name(data: bytes) -> str:
-    return kept_programs.digest(repr((*_sources(), *_settings())).encode() + data)
+    return kept_programs.digest(repr((_sources(), _settings())).encode() + data)
+
+
+def _stamps() -> Stamps:
+    """When the package's files were changed, and what tells one file from another."""
+    found: Stamps = {}
+    for folder, _, names in os.walk(ROOT):
+        for name in names:
+            if name.endswith((".py", ".h")) and not name.startswith("."):
+                with contextlib.suppress(OSError):
+                    facts = os.stat(os.path.join(folder, name))
+                    stamp = facts.st_mtime_ns, facts.st_size, facts.st_ino
+                    found[Path(folder, name)] = stamp
+    return found
+
+
+STAMPS: Stamps = _stamps()
 
 
 @functools.cache
 def _sources() -> tuple[Any, ...]:
     """What is the same all the time: versions, the package's own files, the processor."""
     digest = hashlib.sha256()
-    above = Path(__file__).parents[1]
-    for path in sorted(above.rglob("*")):
-        if path.suffix in (".py", ".h"):
-            digest.update(path.relative_to(above).as_posix().encode() + b"\0" + path.read_bytes())
-    versions = [version(name) for name in ("jax", "jaxlib", "numpy", "scipy", "optax")]
-    return VERSION, digest.hexdigest(), sys.version_info[:2], *versions, *features()
+    for path in sorted(STAMPS):
+        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    versions = [importlib.metadata.version(name) for name in PACKAGES]
+    machine = sys.platform, platform.machine(), platform.processor(), *features()
+    return VERSION, digest.hexdigest(), sys.version_info[:2], *versions, *machine
 
 
 def _settings() -> tuple[Any, ...]:
     """JAX's options, those of this thread where they differ."""
     names = [name for name in jax.config.values if not any(part in name for part in NO_MATTER)]
     options = [(name, getattr(jax.config, name, None)) for name in sorted(names)]
-    return repr(options), os.environ.get("XLA_FLAGS", ""), os.environ.get("JAX_XLA_FLAGS", "")
+    mesh = getattr(jax.sharding, "get_abstract_mesh", lambda: None)()
+    return repr(options), repr(mesh), os.environ.get("XLA_FLAGS", "")
 
 
 def _text(value: Any) -> Any:
@@ -116,9 +188,9 @@ def _text(value: Any) -> Any:
     Raises:
       Unknown: it could be something else in another process.
     """
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+    if type(value) in PLAIN or isinstance(value, np.generic):
         return type(value).__name__, repr(value)
-    if isinstance(value, np.dtype) or hasattr(value, "_rules"):  # or that of a random key
+    if isinstance(value, (np.dtype, _type_of_keys())):
         return "dtype", str(value)
     if isinstance(value, np.ndarray) and value.dtype != object:
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
@@ -127,28 +199,37 @@ def _text(value: Any) -> Any:
         return _name_of_one(value)
     if isinstance(value, jax.tree_util.PyTreeDef):
         node = value.node_data()
+        if node is not None and node[0] is dict and FILE_OPTION in node[1]:
+            raise Unknown(FILE_OPTION)
         data = None if node is None else (_name_of_one(node[0]), _text(node[1]))
         return "tree", data, [_text(child) for child in value.children()]
-    if isinstance(value, functools.partial):
+    if type(value) is functools.partial:
         return "partial", _text(value.func), _text(value.args), _text(value.keywords)
     if isinstance(value, list | tuple):
         return _name_of_one(type(value)), [_text(part) for part in value]
-    if isinstance(value, dict):
+    if type(value) is dict:
+        if FILE_OPTION in value:
+            raise Unknown(FILE_OPTION)
         return "dict", [(_text(key), _text(part)) for key, part in value.items()]
     if isinstance(value, enum.Enum):
         return _name_of_one(type(value)), value.name
     if dataclasses.is_dataclass(value):
-        return _name_of_one(type(value)), _text(vars(value))
-    if type(value).__reduce__ is not object.__reduce__ and isinstance(value.__reduce__(), str):
-        return _name_of_one(type(value)), value.__reduce__()  # the only one
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return _name_of_one(type(value)), [(name, _text(part)) for name, part in fields.items()]
     raise Unknown(repr(value))
+
+
+@functools.cache
+def _type_of_keys() -> type:
+    """The type of the dtype of random keys."""
+    return type(jax.eval_shape(lambda: jax.random.key(0)).dtype)
 
 
 def _name_of_one(thing: Any) -> str:
     """Module and name of a function or class of this package, or of a type of Python or JAX."""
     module = getattr(thing, "__module__", None) or ""
     name = getattr(thing, "__qualname__", "<none>")
-    if module == "builtins":
+    if thing is type(None) or (module == "builtins" and getattr(builtins, name, None) is thing):
         return name
     known = module.partition(".")[0] in (PACKAGE, "jax")
     found: Any = sys.modules.get(module)
@@ -159,6 +240,9 @@ def _name_of_one(thing: Any) -> str:
     return f"{module}.{name}"
 
 
+# Reading and keeping.
+
+
 def shapes(name: str | None, make: Callable[[], T]) -> T:
     """What `make` finds by tracing: kept or made, and kept then.
 
@@ -166,14 +250,15 @@ def shapes(name: str | None, make: Callable[[], T]) -> T:
       name: as `name_of` returns it; None for what is not kept.
       make: returns shapes and plain data, in named tuples of this package.
     """
-    if name is None or not keeps():
+    if name is None:
         return make()
     data = kept_programs.read(name)
     if data is not None:
         with contextlib.suppress(Exception):  # of another version, or whatever else
             return pickle.loads(data)
+        kept_programs.discard(name)
     made = make()
-    with contextlib.suppress(*NAMELESS):
+    with contextlib.suppress(Exception):  # not all can be pickled
         kept_programs.keep(name, pickle.dumps(made))
     return made
 
@@ -185,28 +270,32 @@ def program(
 
     Args:
       name: as `name_of` returns it; None for one that is found by its text.
-      lower: traces it.
+      lower: traces it. It must keep arguments that are not used: the text does not say which.
       arguments: of the program, or their shapes.
       flags: compiler options that `lower` has added to it.
     """
-    if not keeps():
-        return waited_for(lower().compile)
+    make_room()
     found = None if name is None else _loaded(name, arguments)
     if found is not None:
         return found
     lowered = lower()
+    if not keeps():
+        return waited_for(lowered.compile)
     text = lowered.as_text()
     if name is None:
-        name = _name(repr(flags).encode() + text.encode())
-        found = _loaded(name, arguments)
+        named = _name(repr((flags, lowered.in_tree, lowered.in_avals)).encode() + text.encode())
+        found = _loaded(named, arguments, lowered.out_tree)
         if found is not None:
             return found
-    compiled = waited_for(lowered.compile)
-    _keep(name, compiled, text)
+        compiled = waited_for(lowered.compile)
+        _keep(named, compiled, text, None)
+    else:
+        compiled, out_tree = waited_for(lowered.compile), lowered.out_tree
+        _keep(name, compiled, text, jax.tree.unflatten(out_tree, [0] * out_tree.num_leaves))
     return compiled
 
 
-def _loaded(name, arguments):
+def _loaded(name, arguments, out_tree=None):
     """The program that is kept under a name, or None."""
     data = kept_programs.read(name)
     if data is None:
@@ -217,15 +306,16 @@ def _loaded(name, arguments):
             return None
         if kept.lapack:
             _make_lapack_ready()
-        executable = zlib.decompress(kept.executable)
         return serialize_executable.deserialize_and_load(
-            executable,
+            zlib.decompress(kept.executable),
             jax.tree.structure((arguments, {})),
-            jax.tree.structure(kept.result),
-            execution_devices=jax.devices()[:1],
+            jax.tree.structure(kept.result) if out_tree is None else out_tree,
+            execution_devices=jax.local_devices()[:1],
         )
-    except Exception as error:
-        kept_programs.warn(f"a kept program is compiled anew: {error}")
+    except Exception as error:  # JAX and XLA have many kinds
+        kind = type(error).__name__
+        kept_programs.warn(f"a kept program is compiled anew: {kind}: {error}")
+        kept_programs.discard(name)
         return None
 
 
@@ -235,14 +325,10 @@ def _make_lapack_ready():
     jax.jit(jnp.linalg.cholesky).lower(jax.ShapeDtypeStruct((2, 2), jnp.zeros(0).dtype))
 
 
-def _keep(name, compiled, text):
-    try:
-        executable, _, out_tree = serialize_executable.serialize(compiled)
-    except Exception as error:
-        kept_programs.warn(f"a compiled program is not kept: {error}")
-        return
-    libraries = tuple(sorted(set(LIBRARY.findall(text))))
-    result = jax.tree.unflatten(out_tree, [0] * out_tree.num_leaves)
-    kept = Kept(zlib.compress(executable, LEVEL), result, libraries, LAPACK in text)
-    with contextlib.suppress(*NAMELESS):
+def _keep(name, compiled, text, result):
+    """Keep a program, unless it calls Python or is otherwise of a kind that cannot be kept."""
+    with contextlib.suppress(Exception):
+        executable, *_ = serialize_executable.serialize(compiled)
+        libraries = tuple(sorted(set(LIBRARY.findall(text))))
+        kept = Kept(zlib.compress(executable, LEVEL), libraries, LAPACK in text, result)
         kept_programs.keep(name, pickle.dumps(tuple(kept)))

@@ -1,5 +1,6 @@
 """A cell divided into structure, which is compiled, and numbers, which are not; and its checks."""
 
+import enum
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -82,17 +83,16 @@ def _built(instance, *, build, horizon, debug, drawn=False):
     return env, debugged(env, algorithm) if debug else algorithm, checks
 
 
-class _Number:
-    """The mark of a leaf that is traced."""
+class _Mark(enum.Enum):
+    """Marks of leaves; in other processes too there is one of each."""
+
+    NUMBER = "number"  # it is traced
 
     def __repr__(self):
-        return "number"
-
-    def __reduce__(self):
-        return "_NUMBER"  # so that other processes have a single one too
+        return self.value
 
 
-_NUMBER = _Number()
+_NUMBER = _Mark.NUMBER
 
 
 def split(tree: Pytree) -> PreparedCell:

@@ -38,17 +38,17 @@ class Step(NamedTuple):
         return _jitted(self)(*arguments)
 
 
-@functools.lru_cache(maxsize=256)
+@keeping.remembered
 def _program(step: Step, treedef: Any, avals: tuple[Any, ...]) -> Callable[..., Pytree]:
     arguments = jax.tree.unflatten(treedef, [jax.ShapeDtypeStruct(*aval) for aval in avals])
     name = keeping.name_of("live", step, treedef, avals)
     return keeping.program(name, lambda: _jitted(step).lower(*arguments), arguments)
 
 
-@functools.lru_cache(maxsize=256)
+@keeping.remembered
 def _jitted(step: Step) -> Any:
     """The function under `jit`: what was traced for its shapes is not traced again."""
-    return jax.jit(functools.partial(step.function, step.constructor))
+    return jax.jit(functools.partial(step.function, step.constructor), keep_unused=True)
 
 
 def _init(constructor: BoundConstructor, numbers: Numbers, key: Key) -> Pytree:

@@ -44,9 +44,7 @@ class Interrupts:
         sys.exit(self.status)
 
 
-# The innermost is the last.
-_blocks: list[Interrupts] = []  # of `interruptible`
-_held: list[list[signal.Signals]] = []  # what each `held_back` has received
+_blocks: list[Interrupts] = []  # of `interruptible`, the innermost last
 
 
 @contextlib.contextmanager
@@ -78,26 +76,48 @@ def further_ones_ignored() -> None:
             signal.signal(number, signal.SIG_IGN)
 
 
+class Held:
+    """What a block of `held_back` has received, and what handles it."""
+
+    def __init__(self) -> None:
+        handlers = {number: signal.getsignal(number) for number in ENDING} if _may_handle() else {}
+        self.handlers = {number: one for number, one in handlers.items() if callable(one)}
+        self.received: list[signal.Signals] = []
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Hold back a signal; handle a second one."""
+        self.received.append(signal.Signals(number))
+        if len(self.received) > 1:
+            self.handle(frame)
+
+    def handle(self, frame: FrameType | None = None) -> None:
+        """Handle what was received, once."""
+        if self.received:
+            number = self.received[-1]
+            self.received.clear()
+            self.handlers[number](number, frame)
+
+
+_held: list[Held] = []  # of `held_back` in the main thread, the innermost last
+
+
 @contextlib.contextmanager
 def held_back() -> Generator[None]:
-    """Hold back a signal until the block ends; a second one is handled at once."""
-    handlers = {number: signal.getsignal(number) for number in ENDING} if _may_handle() else {}
-    before = {number: handler for number, handler in handlers.items() if callable(handler)}
-    received: list[signal.Signals] = []
-    _held.append(received)
+    """Hold back a signal until the block ends; a second one is handled at once.
 
-    def hold(number: int, frame: FrameType | None) -> None:
-        received.append(signal.Signals(number))
-        if len(received) > 1:
-            before[received[-1]](number, frame)
-
+    In threads other than the main one it does nothing: Python handles no signals there.
+    """
+    held = Held()
+    if not _may_handle():
+        yield
+        return
+    _held.append(held)
     try:
-        with _handlers(dict.fromkeys(before, hold)):
+        with _handlers(dict.fromkeys(held.handlers, held)):
             yield
     finally:
-        _held.remove(received)
-    if len(received) == 1:
-        before[received[0]](received[0], None)
+        _held.pop()
+    held.handle()
 
 
 def waited_for(function: Callable[[], T]) -> T:
@@ -109,16 +129,18 @@ def waited_for(function: Callable[[], T]) -> T:
     if not _may_handle():
         return function()
     pool = ThreadPoolExecutor(1)
-    made = pool.submit(function)
+    try:
+        made = pool.submit(function)
+    except RuntimeError:  # the process is about to end
+        return function()
     pool.shutdown(wait=False)
     while True:
-        try:
-            return made.result(LOOK_SECONDS)
-        except TimeoutError:
-            if made.done():  # its own error
-                raise
-        if _held and _held[-1]:
-            raise KeyboardInterrupt
+        with contextlib.suppress(TimeoutError):
+            made.exception(LOOK_SECONDS)
+        if made.done():
+            return made.result()
+        if _held:
+            _held[-1].handle()
         raise_if_lost()
 
 

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import hashlib
 import os
+import re
 import tempfile
 import time
 import warnings
@@ -22,9 +23,16 @@ from .private_folders import NotPrivate, check_private, private_folder
 VARIABLE = "JAXBANDITS_CACHE"  # of the environment: another folder, or `OFF`
 OFF = "off"
 PROGRAMS, SUFFIX = "programs", ".program"  # a folder in it, and the end of its files' names
-MOST_BYTES = 2**30  # of everything in the folder; what was not used for longest goes first
+MOST_BYTES = 2**30  # of all that is kept; what was not used for longest goes first
 NEW = ".new-"  # begins the name of a file that is being written
 HOUR = 3600  # seconds after which such a file was left behind by a process that was killed
+# Names of what is kept below the folder: programs, native libraries, and JAX's own programs. Other
+# files are not ours to remove.
+OURS: tuple[re.Pattern[str], ...] = (
+    re.compile(rf"{PROGRAMS}/([0-9a-f]{{32}}\.[0-9a-f]{{32}}\.program|\.new-\w+)"),
+    re.compile(r"jaxbandits-native/jaxbandits_[0-9a-f]{32}\.[0-9a-f]{32}\.so"),
+    re.compile(r"[\w<>.-]+-[0-9a-f]{64}-(cache|atime)"),
+)
 
 
 def folder() -> Path | None:
@@ -33,34 +41,38 @@ def folder() -> Path | None:
     A warning says why a folder is not used.
     """
     named = os.environ.get(VARIABLE, "")
-    if named == OFF:
+    if named.lower() == OFF:
         return None
-    if not named:
-        named = platformdirs.user_cache_dir("jaxbandits", appauthor=False)
-    return _usable(Path(named).expanduser().absolute())
+    try:
+        default = "" if named else platformdirs.user_cache_dir("jaxbandits", appauthor=False)
+    except RuntimeError as error:  # there is no home folder
+        return _unusable(str(error))
+    return _usable(named or default)
 
 
 @functools.cache
-def _usable(path: Path) -> Path | None:
-    """The folder at `path`, made if it is missing; None, with a warning, if it must not be used."""
+def _usable(named: str) -> Path | None:
+    """The folder of this name, made if it is missing; None, with a warning, if it is not used."""
     try:
+        path = Path(named).expanduser()
+        if not path.is_absolute():
+            return _unusable(f"{VARIABLE} must be an absolute path, got {named!r}")
         return private_folder(path)
-    except (NotPrivate, OSError) as error:
-        hint = f"{VARIABLE} can name another folder, or be {OFF!r}"
-        warn(f"compiled programs are not kept: {reason(error)}; {hint}")
-        return None
+    except (NotPrivate, OSError, RuntimeError) as error:
+        return _unusable(reason(error))
+
+
+@functools.cache  # one warning is enough
+def _unusable(why: str) -> None:
+    hint = f"{VARIABLE} can name another folder, or be {OFF!r}"
+    warn(f"compiled programs are not kept: {why}; {hint}")
 
 
 def read(name: str) -> bytes | None:
     """The bytes that were kept under a name, or None."""
-    above = folder()
-    if above is None:
-        return None
-    for path in sorted((above / PROGRAMS).glob(f"{name}.*{SUFFIX}")):
+    for path in _files_of(name):
         try:
-            check_private(path.parent)
-            check_private(path)
-            data = path.read_bytes()
+            data = _content(path)
             if path.name == _file_name(name, data):
                 with contextlib.suppress(OSError):
                     os.utime(path)  # it was used
@@ -76,6 +88,27 @@ def read(name: str) -> bytes | None:
     return None
 
 
+def _content(path: Path) -> bytes:
+    """The bytes of a file that is the user's alone; raises `NotPrivate` for another one."""
+    check_private(path.parent)
+    # What is checked and what is read are the same file, whatever is put in its place.
+    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+        check_private(path, file.fileno())
+        return file.read()
+
+
+def _files_of(name: str) -> list[Path]:
+    above = folder()
+    return [] if above is None else sorted((above / PROGRAMS).glob(f"{name}.*{SUFFIX}"))
+
+
+def discard(name: str) -> None:
+    """Remove what is kept under a name."""
+    for path in _files_of(name):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
 def keep(name: str, data: bytes) -> None:
     """Keep some bytes under a name; where that fails, a warning says why."""
     above = folder()
@@ -83,24 +116,28 @@ def keep(name: str, data: bytes) -> None:
         return
     new = None
     try:
+        private_folder(above)
         place = private_folder(above / PROGRAMS)
         handle, new = tempfile.mkstemp(dir=place, prefix=NEW)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+        discard(name)
         os.replace(new, place / _file_name(name, data))
-    except (NotPrivate, OSError) as error:
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            if new is not None:
+                os.unlink(new)
+        if not isinstance(error, NotPrivate | OSError):
+            raise
         warn(f"a compiled program is not kept: {reason(error)}")
-        with contextlib.suppress(OSError, TypeError):
-            os.unlink(new)  # ty: ignore[invalid-argument-type]  # suppressed where it is None
     else:
         prune(above)
 
 
 def prune(above: Path, most: int = MOST_BYTES) -> None:
-    """Remove what was not used for longest until all files in a folder have `most` bytes."""
-    found = sorted(_files(above), reverse=True)
+    """Remove what was not used for longest until all that is kept in a folder has `most` bytes."""
     total = 0
-    for used, size, path in found:
+    for used, size, path in sorted(_kept(above), reverse=True):
         total += size
         left_behind = path.name.startswith(NEW) and used < time.time() - HOUR
         if total > most or left_behind:
@@ -109,12 +146,16 @@ def prune(above: Path, most: int = MOST_BYTES) -> None:
                 total -= size
 
 
-def _files(above: Path) -> Iterator[tuple[float, int, Path]]:
-    """`(when last used, bytes, path)` of each file."""
-    for path in above.rglob("*"):
-        with contextlib.suppress(OSError):
-            facts = path.lstat()
-            if path.is_file():
+def _kept(above: Path) -> Iterator[tuple[float, int, Path]]:
+    """`(when last used, bytes, path)` of each file that is kept in a folder."""
+    for path in [
+        *above.glob("*"),
+        *above.glob(f"{PROGRAMS}/*"),
+        *above.glob("jaxbandits-native/*"),
+    ]:
+        if any(ours.fullmatch(path.relative_to(above).as_posix()) for ours in OURS):
+            with contextlib.suppress(OSError):
+                facts = path.lstat()
                 yield facts.st_mtime, facts.st_size, path
 
 
@@ -129,7 +170,9 @@ def digest(data: bytes) -> str:
 
 def reason(error: Exception) -> str:
     """What went wrong with a file, in a few words."""
-    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+    if not isinstance(error, OSError):
+        return str(error)
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
 
 
 def warn(text: str) -> None:

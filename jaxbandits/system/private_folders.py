@@ -27,6 +27,8 @@ def private_folder(path: Path | str) -> Path:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(mode=0o700, exist_ok=True)
+    if path.is_symlink() and hasattr(os, "geteuid") and path.lstat().st_uid != os.geteuid():
+        raise NotPrivate(f"{path} is a link of another user")
     check_private(path)
     for above in path.resolve().parents:
         mode = above.stat().st_mode
@@ -36,9 +38,14 @@ def private_folder(path: Path | str) -> Path:
         return path
 
 
-def check_private(path: Path | str) -> None:
-    """Raise `NotPrivate` unless a file or folder is this user's, who alone may write to it."""
-    facts = os.stat(path)
+def check_private(path: Path | str, descriptor: int | None = None) -> None:
+    """Raise `NotPrivate` unless a file or folder is this user's, who alone may write to it.
+
+    Args:
+      path: where it is.
+      descriptor: of the open file, which is looked at in place of what is at the path now.
+    """
+    facts = os.stat(path if descriptor is None else descriptor)
     if not hasattr(os, "geteuid"):
         return
     if facts.st_uid != os.geteuid():

@@ -7,6 +7,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import program_sizes
 import pytest
 from cases import CASES
 from programs import simulate
@@ -16,7 +17,7 @@ import jaxbandits as jb
 from jaxbandits.compilers import cpp
 from jaxbandits.compilers.cpp import build
 from jaxbandits.core import Algorithm, Move
-from jaxbandits.engine import checks
+from jaxbandits.engine import checks, host_loop
 from jaxbandits.instances.contextual import Labelled
 
 FIXED = {case.name for case in CASES if case.fixed}
@@ -29,8 +30,20 @@ SOARE = jb.instances.soare(3, angle=0.5)
 LINGAPE = partial(jb.lingape, delta=0.1)
 
 
+@pytest.fixture
+def programs(monkeypatch):
+    """The programs that a test compiles, by their engine."""
+    found, whole = {}, host_loop.program
+
+    def noted(structure, shape, *others):
+        return found.setdefault(shape.engine, whole(structure, shape, *others))
+
+    monkeypatch.setattr(host_loop, "program", noted)
+    return found
+
+
 @pytest.mark.parametrize("name", PLAYED)
-def test_replications_are_those_of_xla(name):
+def test_replications_are_those_of_xla(name, programs):
     instance, algorithm, options = PLAYED[name]
     ours, other = (
         simulate(instance, algorithm, replications=96, engine=engine, **options)
@@ -52,6 +65,7 @@ def test_replications_are_those_of_xla(name):
         np.testing.assert_array_equal(getattr(ours, field)[same], getattr(other, field)[same])
     if ours.regret is not None:
         np.testing.assert_allclose(ours.regret[same], other.regret[same], rtol=1e-12)
+    program_sizes.check(name, programs)
 
 
 @pytest.mark.parametrize("name", ["lingape", "gse_uniform", "glm_tsl"])

@@ -94,6 +94,7 @@ def _stored(folder, name):
         try:
             check_private(path)
             if path.name == f"{name}.{digest(path.read_bytes())}.so":
+                os.utime(path)  # it was used
                 return path
             reason = f"{path} is damaged"
         except (NotPrivate, OSError) as error:
@@ -113,6 +114,8 @@ def _compiled(name, source, folder):
             library = ctypes.CDLL(str(new))
             library.run  # noqa: B018  AttributeError where there is none
         except (OSError, AttributeError):
+            if folder:  # from which the system may load no programs
+                return _compiled(name, source, None)
             wrote = f"what the C++ compiler {compiler()} wrote is no library for this machine"
             raise ChildProcessError(wrote) from None
         if folder:
