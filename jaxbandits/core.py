@@ -29,8 +29,8 @@ class Move(NamedTuple):
     count: Int[Array, "*S"] | None  #: draws of each; None: one each
     done: Bool[Array, ""]  #: stop before drawing
     answer: Any  #: int `[]`: index into targets, or bool `[M]`: a set
-    #: For the results a dict of scalars, which explains runs cut short where it has names of
-    #: `reasons.REASONS`; for `tell` anything else; or a pair of the two.
+    #: For the results a dict of scalars, which explains runs cut short where it has flags of the
+    #: table in "Read and compare results"; for `tell` anything else; or a pair of the two.
     info: Any = ()
 
 

@@ -42,7 +42,7 @@ class Runs:
       pulls: int64 `[R]`; in a regret run all of its rounds, also those after the algorithm has
         stopped, in which its answer is drawn.
       answer: int64 `[R]`, an index into the targets, or bool `[R, M]` for sets.
-      correct: bool `[R]`.
+      correct: bool `[R]`, whether the answer is right; in a regret run, the answer at the end.
       stopped: bool `[R]`, False where `max_pulls` cut the replication short; in a regret run always
         True.
       arm_pulls: int64 `[R, K]`; a row sums to `pulls`.
@@ -51,8 +51,8 @@ class Runs:
       info: what the algorithm counted, each `[R]`: phases, fits that did not converge, ...
       facts: what the engine knows besides, bool `[R]` each. `broken`: the state held NaN when the
         replication ended. Without a horizon also, of those cut short, `tied`: several answers are
-        equally good; `idle`: thousands of rounds without a draw; `hidden`: arms that were drawn
-        for this replication do not span, or rounding hides a direction.
+        equally good; `idle`: thousands of rounds without a draw; `hidden`: the arms that were
+        generated for this replication do not span, or rounding hides a direction.
       meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them (of cells
         that share a program, for the first of them), device, engine, versions, and `lane_use`: the
         share of all rounds computed that belonged to a replication under way.
@@ -107,9 +107,11 @@ class Runs:
 
     @property
     def reason(self) -> Int[np.ndarray, " R"]:
-        """Why a replication has no answer that stands, int8 `[R]`; see `reasons.REASONS`.
+        """Why a replication has no answer that can be used, as a code; int8 `[R]`.
 
-        0 where it stopped with one, 1 where `max_pulls` was reached and nothing else is known.
+        0 where it stopped with an answer based on its data, 1 where `max_pulls` was reached and
+        nothing else is known. The page "Read and compare results" has a table of all reasons;
+        `jaxbandits.engine.reasons.NAMES` gives the name of a code.
         """
         return codes_of(self.stopped, self.info | self.facts)
 
@@ -121,8 +123,8 @@ class Runs:
 
         Returns:
           A dict of plain numbers; `regret_mean` and `regret_se` at the last round are added for
-          regret runs. `reasons` counts the replications without an answer that stands, by reason:
-          all that were cut short, and those that stopped with a random answer or from draws that
+          regret runs. `reasons` counts the replications without an answer that can be used, by
+          reason: all that were cut short, and those that stopped with a random answer or from draws that
           do not span. `info` has totals of counts (whole numbers and flags) and means over the
           replications of all other numbers.
         """

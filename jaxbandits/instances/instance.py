@@ -285,7 +285,8 @@ def recorded(
       noise_var: the variance given to the learner.
       theta_norm: a bound given to the learner, unknown by default.
     Returns:
-      An `Instance` whose means are those of the samples; `theta` is zero.
+      An `Instance` whose means are those of the samples; `theta` is not known, and stored as
+      zeros.
     Raises:
       ValueError: wrong shapes or NaN.
 

@@ -142,9 +142,9 @@ def stressed(
         or not. In a sweep file `instance = "soare"` names it, beside its own options.
       variance_ratio: unequal noise. The variance of arm k is `variance_ratio ** (k / (K - 1))`
         times the original one, so that of the first arm stays; or `[K]`, a factor for each arm.
-      df: heavy tails. Normal noise becomes Student's t with `df > 1` degrees of freedom, scaled
-        to the same variance; with `df <= 2` the variance is infinite, and t is multiplied by the
-        original standard deviation.
+      df: heavy tails. Normal noise becomes Student's t with this many degrees of freedom, any
+        number above 1. Above 2 it is scaled to the same variance. At 2 or below the variance is
+        infinite, and t is multiplied by the original standard deviation.
       deviation: misspecified means. Each mean is moved up or down by `deviation`, with random
         signs that are fixed for the instance. Where the features can express the moves, the means
         stay linear.

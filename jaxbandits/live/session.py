@@ -23,7 +23,12 @@ from .snapshot import Snapshot
 
 
 class Ticket(NamedTuple):
-    """One pull that was handed out; its reward is told under its number."""
+    """One pull that was handed out; its reward is told under its number.
+
+    Attributes:
+      number: a whole number that no other ticket of the run has.
+      arm: the index of the arm to pull.
+    """
 
     number: int
     arm: int
@@ -202,8 +207,9 @@ class Live:
         """Hand out one pull.
 
         Returns:
-          A `Ticket(number, arm)`, or None where all that the phase wants is handed out: nothing
-          can be learnt from further pulls until those rewards are told.
+          A ticket, or None where all that the phase wants is handed out: nothing can be learnt from
+          further pulls until those rewards are told. A ticket has two fields: `number`, a whole
+          number that no other ticket of the run has, and `arm`, the index of the arm to pull.
         Raises:
           ValueError: a contextual algorithm, which knows the context of one pull alone.
           RuntimeError: the algorithm has stopped, or the run is closed.

@@ -62,7 +62,7 @@ class Comparison:
         }
 
     def plot(self, *, title: str | None = None) -> "Figure":
-        """The figure of the comparison, see `report.plot.figure`.
+        """The figure of the comparison: pulls and error rates, or the regret along the rounds.
 
         Args:
           title: above the panels; by default the instance and the number of replications.

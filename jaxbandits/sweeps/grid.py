@@ -83,8 +83,8 @@ def sweep(
       bounds: add `pull_lower_bound`, see `theory`, to cells of one linear instance with normal
         rewards and an algorithm with a `delta`; compiles for some seconds.
       batch, devices, engine: as in `simulate`; the pulls stay the same, but for ties that depend
-        on the last bit. Of several processes that share `out`, with `devices="all"`, each stores
-        its replications.
+        on the last bit. With `devices="all"` several processes may run the same sweep with the same
+        folder `out`; each process stores the replications that it has simulated.
     Returns:
       An `xarray.Dataset` with dimensions instance, algorithm, one per axis, and replication. A
       cell that depends on no option named by an axis is played once, and has its numbers at every

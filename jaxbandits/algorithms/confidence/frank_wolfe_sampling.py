@@ -62,8 +62,9 @@ def frank_wolfe_sampling(
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
       v0: ridge of the estimate.
-      threshold: the radius C, a name in `kernels.confidence.radius.USUAL`; "heuristic" in the
-        paper.
+      threshold: the radius C: "self_normalised_det", "self_normalised", "pairwise", "lucb1" or
+        "heuristic" (the paper's); the last two have no proof here. See the page "Thresholds and
+        what delta promises".
     Returns:
       An `Algorithm` that draws one arm a round and answers the index of the believed best arm.
       `info`: `unsolved`, the number of games whose solution did not converge.

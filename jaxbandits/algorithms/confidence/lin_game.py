@@ -71,8 +71,10 @@ def lin_game(
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
       v0: ridge, the paper's eta.
-      threshold: the radius C, a name in `kernels.confidence.radius.USUAL`; the paper proves its
-        claims for "self_normalised" and uses "heuristic" in its experiments.
+      threshold: the radius C: "self_normalised_det", "self_normalised", "pairwise", "lucb1" or
+        "heuristic"; the last two have no proof here. The paper proves its claims for
+        "self_normalised" and uses "heuristic" in its experiments. See the page "Thresholds and
+        what delta promises".
     Returns:
       An `Algorithm` that draws an arm a round; its answer is an index, with m a mask `bool [K]`.
     Raises:

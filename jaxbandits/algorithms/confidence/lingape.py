@@ -53,8 +53,9 @@ def lingape(
       selection: "greedy" (eq. 9) or "ratio" (eq. 12, the one the paper analyses).
       ratios: `[K, K, K]` the table of p, by default `design.ratios(arms)`; for arms that each
         replication draws anew it is found among all sets of d arms, at most 100,000.
-      threshold: the radius C, a name in `kernels.confidence.radius.USUAL`; the paper's (eq. 8) is
-        "pairwise".
+      threshold: the radius C: "pairwise" (the paper's, eq. 8), "self_normalised_det",
+        "self_normalised", "lucb1" or "heuristic"; the last two have no proof here. See the page
+        "Thresholds and what delta promises".
     Returns:
       An `Algorithm` that draws one arm a round and answers the index of the believed best arm.
     Raises:

@@ -53,8 +53,8 @@ def top_two(
     Leader `i = argmax mu`; challenger `j = argmin of (mu_i - mu_j)^2 / ||y||^2`, `y = x_i - x_j`
     in V^-1. Arm a is drawn with probability `h_a` proportional to `N_a (x_a^T V^-1 y)^2`, its share
     of the information that the draws so far give about the pair: with `f = gap^2 / (2 ||y||^2)` in
-    V(N)^-1, `h_a = N_a (df / dN_a) / f`, which sums to 1 because f is homogeneous. Each arm is
-    drawn once first. While some `||x_a||^2 > 2 / sqrt(t)` in V^-1 after t draws, the arm of the
+    V(N)^-1, `h_a` is `N_a / f` times the derivative of f by `N_a`. The `h_a` sum to 1 because f is
+    homogeneous. Each arm is drawn once first. While some `||x_a||^2 > 2 / sqrt(t)` in V^-1 after t draws, the arm of the
     largest is drawn instead. Stop when `mu_i - mu_j >= C sigma ||x_i - x_j||_{V^-1}` for every j.
 
     Args:
@@ -65,7 +65,9 @@ def top_two(
       v0: ridge.
       selection: "sampled" draws an arm with these probabilities; "tracked" draws the arm whose
         count is furthest behind the sum of its probabilities.
-      threshold: the radius C, a name in `kernels.confidence.radius.USUAL`.
+      threshold: the radius C: "self_normalised_det", "self_normalised", "pairwise", "lucb1" or
+        "heuristic"; the last two have no proof here. See the page "Thresholds and what delta
+        promises".
     Returns:
       An `Algorithm` that draws one arm a round and answers the index of the believed best arm.
     Raises:
@@ -73,10 +75,11 @@ def top_two(
     Deviations:
       The paper proves its claims for arms without structure. The rule for linear bandits applies
       its principle, an arm's share of the information. Leader and challenger come from the
-      estimate, not from posterior samples. "tracked" is this package's. So is the rule that every
-      arm is known as well as by `sqrt(t) / 2` draws of its own: without it, two equally good arms
-      that lead after unlucky rewards would be drawn for ever (one run in 20,000 on Soare's
-      instance). The estimate has a ridge. The guarantee of the answer comes from the threshold and
+      estimate, not from posterior samples. "tracked" is this package's. This package also adds the
+      rule that draws the arm whose mean is known least, while its variance in V^-1 is above
+      `2 / sqrt(t)`. So after t draws each mean is estimated about as precisely as by `sqrt(t) / 2`
+      draws of that arm alone. Without it, two equally good arms that lead after unlucky rewards
+      would be drawn for ever (one run in 20,000 on Soare's instance). The estimate has a ridge. The guarantee of the answer comes from the threshold and
       holds for any sampling rule.
     Setting:
       best arm, fixed confidence.

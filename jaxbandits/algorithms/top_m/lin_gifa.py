@@ -68,7 +68,9 @@ def lin_gifa(
       selection: "greedy", "largest_variance", "ratio" or "both", see `m_lingape`.
       ratios: `[K, K, K]` for "ratio", see `m_lingape`.
       stopping: "ugape" as above, or "lucb", `B[c, b] <= epsilon`.
-      threshold: the radius C, a name in `kernels.confidence.radius.THRESHOLDS`.
+      threshold: the radius C: "self_normalised_det", "self_normalised", "pairwise", "lucb1",
+        "heuristic", "self_normalised_printed" or "self_normalised_code"; the last four have no
+        proof here. See the page "Thresholds and what delta promises".
       stale_pair: test as the published program does, see `Deviations`.
     Returns:
       An `Algorithm` that draws one arm a round and answers a mask `bool [K]` with m true entries.

@@ -49,7 +49,9 @@ def m_lingape(
       selection: "greedy", "largest_variance", "ratio" or "both".
       ratios: `[K, K, K]` for "ratio", by default `design.ratios(arms)`; for arms that each
         replication draws anew it is found among all sets of d arms, at most 100,000.
-      threshold: the radius C, a name in `kernels.confidence.radius.THRESHOLDS`.
+      threshold: the radius C: "self_normalised_det", "self_normalised", "pairwise", "lucb1",
+        "heuristic", "self_normalised_printed" or "self_normalised_code"; the last four have no
+        proof here. See the page "Thresholds and what delta promises".
       stale_pair: test as the published program does, see `Deviations`.
     Returns:
       An `Algorithm` that draws one arm a round and answers a mask `bool [K]` with m true entries.
