@@ -101,8 +101,8 @@ def simulate(
       max_pulls: a replication whose next draw would exceed it is cut short: `stopped` is False,
         and `Runs.reason` says what is known of why. For an algorithm that never stops, give a
         `max_pulls` of your own or a `horizon`.
-      horizon: rounds of a cumulative-regret run; a round is one draw; the regret is recorded at some of
-        them. Every replication then plays all rounds, and `max_pulls` is not used. Where the
+      horizon: rounds of a cumulative-regret run. A round is one draw here. The regret is recorded
+        at some of them. Every replication then plays all rounds, and `max_pulls` is not used. Where the
         algorithm stops before, its answer is drawn in the rounds that are left: the regret, `pulls`
         and `arm_pulls` count them. A phase that would go beyond the horizon is cut in proportion.
       batch: replications side by side, rounded up to a multiple of 8; by default what the cache
@@ -115,8 +115,8 @@ def simulate(
         `jaxbandits.compilers.cpp`. Or "cuda" for rounds compiled by NVIDIA's run-time compiler,
         on a GPU: many times as fast where the state of a lane is small, see
         `jaxbandits.compilers.cuda`; what it cannot compile, XLA plays, with a warning. It makes no
-        difference for contextual problems: there XLA plays one replication after the other on a CPU,
-        and all of them together on a GPU.
+        difference for contextual problems: there XLA plays the lanes in turn on a CPU, and all of
+        them together on a GPU.
       record: at which rounds: about 100 of "even" or geometric ("log") spacing, or half of each
         ("mixed"); or a list of rounds. All of a run of 200 rounds or fewer.
       progress: True for a bar, or a callable `(done, total)`.

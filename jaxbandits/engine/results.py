@@ -124,8 +124,8 @@ class Runs:
         Returns:
           A dict of plain numbers; `regret_mean` and `regret_se` at the last round are added for
           regret runs. `reasons` counts the replications without an answer that can be used, by
-          reason: all that were cut short, and those that stopped with a random answer or from draws that
-          do not span. `info` has totals of counts (whole numbers and flags) and means over the
+          reason: all that were cut short, and those that stopped with a random answer or from draws
+          that do not span. `info` has totals of counts (whole numbers and flags) and means over the
           replications of all other numbers.
         """
         finished = int(self.stopped.sum())

@@ -189,7 +189,7 @@ def tabular(
       targets, values: `[M, d]` and `[M]` together, or the arms and their means by default.
       theta_norm: a bound given to the learner, unknown by default.
     Returns:
-      An `Instance` with `theta` zero.
+      An `Instance`; its `theta` is not known, and stored as zeros.
     Raises:
       ValueError: wrong shapes, NaN, targets without values, a variance not above 0.
 
@@ -347,7 +347,7 @@ def simulated(
       seed: of these draws only; the same seed gives the same means.
       theta_norm: a bound given to the learner, unknown by default.
     Returns:
-      An `Instance` with `theta` zero.
+      An `Instance`; its `theta` is not known, and stored as zeros.
     Raises:
       ValueError: wrong shapes, NaN, a variance not above 0, no draws, a simulator that is no
         pytree or whose reward is not a single number.

@@ -62,7 +62,9 @@ class Comparison:
         }
 
     def plot(self, *, title: str | None = None) -> "Figure":
-        """The figure of the comparison: pulls and error rates, or the regret along the rounds.
+        """The figure of the comparison, as `jb.plot.sweep` draws it.
+
+        Pulls and error rates; right answers where all pulls are equal; with a horizon the regret.
 
         Args:
           title: above the panels; by default the instance and the number of replications.

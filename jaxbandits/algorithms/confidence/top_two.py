@@ -50,12 +50,13 @@ def top_two(
 ) -> Algorithm:
     """Top two with information-directed selection (after Qin & You, 2023).
 
-    Leader `i = argmax mu`; challenger `j = argmin of (mu_i - mu_j)^2 / ||y||^2`, `y = x_i - x_j`
-    in V^-1. Arm a is drawn with probability `h_a` proportional to `N_a (x_a^T V^-1 y)^2`, its share
-    of the information that the draws so far give about the pair: with `f = gap^2 / (2 ||y||^2)` in
+    Leader `i = argmax mu`; challenger `j = argmin of (mu_i - mu_j)^2 / ||y||^2`, `y = x_i - x_j` in
+    V^-1. Arm a is drawn with probability `h_a` proportional to `N_a (x_a^T V^-1 y)^2`, its share of
+    the information that the draws so far give about the pair: with `f = gap^2 / (2 ||y||^2)` in
     V(N)^-1, `h_a` is `N_a / f` times the derivative of f by `N_a`. The `h_a` sum to 1 because f is
-    homogeneous. Each arm is drawn once first. While some `||x_a||^2 > 2 / sqrt(t)` in V^-1 after t draws, the arm of the
-    largest is drawn instead. Stop when `mu_i - mu_j >= C sigma ||x_i - x_j||_{V^-1}` for every j.
+    homogeneous. Each arm is drawn once first. While some `||x_a||^2 > 2 / sqrt(t)` in V^-1 after t
+    draws, the arm of the largest is drawn instead. Stop when `mu_i - mu_j >= C sigma ||x_i -
+    x_j||_{V^-1}` for every j.
 
     Args:
       arms: `[K, d]` features. Their units matter: the effect of the ridge depends on them.
@@ -76,11 +77,11 @@ def top_two(
       The paper proves its claims for arms without structure. The rule for linear bandits applies
       its principle, an arm's share of the information. Leader and challenger come from the
       estimate, not from posterior samples. "tracked" is this package's. This package also adds the
-      rule that draws the arm whose mean is known least, while its variance in V^-1 is above
-      `2 / sqrt(t)`. So after t draws each mean is estimated about as precisely as by `sqrt(t) / 2`
-      draws of that arm alone. Without it, two equally good arms that lead after unlucky rewards
-      would be drawn for ever (one run in 20,000 on Soare's instance). The estimate has a ridge. The guarantee of the answer comes from the threshold and
-      holds for any sampling rule.
+      rule that draws the arm whose mean is known least, while its variance in V^-1 is above `2 /
+      sqrt(t)`. So after t draws each mean is estimated about as precisely as by `sqrt(t) / 2` draws
+      of that arm alone. Without it, two equally good arms that lead after unlucky rewards would be
+      drawn for ever (one run in 20,000 on Soare's instance). The estimate has a ridge. The
+      guarantee of the answer comes from the threshold and holds for any sampling rule.
     Setting:
       best arm, fixed confidence.
     Assumptions:
