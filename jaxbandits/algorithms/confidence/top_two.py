@@ -55,8 +55,8 @@ def top_two(
     the information that the draws so far give about the pair: with `f = gap^2 / (2 ||y||^2)` in
     V(N)^-1, `h_a` is `N_a / f` times the derivative of f by `N_a`. The `h_a` sum to 1 because f is
     homogeneous. Each arm is drawn once first. While some `||x_a||^2 > 2 / sqrt(t)` in V^-1 after t
-    draws, the arm of the largest is drawn instead. Stop when `mu_i - mu_j >= C sigma ||x_i -
-    x_j||_{V^-1}` for every j.
+    draws, the arm of the largest is drawn instead. Stop when
+    `mu_i - mu_j >= C sigma ||x_i - x_j||_{V^-1}` for every j.
 
     Args:
       arms: `[K, d]` features. Their units matter: the effect of the ridge depends on them.
@@ -77,9 +77,9 @@ def top_two(
       The paper proves its claims for arms without structure. The rule for linear bandits applies
       its principle, an arm's share of the information. Leader and challenger come from the
       estimate, not from posterior samples. "tracked" is this package's. This package also adds the
-      rule that draws the arm whose mean is known least, while its variance in V^-1 is above `2 /
-      sqrt(t)`. So after t draws each mean is estimated about as precisely as by `sqrt(t) / 2` draws
-      of that arm alone. Without it, two equally good arms that lead after unlucky rewards would be
+      rule that draws the arm of the largest `||x_a||^2` in V^-1, while that is above `2 / sqrt(t)`.
+      So after t draws each mean is known about as precisely as from `sqrt(t) / 2` draws of that
+      arm alone. Without this rule, two equally good arms that lead after unlucky rewards would be
       drawn for ever (one run in 20,000 on Soare's instance). The estimate has a ridge. The
       guarantee of the answer comes from the threshold and holds for any sampling rule.
     Setting:
