@@ -104,7 +104,8 @@ def simulate(
       horizon: rounds of a cumulative-regret run. A round is one draw here. The regret is recorded
         at some of them. Every replication then plays all rounds, and `max_pulls` is not used. Where
         the algorithm stops before, its answer is drawn in the rounds that are left: the regret,
-        `pulls` and `arm_pulls` count them. A phase that would go beyond the horizon is cut in proportion.
+        `pulls` and `arm_pulls` count them. A phase that would go beyond the horizon is cut in
+        proportion.
       batch: replications side by side, rounded up to a multiple of 8; by default what the cache
         of a CPU or the memory of an accelerator holds.
       devices: JAX devices of this process to share the lanes, or how many of them; one by
