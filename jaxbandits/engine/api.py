@@ -259,6 +259,7 @@ class Simulation:
                 engine=engine,
             )
             self._fault_text = functools.partial(fault_text, structure, numbers)
+        self._name = name_of(structure.tree(numbers)[1])  # all cells have one constructor
         used = self._loop.shape.engine  # contextual problems have their own
         self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": used}
         self._compile_seconds = self._loop.compile_seconds
@@ -307,7 +308,7 @@ class Simulation:
             with jax.enable_x64(True):
                 for record in self._loop.run(ids):
                     _check_drawn(record)
-                    _check_faults(record, self._fault_text)
+                    _check_faults(record, self._name, self._fault_text)
                     collector.add(record)
                     done += len(record.id)
                     report(done, total)
@@ -424,10 +425,11 @@ def _check_drawn(record):
         )
 
 
-def _check_faults(record, text):
+def _check_faults(record, name, text):
     """Raise where an algorithm has done what none should; of several, for the first replication.
 
     Args:
+      name: of its constructor.
       text: a callable `(code, value)` that says what was wrong.
     """
     numbers = record.id % REPLICATIONS_PER_CELL
@@ -436,19 +438,20 @@ def _check_faults(record, text):
             code, round, value = (record.info[name][row].item() for name in REPORT)
             if code:
                 what = text(code, value)
-                raise ValueError(f"algorithm: replication {numbers[row]}, round {round}: {what}")
+                where = f"replication {numbers[row]}, round {round}"
+                raise ValueError(f"algorithm {name}: {where}: {what}")
     arms, hint = record.arm_pulls.shape[1], "simulate(..., debug=True) says in which round"
     if not record.answer_exists.all():
         row = np.flatnonzero(~record.answer_exists)[0]
         raise ValueError(
-            f"algorithm: replication {numbers[row]} ends with the answer {record.answer[row]}, "
+            f"algorithm {name}: replication {numbers[row]} ends with the answer {record.answer[row]}, "
             f"which is none of the targets (of the arms where no targets are given); {hint}"
         )
     agrees = record.arm_pulls.sum(1) == record.pulls
     if not agrees.all():
         raise ValueError(
-            f"algorithm: replication {numbers[~agrees].min()} has drawn arms that do not exist, "
-            f"or fewer than 0 times; there are {arms}: 0 to {arms - 1}; {hint}"
+            f"algorithm {name}: replication {numbers[~agrees].min()} has drawn arms that do not "
+            f"exist, or fewer than 0 times; there are {arms}: 0 to {arms - 1}; {hint}"
         )
 
 
