@@ -140,20 +140,19 @@ def check_call(role: str, build: Callable[..., Any], /, *args: Any, **options: A
     try:
         signature.bind(*args, **options)
     except TypeError as error:
-        given = signature.bind_partial(*args, **options).arguments if _only_misses(error) else None
-        meaning = "" if given is None else _first_missing(build, signature, given)
-        raise ValueError(f"{role} {name_of(build)}: {error}{meaning}") from None
-
-
-def _only_misses(error):
-    """Whether it is an argument that is missing, not one too many."""
-    return str(error).startswith("missing")
+        text = f"{role} {name_of(build)}: {error}"
+        if str(error).startswith("missing"):  # and none too many
+            given = signature.bind_partial(*args, **options).arguments
+            text += _first_missing(build, signature, given)
+        raise ValueError(text) from None
 
 
 def _first_missing(build, signature, given):
     """The meaning of the first argument that is not given, by the constructor's docstring."""
     missing = (
-        name for name, p in signature.parameters.items() if p.default is p.empty and name not in given
+        name
+        for name, p in signature.parameters.items()
+        if p.default is p.empty and name not in given
     )
     text = meaning_of(function_of(build), next(missing, ""))
     return f" ({text})" if text else ""

@@ -94,11 +94,11 @@ def simulate(
       algorithm: a constructor, or `functools.partial` of one with its options. It is called
         with `arms` and those of `targets, family, noise_var, theta_norm, horizon` (and `theta`)
         that its signature names; options that are bound win.
-      replications: R.
+      replications: how many replications, R: 1 or above.
       seed: a whole number, 0 or above.
-      max_pulls: a replication whose next draw would exceed it is cut short: `stopped` is False,
-        and `Runs.reason` says what is known of why. For an algorithm that never stops, give a
-        `max_pulls` of your own or a `horizon`.
+      max_pulls: 10,000,000 by default. A replication whose next draw would exceed it is cut
+        short: `stopped` is False, and `Runs.reason` says what is known of why. For an algorithm
+        that never stops, give a `max_pulls` of your own or a `horizon`.
       horizon: rounds of a cumulative-regret run, a draw each; the regret is recorded at some of
         them. Every replication then plays all rounds, and `max_pulls` is not used. Where the
         algorithm stops before, its answer is drawn in the rounds that are left: the regret, `pulls`
@@ -259,7 +259,8 @@ class Simulation:
                 engine=engine,
             )
             self._fault_text = functools.partial(fault_text, structure, numbers)
-        self._name = name_of(structure.tree(numbers)[1])  # all cells have one constructor
+        one, its_numbers = cells[0]
+        self._name = name_of(one.tree(its_numbers)[1])  # all cells have one constructor
         used = self._loop.shape.engine  # contextual problems have their own
         self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": used}
         self._compile_seconds = self._loop.compile_seconds
@@ -444,8 +445,8 @@ def _check_faults(record, name, text):
     if not record.answer_exists.all():
         row = np.flatnonzero(~record.answer_exists)[0]
         raise ValueError(
-            f"algorithm {name}: replication {numbers[row]} ends with the answer {record.answer[row]}, "
-            f"which is none of the targets (of the arms where no targets are given); {hint}"
+            f"algorithm {name}: replication {numbers[row]} ends with the answer "
+            f"{record.answer[row]}, which is none of the targets (of the arms where no targets are given); {hint}"
         )
     agrees = record.arm_pulls.sum(1) == record.pulls
     if not agrees.all():
