@@ -68,7 +68,7 @@ def test_other_faults_of_a_call_stay_those_of_python():
     [
         (
             {"delta": 0.1, "v0": 2},
-            r"top_two needs arms: .* functools.partial\(jb.top_two, delta=0.1, v0=2\) and give that",
+            r"top_two needs arms: .* functools.partial\(jb.top_two, delta=0.1, v0=2\) and give",
         ),
         ({}, "top_two needs arms: give jb.top_two itself to simulate"),
     ],

@@ -446,7 +446,8 @@ def _check_faults(record, name, text):
         row = np.flatnonzero(~record.answer_exists)[0]
         raise ValueError(
             f"algorithm {name}: replication {numbers[row]} ends with the answer "
-            f"{record.answer[row]}, which is none of the targets (of the arms where no targets are given); {hint}"
+            f"{record.answer[row]}, which is none of the targets (of the arms where no targets are "
+            f"given); {hint}"
         )
     agrees = record.arm_pulls.sum(1) == record.pulls
     if not agrees.all():
