@@ -1,6 +1,5 @@
 """A part of a sweep as one would call it: the constructor with its options."""
 
-import importlib
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -51,11 +50,11 @@ def _constructor(name: Any) -> Callable[..., Any] | None:
     """The function of that name; only of this package, as a results file must not run code."""
     if not isinstance(name, str):
         return None
+    from .. import algorithms, instances
+
     module, _, function = name.rpartition(".")
-    if module not in (OURS, f"{OURS}.instances"):  # where its constructors have their names
-        return None
-    found = getattr(importlib.import_module(module), function, None)
-    return found if inspect.isroutine(found) else None
+    shelf = {OURS: algorithms, f"{OURS}.instances": instances}.get(module)
+    return None if shelf is None or function not in shelf.__all__ else getattr(shelf, function)
 
 
 def _arrays_text(instance: Any) -> str:
