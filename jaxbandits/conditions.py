@@ -12,6 +12,8 @@ from .feature_tables import is_concrete, require
 from .parameters import Values
 from .types import Rows, Scalar
 
+# By the option that names a threshold, which algorithm of that kind needs no theta_norm.
+NEEDS_NONE: dict[str, str] = {"threshold": "; rage, for the best arm, needs none"}
 # Smallest `|x|^2 / v0`: what a draw adds is then 4,000 times the rounding error.
 LEAST_GROWTH: float = 2.0**-40
 
@@ -31,7 +33,11 @@ def theta_fits(values: Values) -> None:
 
 def theta_norm_given(values: Values) -> None:
     """Raise where theta_norm is None, which means that it is unknown."""
-    require(values["theta_norm"] is not None, "theta_norm must be given, got None (unknown)")
+    require(
+        values["theta_norm"] is not None,
+        "theta_norm must be given, got None (unknown): a bound on the norm of theta, which an "
+        "instance may have, functools.partial can bind or Live takes as theta_norm=...",
+    )
 
 
 def horizon_given(values: Values) -> None:
@@ -54,7 +60,8 @@ def theta_norm_known(
     require(
         not unknown,
         f"theta_norm must be given for {option} {name!r}, got None (unknown): a bound on the norm "
-        "of theta, which an instance may have or functools.partial can bind",
+        "of theta, which an instance may have, functools.partial can bind or Live takes as "
+        f"theta_norm=...{NEEDS_NONE.get(option, '')}",
     )
 
 

@@ -181,6 +181,17 @@ def _with_equal_columns(values):
     return scaled if theta is None else scaled | {"theta": theta * scales}
 
 
+def _needs_arms(build, options):
+    """What to do instead of calling a constructor with its options alone."""
+    ours = build.__module__.partition(".")[0] == __name__.partition(".")[0]
+    name = f"jb.{build.__name__}" if ours else build.__name__
+    bound = ", ".join([name, *(f"{option}={value!r:.40}" for option, value in options.items())])
+    advice = f"bind options with functools.partial({bound}) and give that to simulate"
+    if not options:
+        advice = f"give {name} itself to simulate, which calls it"
+    return f"{build.__name__} needs arms: {advice}"
+
+
 P = ParamSpec("P")
 # (horizon, num_arms, dim, noise_var, kappa, lipschitz) -> c_2, see `kernels.confidence.glm_radius`
 Deviation: TypeAlias = Callable[..., Array]
@@ -292,7 +303,9 @@ def constructor(
             return tells_span(arms, whole=spans) if checked else jnp.array(True)
 
         @functools.wraps(build)
-        def checked(arms, *args, **keywords):
+        def checked(arms=None, *args, **keywords):
+            if arms is None:  # where Python would only count the arguments
+                raise TypeError(_needs_arms(build, keywords))
             bound = bind(arms, args, keywords)
             bound.arguments.update(complete(bound))
             for name, value in bound.arguments.items():

@@ -3,6 +3,7 @@
 import difflib
 import functools
 import inspect
+import re
 from collections.abc import Callable, Collection
 from typing import Any, ParamSpec, TypeVar
 
@@ -135,7 +136,42 @@ def check_call(role: str, build: Callable[..., Any], /, *args: Any, **options: A
     Raises:
       ValueError: names the argument that is missing or not expected.
     """
+    signature = inspect.signature(build)
     try:
-        inspect.signature(build).bind(*args, **options)
+        signature.bind(*args, **options)
     except TypeError as error:
-        raise ValueError(f"{role} {name_of(build)}: {error}") from None
+        text = f"{role} {name_of(build)}: {error}"
+        if str(error).startswith("missing"):  # and none too many
+            given = signature.bind_partial(*args, **options).arguments
+            text += _first_missing(build, signature, given)
+        raise ValueError(text) from None
+
+
+def _first_missing(build, signature, given):
+    """The meaning of the first argument that is not given, by the constructor's docstring."""
+    missing = (
+        name
+        for name, p in signature.parameters.items()
+        if p.default is p.empty and name not in given
+    )
+    text = meaning_of(function_of(build), next(missing, ""))
+    return f" ({text})" if text else ""
+
+
+def meaning_of(function: Callable[..., Any], option: str) -> str:
+    """The first sentence on an option in the docstring of a function, "" where there is none.
+
+    >>> def toss(coins):
+    ...     '''Toss some.
+    ...
+    ...     Args:
+    ...       coins: how many. They are
+    ...         fair.
+    ...     '''
+    >>> meaning_of(toss, "coins")
+    'how many'
+    """
+    arguments = (inspect.getdoc(function) or "").partition("Args:\n")[2]
+    found = re.search(rf"^  {re.escape(option)}: (.*(?:\n    .*)*)", arguments, re.MULTILINE)
+    text = " ".join(found[1].split()) if found and option else ""
+    return re.split(r"\.(?: |$)", text)[0].replace(" (static)", "")

@@ -305,7 +305,8 @@ BAD = {
     ),
     "theta_norm unknown": (
         (jb.instances.tabular(EYE, [1.0, 0.0, 0.0]), jb.lingape),
-        "theta_norm must be given for threshold 'pairwise', got None",
+        "theta_norm must be given for threshold 'pairwise', got None.* Live takes as theta_norm=.*"
+        "rage, for the best arm, needs none",
     ),
     "ratios of too many drawn arms": (
         (
@@ -327,6 +328,10 @@ BAD = {
         "design must be one of 'd_opt', 'frank_wolfe', got 'uniform'",
     ),
     "m too large": ((SOARE, partial(jb.m_lingape, m=4)), "m must be below the 4 arms, got 4"),
+    "m left out": (
+        (SOARE, jb.lucb),
+        r"missing a required.*'m' \(number of arms to return, below K; 1 for the best arm\)",
+    ),
     "no m": ((SOARE, partial(jb.lucb, m=None)), "m must be below the 4 arms, got None"),
     "targets that nobody knows of": (
         (jb.instances.transductive(4), jb.lingape),

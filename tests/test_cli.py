@@ -104,6 +104,18 @@ def test_bad_delta_is_refused(tiny, tmp_path):
     refused(call("run", tiny, "--out", tmp_path / "out"), "delta", "(0, 1)", "1.5")
 
 
+@pytest.mark.parametrize(
+    ("command", "missing", "usage"),
+    [
+        ("run", "argument 'SWEEP.toml'", "run SWEEP.toml --out DIR"),
+        ("reproduce", "option '--out'", "reproduce NAME --out DIR"),
+        ("report", "argument 'DIR'", "report DIR"),
+    ],
+)
+def test_what_is_missing_is_named_with_the_whole_command(command, missing, usage):
+    refused(call(command), f"Missing {missing}.", f" {usage}")
+
+
 def test_bad_arguments_are_refused(tiny, tmp_path):
     out = tmp_path / "out"
     refused(call("run", tmp_path / "none.toml", "--out", out), "none.toml")

@@ -94,6 +94,10 @@ def test_bernoulli_and_recorded():
     [
         (lambda: make.bernoulli(np.eye(2), [0.2, 1.2]), r"means must lie in \[0, 1\], got 0.2 to"),
         (lambda: make.recorded(np.eye(2), np.ones((3, 4)), noise_var=1.0), r"samples .*\[2, N\]"),
+        (
+            lambda: make.recorded(np.eye(2), [np.ones(3), np.ones(5)], noise_var=1.0),
+            "samples: the rows have 3 to 5 records; .*'Arms with different numbers of records'",
+        ),
         (lambda: make.recorded(np.eye(2), [[1, np.nan]] * 2, noise_var=1.0), "samples .*finite"),
         (lambda: make.glm(np.eye(2), [0.0, 1.0], family="gamma"), "family .*got 'gamma'"),
         (lambda: make.linear(np.eye(2), [0.0, 1.0], noise_var=0.0), "noise_var .*got 0.0"),

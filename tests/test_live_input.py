@@ -94,6 +94,15 @@ def test_bad_rewards_are_named_and_change_nothing(given, match):
     assert live.pulls == 2
 
 
+def test_a_reward_told_without_asking_is_one_of_the_arm_that_ask_would_return():
+    live = jb.Live(LINGAPE, ARMS)
+    for pulls in (1, 2):
+        arm, before = live.ask(), live.arm_pulls
+        live.tell(1.0)
+        assert live.pulls == pulls
+        assert (live.arm_pulls - before)[arm] == 1
+
+
 def test_a_phase_refuses_rewards_that_it_did_not_ask_for():
     live = jb.Live(partial(jb.sequential_halving, budget=8), ARMS)  # one draw each, then two
     for reward, target, match in (

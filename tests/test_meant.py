@@ -66,6 +66,21 @@ def test_other_faults_of_a_call_stay_those_of_python():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (
+            {"delta": 0.1, "v0": 2},
+            r"top_two needs arms: .* functools.partial\(jb.top_two, delta=0.1, v0=2\) and give",
+        ),
+        ({}, "top_two needs arms: give jb.top_two itself to simulate"),
+    ],
+)
+def test_a_constructor_called_without_arms_says_how_options_are_bound(options, message):
+    with pytest.raises(TypeError, match=message):
+        jb.top_two(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
         ({"delta": 0.1}, r"no argument 'delta'; .*: functools.partial\(lingape, delta=0.1\)"),
         ({"dleta": 0.1}, r"no argument 'dleta'; .*: functools.partial\(lingape, delta=0.1\)"),
         ({"bacth": 8}, "unknown argument of simulate 'bacth'; did you mean 'batch'"),

@@ -96,7 +96,18 @@ SHAPES = {
         partial(unsound, tell=tuple),
         "like that of init: it is of the type tuple, and State in that of init",
     ),
-    "nothing": (partial(unsound, tell=lambda s: None), "it is of the type NoneType, and State"),
+    "an array for a move": (
+        partial(unsound, ask=lambda move: move.arm),
+        r"ask must return a Move, got an array int64\[\]",
+    ),
+    "nothing for a move": (
+        partial(unsound, ask=lambda move: None),
+        r"ask must return a Move, got None; did you forget `return`\?",
+    ),
+    "nothing": (
+        partial(unsound, tell=lambda s: None),
+        r"tell returned None; did you forget `return`\?",
+    ),
     "a dict that grew": (
         lambda arms: sound(arms)._replace(
             init=lambda key: {"n": jnp.zeros(2)},
@@ -143,8 +154,13 @@ def test_an_error_that_the_algorithm_raises_is_passed_on():
     def broken(state):
         raise TypeError("mine")
 
-    with pytest.raises(TypeError, match="mine"):
-        jb.simulate(INSTANCE, partial(unsound, tell=broken), replications=2)
+    for name in Algorithm._fields:
+        build = partial(unsound, **{name: broken})
+        for play in (partial(jb.simulate, INSTANCE, build, replications=2), partial(live, build)):
+            with pytest.raises(TypeError, match="mine") as caught:
+                play()
+            own = "unsound" if name == "ask" else "sound"  # it is called after its `ask`
+            assert f"algorithm {own}: this was raised in its {name}" in caught.value.__notes__
 
 
 def late(arms, *, fault=0, phased=False):
@@ -191,7 +207,7 @@ def test_the_first_fault_is_named_with_its_round():
         np.testing.assert_array_equal(getattr(plain, name), getattr(watched, name))
     assert watched.info == {}
     for fault, wrong in WRONG.items():
-        with pytest.raises(ValueError, match=f"^algorithm: replication 0, round 5: {wrong}$"):
+        with pytest.raises(ValueError, match=f"^algorithm late: replication 0, round 5: {wrong}$"):
             jb.simulate(INSTANCE, partial(late, fault=np.int64(fault)), replications=50, debug=True)
 
 
@@ -207,7 +223,7 @@ def test_the_first_fault_of_phases_is_named_too():
 )
 def test_impossible_draws_are_refused_without_debug(fault, phased):
     message = (
-        "replication 0 has drawn arms that do not exist, or fewer than 0 times; "
+        "algorithm late: replication 0 has drawn arms that do not exist, or fewer than 0 times; "
         "there are 6: 0 to 5; .*debug"
     )
     build = partial(late, fault=np.int64(fault), phased=phased)

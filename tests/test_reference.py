@@ -19,6 +19,7 @@ def extension(name):
 
 
 pages, signatures = extension("reference_pages"), extension("signatures")
+docstrings = extension("docstrings")
 LISTED = [name for names in pages.groups().values() for name in names]
 
 
@@ -52,6 +53,18 @@ def test_signatures_are_those_of_the_source():
     assert "threshold: Literal['self_normalised', " in text
     assert returned == "Algorithm"
     assert signatures.of_fields(jb.Move) == ("(arm, count, done, answer, info=...)", "")
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["draws of each; None: one each", "int: index into targets, or bool: a set", "rounds played"],
+)
+def test_no_part_of_a_comment_on_a_field_becomes_its_type(comment):
+    napoleon = pytest.importorskip("sphinx.ext.napoleon")
+    lines = [comment, "or more"]
+    docstrings.mended(None, "attribute", "jaxbandits.Move.count", None, None, lines)
+    shown = str(napoleon.GoogleDocstring(lines, what="attribute"))
+    assert shown.split() == [*comment.split(), "or", "more"]
 
 
 def test_every_signature_can_be_read():

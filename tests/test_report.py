@@ -2,6 +2,7 @@
 
 import html.parser
 import itertools
+import json
 import re
 from functools import partial
 
@@ -17,6 +18,7 @@ from jaxbandits.engine.results import standard_error
 from jaxbandits.report import write
 from jaxbandits.report.html.claims import measured_text
 from jaxbandits.sweeps.dataset import write as save
+from jaxbandits.version import VERSION
 
 VOID = {"meta", "link"}
 
@@ -76,7 +78,7 @@ def test_numbers_on_the_page_are_those_of_the_dataset(tmp_path):
     header, *cells = page.rows[:5]
     assert header == [
         "algorithm", "gap", "errors", "error rate [95%]", "mean pulls ± 95%",
-        "/ lower bound ± 95%", "median pulls", "5% to 95%", "run seconds",
+        "/ lower bound ± 95%", "median pulls", "pulls, 5% to 95%", "run seconds",
     ]  # fmt: skip
     one = dataset.isel(instance=0, algorithm=0, gap=1)
     row = dict(zip(header, cells[1], strict=True))
@@ -169,6 +171,34 @@ def test_a_paired_comparison_is_shown_where_it_says_more(tmp_path):
     assert row[2:4] == ["soare, gap = 0.5", "pulls"]
     assert row[4].startswith("-19.5 [-22, -17]")
     assert row[5] == "overlap"
+
+
+@pytest.mark.parametrize(("algorithms", "said"), [(("A", "B"), True), (("A",), False)])
+def test_that_no_pair_is_listed_is_said(tmp_path, algorithms, said):
+    dataset = example(instances=("soare",), algorithms=algorithms)
+    dataset["pulls_mean_is_lower_bound"][:] = True  # not compared then
+    text = write(stored(tmp_path, dataset)).read_text(encoding="utf-8")
+    assert ("No pair of algorithms contradicts its single intervals." in text) == said
+
+
+@pytest.mark.parametrize("version", [VERSION, "0.0.1"])
+def test_defaults_are_shown_where_this_version_has_run(tmp_path, version):
+    dataset = example(instances=("soare",), algorithms=("TTTS", "own"))
+    tables = {
+        "[instances.soare]": {"constructor": "jaxbandits.instances.soare", "dim": 4},
+        "[algorithms.TTTS]": {"constructor": "jaxbandits.top_two"},
+        "[algorithms.own]": {"constructor": "os.path.join"},
+    }
+    attributes = {"options": json.dumps(tables), "jaxbandits": version}
+    page = Reader(write(stored(tmp_path, dataset.assign_attrs(attributes))).read_text())
+    words = " ".join(" ".join(page.words).split())
+    instance, algorithm = (
+        "soare(dim=4) defaults: angle=0.1, scale=1.0",
+        "top_two() defaults: delta=",
+    )
+    assert (instance in words) == (algorithm in words) == (version == VERSION)
+    assert words.count("defaults: ") == (2 if version == VERSION else 0)
+    assert "noise_var=" not in words.partition(algorithm)[2]  # the instance tells it
 
 
 def test_labels_are_never_read_as_markup(text):

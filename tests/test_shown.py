@@ -54,7 +54,17 @@ def test_runs_that_were_cut_short_say_why():
     )
     assert "error rate [95%]" not in found
     assert found["no answer"] == "20 max_pulls (20 cut short)"
-    assert found["pulls"].startswith(">= 20;")
+    assert found["pulls"] == ">= 20 in each replication"
+
+
+def test_a_rate_of_answers_that_do_not_stand_is_not_shown():
+    runs = simulate("sequential", 20)
+    broken = dataclasses.replace(runs, facts=runs.facts | {"broken": np.ones(20, bool)})
+    found = lines_of(broken)
+    assert found["error rate [95%]"] == "-: 20 without an answer that stands"
+    assert found["no answer"] == "20 nan (0 cut short)"
+    some = dataclasses.replace(runs, facts=runs.facts | {"broken": np.arange(20) < 19})
+    assert lines_of(some)["error rate [95%]"].endswith(": 0 of 20")
 
 
 def test_regret_runs_show_the_regret():
@@ -64,6 +74,8 @@ def test_regret_runs_show_the_regret():
     assert abs(mean - runs.regret[:, -1].mean()) < 0.1 * width
     assert width == pytest.approx(1.96 * runs.summary()["regret_se"], rel=0.05)
     assert level == 95
+    assert list(found)[:2] == ["replications", "regret"]
+    assert found["pulls"] == f"{runs.pulls[0]} in each replication"
 
 
 def test_no_replication_and_many_counts_fit_too(runs):

@@ -2,6 +2,7 @@
 
 import re
 
+FIELDS = ("attribute", "data", "property")  # what has a comment or a docstring of one type
 LABEL = re.compile(r"^  (\w[\w, ]*): (.*)$")
 
 
@@ -19,8 +20,18 @@ def as_list(lines):
     return found
 
 
+def without_type(lines):
+    """A comment on a field, of which no part is a type.
+
+    Napoleon takes what stands before a colon in the first line for the type. A colon that ends the
+    line is text to it.
+    """
+    before, colon, after = lines[0].partition(": ") if lines else ("", "", "")
+    return [f"{before}:", after, *lines[1:]] if colon else lines
+
+
 def mended(app, what, name, value, options, lines):
-    lines[:] = as_list(lines)
+    lines[:] = without_type(lines) if what in FIELDS else as_list(lines)
 
 
 def setup(app):

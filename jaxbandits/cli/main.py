@@ -78,6 +78,20 @@ def plain_warnings() -> Generator[None]:
         yield
 
 
+def _usage(error: click.ClickException) -> str:
+    """How the command is called, where something that it needs is missing."""
+    context = error.ctx if isinstance(error, click.MissingParameter) else None
+    if context is None:
+        return ""
+    words = [context.command_path]
+    for one in context.command.get_params(context):
+        if isinstance(one, click.Argument):
+            words.append(one.human_readable_name)
+        elif one.required:
+            words += [one.opts[0], one.metavar or one.human_readable_name.upper()]
+    return f" Give: {' '.join(words)}"
+
+
 class OneLine(click.Group):
     """A group whose usage errors are one line too."""
 
@@ -89,7 +103,8 @@ class OneLine(click.Group):
             click.echo(error.format_message(), err=True)
             sys.exit(BAD_INPUT)
         except click.ClickException as error:
-            click.echo("error: " + " ".join(error.format_message().split()), err=True)
+            text = " ".join(error.format_message().split())
+            click.echo(f"error: {text}{_usage(error)}", err=True)
             sys.exit(BAD_INPUT)
         except click.Abort:
             sys.exit(INTERRUPTED)
@@ -191,8 +206,14 @@ def list_(what: str | None, plugins: tuple[Path, ...]) -> None:
 
 
 @main.command()
-@click.argument("sweep", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
+@click.argument("sweep", metavar="SWEEP.toml", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder of results.",
+)
 @click.option("--replications", type=int, help="Instead of the file's.")
 @click.option("--seed", type=int, help="Instead of the file's.")
 @sharded
@@ -223,7 +244,13 @@ def run(
 @main.command()
 @click.argument("name", required=False, shell_complete=completed(_experiments))
 @click.option("--all", "every", is_flag=True, help="Every experiment, into DIR/NAME.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of results.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder of results.",
+)
 @click.option("--replications", type=int, help="Instead of the experiment's.")
 @click.option("--quick", is_flag=True, help="A small version, in about a minute.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of local data sets.")

@@ -96,11 +96,11 @@ def simulate(
         that its signature names; options that are bound win. Do not call the constructor yourself,
         as in `jb.top_two(delta=0.1)`: it would need the arms. Give `jb.top_two` itself, or
         `partial(jb.top_two, delta=0.1)`.
-      replications: R.
+      replications: how many replications, R: 1 or above.
       seed: a whole number, 0 or above.
-      max_pulls: a replication whose next draw would exceed it is cut short: `stopped` is False,
-        and `Runs.reason` says what is known of why. For an algorithm that never stops, give a
-        `max_pulls` of your own or a `horizon`.
+      max_pulls: 10,000,000 by default. A replication whose next draw would exceed it is cut
+        short: `stopped` is False, and `Runs.reason` says what is known of why. For an algorithm
+        that never stops, give a `max_pulls` of your own or a `horizon`.
       horizon: rounds of a cumulative-regret run. A round is one draw here. The regret is recorded
         at some of them. Every replication then plays all rounds, and `max_pulls` is not used. Where
         the algorithm stops before, its answer is drawn in the rounds that are left: the regret,
@@ -262,6 +262,8 @@ class Simulation:
                 engine=engine,
             )
             self._fault_text = functools.partial(fault_text, structure, numbers)
+        one, its_numbers = cells[0]
+        self._name = name_of(one.tree(its_numbers)[1])  # all cells have one constructor
         used = self._loop.shape.engine  # contextual problems have their own
         self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": used}
         self._compile_seconds = self._loop.compile_seconds
@@ -310,7 +312,7 @@ class Simulation:
             with jax.enable_x64(True):
                 for record in self._loop.run(ids):
                     _check_drawn(record)
-                    _check_faults(record, self._fault_text)
+                    _check_faults(record, self._name, self._fault_text)
                     collector.add(record)
                     done += len(record.id)
                     report(done, total)
@@ -427,10 +429,11 @@ def _check_drawn(record):
         )
 
 
-def _check_faults(record, text):
+def _check_faults(record, name, text):
     """Raise where an algorithm has done what none should; of several, for the first replication.
 
     Args:
+      name: of its constructor.
       text: a callable `(code, value)` that says what was wrong.
     """
     numbers = record.id % REPLICATIONS_PER_CELL
@@ -439,19 +442,21 @@ def _check_faults(record, text):
             code, round, value = (record.info[name][row].item() for name in REPORT)
             if code:
                 what = text(code, value)
-                raise ValueError(f"algorithm: replication {numbers[row]}, round {round}: {what}")
+                where = f"replication {numbers[row]}, round {round}"
+                raise ValueError(f"algorithm {name}: {where}: {what}")
     arms, hint = record.arm_pulls.shape[1], "simulate(..., debug=True) says in which round"
     if not record.answer_exists.all():
         row = np.flatnonzero(~record.answer_exists)[0]
         raise ValueError(
-            f"algorithm: replication {numbers[row]} ends with the answer {record.answer[row]}, "
-            f"which is none of the targets (of the arms where no targets are given); {hint}"
+            f"algorithm {name}: replication {numbers[row]} ends with the answer "
+            f"{record.answer[row]}, which is none of the targets (of the arms where no targets are "
+            f"given); {hint}"
         )
     agrees = record.arm_pulls.sum(1) == record.pulls
     if not agrees.all():
         raise ValueError(
-            f"algorithm: replication {numbers[~agrees].min()} has drawn arms that do not exist, "
-            f"or fewer than 0 times; there are {arms}: 0 to {arms - 1}; {hint}"
+            f"algorithm {name}: replication {numbers[~agrees].min()} has drawn arms that do not "
+            f"exist, or fewer than 0 times; there are {arms}: 0 to {arms - 1}; {hint}"
         )
 
 

@@ -89,12 +89,14 @@ def check(
     _check_move(f"{where} ask must return a Move", move, num_answers)
     total = jax.ShapeDtypeStruct(move.arm.shape, jnp.zeros((), float).dtype)
     after = _shapes(where, "tell", tell, state, move, total)
+    forgotten = after is None and state is not None
+    require(not forgotten, f"{where} tell returned None; did you forget `return`?")
     difference = different(state, after)
     require(difference is None, f"{where} tell must return a state like that of init: {difference}")
 
 
 def _check_move(must, move, num_answers):
-    require(isinstance(move, Move), f"{must}, got {type(move).__name__}")
+    require(isinstance(move, Move), f"{must}, got {_kind(move)}")
     arm, count, answer = move.arm, move.count, move.answer
     whole = jnp.issubdtype(arm.dtype, jnp.integer) and len(arm.shape) <= 1
     require(whole, f"{must} whose arm is an integer or a vector of them, got {_brief(arm)}")
@@ -132,6 +134,15 @@ def different(before: Pytree, after: Pytree) -> str | None:
     return next((f"{path} is new" for path in two if path not in one), None)
 
 
+def _kind(value):
+    """What kind of thing was returned in place of a `Move`."""
+    if value is None:
+        return "None; did you forget `return`?"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"an array {_brief(value)}"
+    return type(value).__name__
+
+
 def _leaves(tree):
     """`(path, leaf)` of each leaf; the path as it is written in Python, `state.counts` say."""
     return [("state" + keystr(path), leaf) for path, leaf in tree_flatten_with_path(tree)[0]]
@@ -148,7 +159,11 @@ def _shapes(where, name, function, *args):
     must, returned = f"{where} {name} must return", []
 
     def call(*args):
-        returned.append(function(*args))
+        try:
+            returned.append(function(*args))
+        except Exception as error:  # which may name functions of JAX alone
+            error.add_note(f"{where.rstrip(':')}: this was raised in its {name}")
+            raise
         return returned[0]
 
     try:

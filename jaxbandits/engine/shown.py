@@ -23,14 +23,12 @@ def facts_of(summary: Mapping[str, Any], num_arms: int, meta: Mapping[str, Any])
     """
     total, cut = summary["replications"], summary["cut_short"]
     found = {"replications": f"{total} with {num_arms} arms"}
+    if "regret_mean" in summary and total:  # what such a run is for, hence first
+        found["regret"] = _mean(summary["regret_mean"], summary["regret_se"])
     if total > cut:
-        interval = summary["error_low"], summary["error_high"]
-        rate = _estimate(summary["error_rate"], interval=interval, digits=RATE_DIGITS)
-        found["error rate [95%]"] = f"{rate}: {summary['errors']} of {total - cut}"
+        found["error rate [95%]"] = _error_rate(summary)
     if total:
         found["pulls"] = _pulls(summary)
-    if "regret_mean" in summary and total:
-        found["regret"] = _mean(summary["regret_mean"], summary["regret_se"])
     if summary["reasons"]:
         found["no answer"] = f"{text_of(summary['reasons'])} ({cut} cut short)"
     if summary["info"]:
@@ -40,8 +38,19 @@ def facts_of(summary: Mapping[str, Any], num_arms: int, meta: Mapping[str, Any])
     return found
 
 
+def _error_rate(summary):
+    total, cut = summary["replications"], summary["cut_short"]
+    if sum(summary["reasons"].values()) == total:  # a rate of answers that do not stand misleads
+        return f"{TERMINAL.missing}: {total} without an answer that stands"
+    interval = summary["error_low"], summary["error_high"]
+    rate = _estimate(summary["error_rate"], interval=interval, digits=RATE_DIGITS)
+    return f"{rate}: {summary['errors']} of {total - cut}"
+
+
 def _pulls(summary):
     mean = _mean(summary["pulls_mean"], summary["pulls_se"], summary["pulls_mean_is_lower_bound"])
+    if summary["pulls_se"] == 0:  # all alike, and so are their quantiles
+        return f"{mean} in each replication"
     quantiles = summary["pulls_quantiles"]
     parts = [f"{name} {_number(quantiles[level])}" for level, name in QUANTILES.items()]
     return f"{mean}; {', '.join(parts)}"

@@ -272,6 +272,19 @@ def bernoulli(
     return _build(arms, None, means, means, theta, 0.25, theta_norm, **family)
 
 
+def _check_rows(samples):
+    """Raise where arms have different numbers of records, of which NumPy says less."""
+    if not isinstance(samples, list | tuple) or not all(hasattr(row, "__len__") for row in samples):
+        return
+    numbers = sorted({len(row) for row in samples})
+    require(
+        len(numbers) < 2,
+        f"samples: the rows have {min(numbers, default=0)} to {max(numbers, default=0)} records; "
+        "all must have as many, see 'Arms with different numbers of records' in 'Use data of your "
+        "own'",
+    )
+
+
 @hinting
 @double
 def recorded(
@@ -294,6 +307,7 @@ def recorded(
     array([0.2, 0.6])
     """
     check_arms(arms)
+    _check_rows(samples)
     check_real("samples", samples)
     shape = np.shape(samples)
     require(

@@ -241,6 +241,11 @@ class Live:
     ) -> None:
         """Learn rewards; finite numbers all.
 
+        Told without a preceding `ask`, or twice after one, a reward counts too: each is learnt as
+        one of the arm that `ask` would return then, or of the phase under way. Give `arm` or
+        `ticket` to have a reward of another arm refused. Only a contextual algorithm, which has to
+        be shown something first, takes one reward for each `ask(shown)`.
+
         Args:
           reward: of one pull. For a phase without a ticket: rewards of `arm`, one or a list of
             them; or, without an arm, `[K]` sums of all the draws that `ask` wants.
@@ -250,7 +255,8 @@ class Live:
         Raises:
           ValueError: a reward that is no finite number, more rewards than are wanted, a ticket
             that is not out. Nothing has been learnt.
-          RuntimeError: the algorithm has stopped, or has asked for nothing, or the run is closed.
+          RuntimeError: the algorithm has stopped, or the run is closed, or a contextual algorithm
+            was shown nothing since its last reward.
         """
         with self._one_at_a_time:
             self._become(self._after(reward, arm, ticket))

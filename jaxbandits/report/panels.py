@@ -196,7 +196,7 @@ def _boxes(ax: "Axes", data: "Dataset", whole: "Dataset") -> None:
         intervals(ax, [beside], mean, mean - width, mean + width, i)
         if int(data.cut_short.sel(cell)):
             _cut_short(ax, position, pulls.max())
-    ax.set_ylabel("pulls (5, 25, 50, 75, 95%;\nmean, 95% interval)")
+    ax.set_ylabel("pulls (box: 25, 50, 75%;\nwhiskers: 5, 95%;\nmarker: mean, 95%)")
     ax.set_yscale(scale_of(whole.pulls.quantile([0.05, 0.95], "replication").values))
 
 

@@ -67,6 +67,7 @@ def test_the_name_of_a_library_depends_on_all_it_was_compiled_from(monkeypatch):
     monkeypatch.setattr(build, "_library", library)
     changes = {
         "FLAGS": "-O3",
+        "QUICKER": "-fno-inline",
         "_version": lambda path: "another",
         "features": lambda: ("avx9",),
         "HEADERS": (Path(__file__),),

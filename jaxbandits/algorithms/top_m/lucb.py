@@ -30,7 +30,7 @@ def lucb(
 
     Args:
       arms: `[K, d]`; only K counts.
-      m: number of arms to return, below K (static).
+      m: number of arms to return, below K (static); 1 for the best arm.
       delta: error probability, in (0, 1).
       epsilon: members within epsilon of the m-th best are good enough.
       noise_var: sub-Gaussian variance of a reward.

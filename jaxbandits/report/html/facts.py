@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import estimates
+from ...version import VERSION
 from ..labels import value_text
-from ..options import part_text
+from ..options import defaults_text, part_text
 from ..reading import Results
 
 # Attributes of the results, with the words of the page; those that are missing are left out.
@@ -22,6 +23,8 @@ VERSIONS = {
     "device": "device",
     "engine": "engine",
 }
+# What the instance tells an algorithm that has no value of its own for it.
+FROM_INSTANCE = ("targets", "family", "noise_var", "theta_norm", "horizon", "theta")
 TIMES = {"compile_seconds": "compile time", "seconds": "run time"}
 
 
@@ -31,6 +34,7 @@ class Fact(NamedTuple):
     name: str
     text: str
     code: bool = False  # whether the text is a command
+    rest: str = ""  # of less weight
 
 
 def description(results: Results, kind: str, label: str) -> str:
@@ -38,11 +42,20 @@ def description(results: Results, kind: str, label: str) -> str:
     return part_text(results.options.get(f"[{kind}s.{label}]", {}))
 
 
+def _rest(results: Results, kind: str, label: str) -> str:
+    """The options that were left at their defaults, where this version is the one that ran."""
+    if results.dataset.attrs.get("jaxbandits") != VERSION:
+        return ""  # whose defaults may be others
+    table = results.options.get(f"[{kind}s.{label}]", {})
+    text = defaults_text(table, FROM_INSTANCE if kind == "algorithm" else (), results.axes)
+    return f"defaults: {text}" if text else ""
+
+
 def what_was_run(results: Results) -> list[Fact]:
     """Instances, algorithms, axes and numbers of the sweep."""
     attrs, dataset = results.dataset.attrs, results.dataset
     found = [
-        Fact(f"{kind} {label}", description(results, kind, label))
+        Fact(f"{kind} {label}", description(results, kind, label), rest=_rest(results, kind, label))
         for kind in ("instance", "algorithm")
         for label in dataset[kind].values.tolist()
     ]

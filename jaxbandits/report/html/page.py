@@ -27,6 +27,7 @@ class InstanceSection(NamedTuple):
     figures: list[Figure]
     table: Table
     pairs: PairTable | None
+    several: bool  # whether there are algorithms to compare
 
 
 class Run(NamedTuple):
@@ -98,4 +99,5 @@ def _instance(id: str, results: Results, number: int, label: str) -> InstanceSec
         figures(one, id, f"Cells of {label}"),
         table(results, label),
         pair_table(pairs(one, results.axes), label),
+        several=one.sizes["algorithm"] > 1,
     )

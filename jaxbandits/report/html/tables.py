@@ -19,7 +19,7 @@ Column: TypeAlias = tuple[str, Sequence[str]]  # header, and a text for each cel
 LEVELS = (0.05, 0.5, 0.95)
 QUANTILE_DIGITS = 3
 CUT, PULLS, RATIO = "cut short", "mean pulls ± 95%", "/ lower bound ± 95%"
-CELL = ("errors", "error rate [95%]", CUT, PULLS, "median pulls", "5% to 95%")
+CELL = ("errors", "error rate [95%]", CUT, PULLS, "median pulls", "pulls, 5% to 95%")
 BOUND = "pull_lower_bound"
 SECONDS = {"compile_seconds": "compile seconds", "seconds": "run seconds"}
 
