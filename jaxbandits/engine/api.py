@@ -75,7 +75,7 @@ def simulate(
     horizon: int | None = None,
     batch: int | None = None,
     devices: DeviceChoice = None,
-    engine: Literal["xla", "native", "cuda"] = "xla",
+    engine: Literal["auto", "xla", "native", "cuda"] = "xla",
     record: RecordedRounds = "mixed",
     progress: bool | Callable[[int, int], Any] = False,
     debug: bool = False,
@@ -115,7 +115,9 @@ def simulate(
         about twice as fast, and the same numbers up to rounding, see
         `jaxbandits.compilers.cpp`. Or "cuda" for rounds compiled by NVIDIA's run-time compiler,
         on a GPU: many times as fast where the state of a lane is small, see
-        `jaxbandits.compilers.cuda`; what it cannot compile, XLA plays, with a warning. It makes no
+        `jaxbandits.compilers.cuda`; what it cannot compile, XLA plays, with a warning. "auto":
+        "native" or "cuda" where a round is one arm and the machine has their compiler, else "xla";
+        `meta["engine"]` tells which. It makes no
         difference for contextual problems: there XLA plays the lanes in turn on a CPU, and all of
         them together on a GPU.
       record: at which rounds: about 100 of "even" or geometric ("log") spacing, or half of each

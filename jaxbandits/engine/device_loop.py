@@ -38,7 +38,7 @@ from .schedules import Chunk, in_turn, together
 from .tables import Tables, columns_of, empty_tables
 
 # Contextual problems have others, see `schedules`.
-ENGINES: tuple[str, ...] = ("xla", "native", "cuda")
+ENGINES: tuple[str, ...] = ("auto", "xla", "native", "cuda")
 # Those that play many rounds of a lane in one program; the last is that of a GPU on a CPU.
 FUSED: dict[str, Target] = {"native": VECTORS, "cuda": GPU, "one lane": ONE_LANE}
 PAIRED_LANES: int = 256  # up to which each lane is compared with each: quick to compile, as fast

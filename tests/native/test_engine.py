@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import warnings
 from functools import partial
 
 import jax
@@ -18,6 +19,7 @@ from jaxbandits.compilers import cpp
 from jaxbandits.compilers.cpp import build
 from jaxbandits.core import Algorithm, Move
 from jaxbandits.engine import checks, host_loop
+from jaxbandits.engine.episode import MoveTraits
 from jaxbandits.instances.contextual import Labelled
 
 FIXED = {case.name for case in CASES if case.fixed}
@@ -124,3 +126,54 @@ def test_an_operation_without_a_rule_is_named():
 def test_the_environment_names_the_compiler(monkeypatch):
     monkeypatch.setenv("CXX", os.path.join(os.sep, "nowhere", "compiler"))
     assert cpp.compiler() is None
+
+
+def test_auto_is_native_where_a_round_is_one_arm():
+    chosen = simulate(SOARE, LINGAPE, engine="auto")
+    assert chosen.meta["engine"] == "native"
+    native = simulate(SOARE, LINGAPE, engine="native")
+    np.testing.assert_array_equal(chosen.arm_pulls, native.arm_pulls)
+    phased = simulate(SOARE, partial(jb.gse, budget=40), engine="auto")
+    assert phased.meta["engine"] == "xla"
+
+
+def test_auto_is_xla_without_a_compiler(monkeypatch):
+    monkeypatch.setattr(host_loop, "compiler", lambda: None)
+    assert simulate(SOARE, LINGAPE, engine="auto").meta["engine"] == "xla"
+
+
+@pytest.mark.parametrize(
+    ("error", "warned"),
+    [(cpp.Unsupported("this operation"), 0), (ChildProcessError("the compiler failed"), 1)],
+    ids=["unsupported", "failed"],
+)
+def test_auto_is_xla_where_no_native_program_can_be_had(monkeypatch, error, warned):
+    whole = host_loop.program
+
+    def program(structure, shape, *others):
+        if shape.engine == "native":
+            raise error
+        return whole(structure, shape, *others)
+
+    monkeypatch.setattr(host_loop, "program", program)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        assert simulate(SOARE, LINGAPE, engine="auto").meta["engine"] == "xla"
+    assert [str(one.message) for one in found] == [f"{error}; XLA plays this"] * warned
+    with pytest.raises(type(error), match=str(error)):
+        simulate(SOARE, LINGAPE, engine="native")
+
+
+@pytest.mark.parametrize(
+    ("one_arm", "lane", "library", "engine"),
+    [
+        (True, 500, "nvrtc", "cuda"),
+        (True, 500, None, "xla"),
+        (True, 100_000, "nvrtc", "xla"),
+        (False, 500, "nvrtc", "xla"),
+    ],
+)
+def test_auto_on_a_gpu(monkeypatch, one_arm, lane, library, engine):
+    monkeypatch.setattr(host_loop, "found_library", lambda: library)
+    traits = host_loop.Traits(MoveTraits(one_arm, True, True))
+    assert host_loop.automatic(host_loop.Sizes(lane, 10, False, traits), "cuda") == engine
