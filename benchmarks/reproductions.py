@@ -239,7 +239,7 @@ def _errors(name, table):
 def _value(value, error=math.nan, error_of_log=math.nan):
     """A number, a list or a table as text."""
     if isinstance(value, dict):
-        return _case(value)
+        return _case(value) if value else "none"
     if isinstance(value, list):
         shown = ", ".join(map(_value, value[:MOST_LISTED]))
         return f"[{shown}{', ...' if len(value) > MOST_LISTED else ''}]"
