@@ -27,7 +27,8 @@ ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "results" / "reproductions.json"
 PAGES = ROOT / "docs" / "reproductions"
 PICTURES, NOTES = PAGES / "pictures", PAGES / "notes.toml"
-WIDTH, COLOURS = 1000, 64  # of a picture
+WIDTH, COLOURS = 1000, 64  # of a picture, in pixels
+INCH = 110  # pixels of a page
 PAPERS = {
     "lingape": ("LinGapE", "L. Xu, J. Honda, M. Sugiyama, AISTATS 2018"),
     "rage": ("RAGE", "T. Fiez, L. Jain, K. Jamieson, L. Ratliff, NeurIPS 2019"),
@@ -36,7 +37,7 @@ PAPERS = {
     "glm": ("GLM-TSL and GLM-FPL", "B. Kveton et al., AISTATS 2020"),
 }
 VERDICTS = {False: "fails", None: "open", True: "holds"}
-MARKS = {"fails": "❌ fails", "open": "❔ open", "holds": "✅ holds"}
+MARKS = {"fails": "**fails**", "open": "open", "holds": "holds"}
 ERRORS = ("standard_error", "standard_error_of_log")  # of the entry before them
 MOST_LISTED = 8  # numbers of a list that are shown
 UNKNOWN = "No explanation is known."
@@ -118,7 +119,10 @@ def keep(folder):
             print(f"{name}: a larger run is kept")
             continue
         known[name] = found
-        image = Image.open(there / "figure.png").convert("RGB")
+        picture_file = Image.open(there / "figure.png")
+        dots = picture_file.info["dpi"][0]
+        known[name]["shown_pixels"] = round(picture_file.width / dots * INCH)
+        image = picture_file.convert("RGB")
         image.thumbnail((WIDTH, 4 * WIDTH))
         image.quantize(COLOURS).save(PICTURES / picture(name), optimize=True)
         print(f"{name}: kept")
@@ -151,9 +155,10 @@ def section(name, found, note):
     if found is None:
         parts = [f"## {figure}\n\nNot played yet.\n"]
     else:
+        width = f":width: {found['shown_pixels']}px"
         parts = [
             f"## {figure}: {found['title']}\n",
-            f"```{{image}} pictures/{picture(name)}\n:alt: {found['title']}\n:width: 100%\n```\n",
+            f"```{{image}} pictures/{picture(name)}\n:alt: {found['title']}\n{width}\n```\n",
             f"{played_text(name, found)}\n",
             claims_table(found["claims"]),
             reasons(found["claims"], note.get("claims", {})),
