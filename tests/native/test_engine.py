@@ -97,7 +97,7 @@ def test_calls_that_differ_in_numbers_share_their_program(monkeypatch):
 def test_an_unknown_or_impossible_engine_is_refused(monkeypatch):
     play = partial(jb.simulate, SOARE, LINGAPE, replications=3)
     with pytest.raises(
-        ValueError, match="engine must be one of 'xla', 'native', 'cuda', got 'fast'"
+        ValueError, match="engine must be one of 'auto', 'xla', 'native', 'cuda', got 'fast'"
     ):
         play(engine="fast")
     monkeypatch.setattr(checks, "compiler", lambda: None)
