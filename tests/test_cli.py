@@ -180,6 +180,7 @@ def test_shards_together_give_the_results_of_a_run(tiny, tmp_path):
         refused(call("run", tiny, "--out", out, "--shard", bad), "shard must be", bad)
 
 
+@pytest.mark.slow
 def test_the_engine_changes_no_number(tiny, tmp_path):
     pulls = []
     for name, options in (("xla", ["--devices", "1"]), ("native", ["--engine", "native"])):

@@ -218,6 +218,7 @@ def test_cells_with_large_data_sets_are_not_grouped(monkeypatch):
     assert [len(group.cells) for group in groups.groups_of(plan, cells_of(plan))] == [1, 1]
 
 
+@pytest.mark.slow
 def test_the_batched_program_of_accelerators_gives_the_same_runs(monkeypatch):
     build = partial(BUILD, precision="double")
     in_turn = simulated(build=build)

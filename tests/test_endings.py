@@ -350,7 +350,7 @@ def sometimes_with(key, *, arms):
 @pytest.mark.parametrize(
     ("build", "arms", "hidden"),
     [
-        (jb.rage, NEARLY, True),
+        pytest.param(jb.rage, NEARLY, True, marks=pytest.mark.slow),
         (jb.rage, np.round(NEARLY), True),  # which requires arms that span
         (partial(jb.gse, budget=60), NEARLY, True),
         pytest.param(jb.at_budget(jb.rage, 60), np.round(NEARLY), True, marks=pytest.mark.slow),

@@ -185,6 +185,7 @@ def test_an_arm_of_length_0_adds_nothing_to_the_prior():
     assert theory.bayes_gap_error_bound(instance, 1000).value == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_the_bound_by_normal_tails_is_1_where_an_arm_is_not_drawn():
     """One draw, always of the same arm, with hardly any noise: that arm is answered."""
     errors, bounds = [], []

@@ -110,6 +110,7 @@ def test_perturbed_fits_have_the_covariance_of_a_newton_step(family):
 LAPLACE = partial(jb.glm_tsl, family="logistic")
 
 
+@pytest.mark.slow
 def test_laplace_samples_have_the_inverse_hessian_as_covariance():
     counts = np.array([40, 20, 30, 10])
     sums = np.array([25.0, 6.0, 9.0, 8.0])
@@ -233,7 +234,7 @@ def test_a_longer_run_begins_as_a_shorter_one():
 @pytest.mark.parametrize(
     ("build", "moves"),
     [
-        (partial(jb.epsilon_greedy, rate=0.0), True),
+        pytest.param(partial(jb.epsilon_greedy, rate=0.0), True, marks=pytest.mark.slow),
         pytest.param(jb.glm_ucb, True, marks=pytest.mark.slow),
         pytest.param(jb.ucb_glm, True, marks=pytest.mark.slow),
         (jb.glm_tsl, False),
@@ -251,6 +252,7 @@ def test_arms_of_equal_rewards_tie(build, moves):
         assert stats.chisquare(fourth).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_every_fit_converges_from_large_first_rewards():
     """With Poisson rewards, after one draw of each arm."""
     rng = np.random.default_rng(0)

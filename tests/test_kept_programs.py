@@ -43,10 +43,8 @@ def folder(tmp_path, monkeypatch):
 
 def forget():
     """As in a new process, nothing is compiled or traced."""
-    keeping.remembered.forget()
-    host_loop.sizes.cache_clear()
-    host_loop._traced.cache_clear()
-    jax.clear_caches()
+    for cached in (*keeping.remembered._caches, host_loop.sizes, host_loop._traced):
+        cached.cache_clear()
 
 
 def play(build=LINGAPE, **options):

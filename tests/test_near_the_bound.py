@@ -13,7 +13,7 @@ SLOW = pytest.mark.slow
 ALGORITHMS = [
     pytest.param(partial(jb.lingape, v0=0.01), marks=SLOW),
     pytest.param(partial(jb.lin_game, v0=0.01), marks=SLOW),
-    partial(jb.top_two, v0=0.01),
+    pytest.param(partial(jb.top_two, v0=0.01), marks=SLOW),
     pytest.param(partial(jb.top_two, v0=0.01, selection="tracked"), marks=SLOW),
     partial(jb.frank_wolfe_sampling, v0=0.01),
     pytest.param(jb.lazy_track_and_stop, marks=SLOW),

@@ -65,6 +65,7 @@ def test_files_and_resumption(easy, tmp_path):
     assert again.claims == result.claims
 
 
+@pytest.mark.slow
 def test_claims_and_title_name_what_stands_in_for_data(easy, tmp_path, monkeypatch):
     def measured(folder):
         gap = float((folder / "gap.txt").read_text())

@@ -92,6 +92,7 @@ def test_the_figure_as_printed_has_the_printed_variance():
     assert len(glm.LOGISTIC.algorithms) == 8
 
 
+@pytest.mark.slow
 def test_a_small_run(tmp_path):
     few = {"algorithms": (glm.UCB_GLM_USED,), "horizon": 60}
     small = dataclasses.replace(glm.AS_PRINTED, quick=glm.AS_PRINTED.quick | few)

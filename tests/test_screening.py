@@ -49,6 +49,7 @@ def random_drugs():
     return make.boolean_network(KEY, draws=300)
 
 
+@pytest.mark.slow
 def test_boolean_network(random_drugs):
     instance = check(random_drugs)
     screen = instance.simulator

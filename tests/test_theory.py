@@ -202,6 +202,7 @@ delta = [0.1, 0.05]
 """
 
 
+@pytest.mark.slow
 def test_sweeps_report_the_lower_bound_beside_mean_pulls():
     dataset = run(parse(tomllib.loads(GRID)), bounds=True, engine=QUICK)
     assert "pull_lower_bound" not in run(parse(tomllib.loads(GRID)), engine=QUICK)

@@ -156,6 +156,7 @@ def circle(num_arms, norm):
     return jb.instances.glm(arms, norm * np.array([np.cos(0.4), np.sin(0.4)]))
 
 
+@pytest.mark.slow
 def test_the_set_contains_theta_unless_its_level_is_an_eighth():
     delta, replications = 0.1, 60
     out = {}

@@ -100,6 +100,7 @@ def test_peace(objective):
 minimised = jax.jit(gaussian_width.minimised)
 
 
+@pytest.mark.slow
 def test_rounding_does_not_decide_where_rho_is_a_power_of_two():
     """Of eight orthogonal arms it is 16, on any axes: four rounds of 20 draws."""
     for seed in range(6):

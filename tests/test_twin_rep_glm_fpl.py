@@ -114,6 +114,7 @@ def average(build, replications=16, horizon=400):
     return INSTANCE.average_reward(runs)[:, -1], runs
 
 
+@pytest.mark.slow
 def test_rewards_exceed_those_of_random_choices_and_fits_converge():
     learnt, runs = average(jb.rep_glm_fpl)
     assert learnt.mean() > INSTANCE.random_average() + 0.1

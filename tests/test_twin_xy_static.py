@@ -116,6 +116,7 @@ def test_draws_do_not_depend_on_rewards():
     assert (np.diff(runs.arm_pulls[order], axis=0) >= 0).all()
 
 
+@pytest.mark.slow
 def test_equally_informative_arms_are_drawn_equally_often():
     """Shares 1/2 : 1 : 1 : 1 : 1 : 1/2 on the first benchmark, as printed by Xu et al. (2018)."""
     instance = jb.instances.soare(5, angle=0.1, scale=2.0)
