@@ -1,8 +1,8 @@
 """What a first call costs, of every algorithm: compiling, reading what was kept, and a second call.
 
 A row is a new process with an empty folder of kept programs ("cold"), another one with what the
-first has kept ("kept"), and a second call in that ("warm"). `python -m benchmarks.compiling` prints
-and stores them; `--once PROBLEM ALGORITHM ENGINE` is the process that is measured.
+first has kept ("kept"), and a second call in that ("warm"). `python -m benchmarks.speed --part
+compiling` prints and stores them; this module as a command is the process that is measured.
 """
 
 import argparse

@@ -12,6 +12,10 @@ from .feature_tables import is_concrete, require
 from .parameters import Values
 from .types import Rows, Scalar
 
+THETA_NORM: str = (
+    "a bound on the norm of theta, which an instance may have, functools.partial can bind or Live "
+    "takes as theta_norm=..."
+)
 # By the option that names a threshold, which algorithm of that kind needs no theta_norm.
 NEEDS_NONE: dict[str, str] = {"threshold": "; rage, for the best arm, needs none"}
 # Smallest `|x|^2 / v0`: what a draw adds is then 4,000 times the rounding error.
@@ -35,8 +39,7 @@ def theta_norm_given(values: Values) -> None:
     """Raise where theta_norm is None, which means that it is unknown."""
     require(
         values["theta_norm"] is not None,
-        "theta_norm must be given, got None (unknown): a bound on the norm of theta, which an "
-        "instance may have, functools.partial can bind or Live takes as theta_norm=...",
+        f"theta_norm must be given, got None (unknown): {THETA_NORM}",
     )
 
 
@@ -59,9 +62,8 @@ def theta_norm_known(
     unknown = values["theta_norm"] is None and name in thresholds
     require(
         not unknown,
-        f"theta_norm must be given for {option} {name!r}, got None (unknown): a bound on the norm "
-        "of theta, which an instance may have, functools.partial can bind or Live takes as "
-        f"theta_norm=...{NEEDS_NONE.get(option, '')}",
+        f"theta_norm must be given for {option} {name!r}, got None (unknown): {THETA_NORM}"
+        f"{NEEDS_NONE.get(option, '')}",
     )
 
 

@@ -4,9 +4,8 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ..signatures import function_of, unknown
 from ..system.plugins import Catalogue, Kind, PluginFile, is_extended
@@ -41,16 +40,15 @@ def describe(function: Callable[..., Any]) -> str:
     return first.rstrip(".") + (f" ({' '.join(paper[1].split())})" if paper else "")
 
 
-def _constructors(kind: Literal["algorithm", "instance"], plugins: Plugins) -> Lines:
+def _found(kind: Kind, plugins: Plugins) -> Lines:
+    """The lines of everything of a kind; it is imported, and with it JAX."""
+    if kind == "experiment":
+        from ..reproduce import experiments
+
+        return _lines(experiments(plugins), list, lambda experiment: experiment.title)
     from ..sweeps.names import constructors
 
     return _lines(constructors(kind, plugins), sorted, describe)
-
-
-def _experiments(plugins: Plugins) -> Lines:
-    from ..reproduce import experiments
-
-    return _lines(experiments(plugins), list, lambda experiment: experiment.title)
 
 
 def _lines(
@@ -68,11 +66,6 @@ def _lines(
     return lines
 
 
-FOUND: dict[str, Callable[[Plugins], Lines]] = {
-    "algorithms": partial(_constructors, "algorithm"),
-    "instances": partial(_constructors, "instance"),
-    "experiments": _experiments,
-}
 KINDS: dict[str, Kind] = {
     "algorithms": "algorithm",
     "instances": "instance",
@@ -83,19 +76,19 @@ KINDS: dict[str, Kind] = {
 def lines(section: str, plugins: Plugins = ()) -> Lines:
     """The lines of a section; plugins are imported, and with them JAX, where there are any."""
     if plugins or is_extended(KINDS[section]):
-        return FOUND[section](plugins)
+        return _found(KINDS[section], plugins)
     stored = json.loads(STORED.read_text(encoding="utf-8"))[section]
     return Lines(list(stored.items()), [])
 
 
 def own() -> str:
     """What `STORED` has to hold, where no plugins are installed."""
-    found = {name: dict(find(()).shown) for name, find in FOUND.items()}
+    found = {name: dict(_found(kind, ()).shown) for name, kind in KINDS.items()}
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
 def section(name: str) -> str:
     """`name` itself; raises unless there is such a section."""
-    if name not in FOUND:
-        raise unknown("list", name, FOUND)
+    if name not in KINDS:
+        raise unknown("list", name, KINDS)
     return name

@@ -123,6 +123,17 @@ def machines(command: Callable[P, R]) -> Callable[P, R]:
     return command
 
 
+def into_folder(command: Callable[P, R]) -> Callable[P, R]:
+    """The option that says where results go."""
+    return click.option(
+        "--out",
+        metavar="DIR",
+        type=click.Path(path_type=Path),
+        required=True,
+        help="Folder of results.",
+    )(command)
+
+
 def sharded(command: Callable[P, R]) -> Callable[P, R]:
     """The option that runs a part of the cells."""
     return click.option("--shard", metavar="I/N", help="Every N-th cell alone, from the I-th on.")(
@@ -207,13 +218,7 @@ def list_(what: str | None, plugins: tuple[Path, ...]) -> None:
 
 @main.command()
 @click.argument("sweep", metavar="SWEEP.toml", type=click.Path(path_type=Path))
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Folder of results.",
-)
+@into_folder
 @click.option("--replications", type=int, help="Instead of the file's.")
 @click.option("--seed", type=int, help="Instead of the file's.")
 @sharded
@@ -244,13 +249,7 @@ def run(
 @main.command()
 @click.argument("name", required=False, shell_complete=completed(_experiments))
 @click.option("--all", "every", is_flag=True, help="Every experiment, into DIR/NAME.")
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Folder of results.",
-)
+@into_folder
 @click.option("--replications", type=int, help="Instead of the experiment's.")
 @click.option("--quick", is_flag=True, help="A small version, in about a minute.")
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of local data sets.")

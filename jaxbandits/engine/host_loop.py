@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from ..compilers.cpp import Unsupported, compiler, features
 from ..compilers.cuda import found_library
-from ..system.interrupts import raise_if_lost, waited_for
+from ..system.interrupts import raise_if_lost
 from ..types import Key
 from . import keeping
 from .checks import Devices, platform_of
@@ -95,8 +95,7 @@ def program(
         )
 
     if devices is not None:
-        keeping.make_room()
-        return waited_for(lower().compile)
+        return keeping.compiled(lower())
     name = keeping.name_of("program", structure, shape, shapes, num_rounds, flags)
     return keeping.program(name, lower, (inputs, batch), flags)
 
@@ -357,9 +356,10 @@ class HostLoop:
         try:
             self._compiled_loop = program(structure, self.shape, *others)
         except (Unsupported, ChildProcessError) as error:
-            if not (engine == "auto" or (engine == "cuda" and isinstance(error, Unsupported))):
+            unsupported = isinstance(error, Unsupported)
+            if engine != "auto" and not (engine == "cuda" and unsupported):
                 raise
-            if not (engine == "auto" and isinstance(error, Unsupported)):
+            if engine == "cuda" or not unsupported:
                 warnings.warn(f"{error}; XLA plays this", RuntimeWarning, stacklevel=2)
             self.shape = self.shape._replace(engine="xla")
             self._compiled_loop = program(structure, self.shape, *others)

@@ -274,25 +274,31 @@ def program(
       arguments: of the program, or their shapes.
       flags: compiler options that `lower` has added to it.
     """
-    make_room()
     found = None if name is None else _loaded(name, arguments)
     if found is not None:
         return found
     lowered = lower()
     if not keeps():
-        return waited_for(lowered.compile)
+        return compiled(lowered)
     text = lowered.as_text()
     if name is None:
         named = _name(repr((flags, lowered.in_tree, lowered.in_avals)).encode() + text.encode())
         found = _loaded(named, arguments, lowered.out_tree)
         if found is not None:
             return found
-        compiled = waited_for(lowered.compile)
-        _keep(named, compiled, text, None)
+        result = None
     else:
-        compiled, out_tree = waited_for(lowered.compile), lowered.out_tree
-        _keep(name, compiled, text, jax.tree.unflatten(out_tree, [0] * out_tree.num_leaves))
-    return compiled
+        named, out_tree = name, lowered.out_tree
+        result = jax.tree.unflatten(out_tree, [0] * out_tree.num_leaves)
+    made = compiled(lowered)
+    _keep(named, made, text, result)
+    return made
+
+
+def compiled(lowered: Lowered) -> Compiled:
+    """A compiled program that is not kept; a signal need not wait for it."""
+    make_room()
+    return waited_for(lowered.compile)
 
 
 def _loaded(name, arguments, out_tree=None):
@@ -300,6 +306,7 @@ def _loaded(name, arguments, out_tree=None):
     data = kept_programs.read(name)
     if data is None:
         return None
+    make_room()
     try:
         kept = Kept(*pickle.loads(data))
         if not all(map(library_at_hand, kept.libraries)):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
-from ..system.interrupts import raise_if_lost
+from ..system.interrupts import result_of
 
 T = TypeVar("T")
 
@@ -55,10 +55,4 @@ class Ahead(Generic[T]):
             if made.done():  # its own error
                 raise
         waiting()
-        while True:
-            raise_if_lost()
-            try:
-                return made.result(PATIENCE_SECONDS)
-            except TimeoutError:
-                if made.done():
-                    raise
+        return result_of(made)

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
@@ -134,6 +134,11 @@ def waited_for(function: Callable[[], T]) -> T:
     except RuntimeError:  # the process is about to end
         return function()
     pool.shutdown(wait=False)
+    return result_of(made)
+
+
+def result_of(made: Future[T]) -> T:
+    """What a thread makes; a signal ends the wait at once, also one that is held back."""
     while True:
         with contextlib.suppress(TimeoutError):
             made.exception(LOOK_SECONDS)

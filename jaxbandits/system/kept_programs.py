@@ -13,7 +13,7 @@ import re
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import platformdirs
@@ -23,6 +23,7 @@ from .private_folders import NotPrivate, check_private, private_folder
 VARIABLE = "JAXBANDITS_CACHE"  # of the environment: another folder, or `OFF`
 OFF = "off"
 PROGRAMS, SUFFIX = "programs", ".program"  # a folder in it, and the end of its files' names
+NATIVE = "jaxbandits-native"  # another one, of libraries
 MOST_BYTES = 2**30  # of all that is kept; what was not used for longest goes first
 NEW = ".new-"  # begins the name of a file that is being written
 HOUR = 3600  # seconds after which such a file was left behind by a process that was killed
@@ -30,7 +31,7 @@ HOUR = 3600  # seconds after which such a file was left behind by a process that
 # files are not ours to remove.
 OURS: tuple[re.Pattern[str], ...] = (
     re.compile(rf"{PROGRAMS}/([0-9a-f]{{32}}\.[0-9a-f]{{32}}\.program|\.new-\w+)"),
-    re.compile(r"jaxbandits-native/jaxbandits_[0-9a-f]{32}\.[0-9a-f]{32}\.so"),
+    re.compile(rf"{NATIVE}/jaxbandits_[0-9a-f]{{32}}\.[0-9a-f]{{32}}\.so"),
     re.compile(r"[\w<>.-]+-[0-9a-f]{64}-(cache|atime)"),
 )
 
@@ -70,19 +71,31 @@ def _unusable(why: str) -> None:
 
 def read(name: str) -> bytes | None:
     """The bytes that were kept under a name, or None."""
-    for path in _files_of(name):
+    found = intact(_files_of(name), name, "kept")
+    return None if found is None else found[1]
+
+
+def intact(paths: Iterable[Path], name: str, kind: str) -> tuple[Path, bytes] | None:
+    """The first file that fits its name, with its bytes; those before it are removed.
+
+    Args:
+      paths: files of the name, see `file_name`.
+      name: what they hold was made from.
+      kind: what a warning calls the program, where a file is damaged or not private.
+    """
+    for path in paths:
         try:
             data = _content(path)
-            if path.name == _file_name(name, data):
+            if path.name == file_name(name, data, path.suffix):
                 with contextlib.suppress(OSError):
                     os.utime(path)  # it was used
-                return data
+                return path, data
             problem = f"{path} is damaged"
         except FileNotFoundError:  # another process has removed it
             continue
         except (NotPrivate, OSError) as error:
             problem = reason(error)
-        warn(f"a kept program is compiled anew: {problem}")
+        warn(f"a {kind} program is compiled anew: {problem}")
         with contextlib.suppress(OSError):
             path.unlink()
     return None
@@ -122,7 +135,7 @@ def keep(name: str, data: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         discard(name)
-        os.replace(new, place / _file_name(name, data))
+        os.replace(new, place / file_name(name, data))
     except BaseException as error:
         with contextlib.suppress(OSError):
             if new is not None:
@@ -151,7 +164,7 @@ def _kept(above: Path) -> Iterator[tuple[float, int, Path]]:
     for path in [
         *above.glob("*"),
         *above.glob(f"{PROGRAMS}/*"),
-        *above.glob("jaxbandits-native/*"),
+        *above.glob(f"{NATIVE}/*"),
     ]:
         if any(ours.fullmatch(path.relative_to(above).as_posix()) for ours in OURS):
             with contextlib.suppress(OSError):
@@ -159,8 +172,9 @@ def _kept(above: Path) -> Iterator[tuple[float, int, Path]]:
                 yield facts.st_mtime, facts.st_size, path
 
 
-def _file_name(name: str, data: bytes) -> str:
-    return f"{name}.{digest(data)}{SUFFIX}"
+def file_name(name: str, data: bytes, suffix: str = SUFFIX) -> str:
+    """What a file of these bytes is called."""
+    return f"{name}.{digest(data)}{suffix}"
 
 
 def digest(data: bytes) -> str:

@@ -6,7 +6,6 @@ name holds two digests: one of all that it was made from, one of its bytes. A fi
 not fit its name is not loaded but removed, and the library is compiled anew.
 """
 
-import contextlib
 import ctypes
 import os
 import shutil
@@ -19,11 +18,11 @@ from typing import Any
 import jax
 
 from ...system import kept_programs
-from ...system.kept_programs import digest
-from ...system.private_folders import NotPrivate, check_private, private_folder
+from ...system.kept_programs import digest, file_name
+from ...system.private_folders import NotPrivate, private_folder
 from .compiling import compile_to, compiler, made_from
 
-FOLDER: str = "jaxbandits-native"  # inside JAX's folder of compiled programs
+FOLDER: str = kept_programs.NATIVE  # inside JAX's folder of compiled programs
 MAKING: str = ".making-"  # start of the names of folders in which a compiler works
 DAY: int = 86_400  # seconds after which such a folder was left behind by a process that was killed
 _libraries = {}  # by target; a loaded library must not be freed
@@ -90,19 +89,8 @@ def _folder():
 
 def _stored(folder, name):
     """The stored library of a name, or None where there is none, or only damaged ones."""
-    for path in sorted(folder.glob(f"{name}.*.so")):
-        try:
-            check_private(path)
-            if path.name == f"{name}.{digest(path.read_bytes())}.so":
-                os.utime(path)  # it was used
-                return path
-            reason = f"{path} is damaged"
-        except (NotPrivate, OSError) as error:
-            reason = kept_programs.reason(error)
-        kept_programs.warn(f"a native program is compiled anew: {reason}")
-        with contextlib.suppress(OSError):
-            path.unlink()
-    return None
+    found = kept_programs.intact(sorted(folder.glob(f"{name}.*.so")), name, "native")
+    return None if found is None else found[0]
 
 
 def _compiled(name, source, folder):
@@ -119,7 +107,7 @@ def _compiled(name, source, folder):
             wrote = f"what the C++ compiler {compiler()} wrote is no library for this machine"
             raise ChildProcessError(wrote) from None
         if folder:
-            _store(new, folder / f"{name}.{digest(new.read_bytes())}.so")
+            _store(new, folder / file_name(name, new.read_bytes(), ".so"))
     return library
 
 
