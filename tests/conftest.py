@@ -71,6 +71,7 @@ def pytest_runtest_protocol(item):
 
 
 ENDED, EVERY = itertools.count(1), 10  # the memory is checked after every tenth test
+MOST_MAPPINGS = 0.7  # tests compile small programs, and to forget them takes seconds
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +81,7 @@ def _room_for_programs():
     if next(ENDED) % EVERY == 0:
         from jaxbandits.engine import keeping
 
-        keeping.make_room()
+        keeping.make_room(MOST_MAPPINGS)
 
 
 def pytest_sessionfinish():

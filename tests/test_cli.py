@@ -237,8 +237,15 @@ def test_options_of_the_command_override_the_file(tiny, tmp_path):
         assert dataset.attrs["seed"] == 5
 
 
-@pytest.mark.parametrize("axes", ["", "[axes]\ngap = [2.0, 0.2]\n"])
-@pytest.mark.parametrize("max_pulls", [12, 100_000])
+@pytest.mark.parametrize(
+    ("axes", "max_pulls"),
+    [
+        ("", 12),
+        ("[axes]\ngap = [2.0, 0.2]\n", 100_000),
+        pytest.param("", 100_000, marks=pytest.mark.slow),
+        pytest.param("[axes]\ngap = [2.0, 0.2]\n", 12, marks=pytest.mark.slow),
+    ],
+)
 def test_figure_and_table_of_stopping_times(tmp_path, axes, max_pulls):
     file = tmp_path / "conf.toml"
     file.write_text(

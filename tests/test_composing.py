@@ -151,7 +151,8 @@ def _same(one, two, near):
 
 NEAR = [name for name, kernel in KERNELS.items() if kernel.near is not None]
 # Their relatives are always tested: other designs, roundings and bounds.
-RELATED = ("wynn", "wolfe_atwood", "largest_remainder", "xy_frank_wolfe")
+RELATED = ("wynn", "wolfe_atwood", "largest_remainder", "xy_frank_wolfe", "regret")
+RELATED += ("greedy_allocation",)
 
 
 @pytest.mark.parametrize("name", params(NEAR, slow=RELATED))

@@ -352,7 +352,7 @@ def sometimes_with(key, *, arms):
     [
         pytest.param(jb.rage, NEARLY, True, marks=pytest.mark.slow),
         (jb.rage, np.round(NEARLY), True),  # which requires arms that span
-        (partial(jb.gse, budget=60), NEARLY, True),
+        pytest.param(partial(jb.gse, budget=60), NEARLY, True, marks=pytest.mark.slow),
         pytest.param(jb.at_budget(jb.rage, 60), np.round(NEARLY), True, marks=pytest.mark.slow),
         (partial(jb.gse, budget=60), np.round(NEARLY), False),  # which does not
     ],
@@ -518,7 +518,7 @@ def check_runs(name, num_arms, m=1):
         assert runs.correct[runs.stopped].sum() >= 0.5 * runs.stopped.sum()
 
 
-ALWAYS = ("1-lingape", "2-gse", "1-rage", "2-glm_tsl")
+ALWAYS = ("1-lingape", "2-gse", "1-rage")
 PLAYED = {f"{number}-{name}": (name, number) for name in CONSTRUCTORS for number in (1, 2)}
 
 

@@ -37,14 +37,11 @@ def keeps_promise(runs, delta):
 
 COSTLY = (jb.rage, jb.alba, jb.lazy_track_and_stop)
 RUNS = {name: 500 if build in COSTLY else 1000 for name, (_, build) in PROMISES.items()}
-# Slow tests: variants of a rule whose other variants are always tested; of the broken twins also
-# those that take longest or share a loop with one that is always tested, of the misfiled ones those
-# that learn as others do, and of the narrow ones those of algorithms with a quick misfiled one.
+# Slow tests: variants of a rule whose other variants are always tested, and most broken twins; the
+# others share their loop, or learn as they do.
 VARIANTS = ("m_lingape_ratio", "lin_gifa_individual", "lin_game_set", "rage_transductive")
 VARIANTS += ("xy_static_soare", "xy_adaptive_basis", "rage_glm")
-TAKE_LONG = (*VARIANTS, "alba", "lazy_track_and_stop", "lin_game", "m_lingape", "lucb")
-LEARN_ALIKE = (*TAKE_LONG, "frank_wolfe_sampling", "rage", "xy_static", "ugape")
-WITH_MISFILED = sorted(set(TAKE_LONG) | set(PROMISES) - set(LEARN_ALIKE))
+NARROW, MISFILED = ("rage", "ugape"), ("lingape", "top_two")
 every = pytest.mark.parametrize("name", params(PROMISES, slow=VARIANTS))
 
 
@@ -70,7 +67,7 @@ def test_the_error_rate_is_at_most_delta_in_many_runs(name):
 
 @pytest.mark.parametrize(
     ("name", "fault"),
-    [*params(PROMISES, narrow, slow=WITH_MISFILED), *params(PROMISES, misfiled, slow=LEARN_ALIKE)],
+    [*params(PROMISES, narrow, always=NARROW), *params(PROMISES, misfiled, always=MISFILED)],
 )
 def test_a_broken_twin_errs_more_often_than_delta(name, fault):
     instance, _ = PROMISES[name]

@@ -6,6 +6,7 @@ import cases
 import jax
 import numpy as np
 import pytest
+from params import params
 from programs import USUAL_LANES, Programs, key_of, parts
 
 import jaxbandits as jb
@@ -29,7 +30,9 @@ def test_lanes_are_refilled():
     assert runs.meta["lane_use"] > 0.9
 
 
-@pytest.mark.parametrize("changed", ["RECORD_BYTES", "CALL_SECONDS", "LANES_PER_REFILL"])
+@pytest.mark.parametrize(
+    "changed", params(["RECORD_BYTES", "CALL_SECONDS", "LANES_PER_REFILL"], slow=["RECORD_BYTES"])
+)
 def test_queue_length_call_time_and_refills_change_no_number(changed, monkeypatch):
     whole = simulate(batch=16)
     small = {"RECORD_BYTES": 20 * 8 * 30, "CALL_SECONDS": 1e-9, "LANES_PER_REFILL": 2}

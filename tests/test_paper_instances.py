@@ -20,7 +20,7 @@ def slow(*row):
         ("many_arms", (10, "normal_var"), 19.799, 3),
         ("multivariate", (3,), 953.13, 2),
         ("multivariate", (3, "paper"), 1171.86, 2),
-        ("sphere", (20,), 57.717, 3),
+        slow("sphere", (20,), 57.717, 3),
         slow("many_arms", (100,), 11.202, 3),
         slow("many_arms", (100, "normal_std"), 18.234, 3),
         slow("many_arms", (100, "normal_var"), 157.22, 2),

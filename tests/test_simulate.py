@@ -20,11 +20,10 @@ every = pytest.mark.parametrize("name", SETTINGS)
     [
         ("sequential", 1),
         ("phased", 7),
-        ("random", 7),
         *(
             pytest.param(name, batch, marks=pytest.mark.slow)
             for name, batch in itertools.product(SETTINGS, (1, 7))
-            if (name, batch) not in (("sequential", 1), ("phased", 7), ("random", 7))
+            if (name, batch) not in (("sequential", 1), ("phased", 7))
         ),
     ],
 )

@@ -92,7 +92,7 @@ NATIVE = {"engine": "native"}
     ("simulator", "learner", "others"),
     [
         ("dial", "one arm a round", [NATIVE, {"batch": 8}]),
-        ("dial", "phases", [NATIVE]),
+        pytest.param("dial", "phases", [NATIVE], marks=pytest.mark.slow),
         pytest.param("network", "phases", [NATIVE, {"batch": 8}], marks=pytest.mark.slow),
         pytest.param("network", "one arm a round", [NATIVE, {"batch": 8}], marks=pytest.mark.slow),
     ],

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from counting import refused
+from params import params
 from programs import QUICK
 from run_settings import assert_same_runs
 from scipy import stats
@@ -236,7 +237,7 @@ PLAYED = {
 }
 
 
-@pytest.mark.parametrize("name", PLAYED)
+@pytest.mark.parametrize("name", params(PLAYED, slow=["phases"]))
 def test_replications_do_not_depend_on_engine_or_batch(name):
     play = partial(jb.simulate, *PLAYED[name], replications=24, seed=3, max_pulls=3000)
     runs = play(batch=8)  # the native engine chooses a larger one

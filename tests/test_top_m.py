@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
+from params import params
 from top_m_lines import GapIndexRules, algorithm
 
 import jaxbandits as jb
@@ -43,7 +44,7 @@ def no_later(instance, name, replications, m):
     assert (early.pulls <= late.pulls).all()
 
 
-@pytest.mark.parametrize("name", ["lin_gifa", "ugape"])
+@pytest.mark.parametrize("name", params(["lin_gifa", "ugape"], slow=["lin_gifa"]))
 def test_ugapes_test_stops_no_later(name):
     no_later(CLASSIC, name, 400, 2)
 

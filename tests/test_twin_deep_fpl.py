@@ -62,8 +62,14 @@ def ordered(ring, rounds):
     return np.roll(ring, -(rounds % BATCH))
 
 
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
-@pytest.mark.parametrize("noise", ["fresh", "fixed", None])
+@pytest.mark.parametrize(
+    ("activation", "noise"),
+    [
+        *(("relu", noise) for noise in ("fresh", "fixed", None)),
+        ("tanh", "fresh"),
+        *(pytest.param("tanh", noise, marks=pytest.mark.slow) for noise in ("fixed", None)),
+    ],
+)
 def test_deep_fpl(activation, noise):
     rng = np.random.default_rng(5)
     features = rng.normal(size=(40, 6))

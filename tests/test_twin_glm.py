@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, binomial_rewards, linear_problem, same_arm
+from params import params
 from twins import Pulls, logistic_fit
 
 import jaxbandits as jb
@@ -110,7 +111,7 @@ def test_glm_ucb():
     against(twin, jb.glm_ucb, ("alpha", "ridge"), [(0.5, 1e-3), (2.0, 0.5)], "every")
 
 
-@pytest.mark.parametrize("alpha", ["theory", "theory_horizon"])
+@pytest.mark.parametrize("alpha", params(["theory", "theory_horizon"], slow=["theory"]))
 def test_glm_ucb_with_the_width_of_theory(alpha):
     def twin(arms, first, key, options):
         norm = (arms**2).sum(1).max()
@@ -126,7 +127,7 @@ def test_glm_ucb_with_the_width_of_theory(alpha):
     against(twin, build, ("ridge",), [(0.1,)])
 
 
-@pytest.mark.parametrize("rate", [0.3, "fading"])
+@pytest.mark.parametrize("rate", params([0.3, "fading"], slow=["0.3"]))
 def test_epsilon_greedy(rate):
     def uniforms(key):
         return lambda t: np.asarray(jax.random.uniform(episode.ask_key(key, t), (2,)))

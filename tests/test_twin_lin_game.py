@@ -146,7 +146,9 @@ def test_lin_game_for_the_m_best_arms(space):
 
 
 @pytest.mark.parametrize("space", SHAPES)
-@pytest.mark.parametrize("threshold", ["self_normalised_det", "heuristic"])
+@pytest.mark.parametrize(
+    "threshold", params(["self_normalised_det", "heuristic"], slow=["self_normalised_det"])
+)
 def test_lin_game(space, threshold):
     build = partial(jb.lin_game, threshold=threshold)
     in_step(build, partial(LinGame, threshold=threshold), *SHAPES[space], rounds=1500)

@@ -194,7 +194,7 @@ def late_share(build):
     return (runs.regret[:, -1].mean() - half) / half
 
 
-@pytest.mark.parametrize("build", [jb.lin_ucb, jb.lin_ts])
+@pytest.mark.parametrize("build", [jb.lin_ucb, pytest.param(jb.lin_ts, marks=pytest.mark.slow)])
 def test_regret_grows_sublinearly(build):
     """It does not if each reward is assigned to the next arm."""
     assert late_share(build) < 0.4

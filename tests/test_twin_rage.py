@@ -10,6 +10,7 @@ import plain
 import pytest
 import twins
 from hands import Hand, linear_problem, normal_rewards, same_counts
+from params import params
 
 import jaxbandits as jb
 
@@ -56,7 +57,7 @@ def problem(seed):
     return rng, arms, rng.normal(size=(6, 3)), theta
 
 
-@pytest.mark.parametrize("rounding", HANDS)
+@pytest.mark.parametrize("rounding", params(HANDS, slow=["efficient"]))
 def test_rage_with_designs_and_roundings_of_its_paper(rounding):
     phases = []
     for seed, numbers in enumerate(SETTINGS):

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from hands import Hand, linear_problem, normal_rewards, same_arm
+from params import params
 from ratio_twins import Ridge
 
 import jaxbandits as jb
@@ -62,7 +63,7 @@ class TopTwo(Ridge):
 
 
 @pytest.mark.parametrize(("num_arms", "dim"), [(5, 3), (7, 2)], ids=["arm space", "feature space"])
-@pytest.mark.parametrize("selection", ["sampled", "tracked"])
+@pytest.mark.parametrize("selection", params(["sampled", "tracked"], slow=["sampled"]))
 def test_top_two(num_arms, dim, selection):
     hand = Hand(partial(jb.top_two, selection=selection), *OPTIONS)
     played = []

@@ -70,7 +70,7 @@ def no_worse(move, wanted, twin):
     twin.ties += np.count_nonzero(np.array(wanted) <= min(wanted) * (1 + TIED)) > 1
 
 
-@pytest.mark.parametrize("v0", [0.0, 0.5])
+@pytest.mark.parametrize("v0", [pytest.param(0.0, marks=pytest.mark.slow), 0.5])
 def test_xy_static(v0):
     hand, played = Hand(BUILD, "delta", "noise_var", "v0"), []
     for seed, (delta, noise_var) in enumerate([(0.05, 0.3), (0.2, 0.1)]):

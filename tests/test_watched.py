@@ -44,7 +44,7 @@ def constants(name, horizon, num_arms, dim, sigma=0.5, slope=0.25):
     return first, first * np.sqrt(2 * np.log(num_arms * horizon))
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", params(ALGORITHMS, slow=["glm_tsl"]))
 def test_counts_are_those_of_a_plain_calculation(name):
     with jax.enable_x64(True):
         theta = np.array([1.5, -0.4, 0.2])

@@ -100,14 +100,19 @@ class Remembered:
 remembered: Remembered = Remembered()
 
 
-def make_room() -> None:
+def make_room(most: float | None = None) -> None:
     """Forget programs before the process has as many memory mappings as are allowed.
 
     They are compiled, or read, when they are needed again.
+
+    Args:
+      most: share of the allowed mappings from which on programs are forgotten; by default
+        `MOST_MAPPINGS`.
     """
-    if mappings_used() > MOST_MAPPINGS:
+    most = MOST_MAPPINGS if most is None else most
+    if mappings_used() > most:
         remembered.forget()
-        if mappings_used() > MOST_MAPPINGS:  # they are of small programs
+        if mappings_used() > most:  # they are of small programs
             jax.clear_caches()
             gc.collect()
 

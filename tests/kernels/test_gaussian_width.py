@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from designs import benchmark
+from params import params
 from scipy import integrate, optimize, stats
 
 from jaxbandits.kernels.design import gaussian_width
@@ -83,7 +84,7 @@ def test_slopes_are_finite_differences_of_the_width():
     assert np.ptp(expected) > 0.5
 
 
-@pytest.mark.parametrize("case", ["sphere", "soare, a few", "flat"])
+@pytest.mark.parametrize("case", params(["sphere", "soare, a few", "flat"], slow=["sphere"]))
 def test_designs_are_near_the_optimum(case):
     if case == "sphere":
         arms = sphere(1, 12, 4)

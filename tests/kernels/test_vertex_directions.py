@@ -151,7 +151,7 @@ def test_many_arms_reach_the_tolerance(num_arms, dim):
         assert best - dim * tol <= reached <= best + dim * 1e-6
 
 
-@pytest.mark.parametrize("name", [*EXACT, "g_optimal_fw"])
+@pytest.mark.parametrize("name", params([*EXACT, "g_optimal_fw"], slow=["wynn", "fedorov"]))
 def test_known_designs_are_found(name):
     tol = 1e-3
     found = solve(name, np.eye(5), tol=tol)

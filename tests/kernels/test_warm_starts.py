@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from likelihoods import D, data, fit
+from params import params
 
 from jaxbandits.kernels.estimate import chord, irls
 
@@ -55,7 +56,9 @@ def test_the_inverse_of_the_previous_fit_saves_newton_steps(family):
         np.testing.assert_allclose(factor @ factor.T, one.hessian, rtol=1e-9)
 
 
-@pytest.mark.parametrize("family", ["logistic", "poisson", "probit", "gaussian"])
+@pytest.mark.parametrize(
+    "family", params(["logistic", "poisson", "probit", "gaussian"], slow=["gaussian", "probit"])
+)
 @pytest.mark.parametrize("start", ["after a draw", "useless", "not a number"])
 @pytest.mark.parametrize("with_slope", [False, True])
 def test_estimate_converges_from_any_old_inverse(family, start, with_slope):

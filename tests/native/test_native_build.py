@@ -200,7 +200,9 @@ def child(library_folder, **environment):
     return subprocess.Popen([sys.executable, "-c", CHILD, *given], env=environment, **pipes)
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "sent", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_an_interrupted_compiler_leaves_nothing_behind(library_folder, sent, tmp_path, monkeypatch):
     began = tmp_path / "began"
     path = fake_compiler(tmp_path, f"echo $$ > {began}; exec sleep 60", monkeypatch)
