@@ -118,8 +118,14 @@ def scan(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value
 def _row(value, t):
     spec = ArraySpec(value.shape[1:], value.spec.type)
     reads = dict.fromkeys(value.reads, False)
-    return value._replace(
-        spec=spec, read=lambda index: value.read((t, *index)), array=None, outer=None, reads=reads
+    return Value(
+        spec,
+        value.varies,
+        lambda index: value.read((t, *index)),
+        cheap=value.cheap,
+        reads=reads,
+        heavy=value.heavy,
+        range=value.range,
     )
 
 

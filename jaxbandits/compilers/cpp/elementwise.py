@@ -106,7 +106,7 @@ def comparisons(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> lis
     if (
         sign == "<" and left and right and left[0] >= right[1]
     ):  # an index is known not to be negative
-        return [constant(0, spec_of(eqn.outvars[0].aval))._replace(number=0)]
+        return [constant(0, spec_of(eqn.outvars[0].aval))]
     varies = any(x.varies for x in operands)
     if type == "b64":  # a mask that is on is -1
         operands = operands[::-1]
@@ -232,7 +232,7 @@ def select_n(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[V
         if all(x.range for x in cases):
             ends = list(zip(*(x.range for x in cases), strict=True))
             found = [found[0]._replace(range=(min(ends[0]), max(ends[1])))]
-        return found
+        return [_selected(found[0], which, cases)]
     which = writer.materialised(which)
 
     def select(m, *cases):
@@ -244,6 +244,18 @@ def select_n(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[V
         return text
 
     return [entrywise(spec.shape, spec.type, [which, *cases], select)]
+
+
+def _selected(found, which, cases):
+    """What flags select, without the flags where an entry's own is known."""
+
+    def read(index):
+        if which.known is None or not all(isinstance(i, int) for i in index):
+            return found.read(index)
+        flag = which.known[index if which.shape else ()]
+        return in_lanes(cases[int(flag)].read(index), cases[int(flag)], found.varies)
+
+    return found._replace(read=read)
 
 
 @rule("clamp", entrywise=True)
@@ -261,11 +273,10 @@ def convert(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Va
     if x.spec.type == target:
         return [x]
     found = as_flags(x) if target == "b64" else as_type(x, target)
-    number = x.number if target != "b64" else None
     bounds = x.range if target in ("i64", "i32") else None
     if bounds and not (bounds[0] >= -(2**31) and bounds[1] < 2**31):
-        bounds = number = None
-    return [found._replace(number=number, range=bounds)]
+        bounds = None
+    return [found._replace(range=bounds)]
 
 
 @rule("bitcast_convert_type", entrywise=True)

@@ -35,9 +35,10 @@ JOIN: dict[str, Callable[[str, str, str], str]] = {
 
 def _position(value, index, high, writer, clamp=True):
     """A position as a C++ expression or a number, clipped to 0 and `high` unless not `clamp`."""
+    if value.known is not None and all(isinstance(i, int) for i in index):
+        number = int(value.known[index])
+        return max(0, min(number, high)) if clamp else number
     text, v = value.read(index), "v" if value.varies else ""
-    if value.number is not None:
-        return max(0, min(value.number, high)) if clamp else value.number
     if value.spec.type != "i64":
         text = f"CONVERT({text}, vi64)" if v else f"((i64){text})"
     if clamp and not (value.range and value.range[0] >= 0 and value.range[1] <= high):
@@ -113,7 +114,8 @@ def _short(shape, window, axis):
 
 def _addressable(table):
     """A table that the program gets as an argument, as an array whose entries have addresses."""
-    if table.outer is not None and table.array is None and table.spec.size > 1:
+    passed_in = table.outer is not None and table.known is None
+    if passed_in and table.array is None and table.spec.size > 1:
         name = table.read((0,) * len(table.shape)).partition("[")[0]
         return table._replace(array=name)
     return table
@@ -207,7 +209,7 @@ class _Windows:
         """
         parts = []
         for at, own, n, w in zip(begin, differs, self.shape, self.window, strict=True):
-            if at == 0:
+            if isinstance(at, int) and 0 <= at <= n - w:
                 continue
             v = "(vi64)" if own else "-(i64)"
             parts.append((own, f"({v}({at} < 0) | {v}({at} > {n - w}))"))

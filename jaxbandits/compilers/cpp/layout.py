@@ -64,7 +64,12 @@ def reshape(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Va
     if value.array is not None:
         name = value.array
         return [
-            value._replace(spec=spec, read=lambda i: f"{name}[{flat(i, spec.shape)}]", outer=None)
+            value._replace(
+                spec=spec,
+                read=lambda i: f"{name}[{flat(i, spec.shape)}]",
+                outer=None,
+                known=None,
+            )
         ]
 
     def index_of(index):
@@ -72,7 +77,7 @@ def reshape(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Va
         return tuple(0 if n == 1 else next(rest) for n in value.shape)
 
     reshaped = view(value, spec.shape, index_of)
-    return [reshaped._replace(reads=value.reads, number=value.number, range=value.range)]
+    return [reshaped._replace(reads=value.reads, range=value.range)]
 
 
 def _long(shape):

@@ -22,6 +22,8 @@ SUFFIX: dict[str, str] = {
     "bool": "b64",
 }
 
+DTYPES: dict[str, str] = {suffix: name for name, suffix in SUFFIX.items()}
+
 
 class Unsupported(NotImplementedError, ValueError):
     """An equation for which no C++ can be written."""
@@ -82,7 +84,7 @@ class Value(NamedTuple):
     # entry i alone.
     reads: dict[str, bool] = {}  # noqa: RUF012
     outer: Any = None  # the same value in the surrounding JAX program, if it is computed there
-    number: int | None = None  # the integer that all entries are, if it is known at compile time
+    known: np.ndarray | None = None  # the entries, if they are known when the program is written
     heavy: bool = False  # whether an entry takes so many operations that code must not repeat it
     owned: bool = False  # whether a value's only reader may change the array in place
     range: tuple[int, int] | None = None  # smallest and largest possible integer, if known
@@ -91,6 +93,15 @@ class Value(NamedTuple):
     def shape(self) -> tuple[int, ...]:
         """The shape in one lane."""
         return self.spec.shape
+
+    @property
+    def number(self) -> int | None:
+        """The integer or flag that all entries are, if it is known."""
+        known = self.known
+        if known is None or known.dtype.kind == "f" or known.size == 0:
+            return None
+        first = known.flat[0]
+        return int(first) if not any(known.strides) or (known == first).all() else None
 
     @property
     def type(self) -> str:
@@ -156,10 +167,9 @@ def literal(number: Any, type: str) -> str:
 def constant(number: Any, spec: ArraySpec) -> Value:
     """A value whose entries are all one number that is known at compile time."""
     text = literal(number, spec.type)
-    if spec.size != 1 or spec.type in ("f64", "f32"):
-        return Value(spec, False, lambda index: text)
-    number = int(number)
-    return Value(spec, False, lambda index: text, number=number, range=(number, number))
+    known = np.broadcast_to(np.asarray(number, DTYPES[spec.type]), spec.shape)
+    bounds = None if spec.type in ("f64", "f32", "b64") else (int(number), int(number))
+    return Value(spec, False, lambda index: text, known=known, range=bounds)
 
 
 def in_lanes(expression: str, value: Value, varies: bool) -> str:

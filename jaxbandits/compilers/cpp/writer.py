@@ -11,6 +11,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive
 
 from ..jaxprs import bind, is_literal, literal_value, rule_for
+from .known import entries_of, folded
 from .values import (
     ArraySpec,
     Index,
@@ -20,6 +21,7 @@ from .values import (
     flat,
     in_array,
     in_lanes,
+    literal,
     spec_of,
 )
 
@@ -85,6 +87,7 @@ class Writer:
         self._on_stack = self._off_stack = 0  # bytes
         self._count = 0
         self._known = {}  # values by the id of the value in the surrounding program
+        self._arrays: dict[tuple[str, str], str] = {}  # names of constant arrays
 
     def name(self, start: str = "v", varies: bool = False) -> str:
         """A new name; the underscore tells it from names of types such as i64."""
@@ -184,6 +187,8 @@ class Writer:
         """The value in an array, whose entries have addresses."""
         if value.array is not None:
             return value
+        if value.known is not None and any(value.known.strides):
+            return in_array(self._constants(value.known, value.spec), value.spec, False)
         return self.fill(self.new(value.spec, value.varies), value)
 
     def scalar(self, type: str, text: str) -> str:
@@ -205,9 +210,32 @@ class Writer:
                 name.append(self._passed_in(x, spec))
             return f"{name[0]}[{flat(index, spec.shape)}]"
 
-        value = Value(spec, False, read, outer=x)
-        self._known[id(x)] = value
+        entries = entries_of(x)
+        value = self.table(entries, spec) if entries is not None else Value(spec, False, read)
+        self._known[id(x)] = value = value._replace(outer=x)
         return value
+
+    def table(self, entries: np.ndarray, spec: ArraySpec) -> Value:
+        """A table whose entries are known; a loop reads them from a constant array."""
+        if entries.size and not any(entries.strides):
+            return constant(entries.flat[0], spec)
+
+        def read(index):
+            if all(isinstance(i, int) for i in index):
+                return literal(entries[index], spec.type)
+            return f"{self._constants(entries, spec)}[{flat(index, spec.shape)}]"
+
+        of_integers = entries.size and entries.dtype.kind in "iu"
+        bounds = (int(entries.min()), int(entries.max())) if of_integers else None
+        return Value(spec, False, read, known=entries, range=bounds)
+
+    def _constants(self, entries, spec):
+        """The name of a constant array with these entries."""
+        texts = ", ".join(literal(x, spec.type) for x in entries.flat)
+        if (spec.type, texts) not in self._arrays:
+            self._arrays[spec.type, texts] = name = self.name("k")
+            self.head.append(f"static const {spec.type} {name}[{spec.size}] = {{{texts}}};")
+        return self._arrays[spec.type, texts]
 
     def _passed_in(self, x, spec):
         """The name of a new argument of the program."""
@@ -259,6 +287,9 @@ class Writer:
         """The results of an equation: by its rule, or in the surrounding program."""
         operands = [read(atom) for atom in eqn.invars]
         write = rule_for(eqn, RULES)
+        known = [x.known for x in operands]
+        if all(x is not None for x in known) and (entries := folded(eqn, known)) is not None:
+            return [self.table(entries, spec_of(eqn.outvars[0].aval))]
         outer = [x.outer for x in operands]
         # Constants are left to the C++ compiler where there is a rule.
         constants = write is not None and all(isinstance(x, np.ndarray) for x in outer)
