@@ -78,7 +78,8 @@ def test_numbers_on_the_page_are_those_of_the_dataset(tmp_path):
     header, *cells = page.rows[:5]
     assert header == [
         "algorithm", "gap", "errors", "error rate [95%]", "mean pulls ± 95%",
-        "/ lower bound ± 95%", "median pulls", "pulls, 5% to 95%", "run seconds",
+        "/ lower bound ± 95%", "median pulls", "pulls, 5% to 95%",
+        "difference ± 95%", "run seconds",
     ]  # fmt: skip
     one = dataset.isel(instance=0, algorithm=0, gap=1)
     row = dict(zip(header, cells[1], strict=True))
@@ -171,6 +172,21 @@ def test_a_paired_comparison_is_shown_where_it_says_more(tmp_path):
     assert row[2:4] == ["soare, gap = 0.5", "pulls"]
     assert row[4].startswith("-19.5 [-22, -17]")
     assert row[5] == "overlap"
+
+
+def test_a_column_has_the_paired_difference_to_the_first_algorithm(tmp_path):
+    dataset = example()
+    page = Reader(write(stored(tmp_path, dataset)).read_text(encoding="utf-8"))
+    header, *cells = page.rows[:5]
+    texts = [dict(zip(header, cell, strict=True))["difference ± 95%"] for cell in cells]
+    assert texts[:2] == ["–", "–"]
+    one, other = dataset.pulls.values[0, :, 1]
+    mean, half = (float(x.replace(",", "")) for x in texts[3].split(" ± "))
+    np.testing.assert_allclose(mean, (other - one).mean(), rtol=0.1)
+    np.testing.assert_allclose(half, 2.093 * standard_error(other - one), rtol=0.05)
+    header, *_, last = page.rows[5:10]  # replications were cut short
+    assert dict(zip(header, last, strict=True))["difference ± 95%"] == "–"
+    assert "Difference: pulls less those of LinGapE in the same replications." in page.words
 
 
 @pytest.mark.parametrize(("algorithms", "said"), [(("A", "B"), True), (("A",), False)])
