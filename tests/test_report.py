@@ -16,7 +16,7 @@ from jaxbandits import estimates
 from jaxbandits.cli.main import main
 from jaxbandits.engine.results import standard_error
 from jaxbandits.report import write
-from jaxbandits.report.html.claims import measured_text
+from jaxbandits.report.measured import measured_text
 from jaxbandits.sweeps.dataset import write as save
 from jaxbandits.version import VERSION
 
@@ -112,7 +112,8 @@ def test_the_page_states_the_sweep_its_claims_and_the_environment(text):
     words = " ".join(Reader(text).words)
     for part in (
         "LinGapE(delta=0.05)", "0.5, 0.25", "20 in each cell", "2,000 pulls", "6 rounds", "cpu",
-        "ratio: 1.23 ± 0.24", "means: 10.0 ± 2.9", "low: –; runs: 12,000", "a < b", HOSTILE,
+        "ratio: 1.23 ± 0.24", "means: [10.0 ± 2.9]", "low: not known; runs: 12,000", "a < b",
+            HOSTILE,
         "0.8.0", "3.11.7", "Linux, 2 CPUs", f"jaxbandits run {HOSTILE}", "compile time",
     ):  # fmt: skip
         assert part in words
@@ -305,8 +306,10 @@ def test_a_page_that_cannot_be_put_in_place_leaves_the_old_one(folder, text, mon
 def test_measured_values_of_any_structure_become_text():
     assert measured_text(3) == "3"
     assert measured_text({"a": {"2": 1.5}, "ok": True}) == "a: 2: 1.5; ok: True"
-    assert measured_text({"whole": 724795, "mean": 724795.0}) == "whole: 724,795; mean: 724,800"
-    assert measured_text(list(range(20))).endswith("10, 11, … (20 in all)")
+    assert measured_text({"whole": 724795, "mean": 724795.3}) == "whole: 724,795; mean: 724,800"
+    assert measured_text(list(range(20))).endswith("10, 11, … (20 in all)]")
+    assert measured_text({"a": 2.0, "standard_error_of_log": 1e9}) == "a: 2"
+    assert measured_text({"a": [1.0], "standard_errors": [0.5, 0.5]}) == "a: [1]"
 
 
 def test_estimates_on_a_terminal():
