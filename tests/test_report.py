@@ -12,15 +12,18 @@ import xarray
 from click.testing import CliRunner
 from pages import HOSTILE, example, stored, two_folders
 
-from jaxbandits import estimates
+from jaxbandits import estimates, instances
 from jaxbandits.cli.main import main
+from jaxbandits.engine.problems import type_of
 from jaxbandits.engine.results import standard_error
 from jaxbandits.report import write
+from jaxbandits.report.html.facts import FROM_INSTANCE
 from jaxbandits.report.measured import measured_text
 from jaxbandits.sweeps.dataset import write as save
 from jaxbandits.version import VERSION
 
 VOID = {"meta", "link"}
+INSTANCE = instances.canonical(2, gap=1.0)
 
 
 class Reader(html.parser.HTMLParser):
@@ -216,6 +219,11 @@ def test_defaults_are_shown_where_this_version_has_run(tmp_path, version):
     assert (instance in words) == (algorithm in words) == (version == VERSION)
     assert words.count("defaults: ") == (2 if version == VERSION else 0)
     assert "noise_var=" not in words.partition(algorithm)[2]  # the instance tells it
+
+
+def test_what_an_instance_tells_is_no_default():
+    facts = type_of(INSTANCE).facts(INSTANCE)
+    assert set(FROM_INSTANCE) == {*facts, "horizon"}
 
 
 def test_labels_are_never_read_as_markup(text):
