@@ -13,14 +13,13 @@ not hold. This is shown where it does not.
 
 import argparse
 import json
-import math
 import sys
 import tomllib
 from pathlib import Path
 
 import xarray
 
-from jaxbandits import estimates
+from jaxbandits.report.measured import measured_text
 from jaxbandits.reproduce import EXPERIMENTS
 
 ROOT = Path(__file__).parents[1]
@@ -38,8 +37,6 @@ PAPERS = {
 }
 VERDICTS = {False: "fails", None: "open", True: "holds"}
 MARKS = {"fails": "**fails**", "open": "open", "holds": "holds"}
-ERRORS = ("standard_error", "standard_error_of_log")  # of the entry before them
-MOST_LISTED = 8  # numbers of a list that are shown
 UNKNOWN = "No explanation is known."
 
 
@@ -219,54 +216,8 @@ def numbers(claims):
 
 
 def measured(found):
-    """Measured numbers in a line, with the half width or the ends of a 95% interval."""
-    return "`" + "; ".join(_entries(found)).replace("`", "'") + "`" if found else ""
-
-
-def _entries(table):
-    """`name: value` for each entry; a standard error belongs to the entry before it."""
-    found = []
-    for name, value in table.items():
-        if name not in ERRORS:
-            shown = name.replace("_", " ") if name.isidentifier() else name
-            found.append(f"{shown}: {_value(value, *_errors(name, table))}")
-    return found
-
-
-def _errors(name, table):
-    """What the entry behind this one says of its errors, one for each of ERRORS; NaN if nothing."""
-    names = [*table, ""]
-    behind = names[names.index(name) + 1]
-    known = {behind: table[behind]} if table.get(behind) is not None else {}
-    return [known.get(error, math.nan) for error in ERRORS]
-
-
-def _value(value, error=math.nan, error_of_log=math.nan):
-    """A number, a list or a table as text."""
-    if isinstance(value, dict):
-        return _case(value) if value else "none"
-    if isinstance(value, list):
-        shown = ", ".join(map(_value, value[:MOST_LISTED]))
-        return f"[{shown}{', ...' if len(value) > MOST_LISTED else ''}]"
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return "not known"
-    if math.isfinite(error_of_log):
-        factor = math.exp(estimates.NORMAL * error_of_log)
-        return estimates.estimate(value, interval=(value / factor, value * factor))
-    return estimates.estimate(value, estimates.NORMAL * error)
-
-
-def _case(table):
-    """One of the cases that a claim rests on: an error rate, an estimate, or a table."""
-    if set(table) == {"errors", "runs", "low", "high"}:
-        interval = ", ".join(_value(table[end]) for end in ("low", "high"))
-        return f"{table['errors']:,} of {table['runs']:,} wrong [{interval}]"
-    first, *others = table
-    if len(others) == 1 and others[0] in ERRORS:
-        return _value(table[first], *_errors(first, table))
-    return ", ".join(_entries(table))
+    """Measured numbers as code, in which no character is mark-up."""
+    return f"`{measured_text(found).replace('`', chr(39))}`" if found else ""
 
 
 def _listed(values):

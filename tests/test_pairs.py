@@ -1,5 +1,7 @@
 """Pairs of algorithms whose paired difference and single intervals disagree."""
 
+import json
+
 import numpy as np
 import pytest
 import xarray
@@ -102,3 +104,53 @@ def test_the_printed_table_has_one_line_about_all_pairs(capsys):
     )
     one = pairs.pairs(dataset, ["gap"])
     assert pairs.note(one * 6).endswith("; and 2 more.")
+
+
+def test_a_column_has_the_difference_to_the_first_algorithm():
+    other = SHARED + RNG.normal(10.0, 5.0, 50)
+    found = pairs.differences(dataset_of(SHARED, other, other, cut=("algorithm 2",)))
+    expected = mean_difference(other, SHARED)
+    first, second, third = found.texts
+    assert (first, third) == ("-", "-")
+    mean, half = map(float, second.split(" ± "))
+    assert mean == pytest.approx(expected["mean"], abs=0.06)
+    assert half == pytest.approx((expected["high"] - expected["low"]) / 2, abs=0.06)
+    assert found.note == "Difference: pulls less those of algorithm 0 in the same replications."
+    assert pairs.differences(dataset_of(SHARED)) is None
+
+
+def test_algorithms_with_equal_pulls_are_compared_by_their_errors():
+    same, wrong = np.full(50, 40.0), np.zeros((2, 50), bool)
+    wrong[0, :20] = True
+    wrong[1, :8] = True
+    found = pairs.differences(dataset_of(same, same, correct=~wrong))
+    assert found.note.startswith("Difference: errors less")
+    assert found.texts[1].startswith("-0.24 ± ")
+    wrong[1, :15] = True  # five differ: too few for Student's interval
+    assert pairs.differences(dataset_of(same, same, correct=~wrong)) is None
+
+
+def test_the_difference_of_regret_is_that_of_the_last_round():
+    dataset = example(instances=("cube",), regret=True)
+    dataset["pulls_mean_is_lower_bound"][:] = False
+    curves = dataset.regret.values
+    curves[0, 1, 0] = curves[0, 0, 0] + np.arange(6)
+    found = pairs.differences(dataset)
+    assert found.note.startswith("Difference: regret less")
+    assert found.texts[2] == "5"  # in every replication, so without an interval
+
+
+def test_a_cell_for_all_points_is_not_compared_with_one_point():
+    dataset = example(instances=("soare",))
+    dataset["pulls_mean_is_lower_bound"][:] = False
+    dataset.attrs["independent"] = json.dumps({"gap": [["soare", "GSE"]]})
+    assert pairs.differences(dataset) is None
+    dataset.attrs["independent"] = json.dumps({"gap": [["soare", "LinGapE"]]})
+    assert [text == "-" for text in pairs.differences(dataset).texts] == [True, False, False]
+
+
+def test_the_printed_table_has_the_column(capsys):
+    table.print_table(example(instances=("soare",)))
+    header, *_, note = capsys.readouterr().out.rstrip().splitlines()
+    assert header.rstrip().endswith(pairs.DIFFERENCE)
+    assert note == "Difference: pulls less those of LinGapE in the same replications."

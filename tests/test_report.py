@@ -12,15 +12,18 @@ import xarray
 from click.testing import CliRunner
 from pages import HOSTILE, example, stored, two_folders
 
-from jaxbandits import estimates
+from jaxbandits import estimates, instances
 from jaxbandits.cli.main import main
+from jaxbandits.engine.problems import type_of
 from jaxbandits.engine.results import standard_error
 from jaxbandits.report import write
-from jaxbandits.report.html.claims import measured_text
+from jaxbandits.report.html.facts import FROM_INSTANCE
+from jaxbandits.report.measured import measured_text
 from jaxbandits.sweeps.dataset import write as save
 from jaxbandits.version import VERSION
 
 VOID = {"meta", "link"}
+INSTANCE = instances.canonical(2, gap=1.0)
 
 
 class Reader(html.parser.HTMLParser):
@@ -78,7 +81,8 @@ def test_numbers_on_the_page_are_those_of_the_dataset(tmp_path):
     header, *cells = page.rows[:5]
     assert header == [
         "algorithm", "gap", "errors", "error rate [95%]", "mean pulls ± 95%",
-        "/ lower bound ± 95%", "median pulls", "pulls, 5% to 95%", "run seconds",
+        "/ lower bound ± 95%", "median pulls", "pulls, 5% to 95%",
+        "difference ± 95%", "run seconds",
     ]  # fmt: skip
     one = dataset.isel(instance=0, algorithm=0, gap=1)
     row = dict(zip(header, cells[1], strict=True))
@@ -111,7 +115,8 @@ def test_the_page_states_the_sweep_its_claims_and_the_environment(text):
     words = " ".join(Reader(text).words)
     for part in (
         "LinGapE(delta=0.05)", "0.5, 0.25", "20 in each cell", "2,000 pulls", "6 rounds", "cpu",
-        "ratio: 1.23 ± 0.24", "means: 10.0 ± 2.9", "low: –; runs: 12,000", "a < b", HOSTILE,
+        "ratio: 1.23 ± 0.24", "means: [10.0 ± 2.9]", "low: not known; runs: 12,000", "a < b",
+            HOSTILE,
         "0.8.0", "3.11.7", "Linux, 2 CPUs", f"jaxbandits run {HOSTILE}", "compile time",
     ):  # fmt: skip
         assert part in words
@@ -173,6 +178,21 @@ def test_a_paired_comparison_is_shown_where_it_says_more(tmp_path):
     assert row[5] == "overlap"
 
 
+def test_a_column_has_the_paired_difference_to_the_first_algorithm(tmp_path):
+    dataset = example()
+    page = Reader(write(stored(tmp_path, dataset)).read_text(encoding="utf-8"))
+    header, *cells = page.rows[:5]
+    texts = [dict(zip(header, cell, strict=True))["difference ± 95%"] for cell in cells]
+    assert texts[:2] == ["–", "–"]
+    one, other = dataset.pulls.values[0, :, 1]
+    mean, half = (float(x.replace(",", "")) for x in texts[3].split(" ± "))
+    np.testing.assert_allclose(mean, (other - one).mean(), rtol=0.1)
+    np.testing.assert_allclose(half, 2.093 * standard_error(other - one), rtol=0.05)
+    header, *_, last = page.rows[5:10]  # replications were cut short
+    assert dict(zip(header, last, strict=True))["difference ± 95%"] == "–"
+    assert "Difference: pulls less those of LinGapE in the same replications." in page.words
+
+
 @pytest.mark.parametrize(("algorithms", "said"), [(("A", "B"), True), (("A",), False)])
 def test_that_no_pair_is_listed_is_said(tmp_path, algorithms, said):
     dataset = example(instances=("soare",), algorithms=algorithms)
@@ -199,6 +219,11 @@ def test_defaults_are_shown_where_this_version_has_run(tmp_path, version):
     assert (instance in words) == (algorithm in words) == (version == VERSION)
     assert words.count("defaults: ") == (2 if version == VERSION else 0)
     assert "noise_var=" not in words.partition(algorithm)[2]  # the instance tells it
+
+
+def test_what_an_instance_tells_is_no_default():
+    facts = type_of(INSTANCE).facts(INSTANCE)
+    assert set(FROM_INSTANCE) == {*facts, "horizon"}
 
 
 def test_labels_are_never_read_as_markup(text):
@@ -289,8 +314,10 @@ def test_a_page_that_cannot_be_put_in_place_leaves_the_old_one(folder, text, mon
 def test_measured_values_of_any_structure_become_text():
     assert measured_text(3) == "3"
     assert measured_text({"a": {"2": 1.5}, "ok": True}) == "a: 2: 1.5; ok: True"
-    assert measured_text({"whole": 724795, "mean": 724795.0}) == "whole: 724,795; mean: 724,800"
-    assert measured_text(list(range(20))).endswith("10, 11, … (20 in all)")
+    assert measured_text({"whole": 724795, "mean": 724795.3}) == "whole: 724,795; mean: 724,800"
+    assert measured_text(list(range(20))).endswith("10, 11, … (20 in all)]")
+    assert measured_text({"a": 2.0, "standard_error_of_log": 1e9}) == "a: 2"
+    assert measured_text({"a": [1.0], "standard_errors": [0.5, 0.5]}) == "a: [1]"
 
 
 def test_estimates_on_a_terminal():

@@ -152,9 +152,18 @@ def test_what_a_smaller_run_lacks():
             "`RAGE: 3 of 4,000 wrong [0.0002, 0.002]`",
         ),
         (
-            {"not_played": ["dim = 5"], "ratios": [0.5] * 9},
-            f"`not played: [dim = 5]; ratios: [{'0.5, ' * 8}...]`",
+            {"not_played": ["dim = 5"], "ratios": [0.5] * 13},
+            f"`not played: [dim = 5]; ratios: [{'0.5, ' * 12}… (13 in all)]`",
         ),
+        (
+            {"pulls": [97.2, 180.0], "standard_errors": [7.4, None]},
+            "`pulls: [97 ± 15, 180]`",
+        ),
+        (
+            {"difference": {"2.0": 273.2, "1.0": 1250.0}, "standard_errors": [7.4, 29.0]},
+            "`difference: 2.0: 273 ± 15, 1.0: 1,250 ± 57`",
+        ),
+        ({"marks": "a `b`", "empty": {}}, "`marks: a 'b'; empty: none`"),
         ({"q = 2": {"GSE": 1e-4, "OD-LinBAI": 3e-31}}, "`q = 2: GSE: 0.0001, OD-LinBAI: 3e-31`"),
     ],
 )

@@ -251,7 +251,9 @@ def run(
 @click.option("--all", "every", is_flag=True, help="Every experiment, into DIR/NAME.")
 @into_folder
 @click.option("--replications", type=int, help="Instead of the experiment's.")
-@click.option("--quick", is_flag=True, help="A small version, in about a minute.")
+@click.option(
+    "--quick", is_flag=True, help="A small version: a fraction of a minute to some minutes."
+)
 @click.option("--data", type=click.Path(path_type=Path), help="Folder of local data sets.")
 @sharded
 @extended

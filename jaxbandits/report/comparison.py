@@ -10,10 +10,11 @@ import numpy as np
 
 from ..engine.episode import MAX_PULLS
 from ..engine.problems import is_problem
-from ..engine.results import mean_difference, standard_error
+from ..engine.results import standard_error
 from ..parameters import require
 from ..sweeps import sweep
 from .options import part_text
+from .pairs import difference
 from .plot import figure
 
 if TYPE_CHECKING:
@@ -192,16 +193,12 @@ def _table(dataset):
     if "pull_lower_bound" in dataset:
         bound = dataset.pull_lower_bound.values
         columns |= {"pull_lower_bound": bound, "over_bound": columns["pulls_mean"] / bound}
-    measured = dataset.pulls
+    quantity = "pulls"
     if "regret" in dataset:
-        measured = dataset.regret.isel(round=-1)
-        columns["regret_mean"] = measured.mean("replication").values
-        columns["regret_se"] = [standard_error(x.values) for x in measured]
-    whole = ~dataset.pulls_mean_is_lower_bound.values
-    differences = [
-        mean_difference(one.values, measured[0].values) if whole[k] and whole[0] else {}
-        for k, one in enumerate(measured)
-    ]
+        quantity, last = "regret", dataset.regret.isel(round=-1)
+        columns["regret_mean"] = last.mean("replication").values
+        columns["regret_se"] = [standard_error(x.values) for x in last]
+    differences = [difference(dataset, k, 0, quantity) for k in range(dataset.sizes["algorithm"])]
     for name, key in (("", "mean"), ("_low", "low"), ("_high", "high")):
         columns[f"difference{name}"] = [found.get(key, np.nan) for found in differences]
     index = pandas.Index(dataset.algorithm.values, name="algorithm")

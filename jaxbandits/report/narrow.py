@@ -7,6 +7,7 @@ import numpy as np
 import pandas
 
 from ..estimates import NORMAL, RATE_DIGITS, TERMINAL, estimate
+from .pairs import DIFFERENCE, difference_text
 
 
 class ComparisonTable(pandas.DataFrame):
@@ -49,7 +50,7 @@ def shown(table: pandas.DataFrame) -> tuple[list[str], list[list[str]]]:
     cut = bool((table.cut_short > 0).any())
     header += ["cut short"] if cut else []
     header += ["/ bound"] if "over_bound" in table else []
-    header += ["difference ± 95%"]
+    header += [DIFFERENCE]
     rows = [_row(table, k, cost, cut) for k in range(len(table))]
     return header, rows
 
@@ -72,9 +73,8 @@ def _row(table: pandas.DataFrame, k: int, cost: str, cut: bool) -> list[str]:
     texts += [f"{row.cut_short:.0f}"] if cut else []
     if "over_bound" in table:
         texts.append(_text(row.over_bound, digits=RATE_DIGITS, at_least=at_least))
-    width = (row.difference_high - row.difference_low) / 2
-    differs = bool(k) and np.isfinite(row.difference)
-    return [*texts, _text(row.difference, width) if differs else "-"]
+    ends = {"mean": row.difference, "low": row.difference_low, "high": row.difference_high}
+    return [*texts, difference_text(ends if bool(k) and np.isfinite(row.difference) else {})]
 
 
 def _text(value: float, *more: float, **options: Any) -> str:

@@ -1,18 +1,20 @@
-"""Pairs of algorithms of which the paired difference says more than their single intervals.
+"""Paired differences of the algorithms of a sweep, and the pairs of which they say more.
 
 All algorithms of a sweep meet the same noise in the same replication. The difference over these
 pairs may be significant though the single intervals overlap, or the other way round.
 """
 
 import itertools
+import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from ..engine.results import mean_difference, standard_error
 from ..estimates import NORMAL, TERMINAL, Style, estimate
+from ..sweeps.dataset import listed_cells
 from .labels import value_text
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 LEAST_DISCORDANT = 10  # replications in which one alone errs; Student's interval needs some of them
 MOST_SHOWN = 4  # pairs, in one text
+DIFFERENCE = "difference ± 95%"  # header of the column of differences
 
 
 class Pair(NamedTuple):
@@ -41,6 +44,97 @@ class Pair(NamedTuple):
     low: float
     high: float
     overlap: bool
+
+
+class Differences(NamedTuple):
+    """A column of a table: the difference of each cell to the first algorithm there.
+
+    Attributes:
+      note: what is subtracted from what.
+      texts: one for each cell, in the order of `listed_cells`.
+    """
+
+    note: str
+    texts: list[str]
+
+
+def differences(dataset: "Dataset", style: Style = TERMINAL) -> Differences | None:
+    """Paired differences to the first algorithm, with 95% intervals (Student's).
+
+    They are those of the regret, where there is some, else of the pulls or, where all algorithms
+    make the same pulls, of the errors. The text is the style's `missing` for the first algorithm
+    itself, where replications were cut short, where fewer than `LEAST_DISCORDANT` replications
+    differ in their errors, and where the first algorithm depends on an axis and the other does not.
+
+    Args:
+      dataset: what `sweep` returns.
+      style: of the medium.
+    Returns:
+      The `Differences`, or None where no cell has one.
+    """
+    quantity, first = _quantity(dataset), str(dataset.algorithm.values[0])
+    found = [_to_first(dataset, at, quantity) for at, _ in listed_cells(dataset)]
+    if not any(found):
+        return None
+    note = f"Difference: {quantity} less those of {first} in the same replications."
+    return Differences(note, [difference_text(one, style) for one in found])
+
+
+def difference_text(found: dict[str, Any], style: Style = TERMINAL) -> str:
+    """A mean difference with half the width of its interval; missing where there is none."""
+    if not found:
+        return style.missing
+    return estimate(found["mean"], (found["high"] - found["low"]) / 2, style=style)
+
+
+def difference(cells: "Dataset", one: int, other: int, quantity: str) -> dict[str, Any]:
+    """The `mean_difference` of two algorithms; empty where it is not known.
+
+    Args:
+      cells: all algorithms on one instance, at one point of the axes.
+      one, other: indices of the algorithms.
+      quantity: "pulls", "regret" or "errors".
+    """
+    if not (_whole(cells)[one] and _whole(cells)[other]):
+        return {}
+    values = _outcomes(cells, quantity)
+    first, second = _both(values[one], values[other])
+    few = quantity == "errors" and (first != second).sum() < LEAST_DISCORDANT
+    return {} if few or not first.size else mean_difference(first, second)
+
+
+def _to_first(dataset: "Dataset", at: dict[str, Any], quantity: str) -> dict[str, Any]:
+    names = dataset.algorithm.values.tolist()
+    index = names.index(at["algorithm"])
+    # A cell that stands for all points of an axis is compared only if the other one does as well.
+    independent = json.loads(dataset.attrs.get("independent", "{}")).values()
+    own, first = ([at["instance"], name] for name in (at["algorithm"], names[0]))
+    if index == 0 or any(own in cells and first not in cells for cells in independent):
+        return {}
+    point = {name: value for name, value in at.items() if name != "algorithm"}
+    return difference(dataset.sel(point), index, 0, quantity)
+
+
+def _quantity(dataset: "Dataset") -> str:
+    """What the algorithms of a sweep are compared by."""
+    if "regret" in dataset:
+        return "regret"
+    pulls = dataset.pulls.astype(float)  # NaN: a replication that was not needed
+    return "pulls" if bool((abs(pulls - pulls.isel(algorithm=0)) > 0).any()) else "errors"
+
+
+def _outcomes(cells: "Dataset", quantity: str) -> Float[np.ndarray, "algorithms R"]:
+    """What is compared, of each algorithm and replication."""
+    if quantity == "errors":
+        return 1.0 - cells.correct.values
+    table = cells.regret.isel(round=-1) if quantity == "regret" else cells.pulls
+    return table.values.astype(float)
+
+
+def _whole(cells: "Dataset") -> list[bool]:
+    """Whether no replication of an algorithm was cut short."""
+    cut, means = cells.pulls_mean_is_lower_bound.values, cells.pulls_mean.values
+    return [bool(not x and np.isfinite(mean)) for x, mean in zip(cut, means, strict=True)]
 
 
 def pairs(dataset: "Dataset", axes: list[str]) -> list[Pair]:
@@ -89,20 +183,16 @@ def _points(dataset: "Dataset", axes: list[str]) -> "Iterator[tuple[str, Dataset
 
 def _of_point(where: str, data: "Dataset") -> Iterator[Pair]:
     names = [str(name) for name in data.algorithm.values]
-    whole = [
-        not x and np.isfinite(y)
-        for x, y in zip(data.pulls_mean_is_lower_bound.values, data.pulls_mean.values, strict=True)
-    ]
+    whole = _whole(data)
     cost = "regret" if "regret" in data else "pulls"
-    costs = data.regret.isel(round=-1) if "regret" in data else data.pulls
+    costs, wrong = _outcomes(data, cost), _outcomes(data, "errors")
     for i, j in itertools.combinations(range(len(names)), 2):
         if not (whole[i] and whole[j]):
             continue
-        one, two = _both(costs.values[i], costs.values[j])
+        one, two = _both(costs[i], costs[j])
         if one.size > 1 and np.ptp(one - two) > 0:
             yield _pair(where, names[i], names[j], cost, one, two, _means_overlap(one, two))
         if cost == "pulls":
-            wrong = 1.0 - data.correct.values
             one, two = _both(wrong[i], wrong[j])
             if (one != two).sum() >= LEAST_DISCORDANT:
                 low, high = data.error_low.values, data.error_high.values
@@ -114,7 +204,6 @@ def _both(
     one: Float[np.ndarray, " R"], two: Float[np.ndarray, " R"]
 ) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, " S"]]:
     """The replications that both hold."""
-    one, two = one.astype(float), two.astype(float)
     both = np.isfinite(one) & np.isfinite(two)
     return one[both], two[both]
 

@@ -9,7 +9,7 @@ from .. import estimates
 from ..estimates import NORMAL
 from ..sweeps.dataset import last_regret, listed_cells, reasons_text
 from .labels import value_text
-from .pairs import note, pairs
+from .pairs import DIFFERENCE, Differences, differences, note, pairs
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -20,8 +20,15 @@ OPTIONAL = {"pull_lower_bound": "/ lower bound", "regret": "regret ± 95%"}
 _estimate = functools.partial(estimates.estimate, style=estimates.TERMINAL)
 
 
-def rows(dataset: "Dataset") -> tuple[list[str], list[list[str]]]:
-    """Header and rows of text, one for each cell of a sweep's dataset."""
+def rows(
+    dataset: "Dataset", paired: Differences | None = None
+) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of text, one for each cell of a sweep's dataset.
+
+    Args:
+      dataset: what `sweep` returns.
+      paired: the last column, if there is one.
+    """
     axes = json.loads(dataset.attrs["axes"])
     grid = ["instance", "algorithm", *axes]
     some_cut = bool(dataset.cut_short.any())
@@ -36,6 +43,9 @@ def rows(dataset: "Dataset") -> tuple[list[str], list[list[str]]]:
         [*map(value_text, shown.values()), *_numbers(dataset.sel(point), some_cut, why)]
         for point, shown in listed_cells(dataset)
     ]
+    if paired is not None:
+        header.append(DIFFERENCE)
+        lines = [[*line, text] for line, text in zip(lines, paired.texts, strict=True)]
     return header, lines
 
 
@@ -68,7 +78,8 @@ def print_table(dataset: "Dataset") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    header, lines = rows(dataset)
+    paired = differences(dataset)
+    header, lines = rows(dataset, paired)
     axes = json.loads(dataset.attrs["axes"])
     num_labels = 2 + len(axes)
     table = Table(box=None, pad_edge=False)
@@ -81,5 +92,7 @@ def print_table(dataset: "Dataset") -> None:
     if not console.is_terminal:
         console.width = max(console.width, 160)
     console.print(table)
+    if paired is not None:
+        console.print(paired.note, markup=False)
     if text := note(pairs(dataset, axes)):
         console.print(text, markup=False)

@@ -60,6 +60,7 @@ def rage_glm(
     likelihood estimate from this phase alone. Then it raises f_x to the least `mu'(u)` with
     `|u - x^T theta_hat| <= C ||x||_{F^-1}`. C and reach are `radius.logistic` and
     `logistic_reach` at level `sqrt(2 log((2 K + M (M - 1) + 1) (pi^2 / 6) (t + 1)^2 / delta))`.
+    The page "Thresholds and what delta promises" has the theorem and its proof.
 
     Args:
       arms: `[K, d]` features that can be measured; they must span. Their units matter for

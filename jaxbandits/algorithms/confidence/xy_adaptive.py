@@ -63,7 +63,8 @@ def xy_adaptive(
       variant: "rage", as in the experiments of Fiez et al. (2019), where a phase is about
         1 / sqrt(alpha) times as long as the one before; "soare", as in those of Xu et al. (2018).
       begin: what a phase begins with. "ridge" (of "rage"): A = I, which stands for d draws that
-        are in n but not made; the estimate is biased, the width ignores it, and nothing is proved.
+        are in n but not made. The estimate is biased, and the width ignores it: what is proved is
+        that the width with `sigma C + ||theta||` instead of `sigma C` holds.
         "basis": one draw of each of the d first independent arms. "every" (of "soare"): one draw
         of each arm.
       retest: whether arms that were dropped are tested again and may come back, as in "soare".

@@ -174,8 +174,10 @@ def logistic(level: Scalar, dim: Scalar, reach: Scalar) -> Radius:
     gives `|v^T H^-1 z| <= (level + reach L / 3) ||v||_{H^-1}`; with `noise_length`, C then follows
     as in `self_concordant`.
 
-    The proof is this package's own. To bound the error one arm at a time, so that only reach times
-    `sqrt(d + log)` has to be small, is the idea of Jun, Jain, Mason, Nassif (2021), Theorem 1.
+    The proof is this package's own: here and at the two functions below; the page "Thresholds and
+    what delta promises" shows it in one place. To bound the error one arm at a time, so that only
+    reach times `sqrt(d + log)` has to be small, is the idea of Jun, Jain, Mason, Nassif (2021),
+    Theorem 1.
     """
     factor = level + reach * level**2 / 6.0
     return self_concordant(factor, noise_length(level, dim, reach), reach)

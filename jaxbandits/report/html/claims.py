@@ -1,9 +1,9 @@
 """Claims of a paper: the verdict, and the numbers it rests on."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ... import estimates
+from ..measured import measured_text
 from ..reading import NOT_PLAYED, ClaimRow
 
 # By verdict, in the order of the page: words, a sign beside them, and the class of the style.
@@ -12,8 +12,6 @@ VERDICTS = {
     None: ("too small to tell", "?", "open"),
     True: ("holds", "✓", "holds"),
 }
-ERRORS = {"standard_error", "standard_errors"}  # of the entry before them
-MOST = 12  # entries of a list that are shown
 
 
 class Claim(NamedTuple):
@@ -55,35 +53,3 @@ def claims_of(found: Sequence[ClaimRow]) -> Claims | None:
 def _plural(verdict: str, number: int) -> str:
     several = {"fails": "fail", "holds": "hold"}
     return verdict if number == 1 else several.get(verdict, verdict)
-
-
-def measured_text(measured: Any) -> str:
-    """Names and numbers; behind a number half the width of its 95% interval, where it is known."""
-    if not isinstance(measured, dict):
-        return _text(measured)
-    entries = list(measured.items())
-    errors = [*(value if name in ERRORS else None for name, value in entries[1:]), None]
-    parts = [
-        f"{str(name).replace('_', ' ')}: {_text(value, error)}"
-        for (name, value), error in zip(entries, errors, strict=True)
-        if name not in ERRORS
-    ]
-    return "; ".join(parts)
-
-
-def _text(value: Any, error: Any = None) -> str:
-    if isinstance(value, dict):
-        return _some([f"{name}: {_text(one)}" for name, one in value.items()])
-    if isinstance(value, list):
-        errors = error if isinstance(error, list) and len(error) == len(value) else len(value) * [0]
-        return _some([_text(*pair) for pair in zip(value, errors, strict=True)])
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return estimates.PAGE.missing if value is None else str(value)
-    if isinstance(error, int | float) and error > 0:
-        return estimates.estimate(value, estimates.NORMAL * error)
-    return f"{value:,}" if isinstance(value, int) else estimates.rounded(value, estimates.DIGITS)
-
-
-def _some(texts: list[str]) -> str:
-    more = [f"… ({len(texts)} in all)"] if len(texts) > MOST else []
-    return ", ".join([*texts[:MOST], *more])

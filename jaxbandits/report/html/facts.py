@@ -23,7 +23,8 @@ VERSIONS = {
     "device": "device",
     "engine": "engine",
 }
-# What the instance tells an algorithm that has no value of its own for it.
+# What a simulation gives an algorithm that has no value of its own for it: `facts` of a
+# `ProblemType` with a horizon. They are named here, as those need an instance.
 FROM_INSTANCE = ("targets", "family", "noise_var", "theta_norm", "horizon", "theta")
 TIMES = {"compile_seconds": "compile time", "seconds": "run time"}
 

@@ -9,6 +9,7 @@ from ... import estimates
 from ...estimates import NORMAL
 from ...sweeps.dataset import last_regret, listed_cells, reasons_text
 from ..labels import value_text
+from ..pairs import DIFFERENCE, Differences, differences
 from ..reading import Results
 
 if TYPE_CHECKING:
@@ -32,25 +33,29 @@ class Table(NamedTuple):
       header: names of the columns.
       lines: cells of each row, in the order of the header.
       num_labels: how many columns from the left name the row.
+      note: what is said below it.
     """
 
     caption: str
     header: Sequence[str]
     lines: Sequence[Sequence[str]]
     num_labels: int
+    note: str = ""
 
 
 def table(results: Results, label: str) -> Table:
     """The cells of an instance."""
-    dataset, grid = results.dataset, ["algorithm", *results.axes]
-    listed = [(at, shown) for at, shown in listed_cells(dataset) if at["instance"] == label]
+    dataset, grid = results.dataset.sel(instance=[label]), ["algorithm", *results.axes]
+    listed = list(listed_cells(dataset))
     labels = [(name, [value_text(shown[name]) for _, shown in listed]) for name in grid]
-    columns = [*labels, *_columns([dataset.sel(at) for at, _ in listed])]
+    paired = differences(dataset, estimates.PAGE)
+    columns = [*labels, *_columns([dataset.sel(at) for at, _ in listed], paired)]
     lines = list(zip(*[texts for _, texts in columns], strict=True))
-    return Table(f"Cells of {label}", [name for name, _ in columns], lines, len(grid))
+    note = "" if paired is None else paired.note
+    return Table(f"Cells of {label}", [name for name, _ in columns], lines, len(grid), note)
 
 
-def _columns(cells: "list[Dataset]") -> list[Column]:
+def _columns(cells: "list[Dataset]", paired: Differences | None) -> list[Column]:
     """Every column that the dataset has something for."""
     texts = dict(zip(CELL, zip(*map(_cell, cells), strict=True), strict=True))
     if not any(int(cell.cut_short) for cell in cells):
@@ -63,6 +68,8 @@ def _columns(cells: "list[Dataset]") -> list[Column]:
     if "regret" in cells[0]:
         last = cells[0]["round"].values[-1]
         columns.append((f"regret at round {last:,} ± 95%", [_regret(cell) for cell in cells]))
+    if paired is not None:
+        columns.append((DIFFERENCE, paired.texts))
     for name, title in SECONDS.items():
         if name in cells[0]:
             columns.append((title, [estimates.number(float(cell[name]), 3) for cell in cells]))
