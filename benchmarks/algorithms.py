@@ -208,7 +208,7 @@ def lower_bound(problem):
 
 def measured(problem, build):
     """The columns that hold figures."""
-    settings = {"seed": SEED, "horizon": problem.horizon, "batch": LANES}
+    settings = {"seed": SEED, "horizon": problem.horizon, "batch": LANES, "engine": "xla"}
 
     def play(number):
         began = time.process_time()

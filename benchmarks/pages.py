@@ -262,8 +262,8 @@ LEGEND = textwrap.dedent("""\
     - *Pulls*: the mean number in a replication, or its ratio to the lower bound of any algorithm
       with the same delta (`jaxbandits.theory.pull_lower_bound`), in the replications described
       below.
-    - *CPU time*: of one replication and of one pull, many replications side by side with the
-      default engine, without compiling.
+    - *CPU time*: of one replication and of one pull, many replications side by side with
+      `engine="xla"`, without compiling.
 
     """)
 

@@ -132,11 +132,11 @@ def test_an_interrupt_returns_the_finished_replications():
         if done >= 5:
             raise KeyboardInterrupt
 
-    with pytest.warns(UserWarning, match="of 20 replications are done"):
-        runs = simulate("sequential", 20, batch=7, progress=impatient)
-    whole = simulate("sequential", 20)
-    assert 5 <= len(runs) < 20
-    assert all(total == 20 for _, total in seen)
+    with pytest.warns(UserWarning, match="of 2000 replications are done"):
+        runs = simulate("sequential", 2000, batch=7, progress=impatient)
+    whole = simulate("sequential", 2000, batch=7)
+    assert 5 <= len(runs) < 2000
+    assert all(total == 2000 for _, total in seen)
     assert len(runs) == len(set(runs.replication)) == seen[-1][0]
     np.testing.assert_array_equal(runs.pulls, whole.pulls[runs.replication])
     np.testing.assert_array_equal(runs.answer, whole.answer[runs.replication])

@@ -1,5 +1,6 @@
 """Stored cells of a sweep: reused after a kill, refused where they cannot be read."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from run_settings import HALVING, timeless
 import jaxbandits as jb
 from jaxbandits.engine import api
 from jaxbandits.sweeps import local, parse, run
+from jaxbandits.sweeps.cell_progress import CellProgress, continued
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.store import Store
 
@@ -129,6 +131,28 @@ def test_an_interrupted_cell_continues_where_it_stopped(tmp_path, monkeypatch):
     assert played[0] == 600  # both cells in one simulation
     assert 8 <= played[0] - played[1] < 300
     assert {file.suffix for file in files(tmp_path)} == {".npz"}
+
+
+@pytest.mark.parametrize(
+    ("begun", "asked", "engine"),
+    [
+        (["xla", "xla", None], {}, "xla"),
+        (["xla"], {"engine": "auto"}, "xla"),
+        (["xla"], {"engine": "native"}, "native"),  # as the user asks
+        (["xla", "native"], {}, None),
+        (["cuda"], {}, None),  # which is not for this machine
+        (["in turn"], {}, None),
+        ([None], {}, None),
+    ],
+)
+def test_a_cell_keeps_the_engine_that_it_was_begun_with(begun, asked, engine, plan):
+    (cell, *_), stored = cells_of(plan), []
+    halving = partial(jb.sequential_halving, budget=30)
+    few = jb.simulate(jb.instances.canonical(3, gap=1.0), halving, replications=8)
+    for name in begun:
+        runs = None if name is None else dataclasses.replace(few, meta={"engine": name})
+        stored.append(CellProgress(plan, cell, stored=runs))
+    assert continued(dict(enumerate(stored)), asked).get("engine") == engine
 
 
 def test_a_cell_with_all_its_parts_is_reported_as_stored(plan, tmp_path, capsys):

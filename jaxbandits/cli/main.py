@@ -116,7 +116,7 @@ def machines(command: Callable[P, R]) -> Callable[P, R]:
         click.option("--cluster", metavar="ADDRESS", help="A running dask scheduler."),
         click.option("--devices", metavar="N|all", help="Devices to share the lanes."),
         click.option(
-            "--engine", type=str, help="xla (the default), native (a CPU), cuda (a GPU) or auto."
+            "--engine", type=str, help="auto (the default), xla, native (a CPU) or cuda (a GPU)."
         ),
     ):
         command = option(command)

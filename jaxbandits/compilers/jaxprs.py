@@ -16,6 +16,8 @@ from jax.lax import GatherScatterMode
 
 from ..kernels.linalg.spd import SWEEP_COLUMNS
 from ..kernels.selection import PICK_ARGMAX, PICK_BEST
+from ..kernels.shared_call import ONCE_FOR_EQUAL
+from .keys import is_key
 
 CALLS: tuple[str | Primitive, ...] = ("jit", PICK_BEST, PICK_ARGMAX, SWEEP_COLUMNS)
 # Calls of functions with their own derivative, see `called_jaxpr`.
@@ -63,6 +65,35 @@ def jaxprs_in(eqn: JaxprEqn) -> Iterator[Jaxpr]:
 def has_loop(jaxpr: Jaxpr) -> bool:
     """Whether a jaxpr contains a loop whose number of steps can differ by lane."""
     return any(name_of(eqn) == "while" or any(map(has_loop, jaxprs_in(eqn))) for eqn in jaxpr.eqns)
+
+
+def operations(jaxpr: Jaxpr) -> int:
+    """The number of equations of a jaxpr, those of loops and calls included."""
+    return sum(1 + sum(map(operations, jaxprs_in(eqn))) for eqn in jaxpr.eqns)
+
+
+def in_common(jaxpr: Jaxpr, most: int) -> bool:
+    """Whether lanes are likely to have something costly in common, see `kernels.shared_call`.
+
+    That is what takes more than `most` operations and depends on flags and integers alone, such as
+    the arms alive: computed floats differ from lane to lane.
+    """
+
+    def alike(atom):
+        whole = not is_key(dtype_of(atom)) and np.dtype(dtype_of(atom)).kind in "biu"
+        return whole or is_literal(atom) or atom in jaxpr.constvars
+
+    def costs(eqn):
+        return sum(map(operations, jaxprs_in(eqn)))
+
+    shared = [eqn for eqn in jaxpr.eqns if eqn.primitive is ONCE_FOR_EQUAL]
+    return any(costs(eqn) > most and all(map(alike, eqn.invars)) for eqn in shared)
+
+
+def shares(jaxpr: Jaxpr) -> bool:
+    """Whether lanes may have some of a jaxpr in common, see `kernels.shared_call`."""
+    inner = [x for eqn in jaxpr.eqns for x in jaxprs_in(eqn)]
+    return any(eqn.primitive is ONCE_FOR_EQUAL for eqn in jaxpr.eqns) or any(map(shares, inner))
 
 
 def is_literal(atom: object) -> bool:

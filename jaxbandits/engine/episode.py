@@ -21,7 +21,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from jax.random import fold_in
 from jaxtyping import Array, Bool, Float, Int
 
-from ..compilers.jaxprs import name_of
+from ..compilers.jaxprs import in_common, name_of
 from ..core import Algorithm, Env, Move, Run
 from ..kernels.allocate import efficient_rounding
 from ..types import Key, Pytree, Scalar, Table
@@ -48,6 +48,7 @@ class Limits(NamedTuple):
 NO_LIMITS: Limits = Limits()
 # Operations that make it too costly to ask ahead. Those that are not of JAX itself count as None.
 COSTLY: frozenset[str | None] = frozenset({None, "while", "scan", "cond", "jit", "sort"})
+COSTLY_DESIGN: int = 1000  # operations of a design that is worth computing once for many lanes
 SAME_VALUE: frozenset[str] = frozenset(
     {"broadcast_in_dim", "convert_element_type", "copy", "reshape", "squeeze"}
 )
@@ -78,6 +79,7 @@ class MoveTraits(NamedTuple):
     one_arm: bool  # else a move is a phase or a batch
     stops: bool  # whether the algorithm may ever be done: not where `done` is the constant False
     cheap: bool  # whether asking whether a run is done costs little, see `COSTLY`
+    in_common: bool = False  # whether lanes are likely to have costly designs in common
 
 
 class Asked(NamedTuple):
@@ -102,7 +104,8 @@ def asked(key: Key, rounds: Scalar, state: Pytree, env: Env, algorithm: Algorith
     number = len(jax.tree.leaves(ending))
     needed, _ = dce_jaxpr(jaxpr, [i < number for i in range(len(jaxpr.outvars))])
     cheap = not any(name_of(eqn) in COSTLY for eqn in needed.eqns)
-    traits = MoveTraits(_is_one_arm(move), done is None or bool(np.any(done)), cheap)
+    stops = done is None or bool(np.any(done))
+    traits = MoveTraits(_is_one_arm(move), stops, cheap, in_common(jaxpr, COSTLY_DESIGN))
     return Asked(*ending[1:], traits)
 
 

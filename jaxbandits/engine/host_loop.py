@@ -60,6 +60,7 @@ VECTOR: dict[str, int] = {"xla": 8} | {name: x.side_by_side for name, x in FUSED
 # gets an instance of its own at once.
 LANES_PER_REFILL: int = 64
 LANES_PER_DRAW: int = 8
+FEW_REPLICATIONS: int = 1000  # up to which compiling takes longer than playing what lanes share
 THREAD_BYTES: int = 5000  # of a lane; with more, the engine `cuda` was not tried
 ONE_GRAPH: str = "FUSION,CUBLAS,WHILE,CONDITIONAL"  # what a GPU may do without the host
 DEVICES: PartitionSpec = PartitionSpec("devices")
@@ -232,19 +233,21 @@ def sizes(structure: Structure, shapes: Shapes, num_rounds: int) -> Sizes:
     return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)), traits)
 
 
-def automatic(sizes: Sizes, platform: str) -> str:
-    """The engine of `auto`, which depends on the algorithm, its shapes and the machine alone.
+def automatic(sizes: Sizes, platform: str, replications: int) -> str:
+    """The engine of `auto`: the quicker one, compiling and playing together.
 
-    Where a round is one arm, the native engine compiles in two thirds of the time of XLA or less,
-    and plays about twice as fast. Phases may compute one design for all lanes, which XLA does: it
-    played RAGE on fixed arms five times as fast. On an H100 the engine `cuda` was up to nine times
-    as fast as XLA for one arm a round, and as fast for a lane of 5 KB.
+    The native engine compiles in a third to two thirds of the time of XLA, and plays 1.1 to 4 times
+    as fast. But a costly design that lanes have in common, such as that of RAGE for the arms alive,
+    XLA computes once: it played RAGE two to five times as fast, which pays after some thousand
+    replications. On an H100 the
+    engine `cuda` was up to nine times as fast as XLA for one arm a round, and as fast for a lane
+    of 5 KB.
     """
-    if not sizes.traits.moves.one_arm:
-        return "xla"
+    moves = sizes.traits.moves
     if platform == "cpu":
-        return "native" if compiler() else "xla"
-    on_gpu = platform in ("gpu", "cuda") and sizes.lane <= THREAD_BYTES
+        designs_once = moves.in_common and not sizes.own and replications > FEW_REPLICATIONS
+        return "native" if compiler() and not designs_once else "xla"
+    on_gpu = platform in ("gpu", "cuda") and sizes.lane <= THREAD_BYTES and moves.one_arm
     return "cuda" if on_gpu and found_library() else "xla"
 
 
@@ -258,7 +261,7 @@ def shape_of(
     """
     number = 1 if devices is None else len(devices)
     platform = platform_of(devices)
-    engine = automatic(sizes, platform) if engine == "auto" else engine
+    engine = automatic(sizes, platform, replications) if engine == "auto" else engine
     engine = engine_for(sizes.traits.contextual, platform, engine)
     if batch is None:
         lanes = _default_lanes(sizes, -(-replications // number), platform, engine)

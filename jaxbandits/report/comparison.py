@@ -127,7 +127,7 @@ def compare(
     progress: bool = False,
     batch: int | None = None,
     devices: Any = None,
-    engine: str = "xla",
+    engine: str = "auto",
 ) -> Comparison:
     """Play several algorithms on an instance, with the same noise in the same replications.
 

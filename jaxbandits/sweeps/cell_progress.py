@@ -1,7 +1,7 @@
 """A cell that is being simulated: which replications are known, and which it needs next."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class CellProgress:
 
     Attributes:
       cell: the `Cell`.
+      engine: that of the `stored` runs, None where there are none.
       result: its `Runs` once it is complete, else None.
     """
 
@@ -41,6 +42,7 @@ class CellProgress:
         leads: bool = True,
     ) -> None:
         self.cell: Cell = cell
+        self.engine: str | None = None if stored is None else stored.meta.get("engine")
         self.result: Runs | None = None
         self._plan, self._store, self._leads = plan, store, leads
         self._parts: list[Runs] = []
@@ -95,6 +97,24 @@ class CellProgress:
 # The cells of a group that are being simulated, by their number in the group.
 OpenCells: TypeAlias = dict[int, CellProgress]
 Work: TypeAlias = Sequence[tuple[Group, OpenCells]]
+
+
+def continued(open_cells: OpenCells, how: dict[str, Any]) -> dict[str, Any]:
+    """Options of a `Simulation` with the engine that cells were begun with, where "auto" chooses.
+
+    If the cells were begun with several engines, or this machine lacks theirs, it chooses anew.
+    """
+    begun = {f.engine for f in open_cells.values() if f.engine is not None}
+    if how.get("engine", "auto") != "auto" or len(begun) != 1:
+        return how
+    from ..engine.checks import check_engine, devices_of
+
+    (engine,) = begun
+    try:
+        check_engine(engine, devices_of(how.get("devices")))
+    except ValueError:
+        return how
+    return how | {"engine": engine}
 
 
 class Keep(Protocol):

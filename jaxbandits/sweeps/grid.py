@@ -53,7 +53,7 @@ def sweep(
     only: Mapping[str, Only] | None = None,
     batch: int | None = None,
     devices: Any = None,
-    engine: str = "xla",
+    engine: str = "auto",
     bounds: bool = False,
 ) -> "xarray.Dataset":
     """Simulate every algorithm on every instance at every point of the axes.
@@ -83,8 +83,9 @@ def sweep(
       bounds: add `pull_lower_bound`, see `theory`, to cells of one linear instance with normal
         rewards and an algorithm with a `delta`; compiles for some seconds.
       batch, devices, engine: as in `simulate`; the pulls stay the same, but for ties that depend
-        on the last bit. With `devices="all"` several processes may run the same sweep with the same
-        folder `out`; each process stores the replications that it has simulated.
+        on the last bit. A cell that is continued keeps the engine that "auto" began it with. With
+        `devices="all"` several processes may run the same sweep with the same folder `out`; each
+        process stores the replications that it has simulated.
     Returns:
       An `xarray.Dataset` with dimensions instance, algorithm, one per axis, and replication. A
       cell that depends on no option named by an axis is played once, and has its numbers at every
@@ -257,7 +258,7 @@ def require_shard(shard: tuple[int, int], out: Out) -> None:
 
 
 def check_how(
-    cluster: Any, batch: int | None = None, devices: Any = None, engine: str = "xla"
+    cluster: Any, batch: int | None = None, devices: Any = None, engine: str = "auto"
 ) -> None:
     """Raise unless a sweep can be run with these options of `simulate`."""
     from ..engine.checks import check_engine, check_sizes, devices_of

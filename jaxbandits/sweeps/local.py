@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..engine.results import Runs
 from ..system.progress import Progress
 from .ahead import Ahead
-from .cell_progress import Keep, OpenCells, Work
+from .cell_progress import Keep, OpenCells, Work, continued
 from .groups import Group
 from .spec import Sweep
 
@@ -40,7 +40,8 @@ def run(plan: Sweep, work: Work, keep: Keep, display: Progress, how: dict[str, A
 
 def _made(plan: Sweep, group: Group, open_cells: OpenCells, how: dict[str, Any]) -> "Simulation":
     """The `Simulation` of what a group still needs."""
-    return group.simulation(plan, sum(len(f.missing()) for f in open_cells.values()), **how)
+    number = sum(len(f.missing()) for f in open_cells.values())
+    return group.simulation(plan, number, **continued(open_cells, how))
 
 
 def _run(

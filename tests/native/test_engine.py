@@ -20,6 +20,7 @@ from jaxbandits.compilers.cpp import build
 from jaxbandits.core import Algorithm, Move
 from jaxbandits.engine import checks, host_loop
 from jaxbandits.engine.episode import MoveTraits
+from jaxbandits.engine.partition import prepared
 from jaxbandits.instances.contextual import Labelled
 
 FIXED = {case.name for case in CASES if case.fixed}
@@ -128,13 +129,31 @@ def test_the_environment_names_the_compiler(monkeypatch):
     assert cpp.compiler() is None
 
 
-def test_auto_is_native_where_a_round_is_one_arm():
-    chosen = simulate(SOARE, LINGAPE, engine="auto")
-    assert chosen.meta["engine"] == "native"
-    native = simulate(SOARE, LINGAPE, engine="native")
-    np.testing.assert_array_equal(chosen.arm_pulls, native.arm_pulls)
-    phased = simulate(SOARE, partial(jb.gse, budget=40), engine="auto")
-    assert phased.meta["engine"] == "xla"
+def test_auto_is_native_on_a_cpu_and_the_default():
+    for algorithm in (LINGAPE, partial(jb.gse, budget=40)):
+        chosen = simulate(SOARE, algorithm)
+        assert chosen.meta["engine"] == "native"
+        native = simulate(SOARE, algorithm, engine="native")
+        np.testing.assert_array_equal(chosen.arm_pulls, native.arm_pulls)
+
+
+@pytest.mark.parametrize(
+    ("build", "own", "replications", "engine"),
+    [
+        (jb.rage, False, 1000, "native"),
+        (jb.rage, False, 1001, "xla"),  # computes a design once for all lanes
+        (jb.rage, True, 1001, "native"),  # each lane has arms, and designs, of its own
+        (partial(jb.gse, budget=40), False, 10**6, "native"),
+        (jb.lingape, False, 10**6, "native"),
+    ],
+)
+def test_auto_counts_designs_that_lanes_have_in_common(build, own, replications, engine):
+    instance = partial(jb.instances.sphere, num_arms=5, dim=3) if own else SOARE
+    cell = prepared(instance, build, None)
+    with jax.enable_x64(True):
+        sizes = host_loop.sizes(cell[0], host_loop.shapes_of(cell[1]), 0)
+    assert sizes.own == own
+    assert host_loop.automatic(sizes, "cpu", replications) == engine
 
 
 def test_auto_is_xla_without_a_compiler(monkeypatch):
@@ -176,4 +195,4 @@ def test_auto_is_xla_where_no_native_program_can_be_had(monkeypatch, error, warn
 def test_auto_on_a_gpu(monkeypatch, one_arm, lane, library, engine):
     monkeypatch.setattr(host_loop, "found_library", lambda: library)
     traits = host_loop.Traits(MoveTraits(one_arm, True, True))
-    assert host_loop.automatic(host_loop.Sizes(lane, 10, False, traits), "cuda") == engine
+    assert host_loop.automatic(host_loop.Sizes(lane, 10, False, traits), "cuda", 100) == engine

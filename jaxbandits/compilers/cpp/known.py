@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import jax
 import numpy as np
+from jax.core import Tracer
 from jax.extend.core import JaxprEqn
 
 from ..jaxprs import Params, dtype_of, name_of, shape_of
@@ -84,7 +85,7 @@ def entries_of(x: Any) -> np.ndarray | None:
 
     Other constants remain arguments, so that programs with other numbers have the same text.
     """
-    if isinstance(x, jax.core.Tracer) or not isinstance(x, np.ndarray | np.generic | jax.Array):
+    if isinstance(x, Tracer) or not isinstance(x, np.ndarray | np.generic | jax.Array):
         return None
     if is_key(x.dtype) or np.dtype(x.dtype).kind not in "biu" or x.size > MOST:
         return None

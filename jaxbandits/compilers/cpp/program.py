@@ -10,9 +10,8 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr
 from jax.interpreters.partial_eval import dce_jaxpr
 
-from ...kernels.shared_call import ONCE_FOR_EQUAL
 from .. import keys
-from ..jaxprs import jaxprs_in, shape_of, shapes_of_one_lane
+from ..jaxprs import jaxprs_in, operations, shape_of, shapes_of_one_lane, shares
 from .build import register
 from .control import repeat
 from .values import SharedByLanes, flat, in_lanes, spec_of
@@ -155,17 +154,6 @@ def largest(jaxpr: Jaxpr) -> int:
     own = [math.prod(shape_of(x)) for eqn in jaxpr.eqns for x in eqn.outvars]
     inner = [largest(x) for eqn in jaxpr.eqns for x in jaxprs_in(eqn)]
     return max([1, *own, *inner])
-
-
-def operations(jaxpr: Jaxpr) -> int:
-    """The number of equations of a jaxpr, those of loops and calls included."""
-    return sum(1 + sum(map(operations, jaxprs_in(eqn))) for eqn in jaxpr.eqns)
-
-
-def shares(jaxpr: Jaxpr) -> bool:
-    """Whether lanes may have some of a jaxpr in common, see `kernels.shared_call`."""
-    inner = [x for eqn in jaxpr.eqns for x in jaxprs_in(eqn)]
-    return any(eqn.primitive is ONCE_FOR_EQUAL for eqn in jaxpr.eqns) or any(map(shares, inner))
 
 
 def write(
