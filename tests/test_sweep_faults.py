@@ -61,19 +61,22 @@ def _no_kept_programs():
 def test_a_full_disk_loses_nothing_that_was_stored(file, tmp_path):
     out = tmp_path / "out"
     with files_up_to(1500):  # bytes: too few for a cell
-        full = call("run", file, "--out", out)
+        full = call("run", file, "--engine", "xla", "--out", out)
     refused(full, f"error: {out}/cells/", ".npz: File too large")
     assert everything(out) == {}
     with files_up_to(20_000):  # enough for cells, too few for results
-        full = call("run", file, "--out", out)
+        full = call("run", file, "--engine", "xla", "--out", out)
     assert full.exit_code == 2
     assert full.stderr.splitlines()[-1] == f"error: {out / 'results.nc'}: File too large"
     assert {path.suffix for path in everything(out)} == {".npz"}
-    assert call("run", file, "--out", out).output.count("stored before") == 2
+    assert call("run", file, "--engine", "xla", "--out", out).output.count("stored before") == 2
     assert same_as_whole(out)
     before = everything(out)
     with files_up_to(1500):
-        refused(call("run", file, "--out", out, "--force", "--seed", 5), "File too large")
+        refused(
+            call("run", file, "--engine", "xla", "--out", out, "--force", "--seed", 5),
+            "File too large",
+        )
     assert everything(out) == before
 
 

@@ -83,9 +83,10 @@ def simulate(
     """Run `replications` independent copies of an algorithm, in float64.
 
     Replication r depends on `(seed, r)` and the inputs alone: `batch`, `devices`, the number of
-    replications and the fate of the others change nothing. A second call that differs in
-    numbers only (arrays, `delta`, `budget`, ...) compiles nothing. Ctrl-C returns the
-    replications that are done, with a warning; while a program compiles, there are none.
+    replications and the fate of the others change nothing, as long as the engine is the same. A
+    second call that differs in numbers only (arrays, `delta`, `budget`, ...) compiles nothing.
+    Ctrl-C returns the replications that are done, with a warning; while a program compiles, there
+    are none.
 
     Args:
       instance: an `Instance`, or a callable `key -> Instance`, drawn afresh for each replication;
@@ -106,7 +107,8 @@ def simulate(
         the algorithm stops before, its answer is drawn in the rounds that are left: the regret,
         `pulls` and `arm_pulls` count them. A phase that would go beyond the horizon is cut in
         proportion.
-      batch: replications side by side, rounded up to a multiple of 8; by default what the cache
+      batch: replications side by side, rounded up to a multiple of 8 (of 16 by the engine
+        "native", of 128 by "cuda"); by default what the cache
         of a CPU or the memory of an accelerator holds.
       devices: JAX devices of this process to share the lanes, or how many of them; one by
         default. "all": those of every process that `jax.distributed` has joined; each process
@@ -222,6 +224,7 @@ class Simulation:
       cells: as `partition.prepared` returns them, of one structure and shapes.
       replications: how many to expect, of all cells together.
       seed, max_pulls, horizon, batch, devices, engine, record: as in `simulate`.
+      prefer, planned: for "auto", as in `HostLoop`.
     """
 
     def __init__(
@@ -236,6 +239,8 @@ class Simulation:
         devices: DeviceChoice = None,
         engine: str = "auto",
         record: RecordedRounds = "mixed",
+        prefer: str | None = None,
+        planned: int | None = None,
     ) -> None:
         check_sizes(replications, seed, max_pulls, horizon, batch)
         checkpoints.check(record, horizon)
@@ -261,6 +266,8 @@ class Simulation:
                 rounds=rounds,
                 devices=here,
                 engine=engine,
+                prefer=prefer,
+                planned=planned or replications,
             )
             self._fault_text = functools.partial(fault_text, structure, numbers)
         one, its_numbers = cells[0]

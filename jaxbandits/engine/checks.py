@@ -108,7 +108,11 @@ def devices_of(devices: DeviceChoice) -> Devices:
 
 def platform_of(devices: Devices) -> str:
     """The platform of the devices, such as "cpu"; None stands for the default device."""
-    return jax.default_backend() if devices is None else devices[0].platform
+    if devices is not None:
+        return devices[0].platform
+    config: Any = jax.config  # JAX adds its options as attributes when it is imported
+    default = config.jax_default_device  # a device, or the name of a platform
+    return jax.default_backend() if default is None else getattr(default, "platform", default)
 
 
 def check_engine(engine: str, devices: Devices) -> None:

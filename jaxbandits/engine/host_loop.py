@@ -14,7 +14,7 @@ from jax.stages import Compiled
 from jaxtyping import Int
 
 from ..compilers.cpp import Unsupported, compiler, features
-from ..compilers.cuda import found_library
+from ..compilers.cuda import NoCompiler, found_library
 from ..system.interrupts import raise_if_lost
 from ..types import Key
 from . import keeping
@@ -233,35 +233,37 @@ def sizes(structure: Structure, shapes: Shapes, num_rounds: int) -> Sizes:
     return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)), traits)
 
 
+_failed: set[str] = set()  # engines that have failed in this process, and are not tried again
+
+
 def automatic(sizes: Sizes, platform: str, replications: int) -> str:
     """The engine of `auto`: the quicker one, compiling and playing together.
 
     The native engine compiles in a third to two thirds of the time of XLA, and plays 1.1 to 4 times
     as fast. But a costly design that lanes have in common, such as that of RAGE for the arms alive,
     XLA computes once: it played RAGE two to five times as fast, which pays after some thousand
-    replications. On an H100 the
-    engine `cuda` was up to nine times as fast as XLA for one arm a round, and as fast for a lane
-    of 5 KB.
+    replications. On an H100 the engine `cuda` was up to nine times as fast as XLA for one arm a
+    round, and as fast for a lane of 5 KB.
     """
     moves = sizes.traits.moves
     if platform == "cpu":
         designs_once = moves.in_common and not sizes.own and replications > FEW_REPLICATIONS
-        return "native" if compiler() and not designs_once else "xla"
+        found = compiler() is not None and "native" not in _failed
+        return "native" if found and not designs_once else "xla"
     on_gpu = platform in ("gpu", "cuda") and sizes.lane <= THREAD_BYTES and moves.one_arm
-    return "cuda" if on_gpu and found_library() else "xla"
+    return "cuda" if on_gpu and found_library() and "cuda" not in _failed else "xla"
 
 
 def shape_of(
     sizes: Sizes, *, replications: int, batch: int | None, devices: Devices, engine: str = "xla"
 ) -> Shape:
-    """Lanes of a device, and what follows from their number.
+    """Lanes of a device, and what follows from their number; `engine` is not "auto".
 
     By default as many lanes as the cache or the device holds, a power of 2, so that few shapes
     are compiled; never many more than there are replications.
     """
     number = 1 if devices is None else len(devices)
     platform = platform_of(devices)
-    engine = automatic(sizes, platform, replications) if engine == "auto" else engine
     engine = engine_for(sizes.traits.contextual, platform, engine)
     if batch is None:
         lanes = _default_lanes(sizes, -(-replications // number), platform, engine)
@@ -319,6 +321,8 @@ class HostLoop:
       root: key of the seed.
       replications: how many to expect.
       batch, engine: as in `simulate`.
+      prefer: the engine of "auto", None for the one that it chooses; what fails, XLA plays.
+      planned: replications of the whole work of which this is a part, for the choice of "auto".
       limits: where a run is cut short.
       rounds: where the regret is recorded.
       devices: as `checks.devices_of` returns them.
@@ -340,30 +344,35 @@ class HostLoop:
         rounds: Sequence[int] | Int[np.ndarray, " T"],
         devices: Devices = None,
         engine: str = "xla",
+        prefer: str | None = None,
+        planned: int | None = None,
     ) -> None:
         self._count = 1 if devices is None else len(devices)
         numbers, shapes = tuple(map(_strong, numbers)), shapes_of(numbers)
         if devices is None and sum(x.nbytes for x in numbers) > LARGE_BYTES:
             numbers = jax.device_put(numbers)  # once, and not in every call
         self._inputs = inputs_for(numbers, root, np.asarray(rounds, np.int64), limits)
+        known, chosen = sizes(structure, shapes, len(rounds)), engine
+        if engine == "auto":
+            chosen = prefer or automatic(known, platform_of(devices), planned or replications)
         self.shape: Shape = shape_of(
-            sizes(structure, shapes, len(rounds)),
-            replications=replications,
-            batch=batch,
-            devices=devices,
-            engine=engine,
+            known, replications=replications, batch=batch, devices=devices, engine=chosen
         )
         self._sharded = devices is not None
         began = time.perf_counter()
         others = shapes, len(rounds), devices
         try:
             self._compiled_loop = program(structure, self.shape, *others)
-        except (Unsupported, ChildProcessError) as error:
+        except (Unsupported, ChildProcessError, NoCompiler) as error:
             unsupported = isinstance(error, Unsupported)
             if engine != "auto" and not (engine == "cuda" and unsupported):
                 raise
-            if engine == "cuda" or not unsupported:
+            if engine == "cuda":
                 warnings.warn(f"{error}; XLA plays this", RuntimeWarning, stacklevel=2)
+            elif not unsupported:
+                _failed.add(chosen)
+                more = f"XLA plays this and what follows in this process, as {chosen!r} failed"
+                warnings.warn(f"{error}; {more}", RuntimeWarning, stacklevel=2)
             self.shape = self.shape._replace(engine="xla")
             self._compiled_loop = program(structure, self.shape, *others)
         self._program_key = structure, self.shape, *others

@@ -311,7 +311,9 @@ def joined(parts: Sequence[Runs]) -> Runs:
         name: round(sum(x.meta.get(name, 0.0) for x in parts), 3)
         for name in ("seconds", "compile_seconds")
     }
-    return dataclasses.replace(one, replication=ids, meta=one.meta | times, **tables)
+    engines = sorted({x.meta["engine"] for x in parts if "engine" in x.meta})
+    known = one.meta | times | ({"engine": ", ".join(engines)} if engines else {})
+    return dataclasses.replace(one, replication=ids, meta=known, **tables)
 
 
 def paired_difference(

@@ -100,9 +100,10 @@ Work: TypeAlias = Sequence[tuple[Group, OpenCells]]
 
 
 def continued(open_cells: OpenCells, how: dict[str, Any]) -> dict[str, Any]:
-    """Options of a `Simulation` with the engine that cells were begun with, where "auto" chooses.
+    """Options of a `Simulation` that prefer the engine with which cells were begun.
 
-    If the cells were begun with several engines, or this machine lacks theirs, it chooses anew.
+    Where the user names an engine, the cells were begun with several, or this machine lacks theirs,
+    the options are as they were.
     """
     begun = {f.engine for f in open_cells.values() if f.engine is not None}
     if how.get("engine", "auto") != "auto" or len(begun) != 1:
@@ -114,7 +115,7 @@ def continued(open_cells: OpenCells, how: dict[str, Any]) -> dict[str, Any]:
         check_engine(engine, devices_of(how.get("devices")))
     except ValueError:
         return how
-    return how | {"engine": engine}
+    return how | {"prefer": engine}
 
 
 class Keep(Protocol):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from ..engine.results import Runs
 from ..system.progress import Progress
 from ..version import VERSION
-from .cell_progress import Keep, Work
+from .cell_progress import Keep, Work, continued
 from .groups import Group
 from .spec import Sweep
 
@@ -91,6 +91,7 @@ class _Pieces:
     def _submit(self, index: int, numbers: Iterable[int]) -> "list[Future]":
         """Pieces for all that these cells of a group miss."""
         open_cells, submitted = self._work[index][1], []
+        how = continued(open_cells, self._how)
         going = [n for n in numbers if open_cells[n].result is None]
         waiting = [(n, r) for n in going for r in open_cells[n].missing()]
         for first in range(0, len(waiting), self._size):
@@ -98,7 +99,7 @@ class _Pieces:
             for number, replication in waiting[first : first + self._size]:
                 piece.setdefault(number, []).append(replication)
             future = self._client.submit(
-                run_piece, VERSION, self._plan, self._groups[index], piece, self._how, pure=False
+                run_piece, VERSION, self._plan, self._groups[index], piece, how, pure=False
             )
             self._submitted[future] = index, tuple(piece)
             for number in piece:
@@ -140,7 +141,8 @@ def run_piece(
     """`Runs` by cell of a group; what a worker does."""
     if version != VERSION:
         raise ValueError(f"cluster: a worker has jaxbandits {VERSION}, not {version}")
-    simulation = group.simulation(plan, sum(map(len, waiting.values())), **how)
+    number = sum(map(len, waiting.values()))
+    simulation = group.simulation(plan, number, **how)
     return simulation.run(waiting, lambda done, total: None)
 
 

@@ -40,6 +40,7 @@ class Group:
 
         settings = {name: getattr(plan, name) for name in SIMULATED}
         settings |= how | {"replications": replications}
+        settings |= {"planned": plan.replications * len(self.cells)}
         return Simulation([cell.prepared for cell in self.cells], **settings)
 
 

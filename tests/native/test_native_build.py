@@ -1,5 +1,7 @@
 """Compiled libraries and their folder: each failure gives one line and damages nothing."""
 
+import ctypes
+import errno
 import os
 import signal
 import stat
@@ -7,13 +9,16 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import jax
 import pytest
 
+import jaxbandits as jb
 from jaxbandits.compilers import cpp
 from jaxbandits.compilers.cpp import build, compiling
+from jaxbandits.engine import host_loop
 
 SOURCE = 'extern "C" int run() {{ return {number}; }}'
 
@@ -246,3 +251,34 @@ def test_no_library_is_kept_in_the_cloud(monkeypatch):
 
     monkeypatch.setattr(build.jax, "config", Config)
     assert build._folder() is None
+
+
+def test_without_room_for_a_library_xla_plays(monkeypatch):
+    def full(*args, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(build.tempfile, "TemporaryDirectory", full)
+    monkeypatch.setattr(host_loop, "_failed", set())
+    halving = partial(jb.sequential_halving, budget=37)
+    instance = jb.instances.canonical(5, gap=1.0)
+    with pytest.warns(RuntimeWarning, match="could not be written: No space left.*XLA plays this"):
+        runs = jb.simulate(instance, halving, replications=3)
+    assert runs.meta["engine"] == "xla"
+
+
+def test_a_stored_library_that_does_not_load_is_compiled_anew(library_folder, monkeypatch):
+    """Such as one that needs a newer C library."""
+    assert run_program() == 7
+    whole, refused = ctypes.CDLL, []
+
+    def load(path):
+        if not refused:
+            refused.append(path)
+            raise OSError("version `GLIBC_9.99' not found")
+        return whole(path)
+
+    monkeypatch.setattr(build.ctypes, "CDLL", load)
+    assert not build.library_at_hand("tiny")
+    refused.clear()
+    assert run_program() == 7
+    assert len(refused) == 1

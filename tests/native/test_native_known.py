@@ -144,3 +144,18 @@ def test_long_programs_have_one_group_of_lanes():
     with jax.enable_x64(True):
         assert source(function(20), (2,)).groups == 2
         assert source(function(400), (2,)).groups == 1
+
+
+def test_operations_without_a_rule_are_left_to_the_surrounding_program():
+    table = jnp.array([[2, 1], [1, 2]])
+
+    def function(x):
+        return x @ jnp.linalg.cholesky(table.astype(float)), x[0] * jax.lax.population_count(3)
+
+    same(function, np.random.default_rng(2).normal(size=(2, 16)))
+
+
+def test_no_large_table_is_made_for_a_sum():
+    with jax.enable_x64(True):
+        closed = jax.make_jaxpr(lambda a: a.sum())(np.zeros(1000, int))
+    assert known.folded(closed.jaxpr.eqns[0], [np.broadcast_to(1, 10**12)]) is None

@@ -92,3 +92,18 @@ def test_draws_from_a_key_that_all_lanes_share_equal_vmap():
         return lax.fori_loop(0, 4, step, jnp.zeros(3)), words
 
     same(shared, NUMBERS, rtol=1e-12)
+
+
+def chosen_keys(x):
+    """Keys that flags choose: known ones, those of each lane, and one for all keys."""
+    keys = jax.random.split(jax.random.key(1, impl="threefry2x32"), 3)
+    other = jax.random.split(jax.random.key(2, impl="threefry2x32"), 3)
+    flags = jnp.array([True, False, True])
+    return [
+        jax.random.key_data(jnp.where(which, keys, other)) for which in (flags, x > 0, x[0] > 0)
+    ] + [jax.random.key_data(jax.lax.select_n(jnp.where(x > 0, 1, 0), keys, other))]
+
+
+def test_flags_choose_each_key():
+    found = same(chosen_keys, np.random.default_rng(3).normal(size=(3, 16)))
+    assert (found[1] != found[1][:, :, :1]).any()

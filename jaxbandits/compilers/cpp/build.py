@@ -37,7 +37,7 @@ def register(source: str) -> str:
 
     Raises:
       ChildProcessError: one line that says that the compiler is missing, failed, or wrote no
-        library.
+        library, or that there is no room for one.
     """
     name = "jaxbandits_" + digest("\n".join([source, *made_from()]).encode())
     if name not in _libraries:
@@ -51,9 +51,10 @@ def library_at_hand(name: str) -> bool:
         with _lock:
             folder = _folder()
             stored = folder and _stored(folder, name)
-        if not stored:
+        library = stored and _loaded(stored)
+        if not library:
             return False
-        _made_known(name, ctypes.CDLL(str(stored)))
+        _made_known(name, library)
     return True
 
 
@@ -69,7 +70,23 @@ def _library(name, source):
     with _lock:
         folder = _folder()
         stored = folder and _stored(folder, name)
-    return ctypes.CDLL(str(stored)) if stored else _compiled(name, source, folder)
+    library = _loaded(stored) if stored else None
+    try:
+        return library or _compiled(name, source, folder)
+    except ChildProcessError:
+        raise
+    except OSError as error:
+        raise ChildProcessError(
+            f"a native program could not be written: {kept_programs.reason(error)}"
+        ) from None
+
+
+def _loaded(path):
+    """A stored library; None where the system does not load it, as one made with other systems'."""
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError:
+        return None
 
 
 def _folder():

@@ -52,9 +52,12 @@ def made_from() -> tuple[str, ...]:
     path = compiler()
     if path is None:
         raise ChildProcessError("no C++ compiler (g++, clang++ or what CXX names) was found")
-    machine = platform.machine(), platform.processor(), *features()
+    machine = platform.machine(), platform.processor(), *_system_library(), *features()
     headers = [(FOLDER / name).read_text() for name in HEADERS]
     return (*headers, FLAGS, QUICKER, path, _version(path), jaxlib.__version__, *machine)
+
+
+_system_library = functools.cache(platform.libc_ver)
 
 
 @functools.cache

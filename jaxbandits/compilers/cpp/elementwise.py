@@ -7,7 +7,8 @@ import numpy as np
 from jax.extend.core import JaxprEqn
 
 from .. import logarithms
-from .values import ArraySpec, Unsupported, Value, constant, in_lanes, spec_of
+from .layout import view
+from .values import ArraySpec, Unsupported, Value, constant, in_lanes, spec_of, words_of
 from .writer import Writer, rule
 
 OPERATORS: dict[str, str] = {
@@ -224,10 +225,13 @@ def select_n(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[V
     """The case that a flag or an index selects."""
     which, *cases = operands
     spec, varies = spec_of(eqn.outvars[0].aval), any(x.varies for x in operands)
+    if words_of(eqn.outvars[0].aval) and which.shape:
+        which = _for_both_words(which)
     function = f"select_{spec.type}" + ("" if varies else "_s")
     if which.number is not None and cases[abs(which.number)].shape == spec.shape:
         return [cases[abs(which.number)]]
     if which.spec.type == "b64":
+        operands = [which, *cases]
         found = _entrywise_result(eqn, operands, lambda m, no, yes: f"{function}({m}, {yes}, {no})")
         if all(x.range for x in cases):
             ends = list(zip(*(x.range for x in cases), strict=True))
@@ -244,6 +248,15 @@ def select_n(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[V
         return text
 
     return [entrywise(spec.shape, spec.type, [which, *cases], select)]
+
+
+def _for_both_words(which):
+    """What selects keys, for each of their two words."""
+    known = which.known
+    if known is not None:
+        known = np.broadcast_to(known[..., None], (*known.shape, 2))
+    words = view(which, (*which.shape, 2), lambda index: index[:-1])
+    return words._replace(known=known)
 
 
 def _selected(found, which, cases):

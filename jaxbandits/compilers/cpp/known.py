@@ -104,6 +104,8 @@ def folded(eqn: JaxprEqn, tables: Tables) -> np.ndarray | None:
         return np.indices(shape, sparse=True)[axis].astype(dtype) + np.zeros(shape, dtype)
     if not tables or not size or not all(x.size for x in tables):
         return None
+    if name in WHOLE and any(x.size > MOST for x in tables):
+        return None
     function = _function(name, eqn.params, tables, dtype)
     if function is None:
         return None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive
 
@@ -287,12 +288,16 @@ class Writer:
         """The results of an equation: by its rule, or in the surrounding program."""
         operands = [read(atom) for atom in eqn.invars]
         write = rule_for(eqn, RULES)
-        known = [x.known for x in operands]
+        known, outer = [x.known for x in operands], [x.outer for x in operands]
+        constants = all(isinstance(x, np.ndarray) for x in outer)
         if all(x is not None for x in known) and (entries := folded(eqn, known)) is not None:
-            return [self.table(entries, spec_of(eqn.outvars[0].aval))]
-        outer = [x.outer for x in operands]
+            table = self.table(entries, spec_of(eqn.outvars[0].aval))
+            outside = outer and not constants and all(x is not None for x in outer)
+            return [table._replace(outer=jnp.asarray(entries)) if outside else table]
+        if write is None:
+            outer = [x if o is None else o for x, o in zip(known, outer, strict=True)]
         # Constants are left to the C++ compiler where there is a rule.
-        constants = write is not None and all(isinstance(x, np.ndarray) for x in outer)
+        constants = write is not None and constants
         if outer and all(x is not None for x in outer) and not constants:
             found = bind(eqn, outer)
             pairs = zip(found, eqn.outvars, strict=True)
