@@ -22,7 +22,11 @@ from pathlib import Path
 
 from jaxbandits import algorithms
 from jaxbandits.cli import catalogue
+from jaxbandits.engine import compile_times
 from jaxbandits.engine.results import binomial_interval
+from jaxbandits.signatures import name_of
+
+from .algorithms import problems
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -125,10 +129,10 @@ def measured(problem, algorithm):
 def row_of(name):
     """`(problem, row)` of an algorithm, on the first problem that it is measured on."""
     wanted = MEASURED_AS.get(name, name)
-    problems = [r["problem"] for r in stored("algorithms")[0] if r["algorithm"] == wanted]
-    if not problems:
+    rows = [r["problem"] for r in stored("algorithms")[0] if r["algorithm"] == wanted]
+    if not rows:
         raise LookupError(f"algorithms-cpu.json has no row of {wanted!r}")
-    problem = "regret, linear" if name in LINEAR else problems[0]
+    problem = "regret, linear" if name in LINEAR else rows[0]
     return problem, measured(problem, wanted)
 
 
@@ -384,8 +388,20 @@ def pages():
     return found
 
 
+def compile_seconds():
+    """The text of `compile_times.STORED`: the longest first call of each constructor by engine."""
+    known, found = problems(), {}
+    for row in stored("compiling-")[1]["results"]:
+        build = known[row["problem"]].algorithms[row["algorithm"]]
+        seconds = found.setdefault(row["engine"], {})
+        name = name_of(build)
+        seconds[name] = max(row["cold_wall"], seconds.get(name, 0.0))
+    return json.dumps(found, indent=1, sort_keys=True) + "\n"
+
+
 def main():
-    """Write the pages, and the list of the command line."""
+    """Write the pages, and what the package holds of the algorithms' names and compile times."""
+    compile_times.STORED.write_text(compile_seconds(), encoding="utf-8")
     catalogue.STORED.write_text(catalogue.own(), encoding="utf-8")
     for path, text in pages().items():
         file = DOCS / path

@@ -17,13 +17,14 @@ class Task(NamedTuple):
     algorithm: Any
     horizon: int | None = None  # of a regret run
 
-    def play(self, replications, **options):
-        """Simulate so many replications."""
+    def play(self, replications, *, engine="xla", **options):
+        """Simulate so many replications, always with the same engine."""
         return jb.simulate(
             self.instance,
             self.algorithm,
             replications=replications,
             horizon=self.horizon,
+            engine=engine,
             **options,
         )
 

@@ -8,6 +8,7 @@ import pytest
 from benchmarks import algorithms as measuring
 from benchmarks import pages
 from jaxbandits import algorithms
+from jaxbandits.engine import compile_times
 
 WRITTEN = [f"algorithms/{page}.md" for page in pages.FAMILIES]
 WITH_TEXT = [*WRITTEN, "which_algorithm.md", "glossary.md", "peers.md"]
@@ -167,3 +168,8 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     for block in BLOCK.findall(text_of(page)):
         exec(compile(block, page, "exec"), names)
     plt.close("all")
+
+
+def test_the_package_holds_the_measured_compile_times():
+    """`python -m benchmarks.pages` writes them."""
+    assert compile_times.STORED.read_text(encoding="utf-8") == pages.compile_seconds()

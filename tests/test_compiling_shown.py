@@ -1,5 +1,6 @@
 """Progress says what is compiled, and an interrupt meanwhile says what was done."""
 
+import re
 import signal
 import threading
 from functools import partial
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.engine import api
+from jaxbandits.engine import api, compile_times
 from jaxbandits.engine.results import Runs
 from jaxbandits.sweeps import ahead, grid, local
 from jaxbandits.system import progress
@@ -20,9 +21,27 @@ SH = partial(jb.sequential_halving, budget=30)
 
 def test_a_call_says_what_it_compiles(capsys):
     jb.simulate(INSTANCE, SH, replications=3, progress=True)
-    assert capsys.readouterr().err == "compiling sequential_halving\n"
+    shown = capsys.readouterr().err
+    assert re.fullmatch(r"compiling sequential_halving( \(about \d+ s\))?\n", shown)
     jb.simulate(INSTANCE, SH, replications=3)
     assert capsys.readouterr().err == ""
+
+
+def rage(arms):
+    """A constructor of a user with the name of one of the package."""
+
+
+def test_it_says_about_how_long_an_algorithm_of_the_package_takes(monkeypatch):
+    stored = {"native": {"rage": 2.6, "uniform": 0.4}, "xla": {"rage": 8.4}}
+    monkeypatch.setattr(compile_times, "_stored", lambda: stored)
+    monkeypatch.setattr(compile_times, "compiler", lambda: "c++")
+    about = compile_times.about
+    assert about(jb.rage, "auto") == about(partial(jb.rage, delta=0.1), "native") == " (about 3 s)"
+    assert about(jb.rage, "xla") == " (about 8 s)"
+    assert about(jb.uniform, "auto") == " (about 1 s)"
+    assert about(jb.uniform, "xla") == about(jb.rage, "cuda") == about(rage, "auto") == ""
+    monkeypatch.setattr(compile_times, "compiler", lambda: None)
+    assert about(jb.rage, "auto") == " (about 8 s)"
 
 
 def test_a_line_without_bars_and_without_rich(capsys, monkeypatch):

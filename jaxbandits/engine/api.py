@@ -19,6 +19,7 @@ from ..system.progress import Bar
 from . import checkpoints
 from .checkpoints import RecordedRounds
 from .checks import DeviceChoice, check_engine, check_memory, check_sizes, devices_of
+from .compile_times import about
 from .debugging import FAULT, REPORT, fault_text
 from .device_loop import REPLICATIONS_PER_CELL, Record
 from .episode import MAX_PULLS, UNLIMITED, Limits, root_key
@@ -144,7 +145,7 @@ def simulate(
     check_sizes(replications, seed, max_pulls, horizon, batch)
     structure, numbers = prepared(instance, algorithm, horizon)
     report = reporter(progress)
-    with _compiling(report, name_of(algorithm), replications):
+    with _compiling(report, name_of(algorithm) + about(algorithm, engine), replications):
         simulation = Simulation(
             [(structure._replace(debug=debug), numbers)],
             replications=replications,
