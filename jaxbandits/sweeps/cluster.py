@@ -141,8 +141,7 @@ def run_piece(
     """`Runs` by cell of a group; what a worker does."""
     if version != VERSION:
         raise ValueError(f"cluster: a worker has jaxbandits {VERSION}, not {version}")
-    number = sum(map(len, waiting.values()))
-    simulation = group.simulation(plan, number, **how)
+    simulation = group.simulation(plan, sum(map(len, waiting.values())), **how)
     return simulation.run(waiting, lambda done, total: None)
 
 

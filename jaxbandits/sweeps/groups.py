@@ -39,8 +39,8 @@ class Group:
         from ..engine.api import Simulation
 
         settings = {name: getattr(plan, name) for name in SIMULATED}
-        settings |= how | {"replications": replications}
-        settings |= {"planned": plan.replications * len(self.cells)}
+        planned = plan.replications * len(self.cells)
+        settings |= how | {"replications": replications, "planned": planned}
         return Simulation([cell.prepared for cell in self.cells], **settings)
 
 

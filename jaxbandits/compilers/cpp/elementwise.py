@@ -8,7 +8,16 @@ from jax.extend.core import JaxprEqn
 
 from .. import logarithms
 from .layout import view
-from .values import ArraySpec, Unsupported, Value, constant, in_lanes, spec_of, words_of
+from .values import (
+    ArraySpec,
+    Unsupported,
+    Value,
+    constant,
+    in_lanes,
+    known_entry,
+    spec_of,
+    words_of,
+)
 from .writer import Writer, rule
 
 OPERATORS: dict[str, str] = {
@@ -263,9 +272,9 @@ def _selected(found, which, cases):
     """What flags select, without the flags where an entry's own is known."""
 
     def read(index):
-        if which.known is None or not all(isinstance(i, int) for i in index):
+        flag = known_entry(which.known, index if which.shape else ())
+        if flag is None:
             return found.read(index)
-        flag = which.known[index if which.shape else ()]
         return in_lanes(cases[int(flag)].read(index), cases[int(flag)], found.varies)
 
     return found._replace(read=read)

@@ -13,6 +13,7 @@ from .values import (
     constant,
     flat,
     in_lanes,
+    known_entry,
     literal,
     spec_of,
     strides,
@@ -35,9 +36,8 @@ JOIN: dict[str, Callable[[str, str, str], str]] = {
 
 def _position(value, index, high, writer, clamp=True):
     """A position as a C++ expression or a number, clipped to 0 and `high` unless not `clamp`."""
-    if value.known is not None and all(isinstance(i, int) for i in index):
-        number = int(value.known[index])
-        return max(0, min(number, high)) if clamp else number
+    if (number := known_entry(value.known, index)) is not None:
+        return max(0, min(int(number), high)) if clamp else int(number)
     text, v = value.read(index), "v" if value.varies else ""
     if value.spec.type != "i64":
         text = f"CONVERT({text}, vi64)" if v else f"((i64){text})"

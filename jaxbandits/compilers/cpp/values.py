@@ -109,6 +109,12 @@ class Value(NamedTuple):
         return ("v" if self.varies else "") + self.spec.type
 
 
+def known_entry(known: np.ndarray | None, index: Index) -> Any:
+    """An entry of a known table; None unless both table and index are known."""
+    numbers = tuple(i for i in index if isinstance(i, int))
+    return None if known is None or len(numbers) < len(index) else known[numbers]
+
+
 def add(*terms: int | str) -> int | str:
     """The sum of index terms."""
     known = sum(x for x in terms if isinstance(x, int))

@@ -22,6 +22,7 @@ from .values import (
     flat,
     in_array,
     in_lanes,
+    known_entry,
     literal,
     spec_of,
 )
@@ -222,8 +223,9 @@ class Writer:
             return constant(entries.flat[0], spec)
 
         def read(index):
-            if all(isinstance(i, int) for i in index):
-                return literal(entries[index], spec.type)
+            number = known_entry(entries, index)
+            if number is not None:
+                return literal(number, spec.type)
             return f"{self._constants(entries, spec)}[{flat(index, spec.shape)}]"
 
         of_integers = entries.size and entries.dtype.kind in "iu"
