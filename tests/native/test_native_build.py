@@ -253,14 +253,14 @@ def test_no_library_is_kept_in_the_cloud(monkeypatch):
     assert build._folder() is None
 
 
-def test_without_room_for_a_library_xla_plays(monkeypatch):
+def test_without_room_for_a_library_xla_plays(library_folder, monkeypatch):
     def full(*args, **options):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(build.tempfile, "TemporaryDirectory", full)
     monkeypatch.setattr(host_loop, "_failed", set())
     halving = partial(jb.sequential_halving, budget=37)
-    instance = jb.instances.canonical(5, gap=1.0)
+    instance = jb.instances.canonical(23, gap=1.0)  # no other test has compiled this program
     with pytest.warns(RuntimeWarning, match="could not be written: No space left.*XLA plays this"):
         runs = jb.simulate(instance, halving, replications=3)
     assert runs.meta["engine"] == "xla"
