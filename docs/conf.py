@@ -32,7 +32,10 @@ suppress_warnings = ["config.cache"]  # functions in this file are not pickled
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 4
-nb_execution_mode = "off"  # `python -m benchmarks.notebooks` stores the outputs
+# `python -m benchmarks.notebooks` stores the outputs; `make docs EXECUTE=1` plays them anew.
+nb_execution_mode = "off"
+nb_execution_timeout = 600
+nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 default_role = "code"  # docstrings write code between single back quotes

@@ -14,7 +14,7 @@ from .types import Rows, Scalar
 
 THETA_NORM: str = (
     "a bound on the norm of theta, which an instance may have, functools.partial can bind or Live "
-    "takes as theta_norm=..."
+    "takes as theta_norm=... (the page 'Use data of your own' says how to choose it)"
 )
 # By the option that names a threshold, which algorithm of that kind needs no theta_norm.
 NEEDS_NONE: dict[str, str] = {"threshold": "; rage, for the best arm, needs none"}

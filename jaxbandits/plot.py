@@ -22,7 +22,8 @@ def sweep(
 ) -> "Figure":
     """A figure of a sweep's dataset, of `jb.sweep` or read from `results.nc`.
 
-    Without axes: boxes of the pulls and error rates. With axes: lines along the longest one, a
+    Without axes: boxes of the pulls (quartiles; a mere line where half of the replications make the
+    same pulls, as after whole phases) and error rates. With axes: lines along the longest one, a
     column of panels for each instance and point of the other axes. Intervals are 95%.
 
     Args:

@@ -13,6 +13,7 @@ import jaxbandits as jb
 from jaxbandits.engine.results import paired_difference
 from jaxbandits.report import narrow
 from jaxbandits.report.comparison import AlgorithmRuns
+from jaxbandits.report.pairs import LEAST_DISCORDANT
 
 INSTANCE = jb.instances.soare(3, angle=0.5)
 ALGORITHMS = {
@@ -45,6 +46,18 @@ def test_the_table_has_the_numbers_of_single_simulations(found, alone):
     assert found.table.loc["LinGapE"].difference == 0.0
     bound = jb.theory.pull_lower_bound(INSTANCE, 0.01)
     assert strict.over_bound == pytest.approx(strict.pulls_mean / bound, rel=1e-3)
+
+
+def test_equal_pulls_are_compared_by_errors():
+    basis = jb.instances.canonical(4, gap=0.5)
+    uniform = partial(jb.at_budget(jb.uniform, 40))
+    algorithms = {"halving": partial(jb.sequential_halving, budget=40), "uniform": uniform}
+    found = jb.compare(algorithms, basis, replications=60, bounds=False)
+    alone = [jb.simulate(basis, build, replications=60) for build in algorithms.values()]
+    wrong = [1.0 - runs.correct for runs in alone]
+    assert (wrong[0] != wrong[1]).sum() >= LEAST_DISCORDANT
+    assert found.table.difference.tolist() == [0.0, pytest.approx((wrong[1] - wrong[0]).mean())]
+    assert repr(found).startswith("60 replications; difference: errors less those of halving")
 
 
 def test_it_is_shown_as_a_table(found):

@@ -107,9 +107,43 @@ def test_the_lines_of_a_sweep_name_what_is_compiled(monkeypatch, capsys):
 )
 def test_a_finished_cell_says_how_long_it_compiled(seconds, end):
     (cell,) = grid.check(grid.planned({"basis": INSTANCE}, {"SH": SH}, replications=1))
-    runs = Runs(*np.zeros((5, 1)), np.zeros((1, 3)))
+    runs = Runs(*np.ones((5, 1), bool), np.zeros((1, 3)))
     runs.meta.update(seconds=2.0, compile_seconds=seconds)
     assert grid._line(cell, runs, stored=False).endswith(f"1 replications, {end}")
+
+
+def test_a_finished_cell_says_how_many_were_cut_short(capsys):
+    lingape = partial(jb.lingape, delta=0.1, theta_norm=1.0)
+    jb.sweep({"basis": INSTANCE}, {"LinGapE": lingape}, replications=3, max_pulls=4)
+    assert "1/1 LinGapE on basis: 3 replications (3 cut short), " in capsys.readouterr().err
+    jb.sweep({"basis": INSTANCE}, {"SH": SH}, replications=3)
+    assert "cut short" not in capsys.readouterr().err
+
+
+def test_cells_that_are_stored_are_not_said_to_compile(tmp_path, capsys):
+    axes = {"gap": [0.5, 1.0, 2.0]}
+    basis = {"basis": partial(jb.instances.canonical, dim=3)}
+    play = partial(jb.sweep, basis, {"SH": SH}, replications=3)
+    play(axes={"gap": axes["gap"][:2]}, out=tmp_path)
+    capsys.readouterr()
+    play(axes=axes, out=tmp_path)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if "compiling" in line] in (
+        [],
+        ["compiling SH on basis, gap = 2"],
+    )
+    assert sum("stored before" in line for line in lines) == 2
+
+
+def test_an_interrupted_task_says_how_many_items_are_finished(capsys):
+    def interrupted():
+        with Progress(items="cells", number=3) as progress:
+            progress.finish("the first")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert capsys.readouterr().err.splitlines() == ["1/3 the first", "1 of 3 cells are finished"]
 
 
 @pytest.mark.parametrize("progress", [False, True])

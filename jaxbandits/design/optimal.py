@@ -25,7 +25,9 @@ NOT_CERTIFIED: str = "its steps end anywhere near the optimum; take xy_optimal"
 
 @kernel("arms")
 def d_optimal(arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01) -> Design:
-    """D- and G-optimal design on the active arms, by vertex exchange.
+    """D- and G-optimal design on the active arms: the least largest prediction variance.
+
+    By vertex exchange, a Frank-Wolfe method that moves weight between two arms at a time.
 
     Args:
       arms: `[K, d]`.
@@ -33,8 +35,8 @@ def d_optimal(arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01) -> 
       tol: stop when `value <= (1 + tol) bound`.
     Returns:
       `Design(weights [K], value, bound, iterations, converged)`: `value` is the largest
-      `||x_k||^2` in `A(w)^-1` over active arms, `bound` the rank of the active arms, which is
-      the optimum.
+      prediction variance `||x_k||^2` in `A(w)^-1` over active arms, `bound` the rank of the
+      active arms, which is the optimum.
     Raises:
       ValueError: bad shapes, NaN, no active arm, arms that are all zero.
     Composes:

@@ -25,11 +25,12 @@ def _by_steps(solve, arms, active, tol, max_iterations):
 def g_optimal_fw(
     arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 100
 ) -> Design:
-    """Frank-Wolfe on `max_k ||x_k||^2` with exact line search, as printed: it stalls.
+    """Frank-Wolfe on `max_k ||x_k||^2` as printed: it stalls above the optimum.
 
-    The vertex of the linearised objective is the arm with the largest norm itself. Where several
-    attain the maximum it has no gradient; a step towards one of them raises another, and the best
-    step is 0 although the optimum is elsewhere. For optimal designs take `d_optimal`.
+    Each step is an exact line search. The vertex of the linearised objective is the arm with the
+    largest norm itself. Where several attain the maximum it has no gradient; a step towards one of
+    them raises another, and the best step is 0 although the optimum is elsewhere. For optimal
+    designs take `d_optimal`.
 
     Args:
       arms: `[K, d]`.
@@ -59,7 +60,10 @@ def g_optimal_fw(
 def wynn(
     arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 20_000
 ) -> Design:
-    """The problem of `d_optimal`: step k moves `1 / (k + 1)` of the weight to the largest norm.
+    """Frank-Wolfe for `d_optimal`: step k moves `1 / (k + 1)` of the weight to the largest norm.
+
+    The largest norm `||x_k||^2` in `A(w)^-1` is the largest prediction variance, and its arm the
+    vertex to which Frank-Wolfe on log det A moves.
 
     Args:
       arms: `[K, d]`.
@@ -89,14 +93,23 @@ def wynn(
 def fedorov(
     arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 20_000
 ) -> Design:
-    """The problem of `d_optimal` by steps `(g / d - 1) / (g - 1)` to the largest norm g.
+    """Frank-Wolfe for `d_optimal` by exact line search: the step that raises det A most.
 
-    That step raises det A most.
+    It moves `(g / d - 1) / (g - 1)` of the weight to the arm of the largest norm g.
 
-
-    Args, Returns, Raises: those of `wynn`.
+    Args:
+      arms: `[K, d]`.
+      active: bool `[K]`; all by default. Inactive arms get no weight.
+      tol: stop when `value <= (1 + tol) bound`.
+      max_iterations: steps at most.
+    Returns:
+      `Design` as of `d_optimal`.
+    Raises:
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero.
     Composes:
-      As `wynn`.
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms.
+      grad: no derivative, neither of weights nor of values.
+      float32: yes, to a `tol` of 1e-3.
     Reference:
       V. V. Fedorov, "Theory of optimal experiments", Academic Press 1972.
 
@@ -111,11 +124,24 @@ def fedorov(
 def wolfe_atwood(
     arms: Rows, *, active: Rows | None = None, tol: Scalar = 0.01, max_iterations: Scalar = 20_000
 ) -> Design:
-    """`fedorov` with steps away from the supported arm of the smallest norm, if these gain more.
+    """Frank-Wolfe with away steps for `d_optimal`, each step by exact line search.
 
-    Args, Returns, Raises: those of `wynn`.
+    Steps as those of `fedorov`, or away from the supported arm of the smallest norm, whichever
+    raises det A more.
+
+    Args:
+      arms: `[K, d]`.
+      active: bool `[K]`; all by default. Inactive arms get no weight.
+      tol: stop when `value <= (1 + tol) bound`.
+      max_iterations: steps at most.
+    Returns:
+      `Design` as of `d_optimal`.
+    Raises:
+      ValueError: bad shapes, NaN, no active arm, arms that are all zero.
     Composes:
-      As `wynn`, in float32 to a `tol` of 1e-5.
+      jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arms.
+      grad: no derivative, neither of weights nor of values.
+      float32: yes, to a `tol` of 1e-5.
     Reference:
       S. D. Ahipasaoglu, P. Sun, M. J. Todd, "Linear convergence of a modified Frank-Wolfe
       algorithm for computing minimum-volume enclosing ellipsoids", Optimization Methods and

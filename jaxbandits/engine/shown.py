@@ -32,7 +32,7 @@ def facts_of(summary: Mapping[str, Any], num_arms: int, meta: Mapping[str, Any])
     if summary["reasons"]:
         found["no answer"] = f"{text_of(summary['reasons'])} ({cut} cut short)"
     if summary["info"]:
-        found["counted"] = ", ".join(f"{k} {_number(x)}" for k, x in summary["info"].items())
+        found["counted"] = ", ".join(_counted(*item) for item in summary["info"].items())
     if meta:
         found["played"] = _played(meta)
     return found
@@ -54,6 +54,11 @@ def _pulls(summary):
     quantiles = summary["pulls_quantiles"]
     parts = [f"{name} {_number(quantiles[level])}" for level, name in QUANTILES.items()]
     return f"{mean}; {', '.join(parts)}"
+
+
+def _counted(name, value):
+    how = "on average" if isinstance(value, float) else "in all"
+    return f"{name} {_number(value)} {how}"
 
 
 def _mean(mean, error, at_least=False):

@@ -14,7 +14,7 @@ from ..engine.results import standard_error
 from ..parameters import require
 from ..sweeps import sweep
 from .options import part_text
-from .pairs import difference
+from .pairs import compared_by, difference
 from .plot import figure
 
 if TYPE_CHECKING:
@@ -39,9 +39,10 @@ class Comparison:
         95% interval, mean pulls and their standard error, `pull_lower_bound` and `over_bound`, the
         ratio to it, where the bound is known, and of regret runs `regret_mean` and `regret_se`.
         `difference` is the mean difference to the first algorithm over the same replications, of
-        regret where there is some and of pulls else, with its 95% interval `difference_low` to
-        `difference_high`; NaN where replications were cut short. Printed, it is a narrow text with
-        95% intervals; `pandas.DataFrame(found.table)` prints every column.
+        regret where there is some, else of pulls or, where all algorithms make the same pulls, of
+        errors; with its 95% interval `difference_low` to `difference_high`. It is NaN where
+        replications were cut short, or too few differ in their errors. Printed, it is a narrow text
+        with 95% intervals; `pandas.DataFrame(found.table)` prints every column.
 
     >>> import jaxbandits as jb
     >>> from functools import partial
@@ -149,17 +150,17 @@ def compare(
     >>> import jaxbandits as jb
     >>> found = compare(
     ...     {
-    ...         "halving": partial(jb.sequential_halving, budget=60),
-    ...         "GSE": partial(jb.gse, budget=60),
+    ...         "60 pulls": partial(jb.sequential_halving, budget=60),
+    ...         "90 pulls": partial(jb.sequential_halving, budget=90),
     ...     },
     ...     jb.instances.canonical(4, gap=1.0),
     ...     replications=50,
     ...     bounds=False,
     ... )
     >>> found.table.pulls_mean.tolist()
-    [60.0, 60.0]
-    >>> found.table.difference["GSE"].item()
-    0.0
+    [60.0, 90.0]
+    >>> found.table.difference["90 pulls"].item()
+    30.0
     """
     named = isinstance(algorithms, Mapping) and len(algorithms) > 0
     message = f"algorithms must be a dict of constructors by name, got {algorithms!r:.80}"
@@ -193,13 +194,15 @@ def _table(dataset):
     if "pull_lower_bound" in dataset:
         bound = dataset.pull_lower_bound.values
         columns |= {"pull_lower_bound": bound, "over_bound": columns["pulls_mean"] / bound}
-    quantity = "pulls"
+    quantity = compared_by(dataset)
     if "regret" in dataset:
-        quantity, last = "regret", dataset.regret.isel(round=-1)
+        last = dataset.regret.isel(round=-1)
         columns["regret_mean"] = last.mean("replication").values
         columns["regret_se"] = [standard_error(x.values) for x in last]
     differences = [difference(dataset, k, 0, quantity) for k in range(dataset.sizes["algorithm"])]
     for name, key in (("", "mean"), ("_low", "low"), ("_high", "high")):
         columns[f"difference{name}"] = [found.get(key, np.nan) for found in differences]
     index = pandas.Index(dataset.algorithm.values, name="algorithm")
-    return ComparisonTable(columns, index=index)
+    table = ComparisonTable(columns, index=index)
+    table.attrs["difference"] = quantity
+    return table

@@ -56,9 +56,9 @@ def shown(table: pandas.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def _title(table: pandas.DataFrame) -> str:
-    cost = "regret" if "regret_mean" in table else "pulls"
     number = int(table.replications.max())
-    return f"{number:,} replications; difference: {cost} less those of {table.index[0]}, paired"
+    compared = table.attrs["difference"]
+    return f"{number:,} replications; difference: {compared} less those of {table.index[0]}, paired"
 
 
 def _row(table: pandas.DataFrame, k: int, cost: str, cut: bool) -> list[str]:

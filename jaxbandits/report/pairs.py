@@ -72,7 +72,7 @@ def differences(dataset: "Dataset", style: Style = TERMINAL) -> Differences | No
     Returns:
       The `Differences`, or None where no cell has one.
     """
-    quantity, first = _quantity(dataset), str(dataset.algorithm.values[0])
+    quantity, first = compared_by(dataset), str(dataset.algorithm.values[0])
     found = [_to_first(dataset, at, quantity) for at, _ in listed_cells(dataset)]
     if not any(found):
         return None
@@ -99,7 +99,7 @@ def difference(cells: "Dataset", one: int, other: int, quantity: str) -> dict[st
         return {}
     values = _outcomes(cells, quantity)
     first, second = _both(values[one], values[other])
-    few = quantity == "errors" and (first != second).sum() < LEAST_DISCORDANT
+    few = quantity == "errors" and one != other and (first != second).sum() < LEAST_DISCORDANT
     return {} if few or not first.size else mean_difference(first, second)
 
 
@@ -115,7 +115,7 @@ def _to_first(dataset: "Dataset", at: dict[str, Any], quantity: str) -> dict[str
     return difference(dataset.sel(point), index, 0, quantity)
 
 
-def _quantity(dataset: "Dataset") -> str:
+def compared_by(dataset: "Dataset") -> str:
     """What the algorithms of a sweep are compared by."""
     if "regret" in dataset:
         return "regret"

@@ -85,7 +85,7 @@ def _folder(
     if not force:
         raise ValueError(
             f"{file}: it holds another sweep ({in_words(differences)}) and is not overwritten; "
-            "--force does, or name another folder"
+            "--force does (cells that are stored stay), or name another folder"
         )
     return Folder(out, replaced=True)
 

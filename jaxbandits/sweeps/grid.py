@@ -307,7 +307,9 @@ def _line(cell: Cell, runs: Runs, *, stored: bool) -> str:
     seconds, compiled = (runs.meta.get(name, 0.0) for name in ("seconds", "compile_seconds"))
     waited = f" after {compiled:.1f} s of compiling" if compiled >= SHOWN_SECONDS else ""
     how = "stored before" if stored else f"{seconds:.1f} s{waited}"
-    return f"{cell.title}: {len(runs)} replications, {how}"
+    cut = 0 if runs.regret is not None else int((~runs.stopped).sum())
+    number = f"{len(runs)} replications" + (f" ({cut} cut short)" if cut else "")
+    return f"{cell.title}: {number}, {how}"
 
 
 def check(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:

@@ -31,8 +31,7 @@ class Group:
     @property
     def title(self) -> str:
         """What progress calls them."""
-        first, number = self.cells[0].title, len(self.cells)
-        return first if number == 1 else f"{number} cells: {first}, ..."
+        return title_of(self.cells)
 
     def simulation(self, plan: Sweep, replications: int, **how: Any) -> "Simulation":
         """A `Simulation` of all its cells, of which so many replications are wanted."""
@@ -42,6 +41,12 @@ class Group:
         planned = plan.replications * len(self.cells)
         settings |= how | {"replications": replications, "planned": planned}
         return Simulation([cell.prepared for cell in self.cells], **settings)
+
+
+def title_of(cells: Sequence[Cell]) -> str:
+    """What progress calls cells that share a program."""
+    first, number = cells[0].title, len(cells)
+    return first if number == 1 else f"{number} cells: {first}, ..."
 
 
 def groups_of(plan: Sweep, cells: Iterable[Cell]) -> list[Group]:

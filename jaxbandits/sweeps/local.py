@@ -8,7 +8,7 @@ from ..engine.results import Runs
 from ..system.progress import Progress
 from .ahead import Ahead
 from .cell_progress import Keep, OpenCells, Work, continued
-from .groups import Group
+from .groups import Group, title_of
 from .spec import Sweep
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ def run(plan: Sweep, work: Work, keep: Keep, display: Progress, how: dict[str, A
     makers = [functools.partial(_made, plan, *item, how) for item in work]
     alone = team_of(how.get("devices")).alone  # else all processes do the same in one order
     with Ahead(makers, None if alone else 0) as ahead:
-        for number, (group, open_cells) in enumerate(work):
-            compiling = functools.partial(display.wait, f"compiling {group.title}")
+        for number, (_, open_cells) in enumerate(work):
+            title = title_of([open_cell.cell for open_cell in open_cells.values()])
+            compiling = functools.partial(display.wait, f"compiling {title}")
             take = functools.partial(ahead.take, number, compiling)
-            _run(plan, group, open_cells, keep, display, take)
+            _run(plan, title, open_cells, keep, display, take)
 
 
 def _made(plan: Sweep, group: Group, open_cells: OpenCells, how: dict[str, Any]) -> "Simulation":
@@ -46,15 +47,14 @@ def _made(plan: Sweep, group: Group, open_cells: OpenCells, how: dict[str, Any])
 
 def _run(
     plan: Sweep,
-    group: Group,
+    title: str,
     open_cells: OpenCells,
     keep: Keep,
     display: Progress,
     take: "Callable[[], Simulation]",
 ) -> None:
     """Simulate the open cells of one group."""
-    title, most = group.title, plan.replications * len(open_cells)
-    simulation = None
+    most, simulation = plan.replications * len(open_cells), None
     display.show(title, 0, most)
 
     def keep_number(number: int, runs: Runs) -> None:

@@ -34,6 +34,7 @@ class Progress:
 
     def __init__(self, shown: bool = True, *, items: str = "", number: int = 0) -> None:
         self._shown, self._number, self._finished, self._title = shown, number, 0, ""
+        self._what = items
         self._console: Console | None = None
         self._bars: Bars | None = None
         self._items: TaskID | None = None
@@ -74,8 +75,10 @@ class Progress:
     def __enter__(self) -> "Progress":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
+        if self._what and kind is not None and issubclass(kind, KeyboardInterrupt):
+            self.line(f"{self._finished} of {self._number} {self._what} are finished")
 
     def close(self) -> None:
         """Remove the bars."""

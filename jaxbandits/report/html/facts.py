@@ -68,7 +68,7 @@ def what_was_run(results: Results) -> list[Fact]:
         Fact("replications", _replications(attrs)),
         Fact("horizon", f"{attrs['horizon']:,} rounds")
         if attrs["horizon"]
-        else Fact("cut short at", f"{attrs['max_pulls']:,} pulls"),
+        else Fact("limit", f"{attrs['max_pulls']:,} pulls; what reaches it is cut short"),
     ]
 
 
