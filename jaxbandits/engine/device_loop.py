@@ -7,6 +7,7 @@ its own key and round counter, so neither the number of lanes nor the neighbours
 Arrays hold the lane in their last axis, see `lanewise`; tables of records have a row for each.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -18,9 +19,10 @@ from jax import lax
 from jax.random import fold_in
 from jaxtyping import Array, Bool, Float, Int
 
-from ..compilers.cpp import ONE_LANE, VECTORS, Target, repeated
+from ..compilers.cpp import ONE_LANE, VECTORS, Target, Unsupported, natively, repeated
 from ..compilers.cuda import GPU
 from ..compilers.lanewise import lanewise, materialised, where
+from ..compilers.shared_parts import shared_parts
 from ..core import Algorithm, Env, Move, Run
 from ..types import Key, Pytree, Scalar, Table
 from .episode import (
@@ -41,6 +43,8 @@ from .tables import Tables, columns_of, empty_tables
 ENGINES: tuple[str, ...] = ("auto", "xla", "native", "cuda")
 # Those that play many rounds of a lane in one program; the last is that of a GPU on a CPU.
 FUSED: dict[str, Target] = {"native": VECTORS, "cuda": GPU, "one lane": ONE_LANE}
+# Those that also start runs by such a program: many small operations, which XLA compiles slowly.
+STARTS_TOO: tuple[str, ...] = ("native",)
 PAIRED_LANES: int = 256  # up to which each lane is compared with each: quick to compile, as fast
 BURST: int = 8  # chunks that an engine computes before it looks whether lanes wait
 LAUNCH_BURST: int = 32  # the same on a GPU, where looking costs a dozen launches
@@ -299,9 +303,7 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
     begins = served & (index < shape.queue) & (queued >= 0)
     begins = materialised(begins, inputs.unit)  # it decides over each array of a lane
     ids = jnp.where(begins, queued, -1)
-    rank_of_drawn = jnp.clip(rank, 0, shape.refill_most - 1)
-    begun = _start_lanes(factory, inputs, shape, ids, rank_of_drawn, batch.lanes.run)
-    lanes = jax.tree.map(partial(where, begins), begun, batch.lanes)
+    lanes = _started(factory, inputs, shape, begins, ids, rank, batch.lanes)
     # A lane without a successor is left as it ended, for there its loops are short.
     lanes = lanes._replace(id=jnp.where(served, ids, batch.lanes.id))
     record = partial(record_of, factory, inputs, stops=shape.moves.stops)
@@ -326,18 +328,47 @@ def _rows(columns, lanes):
     return jnp.moveaxis(columns, -1, 0)[lanes]
 
 
-def _start_lanes(factory, inputs, shape, ids, rank, runs):
-    """Lanes for `ids [L]`; of the instances drawn, a lane gets the one of its rank.
-
-    `runs` are runs of the same algorithm, which show what shapes an answer has.
-    """
+def _started(factory, inputs, shape, begins, ids, rank, lanes):
+    """The lanes, where `begins [L]` with the run of their id; see `refill`."""
+    if shape.engine in STARTS_TOO:
+        with contextlib.suppress(Unsupported):
+            return _started_natively(factory, inputs, shape, begins, ids, lanes)
     over = partial(lanewise, unit=inputs.unit)
     most = shape.refill_most
     draw = over(partial(_problem, factory, inputs), most)
     drawn = jnp.zeros(most, int).at[jnp.where(ids >= 0, rank, most)].set(ids, mode="drop")
+    # Of the instances drawn, a lane gets the one of its rank.
+    rank = jnp.clip(rank, 0, most - 1)
     problems = jax.tree.map(lambda x: x[..., rank], draw(drawn))
-    like = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[:-1], x.dtype), runs)
-    return over(partial(start_lane, factory, inputs, like=like), shape.lanes)(ids, problems)
+    start_one = partial(start_lane, factory, inputs, like=_one_lane(lanes.run))
+    begun = over(start_one, shape.lanes)(ids, problems)
+    return jax.tree.map(partial(where, begins), begun, lanes)
+
+
+def _started_natively(factory, inputs, shape, begins, ids, lanes):
+    """The same by a program of the engine, in the registers in which a lane begins.
+
+    Raises:
+      Unsupported: an operation has no rule there.
+    """
+    like = _one_lane(lanes)
+
+    def new_lane(id):
+        problem = _problem(factory, inputs, id)
+        return start_lane(factory, inputs, id, problem, like.run)
+
+    begun = shared_parts(new_lane, like.id)
+
+    def chosen(begins, id, lane):
+        return lax.cond(begins, lambda: begun(id), lambda: lane)
+
+    over = natively(chosen, shape.lanes, target=FUSED[shape.engine], often=False)
+    return over(begins, ids, lanes)
+
+
+def _one_lane(lanes):
+    """The shapes of one of the lanes."""
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[:-1], x.dtype), lanes)
 
 
 def _chunk_of_all_lanes(factory, inputs, shape):

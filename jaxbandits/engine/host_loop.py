@@ -21,6 +21,7 @@ from . import keeping
 from .checks import Devices, platform_of
 from .device_loop import (
     FUSED,
+    STARTS_TOO,
     Batch,
     Lane,
     LoopInputs,
@@ -272,7 +273,8 @@ def shape_of(
     vector = VECTOR.get(engine, VECTOR["xla"])
     lanes = -(-lanes // vector) * vector
     rows = max(1, RECORD_BYTES // (8 * sizes.record))
-    refill_most = max(vector, lanes // LANES_PER_DRAW) if sizes.own else lanes
+    dear = sizes.own and engine not in STARTS_TOO
+    refill_most = max(vector, lanes // LANES_PER_DRAW) if dear else lanes
     refill_from = max(1, lanes // LANES_PER_REFILL)
     queue = min(8 * lanes, rows)
     return Shape(lanes, refill_from, refill_most, queue, sizes.traits.moves, engine)

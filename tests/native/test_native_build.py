@@ -65,13 +65,14 @@ def test_the_name_of_a_library_depends_on_all_it_was_compiled_from(monkeypatch):
     names = []
     monkeypatch.setattr(build, "_libraries", {})
 
-    def library(name, source):
+    def library(name, source, often):
         names.append(name)
         raise InterruptedError
 
     monkeypatch.setattr(build, "_library", library)
     changes = {
         "FLAGS": "-O3",
+        "LEVELS": {True: "-O3"},
         "QUICKER": "-fno-inline",
         "_version": lambda path: "another",
         "features": lambda: ("avx9",),

@@ -29,19 +29,19 @@ _libraries = {}  # by target; a loaded library must not be freed
 _lock = threading.Lock()  # several threads compile programs
 
 
-def register(source: str) -> str:
+def register(source: str, often: bool = True) -> str:
     """The name under which XLA calls the function `XLA_FFI_Error *run(...)` of a C++ source.
 
     The source is compiled once for each machine where programs are kept, else once for each
-    process.
+    process; in less time, to a slower program, where it is not called `often`.
 
     Raises:
       ChildProcessError: one line that says that the compiler is missing, failed, or wrote no
         library, or that there is no room for one.
     """
-    name = "jaxbandits_" + digest("\n".join([source, *made_from()]).encode())
+    name = "jaxbandits_" + digest("\n".join([source, *made_from(often)]).encode())
     if name not in _libraries:
-        _made_known(name, _library(name, source))
+        _made_known(name, _library(name, source, often))
     return name
 
 
@@ -65,14 +65,14 @@ def _made_known(name, library):
             _libraries[name] = library
 
 
-def _library(name, source):
+def _library(name, source, often=True):
     """A program as a loaded library: the stored one, or a new one."""
     with _lock:
         folder = _folder()
         stored = folder and _stored(folder, name)
     library = _loaded(stored) if stored else None
     try:
-        return library or _compiled(name, source, folder)
+        return library or _compiled(name, source, folder, often)
     except ChildProcessError:
         raise
     except OSError as error:
@@ -110,17 +110,17 @@ def _stored(folder, name):
     return None if found is None else found[0]
 
 
-def _compiled(name, source, folder):
+def _compiled(name, source, folder, often):
     """A new library, loaded, and moved as a whole to the folder where there is one."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=MAKING) as making:
         new = Path(making, f"{name}.so")
-        compile_to(new, source)
+        compile_to(new, source, often)
         try:
             library = ctypes.CDLL(str(new))
             library.run  # noqa: B018  AttributeError where there is none
         except (OSError, AttributeError):
             if folder:  # from which the system may load no programs
-                return _compiled(name, source, None)
+                return _compiled(name, source, None, often)
             wrote = f"what the C++ compiler {compiler()} wrote is no library for this machine"
             raise ChildProcessError(wrote) from None
         if folder:

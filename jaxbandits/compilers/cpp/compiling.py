@@ -16,8 +16,10 @@ import jaxlib
 FOLDER: Path = Path(__file__).parent
 HEADERS: tuple[str, ...] = ("lanes.h", "vectors.h", "one_lane.h")
 FLAGS: str = """
-    -std=gnu++17 -O2 -march=native -fPIC -shared -fwrapv -fno-math-errno -fno-trapping-math -w
+    -std=gnu++17 -march=native -fPIC -shared -fwrapv -fno-math-errno -fno-trapping-math -w
 """
+# Of optimisation, by whether a program is called often.
+LEVELS: dict[bool, str] = {True: "-O2", False: "-O1"}
 # For long programs GCC takes half of the time without these passes and with fewer looks at what
 # memory may be the same; the programs are as fast, to the last bit the same, and there is hardly
 # anything for these passes to find in vectors and tables that are written out.
@@ -47,14 +49,15 @@ def features() -> tuple[str, ...]:
     return tuple(found.group(2).split()) if found else ()
 
 
-def made_from() -> tuple[str, ...]:
+def made_from(often: bool = True) -> tuple[str, ...]:
     """Texts of all that a compiled program depends on besides its source."""
     path = compiler()
     if path is None:
         raise ChildProcessError("no C++ compiler (g++, clang++ or what CXX names) was found")
     machine = platform.machine(), platform.processor(), *_system_library(), *features()
     headers = [(FOLDER / name).read_text() for name in HEADERS]
-    return (*headers, FLAGS, QUICKER, path, _version(path), jaxlib.__version__, *machine)
+    flags = FLAGS, LEVELS[often], QUICKER
+    return (*headers, *flags, path, _version(path), jaxlib.__version__, *machine)
 
 
 _system_library = functools.cache(platform.libc_ver)
@@ -70,8 +73,12 @@ def _is_gcc(path):
     return "Free Software Foundation" in _version(path)
 
 
-def compile_to(library: Path, source: str) -> None:
+def compile_to(library: Path, source: str, often: bool = True) -> None:
     """Compile a C++ source to a shared library; the source is written to the same folder.
+
+    Args:
+      library, source: the new file, and the text.
+      often: whether it is called often; else it is optimised less.
 
     Raises:
       ChildProcessError: one line that says what went wrong.
@@ -81,7 +88,7 @@ def compile_to(library: Path, source: str) -> None:
     include = [f"-I{FOLDER}", f"-I{jax.ffi.include_dir()}"]
     path = compiler()
     quicker = QUICKER if len(source) > LARGE and _is_gcc(path) else ""
-    flags = [*FLAGS.split(), *quicker.split()]
+    flags = [*FLAGS.split(), LEVELS[often], *quicker.split()]
     _output_of(path, *flags, *include, str(code), "-o", str(library), "-lm", seconds=MOST_SECONDS)
     if not library.exists():
         raise ChildProcessError(

@@ -28,6 +28,7 @@ class Source(NamedTuple):
     groups: int  # of lanes that go through it at a time
     shared: list[Any]  # values of the surrounding JAX program
     scratch: int  # bytes of each lane, see `Machine`
+    often: bool  # whether it is called so often that its speed matters
 
     @property
     def text(self) -> str:
@@ -59,7 +60,7 @@ def _call_library(source, results, arguments, replaced, lanes=None):
     """Call the program as a library of this machine; `lanes` is None for as many as fit."""
     text = "" if lanes is None else f"#define LANES {lanes}\n"
     text += source.text + _ENTRY.format(groups=source.groups)
-    return jax.ffi.ffi_call(register(text), results)(*arguments)
+    return jax.ffi.ffi_call(register(text, source.often), results)(*arguments)
 
 
 _ENTRY = """\
@@ -77,7 +78,12 @@ ONE_LANE: Target = Target(THREAD, partial(_call_library, lanes=1), 1)
 
 
 def natively(
-    function: Callable, number: int, unit: Any = None, target: Target = VECTORS
+    function: Callable,
+    number: int,
+    unit: Any = None,
+    target: Target = VECTORS,
+    *,
+    often: bool = True,
 ) -> Callable:
     """`function` of one lane's arrays, for arrays with `number` lanes in an extra last axis.
 
@@ -89,11 +95,12 @@ def natively(
       number: of lanes, a multiple of `target.side_by_side`: 16 on a CPU.
       unit: not used; `lanewise` needs it.
       target: for which machine.
+      often: whether it is called so often that its speed matters more than the time to compile it.
     Raises:
       ValueError: the number of lanes is not such a multiple.
       Unsupported: names an operation or a type for which no C++ can be written.
     """
-    return _mapped(function, number, None, target)
+    return _mapped(function, number, None, target, often)
 
 
 def repeated(
@@ -109,10 +116,10 @@ def repeated(
     `goes_on(carry)` was true and no longer is. Registers may therefore make different numbers of
     calls, and a lane that has ended waits only for the lanes of its own register.
     """
-    return _mapped(function, number, (goes_on, most), target)
+    return _mapped(function, number, (goes_on, most), target, True)
 
 
-def _mapped(function, number, repetition, target):
+def _mapped(function, number, repetition, target, often):
     """`function` for many lanes; `repetition` is None or two arguments of `repeated`."""
     if number % target.side_by_side:
         raise ValueError(f"number must be a multiple of {target.side_by_side}, got {number}")
@@ -124,7 +131,7 @@ def _mapped(function, number, repetition, target):
             raise SharedByLanes
         arguments, wanted = jax.tree.leaves(args), jax.tree.leaves(shape)
         if repetition is None:
-            source, replaced = write(closed, target.machine), {}
+            source, replaced = write(closed, target.machine, often=often), {}
         else:
             goes_on, most = repetition
             source = write(closed, target.machine, jax.make_jaxpr(goes_on)(*shapes), most)
@@ -157,7 +164,12 @@ def largest(jaxpr: Jaxpr) -> int:
 
 
 def write(
-    closed: ClosedJaxpr, machine: Machine = CPU, goes_on: ClosedJaxpr | None = None, most: int = 1
+    closed: ClosedJaxpr,
+    machine: Machine = CPU,
+    goes_on: ClosedJaxpr | None = None,
+    most: int = 1,
+    *,
+    often: bool = True,
 ) -> Source:
     """The program that computes a jaxpr for some lanes.
 
@@ -166,7 +178,7 @@ def write(
     everything = [True] * len(closed.jaxpr.outvars)
     jaxpr, _ = dce_jaxpr(closed.jaxpr, everything, instantiate=True)
     closed = closed.replace(jaxpr=jaxpr)
-    in_groups = largest(jaxpr) <= SMALL and operations(jaxpr) <= FEW
+    in_groups = often and largest(jaxpr) <= SMALL and operations(jaxpr) <= FEW
     writer = Writer(machine.groups if in_groups else 1, machine)
     arguments = [writer.new(spec_of(var.aval), True) for var in jaxpr.invars]
     for position, array in enumerate(arguments, 1):
@@ -197,7 +209,7 @@ def write(
     block = [*head, *writer.head, *writer.lines]
     shared = [_shared(x) for x in writer.shared]
     functions = list(writer.functions.values())
-    return Source(inputs, outputs, functions, block, writer.groups, shared, writer.scratch)
+    return Source(inputs, outputs, functions, block, writer.groups, shared, writer.scratch, often)
 
 
 def _shared(x):
