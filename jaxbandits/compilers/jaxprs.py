@@ -6,7 +6,7 @@ as well.
 
 import functools
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import jax
@@ -60,12 +60,6 @@ def jaxprs_in(eqn: JaxprEqn) -> Iterator[Jaxpr]:
         for x in value if isinstance(value, list | tuple) else [value]:
             if isinstance(x, ClosedJaxpr | Jaxpr):
                 yield x.jaxpr if isinstance(x, ClosedJaxpr) else x
-
-
-def has_operation(eqn: JaxprEqn, names: Collection[str]) -> bool:
-    """Whether an equation, or one of those inside of it, is of JAX's primitives of these names."""
-    inner = [x for jaxpr in jaxprs_in(eqn) for x in jaxpr.eqns]
-    return name_of(eqn) in names or any(has_operation(x, names) for x in inner)
 
 
 def has_loop(jaxpr: Jaxpr) -> bool:

@@ -19,10 +19,9 @@ from jax import lax
 from jax.random import fold_in
 from jaxtyping import Array, Bool, Float, Int
 
-from ..compilers.cpp import ONE_LANE, VECTORS, Target, Unsupported, natively, repeated
+from ..compilers.cpp import ONE_LANE, VECTORS, Target, Unsupported, renewed, repeated
 from ..compilers.cuda import GPU
 from ..compilers.lanewise import lanewise, materialised, where
-from ..compilers.shared_parts import shared_parts
 from ..core import Algorithm, Env, Move, Run
 from ..types import Key, Pytree, Scalar, Table
 from .episode import (
@@ -351,19 +350,12 @@ def _started_natively(factory, inputs, shape, begins, ids, lanes):
     Raises:
       Unsupported: an operation has no rule there.
     """
-    like = _one_lane(lanes)
+    like = _one_lane(lanes).run
 
-    def new_lane(id):
-        problem = _problem(factory, inputs, id)
-        return start_lane(factory, inputs, id, problem, like.run)
+    def started(id):
+        return start_lane(factory, inputs, id, _problem(factory, inputs, id), like)
 
-    begun = shared_parts(new_lane, like.id)
-
-    def chosen(begins, id, lane):
-        return lax.cond(begins, lambda: begun(id), lambda: lane)
-
-    over = natively(chosen, shape.lanes, target=FUSED[shape.engine], often=False)
-    return over(begins, ids, lanes)
+    return renewed(started, shape.lanes, FUSED[shape.engine])(begins, lanes, ids)
 
 
 def _one_lane(lanes):

@@ -23,7 +23,7 @@ from . import (  # noqa: F401
 )
 from .build import library_at_hand
 from .compiling import compiler, features
-from .program import ONE_LANE, VECTORS, Target, natively, repeated
+from .program import ONE_LANE, VECTORS, Target, natively, renewed, repeated
 from .values import Unsupported
 
 __all__ = [
@@ -35,5 +35,6 @@ __all__ = [
     "features",
     "library_at_hand",
     "natively",
+    "renewed",
     "repeated",
 ]

@@ -60,7 +60,8 @@ def _call_library(source, results, arguments, replaced, lanes=None):
     """Call the program as a library of this machine; `lanes` is None for as many as fit."""
     text = "" if lanes is None else f"#define LANES {lanes}\n"
     text += source.text + _ENTRY.format(groups=source.groups)
-    return jax.ffi.ffi_call(register(text, source.often), results)(*arguments)
+    name = register(text, source.often)
+    return jax.ffi.ffi_call(name, results, input_output_aliases=replaced)(*arguments)
 
 
 _ENTRY = """\
@@ -78,12 +79,7 @@ ONE_LANE: Target = Target(THREAD, partial(_call_library, lanes=1), 1)
 
 
 def natively(
-    function: Callable,
-    number: int,
-    unit: Any = None,
-    target: Target = VECTORS,
-    *,
-    often: bool = True,
+    function: Callable, number: int, unit: Any = None, target: Target = VECTORS
 ) -> Callable:
     """`function` of one lane's arrays, for arrays with `number` lanes in an extra last axis.
 
@@ -95,12 +91,17 @@ def natively(
       number: of lanes, a multiple of `target.side_by_side`: 16 on a CPU.
       unit: not used; `lanewise` needs it.
       target: for which machine.
-      often: whether it is called so often that its speed matters more than the time to compile it.
     Raises:
       ValueError: the number of lanes is not such a multiple.
       Unsupported: names an operation or a type for which no C++ can be written.
     """
-    return _mapped(function, number, None, target, often)
+    _check(number, target)
+
+    def mapped(*args):
+        closed, shape = _traced(function, args, target)
+        return _computed(write(closed, target.machine), shape, args, number, target)
+
+    return mapped
 
 
 def repeated(
@@ -116,37 +117,61 @@ def repeated(
     `goes_on(carry)` was true and no longer is. Registers may therefore make different numbers of
     calls, and a lane that has ended waits only for the lanes of its own register.
     """
-    return _mapped(function, number, (goes_on, most), target, True)
+    _check(number, target)
+
+    def mapped(carry):
+        closed, shape = _traced(function, (carry,), target)
+        test = jax.make_jaxpr(goes_on)(shapes_of_one_lane(carry))
+        source = write(closed, target.machine, test, most)
+        replaced = {1 + k: k for k in range(len(jax.tree.leaves(carry)))}
+        return _computed(source, shape, carry, number, target, replaced)
+
+    return mapped
 
 
-def _mapped(function, number, repetition, target, often):
-    """`function` for many lanes; `repetition` is None or two arguments of `repeated`."""
+def renewed(function: Callable, number: int, target: Target = VECTORS) -> Callable:
+    """`(flags, old, *args) -> function(*args)` in lanes whose flag is on, and `old` in the others.
+
+    Registers without such a lane are left as they are. The program is meant for what happens
+    rarely, so it is compiled in less time than others.
+    """
+    _check(number, target)
+
+    def mapped(flags, old, *args):
+        closed, shape = _traced(function, args, target)
+        source = write(closed, target.machine, renews=True)
+        replaced = {2 + k: k for k in range(len(jax.tree.leaves(old)))}
+        return _computed(source, shape, (flags, old, args), number, target, replaced)
+
+    return mapped
+
+
+def _check(number, target):
     if number % target.side_by_side:
         raise ValueError(f"number must be a multiple of {target.side_by_side}, got {number}")
 
-    def mapped(*args):
-        shapes = shapes_of_one_lane(args)
-        closed, shape = jax.make_jaxpr(function, return_shape=True)(*shapes)
-        if not target.alone and shares(closed.jaxpr):
-            raise SharedByLanes
-        arguments, wanted = jax.tree.leaves(args), jax.tree.leaves(shape)
-        if repetition is None:
-            source, replaced = write(closed, target.machine, often=often), {}
-        else:
-            goes_on, most = repetition
-            source = write(closed, target.machine, jax.make_jaxpr(goes_on)(*shapes), most)
-            replaced = {1 + k: k for k in range(len(arguments))}  # the carry
-        results = [_result(x, number) for x in wanted]
-        if source.scratch:
-            words = -(-source.scratch // WORD)
-            results.append(jax.ShapeDtypeStruct((words, number), jnp.uint64))
-        # The first argument tells how many lanes there are.
-        arguments = [jnp.zeros(number, jnp.int32), *map(_as_words, arguments), *source.shared]
-        found = target.call(source, results, arguments, replaced)[: len(wanted)]
-        pairs = zip(found, wanted, strict=True)
-        return jax.tree.unflatten(jax.tree.structure(shape), [_as_key(x, y) for x, y in pairs])
 
-    return mapped
+def _traced(function, args, target):
+    """The jaxpr of one lane, and the shapes of its results."""
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*shapes_of_one_lane(args))
+    if not target.alone and shares(closed.jaxpr):
+        raise SharedByLanes
+    return closed, shape
+
+
+def _computed(source, shape, args, number, target, replaced=None):
+    """What a program computes from arrays of all lanes; `shape` is that of its results."""
+    wanted = jax.tree.leaves(shape)
+    results = [_result(x, number) for x in wanted]
+    if source.scratch:
+        words = -(-source.scratch // WORD)
+        results.append(jax.ShapeDtypeStruct((words, number), jnp.uint64))
+    arguments = [*map(_as_words, jax.tree.leaves(args)), *source.shared]
+    # The first argument tells how many lanes there are.
+    first = jnp.zeros(number, jnp.int32)
+    found = target.call(source, results, [first, *arguments], replaced or {})[: len(wanted)]
+    pairs = zip(found, wanted, strict=True)
+    return jax.tree.unflatten(jax.tree.structure(shape), [_as_key(x, y) for x, y in pairs])
 
 
 SMALL: int = 128  # entries; two groups of lanes of a larger array do not fit into the nearest cache
@@ -169,37 +194,35 @@ def write(
     goes_on: ClosedJaxpr | None = None,
     most: int = 1,
     *,
-    often: bool = True,
+    renews: bool = False,
 ) -> Source:
     """The program that computes a jaxpr for some lanes.
 
-    With `goes_on` and `most`, the step `closed` is repeated, see `repeated`.
+    Args:
+      closed: the jaxpr of one lane.
+      machine: that runs it.
+      goes_on, most: with these the step `closed` is repeated, see `repeated`.
+      renews: whether flags and old results come before the arguments, see `renewed`.
     """
     everything = [True] * len(closed.jaxpr.outvars)
     jaxpr, _ = dce_jaxpr(closed.jaxpr, everything, instantiate=True)
     closed = closed.replace(jaxpr=jaxpr)
-    in_groups = often and largest(jaxpr) <= SMALL and operations(jaxpr) <= FEW
-    writer = Writer(machine.groups if in_groups else 1, machine)
-    arguments = [writer.new(spec_of(var.aval), True) for var in jaxpr.invars]
-    for position, array in enumerate(arguments, 1):
-
-        def load(index, array=array, position=position):
-            type, at = array.spec.type, flat(index, array.shape)
-            writer.store(array, index, f"load_{type}(in[{position}], {at} * lanes + at@)")
-
-        writer.loops(array.shape, load)
-    if goes_on is None:
-        results = writer.call(closed, arguments)
-    else:
-        results = repeat(writer, closed, arguments, goes_on, most)
+    in_groups = not renews and largest(jaxpr) <= SMALL and operations(jaxpr) <= FEW
+    writer = Writer(machine.groups if in_groups else 1, machine, gives_away=renews)
+    first, mask = 1, None  # position of the first argument
+    if renews:
+        first += 1 + len(jaxpr.outvars)
+        mask = writer.scalar("vb64", "load_b64(in[1], at@)")
+        writer.line(f"if (!{writer.any(mask)}) return;")
+    arguments = [_loaded(writer, var, k) for k, var in enumerate(jaxpr.invars, first)]
+    with writer.under(mask):
+        if goes_on is None:
+            results = writer.call(closed, arguments)
+        else:
+            results = repeat(writer, closed, arguments, goes_on, most)
     for position, value in enumerate(results):
-
-        def store(index, position=position, value=value):
-            at, text = flat(index, value.shape), in_lanes(value.read(index), value, True)
-            writer.line(f"store_{value.spec.type}(out[{position}], {at} * lanes + at@, {text});")
-
-        writer.loops(value.shape, store)
-    inputs, outputs = 1 + len(jaxpr.invars), len(results)
+        _store(writer, value, position, mask)
+    inputs, outputs = first + len(jaxpr.invars), len(results)
     head = [
         f"const int inputs = {inputs};",
         *(f"const i64 at_{k} = at + {k} * LANES;" for k in range(writer.groups)),
@@ -208,8 +231,33 @@ def write(
         head.append(f"char *const scratch = (char *)out[{outputs}];")
     block = [*head, *writer.head, *writer.lines]
     shared = [_shared(x) for x in writer.shared]
-    functions = list(writer.functions.values())
+    functions, often = list(writer.functions.values()), not renews
     return Source(inputs, outputs, functions, block, writer.groups, shared, writer.scratch, often)
+
+
+def _loaded(writer, var, position):
+    """The argument at a position, in an array."""
+    array = writer.new(spec_of(var.aval), True)
+
+    def load(index):
+        type, at = array.spec.type, flat(index, array.shape)
+        writer.store(array, index, f"load_{type}(in[{position}], {at} * lanes + at@)")
+
+    writer.loops(array.shape, load)
+    return array
+
+
+def _store(writer, value, position, mask):
+    """Store a result; with a mask only in its lanes, the others keep what is there."""
+
+    def store(index):
+        type, at = value.spec.type, f"{flat(index, value.shape)} * lanes + at@"
+        text = in_lanes(value.read(index), value, True)
+        if mask is not None:
+            text = f"select_{type}({mask}, {text}, load_{type}(out[{position}], {at}))"
+        writer.line(f"store_{type}(out[{position}], {at}, {text});")
+
+    writer.loops(value.shape, store)
 
 
 def _shared(x):

@@ -77,9 +77,14 @@ CPU: Machine = Machine(LANES, GROUPS, 2**17, 2**20, 2**30)
 class Writer:
     """The text of a program, and the values that it gets from the surrounding JAX program."""
 
-    def __init__(self, groups: int = GROUPS, machine: Machine = CPU) -> None:
+    def __init__(
+        self, groups: int = GROUPS, machine: Machine = CPU, *, gives_away: bool = False
+    ) -> None:
         self.groups: int = groups
         self.machine: Machine = machine
+        # Whether the surrounding program computes all that does not depend on arguments, also from
+        # tables that are known here. It does so once, and not in each register.
+        self.gives_away: bool = gives_away
         self.scratch: int = 0  # bytes of each lane
         self.head: list[str] = []
         self.lines: list[str] = []
@@ -296,7 +301,7 @@ class Writer:
             table = self.table(entries, spec_of(eqn.outvars[0].aval))
             outside = outer and not constants and all(x is not None for x in outer)
             return [table._replace(outer=jnp.asarray(entries)) if outside else table]
-        if write is None:
+        if write is None or (self.gives_away and any(x is not None for x in outer)):
             outer = [x if o is None else o for x, o in zip(known, outer, strict=True)]
         # Constants are left to the C++ compiler where there is a rule.
         constants = write is not None and constants
