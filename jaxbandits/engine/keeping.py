@@ -21,7 +21,7 @@ import re
 import sys
 import types
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -115,6 +115,22 @@ def make_room(most: float | None = None) -> None:
         if mappings_used() > most:  # they are of small programs
             jax.clear_caches()
             gc.collect()
+
+
+@contextlib.contextmanager
+def collector_paused() -> Generator[None]:
+    """Do not look for cyclic garbage within the block, as tracing makes next to none.
+
+    Tracing makes so many objects that Python would look several times, each time through all that
+    JAX holds: a tenth to a third of the time of tracing.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 # Names.
@@ -256,13 +272,15 @@ def shapes(name: str | None, make: Callable[[], T]) -> T:
       make: returns shapes and plain data, in named tuples of this package.
     """
     if name is None:
-        return make()
+        with collector_paused():
+            return make()
     data = kept_programs.read(name)
     if data is not None:
         with contextlib.suppress(Exception):  # of another version, or whatever else
             return pickle.loads(data)
         kept_programs.discard(name)
-    made = make()
+    with collector_paused():
+        made = make()
     with contextlib.suppress(Exception):  # not all can be pickled
         kept_programs.keep(name, pickle.dumps(made))
     return made
@@ -282,7 +300,8 @@ def program(
     found = None if name is None else _loaded(name, arguments)
     if found is not None:
         return found
-    lowered = lower()
+    with collector_paused():
+        lowered = lower()
     if not keeps():
         return compiled(lowered)
     text = lowered.as_text()

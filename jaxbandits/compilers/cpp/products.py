@@ -9,6 +9,7 @@ from .elementwise import as_flags, as_type
 from .values import ArraySpec, Value, add, spec_of
 from .writer import Writer, rule
 
+FEW: int = 64  # entries of a product that long programs compute row by row
 TILE: int = 4  # entries of a product along an axis that are summed in one loop
 
 
@@ -62,7 +63,7 @@ def dot_general(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> lis
             for (a, b), total in totals.items():
                 writer.line(f"{total} += {xs[a]} * {ys[b]};")
 
-        writer.loops(inner, step, unroll=8)
+        writer.loops(inner, step, unroll=1 if writer.compact else 8)
         for (a, b), total in totals.items():
             writer.store(array, (*batch, *lefts[a], *rights[b]), total)
 
@@ -71,6 +72,8 @@ def dot_general(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> lis
     right_shape = [right.shape[axis] for axis in right_free]
     rows = TILE if math.prod(right_shape) > 1 else 2 * TILE
     columns = TILE if math.prod(left_shape) > 1 else 2 * TILE
+    if writer.compact and math.prod(right_shape) > 1 and spec.size <= FEW:
+        rows = 1  # in a loop over them
 
     def for_batch(batch):
         _tiles(
@@ -92,6 +95,8 @@ def _tiles(writer, shape, width, body):
         body([()])
         return
     number = shape[-1]
+    if writer.compact:  # no rest, where a neighbouring width leaves none
+        width = next((w for w in (width, width - 1, width + 1) if w and number % w == 0), width)
 
     def row(outer):
         whole = number // width

@@ -207,8 +207,9 @@ def write(
     everything = [True] * len(closed.jaxpr.outvars)
     jaxpr, _ = dce_jaxpr(closed.jaxpr, everything, instantiate=True)
     closed = closed.replace(jaxpr=jaxpr)
-    in_groups = not renews and largest(jaxpr) <= SMALL and operations(jaxpr) <= FEW
-    writer = Writer(machine.groups if in_groups else 1, machine, gives_away=renews)
+    compact = renews or operations(jaxpr) > FEW
+    groups = 1 if compact or largest(jaxpr) > SMALL else machine.groups
+    writer = Writer(groups, machine, gives_away=renews, compact=compact)
     first, mask = 1, None  # position of the first argument
     if renews:
         first += 1 + len(jaxpr.outvars)

@@ -78,13 +78,21 @@ class Writer:
     """The text of a program, and the values that it gets from the surrounding JAX program."""
 
     def __init__(
-        self, groups: int = GROUPS, machine: Machine = CPU, *, gives_away: bool = False
+        self,
+        groups: int = GROUPS,
+        machine: Machine = CPU,
+        *,
+        gives_away: bool = False,
+        compact: bool = False,
     ) -> None:
         self.groups: int = groups
         self.machine: Machine = machine
         # Whether the surrounding program computes all that does not depend on arguments, also from
-        # tables that are known here. It does so once, and not in each register.
+        # tables that are known here: once, and not in each register.
         self.gives_away: bool = gives_away
+        # Whether products of small tables are written in loops, which compile sooner and run as
+        # fast in a program that is long anyway.
+        self.compact: bool = compact
         self.scratch: int = 0  # bytes of each lane
         self.head: list[str] = []
         self.lines: list[str] = []
