@@ -16,6 +16,7 @@ import numpy as np
 from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
+from .compile_options import called_quickly
 from .precision import is_traced
 from .types import Pytree
 
@@ -59,7 +60,8 @@ def ruled(solver: Callable[P, R], rule: Callable[[Any, Any, R], R]) -> Callable[
 def _with_rule(solver, rule):
     differentiable = jax.custom_jvp(functools.wraps(solver)(partial(_in_one_piece, solver)))
     differentiable.defjvp(rule)
-    return lambda *args: differentiable(*args) if is_traced(args) else solver(*args)
+    at_once = called_quickly(solver)
+    return lambda *args: differentiable(*args) if is_traced(args) else at_once(*args)
 
 
 def tangents_like(found: Found, known: Mapping[str, Any], tangents: Pytree, sentence: str) -> Found:

@@ -15,6 +15,7 @@ FLOORS = {
     "types": -1,
     "whole_numbers": -1,
     "estimates": -1,
+    "compile_options": 0,
     "core": 0,
     "precision": 0,
     "version": 0,

@@ -13,6 +13,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jax.stages import Compiled
 from jaxtyping import Int
 
+from ..compile_options import quick
 from ..compilers.cpp import Unsupported, compiler, features
 from ..compilers.cuda import NoCompiler, found_library
 from ..system.interrupts import raise_if_lost
@@ -151,14 +152,7 @@ def _flags(platform, shape):
         phased = engine == "xla" and not shape.moves.one_arm
         return {"xla_gpu_enable_command_buffer": ONE_GRAPH} if phased else {}
     if engine in FUSED and platform == "cpu":
-        emitters = (
-            {"xla_cpu_use_fusion_emitters": False} if jax.__version_info__ < (0, 11, 1) else {}
-        )
-        return emitters | {
-            "xla_backend_optimization_level": 1,
-            "xla_llvm_disable_expensive_passes": True,
-            "xla_cpu_parallel_codegen_split_count": 1,
-        }
+        return quick()
     single = {"xla_cpu_multi_thread_eigen": False} if engine == "in turn" else {}
     wide = {"xla_cpu_prefer_vector_width": 512} if "avx512f" in features() else {}
     return wide | single if platform == "cpu" else {}
