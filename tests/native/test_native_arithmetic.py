@@ -1,9 +1,13 @@
+import shutil
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from against import LANES, by_native, same
 from jax import lax
+
+from jaxbandits.compilers.cpp import program
 
 RNG = np.random.default_rng(0)
 ODD = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, -2.5, 1e300, -1e-300, 7.25]
@@ -233,3 +237,18 @@ def test_results_have_the_dtypes_of_jax():
     found = by_native(types, np.arange(16.0))
     assert [x.dtype for x in found] == [jnp.float32, jnp.int32, jnp.uint64]
     assert all((np.asarray(x) == 1).all() for x in jax.tree.leaves(found))
+
+
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="needs clang++")
+def test_clang_compiles_bits_of_what_lanes_share(monkeypatch):
+    monkeypatch.setenv("CXX", "clang++")
+
+    def one(x):
+        def add(k, x):
+            bits = lax.bitcast_convert_type(1.5 * k, jnp.int64) & -(2**40)
+            return x + lax.bitcast_convert_type(bits, float)
+
+        return lax.fori_loop(0, 3, add, x)
+
+    assert "bits_as<f64>" in program.write(jax.make_jaxpr(one)(1.0)).text
+    same(one, np.arange(float(LANES)))

@@ -30,7 +30,7 @@ QUICKER: str = """
     --param=dse-max-alias-queries-per-store=10
 """
 COMPILERS: tuple[str, ...] = ("g++", "clang++", "c++")
-MOST_SECONDS: int = 1800  # limit for compiling a program, which takes 1 to 60 seconds
+MOST_SECONDS: int = 600  # limit for compiling a program, which takes 1 to 60 seconds
 ANSWER_SECONDS: int = 60  # limit for asking the compiler for its version
 
 

@@ -309,9 +309,7 @@ def bitcast(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Va
         raise Unsupported("'bitcast_convert_type' to another width")
     if x.varies:
         return _entrywise_result(eqn, operands, lambda a: f"((v{spec.type}){a})")
-    source, target = x.spec.type, spec.type
-    union = f"union {{ {source} a; {target} b; }}"
-    return _entrywise_result(eqn, operands, lambda a: f"((({union}){{{a}}}).b)")
+    return _entrywise_result(eqn, operands, lambda a: f"bits_as<{spec.type}>({a})")
 
 
 @rule(*SHIFTS, entrywise=True)

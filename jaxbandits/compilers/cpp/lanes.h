@@ -188,16 +188,16 @@ INLINE f64 exp_f64_s(f64 x) { return MATH(exp)(x); }
   INLINE type logistic_##type##_s(type x) { return (type)1 / ((type)1 + exp_##type##_s(-x)); }
 LOGISTIC(f64) LOGISTIC(f32)
 
+/* The same bits as another type of the same width. */
+template <class To, class From> INLINE To bits_as(From x) { union { From from; To to; } bits; bits.from = x; return bits.to; }
+
 /* A number rounded to fewer bits: to nearest, ties to even. */
 INLINE f64 reduce_precision_f64_s(f64 x, int exponent, int mantissa) {
   if (!(x - x == 0)) return x;
-  union { f64 number; i64 bits; } word;
-  word.number = x;
-  i64 bits = word.bits;
+  i64 bits = bits_as<i64>(x);
   int drop = 52 - mantissa;
   if (drop > 0) bits = (bits + (((i64)1 << (drop - 1)) - 1) + ((bits >> drop) & 1)) & ~(((i64)1 << drop) - 1);
-  word.bits = bits;
-  x = word.number;
+  x = bits_as<f64>(bits);
   int bias = (1 << (exponent - 1)) - 1, power = (int)((bits >> 52) & 2047) - 1023;
   return exponent >= 11 ? x : power > bias ? MATH(copysign)((f64)INFINITY, x) : power < 1 - bias ? MATH(copysign)((f64)0, x) : x;
 }
