@@ -44,6 +44,9 @@ ENGINES: tuple[str, ...] = ("auto", "xla", "native", "cuda")
 FUSED: dict[str, Target] = {"native": VECTORS, "cuda": GPU, "one lane": ONE_LANE}
 # Those that also start runs by such a program: many small operations, which XLA compiles slowly.
 STARTS_TOO: tuple[str, ...] = ("native",)
+# Of a lane, up to which they do. Lanes of 100 kB started in a quarter of the time of XLA; the eight
+# lanes of a register with 720 kB each do not fit the second-level cache.
+STARTED_BYTES: int = 2**18
 PAIRED_LANES: int = 256  # up to which each lane is compared with each: quick to compile, as fast
 BURST: int = 8  # chunks that an engine computes before it looks whether lanes wait
 LAUNCH_BURST: int = 32  # the same on a GPU, where looking costs a dozen launches
@@ -329,7 +332,8 @@ def _rows(columns, lanes):
 
 def _started(factory, inputs, shape, begins, ids, rank, lanes):
     """The lanes, where `begins [L]` with the run of their id; see `refill`."""
-    if shape.engine in STARTS_TOO:
+    like = _one_lane(lanes)
+    if shape.engine in STARTS_TOO and _bytes_of(like) <= STARTED_BYTES:
         with contextlib.suppress(Unsupported):
             return _started_natively(factory, inputs, shape, begins, ids, lanes)
     over = partial(lanewise, unit=inputs.unit)
@@ -339,7 +343,7 @@ def _started(factory, inputs, shape, begins, ids, rank, lanes):
     # Of the instances drawn, a lane gets the one of its rank.
     rank = jnp.clip(rank, 0, most - 1)
     problems = jax.tree.map(lambda x: x[..., rank], draw(drawn))
-    start_one = partial(start_lane, factory, inputs, like=_one_lane(lanes.run))
+    start_one = partial(start_lane, factory, inputs, like=like.run)
     begun = over(start_one, shape.lanes)(ids, problems)
     return jax.tree.map(partial(where, begins), begun, lanes)
 
@@ -356,6 +360,14 @@ def _started_natively(factory, inputs, shape, begins, ids, lanes):
         return start_lane(factory, inputs, id, _problem(factory, inputs, id), like)
 
     return renewed(started, shape.lanes, FUSED[shape.engine])(begins, lanes, ids)
+
+
+def _bytes_of(shapes):
+    """Bytes of arrays of these shapes; keys are left out."""
+    leaves = [
+        x for x in jax.tree.leaves(shapes) if not jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
+    ]
+    return sum(x.size * np.dtype(x.dtype).itemsize for x in leaves)
 
 
 def _one_lane(lanes):

@@ -19,7 +19,7 @@ from jaxbandits.compilers import cpp
 from jaxbandits.compilers.cpp import build
 from jaxbandits.compilers.cuda import NoCompiler
 from jaxbandits.core import Algorithm, Move
-from jaxbandits.engine import checks, host_loop
+from jaxbandits.engine import checks, device_loop, host_loop
 from jaxbandits.engine.episode import MoveTraits
 from jaxbandits.engine.partition import prepared
 from jaxbandits.instances.contextual import Labelled
@@ -203,3 +203,32 @@ def test_auto_on_a_gpu(monkeypatch, one_arm, lane, library, engine):
     monkeypatch.setattr(host_loop, "found_library", lambda: library)
     traits = host_loop.Traits(MoveTraits(one_arm, True, True))
     assert host_loop.automatic(host_loop.Sizes(lane, 10, False, traits), "cuda", 100) == engine
+
+
+def _rotated(key):
+    """Arms that are drawn by an operation without a rule for C++."""
+    arms, _ = jnp.linalg.qr(jax.random.normal(key, (4, 4)))
+    return jb.instances.linear(arms, jnp.array([1.0, 0.0, 0.0, 0.0]))
+
+
+def test_xla_draws_instances_that_have_no_rule():
+    with pytest.raises(cpp.Unsupported, match=r"qr|householder"):
+        jax.jit(cpp.renewed(lambda n: jnp.linalg.qr(n * jnp.eye(3))[0], 16))(
+            np.ones(16, bool), np.zeros((3, 3, 16)), np.arange(16.0)
+        )
+    play = partial(simulate, _rotated, partial(jb.sequential_halving, budget=40), replications=40)
+    native, xla = play(engine="native"), play(engine="xla")
+    np.testing.assert_array_equal(native.arm_pulls, xla.arm_pulls)
+    np.testing.assert_array_equal(native.correct, xla.correct)
+
+
+def test_large_lanes_are_started_by_xla(monkeypatch):
+    play = partial(simulate, jb.instances.soare(3), partial(jb.sequential_halving, budget=40))
+    usual = play(engine="native")
+    host_loop.program.cache_clear()
+    monkeypatch.setattr(device_loop, "STARTED_BYTES", 0)
+    monkeypatch.setattr(device_loop, "renewed", None)
+    monkeypatch.setenv("JAXBANDITS_CACHE", "off")
+    by_xla = play(engine="native")
+    host_loop.program.cache_clear()
+    np.testing.assert_array_equal(by_xla.arm_pulls, usual.arm_pulls)

@@ -2,14 +2,16 @@
 
 import re
 
+import against
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from against import LANES, by_native, same
+from against import LANES, by_native, leaves, same
+from jax import lax
 from loops import collatz
 
-from jaxbandits.compilers.cpp import ONE_LANE, Unsupported
+from jaxbandits.compilers.cpp import ONE_LANE, Unsupported, renewed
 from jaxbandits.compilers.cpp.compiling import FOLDER
 from jaxbandits.compilers.cpp.writer import Writer
 from jaxbandits.kernels.estimate import irls
@@ -141,3 +143,55 @@ def test_nan_in_one_lane_does_not_change_the_others():
     for first, second in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
         np.testing.assert_array_equal(first[..., others], second[..., others])
     assert np.isnan(two[1][2])
+
+
+@pytest.mark.parametrize("on", [[], [3], [0, 5, 15], range(LANES)], ids=len)
+def test_lanes_are_renewed_where_a_flag_is_on(on):
+    """Loops of the others would never end, were they not left out; nor is their NaN looked at."""
+    flags = np.isin(np.arange(LANES), on)
+    words = RNG.integers(0, 2**32, (LANES, 2)).astype(np.uint32)
+    old = {
+        "x": RNG.normal(size=(20, LANES)),
+        "i": RNG.integers(0, 9, LANES).astype(np.int32),
+        "flag": RNG.random((2, LANES)) < 0.5,
+        "single": RNG.normal(size=(3, LANES)).astype(np.float32),
+        "key": jax.random.wrap_key_data(jnp.asarray(words)),
+        "none": np.zeros((0, LANES)),
+    }
+
+    def new(n, start):
+        key = jax.random.fold_in(jax.random.key(7), n)
+        halvings = lax.while_loop(lambda x: ~(x <= 1.0), lambda x: x / 2.0, start)
+        return {
+            "x": jax.random.normal(key, (20,)) * halvings,
+            "i": n.astype(np.int32),
+            "flag": jnp.array([True, False]),
+            "single": jnp.full(3, halvings, np.float32),
+            "key": key,
+            "none": jnp.zeros(0),
+        }
+
+    numbers = np.arange(LANES)
+    starts = np.where(flags, 5.0 + numbers, np.nan)  # of NaN the loop never ends
+    found = jax.jit(renewed(new, LANES, against.TARGET))(flags, old, numbers, starts)
+    expected = jax.vmap(new, out_axes=-1)(numbers, np.where(flags, starts, 1.0))
+    for name in old:
+        one, two = leaves(found[name])[0], leaves(expected[name])[0]
+        before = leaves(old[name])[0]
+        if name == "key":  # lanes come first, words last
+            np.testing.assert_array_equal(one, np.where(flags[:, None], two, before))
+        else:
+            np.testing.assert_allclose(one, np.where(flags, two, before), 1e-13)
+            assert one.dtype == before.dtype
+
+
+def test_what_does_not_depend_on_arguments_is_left_to_the_surrounding_program():
+    table = jnp.asarray(TABLE)
+
+    def new(x):
+        gram = jnp.where(jnp.arange(3) < 2, table, 1.0).T @ table
+        return x + jnp.linalg.slogdet(gram)[1]  # which has no rule
+
+    old = np.zeros(LANES)
+    found = jax.jit(renewed(new, LANES))(np.ones(LANES, bool), old, VALUES[0])
+    np.testing.assert_allclose(found, new(VALUES[0]), 1e-12)
