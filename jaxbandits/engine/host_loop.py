@@ -22,8 +22,6 @@ from . import keeping
 from .checks import Devices, platform_of
 from .device_loop import (
     FUSED,
-    STARTED_BYTES,
-    STARTS_TOO,
     Batch,
     Lane,
     LoopInputs,
@@ -268,9 +266,7 @@ def shape_of(
     vector = VECTOR.get(engine, VECTOR["xla"])
     lanes = -(-lanes // vector) * vector
     rows = max(1, RECORD_BYTES // (8 * sizes.record))
-    by_xla = engine not in STARTS_TOO or sizes.lane > STARTED_BYTES
-    dear = sizes.own and by_xla
-    refill_most = max(vector, lanes // LANES_PER_DRAW) if dear else lanes
+    refill_most = max(vector, lanes // LANES_PER_DRAW) if sizes.own else lanes
     refill_from = max(1, lanes // LANES_PER_REFILL)
     queue = min(8 * lanes, rows)
     return Shape(lanes, refill_from, refill_most, queue, sizes.traits.moves, engine)
