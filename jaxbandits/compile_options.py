@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+from jax.core import Tracer
 
 
 def quick() -> dict[str, Any]:
@@ -24,13 +26,15 @@ def quick() -> dict[str, Any]:
 def called_quickly(function: Callable) -> Callable:
     """`jax.jit(function)` of arrays that are not traced, compiled with the options `quick`.
 
-    On a CPU; and not where the user's configuration of JAX asks for still fewer optimisations.
+    On a CPU; not while an outer function is traced, whose options count, and not where the user's
+    configuration of JAX asks for still fewer optimisations.
     """
 
     @functools.wraps(function)
     def call(*args):
+        plain = jax.default_backend() != "cpu" or isinstance(jnp.zeros(()), Tracer)
         fewest = jax.config.values.get("jax_disable_most_optimizations", False)
-        return _jitted(function, fewest or jax.default_backend() != "cpu")(*args)
+        return _jitted(function, plain or fewest)(*args)
 
     return call
 

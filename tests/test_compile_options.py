@@ -41,3 +41,14 @@ def test_fewer_optimisations_of_the_user_come_first(asked):
     assert jax.config.values["jax_disable_most_optimizations"]  # as the tests are compiled
     assert jb.design.d_optimal(ARMS, tol=1e-6).converged
     assert not asked
+
+
+def test_a_kernel_is_called_on_known_numbers_while_another_function_is_traced():
+    solved = compile_options.called_quickly(jax.jit(lambda x: 2.0 * x))
+
+    @jax.jit
+    def outer(y):
+        return y + solved(np.arange(3.0))
+
+    with as_for_users():
+        np.testing.assert_array_equal(outer(1.0), [1.0, 3.0, 5.0])

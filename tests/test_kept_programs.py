@@ -2,11 +2,13 @@
 
 import dataclasses
 import functools
+import gc
 import os
 import stat
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 
 import cases
@@ -399,3 +401,32 @@ def test_programs_are_forgotten_before_there_are_too_many_mappings(monkeypatch):
     monkeypatch.setattr(keeping, "mappings_used", iter([0.5, 0.1]).__next__)
     keeping.make_room()
     assert host_loop.program.cache_info().currsize == 0
+
+
+def test_garbage_is_looked_for_again_after_blocks_that_overlap():
+    """A second thread may enter before the first leaves, and leave after it."""
+    assert gc.isenabled()
+    with keeping.collector_paused:
+        assert not gc.isenabled()
+    entered, left = threading.Event(), threading.Event()
+
+    def other():
+        with keeping.collector_paused:
+            entered.set()
+            left.wait(10)
+
+    thread = threading.Thread(target=other)
+    with keeping.collector_paused:
+        thread.start()
+        assert entered.wait(10)
+    assert not gc.isenabled()
+    left.set()
+    thread.join()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with keeping.collector_paused:
+            pass
+        assert not gc.isenabled()  # as the user has set it
+    finally:
+        gc.enable()

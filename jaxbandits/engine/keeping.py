@@ -19,9 +19,10 @@ import pickle
 import platform
 import re
 import sys
+import threading
 import types
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -117,20 +118,31 @@ def make_room(most: float | None = None) -> None:
             gc.collect()
 
 
-@contextlib.contextmanager
-def collector_paused() -> Generator[None]:
-    """Do not look for cyclic garbage within the block, as tracing makes next to none.
+class _Pause:
+    """Blocks in which Python does not look for cyclic garbage, in any number of threads.
 
-    Tracing makes so many objects that Python would look several times, each time through all that
-    JAX holds: a tenth to a third of the time of tracing.
+    Tracing makes next to none, but so many objects that Python would look several times, each time
+    through all that JAX holds: a tenth to a third of the time of tracing.
     """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+
+    def __init__(self) -> None:
+        self._lock, self._blocks, self._was_on = threading.Lock(), 0, False
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._blocks += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if not self._blocks and self._was_on:
+                gc.enable()
+
+
+collector_paused: _Pause = _Pause()
 
 
 # Names.
@@ -272,14 +284,14 @@ def shapes(name: str | None, make: Callable[[], T]) -> T:
       make: returns shapes and plain data, in named tuples of this package.
     """
     if name is None:
-        with collector_paused():
+        with collector_paused:
             return make()
     data = kept_programs.read(name)
     if data is not None:
         with contextlib.suppress(Exception):  # of another version, or whatever else
             return pickle.loads(data)
         kept_programs.discard(name)
-    with collector_paused():
+    with collector_paused:
         made = make()
     with contextlib.suppress(Exception):  # not all can be pickled
         kept_programs.keep(name, pickle.dumps(made))
@@ -300,7 +312,7 @@ def program(
     found = None if name is None else _loaded(name, arguments)
     if found is not None:
         return found
-    with collector_paused():
+    with collector_paused:
         lowered = lower()
     if not keeps():
         return compiled(lowered)

@@ -232,3 +232,34 @@ def test_large_lanes_are_started_by_xla(monkeypatch):
     by_xla = play(engine="native")
     host_loop.program.cache_clear()
     np.testing.assert_array_equal(by_xla.arm_pulls, usual.arm_pulls)
+
+
+@pytest.mark.parametrize("where", ["draw", "init", "ask"])
+def test_callbacks_of_constants_are_called(where):
+    calls = []
+
+    def here(place):
+        if place == where:
+            jax.debug.callback(calls.append, 3)
+
+    def drawn(key):
+        here("draw")
+        return jb.instances.sphere(key, 5, 3)
+
+    def algorithm(arms):
+        whole = jb.sequential_halving(arms, budget=30)
+
+        def init(key):
+            here("init")
+            return whole.init(key)
+
+        def ask(key, state):
+            here("ask")
+            return whole.ask(key, state)
+
+        return Algorithm(init, ask, whole.tell)
+
+    runs = simulate(drawn, algorithm)
+    jax.effects_barrier()
+    assert runs.meta["engine"] == "native"
+    assert calls

@@ -94,9 +94,10 @@ def entries_of(x: Any) -> np.ndarray | None:
 
 def folded(eqn: JaxprEqn, tables: Tables) -> np.ndarray | None:
     """The result of an equation whose operands are known; None where it is not computed here."""
-    name, result = name_of(eqn), eqn.outvars[0]
-    if name is None or len(eqn.outvars) > 1 or is_key(dtype_of(result)):
+    name = name_of(eqn)
+    if name is None or len(eqn.outvars) != 1 or is_key(dtype_of(eqn.outvars[0])):
         return None
+    result = eqn.outvars[0]
     shape, dtype = shape_of(result), np.dtype(dtype_of(result))
     size = math.prod(shape)
     if name == "iota" and size <= MOST:
