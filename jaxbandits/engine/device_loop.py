@@ -333,7 +333,7 @@ def _rows(columns, lanes):
 def _started(factory, inputs, shape, begins, ids, rank, lanes):
     """The lanes, where `begins [L]` with the run of their id; see `refill`."""
     like = _one_lane(lanes)
-    if shape.engine in STARTS_TOO and _bytes_of(like) <= STARTED_BYTES:
+    if shape.engine in STARTS_TOO and bytes_of(like) <= STARTED_BYTES:
         with contextlib.suppress(Unsupported):
             return _started_natively(factory, inputs, shape, begins, ids, lanes)
     over = partial(lanewise, unit=inputs.unit)
@@ -362,12 +362,13 @@ def _started_natively(factory, inputs, shape, begins, ids, lanes):
     return renewed(started, shape.lanes, FUSED[shape.engine])(begins, lanes, ids)
 
 
-def _bytes_of(shapes):
-    """Bytes of arrays of these shapes; keys are left out."""
-    leaves = [
-        x for x in jax.tree.leaves(shapes) if not jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
-    ]
-    return sum(x.size * np.dtype(x.dtype).itemsize for x in leaves)
+def bytes_of(shapes: Pytree) -> int:
+    """Bytes of arrays of these shapes; a key has two words of 32 bits."""
+
+    def plain(dtype):
+        return np.uint64 if jnp.issubdtype(dtype, jax.dtypes.prng_key) else dtype
+
+    return sum(x.size * np.dtype(plain(x.dtype)).itemsize for x in jax.tree.leaves(shapes))
 
 
 def _one_lane(lanes):

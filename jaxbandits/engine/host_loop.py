@@ -29,6 +29,7 @@ from .device_loop import (
     Record,
     Shape,
     Structure,
+    bytes_of,
     empty_batch,
     example_lane,
     run_queue,
@@ -221,10 +222,9 @@ def traits_of(structure: Structure, numbers: Numbers, num_rounds: int = 0) -> Tr
 def sizes(structure: Structure, shapes: Shapes, num_rounds: int) -> Sizes:
     """The `Sizes` of a structure whose numbers have these `(shape, dtype)`."""
     lane, _, traits = _traced(structure, shapes, num_rounds)
-    carried = sum(x.size * np.dtype(_plain(x.dtype)).itemsize for x in jax.tree.leaves(lane))
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
     record = lane.run.arm_pulls.size + answer + num_rounds + 8
-    return Sizes(carried, record, bool(jax.tree.leaves(lane.problem)), traits)
+    return Sizes(bytes_of(lane), record, bool(jax.tree.leaves(lane.problem)), traits)
 
 
 _failed: set[str] = set()  # engines that have failed in this process, and are not tried again
@@ -296,10 +296,6 @@ def _strong(x):
     """An array that is not weakly typed: its type does not depend on what it meets."""
     is_key = isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
     return x if is_key else np.asarray(x)
-
-
-def _plain(dtype):
-    return np.uint64 if jnp.issubdtype(dtype, jax.dtypes.prng_key) else dtype
 
 
 def _power(number):

@@ -28,11 +28,6 @@ class Group:
 
     cells: tuple[Cell, ...]
 
-    @property
-    def title(self) -> str:
-        """What progress calls them."""
-        return title_of(self.cells)
-
     def simulation(self, plan: Sweep, replications: int, **how: Any) -> "Simulation":
         """A `Simulation` of all its cells, of which so many replications are wanted."""
         from ..engine.api import Simulation
