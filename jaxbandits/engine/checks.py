@@ -123,7 +123,8 @@ def check_engine(engine: str, devices: Devices) -> None:
     if engine == "native":
         require(platform == "cpu", f"engine 'native' is for a CPU, the device is a {platform}")
         message = (
-            "engine 'native' needs a C++ compiler (g++, clang++ or what CXX names), found none"
+            "engine 'native' needs a C++ compiler (g++, clang++, what CXX names, or the Python "
+            "package ziglang), found none"
         )
         require(compiler() is not None, message)
     if engine == "cuda":

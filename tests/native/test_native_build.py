@@ -179,6 +179,31 @@ def test_a_missing_or_broken_compiler_is_reported(tmp_path, monkeypatch):
         build.register("anything")
 
 
+def test_without_a_compiler_of_the_system_that_of_a_package_is_taken(
+    library_folder, tmp_path, monkeypatch
+):
+    package, called = tmp_path / "ziglang", tmp_path / "called"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    zig, real = package / "zig", compiling.compiler()
+    to_real = f'"$1 $2 $3" in "cc -xc++ -nostdlib++") shift 3; exec {real} "$@"'
+    zig.write_text(f'#!/bin/sh\necho "$ZIG_LOCAL_CACHE_DIR" > {called}\ncase {to_real};; esac\n')
+    zig.chmod(0o700)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(compiling, "COMPILERS", ("no-such-compiler",))
+    compiling._in_package.cache_clear()
+    try:
+        assert compiling.compiler() == str(zig)
+        assert run_program() == 7
+        assert Path(called.read_text().strip()).parent.parent == library_folder
+        assert len(files(library_folder)) == 1
+    finally:
+        monkeypatch.undo()
+        compiling._in_package.cache_clear()
+    assert compiling.compiler() == real
+
+
 # The rest of the package is not imported, because that takes seconds.
 CHILD = """
 import importlib, sys, types, warnings

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import importlib.util
 import os
 import platform
 import re
@@ -35,9 +36,27 @@ ANSWER_SECONDS: int = 60  # limit for asking the compiler for its version
 
 
 def compiler() -> str | None:
-    """The path of the C++ compiler that `CXX` names, else of the first usual one; None if none."""
-    names = [os.environ["CXX"]] if os.environ.get("CXX") else COMPILERS
-    return next(filter(None, map(shutil.which, names)), None)
+    """The path of the C++ compiler that `CXX` names, else of the first usual one; None if none.
+
+    Where the system has none, the one of the Python package `ziglang` does if it is installed.
+    """
+    if os.environ.get("CXX"):
+        return shutil.which(os.environ["CXX"])
+    return next(filter(None, map(shutil.which, COMPILERS)), None) or _in_package()
+
+
+@functools.cache
+def _in_package():
+    """The path of Zig, which contains clang, in the package `ziglang`; None where it is not."""
+    found = importlib.util.find_spec("ziglang")
+    folders = (found.submodule_search_locations if found else None) or []
+    return next(filter(None, (shutil.which("zig", path=x) for x in folders)), None)
+
+
+def _command(path):
+    """The command that compiles C++ with the compiler of this path."""
+    # Its own C++ library, which it would build at first use, is not needed.
+    return (path, "cc", "-xc++", "-nostdlib++") if path == _in_package() else (path,)
 
 
 @functools.cache
@@ -53,7 +72,9 @@ def made_from(often: bool = True) -> tuple[str, ...]:
     """Texts of all that a compiled program depends on besides its source."""
     path = compiler()
     if path is None:
-        raise ChildProcessError("no C++ compiler (g++, clang++ or what CXX names) was found")
+        raise ChildProcessError(
+            "no C++ compiler was found (g++, clang++, what CXX names, or the package ziglang)"
+        )
     machine = platform.machine(), platform.processor(), *_system_library(), *features()
     headers = [(FOLDER / name).read_text() for name in HEADERS]
     flags = FLAGS, LEVELS[often], QUICKER
@@ -65,7 +86,7 @@ _system_library = functools.cache(platform.libc_ver)
 
 @functools.cache
 def _version(path):
-    return _output_of(path, "--version", seconds=ANSWER_SECONDS)
+    return _output_of(*_command(path), "--version", seconds=ANSWER_SECONDS)
 
 
 @functools.cache
@@ -89,15 +110,20 @@ def compile_to(library: Path, source: str, often: bool = True) -> None:
     path = compiler()
     quicker = QUICKER if len(source) > LARGE and _is_gcc(path) else ""
     flags = [*FLAGS.split(), LEVELS[often], *quicker.split()]
-    _output_of(path, *flags, *include, str(code), "-o", str(library), "-lm", seconds=MOST_SECONDS)
+    files = str(code), "-o", str(library)
+    given = os.environ | {"ZIG_LOCAL_CACHE_DIR": str(library.parent / "zig")}  # removed with it
+    _output_of(*_command(path), *flags, *include, *files, "-lm", given=given, seconds=MOST_SECONDS)
     if not library.exists():
         raise ChildProcessError(
             f"the C++ compiler {compiler()} reported success but wrote no library"
         )
 
 
-def _output_of(*command, seconds):
-    """What a command prints. An interrupt of this call kills the command and its children."""
+def _output_of(*command, seconds, given=None):
+    """What a command prints. An interrupt of this call kills the command and its children.
+
+    `given` are the variables of its environment, by default those of this process.
+    """
     path, pipe = command[0], subprocess.PIPE
     try:
         process = subprocess.Popen(
@@ -106,6 +132,7 @@ def _output_of(*command, seconds):
             stdout=pipe,
             stderr=pipe,
             text=True,
+            env=given,
             start_new_session=True,
         )
     except OSError as error:
