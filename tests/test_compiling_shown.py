@@ -135,7 +135,7 @@ def test_cells_that_are_stored_are_not_said_to_compile(tmp_path, capsys):
     capsys.readouterr()
     play(axes=axes, out=tmp_path)
     lines = capsys.readouterr().err.splitlines()
-    compiling = [line for line in lines if "compiling" in line]
+    compiling = [line for line in lines if line.startswith("compiling ")]
     assert compiling == ["compiling SH on basis, gap = 2.0"]
     assert sum("stored before" in line for line in lines) == 2
 
