@@ -1,6 +1,7 @@
 """The file of a live run: no reward is lost, and any other file is refused."""
 
 import gc
+import hashlib
 import json
 import os
 import signal
@@ -82,7 +83,7 @@ def test_a_damaged_or_foreign_file_is_refused_and_left(kind, saved):
         with saved.open("wb") as stream:
             np.save(stream, ARMS)
     else:
-        position = whole.index("plays".encode("utf-32-le"))
+        position = whole.index(b"plays")
         whole[position] ^= 1
         damaged = {"truncated": whole[:-1], "empty": b"", "text": b"hello\n", "changed": whole}
         saved.write_bytes(damaged[kind])
@@ -116,8 +117,38 @@ def saved_description(path):
 def test_contents_with_a_wrong_checksum_are_refused(saved):
     with np.load(saved) as stored:
         arrays = dict(stored)
-    arrays["arm_pulls"] = arrays["arm_pulls"] + 1
+    arrays["contents"] = arrays["contents"] ^ np.uint8(1)
     np.savez(saved, **arrays)
+    assert_refused(saved, "is damaged")
+
+
+def in_the_format_before(path, change=lambda arrays: None):
+    """Write the file anew as the package did before arrays were packed."""
+    arrays = dict(file.load(path, saved_description(path)))
+    with np.load(path) as stored:
+        facts = json.loads(stored["header"].tobytes().split(b"\n")[0])
+    header = json.dumps(facts | {"format": 1})
+    digest = hashlib.sha256(header.encode())
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape} ".encode())
+        digest.update(arrays[name].tobytes())
+    change(arrays)
+    np.savez(path, header=header, checksum=digest.hexdigest(), **arrays)
+
+
+def test_a_file_of_the_format_before_is_continued(saved):
+    in_the_format_before(saved)
+    memory = jb.Live(LINGAPE, ARMS)
+    with jb.Live(LINGAPE, ARMS, path=saved) as live:
+        for pull in range(8):
+            if pull >= 3:
+                live.tell(float(pull))
+            memory.tell(float(pull))
+        np.testing.assert_array_equal(live.arm_pulls, memory.arm_pulls)
+        assert live.pulls == 8
+    with jb.Live(LINGAPE, ARMS, path=saved) as live:
+        assert live.pulls == 8
+    in_the_format_before(saved, lambda arrays: arrays.update(sums=arrays["sums"] + 1))
     assert_refused(saved, "is damaged")
 
 
@@ -142,7 +173,7 @@ def test_the_file_of_another_experiment_is_refused(change, match, saved):
 
 @pytest.mark.parametrize(
     ("name", "value", "match"),
-    [("VERSION", "9.9", "was written by jaxbandits 9.9"), ("FORMAT", 2, "has format 2")],
+    [("VERSION", "9.9", "was written by jaxbandits 9.9"), ("FORMAT", 3, "has format 3")],
 )
 def test_the_file_of_another_version_is_refused(name, value, match, tmp_path, monkeypatch):
     path = tmp_path / "run.npz"

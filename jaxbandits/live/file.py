@@ -1,7 +1,9 @@
 """The file of a live run: written in one step, checked when read, held by one process."""
 
 import hashlib
+import io
 import json
+import math
 import os
 import re
 import sys
@@ -25,7 +27,8 @@ from .snapshot import Snapshot
 Arrays: TypeAlias = dict[str, np.ndarray]  # what the file holds
 Description: TypeAlias = Mapping[str, str]  # of what is run, see `constructor.describe`
 
-FORMAT = 1
+FORMAT = 2
+BEFORE = 1  # the format that this version also reads, in which each array is written by itself
 ARRAY: re.Pattern[str] = re.compile(r"(\w+) (\[[\d, ]*\]) ([0-9a-f]{64})")
 FIELDS = ("rounds", "arm_pulls", "told", "sums", "issued")  # of a `Snapshot`, as in the file
 
@@ -64,11 +67,20 @@ def header_of(description: Description, entries: Entries) -> str:
 
 
 def save(path: Path, header: str, arrays: Arrays) -> None:
-    """Write `arrays`; when this returns they survive a crash of the machine."""
-    first = {"header": np.array(header), "checksum": np.array(_digest(header, arrays))}
-    contents: dict[str, Any] = first | arrays
-    with replacing(path) as temporary, temporary.open("wb") as stream:
-        np.savez(stream, **contents)
+    """Write `arrays`; when this returns they survive a crash of the machine.
+
+    Two arrays are written, in one piece, which takes a third of the time: the bytes of all, and
+    lines of text that say what they are.
+    """
+    layout = json.dumps([[name, x.dtype.str, x.shape] for name, x in arrays.items()])
+    contents = b"".join(x.tobytes() for x in arrays.values())
+    text = "\n".join([header, layout, _digest(header, layout, contents)]).encode()
+    archive = io.BytesIO()
+    np.savez(
+        archive, header=np.frombuffer(text, np.uint8), contents=np.frombuffer(contents, np.uint8)
+    )
+    with replacing(path) as temporary, temporary.open("wb", buffering=0) as stream:
+        stream.write(archive.getbuffer())
 
 
 def load(path: Path, description: Description, entries: Entries | None = None) -> Arrays:
@@ -83,23 +95,49 @@ def load(path: Path, description: Description, entries: Entries | None = None) -
     """
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header, checksum = (str(arrays.pop(name)) for name in ("header", "checksum"))
+            stored = {name: file[name] for name in file.files}
+        header, intact, read = (_separate if "checksum" in stored else _packed)(stored)
         facts = json.loads(header)
         found, version, plays = (facts[name] for name in ("format", "version", "plays"))
     except Exception as error:
         # A damaged file fails in as many ways as its format has layers.
         reason = f"{type(error).__name__}: {error}"
         raise ValueError(f"path: {path} does not hold a live run ({reason})") from error
-    intact = checksum == _digest(header, arrays)
     require(intact, f"path: {path} is damaged, its contents do not match their checksum")
-    require(found == FORMAT, f"path: {path} has format {found}, this version reads {FORMAT}")
+    known = found in (FORMAT, BEFORE)
+    require(known, f"path: {path} has format {found}, this version reads {FORMAT}")
     require(
         version == VERSION,
         f"path: {path} was written by jaxbandits {version}, this is {VERSION}",
     )
     _check_same(path, plays, description, facts.get("entries", {}) | (entries or {}))
-    return arrays
+    return read()
+
+
+def _packed(stored):
+    """Header, whether the contents are as they were written, and a function that reads them."""
+    header, layout, checksum = stored["header"].tobytes().decode().split("\n")
+    contents = stored["contents"].tobytes()
+
+    def read():
+        found, at = {}, 0
+        for name, dtype, shape in json.loads(layout):
+            count = math.prod(shape)
+            found[name] = np.frombuffer(contents, dtype, count, at).reshape(shape)
+            at += found[name].nbytes
+        return found
+
+    return header, checksum == _digest(header, layout, contents), read
+
+
+def _separate(stored):
+    """The same of the format before."""
+    header, checksum = (str(stored.pop(name)) for name in ("header", "checksum"))
+    digest = hashlib.sha256(header.encode())
+    for name in sorted(stored):
+        digest.update(f"{name} {stored[name].dtype.str} {stored[name].shape} ".encode())
+        digest.update(stored[name].tobytes())
+    return header, checksum == digest.hexdigest(), lambda: stored
 
 
 def _check_same(path: Path, plays: Description, description: Description, entries: Entries) -> None:
@@ -121,13 +159,8 @@ def _parsed(text: str) -> Plain:
     return [found[1], json.loads(found[2]), found[3]] if found else text
 
 
-def _digest(header: str, arrays: Arrays) -> str:
-    digest = hashlib.sha256(header.encode())
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype.str} {arrays[name].shape} ".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
+def _digest(header, layout, contents):
+    return hashlib.sha256(f"{header}\n{layout}\n".encode() + contents).hexdigest()
 
 
 def to_arrays(snapshot: Snapshot) -> Arrays:

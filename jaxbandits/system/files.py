@@ -19,12 +19,13 @@ def replacing(path: Path | str) -> Generator[Path]:
         temporary = new_beside(path)
         try:
             yield temporary
-            with temporary.open("rb+") as stream:
-                os.fsync(stream.fileno())
+            _sync(temporary, os.O_RDWR)
             os.replace(temporary, path)
-            _sync_folder(path.parent)
-        finally:
+        except BaseException:
             temporary.unlink(missing_ok=True)
+            raise
+        with contextlib.suppress(OSError):  # not every system can
+            _sync(path.parent, os.O_RDONLY)  # so that the new name survives a loss of power
     except OSError as error:
         if error.errno is not None and Path(str(error.filename or path)).parent == path.parent:
             error.filename = str(path)  # not the new file, which the user has not named
@@ -42,11 +43,10 @@ def new_beside(path: Path) -> Path:
             return temporary
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the new name survive a loss of power; not every system can."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+def _sync(path, mode):
+    """Wait until a file or folder is on disk."""
+    descriptor = os.open(path, mode)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
