@@ -67,6 +67,12 @@ def has_loop(jaxpr: Jaxpr) -> bool:
     return any(name_of(eqn) == "while" or any(map(has_loop, jaxprs_in(eqn))) for eqn in jaxpr.eqns)
 
 
+def loops(jaxpr: Jaxpr) -> int:
+    """The number of loops of a jaxpr with a condition, those within loops and calls included."""
+    inner = sum(loops(x) for eqn in jaxpr.eqns for x in jaxprs_in(eqn))
+    return inner + sum(name_of(eqn) == "while" for eqn in jaxpr.eqns)
+
+
 def operations(jaxpr: Jaxpr) -> int:
     """The number of equations of a jaxpr, those of loops and calls included."""
     return sum(1 + sum(map(operations, jaxprs_in(eqn))) for eqn in jaxpr.eqns)

@@ -35,7 +35,7 @@ from .episode import (
     run_from,
     start,
 )
-from .schedules import Chunk, in_turn, together
+from .schedules import Chunk, in_turn, packed, together, with_state
 from .tables import Tables, columns_of, empty_tables
 
 # Contextual problems have others, see `schedules`.
@@ -184,6 +184,11 @@ def start_lane(
 def _lane(inputs, id, problem, checks, run):
     run = run._replace(live=checks.passed & (id >= 0))
     return Lane(run, problem, checks, id, jnp.zeros(inputs.rounds.shape, float))
+
+
+def held(shape: Shape, lane: Lane) -> Lane:
+    """A lane as a `Batch` of this shape holds it."""
+    return with_state(lane, packed) if shape.engine == "in turn" else lane
 
 
 def example_lane(factory: EpisodeFactory, inputs: LoopInputs) -> tuple[Lane, Record, MoveTraits]:
@@ -343,7 +348,10 @@ def _started(factory, inputs, shape, begins, ids, rank, lanes):
     # Of the instances drawn, a lane gets the one of its rank.
     rank = jnp.clip(rank, 0, most - 1)
     problems = jax.tree.map(lambda x: x[..., rank], draw(drawn))
-    start_one = partial(start_lane, factory, inputs, like=like.run)
+
+    def start_one(id, problem):
+        return held(shape, start_lane(factory, inputs, id, problem, like.run))
+
     begun = over(start_one, shape.lanes)(ids, problems)
     return jax.tree.map(partial(where, begins), begun, lanes)
 

@@ -6,7 +6,9 @@ weights once and keeps them for some hundred rounds, and its products of matrice
 one lane, which the machine computes fastest. Branches and loops are a lane's own too.
 """
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import jax
@@ -14,7 +16,53 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Int
 
+from ..compilers import keys
 from ..types import Pytree
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Packed:
+    """A state as one vector for each dtype.
+
+    A program takes the arrays of a lane out of those of all lanes and puts them back. For arrays of
+    many shapes that takes longer to compile than the rounds.
+    """
+
+    joined: dict[str, Array]  # by the name of the dtype; keys are two words
+    structure: Any = field(metadata={"static": True})  # of the pytree
+    shapes: tuple[tuple[int, ...], ...] = field(metadata={"static": True})  # of its leaves
+    dtypes: tuple[Any, ...] = field(metadata={"static": True})
+
+
+def packed(state: Pytree) -> Packed:
+    """The state of a lane, packed."""
+    leaves, structure = jax.tree.flatten(state)
+    parts: dict[str, list[Array]] = {}
+    for leaf in leaves:
+        plain = jax.random.key_data(leaf) if keys.is_key(leaf.dtype) else leaf
+        parts.setdefault(plain.dtype.name, []).append(plain.ravel())
+    joined = {name: jnp.concatenate(each) for name, each in parts.items()}
+    shapes, dtypes = tuple(x.shape for x in leaves), tuple(x.dtype for x in leaves)
+    return Packed(joined, structure, shapes, dtypes)
+
+
+def unpacked(state: Packed) -> Pytree:
+    """The state that was packed."""
+    rest, leaves = dict(state.joined), []
+    for shape, dtype in zip(state.shapes, state.dtypes, strict=True):
+        is_key = keys.is_key(dtype)
+        name, own = ("uint32", (*shape, 2)) if is_key else (jnp.dtype(dtype).name, shape)
+        plain, rest[name] = jnp.split(rest[name], [math.prod(own)])
+        plain = plain.reshape(own)
+        leaves.append(keys.from_words(plain) if is_key else plain)
+    return jax.tree.unflatten(state.structure, leaves)
+
+
+def with_state(lane: Any, change: Callable[[Any], Any]) -> Any:
+    """The lane with another form of its run's state."""
+    return lane._replace(run=lane.run._replace(state=change(lane.run.state)))
+
 
 # A chunk of one lane, or of all lanes: `lane -> (lane, rounds played, rounds computed)`.
 Chunk: TypeAlias = Callable[[Any], tuple[Any, Int[Array, "..."], Int[Array, "..."]]]
@@ -33,7 +81,7 @@ def engine_for(contextual: bool, platform: str, engine: str) -> str:
 
 
 def in_turn(lane_chunk: Chunk, most: int) -> Chunk:
-    """A chunk of all lanes `[..., L]`, stepped one lane after the other.
+    """A chunk of all lanes `[..., L]`, stepped one lane after the other; states are packed.
 
     Args:
       lane_chunk: a chunk of one lane, without the lane axis.
@@ -50,9 +98,9 @@ def in_turn(lane_chunk: Chunk, most: int) -> Chunk:
             lane, *more = lane_chunk(lane)
             return lane, chunks + 1, *(a + b for a, b in zip(tallies, more, strict=True))
 
-        zero = jnp.zeros((), int)
+        zero, lane = jnp.zeros((), int), with_state(lane, unpacked)
         lane, _, played, offered = lax.while_loop(going, step, (lane, zero, zero, zero))
-        return lane, played, offered
+        return with_state(lane, packed), played, offered
 
     def chunk(lanes):
         lanes, played, offered = lax.map(burst, _lane_axis_to(0, lanes))
