@@ -9,6 +9,7 @@ one lane, which the machine computes fastest. Branches and loops are a lane's ow
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import jax
@@ -19,17 +20,22 @@ from jaxtyping import Array, Int
 from ..compilers import keys
 from ..types import Pytree
 
+# Entries of an array of a lane. Larger ones are not packed, as copying them takes time, nor is their
+# lane axis the last one, where reading a lane touches the memory of all.
+FEW_ENTRIES: int = 4096
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Packed:
-    """A state as one vector for each dtype.
+    """A state with all its small arrays of a dtype in one vector.
 
-    A program takes the arrays of a lane out of those of all lanes and puts them back. For arrays of
-    many shapes that takes longer to compile than the rounds.
+    A program takes the arrays of a lane out of those of all lanes and puts them back. For many
+    arrays that takes longer to compile than the rounds.
     """
 
     joined: dict[str, Array]  # by the name of the dtype; keys are two words
+    large: list[Array]
     structure: Any = field(metadata={"static": True})  # of the pytree
     shapes: tuple[tuple[int, ...], ...] = field(metadata={"static": True})  # of its leaves
     dtypes: tuple[Any, ...] = field(metadata={"static": True})
@@ -40,17 +46,22 @@ def packed(state: Pytree) -> Packed:
     leaves, structure = jax.tree.flatten(state)
     parts: dict[str, list[Array]] = {}
     for leaf in leaves:
-        plain = jax.random.key_data(leaf) if keys.is_key(leaf.dtype) else leaf
-        parts.setdefault(plain.dtype.name, []).append(plain.ravel())
+        if leaf.size <= FEW_ENTRIES:
+            plain = jax.random.key_data(leaf) if keys.is_key(leaf.dtype) else leaf
+            parts.setdefault(plain.dtype.name, []).append(plain.ravel())
     joined = {name: jnp.concatenate(each) for name, each in parts.items()}
+    large = [x for x in leaves if x.size > FEW_ENTRIES]
     shapes, dtypes = tuple(x.shape for x in leaves), tuple(x.dtype for x in leaves)
-    return Packed(joined, structure, shapes, dtypes)
+    return Packed(joined, large, structure, shapes, dtypes)
 
 
 def unpacked(state: Packed) -> Pytree:
     """The state that was packed."""
-    rest, leaves = dict(state.joined), []
+    rest, large, leaves = dict(state.joined), iter(state.large), []
     for shape, dtype in zip(state.shapes, state.dtypes, strict=True):
+        if math.prod(shape) > FEW_ENTRIES:
+            leaves.append(next(large))
+            continue
         is_key = keys.is_key(dtype)
         name, own = ("uint32", (*shape, 2)) if is_key else (jnp.dtype(dtype).name, shape)
         plain, rest[name] = jnp.split(rest[name], [math.prod(own)])
@@ -103,10 +114,29 @@ def in_turn(lane_chunk: Chunk, most: int) -> Chunk:
         return with_state(lane, packed), played, offered
 
     def chunk(lanes):
-        lanes, played, offered = lax.map(burst, _lane_axis_to(0, lanes))
-        return _lane_axis_to(-1, lanes), played, offered
+        axes = jax.tree.map(lambda x: 0 if x.size > FEW_ENTRIES * x.shape[-1] else -1, lanes)
+
+        def one(k, carry):
+            lanes, *sums = carry
+            lane = jax.tree.map(
+                lambda x, axis: lax.dynamic_index_in_dim(x, k, axis, keepdims=False), lanes, axes
+            )
+            lane, *tallies = burst(lane)
+            lanes = jax.tree.map(partial(_put, k), lanes, lane, axes)
+            return lanes, *(a + b for a, b in zip(sums, tallies, strict=True))
+
+        zero, number = jnp.zeros((), int), lanes.id.size
+        lanes = jax.tree.map(lambda x, axis: jnp.moveaxis(x, -1, axis), lanes, axes)
+        lanes, played, offered = lax.fori_loop(0, number, one, (lanes, zero, zero))
+        lanes = jax.tree.map(lambda x, axis: jnp.moveaxis(x, axis, -1), lanes, axes)
+        return lanes, played, offered
 
     return chunk
+
+
+def _put(k, lanes, lane, axis):
+    """The array of all lanes with that of lane k replaced."""
+    return lax.dynamic_update_index_in_dim(lanes, lane, k, axis)
 
 
 def together(lane_chunk: Chunk) -> Chunk:
