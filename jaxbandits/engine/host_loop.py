@@ -14,9 +14,9 @@ from jax.stages import Compiled
 from jaxtyping import Int
 
 from ..compile_options import quick
-from ..compilers.jaxprs import loops
 from ..compilers.cpp import Unsupported, compiler, features
 from ..compilers.cuda import NoCompiler, found_library
+from ..compilers.jaxprs import loops
 from ..system.interrupts import raise_if_lost
 from ..types import Key
 from . import keeping

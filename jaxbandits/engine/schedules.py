@@ -20,8 +20,8 @@ from jaxtyping import Array, Int
 from ..compilers import keys
 from ..types import Pytree
 
-# Entries of an array of a lane. Larger ones are not packed, as copying them takes time, nor is their
-# lane axis the last one, where reading a lane touches the memory of all.
+# Entries of an array of a lane. Larger ones are not packed, as copying them takes time, nor is
+# their lane axis the last one, where reading a lane touches the memory of all.
 FEW_ENTRIES: int = 4096
 
 

@@ -1,5 +1,6 @@
 """Rules for operations entry by entry: arithmetic, comparisons, selections, conversions."""
 
+import functools
 from collections.abc import Callable, Sequence
 
 import jax
@@ -148,17 +149,28 @@ def functions(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[
 def logarithm(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Functions that `compilers.logarithms` has for doubles; single precision is converted."""
     name = eqn.primitive.name
-    if name not in writer.functions:
-        inner, aval = Writer(groups=1), jax.ShapeDtypeStruct((), np.float64)
-        closed = jax.make_jaxpr(logarithms.FUNCTIONS[name])(aval)
-        (found,) = inner.call(closed, [Value(ArraySpec((), "f64"), True, lambda index: "x")])
-        inner.line(f"return {in_lanes(found.read(()), found, True)};")
-        body = "\n".join(inner.lines)
-        writer.functions[name] = f"INLINE vf64 {name}_of(vf64 x) {{\n{body}\n}}"
+    if name == "erf_inv":
+        # The machine needs only a part of it for most numbers.
+        writer.functions["far"] = _of_one_number("RARE", "far", logarithms.erf_inv)
+        last = "return any(~{1}) ? select_f64({1}, {0}, far_of(x)) : {0};"
+        writer.functions[name] = _of_one_number("INLINE", name, logarithms.erf_inv_near_0, last)
+    elif name not in writer.functions:
+        writer.functions[name] = _of_one_number("INLINE", name, logarithms.FUNCTIONS[name])
     x = as_type(operands[0], "f64")
     call = f"{name}_of({{}})" if x.varies else f"({name}_of(all_f64({{}}))[0])"
     found = entrywise(x.shape, "f64", [x], call.format)._replace(heavy=x.varies)
     return [as_type(found, operands[0].spec.type)]
+
+
+@functools.cache
+def _of_one_number(kind, name, function, last="return {0};"):
+    """A C++ function of one number; `last` is its last line, given what `function` returns."""
+    inner, aval = Writer(groups=1), jax.ShapeDtypeStruct((), np.float64)
+    closed = jax.make_jaxpr(function)(aval)
+    found = inner.call(closed, [Value(ArraySpec((), "f64"), True, lambda index: "x")])
+    inner.line(last.format(*(in_lanes(y.read(()), y, True) for y in found)))
+    body = "\n".join(inner.lines).replace("@", "_0")
+    return f"{kind} vf64 {name}_of(vf64 x) {{\n{body}\n}}"
 
 
 @rule("div", entrywise=True)

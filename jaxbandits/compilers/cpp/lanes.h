@@ -92,7 +92,12 @@ SELECT32(f32) SELECT32(i32) SELECT32(u32)
 FLOAT_EXTREMES(f64, MASK64) FLOAT_EXTREMES(f32, MASK32)
 INTEGER_EXTREMES(i64, MASK64) INTEGER_EXTREMES(u64, MASK64) INTEGER_EXTREMES(i32, MASK32) INTEGER_EXTREMES(u32, MASK32)
 
+#if LANES == 8 && defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+typedef long long words512 __attribute__((vector_size(64)));
+INLINE b64 any(vb64 m) { return __builtin_ia32_ptestmq512((words512)m, (words512)m, -1) != 0; }
+#else
 INLINE b64 any(vb64 m) { return (PER_LANE(FLAG, OR)) != 0; }
+#endif
 
 /* Division of integers as XLA defines it, without a trap for a divisor of 0 or an overflow. */
 #define INTEGER_DIVISION(type, overflow) \

@@ -13,6 +13,7 @@ typedef long long b64;
 typedef unsigned char uint8_t;
 #define MEMBER __device__ __forceinline__
 #define INLINE static __device__ __forceinline__
+#define RARE static __device__ __noinline__
 #define BLOCK INLINE
 #define MATH(name) name
 #define INFINITY __longlong_as_double(0x7ff0000000000000ll)
@@ -26,6 +27,7 @@ typedef unsigned char uint8_t;
 #include <stdint.h>
 #define MEMBER inline __attribute__((always_inline))
 #define INLINE static inline __attribute__((always_inline))
+#define RARE static __attribute__((noinline, cold)) /* called rarely: not in the way of the rest */
 #define BLOCK static
 #define MATH(name) __builtin_##name
 #define INFINITY __builtin_inf()

@@ -12,6 +12,7 @@ typedef uint32_t u32;
 typedef int64_t b64;
 
 #define INLINE static inline __attribute__((always_inline))
+#define RARE static __attribute__((noinline, cold)) /* called rarely: not in the way of the rest */
 #define BLOCK static
 /* The compiler's builtins, because including <math.h> takes as long as compiling most programs. */
 #define MATH(name) __builtin_##name
