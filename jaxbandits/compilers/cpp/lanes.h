@@ -84,8 +84,8 @@ SELECT32(f32) SELECT32(i32) SELECT32(u32)
 #define MASK64(m) (m)
 #define MASK32(m) CONVERT(m, vi64)
 #define FLOAT_EXTREMES(type, mask_of) \
-  INLINE v##type max_##type(v##type a, v##type b) { return select_##type(mask_of((a > b) | (a != a)), a, b); } \
-  INLINE v##type min_##type(v##type a, v##type b) { return select_##type(mask_of((a < b) | (a != a)), a, b); }
+  INLINE v##type max_##type(v##type a, v##type b) { return select_##type(mask_of(a != a), a, a > b ? a : b); } \
+  INLINE v##type min_##type(v##type a, v##type b) { return select_##type(mask_of(a != a), a, a < b ? a : b); }
 #define INTEGER_EXTREMES(type, mask_of) \
   INLINE v##type max_##type(v##type a, v##type b) { return select_##type(mask_of(a > b), a, b); } \
   INLINE v##type min_##type(v##type a, v##type b) { return select_##type(mask_of(a < b), a, b); }
