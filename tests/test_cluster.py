@@ -1,14 +1,17 @@
 """Sweeps on a cluster of dask workers: the same numbers, also when a worker is killed."""
 
 import dataclasses
+import itertools
 import os
 import signal
 import time
 import tomllib
 
+import numpy as np
 import pytest
 from test_sweep_store import CELLS, alike, files
 
+import jaxbandits as jb
 from jaxbandits.sweeps import cluster, parse, run
 
 distributed = pytest.importorskip("distributed")
@@ -35,7 +38,8 @@ def test_a_cluster_gives_the_sweep_of_one_process(client, tmp_path):
 
 def test_a_scheduler_without_workers_warns(client, monkeypatch):
     there = client.nthreads()
-    monkeypatch.setattr(client, "nthreads", iter([{}, there]).__next__)
+    answers = itertools.chain([{}], itertools.repeat(there))
+    monkeypatch.setattr(client, "nthreads", answers.__next__)
     with pytest.warns(RuntimeWarning, match="no worker yet; the sweep waits"):
         run(dataclasses.replace(PLAN, replications=20), cluster=client)
 
@@ -106,3 +110,78 @@ def test_a_missing_scheduler_and_another_version_are_named(client, monkeypatch):
     monkeypatch.setattr(cluster, "VERSION", "0.0.1")
     with pytest.raises(ValueError, match=r"a worker has jaxbandits .*, not 0\.0\.1"):
         run(PLAN, cluster=client)
+
+
+class Submitted:
+    """A future that such a client returns."""
+
+
+class Recorded:
+    """A client that keeps what is submitted, of a cluster with so many threads."""
+
+    def __init__(self, threads):
+        self.threads, self.pieces = threads, []
+
+    def nthreads(self):
+        return {"worker": self.threads}
+
+    def submit(self, function, *arguments, pure):
+        if function is cluster.run_piece:
+            self.pieces.append(arguments[3])
+        return Submitted()
+
+
+class Endless:
+    """A cell of which so many replications are missing."""
+
+    result = engine = None
+
+    def __init__(self, number):
+        self.number = number
+
+    def missing(self):
+        return np.arange(self.number)
+
+
+def test_pieces_are_sized_by_time_memory_and_what_is_left():
+    recorded = Recorded(threads=64)
+    work = [(None, {0: Endless(300), 1: Endless(50_000_000)})]
+    pieces = cluster._Pieces(recorded, PLAN, work, None, {})
+    pieces._add(0, [0, 1])
+
+    def next_piece():
+        size = pieces._size(0, threads=64)
+        return {number: len(part) for number, part in pieces._cut(0, size).items()}
+
+    pieces._submit()
+    assert len(recorded.pieces) == cluster.IN_HAND * 64 == len(pieces._submitted)
+    assert {sum(map(len, piece.values())) for piece in recorded.pieces} == {cluster.FIRST}
+    assert {n: len(x) for n, x in recorded.pieces[0].items()} == {0: 300, 1: cluster.FIRST - 300}
+    assert pieces._submit() == []  # enough are in hand
+    for cost, size in [
+        (cluster.Cost(1e-3, 100.0), 2**14),  # 20,000 take 20 seconds
+        (cluster.Cost(1.0, 100.0), cluster.LEAST),
+        (cluster.Cost(1e-6, 2.0**14), 2**12),  # of which the results have 64 MiB
+        (cluster.Cost(1e-6, 100.0), 2**17),  # an equal share of what is left for each thread
+    ]:
+        pieces._costs[0] = cost
+        assert next_piece() == {1: size}
+    starts = [piece[1][0] for piece in recorded.pieces[1:]]
+    assert starts == [cluster.FIRST * (k + 1) - 300 for k in range(len(starts))]
+
+
+def test_a_cell_that_waits_for_more_pieces_is_not_asked_for_again():
+    recorded = Recorded(threads=1)
+    cells = {0: Endless(10**6)}
+    pieces = cluster._Pieces(recorded, PLAN, [(None, cells)], lambda *_: None, {})
+    pieces._add(0, [0])
+    submitted = pieces._submit()
+    runs = {0: jb.Runs(*np.ones((5, 4)), np.zeros((4, 2)))}
+    runs[0].meta["seconds"] = 0.01
+    left = sum(len(numbers) for _, numbers in pieces._missing[0])
+    for future in submitted:
+        future.result = lambda: runs
+    for future in submitted:
+        pieces._take(future)
+    assert len(pieces._missing[0]) == 1
+    assert sum(len(numbers) for _, numbers in pieces._missing[0]) < left

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
+from jaxtyping import Int
 
 from ..engine.results import Runs, first_of, joined
 from ..system.interrupts import held_back
@@ -56,9 +57,9 @@ class CellProgress:
         """How many replications are known."""
         return int(np.count_nonzero(self._known))
 
-    def missing(self) -> list[int]:
+    def missing(self) -> Int[np.ndarray, " R"]:
         """Numbers of the replications to simulate before the rules are checked again."""
-        return np.flatnonzero(~self._known[: self._number]).tolist()
+        return np.flatnonzero(~self._known[: self._number])
 
     def add(self, runs: Runs, *, ours: bool = True) -> None:
         """Take some replications, which are on disk when this returns.

@@ -10,8 +10,12 @@ import math
 import socket
 import time
 import warnings
+from collections import Counter, deque
 from collections.abc import Generator, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from jaxtyping import Int
 
 from ..engine.results import Runs
 from ..system.progress import Progress
@@ -25,11 +29,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # Numbers of the replications of a piece, by the number of the cell in its group.
-Piece: TypeAlias = dict[int, list[int]]
+Piece: TypeAlias = dict[int, Int[np.ndarray, " R"]]
 
-LEAST, MOST = 256, 4_096  # replications of a piece: fewer leave lanes idle, more are much to lose
+LEAST = 256  # replications of a piece: fewer leave lanes idle
 PER_LANE = 4  # or so many for each lane, where the caller says how many lanes
+FIRST = 4_096  # at most, of the pieces of cells whose pieces have not been timed yet
+PIECE_SECONDS = 20.0  # of a piece that was timed: a worker that is killed loses so much at most
+PIECE_BYTES = 2**26  # of the results of a piece
 PER_THREAD = 4  # pieces for each thread of the workers, so that all end at about the same time
+IN_HAND = 2  # pieces that wait or run, for each thread
 THREADS = 16  # to expect at least: a cluster may grow
 CONNECT_SECONDS = 10.0
 
@@ -57,17 +65,20 @@ def run(
 
 
 class _Pieces:
-    """The pieces that were submitted, and how many of them each cell waits for."""
+    """What is missing, the pieces that were submitted, and how many of them each cell waits for."""
 
     def __init__(
         self, client: "Client", plan: Sweep, work: Work, keep: Keep, how: dict[str, Any]
     ) -> None:
         self._client, self._plan, self._work, self._keep, self._how = client, plan, work, keep, how
-        self._size = _size(client, work, how.get("batch"))
+        self._least = max(LEAST, PER_LANE * (how.get("batch") or 0))
         # Held by a task, and not scattered, because what a dead worker held is made again.
         self._groups = [client.submit(_unchanged, group, pure=False) for group, _ in work]
         self._submitted: dict[Future, tuple[int, tuple[int, ...]]] = {}
-        self._awaited: dict[tuple[int, int], int] = {}
+        self._awaited: Counter[tuple[int, int]] = Counter()
+        # Of each group, the cells with what they miss, and what its latest piece cost.
+        self._missing: list[deque[tuple[int, Int[np.ndarray, " R"]]]] = [deque() for _ in work]
+        self._costs: dict[int, Cost] = {}
 
     def run(self, display: Progress) -> None:
         """Submit what is missing, and keep what is returned, until nothing is missing."""
@@ -79,7 +90,8 @@ class _Pieces:
         try:
             # No list of them: a piece is forgotten, here and by its worker, once it is kept.
             for index, (_, open_cells) in enumerate(self._work):
-                futures.update(self._submit(index, list(open_cells)))
+                self._add(index, open_cells)
+            futures.update(self._submit())
             for future in futures:
                 futures.update(self._take(future))
                 del future
@@ -88,36 +100,82 @@ class _Pieces:
         finally:
             self._client.cancel([*self._submitted, *self._groups])
 
-    def _submit(self, index: int, numbers: Iterable[int]) -> "list[Future]":
-        """Pieces for all that these cells of a group miss."""
-        open_cells, submitted = self._work[index][1], []
-        how = continued(open_cells, self._how)
-        going = [n for n in numbers if open_cells[n].result is None]
-        waiting = [(n, r) for n in going for r in open_cells[n].missing()]
-        for first in range(0, len(waiting), self._size):
-            piece: Piece = {}
-            for number, replication in waiting[first : first + self._size]:
-                piece.setdefault(number, []).append(replication)
+    def _add(self, index: int, numbers: Iterable[int]) -> None:
+        """Note what these cells of a group miss."""
+        for number in numbers:
+            open_cell = self._work[index][1][number]
+            if open_cell.result is None:
+                self._missing[index].append((number, open_cell.missing()))
+
+    def _submit(self) -> "list[Future]":
+        """The next pieces, as many as keep the workers busy."""
+        threads = max(THREADS, sum(self._client.nthreads().values()))
+        submitted = []
+        while len(self._submitted) < IN_HAND * threads and any(self._missing):
+            index = next(i for i, missing in enumerate(self._missing) if missing)
+            size, group = self._size(index, threads), self._groups[index]
+            piece, how = self._cut(index, size), continued(self._work[index][1], self._how)
             future = self._client.submit(
-                run_piece, VERSION, self._plan, self._groups[index], piece, how, pure=False
+                run_piece, VERSION, self._plan, group, piece, size, how, pure=False
             )
             self._submitted[future] = index, tuple(piece)
-            for number in piece:
-                self._awaited[index, number] = self._awaited.get((index, number), 0) + 1
+            self._awaited.update((index, number) for number in piece)
             submitted.append(future)
         return submitted
 
+    def _size(self, index: int, threads: int) -> int:
+        """Replications of the next piece of a group: a power of 2, so that few programs do."""
+        left = sum(len(numbers) for missing in self._missing for _, numbers in missing)
+        most, cost = math.ceil(left / (PER_THREAD * threads)), self._costs.get(index)
+        if cost is None:
+            most = min(most, FIRST)
+        else:
+            most = int(min(most, PIECE_SECONDS / cost.seconds, PIECE_BYTES / cost.bytes))
+        return max(self._least, 1 << max(1, most).bit_length() - 1)
+
+    def _cut(self, index: int, size: int) -> Piece:
+        """The next replications of a group, `size` of them or what is left."""
+        piece: Piece = {}
+        missing = self._missing[index]
+        while missing and size:
+            number, replications = missing.popleft()
+            piece[number], rest = replications[:size], replications[size:]
+            size -= len(piece[number])
+            if len(rest):
+                missing.appendleft((number, rest))
+        return piece
+
     def _take(self, future: "Future") -> "list[Future]":
-        """Keep the runs of a piece; the next pieces of cells whose rules want more."""
+        """Keep the runs of a piece; the next pieces, also of cells whose rules want more."""
         index, numbers = self._submitted.pop(future)
-        open_cells, ready = self._work[index][1], []
-        for number, runs in _result(future).items():
-            self._keep(open_cells[number], runs)
+        found = _result(future)
+        self._costs[index] = _cost(found.values())
+        for number, runs in found.items():
+            self._keep(self._work[index][1][number], runs)
         for number in numbers:
             self._awaited[index, number] -= 1
-            if not self._awaited[index, number]:
-                ready.append(number)
-        return self._submit(index, ready)
+            if not self._awaited[index, number] and all(
+                number != other for other, _ in self._missing[index]
+            ):
+                self._add(index, [number])
+        return self._submit()
+
+
+class Cost(NamedTuple):
+    """What a replication costs."""
+
+    seconds: float
+    bytes: float  # of its results
+
+
+def _cost(found: Iterable[Runs]) -> Cost:
+    """The mean of the replications of a piece."""
+    found = list(found)
+    number = sum(map(len, found))
+    seconds = sum(runs.meta["seconds"] for runs in found)
+    tables = [table for runs in found for table in (runs.arm_pulls, runs.regret)]
+    size = sum(table.nbytes for table in tables if table is not None)
+    return Cost(max(seconds, 1e-6) / number, size / number + 100.0)  # 100 for all other results
 
 
 def _result(future: "Future") -> dict[int, Runs]:
@@ -136,25 +194,17 @@ def _result(future: "Future") -> dict[int, Runs]:
 
 
 def run_piece(
-    version: str, plan: Sweep, group: Group, waiting: Piece, how: Mapping[str, Any]
+    version: str, plan: Sweep, group: Group, waiting: Piece, size: int, how: Mapping[str, Any]
 ) -> dict[int, Runs]:
-    """`Runs` by cell of a group; what a worker does."""
+    """`Runs` by cell of a group; what a worker does. The program is that of `size` replications."""
     if version != VERSION:
         raise ValueError(f"cluster: a worker has jaxbandits {VERSION}, not {version}")
-    simulation = group.simulation(plan, sum(map(len, waiting.values())), **how)
+    simulation = group.simulation(plan, size, **how)
     return simulation.run(waiting, lambda done, total: None)
 
 
 def _unchanged(x: T) -> T:
     return x
-
-
-def _size(client: "Client", work: Work, batch: int | None) -> int:
-    """Replications of a piece; more workers may still join."""
-    threads = max(THREADS, sum(client.nthreads().values()))
-    total = sum(len(f.missing()) for _, open_cells in work for f in open_cells.values())
-    least = max(LEAST, PER_LANE * (batch or 0))
-    return max(least, min(MOST, math.ceil(total / (PER_THREAD * threads))))
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -246,7 +247,11 @@ def _run(
 
 def _view(done: RunsByCell, work: Work) -> str:
     """What a process sees of the stored cells."""
-    parts = [(f.cell.identity, f.missing()) for _, open_cells in work for f in open_cells.values()]
+    parts = [
+        (f.cell.identity, hashlib.sha256(f.missing().tobytes()).hexdigest())
+        for _, open_cells in work
+        for f in open_cells.values()
+    ]
     return repr((sorted(done), parts))
 
 
