@@ -69,6 +69,9 @@ FEW_REPLICATIONS: int = 1000  # up to which compiling takes longer than playing 
 # those of a fit, most of its kernels are small: compiled in a third of the time they are a fifth
 # faster (`rep_glm_fpl`). A step of training alone takes twice as long so (`deep_fpl`).
 LOOPS_IN_TURN: int = 4
+# Of a lane; larger ones are played one by one. Side by side, lanes wait for each other's stages and
+# loops: GSE on 10^5 arms (1.7 MB) took ten times as long for one replication, and 1.4 times for 16.
+ALONE_BYTES: int = 2**20
 THREAD_BYTES: int = 5000  # of a lane; with more, the engine `cuda` was not tried
 ONE_GRAPH: str = "FUSION,CUBLAS,WHILE,CONDITIONAL"  # what a GPU may do without the host
 DEVICES: PartitionSpec = PartitionSpec("devices")
@@ -249,6 +252,8 @@ def automatic(sizes: Sizes, platform: str, replications: int) -> str:
     round, and as fast for a lane of 5 KB.
     """
     moves = sizes.traits.moves
+    if platform == "cpu" and sizes.lane > ALONE_BYTES:
+        return "in turn"  # one of `SCHEDULES`
     if platform == "cpu":
         designs_once = moves.in_common and not sizes.own and replications > FEW_REPLICATIONS
         found = compiler() is not None and "native" not in _failed

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from ...types import Scalar, Table
 from .. import selection
-from ..linalg import spd
+from ..linalg import blocks, spd
 
 
 class Ledger(NamedTuple):
@@ -121,8 +121,10 @@ def pairwise(norms: Float[Array, " K"], products: Float[Array, "K K"]) -> Float[
 
 def gram(arms: Float[Array, "K d"], counts: Shaped[Array, " K"]) -> Float[Array, "d d"]:
     """`X^T diag(counts) X`."""
-    dim = arms.shape[1]
-    return (counts.astype(arms.dtype) @ spd.outer(arms)).reshape(dim, dim)
+    dim, weights = arms.shape[1], counts.astype(arms.dtype)
+    if blocks.are_many(arms):
+        return blocks.sum_of_squares(arms, weights)
+    return (weights @ spd.outer(arms)).reshape(dim, dim)
 
 
 def batch(

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float
 from ...types import Scalar
 from .. import selection
 from ..primitives import called_as, primitive
-from . import scaling
+from . import blocks, scaling
 
 SWEEP_COLUMNS = primitive("sweep_columns")
 LOST = 64.0  # a pivot of so many rounding errors may be what is left of a lost direction
@@ -215,6 +215,8 @@ def added(
 
 def quadratic(vectors: Float[Array, "n d"], matrix: Float[Array, "d d"]) -> Float[Array, " n"]:
     """`v^T M v` of each row."""
+    if blocks.are_many(vectors):
+        return blocks.each(lambda rows: ((rows @ matrix) * rows).sum(1), vectors)
     return outer(vectors) @ matrix.reshape(-1)
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .. import selection
 from ..estimate import least_squares
-from . import scaling, spd
+from . import blocks, scaling, spd
 
 
 class Span(NamedTuple):
@@ -78,8 +78,12 @@ def whitened(
 
 def within(span: Span, vectors: Float[Array, "n d"]) -> Bool[Array, " n"]:
     """Which vectors lie in the span, up to about 1e-6 of their length (double precision)."""
-    lost = ((vectors - vectors @ span.basis.T) ** 2).sum(1)
-    return lost <= 1e4 * jnp.finfo(vectors.dtype).eps * (vectors**2).sum(1)
+
+    def test(rows):
+        lost = ((rows - rows @ span.basis.T) ** 2).sum(1)
+        return lost <= 1e4 * jnp.finfo(rows.dtype).eps * (rows**2).sum(1)
+
+    return blocks.each(test, vectors)
 
 
 def project(span: Span, vector: Float[Array, " d"]) -> Float[Array, " d"]:
