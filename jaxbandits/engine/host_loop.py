@@ -249,15 +249,15 @@ def automatic(sizes: Sizes, platform: str, replications: int) -> str:
     as fast. But a costly design that lanes have in common, such as that of RAGE for the arms alive,
     XLA computes once: it played RAGE two to five times as fast, which pays after some thousand
     replications. On an H100 the engine `cuda` was up to nine times as fast as XLA for one arm a
-    round, and as fast for a lane of 5 KB.
+    round, and as fast for a lane of 5 KB. Very large lanes XLA plays one by one, see `schedules`.
     """
     moves = sizes.traits.moves
-    if platform == "cpu" and sizes.lane > ALONE_BYTES:
-        return "in turn"  # one of `SCHEDULES`
     if platform == "cpu":
-        designs_once = moves.in_common and not sizes.own and replications > FEW_REPLICATIONS
+        share = moves.in_common and not sizes.own
+        if sizes.lane > ALONE_BYTES and not share:
+            return "in turn"  # one of `SCHEDULES`
         found = compiler() is not None and "native" not in _failed
-        return "native" if found and not designs_once else "xla"
+        return "native" if found and not (share and replications > FEW_REPLICATIONS) else "xla"
     on_gpu = platform in ("gpu", "cuda") and sizes.lane <= THREAD_BYTES and moves.one_arm
     return "cuda" if on_gpu and found_library() and "cuda" not in _failed else "xla"
 

@@ -157,6 +157,19 @@ def test_auto_counts_designs_that_lanes_have_in_common(build, own, replications,
     assert host_loop.automatic(sizes, "cpu", replications) == engine
 
 
+def test_auto_plays_very_large_lanes_one_by_one(monkeypatch):
+    side_by_side = simulate(SOARE, LINGAPE, engine="xla")
+    monkeypatch.setattr(host_loop, "ALONE_BYTES", 0)
+    alone = simulate(SOARE, LINGAPE)
+    assert alone.meta["engine"] == "in turn"
+    np.testing.assert_array_equal(alone.arm_pulls, side_by_side.arm_pulls)
+    phased = simulate(SOARE, partial(jb.gse, budget=40))
+    xla = simulate(SOARE, partial(jb.gse, budget=40), engine="xla")
+    assert phased.meta["engine"] == "in turn"
+    np.testing.assert_array_equal(phased.arm_pulls, xla.arm_pulls)
+    assert simulate(SOARE, jb.rage).meta["engine"] == "native"  # lanes share its designs
+
+
 def test_auto_is_xla_without_a_compiler(monkeypatch):
     monkeypatch.setattr(host_loop, "compiler", lambda: None)
     assert simulate(SOARE, LINGAPE, engine="auto").meta["engine"] == "xla"

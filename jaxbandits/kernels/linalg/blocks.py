@@ -1,7 +1,7 @@
 """Very many vectors, a block of them at a time: what a lane needs then does not grow with them.
 
-A product of K vectors with a matrix of each lane takes `K d` numbers for each lane, and the table of
-`x x^T` takes `K d^2`: 3 and 20 GB for a million arms in 50 dimensions and 8 lanes.
+A product of K vectors with a matrix of each lane takes `K d` numbers for each lane, and the table
+of `x x^T` takes `K d^2`: 3 and 20 GB for a million arms in 50 dimensions and 8 lanes.
 """
 
 from collections.abc import Callable
