@@ -64,7 +64,7 @@ def jaxprs_in(eqn: JaxprEqn) -> Iterator[Jaxpr]:
 
 def has_loop(jaxpr: Jaxpr) -> bool:
     """Whether a jaxpr contains a loop whose number of steps can differ by lane."""
-    return any(name_of(eqn) == "while" or any(map(has_loop, jaxprs_in(eqn))) for eqn in jaxpr.eqns)
+    return loops(jaxpr) > 0
 
 
 def loops(jaxpr: Jaxpr) -> int:

@@ -154,7 +154,7 @@ def logarithm(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[
         writer.functions["far"] = _of_one_number("RARE", "far", logarithms.erf_inv)
         last = "return any(~{1}) ? select_f64({1}, {0}, far_of(x)) : {0};"
         writer.functions[name] = _of_one_number("INLINE", name, logarithms.erf_inv_near_0, last)
-    elif name not in writer.functions:
+    else:
         writer.functions[name] = _of_one_number("INLINE", name, logarithms.FUNCTIONS[name])
     x = as_type(operands[0], "f64")
     call = f"{name}_of({{}})" if x.varies else f"({name}_of(all_f64({{}}))[0])"
@@ -169,7 +169,7 @@ def _of_one_number(kind, name, function, last="return {0};"):
     closed = jax.make_jaxpr(function)(aval)
     found = inner.call(closed, [Value(ArraySpec((), "f64"), True, lambda index: "x")])
     inner.line(last.format(*(in_lanes(y.read(()), y, True) for y in found)))
-    body = "\n".join(inner.lines).replace("@", "_0")
+    body = "\n".join(inner.lines)
     return f"{kind} vf64 {name}_of(vf64 x) {{\n{body}\n}}"
 
 
