@@ -5,7 +5,9 @@ This is imported before JAX, which reads these environment variables only once.
 
 import gc
 import os
+import sys
 from importlib.metadata import version
+from pathlib import Path
 
 # The tests spend nearly all of their time compiling; with few optimisations, compiling takes a
 # third of the time. Variables that are already set are kept, so that all tests can be compiled as
@@ -35,7 +37,14 @@ if DEVICES not in os.environ["XLA_FLAGS"]:
 # Several processes share the cores, where threads waiting for small matrix products would spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Tracing makes many long-lived objects; searching them for cycles takes a tenth of the time.
-gc.set_threshold(50_000, 20, 100)
+gc.set_threshold(200_000, 20, 1000)
+# Each process, and each that a test starts, imports hundreds of modules. Without stored bytecode,
+# as after `pip install --no-compile`, it would compile them all. Where Python is told to leave none
+# beside the sources, it is stored in the folder of pytest.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    stored = Path(__file__).parents[1] / ".pytest_cache" / "bytecode"
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(stored))
+    sys.pycache_prefix, sys.dont_write_bytecode = os.environ["PYTHONPYCACHEPREFIX"], False
 # A program that is kept would not be compiled, and many tests are about compiling.
 os.environ.setdefault("JAXBANDITS_CACHE", "off")
 # Source locations of operations are only needed for debugging.

@@ -155,6 +155,7 @@ def test_phases_that_fit_are_whole_and_the_last_one_is_cut():
     assert set(none.pulls) == {0}
 
 
+@pytest.mark.slow
 def test_before_the_first_phase_no_arm_is_preferred():
     """The best arm has index 0; an algorithm without rewards must not prefer it."""
     runs = jb.simulate(SOARE, jb.at_budget(jb.rage, 1), replications=400)

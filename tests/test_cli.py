@@ -89,6 +89,7 @@ def test_bad_files_are_refused(tiny, tmp_path, old, new, words):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_file_can_put_an_algorithm_at_a_budget(tiny, tmp_path):
     tiny.write_text(TINY.replace('"gse"', '"at_budget"\nalgorithm = "lingape"\ndelta = 0.2'))
     result = call("run", tiny, "--out", tmp_path)
@@ -240,7 +241,7 @@ def test_options_of_the_command_override_the_file(tiny, tmp_path):
 @pytest.mark.parametrize(
     ("axes", "max_pulls"),
     [
-        ("", 12),
+        pytest.param("", 12, marks=pytest.mark.slow),
         ("[axes]\ngap = [2.0, 0.2]\n", 100_000),
         pytest.param("", 100_000, marks=pytest.mark.slow),
         pytest.param("[axes]\ngap = [2.0, 0.2]\n", 12, marks=pytest.mark.slow),
@@ -259,6 +260,7 @@ def test_figure_and_table_of_stopping_times(tmp_path, axes, max_pulls):
     assert matplotlib.image.imread(tmp_path / "out/figure.png").std() > 0.01
 
 
+@pytest.mark.slow
 def test_figure_of_regret(tmp_path):
     file = tmp_path / "regret.toml"
     file.write_text(
@@ -316,6 +318,7 @@ def test_output_that_nobody_reads_is_no_error():
     assert process.returncode == 1
 
 
+@pytest.mark.slow
 def test_compiled_programs_are_kept_for_the_next_run(tiny, tmp_path, monkeypatch):
     """In the user's cache folder; JAX's own setting is restored after the command."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))

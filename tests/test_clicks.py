@@ -76,6 +76,7 @@ def test_missing_rows_are_filled_with_those_of_nearest_means():
         np.testing.assert_array_equal(rows, [1, 3, 0, 2])
 
 
+@pytest.mark.slow
 def test_phases_run_on_clicks_drawn_anew():
     """Lanes without a replication draw Bernoulli rewards with probability 0."""
     draw = functools.partial(make.clicks, num_arms=3)
@@ -172,6 +173,7 @@ def test_the_instance_of_a_log_equals_a_plain_computation(protocol, zipped, tmp_
     assert float(other.noise_var) == 0.5
 
 
+@pytest.mark.slow
 def test_weights_that_sum_to_one_give_a_usable_instance(tmp_path):
     """As in the real log: rounding alone makes the rank 36, but no dimension is dropped."""
     file, *_ = written(tmp_path, rounded=True)
@@ -184,6 +186,7 @@ def test_weights_that_sum_to_one_give_a_usable_instance(tmp_path):
     np.testing.assert_allclose(design.bound, 36)
 
 
+@pytest.mark.slow
 def test_candidates_are_a_uniform_sample(tmp_path, monkeypatch):
     monkeypatch.setattr(click_logs, "BLOCK", 100)
     monkeypatch.setattr(click_logs, "POOL", 400)

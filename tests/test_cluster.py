@@ -81,6 +81,7 @@ def test_a_killed_worker_loses_nothing(client, tmp_path, monkeypatch):
     assert [file.suffix for file in files(tmp_path)] == [".npz", ".npz"]
 
 
+@pytest.mark.slow
 def test_cancelled_work_gives_one_line_of_error_and_can_be_continued(client, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "LEAST", 50)
     take, seen = cluster._Pieces._take, []

@@ -106,6 +106,7 @@ def test_all_constants_scale_alike_with_the_features(factor):
         assert constant(scaled, 3) == pytest.approx(constant(instance, 3) / factor**2)
 
 
+@pytest.mark.slow
 def test_enough_ends_the_sum_early_and_keeps_the_comparison():
     answers, early = set(), 0
     for number in range(12):
@@ -154,6 +155,7 @@ def test_bad_input_is_named():
         theory.m_lingape_complexity(basis, 1, enough=0)
 
 
+@pytest.mark.slow
 def test_the_first_row_of_table_4_on_few_instances():
     """The paper has 29.1% and 30.8%; the quantiles leave 1/1000 on either side."""
     count = sum(tables.pays(tables.drawn(10, 5, 0.5, number), 4) for number in range(60))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from counting import compilations, refused
+from params import params
 from programs import key_of
 from run_settings import assert_same_runs
 from test_protocol import assert_same
@@ -38,7 +39,7 @@ def simulated(build=BUILD, **options):
 
 @pytest.mark.parametrize(
     "options",
-    [{"batch": 3}, pytest.param({"batch": 17}, marks=pytest.mark.slow), {"engine": "native"}],
+    params([{"batch": 3}, {"batch": 17}, {"engine": "native"}], always=["{'batch': 3}"]),
     ids=str,
 )
 def test_lanes_and_engines_change_nothing(options):
@@ -127,6 +128,7 @@ def test_contexts_rewards_and_regret_have_their_distribution():
     assert abs(expected.max(1).mean() - instance.best_average()) < 5 * 0.25 / np.sqrt(number)
 
 
+@pytest.mark.slow
 def test_target_classes_are_balanced_and_the_average_reward_agrees_with_the_rewards():
     runs = simulated(replications=300)
     assert np.bincount(INSTANCE.target_of(runs.replication)).tolist() == [100, 100, 100]

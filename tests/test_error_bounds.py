@@ -39,6 +39,7 @@ def test_stages_are_counted_in_whole_numbers():
     assert found == pytest.approx(15 * math.exp(-1000 / (8 * 125)))
 
 
+@pytest.mark.slow
 def test_the_bound_of_a_generalised_model_uses_gaps_of_predictors_and_the_least_slope():
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
     instance = jb.instances.glm(arms, [2.0, 0.5])

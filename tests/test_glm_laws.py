@@ -50,6 +50,7 @@ def _double():
         yield
 
 
+@pytest.mark.slow
 def test_on_linear_models_both_draw_from_one_distribution():
     """Identity link: both sample from `N(estimate, a^2 G^-1)`."""
     counts = np.array([6, 4, 5, 3])

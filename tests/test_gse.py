@@ -127,6 +127,7 @@ def test_eta_equal_to_the_number_of_arms_gives_a_single_stage():
     assert set(runs.pulls) == {50}
 
 
+@pytest.mark.slow
 def test_frank_wolfe_stays_uniform_on_soare_and_is_reported_as_unsolved():
     """While two of the other unit vectors are alive, their variances tie."""
     instance = jb.instances.soare(4, angle=0.1, noise_var=1e-9)  # e_1 and e_5 lead
@@ -135,6 +136,7 @@ def test_frank_wolfe_stays_uniform_on_soare_and_is_reported_as_unsolved():
     assert runs.info["unsolved"].min() >= 1
 
 
+@pytest.mark.slow
 def test_remainders_of_equal_shares_favour_no_arm():
     build = partial(jb.gse, budget=3, eta=8, design="d_opt")
     runs = jb.simulate(CANONICAL, build, replications=800, seed=1)
@@ -143,6 +145,7 @@ def test_remainders_of_equal_shares_favour_no_arm():
     assert np.abs(drawn - 3 / 8).max() < 5 * np.sqrt(15 / 64 / 800)
 
 
+@pytest.mark.slow
 def test_arms_that_tie_are_answered_equally_often():
     """Equal means of rewards 0 and 1 differ by rounding, which depends on the index of the arm."""
     arms = np.random.default_rng(0).uniform(-0.5, 0.5, (8, 10))

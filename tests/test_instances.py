@@ -273,7 +273,10 @@ def test_logistic_cube(half_width, theta_var):
     np.testing.assert_allclose(thetas.var(), variance, rtol=5 * np.sqrt(2 / 600))
 
 
-@pytest.mark.parametrize(("dim", "lost"), [(5, 0.38), (10, 0.40), (20, 0.415)])
+@pytest.mark.parametrize(
+    ("dim", "lost"),
+    [(5, 0.38), *(pytest.param(*x, marks=pytest.mark.slow) for x in ((10, 0.40), (20, 0.415)))],
+)
 def test_random_play_on_the_cube_has_the_regret_of_the_paper(dim, lost):
     """The best of a hundred means minus their average."""
 

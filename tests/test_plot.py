@@ -48,6 +48,7 @@ def test_tick_labels_do_not_overlap(gaps):
         assert not any(a.overlaps(b) for a, b in itertools.combinations(where, 2))
 
 
+@pytest.mark.slow
 def test_many_panels_wrap_to_further_rows():
     figure = drawn({"gap": [*range(1, 9)], "noise_var": [*range(1, 8)]})
     titles = [ax.get_title() for ax in figure.axes if ax.get_title()]

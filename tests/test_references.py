@@ -120,8 +120,6 @@ def agrees(runs, mean, error, extra):
 FEW = [
     "lingape, angle 0.1",
     "lin_game",
-    "m_lingape",
-    "lin_gifa as published",
     "ugape",
     "xy_static, soare, basis, gap 0.5",
 ]

@@ -20,7 +20,12 @@ def cube(dim, num_arms=100):
 
 @BOTH
 @pytest.mark.parametrize(
-    ("dim", "leading"), [(5, 8.6e5), pytest.param(10, 1.5e6, marks=pytest.mark.slow), (20, 2.6e6)]
+    ("dim", "leading"),
+    [
+        (5, 8.6e5),
+        pytest.param(10, 1.5e6, marks=pytest.mark.slow),
+        pytest.param(20, 2.6e6, marks=pytest.mark.slow),
+    ],
 )
 def test_leading_term(bound, dim, leading):
     """50,000 rounds, 100 arms, noise of sigma 1/2, slope of the link at most 1/4."""

@@ -60,6 +60,7 @@ def names_in(folder):
     return {path.name for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_shards_of_an_experiment_and_of_all(three, tmp_path, monkeypatch):
     for what, folder in ((["b"], "."), (["--all"], "b")):
         out = tmp_path / what[0]

@@ -123,6 +123,7 @@ def test_the_table_of_synthetic_drugs():
     assert 0.1 < common < 0.4  # patients differ
 
 
+@pytest.mark.slow
 def test_synthetic_drugs_take_as_many_pulls_as_the_real_ones():
     drugs = check(make.drugs(KEY))
     runs = jb.simulate(drugs, TOP, replications=30, seed=1, engine=QUICK)

@@ -246,6 +246,7 @@ def test_replications_do_not_depend_on_engine_or_batch(name):
     assert len({tuple(row) for row in runs.arm_pulls}) > (1 if name == "phases" else 3)
 
 
+@pytest.mark.slow
 def test_a_wrong_variance_raises_errors_above_delta_and_delay_costs_only_pulls():
     algorithm = partial(jb.lingape, delta=0.05, v0=0.1)
     play = partial(jb.simulate, algorithm=algorithm, replications=300, engine=QUICK)

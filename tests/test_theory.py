@@ -154,6 +154,7 @@ def test_the_bound_of_rage_has_a_closed_form():
         assert found.value <= found.closed_form
 
 
+@pytest.mark.slow
 def test_the_bound_of_rage_where_targets_are_equal():
     theta = np.array([1.0, 0.5, 0.0, 0.0])
     twice = jb.instances.linear(np.eye(4), theta, targets=np.eye(4)[[0, 1, 0, 1]])

@@ -44,6 +44,7 @@ def no_later(instance, name, replications, m):
     assert (early.pulls <= late.pulls).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", params(["lin_gifa", "ugape"], slow=["lin_gifa"]))
 def test_ugapes_test_stops_no_later(name):
     no_later(CLASSIC, name, 400, 2)
@@ -57,6 +58,7 @@ def test_ugapes_test_never_stops_later(name):
     no_later(RANDOM, name, 20_000, 3)
 
 
+@pytest.mark.slow
 def test_with_a_stale_pair_lucbs_test_often_stops_earlier():
     early, late = stopping_times(CLASSIC, "lin_gifa", 400, m=2, stale=True)
     assert (late.pulls < early.pulls).mean() > 0.2
@@ -84,6 +86,7 @@ def test_epsilon_lets_runs_with_equal_means_end():
     assert runs.correct.all()
 
 
+@pytest.mark.slow
 def test_equal_leaders_have_equal_chances():
     """Where averages tie, the first arm must not be answered more often than the others."""
     coins = jb.instances.bernoulli(np.eye(4), [0.5] * 4)

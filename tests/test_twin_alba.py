@@ -167,6 +167,7 @@ def test_alba(name):
     assert max(phases) >= 8
 
 
+@pytest.mark.slow
 def test_widths_of_all_directions(monkeypatch):
     """Eliminations alone would not detect errors in the smaller terms."""
     seen = {}

@@ -129,6 +129,7 @@ def test_bayes_gap_finds_the_best_arm_and_a_broken_one_does_not():
     assert error(200, another(jb.bayes_gap, negated)) > 0.9
 
 
+@pytest.mark.slow
 def test_tied_arms_are_answered_equally_often():
     """After one reward 0 or 1 of each arm, equal means differ only by rounding errors."""
     coins = jb.instances.bernoulli(np.eye(8), [0.5] * 8)

@@ -72,6 +72,7 @@ def _double():
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_double")
 def test_evill_and_glm_tsl_have_the_same_distribution_in_linear_models():
     """Both sample from `N(estimate, a^2 H^-1)`: the Hessian does not change."""

@@ -64,7 +64,9 @@ class RepGlmFpl:
             self.theta = self.theta - np.linalg.solve(self.hessian, slope)
 
 
-@pytest.mark.parametrize(("percent", "refresh"), [(25.0, 7), (1.0, 1)])
+@pytest.mark.parametrize(
+    ("percent", "refresh"), [(25.0, 7), pytest.param(1.0, 1, marks=pytest.mark.slow)]
+)
 def test_rep_glm_fpl(percent, refresh, monkeypatch):
     module = importlib.import_module("jaxbandits.algorithms.regret.rep_glm_fpl")
     monkeypatch.setattr(module, "TOL", 1e-20)
@@ -121,6 +123,7 @@ def test_rewards_exceed_those_of_random_choices_and_fits_converge():
     assert not runs.info["unconverged"].any()
 
 
+@pytest.mark.slow
 def test_the_first_rounds_choose_at_random():
     """In the first `percent` of the rounds the chosen positions do not depend on rewards."""
     with jax.enable_x64(True):

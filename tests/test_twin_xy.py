@@ -152,6 +152,7 @@ def test_xy_oracle_one_arm_at_a_time():
         assert 10 < played < 4000
 
 
+@pytest.mark.slow
 def test_pulls_at_the_large_angle_are_those_of_another_program():
     """Table 1 of Xu et al. (2018): 2,742,457 at angle 0.01; another program: 21,495 at 0.1."""
     build = partial(jb.xy_oracle, variant="soare")

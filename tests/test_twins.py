@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import twins
 from hands import Hand, binomial_rewards, linear_problem, normal_rewards, same_arm, same_counts
+from params import params
 
 import jaxbandits as jb
 from jaxbandits.engine import episode
@@ -78,7 +79,10 @@ def test_the_table_of_ratios_may_be_solved_in_each_replication():
     np.testing.assert_array_equal(solved.arm_pulls, found.arm_pulls)
 
 
-@pytest.mark.parametrize("threshold", sorted(radius.THRESHOLDS))
+@pytest.mark.parametrize(
+    "threshold",
+    params(sorted(radius.THRESHOLDS), always=["heuristic", "pairwise", "self_normalised"]),
+)
 def test_m_lingape(threshold):
     hand, played = Hand(partial(jb.m_lingape, threshold=threshold, m=2), *LINGAPE), []
     for seed, numbers in enumerate([(0.1, 0.0, 0.25, 1.0, 0.025), (0.2, 0.4, 1.0, 1.2, 0.5)]):

@@ -46,8 +46,9 @@ FUNCTIONS = {
 }
 
 
-# Their relatives are always tested: other designs of the same kind.
+# Their relatives are always tested: other designs, or bounds by the same designs.
 RELATED = ("g_optimal_fw", "fedorov", "wolfe_atwood", "xy_frank_wolfe")
+RELATED += ("wynn", "characteristic_time", "rage_pull_bound")
 
 
 @pytest.mark.parametrize("name", params(FUNCTIONS, slow=RELATED))

@@ -102,6 +102,7 @@ def test_the_bound_of_the_widths():
         assert bound(GAUSSIAN, HORIZON).widths == pytest.approx(most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", params(ALGORITHMS, slow=["glm_fpl"]))
 def test_events_have_the_probabilities_of_the_theorem(name):
     # The value of `a="theory"` for slopes and noise 1. As a number it shares the program of the

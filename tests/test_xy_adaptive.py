@@ -81,6 +81,7 @@ def test_the_soare_variant_errs_at_most_delta_and_its_broken_twin_does_not(monke
     assert wrong(monkeypatch, 1 / 20) > allowed
 
 
+@pytest.mark.slow
 def test_of_equal_arms_only_the_first_takes_part():
     """Also where eliminated arms are tested again."""
     arms = np.vstack([np.eye(3), np.eye(3)])

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from params import params
 from plain import greedy, in_two_parts, leader, worst
 
 from jaxbandits.kernels.allocate import efficient_rounding, regret_rounding
@@ -55,7 +56,7 @@ def test_the_guaranteed_lambda_min_is_reached(dim):
             assert int(found.steps) <= 4 * dim + NUM_ARMS  # the first attempt was good enough
 
 
-@pytest.mark.parametrize("dim", [3, 5, 8])
+@pytest.mark.parametrize("dim", params([3, 5, 8], always=["5"]))
 def test_the_greedy_fallback_reaches_the_guarantee(dim, monkeypatch):
     """The fallback where no faster attempt is certified."""
     monkeypatch.setattr(regret_rounding, "_reaches", lambda *_: jnp.array(False))
@@ -170,7 +171,7 @@ def test_the_leader_equals_eigenvalues_and_bisection(decades):
         assert not np.asarray(found.root)[5].any()
 
 
-@pytest.mark.parametrize("dim", [3, 5, 8])
+@pytest.mark.parametrize("dim", params([3, 5, 8], always=["3"]))
 def test_swaps_reach_the_guaranteed_lambda_min(dim):
     arms, weights = problem(20 + dim, dim)
     for total in (50 * dim, 130 * dim):
@@ -207,7 +208,13 @@ def inflation(arms, counts):
 
 @pytest.mark.parametrize(
     ("num_arms", "dim", "total", "most"),
-    [(16, 4, 4, 3.0), (16, 4, 20, 1.2), (64, 10, 10, 3.5), (64, 10, 50, 1.2), (64, 10, 300, 1.04)],
+    [
+        (16, 4, 4, 3.0),
+        pytest.param(16, 4, 20, 1.2, marks=pytest.mark.slow),
+        pytest.param(64, 10, 10, 3.5, marks=pytest.mark.slow),
+        pytest.param(64, 10, 50, 1.2, marks=pytest.mark.slow),
+        (64, 10, 300, 1.04),
+    ],
 )
 def test_topped_up_gives_whole_shares_first_and_the_rest_one_by_one(num_arms, dim, total, most):
     rng = np.random.default_rng(num_arms)
@@ -274,7 +281,7 @@ def plain_swaps(arms, weights, counts):
     return counts, steps
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("dim", params([1, 2, 3], always=["2"]))
 def test_swaps_equal_a_plain_loop(dim):
     arms, weights = problem(30 + dim, dim, num_arms=9)
     rng, total, most = np.random.default_rng(dim), 300 * dim, 0

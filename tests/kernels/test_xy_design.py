@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from designs import benchmark, differences, norms
+from params import params
 from scipy import optimize
 from solved import certified, conic_optimum, xy_opt, xy_pairs
 
@@ -10,7 +11,7 @@ from jaxbandits.kernels.design.xy import interior_point
 
 
 @pytest.mark.parametrize("angle", [0.1, 0.01])
-@pytest.mark.parametrize("dim", [3, 5, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dim", params([3, 5, 10], always=["3"]))
 def test_benchmark_value_is_twice_the_dimension(dim, angle):
     arms = benchmark(dim, angle)
     directions = differences(arms)
@@ -190,7 +191,7 @@ def test_many_pairs_equal_their_list():
     np.testing.assert_allclose(found.value, listed.value, rtol=1e-5)
 
 
-@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("tol", params([1e-2, 1e-3, 1e-4], always=["0.0001"]))
 def test_few_of_many_targets_converge(tol):
     # The best design may then lack rank, and the path runs along singular matrices.
     rng = np.random.default_rng(11)
@@ -227,6 +228,7 @@ def test_negligible_weights_are_dropped(tol):
     assert bool(found.converged)
 
 
+@pytest.mark.slow
 def test_inactive_directions_change_no_step():
     rng = np.random.default_rng(13)
     arms, vectors = rng.normal(size=(10, 3)), rng.normal(size=(8, 3))

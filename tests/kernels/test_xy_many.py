@@ -86,6 +86,7 @@ def test_listed_directions_reach_the_optimum():
     assert best.bound <= found.value <= 1.002 * best.value
 
 
+@pytest.mark.slow
 def test_arms_of_lower_rank_reach_the_optimum():
     rotation = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
     flat = np.hstack([sphere(150, 2), np.zeros((150, 1))])

@@ -90,6 +90,7 @@ def test_duplicates_of_arms_and_targets_do_not_change_the_value():
     np.testing.assert_allclose(same.weights, 1 / 12)
 
 
+@pytest.mark.slow
 def test_duplicate_arms_in_a_subspace_do_not_change_the_value():
     rng = np.random.default_rng(14)
     frame = np.linalg.qr(rng.normal(size=(4, 2)))[0]

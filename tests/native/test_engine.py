@@ -50,7 +50,7 @@ def programs(monkeypatch):
 def test_replications_are_those_of_xla(name, programs):
     instance, algorithm, options = PLAYED[name]
     ours, other = (
-        simulate(instance, algorithm, replications=96, engine=engine, **options)
+        simulate(instance, algorithm, replications=64, engine=engine, **options)
         for engine in ("native", "xla")
     )
     # Contextual instances are played one lane after another, see `schedules`.
@@ -158,16 +158,17 @@ def test_auto_counts_designs_that_lanes_have_in_common(build, own, replications,
 
 
 def test_auto_plays_very_large_lanes_one_by_one(monkeypatch):
-    side_by_side = simulate(SOARE, LINGAPE, engine="xla")
+    algorithms = LINGAPE, partial(jb.gse, budget=40)
+    side_by_side = [simulate(SOARE, algorithm) for algorithm in algorithms]
     monkeypatch.setattr(host_loop, "ALONE_BYTES", 0)
-    alone = simulate(SOARE, LINGAPE)
-    assert alone.meta["engine"] == "in turn"
-    np.testing.assert_array_equal(alone.arm_pulls, side_by_side.arm_pulls)
-    phased = simulate(SOARE, partial(jb.gse, budget=40))
-    xla = simulate(SOARE, partial(jb.gse, budget=40), engine="xla")
-    assert phased.meta["engine"] == "in turn"
-    np.testing.assert_array_equal(phased.arm_pulls, xla.arm_pulls)
-    assert simulate(SOARE, jb.rage).meta["engine"] == "native"  # lanes share its designs
+    for algorithm, usual in zip(algorithms, side_by_side, strict=True):
+        alone = simulate(SOARE, algorithm)
+        assert (usual.meta["engine"], alone.meta["engine"]) == ("native", "in turn")
+        np.testing.assert_array_equal(alone.arm_pulls, usual.arm_pulls)
+    cell = prepared(SOARE, jb.rage, None)
+    with jax.enable_x64(True):
+        sizes = host_loop.sizes(cell[0], host_loop.shapes_of(cell[1]), 0)
+    assert host_loop.automatic(sizes, "cpu", 12) == "native"  # lanes share its designs
 
 
 def test_auto_is_xla_without_a_compiler(monkeypatch):

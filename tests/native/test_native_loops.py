@@ -210,6 +210,6 @@ def many(v):
     return sum(table.sum() for table in lax.fori_loop(0, 3, grown, begin))
 
 
-@pytest.mark.parametrize("function", [large, many])
+@pytest.mark.parametrize("function", [large, pytest.param(many, marks=pytest.mark.slow)])
 def test_arrays_too_large_for_the_stack_equal_vmap(function):
     same(function, VALUES)
