@@ -13,6 +13,7 @@ from programs import key_of
 from run_settings import CUBE, SOARE
 
 import jaxbandits as jb
+from jaxbandits.engine import checks, host_loop
 from jaxbandits.engine.episode import root_key
 
 
@@ -457,3 +458,20 @@ def test_means_that_are_equal_up_to_rounding_are_tied():
     tied = jb.instances.tabular(np.eye(2), [0.3, 0.1 + 0.2])
     runs = jb.simulate(tied, partial(jb.lucb, m=1), replications=2, max_pulls=20)
     assert runs.summary()["reasons"] == {"tied": 2}
+
+
+def test_lanes_that_exceed_the_memory_are_refused_with_their_bytes(monkeypatch):
+    large = jb.instances.soare(20, angle=0.5)
+    monkeypatch.setattr(checks, "memory_bytes", lambda: 2**14)
+    said = r"carries (\S+) GiB .*, and (\d+) replications side by side (\S+) GiB: .*memory of 1.5"
+    monkeypatch.setattr(host_loop, "program", None)  # nothing compiles before
+    with pytest.raises(ValueError, match=said) as error:
+        jb.simulate(large, jb.lingape, replications=3)
+    each, lanes, together = map(float, re.search(said, str(error.value)).groups())
+    assert together == pytest.approx(lanes * each, rel=0.01)
+    assert each > large.arms.nbytes / 2**30
+    assert "smaller `batch`" in str(error.value)
+    monkeypatch.setattr(checks, "memory_bytes", lambda: 2**10)
+    with pytest.raises(ValueError, match=said.partition(": ")[0]) as error:
+        jb.simulate(large, jb.lingape, replications=3)
+    assert "`batch`" not in str(error.value)

@@ -77,6 +77,28 @@ def check_memory(replications: int, record_size: int) -> None:
     )
 
 
+def check_lanes(lanes: int, each: int) -> None:
+    """Raise unless what the lanes carry from round to round fits into this machine's memory.
+
+    Args:
+      lanes: of all devices together.
+      each: bytes of all that a lane carries.
+    """
+    memory = memory_bytes()
+    fewer = " A smaller `batch` has fewer lanes." if lanes > 1 and each <= memory else ""
+    require(
+        lanes * each <= memory,
+        f"the algorithm carries {_size(each)} from round to round on this instance, and {lanes} "
+        f"replications side by side {_size(lanes * each)}: more than this machine's memory of "
+        f"{_size(memory)}.{fewer}",
+    )
+
+
+def _size(number):
+    """A number of bytes in GiB."""
+    return f"{number / 2**30:.3g} GiB"
+
+
 def memory_bytes() -> int:
     """The memory of this machine; 2**62 where the system does not report it."""
     try:

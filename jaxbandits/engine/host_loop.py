@@ -20,7 +20,7 @@ from ..compilers.jaxprs import loops
 from ..system.interrupts import raise_if_lost
 from ..types import Key
 from . import keeping
-from .checks import Devices, platform_of
+from .checks import Devices, check_lanes, platform_of
 from .device_loop import (
     FUSED,
     Batch,
@@ -362,6 +362,8 @@ class HostLoop:
         self.shape: Shape = shape_of(
             known, replications=replications, batch=batch, devices=devices, engine=chosen
         )
+        if platform_of(devices) == "cpu":
+            check_lanes(self._count * self.shape.lanes, known.lane)
         self._sharded = devices is not None
         began = time.perf_counter()
         others = shapes, len(rounds), devices
