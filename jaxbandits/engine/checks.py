@@ -77,15 +77,17 @@ def check_memory(replications: int, record_size: int) -> None:
     )
 
 
-def check_lanes(lanes: int, each: int) -> None:
+def check_lanes(lanes: int, each: int, fewest: int) -> None:
     """Raise unless what the lanes carry from round to round fits into this machine's memory.
 
     Args:
       lanes: of all devices together.
       each: bytes of all that a lane carries.
+      fewest: the lanes that a `batch` of 1 would have.
     """
     memory = memory_bytes()
-    fewer = " A smaller `batch` has fewer lanes." if lanes > 1 and each <= memory else ""
+    enough = lanes > fewest and fewest * each <= memory
+    fewer = f" With `batch={fewest}` they would fit." if enough else ""
     require(
         lanes * each <= memory,
         f"the algorithm carries {_size(each)} from round to round on this instance, and {lanes} "

@@ -363,7 +363,8 @@ class HostLoop:
             known, replications=replications, batch=batch, devices=devices, engine=chosen
         )
         if platform_of(devices) == "cpu":
-            check_lanes(self._count * self.shape.lanes, known.lane)
+            fewest = VECTOR.get(self.shape.engine, VECTOR["xla"])
+            check_lanes(self._count * self.shape.lanes, known.lane, self._count * fewest)
         self._sharded = devices is not None
         began = time.perf_counter()
         others = shapes, len(rounds), devices
