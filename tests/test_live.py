@@ -99,7 +99,7 @@ def check_live(case, seed):
     np.testing.assert_array_equal(live.answer, runs.answer[0])
     if case.promise != "regret":
         assert live.info == {name: values[0] for name, values in runs.info.items()}
-        for counts, answer in zip(history[:6], answers[1:], strict=False):
+        for counts, answer in zip(history[:12], answers[1:], strict=False):
             cut = play(max_pulls=int(counts.sum()))
             np.testing.assert_array_equal(counts, cut.arm_pulls[0])
             np.testing.assert_array_equal(answer, cut.answer[0])  # asked once more

@@ -5,7 +5,6 @@ from functools import partial
 import jax
 import numpy as np
 import pytest
-from params import params
 from top_m_lines import GapIndexRules, algorithm
 
 import jaxbandits as jb
@@ -45,7 +44,7 @@ def no_later(instance, name, replications, m):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", params(["lin_gifa", "ugape"], slow=["lin_gifa"]))
+@pytest.mark.parametrize("name", ["lin_gifa", "ugape"])
 def test_ugapes_test_stops_no_later(name):
     no_later(CLASSIC, name, 400, 2)
 

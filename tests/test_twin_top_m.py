@@ -223,7 +223,7 @@ def test_arm_space_and_feature_space_draw_the_same_arms(rules):
 
     instance = jb.instances.classic_top_m(5, 2, angle=0.9)
     one, other = (
-        jb.simulate(instance, partial(build, arm_space=space), replications=16, seed=3)
+        jb.simulate(instance, partial(build, arm_space=space), replications=50, seed=3)
         for space in (True, False)
     )
     np.testing.assert_array_equal(one.arm_pulls, other.arm_pulls)

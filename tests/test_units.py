@@ -47,8 +47,15 @@ FUNCTIONS = {
 
 
 # Their relatives are always tested: other designs, or bounds by the same designs.
-RELATED = ("g_optimal_fw", "fedorov", "wolfe_atwood", "xy_frank_wolfe")
-RELATED += ("wynn", "characteristic_time", "rage_pull_bound")
+RELATED = (
+    "g_optimal_fw",
+    "fedorov",
+    "wolfe_atwood",
+    "wynn",
+    "xy_frank_wolfe",
+    "characteristic_time",
+    "rage_pull_bound",
+)
 
 
 @pytest.mark.parametrize("name", params(FUNCTIONS, slow=RELATED))

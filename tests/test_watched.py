@@ -103,7 +103,7 @@ def test_the_bound_of_the_widths():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", params(ALGORITHMS, slow=["glm_fpl"]))
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_events_have_the_probabilities_of_the_theorem(name):
     # The value of `a="theory"` for slopes and noise 1. As a number it shares the program of the
     # test below; `test_named_scales_are_those_numbers` tests the name.

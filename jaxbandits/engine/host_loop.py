@@ -277,13 +277,18 @@ def shape_of(
         lanes = _default_lanes(sizes, -(-replications // number), platform, engine)
     else:
         lanes = -(-min(batch, replications) // number)
-    vector = VECTOR.get(engine, VECTOR["xla"])
+    vector = _fewest_lanes(engine)
     lanes = -(-lanes // vector) * vector
     rows = max(1, RECORD_BYTES // (8 * sizes.record))
     refill_most = max(vector, lanes // LANES_PER_DRAW) if sizes.own else lanes
     refill_from = max(1, lanes // LANES_PER_REFILL)
     queue = min(8 * lanes, rows)
     return Shape(lanes, refill_from, refill_most, queue, sizes.traits.moves, engine)
+
+
+def _fewest_lanes(engine):
+    """Lanes of a device at least, and in steps of as many."""
+    return VECTOR.get(engine, VECTOR["xla"])
 
 
 def _default_lanes(sizes, share, platform, engine):
@@ -363,8 +368,8 @@ class HostLoop:
             known, replications=replications, batch=batch, devices=devices, engine=chosen
         )
         if platform_of(devices) == "cpu":
-            fewest = VECTOR.get(self.shape.engine, VECTOR["xla"])
-            check_lanes(self._count * self.shape.lanes, known.lane, self._count * fewest)
+            fewest = self._count * _fewest_lanes(self.shape.engine)
+            check_lanes(self._count * self.shape.lanes, known.lane, fewest)
         self._sharded = devices is not None
         began = time.perf_counter()
         others = shapes, len(rounds), devices

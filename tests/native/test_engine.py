@@ -50,7 +50,7 @@ def programs(monkeypatch):
 def test_replications_are_those_of_xla(name, programs):
     instance, algorithm, options = PLAYED[name]
     ours, other = (
-        simulate(instance, algorithm, replications=64, engine=engine, **options)
+        simulate(instance, algorithm, replications=96, engine=engine, **options)
         for engine in ("native", "xla")
     )
     # Contextual instances are played one lane after another, see `schedules`.
@@ -138,6 +138,13 @@ def test_auto_is_native_on_a_cpu_and_the_default():
         np.testing.assert_array_equal(chosen.arm_pulls, native.arm_pulls)
 
 
+def sizes_of(instance, build):
+    """What the choice of an engine depends on."""
+    structure, numbers = prepared(instance, build, None)
+    with jax.enable_x64(True):
+        return host_loop.sizes(structure, host_loop.shapes_of(numbers), 0)
+
+
 @pytest.mark.parametrize(
     ("build", "own", "replications", "engine"),
     [
@@ -150,9 +157,7 @@ def test_auto_is_native_on_a_cpu_and_the_default():
 )
 def test_auto_counts_designs_that_lanes_have_in_common(build, own, replications, engine):
     instance = partial(jb.instances.sphere, num_arms=5, dim=3) if own else SOARE
-    cell = prepared(instance, build, None)
-    with jax.enable_x64(True):
-        sizes = host_loop.sizes(cell[0], host_loop.shapes_of(cell[1]), 0)
+    sizes = sizes_of(instance, build)
     assert sizes.own == own
     assert host_loop.automatic(sizes, "cpu", replications) == engine
 
@@ -165,10 +170,8 @@ def test_auto_plays_very_large_lanes_one_by_one(monkeypatch):
         alone = simulate(SOARE, algorithm)
         assert (usual.meta["engine"], alone.meta["engine"]) == ("native", "in turn")
         np.testing.assert_array_equal(alone.arm_pulls, usual.arm_pulls)
-    cell = prepared(SOARE, jb.rage, None)
-    with jax.enable_x64(True):
-        sizes = host_loop.sizes(cell[0], host_loop.shapes_of(cell[1]), 0)
-    assert host_loop.automatic(sizes, "cpu", 12) == "native"  # lanes share its designs
+    # Lanes share its designs.
+    assert host_loop.automatic(sizes_of(SOARE, jb.rage), "cpu", 12) == "native"
 
 
 def test_auto_is_xla_without_a_compiler(monkeypatch):
