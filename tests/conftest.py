@@ -70,8 +70,7 @@ def pytest_runtest_protocol(item):
         return (yield)
 
 
-ENDED, EVERY = itertools.count(1), 10  # the memory is checked after every tenth test
-MOST_MAPPINGS = 0.7  # tests compile small programs, and to forget them takes seconds
+ENDED, EVERY = itertools.count(1), 50  # to count the mappings takes 10 ms
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +80,7 @@ def _room_for_programs():
     if next(ENDED) % EVERY == 0:
         from jaxbandits.engine import keeping
 
-        keeping.make_room(MOST_MAPPINGS)
+        keeping.make_room()
 
 
 def pytest_sessionfinish():

@@ -9,17 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from environment import HASTE, UNHURRIED
+from jax.experimental.compilation_cache import compilation_cache
 
 import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler, compiling
-from jaxbandits.engine import episode, host_loop
+from jaxbandits.engine import episode, host_loop, keeping
 from jaxbandits.engine.partition import prepared
 
 LANES, REPLICATIONS = 16, 12  # of `simulate`; with fewer replications it would use fewer lanes
 MANY = 200  # with more replications than this, more lanes are faster
 # The values that users have; the tests change them.
 USUAL_LANES, USUAL_FLAGS = host_loop._default_lanes, host_loop._flags
-USUAL_LEVELS = compiling.LEVELS
+USUAL_LEVELS, USUAL_MAPPINGS = compiling.LEVELS, keeping.MOST_MAPPINGS
 # The engine for statistics of many runs: without optimisations, native programs are several times
 # as fast as XLA's.
 QUICK = "native" if compiler() else "xla"
@@ -44,6 +45,8 @@ def compile_in_haste(hasty):
     host_loop._default_lanes = lanes if hasty else USUAL_LANES
     host_loop._flags = (lambda *_: {}) if hasty else flags
     compiling.LEVELS = dict.fromkeys(USUAL_LEVELS, "-O0") if hasty else USUAL_LEVELS
+    # To forget programs, in a process that has traced as much as the tests, takes seconds.
+    keeping.MOST_MAPPINGS = 0.7 if hasty else USUAL_MAPPINGS
 
 
 @contextlib.contextmanager
@@ -55,6 +58,19 @@ def as_for_users():
         yield
     finally:
         compile_in_haste(hasty)
+
+
+@contextlib.contextmanager
+def jax_keeps_programs(folder):
+    """Give JAX this folder (None: none) for compiled programs within the block."""
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", folder and str(folder))
+    compilation_cache.reset_cache()
+    try:
+        yield
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
+        compilation_cache.reset_cache()  # else it would look there for each later program
 
 
 def key_of(replication, seed=0):

@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import pytest
+from programs import jax_keeps_programs
 
 from jaxbandits.cli.cache import all_programs_kept
 from jaxbandits.system.kept_programs import _unusable, _usable
@@ -20,14 +21,12 @@ def home(tmp_path, monkeypatch):
     monkeypatch.delenv("JAXBANDITS_CACHE", raising=False)
     _usable.cache_clear()
     _unusable.cache_clear()
-    before = jax.config.jax_compilation_cache_dir
-    jax.config.update("jax_compilation_cache_dir", None)
-    yield tmp_path / "jaxbandits"
-    jax.config.update("jax_compilation_cache_dir", before)
+    with jax_keeps_programs(None):
+        yield tmp_path / "jaxbandits"
 
 
 def a_program(number):
-    jax.clear_caches()
+    """The result of a function that is new with each call, so that it is compiled or read."""
     return float(jax.jit(lambda x: x * 3.0 + number)(jnp.float32(2.0)))
 
 

@@ -395,6 +395,7 @@ def test_live_finds_its_programs(folder, monkeypatch):
 def test_programs_are_forgotten_before_there_are_too_many_mappings(monkeypatch):
     play(BUDGETED)
     assert host_loop.program.cache_info().currsize > 0
+    monkeypatch.setattr(keeping, "MOST_MAPPINGS", 0.4)
     monkeypatch.setattr(keeping, "mappings_used", lambda: 0.3)
     keeping.make_room()
     assert host_loop.program.cache_info().currsize > 0

@@ -101,19 +101,14 @@ class Remembered:
 remembered: Remembered = Remembered()
 
 
-def make_room(most: float | None = None) -> None:
+def make_room() -> None:
     """Forget programs before the process has as many memory mappings as are allowed.
 
     They are compiled, or read, when they are needed again.
-
-    Args:
-      most: share of the allowed mappings from which on programs are forgotten; by default
-        `MOST_MAPPINGS`.
     """
-    most = MOST_MAPPINGS if most is None else most
-    if mappings_used() > most:
+    if mappings_used() > MOST_MAPPINGS:
         remembered.forget()
-        if mappings_used() > most:  # they are of small programs
+        if mappings_used() > MOST_MAPPINGS:  # they are of small programs
             jax.clear_caches()
             gc.collect()
 

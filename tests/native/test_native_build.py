@@ -12,8 +12,8 @@ import warnings
 from functools import partial
 from pathlib import Path
 
-import jax
 import pytest
+from programs import jax_keeps_programs
 
 import jaxbandits as jb
 from jaxbandits.compilers import cpp
@@ -26,10 +26,8 @@ SOURCE = 'extern "C" int run() {{ return {number}; }}'
 @pytest.fixture
 def library_folder(tmp_path):
     """The folder of libraries within the folder that JAX was given for its programs."""
-    before = jax.config.jax_compilation_cache_dir
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path / "programs"))
-    yield tmp_path / "programs" / build.FOLDER
-    jax.config.update("jax_compilation_cache_dir", before)
+    with jax_keeps_programs(tmp_path / "programs"):
+        yield tmp_path / "programs" / build.FOLDER
 
 
 def run_program(number=7, name="tiny"):
