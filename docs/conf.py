@@ -66,6 +66,7 @@ html_css_files = ["site.css"]
 html_theme_options = {
     "show_toc_level": 2,
     "show_navbar_depth": 1,
+    "collapse_navbar": True,  # all pages of the reference on each page would take half the build
     "navigation_with_keys": False,
     "navbar_persistent": [],
     "home_page_in_toc": True,
