@@ -87,7 +87,8 @@ from functools import partial
 assert jax.config.jax_enable_x64 is False
 instance = jb.instances.soare(3, angle=0.5)
 runs = jb.simulate(instance, partial(jb.gse, budget=40), replications=3)
-regret = jb.simulate(instance, partial(jb.glm_tsl, family="gaussian"), replications=3, horizon=5)
+gaussian = partial(jb.glm_tsl, family="gaussian")
+regret = jb.simulate(instance, gaussian, replications=3, horizon=5, engine="xla")
 plan = jb.design.d_optimal(np.eye(3, dtype=np.float32))
 fit = jb.fit_glm([[1.0]], [4], [3.0])
 assert before == {k: v for k, v in jax.config.values.items()}
