@@ -39,7 +39,9 @@ def simulated(build=BUILD, **options):
 
 @pytest.mark.parametrize(
     "options",
-    params([{"batch": 3}, {"batch": 17}, {"engine": "native"}], always=["{'batch': 3}"]),
+    params(
+        [{"batch": 1}, {"batch": 3}, {"batch": 17}, {"engine": "native"}], always=["{'batch': 3}"]
+    ),
     ids=str,
 )
 def test_lanes_and_engines_change_nothing(options):

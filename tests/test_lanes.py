@@ -10,7 +10,7 @@ from params import params
 from programs import USUAL_LANES, Programs, key_of, parts
 
 import jaxbandits as jb
-from jaxbandits.engine import episode, host_loop
+from jaxbandits.engine import checks, episode, host_loop
 from jaxbandits.engine.api import Simulation
 from jaxbandits.engine.partition import prepared
 
@@ -50,10 +50,12 @@ def usual_lanes(monkeypatch):
     monkeypatch.setattr(host_loop, "_default_lanes", USUAL_LANES)
 
 
-def sized(replications, *, batch=None, lane=500, record=20, phased=False):
+def sized(replications, *, batch=None, lane=500, record=20, phased=False, engine="xla"):
     moves = episode.MoveTraits(one_arm=not phased, stops=True, cheap=True)
     sizes = host_loop.Sizes(lane, record, False, host_loop.Traits(moves))
-    return host_loop.shape_of(sizes, replications=replications, batch=batch, devices=None)
+    return host_loop.shape_of(
+        sizes, replications=replications, batch=batch, devices=None, engine=engine
+    )
 
 
 @pytest.mark.usefixtures("usual_lanes")
@@ -64,10 +66,25 @@ def test_a_few_numbers_of_lanes_serve_all_numbers_of_replications():
 
 
 @pytest.mark.usefixtures("usual_lanes")
+@pytest.mark.parametrize(
+    ("memory", "engine", "lanes"),
+    [
+        (2**38, "xla", 32),
+        (2**36, "xla", 16),
+        (2**34, "xla", 8),  # a register at least
+        (2**34, "in turn", 4),
+        (2**31, "in turn", 1),
+    ],
+)
+def test_large_lanes_are_as_few_as_the_memory_holds(monkeypatch, memory, engine, lanes):
+    monkeypatch.setattr(checks, "memory_bytes", lambda: memory)
+    assert sized(10**6, lane=2**30, engine=engine).lanes == lanes
+
+
+@pytest.mark.usefixtures("usual_lanes")
 def test_large_lanes_are_fewer_and_large_records_have_shorter_queues():
     assert sized(10**6, lane=1200).lanes == sized(10**6, lane=2**14).lanes == 64
     assert sized(10**6, lane=1200, phased=True).lanes == 256
-    assert sized(10**6, lane=2**30).lanes == 32
     assert sized(10**6, record=10**5).queue < sized(10**6).queue
     assert sized(10**6, record=10**9).queue == 1
 

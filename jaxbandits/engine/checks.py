@@ -38,6 +38,8 @@ SIZES: dict[str, tuple[int, int]] = {
     "horizon": (1, LARGEST),
     "batch": (1, LARGEST),
 }
+# Within a round lanes need several times what they carry from round to round.
+WITHIN_A_ROUND: int = 4
 
 
 def check_sizes(
@@ -94,6 +96,11 @@ def check_lanes(lanes: int, each: int, fewest: int) -> None:
         f"replications side by side {_size(lanes * each)}: more than this machine's memory of "
         f"{_size(memory)}.{fewer}",
     )
+
+
+def lanes_at_ease(each: int) -> int:
+    """How many lanes of so many bytes this machine has room for, with all that a round needs."""
+    return max(1, memory_bytes() // (WITHIN_A_ROUND * each))
 
 
 def _size(number):

@@ -20,7 +20,7 @@ from ..compilers.jaxprs import loops
 from ..system.interrupts import raise_if_lost
 from ..types import Key
 from . import keeping
-from .checks import Devices, check_lanes, platform_of
+from .checks import Devices, check_lanes, lanes_at_ease, platform_of
 from .device_loop import (
     FUSED,
     Batch,
@@ -58,8 +58,12 @@ REPLICATIONS_PER_LANE: int = 32
 RECORD_BYTES: int = 2**26  # of all records of a call
 LARGE_BYTES: int = 2**20  # of numbers, which are then put on the device once
 # Lanes come in full vector registers, so that every lane runs the same instructions; the native
-# engine computes two registers at a time, a GPU a block of threads.
-VECTOR: dict[str, int] = {"xla": 8} | {name: x.side_by_side for name, x in FUSED.items()}
+# engine computes two registers at a time, a GPU a block of threads. Lanes in turn are single.
+VECTOR: dict[str, int] = {
+    "xla": 8,
+    "in turn": 1,
+    **{name: x.side_by_side for name, x in FUSED.items()},
+}
 # One lane in so many waits before ended ones are written out and refilled; and one lane in so many
 # gets an instance of its own at once.
 LANES_PER_REFILL: int = 64
@@ -299,6 +303,8 @@ def _default_lanes(sizes, share, platform, engine):
         held = CACHE_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
         most = max(held, min(most, USUAL_LANES))
     most = min(MOST_LANES.get(platform, 2**17), max(FEWEST_LANES, most))
+    if platform == "cpu":
+        most = min(most, lanes_at_ease(sizes.lane))
     if platform == "cpu" and one_arm:
         most = min(most, max(SHORT_LANES, _power(max(1, share // REPLICATIONS_PER_LANE))))
         if engine == "native":  # it holds two registers in the cache
