@@ -67,8 +67,18 @@ def _design(instance):
     return play
 
 
+def _differences(instance):
+    def play(_):
+        found = jb.design.xy_optimal(instance.arms, instance.arms)
+        assert bool(found.converged)
+        return 1
+
+    return play
+
+
 WORKS = {
     "D-optimal design": ("design", _design),
+    "XY design": ("design", _differences),  # of all pairs of arms, as in the first phase of RAGE
     "gse, uniform": ("stage", _stages),
     "gse, d_opt": ("stage", partial(_stages, design="d_opt")),
     "lin_ucb": ("round", partial(_rounds, build=jb.lin_ucb)),

@@ -48,9 +48,10 @@ Mask: TypeAlias = Bool[Table, " n"]
 def _solver(tol):
     """The designs for given directions, as `Solved`."""
 
-    def solve(arms, directions, active, many):
-        if are_many(arms, active.size):
+    def solve(arms, number, listed, many):
+        if are_many(arms, number):
             return Solved(many())
+        directions, active = listed()
         design, multipliers = interior_point.saddle(arms, directions, active, tol=tol)
         space = subspace.of(arms, jnp.ones(arms.shape[0], bool))
         inverse = subspace.inverse(space, least_squares.gram(arms, design.weights)).matrix
@@ -58,12 +59,16 @@ def _solver(tol):
 
     def between(arms, targets, active):
         pairs = Pairs(targets)
-        first, second = pairs.indices
-        both = active[first] & active[second]
-        return solve(arms, pairs, both, lambda: exact.between(arms, targets, active))
+
+        def listed():  # a table of so many pairs would fill the memory
+            first, second = pairs.indices
+            return pairs, active[first] & active[second]
+
+        return solve(arms, pairs.number, listed, lambda: exact.between(arms, targets, active))
 
     def along(arms, vectors, active):
-        return solve(arms, vectors, active, lambda: exact.along(arms, vectors, active))
+        number, listed = vectors.shape[0], lambda: (vectors, active)
+        return solve(arms, number, listed, lambda: exact.along(arms, vectors, active))
 
     exact = named("interior_point", tol)
     return Solver(between, along)

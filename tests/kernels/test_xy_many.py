@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from designs import differences, is_design, norms
 
+import jaxbandits as jb
 from jaxbandits.kernels.design import directions
 from jaxbandits.kernels.design.xy import many_arms
 from jaxbandits.kernels.design.xy.by_name import named
@@ -118,3 +119,10 @@ def test_the_cap_is_reported():
     assert not found.converged
     assert found.bound < found.value
     assert found.iterations == 2
+
+
+def test_no_table_of_all_pairs_is_made(monkeypatch):
+    monkeypatch.setattr(directions.Pairs, "indices", None)  # of as many numbers as there are pairs
+    arms = jax.ShapeDtypeStruct((5000, 3), np.float64)
+    found = jax.eval_shape(lambda arms: jb.design.xy_optimal(arms, arms), arms)
+    assert found.weights.shape == (5000,)

@@ -42,6 +42,12 @@ class Pairs(NamedTuple):
     points: Float[Array, "M d"]
 
     @property
+    def number(self) -> int:
+        """How many directions."""
+        num = self.points.shape[0]
+        return max(1, num * (num - 1) // 2)
+
+    @property
     def indices(self) -> tuple[np.ndarray, np.ndarray]:
         """The targets a and b of each direction; one of length zero where there is one target."""
         num = self.points.shape[0]
