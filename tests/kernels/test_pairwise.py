@@ -40,6 +40,8 @@ beaten = jax.jit(pairwise.beaten)
     [
         ("sphere", 700, 1.0),
         ("sphere", 700, 0.3),
+        ("sphere", 700, 0.01),
+        ("outliers", 700, 1.0),
         ("outliers", 700, 0.3),
         ("outliers", 700, 0.01),
         ("sphere", 101, 0.3),

@@ -37,10 +37,9 @@ def named(name: str, tol: Scalar | None = None) -> Solver:
     exact = name == "interior_point"
 
     def between(arms, targets, alive):
-        num = targets.shape[0]
-        if exact and num > 1 and are_many(arms, num * (num - 1) // 2):
-            return many_arms.xy_many(arms, _among(targets, alive), tol=tol)
         pairs = Pairs(targets)
+        if exact and targets.shape[0] > 1 and are_many(arms, pairs.number):
+            return many_arms.xy_many(arms, _among(targets, alive), tol=tol)
         first, second = pairs.indices
         return solve(arms, pairs, alive[first] & alive[second], tol=tol)
 
