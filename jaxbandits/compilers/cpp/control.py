@@ -19,7 +19,7 @@ from ..jaxprs import (
 from .elementwise import entrywise
 from .inverses import sweep_columns
 from .selection import pick_argmax, pick_best
-from .values import ArraySpec, Unsupported, Value, constant, in_lanes, spec_of
+from .values import ArraySpec, Unsupported, Value, constant, in_array, in_lanes, spec_of
 from .writer import Writer, rule
 
 # By primitive: the number of axes of the first operand, and what writes the function.
@@ -51,11 +51,17 @@ def custom_call(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> lis
 
 
 def _carry_arrays(writer, values, flags, owned):
-    """Arrays for a loop's carry with its initial values; `owned` if no lane stops before others."""
+    """Arrays for a loop's carry with its initial values; `owned` if no lane stops before others.
+
+    An array that nothing else reads becomes the loop's own, so that nothing is copied.
+    """
     arrays = []
     for value, varies in zip(values, flags, strict=True):
-        array = writer.new(value.spec, varies, mutable=True)
-        arrays.append(writer.fill(array, value)._replace(owned=owned))
+        if value.owned and value.array is not None and value.varies == varies:
+            array = in_array(value.array, value.spec, varies, reads={value.array: True})
+        else:
+            array = writer.fill(writer.new(value.spec, varies, mutable=True), value)
+        arrays.append(array._replace(owned=owned))
     return arrays
 
 
