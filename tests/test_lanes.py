@@ -44,6 +44,41 @@ def test_queue_length_call_time_and_refills_change_no_number(changed, monkeypatc
     np.testing.assert_array_equal(other.answer, whole.answer)
 
 
+@pytest.mark.parametrize("devices", [1, 2])
+def test_tables_in_another_memory_are_fetched_in_part(monkeypatch, devices):
+    """The part holds all that a call has written, and the records are the same."""
+    fetched = []
+
+    def first_rows(tables, rows, axis):
+        fetched.append(rows)
+        return {name: x[(slice(None),) * axis + (slice(rows),)] for name, x in tables.items()}
+
+    monkeypatch.setattr(host_loop, "CALL_SECONDS", 1e-9)  # few runs end in a call
+    options = {"batch": 8, "devices": jax.devices()[:devices] if devices > 1 else None}
+    monkeypatch.setattr(host_loop, "_first_rows", first_rows)
+    usual = simulate(**options)
+    assert not fetched
+    monkeypatch.setattr(host_loop, "HOST_MEMORY", ())
+    found = simulate(**options)
+    np.testing.assert_array_equal(found.replication, np.arange(320))
+    np.testing.assert_array_equal(found.arm_pulls, usual.arm_pulls)
+    np.testing.assert_array_equal(found.answer, usual.answer)
+    assert fetched
+
+
+@pytest.mark.parametrize(
+    ("written", "rows"), [(0, 1), (1, 1), (2, 12), (12, 12), (13, 100), (100, 100), (101, 800)]
+)
+def test_the_rows_that_are_fetched_are_one_of_a_few_numbers(monkeypatch, written, rows):
+    monkeypatch.setattr(host_loop, "HOST_MEMORY", ())
+    loop = object.__new__(host_loop.HostLoop)
+    loop.shape = host_loop.Shape(8, 1, 8, 784, episode.MoveTraits(True, True, True))
+    loop._sharded, loop._platform = False, "gpu"
+    table = np.arange(2.0 * loop.shape.records).reshape(-1, 2)
+    found = loop._fetched({"float": table}, written)["float"]
+    np.testing.assert_array_equal(found, table[:rows])
+
+
 @pytest.fixture
 def usual_lanes(monkeypatch):
     """The number of lanes that users have; the tests pin it, see `programs.compile_in_haste`."""

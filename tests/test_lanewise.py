@@ -188,12 +188,12 @@ TABLES = dict(
 )
 
 
-def both(name):
+def both(name, **options):
     """The results of a case by `lanewise` and by `jax.vmap`."""
     function, letters = CASES[name]
     args = [keys() if letter == "K" else TABLES[letter] for letter in letters]
-    one = jax.jit(lambda unit, *args: lanewise(function, NUMBER, unit)(*args))(1.0, *args)
-    return one, jax.jit(jax.vmap(function, -1, -1))(*args)
+    one = jax.jit(lambda unit, *args: lanewise(function, NUMBER, unit, **options)(*args))
+    return one(1.0, *args), jax.jit(jax.vmap(function, -1, -1))(*args)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -204,6 +204,26 @@ def test_it_equals_vmap_with_the_lanes_last(name):
         assert (first.shape, first.dtype) == (second.shape, second.dtype)
         assert first.shape[-1] == NUMBER
         np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["look-ups", "far look-ups"])
+def test_look_ups_by_gathers_equal_vmap_too(name):
+    one, two = both(name, gathers=True)
+    for first, second in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
+        assert (first.shape, first.dtype) == (second.shape, second.dtype)
+        np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-11)
+
+
+def test_gathers_read_no_whole_table():
+    def look_up(m, i):
+        return m[i]
+
+    arguments = MATRICES, WHICH
+    texts = [
+        str(jax.make_jaxpr(lanewise(look_up, NUMBER, jnp.ones(()), gathers=gathers))(*arguments))
+        for gathers in (False, True)
+    ]
+    assert [" gather[" in text for text in texts] == [False, True]
 
 
 def test_lanes_do_not_influence_each_other():

@@ -49,7 +49,11 @@ STARTS_TOO: tuple[str, ...] = ("native",)
 STARTED_BYTES: int = 2**18
 PAIRED_LANES: int = 256  # up to which each lane is compared with each: quick to compile, as fast
 BURST: int = 8  # chunks that an engine computes before it looks whether lanes wait
-LAUNCH_BURST: int = 32  # the same on a GPU, where looking costs a dozen launches
+# The same on a GPU, where looking costs a dozen launches: many chunks of small lanes, and few of
+# large ones. Their chunks take longer than looking, and lanes that have ended wait for a launch:
+# 240 rounds of Top-m took 1.6 times as long by launches of 1,024 rounds as of 64.
+LAUNCH_BURSTS: tuple[int, int] = (2, 16)  # fewest, most
+LAUNCH_BYTES: int = 2**12  # of the lanes of that many chunks
 SCHEDULES: dict[str, Callable[[Chunk], Chunk]] = {
     "in turn": partial(in_turn, most=BURST),
     "together": together,
@@ -147,6 +151,7 @@ class Shape(NamedTuple):
     queue: int
     moves: MoveTraits  # of the algorithm
     engine: str = "xla"  # one of `ENGINES`, `FUSED` or `SCHEDULES`
+    gathers: bool = False  # of "xla", see `lanewise`
 
     @property
     def records(self) -> int:
@@ -388,7 +393,7 @@ def _chunk_of_all_lanes(factory, inputs, shape):
     """A function `lanes -> (lanes, rounds played, rounds computed)`."""
     one_lane = partial(lane_chunk, factory, inputs, shape.moves)
     if shape.engine == "xla":
-        return lanewise(one_lane, shape.lanes, inputs.unit)
+        return lanewise(one_lane, shape.lanes, inputs.unit, gathers=shape.gathers)
     if shape.engine in SCHEDULES:
         return SCHEDULES[shape.engine](one_lane)
 
@@ -397,14 +402,20 @@ def _chunk_of_all_lanes(factory, inputs, shape):
         return lane, (played, offered)
 
     target = FUSED[shape.engine]
-    most = LAUNCH_BURST if shape.engine == "cuda" else BURST
-    burst = repeated(step, shape.lanes, lambda lane: lane.run.live, most, target)
 
     def chunk_lanes(lanes):
+        most = _launch_burst(lanes) if shape.engine == "cuda" else BURST
+        burst = repeated(step, shape.lanes, lambda lane: lane.run.live, most, target)
         lanes, (played, offered) = burst(lanes)
         return lanes, played, offered
 
     return chunk_lanes
+
+
+def _launch_burst(lanes):
+    """Chunks of a launch on a GPU."""
+    fewest, most = LAUNCH_BURSTS
+    return max(fewest, min(most, LAUNCH_BYTES // bytes_of(_one_lane(lanes))))
 
 
 def run_queue(structure: Structure, shape: Shape, inputs: LoopInputs, batch: Batch) -> Batch:

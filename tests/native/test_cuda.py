@@ -13,6 +13,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits.compilers import cpp, cuda
+from jaxbandits.compilers.cpp import program
 from jaxbandits.compilers.cuda import launching, nvrtc
 from jaxbandits.core import Algorithm, Move
 from jaxbandits.engine import checks, device_loop
@@ -67,7 +68,52 @@ def test_long_loops_stay_loops(kernel):
     for k in loops:
         found = re.match(r"for \(i64 \w+ = 0; \w+ < (\d+);", lines[k])
         few = found is not None and int(found[1]) <= launching.WRITTEN_OUT
-        assert (lines[k - 1] == "#pragma unroll 1") != few, lines[k]
+        found = re.fullmatch(r"#pragma unroll (\d+)", lines[k - 1])
+        assert (found is None) == few, lines[k]
+        assert few or int(found[1]) in (1, launching.SIDE_BY_SIDE)
+
+
+NESTED = """\
+for (i64 i_1 = 0; i_1 < 20; i_1++) {
+for (i64 i_2 = 0; i_2 < 20; i_2++) {
+a[i_1] += b[i_2];
+}}
+for (i64 i_3 = 0; i_3 < 12; i_3++) {
+}
+for (;;) {
+if (!x) break;
+}"""
+
+
+@pytest.mark.parametrize(("more", "many"), [(0, launching.SIDE_BY_SIDE), (launching.FEW_LINES, 1)])
+def test_entries_of_the_innermost_loops_are_side_by_side_in_short_programs(more, many):
+    lines = launching._rolled(NESTED + more * "\n").split("\n")
+    pragmas = [line for line in lines if line.startswith("#")]
+    short = [] if many > 1 else [1]  # in a long program, twelve iterations are many
+    assert pragmas == [f"#pragma unroll {n}" for n in (1, many, *short, 1)]
+
+
+def source_with(on_chip):
+    return program.Source(1, 1, [], [], 1, [], 0, on_chip, True)
+
+
+@pytest.mark.parametrize(
+    ("on_chip", "capability", "lanes"),
+    [(0, "9.0", 128), (1600, "9.0", 128), (3200, "9.0", 64), (3200, "8.0", 32), (1600, "8.6", 32)],
+)
+def test_a_block_has_as_many_lanes_as_fit_on_the_chip(on_chip, capability, lanes):
+    assert launching.lanes_per_block(source_with(on_chip), capability) == lanes
+
+
+def test_a_chip_that_is_too_small_is_refused():
+    with pytest.raises(cpp.Unsupported, match="3400 bytes of each lane on this GPU's chip"):
+        launching.lanes_per_block(source_with(3400), "8.6")
+
+
+@pytest.mark.parametrize(("bytes", "chunks"), [(549, 7), (100, 16), (4400, 2), (50_000, 2)])
+def test_a_launch_plays_fewer_chunks_of_large_lanes(bytes, chunks):
+    lanes = jax.ShapeDtypeStruct((bytes, 128), jnp.bool_)
+    assert device_loop._launch_burst(lanes) == chunks
 
 
 def test_the_launch_is_part_of_the_program_and_works_in_place(monkeypatch):
@@ -83,6 +129,24 @@ def test_the_launch_is_part_of_the_program_and_works_in_place(monkeypatch):
     assert "PTX for 90" in call
     assert call.count("#stablehlo.output_operand_alias<") == 2
     assert re.search(r"grid_x = 3 : i32", call)
+
+
+def test_large_tables_are_in_the_memory_of_a_block(monkeypatch):
+    texts = []
+    monkeypatch.setattr(launching, "to_ptx", lambda text, architecture: texts.append(text) or "")
+    gpu = SimpleNamespace(compute_capability="9.0")
+    monkeypatch.setattr(launching.jax, "devices", lambda *_: [gpu])
+    step = lambda carry: ((carry[0] + carry[1][0, 0], carry[1] * 2), carry[0])  # noqa: E731
+    lanes = 2 * cuda.LANES_PER_BLOCK
+    burst = cpp.repeated(step, lanes, lambda carry: carry[0] > 0, 5, cuda.GPU)
+    carry = jnp.zeros(lanes), jnp.zeros((20, 20, lanes))
+    lowered = jax.jit(burst).trace(carry).lower(lowering_platforms=("cuda",)).as_text()
+    (call,) = [line for line in lowered.splitlines() if launching.LAUNCH in line]
+    for name, number in [("grid_x", 4), ("block_x", 64), ("shared_mem_bytes", 64 * 20 * 20 * 8)]:
+        assert f"{name} = {number} : i32" in call
+    (text,) = texts
+    assert "#define CHIP_LANES 64\n" in text
+    assert text.count("ON_CHIP(3200)") == text.count("on_chip + 0 * CHIP_LANES") == 1
 
 
 @pytest.mark.parametrize(("given", "expected"), [("8.0", 80), ("9.0", 90), ("10.0", 90)])

@@ -57,3 +57,33 @@ def test_large_tables_are_in_the_memory_of_all_lanes():
     (source,) = sources
     assert source.scratch >= 40 * 40 * program.WORD
     assert "Spread<vf64>" in source.text
+
+
+def test_large_tables_that_are_carried_are_on_the_chip_and_are_not_copied():
+    def step(carry):
+        table, total = carry
+        table = table - jnp.outer(table[0], table[:, 0]) / 400
+        return (table, total + table.sum()), jnp.ones((), int)
+
+    rng = np.random.default_rng(4)
+    lanes, steps = 3, 7
+    carry = jnp.asarray(rng.normal(size=(20, 20, lanes))), jnp.zeros(lanes)
+    sources = []
+
+    def call(source, *others):
+        sources.append(source)
+        return cpp.ONE_LANE.call(source, *others)
+
+    target = cpp.ONE_LANE._replace(call=call)
+    play = cpp.repeated(step, lanes, lambda carry: carry[1] < jnp.inf, steps, target)
+    (table, total), played = jax.jit(play)(carry)
+    expected = carry
+    for _ in range(steps):
+        expected, _ = jax.vmap(step, -1, (-1, 0))(expected)
+    np.testing.assert_allclose(table, expected[0], rtol=1e-12)
+    np.testing.assert_allclose(total, expected[1], rtol=1e-12)
+    np.testing.assert_array_equal(played, steps)
+    (source,) = sources
+    assert source.on_chip == 20 * 20 * program.WORD
+    # The table itself, and its next entries, which all depend on its first row and column.
+    assert source.text.count("[400]") == 1

@@ -28,6 +28,7 @@ class Source(NamedTuple):
     groups: int  # of lanes that go through it at a time
     shared: list[Any]  # values of the surrounding JAX program
     scratch: int  # bytes of each lane, see `Machine`
+    on_chip: int  # the same
     often: bool  # whether it is called so often that its speed matters
 
     @property
@@ -37,6 +38,7 @@ class Source(NamedTuple):
             '#include "lanes.h"',
             *self.functions,
             "BLOCK void run_block(void **in, void **out, i64 lanes, i64 at) {",
+            *([f"ON_CHIP({self.on_chip})"] if self.on_chip else []),
             *self.block,
             "}",
         ]
@@ -71,8 +73,15 @@ return handle_call(frame, run_block, {groups});
 """
 VECTORS: Target = Target(CPU, _call_library, GROUPS * LANES)
 # What a thread of a GPU has: one lane, and a stack that all threads together pay for.
+# An H100 has 227 KiB for a block of threads: enough for two warps with 3.5 KB each.
 THREAD: Machine = Machine(
-    lanes=1, groups=1, largest_on_stack=2**12, stack=2**14, off_stack=2**24, scratch=True
+    lanes=1,
+    groups=1,
+    largest_on_stack=2**12,
+    stack=2**14,
+    off_stack=2**24,
+    scratch=True,
+    on_chip=3500,
 )
 # The programs of GPUs on a CPU, for tests.
 ONE_LANE: Target = Target(THREAD, partial(_call_library, lanes=1), 1)
@@ -207,15 +216,20 @@ def write(
     everything = [True] * len(closed.jaxpr.outvars)
     jaxpr, _ = dce_jaxpr(closed.jaxpr, everything, instantiate=True)
     closed = closed.replace(jaxpr=jaxpr)
-    compact = renews or operations(jaxpr) > FEW
-    groups = 1 if compact or largest(jaxpr) > SMALL else machine.groups
+    compact, entries = renews or operations(jaxpr) > FEW, largest(jaxpr)
+    groups = 1 if compact or entries > SMALL else machine.groups
     writer = Writer(groups, machine, gives_away=renews, compact=compact)
     first, mask = 1, None  # position of the first argument
     if renews:
         first += 1 + len(jaxpr.outvars)
         mask = writer.scalar("vb64", "load_b64(in[1], at@)")
         writer.line(f"if (!{writer.any(mask)}) return;")
-    arguments = [_loaded(writer, var, k) for k, var in enumerate(jaxpr.invars, first)]
+    # Next to larger arrays elsewhere it would be in vain, and fewer lanes fit a block with it.
+    specs = [spec_of(var.aval) for var in jaxpr.invars]
+    on_chip = _on_chip(specs, machine) if entries * WORD <= machine.on_chip else set()
+    arguments = [
+        _loaded(writer, var, first + k, k in on_chip) for k, var in enumerate(jaxpr.invars)
+    ]
     with writer.under(mask):
         if goes_on is None:
             results = writer.call(closed, arguments)
@@ -233,12 +247,23 @@ def write(
     block = [*head, *writer.head, *writer.lines]
     shared = [_shared(x) for x in writer.shared]
     functions, often = list(writer.functions.values()), not renews
-    return Source(inputs, outputs, functions, block, writer.groups, shared, writer.scratch, often)
+    memory = writer.scratch, writer.on_chip
+    return Source(inputs, outputs, functions, block, writer.groups, shared, *memory, often)
 
 
-def _loaded(writer, var, position):
+def _on_chip(specs, machine):
+    """The positions of the arguments that go into the memory on the chip: large ones first."""
+    found, left = set(), machine.on_chip // WORD
+    for k in sorted(range(len(specs)), key=lambda k: -specs[k].size):
+        if SMALL < specs[k].size <= left:
+            found.add(k)
+            left -= specs[k].size
+    return found
+
+
+def _loaded(writer, var, position, on_chip):
     """The argument at a position, in an array."""
-    array = writer.new(spec_of(var.aval), True)
+    array = writer.new(spec_of(var.aval), True, on_chip=on_chip)
 
     def load(index):
         type, at = array.spec.type, flat(index, array.shape)

@@ -68,6 +68,8 @@ class Machine(NamedTuple):
     # Whether each lane has memory for larger arrays that the program is given, its scratch;
     # otherwise each thread has memory of its own.
     scratch: bool = False
+    # Most bytes of each lane in memory on the chip, for large arrays among the arguments.
+    on_chip: int = 0
 
 
 # The stack of a thread has some megabytes; the linker can address 2 GiB.
@@ -94,6 +96,7 @@ class Writer:
         # fast in a program that is long anyway.
         self.compact: bool = compact
         self.scratch: int = 0  # bytes of each lane
+        self.on_chip: int = 0  # bytes of each lane
         self.head: list[str] = []
         self.lines: list[str] = []
         self.functions: dict[Any, str] = {}
@@ -153,11 +156,22 @@ class Writer:
         body(tuple(index))
         self.line("}" * depth)
 
-    def new(self, spec: ArraySpec, varies: bool, mutable: bool = False) -> Value:
-        """A new array; `mutable` where its entries will change, as those of a loop's carry do."""
+    def new(
+        self, spec: ArraySpec, varies: bool, mutable: bool = False, *, on_chip: bool = False
+    ) -> Value:
+        """A new array; `mutable` where its entries will change, as those of a loop's carry do.
+
+        Args:
+          on_chip: whether it is in the memory on the chip, see `Machine`; it must have room.
+        """
         name = self.name(varies=varies)
         type = f"v{spec.type}" if varies else spec.type
-        self.line(self._declaration(type, name, max(1, spec.size), varies))
+        if on_chip:
+            first, self.on_chip = self.on_chip, self.on_chip + spec.size * WORD
+            memory = f"on_chip + {first} * CHIP_LANES, CHIP_LANES, CHIP_LANE"
+            self.line(f"const Spread<{type}> {name}({memory});")
+        else:
+            self.line(self._declaration(type, name, max(1, spec.size), varies))
         array = in_array(name, spec, varies, reads={name: True} if mutable else None)
         return array._replace(owned=True)
 

@@ -6,26 +6,65 @@ import jax
 import numpy as np
 
 from ..cpp.program import THREAD, Source, Target
+from ..cpp.values import Unsupported
 from .nvrtc import architecture, to_ptx
 
 # XLA's own call for a kernel in PTX.
 LAUNCH: str = "__gpu$xla.gpu.ptx"
 LANES_PER_BLOCK: int = 128
 BLOCKS: int = 2  # that fit a multiprocessor at once, at least: a thread has 255 registers then
+# Where large arrays are on the chip, there is room for one block of as many of these as fit.
+FEWER_LANES: tuple[int, ...] = (128, 64, 32)
 # Loops of up to so many iterations are written out by the compiler, so that entries of small tables
-# stay in registers; longer ones would only make the program long.
+# stay in registers; longer ones would only make the program long. In a long program few tables do
+# so anyway: that of GLM-TSL compiles in half the time and spills less.
 WRITTEN_OUT: int = 12
+WRITTEN_OUT_IF_LONG: int = 4
+# Iterations of the innermost loops that are written side by side, in programs of up to so many
+# lines: a thread then waits for several entries of a large table at once.
+SIDE_BY_SIDE: int = 8
+FEW_LINES: int = 2000
+# Of memory on the chip that a block may have, by compute capability; others have less.
+CHIP_BYTES: dict[str, int] = {
+    "8.0": 163 << 10,
+    "8.7": 163 << 10,
+    "9.0": 227 << 10,
+    "10.0": 227 << 10,
+    "10.3": 227 << 10,
+}
+LEAST_CHIP_BYTES: int = 99 << 10
 
 
-def kernel_text(source: Source) -> str:
-    """The CUDA C++ of a kernel `run` whose arguments are those of the program, then its results."""
+def lanes_per_block(source: Source, capability: str) -> int:
+    """Lanes of a block on a GPU of this compute capability, such as "9.0".
+
+    Raises:
+      Unsupported: the arrays of 32 lanes that should be on the chip do not fit there.
+    """
+    if not source.on_chip:
+        return LANES_PER_BLOCK
+    room = CHIP_BYTES.get(capability, LEAST_CHIP_BYTES)
+    for lanes in FEWER_LANES:
+        if lanes * source.on_chip <= room:
+            return lanes
+    raise Unsupported(f"how to keep {source.on_chip} bytes of each lane on this GPU's chip")
+
+
+def kernel_text(source: Source, threads: int = LANES_PER_BLOCK) -> str:
+    """The CUDA C++ of a kernel `run` whose arguments are those of the program, then its results.
+
+    Args:
+      source: the program of a lane.
+      threads: of a block, one for each of its lanes.
+    """
     inputs = source.inputs + len(source.shared)
     outputs = source.outputs + (source.scratch > 0)
     names = [f"in_{k}" for k in range(inputs)], [f"out_{k}" for k in range(outputs)]
     parameters = ", ".join(f"void *{name}" for name in (*names[0], *names[1]))
-    bounds = f"__launch_bounds__({LANES_PER_BLOCK}, {BLOCKS})"
+    bounds = f"__launch_bounds__({threads}, {1 if source.on_chip else BLOCKS})"
     lines = [
         "#define LANES 1",
+        f"#define CHIP_LANES {threads}",
         _rolled(source.text),
         f'extern "C" __global__ void {bounds} run({parameters}) {{',
         f"void *in[] = {{{', '.join(names[0])}}};",
@@ -39,19 +78,37 @@ def kernel_text(source: Source) -> str:
 
 def _rolled(text):
     """The text in which loops of many iterations stay loops."""
+    lines = text.split("\n")
+    few_lines, rolled = len(lines) <= FEW_LINES, []
+    written_out = WRITTEN_OUT if few_lines else WRITTEN_OUT_IF_LONG
+    for k, line in enumerate(lines):
+        if line.startswith("for ("):
+            counted = re.match(r"for \(i64 (\w+) = 0; \1 < (\d+);", line)
+            if not counted or int(counted[2]) > written_out:
+                many = SIDE_BY_SIDE if counted and few_lines and _is_innermost(lines[k:]) else 1
+                rolled.append(f"#pragma unroll {many}")
+        rolled.append(line)
+    return "\n".join(rolled)
 
-    def one(found):
-        few = found[3] is not None and int(found[3]) <= WRITTEN_OUT
-        return found[0] if few else f"#pragma unroll 1\n{found[0]}"
 
-    return re.sub(r"^for \((?:i64 (\w+) = 0; (\w+) < (\d+); .*\)|.*)", one, text, flags=re.M)
+def _is_innermost(lines):
+    """Whether the loop that begins with the first line has none inside."""
+    depth = 0
+    for line in lines:
+        if depth and line.startswith("for ("):
+            return False
+        depth += line.count("{") - line.count("}")
+        if depth <= 0:
+            break
+    return True
 
 
 def _launch(source, results, arguments, replaced):
     lanes = arguments[0].shape[0]
     (device, *_) = jax.devices("gpu")
-    ptx = to_ptx(kernel_text(source), architecture(device.compute_capability))
-    one, blocks = np.int32(1), np.int32(lanes // LANES_PER_BLOCK)
+    threads = lanes_per_block(source, device.compute_capability)
+    ptx = to_ptx(kernel_text(source, threads), architecture(device.compute_capability))
+    one, blocks = np.int32(1), np.int32(lanes // threads)
     call = jax.ffi.ffi_call(LAUNCH, results, input_output_aliases=replaced)
     return call(
         *arguments,
@@ -61,10 +118,10 @@ def _launch(source, results, arguments, replaced):
         grid_x=blocks,
         grid_y=one,
         grid_z=one,
-        block_x=np.int32(LANES_PER_BLOCK),
+        block_x=np.int32(threads),
         block_y=one,
         block_z=one,
-        shared_mem_bytes=np.int32(0),
+        shared_mem_bytes=np.int32(threads * source.on_chip),
     )
 
 

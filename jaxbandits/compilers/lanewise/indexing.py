@@ -1,5 +1,6 @@
 """Rules that read and write entries of tables, at indices that are shared or differ by lane."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,6 +50,8 @@ def look_up(table: Operand, axis: int, index: Int[Array, " L"], lanes: LaneConte
         found = jnp.take(jnp.asarray(table), index, axis=axis, mode="clip")
         return materialised(jnp.moveaxis(found, axis, -1), lanes.unit)
     value = jnp.moveaxis(table.value, axis, 0)
+    if lanes.gathers and value.shape[0] > 1:
+        return materialised(_gathered(value, index), lanes.unit)
     if value.shape[0] <= CHAIN:
         found = value[-1]
         for k in range(value.shape[0] - 2, -1, -1):  # an index below 0 gives the first entry
@@ -59,6 +62,19 @@ def look_up(table: Operand, axis: int, index: Int[Array, " L"], lanes: LaneConte
     return materialised(
         jnp.take_along_axis(value, index, 0, mode="promise_in_bounds")[0], lanes.unit
     )
+
+
+def _gathered(value, index):
+    """`value[index[l], ..., l]` for each lane l, read from the table as one row of numbers.
+
+    A GPU then reads what is looked up, where a chain of `where` reads the whole table; and XLA need
+    not put two indices together for each number, as `take_along_axis` does.
+    """
+    inner = value.shape[1:]
+    number = math.prod(inner)
+    row = jnp.clip(index, 0, value.shape[0] - 1).astype(jnp.int64)
+    position = row * number + lax.iota(jnp.int64, number).reshape(inner)
+    return value.reshape(-1).at[position].get(mode="promise_in_bounds")
 
 
 @rule("gather")

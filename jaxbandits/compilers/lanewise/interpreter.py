@@ -37,12 +37,13 @@ class LaneContext(NamedTuple):
 
     number: int
     unit: Array  # float []: 1.0, a value that the compiler does not know; see `materialised`
+    gathers: bool = False  # whether short tables too are looked up in by a gather, as GPUs like it
 
 
 Operand: TypeAlias = PerLane | Any  # `PerLane` where it differs by lane, else shared
 
 
-def lanewise(function: Callable, number: int, unit: Any) -> Callable:
+def lanewise(function: Callable, number: int, unit: Any, *, gathers: bool = False) -> Callable:
     """`function` of one lane's arrays, for arrays with `number` lanes in an extra last axis.
 
     What the function closes over is shared by all lanes. Every result has the lane axis.
@@ -51,8 +52,9 @@ def lanewise(function: Callable, number: int, unit: Any) -> Callable:
       function: of pytrees of arrays.
       number: of lanes.
       unit: the number 1.0, as an argument of the compiled program; see `reductions.materialised`.
+      gathers: see `LaneContext`; the results are the same.
     """
-    lanes = LaneContext(number, unit)
+    lanes = LaneContext(number, unit, gathers)
 
     def mapped(*args):
         shapes = shapes_of_one_lane(args)
@@ -97,7 +99,7 @@ def as_in_one_lane(eqn: JaxprEqn, operands: Sequence[Operand], lanes: LaneContex
     by lane.
     """
     one = [PerLane(jnp.asarray(x)[..., None]) for x in operands]
-    results = RULES[eqn.primitive.name](eqn, one, LaneContext(1, lanes.unit))
+    results = RULES[eqn.primitive.name](eqn, one, lanes._replace(number=1))
     return [x.value[..., 0] for x in results]
 
 

@@ -18,7 +18,7 @@ def evaluate_for(
     closed: ClosedJaxpr, operands: Sequence[Operand], members: Int[Array, " B"], lanes: LaneContext
 ) -> list[Array]:
     """Results `[..., B]` of a jaxpr for the lanes `members [B]` alone."""
-    some = LaneContext(members.size, lanes.unit)
+    some = lanes._replace(number=members.size)
     values = [PerLane(x.value[..., members]) if isinstance(x, PerLane) else x for x in operands]
     return [with_lanes(x, some) for x in evaluate(closed.jaxpr, closed.consts, values, some)]
 
