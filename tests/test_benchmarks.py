@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks import before_after, build, guarantees, mutants, mutations, numerics, speed, stress
+from benchmarks import (
+    before_after,
+    build,
+    gpu_launches,
+    guarantees,
+    mutants,
+    mutations,
+    numerics,
+    speed,
+    stress,
+)
 from benchmarks.contests import CONTESTS
 
 ROOT = Path(__file__).parent.parent
@@ -119,6 +129,34 @@ def test_runs_of_two_processes_are_compared(tmp_path):
     found = json.loads(path.read_text())["results"]["rage-soare"]
     assert found["xla twice the same"]
     assert found["xla and CPU"]["equal pulls of each arm"] == 1.0
+
+
+SEQUENCE = """\
+000: kCopy          [source | sink] kCopy
+001: kWhile         [source | sink]
+condition:
+    002: kKernel    [source | sink] test grid: [1, 1, 1]
+  body:
+    003: kCommandBuffer [source | sink]
+        004: kKernel    [source | sink] refill grid: [1, 1, 1]
+    005: kWhile         [source | sink]
+condition:
+        006: kKernel    [source | sink] test grid: [1, 1, 1]
+      body:
+        007: kCommandBuffer [source | sink]
+            008: kKernel    [source | sink] run grid: [1, 1, 1]
+            009: kCopy      [source | sink] kCopy
+            010: kKernel    [source | sink] count grid: [1, 1, 1]
+    011: kKernel    [source | sink] end grid: [1, 1, 1]
+"""
+
+
+@pytest.mark.parametrize("engine", ["xla", "cuda"])
+def test_launches_of_the_innermost_loop_are_counted(engine):
+    """With its condition; a graph counts as what is in it."""
+    steps = gpu_launches.steps_of(SEQUENCE)
+    found = gpu_launches.figures(steps, engine)
+    assert found == {"kernels": 3, "copies": 1, "loops": 2, "started by the host": 2}
 
 
 def test_an_unknown_contest_is_named():
