@@ -17,7 +17,7 @@ from pathlib import Path
 import jax
 
 from jaxbandits.compilers.cuda import GPU, architecture, found_library, to_ptx
-from jaxbandits.compilers.cuda.launching import kernel_text
+from jaxbandits.compilers.cuda.launching import Launch, kernel_text, launch_of
 from jaxbandits.engine import device_loop
 
 from .accelerator import NAMES, SHARED_DESIGNS, loop_of
@@ -64,9 +64,14 @@ def source_of(task):
 def measure(task):
     """The figures of a task: of the text, and for each GPU."""
     source = source_of(task)
-    text = kernel_text(source)
-    row = {"lines": text.count("\n"), "scratch bytes a lane": source.scratch}
+    row = {
+        "lines": kernel_text(source, Launch()).count("\n"),
+        "scratch bytes a lane": source.scratch,
+        "bytes a lane on the chip": source.on_chip,
+    }
     for capability in CAPABILITIES:
+        launch = launch_of(source, capability)
+        text = kernel_text(source, launch)
         began = time.perf_counter()
         ptx = to_ptx(text, architecture(capability))
         compiled = time.perf_counter()
@@ -76,6 +81,7 @@ def measure(task):
             "ptxas seconds": time.perf_counter() - compiled,
         }
         rounded = {name: round(value, 2) for name, value in figures.items()}
+        rounded |= launch._asdict()
         row[capability] = {"PTX": re.search(r"\.version (\S+)", ptx).group(1), **rounded, **usage}
     return row
 

@@ -32,7 +32,7 @@ def play(build, monkeypatch, texts, **options):
     """Simulate with engine "cuda" on a CPU, and keep the texts of the kernels."""
 
     def call(source, *others):
-        texts.append(launching.kernel_text(source))
+        texts.append(launching.kernel_text(source, launching.Launch()))
         return cpp.ONE_LANE.call(source, *others)
 
     monkeypatch.setitem(device_loop.FUSED, "cuda", cuda.GPU._replace(call=call))
@@ -98,16 +98,24 @@ def source_with(on_chip):
 
 
 @pytest.mark.parametrize(
-    ("on_chip", "capability", "lanes"),
-    [(0, "9.0", 128), (1600, "9.0", 128), (3200, "9.0", 64), (3200, "8.0", 32), (1600, "8.6", 32)],
+    ("on_chip", "capability", "launch"),
+    [
+        (0, "9.0", (128, 0)),
+        (1600, "9.0", (128, 204_800)),
+        (3200, "9.0", (64, 204_800)),
+        (3200, "8.0", (128, 0)),
+        (1600, "8.0", (64, 102_400)),
+        (1600, "8.6", (128, 0)),
+    ],
 )
-def test_a_block_has_as_many_lanes_as_fit_on_the_chip(on_chip, capability, lanes):
-    assert launching.lanes_per_block(source_with(on_chip), capability) == lanes
-
-
-def test_a_chip_that_is_too_small_is_refused():
-    with pytest.raises(cpp.Unsupported, match="3400 bytes of each lane on this GPU's chip"):
-        launching.lanes_per_block(source_with(3400), "8.6")
+def test_a_block_has_as_many_lanes_as_fit_on_the_chip(on_chip, capability, launch):
+    """Where 64 do not, the arrays are in the memory of each thread."""
+    source = source_with(on_chip)
+    found = launching.launch_of(source, capability)
+    assert found == launch
+    text = launching.kernel_text(source, found)
+    assert ("#define CHIP_LANES" in text) == (launch[1] > 0)
+    assert f"__launch_bounds__({launch[0]}, {1 if launch[1] else launching.BLOCKS})" in text
 
 
 @pytest.mark.parametrize(("bytes", "chunks"), [(549, 7), (100, 16), (4400, 2), (50_000, 2)])

@@ -15,9 +15,6 @@ typedef unsigned char uint8_t;
 #define INLINE static __device__ __forceinline__
 #define RARE static __device__ __noinline__
 #define BLOCK INLINE
-/* Memory that the threads of a block share, CHIP_LANES of them. */
-#define ON_CHIP(bytes) extern __shared__ f64 chip_memory[]; char *const on_chip = (char *)chip_memory;
-#define CHIP_LANE threadIdx.x
 #define MATH(name) name
 #define INFINITY __longlong_as_double(0x7ff0000000000000ll)
 #define NAN __longlong_as_double(0x7ff8000000000000ll)
@@ -32,12 +29,19 @@ typedef unsigned char uint8_t;
 #define INLINE static inline __attribute__((always_inline))
 #define RARE static __attribute__((noinline, cold)) /* called rarely: not in the way of the rest */
 #define BLOCK static
-#define ON_CHIP(bytes) static thread_local f64 chip_memory[(bytes) / 8]; char *const on_chip = (char *)chip_memory;
-#define CHIP_LANES 1
-#define CHIP_LANE 0
 #define MATH(name) __builtin_##name
 #define INFINITY __builtin_inf()
 #define NAN __builtin_nan("")
+#endif
+
+/* Memory on the chip that CHIP_LANES threads of a block share, or memory of each thread. */
+#ifdef CHIP_LANES
+#define ON_CHIP(bytes) extern __shared__ f64 chip_memory[]; char *const on_chip = (char *)chip_memory;
+#define CHIP_LANE threadIdx.x
+#else
+#define ON_CHIP(bytes) f64 chip_memory[(bytes) / 8]; char *const on_chip = (char *)chip_memory;
+#define CHIP_LANES 1
+#define CHIP_LANE 0
 #endif
 
 /* The flag that a comparison gives is as wide as what is compared. */

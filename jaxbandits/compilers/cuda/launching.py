@@ -1,20 +1,21 @@
 """Programs of lanes as kernels: their text, and how XLA launches them."""
 
 import re
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from ..cpp.program import THREAD, Source, Target
-from ..cpp.values import Unsupported
 from .nvrtc import architecture, to_ptx
 
 # XLA's own call for a kernel in PTX.
 LAUNCH: str = "__gpu$xla.gpu.ptx"
 LANES_PER_BLOCK: int = 128
 BLOCKS: int = 2  # that fit a multiprocessor at once, at least: a thread has 255 registers then
-# Where large arrays are on the chip, there is room for one block of as many of these as fit.
-FEWER_LANES: tuple[int, ...] = (128, 64, 32)
+# Where large arrays are on the chip, there is room for one block of as many of these as fit; of
+# fewer, the multiprocessor would mostly wait.
+ON_CHIP: tuple[int, ...] = (128, 64)
 # Loops of up to so many iterations are written out by the compiler, so that entries of small tables
 # stay in registers; longer ones would only make the program long. In a long program few tables do
 # so anyway: that of GLM-TSL compiles in half the time and spills less.
@@ -35,36 +36,37 @@ CHIP_BYTES: dict[str, int] = {
 LEAST_CHIP_BYTES: int = 99 << 10
 
 
-def lanes_per_block(source: Source, capability: str) -> int:
-    """Lanes of a block on a GPU of this compute capability, such as "9.0".
+class Launch(NamedTuple):
+    """How a kernel is launched."""
 
-    Raises:
-      Unsupported: the arrays of 32 lanes that should be on the chip do not fit there.
-    """
-    if not source.on_chip:
-        return LANES_PER_BLOCK
+    threads: int = LANES_PER_BLOCK  # of a block, one for each of its lanes
+    chip_bytes: int = 0  # of a block on the chip; with 0, the arrays meant for it are elsewhere
+
+
+def launch_of(source: Source, capability: str) -> Launch:
+    """The `Launch` on a GPU of this compute capability, such as "9.0"."""
     room = CHIP_BYTES.get(capability, LEAST_CHIP_BYTES)
-    for lanes in FEWER_LANES:
+    for lanes in ON_CHIP if source.on_chip else ():
         if lanes * source.on_chip <= room:
-            return lanes
-    raise Unsupported(f"how to keep {source.on_chip} bytes of each lane on this GPU's chip")
+            return Launch(lanes, lanes * source.on_chip)
+    return Launch()
 
 
-def kernel_text(source: Source, threads: int = LANES_PER_BLOCK) -> str:
+def kernel_text(source: Source, launch: Launch) -> str:
     """The CUDA C++ of a kernel `run` whose arguments are those of the program, then its results.
 
     Args:
       source: the program of a lane.
-      threads: of a block, one for each of its lanes.
+      launch: see `launch_of`.
     """
     inputs = source.inputs + len(source.shared)
     outputs = source.outputs + (source.scratch > 0)
     names = [f"in_{k}" for k in range(inputs)], [f"out_{k}" for k in range(outputs)]
     parameters = ", ".join(f"void *{name}" for name in (*names[0], *names[1]))
-    bounds = f"__launch_bounds__({threads}, {1 if source.on_chip else BLOCKS})"
+    bounds = f"__launch_bounds__({launch.threads}, {1 if launch.chip_bytes else BLOCKS})"
     lines = [
         "#define LANES 1",
-        f"#define CHIP_LANES {threads}",
+        *([f"#define CHIP_LANES {launch.threads}"] if launch.chip_bytes else []),
         _rolled(source.text),
         f'extern "C" __global__ void {bounds} run({parameters}) {{',
         f"void *in[] = {{{', '.join(names[0])}}};",
@@ -106,9 +108,10 @@ def _is_innermost(lines):
 def _launch(source, results, arguments, replaced):
     lanes = arguments[0].shape[0]
     (device, *_) = jax.devices("gpu")
-    threads = lanes_per_block(source, device.compute_capability)
-    ptx = to_ptx(kernel_text(source, threads), architecture(device.compute_capability))
-    one, blocks = np.int32(1), np.int32(lanes // threads)
+    capability = device.compute_capability
+    launch = launch_of(source, capability)
+    ptx = to_ptx(kernel_text(source, launch), architecture(capability))
+    one, blocks = np.int32(1), np.int32(lanes // launch.threads)
     call = jax.ffi.ffi_call(LAUNCH, results, input_output_aliases=replaced)
     return call(
         *arguments,
@@ -118,10 +121,10 @@ def _launch(source, results, arguments, replaced):
         grid_x=blocks,
         grid_y=one,
         grid_z=one,
-        block_x=np.int32(threads),
+        block_x=np.int32(launch.threads),
         block_y=one,
         block_z=one,
-        shared_mem_bytes=np.int32(threads * source.on_chip),
+        shared_mem_bytes=np.int32(launch.chip_bytes),
     )
 
 
