@@ -47,15 +47,16 @@ def test_queue_length_call_time_and_refills_change_no_number(changed, monkeypatc
 @pytest.mark.parametrize("devices", [1, 2])
 def test_tables_in_another_memory_are_fetched_in_part(monkeypatch, devices):
     """The part holds all that a call has written, and the records are the same."""
-    fetched = []
+    fetched, first_rows = [], host_loop._first_rows
 
-    def first_rows(tables, rows, axis):
+    def watched(tables, rows, axis):
         fetched.append(rows)
-        return {name: x[(slice(None),) * axis + (slice(rows),)] for name, x in tables.items()}
+        return first_rows(tables, rows, axis)
 
+    monkeypatch.setattr(host_loop, "LEAST_ROWS", 1)
     monkeypatch.setattr(host_loop, "CALL_SECONDS", 1e-9)  # few runs end in a call
     options = {"batch": 8, "devices": jax.devices()[:devices] if devices > 1 else None}
-    monkeypatch.setattr(host_loop, "_first_rows", first_rows)
+    monkeypatch.setattr(host_loop, "_first_rows", watched)
     usual = simulate(**options)
     assert not fetched
     monkeypatch.setattr(host_loop, "HOST_MEMORY", ())
@@ -64,13 +65,15 @@ def test_tables_in_another_memory_are_fetched_in_part(monkeypatch, devices):
     np.testing.assert_array_equal(found.arm_pulls, usual.arm_pulls)
     np.testing.assert_array_equal(found.answer, usual.answer)
     assert fetched
+    assert max(fetched) < 8 * 8 + 2 * 8  # the rows of a table
 
 
 @pytest.mark.parametrize(
-    ("written", "rows"), [(0, 1), (1, 1), (2, 12), (12, 12), (13, 100), (100, 100), (101, 800)]
+    ("written", "rows"), [(0, 12), (12, 12), (13, 100), (100, 100), (101, 800), (800, 800)]
 )
 def test_the_rows_that_are_fetched_are_one_of_a_few_numbers(monkeypatch, written, rows):
     monkeypatch.setattr(host_loop, "HOST_MEMORY", ())
+    monkeypatch.setattr(host_loop, "LEAST_ROWS", 5)
     loop = object.__new__(host_loop.HostLoop)
     loop.shape = host_loop.Shape(8, 1, 8, 784, episode.MoveTraits(True, True, True))
     loop._sharded, loop._platform = False, "gpu"

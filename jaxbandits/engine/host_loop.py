@@ -57,7 +57,8 @@ SHORT_LANES: int = 128
 REPLICATIONS_PER_LANE: int = 32
 RECORD_BYTES: int = 2**26  # of all records of a call
 HOST_MEMORY: tuple[str, ...] = ("cpu",)  # platforms whose tables the host reads where they are
-FEWER_ROWS: int = 8  # each power of it is a program that copies such a part of the rows
+FEWER_ROWS: int = 8  # each power of it is a program that copies such a part of the rows,
+LEAST_ROWS: int = 4096  # and not fewer than these
 LARGE_BYTES: int = 2**20  # of numbers, which are then put on the device once
 # Lanes come in full vector registers, so that every lane runs the same instructions; the native
 # engine computes two registers at a time, a GPU a block of threads. Lanes in turn are single.
@@ -461,7 +462,7 @@ class HostLoop:
         of them, and to copy the tables of 131,072 lanes took as long as the call itself.
         """
         rows = self.shape.records
-        while rows // FEWER_ROWS >= written and rows >= FEWER_ROWS:
+        while rows // FEWER_ROWS >= max(written, LEAST_ROWS):
             rows //= FEWER_ROWS
         if rows < self.shape.records and self._platform not in HOST_MEMORY:
             tables = _first_rows(tables, rows, int(self._sharded))
