@@ -107,14 +107,10 @@ def figures(steps, engine):
     }
 
 
-def missing():
-    """What is not installed, or None."""
-    found = importlib.util.find_spec("jax_plugins.xla_cuda13") if _plugins() else None
-    return None if found else "the packages jax-cuda13-plugin and jax-cuda13-pjrt"
-
-
-def _plugins():
-    return importlib.util.find_spec("jax_plugins") is not None
+def installed():
+    """Whether the packages are there that compile for a GPU."""
+    names = "jax_plugins", "jax_plugins.xla_cuda13"  # the second is not found without the first
+    return all(importlib.util.find_spec(name) for name in names)
 
 
 def compile_for_gpu(task, engine, lanes, options):
@@ -144,7 +140,7 @@ def compile_for_gpu(task, engine, lanes, options):
     known = host_loop.sizes(structure, shapes, rounds)
     shape = host_loop.shape_of(
         known, replications=50 * lanes, batch=lanes, devices=None, engine=engine
-    )._replace(gathers=engine == "xla")
+    )._replace(gathers=True)
     lane, record, _ = host_loop._traced(structure, shapes, rounds)
     lane = jax.eval_shape(functools.partial(host_loop.held, shape), lane)
     inputs = host_loop._abstract_inputs(shapes, rounds)
@@ -194,8 +190,8 @@ def main():
         more = {"xla_gpu_enable_command_buffer": ONE_GRAPH} if options.one_graph else {}
         compile_for_gpu(options.compile, options.engines[0], options.lanes, more)
         return
-    if lacking := missing():
-        raise SystemExit(f"needs {lacking}, see the head of this file")
+    if not installed():
+        raise SystemExit("needs jax-cuda13-plugin and jax-cuda13-pjrt, see the head of this file")
     from .accelerator import SHARED_DESIGNS
     from .contest import save
     from .speed import RESULTS

@@ -196,9 +196,7 @@ def both(name, **options):
     return one(1.0, *args), jax.jit(jax.vmap(function, -1, -1))(*args)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_it_equals_vmap_with_the_lanes_last(name):
-    one, two = both(name)
+def check_equal(one, two):
     assert jax.tree.structure(one) == jax.tree.structure(two)
     for first, second in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
         assert (first.shape, first.dtype) == (second.shape, second.dtype)
@@ -206,12 +204,14 @@ def test_it_equals_vmap_with_the_lanes_last(name):
         np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_it_equals_vmap_with_the_lanes_last(name):
+    check_equal(*both(name))
+
+
 @pytest.mark.parametrize("name", ["look-ups", "far look-ups"])
 def test_look_ups_by_gathers_equal_vmap_too(name):
-    one, two = both(name, gathers=True)
-    for first, second in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
-        assert (first.shape, first.dtype) == (second.shape, second.dtype)
-        np.testing.assert_allclose(first, second, rtol=1e-9, atol=1e-11)
+    check_equal(*both(name, gathers=True))
 
 
 def test_gathers_read_no_whole_table():

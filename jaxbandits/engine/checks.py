@@ -146,6 +146,11 @@ def platform_of(devices: Devices) -> str:
     return jax.default_backend() if default is None else getattr(default, "platform", default)
 
 
+def is_gpu(platform: str) -> bool:
+    """Whether a platform is that of GPUs, whose name in JAX depends on who asks."""
+    return platform in ("gpu", "cuda")
+
+
 def check_engine(engine: str, devices: Devices) -> None:
     """Raise unless the engine is known, and the machine has what it needs."""
     names = ", ".join(map(repr, ENGINES))
@@ -160,7 +165,7 @@ def check_engine(engine: str, devices: Devices) -> None:
         require(compiler() is not None, message)
     if engine == "cuda":
         message = f"engine 'cuda' is for a GPU of NVIDIA, the device is a {platform}"
-        require(platform in ("gpu", "cuda"), message)
+        require(is_gpu(platform), message)
         message = (
             "engine 'cuda' needs NVIDIA's run-time compiler (NVRTC), which comes with jax[cuda13], "
             "found none"

@@ -20,7 +20,7 @@ from ..compilers.jaxprs import loops
 from ..system.interrupts import raise_if_lost
 from ..types import Key
 from . import keeping
-from .checks import Devices, check_lanes, lanes_at_ease, platform_of
+from .checks import Devices, check_lanes, is_gpu, lanes_at_ease, platform_of
 from .device_loop import (
     FUSED,
     Batch,
@@ -167,7 +167,7 @@ def _flags(platform, shape):
     would start each iteration of the loops inside a phase; as one graph they run without it.
     """
     engine = shape.engine
-    if platform in ("gpu", "cuda"):
+    if is_gpu(platform):
         phased = engine == "xla" and not shape.moves.one_arm
         return {"xla_gpu_enable_command_buffer": ONE_GRAPH} if phased else {}
     if engine in FUSED and platform == "cpu":
@@ -265,7 +265,7 @@ def automatic(sizes: Sizes, platform: str, replications: int) -> str:
             return "in turn"  # one of `SCHEDULES`
         found = compiler() is not None and "native" not in _failed
         return "native" if found and not (share and replications > FEW_REPLICATIONS) else "xla"
-    on_gpu = platform in ("gpu", "cuda") and sizes.lane <= THREAD_BYTES and moves.one_arm
+    on_gpu = is_gpu(platform) and sizes.lane <= THREAD_BYTES and moves.one_arm
     return "cuda" if on_gpu and found_library() and "cuda" not in _failed else "xla"
 
 
@@ -290,8 +290,8 @@ def shape_of(
     refill_most = max(vector, lanes // LANES_PER_DRAW) if sizes.own else lanes
     refill_from = max(1, lanes // LANES_PER_REFILL)
     queue = min(8 * lanes, rows)
-    gathers = engine == "xla" and platform in ("gpu", "cuda")
-    return Shape(lanes, refill_from, refill_most, queue, sizes.traits.moves, engine, gathers)
+    moves = sizes.traits.moves
+    return Shape(lanes, refill_from, refill_most, queue, moves, engine, is_gpu(platform))
 
 
 def _fewest_lanes(engine):
@@ -367,21 +367,21 @@ class HostLoop:
         planned: int | None = None,
     ) -> None:
         self._count = 1 if devices is None else len(devices)
+        self._platform = platform_of(devices)
         numbers, shapes = tuple(map(_strong, numbers)), shapes_of(numbers)
         if devices is None and sum(x.nbytes for x in numbers) > LARGE_BYTES:
             numbers = jax.device_put(numbers)  # once, and not in every call
         self._inputs = inputs_for(numbers, root, np.asarray(rounds, np.int64), limits)
         known, chosen = sizes(structure, shapes, len(rounds)), engine
         if engine == "auto":
-            chosen = prefer or automatic(known, platform_of(devices), planned or replications)
+            chosen = prefer or automatic(known, self._platform, planned or replications)
         self.shape: Shape = shape_of(
             known, replications=replications, batch=batch, devices=devices, engine=chosen
         )
-        if platform_of(devices) == "cpu":
+        if self._platform == "cpu":
             fewest = self._count * _fewest_lanes(self.shape.engine)
             check_lanes(self._count * self.shape.lanes, known.lane, fewest)
         self._sharded = devices is not None
-        self._platform = platform_of(devices)
         began = time.perf_counter()
         others = shapes, len(rounds), devices
         try:

@@ -124,35 +124,43 @@ def test_a_launch_plays_fewer_chunks_of_large_lanes(bytes, chunks):
     assert device_loop._launch_burst(lanes) == chunks
 
 
-def test_the_launch_is_part_of_the_program_and_works_in_place(monkeypatch):
-    monkeypatch.setattr(launching, "to_ptx", lambda text, architecture: f"PTX for {architecture}")
+@pytest.fixture
+def launched(monkeypatch):
+    """`(step, carry) -> (line of the program that launches a kernel, text of the kernel)`."""
+    texts = []
+
+    def to_ptx(text, architecture):
+        texts.append(text)
+        return f"PTX for {architecture}"
+
+    def lowered(step, carry):
+        lanes = carry[0].shape[-1]
+        burst = cpp.repeated(step, lanes, lambda carry: carry[0] > 0, 5, cuda.GPU)
+        text = jax.jit(burst).trace(carry).lower(lowering_platforms=("cuda",)).as_text()
+        (call,) = [line for line in text.splitlines() if launching.LAUNCH in line]
+        return call, *texts
+
+    monkeypatch.setattr(launching, "to_ptx", to_ptx)
     gpu = SimpleNamespace(compute_capability="9.0")
     monkeypatch.setattr(launching.jax, "devices", lambda *_: [gpu])
-    step = lambda carry: ((carry[0] + 1.0, carry[1] * 2), carry[1])  # noqa: E731
+    return lowered
+
+
+def test_the_launch_is_part_of_the_program_and_works_in_place(launched):
     lanes = 3 * cuda.LANES_PER_BLOCK
-    burst = cpp.repeated(step, lanes, lambda carry: carry[0] > 0, 5, cuda.GPU)
-    carry = jnp.zeros(lanes), jnp.zeros((2, lanes), int)
-    text = jax.jit(burst).trace(carry).lower(lowering_platforms=("cuda",)).as_text()
-    (call,) = [line for line in text.splitlines() if launching.LAUNCH in line]
+    step = lambda carry: ((carry[0] + 1.0, carry[1] * 2), carry[1])  # noqa: E731
+    call, _ = launched(step, (jnp.zeros(lanes), jnp.zeros((2, lanes), int)))
     assert "PTX for 90" in call
     assert call.count("#stablehlo.output_operand_alias<") == 2
     assert re.search(r"grid_x = 3 : i32", call)
 
 
-def test_large_tables_are_in_the_memory_of_a_block(monkeypatch):
-    texts = []
-    monkeypatch.setattr(launching, "to_ptx", lambda text, architecture: texts.append(text) or "")
-    gpu = SimpleNamespace(compute_capability="9.0")
-    monkeypatch.setattr(launching.jax, "devices", lambda *_: [gpu])
-    step = lambda carry: ((carry[0] + carry[1][0, 0], carry[1] * 2), carry[0])  # noqa: E731
+def test_large_tables_are_in_the_memory_of_a_block(launched):
     lanes = 2 * cuda.LANES_PER_BLOCK
-    burst = cpp.repeated(step, lanes, lambda carry: carry[0] > 0, 5, cuda.GPU)
-    carry = jnp.zeros(lanes), jnp.zeros((20, 20, lanes))
-    lowered = jax.jit(burst).trace(carry).lower(lowering_platforms=("cuda",)).as_text()
-    (call,) = [line for line in lowered.splitlines() if launching.LAUNCH in line]
+    step = lambda carry: ((carry[0] + carry[1][0, 0], carry[1] * 2), carry[0])  # noqa: E731
+    call, text = launched(step, (jnp.zeros(lanes), jnp.zeros((20, 20, lanes))))
     for name, number in [("grid_x", 4), ("block_x", 64), ("shared_mem_bytes", 64 * 20 * 20 * 8)]:
         assert f"{name} = {number} : i32" in call
-    (text,) = texts
     assert "#define CHIP_LANES 64\n" in text
     assert text.count("ON_CHIP(3200)") == text.count("on_chip + 0 * CHIP_LANES") == 1
 

@@ -35,6 +35,17 @@ def test_replications_are_those_of_xla(one_lane, name):
     np.testing.assert_array_equal(ours.answer[same], other.answer[same])
 
 
+def watched():
+    """`ONE_LANE`, and the list of the sources that it is called with."""
+    sources = []
+
+    def call(source, *others):
+        sources.append(source)
+        return cpp.ONE_LANE.call(source, *others)
+
+    return cpp.ONE_LANE._replace(call=call), sources
+
+
 def test_large_tables_are_in_the_memory_of_all_lanes():
     def function(v, at):
         table = jnp.outer(v, v) + jnp.sort(v)
@@ -43,13 +54,7 @@ def test_large_tables_are_in_the_memory_of_all_lanes():
     rng = np.random.default_rng(3)
     lanes = 5
     args = jnp.asarray(rng.normal(size=(40, lanes))), jnp.asarray(rng.integers(0, 40, lanes))
-    sources = []
-
-    def call(source, *others):
-        sources.append(source)
-        return cpp.ONE_LANE.call(source, *others)
-
-    target = cpp.ONE_LANE._replace(call=call)
+    target, sources = watched()
     found = jax.jit(cpp.natively(function, lanes, target=target))(*args)
     expected = jax.vmap(function, -1, -1)(*args)
     for one, two in zip(found, expected, strict=True):
@@ -68,13 +73,7 @@ def test_large_tables_that_are_carried_are_on_the_chip_and_are_not_copied():
     rng = np.random.default_rng(4)
     lanes, steps = 3, 7
     carry = jnp.asarray(rng.normal(size=(20, 20, lanes))), jnp.zeros(lanes)
-    sources = []
-
-    def call(source, *others):
-        sources.append(source)
-        return cpp.ONE_LANE.call(source, *others)
-
-    target = cpp.ONE_LANE._replace(call=call)
+    target, sources = watched()
     play = cpp.repeated(step, lanes, lambda carry: carry[1] < jnp.inf, steps, target)
     (table, total), played = jax.jit(play)(carry)
     expected = carry
