@@ -120,7 +120,7 @@ def compile_for_gpu(task, engine, lanes, options):
     from jax.experimental import topologies
 
     from jaxbandits.compilers.cuda import launching
-    from jaxbandits.engine import device_loop, host_loop
+    from jaxbandits.engine import choices, device_loop, host_loop, traits
     from jaxbandits.engine.partition import as_tree, split
 
     from .tasks import task_of
@@ -135,15 +135,15 @@ def compile_for_gpu(task, engine, lanes, options):
     # Shapes in place of the tables of a large batch.
     device_loop._zeros = jax.ShapeDtypeStruct
     structure, numbers = split((task.instance, as_tree(task.algorithm), task.horizon))
-    shapes = host_loop.shapes_of(tuple(map(host_loop._strong, numbers)))
+    shapes = traits.shapes_of(numbers)
     rounds = 0 if task.horizon is None else 128
-    known = host_loop.sizes(structure, shapes, rounds)
-    shape = host_loop.shape_of(
+    known = traits.sizes(structure, shapes, rounds)
+    shape = choices.shape_of(
         known, replications=50 * lanes, batch=lanes, devices=None, engine=engine
     )._replace(gathers=True)
-    lane, record, _ = host_loop._traced(structure, shapes, rounds)
-    lane = jax.eval_shape(functools.partial(host_loop.held, shape), lane)
-    inputs = host_loop._abstract_inputs(shapes, rounds)
+    lane, record, _ = traits.traced(structure, shapes, rounds)
+    lane = jax.eval_shape(functools.partial(device_loop.held, shape), lane)
+    inputs = traits.abstract_inputs(shapes, rounds)
     inputs = inputs._replace(queue=np.zeros(shape.queue, int))
     given = inputs, device_loop.empty_batch(lane, record, shape)
     given = jax.tree.map(

@@ -53,6 +53,8 @@ OTHERS = {
     "episode": ("test_simulate", "test_lanes", "test_protocol", "test_endings"),
     "device_loop": ("test_simulate", "test_lanes", "test_same_numbers", "test_endings"),
     "host_loop": ("test_lanes", "test_simulate", "test_same_numbers"),
+    "choices": ("test_lanes", "test_engine"),
+    "traits": ("test_simulate", "test_endings"),
     "api": ("test_simulate", "test_lanes", "test_bad_input"),
     "schedules": ("test_contextual",),
     "partition": ("test_simulate", "test_bad_input"),

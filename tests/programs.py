@@ -13,13 +13,13 @@ from jax.experimental.compilation_cache import compilation_cache
 
 import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler, compiling
-from jaxbandits.engine import episode, host_loop, keeping
+from jaxbandits.engine import choices, episode, host_loop, keeping
 from jaxbandits.engine.partition import prepared
 
 LANES, REPLICATIONS = 16, 12  # of `simulate`; with fewer replications it would use fewer lanes
 MANY = 200  # with more replications than this, more lanes are faster
 # The values that users have; the tests change them.
-USUAL_LANES, USUAL_FLAGS = host_loop._default_lanes, host_loop._flags
+USUAL_LANES, USUAL_FLAGS = choices._default_lanes, host_loop._flags
 USUAL_LEVELS, USUAL_MAPPINGS = compiling.LEVELS, keeping.MOST_MAPPINGS
 # The engine for statistics of many runs: without optimisations, native programs are several times
 # as fast as XLA's.
@@ -42,7 +42,7 @@ def compile_in_haste(hasty):
         return (UNHURRIED if in_haste else {}) | USUAL_FLAGS(platform, shape)
 
     jax.config.update("jax_disable_most_optimizations", hasty)
-    host_loop._default_lanes = lanes if hasty else USUAL_LANES
+    choices._default_lanes = lanes if hasty else USUAL_LANES
     host_loop._flags = (lambda *_: {}) if hasty else flags
     compiling.LEVELS = dict.fromkeys(USUAL_LEVELS, "-O0") if hasty else USUAL_LEVELS
     # To forget programs, in a process that has traced as much as the tests, takes seconds.

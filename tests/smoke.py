@@ -15,7 +15,7 @@ from pathlib import Path
 import jax
 
 import jaxbandits as jb
-from jaxbandits.engine import host_loop, keeping
+from jaxbandits.engine import host_loop, keeping, traits
 
 SOARE = jb.instances.soare(2, angle=0.5)
 LOGISTIC = jb.instances.glm([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0])
@@ -54,8 +54,8 @@ def sweep():
 def forget():
     """Forget compiled programs, as at the start of another process."""
     keeping.remembered.forget()
-    host_loop.sizes.cache_clear()
-    host_loop._traced.cache_clear()
+    traits.sizes.cache_clear()
+    traits.traced.cache_clear()
 
 
 def programs_are_kept():

@@ -14,7 +14,7 @@ from run_settings import assert_same_runs
 from test_protocol import assert_same
 
 import jaxbandits as jb
-from jaxbandits.engine import episode, host_loop
+from jaxbandits.engine import choices, episode
 from jaxbandits.instances.environments.contextual import contextual
 from jaxbandits.sweeps import groups
 from jaxbandits.sweeps.cells import cells_of
@@ -226,7 +226,7 @@ def test_cells_with_large_data_sets_are_not_grouped(monkeypatch):
 def test_the_batched_program_of_accelerators_gives_the_same_runs(monkeypatch):
     build = partial(BUILD, precision="double")
     in_turn = simulated(build=build)
-    monkeypatch.setattr(host_loop, "engine_for", lambda *_: "together")
+    monkeypatch.setattr(choices, "engine_for", lambda *_: "together")
     together = simulated(build=build, seed=0)
     assert_same_runs(in_turn, together)
 
@@ -237,7 +237,7 @@ def test_neither_lanes_nor_batching_change_a_learnt_representation(monkeypatch):
     in_turn = simulated(build=build)
     assert not in_turn.info["unconverged"].any()
     assert_same_runs(in_turn, simulated(build=build, batch=3))
-    monkeypatch.setattr(host_loop, "engine_for", lambda *_: "together")
+    monkeypatch.setattr(choices, "engine_for", lambda *_: "together")
     assert_same_runs(in_turn, simulated(build=build, seed=0))
 
 

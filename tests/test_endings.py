@@ -18,9 +18,9 @@ import jaxbandits as jb
 from jaxbandits import algorithms
 from jaxbandits.engine import reasons
 from jaxbandits.engine.api import check_ending
-from jaxbandits.engine.host_loop import traits_of
 from jaxbandits.engine.partition import prepared
 from jaxbandits.engine.results import joined
+from jaxbandits.engine.traits import traits_of
 from jaxbandits.instances.environments.finite import finite
 from jaxbandits.report import table
 

@@ -19,7 +19,7 @@ import pytest
 import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler
 from jaxbandits.core import Algorithm
-from jaxbandits.engine import host_loop, keeping
+from jaxbandits.engine import host_loop, keeping, traits
 from jaxbandits.engine.partition import prepared
 from jaxbandits.live import algorithm as live_algorithm
 from jaxbandits.system import kept_programs
@@ -45,7 +45,7 @@ def folder(tmp_path, monkeypatch):
 
 def forget():
     """As in a new process, nothing is compiled or traced."""
-    for cached in (*keeping.remembered._caches, host_loop.sizes, host_loop._traced):
+    for cached in (*keeping.remembered._caches, traits.sizes, traits.traced):
         cached.cache_clear()
 
 
@@ -63,7 +63,7 @@ def not_compiled(monkeypatch):
     def arm():
         forget()
         monkeypatch.setattr(host_loop, "run_queue", refused)
-        monkeypatch.setattr(host_loop, "example_lane", refused)
+        monkeypatch.setattr(traits, "example_lane", refused)
 
     return arm
 
@@ -90,9 +90,9 @@ def test_another_process_finds_it(folder):
         import sys
         from functools import partial
         import jaxbandits as jb
-        from jaxbandits.engine import host_loop
+        from jaxbandits.engine import host_loop, traits
         if sys.argv[1] == "find":
-            host_loop.run_queue = host_loop.example_lane = None
+            host_loop.run_queue = traits.example_lane = None
         algorithm = partial(jb.sequential_halving, budget=30)
         runs = jb.simulate(jb.instances.soare(2, angle=0.5), algorithm, replications=16)
         print(runs.pulls.sum())
@@ -138,9 +138,9 @@ def test_settings_and_sources_make_other_names(monkeypatch):
 def test_every_algorithm_of_the_package_is_found_by_its_name(name):
     case = cases.named(name)
     structure, numbers = prepared(case.instance, case.build, case.options.get("horizon"))
-    found = keeping.name_of(structure, host_loop.shapes_of(numbers))
+    found = keeping.name_of(structure, traits.shapes_of(numbers))
     other = structure._replace(debug=True)
-    assert found not in (None, keeping.name_of(other, host_loop.shapes_of(numbers)))
+    assert found not in (None, keeping.name_of(other, traits.shapes_of(numbers)))
 
 
 def own(step):

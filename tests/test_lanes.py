@@ -10,7 +10,7 @@ from params import params
 from programs import USUAL_LANES, Programs, key_of, parts
 
 import jaxbandits as jb
-from jaxbandits.engine import checks, episode, host_loop
+from jaxbandits.engine import checks, choices, episode, host_loop, traits
 from jaxbandits.engine.api import Simulation
 from jaxbandits.engine.partition import prepared
 
@@ -35,8 +35,13 @@ def test_lanes_are_refilled():
 )
 def test_queue_length_call_time_and_refills_change_no_number(changed, monkeypatch):
     whole = simulate(batch=16)
-    small = {"RECORD_BYTES": 20 * 8 * 30, "CALL_SECONDS": 1e-9, "LANES_PER_REFILL": 2}
-    monkeypatch.setattr(host_loop, changed, small[changed])
+    small = {
+        "RECORD_BYTES": (choices, 20 * 8 * 30),
+        "CALL_SECONDS": (host_loop, 1e-9),
+        "LANES_PER_REFILL": (choices, 2),
+    }
+    room, value = small[changed]
+    monkeypatch.setattr(room, changed, value)
     other = simulate(batch=16)
     np.testing.assert_array_equal(other.replication, np.arange(320))
     np.testing.assert_array_equal(other.pulls, whole.pulls)
@@ -85,13 +90,13 @@ def test_the_rows_that_are_fetched_are_one_of_a_few_numbers(monkeypatch, written
 @pytest.fixture
 def usual_lanes(monkeypatch):
     """The number of lanes that users have; the tests pin it, see `programs.compile_in_haste`."""
-    monkeypatch.setattr(host_loop, "_default_lanes", USUAL_LANES)
+    monkeypatch.setattr(choices, "_default_lanes", USUAL_LANES)
 
 
 def sized(replications, *, batch=None, lane=500, record=20, phased=False, engine="xla"):
     moves = episode.MoveTraits(one_arm=not phased, stops=True, cheap=True)
-    sizes = host_loop.Sizes(lane, record, False, host_loop.Traits(moves))
-    return host_loop.shape_of(
+    sizes = traits.Sizes(lane, record, False, traits.Traits(moves))
+    return choices.shape_of(
         sizes, replications=replications, batch=batch, devices=None, engine=engine
     )
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.engine import host_loop
+from jaxbandits.engine import choices
 from jaxbandits.engine.episode import CONTEXT, INIT
 
 from ..baselines import deep_fpl
@@ -49,12 +49,12 @@ def drawn_by_us(task, seed, replication, rounds):
 @contextlib.contextmanager
 def playing(engine):
     """The package with another engine for contextual learners."""
-    usual = host_loop.engine_for
-    host_loop.engine_for = lambda *_: engine
+    usual = choices.engine_for
+    choices.engine_for = lambda *_: engine
     try:
         yield
     finally:
-        host_loop.engine_for = usual
+        choices.engine_for = usual
 
 
 def deep_fpl_contest(name, quick=False, seed=0):

@@ -23,11 +23,12 @@ from .compile_times import about
 from .debugging import FAULT, REPORT, fault_text
 from .device_loop import REPLICATIONS_PER_CELL, Record
 from .episode import MAX_PULLS, UNLIMITED, Limits, root_key
-from .host_loop import HostLoop, shapes_of, sizes, traits_of
+from .host_loop import HostLoop
 from .multihost import Alone, RunsByCell, team_of
 from .partition import Constructor, PreparedCell, ProblemSource, answers_with_arms, prepared
 from .results import Runs, joined
 from .stack import stacked
+from .traits import shapes_of, sizes, traits_of
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,90 +1,53 @@
-"""Lanes, the host's half: which program, how many lanes, who starts next, what has ended."""
+"""Lanes, the host's half: the compiled program, who starts next, what has ended."""
 
 import functools
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jax.stages import Compiled
 from jaxtyping import Int
 
 from ..compile_options import quick
-from ..compilers.cpp import Unsupported, compiler, features
-from ..compilers.cuda import NoCompiler, found_library
+from ..compilers.cpp import Unsupported, features
+from ..compilers.cuda import NoCompiler
 from ..compilers.jaxprs import loops
 from ..system.interrupts import raise_if_lost
 from ..types import Key
 from . import keeping
-from .checks import Devices, check_lanes, is_gpu, lanes_at_ease, platform_of
+from .checks import Devices, check_lanes, is_gpu, platform_of
+from .choices import automatic, avoid, fewest_lanes, shape_of
 from .device_loop import (
     FUSED,
     Batch,
-    Lane,
     LoopInputs,
     Numbers,
     Record,
     Shape,
     Structure,
-    bytes_of,
     empty_batch,
-    example_lane,
     held,
     run_queue,
 )
-from .episode import NO_LIMITS, Limits, MoveTraits, root_key
-from .protocol import check_structure
-from .schedules import engine_for
+from .episode import Limits
 from .tables import records_of
+from .traits import Shapes, abstract_inputs, inputs_for, shapes_of, sizes, strong, traced
 
 CALL_SECONDS: float = 0.3  # long enough to hide the host's part, short for Ctrl-C and a bar
-# What the lanes of a CPU may hold between two rounds: within a round they need several times as
-# much, and that should fit the second-level cache. Phases gain more from designs in common.
-CACHE_BYTES: dict[str, int] = {"cpu": 9 * 2**14}
-PHASED_BYTES: dict[str, int] = {"cpu": 2**20}
-DEVICE_BYTES: int = 2**32  # the same for the memory of an accelerator
-FEWEST_LANES: int = 32  # unless there are as few replications: narrower operations cost as much
-USUAL_LANES: int = 64  # are worth more bytes than those above, up to the bytes of phases
-MOST_LANES: dict[str, int] = {
-    "cpu": 256
-}  # more gain nothing and leave more of them idle at the end
-# More lanes than these only where each gets so many replications.
-SHORT_LANES: int = 128
-REPLICATIONS_PER_LANE: int = 32
-RECORD_BYTES: int = 2**26  # of all records of a call
 HOST_MEMORY: tuple[str, ...] = ("cpu",)  # platforms whose tables the host reads where they are
 FEWER_ROWS: int = 8  # each power of it is a program that copies such a part of the rows,
 LEAST_ROWS: int = 4096  # and not fewer than these
 LARGE_BYTES: int = 2**20  # of numbers, which are then put on the device once
-# Lanes come in full vector registers, so that every lane runs the same instructions; the native
-# engine computes two registers at a time, a GPU a block of threads. Lanes in turn are single.
-VECTOR: dict[str, int] = {
-    "xla": 8,
-    "in turn": 1,
-    **{name: x.side_by_side for name, x in FUSED.items()},
-}
-# One lane in so many waits before ended ones are written out and refilled; and one lane in so many
-# gets an instance of its own at once.
-LANES_PER_REFILL: int = 64
-LANES_PER_DRAW: int = 8
-FEW_REPLICATIONS: int = 1000  # up to which compiling takes longer than playing what lanes share
 # Loops of a program for lanes in turn without those of an algorithm. With loops of its own, such as
 # those of a fit, most of its kernels are small: compiled in a third of the time they are a fifth
 # faster (`rep_glm_fpl`). A step of training alone takes twice as long so (`deep_fpl`).
 LOOPS_IN_TURN: int = 4
-# Of a lane; larger ones are played one by one. Side by side, lanes wait for each other's stages and
-# loops: GSE on 10^5 arms (1.7 MB) took ten times as long for one replication, and 1.4 times for 16.
-ALONE_BYTES: int = 2**20
-THREAD_BYTES: int = 5000  # of a lane; with more, the engine `cuda` was not tried
 ONE_GRAPH: str = "FUSION,CUBLAS,WHILE,CONDITIONAL"  # what a GPU may do without the host
 DEVICES: PartitionSpec = PartitionSpec("devices")
-
-# The `(shape, dtype)` of each number: all that a program knows of them.
-Shapes: TypeAlias = tuple[tuple[tuple[int, ...], Any], ...]
 
 
 @keeping.remembered
@@ -103,7 +66,7 @@ def program(
     batch = first_batch(structure, shape, shapes, num_rounds, devices)
     leading = () if devices is None else (len(devices),)
     queue = np.zeros((*leading, shape.queue), int)
-    inputs = _abstract_inputs(shapes, num_rounds)._replace(queue=queue)
+    inputs = abstract_inputs(shapes, num_rounds)._replace(queue=queue)
     flags = _flags(platform_of(devices), shape)
 
     def lower():
@@ -125,7 +88,7 @@ def first_batch(
     structure: Structure, shape: Shape, shapes: Shapes, num_rounds: int, devices: Devices = None
 ) -> Batch:
     """An empty batch on the devices where it will be computed."""
-    lane, record, _ = _traced(structure, shapes, num_rounds)
+    lane, record, _ = traced(structure, shapes, num_rounds)
     lane = jax.eval_shape(functools.partial(held, shape), lane)
     if devices is None:
         return jax.device_put(empty_batch(lane, record, shape))
@@ -177,161 +140,6 @@ def _flags(platform, shape):
     return wide | single if platform == "cpu" else {}
 
 
-def inputs_for(
-    numbers: Numbers, root: Key, rounds: Int[np.ndarray, " T"], limits: Limits = NO_LIMITS
-) -> LoopInputs:
-    """`LoopInputs` with an empty queue."""
-    limits, queue = Limits(*map(np.int64, limits)), np.zeros(0, int)
-    one, unit, more = np.int64(1), np.float64(1.0), np.bool_(False)
-    return LoopInputs(numbers, root, queue, rounds, limits, one, unit, more)
-
-
-def _abstract_inputs(shapes, num_rounds):
-    """`LoopInputs` for numbers of these `(shape, dtype)`, to trace with."""
-    numbers = tuple(jax.ShapeDtypeStruct(*shape) for shape in shapes)
-    return inputs_for(numbers, root_key(0), np.zeros(num_rounds, np.int64))
-
-
-class Traits(NamedTuple):
-    """What tracing tells of a cell."""
-
-    moves: MoveTraits
-    contextual: bool = False  # whether `ask` is given a context each round
-    answers_one: bool = True  # whether its answer is an index, not a set
-
-
-class Sizes(NamedTuple):
-    """What the number of lanes depends on."""
-
-    lane: int  # bytes of all that a lane carries
-    record: int  # numbers in a record
-    own: bool  # whether a replication has a problem of its own
-    traits: Traits
-
-
-@functools.lru_cache(maxsize=512)
-def _traced(structure: Structure, shapes: Shapes, num_rounds: int) -> tuple[Lane, Record, Traits]:
-    """Abstract lane and record of a structure whose numbers have these shapes; its `Traits`."""
-
-    def traced():
-        found = []
-
-        def lane_and_record(inputs):
-            factory = structure(inputs.numbers)
-            lane, record, moves = example_lane(factory, inputs)
-            env, _, _ = factory.build(lane.problem)
-            contextual = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
-            found.append(Traits(moves, contextual, lane.run.answer.ndim == 0))
-            return lane, record
-
-        inputs = _abstract_inputs(shapes, num_rounds)
-        check_structure(structure, inputs)
-        return *jax.eval_shape(lane_and_record, inputs), found[0]
-
-    return keeping.shapes(keeping.name_of("shapes", structure, shapes, num_rounds), traced)
-
-
-def traits_of(structure: Structure, numbers: Numbers, num_rounds: int = 0) -> Traits:
-    """The `Traits` of a cell; nothing is compiled."""
-    with jax.enable_x64(True):
-        return _traced(structure, shapes_of(numbers), num_rounds)[2]
-
-
-@functools.lru_cache(maxsize=512)
-def sizes(structure: Structure, shapes: Shapes, num_rounds: int) -> Sizes:
-    """The `Sizes` of a structure whose numbers have these `(shape, dtype)`."""
-    lane, _, traits = _traced(structure, shapes, num_rounds)
-    answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
-    record = lane.run.arm_pulls.size + answer + num_rounds + 8
-    return Sizes(bytes_of(lane), record, bool(jax.tree.leaves(lane.problem)), traits)
-
-
-_failed: set[str] = set()  # engines that have failed in this process, and are not tried again
-
-
-def automatic(sizes: Sizes, platform: str, replications: int) -> str:
-    """The engine of `auto`: the quicker one, compiling and playing together.
-
-    The native engine compiles in a third to two thirds of the time of XLA, and plays 1.1 to 4 times
-    as fast. But a costly design that lanes have in common, such as that of RAGE for the arms alive,
-    XLA computes once: it played RAGE two to five times as fast, which pays after some thousand
-    replications. On an H100 the engine `cuda` was up to nine times as fast as XLA for one arm a
-    round, and as fast for a lane of 5 KB. Very large lanes XLA plays one by one, see `schedules`.
-    """
-    moves = sizes.traits.moves
-    if platform == "cpu":
-        share = moves.in_common and not sizes.own
-        if sizes.lane > ALONE_BYTES and not share:
-            return "in turn"  # one of `SCHEDULES`
-        found = compiler() is not None and "native" not in _failed
-        return "native" if found and not (share and replications > FEW_REPLICATIONS) else "xla"
-    on_gpu = is_gpu(platform) and sizes.lane <= THREAD_BYTES and moves.one_arm
-    return "cuda" if on_gpu and found_library() and "cuda" not in _failed else "xla"
-
-
-def shape_of(
-    sizes: Sizes, *, replications: int, batch: int | None, devices: Devices, engine: str = "xla"
-) -> Shape:
-    """Lanes of a device, and what follows from their number; `engine` is not "auto".
-
-    By default as many lanes as the cache or the device holds, a power of 2, so that few shapes
-    are compiled; never many more than there are replications.
-    """
-    number = 1 if devices is None else len(devices)
-    platform = platform_of(devices)
-    engine = engine_for(sizes.traits.contextual, platform, engine)
-    if batch is None:
-        lanes = _default_lanes(sizes, -(-replications // number), platform, engine)
-    else:
-        lanes = -(-min(batch, replications) // number)
-    vector = _fewest_lanes(engine)
-    lanes = -(-lanes // vector) * vector
-    rows = max(1, RECORD_BYTES // (8 * sizes.record))
-    refill_most = max(vector, lanes // LANES_PER_DRAW) if sizes.own else lanes
-    refill_from = max(1, lanes // LANES_PER_REFILL)
-    queue = min(8 * lanes, rows)
-    moves = sizes.traits.moves
-    return Shape(lanes, refill_from, refill_most, queue, moves, engine, is_gpu(platform))
-
-
-def _fewest_lanes(engine):
-    """Lanes of a device at least, and in steps of as many."""
-    return VECTOR.get(engine, VECTOR["xla"])
-
-
-def _default_lanes(sizes, share, platform, engine):
-    """Lanes for a share of the replications, where the user does not say how many."""
-    most = PHASED_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
-    one_arm = sizes.traits.moves.one_arm
-    if one_arm:
-        held = CACHE_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
-        most = max(held, min(most, USUAL_LANES))
-    most = min(MOST_LANES.get(platform, 2**17), max(FEWEST_LANES, most))
-    if platform == "cpu":
-        most = min(most, lanes_at_ease(sizes.lane))
-    if platform == "cpu" and one_arm:
-        most = min(most, max(SHORT_LANES, _power(max(1, share // REPLICATIONS_PER_LANE))))
-        if engine == "native":  # it holds two registers in the cache
-            most = min(most, USUAL_LANES)
-    return min(_power(most), 2 * _power(max(1, share - 1)))
-
-
-def shapes_of(numbers: Numbers) -> Shapes:
-    """The `(shape, dtype)` of each number; hashable."""
-    return tuple((x.shape, x.dtype) for x in map(_strong, numbers))
-
-
-def _strong(x):
-    """An array that is not weakly typed: its type does not depend on what it meets."""
-    is_key = isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
-    return x if is_key else np.asarray(x)
-
-
-def _power(number):
-    """The largest power of 2 up to `number`."""
-    return 1 << (int(number).bit_length() - 1)
-
-
 class HostLoop:
     """Runs a list of replications on one or more devices.
 
@@ -368,7 +176,7 @@ class HostLoop:
     ) -> None:
         self._count = 1 if devices is None else len(devices)
         self._platform = platform_of(devices)
-        numbers, shapes = tuple(map(_strong, numbers)), shapes_of(numbers)
+        numbers, shapes = tuple(map(strong, numbers)), shapes_of(numbers)
         if devices is None and sum(x.nbytes for x in numbers) > LARGE_BYTES:
             numbers = jax.device_put(numbers)  # once, and not in every call
         self._inputs = inputs_for(numbers, root, np.asarray(rounds, np.int64), limits)
@@ -379,7 +187,7 @@ class HostLoop:
             known, replications=replications, batch=batch, devices=devices, engine=chosen
         )
         if self._platform == "cpu":
-            fewest = self._count * _fewest_lanes(self.shape.engine)
+            fewest = self._count * fewest_lanes(self.shape.engine)
             check_lanes(self._count * self.shape.lanes, known.lane, fewest)
         self._sharded = devices is not None
         began = time.perf_counter()
@@ -393,13 +201,13 @@ class HostLoop:
             if engine == "cuda":
                 warnings.warn(f"{error}; XLA plays this", RuntimeWarning, stacklevel=2)
             elif not unsupported:
-                _failed.add(chosen)
+                avoid(chosen)
                 more = f"XLA plays this and what follows in this process, as {chosen!r} failed"
                 warnings.warn(f"{error}; {more}", RuntimeWarning, stacklevel=2)
             self.shape = self.shape._replace(engine="xla")
             self._compiled_loop = program(structure, self.shape, *others)
         self._program_key = structure, self.shape, *others
-        self._record: Record = _traced(structure, shapes, len(rounds))[1]  # its shapes
+        self._record: Record = traced(structure, shapes, len(rounds))[1]  # its shapes
         self.compile_seconds: float = time.perf_counter() - began
         self.offered: int = 0
         self.useful: int = 0

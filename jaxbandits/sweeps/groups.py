@@ -50,7 +50,7 @@ def groups_of(plan: Sweep, cells: Iterable[Cell]) -> list[Group]:
     The groups depend on the whole sweep and not on what is left of it, so that a sweep that is
     resumed or shared by machines simulates each cell by the same program.
     """
-    from ..engine.host_loop import shapes_of
+    from ..engine.traits import shapes_of
 
     distinct = {cell.identity: cell for cell in cells}
     families: dict[Any, list[Cell]] = {}
@@ -68,8 +68,8 @@ def _worth_it(plan: Sweep, cells: Sequence[Cell]) -> bool:
     """Whether these cells are faster side by side."""
     import jax
 
-    from ..engine.host_loop import traits_of
     from ..engine.stack import own_bytes
+    from ..engine.traits import traits_of
 
     carried = own_bytes([cell.prepared for cell in cells])
     if carried > MOST_BYTES:

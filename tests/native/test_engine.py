@@ -19,9 +19,10 @@ from jaxbandits.compilers import cpp
 from jaxbandits.compilers.cpp import build
 from jaxbandits.compilers.cuda import NoCompiler
 from jaxbandits.core import Algorithm, Move
-from jaxbandits.engine import checks, device_loop, host_loop
+from jaxbandits.engine import checks, choices, device_loop, host_loop
 from jaxbandits.engine.episode import MoveTraits
 from jaxbandits.engine.partition import prepared
+from jaxbandits.engine.traits import Sizes, Traits, shapes_of, sizes
 from jaxbandits.instances.contextual import Labelled
 
 FIXED = {case.name for case in CASES if case.fixed}
@@ -142,7 +143,7 @@ def sizes_of(instance, build):
     """What the choice of an engine depends on."""
     structure, numbers = prepared(instance, build, None)
     with jax.enable_x64(True):
-        return host_loop.sizes(structure, host_loop.shapes_of(numbers), 0)
+        return sizes(structure, shapes_of(numbers), 0)
 
 
 @pytest.mark.parametrize(
@@ -157,25 +158,25 @@ def sizes_of(instance, build):
 )
 def test_auto_counts_designs_that_lanes_have_in_common(build, own, replications, engine):
     instance = partial(jb.instances.sphere, num_arms=5, dim=3) if own else SOARE
-    sizes = sizes_of(instance, build)
-    assert sizes.own == own
-    assert host_loop.automatic(sizes, "cpu", replications) == engine
+    known = sizes_of(instance, build)
+    assert known.own == own
+    assert choices.automatic(known, "cpu", replications) == engine
 
 
 def test_auto_plays_very_large_lanes_one_by_one(monkeypatch):
     algorithms = LINGAPE, partial(jb.gse, budget=40)
     side_by_side = [simulate(SOARE, algorithm) for algorithm in algorithms]
-    monkeypatch.setattr(host_loop, "ALONE_BYTES", 0)
+    monkeypatch.setattr(choices, "ALONE_BYTES", 0)
     for algorithm, usual in zip(algorithms, side_by_side, strict=True):
         alone = simulate(SOARE, algorithm)
         assert (usual.meta["engine"], alone.meta["engine"]) == ("native", "in turn")
         np.testing.assert_array_equal(alone.arm_pulls, usual.arm_pulls)
     # Lanes share its designs.
-    assert host_loop.automatic(sizes_of(SOARE, jb.rage), "cpu", 12) == "native"
+    assert choices.automatic(sizes_of(SOARE, jb.rage), "cpu", 12) == "native"
 
 
 def test_auto_is_xla_without_a_compiler(monkeypatch):
-    monkeypatch.setattr(host_loop, "compiler", lambda: None)
+    monkeypatch.setattr(choices, "compiler", lambda: None)
     assert simulate(SOARE, LINGAPE, engine="auto").meta["engine"] == "xla"
 
 
@@ -197,7 +198,7 @@ def test_auto_is_xla_where_no_native_program_can_be_had(monkeypatch, error, warn
         return whole(structure, shape, *others)
 
     monkeypatch.setattr(host_loop, "program", program)
-    monkeypatch.setattr(host_loop, "_failed", set())
+    monkeypatch.setattr(choices, "_failed", set())
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         for _ in range(2):  # it is not tried a second time
@@ -217,9 +218,9 @@ def test_auto_is_xla_where_no_native_program_can_be_had(monkeypatch, error, warn
     ],
 )
 def test_auto_on_a_gpu(monkeypatch, one_arm, lane, library, engine):
-    monkeypatch.setattr(host_loop, "found_library", lambda: library)
-    traits = host_loop.Traits(MoveTraits(one_arm, True, True))
-    assert host_loop.automatic(host_loop.Sizes(lane, 10, False, traits), "cuda", 100) == engine
+    monkeypatch.setattr(choices, "found_library", lambda: library)
+    traits = Traits(MoveTraits(one_arm, True, True))
+    assert choices.automatic(Sizes(lane, 10, False, traits), "cuda", 100) == engine
 
 
 def _rotated(key):

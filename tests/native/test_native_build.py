@@ -18,7 +18,7 @@ from programs import jax_keeps_programs
 import jaxbandits as jb
 from jaxbandits.compilers import cpp
 from jaxbandits.compilers.cpp import build, compiling
-from jaxbandits.engine import host_loop
+from jaxbandits.engine import choices
 
 SOURCE = 'extern "C" int run() {{ return {number}; }}'
 
@@ -282,7 +282,7 @@ def test_without_room_for_a_library_xla_plays(library_folder, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(build.tempfile, "TemporaryDirectory", full)
-    monkeypatch.setattr(host_loop, "_failed", set())
+    monkeypatch.setattr(choices, "_failed", set())
     halving = partial(jb.sequential_halving, budget=37)
     instance = jb.instances.canonical(23, gap=1.0)  # no other test has compiled this program
     with pytest.warns(RuntimeWarning, match="could not be written: No space left.*XLA plays this"):

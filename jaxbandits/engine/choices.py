@@ -1,0 +1,117 @@
+"""Which engine plays a cell, and in how many lanes."""
+
+from ..compilers.cpp import compiler
+from ..compilers.cuda import found_library
+from .checks import Devices, is_gpu, lanes_at_ease, platform_of
+from .device_loop import FUSED, Shape
+from .schedules import engine_for
+from .traits import Sizes
+
+# What the lanes of a CPU may hold between two rounds: within a round they need several times as
+# much, and that should fit the second-level cache. Phases gain more from designs in common.
+CACHE_BYTES: dict[str, int] = {"cpu": 9 * 2**14}
+PHASED_BYTES: dict[str, int] = {"cpu": 2**20}
+DEVICE_BYTES: int = 2**32  # the same for the memory of an accelerator
+FEWEST_LANES: int = 32  # unless there are as few replications: narrower operations cost as much
+USUAL_LANES: int = 64  # are worth more bytes than those above, up to the bytes of phases
+# More gain nothing and leave more of them idle at the end.
+MOST_LANES: dict[str, int] = {"cpu": 256}
+# More lanes than these only where each gets so many replications.
+SHORT_LANES: int = 128
+REPLICATIONS_PER_LANE: int = 32
+RECORD_BYTES: int = 2**26  # of all records of a call
+# Lanes come in full vector registers, so that every lane runs the same instructions; the native
+# engine computes two registers at a time, a GPU a block of threads. Lanes in turn are single.
+VECTOR: dict[str, int] = {
+    "xla": 8,
+    "in turn": 1,
+    **{name: x.side_by_side for name, x in FUSED.items()},
+}
+# One lane in so many waits before ended ones are written out and refilled; and one lane in so many
+# gets an instance of its own at once.
+LANES_PER_REFILL: int = 64
+LANES_PER_DRAW: int = 8
+FEW_REPLICATIONS: int = 1000  # up to which compiling takes longer than playing what lanes share
+# Of a lane; larger ones are played one by one. Side by side, lanes wait for each other's stages and
+# loops: GSE on 10^5 arms (1.7 MB) took ten times as long for one replication, and 1.4 times for 16.
+ALONE_BYTES: int = 2**20
+THREAD_BYTES: int = 5000  # of a lane; with more, the engine `cuda` was not tried
+
+_failed: set[str] = set()  # engines that are not tried again
+
+
+def avoid(engine: str) -> None:
+    """Not choose this engine again in this process: it has failed."""
+    _failed.add(engine)
+
+
+def automatic(sizes: Sizes, platform: str, replications: int) -> str:
+    """The engine of `auto`: the quicker one, compiling and playing together.
+
+    The native engine compiles in a third to two thirds of the time of XLA, and plays 1.1 to 4 times
+    as fast. But a costly design that lanes have in common, such as that of RAGE for the arms alive,
+    XLA computes once: it played RAGE two to five times as fast, which pays after some thousand
+    replications. On an H100 the engine `cuda` was up to nine times as fast as XLA for one arm a
+    round, and as fast for a lane of 5 KB. Very large lanes XLA plays one by one, see `schedules`.
+    """
+    moves = sizes.traits.moves
+    if platform == "cpu":
+        share = moves.in_common and not sizes.own
+        if sizes.lane > ALONE_BYTES and not share:
+            return "in turn"  # one of `SCHEDULES`
+        found = compiler() is not None and "native" not in _failed
+        return "native" if found and not (share and replications > FEW_REPLICATIONS) else "xla"
+    on_gpu = is_gpu(platform) and sizes.lane <= THREAD_BYTES and moves.one_arm
+    return "cuda" if on_gpu and found_library() and "cuda" not in _failed else "xla"
+
+
+def shape_of(
+    sizes: Sizes, *, replications: int, batch: int | None, devices: Devices, engine: str = "xla"
+) -> Shape:
+    """Lanes of a device, and what follows from their number; `engine` is not "auto".
+
+    By default as many lanes as the cache or the device holds, a power of 2, so that few shapes
+    are compiled; never many more than there are replications.
+    """
+    number = 1 if devices is None else len(devices)
+    platform = platform_of(devices)
+    engine = engine_for(sizes.traits.contextual, platform, engine)
+    if batch is None:
+        lanes = _default_lanes(sizes, -(-replications // number), platform, engine)
+    else:
+        lanes = -(-min(batch, replications) // number)
+    vector = fewest_lanes(engine)
+    lanes = -(-lanes // vector) * vector
+    rows = max(1, RECORD_BYTES // (8 * sizes.record))
+    refill_most = max(vector, lanes // LANES_PER_DRAW) if sizes.own else lanes
+    refill_from = max(1, lanes // LANES_PER_REFILL)
+    queue = min(8 * lanes, rows)
+    moves = sizes.traits.moves
+    return Shape(lanes, refill_from, refill_most, queue, moves, engine, is_gpu(platform))
+
+
+def fewest_lanes(engine: str) -> int:
+    """Lanes of a device at least, and in steps of as many."""
+    return VECTOR.get(engine, VECTOR["xla"])
+
+
+def _default_lanes(sizes, share, platform, engine):
+    """Lanes for a share of the replications, where the user does not say how many."""
+    most = PHASED_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
+    one_arm = sizes.traits.moves.one_arm
+    if one_arm:
+        held = CACHE_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
+        most = max(held, min(most, USUAL_LANES))
+    most = min(MOST_LANES.get(platform, 2**17), max(FEWEST_LANES, most))
+    if platform == "cpu":
+        most = min(most, lanes_at_ease(sizes.lane))
+    if platform == "cpu" and one_arm:
+        most = min(most, max(SHORT_LANES, _power(max(1, share // REPLICATIONS_PER_LANE))))
+        if engine == "native":  # it holds two registers in the cache
+            most = min(most, USUAL_LANES)
+    return min(_power(most), 2 * _power(max(1, share - 1)))
+
+
+def _power(number):
+    """The largest power of 2 up to `number`."""
+    return 1 << (int(number).bit_length() - 1)

@@ -1,0 +1,98 @@
+"""What tracing tells of a cell, before anything compiles: what a lane carries, how moves look."""
+
+import functools
+from typing import Any, NamedTuple, TypeAlias
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int
+
+from ..types import Key
+from . import keeping
+from .device_loop import Lane, LoopInputs, Numbers, Record, Structure, bytes_of, example_lane
+from .episode import NO_LIMITS, Limits, MoveTraits, root_key
+from .protocol import check_structure
+
+# The `(shape, dtype)` of each number: all that a program knows of them.
+Shapes: TypeAlias = tuple[tuple[tuple[int, ...], Any], ...]
+
+
+class Traits(NamedTuple):
+    """What tracing tells of a cell."""
+
+    moves: MoveTraits
+    contextual: bool = False  # whether `ask` is given a context each round
+    answers_one: bool = True  # whether its answer is an index, not a set
+
+
+class Sizes(NamedTuple):
+    """What the number of lanes depends on."""
+
+    lane: int  # bytes of all that a lane carries
+    record: int  # numbers in a record
+    own: bool  # whether a replication has a problem of its own
+    traits: Traits
+
+
+@functools.lru_cache(maxsize=512)
+def traced(structure: Structure, shapes: Shapes, num_rounds: int) -> tuple[Lane, Record, Traits]:
+    """Abstract lane and record of a structure whose numbers have these shapes; its `Traits`."""
+
+    def made():
+        found = []
+
+        def lane_and_record(inputs):
+            factory = structure(inputs.numbers)
+            lane, record, moves = example_lane(factory, inputs)
+            env, _, _ = factory.build(lane.problem)
+            contextual = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
+            found.append(Traits(moves, contextual, lane.run.answer.ndim == 0))
+            return lane, record
+
+        inputs = abstract_inputs(shapes, num_rounds)
+        check_structure(structure, inputs)
+        return *jax.eval_shape(lane_and_record, inputs), found[0]
+
+    return keeping.shapes(keeping.name_of("shapes", structure, shapes, num_rounds), made)
+
+
+def traits_of(structure: Structure, numbers: Numbers, num_rounds: int = 0) -> Traits:
+    """The `Traits` of a cell; nothing is compiled."""
+    with jax.enable_x64(True):
+        return traced(structure, shapes_of(numbers), num_rounds)[2]
+
+
+@functools.lru_cache(maxsize=512)
+def sizes(structure: Structure, shapes: Shapes, num_rounds: int) -> Sizes:
+    """The `Sizes` of a structure whose numbers have these `(shape, dtype)`."""
+    lane, _, traits = traced(structure, shapes, num_rounds)
+    answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
+    record = lane.run.arm_pulls.size + answer + num_rounds + 8
+    return Sizes(bytes_of(lane), record, bool(jax.tree.leaves(lane.problem)), traits)
+
+
+def shapes_of(numbers: Numbers) -> Shapes:
+    """The `(shape, dtype)` of each number; hashable."""
+    return tuple((x.shape, x.dtype) for x in map(strong, numbers))
+
+
+def strong(x: Any) -> Any:
+    """An array that is not weakly typed: its type does not depend on what it meets."""
+    is_key = isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
+    return x if is_key else np.asarray(x)
+
+
+def inputs_for(
+    numbers: Numbers, root: Key, rounds: Int[np.ndarray, " T"], limits: Limits = NO_LIMITS
+) -> LoopInputs:
+    """`LoopInputs` with an empty queue."""
+    limits, queue = Limits(*map(np.int64, limits)), np.zeros(0, int)
+    one, unit, more = np.int64(1), np.float64(1.0), np.bool_(False)
+    return LoopInputs(numbers, root, queue, rounds, limits, one, unit, more)
+
+
+def abstract_inputs(shapes: Shapes, num_rounds: int) -> LoopInputs:
+    """`LoopInputs` for numbers of these `(shape, dtype)`, to trace with."""
+    numbers = tuple(jax.ShapeDtypeStruct(*shape) for shape in shapes)
+    return inputs_for(numbers, root_key(0), np.zeros(num_rounds, np.int64))
