@@ -95,6 +95,17 @@ def test_equal_leaders_have_equal_chances():
         assert np.abs(shares - 0.25).max() < 0.05
 
 
+def test_a_set_has_m_arms_whatever_xla_computes_twice():
+    """A gap index that is computed anew, and rounded otherwise, would be larger than itself."""
+    means = np.random.default_rng(0).standard_normal(11)
+    instance = jb.instances.tabular(means=means, noise_var=1.0)
+    build = partial(jb.ugape, m=8, noise_var=13.0)
+    play = partial(jb.simulate, instance, build, replications=200, batch=16, max_pulls=60)
+    found, native = play(engine="xla"), play(engine="auto")
+    assert (found.answer.sum(1) == 8).all()
+    np.testing.assert_array_equal(found.arm_pulls, native.arm_pulls)
+
+
 def test_the_answer_before_the_first_test_is_a_set():
     build = partial(jb.lin_gifa, m=2, stale_pair=True, threshold="heuristic")
     live = jb.Live(build, np.eye(4))

@@ -176,6 +176,16 @@ def at(table: Array, arm: Int[Array, "..."]) -> Array:
     return table.at[arm].get(mode="promise_in_bounds")
 
 
+def computed_once(values: Shaped[Array, "*shape"]) -> Shaped[Array, "*shape"]:
+    """The same values, in memory: for comparisons of values with themselves.
+
+    XLA may compute cheap operations anew in each use, and round them in another way there, as a
+    product and a sum take one instruction or two. A value would then be larger than itself, or no
+    value equal to the largest, and a mask of the m best arms would have fewer members.
+    """
+    return lax.optimization_barrier(values)
+
+
 def furthest_behind(
     counts: Int[Array, " K"], shares: Float[Array, " K"], order: Int[Array, " K"] | None = None
 ) -> Int[Array, ""]:
@@ -184,7 +194,8 @@ def furthest_behind(
     Ties go to the larger priority, or to the first arm where there is no `order`.
     """
     wanted = shares > 0
-    values = jnp.where(wanted, -counts / jnp.where(wanted, shares, 1.0), -jnp.inf)
+    behind = -counts / jnp.where(wanted, shares, 1.0)
+    values = computed_once(jnp.where(wanted, behind, -jnp.inf))
     if order is None:
         return best(values).arm
     # Two passes: `argmax`, a single one, would compute the values anew at each comparison.
@@ -200,6 +211,7 @@ def rank(values: Shaped[Array, " K"], order: Int[Array, " K"]) -> Int[Array, " K
     num = values.shape[0]
     if num > MOST_COMPARED:
         return _inverse(jnp.lexsort((order, values))[::-1])
+    values = computed_once(values)
     order = order.astype(values.dtype)  # one width of numbers for the whole pass
 
     def ahead(j):
@@ -230,6 +242,7 @@ def top(
     num = values.shape[0]
     if not FEW_COMPARED < num <= MOST_COMPARED:
         return rank(values, order) < m
+    values = computed_once(values)
     # Breaking ties takes two more comparisons per pair, and only ties for the last rank matter.
     larger = lax.optimization_barrier(sum((values[j] > values).astype(int) for j in range(num)))
     first = larger < m

@@ -156,6 +156,28 @@ def test_maxima_of_nearly_parallel_arms_are_accurate():
         assert (np.asarray(bounds) > values - 1e-6).all()
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2], [0, 2, 1]])
+def test_mirrored_arms_tie_although_their_maxima_are_approximate(order):
+    keys = jax.random.split(jax.random.key(2), 3)
+    a, b, c, d = jax.random.normal(keys[0], (4,))
+    arms = jnp.array([[0.1 * d, 0.1 * d, c], [a, b, c], [b, a, c]])
+    pair = jnp.array([0, 1, 1])  # the last two arms have the same rewards
+    counts = jax.random.randint(keys[1], (200, 2), 1, 30).astype(float)[:, pair]
+    sums = counts * jax.random.uniform(keys[2], (200, 2))[:, pair]
+    norm, level = jnp.array(NORM), jnp.array(1.5)
+
+    @jax.vmap
+    def chosen(counts, sums):
+        problem = newton.problem_of(arms, counts, sums, "gaussian", 0.0)
+        likely = likelihood_set.likeliest(problem, norm, jnp.zeros(3))
+        bounds = likelihood_set.outer_bounds(problem, likely.theta, level, norm, 0.0)
+        return likelihood_set.highest(problem, likely, level, norm, bounds, jnp.array(order)).arm
+
+    found = np.asarray(jax.jit(chosen)(counts, sums))
+    assert set(found) <= {0, order.index(2)}
+    assert (found > 0).mean() > 0.5
+
+
 def test_without_data_the_longest_arm_wins():
     with jax.enable_x64(True):
         arms = np.array([[1.0, 0.0, 0.2], [0.0, 1.5, 0.0], [0.0, 0.0, 1.2]])

@@ -97,6 +97,7 @@ def nth_largest(table: Float[Array, "K M"], n: int) -> Float[Array, " M"]:
     """The n-th largest entry of each column; equal entries count one by one."""
     num = table.shape[0]
     if num <= MOST_COMPARED:
+        table = selection.computed_once(table)
         at_least = sum((table[k] >= table).astype(jnp.int32) for k in range(num))
         return jnp.where(at_least >= n, table, -jnp.inf).max(0)
 

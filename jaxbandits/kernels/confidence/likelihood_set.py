@@ -213,7 +213,8 @@ def highest(
     """The arm with the largest maximum of `x^T theta` where L is within `radius` of the least.
 
     Arms are tried one by one, that of the highest of the `bounds` first, each until its own upper
-    bound is below the value of another, or its maximum is known. Ties go to the larger `order`.
+    bound is below the value of another, or its maximum is known. Maxima that agree to the accuracy tie
+    if their bounds do, to the larger `order`.
     """
     arms = problem.arms
     lengths = jnp.sqrt((arms**2).sum(1))
@@ -232,7 +233,7 @@ def highest(
         direction = selection.at(arms, now.arm)
         walk = _step(problem, Goal(direction, level, norm), now.walk)
         value, excess, best = direction @ walk.theta, walk.excess(norm), now.best
-        better = value > best.value
+        better = value > best.value + close  # else it is a tie: its own maximum is as uncertain
         most = jnp.where(better, value, best.value)
         known = (excess <= close) | (value + excess <= most)
         done = known | walk.stuck()
