@@ -213,8 +213,8 @@ def highest(
     """The arm with the largest maximum of `x^T theta` where L is within `radius` of the least.
 
     Arms are tried one by one, that of the highest of the `bounds` first, each until its own upper
-    bound is below the value of another, or its maximum is known. Maxima that agree to the accuracy tie
-    if their bounds do, to the larger `order`.
+    bound is below the value of another, or its maximum is known. Where maxima agree to the accuracy
+    the arm that was tried first is returned; bounds tie to the larger `order`.
     """
     arms = problem.arms
     lengths = jnp.sqrt((arms**2).sum(1))
