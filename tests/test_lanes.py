@@ -10,7 +10,7 @@ from params import params
 from programs import USUAL_LANES, Programs, key_of, parts
 
 import jaxbandits as jb
-from jaxbandits.engine import checks, choices, episode, host_loop, traits
+from jaxbandits.engine import checks, choices, device_loop, episode, host_loop, traits
 from jaxbandits.engine.api import Simulation
 from jaxbandits.engine.partition import prepared
 
@@ -85,6 +85,18 @@ def test_the_rows_that_are_fetched_are_one_of_a_few_numbers(monkeypatch, written
     table = np.arange(2.0 * loop.shape.records).reshape(-1, 2)
     found = loop._fetched({"float": table}, written)["float"]
     np.testing.assert_array_equal(found, table[:rows])
+
+
+@pytest.mark.parametrize(("size", "burst"), [(500, 8), (2**20, 8), (2**22, 2), (2**25, 1)])
+@pytest.mark.parametrize("engine", ["native", "in turn"])
+def test_large_lanes_are_looked_at_often(engine, size, burst):
+    lanes = {"table": jax.ShapeDtypeStruct((size // 8, 16), np.float64)}
+    assert device_loop._burst(engine, lanes) == burst
+
+
+@pytest.mark.parametrize(("carried", "chunks"), [(2**17, 16), (2**22, 4), (2**30, 1)])
+def test_the_first_call_of_large_lanes_is_short(carried, chunks):
+    assert host_loop._first_chunks(carried) == chunks
 
 
 @pytest.fixture

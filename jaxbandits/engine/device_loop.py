@@ -48,15 +48,18 @@ STARTS_TOO: tuple[str, ...] = ("native",)
 # lanes of a register with 720 kB each do not fit the second-level cache.
 STARTED_BYTES: int = 2**18
 PAIRED_LANES: int = 256  # up to which each lane is compared with each: quick to compile, as fast
-BURST: int = 8  # chunks that an engine computes before it looks whether lanes wait
+# Chunks that an engine computes before it looks whether lanes wait; fewer of large lanes, whose
+# rounds take long: until then neither Ctrl-C nor the progress bar is served.
+BURST: int = 8
+BURST_BYTES: int = 2**23  # of the lanes of that many chunks
 # The same on a GPU, where looking costs a dozen launches: many chunks of small lanes, and few of
 # large ones. Their chunks take longer than looking, and lanes that have ended wait for a launch:
 # 240 rounds of Top-m took 1.6 times as long by launches of 1,024 rounds as of 64.
 LAUNCH_BURSTS: tuple[int, int] = (2, 16)  # fewest, most
 LAUNCH_BYTES: int = 2**12  # of the lanes of that many chunks
-SCHEDULES: dict[str, Callable[[Chunk], Chunk]] = {
-    "in turn": partial(in_turn, most=BURST),
-    "together": together,
+SCHEDULES: dict[str, Callable[[Chunk, int], Chunk]] = {
+    "in turn": in_turn,
+    "together": lambda lane_chunk, _: together(lane_chunk),
 }
 REPLICATIONS_PER_CELL: int = 2**40  # at most: `id = cell * REPLICATIONS_PER_CELL + replication`
 
@@ -395,7 +398,8 @@ def _chunk_of_all_lanes(factory, inputs, shape):
     if shape.engine == "xla":
         return lanewise(one_lane, shape.lanes, inputs.unit, gathers=shape.gathers)
     if shape.engine in SCHEDULES:
-        return SCHEDULES[shape.engine](one_lane)
+        scheduled = SCHEDULES[shape.engine]
+        return lambda lanes: scheduled(one_lane, _burst(shape.engine, lanes))(lanes)
 
     def step(lane):
         lane, played, offered = one_lane(lane)
@@ -404,7 +408,7 @@ def _chunk_of_all_lanes(factory, inputs, shape):
     target = FUSED[shape.engine]
 
     def chunk_lanes(lanes):
-        most = _launch_burst(lanes) if shape.engine == "cuda" else BURST
+        most = _burst(shape.engine, lanes)
         burst = repeated(step, shape.lanes, lambda lane: lane.run.live, most, target)
         lanes, (played, offered) = burst(lanes)
         return lanes, played, offered
@@ -412,10 +416,12 @@ def _chunk_of_all_lanes(factory, inputs, shape):
     return chunk_lanes
 
 
-def _launch_burst(lanes):
-    """Chunks of a launch on a GPU."""
-    fewest, most = LAUNCH_BURSTS
-    return max(fewest, min(most, LAUNCH_BYTES // bytes_of(_one_lane(lanes))))
+def _burst(engine, lanes):
+    """Chunks of a lane before the engine looks at the others; on a GPU those of a launch."""
+    (fewest, most), room = (1, BURST), BURST_BYTES
+    if engine == "cuda":
+        (fewest, most), room = LAUNCH_BURSTS, LAUNCH_BYTES
+    return max(fewest, min(most, room // bytes_of(_one_lane(lanes))))
 
 
 def run_queue(structure: Structure, shape: Shape, inputs: LoopInputs, batch: Batch) -> Batch:

@@ -37,6 +37,8 @@ from .episode import Limits
 from .tables import records_of
 from .traits import Shapes, abstract_inputs, inputs_for, shapes_of, sizes, strong, traced
 
+FIRST_CHUNKS: int = 16  # of the first call at most
+FIRST_BYTES: int = 2**24  # of the lanes of that many chunks: a chunk reads them some hundred times
 CALL_SECONDS: float = 0.3  # long enough to hide the host's part, short for Ctrl-C and a bar
 HOST_MEMORY: tuple[str, ...] = ("cpu",)  # platforms whose tables the host reads where they are
 FEWER_ROWS: int = 8  # each power of it is a program that copies such a part of the rows,
@@ -190,6 +192,7 @@ class HostLoop:
             fewest = self._count * fewest_lanes(self.shape.engine)
             check_lanes(self._count * self.shape.lanes, known.lane, fewest)
         self._sharded = devices is not None
+        self._bytes = self.shape.lanes * known.lane
         began = time.perf_counter()
         others = shapes, len(rounds), devices
         try:
@@ -214,7 +217,8 @@ class HostLoop:
 
     def run(self, ids: Sequence[int] | Int[np.ndarray, " R"]) -> Iterator[Record]:
         """Yield the `Record` of replications as they end, until all have."""
-        left, under_way, chunks = np.asarray(ids, np.int64), np.zeros(self._count, int), 16
+        left, under_way = np.asarray(ids, np.int64), np.zeros(self._count, int)
+        chunks = _first_chunks(self._bytes)
         back = left[:0]  # what was queued before, and not taken
         batch = first_batch(*self._program_key)
         while len(back) + len(left) or under_way.any():
@@ -280,6 +284,11 @@ class HostLoop:
 @functools.partial(jax.jit, static_argnums=(1, 2))
 def _first_rows(tables, rows, axis):
     return {name: jax.lax.slice_in_dim(x, 0, rows, axis=axis) for name, x in tables.items()}
+
+
+def _first_chunks(carried):
+    """Chunks of the first call, of lanes that carry so many bytes together: soon over if large."""
+    return max(1, min(FIRST_CHUNKS, FIRST_BYTES // carried))
 
 
 def _next_chunks(chunks, seconds):

@@ -121,7 +121,7 @@ def test_a_block_has_as_many_lanes_as_fit_on_the_chip(on_chip, capability, launc
 @pytest.mark.parametrize(("bytes", "chunks"), [(549, 7), (100, 16), (4400, 2), (50_000, 2)])
 def test_a_launch_plays_fewer_chunks_of_large_lanes(bytes, chunks):
     lanes = jax.ShapeDtypeStruct((bytes, 128), jnp.bool_)
-    assert device_loop._launch_burst(lanes) == chunks
+    assert device_loop._burst("cuda", lanes) == chunks
 
 
 @pytest.fixture

@@ -28,7 +28,9 @@ def greedy(arms: Arms, ratios: Float[Array, "K K K"] | None) -> Selection:
     """The arm that shrinks `||x_b - x_c||_{V^-1}` most."""
 
     def choose(memory, comparison, stats, order):
-        return selection.argmax(comparison.between() ** 2 / (1.0 + stats.variances), order)
+        # Arms that were drawn equally often often tie, and rounding must not decide.
+        gains = selection.fine(comparison.between() ** 2 / (1.0 + stats.variances))
+        return selection.argmax(gains, order)
 
     return Selection(choose)
 
@@ -39,7 +41,8 @@ def largest_variance(arms: Arms, ratios: Float[Array, "K K K"] | None) -> Select
     def choose(memory, comparison, stats, order):
         index = jnp.arange(order.size)
         pair = (index == comparison.view.weakest) | (index == comparison.view.challenger)
-        return selection.argmax(jnp.where(pair, stats.variances, -jnp.inf), order)
+        variances = selection.fine(stats.variances)
+        return selection.argmax(jnp.where(pair, variances, -jnp.inf), order)
 
     return Selection(choose)
 
