@@ -140,7 +140,7 @@ def frank_wolfe_sampling(
 
         def to_steepest() -> tuple[Array, least_squares.Ledger, Array]:
             from_rival = least_squares.row(measured, arms, closest.arm, arm_space=arm_space)
-            arm = selection.best(selection.fine((from_leader - from_rival) ** 2)).arm
+            arm = selection.best((from_leader - from_rival) ** 2).arm
             # The target holds each arm once from the start.
             after = least_squares.observe(
                 measured, arms, arm, 0.0, arm_space=arm_space, known=first
