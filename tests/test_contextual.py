@@ -57,6 +57,12 @@ def test_a_replication_does_not_depend_on_the_others():
     assert_same_runs(alone, simulated(replications=7))
 
 
+def test_no_error_rate_is_shown_where_each_round_has_another_best_arm():
+    shown = repr(simulated())
+    assert "error rate" not in shown
+    assert "regret" in shown
+
+
 def test_a_longer_run_begins_as_a_shorter_one():
     short, long = simulated(), simulated(horizon=190)
     np.testing.assert_array_equal(short.regret, long.regret[:, :150])

@@ -256,8 +256,8 @@ class Simulation:
         rounds = [] if self._rounds is None else checkpoints.padded(self._rounds)
         structure, numbers = stacked(cells)
         with jax.enable_x64(True):
-            each = sizes(structure, shapes_of(numbers), len(rounds)).record
-            check_memory(replications, each)
+            known = sizes(structure, shapes_of(numbers), len(rounds))
+            check_memory(replications, known.record)
             self._loop = HostLoop(
                 structure,
                 numbers,
@@ -276,6 +276,8 @@ class Simulation:
         self._name = name_of(one.tree(its_numbers)[1])  # all cells have one constructor
         used = self._loop.shape.engine  # contextual problems have their own
         self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": used}
+        if known.traits.contextual:
+            self._meta["contextual"] = True
         self._compile_seconds = self._loop.compile_seconds
 
     def run(
