@@ -15,6 +15,7 @@ from ..feature_tables import check_arms, check_real, require
 from ..parameters import Option, check, nonnegative, positive
 from ..signatures import check_options, name_of
 from ..system.identity import described_array, stored_name
+from ..system.own_code import hash_of_code
 from ..types import Rows
 
 # By option, what is traced; `arms` among them.
@@ -23,6 +24,7 @@ Options: TypeAlias = dict[str, Any]
 
 NUMBERS: tuple[type, ...] = (float, np.ndarray, np.generic, jax.Array)
 # A simulation knows these two; of real rewards they are not known.
+CODE = "code of "  # before the name of a part of a description, whose code is hashed
 UNKNOWN: dict[str, str] = {"theta": "the parameter", "horizon": "the number of rounds"}
 
 
@@ -144,13 +146,21 @@ def _number(name: str, value: float, option: Option) -> np.float64:
 def describe(constructor: BoundConstructor, numbers: Numbers, seed: int) -> dict[str, str]:
     """What is run as a dict of strings: equal exactly where the same would be run.
 
+    Functions of a user have an entry more, `CODE` and their place: a hash of their code.
+
     Raises:
       ValueError: the constructor, or a function among its options, has no name of its own.
     """
     first = {"constructor": _named(constructor.function), "seed": str(int(seed))}
     given = {name: value for name, value in numbers.items() if name not in constructor.derived}
     options = [*given.items(), *constructor.static]
-    return first | {name: _brief(value) for name, value in options}
+    functions = [
+        ("constructor", constructor.function),
+        *((n, f) for n, f in options if callable(f)),
+    ]
+    hashes = {CODE + name: hash_of_code(function) for name, function in functions}
+    code = {name: digits for name, digits in hashes.items() if digits}
+    return first | {name: _brief(value) for name, value in options} | code
 
 
 def _brief(value: Any) -> str:

@@ -22,6 +22,7 @@ from ..system.files import replacing
 from ..system.identity import Entries, Plain, differences
 from ..version import VERSION
 from .algorithm import LiveAlgorithm
+from .constructor import CODE
 from .snapshot import Snapshot
 
 Arrays: TypeAlias = dict[str, np.ndarray]  # what the file holds
@@ -142,7 +143,7 @@ def _separate(stored):
 
 def _check_same(path: Path, plays: Description, description: Description, entries: Entries) -> None:
     """Raise unless the file is of the run that is described; the error names what differs."""
-    names = sorted(plays.keys() | description.keys())
+    names = sorted(x for x in plays.keys() | description.keys() if not x.startswith(CODE))
     there, here = (
         {name: _parsed(one.get(name, "left out")) for name in names} for one in (plays, description)
     )
@@ -150,7 +151,18 @@ def _check_same(path: Path, plays: Description, description: Description, entrie
         f"{where.strip()} {one} there, {two} here"
         for where, one, two in differences(there, here, entries)
     ]
+    # Where one of them has no hash, the file is of an earlier version, or a text was not found.
+    differing += [
+        f"the code of {there[name]} has changed since the file was written"
+        for name in names
+        if there[name] == here[name] and _other(plays, description, CODE + name)
+    ]
     require(not differing, f"path: {path} holds another experiment: {'; '.join(differing)}")
+
+
+def _other(plays: Description, description: Description, name: str) -> bool:
+    """Whether both have an entry of a name, and not the same."""
+    return name in plays and name in description and plays[name] != description[name]
 
 
 def _parsed(text: str) -> Plain:

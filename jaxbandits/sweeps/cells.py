@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..signatures import check_call, check_options, name_of
-from ..system.identity import describe, digest_files
+from ..system.identity import Plain, describe, digest_files
+from ..system.own_code import hash_of_code
 from ..system.progress import Progress
 from ..version import VERSION
 from . import names
@@ -61,6 +62,7 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
       ValueError: names the table and what was wrong in it.
     """
     problems: dict[tuple[Any, ...], Any] = {}  # built once each: that may read a file, or draw
+    code = _remembered(hash_of_code)  # which reads files too
     number, combinations = plan.num_cells, plan.combinations()
     cells: list[Cell | None] = []
     with Progress(progress and number >= MANY) as display:
@@ -68,14 +70,36 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
             display.line(f"checking {number:,} cells")
         display.show("checking cells", 0, number)
         for done, combination in enumerate(combinations, 1):
-            cells.append(_cell(plan, combination, problems) if combination.wanted else None)
+            cells.append(_cell(plan, combination, problems, code) if combination.wanted else None)
             display.show("checking cells", done, number)
     if not any(cells):
         raise ValueError("only: no cell of the sweep is played")
     return cells
 
 
-def _cell(plan: Sweep, combination: Combination, problems: dict[tuple[Any, ...], Any]) -> Cell:
+def _remembered(code: Callable[[Any], str]) -> Callable[[Any], str]:
+    """The hash of code, found once for each function."""
+    found: dict[int, tuple[str, Any]] = {}  # functions are kept, so that no other has their id
+
+    def inner(function: Any) -> str:
+        if id(function) not in found:
+            found[id(function)] = code(function), function
+        return found[id(function)][0]
+
+    return inner
+
+
+def _described(part: Part, code: Callable[[Any], str], *more: Any) -> Plain:
+    """A part for the spec; that of a plugin goes by the hash of the plugin's code alone."""
+    return describe([part.build, *more], (lambda _: "") if part.source else code)
+
+
+def _cell(
+    plan: Sweep,
+    combination: Combination,
+    problems: dict[tuple[Any, ...], Any],
+    code: Callable[[Any], str],
+) -> Cell:
     from ..engine.partition import prepared
 
     instance, algorithm, point, of_instance, of_algorithm, _ = combination
@@ -84,14 +108,12 @@ def _cell(plan: Sweep, combination: Combination, problems: dict[tuple[Any, ...],
         data = _data(instance, of_instance)
         problems[key] = data, located(instance, of_instance, _problem, plan, instance, of_instance)
     data, problem = problems[key]
-    spec = describe(
-        {
-            "version": VERSION,
-            "instance": [instance.build, of_instance, instance.redraw],
-            "algorithm": [algorithm.build, of_algorithm],
-            "data": data,
-        }
-    )
+    spec = {
+        "version": VERSION,
+        "instance": _described(instance, code, of_instance, instance.redraw),
+        "algorithm": _described(algorithm, code, of_algorithm),
+        "data": data,
+    }
     spec |= {name: getattr(plan, name) for name in SIMULATED}
     spec["record"] = plan.record if isinstance(plan.record, str) else list(plan.record)
     if plugins := {part.kind: part.source for part in (instance, algorithm) if part.source}:

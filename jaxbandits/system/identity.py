@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..types import Table
+from .own_code import hash_of_code
 
 # Text, numbers, None, and lists and dicts of these: what JSON can hold.
 Plain: TypeAlias = Any
@@ -49,14 +50,21 @@ def stored_name(function: Any) -> str:
     return ".".join([*folders, file, name])
 
 
-def describe(value: Any) -> Plain:
-    """Plain data that changes whenever `value` does, for hashing."""
-    return described(value, repr, _name_or_id)
+def describe(value: Any, code: Callable[[Any], str] = hash_of_code) -> Plain:
+    """Plain data that changes whenever `value` does, for hashing.
 
+    Args:
+      value: as in `described`.
+      code: a hash of the user's code behind a function or class; "" for none.
+    """
 
-def _name_or_id(function: Any) -> str:
-    name = stored_name(function)
-    return f"{name}{LOCAL}{id(function)}" if "<" in name else name
+    def name(function: Any) -> str:
+        name = stored_name(function)
+        if "<" in name:
+            return f"{name}{LOCAL}{id(function)}"
+        return f"{name} {code(function)}".rstrip()
+
+    return described(value, repr, name)
 
 
 def described(

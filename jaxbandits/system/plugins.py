@@ -35,7 +35,7 @@ TABLES: dict[Kind, str] = {
     "experiment": "EXPERIMENTS",
 }
 MODULE = "jaxbandits_plugin_"  # begins the name of the module that a file becomes
-DIGITS = 16  # of the hash of a plugin's code, in hexadecimal
+DIGITS = 16  # of the hash of code, in hexadecimal
 CODE: tuple[str, ...] = (
     *importlib.machinery.SOURCE_SUFFIXES,
     *importlib.machinery.EXTENSION_SUFFIXES,
@@ -176,7 +176,7 @@ def _read(path: Path) -> PluginFile:
     tables = {kind: _table(path, module, name) for kind, name in TABLES.items()}
     if not any(tables.values()):
         raise ValueError(f"plugin {path}: it defines none of {', '.join(TABLES.values())}")
-    return PluginFile(path, module.__name__, _digest([("", text)]), tables)
+    return PluginFile(path, module.__name__, digest([("", text)]), tables)
 
 
 class _Loader(importlib.abc.ExecutionLoader):
@@ -254,7 +254,7 @@ def _source_of(file: PluginFile, value: Any) -> str:
     elsewhere = getattr(sys.modules.get(name), "__file__", None)
     if name == file.module or elsewhere is None or is_ours(name):
         return f"{file.path.name} {file.code}"
-    both = _digest([("", file.code.encode()), ("", Path(elsewhere).read_bytes())])
+    both = digest([("", file.code.encode()), ("", Path(elsewhere).read_bytes())])
     return f"{file.path.name} {both}"
 
 
@@ -285,7 +285,7 @@ def _entry_offer(entry: importlib.metadata.EntryPoint) -> Offer:
             text = f"{title}: {entry.name!r} ({entry.value}) cannot be loaded: {_text(error)}"
             raise ValueError(text) from None
 
-    return Offer(title, load, lambda: f"{package} {_digest(_code_of(entry.module))}")
+    return Offer(title, load, lambda: f"{package} {digest(_code_of(entry.module))}")
 
 
 def _package_name(package: importlib.metadata.Distribution) -> str:
@@ -307,8 +307,9 @@ def _code_of(name: str) -> list[tuple[str, bytes]]:
     return [(one.relative_to(folder).as_posix(), one.read_bytes()) for one in code]
 
 
-def _digest(parts: Iterable[tuple[str, bytes]]) -> str:
-    digest = hashlib.sha256()
+def digest(parts: Iterable[tuple[str, bytes]]) -> str:
+    """`sha256:` and the first digits of the hash of code, given in parts that have names."""
+    whole = hashlib.sha256()
     for name, data in parts:
-        digest.update(f"{name}\0{len(data)}\0".encode() + data)
-    return f"sha256:{digest.hexdigest()[:DIGITS]}"
+        whole.update(f"{name}\0{len(data)}\0".encode() + data)
+    return f"sha256:{whole.hexdigest()[:DIGITS]}"
