@@ -23,8 +23,8 @@ Numbers: TypeAlias = Mapping[str, Any]
 Options: TypeAlias = dict[str, Any]
 
 NUMBERS: tuple[type, ...] = (float, np.ndarray, np.generic, jax.Array)
-# A simulation knows these two; of real rewards they are not known.
 CODE = "code of "  # before the name of a part of a description, whose code is hashed
+# A simulation knows these two; of real rewards they are not known.
 UNKNOWN: dict[str, str] = {"theta": "the parameter", "horizon": "the number of rounds"}
 
 
