@@ -96,8 +96,8 @@ def test_a_ridge_whose_bias_is_beyond_the_width_is_warned_of():
     jb.xy_adaptive(small, theta_norm=None)
     jb.xy_adaptive(small, theta_norm=102.0, begin="basis")
     jb.xy_adaptive(small, theta_norm=102.0, variant="soare")
-    with pytest.warns(RuntimeWarning, match="xy_adaptive"):  # the norm is that of the instance
-        instance = jb.instances.linear(small, [100.0, 20.0])
+    instance = jb.instances.linear(small, [100.0, 20.0])  # it has the norm of its theta
+    with pytest.warns(RuntimeWarning, match="xy_adaptive"):
         prepared(instance, jb.at_budget(jb.xy_adaptive, 10))
 
 
