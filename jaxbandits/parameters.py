@@ -35,6 +35,9 @@ from .whole_numbers import allowed_whole, is_whole
 Values: TypeAlias = Mapping[str, Any]  # the arguments of a constructor by name
 
 LARGEST: int = 2**62  # largest whole number: the sum of two such numbers still fits 64 bits
+# Smallest probability: its share of a test, `delta / (K^2 t^2)` say, has to be a normal number,
+# because engines take smaller ones for 0.
+SMALLEST: float = 1e-250
 
 
 class Option(NamedTuple):
@@ -66,7 +69,9 @@ def real(allowed: str, accepts: Callable[[float], bool]) -> Option:
     return Option(allowed, lambda v: is_number(v) and bool(accepts(float(v))), np.float64)
 
 
-probability: Option = real("a number in (0, 1)", lambda v: 0 < v < 1)
+probability: Option = real(
+    f"a number in (0, 1), {SMALLEST:g} or above", lambda v: SMALLEST <= v < 1
+)
 chance: Option = real("a number in [0, 1]", lambda v: 0 <= v <= 1)
 percentage: Option = real("a number between 0 and 100", lambda v: 0 < v < 100)
 positive: Option = real("a finite number above 0", lambda v: 0 < v < np.inf)

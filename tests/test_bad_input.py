@@ -52,8 +52,12 @@ BAD = {
         lambda: jb.instances.tabular(EYE, [1.0, np.nan, 0.0]),
         "means must be finite, got NaN",
     ),
-    "delta 0": ((SOARE, partial(jb.lingape, delta=0.0)), r"delta must be .*\(0, 1\), got 0.0"),
-    "delta 1": ((SOARE, partial(jb.rage, delta=1.0)), r"delta must be .*\(0, 1\), got 1.0"),
+    "delta 0": ((SOARE, partial(jb.lingape, delta=0.0)), r"delta must be .*\(0, 1\), .*got 0.0"),
+    "delta 1": ((SOARE, partial(jb.rage, delta=1.0)), r"delta must be .*\(0, 1\), .*got 1.0"),
+    "a delta whose share of a test is subnormal": (
+        (SOARE, partial(jb.alba, delta=1e-307)),
+        r"delta must be a number in \(0, 1\), 1e-250 or above, got 1e-307",
+    ),
     "a variant nobody knows": (
         (SOARE, partial(jb.xy_adaptive, variant="published")),
         "variant must be one of 'rage', 'soare', got 'published'",
@@ -62,7 +66,7 @@ BAD = {
         (SOARE, partial(jb.xy_adaptive, begin="none")),
         "begin must be one of 'ridge', 'basis', 'every', got 'none'",
     ),
-    "alpha 1": ((SOARE, partial(jb.xy_adaptive, alpha=1)), r"alpha must be .*\(0, 1\), got 1"),
+    "alpha 1": ((SOARE, partial(jb.xy_adaptive, alpha=1)), r"alpha must be .*\(0, 1\), .*got 1"),
     "no draws": (
         (SOARE, partial(jb.xy_adaptive, max_draws=0)),
         "max_draws must be a whole number, 1 or above, got 0",

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import jaxbandits as jb
+from jaxbandits.engine.partition import prepared
 from jaxbandits.kernels.confidence import radius
 
 SOARE = jb.instances.soare(3, angle=0.3, scale=2.0)
@@ -79,6 +80,25 @@ def test_the_soare_variant_errs_at_most_delta_and_its_broken_twin_does_not(monke
     allowed = stats.binom.ppf(1 - 1e-6, 500, 0.05)
     assert wrong(monkeypatch, 1.0) <= allowed
     assert wrong(monkeypatch, 1 / 20) > allowed
+
+
+def test_a_ridge_whose_bias_is_beyond_the_width_is_warned_of():
+    """With arms a hundredth as long all of 200 answers were wrong."""
+    small = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]]) / 100.0
+    with pytest.warns(RuntimeWarning, match=r"theta_norm = 102.* = 3\.37 .*begin='basis'") as found:
+        jb.xy_adaptive(small, delta=0.1, theta_norm=102.0)
+    assert len(found) == 1
+    width = np.sqrt(2.0 * np.log(np.pi**2 * 9 / 0.3))
+    with pytest.warns(RuntimeWarning, match="xy_adaptive"):
+        jb.xy_adaptive(small, delta=0.1, noise_var=4.0, theta_norm=4.001 * width)
+    # A warning would be an error.
+    jb.xy_adaptive(small, delta=0.1, noise_var=4.0, theta_norm=3.999 * width)
+    jb.xy_adaptive(small, theta_norm=None)
+    jb.xy_adaptive(small, theta_norm=102.0, begin="basis")
+    jb.xy_adaptive(small, theta_norm=102.0, variant="soare")
+    instance = jb.instances.linear(small, [100.0, 20.0])  # it has the norm of its theta
+    with pytest.warns(RuntimeWarning, match="xy_adaptive"):
+        prepared(instance, jb.at_budget(jb.xy_adaptive, 10))
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ Arrays: TypeAlias = dict[str, np.ndarray]  # what the file holds
 Description: TypeAlias = Mapping[str, str]  # of what is run, see `constructor.describe`
 
 FORMAT = 2
+SUFFIX, BEGINS = ".npz", b"PK"  # the end of its name, and the first bytes of every such file
 BEFORE = 1  # the format that this version also reads, in which each array is written by itself
 ARRAY: re.Pattern[str] = re.compile(r"(\w+) (\[[\d, ]*\]) ([0-9a-f]{64})")
 FIELDS = ("rounds", "arm_pulls", "told", "sums", "issued")  # of a `Snapshot`, as in the file
@@ -42,11 +43,14 @@ def hold(owner: object, path: Path) -> Callable[[], Any]:
     old.
 
     Raises:
-      ValueError: no such folder, no locks on this platform, or another process has the lock.
+      ValueError: no such folder, a new file of another suffix, no locks on this platform, or
+        another process has the lock.
     """
     require(locks.AVAILABLE, f"path: {path} needs file locks, which {sys.platform} lacks")
     require(path.parent.is_dir(), f"path: {path} is in a folder that does not exist")
     require(not path.is_dir(), f"path: {path} is a folder, it must be a file")
+    fits = path.suffix.lower() == SUFFIX or path.exists()  # what is there is judged by its contents
+    require(fits, f"path: {path} must end in {SUFFIX}, the format of the file")
     descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
         locks.lock(descriptor)
@@ -94,15 +98,21 @@ def load(path: Path, description: Description, entries: Entries | None = None) -
     Raises:
       ValueError: names the file and says what is wrong with it.
     """
+    begins = BEGINS
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            stored = {name: file[name] for name in file.files}
+        with path.open("rb") as stream:
+            begins = stream.read(len(BEGINS))
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as file:
+                stored = {name: file[name] for name in file.files}
         header, intact, read = (_separate if "checksum" in stored else _packed)(stored)
         facts = json.loads(header)
         found, version, plays = (facts[name] for name in ("format", "version", "plays"))
     except Exception as error:
-        # A damaged file fails in as many ways as its format has layers.
-        reason = f"{type(error).__name__}: {error}"
+        # A damaged file fails in as many ways as its format has layers. Of other files NumPy says
+        # how to read them as pickles, which would run what is in them.
+        npz = begins == BEGINS
+        reason = f"{type(error).__name__}: {error}" if npz else f"it is no {SUFFIX} file"
         raise ValueError(f"path: {path} does not hold a live run ({reason})") from error
     require(intact, f"path: {path} is damaged, its contents do not match their checksum")
     known = found in (FORMAT, BEFORE)

@@ -143,15 +143,16 @@ class Sweep:
         check_until(self.until, self.horizon)
 
     def _check_axis(self, name: str, values: Any) -> None:
-        if not isinstance(values, list | tuple) or not values:
-            raise ValueError(f"[axes] {name} must be a list of values, got {values!r}")
+        given = list(values) if isinstance(values, tuple) else values  # as it was written
+        if not isinstance(given, list) or not given:
+            raise ValueError(f"[axes] {name} must be a list of values, got {given!r}")
         kinds = {_kind(v) for v in values}
         if len(kinds) > 1 or None in kinds:
-            raise ValueError(f"[axes] {name} must be all numbers or all text, got {values!r}")
+            raise ValueError(f"[axes] {name} must be all numbers or all text, got {given!r}")
         for value in values:
             _check_text(f"[axes] {name}", value)
         if len(set(values)) < len(values):
-            raise ValueError(f"[axes] {name} has a value twice: {values!r}")
+            raise ValueError(f"[axes] {name} has a value twice: {given!r}")
         parts = [p for p in self.instances + self.algorithms if callable(p.build)]
         known = {option for p in parts for option in names.options(p.kind, p.build)}
         if name not in known:

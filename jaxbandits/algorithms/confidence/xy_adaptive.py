@@ -1,17 +1,29 @@
 """XY-adaptive: best-arm identification in linear bandits by phases of greedy XY designs."""
 
+import math
+import warnings
 from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ...core import Algorithm, Move
+from ...feature_tables import is_concrete
 from ...kernels import selection
 from ...kernels.confidence import radius
 from ...kernels.design import directions, greedy
 from ...kernels.estimate import least_squares
 from ...kernels.shared_call import once_for_equal
-from ...parameters import Count, Flag, Positive, Probability, choice, constructor
+from ...parameters import (
+    Count,
+    Flag,
+    Nonnegative,
+    Positive,
+    Probability,
+    Values,
+    choice,
+    constructor,
+)
 from ...types import Arms, Key
 from ..loops.single import only_answer
 
@@ -29,15 +41,45 @@ class State(NamedTuple):
     capped: Int[Array, ""]  # phases that `max_draws` ended
 
 
+def _begins_with_ridge(values: Values) -> bool:
+    return (values["begin"] or BEGINS[values["variant"]]) == "ridge"
+
+
+def _warn_of_bias(values: Values) -> None:
+    """Warn where the bias of the ridge may be more than twice the width of the first phase."""
+    numbers = [values[name] for name in ("theta_norm", "noise_var", "delta")]
+    num_arms = values["arms"].shape[0]
+    known = values["theta_norm"] is not None and all(map(is_concrete, numbers))
+    if not (known and _begins_with_ridge(values) and num_arms > 1):
+        return
+    norm, noise_var, delta = map(float, numbers)
+    # The width of `tell` for t = 1, or n = 1, without a kernel that would have to be compiled.
+    if values["variant"] == "rage":
+        radius_of_one = math.sqrt(2.0 * math.log(math.pi**2 * num_arms**2 / (3.0 * delta)))
+    else:
+        radius_of_one = 2.0 * math.sqrt(2.0 * math.log(6.0 * num_arms**2 / (math.pi**2 * delta)))
+    width = math.sqrt(noise_var) * radius_of_one
+    if norm > 2.0 * width:
+        warnings.warn(
+            "xy_adaptive: most answers may be wrong, because the bias of the ridge may be as large "
+            f"as theta_norm = {norm:.3g}, and the width, which ignores it, is sigma C = "
+            f"{width:.3g} in the first phase, in the same units; begin='basis' has no such bias",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
 @constructor(
     spans=True,
-    scale_free=lambda values: (values["begin"] or BEGINS[values["variant"]]) != "ridge",
+    scale_free=lambda values: not _begins_with_ridge(values),
+    requires=_warn_of_bias,
 )
 def xy_adaptive(
     arms: Arms,
     *,
     delta: Probability = 0.05,
     noise_var: Positive = 1.0,
+    theta_norm: Nonnegative | None = None,
     alpha: Probability = 0.1,
     variant: Annotated[str, choice("rage", "soare")] = "rage",
     begin: Annotated[str, choice("ridge", "basis", "every")] | None = None,
@@ -55,9 +97,12 @@ def xy_adaptive(
 
     Args:
       arms: `[K, d]` features; they must span. The units of a column change nothing but the A = I of
-        "ridge".
+        "ridge": there the features must not be small, because the norm of theta, and with it the
+        bias, is then large.
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance sigma^2 of a reward.
+      theta_norm: a bound on the norm of theta, or None, unknown. It changes no result: with "ridge"
+        a `RuntimeWarning` says where it is above 2 sigma C, C of the first phase.
       alpha: how small the measure rho / n, or rho, has to become in a phase, relative to that of
         the phase before.
       variant: "rage", as in the experiments of Fiez et al. (2019), where a phase is about

@@ -41,8 +41,10 @@ def lin_ts(
     Args:
       arms: `[K, d]` features. Their units matter, because of the ridge.
       scale: v, in units of a reward; sigma by default, which is exact sampling from the posterior
-        for normal rewards and the prior `N(0, sigma^2 / v0 I)`. "theory": what the regret bound
-        needs, `sigma sqrt(9 d log(t / delta))` in round t.
+        for normal rewards and the prior `N(0, sigma^2 / v0 I)`. Where sigma is small beside
+        `sqrt(v0) ||theta||`, this prior all but excludes theta, and the algorithm may keep to a bad
+        arm: take `v0` about `(sigma / ||theta||)^2`. "theory": what the regret bound needs,
+        `sigma sqrt(9 d log(t / delta))` in round t.
       delta: probability that the bound fails, in (0, 1); for "theory" only.
       noise_var: sub-Gaussian variance of a reward, sigma^2.
       v0: ridge.

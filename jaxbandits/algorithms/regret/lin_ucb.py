@@ -67,7 +67,9 @@ def lin_ucb(
       arms: `[K, d]` features. Their units matter, because of the ridge.
       alpha: the width, in units of a reward. By default `sigma (1 + sqrt(log(2 / delta) / 2))`,
         which has no theorem; "self_normalised_det" or "self_normalised": sigma times the radius of
-        that name, as in OFUL, which has one.
+        that name, as in OFUL, which has one. The default ignores the bias of the ridge, which is up
+        to `sqrt(v0) ||theta||` in the units of alpha. Where sigma is small beside that, the
+        algorithm may keep to a bad arm: take a proved width, or `v0` about `(sigma / ||theta||)^2`.
       delta: chance that an interval is wrong, in (0, 1); unused where alpha is a number.
       noise_var: sub-Gaussian variance of a reward, sigma^2.
       theta_norm: a bound on the norm of theta; the proved widths need it.
