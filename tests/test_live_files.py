@@ -95,15 +95,6 @@ def test_a_file_of_another_format_is_refused_without_advice_on_pickles(saved):
     assert_refused(saved, r"does not hold a live run \(it is no \.npz file\)$")
 
 
-def test_a_new_file_is_an_npz_and_a_stored_one_is_judged_by_its_contents(saved, tmp_path):
-    with pytest.raises(ValueError, match=r"run\.csv must end in \.npz"):
-        jb.Live(LINGAPE, ARMS, path=tmp_path / "run.csv")
-    assert not list(tmp_path.glob("*.csv*"))
-    other = saved.rename(tmp_path / "run.state")
-    with jb.Live(LINGAPE, ARMS, path=other) as live:
-        assert live.pulls == 3
-
-
 def test_a_changed_byte_is_refused_or_harmless(saved):
     whole = saved.read_bytes()
     description = saved_description(saved)

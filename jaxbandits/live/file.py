@@ -29,7 +29,7 @@ Arrays: TypeAlias = dict[str, np.ndarray]  # what the file holds
 Description: TypeAlias = Mapping[str, str]  # of what is run, see `constructor.describe`
 
 FORMAT = 2
-SUFFIX, BEGINS = ".npz", b"PK"  # the end of its name, and the first bytes of every such file
+BEGINS = b"PK"  # the first bytes of every .npz file
 BEFORE = 1  # the format that this version also reads, in which each array is written by itself
 ARRAY: re.Pattern[str] = re.compile(r"(\w+) (\[[\d, ]*\]) ([0-9a-f]{64})")
 FIELDS = ("rounds", "arm_pulls", "told", "sums", "issued")  # of a `Snapshot`, as in the file
@@ -43,14 +43,11 @@ def hold(owner: object, path: Path) -> Callable[[], Any]:
     old.
 
     Raises:
-      ValueError: no such folder, a new file of another suffix, no locks on this platform, or
-        another process has the lock.
+      ValueError: no such folder, no locks on this platform, or another process has the lock.
     """
     require(locks.AVAILABLE, f"path: {path} needs file locks, which {sys.platform} lacks")
     require(path.parent.is_dir(), f"path: {path} is in a folder that does not exist")
     require(not path.is_dir(), f"path: {path} is a folder, it must be a file")
-    fits = path.suffix.lower() == SUFFIX or path.exists()  # what is there is judged by its contents
-    require(fits, f"path: {path} must end in {SUFFIX}, the format of the file")
     descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
         locks.lock(descriptor)
@@ -112,7 +109,7 @@ def load(path: Path, description: Description, entries: Entries | None = None) -
         # A damaged file fails in as many ways as its format has layers. Of other files NumPy says
         # how to read them as pickles, which would run what is in them.
         npz = begins == BEGINS
-        reason = f"{type(error).__name__}: {error}" if npz else f"it is no {SUFFIX} file"
+        reason = f"{type(error).__name__}: {error}" if npz else "it is no .npz file"
         raise ValueError(f"path: {path} does not hold a live run ({reason})") from error
     require(intact, f"path: {path} is damaged, its contents do not match their checksum")
     known = found in (FORMAT, BEFORE)

@@ -69,7 +69,7 @@ class Live:
         with `arms` and those of `targets, noise_var, theta_norm, family` that its signature
         names; options that are bound win.
       arms: `[K, d]` features.
-      path: a file to keep the run in, whose name ends in .npz; the folder must exist. None: memory
+      path: a file (.npz, whatever its name) to keep the run in; the folder must exist. None: memory
         only.
       seed: a whole number, 0 or above.
       targets: `[M, d]` features of what may be answered, for a transductive algorithm.
