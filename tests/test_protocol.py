@@ -313,6 +313,11 @@ def laws_at_random(case, examples):
     law()
 
 
+# Features and noise of any size: the bias of its ridge is beyond its width in some, as it says.
+BIASED = pytest.mark.filterwarnings("ignore:xy_adaptive. most answers may be wrong:RuntimeWarning")
+
+
+@BIASED
 @each
 def test_laws_hold_for_odd_numbers(case):
     laws_at_random(case, 2)
@@ -322,6 +327,7 @@ LONG = ["lin_game", "peace", "frank_wolfe_sampling", "ofu_glb", "top_two"]
 
 
 @pytest.mark.slow
+@BIASED
 @pytest.mark.parametrize(
     "case", params(cases.CASES, optimised=LONG, name=attrgetter("name")), scope="module"
 )
