@@ -214,6 +214,12 @@ INLINE vf32 reduce_precision_f32(vf32 x, int exponent, int mantissa) {
   return x;
 }
 INLINE vf64 reduce_precision_f64(vf64 x, int exponent, int mantissa) {
+  if (exponent >= 11 && mantissa < 52) { /* A carry into the exponent is the right one, also to infinity. */
+    int drop = 52 - mantissa;
+    vi64 bits = bits_as<vi64>(x), odd = (bits >> all_i64(drop)) & all_i64(1);
+    bits = (bits + all_i64(((i64)1 << (drop - 1)) - 1) + odd) & all_i64(~(((i64)1 << drop) - 1));
+    return select_f64(x == x, bits_as<vf64>(bits), x);
+  }
   EACH_LANE x[lane] = reduce_precision_f64_s(x[lane], exponent, mantissa);
   return x;
 }
