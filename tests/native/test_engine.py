@@ -73,6 +73,15 @@ def test_replications_are_those_of_xla(name, programs):
     program_sizes.check(name, programs)
 
 
+@pytest.mark.optimised
+def test_rounding_does_not_decide_between_arms_that_were_drawn_equally_often():
+    instance = jb.instances.soare(5, angle=0.3)
+    ours, other = (
+        simulate(instance, LINGAPE, replications=96, engine=engine) for engine in ("native", "xla")
+    )
+    np.testing.assert_array_equal(ours.arm_pulls, other.arm_pulls)
+
+
 @pytest.mark.parametrize("name", ["lingape", "gse_uniform", "glm_tsl"])
 def test_batch_and_devices_change_nothing(name):
     assert len(jax.devices()) == 4

@@ -203,7 +203,8 @@ def coarse(x):
 def test_reduced_precision_equals_vmap():
     x = RNG.normal(size=(30, LANES)) * np.exp(RNG.normal(size=(30, LANES)) * 30)
     x[:, :5] = np.inf, -np.inf, np.nan, 0.0, -0.0
-    x[:3, 5] = 1 + 2.0**-24, 1 + 3 * 2.0**-24, 65520.0  # ties, and what rounds to an infinity
+    # Ties, and what rounds to an infinity.
+    x[:4, 5] = 1 + 2.0**-24, 1 + 3 * 2.0**-24, 65520.0, np.finfo(float).max
     same(coarse, x, rtol=0)
 
 
