@@ -466,16 +466,19 @@ def test_means_that_are_equal_up_to_rounding_are_tied():
 
 def test_lanes_that_exceed_the_memory_are_refused_with_their_bytes(monkeypatch):
     large = jb.instances.soare(20, angle=0.5)
-    monkeypatch.setattr(checks, "memory_bytes", lambda: 3 * 2**14)
-    said = r"carries (\S+) GiB .*, and (\d+) replications side by side (\S+) GiB: .*memory of 4.5"
+    monkeypatch.setattr(checks, "memory_bytes", lambda: 3 * 2**16)
+    said = r"carries (\S+) GiB .*, and (\d+) replications side by side (\S+) GiB: .*memory of 0.000"
     monkeypatch.setattr(host_loop, "program", None)  # nothing compiles before
     with pytest.raises(ValueError, match=said) as error:
-        jb.simulate(large, jb.lingape, replications=20, batch=16, engine="xla")
+        jb.simulate(large, jb.lingape, replications=80, batch=64, engine="xla")
     each, lanes, together = map(float, re.search(said, str(error.value)).groups())
     assert together == pytest.approx(lanes * each, rel=0.01)
     assert each > large.arms.nbytes / 2**30
     assert "With `batch=8` they would fit." in str(error.value)
-    monkeypatch.setattr(checks, "memory_bytes", lambda: 2**12)
-    with pytest.raises(ValueError, match=said.partition(": ")[0]) as error:
-        jb.simulate(large, jb.lingape, replications=3)
-    assert "`batch`" not in str(error.value)
+    # Eight lanes fit between two rounds, but not with what a round needs; or not one fits.
+    sixteen = {"replications": 20, "batch": 16, "engine": "xla"}
+    for memory, options in ((3 * 2**14, sixteen), (2**12, {"replications": 3})):
+        monkeypatch.setattr(checks, "memory_bytes", lambda memory=memory: memory)
+        with pytest.raises(ValueError, match=said.partition(": ")[0]) as error:
+            jb.simulate(large, jb.lingape, **options)
+        assert "With `batch" not in str(error.value)

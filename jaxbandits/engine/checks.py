@@ -88,7 +88,7 @@ def check_lanes(lanes: int, each: int, fewest: int) -> None:
       fewest: the lanes that a `batch` of 1 would have.
     """
     memory = memory_bytes()
-    enough = lanes > fewest and fewest * each <= memory
+    enough = lanes > fewest and fewest <= lanes_at_ease(each)
     fewer = f" With `batch={fewest}` they would fit." if enough else ""
     require(
         lanes * each <= memory,
