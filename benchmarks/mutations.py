@@ -72,6 +72,7 @@ OTHERS = {
     "cells": ("test_sweep_only", "test_sweep_spec", "test_sweep_store"),
     "identity": ("test_stored", "test_sweep_spec", "test_files"),
     "locks": ("test_sweep_folder", "test_live_files"),
+    "grid": ("test_sweep_store",),
     "local": ("test_sweep_store", "test_sweep_ahead"),
     "description": ("test_sweep_folder", "test_sweep_store"),
     "cell_progress": ("test_sweep_store", "test_sweep_until"),
@@ -108,6 +109,7 @@ EQUIVALENT = {
     "e6f25f325007": "a limit of twenty million entries is one larger",
     "4e80e9bf9d3f": "the message of a process is never empty",
     "a2913355458f": "differs only if exactly the requested time has passed",
+    "fae9560b03d2": "chooses between two ways to look up one of two entries",
     "da5902e583ec": "a loss that is equal for all arms changes no weight of a hedge",
 }
 

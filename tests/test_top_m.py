@@ -106,6 +106,14 @@ def test_a_set_has_m_arms_whatever_xla_computes_twice():
     np.testing.assert_array_equal(found.arm_pulls, native.arm_pulls)
 
 
+@pytest.mark.parametrize(("build", "v0"), [(jb.m_lingape, 1.0), (jb.lin_gifa, 0.01)])
+def test_the_ridge_of_the_published_program(build, v0):
+    """Before any draw `x^T V^-1 x` is 1 / v0 for an arm of length 1."""
+    algorithm = build(np.eye(3), m=1, v0="code", noise_var=4.0, theta_norm=1.0)
+    found = algorithm.init(jax.random.key(0)).stats.variances
+    np.testing.assert_allclose(found, 1.0 / v0)
+
+
 def test_the_answer_before_the_first_test_is_a_set():
     build = partial(jb.lin_gifa, m=2, stale_pair=True, threshold="heuristic")
     live = jb.Live(build, np.eye(4))

@@ -228,7 +228,6 @@ def test_negligible_weights_are_dropped(tol):
     assert bool(found.converged)
 
 
-@pytest.mark.slow
 def test_inactive_directions_change_no_step():
     rng = np.random.default_rng(13)
     arms, vectors = rng.normal(size=(10, 3)), rng.normal(size=(8, 3))
