@@ -37,7 +37,7 @@ BAD = {
     ),
     "an option of an algorithm at a budget": (
         (SOARE, jb.at_budget(partial(jb.lingape, delta=2.0), 40)),
-        r"delta must be .*\(0, 1\), got 2.0",
+        r"delta must be .*\(0, 1\), .*got 2.0",
     ),
     "an option that no algorithm at a budget knows": (
         (SOARE, jb.at_budget(partial(jb.lingape, detla=0.1), 40)),
