@@ -196,12 +196,17 @@ LOGISTIC(f64) LOGISTIC(f32)
 /* The same bits as another type of the same width. */
 template <class To, class From> INLINE To bits_as(From x) { union { From from; To to; } bits; bits.from = x; return bits.to; }
 
-/* A number rounded to fewer bits: to nearest, ties to even. */
+/* Bits of numbers without the last `drop`: to nearest, ties to even. A carry into the exponent is right. */
+template <class Bits> INLINE Bits without_last(Bits bits, int drop) {
+  return (bits + (((i64)1 << (drop - 1)) - 1) + ((bits >> (i64)drop) & (i64)1)) & ~(((i64)1 << drop) - 1);
+}
+
+/* A number rounded to fewer bits. */
 INLINE f64 reduce_precision_f64_s(f64 x, int exponent, int mantissa) {
   if (!(x - x == 0)) return x;
   i64 bits = bits_as<i64>(x);
   int drop = 52 - mantissa;
-  if (drop > 0) bits = (bits + (((i64)1 << (drop - 1)) - 1) + ((bits >> drop) & 1)) & ~(((i64)1 << drop) - 1);
+  if (drop > 0) bits = without_last(bits, drop);
   x = bits_as<f64>(bits);
   int bias = (1 << (exponent - 1)) - 1, power = (int)((bits >> 52) & 2047) - 1023;
   return exponent >= 11 ? x : power > bias ? MATH(copysign)((f64)INFINITY, x) : power < 1 - bias ? MATH(copysign)((f64)0, x) : x;
@@ -214,12 +219,8 @@ INLINE vf32 reduce_precision_f32(vf32 x, int exponent, int mantissa) {
   return x;
 }
 INLINE vf64 reduce_precision_f64(vf64 x, int exponent, int mantissa) {
-  if (exponent >= 11 && mantissa < 52) { /* A carry into the exponent is the right one, also to infinity. */
-    int drop = 52 - mantissa;
-    vi64 bits = bits_as<vi64>(x), odd = (bits >> all_i64(drop)) & all_i64(1);
-    bits = (bits + all_i64(((i64)1 << (drop - 1)) - 1) + odd) & all_i64(~(((i64)1 << drop) - 1));
-    return select_f64(x == x, bits_as<vf64>(bits), x);
-  }
+  if (exponent >= 11 && mantissa < 52)
+    return select_f64(x == x, bits_as<vf64>(without_last(bits_as<vi64>(x), 52 - mantissa)), x);
   EACH_LANE x[lane] = reduce_precision_f64_s(x[lane], exponent, mantissa);
   return x;
 }
