@@ -7,10 +7,6 @@ import os
 import signal
 import threading
 
-# Before JAX, so that it is called last: to free each compiled program would take seconds.
-if "PYTEST_XDIST_WORKER" in os.environ:
-    atexit.register(os._exit, 0)
-
 import environment  # noqa: F401  before JAX, which reads it once
 import jax
 import pytest
@@ -18,6 +14,11 @@ from jaxtyping import install_import_hook
 
 # This comes before any import of the package, so that every call of a kernel is checked.
 install_import_hook("jaxbandits.kernels", "beartype.beartype")
+
+# After JAX, so that it is called before what JAX does at the end: to free each compiled program
+# would take seconds.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    atexit.register(os._exit, 0)
 
 OPTIMISED = not jax.config.values["jax_disable_most_optimizations"]
 
@@ -37,6 +38,8 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    if config.getvalue("dist") != "no":  # other processes run the tests
+        return
     from programs import compile_in_haste
 
     compile_in_haste(not OPTIMISED)

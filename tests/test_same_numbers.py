@@ -9,12 +9,15 @@ from run_settings import SETTINGS, assert_all_the_same
 
 import jaxbandits as jb
 
-ELLIPSE = jb.instances.sphere(
-    jax.random.key(2, impl="threefry2x32"), num_arms=20, dim=4, noise_var=0.2
-)
+
+def sphere():
+    key = jax.random.key(2, impl="threefry2x32")
+    return jb.instances.sphere(key, num_arms=20, dim=4, noise_var=0.2)
+
+
 ALL = {
     **SETTINGS,
-    "designs": (ELLIPSE, partial(jb.gse, budget=200, design="d_opt"), {}),
+    "designs": (sphere, partial(jb.gse, budget=200, design="d_opt"), {}),
     "adaptive designs": (jb.instances.soare(3, angle=0.3), partial(jb.rage, delta=0.1), {}),
 }
 
@@ -25,6 +28,7 @@ ALL = {
 )
 def test_batch_devices_and_progress_change_nothing(name):
     instance, build, options = ALL[name]
+    instance = instance() if callable(instance) else instance
     assert len(jax.devices()) == 4
     reports = []
     bars = [False, lambda *state: reports.append(state)]
