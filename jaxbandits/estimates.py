@@ -59,15 +59,15 @@ def estimate(
       '1234 ± 10'
     """
     if not math.isfinite(value):
-        text = style.missing
-    elif math.isfinite(error) and error > 0:
+        return style.missing
+    if math.isfinite(error) and error > 0:
         places = _decimals(error)
         text = f"{_fixed(value, places, style)}{unit} ± {_fixed(error, places, style)}{unit}"
     elif math.isnan(error) and digits is None and style.decimals is not None:
         text = _fixed(value, 0 if abs(value) >= 100 else style.decimals, style) + unit
     else:
         text = number(value, DIGITS if digits is None else digits, style) + unit
-    if at_least and math.isfinite(value):
+    if at_least:
         text = style.at_least + text
     if interval is not None:
         low, high = (rounded(end, ERROR_DIGITS, style) + unit for end in interval)

@@ -143,7 +143,7 @@ def error_rates(runs: Several, *, delta: float | None = None, ax: "Axes | None" 
         require(fits, f"delta must be a number between 0 and 1, got {delta!r}")
     for position, (_, one) in enumerate(pairs):
         found = one.summary()
-        if found["cut_short"] == found["replications"]:  # nothing is known of its errors
+        if np.isnan(found["error_rate"]):  # nothing is known of its errors
             continue
         columns = (np.array([found[name]]) for name in ("error_rate", "error_low", "error_high"))
         rates(ax, [position], *columns, position)

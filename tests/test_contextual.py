@@ -16,6 +16,7 @@ from test_protocol import assert_same
 import jaxbandits as jb
 from jaxbandits.engine import choices, episode
 from jaxbandits.instances.environments.contextual import contextual
+from jaxbandits.report import table
 from jaxbandits.sweeps import groups
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.spec import planned
@@ -61,6 +62,19 @@ def test_no_error_rate_is_shown_where_each_round_has_another_best_arm():
     shown = repr(simulated())
     assert "error rate" not in shown
     assert "regret" in shown
+    summary = simulated().summary()
+    assert np.isnan(summary["error_rate"])
+    assert (summary["errors"], summary["error_low"], summary["error_high"]) == (0, 0.0, 1.0)
+
+
+def test_a_table_of_a_sweep_and_a_comparison_leave_its_error_rate_open():
+    swept = jb.sweep({"labelled": INSTANCE}, {"a": BUILD}, horizon=150, replications=20)
+    header, (row,) = table.rows(swept)
+    shown = dict(zip(header, row, strict=True))
+    assert (shown["errors"], shown["error rate [95%]"]) == ("-", "-")
+    assert float(shown["regret ± 95%"].partition(" ")[0]) > 0
+    compared = jb.compare({"a": BUILD}, INSTANCE, horizon=150, replications=20)
+    assert repr(compared).splitlines()[2].split()[:2] == ["a", "-"]
 
 
 def test_a_longer_run_begins_as_a_shorter_one():

@@ -327,4 +327,4 @@ def test_estimates_on_a_terminal():
     assert text(40.0, 0.0) == "40"
     assert text(2.5, float("nan")) == "2.50"
     assert text(0.05, interval=(0.0123, 0.12), digits=3) == "0.05 [0.012, 0.12]"
-    assert text(float("nan"), interval=(0.0, 1.0), digits=3) == "- [0, 1]"
+    assert text(float("nan"), interval=(0.0, 1.0), digits=3) == "-"  # nothing is known

@@ -118,8 +118,10 @@ class Runs:
     def summary(self) -> dict[str, Any]:
         """Error rate with its exact 95% binomial interval, mean and quantiles of the pulls.
 
-        Replications cut short count as neither right nor wrong. They enter `pulls_mean` at the
-        pulls they made, which is then a lower bound: `pulls_mean_is_lower_bound` is True.
+        Replications cut short count as neither right nor wrong, and so do all of a contextual run,
+        where each round has another best arm; where none is left the rate is NaN. Those cut short
+        enter `pulls_mean` at the pulls they made, which is then a lower bound:
+        `pulls_mean_is_lower_bound` is True.
 
         Returns:
           A dict of plain numbers; `regret_mean` and `regret_se` at the last round are added for
@@ -129,14 +131,16 @@ class Runs:
           replications of all other numbers.
         """
         finished = int(self.stopped.sum())
-        errors = int((self.stopped & ~self.correct).sum())
-        low, high = binomial_interval(errors, finished)
+        # In a contextual run each round has another best arm: no answer can be judged.
+        judged = 0 if self.meta.get("contextual") else finished
+        errors = int((self.stopped & ~self.correct).sum()) if judged else 0
+        low, high = binomial_interval(errors, judged)
         total = len(self)
         digest: dict[str, Any] = {
             "replications": total,
             "cut_short": total - finished,
             "errors": errors,
-            "error_rate": errors / finished if finished else float("nan"),
+            "error_rate": errors / judged if judged else float("nan"),
             "error_low": low,
             "error_high": high,
             "pulls_mean": float(self.pulls.mean()) if total else float("nan"),

@@ -1,6 +1,7 @@
 """`Runs` in a few words: lines for a terminal, a table for a notebook."""
 
 import html
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ def facts_of(summary: Mapping[str, Any], num_arms: int, meta: Mapping[str, Any])
     found = {"replications": f"{total} with {num_arms} arms"}
     if "regret_mean" in summary and total:  # what such a run is for, hence first
         found["regret"] = _mean(summary["regret_mean"], summary["regret_se"])
-    if total > cut and not meta.get("contextual"):  # there each round has another best arm
+    if not math.isnan(summary["error_rate"]):
         found["error rate [95%]"] = _error_rate(summary)
     if total:
         found["pulls"] = _pulls(summary)

@@ -64,9 +64,8 @@ def _title(table: pandas.DataFrame) -> str:
 def _row(table: pandas.DataFrame, k: int, cost: str, cut: bool) -> list[str]:
     row: Any = table.iloc[k]
     at_least = bool(row.cut_short) and cost == "pulls"
-    known = row.cut_short < row.replications
     interval = row.error_low, row.error_high
-    rate = _text(row.error_rate, interval=interval, digits=RATE_DIGITS) if known else "-"
+    rate = _text(row.error_rate, interval=interval, digits=RATE_DIGITS)
     texts = [str(table.index[k]), rate]
     width = NORMAL * row[f"{cost}_se"]
     texts.append(_text(row[f"{cost}_mean"], width, at_least=at_least))

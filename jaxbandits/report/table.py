@@ -51,7 +51,7 @@ def rows(
 
 def _numbers(cell: "Dataset", some_cut: bool, why: bool) -> list[str]:
     total = int(cell.pulls.count())
-    rate = float(cell.error_rate) if cell.cut_short < total else math.nan
+    rate = float(cell.error_rate)
     interval = float(cell.error_low), float(cell.error_high)
     mean, width = float(cell.pulls_mean), NORMAL * float(cell.pulls_se)
     at_least = bool(cell.pulls_mean_is_lower_bound)
@@ -59,7 +59,7 @@ def _numbers(cell: "Dataset", some_cut: bool, why: bool) -> list[str]:
         str(total),
         *([str(int(cell.cut_short))] if some_cut else []),
         *([reasons_text(cell)] if why else []),
-        str(int(cell.errors)),
+        estimates.TERMINAL.missing if math.isnan(rate) else str(int(cell.errors)),
         _estimate(rate, interval=interval, digits=estimates.RATE_DIGITS),
         _estimate(mean, width, at_least=at_least),
     ]

@@ -78,13 +78,13 @@ def _columns(cells: "list[Dataset]", paired: Differences | None) -> list[Column]
 
 def _cell(cell: "Dataset") -> tuple[str, ...]:
     total, cut = int(cell.pulls.count()), int(cell.cut_short)
-    interval = float(cell.error_low), float(cell.error_high)
+    rate, interval = float(cell.error_rate), (float(cell.error_low), float(cell.error_high))
     mean, width = float(cell.pulls_mean), NORMAL * float(cell.pulls_se)
     low, median, high = np.nanquantile(cell.pulls.values, LEVELS)
     quantile = estimates.rounded if width > 0 else estimates.number  # all alike: exact
     return (
-        f"{int(cell.errors):,} of {total - cut:,}",
-        estimates.estimate(float(cell.error_rate), interval=interval, digits=3),
+        estimates.PAGE.missing if np.isnan(rate) else f"{int(cell.errors):,} of {total - cut:,}",
+        estimates.estimate(rate, interval=interval, digits=3),
         f"{cut:,}",
         estimates.estimate(mean, width, at_least=bool(cell.pulls_mean_is_lower_bound)),
         quantile(median, QUANTILE_DIGITS),
