@@ -16,6 +16,7 @@ from ..parameters import require
 from ..signatures import name_of, nearest, options_of_call, unknown
 from ..system.interrupts import held_back
 from ..system.progress import Bar
+from ..version import VERSION
 from . import checkpoints
 from .checkpoints import RecordedRounds
 from .checks import DeviceChoice, check_engine, check_memory, check_sizes, devices_of
@@ -351,6 +352,7 @@ class Simulation:
             "compile_seconds": round(self._compile_seconds, 3),
             "lane_use": round(loop.useful / max(1, loop.offered), 4),
             "jax": jax.__version__,
+            "jaxbandits": VERSION,
         }
         self._compile_seconds = 0.0  # counted once
         return Runs(

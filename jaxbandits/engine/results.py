@@ -54,8 +54,9 @@ class Runs:
         equally good; `idle`: thousands of rounds without a draw; `hidden`: the arms that were
         generated for this replication do not span, or rounding hides a direction.
       meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them (of cells
-        that share a program, for the first of them), device, engine, `jax`: the version of JAX, and
-        `lane_use`: the share of all rounds computed that belonged to a replication under way.
+        that share a program, for the first of them), device, engine, `jax` and `jaxbandits`: their
+        versions, and `lane_use`: the share of all rounds computed that belonged to a replication
+        under way.
 
     >>> import jaxbandits as jb
     >>> from functools import partial
