@@ -367,9 +367,9 @@ BAD = {
     "an instance that is none": ((3, jb.lingape), "instance must be an Instance .*got 3"),
     "no replications": (
         (SOARE, jb.lingape, {"replications": 0}),
-        "replications must be a whole number, 1 or above: 0",
+        "replications must be a whole number, 1 or above, got 0",
     ),
-    "a negative seed": ((SOARE, jb.lingape, {"seed": -1}), "seed must be .*0 or above: -1"),
+    "a negative seed": ((SOARE, jb.lingape, {"seed": -1}), "seed must be .*0 or above, got -1"),
     "half a batch": ((SOARE, jb.lingape, {"batch": 0.5}), "batch must be .*: 0.5"),
     "no horizon": ((SOARE, jb.lin_ts, {"horizon": 0}), "horizon must be .*: 0"),
     "no pulls": ((SOARE, jb.lingape, {"max_pulls": 0}), "max_pulls must be .*: 0"),

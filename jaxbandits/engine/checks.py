@@ -51,7 +51,7 @@ def check_sizes(
         if value is None and name in ("horizon", "batch"):
             continue
         fits = is_whole(value, least, types=INTEGERS)
-        require(fits, f"{name} must be {allowed_whole(least)}: {value!r}")
+        require(fits, f"{name} must be {allowed_whole(least)}, got {value!r}")
         require(value <= most, f"{name} must be at most {_power_of_two(most)}, got {value}")
 
 
