@@ -9,6 +9,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool
 
 from .kernels.linalg import scaling, subspace
+from .precision import check_entire
 from .types import Rows, Table
 
 LARGEST_ENTRY: float = 2.0**500  # of a table of features
@@ -26,7 +27,8 @@ def require(holds: object, message: str) -> None:
 
 
 def check_real(name: str, value: Any) -> None:
-    """Raise unless these are real numbers; a cast would drop the imaginary part of others."""
+    """Raise unless these are real numbers; a cast would drop an imaginary part, or a mask."""
+    check_entire(name, value)
     try:
         dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
         if getattr(dtype, "kind", None) == "O":

@@ -122,7 +122,7 @@ def array(*shape: str) -> Option:
     """A table of finite real numbers with one axis for each name in `shape`, traced."""
 
     def accepts(value):
-        real = not np.iscomplexobj(value)
+        real = not np.iscomplexobj(value) and not np.ma.is_masked(value)
         return real and np.ndim(value) == len(shape) and bool(np.isfinite(value).all())
 
     return Option(f"a table [{', '.join(shape)}] of finite real numbers", accepts, np.asarray)

@@ -171,6 +171,7 @@ def as_table(name: str, value: Any, dtype: DTypeLike) -> Table | None:
     """
     if value is None:
         return None
+    check_entire(name, value)
     if not isinstance(value, jax.Array | np.ndarray):
         try:
             value = jnp.asarray(value) if is_traced(value) else np.asarray(value)
@@ -180,3 +181,12 @@ def as_table(name: str, value: Any, dtype: DTypeLike) -> Table | None:
     if not real:
         raise ValueError(f"{name} must be real numbers, got an array of {value.dtype}")
     return value.astype(dtype)
+
+
+def check_entire(name: str, value: Any) -> None:
+    """Raise for an array of which entries are masked or not stored: a cast would invent them."""
+    if np.ma.is_masked(value):
+        missing = int(np.ma.getmaskarray(value).sum())
+        raise ValueError(f"{name} must have all entries, got a masked array that lacks {missing}")
+    if hasattr(value, "toarray"):
+        raise ValueError(f"{name} must be a full array, got a sparse {type(value).__name__}")

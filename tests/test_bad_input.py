@@ -11,6 +11,7 @@ import pytest
 from counting import compilations, refused
 from programs import key_of
 from run_settings import CUBE, SOARE
+from scipy import sparse
 
 import jaxbandits as jb
 from jaxbandits.engine import checks, host_loop
@@ -195,6 +196,20 @@ BAD = {
         lambda: jb.instances.linear(EYE * 1j, EYE[0]),
         "arms must be real numbers, got complex ones",
     ),
+    "arms with a mask": (
+        lambda: jb.instances.linear(np.ma.masked_equal(EYE, 0.0), EYE[0]),
+        "arms must have all entries, got a masked array that lacks 6",
+    ),
+    "sparse arms": (
+        lambda: jb.instances.linear(sparse.eye(3), EYE[0]),
+        "arms must be a full array, got a sparse dia_matrix",
+    ),
+    "an option with a mask": (
+        lambda: jb.simulate(
+            SOARE, partial(jb.xy_oracle, theta=np.ma.masked_equal(SOARE.theta, 0)), replications=2
+        ),
+        "theta must be a table",
+    ),
     "complex arms of an algorithm": (lambda: jb.lingape(EYE * 1j), "arms must be real"),
     "complex theta": (lambda: jb.instances.linear(EYE, EYE[0] * 1j), "theta must be real"),
     "complex means": (lambda: jb.instances.tabular(EYE, EYE[0] * 1j), "means must be real"),
@@ -370,9 +385,9 @@ BAD = {
         "replications must be a whole number, 1 or above, got 0",
     ),
     "a negative seed": ((SOARE, jb.lingape, {"seed": -1}), "seed must be .*0 or above, got -1"),
-    "half a batch": ((SOARE, jb.lingape, {"batch": 0.5}), "batch must be .*: 0.5"),
-    "no horizon": ((SOARE, jb.lin_ts, {"horizon": 0}), "horizon must be .*: 0"),
-    "no pulls": ((SOARE, jb.lingape, {"max_pulls": 0}), "max_pulls must be .*: 0"),
+    "half a batch": ((SOARE, jb.lingape, {"batch": 0.5}), "batch must be .*, got 0.5"),
+    "no horizon": ((SOARE, jb.lin_ts, {"horizon": 0}), "horizon must be .*, got 0"),
+    "no pulls": ((SOARE, jb.lingape, {"max_pulls": 0}), "max_pulls must be .*, got 0"),
     **{
         f"{name} {value}": (
             (SOARE, jb.lingape, {name: value}),

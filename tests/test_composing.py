@@ -338,6 +338,14 @@ REFUSED = {
         lambda: jb.design.d_optimal([[1.0, 0.0], [1.0]]),
         "arms must be an array of numbers",
     ),
+    "arms with a mask": (
+        lambda: jb.design.d_optimal(np.ma.masked_equal(ARMS, ARMS[0, 0])),
+        "arms must have all entries, got a masked array that lacks",
+    ),
+    "sums with a mask": (
+        lambda: jb.fit_glm(ARMS, COUNTS, np.ma.masked_equal(SUMS, SUMS[0])),
+        "sums must have all entries",
+    ),
     "complex sums": (lambda: jb.fit_glm(ARMS, COUNTS, 1j * SUMS), "sums must be real numbers"),
     "more successes than draws": (
         lambda: jb.fit_glm(ARMS, SUMS, COUNTS),

@@ -67,6 +67,7 @@ def test_bad_arguments_are_named(constructor, options, match):
     ("given", "match"),
     [
         ((np.nan,), "reward must be a finite number, got nan"),
+        ((np.ma.masked,), "reward must be a finite number, got masked"),
         (("click",), "reward must be a finite number, got 'click'"),
         (("0.5",), "reward must be a finite number, got '0.5'"),
         ((1e308,), r"reward must be at most 3.3e\+150, for squares, got 1e\+308"),
