@@ -90,14 +90,20 @@ def first_batch(
     structure: Structure, shape: Shape, shapes: Shapes, num_rounds: int, devices: Devices = None
 ) -> Batch:
     """An empty batch on the devices where it will be computed."""
-    lane, record, _ = traced(structure, shapes, num_rounds)
-    lane = jax.eval_shape(functools.partial(held, shape), lane)
+    lane, record = _rows_of(structure, shape, shapes, num_rounds)
     if devices is None:
         return jax.device_put(empty_batch(lane, record, shape))
     batch, mesh = empty_batch(lane, record, shape, (len(devices),)), _mesh(devices)
     # An array without entries comes back from a call as one that all devices hold.
     shardings = [NamedSharding(mesh, spec) for spec in (PartitionSpec(), DEVICES)]
     return jax.device_put(batch, jax.tree.map(lambda x: shardings[x.size > 0], batch))
+
+
+@functools.lru_cache(maxsize=512)
+def _rows_of(structure, shape, shapes, num_rounds):
+    """A lane as a batch holds it, and a record, as shapes."""
+    lane, record, _ = traced(structure, shapes, num_rounds)
+    return jax.eval_shape(functools.partial(held, shape), lane), record
 
 
 def _mesh(devices):
