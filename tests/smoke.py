@@ -12,6 +12,7 @@ import warnings
 from functools import partial
 from pathlib import Path
 
+import environment  # noqa: F401  before JAX: the programs compile with few optimisations
 import jax
 
 import jaxbandits as jb

@@ -404,6 +404,15 @@ def test_programs_are_forgotten_before_there_are_too_many_mappings(monkeypatch):
     assert host_loop.program.cache_info().currsize == 0
 
 
+def test_mappings_are_counted_once_in_some_programs(monkeypatch):
+    counts = []
+    monkeypatch.setattr(keeping, "mappings_used", lambda: counts.append(0.0) or 0.0)
+    lowered = jax.jit(lambda x: x + 1.0).lower(1.0)
+    for _ in range(2 * keeping.BETWEEN):
+        keeping.compiled(lowered)
+    assert len(counts) == 2
+
+
 def test_garbage_is_looked_for_again_after_blocks_that_overlap():
     """A second thread may enter before the first leaves, and leave after it."""
     assert gc.isenabled()

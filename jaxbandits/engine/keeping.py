@@ -14,6 +14,7 @@ import functools
 import gc
 import hashlib
 import importlib.metadata
+import itertools
 import os
 import pickle
 import platform
@@ -61,6 +62,7 @@ NO_MATTER: tuple[str, ...] = (
 )
 FILE_OPTION = "path"  # of the constructors that read a file: a name says nothing of what is in it
 MOST_MAPPINGS: float = 0.4  # of those that a process may have, before programs are forgotten
+BETWEEN: int = 8  # programs from one count of them to the next: it takes up to 10 ms
 
 
 class Unknown(ValueError):
@@ -111,6 +113,15 @@ def make_room() -> None:
         if mappings_used() > MOST_MAPPINGS:  # they are of small programs
             jax.clear_caches()
             gc.collect()
+
+
+_new = itertools.count(1)
+
+
+def _make_room_at_times():
+    """`make_room` before each eighth new program; even large ones leave room for that many."""
+    if next(_new) % BETWEEN == 0:
+        make_room()
 
 
 class _Pause:
@@ -328,7 +339,7 @@ def program(
 
 def compiled(lowered: Lowered) -> Compiled:
     """A compiled program that is not kept; a signal need not wait for it."""
-    make_room()
+    _make_room_at_times()
     return waited_for(lowered.compile)
 
 
@@ -337,7 +348,7 @@ def _loaded(name, arguments, out_tree=None):
     data = kept_programs.read(name)
     if data is None:
         return None
-    make_room()
+    _make_room_at_times()
     try:
         kept = Kept(*pickle.loads(data))
         if not all(map(library_at_hand, kept.libraries)):
