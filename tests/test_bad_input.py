@@ -200,6 +200,10 @@ BAD = {
         lambda: jb.instances.linear(np.ma.masked_equal(EYE, 0.0), EYE[0]),
         "arms must have all entries, got a masked array that lacks 6",
     ),
+    "labels with a mask": (
+        lambda: jb.instances.labelled(EYE, np.ma.masked_equal([0, 1, 2], 2), shown=2),
+        "labels must have all entries, got a masked array that lacks 1",
+    ),
     "sparse arms": (
         lambda: jb.instances.linear(sparse.eye(3), EYE[0]),
         "arms must be a full array, got a sparse dia_matrix",
