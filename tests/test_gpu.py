@@ -17,7 +17,7 @@ pytestmark = [
 
 
 def sphere(num_arms, dim):
-    """The constructor of an instance, which compiles programs: it is only called with a GPU."""
+    """A constructor, which compiles programs: `simulate` calls it, where there is a GPU."""
     key = jax.random.key(5, impl="threefry2x32")
     return partial(jb.instances.sphere, key, num_arms=num_arms, dim=dim, noise_var=0.1)
 
@@ -26,9 +26,9 @@ SOARE = jb.instances.soare(5, angle=0.5)
 LINGAPE = partial(jb.lingape, delta=0.05)
 # The second has a table of each lane on the chip, the third a phase for a move.
 SETTINGS = {
-    "soare": (lambda: SOARE, LINGAPE),
+    "soare": (SOARE, LINGAPE),
     "sphere": (sphere(30, 20), LINGAPE),
-    "gse": (partial(jb.instances.canonical, 16, gap=1.0), partial(jb.gse, budget=320)),
+    "gse": (jb.instances.canonical(16, gap=1.0), partial(jb.gse, budget=320)),
     "top-m": (sphere(10, 8), partial(jb.m_lingape, m=3, delta=0.05)),
 }
 NAMES = list(SETTINGS)
@@ -36,7 +36,7 @@ NAMES = list(SETTINGS)
 
 def play(name, replications=2000, **options):
     instance, algorithm = SETTINGS[name]
-    return jb.simulate(instance(), algorithm, replications=replications, **options)
+    return jb.simulate(instance, algorithm, replications=replications, **options)
 
 
 @pytest.fixture(scope="module", params=NAMES)

@@ -11,6 +11,7 @@ import jaxbandits as jb
 
 
 def sphere():
+    """A constructor, which compiles programs: `simulate` calls it in the test that needs it."""
     key = jax.random.key(2, impl="threefry2x32")
     return jb.instances.sphere(key, num_arms=20, dim=4, noise_var=0.2)
 
@@ -28,7 +29,6 @@ ALL = {
 )
 def test_batch_devices_and_progress_change_nothing(name):
     instance, build, options = ALL[name]
-    instance = instance() if callable(instance) else instance
     assert len(jax.devices()) == 4
     reports = []
     bars = [False, lambda *state: reports.append(state)]
