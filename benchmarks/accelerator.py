@@ -1,6 +1,8 @@
 """Rounds per second on an accelerator, by number of lanes, engine and precision."""
 
+import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -36,52 +38,64 @@ SECONDS = 2.0  # of each measurement
 def measure(names, lanes=LANES, seconds=SECONDS, within=480.0):
     """`{name: {lanes: {"float64": rounds per second, "cuda float64": ..., ...}}}`.
 
-    What does not begin `within` so many seconds is left out. A row also has the joules that 10^9
-    rounds take, where the device tells it.
+    All programs are compiled first, side by side, so that nothing else is at work while one plays.
+    What does not begin `within` so many seconds is left out; half of them are for compiling. A row
+    also has the joules that 10^9 rounds take, where the device tells it.
     """
-    results, began = {}, time.monotonic()
-    for name in names:
-        results[name], task = {}, task_of(name)
-        for number in lanes:
-            fits = number <= MOST or name not in LARGE
-            if fits and time.monotonic() - began < within:
-                results[name][number] = _row(name, task, number, seconds)
+    results, began = {name: {} for name in names}, time.monotonic()
+    rows = [(n, k) for n in names for k in lanes if k <= MOST or n not in LARGE]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        compiled = {row: _compiled(pool, *row, until=began + within / 2) for row in rows}
+    print(f"compiled in {time.monotonic() - began:.0f} s", flush=True)
+    for (name, number), loops in compiled.items():
+        if time.monotonic() - began < within:
+            results[name][number] = _row(name, number, loops, seconds)
     return results
 
 
-def _row(name, task, lanes, seconds):
-    row = {}
-    for width in ("float64", "float32"):
-        _put(row, "xla", task, lanes, width, seconds)
+def _compiled(pool, name, lanes, until):
+    """The loops of a row by their labels, as futures; None for one that would begin too late."""
+    engines = [("xla", "float64"), ("xla", "float32")]
     if jax.default_backend() == "gpu" and name not in SHARED_DESIGNS:
-        _put(row, "cuda", task, lanes, "float64", seconds)
+        engines.append(("cuda", "float64"))
     if jax.default_backend() == "cpu" and compiler():  # of the same machine, to compare with
-        _put(row, "native", task, lanes, "float64", seconds)
+        engines.append(("native", "float64"))
+    task = task_of(name)
+
+    def loop(engine, width):
+        return loop_of(task, lanes, width, engine) if time.monotonic() < until else None
+
+    def label(engine, width):
+        return width if engine == "xla" else f"{engine} {width}"
+
+    return {label(*pair): pool.submit(loop, *pair) for pair in engines}
+
+
+def _row(name, lanes, loops, seconds):
+    row = {}
+    for label, future in loops.items():
+        try:
+            if loop := future.result():
+                row |= _figures(label, rate(loop, PER_LANE * lanes, label.split()[-1], seconds))
+        except (jax.errors.JaxRuntimeError, MemoryError) as error:
+            print(f"{label}, {lanes} lanes: {str(error)[:200]}", flush=True)
     shown = "   ".join(f"{key} {value:.4g}" for key, value in row.items())
-    print(f"{name:16s} {lanes:8d} lanes   {shown or 'out of memory'}", flush=True)
+    print(f"{name:16s} {lanes:8d} lanes   {shown or 'not played'}", flush=True)
     return row
 
 
-def _put(row, engine, task, lanes, width, seconds):
-    """Measure and put the figures into a row; none where there is not enough memory."""
-    label = width if engine == "xla" else f"{engine} {width}"
-    try:
-        row[label], joules = rate(task, lanes, width, engine, seconds)
-    except (jax.errors.JaxRuntimeError, MemoryError) as error:
-        print(f"{label}, {lanes} lanes: {str(error)[:200]}", flush=True)
-        return
-    if joules is not None:
-        row[f"joules, {label}"] = joules
+def _figures(label, found):
+    played, joules = found
+    return {label: played} if joules is None else {label: played, f"joules, {label}": joules}
 
 
-def rate(task, lanes, width, engine="xla", seconds=SECONDS):
+def rate(loop, replications, width, seconds=SECONDS):
     """Useful rounds per second, without compilation, and joules for 10^9 of them or None.
 
     The public interface always computes in float64, so this calls the engine,
     which also has float32. Lanes are refilled all the time; how they run dry is not measured.
     """
     with jax.enable_x64(width == "float64"):
-        loop, replications = loop_of(task, lanes, width, engine), PER_LANE * lanes
         _play(loop, replications, 0.0)  # warms the device up
         before, joules = loop.useful, _joules()
         taken = _play(loop, replications, seconds)
@@ -91,28 +105,32 @@ def rate(task, lanes, width, engine="xla", seconds=SECONDS):
 
 
 def loop_of(task, lanes, width, engine):
-    """The compiled loop of a task, in the precision that JAX has now."""
+    """The compiled loop of a task, in a precision."""
     free = task.horizon is None
     structure, numbers = split((task.instance, as_tree(task.algorithm), task.horizon))
-    return HostLoop(
-        structure,
-        tuple(jnp.asarray(np.asarray(x), _narrow(x, width)) for x in numbers),
-        root_key(0),
-        replications=PER_LANE * lanes,
-        batch=lanes,
-        limits=Limits(2**30, 2**30) if free else Limits(task.horizon, task.horizon),
-        rounds=[] if free else rounds_of("mixed", task.horizon),
-        engine=engine,
-    )
+    with jax.enable_x64(width == "float64"):
+        return HostLoop(
+            structure,
+            tuple(jnp.asarray(np.asarray(x), _narrow(x, width)) for x in numbers),
+            root_key(0),
+            replications=PER_LANE * lanes,
+            batch=lanes,
+            limits=Limits(2**30, 2**30) if free else Limits(task.horizon, task.horizon),
+            rounds=[] if free else rounds_of("mixed", task.horizon),
+            engine=engine,
+        )
 
 
 def _play(loop, replications, seconds):
     """Play until so many seconds are over; returns how many there were."""
     began = time.perf_counter()
+    taken = 0.0
     for _ in loop.run(np.arange(replications)):
-        if time.perf_counter() - began > seconds:
+        taken = time.perf_counter() - began
+        if taken > seconds:
             break
-    return time.perf_counter() - began
+    (jnp.zeros(()) + 1).block_until_ready()  # what the device has begun in the meantime
+    return taken
 
 
 def _joules():

@@ -116,6 +116,7 @@ def installed():
 def compile_for_gpu(task, engine, lanes, options):
     """Compile the engine's loop; XLA writes the rest, see `measure`."""
     import jax
+    import jax.numpy as jnp
     import numpy as np
     from jax.experimental import topologies
 
@@ -132,8 +133,6 @@ def compile_for_gpu(task, engine, lanes, options):
     place = jax.sharding.SingleDeviceSharding(devices[0])
     gpu = SimpleNamespace(compute_capability="9.0")
     launching.jax = SimpleNamespace(ffi=jax.ffi, devices=lambda *_: [gpu])
-    # Shapes in place of the tables of a large batch.
-    device_loop._zeros = jax.ShapeDtypeStruct
     structure, numbers = split((task.instance, as_tree(task.algorithm), task.horizon))
     shapes = traits.shapes_of(numbers)
     rounds = 0 if task.horizon is None else 128
@@ -145,7 +144,8 @@ def compile_for_gpu(task, engine, lanes, options):
     lane = jax.eval_shape(functools.partial(device_loop.held, shape), lane)
     inputs = traits.abstract_inputs(shapes, rounds)
     inputs = inputs._replace(queue=np.zeros(shape.queue, int))
-    given = inputs, device_loop.empty_batch(lane, record, shape)
+    empty = functools.partial(device_loop.empty_batch, lane, record, shape, numpy=jnp)
+    given = inputs, jax.eval_shape(empty)
     given = jax.tree.map(
         lambda x: jax.ShapeDtypeStruct(np.shape(x), x.dtype, sharding=place), given
     )

@@ -460,20 +460,29 @@ def run_queue(structure: Structure, shape: Shape, inputs: LoopInputs, batch: Bat
     )
 
 
-def empty_batch(lane: Lane, record: Record, shape: Shape, leading: tuple[int, ...] = ()) -> Batch:
+def empty_batch(
+    lane: Lane,
+    record: Record,
+    shape: Shape,
+    leading: tuple[int, ...] = (),
+    numpy: Any = np,
+) -> Batch:
     """A batch with nothing in it, for lanes and records like these; `leading` axes come first.
 
-    Made by the host: a program for it would take a moment to compile.
+    Args:
+      numpy: what makes the arrays, such as `jax.numpy` within a compiled program. By NumPy itself
+        nothing is compiled, which would take a moment.
     """
-    lanes = jax.tree.map(lambda x: _zeros((*leading, *x.shape, shape.lanes), x.dtype), lane)
-    records = empty_tables(record, (*leading, shape.records))
-    ended = lanes.run._replace(done=np.ones((*leading, shape.lanes), bool))  # and not cut short
-    unfilled = lanes._replace(run=ended, id=np.full((*leading, shape.lanes), -1))
-    return Batch(unfilled, records, *(np.zeros(leading, int) for _ in range(5)))
+    lanes = jax.tree.map(lambda x: _zeros((*leading, *x.shape, shape.lanes), x.dtype, numpy), lane)
+    records = empty_tables(record, (*leading, shape.records), numpy)
+    # Runs that have ended, and were not cut short.
+    ended = lanes.run._replace(done=numpy.ones((*leading, shape.lanes), bool))
+    unfilled = lanes._replace(run=ended, id=numpy.full((*leading, shape.lanes), -1))
+    return Batch(unfilled, records, *(numpy.zeros(leading, int) for _ in range(5)))
 
 
-def _zeros(shape, dtype):
+def _zeros(shape, dtype, numpy):
     if jnp.issubdtype(dtype, jax.dtypes.prng_key):
-        data: Any = np.zeros((*shape, 2), np.uint32)  # NumPy here too: nothing is compiled for it
+        data: Any = numpy.zeros((*shape, 2), np.uint32)
         return jax.random.wrap_key_data(data, impl="threefry2x32")
-    return np.zeros(shape, dtype)
+    return numpy.zeros(shape, dtype)

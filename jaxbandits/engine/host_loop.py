@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jax.stages import Compiled
@@ -65,7 +66,7 @@ def program(
     Cached by the structure and the `(shape, dtype)` of its numbers, so that other numbers compile
     nothing.
     """
-    batch = first_batch(structure, shape, shapes, num_rounds, devices)
+    batch = _like_batch(structure, shape, shapes, num_rounds, devices)
     leading = () if devices is None else (len(devices),)
     queue = np.zeros((*leading, shape.queue), int)
     inputs = abstract_inputs(shapes, num_rounds)._replace(queue=queue)
@@ -90,13 +91,49 @@ def first_batch(
     structure: Structure, shape: Shape, shapes: Shapes, num_rounds: int, devices: Devices = None
 ) -> Batch:
     """An empty batch on the devices where it will be computed."""
+    if platform_of(devices) not in HOST_MEMORY:
+        return _made_there(structure, shape, shapes, num_rounds, devices)()
     lane, record = _rows_of(structure, shape, shapes, num_rounds)
     if devices is None:
         return jax.device_put(empty_batch(lane, record, shape))
-    batch, mesh = empty_batch(lane, record, shape, (len(devices),)), _mesh(devices)
+    batch = empty_batch(lane, record, shape, (len(devices),))
+    return jax.device_put(batch, _shardings(batch, devices))
+
+
+@keeping.remembered
+def _made_there(structure, shape, shapes, num_rounds, devices):
+    """A compiled function that makes an empty batch on the devices.
+
+    With 131,072 lanes it has some 200 MB, more than should be sent from the host.
+    """
+    lane, record = _rows_of(structure, shape, shapes, num_rounds)
+    leading = () if devices is None else (len(devices),)
+    empty = functools.partial(empty_batch, lane, record, shape, leading, jnp)
+    if devices is None:
+        return jax.jit(empty)
+    return jax.jit(empty, out_shardings=_shardings(jax.eval_shape(empty), devices))
+
+
+def _like_batch(structure, shape, shapes, num_rounds, devices):
+    """The shapes of a batch, and where its arrays are."""
+    lane, record = _rows_of(structure, shape, shapes, num_rounds)
+    leading = () if devices is None else (len(devices),)
+    like = jax.eval_shape(functools.partial(empty_batch, lane, record, shape, leading, jnp))
+    if devices is None:
+        return like
+
+    def placed(x, sharding):
+        return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
+
+    return jax.tree.map(placed, like, _shardings(like, devices))
+
+
+def _shardings(batch, devices):
+    """Where the arrays of a batch of several devices are; the first axis is the device."""
     # An array without entries comes back from a call as one that all devices hold.
+    mesh = _mesh(devices)
     shardings = [NamedSharding(mesh, spec) for spec in (PartitionSpec(), DEVICES)]
-    return jax.device_put(batch, jax.tree.map(lambda x: shardings[x.size > 0], batch))
+    return jax.tree.map(lambda x: shardings[x.size > 0], batch)
 
 
 @functools.lru_cache(maxsize=512)
@@ -227,6 +264,7 @@ class HostLoop:
         chunks = _first_chunks(self._bytes)
         back = left[:0]  # what was queued before, and not taken
         batch = first_batch(*self._program_key)
+        arriving = None  # what the last call has written, while the next one plays
         while len(back) + len(left) or under_way.any():
             more = self._count * self.shape.queue - len(back)
             queued, left = np.concatenate([back, left[:more]]), left[more:]
@@ -234,13 +272,19 @@ class HostLoop:
             raise_if_lost()
             began = time.perf_counter()
             batch = self._compiled_loop(self._call_inputs(queue, chunks, bool(len(left))), batch)
-            records, taken = self._harvest(batch)
-            seconds = time.perf_counter() - began
-            chunks = _next_chunks(chunks, seconds)
+            if arriving:
+                yield self._records_of(*arriving)
+            written, taken = self._counts(batch)
+            arriving = self._fetched(batch.records, int(written.max())), written
+            chunks = _next_chunks(chunks, time.perf_counter() - began)
             back = np.sort(np.concatenate([r[n:] for r, n in zip(queue, taken, strict=True)]))
             back = back[back >= 0]
-            under_way += taken - np.array([len(r.id) for r in records])
-            yield jax.tree.map(lambda *xs: np.concatenate(xs), *records)
+            under_way += taken - written
+            if self._platform in HOST_MEMORY:  # where the next call writes
+                yield self._records_of(*arriving)
+                arriving = None
+        if arriving:
+            yield self._records_of(*arriving)
 
     def _call_inputs(self, queue, chunks, more):
         if not self._sharded:
@@ -255,36 +299,41 @@ class HostLoop:
             queue[device, : len(share)] = share
         return queue
 
-    def _harvest(self, batch):
-        """The records that each device has written in a call, and how much of its queue it took."""
-        counts = [
-            np.atleast_1d(x) for x in (batch.written, batch.taken, batch.useful, batch.offered)
-        ]
-        written, taken, useful, offered = counts
+    def _counts(self, batch):
+        """How many records each device has written in a call, and how much of its queue it took."""
+        counts = batch.written, batch.taken, batch.useful, batch.offered
+        written, taken, useful, offered = map(np.atleast_1d, counts)
         self.useful += int(useful.sum())
         self.offered += int(offered.sum())
-        found = self._fetched(batch.records, int(written.max()))
+        return written, taken
+
+    def _records_of(self, tables, written):
+        """What the devices have written, as one `Record`, from tables that were fetched."""
+        found = {name: np.asarray(x) for name, x in tables.items()}
 
         def rows(device):
             index = device if self._sharded else ...
             number = written[device]
-            tables = {name: x[index][:number] for name, x in found.items()}
-            return records_of(tables, self._record)
+            return records_of({name: x[index][:number] for name, x in found.items()}, self._record)
 
-        return [rows(device) for device in range(self._count)], taken
+        records = [rows(device) for device in range(self._count)]
+        return jax.tree.map(lambda *xs: np.concatenate(xs), *records)
 
     def _fetched(self, tables, written):
-        """Tables of records in the host's memory, with at least as many rows as are written.
+        """Tables of records with at least as many rows as are written, on their way to the host.
 
         From a device with memory of its own not all rows are copied: a call writes a few per cent
         of them, and to copy the tables of 131,072 lanes took as long as the call itself.
         """
+        if self._platform in HOST_MEMORY:
+            return tables
         rows = self.shape.records
         while rows // FEWER_ROWS >= max(written, LEAST_ROWS):
             rows //= FEWER_ROWS
-        if rows < self.shape.records and self._platform not in HOST_MEMORY:
-            tables = _first_rows(tables, rows, int(self._sharded))
-        return {name: np.asarray(x) for name, x in tables.items()}
+        tables = _first_rows(tables, rows, int(self._sharded))
+        for table in tables.values():
+            table.copy_to_host_async()
+        return tables
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2))

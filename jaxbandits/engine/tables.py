@@ -47,12 +47,16 @@ def columns_of(records: Pytree) -> dict[str, Array]:
     return {name: joined(indices) for name, indices in _in_order(leaves).items()}
 
 
-def empty_tables(record: Pytree, shape: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """Tables of zeros with these axes first, for records like this one or its shapes."""
+def empty_tables(record: Pytree, shape: tuple[int, ...], numpy: Any = np) -> dict[str, Any]:
+    """Tables of zeros with these axes first, for records like this one or its shapes.
+
+    Args:
+      numpy: what makes them, such as `jax.numpy`.
+    """
     leaves = jax.tree.leaves(record)
 
     def zeros(chosen):
-        return np.zeros((*shape, sum(x.size for x in chosen)), _table_dtype(chosen))
+        return numpy.zeros((*shape, sum(x.size for x in chosen)), _table_dtype(chosen))
 
     return {name: zeros([leaves[i] for i in x]) for name, x in _in_order(leaves).items()}
 
