@@ -96,12 +96,10 @@ def rate(loop, replications, width, seconds=SECONDS):
     which also has float32. Lanes are refilled all the time; how they run dry is not measured.
     """
     with jax.enable_x64(width == "float64"):
-        _play(loop, replications, 0.0)  # warms the device up
-        before, joules = loop.useful, _joules()
-        taken = _play(loop, replications, seconds)
-        played = loop.useful - before
-        energy = None if joules is None else 1e9 * (_joules() - joules) / played
-        return played / taken, energy
+        played, taken, joules = _play(loop, replications, 0.0)  # this warms the device up
+        if taken < seconds:
+            played, taken, joules = _play(loop, replications, seconds)
+    return played / taken, None if joules is None else 1e9 * joules / played
 
 
 def loop_of(task, lanes, width, engine):
@@ -122,15 +120,16 @@ def loop_of(task, lanes, width, engine):
 
 
 def _play(loop, replications, seconds):
-    """Play until so many seconds are over; returns how many there were."""
-    began = time.perf_counter()
+    """Play until so many seconds are over; returns useful rounds, seconds and joules."""
+    before, joules, began = loop.useful, _joules(), time.perf_counter()
     taken = 0.0
     for _ in loop.run(np.arange(replications)):
         taken = time.perf_counter() - began
         if taken > seconds:
             break
+    joules = None if joules is None else _joules() - joules
     (jnp.zeros(()) + 1).block_until_ready()  # what the device has begun in the meantime
-    return taken
+    return loop.useful - before, taken, joules
 
 
 def _joules():
