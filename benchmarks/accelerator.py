@@ -33,6 +33,7 @@ LARGE = ("glm-tsl", "rage-soare", "rage-sphere", "gse-64-d-opt")
 SHARED_DESIGNS = ("rage-soare", "rage-sphere", "gse-64-d-opt")  # what one thread would do again
 PER_LANE = 50  # replications, more than are played
 SECONDS = 1.2  # of each measurement at least; a call takes about 0.3
+SLOW = 5.0  # seconds of a first call that is measurement enough
 
 
 def measure(names, lanes=LANES, seconds=SECONDS, within=480.0):
@@ -97,7 +98,7 @@ def rate(loop, replications, width, seconds=SECONDS):
     """
     with jax.enable_x64(width == "float64"):
         played, taken, joules = _play(loop, replications, 0.0)  # this warms the device up
-        if taken < seconds:
+        if taken < SLOW:
             played, taken, joules = _play(loop, replications, seconds)
     return played / taken, None if joules is None else 1e9 * joules / played
 
@@ -125,7 +126,7 @@ def _play(loop, replications, seconds):
     taken = 0.0
     for _ in loop.run(np.arange(replications)):
         taken = time.perf_counter() - began
-        if taken > seconds:
+        if taken > seconds and loop.useful > before:  # the first calls may only fill lanes
             break
     joules = None if joules is None else _joules() - joules
     (jnp.zeros(()) + 1).block_until_ready()  # what the device has begun in the meantime

@@ -253,6 +253,8 @@ class HostLoop:
             self.shape = self.shape._replace(engine="xla")
             self._compiled_loop = program(structure, self.shape, *others)
         self._program_key = structure, self.shape, *others
+        if self._platform not in HOST_MEMORY:
+            _first_rows(*self._program_key)
         self._record: Record = traced(structure, shapes, len(rounds))[1]  # its shapes
         self.compile_seconds: float = time.perf_counter() - began
         self.offered: int = 0
@@ -327,18 +329,28 @@ class HostLoop:
         """
         if self._platform in HOST_MEMORY:
             return tables
-        rows = self.shape.records
-        while rows // FEWER_ROWS >= max(written, LEAST_ROWS):
-            rows //= FEWER_ROWS
-        tables = _first_rows(tables, rows, int(self._sharded))
+        copied = _first_rows(*self._program_key)
+        tables = copied[min(rows for rows in copied if rows >= written)](tables)
         for table in tables.values():
             table.copy_to_host_async()
         return tables
 
 
-@functools.partial(jax.jit, static_argnums=(1, 2))
-def _first_rows(tables, rows, axis):
-    return {name: jax.lax.slice_in_dim(x, 0, rows, axis=axis) for name, x in tables.items()}
+@keeping.remembered
+def _first_rows(structure, shape, shapes, num_rounds, devices):
+    """Compiled functions that copy so many of the first rows of all tables, by the number."""
+    tables = _like_batch(structure, shape, shapes, num_rounds, devices).records
+    axis, found = int(devices is not None), {}
+    numbers = [shape.records]
+    while numbers[-1] // FEWER_ROWS >= LEAST_ROWS:
+        numbers.append(numbers[-1] // FEWER_ROWS)
+
+    def copy(rows, tables):
+        return {name: jax.lax.slice_in_dim(x, 0, rows, axis=axis) for name, x in tables.items()}
+
+    for rows in numbers:
+        found[rows] = jax.jit(functools.partial(copy, rows)).lower(tables).compile()
+    return found
 
 
 def _first_chunks(carried):
