@@ -70,7 +70,7 @@ def test_long_loops_stay_loops(kernel):
         few = found is not None and int(found[1]) <= launching.WRITTEN_OUT
         found = re.fullmatch(r"#pragma unroll (\d+)", lines[k - 1])
         assert (found is None) == few, lines[k]
-        assert few or int(found[1]) in (1, launching.SIDE_BY_SIDE)
+        assert few or int(found[1]) in (1, *launching.SIDE_BY_SIDE)
 
 
 NESTED = """\
@@ -85,12 +85,17 @@ if (!x) break;
 }"""
 
 
-@pytest.mark.parametrize(("more", "many"), [(0, launching.SIDE_BY_SIDE), (launching.FEW_LINES, 1)])
+@pytest.mark.parametrize(("more", "many"), [(0, 10), (launching.FEW_LINES, 1)])
 def test_entries_of_the_innermost_loops_are_side_by_side_in_short_programs(more, many):
     lines = launching._rolled(NESTED + more * "\n").split("\n")
     pragmas = [line for line in lines if line.startswith("#")]
     short = [] if many > 1 else [1]  # in a long program, twelve iterations are many
     assert pragmas == [f"#pragma unroll {n}" for n in (1, many, *short, 1)]
+
+
+@pytest.mark.parametrize(("iterations", "many"), [(16, 8), (50, 10), (63, 9), (77, 7), (71, 8)])
+def test_no_iteration_is_left_over_where_that_can_be(iterations, many):
+    assert launching._side_by_side(iterations) == many
 
 
 def source_with(on_chip):
