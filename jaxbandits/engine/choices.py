@@ -1,5 +1,7 @@
 """Which engine plays a cell, and in how many lanes."""
 
+from collections.abc import Callable
+
 from ..compilers.cpp import compiler
 from ..compilers.cuda import found_library
 from .checks import Devices, is_gpu, lanes_at_ease, platform_of
@@ -35,7 +37,11 @@ FEW_REPLICATIONS: int = 1000  # up to which compiling takes longer than playing 
 # Of a lane; larger ones are played one by one. Side by side, lanes wait for each other's stages and
 # loops: GSE on 10^5 arms (1.7 MB) took ten times as long for one replication, and 1.4 times for 16.
 ALONE_BYTES: int = 2**20
-THREAD_BYTES: int = 5000  # of a lane; with more, the engine `cuda` was not tried
+# Of a lane, up to which the engine `cuda` was the quicker one; and of a lane whose rounds have
+# loops of their own. In XLA all lanes wait for the slowest in each of these loops: GLM-TSL with
+# 13 KB a lane ran 0.03 million rounds per second there, and 0.74 million by `cuda`.
+THREAD_BYTES: int = 5000
+LOOPING_BYTES: int = 2**14
 
 _failed: set[str] = set()  # engines that are not tried again
 
@@ -45,14 +51,20 @@ def avoid(engine: str) -> None:
     _failed.add(engine)
 
 
-def automatic(sizes: Sizes, platform: str, replications: int) -> str:
+def automatic(
+    sizes: Sizes, platform: str, replications: int, has_loops: Callable[[], bool] = lambda: False
+) -> str:
     """The engine of `auto`: the quicker one, compiling and playing together.
 
     The native engine compiles in a third to two thirds of the time of XLA, and plays 1.1 to 4 times
     as fast. But a costly design that lanes have in common, such as that of RAGE for the arms alive,
     XLA computes once: it played RAGE two to five times as fast, which pays after some thousand
     replications. On an H100 the engine `cuda` was up to nine times as fast as XLA for one arm a
-    round, and as fast for a lane of 5 KB. Very large lanes XLA plays one by one, see `schedules`.
+    round, and 1.3 times as fast for a lane of 5 KB. Very large lanes XLA plays one by one, see
+    `schedules`.
+
+    Args:
+      has_loops: whether rounds have loops of their own; asked where it matters.
     """
     moves = sizes.traits.moves
     if platform == "cpu":
@@ -61,8 +73,10 @@ def automatic(sizes: Sizes, platform: str, replications: int) -> str:
             return "in turn"  # one of `SCHEDULES`
         found = compiler() is not None and "native" not in _failed
         return "native" if found and not (share and replications > FEW_REPLICATIONS) else "xla"
-    on_gpu = is_gpu(platform) and sizes.lane <= THREAD_BYTES and moves.one_arm
-    return "cuda" if on_gpu and found_library() and "cuda" not in _failed else "xla"
+    if not (is_gpu(platform) and moves.one_arm and found_library()) or "cuda" in _failed:
+        return "xla"
+    small = sizes.lane <= THREAD_BYTES or (sizes.lane <= LOOPING_BYTES and has_loops())
+    return "cuda" if small else "xla"
 
 
 def shape_of(

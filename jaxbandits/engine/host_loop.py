@@ -36,7 +36,16 @@ from .device_loop import (
 )
 from .episode import Limits
 from .tables import records_of
-from .traits import Shapes, abstract_inputs, inputs_for, shapes_of, sizes, strong, traced
+from .traits import (
+    Shapes,
+    abstract_inputs,
+    has_loops,
+    inputs_for,
+    shapes_of,
+    sizes,
+    strong,
+    traced,
+)
 
 FIRST_CHUNKS: int = 16  # of the first call at most
 FIRST_BYTES: int = 2**24  # of the lanes of that many chunks: a chunk reads them some hundred times
@@ -227,7 +236,9 @@ class HostLoop:
         self._inputs = inputs_for(numbers, root, np.asarray(rounds, np.int64), limits)
         known, chosen = sizes(structure, shapes, len(rounds)), engine
         if engine == "auto":
-            chosen = prefer or automatic(known, self._platform, planned or replications)
+            looping = functools.partial(has_loops, structure, shapes, len(rounds))
+            number = planned or replications
+            chosen = prefer or automatic(known, self._platform, number, looping)
         self.shape: Shape = shape_of(
             known, replications=replications, batch=batch, devices=devices, engine=chosen
         )

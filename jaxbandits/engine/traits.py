@@ -8,9 +8,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
+from ..compilers.jaxprs import loops
 from ..types import Key
 from . import keeping
-from .device_loop import Lane, LoopInputs, Numbers, Record, Structure, bytes_of, example_lane
+from .device_loop import (
+    Lane,
+    LoopInputs,
+    Numbers,
+    Record,
+    Structure,
+    bytes_of,
+    example_lane,
+    lane_chunk,
+)
 from .episode import NO_LIMITS, Limits, MoveTraits, root_key
 from .protocol import check_structure
 
@@ -70,6 +80,17 @@ def sizes(structure: Structure, shapes: Shapes, num_rounds: int) -> Sizes:
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
     record = lane.run.arm_pulls.size + answer + num_rounds + 8
     return Sizes(bytes_of(lane), record, bool(jax.tree.leaves(lane.problem)), traits)
+
+
+def has_loops(structure: Structure, shapes: Shapes, num_rounds: int) -> bool:
+    """Whether the rounds of a lane have loops of their own, such as those of a fit."""
+    lane, _, traits = traced(structure, shapes, num_rounds)
+    inputs = abstract_inputs(shapes, num_rounds)
+
+    def chunk(inputs, lane):
+        return lane_chunk(structure(inputs.numbers), inputs, traits.moves, lane)
+
+    return loops(jax.make_jaxpr(chunk)(inputs, lane).jaxpr) > 0
 
 
 def shapes_of(numbers: Numbers) -> Shapes:

@@ -22,7 +22,7 @@ from jaxbandits.core import Algorithm, Move
 from jaxbandits.engine import checks, choices, device_loop, host_loop
 from jaxbandits.engine.episode import MoveTraits
 from jaxbandits.engine.partition import prepared
-from jaxbandits.engine.traits import Sizes, Traits, shapes_of, sizes
+from jaxbandits.engine.traits import Sizes, Traits, has_loops, shapes_of, sizes
 from jaxbandits.instances.contextual import Labelled
 
 FIXED = {case.name for case in CASES if case.fixed}
@@ -230,6 +230,20 @@ def test_auto_on_a_gpu(monkeypatch, one_arm, lane, library, engine):
     monkeypatch.setattr(choices, "found_library", lambda: library)
     traits = Traits(MoveTraits(one_arm, True, True))
     assert choices.automatic(Sizes(lane, 10, False, traits), "cuda", 100) == engine
+
+
+@pytest.mark.parametrize(("build", "engine"), [(jb.glm_tsl, "cuda"), (jb.lin_ucb, "xla")])
+def test_auto_on_a_gpu_counts_loops_of_large_lanes(monkeypatch, build, engine):
+    """XLA lets all lanes wait in each step of a fit."""
+    monkeypatch.setattr(choices, "found_library", lambda: "nvrtc")
+    monkeypatch.setattr(choices, "THREAD_BYTES", 0)
+    key = jax.random.key(3, impl="threefry2x32")
+    cube = jb.instances.logistic_cube(key, num_arms=6, dim=2)
+    structure, numbers = prepared(cube, build, 50)
+    of_a_round = structure, shapes_of(numbers), 1
+    with jax.enable_x64(True):
+        looping = partial(has_loops, *of_a_round)
+        assert choices.automatic(sizes(*of_a_round), "cuda", 100, looping) == engine
 
 
 def _rotated(key):
