@@ -21,6 +21,9 @@ MANY = 200  # with more replications than this, more lanes are faster
 # The values that users have; the tests change them.
 USUAL_LANES, USUAL_FLAGS = choices._default_lanes, host_loop._flags
 USUAL_LEVELS, USUAL_MAPPINGS = compiling.LEVELS, keeping.MOST_MAPPINGS
+# What remembers the programs of `simulate`, by whether they are compiled in haste: tests that play
+# for long would else get those of the tests before them.
+REMEMBERED = {True: host_loop.program, False: keeping.remembered(host_loop.program.__wrapped__)}
 # The engine for statistics of many runs: without optimisations, native programs are several times
 # as fast as XLA's.
 QUICK = "native" if compiler() else "xla"
@@ -42,6 +45,7 @@ def compile_in_haste(hasty):
         return (UNHURRIED if in_haste else {}) | USUAL_FLAGS(platform, shape)
 
     jax.config.update("jax_disable_most_optimizations", hasty)
+    host_loop.program = REMEMBERED[hasty]
     choices._default_lanes = lanes if hasty else USUAL_LANES
     host_loop._flags = (lambda *_: {}) if hasty else flags
     compiling.LEVELS = dict.fromkeys(USUAL_LEVELS, "-O0") if hasty else USUAL_LEVELS

@@ -323,7 +323,8 @@ def test_laws_hold_for_odd_numbers(case):
     laws_at_random(case, 2)
 
 
-LONG = ["lin_game", "peace", "frank_wolfe_sampling", "ofu_glb", "top_two"]
+LONG = ["alba", "frank_wolfe_sampling", "lin_game", "lucb", "ofu_glb", "peace", "top_two", "ugape"]
+LONG += ["xy_adaptive_soare", "xy_static_soare"]
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import cases
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from params import params
 from programs import QUICK, simulate
 from scipy import stats
 
@@ -111,8 +112,15 @@ def test_rotation_does_not_change_the_distribution_of_runs(case):
     assert p_of_rotation(case, build, 1, FEWER) > LEAST_P
 
 
+LONG = ["glm_fpl", "log_phe", "ofu_glb", "peace", "xy_adaptive_soare"]
+
+
 @pytest.mark.slow
-@each
+@pytest.mark.parametrize(
+    "case",
+    params(cases.NOT_CONTEXTUAL, optimised=LONG, name=attrgetter("name")),
+    scope="module",
+)
 def test_relabelling_and_rotation_of_ten_instances(case):
     build = partial(case.build, objective="rho") if case.name == "peace" else case.build
     for seed in range(2, 12):
