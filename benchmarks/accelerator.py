@@ -27,7 +27,7 @@ NAMES = (
     "rage-soare",
     "rage-sphere",
 )
-LANES = (256, 4096, 16_384, 131_072, 1_000_000)
+LANES = (131_072, 16_384, 4096, 256, 1_000_000)  # the most important first, in case time ends
 MOST = 16_384  # of programs whose lanes hold so much that more would not fit
 LARGE = ("glm-tsl", "rage-soare", "rage-sphere", "gse-64-d-opt")
 SHARED_DESIGNS = ("rage-soare", "rage-sphere", "gse-64-d-opt")  # what one thread would do again
@@ -44,18 +44,18 @@ def measure(names, lanes=LANES, seconds=SECONDS, within=480.0):
     also has the joules that 10^9 rounds take, where the device tells it.
     """
     results, began = {name: {} for name in names}, time.monotonic()
-    rows = [(n, k) for n in names for k in lanes if k <= MOST or n not in LARGE]
+    rows = [(n, k) for k in lanes for n in names if k <= MOST or n not in LARGE]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         compiled = {row: _compiled(pool, *row, until=began + within / 2) for row in rows}
     print(f"compiled in {time.monotonic() - began:.0f} s", flush=True)
     for (name, number), loops in compiled.items():
         if time.monotonic() - began < within:
             results[name][number] = _row(name, number, loops, seconds)
-    return results
+    return {name: dict(sorted(by_lanes.items())) for name, by_lanes in results.items()}
 
 
 def _compiled(pool, name, lanes, until):
-    """The loops of a row by their labels, as futures; None for one that would begin too late."""
+    """The loops of a row by their labels, as futures; None for one that begins too late."""
     engines = [("xla", "float64"), ("xla", "float32")]
     if jax.default_backend() == "gpu" and name not in SHARED_DESIGNS:
         engines.append(("cuda", "float64"))
@@ -64,7 +64,8 @@ def _compiled(pool, name, lanes, until):
     task = task_of(name)
 
     def loop(engine, width):
-        return loop_of(task, lanes, width, engine) if time.monotonic() < until else None
+        found = loop_of(task, lanes, width, engine) if time.monotonic() < until else None
+        return found if found and found.shape.engine == engine else None  # XLA plays for another
 
     def label(engine, width):
         return width if engine == "xla" else f"{engine} {width}"
@@ -78,7 +79,7 @@ def _row(name, lanes, loops, seconds):
         try:
             if loop := future.result():
                 row |= _figures(label, rate(loop, PER_LANE * lanes, label.split()[-1], seconds))
-        except (jax.errors.JaxRuntimeError, MemoryError) as error:
+        except Exception as error:  # out of memory, say; what was measured stays
             print(f"{label}, {lanes} lanes: {str(error)[:200]}", flush=True)
     shown = "   ".join(f"{key} {value:.4g}" for key, value in row.items())
     print(f"{name:16s} {lanes:8d} lanes   {shown or 'not played'}", flush=True)

@@ -95,7 +95,7 @@ def gpu(names, quick, lanes, within):
     """Rounds per second by number of lanes, engine and precision."""
     from .accelerator import LANES, NAMES, SECONDS, measure
 
-    few, seconds = (LANES[:1], 0.1) if quick else (LANES, SECONDS)
+    few, seconds = ((min(LANES),), 0.1) if quick else (LANES, SECONDS)
     return measure(chosen(names, NAMES), lanes or few, seconds, within)
 
 
