@@ -44,9 +44,19 @@ def measure(names, lanes=LANES, seconds=SECONDS, within=480.0):
     also has the joules that 10^9 rounds take, where the device tells it.
     """
     results, began = {name: {} for name in names}, time.monotonic()
+    tasks = {name: task_of(name) for name in names}
     rows = [(n, k) for k in lanes for n in names if k <= MOST or n not in LARGE]
+
+    def loop(name, number, engine, width):
+        if time.monotonic() - began > within / 2:
+            return None
+        found = loop_of(tasks[name], number, width, engine)
+        return found if found.shape.engine == engine else None  # XLA plays for another
+
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        compiled = {row: _compiled(pool, *row, until=began + within / 2) for row in rows}
+        compiled = {
+            row: {way: pool.submit(loop, *row, *way) for way in _ways(row[0])} for row in rows
+        }
     print(f"compiled in {time.monotonic() - began:.0f} s", flush=True)
     for (name, number), loops in compiled.items():
         if time.monotonic() - began < within:
@@ -54,41 +64,31 @@ def measure(names, lanes=LANES, seconds=SECONDS, within=480.0):
     return {name: dict(sorted(by_lanes.items())) for name, by_lanes in results.items()}
 
 
-def _compiled(pool, name, lanes, until):
-    """The loops of a row by their labels, as futures; None for one that begins too late."""
-    engines = [("xla", "float64"), ("xla", "float32")]
+def _ways(name):
+    """The pairs of engine and precision in which a task is played here."""
+    ways = [("xla", "float64"), ("xla", "float32")]
     if jax.default_backend() == "gpu" and name not in SHARED_DESIGNS:
-        engines.append(("cuda", "float64"))
+        ways.append(("cuda", "float64"))
     if jax.default_backend() == "cpu" and compiler():  # of the same machine, to compare with
-        engines.append(("native", "float64"))
-    task = task_of(name)
-
-    def loop(engine, width):
-        found = loop_of(task, lanes, width, engine) if time.monotonic() < until else None
-        return found if found and found.shape.engine == engine else None  # XLA plays for another
-
-    def label(engine, width):
-        return width if engine == "xla" else f"{engine} {width}"
-
-    return {label(*pair): pool.submit(loop, *pair) for pair in engines}
+        ways.append(("native", "float64"))
+    return ways
 
 
 def _row(name, lanes, loops, seconds):
+    """The figures of a row, from the compiled loops as futures; None for one left out."""
     row = {}
-    for label, future in loops.items():
+    for (engine, width), future in loops.items():
+        label = width if engine == "xla" else f"{engine} {width}"
         try:
             if loop := future.result():
-                row |= _figures(label, rate(loop, PER_LANE * lanes, label.split()[-1], seconds))
+                row[label], joules = rate(loop, PER_LANE * lanes, width, seconds)
+                if joules is not None:
+                    row[f"joules, {label}"] = joules
         except Exception as error:  # out of memory, say; what was measured stays
             print(f"{label}, {lanes} lanes: {str(error)[:200]}", flush=True)
     shown = "   ".join(f"{key} {value:.4g}" for key, value in row.items())
     print(f"{name:16s} {lanes:8d} lanes   {shown or 'not played'}", flush=True)
     return row
-
-
-def _figures(label, found):
-    played, joules = found
-    return {label: played} if joules is None else {label: played, f"joules, {label}": joules}
 
 
 def rate(loop, replications, width, seconds=SECONDS):

@@ -14,8 +14,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import jax
-
 from jaxbandits.compilers.cuda import GPU, architecture, found_library, to_ptx
 from jaxbandits.compilers.cuda.launching import Launch, kernel_text, launch_of
 from jaxbandits.engine import device_loop
@@ -52,8 +50,7 @@ def source_of(task):
 
     usual, device_loop.FUSED["cuda"] = device_loop.FUSED["cuda"], GPU._replace(call=call)
     try:
-        with jax.enable_x64(True):
-            loop_of(task, 256, "float64", "cuda")
+        loop_of(task, 256, "float64", "cuda")
     except Written as written:
         return written.args[0]
     finally:

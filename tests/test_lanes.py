@@ -1,9 +1,11 @@
 """Lanes: how they are refilled and how many there are; they do not influence the results."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import cases
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from params import params
@@ -75,6 +77,23 @@ def test_tables_in_another_memory_are_fetched_in_part(monkeypatch, devices):
     np.testing.assert_array_equal(found.answer, usual.answer)
     assert set(fetched) <= {rows, rows // 8, rows // 64}
     assert np.mean(fetched) < rows / 2
+
+
+@pytest.mark.parametrize(
+    ("written", "rows"), [(0, 12), (12, 12), (13, 100), (100, 100), (101, 800), (800, 800)]
+)
+def test_the_rows_that_are_fetched_are_one_of_a_few_numbers(monkeypatch, written, rows):
+    monkeypatch.setattr(host_loop, "HOST_MEMORY", ())
+    monkeypatch.setattr(host_loop, "LEAST_ROWS", 5)
+    loop = object.__new__(host_loop.HostLoop)
+    loop.shape = host_loop.Shape(8, 1, 8, 784, episode.MoveTraits(True, True, True))
+    loop._sharded, loop._platform = False, "gpu"
+    table = np.arange(2.0 * loop.shape.records).reshape(-1, 2)
+    like = {"float": jax.ShapeDtypeStruct(table.shape, jax.dtypes.canonicalize_dtype(float))}
+    monkeypatch.setattr(host_loop, "_like_batch", lambda *_: SimpleNamespace(records=like))
+    loop._program_key = object(), loop.shape, (), 0, None
+    found = loop._fetched({"float": jnp.asarray(table)}, written)["float"]
+    np.testing.assert_array_equal(found, table[:rows])
 
 
 @pytest.mark.parametrize(("memory", "calls"), [(("cpu",), 1), ((), 2)])

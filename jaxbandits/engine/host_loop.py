@@ -102,43 +102,45 @@ def first_batch(
     """An empty batch on the devices where it will be computed."""
     if platform_of(devices) not in HOST_MEMORY:
         return _made_there(structure, shape, shapes, num_rounds, devices)()
-    lane, record = _rows_of(structure, shape, shapes, num_rounds)
-    if devices is None:
-        return jax.device_put(empty_batch(lane, record, shape))
-    batch = empty_batch(lane, record, shape, (len(devices),))
+    batch = _empty(structure, shape, shapes, num_rounds, devices, np)
     return jax.device_put(batch, _shardings(batch, devices))
 
 
 @keeping.remembered
-def _made_there(structure, shape, shapes, num_rounds, devices):
-    """A compiled function that makes an empty batch on the devices.
+def _made_there(*key):
+    """A compiled function that makes an empty batch on the devices, see `_empty` for the key.
 
     With 131,072 lanes it has some 200 MB, more than should be sent from the host.
     """
-    lane, record = _rows_of(structure, shape, shapes, num_rounds)
-    leading = () if devices is None else (len(devices),)
-    empty = functools.partial(empty_batch, lane, record, shape, leading, jnp)
-    if devices is None:
-        return jax.jit(empty)
-    return jax.jit(empty, out_shardings=_shardings(jax.eval_shape(empty), devices))
+    empty = functools.partial(_empty, *key, jnp)
+    shardings = _shardings(jax.eval_shape(empty), key[-1])
+    return keeping.compiled(jax.jit(empty, out_shardings=shardings).lower())
 
 
-def _like_batch(structure, shape, shapes, num_rounds, devices):
-    """The shapes of a batch, and where its arrays are."""
-    lane, record = _rows_of(structure, shape, shapes, num_rounds)
-    leading = () if devices is None else (len(devices),)
-    like = jax.eval_shape(functools.partial(empty_batch, lane, record, shape, leading, jnp))
-    if devices is None:
+def _like_batch(*key):
+    """The shapes of a batch, and where its arrays are, see `_empty` for the key."""
+    like = jax.eval_shape(functools.partial(_empty, *key, jnp))
+    shardings = _shardings(like, key[-1])
+    if shardings is None:
         return like
 
     def placed(x, sharding):
         return jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding)
 
-    return jax.tree.map(placed, like, _shardings(like, devices))
+    return jax.tree.map(placed, like, shardings)
+
+
+def _empty(structure, shape, shapes, num_rounds, devices, numpy):
+    """An empty batch, see `device_loop.empty_batch`."""
+    lane, record = _rows_of(structure, shape, shapes, num_rounds)
+    leading = () if devices is None else (len(devices),)
+    return empty_batch(lane, record, shape, leading, numpy)
 
 
 def _shardings(batch, devices):
-    """Where the arrays of a batch of several devices are; the first axis is the device."""
+    """Where the arrays of a batch are, by the device in their first axis; None for one device."""
+    if devices is None:
+        return None
     # An array without entries comes back from a call as one that all devices hold.
     mesh = _mesh(devices)
     shardings = [NamedSharding(mesh, spec) for spec in (PartitionSpec(), DEVICES)]
@@ -264,7 +266,8 @@ class HostLoop:
             self.shape = self.shape._replace(engine="xla")
             self._compiled_loop = program(structure, self.shape, *others)
         self._program_key = structure, self.shape, *others
-        if self._platform not in HOST_MEMORY:
+        if self._platform not in HOST_MEMORY:  # small programs, compiled before anything plays
+            _made_there(*self._program_key)
             _first_rows(*self._program_key)
         self._record: Record = traced(structure, shapes, len(rounds))[1]  # its shapes
         self.compile_seconds: float = time.perf_counter() - began
@@ -348,20 +351,25 @@ class HostLoop:
 
 
 @keeping.remembered
-def _first_rows(structure, shape, shapes, num_rounds, devices):
+def _first_rows(*key):
     """Compiled functions that copy so many of the first rows of all tables, by the number."""
-    tables = _like_batch(structure, shape, shapes, num_rounds, devices).records
-    axis, found = int(devices is not None), {}
-    numbers = [shape.records]
-    while numbers[-1] // FEWER_ROWS >= LEAST_ROWS:
-        numbers.append(numbers[-1] // FEWER_ROWS)
+    tables, axis = _like_batch(*key).records, int(key[-1] is not None)
 
     def copy(rows, tables):
         return {name: jax.lax.slice_in_dim(x, 0, rows, axis=axis) for name, x in tables.items()}
 
-    for rows in numbers:
-        found[rows] = jax.jit(functools.partial(copy, rows)).lower(tables).compile()
-    return found
+    def compiled(rows):
+        return keeping.compiled(jax.jit(functools.partial(copy, rows)).lower(tables))
+
+    return {rows: compiled(rows) for rows in _numbers_of_rows(key[1].records)}
+
+
+def _numbers_of_rows(rows):
+    """How many rows of so many are copied: all, or the least of these that is enough."""
+    numbers = [rows]
+    while numbers[-1] // FEWER_ROWS >= LEAST_ROWS:
+        numbers.append(numbers[-1] // FEWER_ROWS)
+    return numbers
 
 
 def _first_chunks(carried):
