@@ -8,6 +8,7 @@ import signal
 import threading
 
 import environment  # noqa: F401  before JAX, which reads it once
+import imported_ahead  # noqa: F401  before all other packages
 import jax
 import pytest
 from jaxtyping import install_import_hook
@@ -40,8 +41,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getvalue("dist") != "no":  # other processes run the tests
         return
-    from programs import compile_in_haste
+    from programs import compile_in_haste, share_contexts
 
+    share_contexts()
     compile_in_haste(not OPTIMISED)
 
 
