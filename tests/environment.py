@@ -37,7 +37,7 @@ if DEVICES not in os.environ["XLA_FLAGS"]:
 # Several processes share the cores, where threads waiting for small matrix products would spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Tracing makes many long-lived objects; searching them for cycles takes a tenth of the time.
-gc.set_threshold(50_000, 20, 100)
+gc.set_threshold(200_000, 50, 1_000)
 # Each process, and each that a test starts, imports hundreds of modules. Without stored bytecode,
 # as after `pip install --no-compile`, it would compile them all. Where Python is told to leave none
 # beside the sources, it is stored in the folder of pytest.

@@ -191,8 +191,11 @@ def _bound(facts, wide, eigenvalue, *, failures, extra):
     return RegretBound(value, leading, eigenvalue, explored, total)
 
 
+_first_basis = jax.jit(selection.first_basis)  # else each call compiles its loop
+
+
 def _rounds(arms, eigenvalue):
     """Rounds until the eigenvalue is reached, if the first independent arms are drawn equally."""
     with jax.enable_x64(True):
-        basis = arms[np.asarray(selection.first_basis(jnp.asarray(arms)))]
+        basis = arms[np.asarray(_first_basis(jnp.asarray(arms)))]
     return len(basis) * math.ceil(eigenvalue / np.linalg.eigvalsh(basis.T @ basis)[0])

@@ -6,6 +6,7 @@ import functools
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -206,11 +207,14 @@ def electric_motor(
     return _draw_rows(key, features, values, num_arms, noise_var)
 
 
+_distinct = jax.jit(sampling.distinct, static_argnums=(1, 2))  # else each call compiles its loop
+
+
 @double
 def _draw_rows(key, features, means, num_arms, noise_var):
     most = len(means)
     require(num_arms <= most, f"num_arms must be at most {most}, got {num_arms}")
-    rows = sampling.distinct(key, most, num_arms)
+    rows = _distinct(key, most, num_arms)
     as_array = jnp.asarray if is_traced(rows) else np.asarray
     features, means, rows = (as_array(x) for x in (features, means, rows))
     return tabular(features[rows], means[rows], noise_var=noise_var)
