@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -173,6 +174,16 @@ def test_a_package_is_imported_when_one_of_its_names_is_used(tmp_path, monkeypat
     listed = call("list")
     assert "Draws of two coins [plugin my-bandits 1.0]" in listed.output
     assert "which is fair" not in listed.stderr
+
+
+def test_a_package_that_is_removed_or_installed_later_is_noticed(tmp_path, monkeypatch):
+    site = tmp_path / "site"
+    installed(site, monkeypatch, PACKAGE, entries_of(PROJECT))
+    info, elsewhere = site / "my_bandits-1.0.dist-info", tmp_path / "elsewhere"
+    for path, is_there in ((None, True), (elsewhere, False), (info, True)):
+        if path:
+            shutil.move(info if path == elsewhere else elsewhere, path)
+        assert ("coin" in constructors("instance")) == is_there
 
 
 @pytest.mark.slow
