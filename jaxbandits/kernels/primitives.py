@@ -101,13 +101,14 @@ def _without_constants(closed):
 
 def _mapped(made, args, axes, *, jaxpr):
     """The batching rule: all results have the new axis first."""
-    results = called_as(made)(_over(jaxpr, tuple(axes)))(*args)
+    results = _over(made, jaxpr, tuple(axes))(*args)
     return results, [0] * len(results)
 
 
 @functools.lru_cache(maxsize=1024)
-def _over(jaxpr, axes):
-    return jax.vmap(_compiled(jaxpr), axes)
+def _over(made, jaxpr, axes):
+    """Cached, so that it is traced once for all calls of the same function."""
+    return called_as(made)(jax.vmap(_compiled(jaxpr), axes))
 
 
 def _derivative(primals, tangents, *, jaxpr):

@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, Shaped, UInt32
 from ..types import Whole
 from .linalg import scaling
 from .primitives import called_as, primitive
+from .tracing import traced_once
 
 PICK_BEST, PICK_ARGMAX = primitive("pick_best"), primitive("pick_argmax")
 COARSE = 20  # bits of values that are compared coarsely
@@ -23,11 +24,13 @@ SOME = 8  # rounding errors; in double precision these are below every tolerance
 ROUNDED, ROUNDED_SINGLE = 12, 4  # bits left to rounding when values are compared finely
 
 
+@traced_once
 def tie_order(key: Key[Array, ""], num_arms: int) -> Int[Array, " K"]:
     """A random priority for each arm, 0 to K - 1; the larger wins a tie."""
     return _ranks(lots(key, num_arms))
 
 
+@traced_once
 def lots(key: Key[Array, ""], num_arms: int) -> UInt32[Array, " K"]:
     """Random numbers, no two of them equal: the last bits are the arm's index."""
     low = (1 << max(1, num_arms - 1).bit_length()) - 1
@@ -186,6 +189,7 @@ def computed_once(values: Shaped[Array, "*shape"]) -> Shaped[Array, "*shape"]:
     return lax.optimization_barrier(values)
 
 
+@traced_once
 def furthest_behind(
     counts: Int[Array, " K"], shares: Float[Array, " K"], order: Int[Array, " K"] | None = None
 ) -> Int[Array, ""]:
@@ -206,6 +210,7 @@ FEW_COMPARED = 16  # arms; up to so many, a branch costs more than it saves
 MOST_COMPARED = 64  # up to so many arms K^2 comparisons, which vectorise, beat a sort
 
 
+@traced_once
 def rank(values: Shaped[Array, " K"], order: Int[Array, " K"]) -> Int[Array, " K"]:
     """Rank of each value, 0 for the largest; ties go to the larger priority."""
     num = values.shape[0]
@@ -235,6 +240,7 @@ def _inverse(permutation: Int[Array, " K"]) -> Int[Array, " K"]:
     return jnp.zeros_like(indices).at[permutation].set(indices)
 
 
+@traced_once
 def top(
     values: Float[Array, " K"], order: Int[Array, " K"], m: int | Int[Array, ""]
 ) -> Bool[Array, " K"]:
@@ -249,6 +255,7 @@ def top(
     return lax.cond(first.sum() == m, lambda: first, lambda: rank(values, order) < m)
 
 
+@traced_once
 def shared_equally(alive: Bool[Array, " K"], total: Whole, key: Key[Array, ""]) -> Int[Array, " K"]:
     """`total` draws shared equally among `alive`; the remainder goes to arms drawn at random."""
     num_alive = alive.sum()
@@ -258,6 +265,7 @@ def shared_equally(alive: Bool[Array, " K"], total: Whole, key: Key[Array, ""]) 
     return jnp.where(alive, total // num_alive + extra, 0)
 
 
+@traced_once
 def first_basis(arms: Float[Array, "K d"], tol: float = 1e-6) -> Int[Array, " d"]:
     """The first d linearly independent arms in index order.
 
@@ -284,6 +292,7 @@ def first_basis(arms: Float[Array, "K d"], tol: float = 1e-6) -> Int[Array, " d"
     return chosen
 
 
+@traced_once
 def pivoted_basis(arms: Float[Array, "K d"], tol: float = 1e-6) -> Int[Array, " d"]:
     """Independent arms, each the farthest from the span of those before it.
 

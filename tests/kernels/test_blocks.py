@@ -14,9 +14,9 @@ WEIGHTS = RNG.integers(0, 4, SIZE[0])
 
 
 @pytest.fixture(params=[7, 30, 60, 10**6])
-def most(request, monkeypatch):
+def most(request, changed):
     """Numbers of a block: of a few vectors, of ten, of twenty without a rest; all in one."""
-    monkeypatch.setattr(blocks, "MOST", request.param)
+    changed.setattr(blocks, "MOST", request.param)
 
 
 @pytest.mark.usefixtures("most")

@@ -57,9 +57,9 @@ def test_the_guaranteed_lambda_min_is_reached(dim):
 
 
 @pytest.mark.parametrize("dim", params([3, 5, 8], always=["5"]))
-def test_the_greedy_fallback_reaches_the_guarantee(dim, monkeypatch):
+def test_the_greedy_fallback_reaches_the_guarantee(dim, changed):
     """The fallback where no faster attempt is certified."""
-    monkeypatch.setattr(regret_rounding, "_reaches", lambda *_: jnp.array(False))
+    changed.setattr(regret_rounding, "_reaches", lambda *_: jnp.array(False))
     arms, weights = problem(dim, dim)
     total = 12 * dim
     found = jax.jit(lambda *args: regret_rounding.regret(*args))(arms, weights, jnp.asarray(total))

@@ -42,13 +42,13 @@ def to_best(targets, theta):
 
 
 @pytest.mark.slow
-def test_the_small_newton_system_equals_that_of_all_arms(monkeypatch):
+def test_the_small_newton_system_equals_that_of_all_arms(changed):
     arms = many_arms(120)
     directions = to_best(arms, np.array([1.0, 0.0]))
     assert len(arms) > newton.MANY
     one = xy_opt(arms, directions, tol=1e-5)
     certified(one, arms, directions, 1e-5)
-    monkeypatch.setattr(newton, "MANY", len(arms))
+    changed.setattr(newton, "MANY", len(arms))
     other = jax.jit(lambda *args: interior_point.xy_optimal(*args, tol=1e-5))(
         jnp.array(arms), jnp.array(directions), jnp.ones(len(directions), bool)
     )
@@ -56,10 +56,10 @@ def test_the_small_newton_system_equals_that_of_all_arms(monkeypatch):
     np.testing.assert_allclose(one.value, other.value, rtol=1e-5)
 
 
-def test_all_differences_of_many_arms_are_solved(monkeypatch):
+def test_all_differences_of_many_arms_are_solved(changed):
     """Without a table of the squares of directions, too."""
     arms = many_arms(120)
-    monkeypatch.setattr(barrier, "TABLE", 0)
+    changed.setattr(barrier, "TABLE", 0)
     solve = jax.jit(lambda *args: pairs_optimal.__wrapped__(*args))
     found = solve(jnp.array(arms), jnp.array(arms), jnp.ones(len(arms), bool), 1e-3)
     certified(found, arms, differences(arms), 1e-3)

@@ -6,6 +6,7 @@ from jaxtyping import Array, Float, Int
 
 from ...types import Table, Whole
 from .. import selection
+from ..tracing import traced_once
 
 # A share that agrees with a whole number to twelve digits, and to a millionth of a draw, counts as
 # whole: weights that should be equal are the results of designs and differ by more than rounding.
@@ -13,6 +14,7 @@ DIGITS: float = 1e-12
 MILLIONTH: float = 1e-6
 
 
+@traced_once
 def efficient(
     weights: Float[Array, " K"],
     total: Whole,

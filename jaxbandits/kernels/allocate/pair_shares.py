@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 
 from ...types import Table
 from ..linalg import scaling, spd
+from ..tracing import traced_once
 
 BLOCK = 128  # bases that are solved at once
 MOST_BASES = 100_000
@@ -59,6 +60,7 @@ def _remembered(data, shape):
     return table
 
 
+@traced_once
 def enumerated(arms: Float[Array, "K d"]) -> Float[Array, "K K K"]:
     """`shares[i, j, a]` by trying every basis: an optimum is attained at one.
 

@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .. import selection
 from ..estimate import least_squares
 from ..linalg import spd, subspace
+from ..tracing import traced_once
 from . import efficient_rounding
 
 FIRST = 4.0  # times the rank: draws chosen one by one at first
@@ -36,6 +37,7 @@ class _Action(NamedTuple):
     trace: Float[Array, ""]  # of its square
 
 
+@traced_once
 def regret(
     arms: Float[Array, "K d"], weights: Float[Array, " K"], total: Int[Array, ""]
 ) -> Rounded:

@@ -11,6 +11,7 @@ from ...types import Scalar, Whole
 from .. import selection
 from ..estimate import least_squares
 from ..linalg import spd, subspace
+from ..tracing import traced_once
 
 
 class Design(NamedTuple):
@@ -41,6 +42,7 @@ class Iterate(NamedTuple):
     iterations: Int[Array, ""]
 
 
+@traced_once
 def d_optimal(
     arms: Float[Array, "K d"],
     active: Bool[Array, " K"],

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float
 
 from ..estimate import least_squares
 from ..linalg import subspace
+from ..tracing import traced_once
 
 # On 16 to 64 arms, of Soare et al. or on spheres, these come within two percent of the optimum, in
 # a third of the time of 100 steps of one draw at rate 0.01, which ended up to 80 percent above it.
@@ -54,6 +55,7 @@ def _value(space, arms, weights, active):
     return (total / LAST) ** 2
 
 
+@traced_once
 def minimised(
     arms: Float[Array, "K d"], active: Bool[Array, " K"], *, iterations: int = 50
 ) -> Width:

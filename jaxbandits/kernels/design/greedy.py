@@ -15,6 +15,7 @@ from ...types import Scalar
 from .. import selection
 from ..estimate import least_squares
 from ..linalg import spd
+from ..tracing import traced_once
 from . import directions
 
 TRUSTED = 1000  # draws after which rank-one changes are replaced by a new inverse
@@ -76,6 +77,7 @@ def min_max(
     )
 
 
+@traced_once
 def _counts(arms, vectors, active, begun, limit, v0, most):
     """The same for listed directions."""
     dim = arms.shape[1]
@@ -194,6 +196,7 @@ def g_allocation(
     return counts
 
 
+@traced_once
 def _g_counts(arms, active, indices, total, prior):
     """Counts for some of the arms, whose `indices` decide ties."""
 

@@ -7,10 +7,12 @@ from jaxtyping import Array, Float
 from ...types import Whole
 from .. import selection
 from ..linalg import spd, subspace, svec
+from ..tracing import traced_once
 
 DECIDED = 1e-9  # of the largest weight; smaller changes are rounding
 
 
+@traced_once
 def reduced(
     arms: Float[Array, "K d"], weights: Float[Array, " K"], most: Whole
 ) -> Float[Array, " K"]:

@@ -15,6 +15,7 @@ from ...types import Scalar, Whole
 from .. import selection
 from ..estimate import least_squares
 from ..linalg import spd, subspace
+from ..tracing import traced_once
 from .d_optimal import Design, Iterate, certified
 
 TRUSTED = 100  # steps after which the inverse is computed afresh
@@ -106,6 +107,7 @@ def _walk(arms, active, rule, *, tol, enough, max_iterations):
     return certified(space, lax.while_loop(unfinished, afresh, begin)[0], tol)
 
 
+@traced_once
 def g_optimal_fw(
     arms: Float[Array, "K d"],
     active: Bool[Array, " K"],
@@ -131,6 +133,7 @@ def g_optimal_fw(
     return _walk(arms, active, _line_search, **options)
 
 
+@traced_once
 def wynn(
     arms: Float[Array, "K d"],
     active: Bool[Array, " K"],
@@ -142,6 +145,7 @@ def wynn(
     return _walk(arms, active, _wynn, tol=tol, enough=tol, max_iterations=max_iterations)
 
 
+@traced_once
 def fedorov(
     arms: Float[Array, "K d"],
     active: Bool[Array, " K"],
@@ -156,6 +160,7 @@ def fedorov(
     return _walk(arms, active, _fedorov, tol=tol, enough=tol, max_iterations=max_iterations)
 
 
+@traced_once
 def wolfe_atwood(
     arms: Float[Array, "K d"],
     active: Bool[Array, " K"],

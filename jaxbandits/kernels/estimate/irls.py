@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ...types import Scalar, Whole
 from ..linalg import spd
+from ..tracing import traced_once
 from . import chord, newton
 from .links import LINKS
 from .newton import CAPPED, CONVERGED, NONFINITE, STALLED
@@ -33,6 +34,7 @@ class Fit(NamedTuple):
     factor: Float[Array, "d d"]  # its lower Cholesky factor
 
 
+@traced_once
 def fit(
     arms: Float[Array, "K d"],
     counts: Float[Array, " K"],
@@ -91,6 +93,7 @@ class Estimate(NamedTuple):
     status: Int[Array, ""]  # as of a `Fit`
 
 
+@traced_once
 def estimate(
     arms: Float[Array, "K d"],
     counts: Float[Array, " K"],

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Shaped
 from ...types import Scalar, Table
 from .. import selection
 from ..linalg import blocks, spd
+from ..tracing import traced_once
 
 
 class Ledger(NamedTuple):
@@ -77,6 +78,7 @@ def rows(ledger: Ledger, arms: Float[Array, "K d"], *, arm_space: bool) -> Float
     return ledger.core if arm_space else arms @ ledger.core @ arms.T
 
 
+@traced_once
 def observe(
     ledger: Ledger,
     arms: Float[Array, "K d"],

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ...types import Scalar
 from ..linalg import spd
 from ..linalg import subspace as subspaces
+from ..tracing import traced_once
 from . import irls, least_squares
 
 SUBSPACES = ("projection", "pseudo_inverse")
@@ -22,6 +23,7 @@ class Fit(NamedTuple):
     converged: Bool[Array, ""]  # maximum likelihood met its tolerance
 
 
+@traced_once
 def fit(
     arms: Float[Array, "K d"],
     counts: Int[Array, " K"],

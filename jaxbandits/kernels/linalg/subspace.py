@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .. import selection
 from ..estimate import least_squares
+from ..tracing import traced_once
 from . import blocks, scaling, spd
 
 
@@ -25,6 +26,7 @@ class Span(NamedTuple):
     rank: Int[Array, ""]
 
 
+@traced_once
 def of(vectors: Float[Array, "K d"], active: Bool[Array, " K"]) -> Span:
     """The span of the active vectors.
 

@@ -10,6 +10,7 @@ from ....types import Scalar, Whole
 from ... import selection
 from ...estimate import least_squares
 from ...linalg import spd, subspace
+from ...tracing import traced_once
 from ..d_optimal import Design
 from ..directions import Listed, Pairs
 
@@ -21,6 +22,7 @@ class _Iterate(NamedTuple):
     iterations: Int[Array, ""]
 
 
+@traced_once
 def xy_frank_wolfe(
     arms: Float[Array, "K d"],
     directions: Float[Array, "P d"] | Pairs,

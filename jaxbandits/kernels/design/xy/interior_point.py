@@ -7,6 +7,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from ....types import Scalar, Whole
+from ...tracing import traced_once
 from ..d_optimal import Design
 from ..directions import Listed, Pairs
 from . import barrier, newton
@@ -46,6 +47,7 @@ def xy_optimal(
     return saddle(arms, directions, active, tol=tol, max_iterations=max_iterations)[0]
 
 
+@traced_once
 def saddle(
     arms: Float[Array, "K d"],
     directions: Float[Array, "P d"] | Pairs,
