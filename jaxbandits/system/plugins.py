@@ -273,14 +273,16 @@ def is_extended(kind: Kind) -> bool:
 def _installed(kind: Kind) -> Iterator[tuple[str, Offer]]:
     """What installed packages offer; none of them is imported."""
     stamps = tuple((folder, _changed(folder)) for folder in sys.path)
-    for entry in _entry_points(stamps).select(group=GROUPS[kind]):
+    for entry in _entry_points(GROUPS[kind], stamps):
         yield entry.name, _entry_offer(entry)
 
 
-@functools.lru_cache(maxsize=1)  # to read those of all packages takes 10 ms and more
-def _entry_points(stamps: tuple[tuple[str, int], ...]) -> importlib.metadata.EntryPoints:
-    """Those of all kinds, for as long as nothing is installed or removed in Python's path."""
-    return importlib.metadata.entry_points()
+@functools.lru_cache(maxsize=len(GROUPS))  # to look through all packages takes 10 ms and more
+def _entry_points(
+    group: str, stamps: tuple[tuple[str, int], ...]
+) -> tuple[importlib.metadata.EntryPoint, ...]:
+    """Those of a group, for as long as nothing is installed in Python's path or removed."""
+    return tuple(importlib.metadata.entry_points(group=group))
 
 
 def _changed(folder: str) -> int:
