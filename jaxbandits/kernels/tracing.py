@@ -40,8 +40,8 @@ class _Incomparable(Exception):
 def traced_once(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a kernel: calls with arguments of the same shapes and types share one trace.
 
-    To trace a kernel takes Python ten times as long as to copy the operations that were found, and
-    a program calls most kernels in several places. For the caller nothing changes: the operations
+    To trace a kernel takes twenty times as long as to copy the operations that were found, and a
+    program calls most kernels in several places. For the caller nothing changes: the operations
     are written into its own trace as before. The kernel may depend on its arguments alone, and its
     results must be arrays. Numbers, texts, NumPy arrays and functions without a closure are
     constants of its trace, as in a plain call. The kernel is called as it is where no argument is
