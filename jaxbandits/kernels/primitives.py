@@ -8,7 +8,7 @@ name, which a function of a user may have as well.
 import functools
 from collections.abc import Callable
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import jax
 from jax.core import Tracer
@@ -48,7 +48,7 @@ def called_as(made: Primitive) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @functools.wraps(function)
         def call(*args):
-            if not _is_traced(args):
+            if not is_traced(args):
                 return whole(*args)
             traced = whole.trace(*args)
             results = made.bind(*jax.tree.leaves(args), jaxpr=traced.jaxpr)
@@ -67,7 +67,7 @@ def calling(made: Primitive, function: Callable[P, R]) -> Callable[P, R]:
     def call(*args):
         closed, shapes = traced(*args)
         operands = [*closed.consts, *jax.tree.leaves(args)]
-        if not _is_traced(operands):
+        if not is_traced(operands):
             return whole(*args)
         results = made.bind(*operands, jaxpr=_without_constants(closed))
         return jax.tree.unflatten(jax.tree.structure(shapes), results)
@@ -75,7 +75,8 @@ def calling(made: Primitive, function: Callable[P, R]) -> Callable[P, R]:
     return call  # ty: ignore[invalid-explicit-return]  arguments are positional
 
 
-def _is_traced(tree):
+def is_traced(tree: Any) -> bool:
+    """Whether an array anywhere in it is traced."""
     return any(isinstance(x, Tracer) for x in jax.tree.leaves(tree))
 
 

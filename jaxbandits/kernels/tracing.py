@@ -7,7 +7,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import numpy as np
-from jax.core import Tracer
+
+from .primitives import is_traced
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,7 +52,7 @@ def traced_once(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def call(*args, **keywords):
         leaves, tree = jax.tree.flatten((args, keywords))
-        if not any(isinstance(x, Tracer) for x in leaves):
+        if not is_traced(leaves):
             return function(*args, **keywords)
         try:
             known = tuple(None if isinstance(x, jax.Array) else _known(x) for x in leaves)

@@ -15,12 +15,6 @@ from jaxbandits.kernels.tracing import LARGE, traced_once
 ARMS = np.random.default_rng(4).normal(size=(6, 3))
 
 
-@pytest.fixture(autouse=True)
-def double_precision():
-    with jax.enable_x64(True):
-        yield
-
-
 def noted(function=lambda x, by=1.0: x * by):
     """A function that is traced once, and the list of its traces."""
     traces = []

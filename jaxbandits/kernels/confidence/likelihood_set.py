@@ -15,7 +15,6 @@ from jaxtyping import Array, Bool, Float, Int
 from .. import selection
 from ..estimate import newton
 from ..linalg import spd
-from ..tracing import traced_once
 
 MOST = 60  # steps for one maximum
 CLOSE = 1e-7  # of norm times the longest arm, or of L: the accuracy of a maximum
@@ -143,7 +142,6 @@ class Likeliest(NamedTuple):
     converged: Bool[Array, ""]
 
 
-@traced_once
 def likeliest(
     problem: newton.Problem, norm: Float[Array, ""], init: Float[Array, " d"]
 ) -> Likeliest:
@@ -159,7 +157,6 @@ def likeliest(
     return Likeliest(now.theta, problem.objective(now.theta)[0], excess, excess <= LEEWAY * CLOSE)
 
 
-@traced_once
 def outer_bounds(
     problem: newton.Problem,
     theta: Float[Array, " d"],
@@ -205,7 +202,6 @@ class _Search(NamedTuple):
     best: Highest
 
 
-@traced_once
 def highest(
     problem: newton.Problem,
     likely: Likeliest,

@@ -77,7 +77,6 @@ def min_max(
     )
 
 
-@traced_once
 def _counts(arms, vectors, active, begun, limit, v0, most):
     """The same for listed directions."""
     dim = arms.shape[1]
