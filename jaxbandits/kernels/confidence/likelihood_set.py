@@ -21,7 +21,14 @@ CLOSE = 1e-7  # of norm times the longest arm, or of L: the accuracy of a maximu
 LEEWAY = 100  # times the accuracy: the largest excess that is put down to rounding
 TINY = 1e-6  # a share of a step below which there is no progress
 RIDGE = 0.01  # of the radius: what a ridge may cost an outer bound
-AIM = 0.05  # of the excess at first
+REACH = (
+    0.3  # of norm times the arm's length: prices times slacks where a walk to its maximum begins
+)
+WARM = 0.03  # the same for the least L, which begins near the last one
+FALL, FALL_FREE = 0.1, 0.01  # of the aim after a whole step; and where L has no level
+FALL_SHORT = 0.3  # after a shorter step
+MOST_USED = 0.99  # of a price or a slack, by one step
+NEAR = 0.1  # a part of the value that a slack is to reach: not far below it
 REFINEMENTS = 4  # of an outer bound
 
 
@@ -40,6 +47,7 @@ class Walk(NamedTuple):
     prices: Float[Array, " 2"]  # multipliers of the level and of the ball
     slacks: Float[Array, " 2"]  # level - L, (norm^2 - ||theta||^2) / 2
     gradient: Float[Array, " d"]  # of L
+    weights: Float[Array, " K"]  # of the arms in the Hessian of L
     residual: Float[Array, " d"]  # of the Lagrangian's gradient
     aim: Float[Array, ""]  # the value that each price times its slack is to reach
     share: Float[Array, ""]  # of the last step
@@ -62,33 +70,37 @@ class Walk(NamedTuple):
 
 def _evaluated(problem, goal, theta, prices, aim, share, steps):
     """The `Walk` at a point."""
-    gradient = problem.gradient(theta)
+    value, gradient, weights = problem.expansion(theta)
     within = 0.5 * (goal.norm**2 - theta @ theta)
-    below = jnp.ones_like(within) if goal.level is None else _below(problem, goal.level, theta)
-    weight = 1.0 if goal.level is None else prices[0]
-    residual = goal.direction - weight * gradient - prices[1] * theta
-    return Walk(theta, prices, jnp.stack([below, within]), gradient, residual, aim, share, steps)
+    below = jnp.ones_like(within) if goal.level is None else goal.level - value
+    price = 1.0 if goal.level is None else prices[0]
+    residual = goal.direction - price * gradient - prices[1] * theta
+    slacks = jnp.stack([below, within])
+    return Walk(theta, prices, slacks, gradient, weights, residual, aim, share, steps)
 
 
-def _at_first(like):
-    """Aim, share and steps of a walk that begins: no aim yet, a whole step, no steps."""
-    return jnp.zeros_like(like), jnp.ones_like(like), jnp.zeros((), int)
+def _unmoved(product):
+    """Aim, share and steps of a walk that begins with this product of its prices and slacks."""
+    return product, jnp.ones_like(product), jnp.zeros((), int)
 
 
-def _with_aim(walk, norm):
-    """With the first aim, a part of the excess; a smaller one would keep a walk near the border."""
-    return walk._replace(aim=AIM * walk.excess(norm))
+class _Direction(NamedTuple):
+    """Newton's moves to where prices times slacks are the aim."""
+
+    move: Float[Array, " d"]  # of theta
+    change: Float[Array, " 2"]  # of the prices
+    longest: Float[Array, ""]  # multiple of both that stays inside, as far as can be foreseen
 
 
-def _below(problem, level, theta):
-    return level - problem.objective(theta)[0]
+def _direction(problem, goal, now, target):
+    """The `_Direction` for a target of each price times its slack; without a level, for the ball.
 
-
-def _toward(problem, goal, now, target):
-    """Newton's moves of theta and the prices to where prices times slacks are the `target`."""
+    The slack of the ball is quadratic along the move, that of the level nearly so: what is foreseen
+    with the Hessian rarely has to be corrected.
+    """
     dim, held = now.theta.size, goal.level is not None
     ratio, aimed = now.prices / now.slacks, target / now.slacks
-    hessian = problem.information(now.theta)
+    hessian = problem.information_of(now.weights)
     rates = jnp.stack([now.gradient, now.theta])  # at which the slacks fall
     bent = (rates.T * ratio) @ rates + now.prices[1] * jnp.eye(dim, dtype=now.theta.dtype)
     matrix = (now.prices[0] if held else 1.0) * hessian + bent
@@ -97,7 +109,28 @@ def _toward(problem, goal, now, target):
     inverse = spd.inverse(matrix).matrix
     move = inverse @ uphill
     move = move + inverse @ (uphill - matrix @ move)  # flat directions make it ill-conditioned
-    return move, aimed - now.prices + ratio * (rates @ move)
+    falls, bends = rates @ move, jnp.stack([move @ hessian @ move, move @ move])
+    change = jnp.where(jnp.array([held, True]), aimed - now.prices + ratio * falls, 0.0)
+    limits = jnp.minimum(_until_used(now, target, falls, bends), _until_low(now.prices, change))
+    return _Direction(move, change, jnp.minimum(1.0, limits[0 if held else 1 :].min()))
+
+
+def _until_used(now, target, falls, bends):
+    """How far slacks last that fall by `falls t + bends t^2 / 2`: of each a part has to be left.
+
+    A slack far below its target would stay there, and shorten all further steps; so where it would
+    come below the part `NEAR` of the target, at most half of it may be used.
+    """
+    tiny = jnp.finfo(falls.dtype).tiny
+    near = jnp.minimum(0.5 * now.slacks, NEAR * target / jnp.maximum(now.prices, tiny))
+    used = now.slacks - jnp.maximum((1.0 - MOST_USED) * now.slacks, near)
+    # This form of the root loses no digits where the slacks fall.
+    return 2.0 * used / jnp.maximum(falls + jnp.sqrt(falls**2 + 2.0 * bends * used), tiny)
+
+
+def _until_low(prices, change):
+    """How far prices last, of which a part has to be left as well."""
+    return jnp.where(change < 0, -MOST_USED * prices / jnp.where(change < 0, change, -1.0), 1.0)
 
 
 def _step(problem, goal, now):
@@ -107,17 +140,16 @@ def _step(problem, goal, now):
     # Where the aim is met, each price adds that much to the excess. The next aim is lower, and
     # lowest after a step that was nearly whole.
     met = now.excess(goal.norm) <= 2 * (1 + held) * now.aim
-    aim = jnp.where(met, jnp.where(now.share > 0.9, 0.1, 0.3), 1.0) * now.aim
-    move, change = _toward(problem, goal, now, active * aim)
-    change = active * change
-    room = jnp.where(change < 0, -0.99 * now.prices / jnp.where(change < 0, change, -1.0), 1.0)
+    fall = jnp.where(now.share > 0.9, FALL if held else FALL_FREE, FALL_SHORT)
+    aim = jnp.where(met, fall, 1.0) * now.aim
+    way = _direction(problem, goal, now, active * aim)
 
     def missing(walk):
         off = active * (walk.prices * walk.slacks - aim)
         return jnp.sqrt(walk.residual @ walk.residual + off @ off)
 
     def trial(share):
-        theta, prices = now.theta + share * move, now.prices + share * change
+        theta, prices = now.theta + share * way.move, now.prices + share * way.change
         return _evaluated(problem, goal, theta, prices, aim, share, now.steps + 1)
 
     before = missing(now)
@@ -126,8 +158,7 @@ def _step(problem, goal, now):
         good = (walk.slacks > 0).all() & (missing(walk) <= (1.0 - 0.01 * walk.share) * before)
         return ~good & (walk.share > TINY)
 
-    first = trial(jnp.minimum(1.0, room.min()))
-    there = lax.while_loop(refused, lambda walk: trial(0.5 * walk.share), first)
+    there = lax.while_loop(refused, lambda walk: trial(0.5 * walk.share), trial(way.longest))
     stay = now._replace(aim=aim, share=there.share, steps=there.steps)
     inside = (there.slacks > 0).all() & (there.share > TINY)
     return Walk(*(jnp.where(inside, new, old) for new, old in zip(there, stay, strict=True)))
@@ -149,8 +180,9 @@ def likeliest(
     goal = Goal(jnp.zeros_like(init), None, norm)
     theta = 0.95 * init
     within = 0.5 * (norm**2 - theta @ theta)
-    prices = jnp.stack([jnp.zeros_like(within), 1.0 / within])
-    begin = _with_aim(_evaluated(problem, goal, theta, prices, *_at_first(within)), norm)
+    product = jnp.full_like(within, WARM)
+    prices = jnp.stack([jnp.zeros_like(within), product / within])
+    begin = _evaluated(problem, goal, theta, prices, *_unmoved(product))
     going = lambda now: (now.excess(norm) > CLOSE) & ~now.stuck()  # noqa: E731
     now = lax.while_loop(going, lambda now: _step(problem, goal, now), begin)
     excess = now.excess(norm)
@@ -195,11 +227,16 @@ class Highest(NamedTuple):
     missed: Bool[Array, ""]  # whether another may be larger by more than the accuracy
 
 
-class _Search(NamedTuple):
-    walk: Walk  # for the arm at hand
-    arm: Int[Array, ""]
-    open: Float[Array, " K"]  # bounds from above of arms that are not done with, else -inf
-    best: Highest
+class _Race(NamedTuple):
+    """Two arms at a time; a place without an arm has bounds of -inf."""
+
+    walks: Walk  # `[2, ...]`
+    arms: Int[Array, " 2"]
+    low: Float[Array, " 2"]  # bounds of their maxima
+    high: Float[Array, " 2"]
+    ended: Bool[Array, " 2"]  # whether the bounds will come no closer
+    waiting: Float[Array, " K"]  # bounds from above of arms that have not begun, else -inf
+    missed: Bool[Array, ""]
 
 
 def highest(
@@ -212,45 +249,98 @@ def highest(
 ) -> Highest:
     """The arm with the largest maximum of `x^T theta` where L is within `radius` of the least.
 
-    Arms are tried one by one, that of the highest of the `bounds` first, each until its own upper
-    bound is below the value of another, or its maximum is known. Where maxima agree to the accuracy
-    the arm that was tried first is returned; bounds tie to the larger `order`.
+    Two arms race: the one with the higher bound from above takes a step, until one is beaten, its
+    bound from above below the value of the other. The winner meets the arm with the highest of the
+    `bounds` that are left, if that may be higher. So maxima are found only as closely as it takes
+    to tell them apart. Where two agree to the accuracy, the arm of the larger `order` is higher.
     """
-    arms = problem.arms
+    arms, places, every = problem.arms, jnp.arange(2), jnp.arange(bounds.size)
     lengths = jnp.sqrt((arms**2).sum(1))
     level, close = likely.value + radius, CLOSE * norm * lengths.max()
-    far = jnp.maximum(problem.objective(jnp.zeros_like(likely.theta))[0] - likely.value, 1e-9)
+    at_zero = problem.counts.sum() * problem.link.partition(jnp.zeros_like(level))
+    far = jnp.maximum(at_zero - likely.value, 1e-9)
     theta = (1.0 - jnp.minimum(0.5, 0.5 * radius / far)) * likely.theta  # well inside
-    middle = Goal(jnp.zeros_like(theta), level, norm)
-    centre = _evaluated(problem, middle, theta, jnp.zeros(2, theta.dtype), *_at_first(level))
+    middle, nothing = Goal(jnp.zeros_like(theta), level, norm), jnp.zeros_like(level)
+    centre = _evaluated(problem, middle, theta, jnp.zeros(2, theta.dtype), *_unmoved(nothing))
 
-    def begin(arm):
-        prices = 0.25 * norm * selection.at(lengths, arm) / centre.slacks
+    def begun(arm):
+        product = REACH * norm * selection.at(lengths, arm)
+        prices = product / centre.slacks
         residual = selection.at(arms, arm) - prices[0] * centre.gradient - prices[1] * theta
-        return _with_aim(centre._replace(prices=prices, residual=residual), norm)
+        return centre._replace(prices=prices, residual=residual, aim=product)
 
-    def advance(now):
-        direction = selection.at(arms, now.arm)
-        walk = _step(problem, Goal(direction, level, norm), now.walk)
-        value, excess, best = direction @ walk.theta, walk.excess(norm), now.best
-        better = value > best.value + close  # else it is a tie: its own maximum is as uncertain
-        most = jnp.where(better, value, best.value)
-        known = (excess <= close) | (value + excess <= most)
-        done = known | walk.stuck()
-        missed = best.missed | (done & ~known & (value + excess > most + LEEWAY * close))
-        open_ = jnp.where(done & (jnp.arange(bounds.size) == now.arm), -jnp.inf, now.open)
-        arm = jnp.where(done, selection.argmax(open_, order), now.arm)
-        fresh = begin(arm)
-        walk = Walk(*(jnp.where(done, new, old) for new, old in zip(fresh, walk, strict=True)))
-        return _Search(
-            walk, arm, open_, Highest(jnp.where(better, now.arm, best.arm), most, missed)
+    def compared(race):
+        """The place of the higher arm, and whether the other one is out of the race."""
+        over = race.ended.all()
+        tied = over & (jnp.abs(race.low[0] - race.low[1]) <= close)
+        lead = jnp.where(tied, jnp.argmax(order[race.arms]), jnp.argmax(race.low))
+        return lead, over | (race.high[1 - lead] <= race.low[lead] - close)
+
+    def in_doubt(race, lead):
+        """Whether the other arm may be higher by more than is put down to rounding."""
+        return race.high[1 - lead] > race.low[lead] + LEEWAY * close
+
+    def with_next_arm(race):
+        """The race with another arm in place of one that is out; and the place to look at next."""
+        lead, decided = compared(race)
+        arm = selection.argmax(race.waiting, order)
+        bound = selection.at(race.waiting, arm)
+        higher = race.ended[lead] | (bound > race.high[lead])  # else the leader may overtake it
+        enters = decided & higher & (bound > race.low[lead] + 2 * close)
+        there = enters & (places != lead)
+        entered = _Race(
+            walks=_put(begun(arm), there, race.walks),
+            arms=jnp.where(there, arm, race.arms),
+            low=jnp.where(there, -jnp.inf, race.low),
+            high=jnp.where(there, bound, race.high),
+            ended=race.ended & ~there,
+            waiting=jnp.where(enters & (every == arm), -jnp.inf, race.waiting),
+            missed=race.missed | (enters & in_doubt(race, lead)),
         )
+        most = jnp.argmax(jnp.where(entered.ended, -jnp.inf, entered.high))
+        return entered, jnp.where(decided & ~enters, lead, most)
+
+    def advance(race):
+        race, place = with_next_arm(race)
+        direction = selection.at(arms, race.arms[place])
+        walk = Walk(*(x[place] for x in race.walks))
+        walk = _step(problem, Goal(direction, level, norm), walk)
+        value, excess, here = direction @ walk.theta, walk.excess(norm), places == place
+        return race._replace(
+            walks=_put(walk, here, race.walks),
+            low=jnp.where(here, jnp.maximum(race.low, value), race.low),
+            high=jnp.where(here, jnp.minimum(race.high, value + excess), race.high),
+            ended=jnp.where(here, (excess <= close) | walk.stuck(), race.ended),
+        )
+
+    def going(race):
+        lead, decided = compared(race)
+        return ~decided | (race.waiting.max() > race.low[lead] + 2 * close)
 
     bounds = selection.fine(bounds)  # rounding breaks no tie
     first = selection.argmax(bounds, order)
-    nothing = Highest(first, jnp.full_like(level, -jnp.inf), jnp.zeros((), bool))
-    going = lambda now: selection.at(now.open, now.arm) > now.best.value + 2 * close  # noqa: E731
-    return lax.while_loop(going, advance, _Search(begin(first), first, bounds, nothing)).best
+    nobody, bound = jnp.full_like(level, -jnp.inf), selection.at(bounds, first)
+    begin = _Race(
+        walks=Walk(*(jnp.stack([x, x]) for x in begun(first))),
+        arms=jnp.stack([first, first]),
+        low=jnp.stack([nobody, nobody]),
+        high=jnp.stack([bound, nobody]),
+        ended=jnp.array([False, True]),
+        waiting=jnp.where(every == first, -jnp.inf, bounds),
+        missed=jnp.array(False),
+    )
+    end = lax.while_loop(going, advance, begin)
+    lead, _ = compared(end)
+    return Highest(end.arms[lead], end.low[lead], end.missed | in_doubt(end, lead))
+
+
+def _put(walk, here, walks):
+    """Two walks, with this one in place of the one that a mask marks."""
+
+    def one(new, old):
+        return jnp.where(here.reshape(here.shape + (1,) * new.ndim), new, old)
+
+    return Walk(*(one(new, old) for new, old in zip(walk, walks, strict=True)))
 
 
 def steepness(problem: newton.Problem, norm: Float[Array, ""]) -> Float[Array, ""]:

@@ -66,11 +66,25 @@ class Problem(NamedTuple):
         mean, variance = self.link.both(self.arms @ theta)
         return self._gradient(theta, mean), self._information(variance)
 
+    def expansion(
+        self, theta: Float[Array, " d"]
+    ) -> tuple[Float[Array, ""], Float[Array, " d"], Float[Array, " K"]]:
+        """Value and gradient of f at theta, and the weights of `information_of`."""
+        z = self.arms @ theta
+        partition, mean, variance = self.link.jet(z)
+        terms = jnp.where(self.counts > 0, self.counts * partition, 0.0) - self.sums * z
+        value = terms.sum() + 0.5 * self.ridge * theta @ theta
+        return value, self._gradient(theta, mean), self.counts * variance
+
+    def information_of(self, weights: Float[Array, " K"]) -> Float[Array, "d d"]:
+        """The sum of weights times `x x^T`."""
+        return svec.symmetric(self.pairs @ weights, self.arms.shape[1])
+
     def _gradient(self, theta, mean):
         return self.columns @ (self.counts * mean - self.sums) + self.ridge * theta
 
     def _information(self, variance):
-        return svec.symmetric(self.pairs @ (self.counts * variance), self.arms.shape[1])
+        return self.information_of(self.counts * variance)
 
 
 def problem_of(
