@@ -35,6 +35,7 @@ def compiled(z, *, family):
         "mean": link.mean(z),
         "variance": link.variance(z),
         "both": link.both(z),
+        "jet": link.jet(z),
         "slope": jax.vmap(jax.grad(link.partition))(z),
         "curvature": jax.vmap(jax.grad(link.mean))(z),
     }
@@ -97,8 +98,11 @@ def test_poisson_continues_along_its_tangent():
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_both_gives_the_mean_and_the_variance(family):
+def test_both_and_jet_give_what_single_functions_do(family):
     at = tables(family, [*GRID, -700.0, 700.0])
     mean, variance = at["both"]
     np.testing.assert_allclose(mean, at["mean"], rtol=1e-14)
     np.testing.assert_allclose(variance, at["variance"], rtol=1e-14)
+    partition, *rest = at["jet"]
+    np.testing.assert_allclose(partition, at["partition"], rtol=1e-14)
+    np.testing.assert_array_equal(rest, at["both"])

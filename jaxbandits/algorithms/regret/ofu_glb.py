@@ -117,7 +117,8 @@ def ofu_glb(
         width = jnp.sqrt(factor * (1.0 + level_of(problem)))
         values = arms @ theta + width * jnp.sqrt(spd.quadratic(arms, inverse))
         arm = selection.argmax(selection.fine(values), state.order)
-        return likelihood_set.Highest(arm, selection.at(values, arm), jnp.array(False))
+        value = selection.at(values, arm)
+        return likelihood_set.Highest(arm, value, jnp.zeros_like(value), jnp.array(False))
 
     def init(key):
         zeros, zero = jnp.zeros(num_arms, arms.dtype), jnp.zeros((), arms.dtype)

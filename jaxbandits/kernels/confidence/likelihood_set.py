@@ -224,6 +224,7 @@ class Highest(NamedTuple):
 
     arm: Int[Array, ""]
     value: Float[Array, ""]  # a value it takes in the set
+    excess: Float[Array, ""]  # by which its maximum may be above that
     missed: Bool[Array, ""]  # whether another may be larger by more than the accuracy
 
 
@@ -331,7 +332,8 @@ def highest(
     )
     end = lax.while_loop(going, advance, begin)
     lead, _ = compared(end)
-    return Highest(end.arms[lead], end.low[lead], end.missed | in_doubt(end, lead))
+    excess = end.high[lead] - end.low[lead]
+    return Highest(end.arms[lead], end.low[lead], excess, end.missed | in_doubt(end, lead))
 
 
 def _put(walk, here, walks):
