@@ -21,9 +21,7 @@ CLOSE = 1e-7  # of norm times the longest arm, or of L: the accuracy of a maximu
 LEEWAY = 100  # times the accuracy: the largest excess that is put down to rounding
 TINY = 1e-6  # a share of a step below which there is no progress
 RIDGE = 0.01  # of the radius: what a ridge may cost an outer bound
-REACH = (
-    0.3  # of norm times the arm's length: prices times slacks where a walk to its maximum begins
-)
+REACH = 0.3  # of norm times the arm's length: prices times slacks where a walk begins
 WARM = 0.03  # the same for the least L, which begins near the last one
 FALL, FALL_FREE = 0.1, 0.01  # of the aim after a whole step; and where L has no level
 FALL_SHORT = 0.3  # after a shorter step
