@@ -193,7 +193,10 @@ def represent(
     """
 
     def one(k, rows):
-        some = lax.dynamic_slice_in_dim(examples, k * block, block)
+        # A table of one block would be the same in each iteration, and the compiler would compute
+        # it before the loop, in each round, however rarely the loop has an iteration.
+        k, every = lax.optimization_barrier((k, examples))
+        some = lax.dynamic_slice_in_dim(every, k * block, block)
         new = embedded(state, features, some, settings)
         return lax.dynamic_update_slice_in_dim(rows, new, k * block, 0)
 
