@@ -29,7 +29,7 @@ class Hand:
             return self.ask(inputs, episode.ask_key(jax.random.wrap_key_data(data), rounds), state)
 
         # It takes the data of a key, because calls of jitted functions with keys are slow.
-        self._ask_in = jax.jit(ask_in)
+        self.ask_in = jax.jit(ask_in)
 
     def play(self, twin, inputs, reward, key, *, rounds=20_000, compare):
         """Run twin and package side by side until both stop; the twin gets the package's rewards.
@@ -40,7 +40,7 @@ class Hand:
         state = self.init(inputs, jax.random.fold_in(key, episode.INIT))
         data = jax.random.key_data(key)
         for number in range(rounds):
-            move = self._ask_in(inputs, data, number, state)
+            move = self.ask_in(inputs, data, number, state)
             done, answer, draws = twin.ask()
             assert bool(move.done) == done, f"round {number}"
             if answer is not None:

@@ -90,11 +90,18 @@ def test_peace(objective):
         facts = (jnp.asarray(arms), None, (budget,))
         reward = normal_rewards(rng, arms @ theta, 1.0)
         key = jax.random.key(seed)
-        _, state = hand.play(twin, facts, reward, key, compare=same_counts)
-        assert int(state.kept.optimisations) == twin.optimisations
+        number, state = hand.play(twin, facts, reward, key, compare=same_draws)
+        last = hand.ask_in(facts, jax.random.key_data(key), number, state)
+        assert last.done
+        assert int(last.info[0]["optimisations"]) == twin.optimisations
         assert twin.counts.sum() <= budget
         deepest = max(deepest, len(twin.sets))
     assert deepest >= 3
+
+
+def same_draws(move, counts, twin):
+    same_counts(move, counts, twin)
+    assert int(move.info[0]["optimisations"]) == twin.optimisations
 
 
 minimised = jax.jit(gaussian_width.minimised)

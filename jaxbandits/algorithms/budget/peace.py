@@ -37,11 +37,12 @@ class Candidates(NamedTuple):
 class State(NamedTuple):
     """What Peace remembers between rounds."""
 
-    kept: Candidates
+    kept: Candidates  # of the last round; before the first one all arms, without a design
     rounds: Int[Array, ""]  # R, from the gamma of all arms
     stage: Int[Array, ""]  # rounds so far
     counts: Int[Array, " K"]
     sums: Float[Array, " K"]
+    ranks: Int[Array, " K"]  # of the arms by their estimates, the best is 0
     answer: Int[Array, ""]
     order: Int[Array, " K"]  # priorities that break ties
 
@@ -114,51 +115,70 @@ def peace(
         return gaussian_width.Width(found.weights, jnp.where(alive.sum() > 1, found.value, 0.0))
 
     def init(key: Key) -> State:
-        order, alive = selection.tie_order(key, num_arms), jnp.ones(num_arms, bool)
-        first, zero = design_for(alive), jnp.zeros((), int)
-        halvings = jnp.ceil(jnp.log2(jnp.maximum(first.value, 1.0)) - ROUNDING).astype(int)
-        rounds = jnp.minimum(jnp.maximum(LEAST_ROUNDS, halvings), budget)
+        order, zero = selection.tie_order(key, num_arms), jnp.zeros((), int)
+        nothing, infinite = jnp.zeros(num_arms, arms.dtype), jnp.full((), jnp.inf, arms.dtype)
         return State(
-            kept=Candidates(alive, first.weights, first.value, optimisations=zero + 1),
-            rounds=rounds,
+            kept=Candidates(jnp.ones(num_arms, bool), nothing, infinite, optimisations=zero),
+            rounds=zero,
             stage=zero,
             counts=jnp.zeros(num_arms, int),
-            sums=jnp.zeros(num_arms, arms.dtype),
+            sums=nothing,
+            ranks=jnp.zeros(num_arms, int),
             answer=jnp.argmax(order),
             order=order,
         )
 
+    def candidates(state: State) -> tuple[Candidates, Array]:
+        """Those of the next round, and R.
+
+        The first design and later ones share a search, so that the design is compiled once: for
+        all arms, whose ranks are 0 before the first round, the search has a single probe.
+        """
+        first, number = state.stage == 0, state.kept.alive.sum()
+        shrinks = (state.stage < state.rounds) & (number > 2)
+        high = jnp.where(first, 3, jnp.where(shrinks, number, 1))
+        kept = _largest_half(design_for, state.ranks, state.kept, shrinks, high)
+        halvings = jnp.ceil(jnp.log2(jnp.maximum(kept.gamma, 1.0)) - ROUNDING).astype(int)
+        rounds = jnp.minimum(jnp.maximum(LEAST_ROUNDS, halvings), budget)
+        return kept, jnp.where(first, rounds, state.rounds)
+
     def ask(key: Key, state: State) -> Move:
-        draws = halving.share(budget, state.rounds, state.stage)
+        kept, rounds = candidates(state)
+        draws = halving.share(budget, rounds, state.stage)
         return Move(
             arm=jnp.arange(num_arms),
-            count=efficient_rounding.efficient(state.kept.weights, draws, state.order).astype(int),
-            done=(state.stage >= state.rounds) | (state.kept.alive.sum() == 1),
+            count=efficient_rounding.efficient(kept.weights, draws, state.order).astype(int),
+            done=(state.stage >= rounds) | (kept.alive.sum() == 1),
             answer=state.answer,
-            info={"optimisations": state.kept.optimisations},
+            info=({"optimisations": kept.optimisations}, (kept, rounds)),
         )
 
     def tell(state: State, move: Move, total: Array) -> State:
         assert move.count is not None  # `ask` gives counts
-        old, stage = state.kept, state.stage + 1
+        _, (kept, rounds) = move.info
         counts, sums = state.counts + move.count, state.sums + total
-        fit = stage_fit.fit(arms, counts, sums, old.alive)
-        ranked = selection.comparable(fit.predictors, old.alive)
+        fit = stage_fit.fit(arms, counts, sums, kept.alive)
+        ranked = selection.comparable(fit.predictors, kept.alive)
         ranks = selection.rank(ranked, state.order)
-        shrinks = (stage < state.rounds) & (old.alive.sum() > 2)
-        kept = lax.cond(shrinks, lambda: _largest_half(design_for, ranks, old), lambda: old)
         best = selection.argmax(ranked, state.order)
-        return State(kept, state.rounds, stage, counts, sums, best, state.order)
+        return State(kept, rounds, state.stage + 1, counts, sums, ranks, best, state.order)
 
     return Algorithm(init, ask, tell)
 
 
 def _largest_half(
-    design_for: Callable[[Array], gaussian_width.Width], ranks: Array, old: Candidates
+    design_for: Callable[[Array], gaussian_width.Width],
+    ranks: Array,
+    old: Candidates,
+    shrinks: Array,
+    high: Array,
 ) -> Candidates:
     """The largest set of best arms whose gamma is at most half of the old one, by bisection.
 
-    The size is between 1, where gamma is 0, and that of the old set, where gamma is too large.
+    Args:
+      shrinks: whether the set must become smaller. The size is then at least 1, where gamma is 0;
+        else the old set is kept, unless a probe fits.
+      high: a size that is too large, that of the old set; nothing is probed below 3.
     """
 
     def probe(carry: tuple[Array, Array, Candidates]) -> tuple[Array, Array, Candidates]:
@@ -166,11 +186,12 @@ def _largest_half(
         middle = (low + high) // 2
         alive, more = ranks < middle, kept.optimisations + 1
         found = design_for(alive)
-        fits = found.value <= (1.0 + ROUNDING) * old.gamma / 2.0
+        fits = ~shrinks | (found.value <= (1.0 + ROUNDING) * old.gamma / 2.0)
         new = Candidates(alive, found.weights, found.value, more)
         kept = jax.tree.map(partial(jnp.where, fits), new, kept._replace(optimisations=more))
         return jnp.where(fits, middle, low), jnp.where(fits, high, middle), kept
 
     single = Candidates(ranks == 0, old.weights, jnp.zeros_like(old.gamma), old.optimisations)
-    begin = (jnp.ones((), int), old.alive.sum(), single)
-    return lax.while_loop(lambda carry: carry[1] - carry[0] > 1, probe, begin)[2]
+    begin = jax.tree.map(partial(jnp.where, shrinks), single, old)
+    bounds = jnp.ones((), int), high
+    return lax.while_loop(lambda carry: carry[1] - carry[0] > 1, probe, (*bounds, begin))[2]
