@@ -199,8 +199,9 @@ def test_counts_are_independent_draws_from_the_design():
     algorithm = jb.alba(jnp.asarray(arms), theta_norm=1.0)
     state = jax.jit(algorithm.init)(jax.random.key(0))
     keys = jax.random.split(jax.random.key(1), 3000)
-    counts = np.asarray(jax.jit(jax.vmap(algorithm.ask, (0, None)))(keys, state).count)
-    weights, total = np.asarray(state.design.weights), counts[0].sum()
+    moves = jax.jit(jax.vmap(algorithm.ask, (0, None)))(keys, state)
+    counts, (_, design) = np.asarray(moves.count), moves.info
+    weights, total = np.asarray(design.weights[0]), counts[0].sum()
     assert (counts.sum(1) == total).all()
     expected = total * weights
     deviation = np.sqrt(total * weights * (1 - weights))

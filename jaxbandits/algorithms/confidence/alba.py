@@ -30,7 +30,6 @@ class State(NamedTuple):
     """What ALBA remembers between batches."""
 
     alive: Bool[Array, " K"]
-    design: BatchDesign  # for the arms alive
     batch: Int[Array, ""]  # its number, from 1 in every stage
     size: Int[Array, ""]  # arms alive when the stage began
     phases: Int[Array, ""]  # batches of all stages so far
@@ -122,13 +121,13 @@ def alba(
         accuracy = 4.0 / 1.1**batch
         return 4.0 * jnp.maximum(4.0 * norm**2, 3.0) * (2.0 + (6.0 + accuracy) * dim) / accuracy**2
 
-    def widths(state: State, theta: Array, leader: Array) -> Array:
+    def widths(state: State, design: BatchDesign, theta: Array, leader: Array) -> Array:
         """Of `x_b - x` for every arm x."""
         towards, lengths = selection.at(arms, leader) - arms, selection.at(given, leader) - given
         draws, accuracy = sample_size(state.batch), 0.5**state.batch
-        moved = towards @ state.design.inverse
+        moved = towards @ design.inverse
         norms = jnp.sqrt(jnp.maximum(0.0, (moved * towards).sum(1)))
-        second = state.design.weights * (jnp.abs(arms @ theta) + accuracy / 2.0) ** 2
+        second = design.weights * (jnp.abs(arms @ theta) + accuracy / 2.0) ** 2
         moments = jnp.maximum(0.0, ((moved @ least_squares.gram(arms, second)) * moved).sum(1))
         facts = draws, norms, norm, dim
         worst = radius.alba_worst_case(*facts, jnp.sqrt((lengths**2).sum(1)))
@@ -138,7 +137,6 @@ def alba(
         alive, zero = jnp.ones(num_arms, bool), jnp.zeros((), int)
         return State(
             alive=alive,
-            design=design_for(alive),
             batch=zero + 1,
             size=zero + num_arms,
             phases=zero,
@@ -149,34 +147,32 @@ def alba(
     def ask(key: Key, state: State) -> Move:
         level = 36.0 * delta / (jnp.pi**4 * ((stage_of(state.alive) + 1) * state.batch) ** 2)
         total = jnp.ceil(sample_size(state.batch) * jnp.log(2.5 * state.size**2 / level))
-        done = state.alive.sum() <= 1
+        done, found = state.alive.sum() <= 1, design_for(state.alive)
+        unsolved = state.unsolved + ~(found.solved | done)
         return Move(
             arm=jnp.arange(num_arms),
-            count=sampling.multinomial(key, total.astype(int), state.design.weights),
+            count=sampling.multinomial(key, total.astype(int), found.weights),
             done=done,
             answer=jnp.where(done, jnp.argmax(state.alive), state.answer),
-            info={
-                "phases": state.phases,
-                "unsolved": state.unsolved + ~(state.design.solved | done),
-            },
+            info=({"phases": state.phases, "unsolved": unsolved}, found),
         )
 
     def tell(state: State, move: Move, total: Array) -> State:
         assert move.count is not None  # `ask` gives counts
-        theta = state.design.inverse @ (arms.T @ total) / (move.count.sum() * jnp.sqrt(noise_var))
+        info, found = move.info
+        theta = found.inverse @ (arms.T @ total) / (move.count.sum() * jnp.sqrt(noise_var))
         scores = arms @ theta
         leader, highest = selection.best(jnp.where(state.alive, scores, -jnp.inf))
-        beaten = widths(state, theta, leader) < highest - scores
+        beaten = widths(state, found, theta, leader) < highest - scores
         alive = state.alive & ~beaten
         same = stage_of(alive) == stage_of(state.alive)
         return State(
             alive=alive,
-            design=design_for(alive),
             batch=jnp.where(same, state.batch + 1, 1),
             size=jnp.where(same, state.size, alive.sum()),
             phases=state.phases + 1,
             answer=leader,
-            unsolved=move.info["unsolved"],
+            unsolved=info["unsolved"],
         )
 
     return Algorithm(init, ask, tell)
