@@ -129,6 +129,15 @@ def _root_of(matrix):
     return Root(factor, spd.forward_substitute(factor, jnp.eye(len(matrix), dtype=matrix.dtype)))
 
 
+def _transposed(matrix):
+    """The transposed matrix, as an array of its own.
+
+    Where a product contains a transposition, XLA writes loops for it here, which take up to ten
+    times as long as the product of two arrays.
+    """
+    return lax.optimization_barrier(matrix.T)
+
+
 def grown(root: Root, x: Float[Array, " d"]) -> Root:
     """The root once `x x^T` is added: `S + b x w^T` with `w = S^-1 x`.
 
@@ -168,8 +177,7 @@ def refit(model: Model, *, ridge: Scalar, tol: float, most: int) -> Fit:
             means = jax.nn.sigmoid(rows.astype(float) @ theta)
             gradient = jnp.where(known, means - rewards, 0.0) @ rows.astype(float)
             weights = jnp.where(known, means * (1.0 - means), 0.0).astype(rows.dtype)
-            weighted = lax.optimization_barrier((rows * weights[:, None]).T)
-            return gradient, (weighted @ rows).astype(float)
+            return gradient, (_transposed(rows * weights[:, None]) @ rows).astype(float)
 
         return _over_blocks(model, one, (ridge * theta, ridge * unit))
 
@@ -177,7 +185,7 @@ def refit(model: Model, *, ridge: Scalar, tol: float, most: int) -> Fit:
         gradient, hessian = slopes(search.theta)
         root = _root_of(hessian)
         positive = spd.all_finite(root.matrix)
-        solved = lax.optimization_barrier(root.inverse.T) @ root.inverse
+        solved = _transposed(root.inverse) @ root.inverse
         # A decrement that is NaN ends the search, and no tolerance is above it.
         inverse = jnp.where(positive, solved, search.inverse)
         direction = jnp.where(positive, solved @ gradient, 0.0)
