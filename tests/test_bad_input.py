@@ -443,6 +443,18 @@ def test_an_instance_drawn_with_nan_is_named():
         jb.simulate(draws_nan, partial(jb.lingape, theta_norm=1.0), replications=3)
 
 
+@pytest.mark.parametrize("wrong", ["noise_var", "means"])
+def test_an_instance_drawn_with_what_cannot_be_is_named(wrong):
+    def instance(key):
+        size = 1.5 + jax.random.uniform(key)
+        if wrong == "noise_var":
+            return jb.instances.linear(jnp.eye(3), [0.0, 0.5, 1.0], noise_var=-size)
+        return jb.instances.bernoulli(jnp.eye(3), size * jnp.array([0.1, 0.5, 1.0]))
+
+    with pytest.raises(ValueError, match="a negative noise_var, or means that its rewards cannot"):
+        jb.simulate(instance, partial(jb.gse, budget=60), replications=4)
+
+
 def test_a_design_of_arms_with_nan_ends_its_loops():
     """A NaN pivot once made the search for a basis run for ever."""
 

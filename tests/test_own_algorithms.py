@@ -242,6 +242,23 @@ def test_answers_that_do_not_exist_are_refused_without_debug(answer):
     assert runs.summary()["cut_short"] == 3
 
 
+@pytest.mark.parametrize(
+    ("count", "drawn"), [(np.full(4, 2**62), 0), (np.full(4, 2, np.uint64), 40)]
+)
+def test_counts_of_any_integer_type_are_added_up_without_overflow(count, drawn):
+    """Four times 2^62 is 0 in 64 bits."""
+
+    def ask(key, state):
+        return Move(jnp.arange(4), jnp.asarray(count), jnp.array(False), jnp.array(0))
+
+    def build(arms):
+        return jb.Algorithm(lambda key: (), ask, lambda state, move, total: ())
+
+    runs = jb.simulate(jb.instances.canonical(4, gap=1.0), build, replications=2, max_pulls=40)
+    assert runs.pulls.tolist() == [drawn, drawn]
+    assert not runs.stopped.any()
+
+
 def _answering(answer, move):
     return move._replace(answer=jnp.where(move.done | (move.arm > 3), answer, 0))
 

@@ -118,7 +118,7 @@ def test_glm_ucb_with_the_width_of_theory(alpha):
         rho = math.sqrt(3 + 2 * math.log(1 + 2 * norm / 1.0))
 
         def width(t):
-            late = t if alpha == "theory" else N
+            late = t + 1 if alpha == "theory" else N
             return 2 * rho * math.sqrt(2 * D * math.log(late) * math.log(2 * D * N * N))
 
         return GlmUcb(arms, first, alpha=width, **options)

@@ -26,7 +26,14 @@ from .device_loop import REPLICATIONS_PER_CELL, Record
 from .episode import MAX_PULLS, UNLIMITED, Limits, root_key
 from .host_loop import HostLoop
 from .multihost import Alone, RunsByCell, team_of
-from .partition import Constructor, PreparedCell, ProblemSource, answers_with_arms, prepared
+from .partition import (
+    Constructor,
+    PreparedCell,
+    ProblemSource,
+    answers_with_arms,
+    note_the_end,
+    prepared,
+)
 from .results import Runs, joined
 from .stack import stacked
 from .traits import shapes_of, sizes, traits_of
@@ -159,7 +166,9 @@ def simulate(
             engine=engine,
             record=record,
         )
-    return simulation.run({0: np.arange(replications)}, report)[0]
+    runs = simulation.run({0: np.arange(replications)}, report)[0]
+    note_the_end(structure, instance, algorithm)
+    return runs
 
 
 @contextlib.contextmanager
@@ -301,7 +310,7 @@ class Simulation:
           every: see `keep`.
         Raises:
           KeyboardInterrupt: before any replication was done.
-          ValueError: an instance was drawn with NaN or infinity, or an algorithm is at fault.
+          ValueError: an instance was drawn that cannot be, or an algorithm is at fault.
         """
         shares = {cell: self.team.share(numbers) for cell, numbers in waiting.items()}
         try:
@@ -430,10 +439,13 @@ class RunCollector:
 
 def _check_drawn(record):
     """Raise where an instance was drawn that fails its checks."""
-    broken = record.id[~record.checks.finite]
+    broken = record.id[~record.checks.possible]
     if broken.size:
         number = broken[0] % REPLICATIONS_PER_CELL
-        raise ValueError(f"instance: replication {number} drew one with NaN or infinity")
+        raise ValueError(
+            f"instance: replication {number} drew one with NaN or infinity, a negative noise_var, "
+            "or means that its rewards cannot have"
+        )
     hidden = record.id[~record.checks.spans]
     if hidden.size and "hidden" not in record.facts:  # it is a reason, unless there is a horizon
         number = hidden[0] % REPLICATIONS_PER_CELL

@@ -74,8 +74,8 @@ def check_memory(replications: int, record_size: int) -> None:
     require(
         replications * each <= memory,
         f"replications must be at most {memory // each} here: each has {each} bytes of results, "
-        f"and this machine a memory of {memory / 2**30:.1f} GiB; {replications} would take "
-        f"{replications * each / 2**30:.1f} GiB",
+        f"and this machine a memory of {_size(memory)}; {replications} would take "
+        f"{_size(replications * each)}",
     )
 
 

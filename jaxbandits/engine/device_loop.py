@@ -71,13 +71,13 @@ Replication: TypeAlias = Scalar  # its number r
 class ProblemChecks(NamedTuple):
     """Whether a replication can be run on its problem."""
 
-    finite: Bool[Table, ""]  # without NaN or infinity
+    possible: Bool[Table, ""]  # its numbers are finite, and its rewards can have them
     spans: Bool[Table, ""]  # its arms span what they must, as far as double precision tells
 
     @property
     def passed(self) -> Bool[Table, ""]:
         """Whether both hold."""
-        return self.finite & self.spans
+        return self.possible & self.spans
 
 
 class EpisodeFactory(NamedTuple):

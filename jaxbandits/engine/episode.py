@@ -24,6 +24,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ..compilers.jaxprs import in_common, name_of
 from ..core import Algorithm, Env, Move, Run
 from ..kernels.allocate import efficient_rounding
+from ..parameters import LARGEST
 from ..types import Key, Pytree, Scalar, Table
 
 BLOCK: int = 32
@@ -244,7 +245,7 @@ def truncated(move: Move, rest: Int[Table, ""]) -> Move:
         return move._replace(count=(jnp.arange(move.arm.size) < rest).astype(int))
     if move.count.ndim == 0:
         return move._replace(count=jnp.minimum(move.count, rest))
-    total = move.count.sum()
+    total = num_draws(move)
     share = efficient_rounding.largest_remainder(
         move.count / jnp.maximum(total, 1), jnp.asarray(rest)
     )
@@ -255,9 +256,13 @@ def num_draws(move: Move) -> Int[Array, ""] | int:
     """Number of draws of a move.
 
     A count below 0 counts as 0 here but not in `arm_draws`: the pulls of a run then differ from the
-    sum of its `arm_pulls`, and `simulate` refuses it.
+    sum of its `arm_pulls`, and `simulate` refuses it. A sum of more than `LARGEST` is one more than
+    that, which no run may draw.
     """
-    return move.arm.size if move.count is None else jnp.maximum(move.count, 0).sum()
+    if move.count is None:
+        return move.arm.size
+    count = jnp.maximum(move.count, 0).astype(int)
+    return jnp.where(count.astype(float).sum() > LARGEST, LARGEST + 1, count.sum())
 
 
 def arm_draws(move: Move, num_arms: int) -> Int[Array, " K"]:

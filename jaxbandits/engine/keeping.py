@@ -12,6 +12,7 @@ import dataclasses
 import enum
 import functools
 import gc
+import glob
 import hashlib
 import importlib.metadata
 import itertools
@@ -37,6 +38,7 @@ from ..compilers.cpp import features, library_at_hand
 from ..system import kept_programs
 from ..system.interrupts import waited_for
 from ..system.machine import mappings_used
+from ..system.values_read import FILE_OPTION
 from ..version import IMPORTED, VERSION
 
 T = TypeVar("T")
@@ -48,6 +50,7 @@ PACKAGES: tuple[str, ...] = ("jax", "jaxlib", "numpy", "scipy", "optax")
 PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
 LEVEL = 1  # of zlib: more would take longer to write, and hardly shorten the files
 LIBRARY: re.Pattern[str] = re.compile(r"\bjaxbandits_[0-9a-f]{32}\b")  # see `cpp.build`
+MODULE: re.Pattern[str] = re.compile(r"module @(\w+)")  # begins the text of a program
 LAPACK = "lapack_"  # begins the names of operations that JAX makes ready when it lowers one
 # Parts of the names of JAX's options that change no program.
 NO_MATTER: tuple[str, ...] = (
@@ -60,7 +63,6 @@ NO_MATTER: tuple[str, ...] = (
     "traceback",
     "tracer",
 )
-FILE_OPTION = "path"  # of the constructors that read a file: a name says nothing of what is in it
 MOST_MAPPINGS: float = 0.4  # of those that a process may have, before programs are forgotten
 BETWEEN: int = 8  # programs from one count of them to the next: it takes up to 10 ms
 
@@ -332,15 +334,51 @@ def program(
     else:
         named, out_tree = name, lowered.out_tree
         result = jax.tree.unflatten(out_tree, [0] * out_tree.num_leaves)
-    made = compiled(lowered)
-    _keep(named, made, text, result)
+    made, is_new = _compiled(lowered)
+    if is_new:
+        _keep(named, made, text, result)
+    else:
+        _forget_in_jax(text)
     return made
 
 
 def compiled(lowered: Lowered) -> Compiled:
     """A compiled program that is not kept; a signal need not wait for it."""
+    return _compiled(lowered)[0]
+
+
+_found_by_jax = threading.local()  # how many programs of each thread were in JAX's own cache
+
+
+def _note(event: str, **_: Any) -> None:
+    if event == "/jax/compilation_cache/cache_hits":
+        _found_by_jax.number = getattr(_found_by_jax, "number", 0) + 1
+
+
+jax.monitoring.register_event_listener(_note)
+
+
+def _compiled(lowered: Lowered) -> tuple[Compiled, bool]:
+    """A program, and whether it was compiled here and now."""
+
+    def compile() -> tuple[Compiled, bool]:
+        before = getattr(_found_by_jax, "number", 0)
+        made = lowered.compile()
+        return made, getattr(_found_by_jax, "number", 0) == before
+
     _make_room_at_times()
-    return waited_for(lowered.compile)
+    return waited_for(compile)
+
+
+def _forget_in_jax(text):
+    """Remove programs of a name that JAX keeps in our folder, so that the next one is compiled.
+
+    A program that was read cannot be written again: its functions would be missing.
+    """
+    name, folder = MODULE.search(text), kept_programs.folder()
+    if name and folder and jax.config.jax_compilation_cache_dir == str(folder):
+        for path in folder.glob(f"{glob.escape(name[1])}-*-cache"):
+            path.unlink(missing_ok=True)
 
 
 def _loaded(name, arguments, out_tree=None):

@@ -3,7 +3,7 @@
 import enum
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -13,8 +13,9 @@ from jax.tree_util import Partial
 
 from ..core import Algorithm
 from ..instances import Instance
-from ..parameters import is_concrete, require
+from ..parameters import NUMBERS, check_leaves, is_concrete, require
 from ..signatures import check_call, check_options, first_parameter, function_of, name_of
+from ..system.values_read import values_read
 from ..types import Key, Pytree, Rows
 from .debugging import debugged
 from .device_loop import EpisodeFactory, Numbers, ProblemChecks
@@ -35,6 +36,7 @@ class CellStructure(NamedTuple):
     treedef: Any
     leaves: tuple[Any, ...]  # static ones, and `_NUMBER` where a number goes
     debug: bool = False  # whether the algorithm is checked every round, see `debugging`
+    read: Hashable = ()  # what functions of the user read besides, see `values_read`
 
     def __call__(self, numbers: Numbers) -> EpisodeFactory:
         """The `EpisodeFactory`: what is drawn for each replication, and what is built from it."""
@@ -76,7 +78,7 @@ def _built(instance, *, build, horizon, debug, drawn=False):
     kind, facts = type_of(instance), supplied_options(instance, build, horizon)
     algorithm = kind.learner(instance, build(jnp.asarray(instance.arms), **facts))
     env = kind.env(instance, bound_options(build))
-    checks = ProblemChecks(kind.is_finite(instance), jnp.array(True))
+    checks = ProblemChecks(kind.is_possible(instance), jnp.array(True))
     accepts = getattr(function_of(build), "accepts_drawn", None)
     if drawn and accepts is not None:
         checks = checks._replace(spans=accepts(instance.arms, **bound_options(build)))
@@ -93,12 +95,13 @@ class _Mark(enum.Enum):
 
 
 _NUMBER = _Mark.NUMBER
+MOST_NOTED: int = 256
 
 
 def split(tree: Pytree) -> PreparedCell:
     """`(structure, numbers)`: arrays and floats are numbers, everything else is structure."""
     leaves, treedef = jax.tree.flatten(tree)
-    is_number = [isinstance(x, float | np.ndarray | np.generic | jax.Array) for x in leaves]
+    is_number = [isinstance(x, NUMBERS) for x in leaves]
     static = tuple(_NUMBER if n else x for n, x in zip(is_number, leaves, strict=True))
     numbers = tuple(x for n, x in zip(is_number, leaves, strict=True) if n)
     return CellStructure(treedef, static), numbers
@@ -109,6 +112,8 @@ def as_tree(build: Any) -> Any:
     if isinstance(build, functools.partial):
         options = getattr(build.func, "convert", lambda keywords: keywords)(build.keywords)
         options = {name: as_tree(value) for name, value in options.items()}
+        for name, value in options.items():
+            check_leaves(name, value)
         return Partial(build.func, *build.args, **options)
     # Without leaves of its own a function is structure: two names for it compile once.
     return Partial(build) if inspect.isroutine(build) else build
@@ -135,6 +140,7 @@ def prepared(
       ValueError: names the argument, what it was and what is allowed.
     """
     _check_order(instance, algorithm)
+    sources = instance, algorithm
     require(callable(algorithm), f"algorithm must be a constructor, got {algorithm!r}")
     check_options("algorithm", algorithm)
     build, problem = as_tree(algorithm), _without_key(instance)
@@ -142,7 +148,35 @@ def prepared(
         problem = _checked_source(problem)
     with jax.enable_x64(True):
         build = completed(problem, build, horizon)
-        return split((problem, build, None if horizon is None else np.int64(horizon)))
+        structure, numbers = split((problem, build, None if horizon is None else np.int64(horizon)))
+    return _with_values_read(structure, sources), numbers
+
+
+_at_the_end: dict[CellStructure, tuple[Hashable, Hashable]] = {}
+
+
+def _with_values_read(structure, sources):
+    now = values_read(*sources)
+    if not now:
+        return structure
+    at_the_end, before = _at_the_end.get(structure, (None, None))
+    return structure._replace(read=before if now == at_the_end else now)
+
+
+def note_the_end(structure: CellStructure, *sources: Any) -> None:
+    """Note what functions of the user have changed themselves while they were traced.
+
+    A counter of calls that the function itself increases, say. The next call with all as it is now
+    uses the programs of this one.
+
+    Args:
+      structure: as `prepared` has returned it for these sources.
+    """
+    if structure.read:
+        if len(_at_the_end) > MOST_NOTED:
+            _at_the_end.clear()
+        now = values_read(*sources)
+        _at_the_end[structure._replace(read=(), debug=False)] = now, structure.read
 
 
 def _check_order(instance, algorithm):

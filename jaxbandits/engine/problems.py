@@ -15,6 +15,7 @@ from ..instances.contextual import Labelled
 from ..instances.environments.contextual import contextual
 from ..instances.environments.finite import TIED
 from ..instances.environments.stressed import late, stressed
+from ..instances.stress import RANGES
 from ..parameters import check, nonnegative
 
 EPS: float = float(np.finfo(float).eps)
@@ -31,7 +32,7 @@ class ProblemType(NamedTuple):
     env: Callable[[Any, Mapping[str, Any]], Env]  # (problem, options of the algorithm)
     facts: Callable[[Any], dict[str, Any]]  # what an algorithm may be told of the problem
     check: Callable[[Any, int | None], None]  # (problem, horizon); raises
-    is_finite: Callable[[Any], Bool[Array, ""]]  # of a problem that was drawn
+    is_possible: Callable[[Any], Bool[Array, ""]]  # of a problem that was drawn
     contextual: bool  # whether `ask` is given a context
     # (problem, algorithm) -> the algorithm, as the problem lets it learn.
     learner: Callable[[Any, Algorithm], Algorithm] = lambda problem, algorithm: algorithm
@@ -60,9 +61,14 @@ def _finite_facts(instance):
     return {name: getattr(instance, name) for name in names}
 
 
-def _is_finite(instance):
+def _is_possible(instance):
+    """Whether numbers are finite, and rewards can have these means and this variance."""
     tables = (instance.arms, instance.means, instance.values, instance.noise_var)
-    return jnp.stack([jnp.isfinite(x).all() for x in tables]).all()
+    held = [jnp.isfinite(x).all() for x in tables] + [instance.noise_var >= 0]
+    if instance.rewards in RANGES:
+        low, high = RANGES[instance.rewards]
+        held.append((instance.means >= low - TIED) & (instance.means <= high + TIED))
+    return jnp.stack([jnp.all(x) for x in held]).all()
 
 
 def check_instance(instance: Instance, horizon: int | None = None) -> None:
@@ -96,7 +102,7 @@ def _check_noise(noise_var, means):
         return
     width, size = float(np.max(means) - np.min(means)), float(np.abs(means).max())
     width = 0.0 if width <= TIED * size else width  # but for rounding they are ties
-    most = (width / EPS) ** 2
+    most = width / EPS * (width / EPS)  # a power would raise where it is out of range
     if width > 0 and float(noise_var) > most:
         raise ValueError(
             f"noise_var must be at most {most:.2g} for means that are at most {width:.2g} apart: "
@@ -129,7 +135,7 @@ PROBLEM_TYPES: dict[type, ProblemType] = {
         env=_finite_env,
         facts=_finite_facts,
         check=check_instance,
-        is_finite=_is_finite,
+        is_possible=_is_possible,
         contextual=False,
         learner=late,
     ),
@@ -137,7 +143,7 @@ PROBLEM_TYPES: dict[type, ProblemType] = {
         env=lambda problem, options: contextual(problem),
         facts=lambda problem: {},
         check=_check_labelled,
-        is_finite=lambda problem: jnp.array(True),  # it is never drawn
+        is_possible=lambda problem: jnp.array(True),  # it is never drawn
         contextual=True,
         own_part=_own_target,
         with_own_part=_with_target,

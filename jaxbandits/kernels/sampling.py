@@ -29,6 +29,11 @@ def multinomial(key: Key[Array, ""], total: Whole, weights: Float[Array, " K"]) 
     return jax.random.multinomial(key, trials, weights, dtype=weights.dtype).astype(int)
 
 
+def index(key: Key[Array, ""], number: int) -> Int[Array, ""]:
+    """One of the numbers from 0 to `number - 1`, each as likely as any other up to 2^-32."""
+    return (jax.random.bits(key, (), jnp.uint32) % jnp.uint32(number)).astype(int)
+
+
 def distinct(key: Key[Array, ""], total: int, num: int) -> Int[Array, " num"]:
     """`num` different numbers below `total`, every sequence of them as likely as any other.
 

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -12,17 +12,18 @@ from jaxtyping import Float
 from ..core import Algorithm, needs_context
 from ..engine.partition import derived_options
 from ..feature_tables import check_arms, check_real, require
-from ..parameters import Option, check, nonnegative, positive
+from ..instances import Instance, Labelled
+from ..parameters import NUMBERS, Option, check, check_leaf, nonnegative, positive
 from ..signatures import check_options, name_of
 from ..system.identity import described_array, stored_name
 from ..system.own_code import hash_of_code
+from ..system.values_read import values_read
 from ..types import Rows
 
 # By option, what is traced; `arms` among them.
 Numbers: TypeAlias = Mapping[str, Any]
 Options: TypeAlias = dict[str, Any]
 
-NUMBERS: tuple[type, ...] = (float, np.ndarray, np.generic, jax.Array)
 CODE = "code of "  # before the name of a part of a description, whose code is hashed
 # A simulation knows these two; of real rewards they are not known.
 UNKNOWN: dict[str, str] = {"theta": "the parameter", "horizon": "the number of rounds"}
@@ -34,6 +35,7 @@ class BoundConstructor(NamedTuple):
     function: Callable[..., Algorithm]
     static: tuple[tuple[str, Any], ...]  # (option, value) for options that are no numbers
     derived: tuple[str, ...] = ()  # names of numbers that follow from the others
+    read: Hashable = ()  # what functions of the user read besides, see `values_read`
 
     def __call__(self, numbers: Numbers) -> Algorithm:
         """The `Algorithm` for these numbers."""
@@ -80,6 +82,8 @@ def prepare(
         function, bound = constructor.func, constructor.keywords
         require(not constructor.args, "constructor must bind its options by name")
     check_options("constructor", constructor)
+    whole, kind = isinstance(arms, Instance | Labelled), type(arms).__name__
+    require(not whole, f"arms must be a table [K, d], got an object {kind}: give instance.arms")
     arms = _table("arms", arms)
     targets = None if targets is None else _table("targets", targets)
     check_arms(arms, targets)
@@ -97,7 +101,7 @@ def prepare(
     derived = {k: v for k, v in added.items() if k not in sizes}
     static = tuple(sorted((k, v) for k, v in (options | sizes).items() if k not in numbers))
     numbers = {"arms": arms} | numbers | derived
-    return BoundConstructor(function, static, tuple(derived)), numbers
+    return BoundConstructor(function, static, tuple(derived), values_read(constructor)), numbers
 
 
 def _options(
@@ -109,12 +113,11 @@ def _options(
 ) -> tuple[Options, Options]:
     """What the constructor is called with besides the arms, and what follows from it."""
     names = inspect.signature(function).parameters
-    for option, meaning in UNKNOWN.items():
+    for option in UNKNOWN:
         needed = option in names and names[option].default is inspect.Parameter.empty
         require(
             not needed or option in bound,
-            f"constructor {name} needs {option}, {meaning}, which live use does not know: "
-            f"bind it with functools.partial({name}, {option}=...)",
+            f"constructor {name} needs {option}, {_bind(name, option)}",
         )
     require(
         facts["targets"] is None or "targets" in names,
@@ -124,12 +127,25 @@ def _options(
     options |= bound
     if options.get("targets") is not None:
         options["targets"] = _table("targets", options["targets"])
-    added = derived_options("constructor", function, arms, options)
+    try:
+        added = derived_options("constructor", function, arms, options)
+    except ValueError as error:
+        # With some options a constructor needs what with others it does not.
+        needed = (option for option in UNKNOWN if str(error).startswith(f"{option} must be given"))
+        option = next(needed, None)
+        if option is None:
+            raise
+        raise ValueError(f"{error}: {option} is {_bind(name, option)}") from None
     options = getattr(function, "convert", lambda keywords: keywords)(options)
     for option, value in options.items():
-        plain = isinstance(value, NUMBERS) or value.__hash__ is not None
-        require(plain, f"{option} must be a number, an array or a name, got {value!r}")
+        check_leaf(option, value)
     return dict(options), dict(added)
+
+
+def _bind(name, option):
+    """What an option is that live use does not know, and how to give it."""
+    advice = f"bind it with functools.partial({name}, {option}=...)"
+    return f"{UNKNOWN[option]}, which live use does not know: {advice}"
 
 
 def _table(name: str, values: Rows) -> Float[np.ndarray, "K d"]:

@@ -104,7 +104,7 @@ class _Reading:
             note(value)
 
     def _function(self, function: FunctionType) -> None:
-        if _is_own(function):
+        if is_own(function):
             self._own_function(function)
         elif not hasattr(function, "__wrapped__"):
             self.lines.append(_label(function))
@@ -144,7 +144,7 @@ class _Reading:
         self.value(contents)
 
     def _module(self, module: ModuleType, attributes: Names) -> None:
-        if _is_foreign(module.__name__):
+        if is_foreign(module.__name__):
             self.lines.append(module.__name__)
             return
         for name in sorted(attributes & vars(module).keys()):
@@ -153,7 +153,7 @@ class _Reading:
                 self.value(vars(module)[name], attributes)
 
     def _class(self, kind: type) -> None:
-        if _is_foreign(kind.__module__):
+        if is_foreign(kind.__module__):
             self.lines.append(_label(kind))
             return
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
@@ -168,7 +168,7 @@ class _Reading:
     def _member(self, name: str, member: Any) -> None:
         """Note what a user wrote in a class, and not what Python, of some version, has added."""
         inner, public = _inside(member), not name.startswith("_")
-        if isinstance(inner, FunctionType) and _is_own(inner):
+        if isinstance(inner, FunctionType) and is_own(inner):
             # Those that `dataclass` makes have no text.
             file = inner.__code__.co_filename
             wanted = inner.__name__ != "__annotate__" and bool(_text(file, inner.__globals__))
@@ -194,7 +194,7 @@ class _Reading:
             self._all([type(value), *(getattr(value, x.name) for x in dataclasses.fields(value))])
         elif hasattr(type(value), "__array__"):
             self.lines.append(_array(value))
-        elif _is_foreign(type(value).__module__):
+        elif is_foreign(type(value).__module__):
             self.lines.append(_label(value))
         else:
             self.value(type(value))
@@ -227,13 +227,13 @@ def _label(value: Any) -> str:
     return f"{package}.{getattr(value, '__name__', type(value).__name__)}"
 
 
-def _is_own(function: FunctionType) -> bool:
+def is_own(function: FunctionType) -> bool:
     """Whether a function stands in a file of the user."""
     module = str(function.__globals__.get("__name__"))
     return not (is_ours(module) or _is_installed(function.__code__.co_filename))
 
 
-def _is_foreign(module: str) -> bool:
+def is_foreign(module: str) -> bool:
     """Whether a module is of this package, of an installed one or of the standard library."""
     found = sys.modules.get(module)
     folder = next(iter(getattr(found, "__path__", [])), None)  # of a package without __init__.py
@@ -263,6 +263,11 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
+
+
+def names_in(code: CodeType, instructions: Names) -> set[str]:
+    """Names that some instructions of a function, and of those in it, are about."""
+    return _names(list(_codes(code)), instructions)
 
 
 def _names(codes: list[CodeType], instructions: Names) -> set[str]:

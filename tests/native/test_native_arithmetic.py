@@ -73,6 +73,23 @@ def test_zeros_keep_their_sign():
     same(on_signs, x)
 
 
+WHOLE = [jnp.int64, jnp.uint64, jnp.int32, jnp.uint32]
+BOUNDS = [2.0**p for p in (31, 32, 63, 64)]
+FAR = [*ODD, *BOUNDS, *(-x for x in BOUNDS), *(np.nextafter(x, 0) for x in BOUNDS), 1e19, -0.9]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_floats_become_the_nearest_whole_numbers_in_range_and_nan_becomes_0(dtype):
+    with np.errstate(over="ignore"):
+        far = np.array(FAR, dtype)
+    whole = lambda x: [x.astype(kind) for kind in WHOLE]  # noqa: E731
+    same(whole, np.resize(far, (2, LANES)))
+    shared = lambda: far * (jnp.arange(far.size) > -1).astype(dtype)  # noqa: E731
+    same(lambda n: (n, whole(shared())), np.ones(LANES))
+    found = by_native(lambda x: x.astype(jnp.int64), jnp.array([np.nan, np.inf, -np.inf, 1e19] * 4))
+    assert found[:4].tolist() == [0, 2**63 - 1, -(2**63), 2**63 - 1]
+
+
 def on_integers(a, b):
     width = a.dtype.itemsize * 8
     by = jnp.abs(b.astype(jnp.int64) % width).astype(a.dtype)

@@ -115,7 +115,7 @@ def od_linbai(
         return efficient_rounding.ceil(weights, jnp.maximum(share(rank), 0.0)), found.converged
 
     def begin() -> Memory:
-        rank = subspace.of(arms, jnp.ones(num_arms, bool)).rank
+        rank = jnp.maximum(subspace.of(arms, jnp.ones(num_arms, bool)).rank, 1)  # 0: arms of zeros
         zero = jnp.zeros((), int)
         info = {"skipped": (share(rank) <= 0).astype(int), "invalid": zero, "unsolved": zero}
         return Memory(rank, info)

@@ -33,8 +33,8 @@ class State(NamedTuple):
     batch: Int[Array, ""]  # its number, from 1 in every stage
     size: Int[Array, ""]  # arms alive when the stage began
     phases: Int[Array, ""]  # batches of all stages so far
-    answer: Int[Array, ""]  # empirical best of the last batch
-    unsolved: Int[Array, ""]  # batches whose design missed its tolerance
+    answer: Int[Array, ""]  # empirical best of the last batch, at first an arm at random
+    unsolved: Int[Array, ""]  # batches whose design missed its tolerance, or that were cut
 
 
 @constructor(conditioned=True, requires=theta_norm_given)
@@ -70,7 +70,7 @@ def alba(
     Returns:
       An `Algorithm` that asks for an allocation each batch and answers the index of an arm.
       `info`: `phases`, the number of batches, and `unsolved`, the number of those whose design
-      missed its tolerance.
+      missed its tolerance, or whose draws were cut to 2^53.
     Raises:
       ValueError: a bad option, or an unknown `theta_norm`.
     Deviations:
@@ -140,7 +140,7 @@ def alba(
             batch=zero + 1,
             size=zero + num_arms,
             phases=zero,
-            answer=zero,
+            answer=sampling.index(key, num_arms),
             unsolved=zero,
         )
 
@@ -148,7 +148,8 @@ def alba(
         level = 36.0 * delta / (jnp.pi**4 * ((stage_of(state.alive) + 1) * state.batch) ** 2)
         total = jnp.ceil(sample_size(state.batch) * jnp.log(2.5 * state.size**2 / level))
         done, found = state.alive.sum() <= 1, design_for(state.alive)
-        unsolved = state.unsolved + ~(found.solved | done)
+        exact = total <= sampling.exact(total.dtype)
+        unsolved = state.unsolved + ~((found.solved & exact) | done)
         return Move(
             arm=jnp.arange(num_arms),
             count=sampling.multinomial(key, total.astype(int), found.weights),

@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Int
 
 from ...conditions import rounding_epsilon_in_range
 from ...core import Algorithm, Move
+from ...kernels import sampling
 from ...kernels.allocate.rounding_by_name import LARGEST, ROUNDINGS
 from ...kernels.confidence import radius
 from ...kernels.design import directions
@@ -20,13 +21,15 @@ from ...parameters import Positive, Probability, choice, constructor
 from ...types import Arms, Key, Targets
 from ..loops.single import only_answer
 
+MOST: float = 2.0**62  # draws of a phase; `max_pulls` is no more, so such a run is cut short
+
 
 class State(NamedTuple):
     """What RAGE remembers between phases."""
 
     alive: Bool[Array, " M"]
     phase: Int[Array, ""]  # from 1
-    answer: Int[Array, ""]  # empirical best of the last phase
+    answer: Int[Array, ""]  # empirical best of the last phase, at first a target at random
     unsolved: Int[Array, ""]  # phases whose design or rounding missed its accuracy
 
 
@@ -111,7 +114,8 @@ def rage(
 
     def init(key: Key) -> State:
         zero = jnp.zeros((), int)
-        return State(directions.distinct(targets), zero + 1, zero, zero)
+        answer = sampling.index(key, num_targets)
+        return State(directions.distinct(targets), zero + 1, answer, zero)
 
     def ask(key: Key, state: State) -> Move:
         alive, phase = state.alive, state.phase
@@ -120,7 +124,7 @@ def rage(
         wanted = 2.0 * 4.0**phase * optimal.value * (1.0 + rounding_epsilon) * noise_var * log_term
         done = alive.sum() <= 1
         least = rule.least((optimal.weights > 0).sum(), dim, rounding_epsilon)
-        draws = jnp.ceil(jnp.maximum(wanted, least)).astype(int)
+        draws = jnp.minimum(jnp.ceil(jnp.maximum(wanted, least)), MOST).astype(int)
         allocation = rounded(optimal.weights, jnp.where(done, 0, draws))
         solved = done | (optimal.converged & allocation.certified)
         return Move(

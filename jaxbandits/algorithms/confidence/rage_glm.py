@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ...conditions import rounding_epsilon_in_range, theta_norm_given
 from ...core import Algorithm, Move
 from ...feature_tables import require
+from ...kernels import sampling
 from ...kernels.allocate.rounding_by_name import LARGEST, ROUNDINGS
 from ...kernels.confidence import logistic, radius
 from ...kernels.design import directions
@@ -25,7 +26,7 @@ class State(NamedTuple):
     alive: Bool[Array, " M"]
     phase: Int[Array, ""]  # 0 is the burn-in
     floors: Float[Array, " K"]  # lower bounds of the variance of each arm's reward
-    answer: Int[Array, ""]  # empirical best of the last phase
+    answer: Int[Array, ""]  # empirical best of the last phase, at first a target at random
     unsolved: Int[Array, ""]  # phases whose design or rounding missed its accuracy
     unfitted: Int[Array, ""]  # phases without a maximum likelihood estimate
 
@@ -138,7 +139,7 @@ def rage_glm(
             alive=directions.distinct(targets),
             phase=zero,
             floors=floors,
-            answer=zero,
+            answer=sampling.index(key, targets.shape[0]),
             unsolved=zero,
             unfitted=zero,
         )

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ...core import Algorithm, Move
 from ...feature_tables import is_concrete
-from ...kernels import selection
+from ...kernels import sampling, selection
 from ...kernels.confidence import radius
 from ...kernels.design import directions, greedy
 from ...kernels.estimate import least_squares
@@ -37,7 +37,7 @@ class State(NamedTuple):
     phase: Int[Array, ""]  # from 1
     widest: Float[Array, ""]  # rho' of the last phase
     drawn: Int[Array, ""]  # n', the draws counted in it
-    answer: Int[Array, ""]  # empirical best of the last phase
+    answer: Int[Array, ""]  # empirical best of the last phase, at first an arm at random
     capped: Int[Array, ""]  # phases that `max_draws` ended
 
 
@@ -175,7 +175,7 @@ def xy_adaptive(
             phase=zero + 1,
             widest=jnp.ones((), arms.dtype),
             drawn=zero + dim * (dim + 1) + 1,
-            answer=zero,
+            answer=sampling.index(key, num_arms),
             capped=zero,
         )
 

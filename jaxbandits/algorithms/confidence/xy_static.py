@@ -7,7 +7,7 @@ from jaxtyping import Array
 
 from ...core import Algorithm, Move
 from ...feature_tables import check_spans, is_concrete
-from ...kernels import selection
+from ...kernels import sampling, selection
 from ...kernels.allocate import geometric_batches
 from ...kernels.confidence import radius
 from ...kernels.design import greedy_xy
@@ -115,7 +115,8 @@ def xy_static(
         return found.weights, found.converged
 
     def init(key: Key) -> geometric_batches.State:
-        return geometric_batches.begin(arms, *optimal_design())
+        begun = geometric_batches.begin(arms, *optimal_design())
+        return begun._replace(answer=sampling.index(key, num_targets))
 
     def ask(key: Key, state: geometric_batches.State) -> Move:
         counts = geometric_batches.batch(key, state, growth, powers, allocation)

@@ -36,7 +36,7 @@ def glm_ucb(
       arms: `[K, d]` features. Their units matter, because of the ridge.
       alpha: the width of a mean. "informal": 0.5, the largest standard deviation of a Bernoulli
         reward, without a theorem. "theory": `(2 lipschitz rho / kappa) sqrt(2 d log(t) log(2 d n /
-        delta))` after t draws, `rho^2 = 3 + 2 log(1 + 2 max_sqnorm / eigenvalue)`, for rewards in
+        delta))` in round t, `rho^2 = 3 + 2 log(1 + 2 max_sqnorm / eigenvalue)`, for rewards in
         [0, 1]; "theory_horizon": the same with n in place of t.
       family: "logistic", "poisson", "probit" or "gaussian".
       begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
@@ -85,14 +85,14 @@ def glm_ucb(
     dim, mean = arms.shape[1], LINKS[family].mean
     least, largest = glm_radius.slopes(family, kappa, lipschitz)
 
-    def width(draws):
+    def width(t):
         if not isinstance(alpha, str):
             return alpha
         if alpha == "informal":
             return INFORMAL
         assert horizon is not None  # a condition asked for it
         return glm_radius.glm_ucb(
-            draws if alpha == "theory" else horizon,
+            t if alpha == "theory" else horizon,
             1.0 / horizon if delta is None else delta,
             horizon,
             dim,
@@ -103,7 +103,7 @@ def glm_ucb(
         )
 
     def index(predictors, widths, draws):
-        return mean(predictors) + width(draws) * widths
+        return mean(predictors) + width(draws + 1) * widths
 
     rules = glm.optimistic(arms, ridge, index)
     return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)

@@ -36,6 +36,7 @@ FUNCTIONS: str = """
     sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma cbrt
 """
 CHEAP: set[str] = {"max", "min", "abs", "sqrt", "square", "is_finite"}
+FLOATS: set[str] = {"f64", "f32"}
 SHIFTS: dict[str, tuple[str, str]] = {
     "shift_left": ("u", "<<"),
     "shift_right_logical": ("u", ">>"),
@@ -76,6 +77,9 @@ def as_type(value: Value, type: str) -> Value:
     """Numbers or flags converted to another type of numbers."""
     if value.spec.type == type:
         return value
+    if value.spec.type in FLOATS and type not in FLOATS:
+        function = f"whole_{value.spec.type}_{type}" + ("" if value.varies else "_s")
+        return entrywise(value.shape, type, [value], lambda a: f"{function}({a})")
     minus = "-" if value.spec.type == "b64" else ""  # a mask that is on is -1
     if value.varies:
         return entrywise(value.shape, type, [value], lambda a: f"CONVERT({minus}{a}, v{type})")

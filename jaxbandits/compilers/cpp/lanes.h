@@ -99,6 +99,20 @@ INLINE b64 any(vb64 m) { return __builtin_ia32_ptestmq512((words512)m, (words512
 INLINE b64 any(vb64 m) { return (PER_LANE(FLAG, OR)) != 0; }
 #endif
 
+/* Floats as whole numbers, as XLA defines it: NaN is 0, what is out of range the nearest number in it;
+   the C++ language leaves both open. */
+#define WHOLE(from, to, mask_of, low, high, least, most) \
+  INLINE to whole_##from##_##to##_s(from x) { return x >= (from)(high) ? (to)(most) : x < (from)(low) ? (to)(least) : x == x ? (to)x : 0; } \
+  INLINE v##to whole_##from##_##to(v##from x) { \
+    const vb64 below = mask_of(x < all_##from((from)(low))), above = mask_of(x >= all_##from((from)(high))); \
+    const vb64 outside = below | above | mask_of(x != x); \
+    const v##to inside = CONVERT(select_##from(outside, all_##from(0), x), v##to); \
+    return select_##to(below, all_##to((to)(least)), select_##to(above, all_##to((to)(most)), inside)); }
+#define WHOLE_NUMBERS(from, mask_of) \
+  WHOLE(from, i64, mask_of, -0x1p63, 0x1p63, INT64_MIN, INT64_MAX) WHOLE(from, u64, mask_of, 0, 0x1p64, 0, ~0ull) \
+  WHOLE(from, i32, mask_of, -0x1p31, 0x1p31, INT32_MIN, INT32_MAX) WHOLE(from, u32, mask_of, 0, 0x1p32, 0, ~0u)
+WHOLE_NUMBERS(f64, MASK64) WHOLE_NUMBERS(f32, MASK32)
+
 /* Division of integers as XLA defines it, without a trap for a divisor of 0 or an overflow. */
 #define INTEGER_DIVISION(type, overflow) \
   INLINE type div_##type##_s(type a, type b) { return b == 0 ? (type)-1 : (overflow) ? a : a / b; } \

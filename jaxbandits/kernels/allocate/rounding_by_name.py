@@ -26,15 +26,18 @@ def _efficient(arms, weights, total):
     return regret_rounding.Rounded(counts, jnp.zeros((), int), jnp.array(True))
 
 
+def _least_for_efficient(size, dim, epsilon):
+    """The loss is at most `1 + 2 size / N`, but only from `N = 2 size` on."""
+    return 2.0 * size / jnp.minimum(epsilon, 1.0)
+
+
 def _least_for_regret(size, dim, epsilon):
     """`lambda_min >= 1 - epsilon / 2` from `d / e^2` draws on with e = epsilon / 6."""
     return 36.0 * dim / epsilon**2
 
 
 ROUNDINGS: dict[str, Rounding] = {
-    "efficient": Rounding(
-        _efficient, lambda size, dim, epsilon: 2.0 * size / epsilon, float("inf")
-    ),
+    "efficient": Rounding(_efficient, _least_for_efficient, float("inf")),
     "regret": Rounding(regret_rounding.regret, _least_for_regret, 1 / 3),
 }
 LARGEST = {name: rule.largest for name, rule in ROUNDINGS.items()}
