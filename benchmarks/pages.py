@@ -255,8 +255,8 @@ LEGEND = textwrap.dedent("""\
       guarantee is proved.
     - *Arms without features*: "as unit vectors" means that a problem without features is the
       special case of K unit vectors, which `jaxbandits.instances.bernoulli(means=...)` makes
-      (theta then has the means as its entries, and an algorithm that needs a bound on its norm
-      must be given `theta_norm`); "features are not used" means that the algorithm was made for
+      (it stores zeros as its theta, and an algorithm that needs a bound on the norm must be given
+      `theta_norm`); "features are not used" means that the algorithm was made for
       such problems.
     - *Measured, ± 95%*: wrong answers with their exact 95% interval (Clopper and Pearson). Where
       they are stored, 20,000 replications on small instances with delta = 0.05, some with the ridge

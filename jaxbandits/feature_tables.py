@@ -33,7 +33,7 @@ def check_real(name: str, value: Any) -> None:
         dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
         if getattr(dtype, "kind", None) == "O":
             dtype = np.asarray(value, float).dtype
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be a table of numbers: {error}") from None
     kind = getattr(dtype, "kind", "V")
     if kind in "fiub":

@@ -172,10 +172,12 @@ def as_table(name: str, value: Any, dtype: DTypeLike) -> Table | None:
     if value is None:
         return None
     check_entire(name, value)
-    if not isinstance(value, jax.Array | np.ndarray):
+    if not isinstance(value, jax.Array):
         try:
             value = jnp.asarray(value) if is_traced(value) else np.asarray(value)
-        except (ValueError, TypeError):
+            if value.dtype.kind == "O":  # numbers of Python, say
+                value = np.asarray(value, np.float64)
+        except (ValueError, TypeError, OverflowError):
             raise ValueError(f"{name} must be an array of numbers, got {value!r}") from None
     real = jnp.issubdtype(value.dtype, jnp.floating) or value.dtype.kind in "iub"
     if not real:

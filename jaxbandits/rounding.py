@@ -22,19 +22,29 @@ Counts: TypeAlias = Int[Table, " K"]
 
 FORMS: tuple[str, ...] = ("greedy", "swap")
 WHOLE: str = "counts are whole numbers"
+# A share counts as whole where 4 roundings make it so (`efficient_rounding.nearly`). From 2^50 on
+# these are a draw, and counts miss the total; half of that leaves room for rounded weights.
+MOST: int = 2**49
 
 
 def _check(weights: Rows, total: Scalar) -> tuple[Rows, Int[Array, ""]]:
     require(np.ndim(weights) == 1, f"weights must be a vector [K], got shape {np.shape(weights)}")
     if is_concrete(weights):
-        table = np.asarray(weights, float)
-        fine = np.isfinite(table).all() and (table >= 0).all() and abs(table.sum() - 1) < 1e-6
-        require(fine, f"weights must be non-negative with sum 1, got sum {table.sum()}")
-    check("total", count(0), total)
-    most = jnp.iinfo(jnp.result_type(int)).max
-    fits = not is_concrete(total) or total <= most
+        weights = _normalised(weights)
+    check("total", count(0)._replace(most=None), total)
+    most = min(MOST, int(jnp.iinfo(jnp.result_type(int)).max))
+    fits = not is_concrete(total) or int(total) <= most
     require(fits, f"total must be at most {most} in this precision, got {total}")
     return weights, jnp.asarray(total, int)
+
+
+def _normalised(weights):
+    """Weights with sum 1, checked: those of single precision would lose a draw in 10^8."""
+    table = np.asarray(weights, float)
+    size = table.sum()
+    fine = np.isfinite(table).all() and (table >= 0).all() and abs(size - 1) < 1e-6
+    require(fine, f"weights must be non-negative with sum 1, got sum {size}")
+    return (table / size).astype(weights.dtype)
 
 
 @kernel("weights")
@@ -43,10 +53,12 @@ def efficient(weights: Rows, total: Scalar) -> Counts:
 
     Args:
       weights: `[K]`, non-negative with sum 1.
-      total: draws; if they are at least as many as the supported arms, each of these is drawn.
+      total: draws, 2^49 at most; if they are at least as many as the supported arms, each of these
+        is drawn.
     Raises:
-      ValueError: weights that are no design, a negative total. Traced weights are not checked: if
-        they are no design, the counts do not sum to `total`.
+      ValueError: weights that are no design (their sum may be off by 1e-6), a total below 0 or
+        above 2^49. Traced ones are not checked: if they are no design, or too many draws, the
+        counts do not sum to `total`.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the weights; the counts
         are JAX's default integers.
@@ -65,10 +77,9 @@ def largest_remainder(weights: Rows, total: Scalar) -> Counts:
 
     Args:
       weights: `[K]`, non-negative with sum 1.
-      total: draws.
+      total: draws, 2^49 at most.
     Raises:
-      ValueError: weights that are no design, a negative total. Traced weights are not checked: if
-        they are no design, the counts do not sum to `total`.
+      ValueError: as `efficient`.
     Composes:
       As `efficient`.
 
@@ -92,12 +103,12 @@ def regret(
     Args:
       arms: `[K, d]`.
       weights: `[K]`, non-negative with sum 1.
-      total: draws.
+      total: draws, 2^49 at most.
       form: "greedy": draws are chosen one by one, with `e = 3 sqrt(r / N)`; for large N the whole
         parts of the shares are given first and only the last draws are chosen. "swap": exchanges
         begin with efficient rounding and end as soon as `e = 3 sqrt(5 r / N)` is reached.
     Raises:
-      ValueError: bad shapes, weights that are no design, a negative total, or a design that is too
+      ValueError: bad shapes, weights or a total that `efficient` refuses, or a design that is too
         ill-conditioned to certify the loss. Traced designs are not checked.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of arms and weights; the

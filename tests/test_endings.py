@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.stats
 from counting import compilations, refused
 from params import params
 from programs import key_of
@@ -532,6 +533,18 @@ def test_one_arm_or_two_are_played(name):
 @pytest.mark.parametrize("name", params(OF_SETS, always=("m_lingape",)))
 def test_a_set_of_all_arms_but_one_can_be_answered(name):
     check_runs(name, 4, m=3)
+
+
+FIRST = ["rage", "alba", "xy_adaptive", "xy_static"]
+
+
+@pytest.mark.parametrize("name", params(FIRST, always=["xy_static"]))
+def test_an_answer_before_the_first_phase_prefers_no_arm(name):
+    instance, build = jb.instances.canonical(8, gap=0.5), getattr(jb, name)
+    runs = jb.simulate(instance, build, replications=400, max_pulls=1)
+    assert not runs.pulls.any()
+    assert not runs.stopped.any()
+    assert scipy.stats.chisquare(np.bincount(runs.answer, minlength=8)).pvalue > 1e-4
 
 
 def test_a_single_target_is_answered_without_a_draw():

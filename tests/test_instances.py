@@ -79,6 +79,14 @@ def test_glm(family, mean, rewards, noise_var):
     np.testing.assert_allclose(instance.theta_norm, np.hypot(0.3, 0.8))
 
 
+def test_the_largest_predictor_of_poisson_rewards_is_that_of_the_clip():
+    most = make.glm(np.eye(2), [30.0, -1e3], family="poisson")
+    np.testing.assert_allclose(most.means, [np.exp(30.0), 0.0])
+    assert np.isfinite(make.glm(np.eye(2), [40.0, 35.0], family="gaussian").means).all()
+    drawn = jax.jit(lambda theta: make.glm(np.eye(2), theta, family="poisson").means)
+    np.testing.assert_allclose(drawn(jnp.array([40.0, 0.0])), [np.exp(30.0), 1.0], rtol=1e-5)
+
+
 def test_bernoulli_and_recorded():
     instance = check(make.bernoulli(np.eye(2), [0.2, 0.7]))
     assert (float(instance.noise_var), instance.rewards) == (0.25, "bernoulli")
@@ -99,6 +107,28 @@ def test_bernoulli_and_recorded():
             "samples: the rows have 3 to 5 records; .*'Arms with different numbers of records'",
         ),
         (lambda: make.recorded(np.eye(2), [[1, np.nan]] * 2, noise_var=1.0), "samples .*finite"),
+        (
+            lambda: make.recorded(np.eye(2), [[1e308] * 3, [1, 2, 3]], noise_var=1.0),
+            r"samples must give finite means, got inf at \[0\]",
+        ),
+        (
+            lambda: make.linear(np.eye(2) * 1e150, [1.0, -1e200]),
+            r"arms and theta must give finite means, got -inf at \[1\]",
+        ),
+        (
+            lambda: make.linear(np.eye(2), [1.0, 1e200], targets=[[1.0, 0.0], [0.0, 1e150]]),
+            r"targets and theta must give finite values, got inf at \[1\]",
+        ),
+        (
+            lambda: make.glm(np.eye(2) * 1e150, [1.0, 1e200], family="gaussian"),
+            r"arms and theta must give finite means, got inf at \[1\]",
+        ),
+        (
+            lambda: make.glm(np.eye(2), [35.5, 40.0], family="poisson"),
+            "theta must give predictors arms @ theta of at most 30 for family 'poisson', .*got 40",
+        ),
+        (lambda: make.linear([[10**400, 1], [0, 1]], [1, 0]), "arms must be .* too large"),
+        (lambda: make.linear(np.eye(2), [1, 10**400]), "theta must be .* too large"),
         (lambda: make.glm(np.eye(2), [0.0, 1.0], family="gamma"), "family .*got 'gamma'"),
         (lambda: make.linear(np.eye(2), [0.0, 1.0], noise_var=0.0), "noise_var .*got 0.0"),
         (lambda: make.transductive(5), "dim must be even, got 5"),

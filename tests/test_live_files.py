@@ -1,9 +1,11 @@
 """The file of a live run: no reward is lost, and any other file is refused."""
 
+import copy
 import gc
 import hashlib
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -209,7 +211,7 @@ def test_a_change_that_cannot_be_saved_has_no_effect(tmp_path, monkeypatch):
 
 def test_only_one_live_run_at_a_time_uses_a_file(saved):
     live = jb.Live(LINGAPE, ARMS, path=saved)
-    with pytest.raises(ValueError, match=r"run\.npz is in use"):
+    with pytest.raises(ValueError, match=r"run\.npz is in use by another live run$"):
         jb.Live(LINGAPE, ARMS, path=saved)
     live.close()
     live.close()
@@ -222,3 +224,40 @@ def test_only_one_live_run_at_a_time_uses_a_file(saved):
     gc.collect()
     with jb.Live(LINGAPE, ARMS, path=saved) as live:
         assert live.pulls == 4
+
+
+def test_a_file_that_cannot_be_locked_is_not_said_to_be_in_use(saved, monkeypatch):
+    def lock(descriptor):
+        raise OSError("no locks here")
+
+    monkeypatch.setattr(file.locks, "lock", lock)
+    assert_refused(saved, r"cannot be locked \(no locks here\)$")
+
+
+@pytest.mark.parametrize("linked", ["file", "folder", "nothing yet"])
+def test_links_to_a_file_share_its_lock_and_stay(linked, saved, tmp_path):
+    if linked == "nothing yet":
+        saved.unlink()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path if linked == "folder" else saved)
+    other = link / "run.npz" if linked == "folder" else link
+    with jb.Live(LINGAPE, ARMS, path=saved), pytest.raises(ValueError, match="is in use"):
+        jb.Live(LINGAPE, ARMS, path=other)
+    with jb.Live(LINGAPE, ARMS, path=other) as live:
+        pulls = live.pulls
+        live.tell(1.0)
+        with pytest.raises(ValueError, match="is in use"):
+            jb.Live(LINGAPE, ARMS, path=saved)
+    assert link.is_symlink()
+    with jb.Live(LINGAPE, ARMS, path=saved) as live:
+        assert live.pulls == pulls + 1
+
+
+@pytest.mark.parametrize("kept", ["memory", "file"])
+def test_a_live_run_cannot_be_copied(kept, tmp_path):
+    with jb.Live(LINGAPE, ARMS, path=None if kept == "memory" else tmp_path / "run.npz") as live:
+        for make in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="a live run cannot be copied or pickled: share"):
+                make(live)
+        live.tell(1.0)
+        assert live.pulls == 1

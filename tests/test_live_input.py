@@ -20,6 +20,10 @@ def doubling(arms, *, horizon):
     return jb.gse(arms, budget=horizon)
 
 
+SOARE = jb.instances.soare(3, angle=0.5)
+EXAMPLES = jb.instances.labelled([[0.0], [1.0], [2.0]], [0, 1, 1], shown=2)
+
+
 def in_pairs(arms):
     def ask(key, state):
         return Move(jnp.arange(2), None, jnp.array(False), jnp.array(0))
@@ -52,6 +56,16 @@ def in_pairs(arms):
         (LINGAPE, {"noise_var": 0.0}, "noise_var must be a finite number above 0, got 0.0"),
         (LINGAPE, {"theta_norm": "big"}, "theta_norm must be a finite number.*got 'big'"),
         (jb.lingape, {}, "theta_norm must be given for threshold 'pairwise'"),
+        (LINGAPE, {"arms": SOARE}, "arms must be a table .* object Instance: give instance.arms"),
+        (LINGAPE, {"arms": EXAMPLES}, "arms must be .* object Labelled: give instance.arms"),
+        (LINGAPE, {"arms": [[10**400, 1], [0, 1]]}, "arms must be a table of numbers: .*too large"),
+        (
+            jb.epsilon_greedy,
+            {},
+            r"horizon must be given for rate 'fading', .*: horizon is the number of rounds, which "
+            r"live use .*: bind it with functools.partial\(epsilon_greedy, horizon=...\)$",
+        ),
+        (jb.rep_glm_fpl, {}, r"horizon must be given, got None.*partial\(rep_glm_fpl, horizon="),
         (LINGAPE, {"path": "/nowhere/run.npz"}, "run.npz is in a folder that does not exist"),
         (LINGAPE, {"path": os.path.dirname(__file__)}, "tests is a folder"),
         (lambda arms: LINGAPE(arms), {"path": "run.npz"}, "could not be recognised"),
@@ -70,8 +84,9 @@ def test_bad_arguments_are_named(constructor, options, match):
         ((np.ma.masked,), "reward must be a finite number, got masked"),
         (("click",), "reward must be a finite number, got 'click'"),
         (("0.5",), "reward must be a finite number, got '0.5'"),
+        ((10**400,), "reward must be a finite number, got 1000"),
         ((1e308,), r"reward must be at most 3.3e\+150, for squares, got 1e\+308"),
-        (([1.0, 2.0],), r"reward must have shape \(\) here, got \(2,\)"),
+        (([1.0, 2.0],), r"reward must have shape \(\) here, got \(2,\)$"),
         ((1.0, {"arm": 2}), "arm must be 0, the one asked for, got 2"),
         ((1.0, {"arm": 4}), "arm must be a whole number from 0, below 4, got 4"),
         ((1.0, {"ticket": 1}), "ticket must be a whole number from 0, below 1, got 1"),
@@ -95,6 +110,22 @@ def test_bad_rewards_are_named_and_change_nothing(given, match):
     assert live.pulls == 2
 
 
+def test_a_ticket_of_another_run_is_refused():
+    live, other = jb.Live(LINGAPE, ARMS), jb.Live(LINGAPE, ARMS)
+    other.tell(1.0)
+    mine, foreign = live.ticket(), other.ticket()
+    assert (mine.number, mine.arm, foreign.number) == (0, 0, 0)
+    assert foreign.arm != 0
+    match = r"ticket must be one of this run, whose number 0 is for arm 0, got Ticket\(number=0"
+    for call in (lambda: live.tell(1.0, ticket=foreign), lambda: live.cancel(foreign)):
+        with pytest.raises(ValueError, match=match):
+            call()
+    assert (live.pulls, live.tickets) == (0, (mine,))
+    live.tell(1.0, ticket=mine)
+    with pytest.raises(ValueError, match="0 is already told"):
+        live.tell(1.0, ticket=foreign)
+
+
 def test_a_reward_told_without_asking_is_one_of_the_arm_that_ask_would_return():
     live = jb.Live(LINGAPE, ARMS)
     for pulls in (1, 2):
@@ -107,7 +138,7 @@ def test_a_reward_told_without_asking_is_one_of_the_arm_that_ask_would_return():
 def test_a_phase_refuses_rewards_that_it_did_not_ask_for():
     live = jb.Live(partial(jb.sequential_halving, budget=8), ARMS)  # one draw each, then two
     for reward, target, match in (
-        (1.0, {}, r"reward must have shape \(4,\) here"),
+        (1.0, {}, r"reward must have shape \(4,\) here, got \(\); give arm=k for rewards of one"),
         ([1.0, 2.0], {"arm": 1}, "reward must hold at most 1 rewards of arm 1"),
         ([1.0, np.nan], {"arm": 1}, "reward must be a finite number"),
         ([[1.0]], {"arm": 1}, "reward must hold at most 1 rewards of arm 1"),

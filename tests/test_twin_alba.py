@@ -194,6 +194,15 @@ def test_widths_of_all_directions(monkeypatch):
     np.testing.assert_allclose(list(seen.values()), np.transpose(expected), rtol=1e-9)
 
 
+def test_batches_that_are_cut_to_what_can_be_drawn_exactly_are_counted():
+    """Their widths are those of more draws."""
+    instance = jb.instances.canonical(2, gap=3e-9)
+    runs = jb.simulate(instance, jb.alba, replications=16, max_pulls=2**62)
+    assert (runs.info["unsolved"] > 0).all()
+    easy = jb.simulate(jb.instances.canonical(2, gap=1.0), jb.alba, replications=16)
+    assert not easy.info["unsolved"].any()
+
+
 def test_counts_are_independent_draws_from_the_design():
     arms = np.random.default_rng(6).normal(size=(5, 2))
     algorithm = jb.alba(jnp.asarray(arms), theta_norm=1.0)

@@ -1,6 +1,7 @@
 """OD-LinBAI against a plain NumPy twin, round by round on the same rewards."""
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -78,6 +79,13 @@ def test_od_linbai(num_arms, dim):
         rounds, _ = hand.play(twin, facts, reward, jax.random.key(seed), compare=as_good_as_optimal)
         assert rounds == twin.rounds
         assert twin.spent <= budget
+
+
+def test_arms_of_zeros_are_drawn_as_one_of_rank_one():
+    instance = jb.instances.linear(np.zeros((4, 2)), [1.0, 0.0])
+    runs = jb.simulate(instance, partial(jb.od_linbai, budget=60), replications=16)
+    assert ((runs.pulls > 50) & (runs.pulls <= 60)).all()
+    assert runs.stopped.all()
 
 
 def test_a_budget_too_small_for_a_round_is_not_spent():

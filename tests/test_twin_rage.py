@@ -86,6 +86,25 @@ def test_the_least_number_of_draws_of_a_phase_with_regret_rounding(epsilon, size
     assert plain.worst(arms, weights, counts) >= 1 / (1 + epsilon)
 
 
+@pytest.mark.parametrize(("epsilon", "size"), [(0.1, 200), (1.0, 20), (5.0, 20), (50.0, 20)])
+def test_efficient_rounding_needs_two_draws_of_each_supported_arm(epsilon, size):
+    """With fewer its loss is not bounded: an arm with weight may get no draw."""
+    instance = jb.instances.canonical(10, gap=1.0, noise_var=1e-6)
+    build = partial(jb.rage, rounding_epsilon=epsilon)
+    runs = jb.simulate(instance, build, replications=16)
+    assert set(runs.pulls) == {size}
+    assert size <= jb.theory.rage_pull_bound(instance, 0.05, rounding_epsilon=epsilon).value
+
+
+def test_a_phase_of_more_draws_than_are_allowed_is_not_begun():
+    runs = jb.simulate(
+        jb.instances.canonical(10, gap=1e-11), jb.rage, replications=16, max_pulls=2**62
+    )
+    assert not runs.stopped.any()
+    assert (runs.pulls > 0).all()
+    np.testing.assert_array_equal(runs.arm_pulls.sum(1), runs.pulls)
+
+
 def test_equal_targets_are_treated_as_one():
     """They cannot be distinguished: only the first of them takes part, and it is the answer."""
     rng, arms, targets, theta = problem(2)

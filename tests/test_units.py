@@ -117,8 +117,12 @@ def test_log_det_is_minus_infinity_where_arms_do_not_span():
     flat = np.column_stack([arms[:, :2], arms[:, 0] + arms[:, 1]])
     for some, other in ((arms[:2], weights[:2]), (flat, weights), (arms, weights * 0)):
         assert jb.design.log_det(some, other) == -np.inf
-    with pytest.raises(ValueError, match="weights must be 0 or above, got others at \\[1, 2"):
+    wanted = "weights must be finite and 0 or above, got others at"
+    with pytest.raises(ValueError, match=rf"{wanted} \[1, 2"):
         jb.design.log_det(arms, weights - 0.2 * (np.arange(8) > 0))
+    for wrong in (np.inf, np.nan):
+        with pytest.raises(ValueError, match=rf"{wanted} \[3\]"):
+            jb.design.log_det(arms, np.where(np.arange(8) == 3, wrong, weights))
 
 
 def test_a_column_below_the_least_normal_number_is_refused():

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..feature_tables import check_arms, check_condition, is_concrete, require
+from ..feature_tables import check_arms, check_condition, check_real, is_concrete, require
 from ..kernels.linalg import scaling
 from ..parameters import check, positive
 from ..types import Rows, Scalar, Table
@@ -32,17 +32,18 @@ def problem(
       scale_free: whether the units of a column change nothing; features are then returned in
         columns of one size.
     Raises:
-      ValueError: bad shapes, NaN, no active row, arms that are all zero or so nearly dependent
-        that rounding hides it, a bad tolerance.
+      ValueError: bad shapes, NaN, `active` of other than bool or 0 and 1, no active row, arms that
+        are all zero or so nearly dependent that rounding hides it, a bad tolerance.
     """
     check_arms(arms, targets)
     check("tol", positive, tol)
     rows = np.shape(arms if targets is None else targets)[0]
     active = np.ones(rows, bool) if active is None else active
+    check_real("active", active)
     shape = np.shape(active)
     require(shape == (rows,), f"active must have shape ({rows},), got {shape}")
     if is_concrete(active):
-        active = np.asarray(active, bool)
+        active = _flags("active", active)
         require(np.any(active), "active must have at least one True entry, got none")
         if is_concrete(arms):
             some = np.asarray(arms) if targets is not None else np.asarray(arms)[active]
@@ -53,3 +54,11 @@ def problem(
         features = scaling.equilibrated(*features)
     known = np.asarray(tol, features[0].dtype) if is_concrete(tol) else tol
     return features[0], features[-1], jnp.asarray(active), known
+
+
+def _flags(name, values):
+    """Concrete numbers as bool; a cast would take whatever is not 0, NaN say, for True."""
+    table = np.asarray(values, float)
+    others = table[(table != 0) & (table != 1)][:5].tolist()
+    require(not others, f"{name} must be bool, or 0 and 1, got {others}")
+    return table != 0

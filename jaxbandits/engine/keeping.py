@@ -361,13 +361,13 @@ jax.monitoring.register_event_listener(_note)
 def _compiled(lowered: Lowered) -> tuple[Compiled, bool]:
     """A program, and whether it was compiled here and now."""
 
-    def compile() -> tuple[Compiled, bool]:
+    def made_and_new() -> tuple[Compiled, bool]:
         before = getattr(_found_by_jax, "number", 0)
         made = lowered.compile()
         return made, getattr(_found_by_jax, "number", 0) == before
 
     _make_room_at_times()
-    return waited_for(compile)
+    return waited_for(made_and_new)
 
 
 def _forget_in_jax(text):
@@ -375,8 +375,8 @@ def _forget_in_jax(text):
 
     A program that was read cannot be written again: its functions would be missing.
     """
-    name, folder = MODULE.search(text), kept_programs.folder()
-    if name and folder and jax.config.jax_compilation_cache_dir == str(folder):
+    name, folder, config = MODULE.search(text), kept_programs.folder(), jax.config
+    if name and folder and getattr(config, "jax_compilation_cache_dir", None) == str(folder):
         for path in folder.glob(f"{glob.escape(name[1])}-*-cache"):
             path.unlink(missing_ok=True)
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..feature_tables import check_arms, check_real, is_concrete, require
-from ..kernels.estimate.links import FAMILIES, LINKS
+from ..kernels.estimate.links import FAMILIES, LARGEST, LINKS
 from ..parameters import Option, check, choice, count, nonnegative, positive, size
 from ..precision import double, floats
 from ..signatures import hinting
@@ -112,6 +112,13 @@ def check_finite(name: str, array: Rows, shape: tuple[int, ...]) -> None:
         require(np.isfinite(np.asarray(array, float)).all(), f"{name} must be finite, got NaN")
 
 
+def _check_computed(what, means, source):
+    """Raise unless the means that follow from arguments, where they are known, are finite."""
+    if is_concrete(means) and not np.isfinite(means).all():
+        wrong = int(np.flatnonzero(~np.isfinite(means))[0])
+        raise ValueError(f"{source} must give finite {what}, got {means[wrong]} at [{wrong}]")
+
+
 def _build(arms, targets, means, values, theta, noise_var, theta_norm, **rest):
     arms = floats(arms)
     targets = arms if targets is None else floats(targets)
@@ -135,7 +142,7 @@ def linear(
     Returns:
       An `Instance` whose `theta_norm` is the norm of theta.
     Raises:
-      ValueError: wrong shapes, NaN, or a variance not above 0.
+      ValueError: wrong shapes, NaN, means beyond double precision, or a variance not above 0.
 
     >>> linear([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.0]).means
     array([0.5, 0. ])
@@ -146,6 +153,8 @@ def linear(
     arms, theta = floats(arms), floats(theta)
     targets = arms if targets is None else floats(targets)
     means, values, norm = _products(arms, None if targets is arms else targets, theta)
+    _check_computed("means", means, "arms and theta")
+    _check_computed("values", values, "targets and theta")
     return _build(arms, targets, means, values, theta, noise_var, norm)
 
 
@@ -222,7 +231,9 @@ def glm(arms: Rows, theta: Rows, *, family: str = "logistic") -> Instance:
       An `Instance` whose learner knows the family and the norm of theta; `noise_var` is 1/4
       for Bernoulli rewards, 1 for normal ones and the largest mean for Poisson ones.
     Raises:
-      ValueError: wrong shapes, NaN, an unknown family.
+      ValueError: wrong shapes, NaN, an unknown family, means beyond double precision, or a
+        predictor `arms @ theta` above 30 for "poisson". Where arms or theta are traced, such a
+        predictor counts as 30.
 
     >>> glm([[1.0, 0.0], [0.0, 1.0]], [0.0, 2.0]).means.round(2)
     array([0.5 , 0.88])
@@ -231,7 +242,10 @@ def glm(arms: Rows, theta: Rows, *, family: str = "logistic") -> Instance:
     check_finite("theta", theta, (np.shape(arms)[1],))
     check_option(choice(*FAMILIES), family=family)
     arms, theta = floats(arms), floats(theta)
-    means, largest, norm = _means(family, arms, theta)
+    means, largest, norm, predictor = _means(family, arms, theta)
+    if family == "poisson":
+        _check_clip(predictor)
+    _check_computed("means", means, "arms and theta")
     rewards = {"gaussian": "normal", "poisson": "poisson"}.get(family, "bernoulli")
     noise_var = largest if rewards == "poisson" else {"normal": 1.0, "bernoulli": 0.25}[rewards]
     return _build(arms, arms, means, means, theta, noise_var, norm, rewards=rewards, family=family)
@@ -239,8 +253,18 @@ def glm(arms: Rows, theta: Rows, *, family: str = "logistic") -> Instance:
 
 @partial(jax.jit, static_argnums=0)
 def _means(family, arms, theta):
-    means = LINKS[family].mean(jnp.matmul(arms, theta))
-    return means, means.max(), jnp.linalg.norm(theta)
+    predictors = jnp.matmul(arms, theta)
+    means = LINKS[family].mean(predictors)
+    return means, means.max(), jnp.linalg.norm(theta), predictors.max()
+
+
+def _check_clip(predictor):
+    """Raise where the largest predictor of Poisson rewards is known, and its mean clipped."""
+    if is_concrete(predictor) and not predictor <= LARGEST:  # NaN is not either
+        raise ValueError(
+            f"theta must give predictors arms @ theta of at most {LARGEST:g} for family 'poisson', "
+            f"whose mean is then {np.exp(LARGEST):.2g}, got {predictor:.6g}"
+        )
 
 
 @hinting
@@ -301,7 +325,7 @@ def recorded(
       An `Instance` whose means are those of the samples; `theta` is not known, and stored as
       zeros.
     Raises:
-      ValueError: wrong shapes or NaN.
+      ValueError: wrong shapes, NaN, or means beyond double precision.
 
     >>> recorded([[1.0, 0.0], [0.0, 1.0]], [[0.1, 0.3], [0.5, 0.7]], noise_var=0.25).means.round(2)
     array([0.2, 0.6])
@@ -319,6 +343,7 @@ def recorded(
     check_option(nonnegative, theta_norm=theta_norm)
     samples = jnp.asarray(samples, float)
     means, theta = samples.mean(1), np.zeros(np.shape(arms)[1])
+    _check_computed("means", means, "samples")
     rest = {"samples": samples, "rewards": "recorded"}
     return _build(arms, None, means, means, theta, noise_var, theta_norm, **rest)
 

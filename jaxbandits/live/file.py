@@ -43,7 +43,8 @@ def hold(owner: object, path: Path) -> Callable[[], Any]:
     old.
 
     Raises:
-      ValueError: no such folder, no locks on this platform, or another process has the lock.
+      ValueError: no such folder, no locks on this platform or file system, or another run has the
+        lock.
     """
     require(locks.AVAILABLE, f"path: {path} needs file locks, which {sys.platform} lacks")
     require(path.parent.is_dir(), f"path: {path} is in a folder that does not exist")
@@ -53,7 +54,9 @@ def hold(owner: object, path: Path) -> Callable[[], Any]:
         locks.lock(descriptor)
     except OSError as error:
         os.close(descriptor)
-        raise ValueError(f"path: {path} is in use by another live run ({error})") from None
+        busy = isinstance(error, BlockingIOError)
+        reason = "is in use by another live run" if busy else f"cannot be locked ({error})"
+        raise ValueError(f"path: {path} {reason}") from None
     return weakref.finalize(owner, os.close, descriptor)
 
 

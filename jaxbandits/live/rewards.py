@@ -134,7 +134,8 @@ def numbers(reward: Any, shape: tuple[int, ...] | None = None) -> Float[np.ndarr
     except (TypeError, ValueError):
         raise ValueError(f"reward must be a finite number, got {reward!r}") from None
     fits = shape is None or found.shape == shape
-    require(fits, f"reward must have shape {shape} here, got {found.shape}")
+    hint = "; give arm=k for rewards of one arm" if shape else ""
+    require(fits, f"reward must have shape {shape} here, got {found.shape}{hint}")
     if not (np.abs(found) <= LARGEST_ENTRY).all():  # NaN is not either
         finite = np.isfinite(found).all()
         wanted = f"at most {LARGEST_ENTRY:.2g}, for squares" if finite else "a finite number"

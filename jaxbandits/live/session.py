@@ -1,9 +1,10 @@
 """`Live`: the one mutable class of the package."""
 
+import os
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple, NoReturn, SupportsIndex
 
 import jax
 import numpy as np
@@ -34,8 +35,17 @@ class Ticket(NamedTuple):
     arm: int
 
 
-def _number(ticket):
-    return ticket.number if isinstance(ticket, Ticket) else ticket
+def _number(ticket, snapshot):
+    """The number of a ticket; a `Ticket` has to be for the arm that this run gave its number to."""
+    if not isinstance(ticket, Ticket):
+        return ticket
+    number = rewards.index("ticket", ticket.number, snapshot.issued)
+    arm = snapshot.tickets.get(number, ticket.arm)
+    require(
+        arm == ticket.arm,
+        f"ticket must be one of this run, whose number {number} is for arm {arm}, got {ticket}",
+    )
+    return number
 
 
 class Live:
@@ -125,7 +135,8 @@ class Live:
             self._snapshot = self._algorithm.begin()
         else:
             description = describe(bound, numbers, seed)
-            self._open(Path(path).absolute(), description, entries_of(numbers))
+            # One file has one lock, and stays where it is, whatever links lead to it.
+            self._open(Path(os.path.realpath(path)), description, entries_of(numbers))
 
     def _open(self, path: Path, description: dict[str, str], entries: Entries) -> None:
         """Lock the file, and read it where it exists, else begin it."""
@@ -227,11 +238,12 @@ class Live:
         """Take back a ticket, given itself or by its number: its reward will not come.
 
         Raises:
-          ValueError: no such ticket is out.
+          ValueError: no such ticket is out, or it is one of another run.
         """
         with self._one_at_a_time:
             self._check_tickets()
-            self._become(rewards.without_ticket(self._unclosed(), _number(ticket))[0])
+            snapshot = self._unclosed()
+            self._become(rewards.without_ticket(snapshot, _number(ticket, snapshot))[0])
 
     def tell(
         self,
@@ -255,7 +267,7 @@ class Live:
           ticket: the ticket whose reward this is, or its number.
         Raises:
           ValueError: a reward that is no finite number, more rewards than are wanted, a ticket
-            that is not out. Nothing has been learnt.
+            that is not out or of another run. Nothing has been learnt.
           RuntimeError: the algorithm has stopped, or the run is closed, or a contextual algorithm
             was shown nothing since its last reward.
         """
@@ -269,7 +281,9 @@ class Live:
         if ticket is not None:
             self._check_tickets()
             require(arm is None, f"arm must be None with a ticket, got {arm!r}")
-            return rewards.by_ticket(self._algorithm, self._unclosed(), _number(ticket), reward)
+            snapshot = self._unclosed()
+            number = _number(ticket, snapshot)
+            return rewards.by_ticket(self._algorithm, snapshot, number, reward)
         snapshot = self._going()
         if snapshot.nothing_shown:
             raise RuntimeError(
@@ -326,6 +340,17 @@ class Live:
         if self.tickets:
             parts.append(f"{len(self.tickets):,} tickets out")
         return f"Live({', '.join(parts)})"
+
+    def __reduce__(self) -> NoReturn:
+        """Two objects would write one file, each without the rewards told to the other.
+
+        Raises:
+          TypeError: always; `copy` and `pickle` end here.
+        """
+        raise TypeError(
+            "a live run cannot be copied or pickled: share the object among threads, or close it "
+            "and open its `path` again"
+        )
 
     def __enter__(self) -> "Live":
         return self

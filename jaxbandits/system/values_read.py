@@ -122,7 +122,7 @@ class _Reading:
             return _table(value)
         return self._object(value)
 
-    def _all(self, values: Any) -> Hashable:
+    def _all(self, values: Any) -> tuple[Hashable, ...]:
         return tuple(self.of(value) for value in values)
 
     def _function(self, function: FunctionType) -> Hashable:

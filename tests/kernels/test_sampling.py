@@ -117,3 +117,10 @@ def test_numbers_from_a_huge_range_are_distinct():
     rows = np.asarray(sampling.distinct(jax.random.key(1), 2**40, 64))
     assert len(set(rows.tolist())) == 64
     assert rows.max() > 2**39
+
+
+def test_an_index_is_any_of_the_numbers():
+    keys = jax.random.split(jax.random.key(3), 24_000)
+    found = np.bincount(jax.vmap(lambda key: sampling.index(key, 6))(keys))
+    assert len(found) == 6
+    assert stats.chisquare(found).pvalue > 1e-4
