@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from .feature_tables import is_concrete, require
-from .parameters import Values
+from .parameters import LARGEST, Values
 from .types import Rows, Scalar
 
 THETA_NORM: str = (
@@ -148,14 +148,23 @@ def budget_covers(values: Values, least: int, what: str = "stages") -> None:
       what: what there are so many of, for the error message.
     """
     budget, per_arm = values["budget"], values["per_arm"]
+    one_budget(budget, per_arm)
+    if is_concrete(budget) and is_concrete(per_arm):
+        num_arms = np.shape(values["arms"])[0]
+        fits = per_arm is None or int(per_arm) * num_arms <= LARGEST
+        most = LARGEST // num_arms
+        require(fits, f"per_arm must be at most {most} for the {num_arms} arms, got {per_arm}")
+        total = total_draws(values["arms"], budget, per_arm)
+        require(total >= least, f"budget must be at least the {least} {what}, got {total}")
+
+
+def one_budget(budget: Scalar | None, per_arm: Scalar | None) -> None:
+    """Raise unless one of the two is given."""
     exactly_one = (budget is None) != (per_arm is None)
     require(
         exactly_one,
-        f"budget or per_arm must be given, one of the two, got {budget!r} and {per_arm!r}",
+        f"budget or per_arm must be given, one of the two, got {budget} and {per_arm}",
     )
-    if is_concrete(budget) and is_concrete(per_arm):
-        total = total_draws(values["arms"], budget, per_arm)
-        require(total >= least, f"budget must be at least the {least} {what}, got {total}")
 
 
 def total_draws(arms: Rows, budget: Scalar | None, per_arm: Scalar | None) -> Scalar:

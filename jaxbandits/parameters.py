@@ -13,6 +13,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeAlias, cast
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
@@ -33,6 +34,7 @@ from .types import Rows, Scalar
 from .whole_numbers import allowed_whole, is_whole
 
 Values: TypeAlias = Mapping[str, Any]  # the arguments of a constructor by name
+NUMBERS: tuple[type, ...] = (float, np.ndarray, np.generic, jax.Array)  # what is traced
 
 LARGEST: int = 2**62  # largest whole number: the sum of two such numbers still fits 64 bits
 # Smallest probability: its share of a test, `delta / (K^2 t^2)` say, has to be a normal number,
@@ -54,8 +56,8 @@ class Option(NamedTuple):
 
     def holds(self, value: Any) -> bool:
         """Whether the value is allowed, for values of any type."""
-        try:
-            return self.accepts(value)
+        try:  # JAX compares a number of 32 bits with none that needs 64
+            return self.accepts(np.asarray(value) if isinstance(value, jax.Array) else value)
         except (TypeError, ValueError, OverflowError):
             return False
 
@@ -96,7 +98,11 @@ def size(least: int = 1) -> Option:
 
 def choice(*names: str | bool | int) -> Option:
     """One of `names`, static."""
-    return Option("one of " + ", ".join(map(repr, names)), lambda v: v in names, lambda v: v)
+
+    def convert(value):  # a flag of NumPy, or the number 1.0 for 1, would be traced
+        return next(n for n in names if n == value) if isinstance(value, NUMBERS) else value
+
+    return Option("one of " + ", ".join(map(repr, names)), lambda v: v in names, convert)
 
 
 def number_or(*names: str) -> Option:
@@ -114,7 +120,7 @@ def _or_named(number, names):
     return Option(
         f"{number.allowed} or one of {', '.join(map(repr, names))}",
         lambda v: is_name(v) or number.accepts(v),
-        lambda v: v if is_name(v) else number.convert(v),
+        lambda v: str(v) if is_name(v) else number.convert(v),
     )
 
 
@@ -129,7 +135,7 @@ def array(*shape: str) -> Option:
 
 
 # Types of options that many constructors have. Other types are written in the signature:
-# `design: Annotated[str, choice("a", "b")] = "a"`. Every option may also be None.
+# `design: Annotated[str, choice("a", "b")] = "a"`. One that may be None is written `Count | None`.
 Probability: TypeAlias = Annotated[Scalar, probability]
 Percentage: TypeAlias = Annotated[Scalar, percentage]
 Positive: TypeAlias = Annotated[Scalar, positive]
@@ -157,13 +163,30 @@ def _option_in(annotation):
     return None
 
 
+def _needing_values(build):
+    """The parameters that are options, and for which neither type nor default allows None."""
+    return [
+        p
+        for p in inspect.signature(build, eval_str=True).parameters.values()
+        if _option_in(p.annotation) and not (p.default is None or _allows_none(p.annotation))
+    ]
+
+
+def _allows_none(annotation):
+    if typing.get_origin(annotation) is Annotated:
+        return _allows_none(typing.get_args(annotation)[0])
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return any(map(_allows_none, typing.get_args(annotation)))
+    return annotation is types.NoneType
+
+
 def check(name: str, option: Option, value: Any) -> None:
     """Raise where a concrete value is not what `option` allows; traced values pass."""
     if not is_concrete(value):
         return
     if not option.holds(value):  # the message is made only here: formatting an array takes long
         raise ValueError(f"{name} must be {option.allowed}, got {value!r}")
-    fits = option.most is None or value <= option.most
+    fits = option.most is None or int(value) <= option.most
     require(fits, f"{name} must be at most {option.most}, got {value}")
 
 
@@ -175,6 +198,44 @@ def converted(options: Mapping[str, Option], keywords: Values) -> dict[str, Any]
             check(name, options[name], value)
             result[name] = options[name].convert(value)
     return result
+
+
+def check_leaf(name: str, value: Any) -> None:
+    """Raise unless an option, or a leaf of one, can be traced or told apart from others.
+
+    Args:
+      name: what messages call the option.
+      value: what a constructor without checks of its own is given.
+    """
+    fine = _is_traceable(value) if isinstance(value, NUMBERS) else _is_hashable(value)
+    if not fine:  # the message is made only here: formatting an array takes long
+        raise ValueError(f"{name} must be a number, an array of numbers or a name, got {value!r}")
+
+
+def check_leaves(name: str, value: Any) -> None:
+    """The same for all leaves of an option that may be a pytree, and for its structure."""
+    try:
+        leaves, structure = jax.tree.flatten(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a pytree: {error}") from None
+    for leaf in leaves:
+        check_leaf(name, leaf)
+    require(_is_hashable(structure), f"{name} must be a pytree that has a hash, got {value!r}")
+
+
+def _is_traceable(value):
+    try:
+        return jax.typeof(value if isinstance(value, jax.Array) else np.asarray(value)) is not None
+    except (TypeError, ValueError):  # of text, objects or dates
+        return False
+
+
+def _is_hashable(value):
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _with_equal_columns(values):
@@ -248,7 +309,7 @@ def constructor(
 ) -> Callable[[Callable[Concatenate[Array, P], Algorithm]], Constructor[P]]:
     """Decorate a constructor `(arms, [targets], *, keywords) -> Algorithm` with its checks.
 
-    The types of the keywords say what each may be, see `options_of`; None is not checked.
+    The types of the keywords say what each may be, see `options_of`, and whether it may be None.
 
     Args:
       spans: whether the arms must span the feature space.
@@ -268,6 +329,15 @@ def constructor(
 
     def decorate(build):
         signature, options = inspect.signature(build), options_of(build)
+        needed = _needing_values(build)
+        # Of those without a default, such as the true theta, `requires` may say more.
+        with_default = [p.name for p in needed if p.default is not p.empty]
+        without_default = [p.name for p in needed if p.default is p.empty]
+
+        def refuse_none(names, values):
+            for name in names:
+                if values[name] is None:
+                    check(name, options[name], None)
 
         def bind(arms, args, keywords):
             try:
@@ -282,8 +352,10 @@ def constructor(
                 values["arms"] = np.asarray(arms, float)
             condition = check_spans(arms) if spans else None
             values.update(convert({k: v for k, v in values.items() if k in options}))
+            refuse_none(with_default, values)
             if requires is not None:
                 requires(values)
+            refuse_none(without_default, values)
             if conditioned or free(values):
                 check_condition(arms, condition)
             return bound

@@ -28,8 +28,20 @@ BAD = {
         "budget or per_arm must be given, one of the two, got None and None",
     ),
     "two budgets": (
-        (SOARE, jb.at_budget(jb.lingape, 40, per_arm=10)),
-        "budget or per_arm must be given, one of the two",
+        lambda: jb.at_budget(jb.lingape, np.int64(40), per_arm=np.int64(10)),
+        "budget or per_arm must be given, one of the two, got 40 and 10",
+    ),
+    "a second budget that is bound later": (
+        (SOARE, partial(jb.at_budget(jb.lingape, 40), per_arm=10)),
+        "budget or per_arm must be given, one of the two, got 40 and 10",
+    ),
+    "more draws of each arm than fit a whole number": (
+        (CANONICAL, partial(jb.gse, per_arm=2**61 + 3)),
+        f"per_arm must be at most {2**59} for the 8 arms, got {2**61 + 3}",
+    ),
+    "more draws of each arm at a budget": (
+        (CANONICAL, jb.at_budget(jb.lingape, per_arm=2**59 + 1)),
+        f"per_arm must be at most {2**59} for the 8 arms, got {2**59 + 1}",
     ),
     "a budget of nothing": (
         (SOARE, jb.at_budget(jb.lingape, 0)),
@@ -103,7 +115,7 @@ BAD = {
     "no budget of od_linbai": ((CANONICAL, jb.od_linbai), "budget or per_arm must be given"),
     "two budgets of od_linbai": (
         (CANONICAL, partial(jb.od_linbai, budget=40, per_arm=5)),
-        "budget or per_arm must be given, one of the two, got .*40.* and .*5",
+        "budget or per_arm must be given, one of the two, got 40 and 5",
     ),
 }
 
@@ -111,3 +123,9 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_budget_is_named_before_anything_compiles(name):
     refused(*BAD[name])
+
+
+def test_the_largest_number_of_draws_of_each_arm_is_played_as_such():
+    algorithm = partial(jb.gse, per_arm=2**59)
+    runs = jb.simulate(CANONICAL, algorithm, replications=1, max_pulls=2**62)
+    assert runs.pulls.tolist() == [2**62]

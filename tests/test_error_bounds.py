@@ -5,6 +5,7 @@ import math
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
@@ -199,3 +200,59 @@ def test_the_bound_by_normal_tails_is_1_where_an_arm_is_not_drawn():
         bounds.append(found.value)
     assert sorted(errors) == [0.0, 1.0]
     assert bounds == [1.0, 1.0]
+
+
+ERRORS = ("gse", "od_linbai", "bayes_gap", "sequential_halving")
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_the_budget_may_be_a_number_of_jax_but_not_none(name):
+    bound, instance = getattr(theory, f"{name}_error_bound"), jb.instances.canonical(4, gap=0.5)
+    assert bound(instance, jnp.array(60)) == bound(instance, 60)
+    with pytest.raises(ValueError, match=r"budget must be a whole number, .*, got None"):
+        bound(instance, None)
+
+
+@pytest.mark.parametrize("option", ["form", "eta", "excess", "replications", "seed"])
+def test_none_is_no_option_of_the_bound_of_gse(option):
+    with pytest.raises(ValueError, match=f"{option} must be .*, got None"):
+        theory.gse_error_bound(BASIS, 100, **{option: None})
+
+
+def test_options_of_the_bound_of_gse_may_be_numbers_of_jax():
+    numbers = {"budget": 60, "eta": 2, "replications": 5, "seed": 3, "forced": 1}
+    given = {name: jnp.array(number) for name, number in numbers.items()}
+    found = theory.gse_error_bound(BASIS, form="normal", **given)
+    assert found == theory.gse_error_bound(BASIS, form="normal", **numbers)
+
+
+FORMS = ("paper", "safe", "single_stage", "pairwise_paper", "pairwise_proof", "normal")
+BOUNDS = {
+    **{form: partial(theory.gse_error_bound, form=form, replications=5) for form in FORMS},
+    "od_linbai": theory.od_linbai_error_bound,
+    "bayes_gap": theory.bayes_gap_error_bound,
+}
+
+
+def in_unit(unit, noise_var):
+    arms = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]
+    return jb.instances.linear(arms, [unit, 0.3 * unit], noise_var=noise_var)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_of_errors_do_not_depend_on_the_unit_of_rewards(name):
+    bound = BOUNDS[name]
+    expected = bound(in_unit(1.0, 1.0), 300).value
+    for unit in (2.0**-500, 2.0**500):
+        more = {"prior_scale": unit} if name == "bayes_gap" else {}
+        found = bound(in_unit(unit, unit**2), 300, **more).value
+        assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_of_errors_are_finite_for_gaps_whose_squares_are_not(name):
+    """There is no doubt about arms that far apart, and all doubt about arms that near."""
+    bound = BOUNDS[name]
+    assert bound(in_unit(1e200, 1.0), 100).value == 0.0
+    tied = in_unit(1e-9, 1.0)
+    assert bound(in_unit(1e-200, 1.0), 100).value == pytest.approx(bound(tied, 100).value, rel=1e-6)

@@ -262,3 +262,62 @@ def test_budgets_of_bounds_may_exceed_machine_integers():
             bound(instance, 2**2000)
     with pytest.raises(ValueError, match="budget must be at most"):
         jb.theory.gse_error_bound(instance, 2**80, form="normal")
+
+
+def in_unit(unit, noise_var=1.0):
+    arms = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]
+    theta = np.array([unit, 0.3 * unit])
+    return jb.instances.linear(arms, theta, noise_var=noise_var)
+
+
+@pytest.mark.parametrize("power", [-1000, -700, -511, -300, 300, 511, 700, 1000])
+def test_bounds_do_not_depend_on_the_unit_of_rewards(power):
+    """Squares of gaps are out of range. A unit that is a power of two alters no bit."""
+    known, unit = in_unit(1.0), 2.0**power
+    plain, far = (jb.design.oracle(in_unit(u), tol=1e-4) for u in (1.0, unit))
+    assert far.converged
+    np.testing.assert_array_equal(far.weights, plain.weights)
+    assert float(far.value) == float(plain.value) / unit / unit
+    found, expected = (theory.characteristic_time(x) for x in (in_unit(unit), known))
+    assert found == (expected.value / unit / unit, expected.lower / unit / unit)
+    pulls, expected = (theory.pull_lower_bound(x, 0.05) for x in (in_unit(unit), known))
+    assert pulls == expected / unit / unit
+    assert type(pulls) is float
+    if abs(power) < 512:  # of larger units the square is no variance
+        same = in_unit(unit, noise_var=unit**2)
+        assert theory.pull_lower_bound(same, 0.05) == expected
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200, 1e-150, 1e150, 1e-300])
+def test_the_bound_of_rage_is_in_range_or_infinite(unit):
+    """Of large gaps the first phase decides, of tiny ones the last, of which there are many."""
+    found = theory.rage_pull_bound(in_unit(unit), 0.05)
+    assert found.value <= found.closed_form
+    if unit > 1:
+        assert found == pytest.approx(theory.rage_pull_bound(in_unit(1e9), 0.05), rel=1e-3)
+    elif unit < 1e-154:
+        assert found == (math.inf, math.inf)
+    else:
+        assert unit**-2 < found.value < math.inf
+
+
+def test_the_bound_of_rage_keeps_its_scale_in_tiny_units():
+    """Half the gaps take four times the pulls, and one phase more."""
+    small = [in_unit(2.0**-k, noise_var=2.0**-900) for k in (520, 521)]
+    first, second = (theory.rage_pull_bound(x, 0.05) for x in small)
+    assert 4.0 < second.value / first.value < 4.01
+    assert 4.0 < second.closed_form / first.closed_form < 4.02
+
+
+@pytest.mark.parametrize("option", ["rounding", "rounding_epsilon", "log_factor", "tol"])
+def test_none_is_no_option_of_the_bound_of_rage(option):
+    with pytest.raises(ValueError, match=f"{option} must be .*, got None"):
+        theory.rage_pull_bound(jb.instances.soare(2, angle=0.5), 0.05, **{option: None})
+
+
+def test_delta_may_be_a_number_of_jax_but_not_none():
+    instance = jb.instances.soare(2, angle=0.5)
+    for bound in (theory.pull_lower_bound, theory.rage_pull_bound):
+        assert bound(instance, jax.numpy.array(0.125)) == bound(instance, 0.125)
+        with pytest.raises(ValueError, match="delta must be above 0 and below 1, got None"):
+            bound(instance, None)

@@ -14,7 +14,7 @@ from ..kernels.design.directions import Pairs
 from ..kernels.design.xy import frank_wolfe as wolfe
 from ..kernels.linalg import scaling, spd
 from ..parameters import check, count
-from ..precision import kernel, on_host
+from ..precision import is_traced, kernel, on_host
 from ..transforms import without_derivative
 from ..types import Rows, Scalar
 from . import checks
@@ -118,7 +118,18 @@ def oracle(instance: Any, *, tol: Scalar = 0.01) -> Design:
     rows = np.shape(targets)[0]
     fine = np.shape(values) == (rows,) and (not is_concrete(values) or np.isfinite(values).all())
     require(fine, f"instance: values must be {rows} finite numbers, got {np.shape(values)}")
-    return best_for_gaps(arms, targets, values, tol).design
+    unit = unit_of(values)
+    design = best_for_gaps(arms, targets, values / unit, tol).design
+    value, bound = (number / unit / unit for number in (design.value, design.bound))
+    return design._replace(value=value, bound=bound)
+
+
+def unit_of(values: Rows) -> Scalar:
+    """A power of two near the largest value: squares of values in this unit are in range."""
+    if is_traced(values):
+        column = jnp.asarray(values)[:, None]
+        return jax.lax.stop_gradient(scaling.column_scales(column)[0])
+    return float(scaling.host_scales(np.asarray(values, float)[:, None])[0])
 
 
 @on_host
@@ -199,7 +210,7 @@ def log_det(arms: Rows, weights: Rows) -> Float[Array, ""]:
       `[]`, -inf where the supported arms do not span all dimensions. For nearly dependent arms the
       error grows with their condition number, not with its square.
     Raises:
-      ValueError: bad shapes, NaN or negative weights.
+      ValueError: bad shapes, weights that are negative or not finite.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arrays.
       grad: yes, of both arguments; NaN where it is -inf, or where A(w) has no inverse in this
@@ -214,8 +225,9 @@ def log_det(arms: Rows, weights: Rows) -> Float[Array, ""]:
     shape, wanted = np.shape(weights), np.shape(arms)[:1]
     require(shape == wanted, f"weights must have shape {wanted}, got {shape}")
     if is_concrete(weights):
-        wrong = np.flatnonzero(~(np.asarray(weights) >= 0))
-        require(wrong.size == 0, f"weights must be 0 or above, got others at {wrong[:5].tolist()}")
+        table = np.asarray(weights)
+        wrong = np.flatnonzero(~((table >= 0) & (table < np.inf)))[:5].tolist()
+        require(not wrong, f"weights must be finite and 0 or above, got others at {wrong}")
     return _log_det(arms, weights)
 
 

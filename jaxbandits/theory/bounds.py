@@ -10,15 +10,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..design import oracle
+from ..design.optimal import unit_of
 from ..instances import Instance
-from ..instances.instance import check_option
 from ..kernels.allocate.rounding_by_name import ROUNDINGS
 from ..kernels.design import directions
 from ..kernels.design.xy.by_name import named
 from ..kernels.linalg import scaling
-from ..parameters import choice, positive, require
+from ..parameters import choice, positive, real, require
 from ..precision import double, is_traced, kernel, on_host
 from ..types import Scalar
+from .given import given
 
 __all__ = ["Bound", "PullBound", "characteristic_time", "pull_lower_bound", "rage_pull_bound"]
 
@@ -65,7 +66,8 @@ def characteristic_time(instance: Instance, *, tol: Scalar = TOLERANCE) -> Bound
       instance: an `Instance` with normal rewards, linear in the features.
       tol: relative width of the certificate.
     Returns:
-      `Bound(value, lower)`, both infinite where two targets are best.
+      `Bound(value, lower)`, both infinite where two targets are best. Gaps of 1e-160, or of 1e170,
+      give numbers beyond double precision: both are then infinite, or 0.
     Raises:
       ValueError: rewards are not normal, or the values are not linear in the targets; the latter
         is not checked where the instance is traced.
@@ -111,13 +113,14 @@ def pull_lower_bound(instance: Instance, delta: Scalar) -> float | Float[Array, 
     if is_traced(delta):
         factor = jnp.maximum(0.0, -jnp.log(CONFIDENCE * delta))
         return jnp.where(factor > 0, pull_time(instance) * factor, 0.0)
-    _check_delta(delta)
+    delta = _given_delta(delta)
     time = pull_time(instance)
     return time * confidence(delta) if confidence(delta) else 0.0
 
 
 @on_host
 @double
+@np.errstate(over="ignore")
 def rage_pull_bound(
     instance: Instance,
     delta: float,
@@ -160,11 +163,11 @@ def rage_pull_bound(
     >>> int(found.value), int(found.closed_form)
     (1090, 7374)
     """
-    _check_delta(delta)
-    check_option(choice(*ROUNDINGS), rounding=rounding)
-    check_option(positive, rounding_epsilon=rounding_epsilon)
-    check_option(positive, log_factor=log_factor)
-    check_option(positive, tol=tol)
+    delta = _given_delta(delta)
+    given(choice(*ROUNDINGS), rounding=rounding)
+    rounding_epsilon = given(positive, rounding_epsilon=rounding_epsilon)
+    log_factor = given(positive, log_factor=log_factor)
+    tol = given(positive, tol=tol)
     most = ROUNDINGS[rounding].largest
     require(rounding_epsilon <= most, f"rounding_epsilon must be at most {most:.3g} for {rounding}")
     problem = _why_not_linear(instance)
@@ -175,7 +178,7 @@ def rage_pull_bound(
         return PullBound(0.0, 0.0)
     if np.sort(gaps)[1] <= 0:
         return PullBound(math.inf, math.inf)
-    least = ROUNDINGS[rounding].least(num_arms, dim, rounding_epsilon)
+    least = float(ROUNDINGS[rounding].least(num_arms, dim, rounding_epsilon))
     factor = 2.0 * (1.0 + rounding_epsilon) * (1.0 + tol) * float(instance.noise_var)
 
     def log_term(phase):
@@ -183,18 +186,32 @@ def rage_pull_bound(
 
     targets = jnp.asarray(instance.targets)[distinct]
     features = scaling.equilibrated(jnp.asarray(instance.arms), targets)
-    total, phase, alive, rho = 0, 1, np.ones(len(gaps), bool), math.inf
-    while alive.sum() > 1:
+    total, phase, alive = 0.0, 1, np.ones(len(gaps), bool)
+    while alive.sum() > 1 and total < math.inf:
         rho = float(_rho(*features, alive, tol))
-        total += math.ceil(max(factor * 4**phase * rho * log_term(phase), least))
+        draws = np.ldexp(factor * rho * log_term(phase), 2 * phase)
+        total += float(np.ceil(max(draws, least)))
         phase += 1
         alive = gaps <= 4.0 * 2.0**-phase
     problem = dataclasses.replace(instance, targets=targets, values=targets @ instance.theta)
-    psi = oracle(problem, tol=TOLERANCE).value
+    problem, unit = _in_a_unit(problem)
+    psi = float(oracle(problem, tol=TOLERANCE).value)
     phases = max(1.0, math.log2(4.0 / np.sort(gaps)[1]))
-    parts = phases - 1.0 + max(1.0, (gaps.max() / 2.0) ** 2)
-    closed = 64.0 * factor * (1.0 + tol) * float(psi) * parts * log_term(phases)
-    return PullBound(float(total), closed + (1.0 + least) * phases)
+    half = gaps.max() / 2.0
+    parts = (phases - 1.0) / unit + max(1.0 / unit, half * (half / unit))
+    closed = 64.0 * factor / unit * (1.0 + tol) * psi * parts * log_term(phases)
+    return PullBound(total, float(closed + (1.0 + least) * phases))
+
+
+def _in_a_unit(instance):
+    """The instance in a unit of rewards in which squares of its gaps are in range, and the unit.
+
+    Its `noise_var` stays as it was, for the square of the unit may be out of range: bounds are
+    divided by the unit twice.
+    """
+    unit = unit_of(instance.values)
+    tables = {name: getattr(instance, name) / unit for name in ("theta", "means", "values")}
+    return dataclasses.replace(instance, **tables), unit
 
 
 def _gaps(instance):
@@ -219,7 +236,8 @@ def pull_time(instance: Instance) -> float | Float[Array, ""]:
     """
     variance = instance.noise_var
     variance = variance if is_traced(variance) else float(variance)
-    return 2.0 * variance * characteristic_time(instance).lower
+    instance, unit = _in_a_unit(instance)
+    return 2.0 * variance / unit * characteristic_time(instance).lower / unit
 
 
 def confidence(delta: Scalar) -> float:
@@ -262,6 +280,5 @@ def _why_not_linear(instance):
     return None
 
 
-def _check_delta(delta):
-    number = isinstance(delta, float | int | np.floating)
-    require(number and 0 < delta < 1, f"delta must be above 0 and below 1, got {delta!r}")
+def _given_delta(delta):
+    return given(real("above 0 and below 1", lambda v: 0 < v < 1), delta=delta)

@@ -11,12 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from ..design.optimal import unit_of
 from ..instances import Instance
 from ..instances.instance import check_option
 from ..kernels.estimate.links import LINKS
 from ..kernels.linalg import scaling
 from ..parameters import nonnegative, positive, require, whole
 from ..precision import on_host
+from .given import given
 
 __all__ = [
     "ErrorBound",
@@ -42,12 +44,14 @@ class ErrorBound(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """The quantities of an instance that the bounds use."""
+    """The quantities of an instance that bounds use, in a unit in which squares are in range."""
 
+    unit: float  # of rewards: a power of two, so that it alters no rounding
     gaps: Float[np.ndarray, " K"]  # of linear predictors, 0 for the best arm
     best: int
     gap: float  # the least positive one
     noise_var: float
+    dim: int  # the length of a feature
     rank: int
     slope: float
     linear: bool
@@ -72,15 +76,27 @@ def facts_of(instance: Instance, slope: float | None = None) -> Facts:
     require(known, "instance: its means are not given by its features")
     gaps = predictors.max() - predictors
     _check_one_best(gaps)
+    noise_var = float(instance.noise_var)
+    unit = float(unit_of(np.append(gaps, math.sqrt(noise_var))))
+    gaps = gaps / unit
     return Facts(
+        unit=unit,
         gaps=gaps,
         best=int(gaps.argmin()),
         gap=float(np.sort(gaps)[1]),
-        noise_var=float(instance.noise_var),
+        noise_var=max(noise_var / unit / unit, float(np.finfo(float).tiny)),  # bounds divide by it
+        dim=arms.shape[1],
         rank=scaling.condition(arms).rank,
         slope=float(slopes.min()) if slope is None else slope,
         linear=instance.family == "gaussian",
     )
+
+
+def _linear_facts_of(instance):
+    facts = facts_of(instance)
+    wrong = f"instance: its means must be linear, got family {instance.family!r}"
+    require(facts.linear, wrong)
+    return facts
 
 
 def _check_one_best(gaps):
@@ -94,6 +110,7 @@ def _exponential(power):
 
 
 @on_host
+@np.errstate(over="ignore", divide="ignore")
 def sequential_halving_error_bound(instance: Instance, budget: int) -> ErrorBound:
     """`3 log2(K) exp(-B / (8 log2(K) H2))`, `H2 = max i / gap_i^2` (Karnin et al., Theorem 4.1).
 
@@ -109,7 +126,7 @@ def sequential_halving_error_bound(instance: Instance, budget: int) -> ErrorBoun
     >>> round(sequential_halving_error_bound(instance, 200).value, 4)
     0.001
     """
-    check_option(whole(), budget=budget)
+    budget = given(whole(), budget=budget)
     gaps = _mean_gaps(instance)
     halvings = math.log2(len(gaps))
     hardness = (np.arange(2, len(gaps) + 1) / gaps[1:] ** 2).max()
@@ -117,6 +134,7 @@ def sequential_halving_error_bound(instance: Instance, budget: int) -> ErrorBoun
 
 
 @on_host
+@np.errstate(over="ignore", divide="ignore")
 def od_linbai_error_bound(instance: Instance, budget: int) -> ErrorBound:
     """`(4 K / d + 3 log2 d) exp(-m / (32 s^2 H))`, `H = max_{2 <= i <= d} i / gap_i^2`.
 
@@ -127,17 +145,21 @@ def od_linbai_error_bound(instance: Instance, budget: int) -> ErrorBound:
       budget: total draws B.
     Returns:
       `ErrorBound`.
+    Raises:
+      ValueError: means that are not linear, or a best arm that is not the only one.
 
     >>> import jaxbandits as jb
     >>> instance = jb.instances.canonical(4, gap=1.0)
     >>> round(od_linbai_error_bound(instance, 2000).value, 3)
     0.004
     """
-    check_option(whole(), budget=budget)
-    facts = facts_of(instance)
+    budget = given(whole(), budget=budget)
+    facts = _linear_facts_of(instance)
     rounds = max(1, (facts.rank - 1).bit_length())
     kept = sum(-(-facts.rank // 2**r) for r in range(1, rounds))
-    spare = min(facts.num_arms, facts.rank * (facts.rank + 1) // 2)
+    spare = facts.num_arms
+    if spare > facts.dim * (facts.dim + 1) // 2:
+        spare = min(spare, facts.rank * (facts.rank + 1) // 2)
     each = (budget - spare - kept) / rounds
     gaps = np.sort(facts.gaps)
     ranks = np.arange(2, max(facts.rank, 2) + 1)
@@ -147,6 +169,7 @@ def od_linbai_error_bound(instance: Instance, budget: int) -> ErrorBound:
 
 
 @on_host
+@np.errstate(over="ignore", divide="ignore")
 def bayes_gap_error_bound(
     instance: Instance, budget: int, *, prior_scale: float = 1.0, epsilon: float = 0.0
 ) -> ErrorBound:
@@ -163,20 +186,23 @@ def bayes_gap_error_bound(
       epsilon: accuracy.
     Returns:
       `ErrorBound`.
+    Raises:
+      ValueError: means that are not linear, or a best arm that is not the only one.
 
     >>> import jaxbandits as jb
     >>> instance = jb.instances.canonical(4, gap=1.0)
     >>> round(bayes_gap_error_bound(instance, 2000).value, 4)
     0.0013
     """
-    check_option(whole(), budget=budget)
-    check_option(positive, prior_scale=prior_scale)
-    check_option(nonnegative, epsilon=epsilon)
-    facts = facts_of(instance)
+    budget = given(whole(), budget=budget)
+    prior_scale = given(positive, prior_scale=prior_scale)
+    epsilon = given(nonnegative, epsilon=epsilon)
+    facts = _linear_facts_of(instance)
+    prior_scale, epsilon = prior_scale / facts.unit, epsilon / facts.unit
     gaps = np.where(facts.gaps > 0, facts.gaps, facts.gap)
     hardness = (np.maximum((gaps + epsilon) / 2, epsilon) ** -2.0).sum()
     lengths = (np.asarray(instance.arms) ** 2).sum(1)
-    known = (1.0 / lengths[lengths > 0]).sum() / prior_scale**2
+    known = (1.0 / lengths[lengths > 0]).sum() / np.square(prior_scale)
     evidence = (budget - facts.num_arms) / facts.noise_var + known
     front = facts.num_arms * budget
     return ErrorBound(float(front * _exponential(-evidence / (8 * hardness))), 0.0)

@@ -18,6 +18,7 @@ from ..kernels.allocate import pair_shares
 from ..parameters import choice, nonnegative, positive, require
 from ..precision import on_host
 from ..whole_numbers import INTEGERS, allowed_whole, is_whole
+from .given import given, plain
 
 __all__ = ["lucb_complexity", "m_lingape_complexity", "ugape_complexity"]
 
@@ -134,8 +135,8 @@ def m_lingape_complexity(
     >>> m_lingape_complexity(instance, 1, selection="ratio")
     144.0
     """
-    check_option(choice(*SELECTIONS), selection=selection)
-    check_option(choice(1, 2), rho_power=rho_power)
+    given(choice(*SELECTIONS), selection=selection)
+    rho_power = given(choice(1, 2), rho_power=rho_power)
     check_option(positive, enough=enough)
     gaps, epsilon = _gaps(instance, m, epsilon)
     sizes = np.maximum(epsilon, (epsilon + gaps) / 3.0)
@@ -174,10 +175,9 @@ def _gaps(instance, m, epsilon):
     same = np.array_equal(instance.targets, instance.arms)
     require(same, "instance: its targets must be its arms")
     values = np.asarray(instance.values, float)
-    last = len(values) - 1
+    last, m = len(values) - 1, plain(m)
     fits = is_whole(m, 1, last, types=INTEGERS)
     require(fits, f"m must be {allowed_whole(1, last)}, got {m!r}")
-    number = epsilon is not None and nonnegative.accepts(epsilon)
-    require(number, f"epsilon must be {nonnegative.allowed}, got {epsilon!r}")
+    given(nonnegative, epsilon=epsilon)
     after, least = np.sort(values)[-m - 1], np.sort(values)[-m]
     return np.where(values >= least, values - after, least - values), float(epsilon)

@@ -15,13 +15,13 @@ from ..engine.episode import rollout, root_key, start
 from ..engine.results import standard_error
 from ..instances import Instance
 from ..instances.environments.finite import finite
-from ..instances.instance import check_option
 from ..kernels.allocate import halving
 from ..kernels.estimate import least_squares
 from ..kernels.linalg import scaling, spd, subspace
 from ..parameters import choice, count, nonnegative, require, size, whole
 from ..precision import double, on_host
 from .budget import ErrorBound, facts_of
+from .given import given
 
 __all__ = ["gse_error_bound"]
 
@@ -102,12 +102,12 @@ def gse_error_bound(
     >>> gse_error_bound(instance, 320, form="normal").value < 0.15
     True
     """
-    check_option(choice(*CLOSED, *REALISED), form=form)
-    check_option(whole(), budget=budget)
-    check_option(size(2), eta=eta)
-    check_option(nonnegative, excess=excess)
-    check_option(size(), replications=replications)
-    check_option(count(0), seed=seed)
+    given(choice(*CLOSED, *REALISED), form=form)
+    budget = given(whole(), budget=budget)
+    eta = given(size(2), eta=eta)
+    excess = given(nonnegative, excess=excess)
+    replications = given(size(), replications=replications)
+    seed = given(count(0), seed=seed)
     facts = facts_of(instance, slope)
     require(facts.linear or form not in LINEAR, f"form {form!r} needs linear means")
     if form in CLOSED:
@@ -140,11 +140,12 @@ def _realised(instance, facts, form, budget, eta, replications, seed, options):
     """The bound's value in each replication, `[R]`."""
     options = {"family": instance.family} | options
     gse(instance.arms, budget=budget, eta=eta, **options)  # raises for bad options
+    options = gse.convert(options)
     single = form != "normal" and not facts.linear
     values = _compiled(form == "normal", eta, single, tuple(sorted(options.items())))
     arrays = jax.tree.map(jnp.asarray, instance)
-    numbers = jnp.asarray(budget), facts.gaps, facts.best, root_key(seed), np.arange(replications)
-    found = np.asarray(values(arrays, *numbers))
+    numbers = jnp.asarray(budget), facts.gaps, facts.noise_var, facts.best
+    found = np.asarray(values(arrays, *numbers, root_key(seed), np.arange(replications)))
     if form == "normal":
         return found
     stages = halving.schedule(facts.num_arms, eta).stages
@@ -159,11 +160,11 @@ def _compiled(tails, eta, single, options):
     """A program that runs GSE; another budget or other numbers of an instance reuse it."""
 
     @jax.jit
-    def values(instance, budget, gaps, best, key, numbers):
+    def values(instance, budget, gaps, noise_var, best, key, numbers):
         schedule = halving.schedule(instance.arms.shape[0], eta)
         build = partial(gse, budget=budget, eta=eta, **dict(options))
         algorithm, env = build(instance.arms), finite(instance)
-        stage = partial(_of_stage, instance, gaps, best, tails, single)
+        stage = partial(_of_stage, instance.arms, gaps, noise_var, best, tails, single)
 
         def replication(number):
             run = start(jax.random.fold_in(key, number), env, algorithm)
@@ -181,9 +182,9 @@ def _compiled(tails, eta, single, options):
     return values
 
 
-def _of_stage(instance, gaps, best, tails, single, alive, counts, survivors):
+def _of_stage(arms, gaps, noise_var, best, tails, single, alive, counts, survivors):
     """A stage's term of "normal", or its largest `||x||^2` in V^-1 for the other forms."""
-    (arms,) = scaling.equilibrated(instance.arms)
+    (arms,) = scaling.equilibrated(arms)
     matrix = least_squares.gram(arms, counts)
     drawn = spd.partial_inverse(matrix, subspace.negligible(arms))
     space = subspace.of_gram(matrix, drawn)
@@ -193,6 +194,6 @@ def _of_stage(instance, gaps, best, tails, single, alive, counts, survivors):
     rivals = alive & (jnp.arange(gaps.size) != best)
     if not tails:
         return jnp.where(alive[best] & (alive if single else rivals), norms, 0.0).max()
-    ahead = norm.sf(gaps / jnp.sqrt(instance.noise_var * norms))
+    ahead = norm.sf(gaps / jnp.sqrt(noise_var * norms))
     ahead = jnp.where(jnp.isinf(norms), 1.0, ahead)
     return alive[best] * jnp.where(rivals, ahead, 0.0).sum() / survivors

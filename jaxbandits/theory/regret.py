@@ -19,6 +19,7 @@ from ..kernels import selection
 from ..kernels.confidence import glm_radius
 from ..parameters import choice, count, nonnegative, positive
 from ..precision import on_host
+from .given import given, plain
 
 __all__ = ["RegretBound", "glm_fpl_regret_bound", "glm_tsl_regret_bound"]
 
@@ -151,12 +152,12 @@ class _Facts(NamedTuple):
 def _facts(instance, horizon, exploration, noise_var, kappa, lipschitz, form):
     fine = isinstance(instance, Instance)
     require(fine, f"instance must be an Instance, got {type(instance).__name__}")
-    check_option(count(2), horizon=horizon)
+    horizon = given(count(2), horizon=horizon)
     check_option(count(0), exploration=exploration)
     check_option(nonnegative, noise_var=noise_var)
     check_option(positive, kappa=kappa)
     check_option(positive, lipschitz=lipschitz)
-    check_option(choice(*FORMS), form=form)
+    given(choice(*FORMS), form=form)
     arms, means = np.asarray(instance.arms), np.asarray(instance.means)
     check_spans(arms)
     dim = arms.shape[1]
@@ -171,7 +172,7 @@ def _facts(instance, horizon, exploration, noise_var, kappa, lipschitz, form):
         arms,
         float(means.max() - means.min()),
         int(horizon),
-        exploration,
+        plain(exploration),
         (horizon, dim, variance, least, largest),
         least,
         largest,

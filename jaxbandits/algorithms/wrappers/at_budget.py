@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable
 
+from ...conditions import one_budget
 from ...core import Algorithm
 from ...feature_tables import require
 from ...parameters import Count
@@ -33,8 +34,9 @@ def at_budget(
     Returns:
       A constructor again, with the options of the algorithm and these three.
     Raises:
-      ValueError: an algorithm that has a budget bound already. When it is played: a bad option;
-        none or both of `budget` and `per_arm`; "most_pulled" where answers are sets or targets.
+      ValueError: an algorithm that has a budget bound already; both `budget` and `per_arm`. When
+        it is played: a bad option; neither of the two, or both once bound later; "most_pulled"
+        where answers are sets or targets.
     Deviations:
       An algorithm that draws one arm a round makes B draws exactly. A phase that would exceed B
       is cut to the rest in proportion (largest remainders), and each of its arms keeps one draw;
@@ -59,6 +61,8 @@ def at_budget(
       >>> set(runs.pulls.tolist())
       {80}
     """
+    if budget is not None and per_arm is not None:
+        one_budget(budget, per_arm)
     given = {"budget": budget, "per_arm": per_arm, "answer": None if answer == "inner" else answer}
     own = {name: value for name, value in given.items() if value is not None}
     if not isinstance(algorithm, functools.partial):
