@@ -256,3 +256,23 @@ def test_bounds_of_errors_are_finite_for_gaps_whose_squares_are_not(name):
     assert bound(in_unit(1e200, 1.0), 100).value == 0.0
     tied = in_unit(1e-9, 1.0)
     assert bound(in_unit(1e-200, 1.0), 100).value == pytest.approx(bound(tied, 100).value, rel=1e-6)
+
+
+@pytest.mark.parametrize("bound", [theory.od_linbai_error_bound, theory.bayes_gap_error_bound])
+def test_bounds_for_linear_means_refuse_others(bound):
+    """With gaps of predictors in place of those of means a bound was 1e-140 and not 0.03."""
+    instance = jb.instances.glm(np.eye(3), [2.0, 0.0, 0.0])
+    with pytest.raises(ValueError, match="its means must be linear, got family 'logistic'"):
+        bound(instance, 2000)
+
+
+def test_the_bound_of_od_linbai_has_the_draws_of_its_round_also_for_arms_of_low_rank():
+    rng = np.random.default_rng(0)
+    arms = np.hstack([rng.normal(size=(10, 2)), np.zeros((10, 3))])
+    instance = jb.instances.linear(arms, [1.0, 0.5, 0.0, 0.0, 0.0])
+    draws = 40 - 10  # one round, with room for all arms
+    runs = jb.simulate(instance, partial(jb.od_linbai, budget=40), replications=16)
+    assert draws <= runs.pulls.min() <= runs.pulls.max() <= 40
+    gap = np.diff(np.sort(instance.means))[-1]
+    expected = (4 * 10 / 2 + 3 * math.log2(2)) * math.exp(-draws / (32 * 2 / gap**2))
+    np.testing.assert_allclose(theory.od_linbai_error_bound(instance, 40).value, expected)
