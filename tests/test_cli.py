@@ -67,7 +67,7 @@ def test_without_a_command_it_lists_the_commands():
         ('"gse"', '"gsee"', ["algorithms.GSE", "gsee"]),
         ("gap =", "gab =", ["gab", "gap"]),
         ("dim = 4", "dims = 4", ["dims", "'dim'"]),
-        ("[2.0, 0.2]", "[2.0, nan]", ["instances.basis", "NaN"]),
+        ("[2.0, 0.2]", "[2.0, nan]", ["[axes] gap must be without NaN"]),
         ("budget = 40", "budget = 1", ["budget", "got 1"]),
         ("replications = 8", "replications = 0", ["replications"]),
         ("replications = 8", "", ["replications"]),

@@ -64,11 +64,27 @@ def test_promised_error_rates_follow_an_axis_and_regret_runs_promise_none():
     assert "promised_error" not in regret
 
 
+def test_no_axis_can_have_the_name_of_anything_in_the_results(monkeypatch):
+    monkeypatch.setattr(dataset, "pull_lower_bounds", lambda cells: [1.0])
+    basis = {"basis": jb.instances.canonical(3, gap=1.0)}
+    halving = {"SH": partial(jb.sequential_halving, budget=12)}
+    given = {"replications": 2, "progress": False}
+    found = [
+        jb.sweep(basis, halving, bounds=True, **given),
+        jb.sweep(basis, halving, horizon=12, **given),
+    ]
+    there = {name for one in found for name in (*one.dims, *one.variables)}
+    own = {name for name in there if not name.startswith("info_")} - {"num_arms"}
+    by_experiments = {"bound", "error_bound", "average_reward", "best_average"}
+    assert own | by_experiments == dataset.TAKEN
+
+
 @pytest.mark.parametrize(
     ("program", "command"),
     [
         (["/home/me/bin/jaxbandits", "run", "my sweep.toml"], "jaxbandits run 'my sweep.toml'"),
         (["/lib/jaxbandits/__main__.py", "demo"], "python -m jaxbandits demo"),
+        (["jaxbandits", "run", "a\udcff.toml"], r"jaxbandits run 'a\udcff.toml'"),
         ([""], None),
     ],
 )

@@ -48,6 +48,25 @@ def test_tick_labels_do_not_overlap(gaps):
         assert not any(a.overlaps(b) for a, b in itertools.combinations(where, 2))
 
 
+def test_an_axis_with_infinity_has_labels_at_equal_distances():
+    data = example(instances=("one",)).assign_coords(gap=[np.inf, 0.5])
+    figure = plot.figure(data)
+    FigureCanvasAgg(figure).draw()
+    ax = figure.axes[-1]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["inf", "0.5"]
+    assert ax.get_xticks().tolist() == [0, 1]
+
+
+def test_values_of_an_axis_have_as_many_digits_as_tell_them_apart():
+    data = example(instances=("one",)).assign_coords(gap=[1e6, 1000000.5])
+    ax = plot.figure(data).axes[-1]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1000000", "1000000.5"]
+    usual = [0.1, 1 / 3, 1e6]
+    assert list(map(labels.texts_of(usual), usual)) == ["0.1", "0.333333", "1e+06"]
+    near = [0.1, np.nextafter(0.1, 1)]
+    assert list(map(labels.texts_of(near), near)) == ["0.10000000000000001", "0.10000000000000002"]
+
+
 @pytest.mark.slow
 def test_many_panels_wrap_to_further_rows():
     figure = drawn({"gap": [*range(1, 9)], "noise_var": [*range(1, 8)]})

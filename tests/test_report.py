@@ -16,9 +16,11 @@ from jaxbandits import estimates, instances
 from jaxbandits.cli.main import main
 from jaxbandits.engine.problems import type_of
 from jaxbandits.engine.results import standard_error
-from jaxbandits.report import write
+from jaxbandits.report import plot, write
+from jaxbandits.report.html.claims import claims_of
 from jaxbandits.report.html.facts import FROM_INSTANCE
 from jaxbandits.report.measured import measured_text
+from jaxbandits.report.table import print_table
 from jaxbandits.sweeps.dataset import write as save
 from jaxbandits.version import VERSION
 
@@ -318,6 +320,37 @@ def test_measured_values_of_any_structure_become_text():
     assert measured_text(list(range(20))).endswith("10, 11, … (20 in all)]")
     assert measured_text({"a": 2.0, "standard_error_of_log": 1e9}) == "a: 2"
     assert measured_text({"a": [1.0], "standard_errors": [0.5, 0.5]}) == "a: [1]"
+
+
+@pytest.mark.parametrize("measured", [3, None, [1.5], "not_played"])
+def test_a_claim_without_a_verdict_may_rest_on_anything(measured):
+    row = {"claim": "a < b", "measured": measured, "holds": None}
+    found = claims_of([row, {**row, "measured": {"not_played": ["a"]}}])
+    assert [one.verdict for one in found.claims] == ["too small to tell", "not played"]
+
+
+def test_panels_and_tables_tell_values_of_an_axis_apart(tmp_path):
+    dataset = example(instances=("one",)).assign_coords(gap=[1e6, 1000000.5])
+    dataset = dataset.expand_dims({"dim": [2, 3, 4]}, axis=3)
+    dataset = dataset.transpose("instance", "algorithm", "gap", "dim", "replication")
+    dataset.attrs["axes"] = '["gap", "dim"]'
+    text = write(stored(tmp_path, dataset)).read_text(encoding="utf-8")
+    assert set(re.findall(r"gap = (\d[\d.e+]*)", text)) == {"1000000", "1000000.5"}
+    assert "1e+06" not in text
+    part = plot.figure(dataset.isel(gap=[0]), whole=dataset)
+    assert part.axes[0].get_title() == "one, gap = 1000000"
+
+
+def test_labels_on_a_terminal_are_never_read_as_markup(capsys):
+    names = "1:100:1", r"a\[b]", "[red]x[/red]"
+    print_table(example(instances=("one",), algorithms=names))
+    text = capsys.readouterr().out
+    assert all(name in text for name in names)
+
+
+def test_instances_with_numbers_for_names_have_a_page(tmp_path):
+    page = Reader(write(stored(tmp_path, example(instances=(3, 4)))).read_text(encoding="utf-8"))
+    assert "Cells of 3" in page.words
 
 
 def test_estimates_on_a_terminal():

@@ -4,6 +4,8 @@ import importlib
 import json
 import os
 import shutil
+import threading
+import time
 import tomllib
 from functools import partial
 
@@ -22,6 +24,7 @@ from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.dataset import assemble, write
 from jaxbandits.sweeps.description import attributes, digests_of, importable, lost, readable
 from jaxbandits.sweeps.store import Store
+from jaxbandits.system import locks
 from jaxbandits.system.identity import described_array, differences, entries_of
 
 SMALL = """
@@ -168,6 +171,29 @@ def test_a_lock_that_a_killed_process_left_is_ignored(tmp_path):
     with folder.locked(tmp_path, cells, shared=True), folder.locked(tmp_path, cells, shared=True):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shard_waits_while_another_one_begins(tmp_path):
+    cells = cells_of(parse(tomllib.loads(SMALL)))
+    file = os.open(tmp_path / folder.LOCK, os.O_RDWR | os.O_CREAT)
+    locks.lock(file)  # as a shard has it while it writes down whose it is
+    timer = threading.Timer(0.2, os.close, [file])
+    timer.start()
+    with folder.locked(tmp_path, cells, shared=True):
+        timer.join()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shard_does_not_wait_long_for_another_sweep(tmp_path):
+    cells = cells_of(parse(tomllib.loads(SMALL)))
+    begin = time.monotonic()
+    with (
+        folder.locked(tmp_path, cells),
+        pytest.raises(ValueError, match="in use by another sweep"),
+        folder.locked(tmp_path, cells, shared=True),
+    ):
+        pass
+    assert time.monotonic() - begin < 10 * folder.SHARING_SECONDS
 
 
 def test_stored_cells_of_any_sweep_stay(tmp_path):

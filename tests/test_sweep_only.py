@@ -1,13 +1,17 @@
 """Sweeps whose algorithms or instances are played only at some values of an axis (`only`)."""
 
+import re
 from functools import partial
 
 import numpy as np
 import pytest
 
 import jaxbandits as jb
+from jaxbandits import report
 from jaxbandits.report.plot import figure
+from jaxbandits.report.table import print_table
 from jaxbandits.sweeps import parse, run
+from jaxbandits.sweeps.dataset import write as save
 
 
 def test_an_algorithm_is_played_only_where_the_table_says():
@@ -40,6 +44,26 @@ def test_an_algorithm_is_played_only_where_the_table_says():
         progress=False,
     )
     np.testing.assert_array_equal(same.pulls, dataset.pulls)
+    figure(dataset)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("horizon", [{}, {"horizon": 40}])
+def test_a_cell_that_is_not_played_is_shown_without_warnings(horizon, tmp_path, capsys):
+    halving = {"name": "sequential_halving", "budget": 40}
+    table = {
+        "replications": 5,
+        "instances": {"basis": {"name": "canonical", "dim": 3}},
+        "algorithms": {"all": halving, "some": halving | {"only": {"gap": [0.5]}}},
+        "axes": {"gap": [0.5, 1.0]},
+    }
+    dataset = run(parse(table | horizon))
+    print_table(dataset)
+    assert "nan" not in capsys.readouterr().out
+    save(dataset, tmp_path / "results.nc")
+    text = report.write(tmp_path).read_text(encoding="utf-8")
+    assert "– to –" not in text
+    assert "nan" not in re.findall(r">([^<]*)<", text)
     figure(dataset)
 
 

@@ -1,5 +1,6 @@
 """Sweeps as data: what a TOML table may contain, and which cells follow from it."""
 
+import os
 import tomllib
 from functools import partial
 from pathlib import Path
@@ -8,8 +9,9 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.sweeps import check, parse, read, run, sweep
+from jaxbandits.sweeps import check, parse, planned, read, run, sweep
 from jaxbandits.sweeps.cells import _problem
+from jaxbandits.sweeps.description import attributes
 from jaxbandits.sweeps.store import Store
 from jaxbandits.system.identity import describe
 
@@ -53,6 +55,7 @@ def bounded(axes=None, **options):
         (tables(axes={"gap": []}), r"gap must be a list of values, got \[\]"),
         (tables(axes={"gap": [0.5, "a"]}), "all numbers or all text"),
         (tables(axes={"gap": [0.5, 0.5]}), "twice"),
+        (tables(axes={"gap": [float("nan"), 0.5]}), r"gap must be without NaN, got \[nan, 0.5\]"),
         (tables(replications=0), "replications must be"),
         (tables(replications=True), "replications must be"),
         (tables(seed=-1), "seed must be"),
@@ -145,6 +148,41 @@ def test_path_is_relative_to_the_file(tmp_path):
         '[algorithms.SH]\nname = "sequential_halving"\nbudget = 30\n'
     )
     assert read(file).instances[0].options["path"] == str((tmp_path / "data").resolve())
+
+
+def test_an_axis_of_paths_is_relative_to_the_file_and_kept_as_it_is_written(tmp_path):
+    file = tmp_path / "sweep.toml"
+    text = (
+        'replications = 2\n[instances.cars]\nname = "automobile"\nnum_arms = 4\n'
+        '[algorithms.SH]\nname = "sequential_halving"\nbudget = 30\n'
+        '[axes]\npath = ["a.csv", "/b.csv"]\n'
+    )
+    file.write_text(text)
+    plan = read(file)
+    found = [one.instance_options["path"] for one in plan.combinations()]
+    assert found == [str(tmp_path.resolve() / "a.csv"), "/b.csv"]
+    assert plan.axes == {"path": ("a.csv", "/b.csv")}
+    assert plan == parse(tomllib.loads(text))  # the folder makes no other sweep of it
+    assert attributes(plan) == attributes(parse(tomllib.loads(text), folder="/")) | {
+        "title": "sweep.toml"
+    }
+    cars = {"cars": partial(jb.instances.automobile, num_arms=4)}
+    halving = {"SH": partial(jb.sequential_halving, budget=30)}
+    same = planned(cars, halving, axes={"path": ["a.csv"]}, replications=2)
+    assert same.instances[0].at({"path": "a.csv"})["path"] == "a.csv"
+
+
+@pytest.mark.parametrize(("name", "title"), [(b"a\xff.toml", r"a\udcff.toml"), (b"a\n", r"a\n")])
+def test_the_title_is_printable_whatever_the_name_of_the_file(name, title, tmp_path):
+    file = tmp_path / os.fsdecode(name)
+    try:
+        file.write_text(
+            'replications = 3\n[instances.a]\nname = "soare"\ndim = 3\n'
+            '[algorithms.b]\nname = "lingape"\n'
+        )
+    except OSError:
+        pytest.skip("this file system has no such names")
+    assert read(file).title == title
 
 
 def test_the_title_is_that_of_the_file_or_its_name(tmp_path):
@@ -249,6 +287,28 @@ def test_a_sweep_of_an_inner_function_is_played_but_not_stored(tmp_path):
         sweep(*plan, replications=2, progress=False, out=tmp_path)
 
 
+def test_a_constructor_without_a_module_is_played():
+    made = {"halving": jb.sequential_halving}
+    exec("def mine(arms):\n    return halving(arms, budget=30)", made)
+    assert made["mine"].__module__ is None
+    basis = jb.instances.canonical(3, gap=1.0)
+    found = jb.compare({"mine": made["mine"]}, basis, replications=2, bounds=False)
+    assert found.table.pulls_mean.tolist() == [30.0]
+    options = found.dataset.attrs["options"]
+    assert '"constructor": "__main__.mine"' in options
+
+
+def test_names_that_are_no_text_and_no_number_are_refused():
+    basis = partial(jb.instances.canonical, dim=3, gap=1.0)
+    halving = partial(jb.sequential_halving, budget=30)
+    with pytest.raises(ValueError, match=r"names of instances must be .* got \('a', 1\)"):
+        sweep({("a", 1): basis}, {"SH": halving}, replications=2)
+    with pytest.raises(ValueError, match=r"names of algorithms must be .* got None"):
+        sweep({"a": basis}, {None: halving}, replications=2)
+    found = sweep({1: basis}, {30: halving}, replications=2, progress=False)
+    assert found.algorithm.values.tolist() == [30]
+
+
 def test_describe_distinguishes_instances():
     one, other = (jb.instances.canonical(3, gap=gap) for gap in (1.0, 2.0))
     assert describe(one) == describe(jb.instances.canonical(3, gap=1.0)) != describe(other)
@@ -288,6 +348,16 @@ def test_an_axis_may_have_the_name_of_a_column():
     dataset = jb.sweep(sphere, halving, **sizes)
     assert dataset.num_arms.values.tolist() == [3, 4]
     assert dataset.pulls_mean.sel(num_arms=4).shape == (1, 1)
+
+
+def test_an_axis_with_the_name_of_anything_else_in_the_results_is_refused():
+    def mine(arms, *, why="a", seconds=1.0):
+        raise AssertionError("it is not called")
+
+    basis = {"basis": jb.instances.canonical(3, gap=1.0)}
+    for axis in ({"why": ["a"]}, {"seconds": [1.0]}):
+        with pytest.raises(ValueError, match=r"\[axes\] (why|seconds) .* rename .* error_rate,"):
+            sweep(basis, {"mine": mine}, axes=axis, replications=2)
 
 
 def oracles(**algorithms):

@@ -1,6 +1,8 @@
 """Words along the axes of a figure: what has room, and where."""
 
+import functools
 import textwrap
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,11 +23,29 @@ TICKS_WIDTH = 0.85  # of a panel, from the first tick to the last
 LETTERS_PER_INCH = 11  # of a title, so that it is wrapped and not cut off
 PANEL = 3.6  # inches that a panel has for its labels
 SLANTED = 3.0  # inches that a slanted label has
+DIGITS, MOST_DIGITS = 6, 17  # of a value of an axis: usually, and where only more tell two apart
 
 
-def value_text(value: object) -> str:
+def texts_of(values: Iterable[object]) -> Callable[[object], str]:
+    """What to call each of the values of an axis, with the digits that tell them apart.
+
+    >>> list(map(texts_of([0.5, 1000000.0]), [0.5, 1000000.0]))
+    ['0.5', '1e+06']
+    >>> list(map(texts_of([1000000.0, 1000000.5]), [1000000.0, 1000000.5]))
+    ['1000000', '1000000.5']
+    """
+    numbers = {value for value in values if isinstance(value, float)}
+    enough = (
+        digits
+        for digits in range(DIGITS, MOST_DIGITS)
+        if len({value_text(value, digits) for value in numbers}) == len(numbers)
+    )
+    return functools.partial(value_text, digits=next(enough, MOST_DIGITS))
+
+
+def value_text(value: object, digits: int = DIGITS) -> str:
     """A value of an axis of the sweep, or a name."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def wrapped(label: object, inches: float) -> str:
@@ -34,9 +54,12 @@ def wrapped(label: object, inches: float) -> str:
 
 
 def positions_of(data: "Dataset", along: str) -> tuple[np.ndarray, bool]:
-    """The positions of the values of the axis, and whether the values are numbers."""
+    """The positions of the values of the axis, and whether these are the values themselves.
+
+    They are for numbers; infinity has no place among them.
+    """
     values = data[along].values
-    numeric = np.issubdtype(values.dtype, np.number)
+    numeric = np.issubdtype(values.dtype, np.number) and bool(np.isfinite(values).all())
     return (values if numeric else np.arange(len(values))), numeric
 
 
@@ -61,12 +84,14 @@ def label_axis(ax: "Axes", data: "Dataset", along: str) -> None:
     positions, numeric = positions_of(data, along)
     ax.set_xlabel(text(along))
     if not numeric:
-        ax.set_xticks(positions, [text(value) for value in data[along].values])
+        values = data[along].values.tolist()
+        ax.set_xticks(positions, list(map(text, map(texts_of(values), values))))
         return
     log = _is_log(positions)
     if log:
         ax.set_xscale("log")
-    labels = [value_text(float(value)) for value in positions]
+    numbers = positions.astype(float).tolist()
+    labels = list(map(texts_of(numbers), numbers))
     shown = _with_room(np.log(positions) if log else positions, labels)
     ax.set_xticks(positions, [x if s else "" for x, s in zip(labels, shown, strict=True)])
     ax.set_xticks([], minor=True)

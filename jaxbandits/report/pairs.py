@@ -15,7 +15,7 @@ from jaxtyping import Float
 from ..engine.results import mean_difference, standard_error
 from ..estimates import NORMAL, TERMINAL, Style, estimate
 from ..sweeps.dataset import listed_cells
-from .labels import value_text
+from .labels import texts_of
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -175,9 +175,11 @@ def note(found: list[Pair]) -> str:
 def _points(dataset: "Dataset", axes: list[str]) -> "Iterator[tuple[str, Dataset]]":
     """All algorithms of each instance at each point."""
     grid = ["instance", *axes]
-    for corner in itertools.product(*[dataset[name].values.tolist() for name in grid]):
+    values = {name: dataset[name].values.tolist() for name in grid}
+    texts = {name: texts_of(values[name]) for name in axes}
+    for corner in itertools.product(*values.values()):
         point = dict(zip(grid, corner, strict=True))
-        facts = [f"{name} = {value_text(point[name])}" for name in axes]
+        facts = [f"{name} = {text(point[name])}" for name, text in texts.items()]
         yield ", ".join([str(point["instance"]), *facts]), dataset.sel(point)
 
 

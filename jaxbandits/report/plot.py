@@ -12,7 +12,7 @@ import numpy as np
 from ..drawing import NO_ERROR, text
 from ..system.extras import needed_by
 from ..system.files import replacing
-from .labels import LETTERS_PER_INCH, PANEL, value_text, wrapped
+from .labels import LETTERS_PER_INCH, PANEL, texts_of, wrapped
 from .panels import BOUND, CUT_SHORT, DRAWN, PROMISED
 
 if TYPE_CHECKING:
@@ -54,7 +54,11 @@ def layout(dataset: "Dataset", quantities: Sequence[str] | None = None) -> Layou
 
 
 def figure(
-    dataset: "Dataset", *, title: str | None = None, quantities: Sequence[str] | None = None
+    dataset: "Dataset",
+    *,
+    title: str | None = None,
+    quantities: Sequence[str] | None = None,
+    whole: "Dataset | None" = None,
 ) -> "Figure":
     """A `matplotlib` figure of a sweep's dataset.
 
@@ -66,12 +70,14 @@ def figure(
       title: above the panels.
       quantities: rows of panels among "pulls", "errors", "accuracy", "regret", "reward", "arms"
         (the pulls of each); chosen by the kind of the runs by default.
+      whole: the dataset that this is a part of, which decides how many digits tell values of an
+        axis apart; by default itself.
     """
     with needed_by("a figure"):
         from matplotlib.figure import Figure
 
     rows, along, others = layout(dataset, quantities)
-    panels = _panels(dataset, others)
+    panels = _panels(dataset, others, dataset if whole is None else whole)
     blocks = -(-len(panels) // MOST_COLUMNS)
     columns = -(-len(panels) // blocks)
     size = (max(5.2, 3.9 * columns + 0.6), 0.6 + 3.1 * len(rows) * blocks)
@@ -164,22 +170,18 @@ def _longest(dataset: "Dataset", axes: list[str]) -> str | None:
     return max(numeric or axes, key=lambda name: dataset.sizes[name], default=None)
 
 
-def _panels(dataset: "Dataset", others: list[str]) -> list[_Panel]:
+def _panels(dataset: "Dataset", others: list[str], whole: "Dataset") -> list[_Panel]:
     """One panel for each point of `others`, the instance first; one of all without any."""
     if not others:
         return [_Panel("", dataset)]
     found = []
-    for corner in itertools.product(*[dataset[name].values for name in others]):
+    texts = [texts_of(whole[name].values.tolist()) for name in others[1:]]
+    for corner in itertools.product(*[dataset[name].values.tolist() for name in others]):
         data = dataset.sel(dict(zip(others, corner, strict=True)))
-        points = zip(others[1:], corner[1:], strict=True)
-        facts = [f"{name} = {value_text(_plain(value))}" for name, value in points]
+        points = zip(others[1:], texts, corner[1:], strict=True)
+        facts = [f"{name} = {value_text(value)}" for name, value_text, value in points]
         found.append(_Panel(", ".join([str(corner[0]), *facts]), data))
     return found
-
-
-def _plain(value: Any) -> Any:
-    """A number of Python, of which `value_text` knows how many digits it has."""
-    return value.item() if hasattr(value, "item") else value
 
 
 def _legend(fig: "Figure", panels: "Iterable[Axes]") -> None:

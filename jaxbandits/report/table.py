@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .. import estimates
 from ..estimates import NORMAL
 from ..sweeps.dataset import last_regret, listed_cells, reasons_text
-from .labels import value_text
+from .labels import texts_of
 from .pairs import DIFFERENCE, Differences, differences, note, pairs
 
 if TYPE_CHECKING:
@@ -39,8 +39,10 @@ def rows(
     if why:
         header.insert(len(grid) + 1 + some_cut, "reasons")
     header += [text for name, text in OPTIONAL.items() if name in dataset]
+    texts = {name: texts_of(dataset[name].values.tolist()) for name in grid}
     lines = [
-        [*map(value_text, shown.values()), *_numbers(dataset.sel(point), some_cut, why)]
+        [text(shown[name]) for name, text in texts.items()]
+        + _numbers(dataset.sel(point), some_cut, why)
         for point, shown in listed_cells(dataset)
     ]
     if paired is not None:
@@ -86,13 +88,13 @@ def print_table(dataset: "Dataset") -> None:
     for i, name in enumerate(header):
         table.add_column(name, justify="left" if i < num_labels else "right", overflow="fold")
     for line in lines:
-        # Square brackets of intervals and labels are text, not mark-up.
-        table.add_row(*[cell.replace("[", "\\[") for cell in line])
-    console = Console(highlight=False)
+        table.add_row(*line)
+    # Square brackets and colons of intervals and labels are text.
+    console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = max(console.width, 160)
     console.print(table)
     if paired is not None:
-        console.print(paired.note, markup=False)
+        console.print(paired.note)
     if text := note(pairs(dataset, axes)):
-        console.print(text, markup=False)
+        console.print(text)

@@ -43,6 +43,15 @@ SUMMARY = (
     "pulls_se",
     "pulls_mean_is_lower_bound",
 )
+# Names of dimensions and columns, which no axis can have; num_arms can, as it says the same.
+TAKEN: frozenset[str] = frozenset(
+    {
+        *("instance", "algorithm", "replication", "why", "arm", "round"),
+        *(*PER_REPLICATION, *SUMMARY, *TIMES, "reasons", "promised_error", "pull_lower_bound"),
+        *("arm_pulls", "arm_pulls_mean", "regret"),
+        *("bound", "error_bound", "average_reward", "best_average"),  # experiments add them
+    }
+)
 
 
 def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":
@@ -224,9 +233,9 @@ def _first_run(cells: "xarray.Dataset", axes: Sequence[str]) -> dict[str, Any]:
 
 
 def last_regret(cell: "xarray.Dataset") -> tuple[float, float]:
-    """Mean regret of a cell at its last round, and the standard error."""
+    """Mean regret of a cell at its last round, and the standard error; NaN where it was not run."""
     last = cell.regret.isel(round=-1).dropna("replication").values
-    return float(last.mean()), standard_error(last)
+    return float(last.mean()) if last.size else np.nan, standard_error(last)
 
 
 def reasons_text(cell: "xarray.Dataset") -> str:

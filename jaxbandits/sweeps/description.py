@@ -92,7 +92,7 @@ def _name(function: Any) -> str:
         found = constructor_of(function)
         return f"{found['constructor']}({found['algorithm']})"
     name = getattr(function, "__qualname__", "<object>")
-    return importable(name, function.__module__, function)
+    return importable(name, function.__module__ or "__main__", function)
 
 
 def _number(value: Number) -> Number | str:

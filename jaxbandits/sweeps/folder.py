@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import socket
+import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ from .spec import Sweep
 
 LOCK = ".sweep.lock"
 RESULTS, CLAIMS = "results.nc", "claims.json"
+# A shard that begins or ends has the lock alone for a moment, which is no reason to refuse another.
+SHARING_SECONDS, RETRY_SECONDS = 1.0, 0.02
 FIGURES = ("figure.png", "figure.svg", "figure.pdf")
 
 
@@ -124,36 +127,41 @@ def _descriptor(folder: Path | str, cells: Sequence[Cell | None], shared: bool) 
     """The open and locked file, None where it cannot be made."""
     path, names = Path(folder) / LOCK, sorted({cell.identity for cell in cells if cell is not None})
     mine = hashlib.sha256("\n".join(names).encode()).hexdigest()
+    deadline = time.monotonic() + (SHARING_SECONDS if shared else 0.0)
     while True:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
             return None
         try:
-            if not _lock(descriptor, mine, shared):
+            ours = _lock(descriptor, mine, shared)
+            if not ours and time.monotonic() >= deadline:
                 raise ValueError(
                     f"out: {folder} is in use by another sweep ({_holder(descriptor)})"
                 )
             with contextlib.suppress(FileNotFoundError):
                 # The process that had the lock before may have removed the file meanwhile.
-                if os.fstat(descriptor).st_ino == os.stat(path).st_ino:
+                if ours and os.fstat(descriptor).st_ino == os.stat(path).st_ino:
                     return descriptor
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)
+        if not ours:
+            time.sleep(RETRY_SECONDS)
 
 
 def _lock(descriptor: int, mine: str, shared: bool) -> bool:
     """Whether the lock is ours; the first of several that share it writes down whose it is."""
     try:
-        if _took(descriptor):
+        alone = _took(descriptor)
+        if alone:
             holder = {"process": os.getpid(), "host": socket.gethostname(), "sweep": mine}
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, json.dumps(holder).encode(), 0)
-            return not shared or _took(descriptor, shared=True)
         if not shared:
-            return False
+            return alone
+        # Another sweep may have had the file between the two locks.
         return _took(descriptor, shared=True) and _read(descriptor).get("sweep") == mine
     except OSError:  # a file system without locks
         return True

@@ -47,6 +47,7 @@ class Part:
       redraw: whether a random instance is drawn afresh for each replication.
       only: by axis, the values at which the part is simulated; without an entry, at all of them.
       source: the plugin that defines the constructor, and the hash of its code; "" where none does.
+      folder: what the values of an axis `path` are relative to; None: the working directory.
     """
 
     kind: PartKind
@@ -56,6 +57,7 @@ class Part:
     redraw: bool = True
     only: Only = dataclasses.field(default_factory=dict)
     source: str = ""
+    folder: Path | None = dataclasses.field(default=None, compare=False)
 
     @property
     def table(self) -> str:
@@ -64,7 +66,8 @@ class Part:
 
     def at(self, point: Point) -> dict[str, Any]:
         """The options at a point of the axes: an axis reaches every option of its name."""
-        return self.options | {name: x for name, x in point.items() if self.depends_on(name)}
+        own = {name: x for name, x in point.items() if self.depends_on(name)}
+        return self.options | _with_path(own, self.folder)
 
     def depends_on(self, axis: str) -> bool:
         """Whether the constructor has an option of the axis's name."""
@@ -127,6 +130,8 @@ class Sweep:
             if not parts:
                 raise ValueError(f"{kind}: a sweep needs at least one")
             for part in parts:
+                if not isinstance(part.label, str | numbers.Real):
+                    raise ValueError(f"names of {kind} must be text or numbers, got {part.label!r}")
                 _check_text(f"{kind}: the name", part.label)
         for name, values in self.axes.items():
             self._check_axis(name, values)
@@ -151,12 +156,21 @@ class Sweep:
             raise ValueError(f"[axes] {name} must be all numbers or all text, got {given!r}")
         for value in values:
             _check_text(f"[axes] {name}", value)
+            if value != value:  # it equals nothing, so no cell could be found by it
+                raise ValueError(f"[axes] {name} must be without NaN, got {given!r}")
         if len(set(values)) < len(values):
             raise ValueError(f"[axes] {name} has a value twice: {given!r}")
         parts = [p for p in self.instances + self.algorithms if callable(p.build)]
         known = {option for p in parts for option in names.options(p.kind, p.build)}
         if name not in known:
             raise unknown("axis", name, known)
+        from .dataset import TAKEN  # here, as it needs this module
+
+        if name in TAKEN:
+            raise ValueError(
+                f"[axes] {name} is the name of something else in the results; rename the option, "
+                f"to none of {', '.join(sorted(TAKEN))}"
+            )
 
     @property
     def num_cells(self) -> int:
@@ -224,7 +238,7 @@ def read(path: Path | str, *, plugins: Sequence[PluginFile] = (), **overrides: A
     except ValueError as error:
         raise ValueError(f"{path}: not valid TOML: {error}") from None
     try:
-        whole = {"title": path.name} | table | overrides
+        whole = {"title": _printable(path.name)} | table | overrides
         return parse(whole, folder=path.parent, plugins=plugins)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
@@ -337,9 +351,16 @@ def _part(
             raise _located(where, unknown(f"option of {name}", option, allowed + extra))
         if not _is_plain(value):
             raise ValueError(f"[{where}] {option} must be text, numbers or lists, got {value!r}")
-    if isinstance(options.get("path"), str):
-        options["path"] = str((folder / options["path"]).resolve())
-    return Part(kind, label, build, options, redraw, only, source)
+    options = _with_path(options, folder)
+    return Part(kind, label, build, options, redraw, only, source, folder)
+
+
+def _with_path(options: dict[str, Any], folder: Path | None) -> dict[str, Any]:
+    """The options with `path` relative to the folder, where there is one."""
+    path = options.get("path")
+    if folder is None or not isinstance(path, str):
+        return options
+    return options | {"path": str((folder / path).resolve())}
 
 
 def _looked_up(where: str, known: Catalogue[Constructor], name: str) -> Constructor:
@@ -424,6 +445,11 @@ def _check_text(what: str, value: Any) -> None:
     """Raise for text that file names and netCDF files cannot hold."""
     if isinstance(value, str) and not value.isprintable():
         raise ValueError(f"{what} must be of printable characters, got {value!r}")
+
+
+def _printable(name: str) -> str:
+    """The name of a file, with escapes for bytes that are no UTF-8 and for control characters."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
 def _check_whole(name: str, value: Any, least: int) -> None:

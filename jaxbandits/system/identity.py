@@ -42,7 +42,7 @@ def stored_name(function: Any) -> str:
     """
     if hasattr(function, "inner"):
         return f"{function.outer}({stored_name(function.inner)})"
-    module = FORMER_MODULES.get(function.__module__, function.__module__)
+    module = FORMER_MODULES.get(function.__module__, function.__module__ or "__main__")
     *folders, file = module.split(".")
     if folders[:2] == ["jaxbandits", "algorithms"]:
         folders = folders[:2]

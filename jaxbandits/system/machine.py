@@ -47,11 +47,14 @@ def _machine() -> str:
 
 
 def _command() -> str:
-    """The command as it was typed, without the folders of the program."""
+    """The command as it was typed, without the folders of the program.
+
+    Bytes of it that are no UTF-8 are written as escapes, for no file format takes them as text.
+    """
     if "ipykernel" in sys.modules:  # the command of a notebook's kernel says nothing
         return ""
     program, *arguments = sys.argv or [""]
     name = Path(program).name
-    if name == "__main__.py":
-        return shlex.join(["python", "-m", Path(program).parent.name, *arguments])
-    return shlex.join([name, *arguments]) if name else ""
+    words = [name] if name != "__main__.py" else ["python", "-m", Path(program).parent.name]
+    text = shlex.join([*words, *arguments]) if name else ""
+    return text.encode(errors="backslashreplace").decode()

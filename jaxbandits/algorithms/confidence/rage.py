@@ -63,8 +63,8 @@ def rage(
       delta: error probability, in (0, 1).
       noise_var: sub-Gaussian variance of a reward.
       design: "interior_point", certified, or "frank_wolfe", the paper's own.
-      rounding: "efficient" with `r = 2 p / min(eps, 1)` for p supported arms, or "regret" (Allen-Zhu et
-        al., 2017) with `r = 36 d / eps^2`.
+      rounding: "efficient" with `r = 2 p / min(eps, 1)` for p supported arms, or "regret"
+        (Allen-Zhu et al., 2017) with `r = 36 d / eps^2`.
       rounding_epsilon: eps, the relative loss that rounding may cause; at most 1/3 for "regret".
       log_factor: c. The paper prints 1, which guarantees only level 1.6 delta; its program and
         the default here use 2.

@@ -1,7 +1,7 @@
 """Claims of a paper: the verdict, and the numbers it rests on."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..measured import measured_text
 from ..reading import NOT_PLAYED, ClaimRow
@@ -41,13 +41,17 @@ def claims_of(found: Sequence[ClaimRow]) -> Claims | None:
         mine = [one for one in found if one["holds"] is holds]
         rows += [
             Claim(
-                "not played" if holds is None and NOT_PLAYED in one["measured"] else verdict,
+                "not played" if holds is None and _not_played(one["measured"]) else verdict,
                 *(sign, kind, one["claim"], measured_text(one["measured"])),
             )
             for one in mine
         ]
         counts += [f"{len(mine)} {_plural(verdict, len(mine))}"] if mine else []
     return Claims(", ".join(counts), rows, any(one["holds"] is False for one in found))
+
+
+def _not_played(measured: Any) -> bool:
+    return isinstance(measured, dict) and NOT_PLAYED in measured
 
 
 def _plural(verdict: str, number: int) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import estimates
 from ...version import VERSION
-from ..labels import value_text
+from ..labels import texts_of
 from ..options import defaults_text, part_text
 from ..reading import Results
 
@@ -61,8 +61,8 @@ def what_was_run(results: Results) -> list[Fact]:
         for label in dataset[kind].values.tolist()
     ]
     for name in results.axes:
-        values = ", ".join(value_text(value.item()) for value in dataset[name].values)
-        found.append(Fact(f"axis {name}", values))
+        values = dataset[name].values.tolist()
+        found.append(Fact(f"axis {name}", ", ".join(map(texts_of(values), values))))
     return [
         *found,
         Fact("replications", _replications(attrs)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...drawing import COLOURS
 from .. import plot
-from ..labels import value_text
+from ..labels import texts_of
 from .rendering import cleaned
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ def figures(dataset: "Dataset", prefix: str, table: str) -> list[Figure]:
     layout = plot.layout(dataset)
     found = []
     for i, part in enumerate(_parts(dataset, layout.others)):
-        caption = _caption(part, layout)
+        caption = _caption(part, layout, dataset)
         algorithms = ", ".join(str(name) for name in part.algorithm.values)
         label = f"{caption}, for {algorithms}. The table “{table}” has the numbers."
-        found.append(Figure(_svg(part, layout, f"{prefix}-{i}", label), caption))
+        found.append(Figure(_svg(part, layout, dataset, f"{prefix}-{i}", label), caption))
     return found
 
 
@@ -77,24 +77,27 @@ def _parts(dataset: "Dataset", others: list[str]) -> "Iterator[Dataset]":
         yield dataset.isel({name: [i] for name, i in zip(others, corner, strict=True)})
 
 
-def _caption(part: "Dataset", layout: plot.Layout) -> str:
+def _caption(part: "Dataset", layout: plot.Layout, whole: "Dataset") -> str:
     quantities = " and ".join(NAMES[name] for name in layout.rows)
     along = layout.along or ("round" if plot.CURVES & set(layout.rows) else "")
     by = f" by {along}" if along else ""
     where = ", ".join(str(label) for label in part.instance.values)
-    values = {name: value_text(part[name].values[0].item()) for name in layout.others[1:]}
+    texts = {name: texts_of(whole[name].values.tolist()) for name in layout.others[1:]}
+    values = {name: text(part[name].values[0].item()) for name, text in texts.items()}
     points = "".join(f", {name} = {value}" for name, value in values.items())
     return f"{quantities.capitalize()}{by} on {where}{points}"
 
 
-def _svg(part: "Dataset", layout: plot.Layout, prefix: str, label: str) -> "Markup":
+def _svg(
+    part: "Dataset", layout: plot.Layout, whole: "Dataset", prefix: str, label: str
+) -> "Markup":
     import matplotlib
     from markupsafe import Markup, escape
 
     stream = io.StringIO()
     # The salt makes two runs of the same results equal.
     with matplotlib.rc_context(STYLE | {"svg.hashsalt": prefix}):
-        fig = plot.figure(part, quantities=layout.rows)
+        fig = plot.figure(part, quantities=layout.rows, whole=whole)
         fig.savefig(stream, format="svg", metadata=NO_METADATA)
     text = stream.getvalue()
     text = COMMENT.sub("", text[text.index("<svg") :])

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...system.files import replacing
 from .. import reading
@@ -79,7 +79,7 @@ def _run(id: str, results: Results, many: bool) -> Run:
         title = f"{results.name}: {asked or 'a sweep'}"
     else:
         title = asked or f"Results of {results.name}"
-    labels = [str(label) for label in results.dataset.instance.values]
+    labels = results.dataset.instance.values.tolist()
     return Run(
         id,
         title,
@@ -90,11 +90,11 @@ def _run(id: str, results: Results, many: bool) -> Run:
     )
 
 
-def _instance(id: str, results: Results, number: int, label: str) -> InstanceSection:
+def _instance(id: str, results: Results, number: int, label: Any) -> InstanceSection:
     one = results.dataset.isel(instance=[number])
     return InstanceSection(
         id,
-        label,
+        str(label),
         description(results, "instance", label),
         figures(one, id, f"Cells of {label}"),
         table(results, label),

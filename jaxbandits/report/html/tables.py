@@ -8,7 +8,7 @@ import numpy as np
 from ... import estimates
 from ...estimates import NORMAL
 from ...sweeps.dataset import last_regret, listed_cells, reasons_text
-from ..labels import value_text
+from ..labels import texts_of
 from ..pairs import DIFFERENCE, Differences, differences
 from ..reading import Results
 
@@ -47,7 +47,8 @@ def table(results: Results, label: str) -> Table:
     """The cells of an instance."""
     dataset, grid = results.dataset.sel(instance=[label]), ["algorithm", *results.axes]
     listed = list(listed_cells(dataset))
-    labels = [(name, [value_text(shown[name]) for _, shown in listed]) for name in grid]
+    texts = {name: texts_of(dataset[name].values.tolist()) for name in grid}
+    labels = [(name, [text(shown[name]) for _, shown in listed]) for name, text in texts.items()]
     paired = differences(dataset, estimates.PAGE)
     columns = [*labels, *_columns([dataset.sel(at) for at, _ in listed], paired)]
     lines = list(zip(*[texts for _, texts in columns], strict=True))
@@ -80,15 +81,17 @@ def _cell(cell: "Dataset") -> tuple[str, ...]:
     total, cut = int(cell.pulls.count()), int(cell.cut_short)
     rate, interval = float(cell.error_rate), (float(cell.error_low), float(cell.error_high))
     mean, width = float(cell.pulls_mean), NORMAL * float(cell.pulls_se)
-    low, median, high = np.nanquantile(cell.pulls.values, LEVELS)
+    missing = estimates.PAGE.missing
+    ends = np.nanquantile(cell.pulls.values, LEVELS) if total else np.full(len(LEVELS), np.nan)
     quantile = estimates.rounded if width > 0 else estimates.number  # all alike: exact
+    low, median, high = (quantile(end, QUANTILE_DIGITS) for end in ends)
     return (
-        estimates.PAGE.missing if np.isnan(rate) else f"{int(cell.errors):,} of {total - cut:,}",
+        missing if np.isnan(rate) else f"{int(cell.errors):,} of {total - cut:,}",
         estimates.estimate(rate, interval=interval, digits=3),
         f"{cut:,}",
         estimates.estimate(mean, width, at_least=bool(cell.pulls_mean_is_lower_bound)),
-        quantile(median, QUANTILE_DIGITS),
-        f"{quantile(low, QUANTILE_DIGITS)} to {quantile(high, QUANTILE_DIGITS)}",
+        median,
+        f"{low} to {high}" if total else missing,
     )
 
 
