@@ -8,7 +8,7 @@ import pytest
 
 import jaxbandits as jb
 from jaxbandits import theory
-from jaxbandits.sweeps import dataset
+from jaxbandits.sweeps import columns, dataset
 from jaxbandits.system import machine
 
 SOARE = jb.instances.soare(3, angle=0.5)
@@ -76,7 +76,7 @@ def test_no_axis_can_have_the_name_of_anything_in_the_results(monkeypatch):
     there = {name for one in found for name in (*one.dims, *one.variables)}
     own = {name for name in there if not name.startswith("info_")} - {"num_arms"}
     by_experiments = {"bound", "error_bound", "average_reward", "best_average"}
-    assert own | by_experiments == dataset.TAKEN
+    assert own | by_experiments == columns.TAKEN
 
 
 @pytest.mark.parametrize(

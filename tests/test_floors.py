@@ -95,6 +95,7 @@ def test_all_imports_of_a_module_are_found():
         "kernels/design/xy/by_name",
         "kernels/estimate/least_squares",
         "kernels/linalg/pairwise",
+        "kernels/sampling",
         "kernels/shared_call",
         "algorithms/loops/single",
     }

@@ -16,6 +16,7 @@ from ..system.files import replacing
 from ..system.machine import provenance
 from .bounds import promised_error, pull_lower_bounds
 from .cells import Cell
+from .columns import PER_REPLICATION, SUMMARY, TIMES
 from .description import attributes
 from .spec import Sweep
 
@@ -27,31 +28,9 @@ Layer: TypeAlias = Callable[[Iterable[Any]], np.ndarray]  # entries of all cells
 # By name: dimensions, values, and attributes where there are any.
 Columns: TypeAlias = dict[str, tuple[Any, ...]]
 
-PER_REPLICATION = ("pulls", "correct", "stopped", "reason")
-TIMES = ("seconds", "compile_seconds")  # of a cell; in the attributes, of the whole sweep
 OURS: set[str] = {"jaxbandits", "replications", "axes", "options"}  # attributes of our results
 ANY = "any"  # in a table, the value of an axis on which a cell does not depend
 MOST_NUMBERS = 20_000_000  # of a column that few readers need
-SUMMARY = (
-    "replications",
-    "cut_short",
-    "errors",
-    "error_rate",
-    "error_low",
-    "error_high",
-    "pulls_mean",
-    "pulls_se",
-    "pulls_mean_is_lower_bound",
-)
-# Names of dimensions and columns, which no axis can have; num_arms can, as it says the same.
-TAKEN: frozenset[str] = frozenset(
-    {
-        *("instance", "algorithm", "replication", "why", "arm", "round"),
-        *(*PER_REPLICATION, *SUMMARY, *TIMES, "reasons", "promised_error", "pull_lower_bound"),
-        *("arm_pulls", "arm_pulls_mean", "regret"),
-        *("bound", "error_bound", "average_reward", "best_average"),  # experiments add them
-    }
-)
 
 
 def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":

@@ -16,6 +16,7 @@ from ..signatures import name_of, nearest, unknown
 from ..system.plugins import Catalogue, PluginFile
 from ..whole_numbers import allowed_whole, is_whole
 from . import names
+from .columns import TAKEN
 from .names import Constructor, PartKind
 from .until import check as check_until
 
@@ -164,8 +165,6 @@ class Sweep:
         known = {option for p in parts for option in names.options(p.kind, p.build)}
         if name not in known:
             raise unknown("axis", name, known)
-        from .dataset import TAKEN  # here, as it needs this module
-
         if name in TAKEN:
             raise ValueError(
                 f"[axes] {name} is the name of something else in the results; rename the option, "

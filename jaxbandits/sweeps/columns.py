@@ -1,0 +1,24 @@
+"""Names of the columns of results."""
+
+PER_REPLICATION = ("pulls", "correct", "stopped", "reason")
+TIMES = ("seconds", "compile_seconds")  # of a cell; in the attributes, of the whole sweep
+SUMMARY = (
+    "replications",
+    "cut_short",
+    "errors",
+    "error_rate",
+    "error_low",
+    "error_high",
+    "pulls_mean",
+    "pulls_se",
+    "pulls_mean_is_lower_bound",
+)
+# Names of dimensions and columns, which no axis can have; num_arms can, as it says the same.
+TAKEN: frozenset[str] = frozenset(
+    {
+        *("instance", "algorithm", "replication", "why", "arm", "round"),
+        *(*PER_REPLICATION, *SUMMARY, *TIMES, "reasons", "promised_error", "pull_lower_bound"),
+        *("arm_pulls", "arm_pulls_mean", "regret"),
+        *("bound", "error_bound", "average_reward", "best_average"),  # experiments add them
+    }
+)
