@@ -4,6 +4,7 @@ import dataclasses
 from functools import partial
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -108,6 +109,31 @@ def test_what_an_instance_reads_counts_as_it_is_now():
     hard = simulate(draw, partial(jb.lingape, delta=0.1)).pulls
     gaps[0] = 2.0
     assert simulate(draw, partial(jb.lingape, delta=0.1)).pulls.mean() < hard.mean() / 2
+
+
+class Coin(NamedTuple):
+    """A simulator of rewards that reads a global number."""
+
+    sides: jax.Array
+
+    def reward(self, key, arm):
+        return budget() * self.sides[arm] + jax.random.normal(key)
+
+
+def test_what_a_simulator_reads_counts_as_it_is_now():
+    built = []
+    for number in (30, 40):
+        global_change(number)
+        coin = Coin(jnp.arange(2.0))
+        instance = jb.instances.simulated(np.eye(2), coin, noise_var=1.0, draws=20)
+        build = partial(jb.lin_ucb, delta=0.1)
+        built.append(simulate(instance, build, horizon=10).regret)
+        np.testing.assert_allclose(instance.means, [0, number], atol=2)
+        reading = values_read(instance, build)
+        assert reading != ()
+        global_change(number + 1)
+        assert values_read(instance, build) != reading
+    assert not np.array_equal(*built)
 
 
 def test_a_file_counts_as_it_is_now(tmp_path):

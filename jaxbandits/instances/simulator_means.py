@@ -7,14 +7,19 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
+from ..system.values_read import values_read
 from ..types import Key, Pytree
 
 BLOCK: int = 256  # draws that are made in parallel
 
 
-@partial(jax.jit, static_argnums=(2, 3))
 def sampled_means(simulator: Pytree, key: Key, num_arms: int, draws: int) -> Float[Array, " K"]:
     """The mean reward of each arm in `draws` simulations."""
+    return _sampled_means(simulator, key, num_arms, draws, values_read(simulator))
+
+
+@partial(jax.jit, static_argnums=(2, 3, 4))
+def _sampled_means(simulator, key, num_arms, draws, read):
     blocks = -(-num_arms * draws // BLOCK)
 
     def block(first):

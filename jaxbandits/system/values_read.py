@@ -87,8 +87,8 @@ def _roots(value: Any) -> Iterator[Any]:
             if not isinstance(value, (*NUMBERS, *PLAIN)):
                 yield value
             return
-        if callable(value):
-            yield type(value)
+        if not is_foreign(type(value).__module__):
+            yield type(value)  # a constructor with arrays, or a simulator of rewards
     for part in inner:
         yield from _roots(part)
 
