@@ -349,3 +349,20 @@ def test_an_instance_is_shown_in_a_line():
     shapes = jax.eval_shape(lambda: make.canonical(4, gap=0.5))
     assert repr(shapes) == "Instance(of normal rewards)"
     assert "Instance(of" in repr(jax.tree.map(lambda x: None, shapes))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: jb.instances.linear(np.eye(2), [1.0, 0.0], noise_var=None), "noise_var must be"),
+        (lambda: jb.instances.soare(None, angle=0.1), "dim must be"),
+        (lambda: jb.instances.glm(np.eye(2), [1.0, 0.0], family=None), "family must be"),
+    ],
+)
+def test_none_is_no_number(make, message):
+    with pytest.raises(ValueError, match=f"{message}.*, got None"):
+        make()
+
+
+def test_a_norm_may_be_unknown():
+    assert jb.instances.bernoulli(np.eye(2), [0.2, 0.5], theta_norm=None).theta_norm is None

@@ -104,6 +104,13 @@ def check_option(option: Option, **value: Any) -> None:
         require(whole, f"{name} must be written as a whole number here, got {number!r}")
 
 
+def check_given(option: Option, **value: Any) -> None:
+    """Raise unless the value of the one keyword is what `option` allows; None is not."""
+    ((name, number),) = value.items()
+    require(number is not None, f"{name} must be {option.allowed}, got None")
+    check_option(option, **value)
+
+
 def check_finite(name: str, array: Rows, shape: tuple[int, ...]) -> None:
     """Raise unless `array` has `shape` and, where it is not traced, only finite entries."""
     check_real(name, array)
@@ -149,7 +156,7 @@ def linear(
     """
     check_arms(arms, targets)
     check_finite("theta", theta, (np.shape(arms)[1],))
-    check_option(positive, noise_var=noise_var)
+    check_given(positive, noise_var=noise_var)
     arms, theta = floats(arms), floats(theta)
     targets = arms if targets is None else floats(targets)
     means, values, norm = _products(arms, None if targets is arms else targets, theta)
@@ -208,7 +215,7 @@ def tabular(
     arms, means = _tables(arms, means)
     check_arms(arms, targets)
     check_finite("means", means, (np.shape(arms)[0],))
-    check_option(positive, noise_var=noise_var)
+    check_given(positive, noise_var=noise_var)
     check_option(nonnegative, theta_norm=theta_norm)
     require((targets is None) == (values is None), "values must be given with targets, got one")
     if targets is not None and values is not None:
@@ -240,7 +247,7 @@ def glm(arms: Rows, theta: Rows, *, family: str = "logistic") -> Instance:
     """
     check_arms(arms)
     check_finite("theta", theta, (np.shape(arms)[1],))
-    check_option(choice(*FAMILIES), family=family)
+    check_given(choice(*FAMILIES), family=family)
     arms, theta = floats(arms), floats(theta)
     means, largest, norm, predictor = _means(family, arms, theta)
     if family == "poisson":
@@ -339,7 +346,7 @@ def recorded(
         f"samples must be a table [{np.shape(arms)[0]}, N], got shape {shape}",
     )
     check_finite("samples", samples, shape)
-    check_option(positive, noise_var=noise_var)
+    check_given(positive, noise_var=noise_var)
     check_option(nonnegative, theta_norm=theta_norm)
     samples = jnp.asarray(samples, float)
     means, theta = samples.mean(1), np.zeros(np.shape(arms)[1])
@@ -401,10 +408,10 @@ def simulated(
     array([ 3., 10.])
     """
     check_arms(arms)
-    check_option(positive, noise_var=noise_var)
+    check_given(positive, noise_var=noise_var)
     check_option(nonnegative, theta_norm=theta_norm)
-    check_option(size(1), draws=draws)
-    check_option(count(0), seed=seed)
+    check_given(size(1), draws=draws)
+    check_given(count(0), seed=seed)
     arms = jnp.asarray(arms, float)
     key = jax.random.key(seed, impl="threefry2x32")
     _check_simulator(simulator, key)

@@ -15,7 +15,7 @@ from ..precision import double
 from ..signatures import hinting
 from ..types import Key, Scalar
 from .data.click_logs import SIDE, read_click_log
-from .instance import Instance, check_option, linear
+from .instance import Instance, check_given, check_option, linear
 
 GAP: float = 0.01  # RAGE: between the best arm and any other
 BEST: float = -0.88  # LinGapE: the mean of the best arm is above it
@@ -74,7 +74,7 @@ def clicks(
     >>> instance.arms.shape, bool(instance.means[1:].max() <= instance.means[0] - 0.01)
     ((40, 36), True)
     """
-    check_option(size(2), num_arms=num_arms)
+    check_given(size(2), num_arms=num_arms)
     used = _protocol(protocol, noise_var)
     rows_key, theta_key, arms_key = jax.random.split(key, 3)
     amounts = jax.random.exponential(rows_key, (2, 32 * num_arms, SIDE))
@@ -141,7 +141,7 @@ def yahoo_r6a(
         ...
     ValueError: path: no file nowhere; it is 1 May 2009 of R6A, ...
     """
-    check_option(size(2), num_arms=num_arms)
+    check_given(size(2), num_arms=num_arms)
     used = _protocol(protocol, noise_var)
     log = read_click_log(path, signed=used.rewards == "sign")
     means = log.features @ log.theta
@@ -188,7 +188,7 @@ def _drawn(key, rows, means, best, others, num_arms):
 
 
 def _protocol(protocol, noise_var):
-    check_option(choice(*PROTOCOLS), protocol=protocol)
+    check_given(choice(*PROTOCOLS), protocol=protocol)
     check_option(positive, noise_var=noise_var)
     used = PROTOCOLS[protocol]
     return used if noise_var is None else used._replace(noise_var=noise_var)

@@ -8,7 +8,7 @@ from ..parameters import choice, count, nonnegative, positive, require, size
 from ..precision import double, floats, is_traced
 from ..signatures import hinting
 from ..types import Key, Scalar
-from .instance import Instance, check_option, glm, linear
+from .instance import Instance, check_given, check_option, glm, linear
 
 DEVIATIONS: dict[str, float] = {"normal_std": 0.09, "normal_var": 0.3}  # of angles about pi/4
 # Hundredths, the end excluded.
@@ -35,8 +35,8 @@ def soare(
     >>> soare(5).arms.shape
     (6, 5)
     """
-    check_option(size(2), dim=dim)
-    check_option(positive, scale=scale)
+    check_given(size(2), dim=dim)
+    check_given(positive, scale=scale)
     basis = np.eye(dim)
     arms = _stacked(basis, _between(basis[:1], basis[1:2], angle))
     return linear(arms, scale * basis[0], noise_var=noise_var)
@@ -61,7 +61,7 @@ def canonical(dim: int, *, gap: Scalar, noise_var: Scalar = 1.0) -> Instance:
     >>> canonical(3, gap=0.5).means
     array([0.5, 0. , 0. ])
     """
-    check_option(size(2), dim=dim)
+    check_given(size(2), dim=dim)
     basis = np.eye(dim)
     return linear(basis, gap * basis[0], noise_var=noise_var)
 
@@ -86,9 +86,9 @@ def sphere(
     >>> (instance.arms**2).sum(1).round(6)
     array([1., 1., 1., 1., 1., 1.])
     """
-    check_option(size(2), num_arms=num_arms)
-    check_option(size(1), dim=dim)
-    check_option(nonnegative, mix=mix)
+    check_given(size(2), num_arms=num_arms)
+    check_given(size(1), dim=dim)
+    check_given(nonnegative, mix=mix)
     raw = jax.random.normal(key, (num_arms, dim))
     arms = floats(raw / jnp.linalg.norm(raw, axis=1, keepdims=True))
     first, second = map(floats, _closest(arms))
@@ -132,8 +132,8 @@ def moderate_gaps(
     array([[ 1.   ,  0.   ],
            [-0.707,  0.707]])
     """
-    check_option(size(3), num_arms=num_arms)
-    check_option(choice("uniform", *DEVIATIONS), spread=spread)
+    check_given(size(3), num_arms=num_arms)
+    check_given(choice("uniform", *DEVIATIONS), spread=spread)
     angles = _angles(key, num_arms - 2, spread)
     arms = _directions(jnp.concatenate([np.array([0.0, 0.75 * np.pi]), angles]))
     return linear(arms, np.eye(2)[0], noise_var=noise_var)
@@ -156,7 +156,7 @@ def corner(key: Key, num_arms: int, *, noise_var: Scalar = 1.0) -> Instance:
     >>> corner(jax.random.key(0), 3).means.round(1)
     array([ 1. ,  0.7, -0.7])
     """
-    check_option(size(3), num_arms=num_arms)
+    check_given(size(3), num_arms=num_arms)
     first, last = np.zeros(1), np.full(1, 0.75 * np.pi)
     arms = _directions(jnp.concatenate([first, _angles(key, num_arms - 2, "normal_std"), last]))
     return linear(arms, np.eye(2)[0], noise_var=noise_var)
@@ -203,8 +203,8 @@ def multivariate(
            [ 1.,  1., -1., -1.],
            [ 1.,  1.,  1.,  1.]])
     """
-    check_option(size(1), factors=factors)
-    check_option(choice(*WEIGHTS), weights=weights)
+    check_given(size(1), factors=factors)
+    check_given(choice(*WEIGHTS), weights=weights)
     digits = np.arange(2**factors)[:, None] >> np.arange(factors - 1, -1, -1) & 1
     layouts = 2.0 * digits - 1.0
     first, second = np.triu_indices(factors, 1)
@@ -228,7 +228,7 @@ def transductive(dim: int, *, angle: Scalar = 0.1, noise_var: Scalar = 1.0) -> I
     >>> transductive(6).targets.shape
     (6, 6)
     """
-    check_option(size(2), dim=dim)
+    check_given(size(2), dim=dim)
     require(dim % 2 == 0, f"dim must be even, got {dim}")
     basis = np.eye(dim)
     low, high = basis[: dim // 2], basis[dim // 2 :]
@@ -260,9 +260,9 @@ def logistic_cube(
     >>> logistic_cube(jax.random.key(0), 5, 2).family
     'logistic'
     """
-    check_option(count(1), num_arms=num_arms)
-    check_option(size(1), dim=dim)
-    check_option(positive, half_width=half_width)
+    check_given(count(1), num_arms=num_arms)
+    check_given(size(1), dim=dim)
+    check_given(positive, half_width=half_width)
     check_option(positive, theta_var=theta_var)
     theta_var = 3.0 / dim if theta_var is None else theta_var
     arms_key, theta_key = jax.random.split(key)
@@ -282,8 +282,8 @@ def classic_top_m(num_arms: int, m: int, *, angle: Scalar, noise_var: Scalar = 0
     >>> classic_top_m(4, 2, angle=0.5).means.round(3)
     array([1.   , 1.   , 0.878, 0.   ])
     """
-    check_option(size(2), num_arms=num_arms)
-    check_option(size(1), m=m)
+    check_given(size(2), num_arms=num_arms)
+    check_given(size(1), m=m)
     require(m <= num_arms - 2, f"m must be at most num_arms - 2 = {num_arms - 2}, got {m}")
     basis = np.eye(num_arms - 1)
     good = basis[:m].copy()

@@ -27,7 +27,7 @@ from .gene_networks import (
     filled,
 )
 from .genes import read_calls, read_network
-from .instance import Instance, check_option, recorded, simulated
+from .instance import Instance, check_given, recorded, simulated
 
 SOURCE: str = "it is part of the data of Reda, Kaufmann and Delahaye-Duriez (2021)"
 # Means of the ten drugs of the paper, whose features and rewards we may not distribute.
@@ -153,9 +153,9 @@ boolean_drugs.reads_below = ("grn",)  # ty: ignore[missing-attribute] functions 
 
 
 def _check(dynamics, noise_var, draws):
-    check_option(choice(*SWEEPS), dynamics=dynamics)
-    check_option(positive, noise_var=noise_var)
-    check_option(size(1), draws=draws)
+    check_given(choice(*SWEEPS), dynamics=dynamics)
+    check_given(positive, noise_var=noise_var)
+    check_given(size(1), draws=draws)
 
 
 def _profiles(file, drugs, genes):
@@ -213,7 +213,7 @@ def drugs(key: Key, *, noise_var: Scalar = 0.25) -> Instance:
     >>> instance.arms.shape, instance.samples.shape, instance.means[4:6]
     ((10, 71), (10, 18), array([0.46501, 0.38178]))
     """
-    check_option(positive, noise_var=noise_var)
+    check_given(positive, noise_var=noise_var)
     features_key, patients_key, noise_key = jax.random.split(key, 3)
     means = jnp.array(MEANS)[:, None]
     patients = PATIENT_STD * jax.random.normal(patients_key, (PATIENTS,))
@@ -266,7 +266,7 @@ def boolean_network(
     >>> instance.arms.shape, instance.simulator.network.regulators.shape
     ((10, 71), (101, 5))
     """
-    check_option(size(2), num_arms=num_arms)
+    check_given(size(2), num_arms=num_arms)
     require(num_arms <= DIM, f"num_arms must be at most {DIM}, got {num_arms}")
     _check(dynamics, noise_var, draws)
     keys = jax.random.split(key, 5)

@@ -9,7 +9,7 @@ from ..parameters import size
 from ..precision import double
 from ..signatures import hinting
 from ..types import Key, Scalar
-from .instance import Instance, check_option, tabular
+from .instance import Instance, check_given, tabular
 
 # Correlations of curb weight, width, engine size, city and highway miles per gallon, and price in
 # the UCI Automobile data set (Schlimmer, 1987), and mean and standard deviation of each column in
@@ -48,7 +48,7 @@ def cars(key: Key, num_arms: int, *, noise_var: Scalar = 0.1) -> Instance:
     >>> cars(jax.random.key(0), 8).arms.shape
     (8, 5)
     """
-    check_option(size(2), num_arms=num_arms)
+    check_given(size(2), num_arms=num_arms)
     rows = jax.random.normal(key, (num_arms, 6)) @ np.linalg.cholesky(CARS).T
     rows = MEANS + STDS * rows
     rows = jnp.clip(jnp.where(SKEWED, jnp.exp(rows), rows), 0.0, 1.0)
@@ -73,7 +73,7 @@ def motor(key: Key, num_arms: int, *, noise_var: Scalar = 0.1) -> Instance:
     >>> motor(jax.random.key(0), 8).arms.shape
     (8, 11)
     """
-    check_option(size(2), num_arms=num_arms)
+    check_given(size(2), num_arms=num_arms)
     free, rest = jax.random.split(key)
     speed, torque, air, coolant = jax.random.uniform(free, (4, num_arms))
     noise = 0.03 * jax.random.normal(rest, (12, num_arms))

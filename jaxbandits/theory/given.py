@@ -4,8 +4,8 @@ from typing import Any
 
 import jax
 
-from ..instances.instance import check_option
-from ..parameters import Option, require
+from ..instances.instance import check_given
+from ..parameters import Option
 
 
 def given(option: Option, **value: Any) -> Any:
@@ -18,9 +18,8 @@ def given(option: Option, **value: Any) -> Any:
     >>> given(whole(), budget=40)
     40
     """
-    ((name, number),) = value.items()
-    require(number is not None, f"{name} must be {option.allowed}, got None")
-    check_option(option, **value)
+    check_given(option, **value)
+    (number,) = value.values()
     return plain(number)
 
 

@@ -16,7 +16,7 @@ from ...parameters import choice, count, require
 from ...precision import double, is_traced
 from ...signatures import hinting
 from ...types import Key, Scalar
-from ..instance import Instance, check_option, recorded, tabular
+from ..instance import Instance, check_given, recorded, tabular
 
 # Columns of curb weight, width, engine size, city and highway miles per gallon, and price.
 CAR_FEATURES: tuple[int, ...] = (13, 11, 16, 23, 24)
@@ -65,7 +65,7 @@ def read_automobile(path: Path | str, *, missing: Missing = "drop") -> FeaturesA
     Raises:
       ValueError: the file is missing, or a row does not look like that data set.
     """
-    check_option(choice(*MISSING), missing=missing)
+    check_given(choice(*MISSING), missing=missing)
     file = find_file(path, CAR_FILE, "it is the UCI Automobile data set (1987)")
     with file.open(newline="") as stream:
         rows = [row for row in csv.reader(stream) if row]
@@ -129,7 +129,7 @@ def automobile(
     >>> automobile(jax.random.key(0), path, 5).arms.shape
     (5, 5)
     """
-    check_option(count(2), num_arms=num_arms)
+    check_given(count(2), num_arms=num_arms)
     features, prices = read_automobile(path, missing=missing)
     return _draw_rows(key, features, prices, num_arms, noise_var)
 
@@ -146,7 +146,7 @@ def read_electric_motor(path: Path | str, *, target: str = "pm") -> FeaturesAndV
     Raises:
       ValueError: the file is missing, lacks a sensor, or holds a value that is no number.
     """
-    check_option(choice(*SENSORS), target=target)
+    check_given(choice(*SENSORS), target=target)
     newer, older = MOTOR_FILES
     newer = Path(path) / newer
     file = find_file(newer if newer.is_file() else path, older, MOTOR_SOURCE)
@@ -202,7 +202,7 @@ def electric_motor(
     >>> electric_motor(jax.random.key(0), path, 5).arms.shape
     (5, 11)
     """
-    check_option(count(2), num_arms=num_arms)
+    check_given(count(2), num_arms=num_arms)
     features, values = read_electric_motor(path, target=target)
     return _draw_rows(key, features, values, num_arms, noise_var)
 
