@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from params import params
 
 import jaxbandits as jb
 from jaxbandits import rounding
@@ -66,7 +67,7 @@ ROUNDINGS = {
 }
 
 
-@pytest.mark.parametrize("name", ROUNDINGS)
+@pytest.mark.parametrize("name", params(ROUNDINGS, slow=["regret", "swap"]))
 def test_counts_sum_to_the_total_where_weights_sum_to_nearly_1(name):
     single = np.random.default_rng(1).dirichlet(np.ones(6)).astype(np.float32)
     assert single.astype(float).sum() != 1.0
@@ -74,7 +75,7 @@ def test_counts_sum_to_the_total_where_weights_sum_to_nearly_1(name):
         assert ROUNDINGS[name](weights, total).sum() == total
 
 
-@pytest.mark.parametrize("name", ROUNDINGS)
+@pytest.mark.parametrize("name", params(ROUNDINGS, slow=["regret", "swap"]))
 def test_counts_sum_to_the_largest_totals(name):
     # Halves of an odd total are the first that rounding takes for whole numbers.
     for weights in ([1.0], [0.5, 0.5], [0.25, 0.25, 0.5], [0.1] * 10):

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
+from jaxbandits.cli.cache import all_programs_kept
 from jaxbandits.compilers.cpp import compiler
 from jaxbandits.core import Algorithm
 from jaxbandits.engine import host_loop, keeping, traits
@@ -118,32 +119,22 @@ def test_other_options_sizes_and_flags_are_other_programs(folder, monkeypatch):
     assert len(files(folder)) == len(kept) + 5  # the shapes are the same
 
 
-def test_a_program_that_jax_has_kept_is_not_kept_again(tmp_path):
+def test_a_program_that_jax_has_kept_is_not_kept_again(folder):
     """What was read cannot be written: its functions would be missing when it is called."""
-    code = """
-        from functools import partial
-        import jaxbandits as jb
-        from jaxbandits.cli.cache import all_programs_kept
-        algorithm = partial(jb.sequential_halving, budget=30)
+    jax.config.update("jax_enable_compilation_cache", True)
+
+    def played():
+        forget()
         with all_programs_kept():
-            runs = jb.simulate(jb.instances.soare(2, angle=0.5), algorithm, replications=16)
-        print(runs.pulls.sum())
-    """
-    kept = tmp_path / "programs"
+            pulls = play(BUDGETED, engine="xla").pulls
+        return pulls.sum(), {name.partition(".")[0] for name in files(folder)}
 
-    def play():
-        command = [sys.executable, "-c", textwrap.dedent(code)]
-        own = os.environ | {"JAXBANDITS_CACHE": str(tmp_path)}
-        done = subprocess.run(command, capture_output=True, text=True, env=own, check=False)
-        assert done.returncode == 0, done.stderr[-2000:]
-        return done.stdout, {path.name.partition(".")[0] for path in kept.iterdir()}
-
-    first, both = play()
-    for path in kept.iterdir():  # as if the package had changed, and the program had not
+    first, both = played()
+    for path in (folder / "programs").iterdir():  # as if the package had changed
         path.unlink()
-    again, shapes = play()  # by JAX's own file
-    third, new = play()
-    last, kept_then = play()
+    again, shapes = played()  # by JAX's own file, which is removed then
+    third, new = played()
+    last, kept_then = played()
     assert first == again == third == last
     assert len(shapes) == len(both) - 1
     assert both == new == kept_then

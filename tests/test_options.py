@@ -14,6 +14,7 @@ from counting import refused
 from run_settings import CANONICAL, SOARE, assert_same_runs
 
 import jaxbandits as jb
+from jaxbandits.engine.partition import prepared
 from jaxbandits.parameters import Count, Probability, choice, constructor, options_of
 
 EYE = np.eye(4)
@@ -156,5 +157,10 @@ def test_keys_of_a_dict_that_have_no_order_are_named():
 
 @pytest.mark.parametrize("option", [[1.0, 2.0], {"a": 1}, (Holder(1),), 1j, None, jnp.ones(2)])
 def test_trees_of_numbers_and_names_are_options(option):
-    runs = jb.simulate(SOARE, partial(own, option=option), replications=2, horizon=5)
-    assert runs.pulls.tolist() == [5, 5]
+    build = partial(own, option=option)
+    structure, numbers = prepared(SOARE, build, 5)
+    hash(structure)
+    again = structure.tree(numbers)[1].keywords["option"]
+    assert jax.tree.structure(again) == jax.tree.structure(option)
+    if option is None:
+        assert jb.simulate(SOARE, build, replications=2, horizon=5).pulls.tolist() == [5, 5]

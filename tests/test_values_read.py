@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from counting import compilations
+from params import params
 from programs import simulate
 
 import jaxbandits as jb
@@ -85,7 +86,10 @@ def ways():
     }
 
 
-@pytest.mark.parametrize("name", ways())
+SLOW = ["dataclass", "named tuple", "inside of another"]
+
+
+@pytest.mark.parametrize("name", params(ways(), slow=SLOW))
 def test_what_a_constructor_reads_counts_as_it_is_now(name):
     build, change = ways()[name]
     change(30)

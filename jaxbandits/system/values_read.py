@@ -20,17 +20,18 @@ from jax.core import Tracer
 
 from .own_code import PLAIN, READS, WRITES, is_foreign, is_own, names_in
 
-FILE_OPTION = "path"  # of what reads a file: a name says nothing of what is in it
-SMALL = 2**20  # bytes of an array that are compared; a larger one counts as the object that it is
-FEW = 10_000  # entries of a collection, likewise
-ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})  # instructions
-NUMBERS = (float, np.ndarray, np.generic, jax.Array)
+FILE_OPTION: str = "path"  # of what reads a file: a name says nothing of what is in it
+SMALL: int = 2**20  # bytes of an array that is compared; a larger one equals itself alone
+FEW: int = 10_000  # entries of a collection, likewise
+ATTRIBUTES: frozenset[str] = frozenset({"LOAD_ATTR", "LOAD_METHOD"})  # instructions
+NUMBERS: tuple[type, ...] = (float, np.ndarray, np.generic, jax.Array)
 
 
 class Same:
     """An object that equals itself alone; the key keeps it, so that its id stays its own."""
 
-    __slots__ = ("value",)
+    __slots__: tuple[str, ...] = ("value",)
+    value: Any
 
     def __init__(self, value: Any) -> None:
         self.value = value
