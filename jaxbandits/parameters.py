@@ -30,11 +30,10 @@ from .feature_tables import (
 from .kernels.estimate.links import FAMILIES
 from .kernels.linalg import scaling
 from .signatures import check_options
-from .types import Rows, Scalar
+from .types import NUMBERS, Rows, Scalar
 from .whole_numbers import allowed_whole, is_whole
 
 Values: TypeAlias = Mapping[str, Any]  # the arguments of a constructor by name
-NUMBERS: tuple[type, ...] = (float, np.ndarray, np.generic, jax.Array)  # what is traced
 
 LARGEST: int = 2**62  # largest whole number: the sum of two such numbers still fits 64 bits
 # Smallest probability: its share of a test, `delta / (K^2 t^2)` say, has to be a normal number,

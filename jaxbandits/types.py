@@ -22,3 +22,5 @@ Rows: TypeAlias = jax.Array | np.ndarray | Sequence[Any]
 Key: TypeAlias = jax.Array
 # Any nested structure of tuples, dicts and arrays, over which `jax.tree.map` works.
 Pytree: TypeAlias = Any
+# The types of what is traced among options; anything else is static.
+NUMBERS: tuple[type, ...] = (float, np.ndarray, np.generic, jax.Array)

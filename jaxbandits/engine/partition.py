@@ -13,10 +13,10 @@ from jax.tree_util import Partial
 
 from ..core import Algorithm
 from ..instances import Instance
-from ..parameters import NUMBERS, check_leaves, is_concrete, require
+from ..parameters import check_leaves, is_concrete, require
 from ..signatures import check_call, check_options, first_parameter, function_of, name_of
 from ..system.values_read import values_read
-from ..types import Key, Pytree, Rows
+from ..types import NUMBERS, Key, Pytree, Rows
 from .debugging import debugged
 from .device_loop import EpisodeFactory, Numbers, ProblemChecks
 from .episode import INSTANCE, root_key

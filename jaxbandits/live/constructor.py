@@ -13,12 +13,12 @@ from ..core import Algorithm, needs_context
 from ..engine.partition import derived_options
 from ..feature_tables import check_arms, check_real, require
 from ..instances import Instance, Labelled
-from ..parameters import NUMBERS, Option, check, check_leaf, nonnegative, positive
+from ..parameters import Option, check, check_leaf, nonnegative, positive
 from ..signatures import check_options, name_of
 from ..system.identity import described_array, stored_name
 from ..system.own_code import hash_of_code
 from ..system.values_read import values_read
-from ..types import Rows
+from ..types import NUMBERS, Rows
 
 # By option, what is traced; `arms` among them.
 Numbers: TypeAlias = Mapping[str, Any]

@@ -123,15 +123,15 @@ class _Reading:
 
     def _read_by(self, function: FunctionType) -> None:
         """What a function reads: of the scopes around it, and of its module."""
-        codes, scope = list(_codes(function.__code__)), function.__globals__
-        attributes = frozenset(name for code in codes for name in code.co_names)
+        code, scope = function.__code__, function.__globals__
+        attributes = frozenset(name for inner in _codes(code) for name in inner.co_names)
         for name, cell in zip(
             function.__code__.co_freevars, function.__closure__ or (), strict=True
         ):
             self.lines.append(name)
             self._cell(cell)
         # A global that the function writes to is a counter, say: no part of what it does.
-        for name in sorted(_names(codes, READS) - _names(codes, WRITES)):
+        for name in sorted(names_in(code, READS) - names_in(code, WRITES)):
             if name in scope and not name.startswith("__"):  # no name or folder of the file
                 self.lines.append(name)
                 self.value(scope[name], attributes)
@@ -267,15 +267,10 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def names_in(code: CodeType, instructions: Names) -> set[str]:
     """Names that some instructions of a function, and of those in it, are about."""
-    return _names(list(_codes(code)), instructions)
-
-
-def _names(codes: list[CodeType], instructions: Names) -> set[str]:
-    """Names that some instructions are about."""
     return {
         step.argval
-        for code in codes
-        for step in dis.get_instructions(code)
+        for inner in _codes(code)
+        for step in dis.get_instructions(inner)
         if step.opname in instructions
     }
 

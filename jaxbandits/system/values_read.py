@@ -18,13 +18,13 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from ..types import NUMBERS
 from .own_code import PLAIN, READS, WRITES, is_foreign, is_own, names_in
 
 FILE_OPTION: str = "path"  # of what reads a file: a name says nothing of what is in it
 SMALL: int = 2**20  # bytes of an array that is compared; a larger one equals itself alone
 FEW: int = 10_000  # entries of a collection, likewise
 ATTRIBUTES: frozenset[str] = frozenset({"LOAD_ATTR", "LOAD_METHOD"})  # instructions
-NUMBERS: tuple[type, ...] = (float, np.ndarray, np.generic, jax.Array)
 
 
 class Same:
