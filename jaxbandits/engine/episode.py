@@ -256,14 +256,15 @@ def num_draws(move: Move) -> Int[Array, ""] | int:
     """Number of draws of a move.
 
     A count below 0 counts as 0 here but not in `arm_draws`: the pulls of a run then differ from the
-    sum of its `arm_pulls`, and `simulate` refuses it. Where a count is so large that the sum might
-    not fit 64 bits, the number is more than any run may draw.
+    sum of its `arm_pulls`, and `simulate` refuses it. A sum that 64 bits might not hold is given as
+    one more than `LARGEST`, which no run may draw.
     """
     if move.count is None:
         return move.arm.size
     count = jnp.maximum(move.count, 0).astype(int)
-    may_fit = count.max(initial=0) <= LARGEST // max(1, count.size)
-    return jnp.where(may_fit, count.sum(), LARGEST + 1)
+    # The upper halves cannot overflow, and what they leave out is below 2^32 for each arm.
+    fits = (count >> 32).sum() <= LARGEST >> 32
+    return jnp.where(fits, count.sum(), LARGEST + 1)
 
 
 def arm_draws(move: Move, num_arms: int) -> Int[Array, " K"]:
