@@ -2,12 +2,13 @@
 
     python -m benchmarks.many_arms [--only WORD ...] [--arms K ...] [--dim D]
 
-A row is one replication on arms drawn from the sphere, in a process of its own, by the second of
-two calls. The exponents at the end say how seconds and memory grow with the number of arms, between
-the two largest of each algorithm.
+A row is one replication on arms drawn from the sphere, or from a normal distribution where its name
+says so, in a process of its own, by the second of two calls. The exponents at the end say how
+seconds and memory grow with the number of arms, between the two largest of each algorithm.
 """
 
 import argparse
+import itertools
 import json
 import math
 import resource
@@ -15,7 +16,6 @@ import subprocess
 import sys
 import time
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +78,9 @@ def _differences(instance):
 
 WORKS = {
     "D-optimal design": ("design", _design),
-    "XY design": ("design", _differences),  # of all pairs of arms, as in the first phase of RAGE
+    # Of all pairs of arms, as in the first phase of RAGE.
+    "XY design": ("design", _differences),
+    "XY design, normal arms": ("design", _differences),
     "gse, uniform": ("stage", _stages),
     "gse, d_opt": ("stage", partial(_stages, design="d_opt")),
     "lin_ucb": ("round", partial(_rounds, build=jb.lin_ucb)),
@@ -91,7 +93,8 @@ def measured(name, number, dim):
     """A row; call it in a new process, because it measures peak memory."""
     unit, work = WORKS[name]
     arms = np.random.default_rng(0).standard_normal((number, dim))
-    arms /= np.linalg.norm(arms, axis=1)[:, None]
+    if "normal" not in name:
+        arms /= np.linalg.norm(arms, axis=1)[:, None]
     play = work(jb.instances.linear(arms, arms[0], noise_var=1.0))
     play(0)
     began = time.perf_counter()
@@ -110,14 +113,15 @@ def measured(name, number, dim):
 
 
 def exponents(rows):
-    """`(algorithm, growth of the seconds, growth of the memory)`, in powers of the arms."""
+    """`(algorithm, dim, growth of the seconds, growth of the memory)`, in powers of the arms."""
     found = []
-    for name in WORKS:
-        mine = sorted((r for r in rows if r["algorithm"] == name), key=lambda row: row["arms"])
-        for one, two in list(pairwise(mine))[-1:]:
+    for name, dim in itertools.product(WORKS, sorted({row["dim"] for row in rows})):
+        mine = [row for row in rows if (row["algorithm"], row["dim"]) == (name, dim)]
+        mine.sort(key=lambda row: row["arms"])
+        for one, two in list(itertools.pairwise(mine))[-1:]:
             times = math.log(two["arms"] / one["arms"])
             growth = (math.log(two[x] / one[x]) / times for x in ("seconds", "peak_gibibytes"))
-            found.append((name, *(round(x, 2) for x in growth)))
+            found.append((name, dim, *(round(x, 2) for x in growth)))
     return found
 
 
@@ -145,17 +149,17 @@ def main(arguments=None):
                     command, capture_output=True, text=True, check=True, timeout=chosen.within
                 )
             except subprocess.TimeoutExpired:
-                print(f"{name:18} {number:9,} arms: not within {chosen.within:.0f} s", flush=True)
+                print(f"{name:22} {number:9,} arms: not within {chosen.within:.0f} s", flush=True)
                 break
             row = json.loads(done.stdout.splitlines()[-1])
             print(
-                f"{name:18} {number:9,} arms {row['seconds']:10.3g} s a {row['unit']:7}"
+                f"{name:22} {number:9,} arms {row['seconds']:10.3g} s a {row['unit']:7}"
                 f"{row['peak_gibibytes']:8.2f} GiB",
                 flush=True,
             )
             rows = keep(chosen.out, rows, row, KEY)
-    for name, seconds, memory in exponents(rows):
-        print(f"{name:18} seconds ~ K^{seconds}, memory ~ K^{memory}")
+    for name, dim, seconds, memory in exponents(rows):
+        print(f"{name:22} {dim:3} dimensions: seconds ~ K^{seconds}, memory ~ K^{memory}")
 
 
 if __name__ == "__main__":

@@ -11,8 +11,12 @@ RNG = np.random.default_rng(0)
 
 
 def cloud(kind, num=700, dim=3):
-    """Points on a sphere, or two outliers among normal ones."""
+    """Normal points, on a sphere, far from the origin, or with two outliers."""
     points = RNG.normal(size=(num, dim))
+    if kind == "normal":
+        return points
+    if kind == "far":
+        return points + 1e4
     if kind == "sphere":
         return points / np.linalg.norm(points, axis=1, keepdims=True)
     points[[5, -100]] *= 40.0
@@ -44,6 +48,9 @@ beaten = jax.jit(pairwise.beaten)
         ("outliers", 700, 1.0),
         ("outliers", 700, 0.3),
         ("outliers", 700, 0.01),
+        ("normal", 700, 1.0),
+        ("normal", 700, 0.3),
+        ("far", 700, 1.0),
         ("sphere", 101, 0.3),
         ("sphere", 3, 1.0),
     ],
@@ -68,6 +75,13 @@ def test_the_farthest_pairs_are_found(kind, num, share):
 def test_fewer_than_two_points_have_no_pair(number, size):
     alive = np.arange(size) < number
     found = farthest(jnp.array(cloud("sphere", size)), jnp.array(alive), jnp.array(MATRIX), 4)
+    np.testing.assert_array_equal(found.sqdist, 0.0)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_equal_points_have_no_pair(offset):
+    points = np.full((700, 3), offset) + np.arange(3.0)
+    found = farthest(jnp.array(points), jnp.ones(700, bool), jnp.array(MATRIX), 4)
     np.testing.assert_array_equal(found.sqdist, 0.0)
 
 

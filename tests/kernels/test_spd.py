@@ -32,6 +32,37 @@ def test_inverse_and_determinant_equal_scipy(dtype, condition):
     assert np.abs(residual).max() <= size * condition**0.5
 
 
+WIDE = 300  # columns, which are swept in blocks, the last one filled up
+
+
+def test_a_wide_matrix_equals_scipy():
+    matrix = conditioned(1e9, WIDE)
+    assert spd.WIDE < WIDE
+    assert WIDE % spd.BLOCK
+    found, size = inverse(jnp.array(matrix)), np.finfo(float).eps * 1e9 * WIDE
+    exact = linalg.cho_solve(linalg.cho_factor(matrix), np.eye(WIDE))
+    assert bool(found.positive)
+    assert linalg.norm(found.matrix - exact) <= size * linalg.norm(exact)
+    np.testing.assert_allclose(found.logdet, np.linalg.slogdet(matrix)[1], rtol=1e-9)
+    np.testing.assert_array_equal(found.matrix, found.matrix.T)
+    factor = np.linalg.cholesky(matrix)
+    for lower in (found.factor, jax.jit(spd.cholesky)(jnp.array(matrix))):
+        np.testing.assert_array_equal(lower, np.tril(lower))
+        np.testing.assert_allclose(lower @ lower.T, matrix, atol=1e-14)
+        np.testing.assert_allclose(lower, factor, atol=1e-9)
+
+
+@pytest.mark.parametrize("at", [0, 130, WIDE - 1])
+@pytest.mark.parametrize("eigenvalue", [0.0, -0.3, np.nan])
+def test_a_wide_matrix_that_is_not_positive_definite_is_flagged(eigenvalue, at):
+    diagonal = np.full(WIDE, 2.0)
+    diagonal[at] = eigenvalue
+    assert not bool(inverse(jnp.diag(diagonal)).positive)
+    factor = jax.jit(spd.cholesky)(jnp.diag(diagonal))
+    assert bool(jnp.isnan(factor[at, at]))
+    assert not bool(jnp.isnan(jnp.diagonal(factor)[:at]).any())
+
+
 @pytest.mark.parametrize("eigenvalue", [0.0, -0.3, np.nan])
 def test_a_matrix_that_is_not_positive_definite_is_flagged(eigenvalue):
     matrix = np.diag([1.0, 2.0, 3.0, 1.0, 1.0, 1.0])

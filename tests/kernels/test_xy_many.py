@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from designs import differences, is_design, norms
+from solved import conic_optimum
 
 import jaxbandits as jb
 from jaxbandits.kernels.design import directions
@@ -87,6 +88,25 @@ def test_listed_directions_reach_the_optimum():
     assert best.bound <= found.value <= 1.002 * best.value
 
 
+def test_many_arms_and_directions_at_once_reach_the_optimum(changed):
+    """As in many dimensions; more than there are directions, too."""
+    changed.setattr(many_arms, "FEW", 2)
+    changed.setattr(many_arms, "added", lambda dim: 9)
+    arms, vectors = jnp.array(sphere(150, 3)), RNG.normal(size=(7, 3))
+    solve = jax.jit(lambda *args: named("interior_point", 1e-3).along(*args))
+    found = solve(arms, jnp.array(vectors), jnp.ones(7, bool))
+    assert found.converged
+    np.testing.assert_allclose(
+        found.value, norms(np.asarray(arms), found.weights, vectors).max(), rtol=1e-8
+    )
+    np.testing.assert_allclose(found.value, conic_optimum(np.asarray(arms), vectors), rtol=1e-3)
+
+
+def test_more_are_added_at_once_in_more_dimensions():
+    assert [many_arms.added(dim) for dim in (1, 5, 10, 20, 50, 200)] == [4, 4, 4, 17, 106, 256]
+    assert all(many_arms.added(dim) < many_arms.room(dim) for dim in range(1, 300))
+
+
 @pytest.mark.slow
 def test_arms_of_lower_rank_reach_the_optimum():
     rotation = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
@@ -95,6 +115,28 @@ def test_arms_of_lower_rank_reach_the_optimum():
     other = at_once(*map(jnp.array, (flat[:, :2], flat[:, :2], np.ones(150, bool))))
     assert one.converged
     np.testing.assert_allclose(one.value, other.value, rtol=1.2e-3)
+
+
+@pytest.mark.parametrize("size", [150, 700])
+@pytest.mark.parametrize("number", [2, 3])
+def test_what_does_not_count_does_not_matter(number, size):
+    """Fewer directions than are added at once: the others are not measured, and bound nothing."""
+    arms = sphere(size, 3)
+    alive = np.isin(np.arange(size), [7, 50, 149][:number])
+    found = between(jnp.array(arms), jnp.array(arms), jnp.array(alive), 1e-3)
+    optimum = conic_optimum(arms, differences(arms[alive]))
+    assert found.bound <= optimum * (1 + 1e-6)
+    np.testing.assert_allclose(found.value, optimum, rtol=1.1e-3)
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_listed_directions_that_do_not_count_do_not_matter(number):
+    arms, vectors = sphere(150, 3), RNG.normal(size=(400, 3))
+    active = np.isin(np.arange(400), [7, 50, 149][:number])
+    found = along(jnp.array(arms), jnp.array(vectors), jnp.array(active), 1e-3)
+    optimum = conic_optimum(arms, vectors[active])
+    assert found.bound <= optimum * (1 + 1e-6)
+    np.testing.assert_allclose(found.value, optimum, rtol=1.1e-3)
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .. import selection
 from ..design import directions
+from . import blocks
 
 FEW = 256  # points; up to so many, all distances are stored
 ROWS, COLUMNS = 64, 256  # of a tile
@@ -30,9 +31,7 @@ class _Chosen(NamedTuple):
 
 
 def _in_front(mask: Bool[Array, " M"]) -> _Chosen:
-    order = jnp.argsort(~mask)
-    missing = -mask.size % ROWS
-    return _Chosen(jnp.concatenate([order, order[-1:].repeat(missing)]), mask.sum())
+    return _Chosen(_padded(jnp.argsort(~mask), ROWS), mask.sum())
 
 
 def _tile(moved, norms, points, rows):
@@ -83,81 +82,101 @@ class Pairs(NamedTuple):
     sqdist: Float[Array, " n"]  # 0 where there is none
 
 
-class _Tiles(NamedTuple):
-    """The best tiles of rows with the largest distances: their blocks of rows and of columns."""
-
-    row: Int[Array, " n"]
-    column: Int[Array, " n"]
-    largest: Float[Array, " n"]  # in order
-
-
 def farthest(
     points: Float[Array, "M d"], alive: Bool[Array, " M"], inverse: Float[Array, "d d"], number: int
 ) -> Pairs:
     """The farthest pair of points alive first, then other distant pairs: `number` of them.
 
-    Where there are many points, at first only the largest distance of each tile is found, as long
-    as the tile is in the cache; then the pairs of the best tiles, one of each row of tiles.
+    Where there are many points, they are sorted by their distance from the centre: the distance of
+    two points is at most the sum of theirs, so that most pairs need not be looked at. At first only
+    the largest distance of each point to those after it is found, as long as the tile is in the
+    cache; then the other ends of the points with the largest.
     """
     size, dim = points.shape
     if size <= FEW:
         return _farthest_of_few(points, alive, inverse, number)
-    moved = points @ inverse
-    norms = (moved * points).sum(1)
 
-    def from_point(row):
-        sqdist = selection.at(norms, row) + norms - 2.0 * points @ selection.at(moved, row)
-        return jnp.where(alive, jnp.maximum(0.0, sqdist), -1.0)
+    def sqdist_to(centre):
+        def squares(vectors):
+            moved = vectors - centre
+            return (moved @ inverse * moved).sum(1)
 
-    centre = jnp.where(alive[:, None], points, 0.0).sum(0) / jnp.maximum(alive.sum(), 1)
-    away = jnp.maximum(0.0, ((points - centre) @ inverse * (points - centre)).sum(1))
+        return jnp.where(alive, jnp.maximum(0.0, blocks.each(squares, points)), -jnp.inf)
+
+    total = blocks.weighted_sum(points, alive.astype(points.dtype))
+    centre = total / jnp.maximum(alive.sum(), 1)
+    away = sqdist_to(centre)
+    one = selection.best(away).arm
+    two = selection.best(sqdist_to(selection.at(points, one))).arm
+    known = selection.best(sqdist_to(selection.at(points, two))).value
     radii = jnp.where(alive, jnp.sqrt(away), -jnp.inf)
-    known = selection.best(
-        from_point(selection.best(from_point(selection.best(radii).arm)).arm)
-    ).value
-    # If two points are farther apart than the known pair, one of them is farther than half of
-    # that distance from the centre. Such points come first, and dead ones last.
-    far = radii >= 0.5 * jnp.sqrt(jnp.maximum(0.0, known)) * (1.0 - 1e-9)
-    order = jnp.argsort(jnp.where(alive, jnp.where(far, 0, 1), 2))
-    num_far, num_alive = (alive & far).sum(), alive.sum()
-    # Products of these rows are squared distances, -inf where a point is dead.
-    norms, ones = jnp.where(alive, norms, -jnp.inf), jnp.ones_like(norms)
-    left = _padded(jnp.column_stack([-2.0 * moved, norms, ones])[order], ROWS)
-    right = _padded(jnp.column_stack([points, ones, norms])[order], COLUMNS)
+    order = jnp.argsort(-radii)  # dead points last
+    # The largest radius of each block of rows and of columns.
+    of_rows = radii[order[::ROWS]]
+    of_columns = jnp.append(radii[order[::COLUMNS]], -jnp.inf)
+    # Products of these rows with moved ones are squared distances, -inf where a point is dead.
+    sorted_in = _padded(order, COLUMNS)
+    norms = away[sorted_in]
+    table = jnp.column_stack([points[sorted_in] - centre, jnp.ones_like(norms), norms])
 
-    def tile(row, column):
-        rows = lax.dynamic_slice(left, (row * ROWS, 0), (ROWS, dim + 2))
-        columns = lax.dynamic_slice(right, (column * COLUMNS, 0), (COLUMNS, dim + 2))
-        return rows @ columns.T
+    def moved(row):
+        rows = lax.dynamic_slice(table, (row * ROWS, 0), (ROWS, dim + 2))
+        return jnp.column_stack([-2.0 * rows[:, :dim] @ inverse, rows[:, dim + 1], rows[:, dim]])
 
-    def best_of(row):  # pairs with points that came before were seen in their rows
+    def tile(rows, column):
+        return rows @ lax.dynamic_slice(table, (column * COLUMNS, 0), (COLUMNS, dim + 2)).T
+
+    def of_later(row, column):  # pairs with points that came before were seen in their rows
+        later = (row * ROWS + jnp.arange(ROWS))[:, None] < column * COLUMNS + jnp.arange(COLUMNS)
+        return jnp.where(later, tile(moved(row), column), 0.0)
+
+    def possible(radius, other, sqdist):  # that two points with these radii are farther apart
+        return radius + other >= jnp.sqrt(jnp.maximum(0.0, sqdist)) * (1.0 - 1e-9)
+
+    def best_of(row, known):
+        rows, radius, own = moved(row), selection.at(of_rows, row), row * ROWS // COLUMNS
+
         def visit(carry):
             column, at, best = carry
-            largest = tile(row, column).max()
+            largest = tile(rows, column).max(1)
             better = largest > best
             return column + 1, jnp.where(better, column, at), jnp.where(better, largest, best)
 
-        more = lambda carry: carry[0] * COLUMNS < num_alive  # noqa: E731
-        own = row * ROWS // COLUMNS
-        return lax.while_loop(more, visit, (own, own, jnp.zeros((), points.dtype)))[1:]
+        def more(carry):
+            return possible(radius, selection.at(of_columns, carry[0]), known)
+
+        begin = own + 1, jnp.full(ROWS, own), jnp.maximum(0.0, of_later(row, own).max(1))
+        return lax.while_loop(more, visit, begin)[1:]
 
     def visit(carry):
-        row, best = carry
-        return row + 1, _kept(best, (row, *best_of(row)))
+        row, known, at, best = carry
+        columns, largest = best_of(row, known)
+        at = lax.dynamic_update_slice(at, columns, (row * ROWS,))
+        best = lax.dynamic_update_slice(best, largest, (row * ROWS,))
+        return row + 1, jnp.maximum(known, largest.max()), at, best
 
-    blank = jnp.zeros(number, int)
-    begin = _Tiles(blank, blank, jnp.zeros(number, points.dtype))
-    more = lambda carry: carry[0] * ROWS < num_far  # noqa: E731
-    _, best = lax.while_loop(more, visit, (jnp.zeros((), int), begin))
+    def unfinished(carry):
+        row, known = carry[:2]
+        radius = selection.at(of_rows, row)
+        return (row < of_rows.size) & possible(radius, radius, known)
 
-    def pair(_, block):
-        row, column = block
-        top = selection.best(tile(row, column).reshape(-1)).arm
-        return None, (row * ROWS + top // COLUMNS, column * COLUMNS + top % COLUMNS)
+    padded = len(table)
+    begin = jnp.zeros((), int), known, jnp.zeros(padded, int), jnp.zeros(padded, points.dtype)
+    _, _, at, best = lax.while_loop(unfinished, visit, begin)
 
-    _, ends = lax.scan(pair, None, (best.row, best.column))
-    first, second = (order[jnp.minimum(end, size - 1)] for end in ends)
-    return Pairs(first, second, best.largest)
+    def pair(_, first):
+        row, column = first // ROWS, selection.at(at, first)
+        distances = selection.at(of_later(row, column), first % ROWS)
+        second = column * COLUMNS + selection.best(distances).arm
+        ends = selection.at(sorted_in, first), selection.at(sorted_in, second)
+        # The product is a difference of large numbers where points are close to each other.
+        apart = selection.at(points, ends[0]) - selection.at(points, ends[1])
+        some = selection.at(best, first) > 0
+        return None, Pairs(*ends, jnp.where(some, jnp.maximum(0.0, apart @ inverse @ apart), 0.0))
+
+    _, found = lax.scan(pair, None, jnp.argsort(-best)[:number])
+    order = jnp.argsort(-found.sqdist)
+    return Pairs(*(selection.at(table, order) for table in found))
 
 
 def _farthest_of_few(points, alive, inverse, number):
@@ -174,18 +193,6 @@ def _farthest_of_few(points, alive, inverse, number):
     return lax.scan(pair, table.max(1), None, length=number)[1]
 
 
-def _padded(rows, size):
-    """Rows of whole blocks: the last row repeats."""
-    return jnp.concatenate([rows, rows[-1:].repeat(-rows.shape[0] % size, 0)])
-
-
-def _kept(best, found):
-    """The n largest of n + 1 tiles, in order."""
-    position = (best.largest >= found[2]).sum()
-    index = jnp.arange(best.largest.size)
-
-    def inserted(old, new):
-        shifted = jnp.concatenate([old[:1], old[:-1]])
-        return jnp.where(index < position, old, jnp.where(index == position, new, shifted))
-
-    return _Tiles(*(inserted(old, new) for old, new in zip(best, found, strict=True)))
+def _padded(order, size):
+    """Indices of whole blocks: the last one repeats."""
+    return jnp.concatenate([order, order[-1:].repeat(-order.size % size)])

@@ -18,6 +18,7 @@ from ..primitives import called_as, primitive
 from . import blocks, scaling
 
 SWEEP_COLUMNS = primitive("sweep_columns")
+WIDE, BLOCK = 256, 64  # wider matrices are inverted by products, so many columns at a time
 LOST = 64.0  # a pivot of so many rounding errors may be what is left of a lost direction
 
 
@@ -52,6 +53,13 @@ def sweep_columns(
     matrix: Float[Array, "d d"], least: Scalar
 ) -> tuple[Float[Array, "d d"], Float[Array, ""], Bool[Array, ""], Float[Array, "d d 1"]]:
     """`(inverse [d, d], log-determinant, positive, factor [d, d, 1])`; pivots at most 1."""
+    sweep = _sweep_blocks if matrix.shape[0] > WIDE else _sweep_each
+    inverse, logdet, positive, factor = sweep(matrix, least)
+    return inverse, logdet, positive, factor[:, :, None]
+
+
+def _sweep_each(matrix, least):
+    """`sweep_columns`, a column at a time."""
     dim = matrix.shape[0]
     index = jnp.arange(dim)
 
@@ -66,7 +74,38 @@ def sweep_columns(
 
     begin = (matrix, jnp.zeros((), matrix.dtype), jnp.ones((), bool), jnp.zeros_like(matrix))
     table, logdet, positive, factor = lax.fori_loop(0, dim, step, begin)
-    return _swept(table), logdet, positive, factor[:, :, None]
+    return _swept(table), logdet, positive, factor
+
+
+def _sweep_blocks(matrix, least):
+    """`sweep_columns`, `BLOCK` columns at a time: a wide table is read once for all of them."""
+    width = matrix.shape[0]
+    padded = _with_ones(matrix)
+    dim = padded.shape[0]
+
+    def step(block, carry):
+        table, logdet, positive, factor = carry
+        begin = block * BLOCK
+        rows = lax.dynamic_slice(table, (begin, 0), (BLOCK, dim))  # the columns, by symmetry
+        pivots = lax.dynamic_slice(rows, (0, begin), (BLOCK, BLOCK))
+        inner, more, good, own = _sweep_each(pivots, least)
+        here = begin + jnp.arange(BLOCK)
+        change = rows - (here[:, None] == jnp.arange(dim))
+        below = jnp.where(jnp.arange(dim) >= begin, rows, 0.0).T @ (inner @ own)
+        below = lax.dynamic_update_slice(below, own, (begin, 0))
+        factor = lax.dynamic_update_slice(factor, below, (0, begin))
+        return table - change.T @ (inner @ change), logdet + more, positive & good, factor
+
+    begin = (padded, jnp.zeros((), matrix.dtype), jnp.ones((), bool), jnp.zeros_like(padded))
+    table, logdet, positive, factor = lax.fori_loop(0, dim // BLOCK, step, begin)
+    return _swept(table)[:width, :width], logdet, positive, factor[:width, :width]
+
+
+def _with_ones(matrix):
+    """A matrix of whole blocks: it is continued by a diagonal of ones."""
+    width = matrix.shape[0]
+    padded = jnp.eye(width + -width % BLOCK, dtype=matrix.dtype)
+    return padded.at[:width, :width].set(matrix)
 
 
 def _shrink(matrix):
@@ -165,6 +204,8 @@ def least_eigenvalue(matrix: Float[Array, "d d"]) -> Float[Array, ""]:
 
 def cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
     """Lower triangular L with `L L^T = matrix`; NaN from the first pivot that is not positive."""
+    if matrix.shape[0] > WIDE:
+        return _cholesky_by_blocks(matrix)
     index = jnp.arange(matrix.shape[0])
 
     def column(j, factor):
@@ -173,6 +214,26 @@ def cholesky(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
         return factor.at[:, j].set(jnp.where(index >= j, rest / jnp.sqrt(pivot), 0.0))
 
     return lax.fori_loop(0, matrix.shape[0], column, jnp.zeros_like(matrix))
+
+
+def _cholesky_by_blocks(matrix):
+    """`cholesky`, `BLOCK` columns at a time."""
+    width = matrix.shape[0]
+    padded = _with_ones(matrix)
+    dim = padded.shape[0]
+
+    def step(block, factor):
+        begin = block * BLOCK
+        wanted = lax.dynamic_slice(padded, (begin, 0), (BLOCK, dim))
+        known = lax.dynamic_slice(factor, (begin, 0), (BLOCK, dim))
+        rest = wanted - known @ factor.T
+        own = cholesky(lax.dynamic_slice(rest, (0, begin), (BLOCK, BLOCK)))
+        below = jnp.where(jnp.arange(dim) >= begin, forward_substitute(own, rest), 0.0).T
+        below = lax.dynamic_update_slice(below, own, (begin, 0))
+        return lax.dynamic_update_slice(factor, below, (0, begin))
+
+    factor = lax.fori_loop(0, dim // BLOCK, step, jnp.zeros_like(padded))
+    return factor[:width, :width]
 
 
 def forward_substitute(

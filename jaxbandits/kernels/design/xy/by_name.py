@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ....types import Scalar
-from ... import selection
 from ...linalg import pairwise, spd
 from ..d_optimal import Design
 from ..directions import Pairs
@@ -69,13 +68,9 @@ def _among(targets, alive) -> many_arms.Worst:
 def _listed(vectors, active) -> many_arms.Worst:
     def worst(inverse, number):
         norms = jnp.where(active, spd.quadratic(vectors, inverse), 0.0)
-        chosen = []
-        for _ in range(number):
-            chosen.append(selection.best(norms))
-            norms = jnp.where(jnp.arange(norms.size) == chosen[-1].arm, -1.0, norms)
-        arms = jnp.stack([top.arm for top in chosen])
-        return many_arms.Found(
-            vectors[arms], jnp.maximum(0.0, jnp.stack([t.value for t in chosen]))
-        )
+        rows = many_arms.largest(norms, min(number, norms.size))
+        missing = number - rows.size
+        found = jnp.pad(vectors[rows], ((0, missing), (0, 0)))
+        return many_arms.Found(found, jnp.pad(jnp.maximum(0.0, norms[rows]), (0, missing)))
 
     return worst

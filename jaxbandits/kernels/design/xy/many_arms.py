@@ -15,11 +15,11 @@ from jaxtyping import Array, Bool, Float, Int
 from ....types import Scalar, Whole
 from ... import selection
 from ...estimate import least_squares
-from ...linalg import subspace, svec
+from ...linalg import blocks, subspace, svec
 from ..d_optimal import Design, d_optimal
 from .interior_point import saddle
 
-NEW = 4  # arms and directions added at once
+FEW, SOME = 4, 256  # the least and the largest number of arms, and directions, added at once
 ROUGH = 0.1  # the tolerance of the first design
 
 
@@ -45,7 +45,12 @@ class _Round(NamedTuple):
 
 def room(dim: int) -> int:
     """How many arms, and directions, the small problem holds."""
-    return 2 * svec.size(dim) + 4 * NEW
+    return 2 * svec.size(dim) + 4 * FEW
+
+
+def added(dim: int) -> int:
+    """How many arms, and directions, are added at once: in more dimensions more will count."""
+    return min(max(FEW, svec.size(dim) // 12), SOME)
 
 
 def xy_many(
@@ -65,8 +70,8 @@ def xy_many(
       problems.
     """
     num_arms, dim = arms.shape
-    most = room(dim)
-    in_problem = most if num_arms >= most + NEW else num_arms
+    most, new = room(dim), added(dim)
+    in_problem = most if num_arms >= most + new else num_arms
     first = d_optimal(arms, jnp.ones(num_arms, bool), tol=ROUGH)
     space = subspace.of(arms, jnp.ones(num_arms, bool))
 
@@ -83,16 +88,16 @@ def xy_many(
         inverse = inverse_of(weights)
         duals = duals / duals.sum()
         total = (now.vectors.T * duals) @ now.vectors
-        half = arms @ inverse
-        slopes = (half @ total * half).sum(1)
+        slope = lambda half: (half @ total * half).sum(1)  # noqa: E731
+        slopes = blocks.each(lambda rows: slope(rows @ inverse), arms)
         bound = (inverse * total).sum() ** 2 / slopes.max()
-        far = worst(inverse, NEW)
+        far = worst(inverse, new)
         value = far.norms[0]
-        chosen, slots, better = now.chosen, _largest(-duals, NEW), value < now.value
+        chosen, slots, better = now.chosen, largest(-duals, new), value < now.value
         if chosen.size < num_arms:
             inside = jnp.zeros(num_arms, bool).at[chosen].set(True)
-            news = _largest(jnp.where(inside, -1.0, slopes), NEW)
-            chosen = chosen.at[_largest(-found.weights, NEW)].set(news)
+            news = largest(jnp.where(inside, -1.0, slopes), new)
+            chosen = chosen.at[largest(-found.weights, new)].set(news)
         return _Round(
             chosen,
             now.vectors.at[slots].set(far.vectors),
@@ -103,13 +108,13 @@ def xy_many(
             now.rounds + 1,
         )
 
-    far = worst(inverse_of(first.weights), NEW)
+    far = worst(inverse_of(first.weights), new)
     some = far.norms[0] > 0
-    missing = jnp.zeros((most - NEW, dim), arms.dtype)
+    missing = jnp.zeros((most - new, dim), arms.dtype)
     begin = _Round(
         jnp.argsort(-first.weights)[:in_problem],
         jnp.concatenate([far.vectors, missing]),
-        (jnp.arange(most) < NEW) & some,
+        jnp.append(far.norms > 0, jnp.zeros(most - new, bool)),
         jnp.where(some, first.weights, 1.0 / num_arms),
         far.norms[0],
         jnp.zeros((), arms.dtype),
@@ -120,8 +125,10 @@ def xy_many(
     return Design(end.weights, end.value, end.bound, end.rounds, converged)
 
 
-def _largest(values, number):
-    """Indices of the n largest values, the largest first."""
+def largest(values: Float[Array, " n"], number: int) -> Int[Array, " m"]:
+    """Indices of the `number` largest values, the largest first; of all, where they are fewer."""
+    if number > FEW:
+        return jnp.argsort(-values)[:number]
     chosen = []
     for _ in range(number):
         top = selection.best(values).arm

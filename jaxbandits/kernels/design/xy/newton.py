@@ -15,8 +15,8 @@ from ..directions import compact
 from .barrier import Point, Problem
 
 FEW, SOME = 32, 512  # directions
-MANY = 100  # arms
-LONGEST = 64  # of many arms, those with the longest rows
+MANY, VERY_MANY = 100, 1000  # arms
+LONGEST = 64  # of many arms, those with the longest rows; at least so many
 
 
 def system(
@@ -29,7 +29,8 @@ def system(
     """
     unit = jnp.sqrt(point.scale / point.price)
     num_arms, entries = rows.shape
-    if num_arms > MANY and num_arms >= 4 * entries:
+    times = 2 if num_arms > VERY_MANY else 4
+    if num_arms > MANY and num_arms >= times * entries:
         solve = _thin_solver(unit[:, None] * (rows @ _root(_in_svec(problem, point))))
     else:
         curvature = 2.0 * _bend(problem, point) + _stiffness(problem, point, rows)
@@ -122,12 +123,13 @@ def _thin_solver(table):
     directly.
     """
     number, width = table.shape
-    order = jnp.argsort(-(table**2).sum(1))[:LONGEST]
+    longest = max(LONGEST, width // 2)  # about as many arms have weight
+    order = jnp.argsort(-(table**2).sum(1))[:longest]
     is_long = jnp.zeros(number, bool).at[order].set(True)
     long, short = table[order], jnp.where(is_long[:, None], 0.0, table)
     inner = spd.inverse(short.T @ short + jnp.eye(width, dtype=table.dtype)).matrix
     outer = long @ inner @ long.T
-    outer = outer + (1.0 + _rounded(outer)) * jnp.eye(LONGEST, dtype=table.dtype)
+    outer = outer + (1.0 + _rounded(outer)) * jnp.eye(longest, dtype=table.dtype)
     inverse = spd.inverse(outer).matrix
 
     def solve(right):
