@@ -282,6 +282,19 @@ def test_sphere(mix):
     np.testing.assert_array_equal(make.sphere(jax.random.key(3), 12, 4).arms, instance.arms)
 
 
+@pytest.mark.parametrize("cosines", [300, 2400, 5000])
+def test_the_closest_pair_of_a_sphere_needs_no_table_of_all_pairs(monkeypatch, cosines):
+    """By 5 and by 40 of 60 rows, which are no whole blocks, and all at once."""
+    monkeypatch.setattr(papers, "COSINES", cosines)
+    monkeypatch.setattr(papers, "_closest", jax.jit(papers._closest.__wrapped__))
+    instance = make.sphere(jax.random.key(7), 60, 3, mix=0.25)
+    arms = np.asarray(instance.arms)
+    table = np.triu(arms @ arms.T, 1) - 2 * np.tri(60)
+    first, second = np.unravel_index(table.argmax(), table.shape)
+    expected = arms[first] + 0.25 * (arms[second] - arms[first])
+    np.testing.assert_allclose(instance.theta, expected, rtol=1e-12)
+
+
 def test_directions_on_the_sphere_are_uniform():
     arms = make.sphere(jax.random.key(0), 4000, 3).arms
     np.testing.assert_allclose(arms.mean(0), 0.0, atol=5 * np.sqrt(1 / 3 / 4000))

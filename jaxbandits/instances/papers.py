@@ -14,6 +14,7 @@ DEVIATIONS: dict[str, float] = {"normal_std": 0.09, "normal_var": 0.3}  # of ang
 # Hundredths, the end excluded.
 WEIGHTS: dict[str, tuple[int, int]] = {"program": (-10, 10), "paper": (-30, 31)}
 DRAWS: int = 32  # sets of weights to choose from
+COSINES: int = 2**22  # numbers of a table of them, which is of all pairs up to 2,048 arms
 TIED: float = 1e-5  # the largest gap that counts as a tie
 
 
@@ -97,10 +98,26 @@ def sphere(
 
 @jax.jit  # one program
 def _closest(arms):
-    """The closest pair of arms on a sphere."""
-    later = np.triu(np.ones((len(arms), len(arms)), bool), 1)
-    cosines = jnp.where(later, arms @ arms.T, -jnp.inf)
-    i, j = jnp.unravel_index(jnp.argmax(cosines), cosines.shape)
+    """The closest pair of arms on a sphere, by some rows of the table of cosines at a time."""
+    number, dim = arms.shape
+    rows = min(number, max(1, COSINES // number))
+
+    def of(begin, some):
+        index = begin + jnp.arange(rows)
+        cosines = jnp.where(index[:, None] < jnp.arange(number), some @ arms.T, -jnp.inf)
+        i, j = jnp.unravel_index(jnp.argmax(cosines), cosines.shape)
+        return cosines[i, j], index[i], j
+
+    def of_rows(begin):
+        return of(begin, jax.lax.dynamic_slice(arms, (begin, 0), (rows, dim)))
+
+    if rows == number:
+        _, i, j = of(0, arms)
+    else:
+        begins = np.minimum(np.arange(0, number, rows), number - rows)
+        largest, first, second = jax.lax.map(of_rows, jnp.asarray(begins))
+        best = jnp.argmax(largest)
+        i, j = first[best], second[best]
     return arms[i], arms[j]
 
 
