@@ -155,12 +155,22 @@ def test_keys_of_a_dict_that_have_no_order_are_named():
     refused((SOARE, partial(own, option={1: 1.0, "a": 2.0}), {"horizon": 5}), "option must be a")
 
 
-@pytest.mark.parametrize("option", [[1.0, 2.0], {"a": 1}, (Holder(1),), 1j, None, jnp.ones(2)])
+TREES = [[1.0, 2.0], {"a": 1}, (Holder(1),), 1j, None, jnp.ones(2)]
+
+
+@pytest.mark.parametrize("option", TREES)
 def test_trees_of_numbers_and_names_are_options(option):
     build = partial(own, option=option)
     structure, numbers = prepared(SOARE, build, 5)
     hash(structure)
     again = structure.tree(numbers)[1].keywords["option"]
     assert jax.tree.structure(again) == jax.tree.structure(option)
-    if option is None:
+    if option is None:  # all others: `test_trees_of_numbers_and_names_are_played`
         assert jb.simulate(SOARE, build, replications=2, horizon=5).pulls.tolist() == [5, 5]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", TREES)
+def test_trees_of_numbers_and_names_are_played(option):
+    runs = jb.simulate(SOARE, partial(own, option=option), replications=2, horizon=5)
+    assert runs.pulls.tolist() == [5, 5]

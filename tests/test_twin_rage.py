@@ -86,7 +86,10 @@ def test_the_least_number_of_draws_of_a_phase_with_regret_rounding(epsilon, size
     assert plain.worst(arms, weights, counts) >= 1 / (1 + epsilon)
 
 
-@pytest.mark.parametrize(("epsilon", "size"), [(0.1, 200), (5.0, 20)])
+@pytest.mark.parametrize(
+    ("epsilon", "size"),
+    [(0.1, 200), (5.0, 20), *(pytest.param(x, 20, marks=pytest.mark.slow) for x in (1.0, 50.0))],
+)
 def test_efficient_rounding_needs_two_draws_of_each_supported_arm(epsilon, size):
     """With fewer its loss is not bounded: an arm with weight may get no draw."""
     instance = jb.instances.canonical(10, gap=1.0, noise_var=1e-6)

@@ -102,20 +102,18 @@ def _closest(arms):
     number, dim = arms.shape
     rows = min(number, max(1, COSINES // number))
 
-    def of(begin, some):
+    def closest_of(begin):
         index = begin + jnp.arange(rows)
-        cosines = jnp.where(index[:, None] < jnp.arange(number), some @ arms.T, -jnp.inf)
+        cosines = jax.lax.dynamic_slice(arms, (begin, 0), (rows, dim)) @ arms.T
+        cosines = jnp.where(index[:, None] < jnp.arange(number), cosines, -jnp.inf)
         i, j = jnp.unravel_index(jnp.argmax(cosines), cosines.shape)
         return cosines[i, j], index[i], j
 
-    def of_rows(begin):
-        return of(begin, jax.lax.dynamic_slice(arms, (begin, 0), (rows, dim)))
-
     if rows == number:
-        _, i, j = of(0, arms)
+        _, i, j = closest_of(0)
     else:
         begins = np.minimum(np.arange(0, number, rows), number - rows)
-        largest, first, second = jax.lax.map(of_rows, jnp.asarray(begins))
+        largest, first, second = jax.lax.map(closest_of, jnp.asarray(begins))
         best = jnp.argmax(largest)
         i, j = first[best], second[best]
     return arms[i], arms[j]

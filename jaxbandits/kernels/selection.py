@@ -19,6 +19,7 @@ from .primitives import called_as, primitive
 from .tracing import traced_once
 
 PICK_BEST, PICK_ARGMAX = primitive("pick_best"), primitive("pick_argmax")
+FEW_LARGEST = 4  # so many maxima take less time than sorting all values
 COARSE = 20  # bits of values that are compared coarsely
 SOME = 8  # rounding errors; in double precision these are below every tolerance in use
 ROUNDED, ROUNDED_SINGLE = 12, 4  # bits left to rounding when values are compared finely
@@ -241,6 +242,17 @@ def _inverse(permutation: Int[Array, " K"]) -> Int[Array, " K"]:
 
 
 @traced_once
+def largest(values: Float[Array, " n"], number: int) -> Int[Array, " m"]:
+    """Indices of the `number` largest values, at most n, the largest first; ties in their order."""
+    if number > FEW_LARGEST:
+        return jnp.argsort(-values)[:number]
+    chosen = []
+    for _ in range(number):
+        chosen.append(best(values).arm)
+        values = jnp.where(jnp.arange(values.size) == chosen[-1], -jnp.inf, values)
+    return jnp.stack(chosen)
+
+
 def top(
     values: Float[Array, " K"], order: Int[Array, " K"], m: int | Int[Array, ""]
 ) -> Bool[Array, " K"]:

@@ -6,7 +6,6 @@ of `x x^T` takes `K d^2`: 3 and 20 GB for a million arms in 50 dimensions and 8 
 
 from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -35,40 +34,39 @@ def sum_of_squares(
     vectors: Float[Array, "K d"], weights: Float[Array, " K"]
 ) -> Float[Array, "d d"]:
     """The sum of `w x x^T`, in blocks."""
-    return _added(lambda rows, weights: (rows * weights[:, None]).T @ rows, vectors, weights)
+    begin = jnp.zeros((vectors.shape[1],) * 2, vectors.dtype)
+    return _added(begin, lambda rows, weight: (rows * weight[:, None]).T @ rows, vectors, weights)
 
 
 def weighted_sum(vectors: Float[Array, "K d"], weights: Float[Array, " K"]) -> Float[Array, " d"]:
     """The sum of `w x`, in blocks where they are many."""
     if not are_many(vectors):
         return weights @ vectors
-    return _added(lambda rows, weights: weights @ rows, vectors, weights)
+    begin = jnp.zeros(vectors.shape[1], vectors.dtype)
+    return _added(begin, lambda rows, weight: weight @ rows, vectors, weights)
 
 
-def _added(function, vectors, weights):
-    """The sum over blocks of `function(rows, weights)`."""
+def _added(total, function, vectors, weights):
+    """`total` and the sum over blocks of `function(rows, weights)`."""
     begins, repeated = _blocks(vectors)
+    length = _length(vectors)
+    first = np.where(np.arange(begins.size) == begins.size - 1, repeated, 0)  # row to count
 
     def add(total, block):
-        begin, is_last = block
-        weight = _rows(weights, begin, vectors.shape[1])
-        first = jnp.where(is_last, repeated, 0)
-        weight = jnp.where(jnp.arange(weight.size) >= first, weight, 0.0)
+        begin, first = block
+        weight = lax.dynamic_slice(weights, (begin,), (length,))
+        weight = jnp.where(jnp.arange(length) >= first, weight, 0.0)
         return total + function(_rows(vectors, begin), weight), None
 
-    rows = jax.ShapeDtypeStruct((_length(vectors.shape[1]), vectors.shape[1]), vectors.dtype)
-    shape = jax.eval_shape(function, rows, jax.ShapeDtypeStruct(rows.shape[:1], weights.dtype))
-    blank = jnp.zeros(shape.shape, shape.dtype)
-    return lax.scan(add, blank, (begins, jnp.arange(begins.size) == begins.size - 1))[0]
+    return lax.scan(add, total, (begins, jnp.asarray(first)))[0]
 
 
-def _length(dim):
-    return max(1, MOST // dim)
+def _length(vectors):
+    return max(1, MOST // vectors.shape[1])
 
 
-def _rows(table, begin, dim=None):
-    length = _length(dim or table.shape[1])
-    return lax.dynamic_slice(table, (begin,) + (0,) * (table.ndim - 1), (length, *table.shape[1:]))
+def _rows(vectors, begin):
+    return lax.dynamic_slice(vectors, (begin, 0), (_length(vectors), vectors.shape[1]))
 
 
 def _blocks(vectors):
@@ -76,9 +74,6 @@ def _blocks(vectors):
 
     No block needs a copy of the table with rows filled up, which would take as much memory again.
     """
-    length = _length(vectors.shape[1])
-    begins = np.arange(0, len(vectors), length)
-    last = len(vectors) - length
-    repeated = int(begins[-1] - last)
-    begins[-1] = last
-    return jnp.asarray(begins), repeated
+    number, length = len(vectors), _length(vectors)
+    begins = np.minimum(np.arange(0, number, length), number - length)
+    return jnp.asarray(begins), begins.size * length - number

@@ -126,9 +126,9 @@ def farthest(
     def tile(rows, column):
         return rows @ lax.dynamic_slice(table, (column * COLUMNS, 0), (COLUMNS, dim + 2)).T
 
-    def of_later(row, column):  # pairs with points that came before were seen in their rows
+    def of_later(rows, row, column):  # pairs with points before were seen in the rows of those
         later = (row * ROWS + jnp.arange(ROWS))[:, None] < column * COLUMNS + jnp.arange(COLUMNS)
-        return jnp.where(later, tile(moved(row), column), 0.0)
+        return jnp.where(later, tile(rows, column), 0.0)
 
     def possible(radius, other, sqdist):  # that two points with these radii are farther apart
         return radius + other >= jnp.sqrt(jnp.maximum(0.0, sqdist)) * (1.0 - 1e-9)
@@ -145,7 +145,7 @@ def farthest(
         def more(carry):
             return possible(radius, selection.at(of_columns, carry[0]), known)
 
-        begin = own + 1, jnp.full(ROWS, own), jnp.maximum(0.0, of_later(row, own).max(1))
+        begin = own + 1, jnp.full(ROWS, own), jnp.maximum(0.0, of_later(rows, row, own).max(1))
         return lax.while_loop(more, visit, begin)[1:]
 
     def visit(carry):
@@ -166,7 +166,7 @@ def farthest(
 
     def pair(_, first):
         row, column = first // ROWS, selection.at(at, first)
-        distances = selection.at(of_later(row, column), first % ROWS)
+        distances = selection.at(of_later(moved(row), row, column), first % ROWS)
         second = column * COLUMNS + selection.best(distances).arm
         ends = selection.at(sorted_in, first), selection.at(sorted_in, second)
         # The product is a difference of large numbers where points are close to each other.
@@ -174,7 +174,7 @@ def farthest(
         some = selection.at(best, first) > 0
         return None, Pairs(*ends, jnp.where(some, jnp.maximum(0.0, apart @ inverse @ apart), 0.0))
 
-    _, found = lax.scan(pair, None, jnp.argsort(-best)[:number])
+    _, found = lax.scan(pair, None, selection.largest(best, number))
     order = jnp.argsort(-found.sqdist)
     return Pairs(*(selection.at(table, order) for table in found))
 

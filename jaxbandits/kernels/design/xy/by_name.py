@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ....types import Scalar
+from ... import selection
 from ...linalg import pairwise, spd
 from ..d_optimal import Design
 from ..directions import Pairs
@@ -68,7 +69,7 @@ def _among(targets, alive) -> many_arms.Worst:
 def _listed(vectors, active) -> many_arms.Worst:
     def worst(inverse, number):
         norms = jnp.where(active, spd.quadratic(vectors, inverse), 0.0)
-        rows = many_arms.largest(norms, min(number, norms.size))
+        rows = selection.largest(norms, min(number, norms.size))
         missing = number - rows.size
         found = jnp.pad(vectors[rows], ((0, missing), (0, 0)))
         return many_arms.Found(found, jnp.pad(jnp.maximum(0.0, norms[rows]), (0, missing)))

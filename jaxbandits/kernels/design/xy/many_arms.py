@@ -88,16 +88,20 @@ def xy_many(
         inverse = inverse_of(weights)
         duals = duals / duals.sum()
         total = (now.vectors.T * duals) @ now.vectors
-        slope = lambda half: (half @ total * half).sum(1)  # noqa: E731
-        slopes = blocks.each(lambda rows: slope(rows @ inverse), arms)
+
+        def slopes_of(rows):
+            half = rows @ inverse
+            return (half @ total * half).sum(1)
+
+        slopes = blocks.each(slopes_of, arms)
         bound = (inverse * total).sum() ** 2 / slopes.max()
         far = worst(inverse, new)
         value = far.norms[0]
-        chosen, slots, better = now.chosen, largest(-duals, new), value < now.value
+        chosen, slots, better = now.chosen, selection.largest(-duals, new), value < now.value
         if chosen.size < num_arms:
             inside = jnp.zeros(num_arms, bool).at[chosen].set(True)
-            news = largest(jnp.where(inside, -1.0, slopes), new)
-            chosen = chosen.at[largest(-found.weights, new)].set(news)
+            news = selection.largest(jnp.where(inside, -1.0, slopes), new)
+            chosen = chosen.at[selection.largest(-found.weights, new)].set(news)
         return _Round(
             chosen,
             now.vectors.at[slots].set(far.vectors),
@@ -123,15 +127,3 @@ def xy_many(
     end = lax.while_loop(unfinished, step, begin)
     converged = end.value <= (1.0 + tol) * end.bound
     return Design(end.weights, end.value, end.bound, end.rounds, converged)
-
-
-def largest(values: Float[Array, " n"], number: int) -> Int[Array, " m"]:
-    """Indices of the `number` largest values, the largest first; of all, where they are fewer."""
-    if number > FEW:
-        return jnp.argsort(-values)[:number]
-    chosen = []
-    for _ in range(number):
-        top = selection.best(values).arm
-        chosen.append(top)
-        values = jnp.where(jnp.arange(values.size) == top, -jnp.inf, values)
-    return jnp.stack(chosen)
