@@ -17,9 +17,9 @@ from jaxtyping import Array, Bool, Float
 from ..kernels.design import d_optimal as kernels
 from ..kernels.design import oracle as oracles
 from ..kernels.design.d_optimal import Design
-from ..kernels.design.directions import Pairs
-from ..kernels.design.xy import interior_point
-from ..kernels.design.xy.by_name import Solver, are_many, named
+from ..kernels.design.xy import by_name
+from ..kernels.design.xy.by_name import Solver
+from ..kernels.design.xy.many_arms import Counting
 from ..kernels.estimate import least_squares
 from ..kernels.linalg import subspace
 from ..transforms import refused_tangent, ruled, tangents_like
@@ -29,15 +29,14 @@ REFUSED: str = (
     "the weights of a design have no derivative; its `value` and `bound` have a first one, by "
     "`jax.grad` anywhere, and in forward mode inside of `jax.jit`"
 )
-TOO_MANY: str = "a design for so many arms, found by way of a few of them, has no derivative"
 
 
 class Solved(NamedTuple):
     """A design and what its derivative needs."""
 
     design: Design
-    multipliers: Float[Array, " P"] | None = None  # of the directions, up to a factor
-    inverse: Float[Array, "d d"] | None = None  # of A(w) on the span of the arms
+    counting: Counting
+    inverse: Float[Array, "d d"]  # of A(w) on the span of the arms
 
 
 Arms: TypeAlias = Float[Table, "K d"]
@@ -45,72 +44,49 @@ Targets: TypeAlias = Float[Table, "M d"]
 Mask: TypeAlias = Bool[Table, " n"]
 
 
-def _solver(tol):
-    """The designs for given directions, as `Solved`."""
-
-    def solve(arms, number, listed, many):
-        if are_many(arms, number):
-            return Solved(many())
-        directions, active = listed()
-        design, multipliers = interior_point.saddle(arms, directions, active, tol=tol)
-        space = subspace.of(arms, jnp.ones(arms.shape[0], bool))
-        inverse = subspace.inverse(space, least_squares.gram(arms, design.weights)).matrix
-        return Solved(design, multipliers, inverse)
-
-    def between(arms, targets, active):
-        pairs = Pairs(targets)
-
-        def listed():  # a table of so many pairs would fill the memory
-            first, second = pairs.indices
-            return pairs, active[first] & active[second]
-
-        return solve(arms, pairs.number, listed, lambda: exact.between(arms, targets, active))
-
-    def along(arms, vectors, active):
-        number, listed = vectors.shape[0], lambda: (vectors, active)
-        return solve(arms, number, listed, lambda: exact.along(arms, vectors, active))
-
-    exact = named("interior_point", tol)
-    return Solver(between, along)
-
-
 @jax.jit
 def _for_pairs(arms, targets, active, tol):
-    return _solver(tol).between(arms, targets, active)
+    return _solved(arms, by_name.between(arms, targets, active, tol=tol))
 
 
 @jax.jit
 def _for_gaps(arms, targets, values, tol):
-    solver, found = _solver(tol), []
+    found = []
 
-    def along(arms, vectors, active):
-        found.append(solver.along(arms, vectors, active))
-        return found[-1].design
+    def along(*problem):
+        found.append(by_name.along(*problem, tol=tol))
+        return found[-1][0]
 
-    design = oracles.oracle(arms, targets, values, Solver(solver.between, along))
-    return found[-1]._replace(design=design)
-
-
-def _differences(targets, active, tol):
-    first, second = Pairs(targets).indices
-    return targets[first] - targets[second]
+    between = by_name.named("interior_point", tol).between
+    design = oracles.oracle(arms, targets, values, Solver(between, along))
+    return _solved(arms, found[-1])._replace(design=design)
 
 
-def _scaled_differences(targets, values, tol):
+def _solved(arms, found):
+    design, counting = found
+    space = subspace.of(arms, jnp.ones(arms.shape[0], bool))
+    inverse = subspace.inverse(space, least_squares.gram(arms, design.weights)).matrix
+    return Solved(design, counting, inverse)
+
+
+def _differences(ends, targets, active, tol):
+    return targets[ends[:, 0]] - targets[ends[:, 1]]
+
+
+def _scaled_differences(ends, targets, values, tol):
     best = jnp.argmax(values)
-    gaps = values[best] - values
-    others = (jnp.arange(values.size) != best) & (gaps > 0)
-    differences = jnp.where(others[:, None], targets[best] - targets, 0.0)
-    return differences / jnp.where(others, gaps, 1.0)[:, None]
+    others, gaps = ends[:, 0], values[best] - values[ends[:, 0]]
+    count = (others != best) & (gaps > 0)
+    differences = jnp.where(count[:, None], targets[best] - targets[others], 0.0)
+    return differences / jnp.where(count, gaps, 1.0)[:, None]
 
 
 def _envelope(directions, primals, tangents, solved):
-    """The derivative of a design for `directions(*primals[1:])`."""
-    design, multipliers, inverse = solved
-    if multipliers is None:
-        return Solved(tangents_like(design, {}, tangents, TOO_MANY))
+    """The derivative of a design for `directions(ends, *primals[1:])`."""
+    design, counting, inverse = solved
+    ends, multipliers = counting
     arms, arms_dot = primals[0], tangents[0]
-    vectors, vectors_dot = jax.jvp(directions, primals[1:], tangents[1:])
+    vectors, vectors_dot = jax.jvp(partial(directions, ends), primals[1:], tangents[1:])
     total = multipliers.sum()
     shares = multipliers / jnp.where(total > 0, total, 1.0)
     half = vectors @ inverse
@@ -120,8 +96,11 @@ def _envelope(directions, primals, tangents, solved):
     slope = slope - 2.0 * (design.weights @ (arms_dot @ table * arms).sum(1))
     slope = jnp.where(jnp.isfinite(design.value), slope, jnp.nan)
     known = {"value": slope, "bound": slope}
-    others = (refused_tangent(x, tangents, REFUSED) for x in (multipliers, inverse))
-    return Solved(tangents_like(design, known, tangents, REFUSED), *others)
+    return Solved(
+        tangents_like(design, known, tangents, REFUSED),
+        tangents_like(counting, {}, tangents, REFUSED),
+        refused_tangent(inverse, tangents, REFUSED),
+    )
 
 
 def _constant(primals, tangents, design):

@@ -20,7 +20,7 @@ def are_many(vectors: Float[Array, "K d"]) -> bool:
 
 
 def each(
-    function: Callable[[Float[Array, "n d"]], Shaped[Array, " n"]], vectors: Float[Array, "K d"]
+    function: Callable[[Shaped[Array, "n d"]], Shaped[Array, " n"]], vectors: Shaped[Array, "K d"]
 ) -> Shaped[Array, " K"]:
     """`function(vectors)`, which gives a number for each vector, in blocks where they are many."""
     if not are_many(vectors):

@@ -4,19 +4,19 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ....types import Scalar
 from ... import selection
-from ...linalg import pairwise, spd
+from ...linalg import blocks, pairwise, spd, subspace
+from .. import directions
 from ..d_optimal import Design
 from ..directions import Pairs
 from . import frank_wolfe, interior_point, many_arms
+from .many_arms import Aims, Counting, Found
 
-DESIGNS: dict[str, tuple[Callable[..., Design], float]] = {
-    "interior_point": (interior_point.xy_optimal, 1e-3),
-    "frank_wolfe": (frank_wolfe.xy_frank_wolfe, 0.01),
-}
+DESIGNS: dict[str, float] = {"interior_point": 1e-3, "frank_wolfe": 0.01}  # the tolerance of each
 MANY = 10_000  # directions
 Solve: TypeAlias = Callable[
     [Float[Array, "K d"], Float[Array, "N d"], Bool[Array, " N"]], Design
@@ -32,23 +32,47 @@ class Solver(NamedTuple):
 
 def named(name: str, tol: Scalar | None = None) -> Solver:
     """The solver of this name; its tolerance is its usual one if `tol` is None."""
-    solve, usual = DESIGNS[name]
-    tol = usual if tol is None else tol
-    exact = name == "interior_point"
+    tol = DESIGNS[name] if tol is None else tol
+    if name == "interior_point":
+        return Solver(
+            lambda *problem: between(*problem, tol=tol)[0],
+            lambda *problem: along(*problem, tol=tol)[0],
+        )
 
-    def between(arms, targets, alive):
+    def step_by_step(arms, targets, alive):
         pairs = Pairs(targets)
-        if exact and targets.shape[0] > 1 and are_many(arms, pairs.number):
-            return many_arms.xy_many(arms, _among(targets, alive), tol=tol)
-        first, second = pairs.indices
-        return solve(arms, pairs, alive[first] & alive[second], tol=tol)
+        return frank_wolfe.xy_frank_wolfe(arms, pairs, _both(pairs, alive), tol=tol)
 
-    def along(arms, vectors, active):
-        if exact and are_many(arms, vectors.shape[0]):
-            return many_arms.xy_many(arms, _listed(vectors, active), tol=tol)
-        return solve(arms, vectors, active, tol=tol)
+    return Solver(step_by_step, lambda *problem: frank_wolfe.xy_frank_wolfe(*problem, tol=tol))
 
-    return Solver(between, along)
+
+def between(
+    arms: Float[Array, "K d"],
+    targets: Float[Array, "M d"],
+    alive: Bool[Array, " M"],
+    *,
+    tol: Scalar,
+) -> tuple[Design, Counting]:
+    """The optimal design for all differences of the targets alive."""
+    pairs = Pairs(targets)
+    if targets.shape[0] > 1 and are_many(arms, pairs.number):
+        return many_arms.xy_many(arms, _differences(targets, alive), tol=tol)
+    design, duals = interior_point.saddle(arms, pairs, _both(pairs, alive), tol=tol)
+    return design, Counting(np.stack(pairs.indices, 1), duals)
+
+
+def along(
+    arms: Float[Array, "K d"],
+    vectors: Float[Array, "P d"],
+    active: Bool[Array, " P"],
+    *,
+    tol: Scalar,
+) -> tuple[Design, Counting]:
+    """The optimal design for listed directions."""
+    if are_many(arms, vectors.shape[0]):
+        return many_arms.xy_many(arms, _listed(vectors, active), tol=tol)
+    design, duals = interior_point.saddle(arms, vectors, active, tol=tol)
+    return design, Counting(np.arange(duals.size)[:, None].repeat(2, 1), duals)
 
 
 def are_many(arms: Float[Array, "K d"], num_directions: int) -> bool:
@@ -58,20 +82,40 @@ def are_many(arms: Float[Array, "K d"], num_directions: int) -> bool:
     return num_arms >= 2 * room or (num_arms >= room and num_directions > MANY)
 
 
-def _among(targets, alive) -> many_arms.Worst:
+def _both(pairs, alive):
+    first, second = pairs.indices
+    return alive[first] & alive[second]
+
+
+def _differences(targets, alive):
+    alive = directions.without_copies(targets, alive)
+
     def worst(inverse, number):
         far = pairwise.farthest(targets, alive, inverse, number)
-        return many_arms.Found(targets[far.first] - targets[far.second], far.sqdist)
+        return Found(jnp.stack([far.first, far.second], 1), far.sqdist)
 
-    return worst
+    def vectors(ends):
+        return targets[ends[:, 0]] - targets[ends[:, 1]]
+
+    def outside(span):
+        one = targets[jnp.argmax(alive)]
+        found = blocks.each(lambda rows: ~subspace.within(span, rows - one), targets)
+        return (alive & found).any()
+
+    return Aims(worst, vectors, outside)
 
 
-def _listed(vectors, active) -> many_arms.Worst:
+def _listed(vectors, active):
+    active = directions.without_copies(vectors, active)
+
     def worst(inverse, number):
         norms = jnp.where(active, spd.quadratic(vectors, inverse), 0.0)
         rows = selection.largest(norms, min(number, norms.size))
         missing = number - rows.size
-        found = jnp.pad(vectors[rows], ((0, missing), (0, 0)))
-        return many_arms.Found(found, jnp.pad(jnp.maximum(0.0, norms[rows]), (0, missing)))
+        ends = jnp.pad(jnp.stack([rows, rows], 1), ((0, missing), (0, 0)))
+        return Found(ends, jnp.pad(jnp.maximum(0.0, norms[rows]), (0, missing)))
 
-    return worst
+    def outside(span):
+        return (active & ~subspace.within(span, vectors)).any()
+
+    return Aims(worst, lambda ends: vectors[ends[:, 0]], outside)
