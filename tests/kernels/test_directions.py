@@ -3,7 +3,14 @@ import numpy as np
 import pytest
 from compiled import compiled
 
-from jaxbandits.kernels.design.directions import Listed, Pairs, compact, distinct, sqdist
+from jaxbandits.kernels.design.directions import (
+    Listed,
+    Pairs,
+    compact,
+    distinct,
+    sqdist,
+    without_copies,
+)
 from jaxbandits.kernels.linalg import svec
 
 distances, distinct_mask = compiled(sqdist), compiled(distinct)
@@ -77,3 +84,28 @@ def test_distinct_marks_the_first_of_equal_points_among_many():
     expected = np.isin(np.arange(len(points)), list(first.values()))
     assert 0.1 < expected.mean() < 0.9
     np.testing.assert_array_equal(distinct_mask(points), expected)
+
+
+def test_points_without_copies_stand_for_all_active_ones():
+    points = POINTS[np.random.default_rng(4).integers(0, 12, 400)]
+    active = np.random.default_rng(5).random(400) < 0.03
+    found = compiled(without_copies)(points, active)
+    assert not found[~active].any()
+    left = points[np.asarray(found)]
+    np.testing.assert_array_equal(np.unique(left, axis=0), np.unique(points[active], axis=0))
+    assert len(left) == len(np.unique(left, axis=0)) < active.sum()
+
+
+def test_points_that_differ_stay_even_if_their_numbers_are_equal(changed):
+    changed.setattr(np.random, "default_rng", lambda seed: Zeros)
+    points = np.repeat(POINTS, 2, 0)
+    found = jax.jit(without_copies)(points, np.ones(24, bool))
+    np.testing.assert_array_equal(found, np.arange(24) % 2 == 0)
+
+
+class Zeros:
+    """Stands for a generator whose numbers do not tell points apart."""
+
+    @staticmethod
+    def normal(size):
+        return np.zeros(size)

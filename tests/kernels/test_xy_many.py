@@ -8,9 +8,10 @@ from designs import differences, is_design, norms
 from solved import conic_optimum
 
 import jaxbandits as jb
+from jaxbandits.design.envelope import best_for_gaps, best_for_pairs
 from jaxbandits.kernels.design import directions
 from jaxbandits.kernels.design.xy import many_arms
-from jaxbandits.kernels.design.xy.by_name import named
+from jaxbandits.kernels.design.xy.by_name import VERY_MANY, are_many, named
 from jaxbandits.kernels.design.xy.interior_point import xy_optimal
 
 RNG = np.random.default_rng(3)
@@ -61,7 +62,7 @@ def at_once(arms, targets, alive):
 )
 def test_the_value_equals_that_with_all_arms_at_once(name, share, tol):
     arms = sphere(150, 3) if name == "sphere" else arc(150)
-    assert len(arms) >= 2 * many_arms.room(arms.shape[1])
+    assert are_many(jnp.array(arms), 1)
     alive = RNG.random(150) < share
     found = between(jnp.array(arms), jnp.array(arms), jnp.array(alive), tol)
     assert found.converged
@@ -103,7 +104,7 @@ def test_many_arms_and_directions_at_once_reach_the_optimum(changed):
 
 
 def test_more_are_added_at_once_in_more_dimensions():
-    assert [many_arms.added(dim) for dim in (1, 5, 10, 20, 50, 200)] == [4, 4, 4, 17, 106, 256]
+    assert [many_arms.added(dim) for dim in (1, 5, 10, 20, 50, 200)] == [4, 4, 9, 35, 212, 256]
     assert all(many_arms.added(dim) < many_arms.room(dim) for dim in range(1, 300))
 
 
@@ -150,14 +151,19 @@ def test_fewer_than_two_targets_give_uniform_weights(number):
 
 def test_the_cap_is_reported():
     arms = jnp.array(sphere(150, 3))
-    pairs = directions.Pairs(arms).vectors
+    pairs = directions.Pairs(arms)
+    first, second = map(jnp.asarray, pairs.indices)
 
     def worst(inverse, number):
-        norms = ((pairs @ inverse) * pairs).sum(1)
+        norms = pairs.sqnorms(inverse)
         order = jnp.argsort(-norms)[:number]
-        return many_arms.Found(pairs[order], norms[order])
+        return many_arms.Found(jnp.stack([first[order], second[order]], 1), norms[order])
 
-    found = jax.jit(lambda cap: many_arms.xy_many(arms, worst, tol=1e-9, max_rounds=cap))(2)
+    aims = many_arms.Aims(
+        worst, lambda ends: arms[ends[:, 0]] - arms[ends[:, 1]], lambda span: jnp.array(False)
+    )
+    solve = jax.jit(lambda cap: many_arms.xy_many(arms, aims, tol=1e-9, max_rounds=cap)[0])
+    found = solve(2)
     assert not found.converged
     assert found.bound < found.value
     assert found.iterations == 2
@@ -168,3 +174,57 @@ def test_no_table_of_all_pairs_is_made(monkeypatch):
     arms = jax.ShapeDtypeStruct((5000, 3), np.float64)
     found = jax.eval_shape(lambda arms: jb.design.xy_optimal(arms, arms), arms)
     assert found.weights.shape == (5000,)
+
+
+def test_a_few_arms_with_very_many_directions_are_many():
+    assert not are_many(jnp.zeros((20, 5)), VERY_MANY)
+    assert are_many(jnp.zeros((20, 5)), VERY_MANY + 1)
+
+
+@pytest.mark.parametrize("copied", ["all", "some"])
+def test_copies_of_arms_take_no_room(copied):
+    """The small problem would be full of copies of the arms and directions that violate most."""
+    arms = np.repeat(sphere(10, 3), 15, 0)
+    if copied == "some":
+        arms[100:] = sphere(50, 3)
+    found = between(jnp.array(arms), jnp.array(arms), jnp.ones(150, bool), 1e-3)
+    assert found.converged
+    once = np.isin(np.arange(150), np.unique(arms, axis=0, return_index=True)[1])
+    reached = norms(arms, found.weights, differences(arms[once])).max()
+    np.testing.assert_allclose(found.value, reached, rtol=1e-8)
+    best = at_once(jnp.array(arms), jnp.array(arms), jnp.array(once))
+    np.testing.assert_allclose(found.value, best.value, rtol=1.2e-3)
+
+
+def test_a_direction_outside_of_the_span_cannot_be_measured():
+    flat = sphere(150, 3) * [1.0, 1.0, 0.0]
+    alive = np.arange(150) < 100
+    above = flat + np.eye(3)[2]  # their differences are in the span
+    for targets, inside in (flat, True), (above, True), (sphere(150, 3), False):
+        found = between(jnp.array(flat), jnp.array(targets), jnp.array(alive), 1e-3)
+        assert bool(found.converged) == inside
+        assert np.isfinite(found.value) == np.isfinite(found.bound) == inside
+    vectors = np.vstack([flat, flat, flat[:100]])
+    vectors[7, 2] = 1.0
+    for active in np.arange(400) != 7, np.arange(400) < 400:
+        found = along(jnp.array(flat), jnp.array(vectors), jnp.array(active), 1e-3)
+        assert np.isfinite(found.value) == (not active[7])
+
+
+def test_the_value_has_the_derivative_of_the_optimum():
+    arms, change = RNG.normal(size=(2, 150, 3))
+    active = np.ones(150, bool)
+    solve = jax.jit(lambda arms: best_for_pairs(arms, arms, active, 1e-6).design.value)
+    slope = jax.jit(lambda *both: jax.jvp(solve, *both))((arms,), (change,))[1]
+    below, above = (solve(arms + step * change) for step in (-1e-5, 1e-5))
+    np.testing.assert_allclose(slope, (above - below) / 2e-5, rtol=1e-3)
+
+
+@pytest.mark.slow
+def test_the_value_for_known_gaps_has_the_derivative_of_the_optimum():
+    arms, change = RNG.normal(size=(2, 150, 3))
+    theta = np.array([1.0, 0.5, -0.2])
+    solve = jax.jit(lambda arms: best_for_gaps(arms, arms, arms @ theta, 1e-6).design.value)
+    slope = jax.jvp(solve, (arms,), (change,))[1]
+    below, above = (solve(arms + step * change) for step in (-1e-5, 1e-5))
+    np.testing.assert_allclose(slope, (above - below) / 2e-5, rtol=1e-3)

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Shaped
 MOST = 2**18  # numbers of a block; with fewer in all, there is one block
 
 
-def are_many(vectors: Float[Array, "K d"]) -> bool:
+def are_many(vectors: Shaped[Array, "K d"]) -> bool:
     """Whether vectors are too many for one block."""
     return vectors.size > MOST
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float
 
 from ....types import Scalar
 from ... import selection
-from ...linalg import blocks, pairwise, spd, subspace
+from ...linalg import blocks, pairwise, spd, subspace, svec
 from .. import directions
 from ..d_optimal import Design
 from ..directions import Pairs
@@ -17,7 +17,7 @@ from . import frank_wolfe, interior_point, many_arms
 from .many_arms import Aims, Counting, Found
 
 DESIGNS: dict[str, float] = {"interior_point": 1e-3, "frank_wolfe": 0.01}  # the tolerance of each
-MANY = 10_000  # directions
+MANY, VERY_MANY = 10_000, 40_000  # directions
 Solve: TypeAlias = Callable[
     [Float[Array, "K d"], Float[Array, "N d"], Bool[Array, " N"]], Design
 ]  # (arms, targets or directions, which of them count) -> Design
@@ -58,7 +58,7 @@ def between(
     if targets.shape[0] > 1 and are_many(arms, pairs.number):
         return many_arms.xy_many(arms, _differences(targets, alive), tol=tol)
     design, duals = interior_point.saddle(arms, pairs, _both(pairs, alive), tol=tol)
-    return design, Counting(np.stack(pairs.indices, 1), duals)
+    return design, Counting(jnp.asarray(np.stack(pairs.indices, 1)), duals)
 
 
 def along(
@@ -72,14 +72,15 @@ def along(
     if are_many(arms, vectors.shape[0]):
         return many_arms.xy_many(arms, _listed(vectors, active), tol=tol)
     design, duals = interior_point.saddle(arms, vectors, active, tol=tol)
-    return design, Counting(np.arange(duals.size)[:, None].repeat(2, 1), duals)
+    return design, Counting(jnp.arange(duals.size)[:, None].repeat(2, 1), duals)
 
 
 def are_many(arms: Float[Array, "K d"], num_directions: int) -> bool:
     """Whether small problems with a few of each are faster than one problem with all."""
     num_arms, dim = arms.shape
-    room = many_arms.room(dim)
-    return num_arms >= 2 * room or (num_arms >= room and num_directions > MANY)
+    count = 2 * svec.size(dim) + 16  # at most half as many arms, and directions, need to count
+    many = num_arms >= count and num_directions > MANY
+    return many or num_arms >= 2 * count or num_directions > VERY_MANY
 
 
 def _both(pairs, alive):
