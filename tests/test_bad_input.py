@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from counting import compilations, refused
-from programs import key_of
+from programs import QUICK, key_of, simulate
 from run_settings import CUBE, SOARE
 from scipy import sparse
 
 import jaxbandits as jb
+from jaxbandits.design import checks as design_checks
 from jaxbandits.engine import checks, host_loop
 from jaxbandits.engine.episode import root_key
 
@@ -493,6 +494,22 @@ def test_means_that_are_equal_up_to_rounding_are_tied():
     tied = jb.instances.tabular(np.eye(2), [0.3, 0.1 + 0.2])
     runs = jb.simulate(tied, partial(jb.lucb, m=1), replications=2, max_pulls=20)
     assert runs.summary()["reasons"] == {"tied": 2}
+
+
+@pytest.mark.parametrize("engine", sorted({"xla", QUICK}))
+def test_a_program_that_exceeds_the_memory_is_refused_with_its_bytes(monkeypatch, engine):
+    monkeypatch.setattr(host_loop, "check_lanes", lambda *_: None)
+    monkeypatch.setattr(checks, "memory_bytes", lambda: 2**11)
+    with pytest.raises(ValueError, match=r"program needs \S+ GiB .*memory of 1.91e-06 GiB; fewer"):
+        simulate(SOARE, jb.lingape, engine=engine)
+
+
+@pytest.mark.parametrize("solve", [jb.design.xy_optimal, jb.design.xy_frank_wolfe])
+def test_designs_that_exceed_the_memory_are_refused_with_their_bytes(monkeypatch, solve):
+    monkeypatch.setattr(design_checks, "memory_bytes", lambda: 2**10)
+    said = r"design of 40 arms in 3 dimensions for 780 directions needs about \S+ GiB: .*9.54e-07"
+    with pytest.raises(ValueError, match=said):
+        solve(np.random.default_rng(0).normal(size=(40, 3)), np.eye(3)[np.arange(40) % 3])
 
 
 def test_lanes_that_exceed_the_memory_are_refused_with_their_bytes(monkeypatch):

@@ -9,6 +9,7 @@ from jaxtyping import Array, Bool, Float
 from ..feature_tables import check_arms, check_condition, check_real, is_concrete, require
 from ..kernels.linalg import scaling
 from ..parameters import check, positive
+from ..system.machine import in_gibibytes, memory_bytes
 from ..types import Rows, Scalar, Table
 
 Problem: TypeAlias = tuple[Float[Table, "K d"], Float[Table, "M d"], Bool[Array, " n"], Scalar]
@@ -54,6 +55,17 @@ def problem(
         features = scaling.equilibrated(*features)
     known = np.asarray(tol, features[0].dtype) if is_concrete(tol) else tol
     return features[0], features[-1], jnp.asarray(active), known
+
+
+def fits_memory(needed: int, arms: Rows, number: int) -> None:
+    """Raise unless a design that needs so many bytes for its directions fits this machine."""
+    memory = memory_bytes()
+    rows, dim = np.shape(arms)
+    require(
+        needed <= memory,
+        f"a design of {rows} arms in {dim} dimensions for {number} directions needs about "
+        f"{in_gibibytes(needed)}: more than this machine's memory of {in_gibibytes(memory)}",
+    )
 
 
 def _flags(name, values):

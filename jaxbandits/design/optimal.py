@@ -11,6 +11,7 @@ from ..feature_tables import check_arms, is_concrete, require
 from ..kernels.allocate import pair_shares
 from ..kernels.design.d_optimal import Design
 from ..kernels.design.directions import Pairs
+from ..kernels.design.xy import by_name
 from ..kernels.design.xy import frank_wolfe as wolfe
 from ..kernels.linalg import scaling, spd
 from ..parameters import check, count
@@ -70,12 +71,12 @@ def xy_optimal(
       nothing to compare (one target, or equal ones) all designs are optimal, and the uniform one is
       returned with `value = bound = 0` and `converged` True.
     Raises:
-      ValueError: bad shapes, NaN, no active target, arms that are all zero.
+      ValueError: bad shapes, NaN, no active target, arms that are all zero, arms of so many
+        dimensions that the solver's tables exceed the machine's memory.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of arms and targets.
       grad: of `value` and `bound`, the first derivative only, by the envelope theorem, as exact as
-        the design: give a small `tol`. The weights have none, and neither have designs for so many
-        arms (from twice `d (d + 1) + 16` on) that the solver uses a few at a time.
+        the design: give a small `tol`. The weights have none.
       float32: yes, to a `tol` of 2e-3; with less the design is some 1e-3 from the optimum, and
         `converged` False.
 
@@ -84,6 +85,9 @@ def xy_optimal(
     (4.0, True)
     """
     arms, targets, active, tol = checks.problem(arms, targets, active, tol)
+    rows = np.shape(targets)[0]
+    number = rows * (rows - 1) // 2
+    checks.fits_memory(by_name.bytes_needed(*np.shape(arms), number), arms, number)
     return best_for_pairs(arms, targets, active, tol).design
 
 
@@ -181,7 +185,8 @@ def xy_frank_wolfe(
       `Design`; weights below 1e-5 are set to zero. `converged` says that the last step was below
       `tol`; `value / bound` bounds the distance to the optimum.
     Raises:
-      ValueError: bad shapes, NaN, no active target, arms that are all zero.
+      ValueError: bad shapes, NaN, no active target, arms that are all zero, so many targets that a
+        table of their differences exceeds the machine's memory.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of arms and targets.
       grad: no derivative, neither of weights nor of values.
@@ -196,6 +201,9 @@ def xy_frank_wolfe(
     """
     arms, targets, active, tol = checks.problem(arms, targets, active, tol)
     check("max_iterations", count(), max_iterations)
+    rows, dim = np.shape(targets)
+    number = rows * (rows - 1) // 2
+    checks.fits_memory(3 * 8 * number * dim, arms, number)  # copies of a table
     return _xy_frank_wolfe(arms, targets, active, tol, max_iterations)
 
 

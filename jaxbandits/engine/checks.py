@@ -1,15 +1,16 @@
 """What a call of `simulate` may ask of the machine, checked before anything compiles."""
 
-import os
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
 import jax
 import numpy as np
+from jax.stages import Compiled
 
 from ..compilers.cpp import compiler
 from ..compilers.cuda import found_library
 from ..parameters import LARGEST, require
+from ..system.machine import in_gibibytes, memory_bytes
 from ..whole_numbers import INTEGERS, allowed_whole, is_whole
 from .device_loop import ENGINES, REPLICATIONS_PER_CELL
 
@@ -74,8 +75,8 @@ def check_memory(replications: int, record_size: int) -> None:
     require(
         replications * each <= memory,
         f"replications must be at most {memory // each} here: each has {each} bytes of results, "
-        f"and this machine a memory of {_size(memory)}; {replications} would take "
-        f"{_size(replications * each)}",
+        f"and this machine a memory of {in_gibibytes(memory)}; {replications} would take "
+        f"{in_gibibytes(replications * each)}",
     )
 
 
@@ -92,28 +93,27 @@ def check_lanes(lanes: int, each: int, fewest: int) -> None:
     fewer = f" With `batch={fewest}` they would fit." if enough else ""
     require(
         lanes * each <= memory,
-        f"the algorithm carries {_size(each)} from round to round on this instance, and {lanes} "
-        f"replications side by side {_size(lanes * each)}: more than this machine's memory of "
-        f"{_size(memory)}.{fewer}",
+        f"the algorithm carries {in_gibibytes(each)} from round to round on this instance, and "
+        f"{lanes} replications side by side {in_gibibytes(lanes * each)}: more than this machine's "
+        f"memory of {in_gibibytes(memory)}.{fewer}",
+    )
+
+
+def check_program(program: Compiled) -> None:
+    """Raise unless the memory that a compiled program asks for is that of this machine at most."""
+    known = program.memory_analysis()
+    needed, memory = getattr(known, "temp_size_in_bytes", 0), memory_bytes()
+    require(
+        needed <= memory,
+        f"a call of the compiled program needs {in_gibibytes(needed)} on this instance: more than "
+        f"this machine's memory of {in_gibibytes(memory)}; fewer replications side by side "
+        "(`batch`), arms or dimensions need less",
     )
 
 
 def lanes_at_ease(each: int) -> int:
     """How many lanes of so many bytes this machine has room for, with all that a round needs."""
     return max(1, memory_bytes() // (WITHIN_A_ROUND * each))
-
-
-def _size(number):
-    """A number of bytes in GiB."""
-    return f"{number / 2**30:.3g} GiB"
-
-
-def memory_bytes() -> int:
-    """The memory of this machine; 2**62 where the system does not report it."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 2**62
 
 
 def devices_of(devices: DeviceChoice) -> Devices:

@@ -20,7 +20,7 @@ from ..compilers.jaxprs import loops
 from ..system.interrupts import raise_if_lost
 from ..types import Key
 from . import keeping
-from .checks import Devices, check_lanes, is_gpu, platform_of
+from .checks import Devices, check_lanes, check_program, is_gpu, platform_of
 from .choices import automatic, avoid, fewest_lanes, shape_of
 from .device_loop import (
     FUSED,
@@ -265,6 +265,8 @@ class HostLoop:
                 warnings.warn(f"{error}; {more}", RuntimeWarning, stacklevel=2)
             self.shape = self.shape._replace(engine="xla")
             self._compiled_loop = program(structure, self.shape, *others)
+        if self._platform == "cpu":
+            check_program(self._compiled_loop)
         self._program_key = structure, self.shape, *others
         if self._platform not in HOST_MEMORY:  # small programs, compiled before anything plays
             _made_there(*self._program_key)

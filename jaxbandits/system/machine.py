@@ -31,6 +31,19 @@ def processor() -> str:
     return name[1].strip() if name else platform.processor()
 
 
+def memory_bytes() -> int:
+    """The memory of this machine; 2**62 where the system does not report it."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 2**62
+
+
+def in_gibibytes(number: int) -> str:
+    """A number of bytes as text."""
+    return f"{number / 2**30:.3g} GiB"
+
+
 def mappings_used() -> float:
     """The share of the memory mappings that Linux allows a process; 0 on other systems.
 

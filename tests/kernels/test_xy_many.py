@@ -11,7 +11,7 @@ import jaxbandits as jb
 from jaxbandits.design.envelope import best_for_gaps, best_for_pairs
 from jaxbandits.kernels.design import directions
 from jaxbandits.kernels.design.xy import many_arms
-from jaxbandits.kernels.design.xy.by_name import VERY_MANY, are_many, named
+from jaxbandits.kernels.design.xy.by_name import VERY_MANY, are_many, bytes_needed, named
 from jaxbandits.kernels.design.xy.interior_point import xy_optimal
 
 RNG = np.random.default_rng(3)
@@ -62,7 +62,7 @@ def at_once(arms, targets, alive):
 )
 def test_the_value_equals_that_with_all_arms_at_once(name, share, tol):
     arms = sphere(150, 3) if name == "sphere" else arc(150)
-    assert are_many(jnp.array(arms), 1)
+    assert are_many(150, 3, 1)
     alive = RNG.random(150) < share
     found = between(jnp.array(arms), jnp.array(arms), jnp.array(alive), tol)
     assert found.converged
@@ -105,7 +105,6 @@ def test_many_arms_and_directions_at_once_reach_the_optimum(changed):
 
 def test_more_are_added_at_once_in_more_dimensions():
     assert [many_arms.added(dim) for dim in (1, 5, 10, 20, 50, 200)] == [4, 4, 9, 35, 212, 256]
-    assert all(many_arms.added(dim) < many_arms.room(dim) for dim in range(1, 300))
 
 
 @pytest.mark.slow
@@ -176,9 +175,28 @@ def test_no_table_of_all_pairs_is_made(monkeypatch):
     assert found.weights.shape == (5000,)
 
 
+@pytest.mark.parametrize("dim", [1, 2, 10, 50, 300])
+@pytest.mark.parametrize("number", [1, 5, 2000, 10**6])
+def test_a_small_problem_has_room_for_what_is_added(number, dim):
+    arms, width = many_arms.sizes(number, dim)
+    assert arms == number or arms + many_arms.added(dim) <= number
+    assert width >= 2 * many_arms.added(dim)
+
+
+@pytest.mark.parametrize(
+    "shape", [(30, 6), *(pytest.param(shape, marks=SLOW) for shape in [(150, 3), (400, 12)])]
+)
+def test_the_memory_of_a_design_is_about_what_is_said(shape):
+    table = jax.ShapeDtypeStruct(shape, np.float64)
+    number = directions.Pairs(table).number
+    solve = lambda arms: named("interior_point", 0.01).between(arms, arms, arms[:, 0] > 0)  # noqa: E731
+    needed = jax.jit(solve).lower(table).compile().memory_analysis().temp_size_in_bytes
+    assert needed / 4 < bytes_needed(*shape, number) < 4 * needed + 2**18
+
+
 def test_a_few_arms_with_very_many_directions_are_many():
-    assert not are_many(jnp.zeros((20, 5)), VERY_MANY)
-    assert are_many(jnp.zeros((20, 5)), VERY_MANY + 1)
+    assert not are_many(20, 5, VERY_MANY)
+    assert are_many(20, 5, VERY_MANY + 1)
 
 
 @pytest.mark.parametrize("copied", ["all", "some"])

@@ -55,7 +55,7 @@ def between(
 ) -> tuple[Design, Counting]:
     """The optimal design for all differences of the targets alive."""
     pairs = Pairs(targets)
-    if targets.shape[0] > 1 and are_many(arms, pairs.number):
+    if targets.shape[0] > 1 and are_many(*arms.shape, pairs.number):
         return many_arms.xy_many(arms, _differences(targets, alive), tol=tol)
     design, duals = interior_point.saddle(arms, pairs, _both(pairs, alive), tol=tol)
     return design, Counting(jnp.asarray(np.stack(pairs.indices, 1)), duals)
@@ -69,18 +69,26 @@ def along(
     tol: Scalar,
 ) -> tuple[Design, Counting]:
     """The optimal design for listed directions."""
-    if are_many(arms, vectors.shape[0]):
+    if are_many(*arms.shape, vectors.shape[0]):
         return many_arms.xy_many(arms, _listed(vectors, active), tol=tol)
     design, duals = interior_point.saddle(arms, vectors, active, tol=tol)
     return design, Counting(jnp.arange(duals.size)[:, None].repeat(2, 1), duals)
 
 
-def are_many(arms: Float[Array, "K d"], num_directions: int) -> bool:
+def are_many(num_arms: int, dim: int, num_directions: int) -> bool:
     """Whether small problems with a few of each are faster than one problem with all."""
-    num_arms, dim = arms.shape
     count = 2 * svec.size(dim) + 16  # at most half as many arms, and directions, need to count
     many = num_arms >= count and num_directions > MANY
     return many or num_arms >= 2 * count or num_directions > VERY_MANY
+
+
+def bytes_needed(num_arms: int, dim: int, num_directions: int) -> int:
+    """About the memory of a design in double precision, beside its arms and targets."""
+    sizes = many_arms.Sizes(num_arms, num_directions)
+    if are_many(num_arms, dim, num_directions):
+        sizes = many_arms.sizes(num_arms, dim)
+    # Some copies of the tables of its Newton systems.
+    return 4 * 8 * sizes.arms * (sizes.arms + sizes.directions + svec.size(dim))
 
 
 def _both(pairs, alive):

@@ -50,6 +50,13 @@ class Counting(NamedTuple):
     multipliers: Float[Array, " n"]
 
 
+class Sizes(NamedTuple):
+    """How many arms and directions a small problem has."""
+
+    arms: int
+    directions: int
+
+
 class _Round(NamedTuple):
     chosen: Int[Array, " A"]  # arms in the small problem
     ends: Int[Array, "W 2"]  # its directions
@@ -61,9 +68,12 @@ class _Round(NamedTuple):
     rounds: Int[Array, ""]
 
 
-def room(dim: int) -> int:
-    """How many arms, and directions, the small problem holds."""
-    return svec.size(dim) + 2 * added(dim) + 2 * FEW
+def sizes(num_arms: int, dim: int) -> Sizes:
+    """Those of the small problem; all arms, where most of them would be in it."""
+    new = added(dim)
+    most = svec.size(dim) + 2 * new + 2 * FEW
+    # As many directions as arms would do at an optimum.
+    return Sizes(most if num_arms >= most + new else num_arms, min(most, 4 * num_arms + 2 * new))
 
 
 def added(dim: int) -> int:
@@ -86,9 +96,7 @@ def xy_many(
     """
     num_arms, dim = arms.shape
     every = jnp.ones(num_arms, bool)
-    most, new = room(dim), added(dim)
-    in_problem = most if num_arms >= most + new else num_arms
-    width = min(most, 4 * num_arms + 2 * new)  # as many directions as arms would do at an optimum
+    (in_problem, width), new = sizes(num_arms, dim), added(dim)
     candidate = every if num_arms == in_problem else directions.without_copies(arms, every)
     first = d_optimal(arms, every, tol=ROUGH)
     space = subspace.of(arms, every)
