@@ -65,7 +65,7 @@ def check_arms(arms: Rows, targets: Rows | None = None) -> None:
 
 def _check_entries(name, table):
     """Check that entries are finite, the largest can be squared, and no column underflows."""
-    columns = np.abs(table).max(0)
+    columns = scaling.largest_of_columns(table)
     largest, least = float(columns.max()), np.finfo(float).tiny
     if largest == 0 or 1.0 / LARGEST_ENTRY <= largest <= LARGEST_ENTRY:
         lost = np.flatnonzero((columns > 0) & (columns < least))

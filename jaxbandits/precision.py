@@ -182,7 +182,7 @@ def as_table(name: str, value: Any, dtype: DTypeLike) -> Table | None:
     real = jnp.issubdtype(value.dtype, jnp.floating) or value.dtype.kind in "iub"
     if not real:
         raise ValueError(f"{name} must be real numbers, got an array of {value.dtype}")
-    return value.astype(dtype)
+    return value.astype(dtype, copy=False)
 
 
 def check_entire(name: str, value: Any) -> None:

@@ -49,12 +49,24 @@ def problem(
         if is_concrete(arms):
             some = np.asarray(arms) if targets is not None else np.asarray(arms)[active]
             require(np.any(some), "arms must have an active one that is not zero, got zeros")
-    features = [jnp.asarray(table) for table in (arms, targets) if table is not None]
+    features = [table for table in (arms, targets) if table is not None]
     if scale_free:
         check_condition(arms)
-        features = scaling.equilibrated(*features)
+        features = _of_one_size(*features)
+    features = [jnp.asarray(table) for table in features]
     known = np.asarray(tol, features[0].dtype) if is_concrete(tol) else tol
     return features[0], features[-1], jnp.asarray(active), known
+
+
+def _of_one_size(arms, *others):
+    """`scaling.equilibrated`, without copies of known tables that change nothing."""
+    if not (is_concrete(arms) and all(map(is_concrete, others))):
+        return scaling.equilibrated(*map(jnp.asarray, (arms, *others)))
+    scales = scaling.host_scales(np.asarray(arms))
+    if (scales == 1.0).all():
+        return [arms, *others]
+    scaled = np.asarray(arms) / scales
+    return [scaled, *(scaled if table is arms else np.asarray(table) / scales for table in others)]
 
 
 def fits_memory(needed: int, arms: Rows, number: int) -> None:

@@ -56,9 +56,14 @@ def among(arms: Float[Array, "K d"], active: Bool[Array, " K"]) -> Float[Array, 
     return arms / jnp.where(there, power_of_two(largest), power_of_two(largest.max()))
 
 
+def largest_of_columns(table: np.ndarray) -> np.ndarray:
+    """The largest absolute value of each column, NaN where it holds one; on the host."""
+    return np.maximum(table.max(0), -table.min(0))  # a table of absolute values takes memory
+
+
 def host_scales(table: np.ndarray) -> np.ndarray:
     """`column_scales` on the host."""
-    largest = np.abs(table).max(0)
+    largest = largest_of_columns(table)
     return np.ldexp(1.0, np.frexp(np.where(largest > 0, largest, 1.0))[1] - 1)
 
 
