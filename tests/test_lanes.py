@@ -220,3 +220,14 @@ def test_a_run_whose_phase_is_cut_short_keeps_the_state_before_it():
         assert not bool(run.live | run.done)
         assert int(run.state.phase) == int(before.state.phase)
     assert (int(cut.pulls), int(later.pulls)) == (0, int(played.pulls))
+
+
+def test_arms_that_are_targets_too_are_on_the_device_once(monkeypatch):
+    expected, placed, put = simulate(batch=8), [], jax.device_put
+    monkeypatch.setattr(host_loop, "LARGE_BYTES", 0)
+    monkeypatch.setattr(jax, "device_put", lambda x, *more: placed.append(x) or put(x, *more))
+    found = simulate(batch=8)
+    assert SOARE.targets is SOARE.arms
+    shapes = [np.shape(x) for x in jax.tree.leaves(placed[0])]
+    assert shapes.count(SOARE.arms.shape) == 1
+    np.testing.assert_array_equal(found.pulls, expected.pulls)

@@ -232,9 +232,11 @@ class HostLoop:
     ) -> None:
         self._count = 1 if devices is None else len(devices)
         self._platform = platform_of(devices)
-        numbers, shapes = tuple(map(strong, numbers)), shapes_of(numbers)
+        given, numbers, shapes = numbers, tuple(map(strong, numbers)), shapes_of(numbers)
         if devices is None and sum(x.nbytes for x in numbers) > LARGE_BYTES:
-            numbers = jax.device_put(numbers)  # once, and not in every call
+            # Once, and not in every call; a table that is arms and targets has one copy there.
+            there = jax.device_put({id(x): y for x, y in zip(given, numbers, strict=True)})
+            numbers = tuple(there[id(x)] for x in given)
         self._inputs = inputs_for(numbers, root, np.asarray(rounds, np.int64), limits)
         known, chosen = sizes(structure, shapes, len(rounds)), engine
         if engine == "auto":
