@@ -510,6 +510,8 @@ def test_designs_that_exceed_the_memory_are_refused_with_their_bytes(monkeypatch
     said = r"design of 40 arms in 3 dimensions for 780 directions needs about \S+ GiB: .*9.54e-07"
     with pytest.raises(ValueError, match=said):
         solve(np.random.default_rng(0).normal(size=(40, 3)), np.eye(3)[np.arange(40) % 3])
+    with pytest.raises(ValueError, match=r"design of 3 arms in 3 dimensions for 3 directions"):
+        jb.design.oracle(jb.instances.linear(EYE, [1.0, 0.5, 0.0]))
 
 
 def test_lanes_that_exceed_the_memory_are_refused_with_their_bytes(monkeypatch):

@@ -67,16 +67,18 @@ def xy_optimal(
       active: bool `[M]`; all by default.
       tol: stop when `value <= (1 + tol) bound`.
     Returns:
-      `Design`; `value` is infinite where a difference leaves the span of the arms. Where there is
-      nothing to compare (one target, or equal ones) all designs are optimal, and the uniform one is
-      returned with `value = bound = 0` and `converged` True.
+      `Design`; where a difference leaves the span of the arms by more than 1e-6 of its length,
+      `value` and `bound` are infinite and `converged` is False. Where there is nothing to compare
+      (one target, or equal ones) all designs are optimal, and the uniform one is returned with
+      `value = bound = 0` and `converged` True.
     Raises:
       ValueError: bad shapes, NaN, no active target, arms that are all zero, arms of so many
         dimensions that the solver's tables exceed the machine's memory.
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of arms and targets.
       grad: of `value` and `bound`, the first derivative only, by the envelope theorem, as exact as
-        the design: give a small `tol`. The weights have none.
+        the design: give a `tol` of 1e-6, say (below 1e-7 rounding may leave `converged` False). The
+        weights have none.
       float32: yes, to a `tol` of 2e-3; with less the design is some 1e-3 from the optimum, and
         `converged` False.
 
@@ -102,7 +104,8 @@ def oracle(instance: Any, *, tol: Scalar = 0.01) -> Design:
       `Design`; `value` is the characteristic time psi* where the values are linear (see
       `theory.characteristic_time`), infinite where two targets are best.
     Raises:
-      ValueError: bad shapes or NaN, values that are not one for each target.
+      ValueError: bad shapes or NaN, values that are not one for each target, arms of so many
+        dimensions that the solver's tables exceed the machine's memory.
     Composes:
       jit, vmap: as `xy_optimal`, of an `Instance` whose arrays are traced.
       grad: as `xy_optimal`, of `value` and `bound` in its arms, targets and values.
@@ -122,6 +125,7 @@ def oracle(instance: Any, *, tol: Scalar = 0.01) -> Design:
     rows = np.shape(targets)[0]
     fine = np.shape(values) == (rows,) and (not is_concrete(values) or np.isfinite(values).all())
     require(fine, f"instance: values must be {rows} finite numbers, got {np.shape(values)}")
+    checks.fits_memory(by_name.bytes_needed(*np.shape(arms), rows), arms, rows)
     unit = unit_of(values)
     design = best_for_gaps(arms, targets, values / unit, tol).design
     value, bound = (number / unit / unit for number in (design.value, design.bound))

@@ -222,6 +222,14 @@ def test_a_direction_outside_of_the_span_cannot_be_measured():
         found = between(jnp.array(flat), jnp.array(targets), jnp.array(alive), 1e-3)
         assert bool(found.converged) == inside
         assert np.isfinite(found.value) == np.isfinite(found.bound) == inside
+    for far in 0, 7:  # seen from a target far away, the one outside is in the plane
+        targets = flat * np.where(np.arange(150) == far, 1e6, 1.0)[:, None]
+        targets[3, 2] = 0.1
+        assert np.isinf(between(*map(jnp.array, (flat, targets, alive)), 1e-3).value)
+    same = np.repeat(flat[:3], 50, 0)  # their centre is off the plane by rounding
+    turned = np.linalg.qr(RNG.normal(size=(3, 3)))[0]
+    found = between(*map(jnp.array, (flat @ turned, same @ turned, alive)), 1e-3)
+    assert np.isfinite(found.value)
     vectors = np.vstack([flat, flat, flat[:100]])
     vectors[7, 2] = 1.0
     for active in np.arange(400) != 7, np.arange(400) < 400:

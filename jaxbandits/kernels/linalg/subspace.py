@@ -82,10 +82,14 @@ def within(span: Span, vectors: Float[Array, "n d"]) -> Bool[Array, " n"]:
     """Which vectors lie in the span, up to about 1e-6 of their length (double precision)."""
 
     def test(rows):
-        lost = ((rows - rows @ span.basis.T) ** 2).sum(1)
-        return lost <= 1e4 * jnp.finfo(rows.dtype).eps * (rows**2).sum(1)
+        return residuals(span, rows) <= 1e4 * jnp.finfo(rows.dtype).eps * (rows**2).sum(1)
 
     return blocks.each(test, vectors)
+
+
+def residuals(span: Span, vectors: Float[Array, "n d"]) -> Float[Array, " n"]:
+    """The squared length of what a vector of the span with its kept coordinates leaves."""
+    return ((vectors - vectors @ span.basis.T) ** 2).sum(1)
 
 
 def project(span: Span, vector: Float[Array, " d"]) -> Float[Array, " d"]:

@@ -107,7 +107,11 @@ def _differences(targets, alive):
         return targets[ends[:, 0]] - targets[ends[:, 1]]
 
     def outside(span):
-        one = targets[jnp.argmax(alive)]
+        # Seen from the target that is farthest off: from one far away all others look alike.
+        total = blocks.weighted_sum(targets, alive.astype(targets.dtype))
+        centre = total / jnp.maximum(alive.sum(), 1)
+        off = blocks.each(lambda rows: subspace.residuals(span, rows - centre), targets)
+        one = targets[selection.best(jnp.where(alive, off, -1.0)).arm]
         found = blocks.each(lambda rows: ~subspace.within(span, rows - one), targets)
         return (alive & found).any()
 
