@@ -5,7 +5,6 @@ from typing import Any, Protocol, TypeAlias, cast
 
 import jax
 import numpy as np
-from jax.stages import Compiled
 
 from ..compilers.cpp import compiler
 from ..compilers.cuda import found_library
@@ -99,10 +98,9 @@ def check_lanes(lanes: int, each: int, fewest: int) -> None:
     )
 
 
-def check_program(program: Compiled) -> None:
-    """Raise unless the memory that a compiled program asks for is that of this machine at most."""
-    known = program.memory_analysis()
-    needed, memory = getattr(known, "temp_size_in_bytes", 0), memory_bytes()
+def check_program(needed: int) -> None:
+    """Raise unless the bytes that a compiled program asks for fit into this machine's memory."""
+    memory = memory_bytes()
     require(
         needed <= memory,
         f"a call of the compiled program needs {in_gibibytes(needed)} on this instance: more than "
