@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from ..feature_tables import check_arms, is_concrete, require
 from ..kernels.allocate import pair_shares
 from ..kernels.design.d_optimal import Design
-from ..kernels.design.directions import Pairs
+from ..kernels.design.directions import Pairs, number_of_pairs
 from ..kernels.design.xy import by_name
 from ..kernels.design.xy import frank_wolfe as wolfe
 from ..kernels.linalg import scaling, spd
@@ -87,8 +87,7 @@ def xy_optimal(
     (4.0, True)
     """
     arms, targets, active, tol = checks.problem(arms, targets, active, tol)
-    rows = np.shape(targets)[0]
-    number = rows * (rows - 1) // 2
+    number = number_of_pairs(np.shape(targets)[0])
     checks.fits_memory(by_name.bytes_needed(*np.shape(arms), number), arms, number)
     return best_for_pairs(arms, targets, active, tol).design
 
@@ -206,7 +205,7 @@ def xy_frank_wolfe(
     arms, targets, active, tol = checks.problem(arms, targets, active, tol)
     check("max_iterations", count(), max_iterations)
     rows, dim = np.shape(targets)
-    number = rows * (rows - 1) // 2
+    number = number_of_pairs(rows)
     checks.fits_memory(3 * 8 * number * dim, arms, number)  # copies of a table
     return _xy_frank_wolfe(arms, targets, active, tol, max_iterations)
 

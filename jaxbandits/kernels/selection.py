@@ -241,7 +241,6 @@ def _inverse(permutation: Int[Array, " K"]) -> Int[Array, " K"]:
     return jnp.zeros_like(indices).at[permutation].set(indices)
 
 
-@traced_once
 def largest(values: Float[Array, " n"], number: int) -> Int[Array, " m"]:
     """Indices of the `number` largest values, at most n, the largest first; ties in their order."""
     if number > FEW_LARGEST:
@@ -253,6 +252,7 @@ def largest(values: Float[Array, " n"], number: int) -> Int[Array, " m"]:
     return jnp.stack(chosen)
 
 
+@traced_once
 def top(
     values: Float[Array, " K"], order: Int[Array, " K"], m: int | Int[Array, ""]
 ) -> Bool[Array, " K"]:

@@ -36,6 +36,11 @@ class Listed(NamedTuple):
         return num * svec.size(dim) ** 2
 
 
+def number_of_pairs(points: int) -> int:
+    """How many differences so many points have; one of length zero where there is one point."""
+    return max(1, points * (points - 1) // 2)
+
+
 class Pairs(NamedTuple):
     """All differences `z_a - z_b` with a < b, in the order (0, 1), (0, 2), ..., (1, 2), ..."""
 
@@ -44,8 +49,7 @@ class Pairs(NamedTuple):
     @property
     def number(self) -> int:
         """How many directions."""
-        num = self.points.shape[0]
-        return max(1, num * (num - 1) // 2)
+        return number_of_pairs(self.points.shape[0])
 
     @property
     def indices(self) -> tuple[np.ndarray, np.ndarray]:

@@ -136,7 +136,6 @@ def xy_many(
             news, leaving = selection.largest(rates, new), selection.largest(-found.weights, new)
             violates = rates[news] > level
             chosen = chosen.at[leaving].set(jnp.where(violates, news, chosen[leaving]))
-        known = (now.ends, duals), now.counting
         closer = partial(jnp.where, bound > now.bound)
         return _Round(
             chosen,
@@ -145,7 +144,7 @@ def xy_many(
             jnp.where(better, weights, now.weights),
             jnp.where(better, value, now.value),
             jnp.maximum(now.bound, bound),
-            Counting(*(closer(*both) for both in zip(*known, strict=True))),
+            Counting(closer(now.ends, now.counting.ends), closer(duals, now.counting.multipliers)),
             now.rounds + 1,
         )
 
