@@ -48,7 +48,7 @@ SHARES = {
 }
 # The time limit: so many times the seconds without the change, at least so many seconds.
 SLOW, LEAST = 2.5, 60.0
-# Files whose tests are in files of other names.
+# Files, by name or by folder and name, whose tests are in files of other names.
 OTHERS = {
     "episode": ("test_simulate", "test_lanes", "test_protocol", "test_endings"),
     "device_loop": ("test_simulate", "test_lanes", "test_same_numbers", "test_endings"),
@@ -78,6 +78,11 @@ OTHERS = {
     "cell_progress": ("test_sweep_store", "test_sweep_until"),
     "newton": ("test_irls", "test_likelihood_set"),
     "barrier": ("test_xy_design", "test_xy_newton"),
+    "by_name": ("test_xy_many", "test_xy_design", "test_designs_by_name"),
+    "many_arms": ("test_xy_many",),
+    "design/checks": ("test_units", "test_bad_input", "test_composing", "test_designs_by_name"),
+    "design/optimal": ("test_units", "test_bad_input", "test_composing", "test_designs_by_name"),
+    "design/directions": ("test_xy_design", "test_xy_many", "test_directions"),
     "gap_index": ("test_twins", "test_twin_top_m"),
     "elimination": ("test_twin_gse", "test_twin_od_linbai"),
     "deep": ("test_twin_deep_fpl", "test_twin_rep_glm_fpl"),
@@ -162,7 +167,8 @@ def tests_of(file):
     stem = Path(file).stem
     every = _texts("tests")
     named = [path for path in every if path.stem in (f"test_{stem}", f"test_twin_{stem}")]
-    others = OF_FOLDERS.get(part_of(file), ()) + OTHERS.get(stem, ())
+    within = f"{Path(file).parent.name}/{stem}"
+    others = OF_FOLDERS.get(part_of(file), ()) + OTHERS.get(within, OTHERS.get(stem, ()))
     named += [path for path in every if path.stem in others]
     uses = re.compile(rf"(import [^\n]*\b{stem}\b|\bjb\.(\w+\.)?{stem}\b|\b{stem}\.)")
     users = [path for path, text in every.items() if stem in text and uses.search(text)]

@@ -36,6 +36,9 @@ LANES_PER_DRAW: int = 8
 FEW_REPLICATIONS: int = 1000  # up to which compiling takes longer than playing what lanes share
 # Of a lane; larger ones are played one by one. Side by side, lanes wait for each other's stages and
 # loops: GSE on 10^5 arms (1.7 MB) took ten times as long for one replication, and 1.4 times for 16.
+# Fewer replications than the native engine has lanes count with the empty lanes: LinGapE, LinUCB and
+# top-two on 3,000 and 10,000 arms took 5 to 8 times as long for one replication, 1.4 to 2.2 times
+# as long for four, and about as long for eight.
 ALONE_BYTES: int = 2**20
 # Of a lane, up to which the engine `cuda` was the quicker one; and of a lane whose rounds have
 # loops of their own. In XLA all lanes wait for the slowest in each of these loops: GLM-TSL with
@@ -60,8 +63,8 @@ def automatic(
     as fast. But a costly design that lanes have in common, such as that of RAGE for the arms alive,
     XLA computes once: it played RAGE two to five times as fast, which pays after some thousand
     replications. On an H100 the engine `cuda` was up to nine times as fast as XLA for one arm a
-    round, and 1.3 times as fast for a lane of 5 KB. Very large lanes XLA plays one by one, see
-    `schedules`.
+    round, and 1.3 times as fast for a lane of 5 KB. XLA plays very large lanes one by one, and
+    a few large ones, see `schedules`.
 
     Args:
       has_loops: whether rounds have loops of their own; asked where it matters.
@@ -69,7 +72,8 @@ def automatic(
     moves = sizes.traits.moves
     if platform == "cpu":
         share = moves.in_common and not sizes.own
-        if sizes.lane > ALONE_BYTES and not share:
+        fewest = fewest_lanes("native")
+        if sizes.lane * fewest > ALONE_BYTES * min(replications, fewest) and not share:
             return "in turn"  # one of `SCHEDULES`
         found = compiler() is not None and "native" not in _failed
         return "native" if found and not (share and replications > FEW_REPLICATIONS) else "xla"

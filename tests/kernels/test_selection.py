@@ -122,6 +122,7 @@ def test_furthest_behind_has_the_least_draws_per_share():
     order = np.array([1, 0, 4, 2, 3])
     assert int(behind(counts, shares, order)) == 0
     assert int(behind(later, shares, order)) == 4
+    assert int(behind(counts, shares, np.array([0, 1, 4, 2, 3]))) == 0  # the order is for ties
 
 
 def test_first_basis_distinguishes_nearly_parallel_from_parallel():

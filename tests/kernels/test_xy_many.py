@@ -66,6 +66,7 @@ def test_the_value_equals_that_with_all_arms_at_once(name, share, tol):
     alive = RNG.random(150) < share
     found = between(jnp.array(arms), jnp.array(arms), jnp.array(alive), tol)
     assert found.converged
+    assert found.iterations <= 10  # as soon as the tolerance is reached
     assert found.bound <= found.value <= (1 + tol) * found.bound
     assert is_design(found.weights)
     reached = norms(arms, found.weights, differences(arms[alive])).max()
@@ -207,6 +208,7 @@ def test_copies_of_arms_take_no_room(copied):
         arms[100:] = sphere(50, 3)
     found = between(jnp.array(arms), jnp.array(arms), jnp.ones(150, bool), 1e-3)
     assert found.converged
+    assert found.iterations <= 15
     once = np.isin(np.arange(150), np.unique(arms, axis=0, return_index=True)[1])
     reached = norms(arms, found.weights, differences(arms[once])).max()
     np.testing.assert_allclose(found.value, reached, rtol=1e-8)

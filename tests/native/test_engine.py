@@ -184,6 +184,13 @@ def test_auto_plays_very_large_lanes_one_by_one(monkeypatch):
     assert choices.automatic(sizes_of(SOARE, jb.rage), "cpu", 12) == "native"
 
 
+@pytest.mark.parametrize(("lane", "most"), [(2**16, 0), (2**17, 1), (2**18, 3), (2**20, 15)])
+def test_auto_plays_large_lanes_one_by_one_where_most_would_be_empty(lane, most):
+    known = sizes_of(SOARE, LINGAPE)._replace(lane=lane)
+    engines = [choices.automatic(known, "cpu", replications) for replications in range(1, 40)]
+    assert engines == ["in turn"] * most + ["native"] * (39 - most)
+
+
 def test_auto_is_xla_without_a_compiler(monkeypatch):
     monkeypatch.setattr(choices, "compiler", lambda: None)
     assert simulate(SOARE, LINGAPE, engine="auto").meta["engine"] == "xla"
