@@ -84,6 +84,15 @@ def floats(x: Rows | Scalar) -> Table:
     return np.asarray(x, jnp.result_type(float))
 
 
+def owned(x: Rows | Scalar) -> Table:
+    """`floats`, read-only and its own: what the caller does to an array later changes nothing."""
+    if isinstance(x, jax.Array):  # which nobody can change
+        return floats(x)
+    table = np.array(x, jnp.result_type(float))
+    table.flags.writeable = False
+    return table
+
+
 def is_traced(*values: Any) -> bool:
     """Whether an array anywhere in these is traced."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))

@@ -2,6 +2,8 @@
 
 import dataclasses
 import itertools
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -350,6 +352,53 @@ def test_arms_without_features_are_the_axes(build):
         build(np.eye(3))
     with pytest.raises(ValueError, match=r"means must have shape \(K,\), got \(1, 2\)"):
         build(means=[[0.5, 0.5]])
+
+
+class Tossed(NamedTuple):
+    """A simulator of coins."""
+
+    chances: Any
+
+    def reward(self, key, arm):
+        return 1.0 * jax.random.bernoulli(key, self.chances[arm])
+
+
+@pytest.mark.parametrize(
+    ("build", "given"),
+    [
+        (make.linear, (np.eye(3), np.array([0.9, 0.2, 0.4]))),
+        (make.linear, (np.eye(3, dtype=np.float32), np.array([1, 0, 0]))),
+        (partial(make.linear, np.eye(3), targets=np.eye(3)), (np.array([0.9, 0.2, 0.4]),)),
+        (make.tabular, (np.eye(3), np.array([0.9, 0.2, 0.4]))),
+        (make.glm, (np.eye(3), np.array([0.9, 0.2, 0.4]))),
+        (make.bernoulli, (np.eye(3), np.array([0.9, 0.2, 0.4]))),
+        (
+            partial(make.recorded, noise_var=1.0),
+            (np.eye(3), np.linspace(0.0, 1.0, 48).reshape(3, -1)),
+        ),
+        (
+            lambda arms, chances: make.simulated(arms, Tossed(chances), noise_var=0.25, draws=10),
+            (np.eye(3), np.array([0.9, 0.2, 0.4])),
+        ),
+        (partial(make.labelled, shown=2), (np.eye(3), np.array([0, 1, 1]))),
+    ],
+)
+def test_arrays_that_change_later_change_no_instance(build, given):
+    instance = build(*given)
+    before = jax.tree.map(np.array, instance)
+    for table in given:
+        table += 1
+    jax.tree.map(np.testing.assert_array_equal, instance, before)
+    for name in ("arms", "targets", "means", "values", "theta", "noise_var", "theta_norm"):
+        table = getattr(instance, name, None)
+        assert table is None or not table.flags.writeable
+
+
+def test_a_table_that_is_arms_and_targets_is_kept_once():
+    arms = np.eye(3)
+    for targets in (None, arms):
+        instance = make.linear(arms, arms[0], targets=targets)
+        assert instance.targets is instance.arms
 
 
 def test_an_instance_is_shown_in_a_line():

@@ -31,7 +31,8 @@ FUNCTIONS = {
     "fedorov": lambda arms, theta: jb.design.fedorov(arms).value,
     "wolfe_atwood": lambda arms, theta: jb.design.wolfe_atwood(arms).value,
     "greedy": lambda arms, theta: jb.design.greedy_allocation(arms, 50).value,
-    "xy_optimal": lambda arms, theta: jb.design.xy_optimal(arms, arms, tol=1e-4).value,
+    # Another table with the same targets: a table that is both is scaled only once.
+    "xy_optimal": lambda arms, theta: jb.design.xy_optimal(arms, arms[::-1], tol=1e-4).value,
     "xy_frank_wolfe": lambda arms, theta: jb.design.xy_frank_wolfe(arms, arms).value,
     "oracle": lambda arms, theta: jb.design.oracle(jb.instances.linear(arms, theta)).value,
     "regret rounding": lambda arms, theta: jb.rounding.regret(arms, np.full(len(arms), 0.125), 50),

@@ -36,9 +36,9 @@ LANES_PER_DRAW: int = 8
 FEW_REPLICATIONS: int = 1000  # up to which compiling takes longer than playing what lanes share
 # Of a lane; larger ones are played one by one. Side by side, lanes wait for each other's stages and
 # loops: GSE on 10^5 arms (1.7 MB) took ten times as long for one replication, and 1.4 times for 16.
-# Fewer replications than the native engine has lanes count with the empty lanes: LinGapE, LinUCB and
-# top-two on 3,000 and 10,000 arms took 5 to 8 times as long for one replication, 1.4 to 2.2 times
-# as long for four, and about as long for eight.
+# Fewer replications than the native engine has lanes count with the empty lanes: LinGapE, LinUCB
+# and top-two on 3,000 and 10,000 arms took 5 to 8 times as long for one replication, 1.4 to 2.2
+# times as long for four, and about as long for eight.
 ALONE_BYTES: int = 2**20
 # Of a lane, up to which the engine `cuda` was the quicker one; and of a lane whose rounds have
 # loops of their own. In XLA all lanes wait for the slowest in each of these loops: GLM-TSL with

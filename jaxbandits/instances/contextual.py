@@ -182,7 +182,10 @@ def _whole(labels):
 
 def _floats(features):
     table = np.asarray(features)
-    return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
+    # A copy: what the caller does to the array later changes nothing here.
+    own = table.astype(np.float32 if table.dtype == np.float32 else np.float64)
+    own.flags.writeable = False
+    return own
 
 
 @hinting

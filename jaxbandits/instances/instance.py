@@ -12,7 +12,7 @@ from jaxtyping import Float
 from ..feature_tables import check_arms, check_real, is_concrete, require
 from ..kernels.estimate.links import FAMILIES, LARGEST, LINKS
 from ..parameters import Option, check, choice, count, nonnegative, positive, size
-from ..precision import double, floats
+from ..precision import double, floats, owned
 from ..signatures import hinting
 from ..types import Key, Pytree, Rows, Scalar, Table
 from .simulator_means import sampled_means
@@ -27,6 +27,8 @@ MOST_FITTED = 1_000_000  # entries of arms whose means are compared with a linea
 @dataclasses.dataclass(frozen=True, repr=False)
 class Instance:
     """A bandit instance: a pytree of float64 arrays, NumPy outside a trace.
+
+    Constructors copy the arrays that they are given, and what they keep is read-only.
 
     Attributes:
       arms: `[K, d]` features.
@@ -127,11 +129,11 @@ def _check_computed(what, means, source):
 
 
 def _build(arms, targets, means, values, theta, noise_var, theta_norm, **rest):
-    arms = floats(arms)
-    targets = arms if targets is None else floats(targets)
-    theta_norm = None if theta_norm is None else floats(theta_norm)
-    means, values, theta, noise_var = map(floats, (means, values, theta, noise_var))
-    return Instance(arms, targets, means, values, theta, noise_var, theta_norm, **rest)
+    own = owned(arms)
+    targets = own if targets is None or targets is arms else owned(targets)
+    theta_norm = None if theta_norm is None else owned(theta_norm)
+    means, values, theta, noise_var = map(owned, (means, values, theta, noise_var))
+    return Instance(own, targets, means, values, theta, noise_var, theta_norm, **rest)
 
 
 @hinting
@@ -348,7 +350,7 @@ def recorded(
     check_finite("samples", samples, shape)
     check_given(positive, noise_var=noise_var)
     check_option(nonnegative, theta_norm=theta_norm)
-    samples = jnp.asarray(samples, float)
+    samples = jnp.array(samples, float)
     means, theta = samples.mean(1), np.zeros(np.shape(arms)[1])
     _check_computed("means", means, "samples")
     rest = {"samples": samples, "rewards": "recorded"}
@@ -412,9 +414,11 @@ def simulated(
     check_option(nonnegative, theta_norm=theta_norm)
     check_given(size(1), draws=draws)
     check_given(count(0), seed=seed)
-    arms = jnp.asarray(arms, float)
+    arms = floats(arms)
     key = jax.random.key(seed, impl="threefry2x32")
     _check_simulator(simulator, key)
+    own = [x.copy() if isinstance(x, np.ndarray) else x for x in jax.tree.leaves(simulator)]
+    simulator = jax.tree.unflatten(jax.tree.structure(simulator), own)
     means = sampled_means(simulator, key, len(arms), int(draws))
     finite = not is_concrete(means) or bool(np.isfinite(means).all())
     require(finite, "simulator: its rewards must be finite, got NaN or infinity")

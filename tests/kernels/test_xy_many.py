@@ -220,7 +220,9 @@ def test_a_direction_outside_of_the_span_cannot_be_measured():
     flat = sphere(150, 3) * [1.0, 1.0, 0.0]
     alive = np.arange(150) < 100
     above = flat + np.eye(3)[2]  # their differences are in the span
-    for targets, inside in (flat, True), (above, True), (sphere(150, 3), False):
+    dead = np.where((np.arange(150) == 140)[:, None], above, flat)  # only one that is not alive
+    cases = (flat, True), (above, True), (dead, True), (sphere(150, 3), False)
+    for targets, inside in cases:
         found = between(jnp.array(flat), jnp.array(targets), jnp.array(alive), 1e-3)
         assert bool(found.converged) == inside
         assert np.isfinite(found.value) == np.isfinite(found.bound) == inside
