@@ -40,6 +40,10 @@ FEW_REPLICATIONS: int = 1000  # up to which compiling takes longer than playing 
 # and top-two on 3,000 and 10,000 arms took 5 to 8 times as long for one replication, 1.4 to 2.2
 # times as long for four, and about as long for eight.
 ALONE_BYTES: int = 2**20
+# Of the tables that all lanes read, for each replication where they are few: what a round computes
+# grows with them. GSE with D-optimal designs for 1,000 arms in 50 and 200 dimensions took 10 and 14
+# times as long for one replication, 2.9 and 3.6 times as long for four.
+TABLE_BYTES: int = 2**19
 # Of a lane, up to which the engine `cuda` was the quicker one; and of a lane whose rounds have
 # loops of their own. In XLA all lanes wait for the slowest in each of these loops: GLM-TSL with
 # 13 KB a lane ran 0.03 million rounds per second there, and 0.74 million by `cuda`.
@@ -72,8 +76,7 @@ def automatic(
     moves = sizes.traits.moves
     if platform == "cpu":
         share = moves.in_common and not sizes.own
-        fewest = fewest_lanes("native")
-        if sizes.lane * fewest > ALONE_BYTES * min(replications, fewest) and not share:
+        if not share and _alone(sizes, replications):
             return "in turn"  # one of `SCHEDULES`
         found = compiler() is not None and "native" not in _failed
         return "native" if found and not (share and replications > FEW_REPLICATIONS) else "xla"
@@ -81,6 +84,14 @@ def automatic(
         return "xla"
     small = sizes.lane <= THREAD_BYTES or (sizes.lane <= LOOPING_BYTES and has_loops())
     return "cuda" if small else "xla"
+
+
+def _alone(sizes, replications):
+    """Whether lanes are so large, or would be so empty, that one by one they take less time."""
+    fewest = fewest_lanes("native")
+    if replications <= fewest // 4 and sizes.tables > replications * TABLE_BYTES:
+        return True
+    return sizes.lane * fewest > ALONE_BYTES * min(replications, fewest)
 
 
 def shape_of(

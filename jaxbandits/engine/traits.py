@@ -1,6 +1,7 @@
 """What tracing tells of a cell, before anything compiles: what a lane carries, how moves look."""
 
 import functools
+import math
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -43,6 +44,7 @@ class Sizes(NamedTuple):
     record: int  # numbers in a record
     own: bool  # whether a replication has a problem of its own
     traits: Traits
+    tables: int = 0  # bytes of what all lanes read: arms, targets, parameters
 
 
 @functools.lru_cache(maxsize=512)
@@ -79,7 +81,8 @@ def sizes(structure: Structure, shapes: Shapes, num_rounds: int) -> Sizes:
     lane, _, traits = traced(structure, shapes, num_rounds)
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
     record = lane.run.arm_pulls.size + answer + num_rounds + 8
-    return Sizes(bytes_of(lane), record, bool(jax.tree.leaves(lane.problem)), traits)
+    tables = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
+    return Sizes(bytes_of(lane), record, bool(jax.tree.leaves(lane.problem)), traits, tables)
 
 
 def has_loops(structure: Structure, shapes: Shapes, num_rounds: int) -> bool:

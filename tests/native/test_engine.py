@@ -191,6 +191,21 @@ def test_auto_plays_large_lanes_one_by_one_where_most_would_be_empty(lane, most)
     assert engines == ["in turn"] * most + ["native"] * (39 - most)
 
 
+@pytest.mark.parametrize(("tables", "most"), [(2**19, 0), (2**20, 1), (2**21, 3), (2**30, 4)])
+def test_auto_plays_a_few_lanes_that_read_large_tables_one_by_one(tables, most):
+    known = sizes_of(SOARE, LINGAPE)._replace(tables=tables)
+    engines = [choices.automatic(known, "cpu", replications) for replications in range(1, 40)]
+    assert engines == ["in turn"] * most + ["native"] * (39 - most)
+
+
+def test_tables_count_with_all_their_entries():
+    few, many = (
+        sizes_of(jb.instances.linear(np.eye(dim), np.arange(dim)), LINGAPE).tables
+        for dim in (3, 30)
+    )
+    assert 9 * 8 <= few <= many - 891 * 8
+
+
 def test_auto_is_xla_without_a_compiler(monkeypatch):
     monkeypatch.setattr(choices, "compiler", lambda: None)
     assert simulate(SOARE, LINGAPE, engine="auto").meta["engine"] == "xla"
