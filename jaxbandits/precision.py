@@ -84,11 +84,11 @@ def floats(x: Rows | Scalar) -> Table:
     return np.asarray(x, jnp.result_type(float))
 
 
-def owned(x: Rows | Scalar) -> Table:
+def owned(x: Rows | Scalar, dtype: DTypeLike | None = None) -> Table:
     """`floats`, read-only and its own: what the caller does to an array later changes nothing."""
     if isinstance(x, jax.Array):  # which nobody can change
         return floats(x)
-    table = np.array(x, jnp.result_type(float))
+    table = np.array(x, jnp.result_type(float) if dtype is None else dtype)
     table.flags.writeable = False
     return table
 

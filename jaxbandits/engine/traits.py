@@ -1,7 +1,6 @@
 """What tracing tells of a cell, before anything compiles: what a lane carries, how moves look."""
 
 import functools
-import math
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -81,7 +80,7 @@ def sizes(structure: Structure, shapes: Shapes, num_rounds: int) -> Sizes:
     lane, _, traits = traced(structure, shapes, num_rounds)
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
     record = lane.run.arm_pulls.size + answer + num_rounds + 8
-    tables = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes)
+    tables = bytes_of([jax.ShapeDtypeStruct(*shape) for shape in shapes])
     return Sizes(bytes_of(lane), record, bool(jax.tree.leaves(lane.problem)), traits, tables)
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from ..feature_tables import check_arms, check_real, is_concrete, require
 from ..parameters import chance, check, size
-from ..precision import check_entire
+from ..precision import check_entire, owned
 from ..signatures import hinting
 from ..types import Rows, Table
 from ..whole_numbers import are_whole
@@ -182,10 +182,7 @@ def _whole(labels):
 
 def _floats(features):
     table = np.asarray(features)
-    # A copy: what the caller does to the array later changes nothing here.
-    own = table.astype(np.float32 if table.dtype == np.float32 else np.float64)
-    own.flags.writeable = False
-    return own
+    return owned(table, np.float32 if table.dtype == np.float32 else np.float64)
 
 
 @hinting

@@ -129,11 +129,12 @@ def _check_computed(what, means, source):
 
 
 def _build(arms, targets, means, values, theta, noise_var, theta_norm, **rest):
-    own = owned(arms)
-    targets = own if targets is None or targets is arms else owned(targets)
+    given = arms, arms if targets is None else targets, means, values, theta, noise_var
+    # What is two of them, arms and targets say, is kept once.
+    own = {key: owned(x) for key, x in {id(x): x for x in given}.items()}
+    arms, targets, means, values, theta, noise_var = (own[id(x)] for x in given)
     theta_norm = None if theta_norm is None else owned(theta_norm)
-    means, values, theta, noise_var = map(owned, (means, values, theta, noise_var))
-    return Instance(own, targets, means, values, theta, noise_var, theta_norm, **rest)
+    return Instance(arms, targets, means, values, theta, noise_var, theta_norm, **rest)
 
 
 @hinting
@@ -417,8 +418,7 @@ def simulated(
     arms = floats(arms)
     key = jax.random.key(seed, impl="threefry2x32")
     _check_simulator(simulator, key)
-    own = [x.copy() if isinstance(x, np.ndarray) else x for x in jax.tree.leaves(simulator)]
-    simulator = jax.tree.unflatten(jax.tree.structure(simulator), own)
+    simulator = jax.tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, simulator)
     means = sampled_means(simulator, key, len(arms), int(draws))
     finite = not is_concrete(means) or bool(np.isfinite(means).all())
     require(finite, "simulator: its rewards must be finite, got NaN or infinity")
