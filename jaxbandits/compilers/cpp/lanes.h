@@ -95,6 +95,9 @@ INTEGER_EXTREMES(i64, MASK64) INTEGER_EXTREMES(u64, MASK64) INTEGER_EXTREMES(i32
 #if LANES == 8 && defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 typedef long long words512 __attribute__((vector_size(64)));
 INLINE b64 any(vb64 m) { return __builtin_ia32_ptestmq512((words512)m, (words512)m, -1) != 0; }
+#elif LANES == 4 && defined(__AVX__)
+typedef long long words256 __attribute__((vector_size(32)));
+INLINE b64 any(vb64 m) { return !__builtin_ia32_ptestz256((words256)m, (words256)m); }
 #else
 INLINE b64 any(vb64 m) { return (PER_LANE(FLAG, OR)) != 0; }
 #endif
@@ -155,6 +158,11 @@ INLINE vf64 sqrt_f64(vf64 x) {
   g += g * (0.5 - g * h);
   return select_f64((x == 0) | (x == INFINITY), x, g);
 }
+#elif LANES == 4 && defined(__AVX__)
+/* Compilers that are asked not to look for vectors would take the roots one by one. */
+INLINE vf64 sqrt_f64(vf64 x) { return __builtin_ia32_sqrtpd256(x); }
+#elif LANES == 2 && defined(__SSE2__)
+INLINE vf64 sqrt_f64(vf64 x) { return __builtin_ia32_sqrtpd(x); }
 #else
 INLINE vf64 sqrt_f64(vf64 x) { EACH_LANE x[lane] = MATH(sqrt)(x[lane]); return x; }
 #endif

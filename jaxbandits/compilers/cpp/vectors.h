@@ -24,6 +24,16 @@ typedef int64_t b64;
   typedef type m##type __attribute__((vector_size(LANES * sizeof(type)), aligned(sizeof(type))));
 VECTOR(f64) VECTOR(f32) VECTOR(i64) VECTOR(i32) VECTOR(u64) VECTOR(u32)
 
-#define CONVERT(x, type) __builtin_convertvector(x, type)
+#define CONVERT(x, type) converted(x, (type *)0)
+template <class From, class To> INLINE To converted(From x, To *) { return __builtin_convertvector(x, To); }
+#ifndef __AVX512DQ__
+/* Machines without an instruction for it convert entry by entry. The lower half is put behind the
+   leading bit of 2^52, the upper half behind that of 2^84; only the last sum is rounded. */
+INLINE vf64 converted(vi64 x, vf64 *) {
+  vu64 low = ((vu64)x & 0xffffffffull) | 0x4330000000000000ull;
+  vu64 high = ((vu64)x >> 32) ^ 0x4530000080000000ull;
+  return ((vf64)high - (0x1p84 + 0x1p63 + 0x1p52)) + (vf64)low;
+}
+#endif
 #define VECTOR_OF(type, list) (type)list
 #define ENTRY(type, array, at) ((type *)((array) + (at)[lane]))[lane]
