@@ -187,6 +187,15 @@ def test_conversions_equal_vmap():
     same(conversions, x, i, u)
 
 
+def test_integers_become_the_nearest_floats():
+    ends = [0, 1, -1, 2**52, 2**53 + 1, -(2**53) - 1, 2**53 + 3, 2**32 - 1, -(2**32), -(2**32) - 1]
+    ends += [2**63 - 1, -(2**63), 2**63 - 513, 2**63 - 512, 2**62 + 256, 2**62 + 257]
+    some = RNG.integers(-(2**63), 2**63 - 1, (40, LANES)) >> RNG.integers(0, 64, (40, LANES))
+    i = np.concatenate([some, [ends]])
+    found = by_native(lambda i: i.astype(float), i)
+    np.testing.assert_array_equal(found, i.astype(np.float64))
+
+
 def choices(x, i, p):
     cases = x, 2 * x, -x
     which = jnp.clip(i, 0, 2)

@@ -21,6 +21,7 @@ def words(given, key, n):
             jax.random.bits(key),
             jax.random.bits(key, (33,)),
             jax.random.bits(key, (3, 5), jnp.uint64),
+            jax.random.bits(key, (257,)),
         ),
         (jax.random.fold_in(key, 3), jax.random.fold_in(key, n), jax.random.fold_in(given, n)),
         (jax.random.split(key), jax.random.split(key, 5), jax.random.split(given, 2)[1]),
@@ -44,6 +45,8 @@ def draws(key, n):
         (
             jax.random.normal(two, (40,)),
             jax.random.normal(key),
+            jax.random.normal(one, (3,)),
+            jax.random.normal(one, (7,), jnp.float32),
             jax.random.bernoulli(key, 0.3, (9,)),
         ),
         (jax.random.uniform(key, (5,), jnp.float32), jax.random.exponential(one, (20,))),

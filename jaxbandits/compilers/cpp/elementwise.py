@@ -152,29 +152,50 @@ def functions(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[
 @rule("erf_inv", entrywise=True)
 def logarithm(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Functions that `compilers.logarithms` has for doubles; single precision is converted."""
-    name = eqn.primitive.name
+    name, x = eqn.primitive.name, as_type(operands[0], "f64")
     if name == "erf_inv":
         # The machine needs only a part of it for most numbers.
-        writer.functions["far"] = _of_one_number("RARE", "far", logarithms.erf_inv)
-        last = "return any(~{1}) ? select_f64({1}, {0}, far_of(x)) : {0};"
-        writer.functions[name] = _of_one_number("INLINE", name, logarithms.erf_inv_near_0, last)
+        writer.functions["far"] = _of_numbers("RARE", "far", logarithms.erf_inv)
+        function = logarithms.erf_inv_near_0
+        result = "any(~{1}) ? select_f64({1}, {0}, far_of(x@)) : {0}"
     else:
-        writer.functions[name] = _of_one_number("INLINE", name, logarithms.FUNCTIONS[name])
-    x = as_type(operands[0], "f64")
+        function, result = logarithms.FUNCTIONS[name], "{0}"
+    writer.functions[name] = _of_numbers("INLINE", name, function, result)
     call = f"{name}_of({{}})" if x.varies else f"({name}_of(all_f64({{}}))[0])"
-    found = entrywise(x.shape, "f64", [x], call.format)._replace(heavy=x.varies)
+    if name == "erf_inv" and x.varies and writer.in_pairs(x.spec):
+        writer.functions[f"{name}, two"] = _of_numbers("INLINE", name, function, result, 2)
+        found = writer.fill(writer.new(x.spec, True), x)
+        writer.pairs(found, f"{name}_of_two({{to}});")
+        if x.spec.size % 2:
+            last = f"{found.array}[{x.spec.size - 1}]"
+            writer.line(f"{last} = {call.format(last)};")
+    else:
+        found = entrywise(x.shape, "f64", [x], call.format)._replace(heavy=x.varies)
     return [as_type(found, operands[0].spec.type)]
 
 
 @functools.cache
-def _of_one_number(kind, name, function, last="return {0};"):
-    """A C++ function of one number; `last` is its last line, given what `function` returns."""
-    inner, aval = Writer(groups=1), jax.ShapeDtypeStruct((), np.float64)
+def _of_numbers(kind, name, function, result="{0}", number=1):
+    """A C++ function of one number; or of two, of which neither waits for the other.
+
+    Args:
+      kind, name: of the C++ function.
+      function: in JAX.
+      result: what is returned, given what `function` returns.
+      number: 2 for a function that replaces two numbers in memory.
+    """
+    inner, aval = Writer(groups=number), jax.ShapeDtypeStruct((), np.float64)
     closed = jax.make_jaxpr(function)(aval)
-    found = inner.call(closed, [Value(ArraySpec((), "f64"), True, lambda index: "x")])
-    inner.line(last.format(*(in_lanes(y.read(()), y, True) for y in found)))
-    body = "\n".join(inner.lines)
-    return f"{kind} vf64 {name}_of(vf64 x) {{\n{body}\n}}"
+    found = inner.call(closed, [Value(ArraySpec((), "f64"), True, lambda index: "x@")])
+    result = result.format(*(in_lanes(y.read(()), y, True) for y in found))
+    if number == 1:
+        inner.line(f"return {result};")
+        head = f"{kind} vf64 {name}_of(vf64 x_0) {{"
+    else:
+        inner.line(f"*to@ = {result};")
+        head = f"{kind} void {name}_of_two(vf64 *to_0) {{"
+        head += "\nvf64 *const to_1 = to_0 + 1;\nconst vf64 x_0 = *to_0, x_1 = *to_1;"
+    return "\n".join([head, *inner.lines, "}"])
 
 
 @rule("div", entrywise=True)

@@ -95,7 +95,7 @@ INTEGER_EXTREMES(i64, MASK64) INTEGER_EXTREMES(u64, MASK64) INTEGER_EXTREMES(i32
 #if LANES == 8 && defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
 typedef long long words512 __attribute__((vector_size(64)));
 INLINE b64 any(vb64 m) { return __builtin_ia32_ptestmq512((words512)m, (words512)m, -1) != 0; }
-#elif LANES == 4 && defined(__AVX__)
+#elif LANES == 4 && defined(__AVX__) && defined(__GNUC__) && !defined(__clang__)
 typedef long long words256 __attribute__((vector_size(32)));
 INLINE b64 any(vb64 m) { return !__builtin_ia32_ptestz256((words256)m, (words256)m); }
 #else
@@ -158,10 +158,10 @@ INLINE vf64 sqrt_f64(vf64 x) {
   g += g * (0.5 - g * h);
   return select_f64((x == 0) | (x == INFINITY), x, g);
 }
-#elif LANES == 4 && defined(__AVX__)
-/* Compilers that are asked not to look for vectors would take the roots one by one. */
+#elif LANES == 4 && defined(__AVX__) && defined(__GNUC__) && !defined(__clang__)
+/* GCC does not look for vectors in long programs, see QUICKER, and would take the roots one by one. */
 INLINE vf64 sqrt_f64(vf64 x) { return __builtin_ia32_sqrtpd256(x); }
-#elif LANES == 2 && defined(__SSE2__)
+#elif LANES == 2 && defined(__SSE2__) && defined(__GNUC__) && !defined(__clang__)
 INLINE vf64 sqrt_f64(vf64 x) { return __builtin_ia32_sqrtpd(x); }
 #else
 INLINE vf64 sqrt_f64(vf64 x) { EACH_LANE x[lane] = MATH(sqrt)(x[lane]); return x; }
@@ -277,6 +277,41 @@ INLINE u64 bits_64(u32 k0, u32 k1, u64 at) {
   u32 h, l;
   threefry(k0, k1, (u32)(at >> 32), (u32)at, &h, &l);
   return ((u64)h << 32) | l;
+}
+
+/* Words at an even position and at the next one. Those of both fill a register. */
+#if LANES > 1 && defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define IN_ONE_REGISTER
+#endif
+#endif
+#ifdef IN_ONE_REGISTER
+#define OF_FIRST(lane) lane
+#define OF_SECOND(lane) LANES + lane
+#define BOTH(a, b) __builtin_shufflevector(a, b, PER_LANE(OF_FIRST, COMMA), PER_LANE(OF_SECOND, COMMA))
+#define FIRST(both) __builtin_shufflevector(both, both, PER_LANE(OF_FIRST, COMMA))
+#define SECOND(both) __builtin_shufflevector(both, both, PER_LANE(OF_SECOND, COMMA))
+typedef u32 u32_of_two __attribute__((vector_size(2 * LANES * sizeof(u32))));
+INLINE void words_of_two(vu32 k0, vu32 k1, u64 at, vu32 *h, vu32 *l) {
+  vu32 upper = all_u32(at >> 32), lower = all_u32((u32)at);
+  u32_of_two high, low;
+  threefry(BOTH(k0, k0), BOTH(k1, k1), BOTH(upper, upper), BOTH(lower, lower + 1), &high, &low);
+  h[0] = FIRST(high); h[1] = SECOND(high); l[0] = FIRST(low); l[1] = SECOND(low);
+}
+#else
+INLINE void words_of_two(vu32 k0, vu32 k1, u64 at, vu32 *h, vu32 *l) {
+  for (int i = 0; i < 2; i++) threefry(k0, k1, all_u32(at >> 32), all_u32((u32)at + i), &h[i], &l[i]);
+}
+#endif
+INLINE void bits_32_of_two(vu32 k0, vu32 k1, u64 at, vu32 *to) {
+  vu32 h[2], l[2];
+  words_of_two(k0, k1, at, h, l);
+  for (int i = 0; i < 2; i++) to[i] = h[i] ^ l[i];
+}
+INLINE void bits_64_of_two(vu32 k0, vu32 k1, u64 at, vu64 *to) {
+  vu32 h[2], l[2];
+  words_of_two(k0, k1, at, h, l);
+  for (int i = 0; i < 2; i++) to[i] = (CONVERT(h[i], vu64) << 32) | CONVERT(l[i], vu64);
 }
 
 /* Positions in the order that less wants, from a stable sort: short runs by insertion, longer ones

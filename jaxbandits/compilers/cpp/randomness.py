@@ -74,10 +74,17 @@ def bits(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value
     width, spec = eqn.params["bit_width"], spec_of(eqn.outvars[0].aval)
     if width not in (32, 64):
         raise Unsupported(f"random words of {width} bits")
-    words = ", ".join(_words(operands[0], writer))
+    words, varies = ", ".join(_words(operands[0], writer)), operands[0].varies
+    spec = ArraySpec(spec.shape, spec.type)
+    if varies and writer.in_pairs(spec):
+        array = writer.new(spec, True)
+        writer.pairs(array, f"bits_{width}_of_two({words}, {{at}}, {{to}});")
+        if spec.size % 2:
+            last = spec.size - 1
+            writer.line(f"{array.array}[{last}] = bits_{width}({words}, {last});")
+        return [array]
 
     def read(index):
         return f"bits_{width}({words}, {flat(index, spec.shape)})"
 
-    varies = operands[0].varies
-    return [Value(ArraySpec(spec.shape, spec.type), varies, read, cheap=False, heavy=True)]
+    return [Value(spec, varies, read, cheap=False, heavy=True)]

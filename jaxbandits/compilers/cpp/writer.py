@@ -34,6 +34,7 @@ LANES: int = 8  # most lanes of a vector register; lanes.h finds out how many th
 GROUPS: int = 2
 UNROLL: int = 12  # up to this many entries are written one by one
 WORD: int = 8  # bytes of the widest type
+MOST_IN_PAIRS: int = 256  # entries that are stored so as to be computed two at a time
 # (equation, operands, writer) -> results; see `rule_for`.
 Rule: TypeAlias = Callable[[JaxprEqn, Sequence[Value], "Writer"], list[Value]]
 R = TypeVar("R", bound=Callable)
@@ -191,6 +192,20 @@ class Writer:
             return f"static thread_local {type} {name}[{size}];"
         first, self.scratch = self.scratch, self.scratch + total
         return f"const Spread<{type}> {name}(scratch + {first} * lanes, lanes, at_0);"
+
+    def in_pairs(self, spec: ArraySpec) -> bool:
+        """Whether entries are computed two at a time where that is faster, see `pairs`."""
+        return self.machine.lanes > 1 and 2 <= spec.size <= MOST_IN_PAIRS
+
+    def pairs(self, array: Value, text: str) -> None:
+        """Write a statement for entries 0 and 1 of an array, 2 and 3, and so on.
+
+        Neither of two waits for the other. In `text`, `{at}` is the position of the first and
+        `{to}` its address.
+        """
+        i, size = self.name("i"), array.spec.size
+        with self.block(f"for (i64 {i} = 0; {i} < {size - size % 2}; {i} += 2) "):
+            self.line(text.format(at=i, to=f"{array.array} + {i}"))
 
     def store(self, array: Value, index: Index, text: str) -> None:
         """Assign an expression to an entry of an array."""
