@@ -71,14 +71,15 @@ INLINE vb64 max_b64(vb64 a, vb64 b) { return a | b; }
 INLINE vb64 min_b64(vb64 a, vb64 b) { return a & b; }
 INLINE b64 select_b64_s(b64 m, b64 a, b64 b) { return m ? a : b; }
 
+/* Machines select by the sign; `m ? a : b` would compare with 0 first. */
 #define SELECT64(type) \
   INLINE v##type select_##type(vb64 m, v##type a, v##type b) { \
-    return m ? a : b; }
+    return m < 0 ? a : b; }
 SELECT64(f64) SELECT64(i64) SELECT64(u64) SELECT64(b64)
 INLINE vi32 half_width(vb64 m) { return CONVERT(m, vi32); }
 #define SELECT32(type) \
   INLINE v##type select_##type(vb64 m, v##type a, v##type b) { \
-    return half_width(m) ? a : b; }
+    return half_width(m) < 0 ? a : b; }
 SELECT32(f32) SELECT32(i32) SELECT32(u32)
 
 #define MASK64(m) (m)
