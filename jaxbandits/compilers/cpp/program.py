@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr
-from jax.interpreters.partial_eval import dce_jaxpr
 
 from .. import keys
 from ..jaxprs import jaxprs_in, operations, shape_of, shapes_of_one_lane, shares
+from ..unused import without_unused
 from .build import register
 from .control import repeat
 from .values import SharedByLanes, flat, in_lanes, spec_of
@@ -213,8 +213,7 @@ def write(
       goes_on, most: with these the step `closed` is repeated, see `repeated`.
       renews: whether flags and old results come before the arguments, see `renewed`.
     """
-    everything = [True] * len(closed.jaxpr.outvars)
-    jaxpr, _ = dce_jaxpr(closed.jaxpr, everything, instantiate=True)
+    jaxpr = without_unused(closed.jaxpr)
     closed = closed.replace(jaxpr=jaxpr)
     compact, entries = renews or operations(jaxpr) > FEW, largest(jaxpr)
     groups = 1 if compact or entries > SMALL else machine.groups
