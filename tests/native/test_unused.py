@@ -4,8 +4,8 @@ import numpy as np
 from jax import lax
 from jax.extend.core import jaxpr_as_fun
 
+from jaxbandits.compilers.cpp.unused import without_unused
 from jaxbandits.compilers.jaxprs import jaxprs_in, name_of
-from jaxbandits.compilers.unused import without_unused
 from jaxbandits.kernels.linalg import spd
 
 
@@ -48,7 +48,7 @@ def test_a_log_determinant_that_nobody_reads_is_not_computed():
 def test_a_loop_carries_only_what_results_and_its_condition_depend_on():
     def last(x):
         def step(carry):
-            a, b, c, i, alone, seen = carry
+            a, b, c, i, alone, _ = carry
             return a + b, b * c, c + 1.0, i + 1, jnp.sin(alone), jnp.cos(a)
 
         carry = x, x, x, 0, x, x
@@ -99,7 +99,8 @@ def test_loops_within_branches_scans_and_loops_are_shortened():
 
 def test_a_function_that_is_called_twice_remains_one():
     def inner(x):
-        return lax.while_loop(lambda a: a[0] < 9.0, lambda a: (2.0 * a[0], jnp.sin(a[1])), (x, x))[0]
+        grown = lambda a: (2.0 * a[0], jnp.sin(a[1]))  # noqa: E731
+        return lax.while_loop(lambda a: a[0] < 9.0, grown, (x, x))[0]
 
     once = jax.jit(inner)
     jaxpr = shortened(lambda x: once(x) + once(x + 1.0), 1.0)

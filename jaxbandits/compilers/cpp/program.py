@@ -11,9 +11,9 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from .. import keys
 from ..jaxprs import jaxprs_in, operations, shape_of, shapes_of_one_lane, shares
-from ..unused import without_unused
 from .build import register
 from .control import repeat
+from .unused import without_unused
 from .values import SharedByLanes, flat, in_lanes, spec_of
 from .writer import CPU, GROUPS, LANES, WORD, Machine, Writer
 

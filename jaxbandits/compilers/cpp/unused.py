@@ -10,7 +10,7 @@ from typing import Any
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 from jax.interpreters.partial_eval import dce_jaxpr
 
-from .jaxprs import is_literal, jaxprs_in, name_of, while_parts
+from ..jaxprs import is_literal, jaxprs_in, name_of, while_parts
 
 
 def without_unused(jaxpr: Jaxpr) -> Jaxpr:
