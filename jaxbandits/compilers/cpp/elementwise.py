@@ -1,6 +1,7 @@
 """Rules for operations entry by entry: arithmetic, comparisons, selections, conversions."""
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 
 import jax
@@ -81,9 +82,21 @@ def as_type(value: Value, type: str) -> Value:
         function = f"whole_{value.spec.type}_{type}" + ("" if value.varies else "_s")
         return entrywise(value.shape, type, [value], lambda a: f"{function}({a})")
     minus = "-" if value.spec.type == "b64" else ""  # a mask that is on is -1
+    if value.varies and minus and type.endswith("32"):
+        return entrywise(
+            value.shape, type, [value], lambda a: f"CONVERT(-{_as_compared(a)}, v{type})"
+        )
     if value.varies:
         return entrywise(value.shape, type, [value], lambda a: f"CONVERT({minus}{a}, v{type})")
     return entrywise(value.shape, type, [value], lambda a: f"(({type})({minus}{a}))")
+
+
+def _as_compared(mask):
+    """The expression of a mask, as narrow as a comparison has made it; `MASK32` widens it."""
+    widened = re.fullmatch(r"MASK32(\(.*\))", mask)
+    if widened is None or "MASK32" in widened[1]:
+        return mask
+    return f"((vi32){widened[1]})"
 
 
 def as_flags(value: Value) -> Value:
