@@ -184,9 +184,10 @@ def _varying_of(eqn, flags):
     return [True] * len(eqn.outvars)
 
 
-def _fixed_point(
+def fixed_point(
     step: Callable[[Sequence[bool]], Sequence[bool]], flags: Sequence[bool]
 ) -> list[bool]:
+    """These flags, and those that a step sets from them, and so on until a step sets no more."""
     flags = list(flags)
     while (after := [a or b for a, b in zip(flags, step(flags), strict=True)]) != flags:
         flags = after
@@ -203,7 +204,7 @@ def varying_of_while(params: Params, flags: Sequence[bool]) -> list[bool]:
             return [True] * len(carry)
         return varying(params["body_jaxpr"].jaxpr, [*body, *carry])
 
-    return _fixed_point(step, carry)
+    return fixed_point(step, carry)
 
 
 def varying_of_scan(params: Params, flags: Sequence[bool]) -> list[bool]:
@@ -214,7 +215,7 @@ def varying_of_scan(params: Params, flags: Sequence[bool]) -> list[bool]:
     def step(carry):
         return varying(jaxpr, [*consts, *carry, *xs])[: len(carry)]
 
-    carry = _fixed_point(step, carry)
+    carry = fixed_point(step, carry)
     return [*carry, *varying(jaxpr, [*consts, *carry, *xs])[len(carry) :]]
 
 

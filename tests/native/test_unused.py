@@ -70,6 +70,36 @@ def test_what_only_an_unread_number_needs_is_not_computed_before_the_loop():
     assert not {"tanh", "mul"} & set(names(shortened(counted, 0.5)))
 
 
+def test_what_only_an_unread_number_of_an_inner_loop_reads_is_not_computed():
+    def outer(x):
+        def step(carry):
+            i, y, unread = carry
+
+            def inner(carry):
+                j, z, dead = carry
+                return j + 1, 2.0 * z, dead + unread
+
+            y = lax.while_loop(lambda carry: carry[0] < 2, inner, (0, y, 0.0))[1]
+            return i + 1, y, jnp.cos(unread)
+
+        return lax.while_loop(lambda carry: carry[0] < 3, step, (0, x, jnp.tanh(x)))[1]
+
+    assert not {"cos", "tanh"} & set(names(shortened(outer, 1.0)))
+
+
+def test_constants_that_only_an_unread_number_reads_are_not_computed():
+    def outer(x):
+        unread = jnp.tanh(x)
+
+        def step(carry):
+            i, y, dead = carry
+            return i + 1, 2.0 * y, dead + unread
+
+        return lax.while_loop(lambda carry: carry[0] < 3, step, (0, x, 0.0))[1]
+
+    assert "tanh" not in names(shortened(outer, 1.0))
+
+
 def test_a_condition_that_reads_a_number_keeps_it():
     def tested(x):
         def step(carry):
@@ -105,4 +135,4 @@ def test_a_function_that_is_called_twice_remains_one():
     once = jax.jit(inner)
     jaxpr = shortened(lambda x: once(x) + once(x + 1.0), 1.0)
     first, second = (eqn.params["jaxpr"] for eqn in jaxpr.eqns if name_of(eqn) == "jit")
-    assert first.jaxpr is second.jaxpr
+    assert first is second

@@ -1,8 +1,8 @@
 """Rules for operations entry by entry: arithmetic, comparisons, selections, conversions."""
 
 import functools
-import re
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import jax
 import numpy as np
@@ -81,22 +81,22 @@ def as_type(value: Value, type: str) -> Value:
     if value.spec.type in FLOATS and type not in FLOATS:
         function = f"whole_{value.spec.type}_{type}" + ("" if value.varies else "_s")
         return entrywise(value.shape, type, [value], lambda a: f"{function}({a})")
-    minus = "-" if value.spec.type == "b64" else ""  # a mask that is on is -1
-    if value.varies and minus and type.endswith("32"):
-        return entrywise(
-            value.shape, type, [value], lambda a: f"CONVERT(-{_as_compared(a)}, v{type})"
-        )
+    if value.spec.type != "b64":
+        number = "{}".format
+    elif value.varies and type.endswith("32"):
+        number = lambda a: f"-{_as_compared(a)}"  # noqa: E731
+    else:
+        number = "-{}".format  # a mask that is on is -1
     if value.varies:
-        return entrywise(value.shape, type, [value], lambda a: f"CONVERT({minus}{a}, v{type})")
-    return entrywise(value.shape, type, [value], lambda a: f"(({type})({minus}{a}))")
+        return entrywise(value.shape, type, [value], lambda a: f"CONVERT({number(a)}, v{type})")
+    return entrywise(value.shape, type, [value], lambda a: f"(({type})({number(a)}))")
 
 
 def _as_compared(mask):
-    """The expression of a mask, as narrow as a comparison has made it; `MASK32` widens it."""
-    widened = re.fullmatch(r"MASK32(\(.*\))", mask)
-    if widened is None or "MASK32" in widened[1]:
-        return mask
-    return f"((vi32){widened[1]})"
+    """A mask without the `MASK32` that widens it, where it is one comparison of 32-bit numbers."""
+    inner = mask.removeprefix("MASK32")
+    open_brackets = list(accumulate((x == "(") - (x == ")") for x in inner))
+    return f"((vi32){inner})" if inner != mask and all(open_brackets[:-1]) else mask
 
 
 def as_flags(value: Value) -> Value:
@@ -178,10 +178,8 @@ def logarithm(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[
     if name == "erf_inv" and x.varies and writer.in_pairs(x.spec):
         writer.functions[f"{name}, two"] = _of_numbers("INLINE", name, function, result, 2)
         found = writer.fill(writer.new(x.spec, True), x)
-        writer.pairs(found, f"{name}_of_two({{to}});")
-        if x.spec.size % 2:
-            last = f"{found.array}[{x.spec.size - 1}]"
-            writer.line(f"{last} = {call.format(last)};")
+        one = f"*{{to}} = {name}_of(*{{to}});"
+        writer.pairs(found, f"{name}_of_two({{to}});", one)
     else:
         found = entrywise(x.shape, "f64", [x], call.format)._replace(heavy=x.varies)
     return [as_type(found, operands[0].spec.type)]
@@ -194,7 +192,8 @@ def _of_numbers(kind, name, function, result="{0}", number=1):
     Args:
       kind, name: of the C++ function.
       function: in JAX.
-      result: what is returned, given what `function` returns.
+      result: a C++ expression, where `{0}`, `{1}` are what `function` returns and `x@` is its
+        argument.
       number: 2 for a function that replaces two numbers in memory.
     """
     inner, aval = Writer(groups=number), jax.ShapeDtypeStruct((), np.float64)

@@ -71,7 +71,7 @@ INLINE vb64 max_b64(vb64 a, vb64 b) { return a | b; }
 INLINE vb64 min_b64(vb64 a, vb64 b) { return a & b; }
 INLINE b64 select_b64_s(b64 m, b64 a, b64 b) { return m ? a : b; }
 
-/* Machines select by the sign; `m ? a : b` would compare with 0 first. */
+/* x86 selects by the sign bit; `m ? a : b` would first compare with 0. */
 #define SELECT64(type) \
   INLINE v##type select_##type(vb64 m, v##type a, v##type b) { \
     return m < 0 ? a : b; }
@@ -280,13 +280,14 @@ INLINE u64 bits_64(u32 k0, u32 k1, u64 at) {
   return ((u64)h << 32) | l;
 }
 
-/* Words at an even position and at the next one. Those of both fill a register. */
+/* The random words at an even position and at the next one: for all lanes together, both fill a
+   register. */
 #if LANES > 1 && defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
-#define IN_ONE_REGISTER
+#define HAS_SHUFFLE
 #endif
 #endif
-#ifdef IN_ONE_REGISTER
+#ifdef HAS_SHUFFLE
 #define OF_FIRST(lane) lane
 #define OF_SECOND(lane) LANES + lane
 #define BOTH(a, b) __builtin_shufflevector(a, b, PER_LANE(OF_FIRST, COMMA), PER_LANE(OF_SECOND, COMMA))

@@ -78,10 +78,9 @@ def bits(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value
     spec = ArraySpec(spec.shape, spec.type)
     if varies and writer.in_pairs(spec):
         array = writer.new(spec, True)
-        writer.pairs(array, f"bits_{width}_of_two({words}, {{at}}, {{to}});")
-        if spec.size % 2:
-            last = spec.size - 1
-            writer.line(f"{array.array}[{last}] = bits_{width}({words}, {last});")
+        function = f"bits_{width}"
+        two, one = f"{function}_of_two({words}, {{at}}, {{to}});", f"{function}({words}, {{at}});"
+        writer.pairs(array, two, f"*{{to}} = {one}")
         return [array]
 
     def read(index):

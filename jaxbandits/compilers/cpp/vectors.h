@@ -26,9 +26,10 @@ VECTOR(f64) VECTOR(f32) VECTOR(i64) VECTOR(i32) VECTOR(u64) VECTOR(u32)
 
 #define CONVERT(x, type) converted(x, (type *)0)
 template <class From, class To> INLINE To converted(From x, To *) { return __builtin_convertvector(x, To); }
-#ifndef __AVX512DQ__
-/* Machines without an instruction for it convert entry by entry. The lower half is put behind the
-   leading bit of 2^52, the upper half behind that of 2^84; only the last sum is rounded. */
+#if defined(__x86_64__) && !defined(__AVX512DQ__)
+/* These machines convert entry by entry. Here the lower 32 bits become the last bits of a double,
+   2^52 + low, and the upper 32 bits those of another, 2^84 + 2^63 + 2^32 high. Subtracting the
+   constants is exact; only the last addition rounds. */
 INLINE vf64 converted(vi64 x, vf64 *) {
   vu64 low = ((vu64)x & 0xffffffffull) | 0x4330000000000000ull;
   vu64 high = ((vu64)x >> 32) ^ 0x4530000080000000ull;

@@ -34,7 +34,7 @@ LANES: int = 8  # most lanes of a vector register; lanes.h finds out how many th
 GROUPS: int = 2
 UNROLL: int = 12  # up to this many entries are written one by one
 WORD: int = 8  # bytes of the widest type
-MOST_IN_PAIRS: int = 256  # entries that are stored so as to be computed two at a time
+MOST_IN_PAIRS: int = 256  # entries of the largest array that is computed two at a time
 # (equation, operands, writer) -> results; see `rule_for`.
 Rule: TypeAlias = Callable[[JaxprEqn, Sequence[Value], "Writer"], list[Value]]
 R = TypeVar("R", bound=Callable)
@@ -194,18 +194,23 @@ class Writer:
         return f"const Spread<{type}> {name}(scratch + {first} * lanes, lanes, at_0);"
 
     def in_pairs(self, spec: ArraySpec) -> bool:
-        """Whether entries are computed two at a time where that is faster, see `pairs`."""
+        """Whether an array of this shape is stored, two entries at a time; see `pairs`."""
         return self.machine.lanes > 1 and 2 <= spec.size <= MOST_IN_PAIRS
 
-    def pairs(self, array: Value, text: str) -> None:
+    def pairs(self, array: Value, two: str, one: str) -> None:
         """Write a statement for entries 0 and 1 of an array, 2 and 3, and so on.
 
-        Neither of two waits for the other. In `text`, `{at}` is the position of the first and
-        `{to}` its address.
+        Neither of the two waits for the other, so this is faster than one after the other.
+
+        Args:
+          two: the statement; `{at}` is the position of the first and `{to}` its address.
+          one: the same for the last entry where their number is odd.
         """
         i, size = self.name("i"), array.spec.size
         with self.block(f"for (i64 {i} = 0; {i} < {size - size % 2}; {i} += 2) "):
-            self.line(text.format(at=i, to=f"{array.array} + {i}"))
+            self.line(two.format(at=i, to=f"({array.array} + {i})"))
+        if size % 2:
+            self.line(one.format(at=size - 1, to=f"({array.array} + {size - 1})"))
 
     def store(self, array: Value, index: Index, text: str) -> None:
         """Assign an expression to an entry of an array."""
