@@ -29,8 +29,9 @@ def _without_some(jaxpr):
     def shorter(x: Any) -> Any:
         if isinstance(x, ClosedJaxpr | Jaxpr):
             if x not in known:
-                closed = isinstance(x, ClosedJaxpr)
-                known[x] = x.replace(jaxpr=shorter(x.jaxpr)) if closed else of_jaxpr(x)
+                inner = x.jaxpr if isinstance(x, ClosedJaxpr) else x
+                # From jax 0.12 on both are one class, and what is closed is its own jaxpr.
+                known[x] = of_jaxpr(x) if inner is x else x.replace(jaxpr=shorter(inner))
             return known[x]
         return type(x)(map(shorter, x)) if type(x) in (list, tuple) else x
 
