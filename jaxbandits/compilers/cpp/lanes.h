@@ -15,6 +15,9 @@
 #define LANES 2
 #endif
 #endif
+#if defined(__GNUC__) && !defined(__clang__)
+#define BY_GCC /* Clang says that it is GCC, too */
+#endif
 #if LANES == 1
 #include "one_lane.h"
 #else
@@ -93,10 +96,10 @@ SELECT32(f32) SELECT32(i32) SELECT32(u32)
 FLOAT_EXTREMES(f64, MASK64) FLOAT_EXTREMES(f32, MASK32)
 INTEGER_EXTREMES(i64, MASK64) INTEGER_EXTREMES(u64, MASK64) INTEGER_EXTREMES(i32, MASK32) INTEGER_EXTREMES(u32, MASK32)
 
-#if LANES == 8 && defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#if LANES == 8 && defined(__AVX512F__) && defined(BY_GCC)
 typedef long long words512 __attribute__((vector_size(64)));
 INLINE b64 any(vb64 m) { return __builtin_ia32_ptestmq512((words512)m, (words512)m, -1) != 0; }
-#elif LANES == 4 && defined(__AVX__) && defined(__GNUC__) && !defined(__clang__)
+#elif LANES == 4 && defined(__AVX__) && defined(BY_GCC)
 typedef long long words256 __attribute__((vector_size(32)));
 INLINE b64 any(vb64 m) { return !__builtin_ia32_ptestz256((words256)m, (words256)m); }
 #else
@@ -149,7 +152,7 @@ INLINE vu64 sign_u64(vu64 x) { EACH_LANE x[lane] = x[lane] != 0; return x; }
 INLINE vu32 sign_u32(vu32 x) { EACH_LANE x[lane] = x[lane] != 0; return x; }
 SIGN(f64) SIGN(f32) SIGN(i64) SIGN(i32)
 INLINE f64 sqrt_f64_s(f64 x) { return MATH(sqrt)(x); }
-#if LANES == 8 && defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#if LANES == 8 && defined(__AVX512F__) && defined(BY_GCC)
 /* The machine's own square root takes 24 cycles. This one starts from 14 correct bits and doubles
    their number twice (Goldschmidt): within one or two units in the last place. */
 INLINE vf64 sqrt_f64(vf64 x) {
@@ -159,10 +162,10 @@ INLINE vf64 sqrt_f64(vf64 x) {
   g += g * (0.5 - g * h);
   return select_f64((x == 0) | (x == INFINITY), x, g);
 }
-#elif LANES == 4 && defined(__AVX__) && defined(__GNUC__) && !defined(__clang__)
+#elif LANES == 4 && defined(__AVX__) && defined(BY_GCC)
 /* GCC does not look for vectors in long programs, see QUICKER, and would take the roots one by one. */
 INLINE vf64 sqrt_f64(vf64 x) { return __builtin_ia32_sqrtpd256(x); }
-#elif LANES == 2 && defined(__SSE2__) && defined(__GNUC__) && !defined(__clang__)
+#elif LANES == 2 && defined(__SSE2__) && defined(BY_GCC)
 INLINE vf64 sqrt_f64(vf64 x) { return __builtin_ia32_sqrtpd(x); }
 #else
 INLINE vf64 sqrt_f64(vf64 x) { EACH_LANE x[lane] = MATH(sqrt)(x[lane]); return x; }
