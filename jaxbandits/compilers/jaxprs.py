@@ -14,12 +14,12 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Primitive
 from jax.lax import GatherScatterMode
 
-from ..kernels.linalg.spd import SWEEP_COLUMNS
+from ..kernels.linalg.spd import SWEEP_COLUMNS, SWEEP_LARGEST
 from ..kernels.selection import PICK_ARGMAX, PICK_BEST
 from ..kernels.shared_call import ONCE_FOR_EQUAL
 from .keys import is_key
 
-CALLS: tuple[str | Primitive, ...] = ("jit", PICK_BEST, PICK_ARGMAX, SWEEP_COLUMNS)
+CALLS: tuple[str | Primitive, ...] = ("jit", PICK_BEST, PICK_ARGMAX, SWEEP_COLUMNS, SWEEP_LARGEST)
 # Calls of functions with their own derivative, see `called_jaxpr`.
 CUSTOM_CALLS: tuple[str, ...] = ("custom_jvp_call", "custom_vjp_call", "closed_call")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from jax.extend.core import ClosedJaxpr, JaxprEqn, Primitive
 
-from ...kernels.linalg.spd import SWEEP_COLUMNS
+from ...kernels.linalg.spd import SWEEP_COLUMNS, SWEEP_LARGEST
 from ...kernels.selection import PICK_ARGMAX, PICK_BEST
 from ...kernels.shared_call import ONCE_FOR_EQUAL
 from ..jaxprs import (
@@ -17,7 +17,7 @@ from ..jaxprs import (
     while_parts,
 )
 from .elementwise import entrywise
-from .inverses import sweep_columns
+from .inverses import sweep_columns, sweep_largest
 from .selection import pick_argmax, pick_best
 from .values import ArraySpec, Unsupported, Value, constant, in_array, in_lanes, spec_of
 from .writer import Writer, rule
@@ -27,6 +27,7 @@ KERNELS: dict[Primitive, tuple[int, Callable[..., list[Value]]]] = {
     PICK_BEST: (1, pick_best),
     PICK_ARGMAX: (1, pick_argmax),
     SWEEP_COLUMNS: (2, sweep_columns),
+    SWEEP_LARGEST: (2, sweep_largest),
 }
 
 

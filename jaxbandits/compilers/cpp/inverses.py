@@ -1,15 +1,18 @@
-"""C++ for `SWEEP_COLUMNS`, the primitive of inverses in `kernels.linalg.spd`.
+"""C++ for `SWEEP_COLUMNS` and `SWEEP_LARGEST`, the primitives of inverses in `kernels.linalg.spd`.
 
-The table stays symmetric, so rows are computed only to a little beyond the diagonal, and two
-columns are swept in one pass: together this leaves a quarter of the loads and stores. Each loop has
-a fixed number of iterations, because processors predict others badly.
+Two columns are swept in one pass, which leaves half of the loads and stores. Where all lanes sweep
+the same columns, the table stays symmetric and rows are computed only to a little beyond the
+diagonal, which leaves a quarter. Each loop over entries has a fixed number of iterations, because
+processors predict others badly.
 """
 
 from collections.abc import Sequence
 
 from jax.extend.core import JaxprEqn
 
-from .values import ArraySpec, Value, in_lanes, spec_of
+from .selection import largest
+from .sums import fold
+from .values import ArraySpec, Value, add, in_lanes, spec_of
 from .writer import Writer
 
 TILE: int = 4  # neighbouring rows that end at the same column
@@ -37,6 +40,91 @@ def sweep_columns(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> l
         stored = arrays["factor"]  # transposed
         arrays["factor"] = Value(stored.spec, True, lambda index: stored.read((*index[1::-1], 0)))
     return [arrays[name] for name in names]
+
+
+def sweep_largest(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
+    """The results of `kernels.linalg.spd.sweep_largest` that the equation has."""
+    matrix, pivots, least = operands
+    table = _SweepLargest(writer, matrix, pivots, in_lanes(least.read(()), least, True))
+    table.run()
+    return [{2: table.table, 1: table.swept}[len(var.aval.shape)] for var in eqn.outvars]
+
+
+class _SweepLargest:
+    """A whole table, because the column of a pivot, another one in each lane, is read as a row.
+
+    What remains of a pivot is -inf once its column is swept. A lane without pivots subtracts zeros.
+    """
+
+    def __init__(self, writer, matrix, pivots, least):
+        self.writer, self.least, self.dim = writer, least, pivots.spec.size
+        vector = ArraySpec((self.dim,), "f64")
+        self.table = writer.fill(writer.new(matrix.spec, True), matrix)
+        self.rest = writer.fill(writer.new(vector, True, mutable=True), pivots)
+        self.columns = [writer.new(vector, True) for _ in range(2)]
+        self.scaled = [writer.new(vector, True) for _ in range(2)]
+        flag = lambda index: f"((vi64)({self.rest.read(index)} == all_f64(-INFINITY)))"  # noqa: E731
+        self.swept = Value(ArraySpec((self.dim,), "b64"), True, flag, cheap=False)
+
+    def run(self):
+        """Sweep two columns at a time, until no lane has a pivot."""
+        with self.writer.block("for (;;) "):
+            self._column(0)
+            self._column(1)
+            self._sweep()
+
+    def _column(self, slot):
+        """Read the column of the largest pivot as it is after the sweep of the one before."""
+        writer, rest, column, scaled = self.writer, self.rest, self.columns[slot], self.scaled[slot]
+        above = rest._replace(
+            spec=ArraySpec(rest.shape, "b64"),
+            read=lambda index: f"((vi64)({rest.read(index)} > {self.least}))",
+        )
+        some = fold(writer, "reduce_or", above, (), [0])
+        active = writer.scalar("vb64", f"{some} & {writer.mask}" if writer.mask else some)
+        if slot == 0:
+            writer.line(f"if (!{writer.any(active)}) break;")
+        pivot, arm = largest(writer, rest)
+        row = writer.scalar("vi64", f"{arm} * {self.dim}")
+        inverse = writer.scalar("vf64", f"1.0 / {pivot}")
+        before = slot and writer.scalar("vf64", f"gather_own_f64({self.columns[0].array}, {arm})")
+
+        def read(index):
+            text = f"gather_own_f64({self.table.array} + {index[0]}, {row})"
+            if slot:
+                text += f" - {before} * {self.scaled[0].read(index)}"
+            entry = writer.scalar("vf64", text)
+            here = writer.scalar("vb64", f"(vi64)({arm} == {index[0]})")
+            left = f"{rest.read(index)} - square_f64({entry}) * {inverse}"
+            left = f"select_f64({here}, all_f64(-INFINITY), {left})"
+            writer.store(rest, index, f"select_f64({active}, {left}, {rest.read(index)})")
+            change = writer.scalar("vf64", f"{entry} - select_f64({here}, all_f64(1), all_f64(0))")
+            for array, text in ((column, change), (scaled, f"{change} * {inverse}")):
+                writer.store(array, index, f"select_f64({active}, {text}, all_f64(0))")
+
+        writer.loops((self.dim,), read, unroll=1)
+
+    def _sweep(self):
+        """Subtract from the table what the sweeps of two columns change, some rows at a time."""
+
+        def rows(first, number):
+            def change(index):
+                for i in range(number):
+                    at = add(first, i), index[0]
+                    parts = [
+                        f" - {c.read(at[:1])} * {s.read(at[1:])}"
+                        for c, s in zip(self.columns, self.scaled, strict=True)
+                    ]
+                    self.writer.store(self.table, at, self.table.read(at) + "".join(parts))
+
+            self.writer.loops((self.dim,), change, unroll=1)
+
+        whole = self.dim - self.dim % TILE
+        i = self.writer.name("i")
+        with self.writer.block(f"for (i64 {i} = 0; {i} < {whole}; {i} += {TILE}) "):
+            rows(i, TILE)
+        if whole < self.dim:
+            rows(whole, self.dim - whole)
 
 
 class _Sweep:

@@ -20,17 +20,25 @@ TYPES: tuple[str, ...] = ("f64", "i64", "i64")
 def pick_best(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Largest value and its first index."""
     (values,) = operands
-    return _picked(eqn, values, None, writer)
+    return _results(eqn, values.spec.size, *largest(writer, values))
 
 
 def pick_argmax(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Index of the largest value; among equal values, that with the largest entry of `order`."""
     values, order = operands
-    return _picked(eqn, values, as_type(order, "i64"), writer)
+    best, arm, _ = largest(writer, values, as_type(order, "i64"))
+    return _results(eqn, values.spec.size, best, arm)
 
 
-def _picked(eqn, values, order, writer):
-    """Value and index, or one of them where JAX removed the other as unused.
+def _results(eqn, size, best, arm):
+    """Value and index, or one of them where JAX removed the other as unused."""
+    value = Value(ArraySpec((), "f64"), True, lambda index: best)
+    index = Value(ArraySpec((), "i64"), True, lambda index: arm, range=(0, size - 1))
+    return [value if spec_of(var.aval).type == "f64" else index for var in eqn.outvars]
+
+
+def largest(writer: Writer, values: Value, order: Value | None = None) -> tuple[str, ...]:
+    """Names of the largest value, its first index, and its priority where there is an `order`.
 
     Entries are not compared one after the other, as each comparison would wait for the one before
     it. A GPU has other threads for that time, and no registers to spare.
@@ -46,17 +54,14 @@ def _picked(eqn, values, order, writer):
 
     def winner(first, second):
         better = _better(writer, first, second)
-        return [writer.scalar(f"v{type}", text) for type, text in better]
+        return tuple(writer.scalar(f"v{type}", text) for type, text in better)
 
     if size <= SHORT:
         entries = [entry(i) for i in range(size)]
     else:
         values = values if alone else writer.materialised(values)
         entries = _winners_of_parts(writer, size, 1 if alone else CHAINS, entry)
-    best = (reduce if alone else reduce_by_pairs)(winner, entries)
-    value = Value(ArraySpec((), "f64"), True, lambda index: best[0])
-    index = Value(ArraySpec((), "i64"), True, lambda index: best[1], range=(0, size - 1))
-    return [value if spec_of(var.aval).type == "f64" else index for var in eqn.outvars]
+    return (reduce if alone else reduce_by_pairs)(winner, entries)
 
 
 def _winners_of_parts(writer, size, number, entry):
@@ -66,7 +71,7 @@ def _winners_of_parts(writer, size, number, entry):
     best = []
     for start in starts:
         first = entry(start)
-        names = [writer.name("t", True) for _ in first]
+        names = tuple(writer.name("t", True) for _ in first)
         for type, name, text in zip(TYPES, names, first, strict=False):
             writer.line(f"v{type} {name} = {text};")
         best.append(names)

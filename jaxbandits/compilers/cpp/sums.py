@@ -7,7 +7,7 @@ from jax.extend.core import JaxprEqn
 
 from ..jaxprs import reduce_by_pairs
 from .elementwise import as_type
-from .values import Value, add, in_lanes, literal, spec_of
+from .values import Index, Value, add, in_lanes, literal, spec_of
 from .writer import UNROLL, Writer, rule, scalar_spec
 
 CHAINS: int = 4  # partial results of a reduction; an addition waits for the last to the same one
@@ -72,13 +72,15 @@ def reduction(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[
     array = writer.new(spec, value.varies)
 
     def one(index):
-        writer.store(array, index, _fold(writer, name, value, index, axes))
+        writer.store(array, index, fold(writer, name, value, index, axes))
 
     writer.loops(spec.shape, one, unroll=UNROLL if math.prod(value.shape) <= UNROLL else 1)
     return [array]
 
 
-def _fold(writer, name, value, index, axes):
+def fold(
+    writer: Writer, name: str, value: Value, index: Index, axes: Sequence[int]
+) -> str:
     """The expression of the reduction of the entries along `axes` at an index of the others."""
     inner, join = [value.shape[axis] for axis in axes], _join(name, value)
     neutral = _neutral(name, value)

@@ -17,7 +17,7 @@ from .. import selection
 from ..primitives import called_as, primitive
 from . import blocks, scaling
 
-SWEEP_COLUMNS = primitive("sweep_columns")
+SWEEP_COLUMNS, SWEEP_LARGEST = primitive("sweep_columns"), primitive("sweep_largest")
 WIDE, BLOCK = 256, 64  # wider matrices are inverted by products, so many columns at a time
 LOST = 64.0  # a pivot of so many rounding errors may be what is left of a lost direction
 
@@ -147,9 +147,31 @@ def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
     columns, which may be of another size (see `scaling`). For a semi-definite matrix M of rank r
     the block is r by r and the result a generalised inverse P: `M P M = M` and `P M P = P`.
     """
-    index = jnp.arange(matrix.shape[0])
     shrink = _shrink(matrix)
-    both = shrink[:, None] * shrink[None, :]
+    diagonal = jnp.diagonal(matrix)
+    there = diagonal > scaling.noise(jnp.sqrt(diagonal.max())) ** 2
+    pivots = jnp.where(there, diagonal * shrink**2, 0.0)
+    table, kept = sweep_largest(_shrunk(matrix, shrink), pivots, negligible)
+    inverse = _shrunk(_swept(table), shrink)
+    return Partial(jnp.where(kept[:, None] & kept[None, :], inverse, 0.0), kept)
+
+
+def _shrunk(matrix, shrink):
+    """Rows and columns multiplied by powers of two, which is exact."""
+    return matrix * shrink[:, None] * shrink[None, :]
+
+
+# A primitive, because the lane compilers implement it in another way; they tell its results
+# apart by their number of axes.
+@called_as(SWEEP_LARGEST)
+def sweep_largest(
+    matrix: Float[Array, "d d"], pivots: Float[Array, " d"], negligible: Scalar
+) -> tuple[Float[Array, "d d"], Bool[Array, " d"]]:
+    """The table after sweeps of the largest pivots above `negligible`, and which columns these are.
+
+    `pivots` is the diagonal, with zeros for columns that count as zero.
+    """
+    index = jnp.arange(matrix.shape[0])
 
     def step(carry):
         table, rest = carry
@@ -159,14 +181,9 @@ def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
         rest = jnp.where(here, -jnp.inf, rest - column**2 / pivot.value)  # -inf once swept
         return _sweep(table, column, here, pivot.value), rest
 
-    diagonal = jnp.diagonal(matrix)
-    there = diagonal > scaling.noise(jnp.sqrt(diagonal.max())) ** 2
-    begin = (matrix * both, jnp.where(there, diagonal * shrink**2, 0.0))
     unfinished = lambda carry: (carry[1] > negligible).any()  # noqa: E731  False for NaN
-    table, rest = lax.while_loop(unfinished, step, begin)
-    kept = rest == -jnp.inf
-    inverse = jnp.where(kept[:, None] & kept[None, :], _swept(table) * both, 0.0)
-    return Partial(inverse, kept)
+    table, rest = lax.while_loop(unfinished, step, (matrix, pivots))
+    return table, rest == -jnp.inf
 
 
 def positive(matrix: Float[Array, "d d"]) -> Bool[Array, ""]:
