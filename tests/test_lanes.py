@@ -161,6 +161,8 @@ def test_large_lanes_are_as_few_as_the_memory_holds(monkeypatch, memory, engine,
 def test_large_lanes_are_fewer_and_large_records_have_shorter_queues():
     assert sized(10**6, lane=1200).lanes == sized(10**6, lane=2**14).lanes == 64
     assert sized(10**6, lane=1200, phased=True).lanes == 256
+    assert sized(10**6, lane=1200, phased=True, engine="native").lanes == 512
+    assert sized(10**4, lane=1200, phased=True, engine="native").lanes == 256
     assert sized(10**6, record=10**5).queue < sized(10**6).queue
     assert sized(10**6, record=10**9).queue == 1
 

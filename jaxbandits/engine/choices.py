@@ -16,15 +16,15 @@ PHASED_BYTES: dict[str, int] = {"cpu": 2**20}
 DEVICE_BYTES: int = 2**32  # the same for the memory of an accelerator
 FEWEST_LANES: int = 32  # unless there are as few replications: narrower operations cost as much
 USUAL_LANES: int = 64  # are worth more bytes than those above, up to the bytes of phases
-# More gain nothing and leave more of them idle at the end; twice as many of the native engine, whose
-# phases are short, gain a twentieth where each lane gets enough replications.
+# More gain nothing and leave more of them idle at the end. With the native engine, whose phases are
+# short, twice as many gain a twentieth where each lane gets enough replications.
 MOST_LANES: dict[str, int] = {"cpu": 256}
 # More lanes than these only where each gets so many replications.
 SHORT_LANES: int = 128
 REPLICATIONS_PER_LANE: int = 32
 RECORD_BYTES: int = 2**26  # of all records of a call
-# Replications that wait for each lane in a call. The host works between two calls, and a CPU does
-# not play in that time.
+# Replications that wait for each lane when a call begins. A CPU does not play between two calls, so
+# that there should be few of them.
 WAITING: dict[str, int] = {"cpu": 32}
 # Lanes come in full vector registers, so that every lane runs the same instructions; the native
 # engine computes two registers at a time, a GPU a block of threads. Lanes in turn are single.

@@ -53,6 +53,41 @@ def test_matrices_that_are_not_positive_definite_are_flagged():
     np.testing.assert_array_equal(found, np.arange(LANES) % 2 == 1)
 
 
+def of_ranks(dim, ranks):
+    """Semi-definite matrices `[dim, dim, lanes]` of these ranks, with columns of several sizes."""
+    sizes = 4.0 ** np.arange(dim)[::-1]
+    halves = [RNG.normal(size=(dim, rank)) * sizes[:, None] for rank in ranks]
+    return np.stack([half @ half.T for half in halves], -1)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 6, 13])
+def test_partial_inverses_of_every_rank_equal_vmap_and_numpy(dim):
+    ranks = np.arange(LANES) % (dim + 1)
+    matrices = of_ranks(dim, ranks)
+    found = same(lambda m: spd.partial_inverse(m, 1e-11), matrices, rtol=1e-6, atol=1e-11)
+    np.testing.assert_array_equal(found.kept.sum(0), ranks)
+    for lane in range(LANES):
+        one, kept = matrices[..., lane], np.asarray(found.kept[:, lane])
+        inverse = np.linalg.inv(one[np.ix_(kept, kept)])
+        part = found.matrix[..., lane][np.ix_(kept, kept)]
+        np.testing.assert_allclose(part, inverse, 1e-6, 1e-6 * np.abs(inverse).max(initial=0.0))
+        np.testing.assert_array_equal(found.matrix[..., lane], found.matrix[..., lane].T)
+
+
+def test_sweeps_of_the_largest_pivots_in_a_branch_leave_other_lanes_alone():
+    matrices = of_ranks(5, np.full(LANES, 4))
+    matrices[..., 3], matrices[1, 1, 6] = np.nan, np.nan
+
+    def found(matrix):
+        swept = lambda: spd.partial_inverse(matrix, 1e-11)  # noqa: E731
+        other = lambda: spd.Partial(matrix, matrix[0] > 0)  # noqa: E731
+        return jax.lax.cond(matrix[0, 0] > np.median(matrices[0, 0, :3]), swept, other)
+
+    same(found, matrices, rtol=1e-6, atol=1e-11)
+    same(lambda m: spd.sweep_largest(m, jnp.diagonal(m), 1e-9)[1], matrices)
+    same(lambda m: spd.sweep_largest(m, jnp.diagonal(m), 1e-9)[0], matrices, rtol=1e-6, atol=1e-6)
+
+
 def test_shared_matrices_and_single_precision_equal_vmap():
     matrices, shared = covariances(4), jnp.asarray(covariances(4, 1)[..., 0])
     same(lambda m: spd.inverse(shared).matrix @ m, matrices, rtol=1e-9, atol=1e-9)

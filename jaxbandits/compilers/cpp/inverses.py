@@ -63,8 +63,15 @@ class _SweepLargest:
         self.rest = writer.fill(writer.new(vector, True, mutable=True), pivots)
         self.columns = [writer.new(vector, True) for _ in range(2)]
         self.scaled = [writer.new(vector, True) for _ in range(2)]
-        flag = lambda index: f"((vi64)({self.rest.read(index)} == all_f64(-INFINITY)))"  # noqa: E731
-        self.swept = Value(ArraySpec((self.dim,), "b64"), True, flag, cheap=False)
+        self.swept = self._whether("== all_f64(-INFINITY)")
+
+    def _whether(self, test):
+        """A flag for each column, of what remains of its pivot."""
+
+        def read(index):
+            return f"((vi64)({self.rest.read(index)} {test}))"
+
+        return Value(ArraySpec((self.dim,), "b64"), True, read, cheap=False)
 
     def run(self):
         """Sweep two columns at a time, until no lane has a pivot."""
@@ -76,11 +83,7 @@ class _SweepLargest:
     def _column(self, slot):
         """Read the column of the largest pivot as it is after the sweep of the one before."""
         writer, rest, column, scaled = self.writer, self.rest, self.columns[slot], self.scaled[slot]
-        above = rest._replace(
-            spec=ArraySpec(rest.shape, "b64"),
-            read=lambda index: f"((vi64)({rest.read(index)} > {self.least}))",
-        )
-        some = fold(writer, "reduce_or", above, (), [0])
+        some = fold(writer, "reduce_or", self._whether(f"> {self.least}"), (), [0])
         active = writer.scalar("vb64", f"{some} & {writer.mask}" if writer.mask else some)
         if slot == 0:
             writer.line(f"if (!{writer.any(active)}) break;")

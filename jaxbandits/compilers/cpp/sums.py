@@ -78,9 +78,7 @@ def reduction(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[
     return [array]
 
 
-def fold(
-    writer: Writer, name: str, value: Value, index: Index, axes: Sequence[int]
-) -> str:
+def fold(writer: Writer, name: str, value: Value, index: Index, axes: Sequence[int]) -> str:
     """The expression of the reduction of the entries along `axes` at an index of the others."""
     inner, join = [value.shape[axis] for axis in axes], _join(name, value)
     neutral = _neutral(name, value)
