@@ -162,7 +162,9 @@ def test_large_lanes_are_fewer_and_large_records_have_shorter_queues():
     assert sized(10**6, lane=1200).lanes == sized(10**6, lane=2**14).lanes == 64
     assert sized(10**6, lane=1200, phased=True).lanes == 256
     assert sized(10**6, lane=1200, phased=True, engine="native").lanes == 512
-    assert sized(10**4, lane=1200, phased=True, engine="native").lanes == 256
+    assert sized(16_384, lane=1200, phased=True, engine="native").lanes == 512
+    assert sized(16_383, lane=1200, phased=True, engine="native").lanes == 256
+    assert sized(10**6, batch=16).queue == 32 * 16
     assert sized(10**6, record=10**5).queue < sized(10**6).queue
     assert sized(10**6, record=10**9).queue == 1
 

@@ -17,14 +17,15 @@ DEVICE_BYTES: int = 2**32  # the same for the memory of an accelerator
 FEWEST_LANES: int = 32  # unless there are as few replications: narrower operations cost as much
 USUAL_LANES: int = 64  # are worth more bytes than those above, up to the bytes of phases
 # More gain nothing and leave more of them idle at the end. With the native engine, whose phases are
-# short, twice as many gain a twentieth where each lane gets enough replications.
+# short, more gain a twentieth where each lane gets enough replications.
 MOST_LANES: dict[str, int] = {"cpu": 256}
+MOST_NATIVE_LANES: int = 512
 # More lanes than these only where each gets so many replications.
 SHORT_LANES: int = 128
 REPLICATIONS_PER_LANE: int = 32
 RECORD_BYTES: int = 2**26  # of all records of a call
 # Replications that wait for each lane when a call begins. A CPU does not play between two calls, so
-# that there should be few of them.
+# calls should be few.
 WAITING: dict[str, int] = {"cpu": 32}
 # Lanes come in full vector registers, so that every lane runs the same instructions; the native
 # engine computes two registers at a time, a GPU a block of threads. Lanes in turn are single.
@@ -136,8 +137,8 @@ def _default_lanes(sizes, share, platform, engine):
         held = CACHE_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
         most = max(held, min(most, USUAL_LANES))
     useful = MOST_LANES.get(platform, 2**17)
-    if engine == "native" and not one_arm and share >= 2 * useful * REPLICATIONS_PER_LANE:
-        useful *= 2
+    if engine == "native" and not one_arm and share >= MOST_NATIVE_LANES * REPLICATIONS_PER_LANE:
+        useful = MOST_NATIVE_LANES
     most = min(useful, max(FEWEST_LANES, most))
     if platform == "cpu":
         most = min(most, lanes_at_ease(sizes.lane))

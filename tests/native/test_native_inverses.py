@@ -60,7 +60,7 @@ def of_ranks(dim, ranks):
     return np.stack([half @ half.T for half in halves], -1)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 3, 6, 13])
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 8, 13])
 def test_partial_inverses_of_every_rank_equal_vmap_and_numpy(dim):
     ranks = np.arange(LANES) % (dim + 1)
     matrices = of_ranks(dim, ranks)
@@ -74,18 +74,24 @@ def test_partial_inverses_of_every_rank_equal_vmap_and_numpy(dim):
         np.testing.assert_array_equal(found.matrix[..., lane], found.matrix[..., lane].T)
 
 
-def test_sweeps_of_the_largest_pivots_in_a_branch_leave_other_lanes_alone():
+def sweeps(matrix, least):
+    """What a branch, a NaN, an infinity, and pivots that tie may spoil."""
+    swept = lambda: spd.partial_inverse(matrix, 1e-11)  # noqa: E731
+    other = lambda: spd.Partial(matrix, matrix[0] > 0)  # noqa: E731
+    near = jnp.eye(5) + jnp.where(jnp.eye(5) > 0, 0.0, 1e-3 * jnp.tanh(matrix))
+    return (
+        jax.lax.cond(matrix[0, 0] > least, swept, other),
+        spd.sweep_largest(matrix, jnp.diagonal(matrix), least),
+        spd.sweep_largest(near, jnp.ones(5), jnp.where(least > 1, 0.5, 2.0)),
+        spd.sweep_largest(near, jnp.ones(5), 0.5)[1],
+    )
+
+
+def test_sweeps_of_nan_infinity_and_equal_pivots_in_a_branch_equal_vmap():
     matrices = of_ranks(5, np.full(LANES, 4))
-    matrices[..., 3], matrices[1, 1, 6] = np.nan, np.nan
-
-    def found(matrix):
-        swept = lambda: spd.partial_inverse(matrix, 1e-11)  # noqa: E731
-        other = lambda: spd.Partial(matrix, matrix[0] > 0)  # noqa: E731
-        return jax.lax.cond(matrix[0, 0] > np.median(matrices[0, 0, :3]), swept, other)
-
-    same(found, matrices, rtol=1e-6, atol=1e-11)
-    same(lambda m: spd.sweep_largest(m, jnp.diagonal(m), 1e-9)[1], matrices)
-    same(lambda m: spd.sweep_largest(m, jnp.diagonal(m), 1e-9)[0], matrices, rtol=1e-6, atol=1e-6)
+    matrices[..., 3], matrices[1, 1, 6], matrices[2, 2, 7] = np.nan, np.nan, np.inf
+    least = np.where(np.arange(LANES) % 3, 1e-9, np.median(matrices[0, 0, :3]))
+    same(sweeps, matrices, least, rtol=1e-6, atol=1e-6)
 
 
 def test_shared_matrices_and_single_precision_equal_vmap():

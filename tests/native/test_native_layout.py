@@ -167,6 +167,8 @@ def picks(v, x, order):
         selection.argmax(jnp.arange(50.0) % 6, order),
         (selection.best(v - jnp.inf), selection.argmax(v - jnp.inf, order[:5])),
         x[selection.best(x).arm],
+        [(selection.best(x[:n]), selection.argmax(-x[:n], order[:n])) for n in range(1, 8)],
+        (selection.best(x * 0.0), selection.argmax(x * 0.0, order)),  # zeros of both signs
     )  # fmt: skip
 
 

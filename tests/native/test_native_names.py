@@ -31,14 +31,18 @@ def sweep_columns(matrix, least):
     return matrix * 2.0, matrix.sum() - least, matrix[0, 0] > 5, matrix[:, :, None]
 
 
+def sweep_largest(matrix, pivots, negligible):
+    return matrix + pivots, pivots > negligible
+
+
 def once_for_equal(values):
     return values * 3.0
 
 
 def of_a_user(v, m):
-    own = map(jax.jit, (pick_best, pick_argmax, sweep_columns, once_for_equal))
-    best, argmax, sweep, once = own
-    return best(v), argmax(v, jnp.arange(5)), sweep(m, 0.5), once(v)
+    own = map(jax.jit, (pick_best, pick_argmax, sweep_columns, sweep_largest, once_for_equal))
+    best, argmax, sweep, swept, once = own
+    return best(v), argmax(v, jnp.arange(5)), sweep(m, 0.5), swept(m, m[0], 0.5), once(v)
 
 
 def test_a_users_functions_are_not_taken_for_primitives_of_the_same_name():

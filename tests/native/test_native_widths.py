@@ -28,13 +28,22 @@ def mixed(key, x, n):
         i, x = carry
         return i + 1, jnp.sqrt(1.0 + jnp.abs(x))
 
+    special = jnp.array([jnp.nan, jnp.inf, 0.0, -0.0, 2.0, -jnp.inf]) + 0.0 * x[0]
     halved = lax.while_loop(lambda carry: carry[0] < n % 7, further, (0, x))
     return (
         (jnp.sqrt(jnp.abs(x)), n.astype(float), (x > 0).any(), halved),
         (jax.random.bits(key, (5,)), jax.random.bits(key, (4,), jnp.uint64)),
         (jax.random.normal(key, (5,)), jax.random.normal(key, (4,), jnp.float32)),
         lax.erf_inv(x / (1.0 + jnp.abs(x))),
+        [extremes(y) for y in (special, special.astype(jnp.float32))],
+        jnp.sqrt(special),
     )
+
+
+def extremes(values):
+    """Maxima and minima of all pairs, of which either may be NaN."""
+    one, two = values[:, None], values[None, :]
+    return jnp.maximum(one, two), jnp.minimum(one, two)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +54,7 @@ def arguments():
         return jax.random.split(jax.random.key(3), LANES), jnp.asarray(x), jnp.asarray(n)
 
 
-@pytest.mark.parametrize("number", [2, 4])
-def test_registers_of_fewer_lanes_give_the_numbers_of_vmap(arguments, number):
+@pytest.mark.parametrize("number", [2, 4, 8])
+def test_registers_of_some_lanes_give_the_numbers_of_vmap(arguments, number):
     found = jax.jit(cpp.natively(mixed, LANES, target=of_lanes(number)))(*arguments)
     equal(found, jax.jit(jax.vmap(mixed, -1, -1))(*arguments), rtol=1e-12)

@@ -15,7 +15,7 @@ from .sums import fold
 from .values import ArraySpec, Value, add, in_lanes, spec_of
 from .writer import Writer
 
-TILE: int = 4  # neighbouring rows that end at the same column
+TILE: int = 4  # neighbouring rows that are changed in one loop, all up to the same column
 # Names of the results by number of axes and type. A call from which JAX removed unused results has
 # only some of them.
 NAMES: dict[tuple[int, str], str] = {
@@ -84,20 +84,24 @@ class _SweepLargest:
         """Read the column of the largest pivot as it is after the sweep of the one before."""
         writer, rest, column, scaled = self.writer, self.rest, self.columns[slot], self.scaled[slot]
         some = fold(writer, "reduce_or", self._whether(f"> {self.least}"), (), [0])
+        # Other lanes of a branch would only make the loop longer.
         active = writer.scalar("vb64", f"{some} & {writer.mask}" if writer.mask else some)
         if slot == 0:
             writer.line(f"if (!{writer.any(active)}) break;")
-        pivot, arm = largest(writer, rest)
-        row = writer.scalar("vi64", f"{arm} * {self.dim}")
-        inverse = writer.scalar("vf64", f"1.0 / {pivot}")
-        before = slot and writer.scalar("vf64", f"gather_own_f64({self.columns[0].array}, {arm})")
+        pivot = largest(writer, rest)
+        row = writer.scalar("vi64", f"{pivot.index} * {self.dim}")
+        inverse = writer.scalar("vf64", f"1.0 / {pivot.value}")
+        swept = ""
+        if slot:
+            swept = f"gather_own_f64({self.columns[0].array}, {pivot.index})"
+            swept = f" - {writer.scalar('vf64', swept)} * "
 
         def read(index):
             text = f"gather_own_f64({self.table.array} + {index[0]}, {row})"
             if slot:
-                text += f" - {before} * {self.scaled[0].read(index)}"
+                text += swept + self.scaled[0].read(index)
             entry = writer.scalar("vf64", text)
-            here = writer.scalar("vb64", f"(vi64)({arm} == {index[0]})")
+            here = writer.scalar("vb64", f"(vi64)({pivot.index} == {index[0]})")
             left = f"{rest.read(index)} - square_f64({entry}) * {inverse}"
             left = f"select_f64({here}, all_f64(-INFINITY), {left})"
             writer.store(rest, index, f"select_f64({active}, {left}, {rest.read(index)})")
@@ -113,21 +117,25 @@ class _SweepLargest:
         def rows(first, number):
             def change(index):
                 for i in range(number):
-                    at = add(first, i), index[0]
-                    parts = [
-                        f" - {c.read(at[:1])} * {s.read(at[1:])}"
-                        for c, s in zip(self.columns, self.scaled, strict=True)
-                    ]
-                    self.writer.store(self.table, at, self.table.read(at) + "".join(parts))
+                    _change(self, (add(first, i), index[0]), 2)
 
             self.writer.loops((self.dim,), change, unroll=1)
 
         whole = self.dim - self.dim % TILE
-        i = self.writer.name("i")
-        with self.writer.block(f"for (i64 {i} = 0; {i} < {whole}; {i} += {TILE}) "):
-            rows(i, TILE)
+        if whole:
+            i = self.writer.name("i")
+            with self.writer.block(f"for (i64 {i} = 0; {i} < {whole}; {i} += {TILE}) "):
+                rows(i, TILE)
         if whole < self.dim:
             rows(whole, self.dim - whole)
+
+
+def _change(sweep, at, number):
+    """Subtract from an entry of a sweep's table what the sweep of so many columns changes."""
+    i, k = at
+    pairs = zip(sweep.columns[:number], sweep.scaled[:number], strict=True)
+    parts = [f" - {column.read((i,))} * {scaled.read((k,))}" for column, scaled in pairs]
+    sweep.writer.store(sweep.table, at, sweep.table.read(at) + "".join(parts))
 
 
 class _Sweep:
@@ -210,13 +218,7 @@ class _Sweep:
 
     def _sweep(self, number):
         """Subtract from the table what the sweep of one or two columns changes."""
-
-        def change(i, k):
-            pairs = list(zip(self.columns, self.scaled, strict=True))[:number]
-            parts = [f" - {c.read((i,))} * {s.read((k,))}" for c, s in pairs]
-            self.writer.store(self.table, (i, k), self.table.read((i, k)) + "".join(parts))
-
-        self._rows(change)
+        self._rows(lambda i, k: _change(self, (i, k), number))
 
     def _mirror(self):
         """Copy the swept table to the inverse; they differ by sign and on the diagonal."""

@@ -176,16 +176,17 @@ INLINE f64 sqrt_f64_s(f64 x) { return MATH(sqrt)(x); }
 #if LANES == 8 && defined(__AVX512F__) && defined(BY_GCC)
 /* The machine's own square root takes 24 cycles. This one starts from 14 correct bits and doubles
    their number twice (Goldschmidt): within one or two units in the last place. Last, one instruction
-   puts in the roots of zero and infinity, which are these numbers themselves. */
-#define ITSELF 1ll
-#define ZERO 8 /* where the table tells, by four bits, what is put in for a kind of number */
-#define INFINITE 20
+   takes x itself where x is zero or infinite. Its table has four bits for each kind of number x: 1
+   takes x, 0 keeps the root. */
+#define TAKE_X 1ll
+#define IF_ZERO 8 /* the first of the four bits */
+#define IF_INFINITE 20
 INLINE vf64 sqrt_f64(vf64 x) {
   vf64 y = __builtin_ia32_rsqrt14pd512_mask(x, x, -1), g = x * y, h = y * 0.5;
   vf64 r = 0.5 - g * h;
   g += g * r; h += h * r;
   g += g * (0.5 - g * h);
-  const words512 table = (words512)all_i64(ITSELF << ZERO | ITSELF << INFINITE);
+  const words512 table = (words512)all_i64(TAKE_X << IF_ZERO | TAKE_X << IF_INFINITE);
   return __builtin_ia32_fixupimmpd512_mask(g, x, table, 0, -1, 4);
 }
 #elif LANES == 4 && defined(__AVX__) && defined(BY_GCC)

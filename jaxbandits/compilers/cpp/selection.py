@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import NamedTuple
 
 from jax.extend.core import JaxprEqn
 
@@ -12,33 +13,40 @@ from .values import ArraySpec, Value, add, in_lanes, spec_of
 from .writer import Writer
 
 SHORT: int = 8  # up to this many entries are written one by one
-# An entry is a tuple of C++ expressions of these types: its value, its index, and its priority if
-# there are priorities.
-TYPES: tuple[str, ...] = ("f64", "i64", "i64")
+
+
+class Entry(NamedTuple):
+    """C++ expressions of a value, its index, and its priority among equals if there is one."""
+
+    value: str
+    index: str
+    priority: str | None = None
+
+
+TYPES = Entry("vf64", "vi64", "vi64")
 
 
 def pick_best(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Largest value and its first index."""
     (values,) = operands
-    return _results(eqn, values.spec.size, *largest(writer, values))
+    return _results(eqn, values.spec.size, largest(writer, values))
 
 
 def pick_argmax(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Index of the largest value; among equal values, that with the largest entry of `order`."""
     values, order = operands
-    best, arm, _ = largest(writer, values, as_type(order, "i64"))
-    return _results(eqn, values.spec.size, best, arm)
+    return _results(eqn, values.spec.size, largest(writer, values, as_type(order, "i64")))
 
 
-def _results(eqn, size, best, arm):
+def _results(eqn, size, best):
     """Value and index, or one of them where JAX removed the other as unused."""
-    value = Value(ArraySpec((), "f64"), True, lambda index: best)
-    index = Value(ArraySpec((), "i64"), True, lambda index: arm, range=(0, size - 1))
+    value = Value(ArraySpec((), "f64"), True, lambda index: best.value)
+    index = Value(ArraySpec((), "i64"), True, lambda index: best.index, range=(0, size - 1))
     return [value if spec_of(var.aval).type == "f64" else index for var in eqn.outvars]
 
 
-def largest(writer: Writer, values: Value, order: Value | None = None) -> tuple[str, ...]:
-    """Names of the largest value, its first index, and its priority where there is an `order`.
+def largest(writer: Writer, values: Value, order: Value | None = None) -> Entry:
+    """The largest value, its first index, and its priority where there is an `order`.
 
     Entries are not compared one after the other, as each comparison would wait for the one before
     it. A GPU has other threads for that time, and no registers to spare.
@@ -46,52 +54,55 @@ def largest(writer: Writer, values: Value, order: Value | None = None) -> tuple[
     (size,), alone = values.shape, writer.machine.lanes == 1
 
     def entry(i):
-        value = writer.scalar("vf64", values.read((i,)))
-        if order is None:
-            return value, f"all_i64({i})"
-        priority = writer.scalar("vi64", in_lanes(order.read((i,)), order, True))
-        return value, f"all_i64({i})", priority
+        priority = None
+        if order is not None:
+            priority = writer.scalar("vi64", in_lanes(order.read((i,)), order, True))
+        return Entry(writer.scalar("vf64", values.read((i,))), f"all_i64({i})", priority)
 
     def winner(first, second):
         better = _better(writer, first, second)
-        return tuple(writer.scalar(f"v{type}", text) for type, text in better)
+        return _each(lambda type, text: writer.scalar(type, text), TYPES, better)
 
     if size <= SHORT:
         entries = [entry(i) for i in range(size)]
-    else:
-        values = values if alone else writer.materialised(values)
+    else:  # what is costly is not written once for each part
+        values = values if alone and not values.heavy else writer.materialised(values)
+        order = writer.materialised(order) if order is not None and order.heavy else order
         entries = _winners_of_parts(writer, size, 1 if alone else CHAINS, entry)
     return (reduce if alone else reduce_by_pairs)(winner, entries)
 
 
-def _winners_of_parts(writer, size, number, entry):
+def _winners_of_parts(writer, size, parts, entry):
     """The best entries of so many parts of a table, of which all are read in one loop."""
-    length, i = size // number, writer.name("i")
-    starts = [part * length for part in range(number)]
-    best = []
-    for start in starts:
-        first = entry(start)
-        names = tuple(writer.name("t", True) for _ in first)
-        for type, name, text in zip(TYPES, names, first, strict=False):
-            writer.line(f"v{type} {name} = {text};")
-        best.append(names)
+    length, i = size // parts, writer.name("i")
+    starts = [part * length for part in range(parts)]
+
+    def variable(type, text):
+        name = writer.name("t", True)
+        writer.line(f"{type} {name} = {text};")
+        return name
+
+    best = [_each(variable, TYPES, entry(start)) for start in starts]
     with writer.block(f"for (i64 {i} = 1; {i} < {length}; {i}++) "):
         for start, names in zip(starts, best, strict=True):
             better = _better(writer, names, entry(add(i, start)))
-            for name, (_, text) in zip(names, better, strict=True):
-                writer.line(f"{name} = {text};")
-    return [*best, *map(entry, range(number * length, size))]
+            _each(lambda name, text: writer.line(f"{name} = {text};"), names, better)
+    return [*best, *map(entry, range(parts * length, size))]
 
 
 def _better(writer, first, second):
-    """Types and texts of the second entry where it is larger or wins a tie, else of the first.
-
-    The first NaN is larger than all others.
-    """
-    x, y = second[0], first[0]
+    """The second entry where it is larger or wins a tie, else the first; the first NaN wins."""
+    x, y = second.value, first.value
     test = f"~(vi64)({x} <= {y}) & (vi64)({y} == {y})"
-    if len(second) == len(TYPES):
-        test = f"({test}) | ((vi64)({x} == {y}) & (vi64)({second[2]} > {first[2]}))"
+    if second.priority is not None:
+        wins = f"(vi64)({second.priority} > {first.priority})"
+        test = f"({test}) | ((vi64)({x} == {y}) & {wins})"
     above = writer.scalar("vb64", test)
-    pairs = zip(TYPES, first, second, strict=False)
-    return [(type, f"select_{type}({above}, {new}, {old})") for type, old, new in pairs]
+    return _each(
+        lambda type, old, new: f"select_{type[1:]}({above}, {new}, {old})", TYPES, first, second
+    )
+
+
+def _each(function, *entries):
+    """`function` of the values of entries, of their indices, and of their priorities."""
+    return Entry(*[None if None in x else function(*x) for x in zip(*entries, strict=True)])

@@ -39,11 +39,10 @@ def inverse(matrix: Float[Array, "d d"], *, may_lack_rank: bool = False) -> Inve
     can make pivots positive that should be 0; with `may_lack_rank` so small pivots count as 0.
     """
     shrink = _shrink(matrix)
-    both = shrink[:, None] * shrink[None, :]
     least = LOST * np.finfo(matrix.dtype).eps if may_lack_rank else 0.0
-    found, logdet, positive, factor = sweep_columns(matrix * both, least)
+    found, logdet, positive, factor = sweep_columns(_shrunk(matrix, shrink), least)
     logdet = logdet - 2.0 * jnp.log(shrink).sum()
-    return Inverse(found * both, logdet, positive, factor[:, :, 0] / shrink[:, None])
+    return Inverse(_shrunk(found, shrink), logdet, positive, factor[:, :, 0] / shrink[:, None])
 
 
 # A primitive, because the lane compilers implement it in another way; they tell its results
@@ -118,6 +117,11 @@ def _shrink(matrix):
     return 0.5 / scaling.power_of_two(jnp.sqrt(jnp.where(diagonal > 0, diagonal, 0.25)))
 
 
+def _shrunk(matrix, shrink):
+    """Rows and columns multiplied by powers of two, which is exact."""
+    return matrix * shrink[:, None] * shrink[None, :]
+
+
 def _sweep(table, column, here, pivot):
     """Sweep column c, of unit vector e and pivot p, by one product: `(c - e)(c - e)^T / p`.
 
@@ -154,11 +158,6 @@ def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
     table, kept = sweep_largest(_shrunk(matrix, shrink), pivots, negligible)
     inverse = _shrunk(_swept(table), shrink)
     return Partial(jnp.where(kept[:, None] & kept[None, :], inverse, 0.0), kept)
-
-
-def _shrunk(matrix, shrink):
-    """Rows and columns multiplied by powers of two, which is exact."""
-    return matrix * shrink[:, None] * shrink[None, :]
 
 
 # A primitive, because the lane compilers implement it in another way; they tell its results
