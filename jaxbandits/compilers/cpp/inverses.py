@@ -47,7 +47,8 @@ def sweep_largest(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> l
     matrix, pivots, least = operands
     table = _SweepLargest(writer, matrix, pivots, in_lanes(least.read(()), least, True))
     table.run()
-    return [{2: table.table, 1: table.swept}[len(var.aval.shape)] for var in eqn.outvars]
+    results = {2: table.table, 1: table.swept}
+    return [results[len(spec_of(var.aval).shape)] for var in eqn.outvars]
 
 
 class _SweepLargest:

@@ -105,4 +105,6 @@ def _better(writer, first, second):
 
 def _each(function, *entries):
     """`function` of the values of entries, of their indices, and of their priorities."""
-    return Entry(*[None if None in x else function(*x) for x in zip(*entries, strict=True)])
+    of_values, of_indices, of_priorities = zip(*entries, strict=True)
+    priority = None if None in of_priorities else function(*of_priorities)
+    return Entry(function(*of_values), function(*of_indices), priority)
