@@ -207,7 +207,7 @@ def furthest_behind(
     return best(jnp.where(values == values.max(), order, -1).astype(values.dtype)).arm
 
 
-FEW_COMPARED = 16  # arms; up to so many, a branch costs more than it saves
+FEW_COMPARED = 12  # arms; up to so many, a branch costs more than it saves
 MOST_COMPARED = 64  # up to so many arms K^2 comparisons, which vectorise, beat a sort
 
 
