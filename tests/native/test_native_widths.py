@@ -17,7 +17,7 @@ RNG = np.random.default_rng(5)
 
 def of_lanes(number):
     """The target of a machine whose registers have this many lanes."""
-    call = functools.partial(program._call_library, lanes=number)
+    call = functools.partial(program.call_library, lanes=number)
     return cpp.VECTORS._replace(call=call)
 
 

@@ -58,7 +58,13 @@ class Target(NamedTuple):
     alone: bool = True
 
 
-def _call_library(source, results, arguments, replaced, lanes=None):
+def call_library(
+    source: Source,
+    results: list[Any],
+    arguments: list[Any],
+    replaced: dict[int, int],
+    lanes: int | None = None,
+) -> Sequence[Any]:
     """Call the program as a library of this machine; `lanes` is None for as many as fit."""
     text = "" if lanes is None else f"#define LANES {lanes}\n"
     text += source.text + _ENTRY.format(groups=source.groups)
@@ -71,7 +77,7 @@ extern "C" XLA_FFI_Error *run(XLA_FFI_CallFrame *frame) {{
 return handle_call(frame, run_block, {groups});
 }}
 """
-VECTORS: Target = Target(CPU, _call_library, GROUPS * LANES)
+VECTORS: Target = Target(CPU, call_library, GROUPS * LANES)
 # What a thread of a GPU has: one lane, and a stack that all threads together pay for.
 # An H100 has 227 KiB for a block of threads: enough for two warps with 3.5 KB each.
 THREAD: Machine = Machine(
@@ -84,7 +90,7 @@ THREAD: Machine = Machine(
     on_chip=3500,
 )
 # The programs of GPUs on a CPU, for tests.
-ONE_LANE: Target = Target(THREAD, partial(_call_library, lanes=1), 1)
+ONE_LANE: Target = Target(THREAD, partial(call_library, lanes=1), 1)
 
 
 def natively(
