@@ -51,19 +51,35 @@ def sweep_largest(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> l
     return [results[len(spec_of(var.aval).shape)] for var in eqn.outvars]
 
 
-class _SweepLargest:
+class _Table:
+    """A table, one or two of its columns that are swept in one pass, and both divided by pivots."""
+
+    def __init__(self, writer, dim):
+        self.writer, self.dim = writer, dim
+        self.table = writer.new(ArraySpec((dim, dim), "f64"), True)
+        self.columns = [writer.new(ArraySpec((dim,), "f64"), True) for _ in range(2)]
+        self.scaled = [writer.new(ArraySpec((dim,), "f64"), True) for _ in range(2)]
+
+    def change(self, row, column, number):
+        """Subtract from an entry what the sweep of so many columns changes."""
+        pairs = zip(self.columns[:number], self.scaled[:number], strict=True)
+        parts = [f" - {c.read((row,))} * {s.read((column,))}" for c, s in pairs]
+        self.writer.store(
+            self.table, (row, column), self.table.read((row, column)) + "".join(parts)
+        )
+
+
+class _SweepLargest(_Table):
     """A whole table, because the column of a pivot, another one in each lane, is read as a row.
 
     What remains of a pivot is -inf once its column is swept. A lane without pivots subtracts zeros.
     """
 
     def __init__(self, writer, matrix, pivots, least):
-        self.writer, self.least, self.dim = writer, least, pivots.spec.size
-        vector = ArraySpec((self.dim,), "f64")
-        self.table = writer.fill(writer.new(matrix.spec, True), matrix)
-        self.rest = writer.fill(writer.new(vector, True, mutable=True), pivots)
-        self.columns = [writer.new(vector, True) for _ in range(2)]
-        self.scaled = [writer.new(vector, True) for _ in range(2)]
+        super().__init__(writer, pivots.spec.size)
+        self.least = least
+        writer.fill(self.table, matrix)
+        self.rest = writer.fill(writer.new(pivots.spec, True, mutable=True), pivots)
         self.swept = self._whether("== all_f64(-INFINITY)")
 
     def _whether(self, test):
@@ -118,7 +134,7 @@ class _SweepLargest:
         def rows(first, number):
             def change(index):
                 for i in range(number):
-                    _change(self, (add(first, i), index[0]), 2)
+                    self.change(add(first, i), index[0], 2)
 
             self.writer.loops((self.dim,), change, unroll=1)
 
@@ -131,22 +147,12 @@ class _SweepLargest:
             rows(whole, self.dim - whole)
 
 
-def _change(sweep, at, number):
-    """Subtract from an entry of a sweep's table what the sweep of so many columns changes."""
-    i, k = at
-    pairs = zip(sweep.columns[:number], sweep.scaled[:number], strict=True)
-    parts = [f" - {column.read((i,))} * {scaled.read((k,))}" for column, scaled in pairs]
-    sweep.writer.store(sweep.table, at, sweep.table.read(at) + "".join(parts))
-
-
-class _Sweep:
-    """The table on and below the diagonal, two of its columns, and both divided by their pivots."""
+class _Sweep(_Table):
+    """The table on and below the diagonal."""
 
     def __init__(self, writer, dim, arrays, least):
-        self.writer, self.dim, self.arrays, self.least = writer, dim, arrays, least
-        self.table = writer.new(ArraySpec((dim, dim), "f64"), True)
-        self.columns = [writer.new(ArraySpec((dim,), "f64"), True) for _ in range(2)]
-        self.scaled = [writer.new(ArraySpec((dim,), "f64"), True) for _ in range(2)]
+        super().__init__(writer, dim)
+        self.arrays, self.least = arrays, least
 
     def run(self, matrix):
         """Sweep all columns, two at a time, and fill the inverse above the diagonal."""
@@ -219,7 +225,7 @@ class _Sweep:
 
     def _sweep(self, number):
         """Subtract from the table what the sweep of one or two columns changes."""
-        self._rows(lambda i, k: _change(self, (i, k), number))
+        self._rows(lambda i, k: self.change(i, k, number))
 
     def _mirror(self):
         """Copy the swept table to the inverse; they differ by sign and on the diagonal."""
