@@ -63,6 +63,7 @@ def test_tables_in_another_memory_are_fetched_in_part(monkeypatch, devices):
         return found
 
     monkeypatch.setattr(host_loop, "LEAST_ROWS", 1)
+    monkeypatch.setattr(choices, "WAITING", {})  # as on an accelerator
     monkeypatch.setattr(host_loop, "CALL_SECONDS", 1e-9)  # few runs end in a call
     monkeypatch.setattr(host_loop.HostLoop, "_fetched", watched)
     options = {"batch": 8, "devices": jax.devices()[:devices] if devices > 1 else None}
@@ -75,7 +76,7 @@ def test_tables_in_another_memory_are_fetched_in_part(monkeypatch, devices):
     np.testing.assert_array_equal(found.replication, np.arange(320))
     np.testing.assert_array_equal(found.arm_pulls, usual.arm_pulls)
     np.testing.assert_array_equal(found.answer, usual.answer)
-    assert set(fetched) <= {rows // 8**k for k in range(4)}
+    assert set(fetched) <= {rows, rows // 8, rows // 64}
     assert np.mean(fetched) < rows / 2
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from jax.extend.core import JaxprEqn
 
-from .selection import largest
+from .selection import best_entry
 from .sums import fold
 from .values import ArraySpec, Value, add, in_lanes, spec_of
 from .writer import Writer
@@ -105,7 +105,7 @@ class _SweepLargest(_Table):
         active = writer.scalar("vb64", f"{some} & {writer.mask}" if writer.mask else some)
         if slot == 0:
             writer.line(f"if (!{writer.any(active)}) break;")
-        pivot = largest(writer, rest)
+        pivot = best_entry(writer, rest)
         row = writer.scalar("vi64", f"{pivot.index} * {self.dim}")
         inverse = writer.scalar("vf64", f"1.0 / {pivot.value}")
         swept = ""

@@ -15,8 +15,15 @@
 #define LANES 2
 #endif
 #endif
+/* Where a register is filled, GCC's own names of instructions can be used; Clang says that it is GCC, too. */
 #if defined(__GNUC__) && !defined(__clang__)
-#define BY_GCC /* Clang says that it is GCC, too */
+#if LANES == 8 && defined(__AVX512F__)
+#define AVX512_BY_GCC
+#elif LANES == 4 && defined(__AVX__)
+#define AVX_BY_GCC
+#elif LANES == 2 && defined(__SSE2__)
+#define SSE2_BY_GCC
+#endif
 #endif
 #if LANES == 1
 #include "one_lane.h"
@@ -89,12 +96,12 @@ SELECT32(f32) SELECT32(i32) SELECT32(u32)
    which GCC does not find. */
 #define LARGER(type) INLINE v##type larger_##type(v##type a, v##type b)
 #define SMALLER(type) INLINE v##type smaller_##type(v##type a, v##type b)
-#if LANES == 8 && defined(__AVX512F__) && defined(BY_GCC)
+#if defined(AVX512_BY_GCC)
 LARGER(f64) { return __builtin_ia32_maxpd512_mask(a, b, a, -1, 4); }
 SMALLER(f64) { return __builtin_ia32_minpd512_mask(a, b, a, -1, 4); }
 LARGER(f32) { return __builtin_ia32_maxps256(a, b); }
 SMALLER(f32) { return __builtin_ia32_minps256(a, b); }
-#elif LANES == 4 && defined(__AVX__) && defined(BY_GCC)
+#elif defined(AVX_BY_GCC)
 LARGER(f64) { return __builtin_ia32_maxpd256(a, b); }
 SMALLER(f64) { return __builtin_ia32_minpd256(a, b); }
 LARGER(f32) { return __builtin_ia32_maxps(a, b); }
@@ -117,10 +124,10 @@ SMALLER(f32) { return a < b ? a : b; }
 FLOAT_EXTREMES(f64, MASK64) FLOAT_EXTREMES(f32, MASK32)
 INTEGER_EXTREMES(i64, MASK64) INTEGER_EXTREMES(u64, MASK64) INTEGER_EXTREMES(i32, MASK32) INTEGER_EXTREMES(u32, MASK32)
 
-#if LANES == 8 && defined(__AVX512F__) && defined(BY_GCC)
+#if defined(AVX512_BY_GCC)
 typedef long long words512 __attribute__((vector_size(64)));
 INLINE b64 any(vb64 m) { return __builtin_ia32_ptestmq512((words512)m, (words512)m, -1) != 0; }
-#elif LANES == 4 && defined(__AVX__) && defined(BY_GCC)
+#elif defined(AVX_BY_GCC)
 typedef long long words256 __attribute__((vector_size(32)));
 INLINE b64 any(vb64 m) { return !__builtin_ia32_ptestz256((words256)m, (words256)m); }
 #else
@@ -173,7 +180,7 @@ INLINE vu64 sign_u64(vu64 x) { EACH_LANE x[lane] = x[lane] != 0; return x; }
 INLINE vu32 sign_u32(vu32 x) { EACH_LANE x[lane] = x[lane] != 0; return x; }
 SIGN(f64) SIGN(f32) SIGN(i64) SIGN(i32)
 INLINE f64 sqrt_f64_s(f64 x) { return MATH(sqrt)(x); }
-#if LANES == 8 && defined(__AVX512F__) && defined(BY_GCC)
+#if defined(AVX512_BY_GCC)
 /* The machine's own square root takes 24 cycles. This one starts from 14 correct bits and doubles
    their number twice (Goldschmidt): within one or two units in the last place. Last, one instruction
    takes x itself where x is zero or infinite. Its table has four bits for each kind of number x: 1
@@ -189,10 +196,10 @@ INLINE vf64 sqrt_f64(vf64 x) {
   const words512 table = (words512)all_i64(TAKE_X << IF_ZERO | TAKE_X << IF_INFINITE);
   return __builtin_ia32_fixupimmpd512_mask(g, x, table, 0, -1, 4);
 }
-#elif LANES == 4 && defined(__AVX__) && defined(BY_GCC)
+#elif defined(AVX_BY_GCC)
 /* GCC does not look for vectors in long programs, see QUICKER, and would take the roots one by one. */
 INLINE vf64 sqrt_f64(vf64 x) { return __builtin_ia32_sqrtpd256(x); }
-#elif LANES == 2 && defined(__SSE2__) && defined(BY_GCC)
+#elif defined(SSE2_BY_GCC)
 INLINE vf64 sqrt_f64(vf64 x) { return __builtin_ia32_sqrtpd(x); }
 #else
 INLINE vf64 sqrt_f64(vf64 x) { EACH_LANE x[lane] = MATH(sqrt)(x[lane]); return x; }

@@ -29,13 +29,13 @@ TYPES = Entry("vf64", "vi64", "vi64")
 def pick_best(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Largest value and its first index."""
     (values,) = operands
-    return _results(eqn, values.spec.size, largest(writer, values))
+    return _results(eqn, values.spec.size, best_entry(writer, values))
 
 
 def pick_argmax(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """Index of the largest value; among equal values, that with the largest entry of `order`."""
     values, order = operands
-    return _results(eqn, values.spec.size, largest(writer, values, as_type(order, "i64")))
+    return _results(eqn, values.spec.size, best_entry(writer, values, as_type(order, "i64")))
 
 
 def _results(eqn, size, best):
@@ -45,7 +45,7 @@ def _results(eqn, size, best):
     return [value if spec_of(var.aval).type == "f64" else index for var in eqn.outvars]
 
 
-def largest(writer: Writer, values: Value, order: Value | None = None) -> Entry:
+def best_entry(writer: Writer, values: Value, order: Value | None = None) -> Entry:
     """The largest value, its first index, and its priority where there is an `order`.
 
     Entries are not compared one after the other, as each comparison would wait for the one before

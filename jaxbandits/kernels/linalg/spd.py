@@ -17,6 +17,8 @@ from .. import selection
 from ..primitives import called_as, primitive
 from . import blocks, scaling
 
+# Primitives, because the lane compilers implement these functions in another way; they tell the
+# results of one apart by their number of axes.
 SWEEP_COLUMNS, SWEEP_LARGEST = primitive("sweep_columns"), primitive("sweep_largest")
 WIDE, BLOCK = 256, 64  # wider matrices are inverted by products, so many columns at a time
 LOST = 64.0  # a pivot of so many rounding errors may be what is left of a lost direction
@@ -45,8 +47,6 @@ def inverse(matrix: Float[Array, "d d"], *, may_lack_rank: bool = False) -> Inve
     return Inverse(_shrunk(found, shrink), logdet, positive, factor[:, :, 0] / shrink[:, None])
 
 
-# A primitive, because the lane compilers implement it in another way; they tell its results
-# apart by their number of axes.
 @called_as(SWEEP_COLUMNS)
 def sweep_columns(
     matrix: Float[Array, "d d"], least: Scalar
@@ -160,8 +160,6 @@ def partial_inverse(matrix: Float[Array, "d d"], negligible: float) -> Partial:
     return Partial(jnp.where(kept[:, None] & kept[None, :], inverse, 0.0), kept)
 
 
-# A primitive, because the lane compilers implement it in another way; they tell its results
-# apart by their number of axes.
 @called_as(SWEEP_LARGEST)
 def sweep_largest(
     matrix: Float[Array, "d d"], pivots: Float[Array, " d"], negligible: Scalar
