@@ -275,6 +275,11 @@ class Constructor(Protocol[P]):
         """How far a randomised parameter may be from the estimate, if a theorem says so."""
         ...
 
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        """What has changed in its numbers since version 0.2.0, a line each."""
+        ...
+
     def convert(self, keywords: Values, /) -> dict[str, Any]:
         """The keywords, checked and converted where they are options; the others unchanged."""
         ...
@@ -305,6 +310,7 @@ def constructor(
     requires: Callable[[Values], object] | None = None,
     completes: Callable[[Values], Values] | None = None,
     deviation: Deviation | None = None,
+    revisions: tuple[str, ...] = (),
 ) -> Callable[[Callable[Concatenate[Array, P], Algorithm]], Constructor[P]]:
     """Decorate a constructor `(arms, [targets], *, keywords) -> Algorithm` with its checks.
 
@@ -322,6 +328,9 @@ def constructor(
         arms, before anything is traced.
       deviation: for an algorithm that `watched` can observe, the constant `c_2` of its theorem as a
         function of `(horizon, num_arms, dim, noise_var, kappa, lipschitz)`.
+      revisions: what has changed in the numbers of runs since version 0.2.0, the oldest first: a
+        line for each change, which says for which options and why. Stored runs of an earlier
+        revision are not continued, and the lines are shown.
     Raises:
       ValueError: names an argument, its value and what is allowed.
     """
@@ -394,6 +403,7 @@ def constructor(
         vars(checked).update(
             contextual=contextual,
             deviation=deviation,
+            revisions=tuple(revisions),
             convert=convert,
             # It checks the options too, without building the algorithm.
             complete=lambda arms, **keywords: complete(bind(arms, (), keywords)),

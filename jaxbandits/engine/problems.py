@@ -13,10 +13,11 @@ from ..feature_tables import check_arms, check_real, is_concrete, require
 from ..instances import Instance
 from ..instances.contextual import Labelled
 from ..instances.environments.contextual import contextual
-from ..instances.environments.finite import TIED
-from ..instances.environments.stressed import late, stressed
+from ..instances.environments.finite import LAWS, TIED
+from ..instances.environments.stressed import delayed, drifted, late, stressed
 from ..instances.stress import RANGES
 from ..parameters import check, nonnegative
+from ..system.revisions import Revisions, revisions_of_each
 
 EPS: float = float(np.finfo(float).eps)
 
@@ -34,6 +35,7 @@ class ProblemType(NamedTuple):
     check: Callable[[Any, int | None], None]  # (problem, horizon); raises
     is_possible: Callable[[Any], Bool[Array, ""]]  # of a problem that was drawn
     contextual: bool  # whether `ask` is given a context
+    laws: Callable[[Any], dict[str, object]]  # by name, what draws the rewards of a problem
     # (problem, algorithm) -> the algorithm, as the problem lets it learn.
     learner: Callable[[Any, Algorithm], Algorithm] = lambda problem, algorithm: algorithm
     # (problem, replication) -> what belongs to that replication alone, besides its random stream.
@@ -51,6 +53,11 @@ def type_of(problem: Problem) -> ProblemType:
     return PROBLEM_TYPES[type(problem)]
 
 
+def revisions_of_rewards(problem: Problem) -> Revisions:
+    """The revisions of what draws the rewards of a problem, by name: its law, drift and delay."""
+    return revisions_of_each(type_of(problem).laws(problem))
+
+
 def _finite_env(instance, options):
     identifies = "budget" not in options and "per_arm" not in options
     return stressed(instance, epsilon=options.get("epsilon", 0.0), identifies=identifies)
@@ -59,6 +66,16 @@ def _finite_env(instance, options):
 def _finite_facts(instance):
     names = ("targets", "family", "noise_var", "theta_norm", "theta")
     return {name: getattr(instance, name) for name in names}
+
+
+def _finite_laws(instance):
+    laws = {f"{instance.rewards} rewards": LAWS.get(instance.rewards)}
+    stress = instance.stress
+    if stress is not None and stress.drift is not None:
+        laws["drift"] = drifted
+    if stress is not None and stress.delay:
+        laws["delay"] = delayed
+    return laws
 
 
 def _is_possible(instance):
@@ -137,6 +154,7 @@ PROBLEM_TYPES: dict[type, ProblemType] = {
         check=check_instance,
         is_possible=_is_possible,
         contextual=False,
+        laws=_finite_laws,
         learner=late,
     ),
     Labelled: ProblemType(
@@ -145,6 +163,7 @@ PROBLEM_TYPES: dict[type, ProblemType] = {
         check=_check_labelled,
         is_possible=lambda problem: jnp.array(True),  # it is never drawn
         contextual=True,
+        laws=lambda problem: {"contextual rewards": contextual},
         own_part=_own_target,
         with_own_part=_with_target,
     ),

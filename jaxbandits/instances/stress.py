@@ -205,6 +205,7 @@ class Stressed:
 
     inner: Callable[..., Instance]
     outer: ClassVar[str] = "stressed"
+    revisions: ClassVar[tuple[str, ...]] = ()  # its own; the inner constructor keeps those it has
 
     @property
     def __name__(self) -> str:

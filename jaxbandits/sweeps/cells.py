@@ -11,8 +11,8 @@ from ..signatures import check_call, check_options, name_of
 from ..system.identity import Plain, describe, digest_files
 from ..system.own_code import hash_of_code
 from ..system.progress import Progress
-from ..version import VERSION
-from . import names
+from ..system.revisions import Revisions, counted, revisions_of
+from . import names, until
 from .spec import Combination, Part, Point, Sweep
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SIMULATED = ("replications", "seed", "horizon", "max_pulls", "record")
+FORMAT = "0.2.0"  # of a spec, named after the version that wrote it first
 LARGEST: int = 2**63  # whole numbers from here on do not fit an array
 MANY = 1000  # cells, whose check takes long enough to show its progress
 
@@ -37,6 +38,7 @@ class Cell:
       prepared: what is simulated, checked; see `partition.prepared`.
       title: what messages and progress call it.
       identity: text, equal for cells that hold the same runs.
+      revisions: by name, those of all that decides its numbers.
     """
 
     instance: Part
@@ -48,6 +50,7 @@ class Cell:
     prepared: "PreparedCell"
     title: str
     identity: str
+    revisions: Revisions
 
 
 def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
@@ -101,15 +104,17 @@ def _cell(
     code: Callable[[Any], str],
 ) -> Cell:
     from ..engine.partition import prepared
+    from ..engine.problems import revisions_of_rewards
 
     instance, algorithm, point, of_instance, of_algorithm, _ = combination
     key = instance.label, *(of_instance.get(axis) for axis in plan.axes)
     if key not in problems:
         data = _data(instance, of_instance)
-        problems[key] = data, located(instance, of_instance, _problem, plan, instance, of_instance)
-    data, problem = problems[key]
+        made = located(instance, of_instance, _problem, plan, instance, of_instance)
+        problems[key] = data, *made
+    data, problem, drawn = problems[key]
     spec = {
-        "version": VERSION,
+        "version": FORMAT,
         "instance": _described(instance, code, of_instance, instance.redraw),
         "algorithm": _described(algorithm, code, of_algorithm),
         "data": data,
@@ -122,6 +127,14 @@ def _cell(
         spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
     build = functools.partial(algorithm.build, **of_algorithm)
     checked = located(algorithm, of_algorithm, prepared, problem, build, plan.horizon)
+    parts = [instance.build, of_instance, algorithm.build, of_algorithm]
+    revisions = {
+        **revisions_of(parts),
+        **revisions_of_rewards(drawn),
+        **until.revisions(plan.until),
+    }
+    if revisions:  # else the cell is called as before there were any
+        spec["revisions"] = counted(revisions)
     reached = {*of_instance, *of_algorithm}
     where = "".join(f", {name} = {x}" for name, x in point.items() if name in reached)
     return Cell(
@@ -134,6 +147,7 @@ def _cell(
         checked,
         title=f"{algorithm.label} on {instance.label}{where}",
         identity=str(spec),
+        revisions=revisions,
     )
 
 
@@ -155,17 +169,17 @@ def _data(instance: Part, options: dict[str, Any]) -> str | None:
         raise ValueError(f"{instance.table} path: {error}") from None
 
 
-def _problem(plan: Sweep, instance: Part, options: dict[str, Any]) -> Any:
-    """What `simulate` takes as its instance."""
+def _problem(plan: Sweep, instance: Part, options: dict[str, Any]) -> tuple[Any, Any]:
+    """What `simulate` takes as its instance; and the instance, or one that is drawn, in shapes."""
     build = instance.build
     if not callable(build):
-        return build
+        return build, build
     random = names.is_random(build)
     supplied = ["a key"] if random else []
     check_options("instance", functools.partial(build, **options), len(supplied))
     check_call("instance", build, *supplied, **options)
     if not random:
-        return build(**options)
+        return (made := build(**options)), made
     if instance.redraw:
         # Checks the options without drawing anything.
         import jax
@@ -174,9 +188,9 @@ def _problem(plan: Sweep, instance: Part, options: dict[str, Any]) -> Any:
 
         draw = functools.partial(build, **options)
         with jax.enable_x64(True):  # JAX keeps tables as the first trace has them
-            jax.eval_shape(draw, root_key(plan.seed))
-        return draw
-    return _fixed(build, options, plan.seed)
+            drawn = jax.eval_shape(draw, root_key(plan.seed))
+        return draw, drawn
+    return (made := _fixed(build, options, plan.seed)), made
 
 
 def _fixed(build: names.Constructor, options: dict[str, Any], seed: int) -> Any:

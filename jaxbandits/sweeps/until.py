@@ -6,6 +6,7 @@ from typing import Any
 from ..engine.results import Runs
 from ..parameters import positive
 from ..signatures import unknown
+from ..system.revisions import Revisions, revisions_of_each
 
 # By rule, what a summary of the runs says of the quantity that it limits.
 RULES: dict[str, Callable[[dict[str, Any]], float]] = {
@@ -45,6 +46,12 @@ def stages(most: int, until: Mapping[str, float]) -> Iterator[int]:
         yield number
         number = round(number * GROWTH)
     yield most
+
+
+def revisions(until: Mapping[str, float]) -> Revisions:
+    """The revisions of the rules that decide how many replications are played, by name."""
+    rules: dict[str, object] = {f"until {name}": RULES[name] for name in until}
+    return revisions_of_each(rules | ({"until": enough} if until else {}))
 
 
 def enough(runs: Runs, until: Mapping[str, float]) -> bool:

@@ -25,6 +25,7 @@ class Wrapper(Constructor[...]):
     outer: ClassVar[str]  # the wrapper's name in messages and in the names of stored cells
     # A NamedTuple of the wrapper's own options, typed as those of constructors are.
     own: ClassVar[type[tuple[Any, ...]]]
+    revisions: ClassVar[tuple[str, ...]] = ()  # its own; the inner constructor keeps those it has
 
     @property
     def __name__(self) -> str:
