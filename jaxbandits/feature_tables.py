@@ -9,7 +9,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool
 
 from .kernels.linalg import scaling, subspace
-from .precision import check_entire
+from .precision import check_real
 from .types import Rows, Table
 
 LARGEST_ENTRY: float = 2.0**500  # of a table of features
@@ -24,23 +24,6 @@ def require(holds: object, message: str) -> None:
     """Raise `ValueError(message)` unless `holds`."""
     if not holds:
         raise ValueError(message)
-
-
-def check_real(name: str, value: Any) -> None:
-    """Raise unless these are real numbers; a cast would drop an imaginary part, or a mask."""
-    check_entire(name, value)
-    try:
-        dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
-        if getattr(dtype, "kind", None) == "O":
-            dtype = np.asarray(value, float).dtype
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} must be a table of numbers: {error}") from None
-    kind = getattr(dtype, "kind", "V")
-    if kind in "fiub":
-        return
-    real = any(jnp.issubdtype(dtype, kind) for kind in (np.integer, np.floating))  # bfloat16, say
-    kinds = {"c": "complex ones", "U": "text", "S": "text", "M": "dates", "m": "lengths of time"}
-    require(real, f"{name} must be real numbers, got {kinds.get(kind, dtype)}")
 
 
 def check_arms(arms: Rows, targets: Rows | None = None) -> None:

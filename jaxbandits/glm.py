@@ -84,6 +84,7 @@ def fit_glm(
     dtype = jnp.result_type(arms)
     init = jnp.zeros(dim, dtype) if init is None else init
     require(np.shape(init) == (dim,), f"init must have shape ({dim},), got {np.shape(init)}")
+    require(not is_concrete(init) or np.isfinite(init).all(), "init must be finite")
     solve = _fits[family]
     if is_concrete(ridge) and ridge == 0:
         check_condition(arms)

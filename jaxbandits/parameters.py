@@ -29,6 +29,7 @@ from .feature_tables import (
 )
 from .kernels.estimate.links import FAMILIES
 from .kernels.linalg import scaling
+from .real_numbers import fault
 from .signatures import check_options
 from .types import NUMBERS, Rows, Scalar
 from .whole_numbers import allowed_whole, is_whole
@@ -65,7 +66,7 @@ def real(allowed: str, accepts: Callable[[float], bool]) -> Option:
     """A single real number, traced; strings such as "0.5" are not accepted."""
 
     def is_number(value):
-        return np.ndim(value) == 0 and np.asarray(value).dtype.kind not in "cSU"
+        return np.ndim(value) == 0 and fault(value) is None
 
     return Option(allowed, lambda v: is_number(v) and bool(accepts(float(v))), np.float64)
 
@@ -87,7 +88,7 @@ def count(least: int = 1) -> Option:
 def whole(least: int = 1) -> Option:
     """A whole number in a formula that Python computes, so it need not fit 64 bits."""
     allowed = f"{allowed_whole(least)}, that fits double precision"
-    return Option(allowed, lambda v: is_whole(v, least) and float(v) < np.inf, lambda v: v)
+    return Option(allowed, lambda v: is_whole(v, least) and float(v) < np.inf, int)
 
 
 def size(least: int = 1) -> Option:
@@ -127,10 +128,11 @@ def array(*shape: str) -> Option:
     """A table of finite real numbers with one axis for each name in `shape`, traced."""
 
     def accepts(value):
-        real = not np.iscomplexobj(value) and not np.ma.is_masked(value)
-        return real and np.ndim(value) == len(shape) and bool(np.isfinite(value).all())
+        real = fault(value) is None and np.ndim(value) == len(shape)
+        return real and bool(np.isfinite(np.asarray(value, float)).all())
 
-    return Option(f"a table [{', '.join(shape)}] of finite real numbers", accepts, np.asarray)
+    allowed = f"a table [{', '.join(shape)}] of finite real numbers"
+    return Option(allowed, accepts, lambda v: np.asarray(v, float))
 
 
 # Types of options that many constructors have. Other types are written in the signature:
@@ -223,6 +225,8 @@ def check_leaves(name: str, value: Any) -> None:
 
 
 def _is_traceable(value):
+    if np.ma.is_masked(value):
+        return False
     try:
         return jax.typeof(value if isinstance(value, jax.Array) else np.asarray(value)) is not None
     except (TypeError, ValueError):  # of text, objects or dates
@@ -356,7 +360,7 @@ def constructor(
             bound.apply_defaults()
             values = bound.arguments
             check_arms(arms, values.get("targets"))
-            if not hasattr(arms, "shape"):
+            if not isinstance(arms, jax.Array | np.ndarray | jax.ShapeDtypeStruct):
                 values["arms"] = np.asarray(arms, float)
             condition = check_spans(arms) if spans else None
             values.update(convert({k: v for k, v in values.items() if k in options}))

@@ -32,6 +32,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import DTypeLike
 
+from .real_numbers import fault
 from .signatures import name_of
 from .types import Rows, Scalar, Table
 
@@ -180,24 +181,22 @@ def as_table(name: str, value: Any, dtype: DTypeLike) -> Table | None:
     """
     if value is None:
         return None
-    check_entire(name, value)
-    if not isinstance(value, jax.Array):
-        try:
-            value = jnp.asarray(value) if is_traced(value) else np.asarray(value)
-            if value.dtype.kind == "O":  # numbers of Python, say
-                value = np.asarray(value, np.float64)
-        except (ValueError, TypeError, OverflowError):
-            raise ValueError(f"{name} must be an array of numbers, got {value!r}") from None
-    real = jnp.issubdtype(value.dtype, jnp.floating) or value.dtype.kind in "iub"
-    if not real:
-        raise ValueError(f"{name} must be real numbers, got an array of {value.dtype}")
-    return value.astype(dtype, copy=False)
+    check_real(name, value)
+    if is_traced(value):
+        return jnp.asarray(value, dtype)
+    if isinstance(value, jax.Array):
+        return value.astype(dtype, copy=False)
+    return np.asarray(value, dtype)
 
 
-def check_entire(name: str, value: Any) -> None:
-    """Raise for an array of which entries are masked or not stored: a cast would invent them."""
-    if np.ma.is_masked(value):
-        missing = int(np.ma.getmaskarray(value).sum())
-        raise ValueError(f"{name} must have all entries, got a masked array that lacks {missing}")
-    if hasattr(value, "toarray"):
-        raise ValueError(f"{name} must be a full array, got a sparse {type(value).__name__}")
+def check_real(name: str, value: Any) -> None:
+    """Raise unless these are real numbers, all of them there and in the shape of a table."""
+    wrong = fault(value)
+    if wrong is not None:
+        raise ValueError(f"{name} {wrong}")
+    if getattr(getattr(value, "dtype", None), "kind", "O") != "O" or is_traced(value):
+        return
+    try:
+        np.asarray(value, float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be a table of numbers: {error}") from None

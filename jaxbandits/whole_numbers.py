@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from .real_numbers import fault
+
 INTEGERS: tuple[type, ...] = (int, np.integer)
 
 
@@ -30,7 +32,7 @@ def is_whole(
     try:
         return (
             np.ndim(value) == 0
-            and not np.iscomplexobj(value)
+            and fault(value) is None
             and bool(value == int(value))
             and (least is None or bool(value >= least))
             and (most is None or bool(value <= most))

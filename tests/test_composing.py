@@ -327,16 +327,16 @@ REFUSED = {
     "zeros to draw": (lambda: jb.design.greedy_allocation(ZEROS, 9), "arms must .*got zeros"),
     "complex arms": (
         lambda: jb.design.d_optimal(ARMS + 1j),
-        "arms must be real numbers, got an array of complex128",
+        "arms must be real numbers, got complex ones",
     ),
     "complex traced arms": (
         lambda: jax.eval_shape(jb.design.fedorov, ARMS + 1j),
-        "arms must be real numbers, got an array of complex",
+        "arms must be real numbers, got complex ones",
     ),
     "words": (lambda: jb.rounding.efficient(["a", "b"], 3), "weights must be real numbers"),
     "ragged arms": (
         lambda: jb.design.d_optimal([[1.0, 0.0], [1.0]]),
-        "arms must be an array of numbers",
+        "arms must be a table of numbers: ",
     ),
     "arms with a mask": (
         lambda: jb.design.d_optimal(np.ma.masked_equal(ARMS, ARMS[0, 0])),

@@ -11,6 +11,7 @@ NAMES = ["/".join(file.relative_to(ROOT).with_suffix("").parts) for file in FILE
 
 # The first entry that starts a module's name gives its floor; a folder's name ends in "/".
 FLOORS = {
+    "real_numbers": -2,
     "signatures": -1,
     "types": -1,
     "whole_numbers": -1,

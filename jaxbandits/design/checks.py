@@ -6,9 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from ..feature_tables import check_arms, check_condition, check_real, is_concrete, require
+from ..feature_tables import check_arms, check_condition, is_concrete, require
 from ..kernels.linalg import scaling
 from ..parameters import check, positive
+from ..precision import check_real
 from ..system.machine import in_gibibytes, memory_bytes
 from ..types import Rows, Scalar, Table
 

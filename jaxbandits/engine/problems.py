@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from ..core import Algorithm, Env
-from ..feature_tables import check_arms, check_real, is_concrete, require
+from ..feature_tables import check_arms, is_concrete, require
 from ..instances import Instance
 from ..instances.contextual import Labelled
 from ..instances.environments.contextual import contextual
@@ -17,6 +17,7 @@ from ..instances.environments.finite import LAWS, TIED
 from ..instances.environments.stressed import delayed, drifted, late, stressed
 from ..instances.stress import RANGES
 from ..parameters import check, nonnegative
+from ..precision import check_real
 from ..system.revisions import Revisions, revisions_of_each
 
 EPS: float = float(np.finfo(float).eps)

@@ -10,9 +10,9 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..feature_tables import check_arms, check_real, is_concrete, require
+from ..feature_tables import check_arms, is_concrete, require
 from ..parameters import chance, check, size
-from ..precision import check_entire, owned
+from ..precision import check_real, owned
 from ..signatures import hinting
 from ..types import Rows, Table
 from ..whole_numbers import are_whole
@@ -152,7 +152,7 @@ def labelled(
     check_real("features", features)
     features = _floats(features)
     check_arms(features)
-    check_entire("labels", labels)
+    check_real("labels", labels)
     labels = np.asarray(labels)
     fits = labels.shape == features.shape[:1]
     require(fits, f"labels must have shape {features.shape[:1]}, got {labels.shape}")

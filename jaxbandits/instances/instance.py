@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..feature_tables import check_arms, check_real, is_concrete, require
+from ..feature_tables import check_arms, is_concrete, require
 from ..kernels.estimate.links import FAMILIES, LARGEST, LINKS
 from ..parameters import Option, check, choice, count, nonnegative, positive, size
-from ..precision import double, floats, owned
+from ..precision import check_real, double, floats, owned
 from ..signatures import hinting
 from ..types import Key, Pytree, Rows, Scalar, Table
 from .simulator_means import sampled_means
@@ -181,6 +181,7 @@ def _tables(arms: Rows | None, means: Rows | None) -> tuple[Rows, Rows]:
         raise ValueError(
             "means must be given, got None; arms without features are written means=[...]"
         )
+    check_real("means", means)
     if arms is not None:
         return arms, means
     require(np.ndim(means) == 1, f"means must have shape (K,), got {np.shape(means)}")
@@ -363,6 +364,8 @@ def _check_simulator(simulator: Pytree, key: Key) -> None:
     leaves = jax.tree.leaves(simulator)
     is_tree = all(isinstance(x, np.ndarray | np.generic | jax.Array | float | int) for x in leaves)
     require(is_tree, f"simulator must be a pytree of arrays, got {type(simulator).__name__}")
+    for leaf in leaves:
+        check_real("simulator: an array of it", leaf)
     method = callable(getattr(simulator, "reward", None))
     require(method, "simulator must have a method `reward(key, arm)`, got none")
     reward = jax.eval_shape(lambda x, *args: x.reward(*args), simulator, key, jnp.zeros((), int))

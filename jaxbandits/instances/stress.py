@@ -23,6 +23,7 @@ from ..parameters import (
     require,
 )
 from ..precision import double
+from ..real_numbers import fault
 from ..signatures import hinting
 from ..types import Key, Pytree, Rows, Scalar, Table
 from ..whole_numbers import allowed_whole, is_whole
@@ -93,7 +94,7 @@ def _table(value):
 
 def _ratios(value):
     table = np.asarray(value, float)
-    return table.ndim < 2 and bool(((table > 0) & (table < np.inf)).all())
+    return fault(value) is None and table.ndim < 2 and bool(((table > 0) & (table < np.inf)).all())
 
 
 MOST_LATE: int = 100_000  # rounds, whose moves are kept for each replication that runs

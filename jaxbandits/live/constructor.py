@@ -11,9 +11,10 @@ from jaxtyping import Float
 
 from ..core import Algorithm, needs_context
 from ..engine.partition import derived_options
-from ..feature_tables import check_arms, check_real, require
+from ..feature_tables import check_arms, require
 from ..instances import Instance, Labelled
 from ..parameters import Option, check, check_leaf, nonnegative, positive
+from ..precision import check_real
 from ..signatures import check_options, name_of
 from ..system.identity import described_array, stored_name
 from ..system.own_code import hash_of_code

@@ -7,7 +7,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..feature_tables import LARGEST_ENTRY, check_real, require
+from ..feature_tables import LARGEST_ENTRY, require
+from ..precision import check_real
 from .algorithm import LiveAlgorithm
 from .snapshot import Snapshot
 
