@@ -55,7 +55,7 @@ def fault(value: Any) -> str | None:
 
 def _fault_of_array(value):
     """That of what has a type of its entries, or can be made an array by NumPy."""
-    dtype = getattr(value, "dtype", None)
+    dtype: Any = getattr(value, "dtype", None)
     if not (isinstance(dtype, np.dtype) or hasattr(value, "aval")):  # one of pandas, say
         try:
             value = np.asarray(value)
