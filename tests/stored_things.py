@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import stored_algorithm
 
 import jaxbandits as jb
 
@@ -38,14 +39,31 @@ def live(path):
     return jb.Live(BUILD, np.asarray(ARMS), path=path, seed=5, theta_norm=1.0)
 
 
+def own_sweep(out):
+    """The stored sweep of an algorithm and an instance of a user."""
+    instances = {"table": TABLE, "drawn": stored_algorithm.drawn}
+    algorithms = {
+        "turns": partial(stored_algorithm.turns, each=2),
+        "halving": ALGORITHMS["halving"],
+    }
+    return jb.sweep(instances, algorithms, out=out, **PLAN)
+
+
+def own_live(path):
+    """The stored live run of an algorithm of a user."""
+    build = partial(stored_algorithm.turns, each=2)
+    return jb.Live(build, np.asarray(ARMS), path=path, seed=5)
+
+
 def main(folder):
     """Store a sweep and a live run in a new folder."""
     folder = Path(folder)
     sweep(folder / "sweep")
-    run = live(folder / "live.npz")
-    for reward in REWARDS:
-        run.ask()
-        run.tell(reward)
+    for run in (live(folder / "live.npz"), own_live(folder / "own_live.npz")):
+        for reward in REWARDS:
+            run.ask()
+            run.tell(reward)
+    own_sweep(folder / "own_sweep")
     jb.simulate(TABLE, jb.uniform, replications=3, horizon=20).save(folder / "runs.npz")
 
 
