@@ -22,7 +22,7 @@ from jaxbandits.engine import api
 from jaxbandits.sweeps import folder, names, parse, planned, run
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.dataset import assemble, write
-from jaxbandits.sweeps.description import attributes, digests_of, importable, lost, readable
+from jaxbandits.sweeps.description import attributes, facts_of, importable, lost, readable
 from jaxbandits.sweeps.store import Store
 from jaxbandits.system import locks
 from jaxbandits.system.identity import described_array, differences, entries_of
@@ -248,7 +248,7 @@ def test_an_instance_with_other_data_files_is_another_sweep(tmp_path):
     assert lost(old, plan, new | {"data": json.dumps({"basis": ["a"]})}) == []
     (text,) = lost(old, plan, new | {"data": json.dumps({"basis": ["b"]})})
     assert text == "other files behind instance 'basis'"
-    assert digests_of(cells_of(plan)) == "{}"
+    assert facts_of(cells_of(plan))["data"] == "{}"
 
 
 def test_what_differs_in_a_table_of_numbers_is_said():

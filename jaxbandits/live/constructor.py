@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import json
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,6 +19,7 @@ from ..precision import check_real
 from ..signatures import check_options, name_of
 from ..system.identity import described_array, stored_name
 from ..system.own_code import hash_of_code
+from ..system.revisions import revised_ones, revisions_of
 from ..system.values_read import values_read
 from ..types import NUMBERS, Rows
 
@@ -25,6 +27,7 @@ from ..types import NUMBERS, Rows
 Numbers: TypeAlias = Mapping[str, Any]
 Options: TypeAlias = dict[str, Any]
 
+REVISIONS = "revisions"  # the entry of a description with them, where there are any
 CODE = "code of "  # before the name of a part of a description, whose code is hashed
 # A simulation knows these two; of real rewards they are not known.
 UNKNOWN: dict[str, str] = {"theta": "the parameter", "horizon": "the number of rounds"}
@@ -163,7 +166,8 @@ def _number(name: str, value: float, option: Option) -> np.float64:
 def describe(constructor: BoundConstructor, numbers: Numbers, seed: int) -> dict[str, str]:
     """What is run as a dict of strings: equal exactly where the same would be run.
 
-    Functions of a user have an entry more, `CODE` and their place: a hash of their code.
+    Functions of a user have an entry more, `CODE` and their place: a hash of their code. Where
+    numbers have changed since version 0.2.0, the entry `REVISIONS` has the lines that say how.
 
     Raises:
       ValueError: the constructor, or a function among its options, has no name of its own.
@@ -177,7 +181,9 @@ def describe(constructor: BoundConstructor, numbers: Numbers, seed: int) -> dict
     ]
     hashes = {CODE + name: hash_of_code(function) for name, function in functions}
     code = {name: digits for name, digits in hashes.items() if digits}
-    return first | {name: _brief(value) for name, value in options} | code
+    revisions = revised_ones(revisions_of([function for _, function in functions]))
+    later = {REVISIONS: json.dumps(revisions)} if revisions else {}
+    return first | {name: _brief(value) for name, value in options} | code | later
 
 
 def _brief(value: Any) -> str:

@@ -20,9 +20,10 @@ from ..parameters import require
 from ..system import locks
 from ..system.files import replacing
 from ..system.identity import Entries, Plain, differences
+from ..system.revisions import Revisions, changes
 from ..version import VERSION
 from .algorithm import LiveAlgorithm
-from .constructor import CODE
+from .constructor import CODE, REVISIONS
 from .snapshot import Snapshot
 
 Arrays: TypeAlias = dict[str, np.ndarray]  # what the file holds
@@ -61,7 +62,7 @@ def hold(owner: object, path: Path) -> Callable[[], Any]:
 
 
 def header_of(description: Description, entries: Entries) -> str:
-    """What a file says of its run, the same after each reward.
+    """What a file says of its run, the same after each reward; versions are for the reader alone.
 
     Args:
       description: of what is run.
@@ -108,6 +109,7 @@ def load(path: Path, description: Description, entries: Entries | None = None) -
         header, intact, read = (_separate if "checksum" in stored else _packed)(stored)
         facts = json.loads(header)
         found, version, plays = (facts[name] for name in ("format", "version", "plays"))
+        changed = changes(_revisions(plays), _revisions(description))
     except Exception as error:
         # A damaged file fails in as many ways as its format has layers. Of other files NumPy says
         # how to read them as pickles, which would run what is in them.
@@ -118,8 +120,9 @@ def load(path: Path, description: Description, entries: Entries | None = None) -
     known = found in (FORMAT, BEFORE)
     require(known, f"path: {path} has format {found}, this version reads {FORMAT}")
     require(
-        version == VERSION,
-        f"path: {path} was written by jaxbandits {version}, this is {VERSION}",
+        not changed,
+        f"path: {path} cannot be continued, {', '.join(changed)}; jaxbandits {version} goes on "
+        "with it, or begin another file",
     )
     _check_same(path, plays, description, facts.get("entries", {}) | (entries or {}))
     return read()
@@ -153,7 +156,8 @@ def _separate(stored):
 
 def _check_same(path: Path, plays: Description, description: Description, entries: Entries) -> None:
     """Raise unless the file is of the run that is described; the error names what differs."""
-    names = sorted(x for x in plays.keys() | description.keys() if not x.startswith(CODE))
+    beside = (CODE, REVISIONS)
+    names = sorted(x for x in plays.keys() | description.keys() if not x.startswith(beside))
     there, here = (
         {name: _parsed(one.get(name, "left out")) for name in names} for one in (plays, description)
     )
@@ -168,6 +172,10 @@ def _check_same(path: Path, plays: Description, description: Description, entrie
         if there[name] == here[name] and _other(plays, description, CODE + name)
     ]
     require(not differing, f"path: {path} holds another experiment: {'; '.join(differing)}")
+
+
+def _revisions(description: Description) -> Revisions:
+    return json.loads(description.get(REVISIONS, "{}"))
 
 
 def _other(plays: Description, description: Description, name: str) -> bool:

@@ -88,8 +88,8 @@ class Live:
       family: the generalised linear model to assume, None: the constructor's default.
     Raises:
       ValueError: names the argument, what it was and what is allowed. For `path`: the file is in
-        use, damaged, no live run, of another version, of another experiment or of an algorithm of
-        yours whose code has changed; it is left as it was.
+        use, damaged, no live run, of another experiment, of an algorithm of yours whose code has
+        changed, or of one of this package whose numbers have changed; it is left as it was.
 
     >>> from functools import partial
     >>> import numpy as np

@@ -4,14 +4,14 @@ import dataclasses
 import functools
 import inspect
 import numbers
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..signatures import check_call, check_options, name_of
 from ..system.identity import Plain, describe, digest_files
 from ..system.own_code import hash_of_code
 from ..system.progress import Progress
-from ..system.revisions import Revisions, counted, revisions_of
+from ..system.revisions import Revisions, counted, revised_ones, revisions_of
 from . import names, until
 from .spec import Combination, Part, Point, Sweep
 
@@ -38,7 +38,7 @@ class Cell:
       prepared: what is simulated, checked; see `partition.prepared`.
       title: what messages and progress call it.
       identity: text, equal for cells that hold the same runs.
-      revisions: by name, those of all that decides its numbers.
+      revisions: by table of the sweep, those of all that decides its numbers.
     """
 
     instance: Part
@@ -50,7 +50,12 @@ class Cell:
     prepared: "PreparedCell"
     title: str
     identity: str
-    revisions: Revisions
+    revisions: Mapping[str, Revisions]
+
+    @property
+    def revised(self) -> Revisions:
+        """What has been revised of all that decides its numbers."""
+        return revised_ones(*self.revisions.values())
 
 
 def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
@@ -127,14 +132,13 @@ def _cell(
         spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
     build = functools.partial(algorithm.build, **of_algorithm)
     checked = located(algorithm, of_algorithm, prepared, problem, build, plan.horizon)
-    parts = [instance.build, of_instance, algorithm.build, of_algorithm]
     revisions = {
-        **revisions_of(parts),
-        **revisions_of_rewards(drawn),
-        **until.revisions(plan.until),
+        instance.table: revisions_of([instance.build, of_instance]) | revisions_of_rewards(drawn),
+        algorithm.table: revisions_of([algorithm.build, of_algorithm]),
+        "[until]": until.revisions(plan.until),
     }
-    if revisions:  # else the cell is called as before there were any
-        spec["revisions"] = counted(revisions)
+    if numbers := counted(*revisions.values()):  # else it is called as before there were any
+        spec["revisions"] = numbers
     reached = {*of_instance, *of_algorithm}
     where = "".join(f", {name} = {x}" for name, x in point.items() if name in reached)
     return Cell(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..system.identity import Number, Plain, described, differences, entries_of
+from ..system.revisions import Revisions, changes
 from ..version import VERSION
 from .cells import Cell
 from .spec import Sweep
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 Attributes: TypeAlias = Mapping[str, Any]  # of a dataset
 
-SAME = ("jaxbandits", "seed", "horizon", "max_pulls", "record", "until")
+SAME = ("seed", "horizon", "max_pulls", "record", "until")
 READY = " constructor "  # before a part of an instance that is given ready
 MOST_NAMED = 4  # differences in one line
 
@@ -49,13 +50,22 @@ def attributes(plan: Sweep) -> dict[str, Any]:
     }
 
 
-def digests_of(cells: Iterable[Cell | None]) -> str:
-    """JSON of the hashes of the files that the instances of some cells are read from."""
-    found: dict[str, set[str]] = {}
+def facts_of(cells: Iterable[Cell | None]) -> dict[str, str]:
+    """What is known of cells once they are built, for the attributes of a dataset; JSON each.
+
+    `data`: by instance, the hashes of the files that it is read from. `revisions`: by table, the
+    names of what decides the numbers and what has changed in each.
+    """
+    data: dict[str, set[str]] = {}
+    revisions: dict[str, Revisions] = {}
     for cell in cells:
-        if cell is not None and cell.spec["data"] is not None:
-            found.setdefault(cell.instance.label, set()).add(cell.spec["data"])
-    return json.dumps({label: sorted(digests) for label, digests in found.items()})
+        if cell is not None:
+            for table, each in cell.revisions.items():
+                revisions.setdefault(table, {}).update(each)
+            if cell.spec["data"] is not None:
+                data.setdefault(cell.instance.label, set()).add(cell.spec["data"])
+    listed = {label: sorted(digests) for label, digests in data.items()}
+    return {"data": json.dumps(listed), "revisions": json.dumps(revisions, sort_keys=True)}
 
 
 def constructor_of(build: Any) -> dict[str, Plain]:
@@ -134,7 +144,21 @@ def lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[str]:
         known = {part.label for part in parts}
         more = [label for label in old[kind].values.tolist() if label not in known]
         found += [f"also {kind} {label!r}" for label in more]
-    return found + _options_lost(old, plan, new) + _data_lost(old, new)
+    return found + _revised(old, new) + _options_lost(old, plan, new) + _data_lost(old, new)
+
+
+def _revised(old: "xarray.Dataset", new: Attributes) -> list[str]:
+    """What has been revised of the parts that both have; of results without a word it is all."""
+    had = json.loads(old.attrs.get("revisions", "{}"))
+    tables = {"[until]", *json.loads(old.attrs.get("options", "{}"))}
+    lines: dict[str, None] = {}
+    for table, now in json.loads(new.get("revisions", "{}")).items():
+        if table in tables:
+            before = had.get(table, dict.fromkeys(now, ()))
+            both = before.keys() & now.keys()
+            earlier, later = ({name: each[name] for name in both} for each in (before, now))
+            lines |= dict.fromkeys(changes(earlier, later))
+    return list(lines)
 
 
 def _options_lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[str]:

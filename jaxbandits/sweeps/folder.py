@@ -15,7 +15,7 @@ from ..engine.multihost import team_of
 from ..system import locks
 from .cells import Cell
 from .dataset import read_ours
-from .description import attributes, digests_of, in_words, lost
+from .description import attributes, facts_of, in_words, lost
 from .spec import Sweep
 
 LOCK = ".sweep.lock"
@@ -81,7 +81,7 @@ def _folder(
                     "overwritten; --force does"
                 )
             return Folder(out, replaced=bool(others))
-        new = attributes(plan) | {"data": digests_of(cells), "experiment": experiment}
+        new = attributes(plan) | facts_of(cells) | {"experiment": experiment}
         differences = lost(dataset, plan, new)
         if not differences:
             return Folder(out, int(dataset.attrs["replications"]))

@@ -17,12 +17,13 @@ from . import local
 from .cell_progress import CellProgress, OpenCells, Work
 from .cells import Cell, cells_of, check_endings
 from .dataset import assemble, with_bounds
-from .description import digests_of
+from .description import facts_of
 from .folder import Folder, locked
 from .groups import groups_of
 from .names import Constructor
 from .spec import Only, Sweep, planned
 from .store import Spec, Store
+from .unused import warn_of_unused
 
 if TYPE_CHECKING:
     import xarray
@@ -171,16 +172,14 @@ def run(
     cells = check(plan, progress=progress) if cells is None else cells
     team = team_of(how.get("devices"))
     with team.leading(functools.partial(_lock, out, cells, shard)):
-        store = None if out is None else Store(out.path if isinstance(out, Folder) else out)
-        begun = None
-        if store is not None and resume:
-            earlier = out.earlier if isinstance(out, Folder) else 0
-            begun = functools.partial(store.begun, earlier=earlier)
+        folder = out if isinstance(out, Folder) or out is None else Folder(Path(out))
+        store = None if folder is None else Store(folder.path, folder.earlier)
+        begun = store.begun if store is not None and resume else None
         done = _run(plan, cells, store, begun, team, progress, shard, cluster, how)
     if any(cell is not None and cell.identity not in done for cell in cells):
         return None
     dataset = assemble(plan, [done[cell.identity] if cell else None for cell in cells])
-    dataset.attrs["data"] = digests_of(cells)
+    dataset.attrs |= facts_of(cells)
     return with_bounds(dataset, cells) if bounds else dataset
 
 
@@ -221,6 +220,8 @@ def _run(
     if store is not None and wanted:
         store.check_writable()
     check_endings(plan, [cell for cell in distinct.values() if cell.identity not in done])
+    if store is not None and begun is not None and team.index == 0:
+        warn_of_unused(store, [cell for name, cell in mine.items() if name in wanted])
     groups = groups_of(plan, cells)
 
     def opened(cell: Cell) -> CellProgress:

@@ -22,10 +22,15 @@ class Store:
     """Saved cells under `folder/cells`: whole ones, and parts of those that are not complete.
 
     A file that cannot be read is named in the error, and stays as it is.
+
+    Args:
+      folder: the folder of the sweep.
+      earlier: replications of the sweep that is extended, 0 for none.
     """
 
-    def __init__(self, folder: Path | str) -> None:
+    def __init__(self, folder: Path | str, earlier: int = 0) -> None:
         self.folder: Path = Path(folder) / "cells"
+        self._earlier = earlier
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -56,15 +61,10 @@ class Store:
             raise _refused(path, f"it holds {len(runs)} replications instead of {wanted}")
         return runs
 
-    def begun(self, spec: Spec, earlier: int = 0) -> Runs | None:
-        """`Runs` of the replications that an earlier run has stored, or None.
-
-        Args:
-          spec: that of the cell.
-          earlier: replications of the sweep that is extended, 0 for none.
-        """
+    def begun(self, spec: Spec) -> Runs | None:
+        """`Runs` of the replications that an earlier run has stored, or None."""
         path, parts = self.path(spec), []
-        before = self.get({**spec, "replications": earlier}) if earlier else None
+        before = self.get(self._smaller(spec)) if self._earlier else None
         if before is not None:
             parts.append(before)
         for file in self._parts(path):
@@ -74,6 +74,19 @@ class Store:
                 if file.exists():  # else another process has completed the cell meanwhile
                     raise
         return joined(parts) if parts else None
+
+    def _smaller(self, spec: Spec) -> Spec:
+        """The cell in the sweep that is extended."""
+        return {**spec, "replications": self._earlier}
+
+    def names(self) -> frozenset[str]:
+        """What the files are called, for `holds`."""
+        return frozenset(file.name.partition(".")[0] for file in self.folder.iterdir())
+
+    def holds(self, spec: Spec, names: frozenset[str]) -> bool:
+        """Whether one of the files called `names` has replications of a cell."""
+        specs = [spec, self._smaller(spec)] if self._earlier else [spec]
+        return any(self.path(each).stem in names for each in specs)
 
     def add(self, spec: Spec, runs: Runs) -> None:
         """Save some replications of a cell, in one step."""

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 from .identity import Plain, described, stored_name
 
 T = TypeVar("T")
-Revisions: TypeAlias = Mapping[str, tuple[str, ...]]  # by the name of what has changed
+Revisions: TypeAlias = dict[str, tuple[str, ...]]  # by the name of what has changed
 
 ATTRIBUTE = "revisions"
 
@@ -36,9 +36,14 @@ def revised(*lines: str) -> Callable[[T], T]:
 
 
 def revisions_of_each(things: Mapping[str, object]) -> Revisions:
-    """By name, the revisions of those that have any."""
+    """By name, the revisions of each; () of those that have none."""
     found = {name: getattr(thing, ATTRIBUTE, ()) for name, thing in things.items()}
-    return {name: lines for name, lines in found.items() if lines and isinstance(lines, tuple)}
+    return {name: lines if isinstance(lines, tuple) else () for name, lines in found.items()}
+
+
+def revised_ones(*revisions: Revisions) -> Revisions:
+    """Those of several that are not of revision 0."""
+    return {name: lines for each in revisions for name, lines in each.items() if lines}
 
 
 def revisions_of(value: Any) -> Revisions:
@@ -63,6 +68,22 @@ def revisions_of(value: Any) -> Revisions:
     return revisions_of_each(met)
 
 
-def counted(revisions: Revisions) -> dict[str, int]:
-    """The revision of each."""
-    return {name: len(lines) for name, lines in revisions.items()}
+def counted(*revisions: Revisions) -> dict[str, int]:
+    """The revision of each of several that is not of revision 0."""
+    return {name: len(lines) for name, lines in revised_ones(*revisions).items()}
+
+
+def changes(before: Revisions, now: Revisions) -> list[str]:
+    """What has changed from some revisions to others: each name, and the lines in between.
+
+    >>> changes({"rage": ("one",)}, {"rage": ("one", "two", "three")})
+    ['rage has changed: two; three']
+    """
+    pairs = [(name, before.get(name, ()), now.get(name, ())) for name in sorted({*before, *now})]
+    return [
+        f"{name.rpartition('.')[2]} "
+        + (f"has changed: {'; '.join(new)}" if new else f"is of a later revision, {len(old)}")
+        for name, old, lines in pairs
+        if len(old) != len(lines)
+        for new in [lines[len(old) :]]
+    ]
