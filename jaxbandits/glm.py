@@ -11,6 +11,7 @@ from .feature_tables import check_arms, check_condition, is_concrete, require
 from .kernels.estimate import irls
 from .kernels.estimate.links import FAMILIES, LINKS
 from .kernels.linalg import scaling
+from .messages import brief
 from .parameters import check, choice, nonnegative
 from .precision import kernel
 from .transforms import ruled, tangents_like
@@ -76,7 +77,7 @@ def fit_glm(
         if is_concrete(table):
             require(np.isfinite(table).all(), f"{name} must be finite")
     if is_concrete(counts):
-        require((np.asarray(counts) >= 0).all(), f"counts must be 0 or above, got {counts!r}")
+        require((np.asarray(counts) >= 0).all(), f"counts must be 0 or above, got {brief(counts)}")
     check("family", choice(*FAMILIES), family)
     check("ridge", nonnegative, ridge)
     if is_concrete(ridge) and ridge == 0:

@@ -29,6 +29,7 @@ from .feature_tables import (
 )
 from .kernels.estimate.links import FAMILIES
 from .kernels.linalg import scaling
+from .messages import brief, reason
 from .real_numbers import fault
 from .signatures import check_options
 from .types import NUMBERS, Rows, Scalar
@@ -78,6 +79,17 @@ chance: Option = real("a number in [0, 1]", lambda v: 0 <= v <= 1)
 percentage: Option = real("a number between 0 and 100", lambda v: 0 < v < 100)
 positive: Option = real("a finite number above 0", lambda v: 0 < v < np.inf)
 nonnegative: Option = real("a finite number, 0 or above", lambda v: 0 <= v < np.inf)
+
+
+# A variance is divided by numbers of draws and multiplied by squares. These have to be normal
+# numbers, because engines take smaller ones for 0: a run would never stop, or stop at once.
+LARGEST_VARIANCE: float = 1.0 / SMALLEST
+finite: Option = real("a finite number", np.isfinite)
+variance: Option = real(
+    f"a number from {SMALLEST:g} to {LARGEST_VARIANCE:g}, so that its products with numbers of "
+    "draws fit double precision",
+    lambda v: SMALLEST <= v <= LARGEST_VARIANCE,
+)
 
 
 def count(least: int = 1) -> Option:
@@ -141,8 +153,12 @@ Probability: TypeAlias = Annotated[Scalar, probability]
 Percentage: TypeAlias = Annotated[Scalar, percentage]
 Positive: TypeAlias = Annotated[Scalar, positive]
 Nonnegative: TypeAlias = Annotated[Scalar, nonnegative]
+Finite: TypeAlias = Annotated[Scalar, finite]
+Variance: TypeAlias = Annotated[Scalar, variance]
+Chance: TypeAlias = Annotated[Scalar, chance]
 Count: TypeAlias = Annotated[Scalar, count()]  # traced
 Size: TypeAlias = Annotated[int, size()]  # static
+Seed: TypeAlias = Annotated[int, size(0)._replace(most=2**63 - 1)]
 Flag: TypeAlias = Annotated[bool, choice(False, True)]  # static
 Family: TypeAlias = Annotated[str, choice(*FAMILIES)]  # static
 Ratios: TypeAlias = Annotated[Float[Array, "K K K"], array("K", "K", "K")]
@@ -164,7 +180,7 @@ def _option_in(annotation):
     return None
 
 
-def _needing_values(build):
+def needing_values(build: Callable[..., Any]) -> list[inspect.Parameter]:
     """The parameters that are options, and for which neither type nor default allows None."""
     return [
         p
@@ -186,7 +202,7 @@ def check(name: str, option: Option, value: Any) -> None:
     if not is_concrete(value):
         return
     if not option.holds(value):  # the message is made only here: formatting an array takes long
-        raise ValueError(f"{name} must be {option.allowed}, got {value!r}")
+        raise ValueError(f"{name} must be {option.allowed}, got {brief(value)}")
     fits = option.most is None or int(value) <= option.most
     require(fits, f"{name} must be at most {option.most}, got {value}")
 
@@ -210,7 +226,9 @@ def check_leaf(name: str, value: Any) -> None:
     """
     fine = _is_traceable(value) if isinstance(value, NUMBERS) else _is_hashable(value)
     if not fine:  # the message is made only here: formatting an array takes long
-        raise ValueError(f"{name} must be a number, an array of numbers or a name, got {value!r}")
+        raise ValueError(
+            f"{name} must be a number, an array of numbers or a name, got {brief(value)}"
+        )
 
 
 def check_leaves(name: str, value: Any) -> None:
@@ -218,10 +236,10 @@ def check_leaves(name: str, value: Any) -> None:
     try:
         leaves, structure = jax.tree.flatten(value)
     except ValueError as error:
-        raise ValueError(f"{name} must be a pytree: {error}") from None
+        raise ValueError(f"{name} must be a pytree: {reason(error)}") from None
     for leaf in leaves:
         check_leaf(name, leaf)
-    require(_is_hashable(structure), f"{name} must be a pytree that has a hash, got {value!r}")
+    require(_is_hashable(structure), f"{name} must be a pytree that has a hash, got {brief(value)}")
 
 
 def _is_traceable(value):
@@ -341,7 +359,7 @@ def constructor(
 
     def decorate(build):
         signature, options = inspect.signature(build), options_of(build)
-        needed = _needing_values(build)
+        needed = needing_values(build)
         # Of those without a default, such as the true theta, `requires` may say more.
         with_default = [p.name for p in needed if p.default is not p.empty]
         without_default = [p.name for p in needed if p.default is p.empty]

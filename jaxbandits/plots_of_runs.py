@@ -13,6 +13,7 @@ import numpy as np
 
 from .drawing import LINE, band, colour, ink, promised, rates, stroke, text
 from .estimates import NORMAL
+from .messages import brief
 from .parameters import require
 from .system.extras import needed_by
 
@@ -140,7 +141,7 @@ def error_rates(runs: Several, *, delta: float | None = None, ax: "Axes | None" 
     ax, pairs = _axes(ax), _named(runs)
     if delta is not None:
         fits = isinstance(delta, int | float) and 0 < delta < 1
-        require(fits, f"delta must be a number between 0 and 1, got {delta!r}")
+        require(fits, f"delta must be a number between 0 and 1, got {brief(delta)}")
     for position, (_, one) in enumerate(pairs):
         found = one.summary()
         if np.isnan(found["error_rate"]):  # nothing is known of its errors
@@ -207,7 +208,9 @@ def _share(weights, num_arms):
     try:
         weights = np.asarray(weights, float)
     except (TypeError, ValueError):
-        raise ValueError(f"allocation must be a design or K numbers, got {weights!r:.80}") from None
+        raise ValueError(
+            f"allocation must be a design or K numbers, got {brief(weights)}"
+        ) from None
     message = f"allocation must have shape ({num_arms},), got {weights.shape}"
     require(weights.shape == (num_arms,), message)
     fits = bool((weights >= 0).all() and 0 < weights.sum() < np.inf)
@@ -228,14 +231,14 @@ def _named(runs):
     for _, one in pairs:
         if not all(hasattr(one, name) for name in ("pulls", "arm_pulls", "regret", "summary")):
             raise ValueError(
-                f"runs must be Runs, a dict of Runs by name, or a Comparison, got {one!r:.80}"
+                f"runs must be Runs, a dict of Runs by name, or a Comparison, got {brief(one)}"
             )
     return pairs
 
 
 def _axes(ax):
     if ax is not None:
-        require(hasattr(ax, "hlines"), f"ax must be axes of matplotlib, got {ax!r:.80}")
+        require(hasattr(ax, "hlines"), f"ax must be axes of matplotlib, got {brief(ax)}")
         return ax
     with needed_by("a figure"):
         from matplotlib.figure import Figure

@@ -32,6 +32,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.typing import DTypeLike
 
+from .messages import reason
 from .real_numbers import fault
 from .signatures import name_of
 from .types import Rows, Scalar, Table
@@ -199,4 +200,4 @@ def check_real(name: str, value: Any) -> None:
     try:
         np.asarray(value, float)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} must be a table of numbers: {error}") from None
+        raise ValueError(f"{name} must be a table of numbers: {reason(error)}") from None

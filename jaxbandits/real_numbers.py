@@ -12,6 +12,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from .messages import reason
+
 REAL: str = "fiub"  # kinds of dtypes
 KINDS: dict[str, str] = {
     "c": "complex ones",
@@ -60,7 +62,7 @@ def _fault_of_array(value):
         try:
             value = np.asarray(value)
         except (TypeError, ValueError, RuntimeError) as error:
-            return f"must be an array of numbers, got {type(value).__name__}: {error}"
+            return f"must be an array of numbers, got {type(value).__name__}: {reason(error)}"
         dtype = value.dtype
     if getattr(dtype, "kind", None) == "O":
         return next(filter(None, map(_fault_of_entry, np.asarray(value).ravel().tolist())), None)

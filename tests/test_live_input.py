@@ -53,7 +53,11 @@ def in_pairs(arms):
         (LINGAPE, {"targets": ARMS}, "targets must be None for lingape"),
         (jb.rage, {"targets": [[1.0]]}, "targets must have the arms' 2 features, got 1"),
         (LINGAPE, {"seed": -1}, "seed must be a whole number, 0 or above"),
-        (LINGAPE, {"noise_var": 0.0}, "noise_var must be a finite number above 0, got 0.0"),
+        (
+            LINGAPE,
+            {"noise_var": 0.0},
+            "noise_var must be a number from 1e-250 to 1e\\+250, .*got 0.0",
+        ),
         (LINGAPE, {"theta_norm": "big"}, "theta_norm must be a finite number.*got 'big'"),
         (jb.lingape, {}, "theta_norm must be given for threshold 'pairwise'"),
         (LINGAPE, {"arms": SOARE}, "arms must be a table .* object Instance: give instance.arms"),

@@ -1,10 +1,12 @@
 """Odd inputs of one kind, wherever they can be given: refused by one line, or taken as meant."""
 
 import datetime
+import inspect
 import re
 from decimal import Decimal
 from fractions import Fraction
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ from jax.experimental import sparse as jax_sparse
 from scipy import sparse
 
 import jaxbandits as jb
-from jaxbandits.instances import linear, recorded, tabular
+from jaxbandits.instances import canonical, linear, options, recorded, soare, tabular
 from jaxbandits.live import rewards
 
 PLANE = np.eye(2)
@@ -121,3 +123,157 @@ def test_masks_without_effect_and_exact_numbers_are_taken():
 @pytest.mark.parametrize("odd", [[np.ma.masked], [np.timedelta64(1)], objects("1"), ["1"], [1j]])
 def test_rewards_of_live_use_are_checked_entry_by_entry(odd):
     refused(lambda: rewards.numbers(odd), "reward must be a finite number, got ")
+
+
+KEY = jax.random.key(0)
+ARMS = {"arms": PLANE, "means": [0.5, 0.4]}
+# Every constructor of instances with what it needs, and the files of those that read some.
+NEEDED = {
+    "automobile": {"key": KEY, "path": "nowhere", "num_arms": 3},
+    "bernoulli": ARMS,
+    "boolean_drugs": {"path": "nowhere"},
+    "boolean_network": {"key": KEY},
+    "canonical": {"dim": 3, "gap": 1.0},
+    "cars": {"key": KEY, "num_arms": 3},
+    "classic_top_m": {"num_arms": 4, "m": 2, "angle": 0.5},
+    "clicks": {"key": KEY},
+    "corner": {"key": KEY, "num_arms": 3},
+    "digits": {},
+    "drug_repurposing": {"path": "nowhere"},
+    "drugs": {"key": KEY},
+    "electric_motor": {"key": KEY, "path": "nowhere", "num_arms": 3},
+    "glm": {"arms": PLANE, "theta": [0.5, 0.4]},
+    "images": {"path": "nowhere"},
+    "labelled": {"features": PLANE, "labels": [0, 1], "shown": 2},
+    "linear": {"arms": PLANE, "theta": [0.5, 0.4]},
+    "logistic_cube": {"key": KEY, "num_arms": 3, "dim": 2},
+    "moderate_gaps": {"key": KEY, "num_arms": 3},
+    "motor": {"key": KEY, "num_arms": 3},
+    "multivariate": {"key": KEY, "factors": 2},
+    "recorded": {"arms": PLANE, "samples": PLANE, "noise_var": 1.0},
+    "simulated": {"arms": PLANE, "simulator": (), "noise_var": 1.0},
+    "soare": {"dim": 3},
+    "sphere": {"key": KEY, "num_arms": 3, "dim": 2},
+    "stressed": {"instance": linear(PLANE, [0.5, 0.4])},
+    "tabular": ARMS,
+    "transductive": {"dim": 4},
+    "yahoo_r6a": {"key": KEY, "path": "nowhere", "num_arms": 3},
+}
+GIVEN_OTHERWISE = {
+    *("key", "path", "instance", "simulator"),
+    *("arms", "theta", "means", "targets", "values", "samples", "features", "labels"),
+    *("target", "part", "checksum"),  # of `labelled`, which says what occurs
+}
+OPTIONS = [
+    (name, option)
+    for name in NEEDED
+    for option in inspect.signature(getattr(jb.instances, name)).parameters
+    if option not in GIVEN_OTHERWISE
+]
+# Never one number, or one word.
+NO_OPTION = {
+    "complex": 1j,
+    "NaN": np.nan,
+    "several numbers": [1.0, 5.0],
+    "a table": np.eye(7),
+    "text": "one",
+    "masked": np.ma.masked,
+    "a length of time": np.timedelta64(2, "s"),
+    "text as an object": np.array("2", object),
+    "a dict": {},
+    "complex in an array": np.array(2 + 0j),
+}
+
+
+def test_every_constructor_of_instances_is_in_the_table():
+    named = {name for name in jb.instances.__all__ if name[0].islower()}
+    assert named == set(NEEDED)
+
+
+@pytest.mark.parametrize("odd", NO_OPTION)
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_options_of_instances_are_checked(name, option, odd):
+    if option == "variance_ratio" and odd == "several numbers":
+        pytest.skip("one for each arm is allowed")
+    build = getattr(jb.instances, name)
+    refused(lambda: build(**NEEDED[name] | {option: NO_OPTION[odd]}), f"{option} must be ")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    {
+        "dim": (lambda: soare(None), "dim must be a whole number, 2 or above, got None"),
+        "gap": (lambda: canonical(2, gap=None), "gap must be a finite number, got None"),
+        "an angle without end": (
+            lambda: soare(2, angle=np.inf),
+            "angle must be a finite number, got inf",
+        ),
+        "a word": (
+            lambda: jb.instances.moderate_gaps(KEY, 4, spread=["uniform"]),
+            "spread must be one of 'uniform', 'normal_std', 'normal_var', got ['uniform']",
+        ),
+        "a subnormal variance": (
+            lambda: soare(2, noise_var=5e-324),
+            "noise_var must be a number from 1e-250 to 1e+250, so that its products with numbers "
+            "of draws fit double precision, got 5e-324",
+        ),
+        "a variance too large": (
+            lambda: soare(2, noise_var=1e300),
+            "noise_var must be a number from 1e-250 to 1e+250, ",
+        ),
+        "a subnormal variance of an algorithm": (
+            lambda: jb.lingape(PLANE, noise_var=1e-300),
+            "noise_var must be a number from 1e-250 to 1e+250, ",
+        ),
+        "a subnormal variance in live use": (
+            lambda: jb.Live(jb.rage, PLANE, noise_var=1e-300),
+            "noise_var must be a number from 1e-250 to 1e+250, ",
+        ),
+        "a seed beyond 32 bits": (
+            lambda: jb.instances.stressed(soare(2), deviation=0.1, seed=2**32),
+            "seed must be a whole number from 0 to 4,294,967,295, got 4294967296",
+        ),
+    }.values(),
+)
+def test_what_an_option_of_an_instance_may_be_is_said(call, message):
+    refused(call, message)
+
+
+def test_numbers_of_any_real_type_are_taken_as_options():
+    sizes = [np.int8(3), np.uint8(3), np.array(3), jnp.array(3)]
+    assert {soare(dim).arms.shape for dim in sizes} == {(4, 3)}
+    angles = [0.5, np.float32(0.5), Fraction(1, 2), Decimal("0.5"), np.array(0.5), jnp.array(0.5)]
+    assert {soare(3, angle=angle).arms[3, 0] for angle in angles} == {np.cos(0.5)}
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda: canonical(500_000, gap=1.0), "dim"),
+        (lambda: soare(500_000), "dim"),
+        (lambda: jb.instances.transductive(500_000), "dim"),
+        (lambda: jb.instances.classic_top_m(500_000, 2, angle=0.1), "num_arms"),
+        (lambda: jb.instances.multivariate(KEY, 2**31 - 1), "factors"),
+        (lambda: jb.instances.sphere(KEY, 10**6, 10**6), "num_arms and dim"),
+        (lambda: jb.instances.logistic_cube(KEY, 10**6, 10**6), "num_arms and dim"),
+        (lambda: tabular(means=np.zeros(500_000)), "means"),
+        (lambda: jb.instances.bernoulli(means=np.zeros(500_000)), "means"),
+        (lambda: jb.instances.clicks(KEY, 2**31 - 1), "num_arms"),
+        (lambda: jb.instances.corner(KEY, 2**31 - 1), "num_arms"),
+        (lambda: jb.instances.moderate_gaps(KEY, 2**31 - 1), "num_arms"),
+        (lambda: jb.instances.cars(KEY, 2**31 - 1), "num_arms"),
+        (lambda: jb.instances.motor(KEY, 2**31 - 1), "num_arms"),
+    ],
+)
+def test_bytes_are_counted_before_a_table_is_built(monkeypatch, call, names):
+    monkeypatch.setattr(options, "memory_bytes", lambda: 2**34)
+    refused(call, f"{names} must be small enough for this machine: a table [")
+
+
+def test_the_bytes_that_a_table_takes_are_said(monkeypatch):
+    monkeypatch.setattr(options, "memory_bytes", lambda: 2**34)
+    refused(
+        lambda: canonical(50_000, gap=1.0),
+        "dim must be small enough for this machine: a table [50000, 50000] takes 55.9 GiB while "
+        "it is built, more than the memory of 16 GiB, got 50000",
+    )

@@ -85,7 +85,7 @@ def test_structure_is_checked(bad, message):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (tables({"gap": float("nan")}), r"instances.basis.*NaN"),
+        (tables({"gap": float("nan")}), r"instances.basis.*gap must be a finite number, got nan"),
         (tables({"dim": "five"}), r"instances.basis"),
         (tables({"dim": 1}), r"instances.basis.*dim must be"),
         (tables({"gap": "wide"}), r"instances.basis"),

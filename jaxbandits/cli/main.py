@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TextIO, TypeVar
 
 import click
 
+from ..messages import brief
 from ..system import interrupts
 
 if TYPE_CHECKING:
@@ -369,7 +370,7 @@ def _how(**options: Any) -> dict[str, Any]:
 def _shard(text: str) -> tuple[int, int]:
     first, slash, step = text.partition("/")
     if not (slash and first.isdecimal() and step.isdecimal()):
-        raise ValueError(f"--shard must be I/N, as 2/5, got {text!r}")
+        raise ValueError(f"--shard must be I/N, as 2/5, got {brief(text)}")
     return int(first), int(step)
 
 

@@ -14,6 +14,7 @@ from ..kernels.design.directions import Pairs, number_of_pairs
 from ..kernels.design.xy import by_name
 from ..kernels.design.xy import frank_wolfe as wolfe
 from ..kernels.linalg import scaling, spd
+from ..messages import brief
 from ..parameters import check, count
 from ..precision import is_traced, kernel, on_host
 from ..transforms import without_derivative
@@ -118,7 +119,7 @@ def oracle(instance: Any, *, tol: Scalar = 0.01) -> Design:
     """
     names = ("arms", "targets", "values")
     known = all(hasattr(instance, name) for name in names)
-    require(known, f"instance must be an Instance, got {instance!r}")
+    require(known, f"instance must be an Instance, got {brief(instance)}")
     arms, targets, values = (getattr(instance, name) for name in names)
     arms, targets, _, tol = checks.problem(arms, targets, None, tol)
     rows = np.shape(targets)[0]

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Int
 
+from ..messages import brief
 from ..parameters import require
 from ..whole_numbers import are_whole
 
@@ -23,13 +24,13 @@ def check(record: RecordedRounds, horizon: int | None) -> None:
     """Raise unless `record` is a spacing, or a list of rounds of a run with that horizon."""
     if isinstance(record, str):
         known = ", ".join(map(repr, SPACINGS))
-        require(record in SPACINGS, f"record must be one of {known} or rounds, got {record!r}")
+        require(record in SPACINGS, f"record must be one of {known} or rounds, got {brief(record)}")
         require(record == "mixed" or horizon is not None, "record is for runs with a horizon")
         return
     require(horizon is not None, "record is for runs with a horizon")
     message = (
         f"record must be whole numbers that increase, from 1 to the horizon {horizon}, "
-        f"got {record!r}"
+        f"got {brief(record)}"
     )
     try:
         rounds = np.asarray(record, float)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..compilers.cpp import compiler
 from ..compilers.cuda import found_library
+from ..messages import brief
 from ..parameters import LARGEST, require
 from ..system.machine import in_gibibytes, memory_bytes
 from ..whole_numbers import INTEGERS, allowed_whole, is_whole
@@ -51,7 +52,7 @@ def check_sizes(
         if value is None and name in ("horizon", "batch"):
             continue
         fits = is_whole(value, least, types=INTEGERS)
-        require(fits, f"{name} must be {allowed_whole(least)}, got {value!r}")
+        require(fits, f"{name} must be {allowed_whole(least)}, got {brief(value)}")
         require(value <= most, f"{name} must be at most {_power_of_two(most)}, got {value}")
 
 
@@ -120,7 +121,10 @@ def devices_of(devices: DeviceChoice) -> Devices:
         return None
     local = tuple(jax.local_devices())
     if isinstance(devices, str):
-        require(devices == "all", f"devices must be 'all', a number or a sequence, got {devices!r}")
+        require(
+            devices == "all",
+            f"devices must be 'all', a number or a sequence, got {brief(devices)}",
+        )
         return local
     if isinstance(devices, int | np.integer):
         number = len(local)
@@ -130,7 +134,7 @@ def devices_of(devices: DeviceChoice) -> Devices:
     listed = isinstance(devices, list | tuple | np.ndarray) and len(devices) > 0
     require(
         listed and all(device in local for device in devices),
-        f"devices must be 'all', a number, or some of this process, got {devices!r}",
+        f"devices must be 'all', a number, or some of this process, got {brief(devices)}",
     )
     return cast(tuple[Device, ...], tuple(devices))
 
@@ -152,7 +156,7 @@ def is_gpu(platform: str) -> bool:
 def check_engine(engine: str, devices: Devices) -> None:
     """Raise unless the engine is known, and the machine has what it needs."""
     names = ", ".join(map(repr, ENGINES))
-    require(engine in ENGINES, f"engine must be one of {names}, got {engine!r}")
+    require(engine in ENGINES, f"engine must be one of {names}, got {brief(engine)}")
     platform = platform_of(devices)
     if engine == "native":
         require(platform == "cpu", f"engine 'native' is for a CPU, the device is a {platform}")

@@ -13,6 +13,7 @@ from jax.tree_util import Partial
 
 from ..core import Algorithm
 from ..instances import Instance
+from ..messages import brief
 from ..parameters import check_leaves, is_concrete, require
 from ..signatures import check_call, check_options, first_parameter, function_of, name_of
 from ..system.values_read import values_read
@@ -141,7 +142,7 @@ def prepared(
     """
     _check_order(instance, algorithm)
     sources = instance, algorithm
-    require(callable(algorithm), f"algorithm must be a constructor, got {algorithm!r}")
+    require(callable(algorithm), f"algorithm must be a constructor, got {brief(algorithm)}")
     check_options("algorithm", algorithm)
     build, problem = as_tree(algorithm), _without_key(instance)
     if not is_problem(problem):
@@ -207,7 +208,7 @@ def _without_key(source: Any) -> Any:
 def _checked_source(draw: Any) -> Any:
     """A callable that draws instances, checked and as a pytree."""
     fits = callable(draw)
-    require(fits, f"instance must be an Instance or a callable of a key, got {draw!r}")
+    require(fits, f"instance must be an Instance or a callable of a key, got {brief(draw)}")
     check_options("instance", draw, supplied=int(first_parameter(function_of(draw)) == "key"))
     check_call("instance", draw, "a key")
     return as_tree(draw)

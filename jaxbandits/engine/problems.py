@@ -16,6 +16,7 @@ from ..instances.environments.contextual import contextual
 from ..instances.environments.finite import LAWS, TIED
 from ..instances.environments.stressed import delayed, drifted, late, stressed
 from ..instances.stress import RANGES
+from ..messages import brief
 from ..parameters import check, nonnegative
 from ..precision import check_real
 from ..system.revisions import Revisions, revisions_of_each
@@ -135,7 +136,7 @@ def _check_labelled(problem, horizon):
     require(shape == num_examples, f"labels must have shape {num_examples}, got {shape}")
     target, classes = problem.target, np.asarray(problem.classes).tolist()
     known = target is None or target in classes
-    require(known, f"target must be one of the labels {classes}, got {target!r}")
+    require(known, f"target must be one of the labels {classes}, got {brief(target)}")
 
 
 def _own_target(problem: Labelled, replication: Int[Array, ""]) -> Int[Array, ""] | tuple[()]:

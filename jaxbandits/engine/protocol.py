@@ -10,6 +10,7 @@ from jax.random import fold_in
 from jax.tree_util import keystr, tree_flatten_with_path
 
 from ..core import Algorithm, Move
+from ..messages import brief
 from ..parameters import require
 from ..types import Key, Pytree
 from .device_loop import LoopInputs, Structure
@@ -80,7 +81,7 @@ def check(
     """
     functions = [getattr(algorithm, name, None) for name in Algorithm._fields]
     fits = all(map(callable, functions))
-    require(fits, f"algorithm: its constructor must return an Algorithm, got {algorithm!r:.80}")
+    require(fits, f"algorithm: its constructor must return an Algorithm, got {brief(algorithm)}")
     init, ask, tell = functions
     name = getattr(ask, "__qualname__", "").split(".")[0] or type(algorithm).__name__
     where = f"algorithm {name}:"
@@ -114,7 +115,7 @@ def _check_move(must, move, num_answers):
     require(index or mask, f"{must} whose answer is {allowed}, got {_brief(answer)}")
     for name, value in kept(move.info).items():
         single = getattr(value, "shape", None) == ()
-        require(single, f"{must} whose info has single numbers, got {value!r:.80} for {name!r}")
+        require(single, f"{must} whose info has single numbers, got {brief(value)} for {name!r}")
 
 
 def different(before: Pytree, after: Pytree) -> str | None:
@@ -176,7 +177,9 @@ def _shapes(where, name, function, *args):
         if not returned:  # its own error
             raise
         _check_fields(must, returned[0])
-        raise ValueError(f"{must} arrays in named tuples, tuples or dicts: {error}") from None
+        raise ValueError(
+            f"{must} arrays in named tuples, tuples or dicts: {reason(error)}"
+        ) from None
     _check_fields(must, returned[0])
     return shapes
 
@@ -190,7 +193,7 @@ def _check_fields(must, move):
         require(not isinstance(value, bool | int | float), text)
         may_be_anything = field == "info" or (field == "count" and value is None)
         single = may_be_anything or (hasattr(value, "dtype") and hasattr(value, "shape"))
-        require(single, f"{must} a Move whose {field} is one array, got {value!r:.80}")
+        require(single, f"{must} a Move whose {field} is one array, got {brief(value)}")
 
 
 def _check_parameters(what, parameters, function, number):

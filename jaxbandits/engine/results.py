@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ..messages import brief
 from ..parameters import require
 from ..system.extras import needed_by
 from ..system.files import replacing
@@ -381,7 +382,7 @@ def mean_difference(
 def _measured(runs, of):
     """One number for each replication, float [R]."""
     known = ("pulls", "errors", "regret")
-    require(of in known, f"of must be one of {', '.join(map(repr, known))}, got {of!r}")
+    require(of in known, f"of must be one of {', '.join(map(repr, known))}, got {brief(of)}")
     if of == "regret":
         require(runs.regret is not None, "of must be 'pulls' or 'errors' here, got 'regret'")
         return runs.regret[:, -1]

@@ -11,12 +11,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..feature_tables import check_arms, is_concrete, require
-from ..parameters import chance, check, size
+from ..messages import brief
+from ..parameters import Chance
 from ..precision import check_real, owned
-from ..signatures import hinting
 from ..types import Rows, Table
 from ..whole_numbers import are_whole
 from .data.idx import Part, read_folder
+from .options import Pair, checked
 
 Replications: TypeAlias = Int[Table, "*R"] | int
 Number: TypeAlias = Float[Table, ""] | np.floating
@@ -116,15 +117,15 @@ jax.tree_util.register_dataclass(
 )
 
 
-@hinting
+@checked
 def labelled(
     features: Rows,
     labels: Rows,
     *,
     target: int | None = None,
-    shown: int = 10,
-    high: float = 0.75,
-    low: float = 0.25,
+    shown: Pair = 10,
+    high: Chance = 0.75,
+    low: Chance = 0.25,
 ) -> Labelled:
     """Labelled examples as a contextual instance (Kveton et al., 2020, Section 5.2).
 
@@ -157,13 +158,10 @@ def labelled(
     fits = labels.shape == features.shape[:1]
     require(fits, f"labels must have shape {features.shape[:1]}, got {labels.shape}")
     require(_whole(labels), f"labels must be whole numbers, got an array of {labels.dtype}")
-    check("shown", size(2), shown)
-    for name, value in (("high", high), ("low", low)):
-        check(name, chance, value)
     require(low < high, f"high must be above low, got {high} and {low}")
     classes = np.unique(labels).astype(np.int64)
     occurs = target is None or (np.ndim(target) == 0 and target in classes)
-    require(occurs, f"target must be one of the labels {classes.tolist()}, got {target!r}")
+    require(occurs, f"target must be one of the labels {classes.tolist()}, got {brief(target)}")
     return Labelled(
         features,
         labels.astype(np.int64),
@@ -185,16 +183,16 @@ def _floats(features):
     return owned(table, np.float32 if table.dtype == np.float32 else np.float64)
 
 
-@hinting
+@checked
 def images(
     path: Path | str,
     *,
     target: int | None = None,
     part: Part | None = None,
     checksum: bool = True,
-    shown: int = 10,
-    high: float = 0.75,
-    low: float = 0.25,
+    shown: Pair = 10,
+    high: Chance = 0.75,
+    low: Chance = 0.25,
 ) -> Labelled:
     """Images from a local folder, such as MNIST or Fashion-MNIST (Kveton et al., 2020).
 
@@ -220,15 +218,15 @@ def images(
     >>> images(folder, checksum=False).classes
     array([3, 7])
     """
-    require(part in (None, "train", "t10k"), f"part must be 'train' or 't10k', got {part!r}")
+    require(part in (None, "train", "t10k"), f"part must be 'train' or 't10k', got {brief(part)}")
     found, labels = read_folder(path, part=part, checksum=checksum)
     pixels = found.reshape(len(found), -1).astype(np.float32) / np.float32(255)
     return labelled(pixels, labels, target=target, shown=shown, high=high, low=low)
 
 
-@hinting
+@checked
 def digits(
-    *, target: int | None = None, shown: int = 10, high: float = 0.75, low: float = 0.25
+    *, target: int | None = None, shown: Pair = 10, high: Chance = 0.75, low: Chance = 0.25
 ) -> Labelled:
     """The 1,797 digits of 8 x 8 pixels in scikit-learn, a small stand-in for MNIST.
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int8
 
+from ..messages import reason
 from ..parameters import require
 from .gene_networks import RULES, Network
 
@@ -79,7 +80,7 @@ def _lines(path):
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"path: {file} is not text: {error}") from None
+        raise ValueError(f"path: {file} is not text: {reason(error)}") from None
     return [(file, number, line) for number, line in enumerate(text.splitlines(), 1)]
 
 

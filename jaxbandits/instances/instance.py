@@ -2,7 +2,7 @@
 
 import dataclasses
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Float
 
 from ..feature_tables import check_arms, is_concrete, require
-from ..kernels.estimate.links import FAMILIES, LARGEST, LINKS
-from ..parameters import Option, check, choice, count, nonnegative, positive, size
+from ..kernels.estimate.links import LARGEST, LINKS
+from ..parameters import Family, Nonnegative, Size, Variance, count
 from ..precision import check_real, double, floats, owned
-from ..signatures import hinting
-from ..types import Key, Pytree, Rows, Scalar, Table
+from ..types import Key, Pytree, Rows, Table
+from .options import check_room, checked
 from .simulator_means import sampled_means
 
 Number: TypeAlias = Float[Table, ""]
@@ -97,22 +97,6 @@ jax.tree_util.register_dataclass(
 )
 
 
-def check_option(option: Option, **value: Any) -> None:
-    """Raise unless the value of the one keyword is None or what `option` allows."""
-    ((name, number),) = value.items()
-    if number is not None:
-        check(name, option, number)
-        whole = option.convert is not int or hasattr(number, "__index__")
-        require(whole, f"{name} must be written as a whole number here, got {number!r}")
-
-
-def check_given(option: Option, **value: Any) -> None:
-    """Raise unless the value of the one keyword is what `option` allows; None is not."""
-    ((name, number),) = value.items()
-    require(number is not None, f"{name} must be {option.allowed}, got None")
-    check_option(option, **value)
-
-
 def check_finite(name: str, array: Rows, shape: tuple[int, ...]) -> None:
     """Raise unless `array` has `shape` and, where it is not traced, only finite entries."""
     check_real(name, array)
@@ -137,10 +121,10 @@ def _build(arms, targets, means, values, theta, noise_var, theta_norm, **rest):
     return Instance(arms, targets, means, values, theta, noise_var, theta_norm, **rest)
 
 
-@hinting
+@checked
 @double
 def linear(
-    arms: Rows, theta: Rows, *, noise_var: Scalar = 1.0, targets: Rows | None = None
+    arms: Rows, theta: Rows, *, noise_var: Variance = 1.0, targets: Rows | None = None
 ) -> Instance:
     """Normal rewards with means `arms @ theta`.
 
@@ -159,7 +143,6 @@ def linear(
     """
     check_arms(arms, targets)
     check_finite("theta", theta, (np.shape(arms)[1],))
-    check_given(positive, noise_var=noise_var)
     arms, theta = floats(arms), floats(theta)
     targets = arms if targets is None else floats(targets)
     means, values, norm = _products(arms, None if targets is arms else targets, theta)
@@ -185,19 +168,21 @@ def _tables(arms: Rows | None, means: Rows | None) -> tuple[Rows, Rows]:
     if arms is not None:
         return arms, means
     require(np.ndim(means) == 1, f"means must have shape (K,), got {np.shape(means)}")
-    return np.eye(np.shape(means)[0]), means
+    number = np.shape(means)[0]
+    check_room(number, number, means=f"{number} of them")
+    return np.eye(number), means
 
 
-@hinting
+@checked
 @double
 def tabular(
     arms: Rows | None = None,
     means: Rows | None = None,
     *,
-    noise_var: Scalar = 1.0,
+    noise_var: Variance = 1.0,
     targets: Rows | None = None,
     values: Rows | None = None,
-    theta_norm: Scalar | None = None,
+    theta_norm: Nonnegative | None = None,
 ) -> Instance:
     """Normal rewards with any `means [K]`, linear in the features or not.
 
@@ -219,8 +204,6 @@ def tabular(
     arms, means = _tables(arms, means)
     check_arms(arms, targets)
     check_finite("means", means, (np.shape(arms)[0],))
-    check_given(positive, noise_var=noise_var)
-    check_option(nonnegative, theta_norm=theta_norm)
     require((targets is None) == (values is None), "values must be given with targets, got one")
     if targets is not None and values is not None:
         check_finite("values", values, (np.shape(targets)[0],))
@@ -229,9 +212,9 @@ def tabular(
     return _build(arms, targets, means, values, theta, noise_var, theta_norm)
 
 
-@hinting
+@checked
 @double
-def glm(arms: Rows, theta: Rows, *, family: str = "logistic") -> Instance:
+def glm(arms: Rows, theta: Rows, *, family: Family = "logistic") -> Instance:
     """A generalised linear model: means `mu(arms @ theta)`.
 
     Args:
@@ -251,7 +234,6 @@ def glm(arms: Rows, theta: Rows, *, family: str = "logistic") -> Instance:
     """
     check_arms(arms)
     check_finite("theta", theta, (np.shape(arms)[1],))
-    check_given(choice(*FAMILIES), family=family)
     arms, theta = floats(arms), floats(theta)
     means, largest, norm, predictor = _means(family, arms, theta)
     if family == "poisson":
@@ -278,10 +260,10 @@ def _check_clip(predictor):
         )
 
 
-@hinting
+@checked
 @double
 def bernoulli(
-    arms: Rows | None = None, means: Rows | None = None, *, theta_norm: Scalar | None = None
+    arms: Rows | None = None, means: Rows | None = None, *, theta_norm: Nonnegative | None = None
 ) -> Instance:
     """Bernoulli rewards with any `means [K]` in [0, 1]; the family is "logistic".
 
@@ -298,7 +280,6 @@ def bernoulli(
     arms, means = _tables(arms, means)
     check_arms(arms)
     check_finite("means", means, (np.shape(arms)[0],))
-    check_option(nonnegative, theta_norm=theta_norm)
     if is_concrete(means):
         low, high = np.min(means), np.max(means)
         require(low >= 0 and high <= 1, f"means must lie in [0, 1], got {low} to {high}")
@@ -320,10 +301,10 @@ def _check_rows(samples):
     )
 
 
-@hinting
+@checked
 @double
 def recorded(
-    arms: Rows, samples: Rows, *, noise_var: Scalar, theta_norm: Scalar | None = None
+    arms: Rows, samples: Rows, *, noise_var: Variance, theta_norm: Nonnegative | None = None
 ) -> Instance:
     """A pull draws one recorded value of the arm, uniformly and with replacement.
 
@@ -350,8 +331,6 @@ def recorded(
         f"samples must be a table [{np.shape(arms)[0]}, N], got shape {shape}",
     )
     check_finite("samples", samples, shape)
-    check_given(positive, noise_var=noise_var)
-    check_option(nonnegative, theta_norm=theta_norm)
     samples = jnp.array(samples, float)
     means, theta = samples.mean(1), np.zeros(np.shape(arms)[1])
     _check_computed("means", means, "samples")
@@ -374,16 +353,16 @@ def _check_simulator(simulator: Pytree, key: Key) -> None:
     check_real("simulator: a reward", reward)
 
 
-@hinting
+@checked
 @double
 def simulated(
     arms: Rows,
     simulator: Pytree,
     *,
-    noise_var: Scalar,
-    draws: int = 2000,
-    seed: int = 0,
-    theta_norm: Scalar | None = None,
+    noise_var: Variance,
+    draws: Size = 2000,
+    seed: Annotated[int, count(0)] = 0,
+    theta_norm: Nonnegative | None = None,
 ) -> Instance:
     """Rewards from a simulator; the mean of each arm is estimated from draws.
 
@@ -414,10 +393,6 @@ def simulated(
     array([ 3., 10.])
     """
     check_arms(arms)
-    check_given(positive, noise_var=noise_var)
-    check_option(nonnegative, theta_norm=theta_norm)
-    check_given(size(1), draws=draws)
-    check_given(count(0), seed=seed)
     arms = floats(arms)
     key = jax.random.key(seed, impl="threefry2x32")
     _check_simulator(simulator, key)

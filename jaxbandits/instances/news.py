@@ -3,19 +3,19 @@
 import dataclasses
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..kernels.linalg import subspace
-from ..parameters import choice, positive, require, size
+from ..parameters import Variance, choice, require
 from ..precision import double
-from ..signatures import hinting
 from ..types import Key, Scalar
 from .data.click_logs import SIDE, read_click_log
-from .instance import Instance, check_given, check_option, linear
+from .instance import Instance, linear
+from .options import Pair, check_room, checked
 
 GAP: float = 0.01  # RAGE: between the best arm and any other
 BEST: float = -0.88  # LinGapE: the mean of the best arm is above it
@@ -35,12 +35,13 @@ PROTOCOLS: dict[str, Protocol] = {
     "rage": Protocol("bernoulli", 1.0, (0.005, 0.1)),
     "lingape": Protocol("sign", 4.0, (-0.99, -0.8)),
 }
+Named: TypeAlias = Annotated[str, choice(*PROTOCOLS)]
 
 
-@hinting
+@checked
 @double
 def clicks(
-    key: Key, num_arms: int = 40, *, protocol: str = "rage", noise_var: Scalar | None = None
+    key: Key, num_arms: Pair = 40, *, protocol: Named = "rage", noise_var: Variance | None = None
 ) -> Instance:
     """Stand-in for the licensed log of clicks on news of Fiez et al. (2019) and LinGapE.
 
@@ -74,7 +75,7 @@ def clicks(
     >>> instance.arms.shape, bool(instance.means[1:].max() <= instance.means[0] - 0.01)
     ((40, 36), True)
     """
-    check_given(size(2), num_arms=num_arms)
+    check_room(2, 32 * num_arms, SIDE, num_arms=num_arms)
     used = _protocol(protocol, noise_var)
     rows_key, theta_key, arms_key = jax.random.split(key, 3)
     amounts = jax.random.exponential(rows_key, (2, 32 * num_arms, SIDE))
@@ -98,14 +99,14 @@ def _click_rates(key, users, articles, low, high):
     return (scale * theta).at[0, 0].add(shift), scale * drawn + shift
 
 
-@hinting
+@checked
 def yahoo_r6a(
     key: Key,
     path: Path | str,
-    num_arms: int,
+    num_arms: Pair,
     *,
-    protocol: str = "rage",
-    noise_var: Scalar | None = None,
+    protocol: Named = "rage",
+    noise_var: Variance | None = None,
 ) -> Instance:
     """Arms from a day of the Yahoo! log of clicks on news, R6A (Fiez et al., 2019; LinGapE).
 
@@ -141,7 +142,6 @@ def yahoo_r6a(
         ...
     ValueError: path: no file nowhere; it is 1 May 2009 of R6A, ...
     """
-    check_given(size(2), num_arms=num_arms)
     used = _protocol(protocol, noise_var)
     log = read_click_log(path, signed=used.rewards == "sign")
     means = log.features @ log.theta
@@ -188,8 +188,6 @@ def _drawn(key, rows, means, best, others, num_arms):
 
 
 def _protocol(protocol, noise_var):
-    check_given(choice(*PROTOCOLS), protocol=protocol)
-    check_option(positive, noise_var=noise_var)
     used = PROTOCOLS[protocol]
     return used if noise_var is None else used._replace(noise_var=noise_var)
 

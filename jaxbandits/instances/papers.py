@@ -1,27 +1,30 @@
 """The named instances of the papers, as functions of sizes and numbers."""
 
+from typing import Annotated
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..parameters import choice, count, nonnegative, positive, require, size
+from ..parameters import Finite, Nonnegative, Positive, Size, Variance, choice, require
 from ..precision import double, floats, is_traced
-from ..signatures import hinting
-from ..types import Key, Scalar
-from .instance import Instance, check_given, check_option, glm, linear
+from ..types import Key
+from .instance import Instance, glm, linear
+from .options import Pair, Triple, check_room, checked
 
 DEVIATIONS: dict[str, float] = {"normal_std": 0.09, "normal_var": 0.3}  # of angles about pi/4
 # Hundredths, the end excluded.
 WEIGHTS: dict[str, tuple[int, int]] = {"program": (-10, 10), "paper": (-30, 31)}
 DRAWS: int = 32  # sets of weights to choose from
 COSINES: int = 2**22  # numbers of a table of them, which is of all pairs up to 2,048 arms
+MOST_FACTORS: int = 60  # whose layouts no memory holds
 TIED: float = 1e-5  # the largest gap that counts as a tie
 
 
-@hinting
+@checked
 @double
 def soare(
-    dim: int, *, angle: Scalar = 0.1, scale: Scalar = 1.0, noise_var: Scalar = 1.0
+    dim: Pair, *, angle: Finite = 0.1, scale: Positive = 1.0, noise_var: Variance = 1.0
 ) -> Instance:
     """The d axes, and one arm at a small angle to the best of them (Soare et al., 2014).
 
@@ -36,8 +39,7 @@ def soare(
     >>> soare(5).arms.shape
     (6, 5)
     """
-    check_given(size(2), dim=dim)
-    check_given(positive, scale=scale)
+    check_room(dim + 1, dim, dim=dim)
     basis = np.eye(dim)
     arms = _stacked(basis, _between(basis[:1], basis[1:2], angle))
     return linear(arms, scale * basis[0], noise_var=noise_var)
@@ -54,23 +56,23 @@ def _stacked(*tables):
     return jnp.concatenate(tables) if is_traced(tables) else np.concatenate(tables)
 
 
-@hinting
+@checked
 @double
-def canonical(dim: int, *, gap: Scalar, noise_var: Scalar = 1.0) -> Instance:
+def canonical(dim: Pair, *, gap: Finite, noise_var: Variance = 1.0) -> Instance:
     """The standard basis, theta = (gap, 0, ..): the K-armed bandit with one good arm.
 
     >>> canonical(3, gap=0.5).means
     array([0.5, 0. , 0. ])
     """
-    check_given(size(2), dim=dim)
+    check_room(dim, dim, dim=dim)
     basis = np.eye(dim)
     return linear(basis, gap * basis[0], noise_var=noise_var)
 
 
-@hinting
+@checked
 @double
 def sphere(
-    key: Key, num_arms: int, dim: int, *, mix: Scalar = 0.01, noise_var: Scalar = 1.0
+    key: Key, num_arms: Pair, dim: Size, *, mix: Nonnegative = 0.01, noise_var: Variance = 1.0
 ) -> Instance:
     """Arms uniform on the unit sphere, theta close to one of the closest pair (Tao et al., 2018).
 
@@ -87,9 +89,7 @@ def sphere(
     >>> (instance.arms**2).sum(1).round(6)
     array([1., 1., 1., 1., 1., 1.])
     """
-    check_given(size(2), num_arms=num_arms)
-    check_given(size(1), dim=dim)
-    check_given(nonnegative, mix=mix)
+    check_room(num_arms, dim, num_arms=num_arms, dim=dim)
     raw = jax.random.normal(key, (num_arms, dim))
     arms = floats(raw / jnp.linalg.norm(raw, axis=1, keepdims=True))
     first, second = map(floats, _closest(arms))
@@ -119,10 +119,14 @@ def _closest(arms):
     return arms[i], arms[j]
 
 
-@hinting
+@checked
 @double
 def moderate_gaps(
-    key: Key, num_arms: int, *, spread: str = "uniform", noise_var: Scalar = 1.0
+    key: Key,
+    num_arms: Triple,
+    *,
+    spread: Annotated[str, choice("uniform", *DEVIATIONS)] = "uniform",
+    noise_var: Variance = 1.0,
 ) -> Instance:
     """Many arms of moderate gaps in the plane, and an informative arm (Fiez et al., 2019).
 
@@ -147,16 +151,15 @@ def moderate_gaps(
     array([[ 1.   ,  0.   ],
            [-0.707,  0.707]])
     """
-    check_given(size(3), num_arms=num_arms)
-    check_given(choice("uniform", *DEVIATIONS), spread=spread)
+    check_room(num_arms, 2, num_arms=num_arms)
     angles = _angles(key, num_arms - 2, spread)
     arms = _directions(jnp.concatenate([np.array([0.0, 0.75 * np.pi]), angles]))
     return linear(arms, np.eye(2)[0], noise_var=noise_var)
 
 
-@hinting
+@checked
 @double
-def corner(key: Key, num_arms: int, *, noise_var: Scalar = 1.0) -> Instance:
+def corner(key: Key, num_arms: Triple, *, noise_var: Variance = 1.0) -> Instance:
     """The corner case of d = 2, where OD-LinBAI plays one round (Azizi et al., 2022).
 
     Arms e_1; `(cos a_i, sin a_i)` for i = 2 .. K - 1, with a_i normal about pi/4, standard
@@ -171,7 +174,7 @@ def corner(key: Key, num_arms: int, *, noise_var: Scalar = 1.0) -> Instance:
     >>> corner(jax.random.key(0), 3).means.round(1)
     array([ 1. ,  0.7, -0.7])
     """
-    check_given(size(3), num_arms=num_arms)
+    check_room(num_arms, 2, num_arms=num_arms)
     first, last = np.zeros(1), np.full(1, 0.75 * np.pi)
     arms = _directions(jnp.concatenate([first, _angles(key, num_arms - 2, "normal_std"), last]))
     return linear(arms, np.eye(2)[0], noise_var=noise_var)
@@ -187,10 +190,14 @@ def _directions(angles):
     return jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
 
 
-@hinting
+@checked
 @double
 def multivariate(
-    key: Key, factors: int, *, weights: str = "program", noise_var: Scalar = 1.0
+    key: Key,
+    factors: Size,
+    *,
+    weights: Annotated[str, choice(*WEIGHTS)] = "program",
+    noise_var: Variance = 1.0,
 ) -> Instance:
     """Layouts of a page: two choices for each of D slots, with interactions (Fiez et al., 2019).
 
@@ -218,8 +225,8 @@ def multivariate(
            [ 1.,  1., -1., -1.],
            [ 1.,  1.,  1.,  1.]])
     """
-    check_given(size(1), factors=factors)
-    check_given(choice(*WEIGHTS), weights=weights)
+    pairs = factors * (factors - 1) // 2
+    check_room(2 ** min(factors, MOST_FACTORS), 1 + factors + pairs, factors=factors)
     digits = np.arange(2**factors)[:, None] >> np.arange(factors - 1, -1, -1) & 1
     layouts = 2.0 * digits - 1.0
     first, second = np.triu_indices(factors, 1)
@@ -233,9 +240,9 @@ def multivariate(
     return linear(arms, theta, noise_var=noise_var)
 
 
-@hinting
+@checked
 @double
-def transductive(dim: int, *, angle: Scalar = 0.1, noise_var: Scalar = 1.0) -> Instance:
+def transductive(dim: Pair, *, angle: Finite = 0.1, noise_var: Variance = 1.0) -> Instance:
     """The axes as arms; half of them, each with a neighbour, as targets (Fiez et al., 2019).
 
     h = dim/2; targets e_j and `cos(angle) e_j + sin(angle) e_{h+j}` for j = 1 .. h, theta = e_1.
@@ -243,7 +250,7 @@ def transductive(dim: int, *, angle: Scalar = 0.1, noise_var: Scalar = 1.0) -> I
     >>> transductive(6).targets.shape
     (6, 6)
     """
-    check_given(size(2), dim=dim)
+    check_room(2 * dim, dim, dim=dim)
     require(dim % 2 == 0, f"dim must be even, got {dim}")
     basis = np.eye(dim)
     low, high = basis[: dim // 2], basis[dim // 2 :]
@@ -251,15 +258,15 @@ def transductive(dim: int, *, angle: Scalar = 0.1, noise_var: Scalar = 1.0) -> I
     return linear(basis, basis[0], noise_var=noise_var, targets=targets)
 
 
-@hinting
+@checked
 @double
 def logistic_cube(
     key: Key,
-    num_arms: int,
-    dim: int,
+    num_arms: Size,
+    dim: Size,
     *,
-    half_width: Scalar = 0.5,
-    theta_var: Scalar | None = None,
+    half_width: Positive = 0.5,
+    theta_var: Positive | None = None,
 ) -> Instance:
     """Logistic rewards, arms uniform on a cube, theta ~ N(0, theta_var I).
 
@@ -275,10 +282,7 @@ def logistic_cube(
     >>> logistic_cube(jax.random.key(0), 5, 2).family
     'logistic'
     """
-    check_given(count(1), num_arms=num_arms)
-    check_given(size(1), dim=dim)
-    check_given(positive, half_width=half_width)
-    check_option(positive, theta_var=theta_var)
+    check_room(num_arms, dim, num_arms=num_arms, dim=dim)
     theta_var = 3.0 / dim if theta_var is None else theta_var
     arms_key, theta_key = jax.random.split(key)
     shape = (num_arms, dim)
@@ -286,9 +290,11 @@ def logistic_cube(
     return glm(arms, jnp.sqrt(theta_var) * jax.random.normal(theta_key, (dim,)))
 
 
-@hinting
+@checked
 @double
-def classic_top_m(num_arms: int, m: int, *, angle: Scalar, noise_var: Scalar = 0.25) -> Instance:
+def classic_top_m(
+    num_arms: Pair, m: Size, *, angle: Finite, noise_var: Variance = 0.25
+) -> Instance:
     """The Top-m instance of Reda et al. (2021): d = K - 1, theta = e_1.
 
     Rows e_1; e_1 + e_a for a = 2 .. m; `cos(angle) e_1 + sin(angle) e_{m+1}`; e_{a-1} for the
@@ -297,8 +303,7 @@ def classic_top_m(num_arms: int, m: int, *, angle: Scalar, noise_var: Scalar = 0
     >>> classic_top_m(4, 2, angle=0.5).means.round(3)
     array([1.   , 1.   , 0.878, 0.   ])
     """
-    check_given(size(2), num_arms=num_arms)
-    check_given(size(1), m=m)
+    check_room(num_arms, num_arms - 1, num_arms=num_arms)
     require(m <= num_arms - 2, f"m must be at most num_arms - 2 = {num_arms - 2}, got {m}")
     basis = np.eye(num_arms - 1)
     good = basis[:m].copy()

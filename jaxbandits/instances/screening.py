@@ -3,7 +3,7 @@
 import dataclasses
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +12,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..kernels import selection
 from ..kernels.linalg import spd
-from ..parameters import choice, positive, require, size
+from ..parameters import Size, Variance, choice, require
 from ..precision import double
-from ..signatures import hinting
-from ..types import Key, Scalar, Table
+from ..types import Key, Table
 from .data.local_files import find_file, named_table
 from .gene_networks import (
     RULES,
@@ -27,7 +26,8 @@ from .gene_networks import (
     filled,
 )
 from .genes import read_calls, read_network
-from .instance import Instance, check_given, recorded, simulated
+from .instance import Instance, recorded, simulated
+from .options import Pair, checked
 
 SOURCE: str = "it is part of the data of Reda, Kaufmann and Delahaye-Duriez (2021)"
 # Means of the ten drugs of the paper, whose features and rewards we may not distribute.
@@ -53,6 +53,8 @@ TARGET: int = 50  # genes
 # Genes that are determined, least and most.
 OF_PATIENT: tuple[int, int] = (18, 29)
 OF_DRUG: tuple[int, int] = (10, 32)
+
+Dynamics: TypeAlias = Annotated[str, choice(*SWEEPS)]
 
 
 class Profile(NamedTuple):
@@ -94,13 +96,13 @@ class Screen:
         return cosine(self.outcome(key, arm).state, *self.target)
 
 
-@hinting
+@checked
 def boolean_drugs(
     path: Path | str,
     *,
-    dynamics: str = "asynchronous",
-    noise_var: Scalar = 0.25,
-    draws: int = 2000,
+    dynamics: Dynamics = "asynchronous",
+    noise_var: Variance = 0.25,
+    draws: Size = 2000,
 ) -> Instance:
     """Ten drugs on a Boolean network of 101 genes, simulated for each pull (Reda et al., 2021).
 
@@ -136,7 +138,6 @@ def boolean_drugs(
         ...
     ValueError: path: no file nowhere; it is part of the data of Reda, ...
     """
-    _check(dynamics, noise_var, draws)
     require(not Path(path).is_file(), f"path must be a folder, got the file {path}")
     file = find_file(path, "features_71x10.csv", SOURCE)
     names, features = named_table(file, labelled=True)
@@ -150,12 +151,6 @@ def boolean_drugs(
 
 # Folders below that of its path, whose files are part of what a sweep knows a cell by.
 boolean_drugs.reads_below = ("grn",)  # ty: ignore[missing-attribute] functions can have any
-
-
-def _check(dynamics, noise_var, draws):
-    check_given(choice(*SWEEPS), dynamics=dynamics)
-    check_given(positive, noise_var=noise_var)
-    check_given(size(1), draws=draws)
 
 
 def _profiles(file, drugs, genes):
@@ -186,9 +181,9 @@ def _with_theta(instance):
     return dataclasses.replace(instance, theta=theta, theta_norm=norm)
 
 
-@hinting
+@checked
 @double
-def drugs(key: Key, *, noise_var: Scalar = 0.25) -> Instance:
+def drugs(key: Key, *, noise_var: Variance = 0.25) -> Instance:
     """Stand-in for ten drugs scored on eighteen patients, with the means of Reda et al. (2021).
 
     Features are ten unit vectors in R^71: normal ones plus a common one of weight 1/4. Drug a
@@ -213,7 +208,6 @@ def drugs(key: Key, *, noise_var: Scalar = 0.25) -> Instance:
     >>> instance.arms.shape, instance.samples.shape, instance.means[4:6]
     ((10, 71), (10, 18), array([0.46501, 0.38178]))
     """
-    check_given(positive, noise_var=noise_var)
     features_key, patients_key, noise_key = jax.random.split(key, 3)
     means = jnp.array(MEANS)[:, None]
     patients = PATIENT_STD * jax.random.normal(patients_key, (PATIENTS,))
@@ -232,15 +226,15 @@ def _features(key, num_arms):
     return arms / jnp.sqrt((arms**2).sum(1, keepdims=True))
 
 
-@hinting
+@checked
 @double
 def boolean_network(
     key: Key,
-    num_arms: int = 10,
+    num_arms: Pair = 10,
     *,
-    dynamics: str = "asynchronous",
-    noise_var: Scalar = 0.25,
-    draws: int = 2000,
+    dynamics: Dynamics = "asynchronous",
+    noise_var: Variance = 0.25,
+    draws: Size = 2000,
 ) -> Instance:
     """Drugs on a random Boolean network: each pull is a simulation (after Reda et al., 2021).
 
@@ -266,9 +260,7 @@ def boolean_network(
     >>> instance.arms.shape, instance.simulator.network.regulators.shape
     ((10, 71), (101, 5))
     """
-    check_given(size(2), num_arms=num_arms)
     require(num_arms <= DIM, f"num_arms must be at most {DIM}, got {num_arms}")
-    _check(dynamics, noise_var, draws)
     keys = jax.random.split(key, 5)
     target = _random_profiles(keys[3], 1, (TARGET, TARGET))
     screen = Screen(

@@ -13,6 +13,7 @@ import numpy as np
 from jax.random import fold_in
 from jaxtyping import Array, Float, Int
 
+from ..messages import brief
 from ..parameters import (
     Option,
     converted,
@@ -93,10 +94,13 @@ def _table(value):
 
 
 def _ratios(value):
+    if fault(value) is not None:
+        return False
     table = np.asarray(value, float)
-    return fault(value) is None and table.ndim < 2 and bool(((table > 0) & (table < np.inf)).all())
+    return table.ndim < 2 and bool(((table > 0) & (table < np.inf)).all())
 
 
+LARGEST_SEED: int = 2**32 - 1  # what `jax.random.fold_in` takes
 MOST_LATE: int = 100_000  # rounds, whose moves are kept for each replication that runs
 OPTIONS: Mapping[str, Option] = MappingProxyType(
     {
@@ -111,7 +115,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
             lambda v: is_whole(v, 0, MOST_LATE),
             int,
         ),
-        "seed": Option(allowed_whole(0), lambda v: is_whole(v, 0), int),
+        "seed": Option(allowed_whole(0, LARGEST_SEED), lambda v: is_whole(v, 0, LARGEST_SEED), int),
     }
 )
 DEFAULTS: Mapping[str, Any] = MappingProxyType(
@@ -274,7 +278,7 @@ def _under_stress(
     if df is not None:
         require(
             instance.rewards in ("normal", "heteroscedastic"),
-            f"df must go with normal rewards, got {instance.rewards!r}",
+            f"df must go with normal rewards, got {brief(instance.rewards)}",
         )
         instance = _with(
             _with_own_variances(instance), df=jnp.asarray(df, float), rewards="student"
@@ -319,7 +323,7 @@ def _with_factors(instance, factors):
     rewards = instance.rewards
     require(
         rewards in FREE,
-        f"variance_ratio must go with rewards of one of {FREE}, got {rewards!r}, "
+        f"variance_ratio must go with rewards of one of {FREE}, got {brief(rewards)}, "
         "whose variance is given by the mean",
     )
     if rewards == "normal":

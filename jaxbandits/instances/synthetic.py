@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ..parameters import size
+from ..parameters import Variance
 from ..precision import double
-from ..signatures import hinting
-from ..types import Key, Scalar
-from .instance import Instance, check_given, tabular
+from ..types import Key
+from .instance import Instance, tabular
+from .options import Pair, check_room, checked
 
 # Correlations of curb weight, width, engine size, city and highway miles per gallon, and price in
 # the UCI Automobile data set (Schlimmer, 1987), and mean and standard deviation of each column in
@@ -31,9 +31,9 @@ SKEWED: Bool[np.ndarray, " 6"] = np.array(
 )  # given by their logarithms
 
 
-@hinting
+@checked
 @double
-def cars(key: Key, num_arms: int, *, noise_var: Scalar = 0.1) -> Instance:
+def cars(key: Key, num_arms: Pair, *, noise_var: Variance = 0.1) -> Instance:
     """Synthetic cars: five features, and a price that is not linear in them.
 
     A stand-in for `automobile`, with the correlations of its columns: normal columns, lognormal for
@@ -48,16 +48,16 @@ def cars(key: Key, num_arms: int, *, noise_var: Scalar = 0.1) -> Instance:
     >>> cars(jax.random.key(0), 8).arms.shape
     (8, 5)
     """
-    check_given(size(2), num_arms=num_arms)
+    check_room(num_arms, 6, num_arms=num_arms)
     rows = jax.random.normal(key, (num_arms, 6)) @ np.linalg.cholesky(CARS).T
     rows = MEANS + STDS * rows
     rows = jnp.clip(jnp.where(SKEWED, jnp.exp(rows), rows), 0.0, 1.0)
     return tabular(rows[:, :-1], rows[:, -1], noise_var=noise_var)
 
 
-@hinting
+@checked
 @double
-def motor(key: Key, num_arms: int, *, noise_var: Scalar = 0.1) -> Instance:
+def motor(key: Key, num_arms: Pair, *, noise_var: Variance = 0.1) -> Instance:
     """Synthetic records of an electric motor: eleven sensors, and the temperature of its magnets.
 
     A stand-in for `electric_motor`: speed, torque and the temperatures of air and coolant are
@@ -73,7 +73,7 @@ def motor(key: Key, num_arms: int, *, noise_var: Scalar = 0.1) -> Instance:
     >>> motor(jax.random.key(0), 8).arms.shape
     (8, 11)
     """
-    check_given(size(2), num_arms=num_arms)
+    check_room(12, num_arms, num_arms=num_arms)
     free, rest = jax.random.split(key)
     speed, torque, air, coolant = jax.random.uniform(free, (4, num_arms))
     noise = 0.03 * jax.random.normal(rest, (12, num_arms))

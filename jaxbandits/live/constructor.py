@@ -14,7 +14,8 @@ from ..core import Algorithm, needs_context
 from ..engine.partition import derived_options
 from ..feature_tables import check_arms, require
 from ..instances import Instance, Labelled
-from ..parameters import Option, check, check_leaf, nonnegative, positive
+from ..messages import brief
+from ..parameters import Option, check, check_leaf, nonnegative, variance
 from ..precision import check_real
 from ..signatures import check_options, name_of
 from ..system.identity import described_array, stored_name
@@ -80,7 +81,7 @@ def prepare(
     Raises:
       ValueError: names the argument, what it was and what is allowed.
     """
-    require(callable(constructor), f"constructor must be callable, got {constructor!r}")
+    require(callable(constructor), f"constructor must be callable, got {brief(constructor)}")
     function, bound = constructor, {}
     if isinstance(constructor, functools.partial):
         function, bound = constructor.func, constructor.keywords
@@ -93,7 +94,7 @@ def prepare(
     check_arms(arms, targets)
     facts = {
         "targets": targets,
-        "noise_var": _number("noise_var", noise_var, positive),
+        "noise_var": _number("noise_var", noise_var, variance),
         "theta_norm": None
         if theta_norm is None
         else _number("theta_norm", theta_norm, nonnegative),

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..feature_tables import LARGEST_ENTRY, require
+from ..messages import brief
 from ..precision import check_real
 from .algorithm import LiveAlgorithm
 from .snapshot import Snapshot
@@ -62,10 +63,10 @@ def asking(
         mask = any(isinstance(row, bool) for row in shown)
         rows = [] if mask else [operator.index(row) for row in shown]
     except TypeError:
-        raise ValueError(f"shown must be a list of rows of the arms, got {shown!r}") from None
+        raise ValueError(f"shown must be a list of rows of the arms, got {brief(shown)}") from None
     last = len(snapshot.told) - 1
     fits = bool(rows) and min(rows) >= 0 and max(rows) <= last
-    require(fits, f"shown must be a list of rows of the arms, 0 to {last}, got {shown!r}")
+    require(fits, f"shown must be a list of rows of the arms, 0 to {last}, got {brief(shown)}")
     if snapshot.shown is not None and np.array_equal(rows, snapshot.shown):
         return snapshot
     return algorithm.show(snapshot, np.array(rows, np.int64))
@@ -133,14 +134,14 @@ def numbers(reward: Any, shape: tuple[int, ...] | None = None) -> Float[np.ndarr
         check_real("reward", reward)
         found = np.asarray(reward, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"reward must be a finite number, got {reward!r}") from None
+        raise ValueError(f"reward must be a finite number, got {brief(reward)}") from None
     fits = shape is None or found.shape == shape
     hint = "; give arm=k for rewards of one arm" if shape else ""
     require(fits, f"reward must have shape {shape} here, got {found.shape}{hint}")
     if not (np.abs(found) <= LARGEST_ENTRY).all():  # NaN is not either
         finite = np.isfinite(found).all()
         wanted = f"at most {LARGEST_ENTRY:.2g}, for squares" if finite else "a finite number"
-        raise ValueError(f"reward must be {wanted}, got {reward!r}")  # slow text: only here
+        raise ValueError(f"reward must be {wanted}, got {brief(reward)}")  # slow text: only here
     return found
 
 
@@ -150,6 +151,6 @@ def index(name: str, value: SupportsIndex, size: int) -> int:
         number = operator.index(value)
     except TypeError:
         number = -1
-    text = f"{name} must be a whole number from 0, below {size}, got {value!r}"
+    text = f"{name} must be a whole number from 0, below {size}, got {brief(value)}"
     require(0 <= number < size, text)
     return number

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Int
 from ..core import Algorithm
 from ..engine.checks import check_sizes
 from ..engine.episode import kept, root_key
+from ..messages import brief
 from ..parameters import require
 from ..system.identity import Entries, entries_of
 from ..types import Rows
@@ -280,7 +281,7 @@ class Live:
         """The snapshot that `tell` leads to."""
         if ticket is not None:
             self._check_tickets()
-            require(arm is None, f"arm must be None with a ticket, got {arm!r}")
+            require(arm is None, f"arm must be None with a ticket, got {brief(arm)}")
             snapshot = self._unclosed()
             number = _number(ticket, snapshot)
             return rewards.by_ticket(self._algorithm, snapshot, number, reward)

@@ -11,6 +11,7 @@ import numpy as np
 from ..engine.episode import MAX_PULLS
 from ..engine.problems import is_problem
 from ..engine.results import standard_error
+from ..messages import brief
 from ..parameters import require
 from ..sweeps import sweep
 from .options import part_text
@@ -163,12 +164,12 @@ def compare(
     30.0
     """
     named = isinstance(algorithms, Mapping) and len(algorithms) > 0
-    message = f"algorithms must be a dict of constructors by name, got {algorithms!r:.80}"
+    message = f"algorithms must be a dict of constructors by name, got {brief(algorithms)}"
     require(named, message)
     for name, build in algorithms.items():
-        require(callable(build), f"algorithms[{name!r}] must be a constructor, got {build!r:.80}")
+        require(callable(build), f"algorithms[{name!r}] must be a constructor, got {brief(build)}")
     if not (is_problem(instance) or callable(instance)):
-        raise ValueError(f"instance must be an Instance or a callable, got {instance!r:.80}")
+        raise ValueError(f"instance must be an Instance or a callable, got {brief(instance)}")
     dataset = sweep(
         {INSTANCE: instance},
         algorithms,

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
+from ..messages import reason
 from ..whole_numbers import INTEGERS, is_whole
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _results(folder: Path, file: Path) -> Results:
     try:
         axes, options = _check(dataset)
     except ValueError as error:
-        raise ValueError(f"{file}: not the results of a sweep: {error}") from None
+        raise ValueError(f"{file}: not the results of a sweep: {reason(error)}") from None
     inside = file.parent.relative_to(folder)
     name = str(inside) if inside.parts else folder.resolve().name
     written = datetime.datetime.fromtimestamp(file.stat().st_mtime, datetime.UTC)
@@ -131,7 +132,7 @@ def _claims(file: Path) -> list[ClaimRow]:
     try:
         claims = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{file}: cannot be read as JSON: {error}") from None
+        raise ValueError(f"{file}: cannot be read as JSON: {reason(error)}") from None
     wanted = {"claim", "measured", "holds"}
     if not isinstance(claims, list) or not all(
         isinstance(one, dict) and wanted <= set(one) and one["holds"] in (True, False, None)

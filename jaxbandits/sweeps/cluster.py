@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ..engine.results import Runs
+from ..messages import reason
 from ..system.progress import Progress
 from ..version import VERSION
 from .cell_progress import Keep, Work, continued
@@ -185,12 +186,12 @@ def _result(future: "Future") -> dict[int, Runs]:
     try:
         return future.result()
     except KilledWorker as error:
-        died = f"cluster: a piece of work ended every worker that took it ({error})"
+        died = f"cluster: a piece of work ended every worker that took it ({reason(error)})"
         raise ValueError(died) from None
     except FutureCancelledError as error:
         there = future.client is not None and future.client.status == "running"
         what = "the work was cancelled" if there else "the scheduler is gone"
-        raise ValueError(f"cluster: {what} ({error}); what came back is stored") from None
+        raise ValueError(f"cluster: {what} ({reason(error)}); what came back is stored") from None
 
 
 def run_piece(
@@ -222,7 +223,7 @@ def _connected(cluster: Any) -> "Generator[Client]":
         _check_reachable(cluster)
         client = Client(cluster, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise ValueError(f"cluster: no scheduler at {cluster!r} ({error})") from None
+        raise ValueError(f"cluster: no scheduler at {cluster!r} ({reason(error)})") from None
     with client:
         yield client
 

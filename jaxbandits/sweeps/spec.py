@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..engine import checkpoints
 from ..engine.episode import MAX_PULLS
+from ..messages import brief
 from ..signatures import name_of, nearest, unknown
 from ..system.plugins import Catalogue, PluginFile
 from ..whole_numbers import allowed_whole, is_whole
@@ -132,7 +133,9 @@ class Sweep:
                 raise ValueError(f"{kind}: a sweep needs at least one")
             for part in parts:
                 if not isinstance(part.label, str | numbers.Real):
-                    raise ValueError(f"names of {kind} must be text or numbers, got {part.label!r}")
+                    raise ValueError(
+                        f"names of {kind} must be text or numbers, got {brief(part.label)}"
+                    )
                 _check_text(f"{kind}: the name", part.label)
         for name, values in self.axes.items():
             self._check_axis(name, values)
@@ -141,7 +144,7 @@ class Sweep:
             for name, values in part.only.items():
                 self._check_only(part, name, values)
         if not isinstance(self.title, str):
-            raise ValueError(f"title must be text, got {self.title!r}")
+            raise ValueError(f"title must be text, got {brief(self.title)}")
         _check_text("title", self.title)
         checkpoints.check(self.record, self.horizon)
         if not isinstance(self.record, str):
@@ -151,14 +154,14 @@ class Sweep:
     def _check_axis(self, name: str, values: Any) -> None:
         given = list(values) if isinstance(values, tuple) else values  # as it was written
         if not isinstance(given, list) or not given:
-            raise ValueError(f"[axes] {name} must be a list of values, got {given!r}")
+            raise ValueError(f"[axes] {name} must be a list of values, got {brief(given)}")
         kinds = {_kind(v) for v in values}
         if len(kinds) > 1 or None in kinds:
-            raise ValueError(f"[axes] {name} must be all numbers or all text, got {given!r}")
+            raise ValueError(f"[axes] {name} must be all numbers or all text, got {brief(given)}")
         for value in values:
             _check_text(f"[axes] {name}", value)
             if value != value:  # it equals nothing, so no cell could be found by it
-                raise ValueError(f"[axes] {name} must be without NaN, got {given!r}")
+                raise ValueError(f"[axes] {name} must be without NaN, got {brief(given)}")
         if len(set(values)) < len(values):
             raise ValueError(f"[axes] {name} has a value twice: {given!r}")
         parts = [p for p in self.instances + self.algorithms if callable(p.build)]
@@ -191,7 +194,9 @@ class Sweep:
         wrong = [v for v in values if v not in self.axes[name]] if listed else values
         if wrong or not listed:
             known = list(self.axes[name])
-            raise ValueError(f"{part.table} only {name} must be some of {known}, got {wrong!r}")
+            raise ValueError(
+                f"{part.table} only {name} must be some of {known}, got {brief(wrong)}"
+            )
 
     def points(self) -> Iterator[Point]:
         """Every point of the axes, a dict each; one empty dict without axes."""
@@ -349,7 +354,9 @@ def _part(
             extra = ["redraw", "only"] if kind == "instance" else ["only"]
             raise _located(where, unknown(f"option of {name}", option, allowed + extra))
         if not _is_plain(value):
-            raise ValueError(f"[{where}] {option} must be text, numbers or lists, got {value!r}")
+            raise ValueError(
+                f"[{where}] {option} must be text, numbers or lists, got {brief(value)}"
+            )
     options = _with_path(options, folder)
     return Part(kind, label, build, options, redraw, only, source, folder)
 
@@ -376,7 +383,7 @@ def _redraw(where: str, name: str, build: Constructor, options: dict[str, Any]) 
         return True
     redraw = options.pop("redraw")
     if not isinstance(redraw, bool):
-        raise ValueError(f"[{where}] redraw must be true or false, got {redraw!r}")
+        raise ValueError(f"[{where}] redraw must be true or false, got {brief(redraw)}")
     if not names.is_random(build):
         raise ValueError(f"[{where}] redraw is for random instances, and {name} is not random")
     return redraw
@@ -418,7 +425,7 @@ def _around(
 
 def _mapping(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"[{name}] must be a table, got {value!r}")
+        raise ValueError(f"[{name}] must be a table, got {brief(value)}")
     return value
 
 
@@ -443,7 +450,7 @@ def _is_plain(value: Any) -> bool:
 def _check_text(what: str, value: Any) -> None:
     """Raise for text that file names and netCDF files cannot hold."""
     if isinstance(value, str) and not value.isprintable():
-        raise ValueError(f"{what} must be of printable characters, got {value!r}")
+        raise ValueError(f"{what} must be of printable characters, got {brief(value)}")
 
 
 def _printable(name: str) -> str:
@@ -453,4 +460,4 @@ def _printable(name: str) -> str:
 
 def _check_whole(name: str, value: Any, least: int) -> None:
     if not is_whole(value, least, types=int):
-        raise ValueError(f"{name} must be {allowed_whole(least)}, got {value!r}")
+        raise ValueError(f"{name} must be {allowed_whole(least)}, got {brief(value)}")

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..engine.results import Runs
+from ..messages import brief
 from ..parameters import positive
 from ..signatures import unknown
 from ..system.revisions import Revisions, revisions_of_each
@@ -20,16 +21,16 @@ FIRST, GROWTH = 100, 1.5
 def check(until: Any, horizon: int | None) -> None:
     """Raise unless `until` is a dict of known rules with limits above 0."""
     if not isinstance(until, dict):
-        raise ValueError(f"[until] must be a table, got {until!r}")
+        raise ValueError(f"[until] must be a table, got {brief(until)}")
     for name, limit in until.items():
         if name not in RULES:
             raise unknown("rule of [until]", name, RULES)
         number = isinstance(limit, int | float) and not isinstance(limit, bool)
         if not (number and positive.accepts(limit)):
-            raise ValueError(f"[until] {name} must be {positive.allowed}, got {limit!r}")
+            raise ValueError(f"[until] {name} must be {positive.allowed}, got {brief(limit)}")
         if (name == "regret_se") != (horizon is not None):
             kind = "with" if name == "regret_se" else "without"
-            raise ValueError(f"[until] {name} is for sweeps {kind} a horizon, got {horizon!r}")
+            raise ValueError(f"[until] {name} is for sweeps {kind} a horizon, got {brief(horizon)}")
 
 
 def stages(most: int, until: Mapping[str, float]) -> Iterator[int]:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import platformdirs
 
+from ..messages import brief
 from .private_folders import NotPrivate, check_private, private_folder
 
 VARIABLE = "JAXBANDITS_CACHE"  # of the environment: another folder, or `OFF`
@@ -57,7 +58,7 @@ def _usable(named: str) -> Path | None:
     try:
         path = Path(named).expanduser()
         if not path.is_absolute():
-            return _unusable(f"{VARIABLE} must be an absolute path, got {named!r}")
+            return _unusable(f"{VARIABLE} must be an absolute path, got {brief(named)}")
         return private_folder(path)
     except (NotPrivate, OSError, RuntimeError) as error:
         return _unusable(reason(error))

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
+from ..messages import brief
 from ..signatures import function_of
 
 T = TypeVar("T")
@@ -147,7 +148,7 @@ class Catalogue(Mapping[str, T]):
         found = first.load()
         if not self._fits(found):
             raise ValueError(
-                f"{first.plugin}: {self._kind} {name!r} must be {self._allowed}, got {found!r:.80}"
+                f"{first.plugin}: {self._kind} {name!r} must be {self._allowed}, got {brief(found)}"
             )
         return found
 
@@ -233,10 +234,12 @@ def _text(error: BaseException) -> str:
 def _table(path: Path, module: ModuleType, name: str) -> Mapping[str, Any]:
     table = getattr(module, name, {})
     if not isinstance(table, Mapping):
-        raise ValueError(f"plugin {path}: {name} must be a dict by name, got {table!r:.80}")
+        raise ValueError(f"plugin {path}: {name} must be a dict by name, got {brief(table)}")
     for key in table:
         if not (isinstance(key, str) and key and key.isprintable()):
-            raise ValueError(f"plugin {path}: {name} must have names that are text, got {key!r}")
+            raise ValueError(
+                f"plugin {path}: {name} must have names that are text, got {brief(key)}"
+            )
     return table
 
 

@@ -16,6 +16,7 @@ from ..kernels.allocate.rounding_by_name import ROUNDINGS
 from ..kernels.design import directions
 from ..kernels.design.xy.by_name import named
 from ..kernels.linalg import scaling
+from ..messages import brief
 from ..parameters import choice, positive, real, require
 from ..precision import double, is_traced, kernel, on_host
 from ..types import Scalar
@@ -257,7 +258,7 @@ def why_not(instance: Any) -> str | None:
     True
     """
     if isinstance(instance, Instance) and instance.rewards != "normal":
-        return f"its rewards must be normal, got {instance.rewards!r}"
+        return f"its rewards must be normal, got {brief(instance.rewards)}"
     if isinstance(instance, Instance) and instance.stress is not None:
         return "it must not be under stress"
     return _why_not_linear(instance)
@@ -265,7 +266,7 @@ def why_not(instance: Any) -> str | None:
 
 def _why_not_linear(instance):
     if not isinstance(instance, Instance):
-        return f"it must be an Instance, got {instance!r}"
+        return f"it must be an Instance, got {brief(instance)}"
     if is_traced(instance):
         return None
     theta = np.asarray(instance.theta)

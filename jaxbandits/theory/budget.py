@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from ..design.optimal import unit_of
 from ..instances import Instance
-from ..instances.instance import check_option
+from ..instances.options import check_option
 from ..kernels.estimate.links import LINKS
 from ..kernels.linalg import scaling
 from ..parameters import nonnegative, positive, require, whole

@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ..instances import Instance
-from ..instances.instance import check_option
+from ..instances.options import check_option
 from ..kernels.allocate import pair_shares
+from ..messages import brief
 from ..parameters import choice, nonnegative, positive, require
 from ..precision import on_host
 from ..whole_numbers import INTEGERS, allowed_whole, is_whole
@@ -171,13 +172,13 @@ def _inverse_squares(numbers):
 def _gaps(instance, m, epsilon):
     """`D_a` of each arm, and epsilon as a float."""
     known = isinstance(instance, Instance)
-    require(known, f"instance: it must be an Instance, got {instance!r}")
+    require(known, f"instance: it must be an Instance, got {brief(instance)}")
     same = np.array_equal(instance.targets, instance.arms)
     require(same, "instance: its targets must be its arms")
     values = np.asarray(instance.values, float)
     last, m = len(values) - 1, plain(m)
     fits = is_whole(m, 1, last, types=INTEGERS)
-    require(fits, f"m must be {allowed_whole(1, last)}, got {m!r}")
+    require(fits, f"m must be {allowed_whole(1, last)}, got {brief(m)}")
     given(nonnegative, epsilon=epsilon)
     after, least = np.sort(values)[-m - 1], np.sort(values)[-m]
     return np.where(values >= least, values - after, least - values), float(epsilon)

@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 
-from ..instances.instance import check_given
+from ..instances.options import check_given
 from ..parameters import Option
 
 

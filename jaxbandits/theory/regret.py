@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from ..feature_tables import check_spans, require
 from ..instances import Instance
-from ..instances.instance import check_option
+from ..instances.options import check_option
 from ..kernels import selection
 from ..kernels.confidence import glm_radius
 from ..parameters import choice, count, nonnegative, positive

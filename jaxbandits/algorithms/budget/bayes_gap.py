@@ -16,7 +16,17 @@ from ...kernels.confidence import radius
 from ...kernels.estimate import least_squares
 from ...kernels.estimate.gp_kernels import COVARIANCES
 from ...kernels.estimate.links import LINKS
-from ...parameters import Count, Family, Nonnegative, Positive, Values, array, choice, constructor
+from ...parameters import (
+    Count,
+    Family,
+    Nonnegative,
+    Positive,
+    Values,
+    Variance,
+    array,
+    choice,
+    constructor,
+)
 from ...types import Arms, Key
 
 MOST_GROWTH: float = 2.0**36  # of a prior variance, in units of the variance of a reward
@@ -69,7 +79,7 @@ def bayes_gap(
     kernel: Annotated[str, choice(*COVARIANCES)] = "linear",
     length_scale: Positive = 1.0,
     prior_scale: Positive = 50.0,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     epsilon: Nonnegative = 0.0,
     hardness: Annotated[str, choice("estimated", "oracle")] = "estimated",
     gaps: Annotated[Float[Array, " K"], array("K")] | None = None,

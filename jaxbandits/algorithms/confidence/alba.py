@@ -14,7 +14,14 @@ from ...kernels.design import frank_wolfe
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import scaling, subspace
 from ...kernels.shared_call import once_for_equal
-from ...parameters import Nonnegative, Positive, Probability, choice, constructor
+from ...parameters import (
+    Nonnegative,
+    Positive,
+    Probability,
+    Variance,
+    choice,
+    constructor,
+)
 from ...types import Arms, Key
 
 
@@ -42,7 +49,7 @@ def alba(
     arms: Arms,
     *,
     delta: Probability = 0.05,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     theta_norm: Nonnegative | None = None,
     design: Annotated[str, choice("d_opt", "frank_wolfe")] = "d_opt",
     tol: Positive = 1e-3,

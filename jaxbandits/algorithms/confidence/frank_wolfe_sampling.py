@@ -13,7 +13,15 @@ from ...kernels.allocate import tracking
 from ...kernels.confidence import glr, radius
 from ...kernels.estimate import least_squares
 from ...kernels.games import matrix_game
-from ...parameters import Nonnegative, Positive, Probability, Values, choice, constructor
+from ...parameters import (
+    Nonnegative,
+    Positive,
+    Probability,
+    Values,
+    Variance,
+    choice,
+    constructor,
+)
 from ...types import Arms, Key
 
 
@@ -40,7 +48,7 @@ def frank_wolfe_sampling(
     arms: Arms,
     *,
     delta: Probability = 0.05,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     theta_norm: Nonnegative | None = None,
     v0: Positive = 1.0,
     threshold: Annotated[str, choice(*radius.USUAL)] = "self_normalised_det",

@@ -14,7 +14,12 @@ from ...kernels.design import oracle
 from ...kernels.design.xy.by_name import named
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import spd
-from ...parameters import Positive, Probability, constructor
+from ...parameters import (
+    Positive,
+    Probability,
+    Variance,
+    constructor,
+)
 from ...types import Arms, Key
 
 CLOSE: float = 1.0 - 1e-9  # times a limit: eigenvalues that are equal to it but for rounding pass
@@ -41,7 +46,7 @@ def lazy_track_and_stop(
     arms: Arms,
     *,
     delta: Probability = 0.05,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     laziness: Positive = 1.0,
     u: Positive = 0.1,
     tol: Positive = 1e-2,

@@ -13,7 +13,16 @@ from ...kernels.confidence import glr, radius
 from ...kernels.estimate import least_squares
 from ...kernels.games import hedge, subsets
 from ...kernels.games.identification import current_answer
-from ...parameters import Nonnegative, Positive, Probability, Size, Values, choice, constructor
+from ...parameters import (
+    Nonnegative,
+    Positive,
+    Probability,
+    Size,
+    Values,
+    Variance,
+    choice,
+    constructor,
+)
 from ...types import Arms, Key
 
 
@@ -49,7 +58,7 @@ def lin_game(
     *,
     m: Size | None = None,
     delta: Probability = 0.05,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     theta_norm: Nonnegative | None = None,
     v0: Positive = 1.0,
     threshold: Annotated[str, choice(*radius.USUAL)] = "self_normalised_det",

@@ -7,7 +7,16 @@ from ...core import Algorithm
 from ...kernels.allocate import pair_shares
 from ...kernels.confidence import radius
 from ...kernels.estimate import least_squares
-from ...parameters import Nonnegative, Positive, Probability, Ratios, Values, choice, constructor
+from ...parameters import (
+    Nonnegative,
+    Positive,
+    Probability,
+    Ratios,
+    Values,
+    Variance,
+    choice,
+    constructor,
+)
 from ...types import Arms
 from ..loops.comparisons import by_features, one_with_rest
 from ..loops.gap_index import gap_index
@@ -26,7 +35,7 @@ def lingape(
     *,
     delta: Probability = 0.05,
     epsilon: Nonnegative = 0.0,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     theta_norm: Nonnegative | None = None,
     v0: Positive = 1.0,
     selection: Annotated[str, choice("greedy", "ratio")] = "greedy",

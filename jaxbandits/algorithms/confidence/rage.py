@@ -17,7 +17,13 @@ from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import pairwise
 from ...kernels.shared_call import once_for_equal
-from ...parameters import Positive, Probability, choice, constructor
+from ...parameters import (
+    Positive,
+    Probability,
+    Variance,
+    choice,
+    constructor,
+)
 from ...types import Arms, Key, Targets
 from ..loops.single import only_answer
 
@@ -41,7 +47,7 @@ def rage(
     targets: Targets | None = None,
     *,
     delta: Probability = 0.05,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     design: Annotated[str, choice(*DESIGNS)] = "interior_point",
     rounding: Annotated[str, choice(*ROUNDINGS)] = "efficient",
     rounding_epsilon: Positive = 0.1,

@@ -11,7 +11,15 @@ from ...kernels import selection as pick
 from ...kernels.allocate import tracking
 from ...kernels.confidence import glr, radius
 from ...kernels.estimate import least_squares
-from ...parameters import Nonnegative, Positive, Probability, Values, choice, constructor
+from ...parameters import (
+    Nonnegative,
+    Positive,
+    Probability,
+    Values,
+    Variance,
+    choice,
+    constructor,
+)
 from ...types import Arms, Key
 
 LEAST_KNOWN: float = 2.0  # the largest `||x_a||^2 sqrt(t)` in V^-1 of an arm that is known enough
@@ -42,7 +50,7 @@ def top_two(
     arms: Arms,
     *,
     delta: Probability = 0.05,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     theta_norm: Nonnegative | None = None,
     v0: Positive = 1.0,
     selection: Annotated[str, choice("sampled", "tracked")] = "sampled",

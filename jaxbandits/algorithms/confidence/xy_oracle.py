@@ -16,7 +16,14 @@ from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import spd
 from ...kernels.shared_call import once_for_equal
-from ...parameters import Positive, Probability, array, choice, constructor
+from ...parameters import (
+    Positive,
+    Probability,
+    Variance,
+    array,
+    choice,
+    constructor,
+)
 from ...types import Arms, Key, Targets
 from ..loops.single import only_answer
 
@@ -40,7 +47,7 @@ def xy_oracle(
     *,
     theta: Annotated[Float[Array, " d"], array("d")],
     delta: Probability = 0.05,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     variant: Annotated[str, choice("rage", "soare")] = "rage",
     growth: Positive = 1.1,
     powers: Annotated[str, choice(*geometric_batches.POWERS)] = "all",

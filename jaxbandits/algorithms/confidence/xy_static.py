@@ -14,7 +14,15 @@ from ...kernels.design import greedy_xy
 from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.linalg import spd
 from ...kernels.shared_call import once_for_equal
-from ...parameters import Nonnegative, Positive, Probability, Values, choice, constructor
+from ...parameters import (
+    Nonnegative,
+    Positive,
+    Probability,
+    Values,
+    Variance,
+    choice,
+    constructor,
+)
 from ...types import Arms, Key, Scalar, Targets
 from ..loops.single import only_answer
 
@@ -35,7 +43,7 @@ def xy_static(
     targets: Targets | None = None,
     *,
     delta: Probability = 0.05,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     variant: Annotated[str, choice("rage", "soare")] = "rage",
     v0: Nonnegative = 0.0,
     growth: Positive = 1.35,

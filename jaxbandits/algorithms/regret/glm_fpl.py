@@ -7,7 +7,14 @@ import jax.numpy as jnp
 
 from ...core import Algorithm
 from ...kernels.confidence import glm_radius
-from ...parameters import Count, Family, Positive, constructor, nonnegative_or
+from ...parameters import (
+    Count,
+    Family,
+    Positive,
+    Variance,
+    constructor,
+    nonnegative_or,
+)
 from ...types import Arms, Scalar
 from ..loops import glm
 
@@ -20,7 +27,7 @@ def glm_fpl(
     *,
     family: Family = "logistic",
     a: Annotated[Scalar | str, nonnegative_or(*glm.NAMED)] = INFORMAL,
-    noise_var: Positive = 0.25,
+    noise_var: Variance = 0.25,
     kappa: Positive | None = None,
     lipschitz: Positive | None = None,
     horizon: Count | None = None,

@@ -12,7 +12,13 @@ from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.confidence import radius
 from ...kernels.estimate import sqrt_least_squares
-from ...parameters import Positive, Probability, constructor, number_or
+from ...parameters import (
+    Positive,
+    Probability,
+    Variance,
+    constructor,
+    number_or,
+)
 from ...types import Arms, Scalar
 
 
@@ -30,7 +36,7 @@ def lin_ts(
     *,
     scale: Annotated[Scalar | str, number_or("theory")] | None = None,
     delta: Probability = 0.05,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     v0: Positive = 1.0,
 ) -> Algorithm:
     """Linear Thompson sampling, LinTS (Agrawal, Goyal, 2013).

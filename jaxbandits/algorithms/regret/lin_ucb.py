@@ -11,7 +11,15 @@ from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.confidence import radius
 from ...kernels.estimate import least_squares, sample_means
-from ...parameters import Flag, Nonnegative, Positive, Probability, constructor, number_or
+from ...parameters import (
+    Flag,
+    Nonnegative,
+    Positive,
+    Probability,
+    Variance,
+    constructor,
+    number_or,
+)
 from ...types import Arms, Pytree, Scalar
 
 PROVED: tuple[str, ...] = ("self_normalised_det", "self_normalised")
@@ -53,7 +61,7 @@ def lin_ucb(
     *,
     alpha: Annotated[Scalar | str, number_or(*PROVED)] | None = None,
     delta: Probability = 0.05,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     theta_norm: Nonnegative | None = None,
     v0: Positive = 1.0,
     disjoint: Flag = False,

@@ -11,7 +11,14 @@ from ...kernels import selection
 from ...kernels.confidence import likelihood_radius, likelihood_set
 from ...kernels.estimate import newton
 from ...kernels.linalg import spd
-from ...parameters import Positive, Probability, choice, constructor, number_or
+from ...parameters import (
+    Positive,
+    Probability,
+    Variance,
+    choice,
+    constructor,
+    number_or,
+)
 from ...types import Arms, Scalar
 
 # M with |mu''| <= M mu'; probit's quasi-likelihood is no likelihood.
@@ -37,7 +44,7 @@ def ofu_glb(
     level: Annotated[Scalar | str, number_or("theory")] = "theory",
     delta: Probability = 0.05,
     family: Annotated[str, choice(*CONCORDANCE)] = "logistic",
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
 ) -> Algorithm:
     """OFUGLB and OFUGLB-e (Lee, Yun, Jun, 2024).
 

@@ -6,7 +6,16 @@ import jax.numpy as jnp
 
 from ...core import Algorithm
 from ...kernels.confidence import glm_radius, radius
-from ...parameters import Count, Family, Positive, Probability, choice, constructor, number_or
+from ...parameters import (
+    Count,
+    Family,
+    Positive,
+    Probability,
+    Variance,
+    choice,
+    constructor,
+    number_or,
+)
 from ...types import Arms, Scalar
 from ..loops import glm
 
@@ -21,7 +30,7 @@ def ucb_glm(
     family: Family = "logistic",
     begin: glm.Begin = "basis",
     bonus: Annotated[str, choice("norm", "squared_norm")] = "norm",
-    noise_var: Positive = 0.25,
+    noise_var: Variance = 0.25,
     kappa: Positive | None = None,
     delta: Probability | None = None,
     horizon: Count | None = None,

@@ -9,10 +9,10 @@ from ...kernels.estimate import least_squares
 from ...parameters import (
     Flag,
     Nonnegative,
-    Positive,
     Probability,
     Ratios,
     Size,
+    Variance,
     choice,
     constructor,
 )
@@ -38,7 +38,7 @@ def lin_gifa(
     m: Size,
     delta: Probability = 0.05,
     epsilon: Nonnegative = 0.0,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     theta_norm: Nonnegative | None = None,
     v0: Ridge = "paper",
     indices: Annotated[str, choice("paired", "individual")] = "paired",

@@ -4,7 +4,14 @@ from functools import partial
 
 from ...conditions import fewer_than_arms
 from ...core import Algorithm
-from ...parameters import Flag, Nonnegative, Positive, Probability, Size, constructor
+from ...parameters import (
+    Flag,
+    Nonnegative,
+    Probability,
+    Size,
+    Variance,
+    constructor,
+)
 from ...types import Arms
 from ..loops.comparisons import LUCB, best_with_rest, by_averages, individual
 from ..loops.top_m import AverageSelection, AverageThreshold, top_m
@@ -17,7 +24,7 @@ def lucb(
     m: Size,
     delta: Probability = 0.05,
     epsilon: Nonnegative = 0.0,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     selection: AverageSelection = "both",
     threshold: AverageThreshold = "lucb1",
     stale_pair: Flag = False,

@@ -4,7 +4,15 @@ from functools import partial
 
 from ...core import Algorithm
 from ...kernels.allocate import pair_shares
-from ...parameters import Flag, Nonnegative, Positive, Probability, Ratios, Size, constructor
+from ...parameters import (
+    Flag,
+    Nonnegative,
+    Probability,
+    Ratios,
+    Size,
+    Variance,
+    constructor,
+)
 from ...types import Arms
 from ..loops.comparisons import LUCB, best_with_rest, by_features, one_with_rest
 from ..loops.top_m import PairSelection, Ridge, Threshold, consistent, ridge, top_m
@@ -20,7 +28,7 @@ def m_lingape(
     m: Size,
     delta: Probability = 0.05,
     epsilon: Nonnegative = 0.0,
-    noise_var: Positive = 1.0,
+    noise_var: Variance = 1.0,
     theta_norm: Nonnegative | None = None,
     v0: Ridge = "paper",
     selection: PairSelection = "greedy",

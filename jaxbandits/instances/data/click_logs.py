@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from ...messages import reason
 from ...parameters import require
 
 SIDE: int = 6  # features of a user and of an article: a constant and five weights
@@ -119,7 +120,7 @@ def _blocks(file):
                 yield _parsed(lines, start, articles, file)
                 start += len(lines)
     except (EOFError, zlib.error, OSError) as error:
-        raise ValueError(f"path: {file} cannot be read: {error}") from None
+        raise ValueError(f"path: {file} cannot be read: {reason(error)}") from None
 
 
 def _parsed(lines, start, articles, file):
@@ -128,7 +129,9 @@ def _parsed(lines, start, articles, file):
         try:
             rows.append(_row(line, articles))
         except ValueError as error:
-            raise ValueError(f"path: {file} line {number} is not of the log: {error}") from None
+            raise ValueError(
+                f"path: {file} line {number} is not of the log: {reason(error)}"
+            ) from None
     users, shown, clicks = map(np.array, zip(*rows, strict=True))
     features = np.einsum("ni,nj->nij", users, shown).reshape(-1, SIDE**2)
     broken = ~np.isfinite(features).all(1)

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from jaxtyping import UInt8
 
+from ...messages import reason
 from ...parameters import require
 
 Part: TypeAlias = Literal["train", "t10k"]
@@ -64,7 +65,7 @@ def _content(path):
     try:
         return gzip.decompress(data)
     except (EOFError, OSError, zlib.error) as error:
-        raise ValueError(f"path: {path} is damaged: {error}") from None
+        raise ValueError(f"path: {path} is damaged: {reason(error)}") from None
 
 
 def _parsed(data, path):

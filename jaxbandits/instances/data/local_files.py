@@ -4,7 +4,7 @@ import csv
 import dataclasses
 import functools
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -12,11 +12,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ...kernels import sampling
-from ...parameters import choice, count, require
+from ...messages import reason
+from ...parameters import Variance, choice, require
 from ...precision import double, is_traced
-from ...signatures import hinting
-from ...types import Key, Scalar
-from ..instance import Instance, check_given, recorded, tabular
+from ...types import Key
+from ..instance import Instance, recorded, tabular
+from ..options import Pair, checked
 
 # Columns of curb weight, width, engine size, city and highway miles per gallon, and price.
 CAR_FEATURES: tuple[int, ...] = (13, 11, 16, 23, 24)
@@ -32,7 +33,8 @@ SENSORS: tuple[str, ...] = (
 MOTOR_SOURCE: str = "it is the Electric Motor Temperature data set (Paderborn, on Kaggle)"
 
 
-Missing: TypeAlias = Literal["drop", "impute"]
+Missing: TypeAlias = Annotated[Literal["drop", "impute"], choice(*MISSING)]
+Sensor: TypeAlias = Annotated[str, choice(*SENSORS)]
 FeaturesAndValues: TypeAlias = tuple[Float[np.ndarray, "n d"], Float[np.ndarray, " n"]]
 
 
@@ -54,6 +56,7 @@ def _unit_range(table):
     return (table - low) / (high - low)
 
 
+@checked
 def read_automobile(path: Path | str, *, missing: Missing = "drop") -> FeaturesAndValues:
     """Features `[n, 5]` and prices `[n]` of the cars, each rescaled to [0, 1].
 
@@ -65,7 +68,6 @@ def read_automobile(path: Path | str, *, missing: Missing = "drop") -> FeaturesA
     Raises:
       ValueError: the file is missing, or a row does not look like that data set.
     """
-    check_given(choice(*MISSING), missing=missing)
     file = find_file(path, CAR_FILE, "it is the UCI Automobile data set (1987)")
     with file.open(newline="") as stream:
         rows = [row for row in csv.reader(stream) if row]
@@ -77,7 +79,7 @@ def read_automobile(path: Path | str, *, missing: Missing = "drop") -> FeaturesA
     try:
         table = np.array(numbers, dtype=float).reshape(-1, len(columns))
     except ValueError as error:
-        raise ValueError(f"path: {file} holds a value that is no number: {error}") from None
+        raise ValueError(f"path: {file} holds a value that is no number: {reason(error)}") from None
     priced = np.isfinite(table[:, -1])
     require(priced.any(), f"path: {file} is too small")
     # Some copies of the file have 0 for what is missing.
@@ -96,13 +98,13 @@ def _check_varies(table, file):
     require(fine, f"path: {file} is too small, or a column of it has only one value")
 
 
-@hinting
+@checked
 def automobile(
     key: Key,
     path: Path | str,
-    num_arms: int,
+    num_arms: Pair,
     *,
-    noise_var: Scalar = 0.1,
+    noise_var: Variance = 0.1,
     missing: Missing = "drop",
 ) -> Instance:
     """Cars of the UCI data set as arms: mean reward the rescaled price (Azizi et al., 2022).
@@ -129,12 +131,12 @@ def automobile(
     >>> automobile(jax.random.key(0), path, 5).arms.shape
     (5, 5)
     """
-    check_given(count(2), num_arms=num_arms)
     features, prices = read_automobile(path, missing=missing)
     return _draw_rows(key, features, prices, num_arms, noise_var)
 
 
-def read_electric_motor(path: Path | str, *, target: str = "pm") -> FeaturesAndValues:
+@checked
+def read_electric_motor(path: Path | str, *, target: Sensor = "pm") -> FeaturesAndValues:
     """Features `[n, 11]` and the target `[n]` of all records, each rescaled to [0, 1].
 
     Args:
@@ -146,7 +148,6 @@ def read_electric_motor(path: Path | str, *, target: str = "pm") -> FeaturesAndV
     Raises:
       ValueError: the file is missing, lacks a sensor, or holds a value that is no number.
     """
-    check_given(choice(*SENSORS), target=target)
     newer, older = MOTOR_FILES
     newer = Path(path) / newer
     file = find_file(newer if newer.is_file() else path, older, MOTOR_SOURCE)
@@ -165,16 +166,21 @@ def _motor_table(file, changed, size):
     try:
         table = np.loadtxt(file, delimiter=",", skiprows=1, usecols=columns, ndmin=2)
     except ValueError as error:
-        raise ValueError(f"path: {file} holds a value that is no number: {error}") from None
+        raise ValueError(f"path: {file} holds a value that is no number: {reason(error)}") from None
     _check_varies(table, file)
     table = _unit_range(table)
     table.setflags(write=False)
     return table
 
 
-@hinting
+@checked
 def electric_motor(
-    key: Key, path: Path | str, num_arms: int, *, noise_var: Scalar = 0.1, target: str = "pm"
+    key: Key,
+    path: Path | str,
+    num_arms: Pair,
+    *,
+    noise_var: Variance = 0.1,
+    target: Sensor = "pm",
 ) -> Instance:
     """Records of a motor's sensors as arms: mean reward a temperature (Azizi et al., 2022).
 
@@ -202,7 +208,6 @@ def electric_motor(
     >>> electric_motor(jax.random.key(0), path, 5).arms.shape
     (5, 11)
     """
-    check_given(count(2), num_arms=num_arms)
     features, values = read_electric_motor(path, target=target)
     return _draw_rows(key, features, values, num_arms, noise_var)
 
@@ -220,8 +225,8 @@ def _draw_rows(key, features, means, num_arms, noise_var):
     return tabular(features[rows], means[rows], noise_var=noise_var)
 
 
-@hinting
-def drug_repurposing(path: Path | str, *, noise_var: Scalar = 0.25) -> Instance:
+@checked
+def drug_repurposing(path: Path | str, *, noise_var: Variance = 0.25) -> Instance:
     """Ten drugs scored on eighteen patients (Reda et al., 2021); a pull draws a patient.
 
     The means are exactly linear in the 71 features, so `theta` is the solution of least norm.
@@ -266,4 +271,4 @@ def named_table(
     try:
         return header, np.array(rows, dtype=float)
     except ValueError as error:
-        raise ValueError(f"path: {file} is not a table of numbers: {error}") from None
+        raise ValueError(f"path: {file} is not a table of numbers: {reason(error)}") from None
