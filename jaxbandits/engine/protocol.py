@@ -10,7 +10,7 @@ from jax.random import fold_in
 from jax.tree_util import keystr, tree_flatten_with_path
 
 from ..core import Algorithm, Move
-from ..messages import brief
+from ..messages import brief, reason
 from ..parameters import require
 from ..types import Key, Pytree
 from .device_loop import LoopInputs, Structure
@@ -170,8 +170,8 @@ def _shapes(where, name, function, *args):
     try:
         shapes = jax.eval_shape(call, *args)
     except jax.errors.ConcretizationTypeError as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        text = f"{where} {name} cannot be compiled: {reason}; write jnp.where in place of `if`"
+        cause = reason(error).rstrip(".")
+        text = f"{where} {name} cannot be compiled: {cause}; write jnp.where in place of `if`"
         raise ValueError(text) from error
     except TypeError as error:
         if not returned:  # its own error
