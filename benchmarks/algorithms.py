@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 import jaxbandits as jb
-from jaxbandits.engine.results import binomial_interval, standard_error
+from jaxbandits.intervals import binomial_interval, standard_error
 
 from .contest import machine
 from .rows import command

@@ -19,8 +19,8 @@ import numpy as np
 from scipy import stats
 
 import jaxbandits as jb
-from jaxbandits.engine.results import binomial_interval
 from jaxbandits.estimates import estimate
+from jaxbandits.intervals import binomial_interval
 from jaxbandits.theory import m_lingape_complexity, ugape_complexity
 
 from .rows import keep, kept

@@ -23,7 +23,7 @@ from pathlib import Path
 from jaxbandits import algorithms
 from jaxbandits.cli import catalogue
 from jaxbandits.engine import compile_times
-from jaxbandits.engine.results import binomial_interval
+from jaxbandits.intervals import binomial_interval, half_width
 from jaxbandits.signatures import name_of
 
 from .algorithms import problems
@@ -69,7 +69,6 @@ LINEAR = ("lin_ucb", "lin_ts")
 # Authors, "title", where and when; what follows (an equation, an address) is left out.
 PAPER = re.compile(r'^(?P<authors>[^"]+), "[^"]+", (?P<where>.*?\b(?:19|20)\d{2})')
 FIGURES = ("Measured, ± 95%", "Pulls", "CPU time of a replication, of a pull")
-HALF_WIDTH = 1.96  # of a 95% interval, in standard errors
 MEMBERS = "<!-- members -->\n", "<!-- end of members -->\n"
 FIGURE = re.compile(r"<!-- f: (?P<what>.*?) -->(?P<text>.*?)<!-- /f -->", re.DOTALL)
 WITHOUT = "Arms without features: "
@@ -155,10 +154,12 @@ def errors_of(name):
 def result_of(name):
     """Wrong answers, or the regret, or the reward, with a 95% interval."""
     row = row_of(name)[1]
+    number = row["replications"]
     if "regret" in row:
-        return f"regret {row['regret']:.1f} ± {FORMATS['±1'](row['regret_se'])}"
+        return f"regret {row['regret']:.1f} ± {half_width(row['regret_se'], number):.1f}"
     if "average_reward" in row:
-        return f"reward {row['average_reward']:.3f} ± {FORMATS['±3'](row['average_reward_se'])}"
+        width = half_width(row["average_reward_se"], number)
+        return f"reward {row['average_reward']:.3f} ± {width:.3f}"
     errors, number = errors_of(name)
     low, high = (percent(share) for share in binomial_interval(errors, number))
     return f"{errors:,} of {number:,} wrong ({low} to {high})"
@@ -262,7 +263,7 @@ LEGEND = textwrap.dedent("""\
       they are stored, 20,000 replications on small instances with delta = 0.05, some with the ridge
       v0 = 0.1, are counted (`benchmarks/results/guarantees-cpu.json`), else the replications
       described below. For the other algorithms it is the regret, or the average reward of a round;
-      the number after ± is half of a 95% interval, 1.96 standard errors.
+      the number after ± is half of a 95% interval (Student's).
     - *Pulls*: the mean number in a replication, or its ratio to the lower bound of any algorithm
       with the same delta (`jaxbandits.theory.pull_lower_bound`), in the replications described
       below.
@@ -335,18 +336,24 @@ FORMATS = {
     "3": lambda x: f"{x:.3f}",
     "short": _short,
     "us": lambda seconds: _short(1e6 * seconds),
-    "±1": lambda error: f"{HALF_WIDTH * error:.1f}",
-    "±3": lambda error: f"{HALF_WIDTH * error:.3f}",
 }
 
 
 def figure(what):
     """The text of a figure; see the module."""
-    start, chosen, column, form = what.split(" / ")
-    value = _chosen(what, start, chosen)
+    start, wanted, column, form = what.split(" / ")
+    value = chosen = _chosen(what, start, wanted)
     for key in column.split("."):
         value = value[int(key) if isinstance(value, list) else key]
+    if form.startswith("±"):
+        value, form = half_width(value, _replications(chosen, column)), form[1:]
     return FORMATS[form](value)
+
+
+def _replications(row, column):
+    """How many replications a standard error of a row is computed from."""
+    side = column.split(".")[1] if "runs" in row else None  # of two programs
+    return row["runs"][side] if side else row["replications"]
 
 
 def _chosen(what, start, chosen):

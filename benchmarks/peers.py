@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxbandits as jb
-from jaxbandits.engine.results import standard_error
+from jaxbandits.intervals import standard_error
 
 from .contest import machine
 

@@ -165,7 +165,7 @@ def section(name, found, note):
     if note.get("paper"):
         parts.append(f"**The paper's numbers.** {note['paper'].strip()}\n")
     if found is not None:
-        parts.append(numbers(found["claims"]))
+        parts.append(numbers(found["claims"], found["replications"]))
     return "\n".join(filter(None, [*parts, command]))
 
 
@@ -209,15 +209,15 @@ def reason(claim, known):
     return next((" ".join(why.split()) for why in found), None)
 
 
-def numbers(claims):
+def numbers(claims, replications):
     """What each verdict rests on, folded away."""
-    blocks = [f"- {one['claim']} {measured(one['measured'])}" for one in claims]
+    blocks = [f"- {one['claim']} {measured(one['measured'], replications)}" for one in claims]
     return ":::{dropdown} Measured numbers\n" + "\n".join(blocks) + "\n:::\n"
 
 
-def measured(found):
+def measured(found, replications):
     """Measured numbers as code, in which no character is mark-up."""
-    return f"`{measured_text(found).replace('`', chr(39))}`" if found else ""
+    return f"`{measured_text(found, replications).replace('`', chr(39))}`" if found else ""
 
 
 def _listed(values):

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import jaxbandits as jb
-from jaxbandits.engine.results import binomial_interval
 from jaxbandits.estimates import estimate
+from jaxbandits.intervals import binomial_interval
 
 from .promises import BUDGET, DELTA, ERROR, FIXED, PROMISES, halving_instance
 from .rows import command, keep, kept, stored

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from .intervals import ONE
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.path import Path
@@ -168,7 +170,17 @@ def promised(ax: "Axes", positions: Any, deltas: Any, label: str) -> None:
         ax.plot(positions, deltas, label=label, **style)
 
 
+def mean_label(quantity: str, fewest: int) -> str:
+    """What an axis of means is called; it says where there is no interval.
+
+    Args:
+      quantity: of which the mean is drawn.
+      fewest: replications behind any of the means.
+    """
+    return f"{quantity}, mean ({'95%' if fewest > 1 else ONE})"
+
+
 def band(ax: "Axes", rounds: Any, mean: Any, width: Any, i: int, *, label: str | None) -> None:
-    """A curve of the i-th algorithm with a band of `width` on each side."""
+    """A curve of the i-th algorithm with a band of `width` on each side; NaN: without."""
     ax.plot(rounds, mean, STROKES[i % len(STROKES)], color=colour(i), lw=LINE, label=label)
     ax.fill_between(rounds, mean - width, mean + width, color=colour(i), alpha=0.2, lw=0)

@@ -3,7 +3,6 @@
 import math
 from typing import NamedTuple
 
-NORMAL = 1.96  # standard errors on each side of a 95% interval
 RATE_DIGITS = 3  # of an error rate, and of a ratio to a bound
 ERROR_DIGITS = 2  # of an error, and of the ends of an interval
 DIGITS = 4  # of a number whose error is not known

@@ -27,12 +27,18 @@ def sweep(
     column of panels for each instance and point of the other axes. Intervals are 95%.
 
     Args:
-      dataset: what `sweep` returns.
+      dataset: what `sweep` returns, what is read from `results.nc`, or any selection of it, such
+        as `dataset.sel(delta=0.05)` or `dataset.isel(replication=slice(100))`. All that is drawn
+        is computed from the replications that are given. Sweeps joined along a new dimension have
+        that as an axis.
       title: above the panels; none by default.
       quantities: rows of panels among "pulls", "errors", "accuracy", "regret", "reward", "arms"
         (the pulls of each); chosen by the kind of the runs by default.
     Returns:
       A `matplotlib.figure.Figure`, which pyplot does not know: `savefig` saves it.
+    Raises:
+      ValueError: a quantity is unknown; or the dataset is no sweep's, is empty, lacks what is
+        drawn, or holds means over replications, instances or algorithms.
 
     >>> import jaxbandits as jb
     >>> from functools import partial

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .drawing import LINE, band, colour, ink, promised, rates, stroke, text
-from .estimates import NORMAL
+from .drawing import LINE, band, colour, ink, mean_label, promised, rates, stroke, text
+from .intervals import half_width, standard_error
 from .messages import brief
 from .parameters import require
 from .system.extras import needed_by
@@ -94,7 +94,9 @@ def stopping_times(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
 
 
 def regret(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
-    """Mean regret along the rounds, with a band of 95%.
+    """Mean regret along the rounds, with a band of 95% (Student's) where it is known.
+
+    One replication has no band, and the axis says so.
 
     Args:
       runs: `Runs` with a `horizon`, several by name, or a `Comparison`.
@@ -115,11 +117,10 @@ def regret(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
             one.regret is not None and one.rounds is not None,
             f"runs: {name or 'these'} have no regret; simulate them with a horizon",
         )
-        mean, width = one.regret.mean(0), np.zeros(len(one.rounds))
-        if len(one.regret) > 1:
-            width = NORMAL * one.regret.std(0, ddof=1) / np.sqrt(len(one.regret))
-        band(ax, one.rounds, mean, width, i, label=text(name))
-    ax.set(xlabel="round", ylabel="regret, mean (95%)")
+        width = half_width(standard_error(one.regret), len(one.regret))
+        band(ax, one.rounds, one.regret.mean(0), width, i, label=text(name))
+    fewest = min(len(one.regret) for _, one in pairs)
+    ax.set(xlabel="round", ylabel=mean_label("regret", fewest))
     return _finished(ax, pairs)
 
 

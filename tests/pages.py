@@ -5,7 +5,7 @@ import json
 import numpy as np
 import xarray
 
-from jaxbandits.engine.results import binomial_interval
+from jaxbandits.intervals import binomial_interval
 from jaxbandits.report import write
 from jaxbandits.sweeps.dataset import write as save
 

@@ -9,6 +9,7 @@ from benchmarks import algorithms as measuring
 from benchmarks import pages
 from jaxbandits import algorithms
 from jaxbandits.engine import compile_times
+from jaxbandits.intervals import half_width
 
 WRITTEN = [f"algorithms/{page}.md" for page in pages.FAMILIES]
 WITH_TEXT = [*WRITTEN, "which_algorithm.md", "glossary.md", "peers.md"]
@@ -71,7 +72,9 @@ def test_a_figure_is_what_the_file_holds():
 def test_a_plus_or_minus_is_half_of_a_95_percent_interval():
     row = pages.measured("regret, logistic", "glm_ucb")
     what = "algorithms / problem=regret, logistic; algorithm=glm_ucb / regret_se / "
-    assert float(pages.figure(what + "±1")) == pytest.approx(1.96 * row["regret_se"], abs=0.05)
+    assert float(pages.figure(what + "±1")) == pytest.approx(
+        half_width(row["regret_se"], row["replications"]), abs=0.05
+    )
     assert pages.result_of("glm_ucb").endswith(f" ± {pages.figure(what + '±1')}")
     assert not re.search(r"± <!-- f: [^>]* / [^±>]+ -->", "".join(map(text_of, WITH_TEXT)))
 

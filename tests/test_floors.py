@@ -17,6 +17,7 @@ FLOORS = {
     "types": -1,
     "whole_numbers": -1,
     "estimates": -1,
+    "intervals": -1,
     "compile_options": 0,
     "core": 0,
     "precision": 0,

@@ -11,7 +11,7 @@ from jaxbandits.engine.results import mean_difference
 from jaxbandits.report import pairs, table
 
 RNG = np.random.default_rng(0)
-SHARED = RNG.normal(1000.0, 100.0, 50)
+SHARED = RNG.normal(1000.0, 100.0, 50).round()
 
 
 def dataset_of(*pulls, correct=None, cut=()):
@@ -20,20 +20,18 @@ def dataset_of(*pulls, correct=None, cut=()):
     values = np.array(pulls)
     right = np.ones(values.shape, bool) if correct is None else np.array(correct)
     grid = ("instance", "algorithm")
+    stopped = np.isfinite(values) & [[name not in cut] for name in names]
     columns = {
-        "pulls": ((*grid, "replication"), values[None]),
+        "pulls": ((*grid, "replication"), np.rint(values)[None]),
         "correct": ((*grid, "replication"), right[None]),
-        "pulls_mean": (grid, np.nanmean(values, 1)[None]),
-        "pulls_mean_is_lower_bound": (grid, [[name in cut for name in names]]),
-        "error_low": (grid, [[0.1 for _ in names]]),
-        "error_high": (grid, [[0.4 for _ in names]]),
+        "stopped": ((*grid, "replication"), stopped[None]),
     }
     return xarray.Dataset(columns, {"instance": ["soare"], "algorithm": names}, {"axes": "[]"})
 
 
 def test_a_significant_difference_of_overlapping_intervals_is_found():
-    other = SHARED + RNG.normal(10.0, 5.0, 50)
-    (pair,) = pairs.pairs(dataset_of(SHARED, other), [])
+    other = SHARED + RNG.normal(10.0, 5.0, 50).round()
+    (pair,) = pairs.pairs(dataset_of(SHARED, other))
     expected = mean_difference(SHARED, other)
     assert (pair.mean, pair.low, pair.high) == pytest.approx(
         [expected[name] for name in ("mean", "low", "high")]
@@ -44,27 +42,27 @@ def test_a_significant_difference_of_overlapping_intervals_is_found():
     assert "while the single intervals overlap" in pairs.in_words(pair)
 
 
-def test_intervals_apart_whose_difference_is_not_significant_are_found():
-    swings = np.array([10.0, -10.0] * 6)  # where one is high, the other is low
-    (pair,) = pairs.pairs(dataset_of(1000.0 + swings, 1012.5 - swings), [])
-    assert not pair.overlap
-    assert pair.low < 0 < pair.high
+@pytest.mark.parametrize("distance", [12.0, 13.0, 14.0, 15.0])
+def test_means_whose_intervals_are_apart_differ_significantly(distance):
+    """Both are Student's: a difference has at most the sum of the standard errors."""
+    swings = np.array([10.0, -10.0] * 6)  # where one is high, the other is low: the worst case
+    assert pairs.pairs(dataset_of(1000.0 + swings, 1000.0 + distance - swings)) == []
 
 
 def test_pairs_that_agree_are_left_out():
     far, same = SHARED + 500.0 + RNG.normal(0.0, 5.0, 50), RNG.normal(1000.0, 100.0, 50)
-    assert pairs.pairs(dataset_of(SHARED, far), []) == []
-    assert pairs.pairs(dataset_of(SHARED, same), []) == []
-    assert pairs.pairs(dataset_of(SHARED, SHARED + 1.0), []) == []  # exactly apart: no interval
+    assert pairs.pairs(dataset_of(SHARED, far)) == []
+    assert pairs.pairs(dataset_of(SHARED, same)) == []
+    assert pairs.pairs(dataset_of(SHARED, SHARED + 1.0)) == []  # exactly apart: no interval
     assert pairs.note([]) == ""
 
 
 def test_runs_cut_short_are_not_compared_and_missing_replications_are_left_out():
-    other = SHARED + RNG.normal(10.0, 5.0, 50)
-    assert pairs.pairs(dataset_of(SHARED, other, cut=("algorithm 1",)), []) == []
+    other = SHARED + RNG.normal(10.0, 5.0, 50).round()
+    assert pairs.pairs(dataset_of(SHARED, other, cut=("algorithm 1",))) == []
     some = other.copy()
     some[40:] = np.nan
-    (pair,) = pairs.pairs(dataset_of(SHARED, some), [])
+    (pair,) = pairs.pairs(dataset_of(SHARED, some))
     assert pair.mean == pytest.approx((SHARED[:40] - some[:40]).mean())
 
 
@@ -73,19 +71,19 @@ def test_errors_are_compared_where_enough_replications_differ():
     wrong[0, :20] = True
     wrong[1, :8] = True
     same = np.full(50, 40.0)
-    (pair,) = pairs.pairs(dataset_of(same, same, correct=~wrong), [])
+    (pair,) = pairs.pairs(dataset_of(same, same, correct=~wrong))
     assert pair.quantity == "errors"
     assert pair.mean == pytest.approx(12 / 50)
     wrong[1, :15] = True  # five differ
-    assert pairs.pairs(dataset_of(same, same, correct=~wrong), []) == []
+    assert pairs.pairs(dataset_of(same, same, correct=~wrong)) == []
 
 
 def test_regret_is_compared_at_the_last_round():
     dataset = example(instances=("cube",), regret=True)
     curves = dataset.regret.values
     curves[0, 1, 0] = curves[0, 0, 0] + 0.01 * np.arange(6) * np.linspace(1.0, 2.0, 20)[:, None]
-    dataset["pulls_mean_is_lower_bound"][:] = False
-    found = [p for p in pairs.pairs(dataset, ["gap"]) if p.where == "cube, gap = 0.5"]
+    dataset.stopped[:] = True
+    found = [p for p in pairs.pairs(dataset) if p.where == "cube, gap = 0.5"]
     assert [pair.quantity for pair in found] == ["regret"]
     assert found[0].mean == pytest.approx(-0.05 * 1.5)
 
@@ -102,12 +100,12 @@ def test_the_printed_table_has_one_line_about_all_pairs(capsys):
         "says more (mean difference [95%]): pulls of LinGapE less those of GSE on "
         "soare, gap = 0.5: -19.5 [-22, -17], while the single intervals overlap."
     )
-    one = pairs.pairs(dataset, ["gap"])
+    one = pairs.pairs(dataset)
     assert pairs.note(one * 6).endswith("; and 2 more.")
 
 
 def test_a_column_has_the_difference_to_the_first_algorithm():
-    other = SHARED + RNG.normal(10.0, 5.0, 50)
+    other = SHARED + RNG.normal(10.0, 5.0, 50).round()
     found = pairs.differences(dataset_of(SHARED, other, other, cut=("algorithm 2",)))
     expected = mean_difference(other, SHARED)
     first, second, third = found.texts
@@ -132,7 +130,7 @@ def test_algorithms_with_equal_pulls_are_compared_by_their_errors():
 
 def test_the_difference_of_regret_is_that_of_the_last_round():
     dataset = example(instances=("cube",), regret=True)
-    dataset["pulls_mean_is_lower_bound"][:] = False
+    dataset.stopped[:] = True
     curves = dataset.regret.values
     curves[0, 1, 0] = curves[0, 0, 0] + np.arange(6)
     found = pairs.differences(dataset)
@@ -142,7 +140,7 @@ def test_the_difference_of_regret_is_that_of_the_last_round():
 
 def test_a_cell_for_all_points_is_not_compared_with_one_point():
     dataset = example(instances=("soare",))
-    dataset["pulls_mean_is_lower_bound"][:] = False
+    dataset.stopped[:] = True
     dataset.attrs["independent"] = json.dumps({"gap": [["soare", "GSE"]]})
     assert pairs.differences(dataset) is None
     dataset.attrs["independent"] = json.dumps({"gap": [["soare", "LinGapE"]]})

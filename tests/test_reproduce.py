@@ -13,6 +13,8 @@ from jaxbandits import reproduce
 from jaxbandits.reproduce.claims import Claim, Finding, checked, few_errors
 from jaxbandits.reproduce.measures import Estimate, all_hold
 
+MANY = 10**6  # replications
+
 NAME = "lingape/fig1"
 OTHERS = {"glm/fig1_printed", "gse/eta", "gse/bounds", "gse/fig6_per_arm"}  # no figures of papers
 
@@ -99,9 +101,9 @@ def test_data_that_an_experiment_does_not_need_change_nothing(easy, tmp_path):
 
 
 def test_within_and_all_hold_give_true_false_or_none():
-    assert Estimate(1.0, 0.1).within(0.5, 1.5) is True
-    assert Estimate(1.6, 0.01).within(0.5, 1.5) is False
-    assert Estimate(1.4, 0.1).within(0.5, 1.5) is None
+    assert Estimate(1.0, 0.1, MANY).within(0.5, 1.5) is True
+    assert Estimate(1.6, 0.01, MANY).within(0.5, 1.5) is False
+    assert Estimate(1.4, 0.1, MANY).within(0.5, 1.5) is None
     assert all_hold([True, True]) is True
     assert all_hold([None, False]) is False
     assert all_hold([None, True]) is None
@@ -109,14 +111,19 @@ def test_within_and_all_hold_give_true_false_or_none():
 
 
 def test_below_is_decided_by_the_standard_error():
-    assert Estimate(1.0, 0.1).below(2.0) is True
-    assert Estimate(3.0, 0.1).below(2.0) is False
-    assert Estimate(1.9, 0.1).below(2.0) is None
-    assert Estimate(1.0, float("nan")).below(2.0) is None
-    assert Estimate(float("nan"), 0.1).below(2.0) is None
-    assert Estimate(1.8, 0.1).below(2.0) is None  # at the end of the interval
-    assert Estimate(2.0, 0.0).below(2.0) is None  # equal for certain, and not below
-    assert (Estimate(1.9, 0.0).below(2.0), Estimate(2.1, 0.0).below(2.0)) == (True, False)
+    assert Estimate(1.0, 0.1, MANY).below(2.0) is True
+    assert Estimate(3.0, 0.1, MANY).below(2.0) is False
+    assert Estimate(1.9, 0.1, MANY).below(2.0) is None
+    assert Estimate(1.0, float("nan"), MANY).below(2.0) is None
+    assert Estimate(float("nan"), 0.1, MANY).below(2.0) is None
+    assert Estimate(1.81, 0.1, MANY).below(2.0) is None  # near the end of the interval
+    assert Estimate(1.79, 0.1, MANY).below(2.0) is True
+    assert Estimate(1.6, 0.1, 3).below(2.0) is None  # Student's: 4.5 errors and not 2
+    assert Estimate(1.5, 0.1, 3).below(2.0) is True
+    assert Estimate(1.0, 0.1, 1).below(2.0) is None
+    assert Estimate(2.0, 0.0, MANY).below(2.0) is None  # equal for certain, and not below
+    assert Estimate(1.9, 0.0, MANY).below(2.0) is True
+    assert Estimate(2.1, 0.0, MANY).below(2.0) is False
 
 
 def test_claims_are_plain_json():

@@ -118,9 +118,10 @@ def test_differences_are_taken_replication_by_replication():
     correct = both.correct.values
     correct[0, 0] = correct[0, 1]
     correct[0, 0, :, :40] = 1.0
-    mean, error = measures.accuracy_difference(both, "A", "B", {})
+    mean, error, number = measures.accuracy_difference(both, "A", "B", {})
     assert mean == pytest.approx((1 - correct[0, 1, :, :40]).sum() / 800)
     assert error < 0.5 * math.sqrt(2 * 0.25 / 400)
+    assert number == 400
 
 
 def test_times_are_compared_where_both_were_run():

@@ -8,7 +8,7 @@ import pytest
 import xarray
 
 from jaxbandits import reproduce
-from jaxbandits.engine.results import standard_error
+from jaxbandits.intervals import standard_error
 from jaxbandits.reproduce import lingape_claims as claims
 
 FIGURE_1 = {"LinGapE": [5, 6, 9], "XY-static": [300, 750, 1500], "XY-adaptive": [3e3, 6e3, 1e4]}

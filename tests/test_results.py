@@ -8,7 +8,8 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 import jaxbandits as jb
-from jaxbandits.engine.results import binomial_interval, paired_difference
+from jaxbandits.engine.results import paired_difference
+from jaxbandits.intervals import binomial_interval
 
 
 def runs(num=40, *, errors=3, cut=2, sets=False, regret=False):

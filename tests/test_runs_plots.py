@@ -11,6 +11,7 @@ from run_settings import SOARE, simulate
 
 import jaxbandits as jb
 from jaxbandits import drawing
+from jaxbandits.engine.results import first_of
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,14 @@ def test_regret_is_its_mean_with_a_band(regret_runs, ax):
     last = band.get_paths()[0].vertices
     at_end = last[last[:, 0] == regret_runs.rounds[-1], 1]
     error = regret_runs.regret[:, -1].std(ddof=1) / np.sqrt(20)
-    assert np.ptp(at_end) == pytest.approx(2 * 1.96 * error, rel=1e-3)
+    assert np.ptp(at_end) == pytest.approx(2 * 2.093 * error, rel=1e-3)  # Student's, not 1.96
+
+
+def test_the_regret_of_one_replication_has_no_band(regret_runs, ax):
+    jb.plot.regret(first_of(regret_runs, 1), ax=ax)
+    assert ax.get_ylabel() == "regret, mean (1 replication: no interval)"
+    np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), regret_runs.regret[0])
+    assert not any(path.vertices.size for path in ax.collections[0].get_paths())
 
 
 def test_errors_have_exact_intervals_and_none_is_an_upper_end(runs, ax):

@@ -10,7 +10,7 @@ import pytest
 from run_settings import SOARE, simulate
 
 import jaxbandits as jb
-from jaxbandits.engine.results import none_of
+from jaxbandits.engine.results import first_of, none_of
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_the_numbers_are_those_of_the_summary(runs):
     assert re.fullmatch(rate, found["error rate [95%]"])
     mean, width = map(float, re.match(r"(\d+) ± (\d+) \(95%\);", found["pulls"]).groups())
     assert abs(mean - summary["pulls_mean"]) < 0.1 * summary["pulls_se"]
-    assert abs(width / (1.96 * summary["pulls_se"]) - 1) < 0.05
+    assert width == pytest.approx(2.093 * summary["pulls_se"], rel=0.03)  # Student's, not 1.96
     median = re.search(r"median ([\d.]+),", found["pulls"]).group(1)
     assert abs(float(median) / np.median(runs.pulls) - 1) < 1e-3
     assert found["played"].startswith(f"seed 7, engine {runs.meta['engine']}, device cpu")
@@ -72,7 +72,7 @@ def test_regret_runs_show_the_regret():
     found = lines_of(runs)
     mean, width, level = map(float, re.findall(r"[\d.]+", found["regret"]))
     assert abs(mean - runs.regret[:, -1].mean()) < 0.1 * width
-    assert width == pytest.approx(1.96 * runs.summary()["regret_se"], rel=0.05)
+    assert width == pytest.approx(2.093 * runs.summary()["regret_se"], rel=0.03)
     assert level == 95
     assert list(found)[:2] == ["replications", "regret"]
     assert found["pulls"] == f"{runs.pulls[0]} in each replication"
@@ -85,10 +85,8 @@ def test_no_replication_and_many_counts_fit_too(runs):
     assert found["counted"].endswith(" ...")
 
 
-def test_a_single_replication_has_no_standard_error(runs):
-    names = ("replication", "pulls", "answer", "correct", "stopped", "arm_pulls")
-    tables = {name: getattr(runs, name)[:1] for name in names}
-    for group in ("info", "facts"):
-        tables[group] = {name: x[:1] for name, x in getattr(runs, group).items()}
-    found = lines_of(dataclasses.replace(runs, **tables))
-    assert found["pulls"].startswith(f"{runs.pulls[0]}; ")
+def test_a_single_replication_has_no_interval(runs):
+    found = lines_of(first_of(runs, 1))
+    assert found["pulls"] == f"{runs.pulls[0]} (1 replication: no interval)"
+    found = lines_of(first_of(simulate("regret", 20), 1))
+    assert found["regret"].endswith(" (1 replication: no interval)")

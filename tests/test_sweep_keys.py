@@ -88,8 +88,8 @@ def test_the_recorded_rounds_are_those_of_the_file():
 @pytest.mark.parametrize("rule", RULES)
 def test_each_rule_of_until_ends_a_cell(rule):
     some = runs(regret=True)
-    assert enough(some, {rule: 1e9})
-    assert not enough(some, {rule: 1e-9})
+    assert enough(some, {rule: 1e9}, 400)
+    assert not enough(some, {rule: 1e-9}, 400)
 
 
 BALL = changed(BASE, "instances.basis", {"name": "sphere", "num_arms": 5, "dim": 2, "mix": 0.5})

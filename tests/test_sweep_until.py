@@ -1,5 +1,6 @@
 """Cells that end once their estimates are precise enough (`until`)."""
 
+import dataclasses
 import tomllib
 from functools import partial
 
@@ -8,6 +9,8 @@ import pytest
 from run_settings import HALVING, timeless
 
 import jaxbandits as jb
+from jaxbandits.engine.results import first_of
+from jaxbandits.intervals import binomial_interval
 from jaxbandits.report import plot, table
 from jaxbandits.report import write as report
 from jaxbandits.sweeps import local, parse, run
@@ -16,7 +19,7 @@ from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.dataset import write
 from jaxbandits.sweeps.groups import Group
 from jaxbandits.sweeps.store import Store
-from jaxbandits.sweeps.until import stages
+from jaxbandits.sweeps.until import RULES, confidence, enough, revisions, stages
 
 CELLS = f"""
 replications = 400
@@ -30,6 +33,13 @@ gap = [2.0, 0.2]
 
 def planned(old="", new=""):
     return parse(tomllib.loads(CELLS.replace(old, new)))
+
+
+def played(number):
+    """`Runs` of the harder cell."""
+    instance = jb.instances.canonical(3, gap=0.2)
+    uneven = partial(jb.lingape, delta=0.4)
+    return jb.simulate(instance, jb.at_budget(uneven, 30), replications=number)
 
 
 def both(dataset):
@@ -49,6 +59,53 @@ def test_a_cell_ends_at_the_first_stage_that_is_precise_enough():
     runs = jb.simulate(jb.instances.canonical(3, gap=2.0), halving, replications=100)
     np.testing.assert_array_equal(easy.arm_pulls.values[:100], runs.arm_pulls)
     assert int(easy.errors) == runs.summary()["errors"]
+
+
+def test_the_intervals_of_a_cell_hold_at_all_looks_together():
+    """Five looks are planned, so each interval has 99%, and the cells that ended show it."""
+    dataset = run(planned())
+    assert dataset.attrs["confidence"] == 0.99
+    for cell in both(dataset):
+        errors, number = int(cell.errors), int(cell.replications)
+        expected = binomial_interval(errors, number, 0.99)
+        assert (float(cell.error_low), float(cell.error_high)) == pytest.approx(expected)
+    assert "confidence" not in run(planned("[until]\nerror_width = 0.08\n")).attrs
+
+
+def test_a_rule_holds_at_its_limit():
+    runs = played(150)
+    runs = dataclasses.replace(runs, pulls=np.arange(150), correct=np.arange(150) > 3)
+    digest = runs.summary(confidence=confidence(400, {"error_width": 1.0}))
+    for rule in ("error_width", "pulls_se"):
+        limit = RULES[rule](digest)
+        assert limit > 0
+        assert enough(runs, {rule: limit}, 400)
+        assert not enough(runs, {rule: np.nextafter(limit, 0)}, 400)
+
+
+def test_a_cell_without_a_single_error_ends():
+    right = dataclasses.replace(played(100), correct=np.ones(100, bool))
+    assert right.summary()["error_rate"] == 0.0
+    assert enough(right, {"error_width": 0.05161}, 400)  # 1 - 0.005 ** (1 / 100)
+    assert not enough(right, {"error_width": 0.0516}, 400)
+
+
+def test_only_replications_up_to_the_next_look_are_played():
+    plan = planned("error_width = 0.08", "error_width = 0.001")
+    cell = cells_of(plan)[1]
+    progress = CellProgress(plan, cell)
+    some = first_of(played(150), 120)
+    assert progress.missing().tolist() == [*range(100)]
+    progress.add(some)
+    assert progress.missing().tolist() == [*range(120, 150)]
+    progress.add(played(150))
+    assert progress.missing().tolist() == [*range(150, 225)]
+    assert len(progress) == 150
+
+
+def test_the_rule_of_the_width_is_a_revision():
+    assert len(RULES["error_width"].revisions) == 1
+    assert set(revisions({"error_width": 0.1, "pulls_se": 1.0})) == {"until error_width"}
 
 
 def test_the_end_of_a_cell_does_not_depend_on_interruptions(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ..intervals import CONFIDENCE, binomial_interval, half_width, standard_error
 from ..messages import brief
 from ..parameters import require
 from ..system.extras import needed_by
@@ -117,17 +118,21 @@ class Runs:
         """
         return codes_of(self.stopped, self.info | self.facts)
 
-    def summary(self) -> dict[str, Any]:
-        """Error rate with its exact 95% binomial interval, mean and quantiles of the pulls.
+    def summary(self, *, confidence: float = CONFIDENCE) -> dict[str, Any]:
+        """Error rate with its exact binomial interval, mean and quantiles of the pulls.
 
         Replications cut short count as neither right nor wrong, and so do all of a contextual run,
         where each round has another best arm; where none is left the rate is NaN. Those cut short
         enter `pulls_mean` at the pulls they made, which is then a lower bound:
         `pulls_mean_is_lower_bound` is True.
 
+        Args:
+          confidence: of the intervals, in (0, 1).
         Returns:
-          A dict of plain numbers; `regret_mean` and `regret_se` at the last round are added for
-          regret runs. `reasons` counts the replications without an answer that can be used, by
+          A dict of plain numbers. `pulls_se` is the standard error of `pulls_mean`, `pulls_low` and
+          `pulls_high` are the ends of its interval by Student's t, NaN for one replication;
+          `regret_mean`, `regret_se`, `regret_low` and `regret_high`, at the last round, are added
+          for regret runs. `reasons` counts the replications without an answer that can be used, by
           reason: all that were cut short, and those that stopped with a random answer or from draws
           that do not span. `info` has totals of counts (whole numbers and flags) and means over the
           replications of all other numbers.
@@ -136,7 +141,7 @@ class Runs:
         # In a contextual run each round has another best arm: no answer can be judged.
         judged = 0 if self.meta.get("contextual") else finished
         errors = int((self.stopped & ~self.correct).sum()) if judged else 0
-        low, high = binomial_interval(errors, judged)
+        low, high = binomial_interval(errors, judged, confidence)
         total = len(self)
         digest: dict[str, Any] = {
             "replications": total,
@@ -145,16 +150,13 @@ class Runs:
             "error_rate": errors / judged if judged else float("nan"),
             "error_low": low,
             "error_high": high,
-            "pulls_mean": float(self.pulls.mean()) if total else float("nan"),
-            "pulls_se": standard_error(self.pulls),
+            **_mean("pulls", self.pulls, confidence),
             "pulls_quantiles": _quantiles(self.pulls),
             "pulls_mean_is_lower_bound": finished < total,
             "reasons": counted(self.reason),
         }
         if self.regret is not None:
-            last = self.regret[:, -1]
-            digest["regret_mean"] = float(last.mean()) if total else float("nan")
-            digest["regret_se"] = standard_error(last)
+            digest |= _mean("regret", self.regret[:, -1], confidence)
         return {**digest, "info": {name: _digest(values) for name, values in self.info.items()}}
 
     def to_xarray(self) -> "xarray.Dataset":
@@ -327,7 +329,7 @@ def paired_difference(
     second: Runs,
     *,
     of: Literal["pulls", "errors", "regret"] = "pulls",
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> dict[str, Any]:
     """The mean difference, first less second, over the replications that both hold.
 
@@ -360,14 +362,12 @@ def paired_difference(
 
 
 def mean_difference(
-    one: Float[np.ndarray, " R"], two: Float[np.ndarray, " R"], confidence: float = 0.95
+    one: Float[np.ndarray, " R"], two: Float[np.ndarray, " R"], confidence: float = CONFIDENCE
 ) -> dict[str, Any]:
     """The mean of `one - two`, with Student's interval; see `paired_difference`."""
-    from scipy import special  # only here, as importing it takes as long as the package
-
     number = len(one)
     mean, error = float(np.mean(one - two)), standard_error(one - two)
-    width = float(special.stdtrit(number - 1, (1 + confidence) / 2)) * error  # Student's quantile
+    width = half_width(error, number, confidence)
     varied = one.std() > 0 and two.std() > 0
     return {
         "replications": number,
@@ -391,19 +391,13 @@ def _measured(runs, of):
     return (runs.pulls if of == "pulls" else ~runs.correct).astype(float)
 
 
-def binomial_interval(errors: int, total: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Exact (Clopper-Pearson) interval of a proportion; (0, 1) without observations."""
-    from scipy import special
-
-    tail, right = (1 - confidence) / 2, total - errors
-    low = special.betaincinv(errors, right + 1, tail) if errors else 0.0
-    high = special.betaincinv(errors + 1, right, 1 - tail) if right else 1.0
-    return float(low), float(high)
-
-
-def standard_error(values: np.ndarray) -> float:
-    """The standard error of the mean; NaN for fewer than two values."""
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+def _mean(name, values, confidence):
+    """Mean, standard error and interval of a quantity, as entries of a summary."""
+    mean = float(values.mean()) if len(values) else float("nan")
+    error = standard_error(values)
+    width = half_width(error, len(values), confidence)
+    ends = {f"{name}_low": mean - width, f"{name}_high": mean + width}
+    return {f"{name}_mean": mean, f"{name}_se": error, **ends}
 
 
 def _digest(values):

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from ..estimates import NORMAL, RATE_DIGITS, TERMINAL, estimate, number
+from ..estimates import RATE_DIGITS, TERMINAL, estimate, number
+from ..intervals import ONE
 from .reasons import text_of
 
 WIDTH: int = 100  # most letters of a line
@@ -25,7 +26,7 @@ def facts_of(summary: Mapping[str, Any], num_arms: int, meta: Mapping[str, Any])
     total, cut = summary["replications"], summary["cut_short"]
     found = {"replications": f"{total} with {num_arms} arms"}
     if "regret_mean" in summary and total:  # what such a run is for, hence first
-        found["regret"] = _mean(summary["regret_mean"], summary["regret_se"])
+        found["regret"] = _mean(summary, "regret")
     if not math.isnan(summary["error_rate"]):
         found["error rate [95%]"] = _error_rate(summary)
     if total:
@@ -49,7 +50,9 @@ def _error_rate(summary):
 
 
 def _pulls(summary):
-    mean = _mean(summary["pulls_mean"], summary["pulls_se"], summary["pulls_mean_is_lower_bound"])
+    mean = _mean(summary, "pulls", summary["pulls_mean_is_lower_bound"])
+    if summary["replications"] == 1:
+        return mean
     if summary["pulls_se"] == 0:  # all alike, and so are their quantiles
         return f"{mean} in each replication"
     quantiles = summary["pulls_quantiles"]
@@ -62,8 +65,11 @@ def _counted(name, value):
     return f"{name} {_number(value)} {how}"
 
 
-def _mean(mean, error, at_least=False):
-    text = _estimate(mean, NORMAL * error, at_least=at_least)
+def _mean(summary, name, at_least=False):
+    low, high = summary[f"{name}_low"], summary[f"{name}_high"]
+    text = _estimate(summary[f"{name}_mean"], (high - low) / 2, at_least=at_least)
+    if summary["replications"] == 1:
+        return f"{text} ({ONE})"
     return f"{text} (95%)" if "±" in text else text
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from ..engine.episode import MAX_PULLS
 from ..engine.problems import is_problem
-from ..engine.results import standard_error
+from ..intervals import half_width, standard_error
 from ..messages import brief
 from ..parameters import require
 from ..sweeps import sweep
+from ..sweeps.selection import complete, replications_text
 from .options import part_text
 from .pairs import compared_by, difference
 from .plot import figure
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 INSTANCE = "instance"  # its name in the dataset
 COUNTED = ("replications", "cut_short", "errors", "error_rate", "error_low", "error_high")
-PULLS = ("pulls_mean", "pulls_se")
+PULLS = ("pulls_mean", "pulls_se", "pulls_low", "pulls_high")
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -37,13 +38,14 @@ class Comparison:
     Attributes:
       dataset: an `xarray.Dataset` as that of `sweep`, with every replication.
       table: a `pandas.DataFrame`, a row for each algorithm: counts and error rate with its exact
-        95% interval, mean pulls and their standard error, `pull_lower_bound` and `over_bound`, the
-        ratio to it, where the bound is known, and of regret runs `regret_mean` and `regret_se`.
+        95% interval, mean pulls with their standard error and 95% interval (Student's),
+        `pull_lower_bound` and `over_bound`, the ratio to it, where the bound is known, and of
+        regret runs the same of the regret at the last round: `regret_mean`, ... .
         `difference` is the mean difference to the first algorithm over the same replications, of
         regret where there is some, else of pulls or, where all algorithms make the same pulls, of
         errors; with its 95% interval `difference_low` to `difference_high`. It is NaN where
-        replications were cut short, or too few differ in their errors. Printed, it is a narrow text
-        with 95% intervals; `pandas.DataFrame(found.table)` prints every column.
+        replications were cut short, or too few differ in their errors. `print` of the comparison
+        shows the same in few columns of text.
 
     >>> import jaxbandits as jb
     >>> from functools import partial
@@ -59,9 +61,9 @@ class Comparison:
     @functools.cached_property
     def runs(self) -> "dict[str, Drawable]":
         """What `jb.plot` needs of each algorithm, by name."""
+        cells = complete(self.dataset).isel(instance=0)
         return {
-            str(name): AlgorithmRuns(self.dataset.sel(instance=INSTANCE, algorithm=name))
-            for name in self.dataset.algorithm.values
+            str(name): AlgorithmRuns(cells.sel(algorithm=name)) for name in cells.algorithm.values
         }
 
     def plot(self, *, title: str | None = None) -> "Figure":
@@ -72,11 +74,11 @@ class Comparison:
         Args:
           title: above the panels; by default the instance and the number of replications.
         """
-        attrs = self.dataset.attrs
+        dataset = complete(self.dataset)
         if title is None:
-            part = json.loads(attrs["options"])[f"[instances.{INSTANCE}]"]
-            title = f"{part_text(part)}\n{attrs['replications']:,} replications"
-        found = figure(self.dataset, title=title)
+            part = json.loads(dataset.attrs["options"])[f"[instances.{INSTANCE}]"]
+            title = f"{part_text(part)}\n{replications_text(dataset)} replications"
+        found = figure(dataset, title=title)
         for ax in found.axes:  # the title says which instance
             if ax.get_title() == INSTANCE:
                 ax.set_title("")
@@ -85,11 +87,13 @@ class Comparison:
         return found
 
     def __repr__(self) -> str:
-        """The table as text."""
-        return repr(self.table)
+        """The table in few columns, with 95% intervals."""
+        from .narrow import text_of
+
+        return text_of(self.table)
 
     def _repr_html_(self) -> str:
-        """The same as an HTML table, which notebooks show."""
+        """The same in HTML, which notebooks show."""
         from .narrow import html_of
 
         return html_of(self.table)
@@ -183,13 +187,11 @@ def compare(
         engine=engine,
         bounds=bounds and horizon is None,
     )
-    return Comparison(dataset, _table(dataset.sel(instance=INSTANCE)))
+    return Comparison(dataset, _table(complete(dataset).isel(instance=0)))
 
 
 def _table(dataset):
     import pandas
-
-    from .narrow import ComparisonTable
 
     columns = {name: dataset[name].values for name in (*COUNTED, *PULLS)}
     if "pull_lower_bound" in dataset:
@@ -197,13 +199,15 @@ def _table(dataset):
         columns |= {"pull_lower_bound": bound, "over_bound": columns["pulls_mean"] / bound}
     quantity = compared_by(dataset)
     if "regret" in dataset:
-        last = dataset.regret.isel(round=-1)
-        columns["regret_mean"] = last.mean("replication").values
-        columns["regret_se"] = [standard_error(x.values) for x in last]
+        last = dataset.regret.isel(round=-1).transpose("replication", ...).values
+        mean, error = last.mean(0), standard_error(last)
+        width = half_width(error, len(last))
+        columns |= {"regret_mean": mean, "regret_se": error}
+        columns |= {"regret_low": mean - width, "regret_high": mean + width}
     differences = [difference(dataset, k, 0, quantity) for k in range(dataset.sizes["algorithm"])]
     for name, key in (("", "mean"), ("_low", "low"), ("_high", "high")):
         columns[f"difference{name}"] = [found.get(key, np.nan) for found in differences]
     index = pandas.Index(dataset.algorithm.values, name="algorithm")
-    table = ComparisonTable(columns, index=index)
+    table = pandas.DataFrame(columns, index=index)
     table.attrs["difference"] = quantity
     return table

@@ -4,8 +4,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from ..estimates import NORMAL
-
 if TYPE_CHECKING:
     from xarray import Dataset
 
@@ -34,12 +32,12 @@ def scale_of(values: np.ndarray) -> Literal["linear", "log"]:
 
 def pull_limits(data: "Dataset") -> Limits | None:
     """The `Limits` for the mean pulls with their intervals; None where nothing was measured."""
-    width = NORMAL * data.pulls_se.fillna(0)
     means = data.pulls_mean.values
     scale = scale_of(means)
     least = means[means > 0].min(initial=np.inf) / 2 if scale == "log" else 0.0
-    low = np.maximum(least, (data.pulls_mean - width).values)
-    ends = np.array([low, (data.pulls_mean + width).values])
+    # One replication has no interval, but a place.
+    bottoms, tops = (x.fillna(data.pulls_mean).values for x in (data.pulls_low, data.pulls_high))
+    ends = np.array([np.maximum(least, bottoms), tops])
     if not np.isfinite(ends).any():
         return None
     bounds = data.pull_lower_bound.values if "pull_lower_bound" in data else np.array([])

@@ -1,4 +1,4 @@
-"""The table of a comparison, printed in few columns; imported only where pandas is needed."""
+"""The table of a comparison in few columns of text; imported only where pandas is needed."""
 
 import html
 from typing import Any
@@ -6,38 +6,28 @@ from typing import Any
 import numpy as np
 import pandas
 
-from ..estimates import NORMAL, RATE_DIGITS, TERMINAL, estimate
+from ..estimates import RATE_DIGITS, TERMINAL, estimate
+from ..intervals import ONE
 from .pairs import DIFFERENCE, difference_text
 
 
-class ComparisonTable(pandas.DataFrame):
-    """A `DataFrame` printed narrow, with 95% intervals; parts of it are printed as usual."""
+def text_of(table: pandas.DataFrame) -> str:
+    """A line that says what is compared, and a line for each algorithm.
 
-    @property
-    def _constructor(self) -> Any:
-        return pandas.DataFrame
-
-    def __repr__(self) -> str:
-        """A line that says what is compared, and a line for each algorithm."""
-        header, lines = shown(self)
-        widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
-        texts = [
-            "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in [header, *lines]
-        ]
-        return "\n".join([_title(self), *texts])
-
-    def __str__(self) -> str:
-        """The same."""
-        return repr(self)
-
-    def _repr_html_(self) -> str:
-        """The same as an HTML table, which notebooks show."""
-        return html_of(self)
+    Args:
+      table: that of a `Comparison`.
+    """
+    header, lines = shown(table)
+    widths = [max(map(len, column)) for column in zip(header, *lines, strict=True)]
+    texts = [
+        "  ".join(f"{cell:{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in [header, *lines]
+    ]
+    return "\n".join([_title(table), *texts])
 
 
 def html_of(table: pandas.DataFrame) -> str:
-    """The narrow table as HTML, with its title as the caption."""
+    """The same as a table in HTML, with the first line as its caption."""
     header, lines = shown(table)
     text = pandas.DataFrame(lines, columns=header).to_html(index=False)
     return text.replace("<thead>", f"<caption>{html.escape(_title(table))}</caption><thead>", 1)
@@ -57,8 +47,9 @@ def shown(table: pandas.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 def _title(table: pandas.DataFrame) -> str:
     number = int(table.replications.max())
+    played = f"{number:,} replications" if number > 1 else ONE
     compared = table.attrs["difference"]
-    return f"{number:,} replications; difference: {compared} less those of {table.index[0]}, paired"
+    return f"{played}; difference: {compared} less those of {table.index[0]}, paired"
 
 
 def _row(table: pandas.DataFrame, k: int, cost: str, cut: bool) -> list[str]:
@@ -67,7 +58,7 @@ def _row(table: pandas.DataFrame, k: int, cost: str, cut: bool) -> list[str]:
     interval = row.error_low, row.error_high
     rate = _text(row.error_rate, interval=interval, digits=RATE_DIGITS)
     texts = [str(table.index[k]), rate]
-    width = NORMAL * row[f"{cost}_se"]
+    width = (row[f"{cost}_high"] - row[f"{cost}_low"]) / 2
     texts.append(_text(row[f"{cost}_mean"], width, at_least=at_least))
     texts += [f"{row.cut_short:.0f}"] if cut else []
     if "over_bound" in table:

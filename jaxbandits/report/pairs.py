@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from ..engine.results import mean_difference, standard_error
-from ..estimates import NORMAL, TERMINAL, Style, estimate
+from ..engine.results import mean_difference
+from ..estimates import TERMINAL, Style, estimate
+from ..intervals import half_width, standard_error
 from ..sweeps.dataset import listed_cells
+from ..sweeps.selection import complete
+from ..sweeps.summaries import confidence_of
 from .labels import texts_of
 
 if TYPE_CHECKING:
@@ -67,11 +70,12 @@ def differences(dataset: "Dataset", style: Style = TERMINAL) -> Differences | No
     differ in their errors, and where the first algorithm depends on an axis and the other does not.
 
     Args:
-      dataset: what `sweep` returns.
+      dataset: what `sweep` returns, or a selection of it.
       style: of the medium.
     Returns:
       The `Differences`, or None where no cell has one.
     """
+    dataset = complete(dataset)
     quantity, first = compared_by(dataset), str(dataset.algorithm.values[0])
     found = [_to_first(dataset, at, quantity) for at, _ in listed_cells(dataset)]
     if not any(found):
@@ -100,7 +104,9 @@ def difference(cells: "Dataset", one: int, other: int, quantity: str) -> dict[st
     values = _outcomes(cells, quantity)
     first, second = _both(values[one], values[other])
     few = quantity == "errors" and one != other and (first != second).sum() < LEAST_DISCORDANT
-    return {} if few or not first.size else mean_difference(first, second)
+    if few or not first.size:
+        return {}
+    return mean_difference(first, second, confidence_of(cells))
 
 
 def _to_first(dataset: "Dataset", at: dict[str, Any], quantity: str) -> dict[str, Any]:
@@ -137,16 +143,15 @@ def _whole(cells: "Dataset") -> list[bool]:
     return [bool(not x and np.isfinite(mean)) for x, mean in zip(cut, means, strict=True)]
 
 
-def pairs(dataset: "Dataset", axes: list[str]) -> list[Pair]:
+def pairs(dataset: "Dataset") -> list[Pair]:
     """The pairs whose single intervals and whose paired difference disagree.
 
     Args:
-      dataset: what `sweep` returns.
-      axes: names of the sweep's axes.
+      dataset: what `sweep` returns, or a selection of it.
     """
     return [
         pair
-        for where, data in _points(dataset, axes)
+        for where, data in _points(complete(dataset))
         for pair in _of_point(where, data)
         if pair.overlap == (pair.low > 0 or pair.high < 0)
     ]
@@ -172,8 +177,9 @@ def note(found: list[Pair]) -> str:
     return f"A paired comparison says more (mean difference [95%]): {texts}{more}."
 
 
-def _points(dataset: "Dataset", axes: list[str]) -> "Iterator[tuple[str, Dataset]]":
+def _points(dataset: "Dataset") -> "Iterator[tuple[str, Dataset]]":
     """All algorithms of each instance at each point."""
+    axes = json.loads(dataset.attrs["axes"])
     grid = ["instance", *axes]
     values = {name: dataset[name].values.tolist() for name in grid}
     texts = {name: texts_of(values[name]) for name in axes}
@@ -185,7 +191,7 @@ def _points(dataset: "Dataset", axes: list[str]) -> "Iterator[tuple[str, Dataset
 
 def _of_point(where: str, data: "Dataset") -> Iterator[Pair]:
     names = [str(name) for name in data.algorithm.values]
-    whole = _whole(data)
+    whole, confidence = _whole(data), confidence_of(data)
     cost = "regret" if "regret" in data else "pulls"
     costs, wrong = _outcomes(data, cost), _outcomes(data, "errors")
     for i, j in itertools.combinations(range(len(names)), 2):
@@ -193,13 +199,14 @@ def _of_point(where: str, data: "Dataset") -> Iterator[Pair]:
             continue
         one, two = _both(costs[i], costs[j])
         if one.size > 1 and np.ptp(one - two) > 0:
-            yield _pair(where, names[i], names[j], cost, one, two, _means_overlap(one, two))
+            overlap = _means_overlap(one, two, confidence)
+            yield _pair(where, (names[i], names[j]), cost, one, two, overlap, confidence)
         if cost == "pulls":
             one, two = _both(wrong[i], wrong[j])
             if (one != two).sum() >= LEAST_DISCORDANT:
                 low, high = data.error_low.values, data.error_high.values
                 overlap = bool(low[i] <= high[j] and low[j] <= high[i])
-                yield _pair(where, names[i], names[j], "errors", one, two, overlap)
+                yield _pair(where, (names[i], names[j]), "errors", one, two, overlap, confidence)
 
 
 def _both(
@@ -210,21 +217,23 @@ def _both(
     return one[both], two[both]
 
 
-def _means_overlap(one: Float[np.ndarray, " R"], two: Float[np.ndarray, " R"]) -> bool:
-    """Whether the 95% intervals of the two means overlap."""
-    width = NORMAL * (standard_error(one) + standard_error(two))
-    return bool(abs(one.mean() - two.mean()) <= width)
+def _means_overlap(
+    one: Float[np.ndarray, " R"], two: Float[np.ndarray, " R"], confidence: float
+) -> bool:
+    """Whether the intervals of the two means overlap."""
+    widths = (half_width(standard_error(each), len(each), confidence) for each in (one, two))
+    return bool(abs(one.mean() - two.mean()) <= sum(widths))
 
 
 def _pair(
     where: str,
-    first: str,
-    second: str,
+    names: tuple[str, str],
     quantity: str,
     one: Float[np.ndarray, " R"],
     two: Float[np.ndarray, " R"],
     overlap: bool,
+    confidence: float,
 ) -> Pair:
-    found = mean_difference(one, two)
+    found = mean_difference(one, two, confidence)
     mean, low, high = (float(found[name]) for name in ("mean", "low", "high"))
-    return Pair(where, first, second, quantity, mean, low, high, overlap)
+    return Pair(where, *names, quantity, mean, low, high, overlap)

@@ -6,8 +6,21 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..drawing import band, colour, hatch, ink, intervals, paper, promised, rates, text
-from ..estimates import NORMAL, rounded
+from ..drawing import (
+    band,
+    colour,
+    hatch,
+    ink,
+    intervals,
+    mean_label,
+    paper,
+    promised,
+    rates,
+    text,
+)
+from ..estimates import rounded
+from ..intervals import half_width, standard_error
+from ..sweeps.summaries import confidence_of
 from .labels import label_axis, label_groups, positions_of, side_by_side
 from .limits import highest_rate, pull_limits, scale_of
 
@@ -30,21 +43,26 @@ def _pulls(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> 
     if along is None:
         _boxes(ax, data, whole)
         return
-    width = NORMAL * data.pulls_se.fillna(0)
-    low, high = data.pulls_mean - width, data.pulls_mean + width
+    columns = data.pulls_mean, data.pulls_low, data.pulls_high
     for i, (name, positions) in enumerate(_rows(data, along)):
-        middle, bottom, top = (x.sel(algorithm=name).values for x in (data.pulls_mean, low, high))
+        middle, bottom, top = (x.sel(algorithm=name).values for x in columns)
         intervals(ax, positions, middle, bottom, top, i, label=text(name), joined=True)
         cut = data.cut_short.sel(algorithm=name).values > 0
         if cut.any():
             _cut_short(ax, positions[cut], middle[cut])
     label_axis(ax, data, along)
-    ax.set_ylabel("pulls, mean (95%)")
+    ax.set_ylabel(mean_label("pulls", _fewest(whole)))
     limits = pull_limits(whole)
     if limits is not None:
         ax.set_yscale(limits.scale)
         ax.set_ylim(limits.low, limits.high)
     _bound(ax, data, along)
+
+
+def _fewest(data: "Dataset") -> int:
+    """Replications of the cell that has fewest, of those that were played."""
+    numbers = data.replications.values
+    return int(numbers[numbers > 0].min(initial=np.iinfo(int).max))
 
 
 def _rows(data: "Dataset", along: str) -> Iterator[tuple[str, np.ndarray]]:
@@ -190,13 +208,13 @@ def _boxes(ax: "Axes", data: "Dataset", whole: "Dataset") -> None:
         )
         if label:
             ax.fill_between([], [], label=label, **style)
-        mean = np.atleast_1d(data.pulls_mean.sel(cell).values)
-        width = NORMAL * np.atleast_1d(data.pulls_se.sel(cell).fillna(0).values)
-        beside = position + 0.4 / data.sizes["algorithm"]
-        intervals(ax, [beside], mean, mean - width, mean + width, i)
+        columns = data.pulls_mean, data.pulls_low, data.pulls_high
+        middle, low, high = (np.atleast_1d(x.sel(cell).values) for x in columns)
+        intervals(ax, [position + 0.4 / data.sizes["algorithm"]], middle, low, high, i)
         if int(data.cut_short.sel(cell)):
             _cut_short(ax, position, pulls.max())
-    ax.set_ylabel("pulls (box: 25, 50, 75%;\nwhiskers: 5, 95%;\nmarker: mean, 95%)")
+    marker = mean_label("marker", _fewest(whole)).replace("marker,", "marker:")
+    ax.set_ylabel(f"pulls (box: 25, 50, 75%;\nwhiskers: 5, 95%;\n{marker})")
     ax.set_yscale(scale_of(whole.pulls.quantile([0.05, 0.95], "replication").values))
 
 
@@ -218,7 +236,7 @@ def _groups(ax: "Axes", data: "Dataset") -> Iterator[tuple[int, float, dict[str,
 
 def _regret(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
     _curves(ax, data, data.regret)
-    ax.set_ylabel("regret, mean (95%)")
+    ax.set_ylabel(mean_label("regret", _fewest(whole)))
     last = whole.regret.isel(round=-1).mean("replication").values
     last = last[last > 0]
     if last.size and last.max() / last.min() > CURVES_LOG_FROM:
@@ -239,9 +257,9 @@ def _curves(ax: "Axes", data: "Dataset", table: "DataArray") -> None:
     for i, name in enumerate(data.algorithm.values):
         curves = table.sel(algorithm=name)
         mean, count = curves.mean("replication").values, curves.count("replication").values
-        # The standard error, and 0 for a single replication.
         error = curves.std("replication").values / np.sqrt(np.maximum(1, count - 1))
-        band(ax, rounds, mean, NORMAL * error, i, label=text(name))
+        width = half_width(error, count, confidence_of(data))
+        band(ax, rounds, mean, width, i, label=text(name))
     ax.set_xlabel("round")
 
 
@@ -252,15 +270,16 @@ def _arms(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> N
     for i, name in enumerate(names):
         one = pulls.sel(algorithm=name).dropna("replication", how="all")
         mean = one.mean("replication").values
-        width = NORMAL * one.std("replication", ddof=1).values / np.sqrt(one.sizes["replication"])
-        positions = np.arange(mean.size) + 1 + (i - (len(names) - 1) / 2) * 0.12
+        error = standard_error(one.transpose("replication", "arm").values)
+        width = half_width(error, one.sizes["replication"], confidence_of(data))
+        positions = data.arm.values + 1 + (i - (len(names) - 1) / 2) * 0.12
         # Down to a tenth of the mean at most: the scale is logarithmic.
-        low = mean - np.nan_to_num(np.minimum(width, 0.9 * mean))
-        intervals(ax, positions, mean, low, mean + np.nan_to_num(width), i, label=text(name))
-    ax.set_xticks(np.arange(mean.size) + 1)
+        low = mean - np.minimum(width, 0.9 * mean)
+        intervals(ax, positions, mean, low, mean + width, i, label=text(name))
+    ax.set_xticks(data.arm.values + 1)
     ax.set_yscale("log")
     ax.set_xlabel("arm")
-    ax.set_ylabel("pulls, mean (95%)")
+    ax.set_ylabel(mean_label("pulls", _fewest(whole)))
 
 
 # Draws a quantity into a panel, given the data of the panel, the axis of the sweep that lines go

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..drawing import NO_ERROR, text
+from ..parameters import require
+from ..signatures import unknown
+from ..sweeps.selection import complete, replications_text
 from ..system.extras import needed_by
 from ..system.files import replacing
 from .labels import LETTERS_PER_INCH, PANEL, texts_of, wrapped
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
 CURVES = {"regret", "reward"}  # along the rounds
+# By quantity, the variable that it is drawn from, where sweeps can be without that.
+SOURCES = {"regret": "regret", "reward": "average_reward", "arms": "arm_pulls"}
 MOST_COLUMNS = 5  # of panels; more go below
 LEGEND_MARK = 6  # letters that the mark before a label takes
 LEGEND_LINE = 0.22  # inches
@@ -43,9 +48,9 @@ class Layout(NamedTuple):
 
 
 def layout(dataset: "Dataset", quantities: Sequence[str] | None = None) -> Layout:
-    """The `Layout` of the figure of a sweep's dataset."""
+    """The `Layout` of the figure of a complete dataset."""
     axes = json.loads(dataset.attrs["axes"])
-    rows = list(quantities or _quantities(dataset))
+    rows = _quantities(dataset) if quantities is None else _checked(dataset, quantities)
     curves = CURVES & set(rows)
     along = None if curves else _longest(dataset, axes)
     split = axes or curves or "arms" in rows
@@ -66,16 +71,19 @@ def figure(
     column of panels for each instance and point of the other axes. Intervals are 95%.
 
     Args:
-      dataset: what `sweep` returns.
+      dataset: what `sweep` returns, or a selection of it.
       title: above the panels.
       quantities: rows of panels among "pulls", "errors", "accuracy", "regret", "reward", "arms"
         (the pulls of each); chosen by the kind of the runs by default.
       whole: the dataset that this is a part of, which decides how many digits tell values of an
         axis apart; by default itself.
+    Raises:
+      ValueError: a quantity is unknown, or the dataset lacks what it is computed from.
     """
     with needed_by("a figure"):
         from matplotlib.figure import Figure
 
+    dataset = complete(dataset)
     rows, along, others = layout(dataset, quantities)
     panels = _panels(dataset, others, dataset if whole is None else whole)
     blocks = -(-len(panels) // MOST_COLUMNS)
@@ -114,12 +122,12 @@ def title_of(dataset: "Dataset") -> str:
     A sweep of a file that has no title is called by the file's name. A single instance is named
     here unless the panels are.
     """
-    attrs = dataset.attrs
-    name = attrs.get("experiment") or attrs.get("title") or ""
+    dataset = complete(dataset)
+    name = dataset.attrs.get("experiment") or dataset.attrs.get("title") or ""
     if dataset.sizes["instance"] == 1 and not layout(dataset).others:
         instance = str(dataset.instance.values[0])
         name = f"{name}: {instance}" if name else instance
-    number = f"{attrs['replications']:,} replications"
+    number = f"{replications_text(dataset)} replications"
     return f"{name}\n{number}" if name else number
 
 
@@ -133,7 +141,7 @@ def save(
     """Draw `figure` and write it as PNG, SVG and PDF, each in one step.
 
     Args:
-      dataset: what `sweep` returns.
+      dataset: what `sweep` returns, or a selection of it.
       path: of the PNG file; the others stand beside it, with their endings.
       title: above the panels; `title_of` the dataset by default, "" for none.
       quantities: as in `figure`.
@@ -156,6 +164,18 @@ def save(
 class _Panel(NamedTuple):
     title: str
     data: "Dataset"
+
+
+def _checked(dataset: "Dataset", quantities: Sequence[str]) -> list[str]:
+    """The quantities that are asked for, all of which can be drawn."""
+    listed = not isinstance(quantities, str) and bool(quantities)
+    require(listed, f"quantities must be a list of names, got {quantities!r}")
+    for name in quantities:
+        if name not in DRAWN:
+            raise unknown("quantity", name, DRAWN)
+        source = SOURCES.get(name, "pulls")
+        require(source in dataset, f"quantities: {name!r} needs {source!r}, which dataset lacks")
+    return list(quantities)
 
 
 def _quantities(dataset: "Dataset") -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 from ..messages import reason
+from ..sweeps.selection import complete
 from ..whole_numbers import INTEGERS, is_whole
 
 if TYPE_CHECKING:
@@ -15,12 +16,6 @@ FILE, CLAIMS = "results.nc", "claims.json"
 DEPTHS = ("", "*/", "*/*/")  # a sub-folder may be named after an experiment, as lingape/fig1
 NOT_PLAYED = "not_played"  # in the measured numbers, what a claim is about and was not run
 WHOLE = ("seed", "replications", "max_pulls", "horizon")
-OF_CELLS = (
-    *("cut_short", "errors", "error_rate", "error_low", "error_high", "seconds"),
-    *("pulls_mean", "pulls_se", "pulls_mean_is_lower_bound"),
-)
-OF_REPLICATIONS = ("pulls", "correct", "stopped")
-
 
 Options: TypeAlias = dict[str, dict[str, Any]]  # of each part of a sweep, by name of its table
 
@@ -69,12 +64,14 @@ def find(folder: Path | str) -> list[Results]:
 def _results(folder: Path, file: Path) -> Results:
     dataset = _load(file)
     try:
-        axes, options = _check(dataset)
+        options = _options(dataset)
+        dataset = complete(dataset)
     except ValueError as error:
         raise ValueError(f"{file}: not the results of a sweep: {reason(error)}") from None
     inside = file.parent.relative_to(folder)
     name = str(inside) if inside.parts else folder.resolve().name
     written = datetime.datetime.fromtimestamp(file.stat().st_mtime, datetime.UTC)
+    axes = json.loads(dataset.attrs["axes"])
     return Results(name, dataset, axes, options, _claims(file.with_name(CLAIMS)), written)
 
 
@@ -90,32 +87,18 @@ def _load(file: Path) -> "Dataset":
         raise ValueError(f"{file}: cannot be read as netCDF: {reason}") from None
 
 
-def _check(dataset: "Dataset") -> tuple[list[str], Options]:
-    """`(axes, options)` of a dataset that has all that the page shows."""
+def _options(dataset: "Dataset") -> Options:
+    """The options of a dataset that has all the attributes that the page shows."""
     for name in ("axes", "options", *WHOLE):
         if name not in dataset.attrs:
             raise ValueError(f"it has no attribute {name!r}")
     for name in WHOLE:
         if not is_whole(dataset.attrs[name], types=INTEGERS):
             raise ValueError(f"the attribute {name!r} is not a whole number")
-    axes, options = (_json(name, dataset.attrs[name]) for name in ("axes", "options"))
-    if not isinstance(axes, list) or not all(isinstance(name, str) for name in axes):
-        raise ValueError("the attribute 'axes' is not a list of names")
+    options = _json("options", dataset.attrs["options"])
     if not isinstance(options, dict) or not all(isinstance(x, dict) for x in options.values()):
         raise ValueError("the attribute 'options' is not a table of tables")
-    grid = ("instance", "algorithm", *axes)
-    shapes: dict[str, tuple[str, ...]] = dict.fromkeys(OF_CELLS, grid)
-    shapes |= dict.fromkeys(OF_REPLICATIONS, (*grid, "replication"))
-    if "regret" in dataset:
-        shapes["regret"] = (*grid, "replication", "round")
-    for name, dims in shapes.items():
-        if name not in dataset:
-            raise ValueError(f"it has no variable {name!r}")
-        if dataset[name].dims != dims or dataset[name].dtype.kind not in "bifu":
-            raise ValueError(f"{name!r} must hold numbers on the dimensions {', '.join(dims)}")
-    if not all(dataset.sizes.values()):
-        raise ValueError("it holds no replications")
-    return axes, options
+    return options
 
 
 def _json(name: str, text: str) -> Any:

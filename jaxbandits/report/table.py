@@ -6,8 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 from .. import estimates
-from ..estimates import NORMAL
-from ..sweeps.dataset import last_regret, listed_cells, reasons_text
+from ..intervals import ONE
+from ..sweeps.dataset import listed_cells, reasons_text
+from ..sweeps.selection import complete
+from ..sweeps.summaries import last_regret, width_of_pulls
 from .labels import texts_of
 from .pairs import DIFFERENCE, Differences, differences, note, pairs
 
@@ -26,9 +28,10 @@ def rows(
     """Header and rows of text, one for each cell of a sweep's dataset.
 
     Args:
-      dataset: what `sweep` returns.
+      dataset: what `sweep` returns, or a selection of it.
       paired: the last column, if there is one.
     """
+    dataset = complete(dataset)
     axes = json.loads(dataset.attrs["axes"])
     grid = ["instance", "algorithm", *axes]
     some_cut = bool(dataset.cut_short.any())
@@ -55,7 +58,7 @@ def _numbers(cell: "Dataset", some_cut: bool, why: bool) -> list[str]:
     total = int(cell.pulls.count())
     rate = float(cell.error_rate)
     interval = float(cell.error_low), float(cell.error_high)
-    mean, width = float(cell.pulls_mean), NORMAL * float(cell.pulls_se)
+    mean, width = float(cell.pulls_mean), width_of_pulls(cell)
     at_least = bool(cell.pulls_mean_is_lower_bound)
     texts = [
         str(total),
@@ -70,8 +73,7 @@ def _numbers(cell: "Dataset", some_cut: bool, why: bool) -> list[str]:
         ratio = mean / bound if bound > 0 else math.nan
         texts.append(_estimate(ratio, at_least=at_least, digits=estimates.RATE_DIGITS))
     if "regret" in cell:
-        regret, error = last_regret(cell)
-        texts.append(_estimate(regret, NORMAL * error))
+        texts.append(_estimate(*last_regret(cell)))
     return texts
 
 
@@ -80,6 +82,7 @@ def print_table(dataset: "Dataset") -> None:
     from rich.console import Console
     from rich.table import Table
 
+    dataset = complete(dataset)
     paired = differences(dataset)
     header, lines = rows(dataset, paired)
     axes = json.loads(dataset.attrs["axes"])
@@ -96,5 +99,7 @@ def print_table(dataset: "Dataset") -> None:
     console.print(table)
     if paired is not None:
         console.print(paired.note)
-    if text := note(pairs(dataset, axes)):
+    if bool((dataset.replications == 1).any()):
+        console.print(f"Means of {ONE}.")
+    if text := note(pairs(dataset)):
         console.print(text)

@@ -166,7 +166,7 @@ def _pull_ratios(
         for one, two in pairs:
             found = measures.log_ratios(cells, one, two, at)
             ratios = {
-                point: {"ratio": math.exp(x.value), "standard_error_of_log": x.error}
+                point: {"ratio": math.exp(x.value), **measures.error_of(x, "standard_error_of_log")}
                 for point, x in found.items()
             }
             verdict = all_hold(x.within(*limits) for x in found.values())
@@ -345,7 +345,7 @@ def _changes(
         cases = []
         for name in _listed(names):
             first, last = (measures.accuracy(dataset, name, {**where, axis: one}) for one in ends)
-            change = Estimate(last.value - first.value, math.hypot(first.error, last.error))
+            change = measures.difference_of(last, first)
             cases.append(Case(name, _shown(change, "difference"), change.within(*limits)))
         together = _together(cases, **dict(zip(("from", "to"), ends, strict=True)), **stated)
         together = together._replace(missing=measures.not_run(dataset, _listed(names)))
@@ -464,7 +464,7 @@ def _on_a_part(found: Finding, missing: Sequence[str]) -> Finding:
 
 
 def _shown(found: Estimate, name: str) -> dict[str, float]:
-    return {name: found.value, "standard_error": found.error}
+    return {name: found.value, **measures.error_of(found)}
 
 
 def _listed(names: Names) -> tuple[str, ...]:

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from ..engine.results import standard_error
+from ..intervals import half_width, standard_error
+from ..report.measured import REPLICATIONS
 from .claims import Finding, claim_on_cells
-from .measures import Estimate, all_hold, mean_of, not_run, values_not_run
+from .measures import (
+    CLEAR,
+    Estimate,
+    all_hold,
+    difference_of,
+    error_of,
+    mean_of,
+    not_run,
+    values_not_run,
+)
 
 if TYPE_CHECKING:
     from xarray import DataArray, Dataset
@@ -63,7 +73,7 @@ def second_arm(cells: "Dataset") -> Finding:
     """The arm that LinGapE pulls most."""
     pulls = _arm_pulls(cells, "LinGapE")
     share = mean_of(pulls[:, 1] / pulls.sum(1))
-    measured = {"share": share.value, "standard_error": share.error}
+    measured = {"share": share.value, **error_of(share)}
     return Finding(measured, share.above(0.99), not_run(cells, ["LinGapE"]))
 
 
@@ -72,9 +82,10 @@ def ratio(cells: "Dataset") -> Finding:
     """How LinGapE divides its pulls between the two arms that are informative."""
     pulls = _arm_pulls(cells, "LinGapE")
     found, expected = mean_of(pulls[:, 0] / pulls[:, 1]), math.tan(ANGLE / 2)
-    measured = {"ratio": found.value, "standard_error": found.error, "expected": expected}
-    enough = found.error < DIGITS  # also False for the NaN of a single replication
-    close = abs(found.value - expected) < DIGITS + 2 * found.error
+    measured = {"ratio": found.value, **error_of(found), "expected": expected}
+    width = half_width(found.error, found.number, CLEAR)
+    enough = width < 2 * DIGITS  # also False for the NaN of a single replication
+    close = abs(found.value - expected) < DIGITS + width
     return Finding(measured, close if enough else None, not_run(cells, ["LinGapE"]))
 
 
@@ -82,10 +93,11 @@ def ratio(cells: "Dataset") -> Finding:
 def rest(cells: "Dataset") -> Finding:
     """The pulls of the other arms."""
     others = _arm_pulls(cells, "LinGapE")[:, 2:]
-    means, errors = others.mean(0), [standard_error(column) for column in others.T]
-    measured = {"mean_pulls": means.tolist(), "standard_errors": errors}
+    means, errors, number = others.mean(0), standard_error(others), len(others)
+    measured = {"mean_pulls": means.tolist(), "standard_errors": errors.tolist()}
+    measured[REPLICATIONS] = number
     worst = int(np.argmax(means))
-    found = Estimate(float(means[worst]), errors[worst])
+    found = Estimate(float(means[worst]), float(errors[worst]), number)
     return Finding(measured, found.below(HANDFUL), not_run(cells, ["LinGapE"]))
 
 
@@ -117,18 +129,14 @@ def difference(cells: "Dataset") -> Finding:
     savings = []
     for gap in gaps:
         one, other = (cells.sel(gap=gap, algorithm=name) for name in ("LinGapE", "XY-static"))
-        error = math.hypot(float(one.pulls_se), float(other.pulls_se))
+        saved = difference_of(mean_of(other.pulls.values), mean_of(one.pulls.values))
         cut = one.cut_short or other.cut_short
-        savings.append(
-            Estimate(float(other.pulls_mean - one.pulls_mean), math.nan if cut else error)
-        )
-    rising = [
-        Estimate(less.value, math.hypot(less.error, more.error)).below(more.value)
-        for less, more in itertools.pairwise(savings)
-    ]
+        savings.append(saved._replace(error=math.nan) if cut else saved)
+    rising = [difference_of(less, more).below(0.0) for less, more in itertools.pairwise(savings)]
     measured = {
         "difference": {str(gap): found.value for gap, found in zip(gaps, savings, strict=True)},
         "standard_errors": [found.error for found in savings],
+        REPLICATIONS: min(found.number for found in savings),
     }
     return Finding(measured, all_hold(rising))
 
@@ -142,8 +150,8 @@ def quarter(cells: "Dataset") -> Finding:
         return Finding({"share": None}, None)
     share = (kept.isel(arm=0) / kept.sum("arm")).where(cell.stopped.astype(bool))
     each = share.mean("gap").dropna("replication").values
-    found = Estimate(float(share.mean(skipna=False)), standard_error(each))
-    measured = {"share": found.value, "standard_error": found.error}
+    found = Estimate(float(share.mean(skipna=False)), standard_error(each), len(each))
+    measured = {"share": found.value, **error_of(found)}
     return Finding(measured, found.within(0.2, 0.3))
 
 
@@ -165,7 +173,7 @@ def _ratios(cells: "Dataset") -> Float[np.ndarray, "num_arms R"]:
 def five_times(cells: "Dataset") -> Finding:
     """How much LinGapE saves on the log."""
     found = mean_of(_ratios(cells).mean(0))
-    measured = {"ratio": found.value, "standard_error": found.error}
+    measured = {"ratio": found.value, **error_of(found)}
     return Finding(measured, found.within(3.0, 8.0))
 
 
@@ -186,4 +194,4 @@ def _widens(name: str, values: Float[np.ndarray, "num_arms R"]) -> Finding:
     """Whether the values at the most arms are above those at the fewest."""
     change = mean_of(values[-1] - values[0])
     measured = {name: values.mean(1).tolist(), "change": change.value}
-    return Finding(measured | {"standard_error": change.error}, change.above(0.0))
+    return Finding(measured | error_of(change), change.above(0.0))

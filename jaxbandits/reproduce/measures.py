@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from ..engine.results import binomial_interval, standard_error
+from ..intervals import binomial_interval, half_width, standard_error
+from ..report.measured import REPLICATIONS
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -26,14 +27,20 @@ Values: TypeAlias = Float[np.ndarray, " R"]
 Curves: TypeAlias = Float[np.ndarray, "R T"]
 
 WHOLE_AXES = "whole_axes"  # attribute: JSON, by axis, its values in the whole experiment
-CLEAR = 2.0  # standard errors from a limit at which an estimate is clearly on one side of it
+CLEAR = math.erf(2.0 / math.sqrt(2.0))  # confidence: 2 standard errors of many replications
 
 
 class Estimate(NamedTuple):
-    """A mean and its standard error; NaN where they are not known."""
+    """A mean and its standard error; NaN where they are not known.
+
+    Attributes:
+      value, error: the two.
+      number: of the replications that the error is computed from, for Student's t.
+    """
 
     value: float
     error: float
+    number: float
 
     def below(self, limit: float) -> Verdict:
         """True or False where the value is clearly below or above `limit`, None in between.
@@ -41,9 +48,10 @@ class Estimate(NamedTuple):
         None too where they are equal and nothing is left to chance: two curves that are the same
         run by run are no evidence that one of them is behind.
         """
-        if math.isnan(self.value) or math.isnan(self.error):
+        width = half_width(self.error, self.number, CLEAR)
+        if math.isnan(self.value) or math.isnan(width):
             return None
-        if self.value == limit or abs(self.value - limit) <= CLEAR * self.error:
+        if self.value == limit or abs(self.value - limit) <= width:
             return None
         return bool(self.value < limit)
 
@@ -82,15 +90,33 @@ def all_hold(verdicts: Iterable[Verdict]) -> Verdict:
 
 def mean_of(values: Values) -> Estimate:
     """Mean and standard error of the values of the replications."""
-    return Estimate(float(values.mean()) if len(values) else math.nan, standard_error(values))
+    mean = float(values.mean()) if len(values) else math.nan
+    return Estimate(mean, standard_error(values), len(values))
+
+
+def difference_of(first: Estimate, second: Estimate) -> Estimate:
+    """The first less the second, as if they were independent; the smaller number counts."""
+    error = math.hypot(first.error, second.error)
+    return Estimate(first.value - second.value, error, min(first.number, second.number))
+
+
+def error_of(found: Estimate, name: str = "standard_error") -> dict[str, float]:
+    """The error of an estimate as it stands in `claims.json`, behind the value.
+
+    Args:
+      found: the estimate.
+      name: of the error, one of `ERRORS` of `report.measured`.
+    """
+    return {name: found.error, REPLICATIONS: found.number}
 
 
 def ratio_of_means(first: Values, second: Values) -> Estimate:
     """The ratio of two means, and its standard error from their joint variation."""
     if not second.mean():
-        return Estimate(math.nan, math.nan)
+        return Estimate(math.nan, math.nan, 0)
     ratio = first.mean() / second.mean()
-    return Estimate(float(ratio), standard_error((first - ratio * second) / second.mean()))
+    error = standard_error((first - ratio * second) / second.mean())
+    return Estimate(float(ratio), error, len(first))
 
 
 # What was run, of all that the paper has. A small version of an experiment leaves algorithms and
@@ -177,13 +203,14 @@ def growth(cells: "Dataset", name: str, over: str | None = None) -> Estimate:
     """
     axis = _axis(cells)
     if cells.sizes[axis] < 2:
-        return Estimate(math.nan, math.nan)
+        return Estimate(math.nan, math.nan, 0)
     found = _by_point(cells, slice(None), lambda cell: _log_pulls(cell, name, over))
-    means, errors = np.array(list(found.values())).T
+    means, errors, numbers = np.array(list(found.values())).T
     logs = np.log(cells[axis].values.astype(float))
     centred = logs - logs.mean()
     weights = centred / (centred**2).sum()
-    return Estimate(float(weights @ means), float(np.sqrt((weights**2) @ errors**2)))
+    error = float(np.sqrt((weights**2) @ errors**2))
+    return Estimate(float(weights @ means), error, int(numbers.min()))
 
 
 def _axis(cells: "Dataset") -> str:
@@ -208,12 +235,13 @@ def _log_pulls(cell: "Dataset", one: str, over: str | None) -> Estimate:
     """Mean logarithm of the pulls, or of their ratio to those of `over`."""
     names = [name for name in (one, over) if name is not None]
     if not set(names) <= set(cell.algorithm.values):
-        return Estimate(math.nan, math.nan)
+        return Estimate(math.nan, math.nan, 0)
     named = [cell.sel(algorithm=name) for name in names]
     logs = [np.log(part.pulls.values) for part in named]
     values = logs[0] - (logs[1] if len(logs) > 1 else 0.0)
     complete = all(bool(part.stopped.all()) for part in named)
-    return Estimate(float(values.mean()), standard_error(values) if complete else math.nan)
+    error = standard_error(values) if complete else math.nan
+    return Estimate(float(values.mean()), error, len(values))
 
 
 # Accuracy and time, over the points of the axes together: the mean of a replication counts, so that
@@ -282,10 +310,10 @@ def _mean_over_points(values: Float[np.ndarray, "R points"], least: float) -> Es
     """
     values = values[:, ~np.isnan(values).any(0)]
     if values.size == 0:
-        return Estimate(math.nan, math.nan)
+        return Estimate(math.nan, math.nan, 0)
     each = values.mean(1)
     error = standard_error(np.append(each, [least, 1.0])) if len(each) > 1 else math.nan
-    return Estimate(float(each.mean()), error)
+    return Estimate(float(each.mean()), error, len(each))
 
 
 # Regret and reward, at each instance and point of the axes.

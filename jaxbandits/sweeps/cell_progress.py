@@ -89,7 +89,8 @@ class CellProgress:
             self._parts = [joined(self._parts)]
             runs, until = first_of(self._parts[0], self._number), self._plan.until
             following = next(self._stages, None)
-            if following is None or (until and enough(runs, until)):
+            most = self._plan.replications
+            if following is None or (until and enough(runs, until, most)):
                 self.result, self._parts = runs, []
             else:
                 self._number = following

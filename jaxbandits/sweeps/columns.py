@@ -11,13 +11,16 @@ SUMMARY = (
     "error_high",
     "pulls_mean",
     "pulls_se",
+    "pulls_low",
+    "pulls_high",
     "pulls_mean_is_lower_bound",
 )
 # Names of dimensions and columns, which no axis can have; num_arms can, as it says the same.
 TAKEN: frozenset[str] = frozenset(
     {
         *("instance", "algorithm", "replication", "why", "arm", "round"),
-        *(*PER_REPLICATION, *SUMMARY, *TIMES, "reasons", "promised_error", "pull_lower_bound"),
+        *(*PER_REPLICATION, *SUMMARY, *TIMES, "reasons", "judged"),
+        *("promised_error", "pull_lower_bound"),
         *("arm_pulls", "arm_pulls_mean", "regret"),
         *("bound", "error_bound", "average_reward", "best_average"),  # experiments add them
     }

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..engine.reasons import REASONS, text_of
-from ..engine.results import REASON_ATTRIBUTES, Runs, none_of, standard_error
+from ..engine.reasons import text_of
+from ..engine.results import REASON_ATTRIBUTES, Runs, none_of
 from ..system.files import replacing
 from ..system.machine import provenance
 from .bounds import promised_error, pull_lower_bounds
 from .cells import Cell
-from .columns import PER_REPLICATION, SUMMARY, TIMES
+from .columns import PER_REPLICATION, TIMES
 from .description import attributes
 from .spec import Sweep
+from .summaries import LEVEL, summarised
+from .until import confidence
 
 if TYPE_CHECKING:
     import xarray
@@ -57,11 +59,7 @@ def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":
         for name in PER_REPLICATION
     }
     columns["reason"] += (REASON_ATTRIBUTES,)
-    digests = [runs.summary() for runs in cells]
-    columns |= {name: (grid, layer([d[name] for d in digests])) for name in SUMMARY}
-    names = [reason.name for reason in REASONS]
-    numbers = [[digest["reasons"].get(name, 0) for name in names] for digest in digests]
-    columns["reasons"] = ((*grid, "why"), layer(numbers))
+    columns["judged"] = grid, layer([not runs.meta.get("contextual", False) for runs in cells])
     if plan.horizon is None:
         columns["promised_error"] = (grid, layer(_promised_errors(plan)))
     columns |= _arm_columns(grid, cells, layer) | _info_columns(grid, cells, layer)
@@ -70,7 +68,7 @@ def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":
         "algorithm": [part.label for part in plan.algorithms],
         **{name: list(values) for name, values in plan.axes.items()},
         "replication": np.arange(max(map(len, cells))),
-        "why": names,
+        "arm": np.arange(max(runs.arm_pulls.shape[1] for runs in cells)),
     }
     regrets = [runs.regret for runs in cells if runs.regret is not None]
     if regrets:
@@ -80,7 +78,7 @@ def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":
         columns[name] = (grid, layer([runs.meta.get(name, np.nan) for runs in cells]))
     # An axis can have the name of a column: that of num_arms says the same.
     columns = {name: column for name, column in columns.items() if name not in coordinates}
-    return xarray.Dataset(columns, coordinates, _attributes(plan, cells))
+    return summarised(xarray.Dataset(columns, coordinates, _attributes(plan, cells)))
 
 
 def _filled(plan: Sweep, cells: Sequence[Runs | None]) -> list[Runs]:
@@ -165,6 +163,7 @@ def _attributes(plan: Sweep, cells: Sequence[Runs]) -> dict[str, Any]:
     distinct = {id(runs): runs for runs in cells}.values()  # a cell may be at many points
     return {
         **attributes(plan),
+        **({LEVEL: confidence(plan.replications, plan.until)} if plan.until else {}),
         **{name: _met(name, cells) for name in ("jax", "device", "engine")},
         **provenance(),
         **{name: round(sum(runs.meta.get(name, 0.0) for runs in distinct), 3) for name in TIMES},
@@ -209,12 +208,6 @@ def _first_run(cells: "xarray.Dataset", axes: Sequence[str]) -> dict[str, Any]:
     ]
     run = (point for point in points if cells.pulls.sel(point).notnull().any())
     return next(run, points[0])
-
-
-def last_regret(cell: "xarray.Dataset") -> tuple[float, float]:
-    """Mean regret of a cell at its last round, and the standard error; NaN where it was not run."""
-    last = cell.regret.isel(round=-1).dropna("replication").values
-    return float(last.mean()) if last.size else np.nan, standard_error(last)
 
 
 def reasons_text(cell: "xarray.Dataset") -> str:

@@ -12,9 +12,9 @@ from jax.scipy.stats import norm
 
 from ..algorithms import gse
 from ..engine.episode import rollout, root_key, start
-from ..engine.results import standard_error
 from ..instances import Instance
 from ..instances.environments.finite import finite
+from ..intervals import standard_error
 from ..kernels.allocate import halving
 from ..kernels.estimate import least_squares
 from ..kernels.linalg import scaling, spd, subspace

@@ -32,8 +32,13 @@ class Claims(NamedTuple):
     some_fail: bool
 
 
-def claims_of(found: Sequence[ClaimRow]) -> Claims | None:
-    """The `Claims` of a folder, None where it has none."""
+def claims_of(found: Sequence[ClaimRow], replications: float) -> Claims | None:
+    """The `Claims` of a folder, None where it has none.
+
+    Args:
+      found: rows of `claims.json`.
+      replications: behind errors that do not say how many.
+    """
     if not found:
         return None
     rows, counts = [], []
@@ -42,7 +47,7 @@ def claims_of(found: Sequence[ClaimRow]) -> Claims | None:
         rows += [
             Claim(
                 "not played" if holds is None and _not_played(one["measured"]) else verdict,
-                *(sign, kind, one["claim"], measured_text(one["measured"])),
+                *(sign, kind, one["claim"], measured_text(one["measured"], replications)),
             )
             for one in mine
         ]

@@ -1,16 +1,19 @@
 """What was run, and where."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ... import estimates
+from ...sweeps.selection import replications_text
 from ...version import VERSION
 from ..labels import texts_of
 from ..options import defaults_text, part_text
 from ..reading import Results
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 # Attributes of the results, with the words of the page; those that are missing are left out.
 VERSIONS = {
@@ -65,20 +68,20 @@ def what_was_run(results: Results) -> list[Fact]:
         found.append(Fact(f"axis {name}", ", ".join(map(texts_of(values), values))))
     return [
         *found,
-        Fact("replications", _replications(attrs)),
+        Fact("replications", _replications(dataset)),
         Fact("horizon", f"{attrs['horizon']:,} rounds")
         if attrs["horizon"]
         else Fact("limit", f"{attrs['max_pulls']:,} pulls; what reaches it is cut short"),
     ]
 
 
-def _replications(attrs: Mapping[str, Any]) -> str:
-    number = f"{attrs['replications']:,}"
-    rules = json.loads(attrs.get("until", "{}"))
+def _replications(dataset: "Dataset") -> str:
+    number = f"{replications_text(dataset)} in each cell"
+    rules = json.loads(dataset.attrs.get("until", "{}"))
     if not rules:
-        return f"{number} in each cell"
+        return number
     names = " and ".join(f"{name} ≤ {limit:g}" for name, limit in rules.items())
-    return f"in each cell until {names}, at most {number}"
+    return f"{number}, until {names}, at most {dataset.attrs['replications']:,}"
 
 
 def provenance(results: Results) -> list[Fact]:

@@ -83,7 +83,7 @@ def _run(id: str, results: Results, many: bool) -> Run:
     return Run(
         id,
         title,
-        claims_of(results.claims),
+        claims_of(results.claims, int(results.dataset.replications.max())),
         [_instance(f"{id}-instance-{i}", results, i, label) for i, label in enumerate(labels)],
         what_was_run(results),
         provenance(results),
@@ -98,6 +98,6 @@ def _instance(id: str, results: Results, number: int, label: Any) -> InstanceSec
         description(results, "instance", label),
         figures(one, id, f"Cells of {label}"),
         table(results, label),
-        pair_table(pairs(one, results.axes), label),
+        pair_table(pairs(one), label),
         several=one.sizes["algorithm"] > 1,
     )

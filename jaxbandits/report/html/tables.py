@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from ... import estimates
-from ...estimates import NORMAL
-from ...sweeps.dataset import last_regret, listed_cells, reasons_text
+from ...intervals import ONE
+from ...sweeps.dataset import listed_cells, reasons_text
+from ...sweeps.summaries import last_regret, width_of_pulls
 from ..labels import texts_of
 from ..pairs import DIFFERENCE, Differences, differences
 from ..reading import Results
@@ -52,7 +53,9 @@ def table(results: Results, label: str) -> Table:
     paired = differences(dataset, estimates.PAGE)
     columns = [*labels, *_columns([dataset.sel(at) for at, _ in listed], paired)]
     lines = list(zip(*[texts for _, texts in columns], strict=True))
-    note = "" if paired is None else paired.note
+    notes = [] if paired is None else [paired.note]
+    notes += [f"Means of {ONE}."] if bool((dataset.replications == 1).any()) else []
+    note = " ".join(notes)
     return Table(f"Cells of {label}", [name for name, _ in columns], lines, len(grid), note)
 
 
@@ -80,7 +83,7 @@ def _columns(cells: "list[Dataset]", paired: Differences | None) -> list[Column]
 def _cell(cell: "Dataset") -> tuple[str, ...]:
     total, cut = int(cell.pulls.count()), int(cell.cut_short)
     rate, interval = float(cell.error_rate), (float(cell.error_low), float(cell.error_high))
-    mean, width = float(cell.pulls_mean), NORMAL * float(cell.pulls_se)
+    mean, width = float(cell.pulls_mean), width_of_pulls(cell)
     missing = estimates.PAGE.missing
     ends = np.nanquantile(cell.pulls.values, LEVELS) if total else np.full(len(LEVELS), np.nan)
     quantile = estimates.rounded if width > 0 else estimates.number  # all alike: exact
@@ -96,13 +99,12 @@ def _cell(cell: "Dataset") -> tuple[str, ...]:
 
 
 def _regret(cell: "Dataset") -> str:
-    mean, error = last_regret(cell)
-    return estimates.estimate(mean, NORMAL * error)
+    return estimates.estimate(*last_regret(cell))
 
 
 def _ratio(cell: "Dataset") -> str:
     bound = float(cell[BOUND])
     if not bound > 0:
         return estimates.PAGE.missing
-    mean, width = float(cell.pulls_mean) / bound, NORMAL * float(cell.pulls_se) / bound
+    mean, width = float(cell.pulls_mean) / bound, width_of_pulls(cell) / bound
     return estimates.estimate(mean, width, at_least=bool(cell.pulls_mean_is_lower_bound))

@@ -1,0 +1,203 @@
+"""Any part of a sweep's dataset, brought to the one form that figures and tables read.
+
+A user selects as xarray allows it: a value of an axis, some replications, one instance; joins two
+sweeps; masks what does not count; reads a file again. The summaries that the dataset came with are
+then those of something else, so they are computed anew.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..parameters import require
+from .columns import SUMMARY
+from .summaries import EACH, summarised
+
+if TYPE_CHECKING:
+    from xarray import DataArray, Dataset
+
+PARTS = ("instance", "algorithm")
+NEEDED = ("pulls", "correct", "stopped")
+# Tables with one entry for each cell, which do not follow from the replications.
+OF_CELLS = (
+    *("judged", "num_arms", "promised_error", "pull_lower_bound", "error_bound"),
+    *("seconds", "compile_seconds", "arm_pulls_mean"),
+)
+# By table, the dimension that it has besides those of replications.
+INSIDE = {"regret": "round", "average_reward": "round", "arm_pulls": "arm", "arm_pulls_mean": "arm"}
+SELECT = "select replications, instances and algorithms, and average nothing over them"
+
+
+def complete(dataset: Any) -> "Dataset":
+    """A sweep's dataset, or a part of it, with all its dimensions and the summaries of what it has.
+
+    Args:
+      dataset: what `sweep` returns, or any selection of it; a `Comparison` stands for its dataset.
+    Returns:
+      A dataset in memory with the dimensions instance, algorithm, one for each axis, replication,
+      in this order; what was selected by a single value has length 1. `SUMMARY` and `reasons` are
+      those of the replications that are there. What algorithms count of themselves is left out.
+    Raises:
+      ValueError: says what is missing, or that replications were averaged.
+    """
+    dataset = _renewed(_given(dataset))
+    axes = axes_of(dataset)
+    grid = (*PARTS, *axes)
+    dataset = _named(_with_inside(_expanded(dataset, (*grid, EACH))), grid)
+    _check(dataset, grid)
+    dataset = _of_cells(dataset.transpose(*grid, EACH, ..., missing_dims="ignore"), grid)
+    return summarised(dataset.assign_attrs(axes=json.dumps(axes)))
+
+
+def axes_of(dataset: "Dataset") -> list[str]:
+    """Names of the axes of a sweep's dataset; a new dimension, as of two sweeps joined, is one."""
+    known = [name for name in _stated_axes(dataset) if name in dataset.coords]
+    new = [str(name) for name in dataset.pulls.dims if name not in (*PARTS, EACH, *known)]
+    return [*known, *new]
+
+
+def replications_text(dataset: "Dataset") -> str:
+    """How many replications a cell of a complete dataset has: a number, or the least and most."""
+    numbers = dataset.replications.values[dataset.replications.values > 0]
+    ends = dict.fromkeys((numbers.min(), numbers.max())) if numbers.size else [0]
+    return " to ".join(f"{number:,}" for number in ends)
+
+
+def _stated_axes(dataset: "Dataset") -> list[str]:
+    try:
+        names = json.loads(dataset.attrs.get("axes", "[]"))
+    except (TypeError, ValueError):
+        raise ValueError("the attribute 'axes' is not JSON") from None
+    listed = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    require(listed, "the attribute 'axes' is not a list of names")
+    return names
+
+
+def _given(dataset: Any) -> "Dataset":
+    """The dataset that was meant, in memory."""
+    import xarray
+
+    whole = isinstance(dataset, xarray.Dataset)
+    given = dataset if whole else getattr(dataset, "dataset", dataset)  # of a `Comparison`
+    message = f"dataset must be that of a sweep, an xarray.Dataset, got a {type(given).__name__}"
+    require(isinstance(given, xarray.Dataset), message)
+    for name in NEEDED:
+        missing = f"dataset has no variable {name!r}, by replication, to compute from"
+        require(name in given.data_vars, missing)
+    info = [name for name in given.data_vars if str(name).startswith("info_")]
+    return given.drop_vars(info).compute()
+
+
+def _renewed(dataset: "Dataset") -> "Dataset":
+    """The dataset without summaries of what it may no longer hold."""
+    dataset = dataset.assign(judged=_judged(dataset))
+    if "arm_pulls" in dataset:
+        dataset = dataset.assign(arm_pulls_mean=dataset.arm_pulls.mean(EACH))
+    elif not _is_whole(dataset):
+        dataset = dataset.drop_vars("arm_pulls_mean", errors="ignore")
+    return dataset.drop_vars([*SUMMARY, "reasons", "why"], errors="ignore")
+
+
+def _judged(dataset: "Dataset") -> Any:
+    """Whether answers count as right or wrong; results of 0.2.0 say so by their error rates."""
+    if "judged" in dataset:
+        return dataset.judged
+    if "error_rate" not in dataset or "cut_short" not in dataset:
+        return True
+    return dataset.error_rate.notnull() | (dataset.cut_short > 0)
+
+
+def _is_whole(dataset: "Dataset") -> bool:
+    """Whether all replications are there that the summaries are of."""
+    if "replications" not in dataset or EACH not in dataset.pulls.dims:
+        return False
+    return bool((dataset.replications == dataset.pulls.notnull().sum(EACH)).all())
+
+
+def _expanded(dataset: "Dataset", dims: Sequence[str]) -> "Dataset":
+    """The dataset with dimensions of length 1 where a single value was selected."""
+    # Sweeps that are joined may hold flags as objects.
+    loose = [name for name in NEEDED if dataset[name].dtype == object]
+    dataset = dataset.assign({name: dataset[name].astype(float) for name in loose})
+    single = [name for name in dims if name not in dataset.pulls.dims]
+    if EACH in single and EACH not in dataset.coords:
+        # Flags of one replication are still flags; of a mean they are numbers.
+        require(dataset.correct.dtype == bool, f"dataset has no {EACH} left: {SELECT}")
+    bounds = dataset.get("error_bound")
+    dataset = dataset.drop_vars("error_bound", errors="ignore").expand_dims(single)
+    if bounds is None:
+        return dataset
+    along = [name for name in single if name not in (*PARTS, EACH, *bounds.dims)]
+    return dataset.assign(error_bound=bounds.reset_coords(drop=True).expand_dims(along))
+
+
+def _with_inside(dataset: "Dataset") -> "Dataset":
+    """The dataset whose curves have rounds, and whose pulls of arms have arms."""
+    for name, dim in INSIDE.items():
+        if name not in dataset or dim in dataset[name].dims:
+            continue
+        if dim not in dataset.coords:
+            require(dim == "arm", f"dataset: {name!r} has no {dim} left: select, say, [-1] of them")
+            dataset = dataset.drop_vars(name)
+            continue
+        value = dataset[dim].item()
+        table = dataset[name].reset_coords(drop=True).expand_dims({dim: [value]})
+        dataset = dataset.drop_vars([name]).assign({name: table})
+    return dataset
+
+
+def _named(dataset: "Dataset", grid: Sequence[str]) -> "Dataset":
+    """The dataset with a label for each entry of the grid."""
+    without = [name for name in grid if name not in dataset.coords]
+    return dataset.assign_coords({name: _labels(dataset, name) for name in without})
+
+
+def _labels(dataset: "Dataset", name: str) -> list[Any]:
+    """Labels of a dimension that has lost them: the only name of the sweep, else numbers."""
+    if name not in PARTS or dataset.sizes[name] > 1:
+        return list(range(dataset.sizes[name]))
+    try:
+        tables = json.loads(dataset.attrs["options"])
+    except (KeyError, TypeError, ValueError):
+        tables = {}
+    start = f"[{name}s."
+    names = [key.removeprefix(start)[:-1] for key in tables if key.startswith(start)]
+    return names if len(names) == 1 else [name]
+
+
+def _check(dataset: "Dataset", grid: Sequence[str]) -> None:
+    for name in (*grid, EACH):
+        require(dataset.sizes[name] > 0, f"dataset holds no {name}s: the selection is empty")
+    for name in grid:
+        labels, numbers = np.unique(list(map(str, dataset[name].values)), return_counts=True)
+        twice = labels[numbers > 1]
+        message = f"dataset: the {name} {', '.join(twice[:3])} stands twice"
+        require(not twice.size, f"{message}; join sweeps along a dimension of its own")
+    for name in NEEDED:
+        _check_whole(dataset[name], name)
+
+
+def _check_whole(table: "DataArray", name: str) -> None:
+    """Raise where values are no counts or flags: then they are means."""
+    values = table.values
+    require(values.dtype.kind in "biuf", f"{name!r} must hold numbers, got {values.dtype}")
+    known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    fits = known == np.round(known) if name == "pulls" else (known == 0) | (known == 1)
+    if not np.all(fits):
+        raise ValueError(f"dataset: {name!r} holds {float(known[~fits][0]):g}: {SELECT}")
+
+
+def _of_cells(dataset: "Dataset", grid: Sequence[str]) -> "Dataset":
+    """The dataset whose tables of cells have the dimensions of the grid and no replications.
+
+    A mask of replications, or sweeps joined along them, spread over these tables too.
+    """
+    cells = dataset.pulls.isel({EACH: 0}, drop=True)
+    found = {}
+    for name in (name for name in OF_CELLS if name in dataset):
+        table = dataset[name].max(EACH) if EACH in dataset[name].dims else dataset[name]
+        whole = table if name == "error_bound" else table.broadcast_like(cells)
+        found[name] = whole.transpose(*grid, ..., missing_dims="ignore")
+    return dataset.assign(found)

@@ -1,0 +1,99 @@
+"""What a sweep's dataset says of its cells, computed from the replications that it holds."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..engine.reasons import REASONS
+from ..intervals import CONFIDENCE, binomial_interval, half_width, standard_error
+
+if TYPE_CHECKING:
+    from xarray import DataArray, Dataset
+
+EACH = "replication"
+LEVEL = "confidence"  # attribute: that of each interval, where a cell was looked at several times
+
+
+def confidence_of(dataset: "Dataset") -> float:
+    """The confidence of each interval of a cell; see `until.confidence`."""
+    return float(dataset.attrs.get(LEVEL, CONFIDENCE))
+
+
+def summarised(dataset: "Dataset") -> "Dataset":
+    """The dataset with the columns of `SUMMARY`, and `reasons` where it has `reason`.
+
+    Args:
+      dataset: with `pulls`, `correct`, `stopped`, on the dimension replication and others. NaN
+        stands for a replication that was not played. Where it has `judged`, that says of which
+        cells an answer can be right or wrong.
+    """
+    found = {**_rates(dataset), **_pulls(dataset)}
+    if "reason" in dataset:
+        found["reasons"] = _reasons(dataset.reason)
+    return dataset.assign(found)
+
+
+def _rates(dataset: "Dataset") -> "dict[str, DataArray]":
+    """Counts, and the error rate with its exact interval."""
+    stopped, wrong = _stopped(dataset), ~_true(dataset.correct)
+    played, finished = dataset.pulls.notnull().sum(EACH), stopped.sum(EACH)
+    judged = finished * dataset.judged if "judged" in dataset else finished
+    errors = (stopped & wrong).sum(EACH).where(judged > 0, 0)
+    low, high = binomial_interval(errors.values, judged.values, confidence_of(dataset))
+    return {
+        "replications": played,
+        "cut_short": played - finished,
+        "errors": errors,
+        "error_rate": errors / judged.where(judged > 0),
+        "error_low": errors.copy(data=np.asarray(low)),
+        "error_high": errors.copy(data=np.asarray(high)),
+    }
+
+
+def _stopped(dataset: "Dataset") -> "DataArray":
+    return _true(dataset.stopped) & dataset.pulls.notnull()
+
+
+def _true(flags: "DataArray") -> "DataArray":
+    """Where a flag is set; NaN, which stands for no replication, is not."""
+    return flags.astype(float) == 1.0
+
+
+def _pulls(dataset: "Dataset") -> "dict[str, DataArray]":
+    """The mean pulls with their interval."""
+    number, mean = dataset.pulls.notnull().sum(EACH), dataset.pulls.mean(EACH)
+    deviations = ((dataset.pulls - mean) ** 2).sum(EACH)
+    error = np.sqrt(deviations / (number - 1).where(number > 1) / number)
+    width = half_width(error, number, confidence_of(dataset))
+    return {
+        "pulls_mean": mean,
+        "pulls_se": error,
+        "pulls_low": mean - width,
+        "pulls_high": mean + width,
+        "pulls_mean_is_lower_bound": (dataset.pulls.notnull() & ~_stopped(dataset)).any(EACH),
+    }
+
+
+def _reasons(codes: "DataArray") -> "DataArray":
+    """How many replications have each reason, along the dimension `why`."""
+    import xarray
+
+    numbers = [(codes == reason.code).sum(EACH).variable for reason in REASONS]
+    table = xarray.Variable.concat(numbers, "why").transpose(..., "why")
+    grid = {name: codes[name] for name in table.dims if name in codes.coords}
+    return xarray.DataArray(table, {**grid, "why": [reason.name for reason in REASONS]})
+
+
+def last_regret(cell: "Dataset") -> tuple[float, float]:
+    """Mean regret of a cell at its last round, and half the width of its interval.
+
+    Both are NaN where it was not run, and the second of one replication.
+    """
+    last = cell.regret.isel(round=-1).dropna(EACH).values
+    mean = float(last.mean()) if last.size else np.nan
+    return mean, half_width(standard_error(last), last.size, confidence_of(cell))
+
+
+def width_of_pulls(cell: "Dataset") -> float:
+    """Half the width of the interval of the mean pulls of a cell."""
+    return float(cell.pulls_high - cell.pulls_low) / 2
