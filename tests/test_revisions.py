@@ -60,12 +60,8 @@ CHANGED = {
     ),
     "a drift": (drifted, {"instance": jb.instances.stressed(TABLE, drift=0.1)}, "drift"),
     "a delay": (delayed, {"instance": jb.instances.stressed(TABLE, delay=2)}, "delay"),
-    "a rule": (
-        until.RULES["error_width"],
-        {"until": {"error_width": 0.1}},
-        "until error_width",
-    ),
-    "all rules": (until.enough, {"until": {"error_width": 0.1}}, "until"),
+    "a rule": (until.RULES["pulls_se"], {"until": {"pulls_se": 0.1}}, "until pulls_se"),
+    "all rules": (until.enough, {"until": {"pulls_se": 0.1}}, "until"),
 }
 
 

@@ -20,6 +20,7 @@ from jaxbandits.sweeps.dataset import write
 from jaxbandits.sweeps.groups import Group
 from jaxbandits.sweeps.store import Store
 from jaxbandits.sweeps.until import RULES, confidence, enough, revisions, stages
+from jaxbandits.system.revisions import revised_ones
 
 CELLS = f"""
 replications = 400
@@ -105,7 +106,9 @@ def test_only_replications_up_to_the_next_look_are_played():
 
 def test_the_rule_of_the_width_is_a_revision():
     assert len(RULES["error_width"].revisions) == 1
-    assert set(revisions({"error_width": 0.1, "pulls_se": 1.0})) == {"until error_width"}
+    assert set(revised_ones(revisions({"error_width": 0.1, "pulls_se": 1.0}))) == {
+        "until error_width"
+    }
 
 
 def test_the_end_of_a_cell_does_not_depend_on_interruptions(tmp_path, monkeypatch):
