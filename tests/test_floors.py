@@ -40,6 +40,7 @@ FLOORS = {
     "plots_of_runs": 3.5,
     "engine/episode": 4,
     "engine/results": 4,
+    "engine/saved": 4,
     "theory/": 5,
     "engine/": 6,
     "results": 7,

@@ -146,7 +146,7 @@ def test_no_flipped_byte_changes_a_number(tmp_path):
 
 def test_a_later_format_is_a_value_error(tmp_path, monkeypatch):
     with monkeypatch.context() as later:
-        later.setattr("jaxbandits.engine.results.FORMAT", 99)
+        later.setattr("jaxbandits.engine.saved.FORMAT", 99)
         runs().save(tmp_path / "some.npz")
     with pytest.raises(ValueError, match="has format 99, this version reads 1"):
         jb.load(tmp_path / "some.npz")

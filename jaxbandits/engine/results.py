@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import json
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -14,8 +13,10 @@ from jaxtyping import Bool, Float, Int
 from ..intervals import CONFIDENCE, binomial_interval, half_width, standard_error
 from ..messages import brief
 from ..parameters import require
+from ..system.data_files import Unreadable, opened
 from ..system.extras import needed_by
 from ..system.files import replacing
+from . import saved
 from .reasons import NAMES, codes_of, counted
 from .shown import as_html, as_text, facts_of
 
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LEVELS: tuple[float, ...] = (0.05, 0.25, 0.5, 0.75, 0.95)
-FORMAT: int = 1
-# Tables with an entry for each replication, and dicts of such tables by name.
+# Tables with an entry for each replication.
 TABLES: tuple[str, ...] = ("pulls", "answer", "correct", "stopped", "arm_pulls")
-DICTS: tuple[str, ...] = ("info", "facts")
 REASON_ATTRIBUTES: dict[str, Any] = {  # by the CF conventions for netCDF
     "flag_values": np.array(sorted(NAMES), np.int8),
     "flag_meanings": " ".join(NAMES[code] or "none" for code in sorted(NAMES)),
@@ -208,11 +207,11 @@ class Runs:
         arrays = {
             f.name: getattr(self, f.name)
             for f in dataclasses.fields(self)
-            if f.name not in ("meta", *DICTS) and getattr(self, f.name) is not None
+            if f.name not in ("meta", *saved.DICTS) and getattr(self, f.name) is not None
         }
-        for group in DICTS:
+        for group in saved.DICTS:
             arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
-        header = json.dumps({"format": FORMAT, "meta": self.meta})
+        header = json.dumps({"format": saved.FORMAT, "meta": self.meta})
         np.savez_compressed(stream, header=np.array(header), **arrays)
 
 
@@ -234,36 +233,14 @@ def load(path: Path | str | IO[bytes]) -> Runs:
     True
     """
     try:
-        # NumPy leaves a damaged file open when it is given only its name.
-        with _opened(path) as stream, _archive(stream) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(str(arrays.pop("header")))
-        version, meta = header["format"], header["meta"]
-    except Exception as error:  # damage shows in as many ways as the format has layers
+        with _opened(path) as stream:
+            return Runs(**saved.read(stream))
+    except Unreadable as error:
         raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
-    require(version <= FORMAT, f"path: {path} has format {version}, this version reads {FORMAT}")
-    groups = {group: _popped(arrays, f"{group}/") for group in DICTS}
-    try:
-        return Runs(**arrays, **groups, meta=meta)
-    except TypeError as error:
-        raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
-
-
-def _popped(arrays, prefix):
-    names = [name for name in arrays if name.startswith(prefix)]
-    return {name.removeprefix(prefix): arrays.pop(name) for name in names}
-
-
-def _archive(stream):
-    """The arrays of an open file; checked, as NumPy's own error advises to allow pickles."""
-    start = stream.tell()
-    require(zipfile.is_zipfile(stream), "it is no .npz file")
-    stream.seek(start)
-    return np.load(stream, allow_pickle=False)
 
 
 def _opened(path):
-    return contextlib.nullcontext(path) if hasattr(path, "read") else Path(path).open("rb")
+    return contextlib.nullcontext(path) if hasattr(path, "read") else opened(path)
 
 
 def first_of(runs: Runs, number: int) -> Runs:
@@ -281,7 +258,7 @@ def _selected(runs, chosen):
     }
     if runs.regret is not None:
         tables["regret"] = runs.regret[chosen]
-    for group in DICTS:
+    for group in saved.DICTS:
         tables[group] = {name: x[chosen] for name, x in getattr(runs, group).items()}
     return dataclasses.replace(runs, **tables)
 
