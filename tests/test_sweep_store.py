@@ -93,6 +93,58 @@ def test_an_unreadable_cell_is_refused_and_not_changed(fault, plan, tmp_path):
     assert len(run(plan, out=tmp_path).replication) == 40
 
 
+def played(**changed):
+    """Runs that fit the cells of `CELLS`, but for what is changed."""
+    arm_pulls = np.full((40, 3), 10)
+    tables = {"arm_pulls": arm_pulls, "answer": np.zeros(40, int)} | changed
+    fine, number = np.ones(len(tables["answer"]), bool), np.arange(len(tables["answer"]))
+    pulls = tables["arm_pulls"].sum(1)
+    return jb.Runs(number, pulls, correct=fine, stopped=fine, **tables)
+
+
+CURVE = {"rounds": np.arange(1, 31), "regret": np.zeros((40, 30))}
+
+
+@pytest.mark.parametrize(
+    ("changed", "settings", "words"),
+    [
+        ({}, {}, None),
+        (CURVE, {"horizon": 30}, None),
+        ({"answer": np.zeros((40, 3), bool)}, {}, None),
+        ({"answer": np.full(40, -1)}, {}, None),  # none of the targets
+        ({"answer": np.full(40, 3)}, {}, "an answer that is none of the 3 targets"),
+        ({"answer": np.zeros((40, 2), bool)}, {}, "an answer that is none of the 3 targets"),
+        ({"arm_pulls": np.full((40, 4), 10)}, {}, "pulls of 4 arms, and the instance has 3"),
+        ({}, {"max_pulls": 29}, "more pulls than 29"),
+        ({}, {"horizon": 30}, "regret is that of other rounds"),
+        (CURVE, {}, "regret is that of other rounds"),
+        (CURVE, {"horizon": 30, "record": [10, 20]}, "regret is that of other rounds"),
+        (CURVE | {"arm_pulls": np.full((40, 3), 11)}, {"horizon": 30}, "fewer or more pulls"),
+    ],
+    ids=str,
+)
+def test_a_stored_cell_of_other_shapes_or_lengths_than_its_own_is_refused(
+    changed, settings, words, tmp_path
+):
+    cell = cells_of(parse(tomllib.loads(CELLS) | settings))[0]
+    store = Store(tmp_path)
+    store.put(cell.spec, played(**changed))
+    if words is None:
+        assert len(store.get(cell.spec, cell.problem)) == 40
+        return
+    with pytest.raises(ValueError, match=rf"\.npz: .*{words}.*; without this file"):
+        store.get(cell.spec, cell.problem)
+
+
+def test_parts_of_a_cell_that_differ_in_their_tables_are_refused(plan, tmp_path):
+    cell, store = cells_of(plan)[0], Store(tmp_path)
+    one = played()
+    for runs in (one, dataclasses.replace(one, info={"phases": np.zeros(40)})):
+        store.add(cell.spec, runs)
+    with pytest.raises(ValueError, match=r"\.part: it holds other tables than .*without this file"):
+        store.begun(cell.spec, cell.problem)
+
+
 def test_an_unreadable_part_of_a_cell_is_refused_and_not_changed(plan, tmp_path):
     store, cell = Store(tmp_path), cells_of(plan)[0]
     part = store.path(cell.spec).with_suffix(".0.part")

@@ -196,7 +196,7 @@ def _run(
     plan: Sweep,
     grid: Sequence[Cell | None],
     store: Store | None,
-    begun: Callable[[Spec], Runs | None] | None,
+    begun: Callable[[Spec, Any], Runs | None] | None,
     team: "Alone",
     progress: bool,
     shard: tuple[int, int],
@@ -225,7 +225,7 @@ def _run(
     groups = groups_of(plan, cells)
 
     def opened(cell: Cell) -> CellProgress:
-        stored = None if begun is None else begun(cell.spec)
+        stored = None if begun is None else begun(cell.spec, cell.problem)
         return CellProgress(plan, cell, store, stored=stored, leads=team.index == 0)
 
     work = [
@@ -278,7 +278,7 @@ def _stored(store: Store | None, cells: Iterable[Cell]) -> RunsByCell:
     """`Runs` of the finished cells that are stored."""
     if store is None:
         return {}
-    found = {cell.identity: store.get(cell.spec) for cell in cells}
+    found = {cell.identity: store.get(cell.spec, cell.problem) for cell in cells}
     return {identity: runs for identity, runs in found.items() if runs is not None}
 
 

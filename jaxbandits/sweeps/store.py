@@ -11,7 +11,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..engine import results
-from ..engine.results import Runs, joined
+from ..engine.checkpoints import rounds_of
+from ..engine.results import TABLES, Runs, joined
+from ..instances import Instance
+from ..system.data_files import Unreadable
 from ..system.files import new_beside, replacing
 from ..system.identity import LOCAL
 
@@ -46,33 +49,43 @@ class Store:
             )
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()}.npz"
 
-    def get(self, spec: Spec) -> Runs | None:
+    def get(self, spec: Spec, problem: Any = None) -> Runs | None:
         """The saved `Runs` of a finished cell, or None.
 
+        Args:
+          spec: that of the cell.
+          problem: that of the cell, whose arms and answers the runs must have; None: any.
         Raises:
           ValueError: the file is damaged, or holds something else.
         """
         path = self.path(spec)
         if not path.exists():
             return None
-        runs, wanted = _read(path, path.stem), spec["replications"]
+        runs, wanted = _read(path, path.stem, spec, problem), spec["replications"]
         number = min(len(runs), wanted) if "until" in spec else wanted
         if not np.array_equal(runs.replication, np.arange(number)):
             raise _refused(path, f"it holds {len(runs)} replications instead of {wanted}")
         return runs
 
-    def begun(self, spec: Spec) -> Runs | None:
-        """`Runs` of the replications that an earlier run has stored, or None."""
+    def begun(self, spec: Spec, problem: Any = None) -> Runs | None:
+        """`Runs` of the replications that an earlier run has stored, or None.
+
+        Args:
+          spec, problem: as in `get`.
+        """
         path, parts = self.path(spec), []
-        before = self.get(self._smaller(spec)) if self._earlier else None
+        before = self.get(self._smaller(spec), problem) if self._earlier else None
         if before is not None:
             parts.append(before)
         for file in self._parts(path):
             try:
-                parts.append(_read(file, path.stem))
+                parts.append(_read(file, path.stem, spec, problem))
             except ValueError:
                 if file.exists():  # else another process has completed the cell meanwhile
                     raise
+                continue
+            if _columns(parts[-1]) != _columns(parts[0]):
+                raise _refused(file, "it holds other tables than what else is stored of its cell")
         return joined(parts) if parts else None
 
     def _smaller(self, spec: Spec) -> Spec:
@@ -117,14 +130,49 @@ def _write(path: Path, cell: str, runs: Runs) -> None:
         dataclasses.replace(runs, meta=runs.meta | {"cell": cell}).write(stream)
 
 
-def _read(path: Path, cell: str) -> Runs:
+def _read(path: Path, cell: str, spec: Spec, problem: Any) -> Runs:
     try:
         runs = results.load(path)
     except ValueError as error:
         raise _refused(path, str(error).removeprefix("path: ")) from None
     if runs.meta.get("cell") != cell:
         raise _refused(path, "it holds another cell")
+    try:
+        _check_played(runs, spec)
+        if isinstance(problem, Instance):
+            _check_indices(runs, len(problem.arms), len(problem.targets))
+    except Unreadable as error:
+        raise _refused(path, str(error)) from None
     return runs
+
+
+def _check_played(runs: Runs, spec: Spec) -> None:
+    """Raise `Unreadable` unless runs were played as long as a cell says."""
+    horizon = spec["horizon"]
+    rounds = [] if horizon is None else rounds_of(spec["record"], int(horizon))
+    if not np.array_equal([] if runs.rounds is None else runs.rounds, rounds):
+        raise Unreadable("its regret is that of other rounds")
+    if horizon is not None and (runs.pulls != horizon).any():
+        raise Unreadable(f"it has replications with fewer or more pulls than {horizon}")
+    if horizon is None and (runs.pulls > spec["max_pulls"]).any():
+        raise Unreadable(f"it has replications with more pulls than {spec['max_pulls']}")
+
+
+def _check_indices(runs: Runs, num_arms: int, num_targets: int) -> None:
+    """Raise `Unreadable` unless arms and answers of runs are those that an instance has."""
+    found = runs.arm_pulls.shape[1]
+    if found != num_arms:
+        raise Unreadable(f"it has pulls of {found} arms, and the instance has {num_arms}")
+    mask = runs.answer.ndim == 2
+    fits = runs.answer.shape[1] == num_targets if mask else (runs.answer < num_targets).all()
+    if not fits:
+        raise Unreadable(f"it has an answer that is none of the {num_targets} targets")
+
+
+def _columns(runs: Runs) -> dict[str, Any]:
+    """By name, what the tables of runs of one cell have in common."""
+    tables = {name: getattr(runs, name) for name in TABLES} | runs.info
+    return {name: (table.dtype.kind, table.shape[1:]) for name, table in tables.items()}
 
 
 def _refused(path: Path, reason: str) -> ValueError:

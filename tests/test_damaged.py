@@ -1,0 +1,233 @@
+"""Damaged files and files of somebody else: what was written is read, or one line says why not."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from test_results import runs
+
+import jaxbandits as jb
+from jaxbandits.system import data_files
+
+META = {"seed": 3, "engine": "xla", "seconds": 0.5}
+
+
+def tables_of(some):
+    """The arrays of a file of runs, by name."""
+    stream = io.BytesIO()
+    some.write(stream)
+    stream.seek(0)
+    with np.load(stream) as stored:
+        return dict(stored)
+
+
+def packed(arrays, save=np.savez_compressed):
+    stream = io.BytesIO()
+    save(stream, **arrays)
+    stream.seek(0)
+    return stream
+
+
+def refusal(stream):
+    """The text of the one line with which an open file is refused, or None."""
+    try:
+        jb.load(stream)
+    except ValueError as error:
+        text = str(error)
+        assert text.startswith("path: ")
+        assert "\n" not in text
+        assert "pickle" not in text
+        return text
+    return None
+
+
+REGRET, SETS = tables_of(runs(regret=True)), tables_of(runs(sets=True))
+LONGER = {name: x for name, x in (REGRET | SETS).items() if name != "header"}
+
+
+@pytest.mark.parametrize("name", sorted(LONGER))
+def test_tables_of_other_lengths_kinds_and_axes_are_refused(name):
+    arrays = SETS if name == "answer" else REGRET
+    table = arrays[name]
+    changed = [
+        table[:-1],
+        np.concatenate([table, table[-1:]]),
+        table.astype("U9"),
+        table.astype(complex),
+        table.astype("datetime64[s]" if table.dtype.kind == "i" else "V8"),
+        table[None],
+        table[..., None],
+        table.reshape(-1)[0],
+    ]
+    if name in ("arm_pulls", "answer", "regret"):
+        changed.append(table[:, :0] if name == "arm_pulls" else table[:, 0] * 1.5)
+    if name != "regret" and not name.startswith("info"):
+        changed.append(table.astype(float))
+    for one in changed:
+        text = refusal(packed(arrays | {name: one}))
+        assert text is not None, one
+        assert name in text or "replication" in text or "rounds" in text
+    rest = {other: x for other, x in arrays.items() if other != name}
+    optional = name.startswith("info")
+    assert (refusal(packed(rest)) is None) == optional
+
+
+def at(name, index, value):
+    """Tables of which one entry is another; a function of the table where `value` is one."""
+    table = REGRET[name].copy()
+    table[index] = value
+    return {name: table}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (at("pulls", 3, 10**6), "'arm_pulls' do not sum to 'pulls' in replication [3]"),
+        (at("arm_pulls", (3, 0), 10**6), "'arm_pulls' do not sum to 'pulls'"),
+        ({"pulls": -REGRET["pulls"], "arm_pulls": -REGRET["arm_pulls"]}, "'pulls' holds a number"),
+        (
+            {"arm_pulls": REGRET["arm_pulls"] + [[200, -200, 0]]},
+            "'arm_pulls' holds a number below 0",
+        ),
+        (at("answer", 0, -2), "'answer' holds one that is no index"),
+        (at("replication", 0, -1), "'replication' holds a number below 0"),
+        (at("replication", 1, 0), "'replication' must increase"),
+        ({"replication": REGRET["replication"][::-1]}, "'replication' must increase"),
+        (at("rounds", 0, 0), "'rounds' must begin at 1"),
+        (at("rounds", 1, 1), "'rounds' must increase"),
+        (at("rounds", 4, 10**6), "'rounds' go on after the last pull"),
+        (at("regret", (3, 2), np.nan), "'regret' holds one that is not finite"),
+        (at("regret", (3, 2), np.inf), "'regret' holds one that is not finite"),
+        ({"rounds": REGRET["rounds"][:0], "regret": REGRET["regret"][:, :0]}, "'rounds' must begin"),
+        ({"other": np.zeros(40)}, "'other', which runs have not"),
+        ({"other/x": np.zeros(40)}, "'other/x', which runs have not"),
+        ({"facts/broken": np.zeros(40)}, "'facts/broken' must hold truth values"),
+        ({"info/phases": np.zeros(40, object)}, "'info/phases' in it holds objects of Python"),
+    ],
+    ids=str,
+)
+def test_entries_that_no_run_can_have_are_refused(change, words):
+    assert words in refusal(packed(REGRET | change))
+
+
+DEEP = "[" * 5000
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        *("", "1", "null", "[1]", '"x"', "{", "{}", DEEP, f'{{"a": {DEEP}'),
+        '{"format": 1}',
+        '{"meta": {}}',
+        *(f'{{"format": {x}, "meta": {{}}}}' for x in ('"1"', "null", "true", "[1]", "1.0", "1e999")),
+        *(f'{{"format": 1, "meta": {x}}}' for x in ("null", "[]", '"x"', "3")),
+        '{"format": 1' + "0" * 10**6 + ', "meta": {}}',
+        '{"format": 1, "format": 1, "meta": {}}',
+        '{"format": 1, "meta": {"seed": 1, "seed": 2}}',
+        '{"format": 1, "meta": {"engine": "\\ud800"}}',
+        '{"format": 1, "meta": {"engine": 3}}',
+        '{"format": 1, "meta": {"cell": null}}',
+        *(f'{{"format": 1, "meta": {{"seconds": {x}}}}}' for x in ('"1"', "-1", "NaN", "Infinity")),
+        *(f'{{"format": 1, "meta": {{"compile_seconds": {x}}}}}' for x in ("null", "[]", "true")),
+    ],
+    ids=lambda header: header[:50],
+)
+def test_headers_of_another_type_are_refused(header):
+    assert refusal(packed(REGRET | {"header": np.array(header)}))
+    assert refusal(packed(REGRET | {"header": np.frombuffer(header.encode() + b"\0", np.uint8)}))
+
+
+def test_a_header_may_hold_whatever_json_can(tmp_path):
+    meta = META | {"note": "Z\u00fcrich \U0001f600", "limit": float("inf"), "list": [1, None, {}]}
+    header = json.dumps({"format": 1, "meta": meta})
+    assert jb.load(packed(REGRET | {"header": np.array(header)})).meta == meta
+
+
+def alike(one, two):
+    """Whether two `Runs` are equal in all that they hold."""
+    first, second = tables_of(one), tables_of(two)
+    return first.keys() == second.keys() and all(
+        first[name].dtype == second[name].dtype and np.array_equal(first[name], second[name])
+        for name in first
+    )
+
+
+def test_a_file_cut_or_changed_at_any_byte_is_refused_or_right():
+    """Also its table of contents, where another length of a comment would leave arrays out."""
+    some = runs(4, regret=True)
+    whole, wrong = packed(tables_of(some)).getvalue(), []
+    flips = (0x01, 0x10, 0xFF)  # one for each byte
+    changed = [
+        whole[:at] + bytes([whole[at] ^ flips[at % 3]]) + whole[at + 1 :] for at in range(len(whole))
+    ]
+    cut = [whole[:length] for length in range(len(whole))]
+    refused = 0
+    for data in cut + changed:
+        if refusal(io.BytesIO(data)):
+            refused += 1
+        elif not alike(jb.load(io.BytesIO(data)), some):
+            wrong.append(data)
+    assert not wrong
+    assert refused > len(cut) + len(changed) / 2
+
+
+def bomb(size):
+    """A file of some kilobytes whose pulls are so many bytes when unpacked, by what it says."""
+    stream = packed(REGRET | {"pulls": np.zeros(2**16, np.int64)})
+    small = (2**19 + 128).to_bytes(4, "little")  # in the table of contents
+    data = stream.getvalue()
+    assert data.count(small) >= 1
+    return io.BytesIO(data.replace(small, size.to_bytes(4, "little")))
+
+
+def test_a_file_that_unpacks_to_more_than_the_memory_is_refused_before_it_is_read(monkeypatch):
+    monkeypatch.setattr(data_files, "memory_bytes", lambda: 2**30)
+    assert "it holds 4 GiB of data, and this machine has a memory of 1 GiB" in refusal(
+        bomb(2**32 - 2**16)
+    )
+
+
+def test_an_array_is_not_unpacked_before_all_shapes_fit(monkeypatch):
+    read, names = zipfile.ZipFile.read, []
+
+    def counted(archive, member):
+        names.append(member.filename)
+        return read(archive, member)
+
+    monkeypatch.setattr(zipfile.ZipFile, "read", counted)
+    assert "'pulls' has 65536 entries where 'replication' has 40" in refusal(
+        packed(REGRET | {"pulls": np.zeros(2**16, np.int64)})
+    )
+    assert names == ["header.npy"]
+
+
+def test_other_archives_are_refused():
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("header.npy", b"x")
+    assert "packed in an unknown way" in refusal(stream)
+    stream = io.BytesIO(packed(REGRET).getvalue())
+    with zipfile.ZipFile(stream, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("pulls.npy", archive.read("pulls.npy"))
+    assert "its table of contents is damaged" in refusal(stream)
+    long = io.BytesIO()
+    with zipfile.ZipFile(long, "w") as archive:
+        archive.writestr("x" * 1000 + ".npy", b"x")
+    assert len(refusal(long)) < 250
+
+
+@pytest.mark.parametrize("name", ["replication", "regret", "info/phases", "answer"])
+def test_arrays_in_the_order_of_columns_or_with_other_bytes_first_are_read(name):
+    table = (SETS if name == "answer" else REGRET)[name]
+    arrays = SETS if name == "answer" else REGRET
+    other = np.asfortranarray(table).astype(table.dtype.newbyteorder())
+    found, expected = (jb.load(packed(arrays | {name: x})) for x in (other, table))
+    assert found.replication.flags.writeable
+    np.testing.assert_array_equal(found.regret, expected.regret)
+    np.testing.assert_array_equal(found.answer, expected.answer)
+
+
+def test_runs_without_replications_can_be_read():
+    assert len(jb.load(packed(tables_of(runs(0, errors=0, cut=0))))) == 0
