@@ -100,7 +100,10 @@ def at(name, index, value):
         (at("rounds", 4, 10**6), "'rounds' go on after the last pull"),
         (at("regret", (3, 2), np.nan), "'regret' holds one that is not finite"),
         (at("regret", (3, 2), np.inf), "'regret' holds one that is not finite"),
-        ({"rounds": REGRET["rounds"][:0], "regret": REGRET["regret"][:, :0]}, "'rounds' must begin"),
+        (
+            {"rounds": REGRET["rounds"][:0], "regret": REGRET["regret"][:, :0]},
+            "'rounds' must begin",
+        ),
         ({"other": np.zeros(40)}, "'other', which runs have not"),
         ({"other/x": np.zeros(40)}, "'other/x', which runs have not"),
         ({"facts/broken": np.zeros(40)}, "'facts/broken' must hold truth values"),
@@ -121,7 +124,10 @@ DEEP = "[" * 5000
         *("", "1", "null", "[1]", '"x"', "{", "{}", DEEP, f'{{"a": {DEEP}'),
         '{"format": 1}',
         '{"meta": {}}',
-        *(f'{{"format": {x}, "meta": {{}}}}' for x in ('"1"', "null", "true", "[1]", "1.0", "1e999")),
+        *(
+            f'{{"format": {x}, "meta": {{}}}}'
+            for x in ('"1"', "null", "true", "[1]", "1.0", "1e999")
+        ),
         *(f'{{"format": 1, "meta": {x}}}' for x in ("null", "[]", '"x"', "3")),
         '{"format": 1' + "0" * 10**6 + ', "meta": {}}',
         '{"format": 1, "format": 1, "meta": {}}',
@@ -160,7 +166,8 @@ def test_a_file_cut_or_changed_at_any_byte_is_refused_or_right():
     whole, wrong = packed(tables_of(some)).getvalue(), []
     flips = (0x01, 0x10, 0xFF)  # one for each byte
     changed = [
-        whole[:at] + bytes([whole[at] ^ flips[at % 3]]) + whole[at + 1 :] for at in range(len(whole))
+        whole[:at] + bytes([whole[at] ^ flips[at % 3]]) + whole[at + 1 :]
+        for at in range(len(whole))
     ]
     cut = [whole[:length] for length in range(len(whole))]
     refused = 0

@@ -16,6 +16,7 @@ from counting import compilations
 from params import params
 from programs import REPLICATIONS, key_of, parts, programs, simulate
 
+import jaxbandits as jb
 from jaxbandits import algorithms
 from jaxbandits.engine import episode
 
@@ -179,6 +180,17 @@ def test_vmap_equals_simulate(case):
         np.testing.assert_array_equal(runs.answer, simulated_runs.answer[first])
     same = case.promise in ("budget", "within", "certain", "regret")
     assert (len(set(runs.pulls.tolist())) == 1) == same
+
+
+@each
+def test_runs_can_be_saved_and_read(case):
+    """What is played passes all checks of what is read, as a sweep that goes on needs."""
+    for runs, _ in simulated(case.name):
+        file = io.BytesIO()
+        runs.write(file)
+        file.seek(0)
+        np.testing.assert_array_equal(jb.load(file).arm_pulls, runs.arm_pulls)
+        assert (runs.pulls == case.options.get("horizon", runs.pulls)).all()
 
 
 @pytest.mark.slow
