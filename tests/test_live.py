@@ -18,6 +18,7 @@ import jaxbandits as jb
 from jaxbandits.core import Move
 from jaxbandits.engine.episode import BLOCK, INIT, ask_key
 from jaxbandits.instances.environments.finite import finite
+from jaxbandits.live import file
 
 LINGAPE = partial(jb.lingape, delta=0.1, theta_norm=2.0)
 QUIET = partial(LINGAPE, noise_var=0.05)
@@ -92,6 +93,10 @@ def check_live(case, seed):
         answers.append(live.answer)  # before the round
         live.tell(draw(len(history), asked))
         history.append(live.arm_pulls)
+        if len(history) < 12 or live.done:  # what is saved passes all checks of what is read
+            saved = file.to_arrays(live._snapshot)
+            again = file.to_arrays(file.from_arrays(saved, live._algorithm))
+            assert all(np.array_equal(again[name], table) for name, table in saved.items())
     play = partial(simulate, case.instance, case.build, seed=seed)
     runs = play(**case.options)
     assert live.pulls == runs.pulls[0] == live.arm_pulls.sum()

@@ -10,7 +10,7 @@ import sys
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -18,11 +18,13 @@ import numpy as np
 
 from ..parameters import require
 from ..system import locks
-from ..system.files import replacing
+from ..system.data_files import Archive, Unreadable, check_regular, opened, parsed
+from ..system.files import remove_partial, replacing
 from ..system.identity import Entries, Plain, differences
 from ..system.revisions import Revisions, changes
 from ..version import VERSION
 from .algorithm import LiveAlgorithm
+from .checks import check_snapshot
 from .constructor import CODE, REVISIONS
 from .snapshot import Snapshot
 
@@ -30,10 +32,16 @@ Arrays: TypeAlias = dict[str, np.ndarray]  # what the file holds
 Description: TypeAlias = Mapping[str, str]  # of what is run, see `constructor.describe`
 
 FORMAT = 2
-BEGINS = b"PK"  # the first bytes of every .npz file
 BEFORE = 1  # the format that this version also reads, in which each array is written by itself
-ARRAY: re.Pattern[str] = re.compile(r"(\w+) (\[[\d, ]*\]) ([0-9a-f]{64})")
-FIELDS = ("rounds", "arm_pulls", "told", "sums", "issued")  # of a `Snapshot`, as in the file
+ARRAY: re.Pattern[str] = re.compile(r"(\w+) \[(\d{1,18}(?:, \d{1,18})*)\] ([0-9a-f]{64})")
+# Fields of a `Snapshot`, as in the file: types, and axes of the length K.
+FIELDS: dict[str, tuple[type, int]] = {
+    "rounds": (np.int64, 0),
+    "arm_pulls": (np.int64, 1),
+    "told": (np.int64, 1),
+    "sums": (np.float64, 1),
+    "issued": (np.int64, 0),
+}
 
 
 def hold(owner: object, path: Path) -> Callable[[], Any]:
@@ -43,14 +51,32 @@ def hold(owner: object, path: Path) -> Callable[[], Any]:
     stays: to remove it would let a third process lock a new file while a second one waits for the
     old.
 
+    What a process that was killed had begun to write is removed.
+
     Raises:
-      ValueError: no such folder, no locks on this platform or file system, or another run has the
-        lock.
+      ValueError: no such folder, no file, no locks on this platform or file system, or another run
+        has the lock.
     """
     require(locks.AVAILABLE, f"path: {path} needs file locks, which {sys.platform} lacks")
     require(path.parent.is_dir(), f"path: {path} is in a folder that does not exist")
-    require(not path.is_dir(), f"path: {path} is a folder, it must be a file")
-    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        check_regular(path)
+    except FileNotFoundError:
+        pass  # it will be made
+    except (OSError, Unreadable) as error:
+        raise ValueError(f"path: {path} cannot be used: {_reason(error)}") from None
+    release = weakref.finalize(owner, os.close, _locked(path))
+    remove_partial(path.parent, path.name)
+    return release
+
+
+def _locked(path: Path) -> int:
+    """The descriptor of the file that locks `path`."""
+    lock = f"{path}.lock"
+    try:
+        descriptor = locks.opened(lock)
+    except (OSError, Unreadable) as error:
+        raise ValueError(f"path: {path} cannot be locked by {lock}: {_reason(error)}") from None
     try:
         locks.lock(descriptor)
     except OSError as error:
@@ -58,7 +84,22 @@ def hold(owner: object, path: Path) -> Callable[[], Any]:
         busy = isinstance(error, BlockingIOError)
         reason = "is in use by another live run" if busy else f"cannot be locked ({error})"
         raise ValueError(f"path: {path} {reason}") from None
-    return weakref.finalize(owner, os.close, descriptor)
+    return descriptor
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def real_path(path: Path | str) -> Path:
+    """Where a file is, whatever links lead to it.
+
+    Raises:
+      ValueError: it is no name of a file.
+    """
+    named = isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str)
+    require(named and "\0" not in str(path), f"path must be the name of a file, got {path!r}")
+    return Path(os.path.realpath(path))
 
 
 def header_of(description: Description, entries: Entries) -> str:
@@ -85,7 +126,8 @@ def save(path: Path, header: str, arrays: Arrays) -> None:
     np.savez(
         archive, header=np.frombuffer(text, np.uint8), contents=np.frombuffer(contents, np.uint8)
     )
-    with replacing(path) as temporary, temporary.open("wb", buffering=0) as stream:
+    # Partial files were removed when the path was locked.
+    with replacing(path, tidy=False) as temporary, temporary.open("wb", buffering=0) as stream:
         stream.write(archive.getbuffer())
 
 
@@ -99,24 +141,16 @@ def load(path: Path, description: Description, entries: Entries | None = None) -
     Raises:
       ValueError: names the file and says what is wrong with it.
     """
-    begins = BEGINS
     try:
-        with path.open("rb") as stream:
-            begins = stream.read(len(BEGINS))
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as file:
-                stored = {name: file[name] for name in file.files}
-        header, intact, read = (_separate if "checksum" in stored else _packed)(stored)
-        facts = json.loads(header)
-        found, version, plays = (facts[name] for name in ("format", "version", "plays"))
+        with opened(path) as stream:
+            header, intact, read = _parts(stream)
+        facts = _facts(header)
+        plays = facts["plays"]
         changed = changes(_revisions(plays), _revisions(description))
-    except Exception as error:
-        # A damaged file fails in as many ways as its format has layers. Of other files NumPy says
-        # how to read them as pickles, which would run what is in them.
-        npz = begins == BEGINS
-        reason = f"{type(error).__name__}: {error}" if npz else "it is no .npz file"
-        raise ValueError(f"path: {path} does not hold a live run ({reason})") from error
+    except Unreadable as error:
+        raise ValueError(f"path: {path} does not hold a live run ({error})") from None
     require(intact, f"path: {path} is damaged, its contents do not match their checksum")
+    found, version = facts["format"], facts["version"]
     known = found in (FORMAT, BEFORE)
     require(known, f"path: {path} has format {found}, this version reads {FORMAT}")
     require(
@@ -124,34 +158,82 @@ def load(path: Path, description: Description, entries: Entries | None = None) -
         f"path: {path} cannot be continued, {', '.join(changed)}; jaxbandits {version} goes on "
         "with it, or begin another file",
     )
-    _check_same(path, plays, description, facts.get("entries", {}) | (entries or {}))
-    return read()
+    _check_same(path, plays, description, facts["entries"] | (entries or {}))
+    try:
+        return read()
+    except Unreadable as error:
+        raise ValueError(f"path: {path} is damaged, {error}") from None
+
+
+def _parts(stream: IO[bytes]) -> tuple[str, bool, Callable[[], Arrays]]:
+    """Header, whether the contents are as they were written, and a function that reads them."""
+    archive = Archive(stream)
+    if not archive.unpacked:
+        raise Unreadable("it is compressed, as live runs are not")
+    stored = {name: archive[name] for name in archive.facts}
+    return (_separate if "checksum" in stored else _packed)(stored)
 
 
 def _packed(stored):
-    """Header, whether the contents are as they were written, and a function that reads them."""
-    header, layout, checksum = stored["header"].tobytes().decode().split("\n")
+    if stored.keys() != {"header", "contents"}:
+        raise Unreadable("it has other arrays")
+    header, layout, checksum = _lines(stored["header"].tobytes())
     contents = stored["contents"].tobytes()
+    intact = checksum == _digest(header, layout, contents)
+    return header, intact, lambda: _unpacked(parsed(layout), contents)
 
-    def read():
-        found, at = {}, 0
-        for name, dtype, shape in json.loads(layout):
+
+def _lines(header: bytes) -> list[str]:
+    try:
+        lines = header.decode().split("\n")
+    except UnicodeDecodeError:
+        lines = []
+    if len(lines) != 3:
+        raise Unreadable("its header is damaged")
+    return lines
+
+
+def _unpacked(layout: Any, contents: bytes) -> Arrays:
+    """The arrays of a layout, which says what each part of the contents is."""
+    found: Arrays = {}
+    at = 0
+    try:
+        for name, dtype, shape in layout:
             count = math.prod(shape)
-            found[name] = np.frombuffer(contents, dtype, count, at).reshape(shape)
+            table = np.frombuffer(contents, dtype, count, at) if count else np.zeros(0, dtype)
+            found[name] = table.reshape(shape)
             at += found[name].nbytes
-        return found
-
-    return header, checksum == _digest(header, layout, contents), read
+    except (TypeError, ValueError):
+        raise Unreadable("its layout does not fit its contents") from None
+    if at != len(contents) or len(found) != len(layout):
+        raise Unreadable("its layout does not fit its contents")
+    return found
 
 
 def _separate(stored):
-    """The same of the format before."""
+    """Parts of a file in the format before."""
+    if "header" not in stored:
+        raise Unreadable("it has no header")
     header, checksum = (str(stored.pop(name)) for name in ("header", "checksum"))
     digest = hashlib.sha256(header.encode())
     for name in sorted(stored):
         digest.update(f"{name} {stored[name].dtype.str} {stored[name].shape} ".encode())
         digest.update(stored[name].tobytes())
     return header, checksum == digest.hexdigest(), lambda: stored
+
+
+def _facts(header: str) -> dict[str, Any]:
+    """What a header says, by name."""
+    match facts := parsed(header):
+        case {"format": int(), "version": str(), "plays": dict(plays)}:
+            tables = facts.setdefault("entries", {})
+            if _are_all(plays, str) and isinstance(tables, dict) and _are_all(tables, list):
+                return facts
+    raise Unreadable("its header is that of something else")
+
+
+def _are_all(table: Mapping[str, Any], kind: type) -> bool:
+    return all(isinstance(value, kind) for value in table.values())
 
 
 def _check_same(path: Path, plays: Description, description: Description, entries: Entries) -> None:
@@ -175,7 +257,11 @@ def _check_same(path: Path, plays: Description, description: Description, entrie
 
 
 def _revisions(description: Description) -> Revisions:
-    return json.loads(description.get(REVISIONS, "{}"))
+    match found := parsed(description.get(REVISIONS, "{}")):
+        case dict() if _are_all(found, list):
+            if all(isinstance(line, str) for lines in found.values() for line in lines):
+                return found
+    raise Unreadable("its revisions are no lists of lines")
 
 
 def _other(plays: Description, description: Description, name: str) -> bool:
@@ -186,7 +272,7 @@ def _other(plays: Description, description: Description, name: str) -> bool:
 def _parsed(text: str) -> Plain:
     """The description of an array as `described_array` returns it; other text as it is."""
     found = ARRAY.fullmatch(text)
-    return [found[1], json.loads(found[2]), found[3]] if found else text
+    return [found[1], [int(size) for size in found[2].split(", ")], found[3]] if found else text
 
 
 def _digest(header, layout, contents):
@@ -208,17 +294,22 @@ def from_arrays(arrays: Arrays, algorithm: LiveAlgorithm) -> Snapshot:
     """The `Snapshot` of an algorithm that `to_arrays` flattened.
 
     Raises:
-      ValueError: the arrays are those of another algorithm.
+      ValueError: the arrays are those of another algorithm, or of no live run.
     """
-    rows = arrays.get("shown", ())
-    wanted, tree = jax.tree.flatten(algorithm.shapes(max(1, len(rows))))
+    rows = arrays.get("shown", np.zeros(0, np.int64))
+    wanted, tree = jax.tree.flatten(algorithm.shapes(max(1, rows.size)))
     names = [f"leaf{i}" for i in range(len(wanted))]
     own = {"tickets", *FIELDS, *names, *(("shown",) if algorithm.contextual else ())}
     require(arrays.keys() == own, "state of another algorithm")
+    num_arms = len(algorithm.numbers["arms"])
+    for name, (dtype, axes) in FIELDS.items():
+        _check_fits(arrays[name], jax.ShapeDtypeStruct((num_arms,) * axes, dtype))
+    _check_fits(rows, jax.ShapeDtypeStruct((rows.size,), np.int64))
+    _check_fits(arrays["tickets"], jax.ShapeDtypeStruct((len(arrays["tickets"]), 2), np.int64))
     with jax.enable_x64(True):
         leaves = [_restored(arrays[n], s) for n, s in zip(names, wanted, strict=True)]
     state, move = jax.tree.unflatten(tree, leaves)
-    return Snapshot(
+    snapshot = Snapshot(
         state=state,
         move=move,
         rounds=int(arrays["rounds"]),
@@ -227,6 +318,9 @@ def from_arrays(arrays: Arrays, algorithm: LiveAlgorithm) -> Snapshot:
         shown=arrays.get("shown"),
         **{name: arrays[name] for name in ("arm_pulls", "told", "sums")},
     )
+    targets = algorithm.numbers.get("targets", algorithm.numbers["arms"])
+    check_snapshot(snapshot, num_arms, len(targets))
+    return snapshot
 
 
 def _is_key(leaf: Any) -> bool:
@@ -240,8 +334,14 @@ def _plain(leaf: Any) -> np.ndarray:
 def _restored(array: np.ndarray, shape: jax.ShapeDtypeStruct) -> Any:
     """A leaf of that shape; raises where the array does not fit."""
     if _is_key(shape):
+        bits = jax.eval_shape(jax.random.key_data, shape)
+        _check_fits(array, bits)
         return jax.random.wrap_key_data(jnp.asarray(array), impl="threefry2x32")
+    _check_fits(array, shape)
+    return array
+
+
+def _check_fits(array: np.ndarray, shape: jax.ShapeDtypeStruct) -> None:
     fits = (array.shape, array.dtype) == (shape.shape, shape.dtype)
     found = f"{array.dtype} {array.shape}"
     require(fits, f"state of another algorithm: {found} for {shape.dtype} {shape.shape}")
-    return array

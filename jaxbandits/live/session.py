@@ -1,6 +1,5 @@
 """`Live`: the one mutable class of the package."""
 
-import os
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,6 +15,7 @@ from ..engine.checks import check_sizes
 from ..engine.episode import kept, root_key
 from ..messages import brief
 from ..parameters import require
+from ..system.data_files import Unreadable
 from ..system.identity import Entries, entries_of
 from ..types import Rows
 from . import file, rewards
@@ -137,7 +137,7 @@ class Live:
         else:
             description = describe(bound, numbers, seed)
             # One file has one lock, and stays where it is, whatever links lead to it.
-            self._open(Path(os.path.realpath(path)), description, entries_of(numbers))
+            self._open(file.real_path(path), description, entries_of(numbers))
 
     def _open(self, path: Path, description: dict[str, str], entries: Entries) -> None:
         """Lock the file, and read it where it exists, else begin it."""
@@ -148,6 +148,8 @@ class Live:
                 arrays = file.load(path, description, entries)
                 try:
                     self._snapshot = file.from_arrays(arrays, self._algorithm)
+                except Unreadable as error:
+                    raise ValueError(f"path: {path} is damaged: {error}") from None
                 except ValueError as error:
                     raise ValueError(f"path: {path} cannot be resumed, {error}") from None
             else:

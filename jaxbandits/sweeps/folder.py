@@ -13,10 +13,13 @@ from typing import Any, NamedTuple
 
 from ..engine.multihost import team_of
 from ..system import locks
+from ..system.data_files import Unreadable, parsed
+from ..system.files import remove_partial
 from .cells import Cell
 from .dataset import read_ours
 from .description import attributes, facts_of, in_words, lost
 from .spec import Sweep
+from .store import CELLS
 
 LOCK = ".sweep.lock"
 RESULTS, CLAIMS = "results.nc", "claims.json"
@@ -117,6 +120,9 @@ def locked(
         raise ValueError(f"out: {folder}: {error.strerror}") from None
     descriptor = _descriptor(folder, cells, shared) if locks.AVAILABLE else None
     try:
+        if descriptor is not None:
+            for place in (folder, Path(folder, CELLS)):
+                remove_partial(place)
         yield
     finally:
         if descriptor is not None:
@@ -130,19 +136,20 @@ def _descriptor(folder: Path | str, cells: Sequence[Cell | None], shared: bool) 
     deadline = time.monotonic() + (SHARING_SECONDS if shared else 0.0)
     while True:
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            descriptor = locks.opened(path)
         except OSError:
             return None
+        except Unreadable as error:
+            raise ValueError(f"out: {path} cannot be the lock of the folder: {error}") from None
         try:
             ours = _lock(descriptor, mine, shared)
             if not ours and time.monotonic() >= deadline:
                 raise ValueError(
                     f"out: {folder} is in use by another sweep ({_holder(descriptor)})"
                 )
-            with contextlib.suppress(FileNotFoundError):
-                # The process that had the lock before may have removed the file meanwhile.
-                if ours and os.fstat(descriptor).st_ino == os.stat(path).st_ino:
-                    return descriptor
+            # The process that had the lock before may have removed the file meanwhile.
+            if ours and locks.is_at(descriptor, path):
+                return descriptor
         except BaseException:
             os.close(descriptor)
             raise
@@ -178,8 +185,8 @@ def _took(descriptor: int, *, shared: bool = False) -> bool:
 def _read(descriptor: int) -> dict[str, Any]:
     """What the holder of the lock has written down."""
     try:
-        found = json.loads(os.pread(descriptor, 4096, 0))
-    except ValueError:
+        found = parsed(os.pread(descriptor, 4096, 0))
+    except Unreadable:
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -15,10 +15,12 @@ from ..engine.checkpoints import rounds_of
 from ..engine.results import TABLES, Runs, joined
 from ..instances import Instance
 from ..system.data_files import Unreadable
-from ..system.files import new_beside, replacing
+from ..system.files import check_writable, replacing
 from ..system.identity import LOCAL
 
 Spec: TypeAlias = Mapping[str, Any]  # of a `Cell`
+
+CELLS = "cells"  # the folder in that of a sweep
 
 
 class Store:
@@ -32,7 +34,7 @@ class Store:
     """
 
     def __init__(self, folder: Path | str, earlier: int = 0) -> None:
-        self.folder: Path = Path(folder) / "cells"
+        self.folder: Path = Path(folder) / CELLS
         self._earlier = earlier
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -117,7 +119,7 @@ class Store:
     def check_writable(self) -> None:
         """Raise unless files can be made in the folder, before anything is simulated."""
         try:
-            new_beside(self.folder / "cell").unlink()
+            check_writable(self.folder)
         except OSError as error:
             raise ValueError(f"out: {self.folder} cannot be written ({error.strerror})") from None
 
@@ -126,7 +128,8 @@ class Store:
 
 
 def _write(path: Path, cell: str, runs: Runs) -> None:
-    with replacing(path) as new, new.open("wb") as stream:
+    # Partial files are removed when the folder is locked: it can hold many cells.
+    with replacing(path, tidy=False) as new, new.open("wb") as stream:
         dataclasses.replace(runs, meta=runs.meta | {"cell": cell}).write(stream)
 
 
