@@ -12,6 +12,7 @@ import sys
 import time
 from functools import partial
 
+import jax
 import numpy as np
 import pytest
 from test_live import ARMS, GSE, LINGAPE, by_message, reward_of
@@ -127,6 +128,196 @@ def test_contents_with_a_wrong_checksum_are_refused(saved):
     arrays["contents"] = arrays["contents"] ^ np.uint8(1)
     np.savez(saved, **arrays)
     assert_refused(saved, "is damaged")
+
+
+def rewritten(path, header=None, layout=None, contents=None, **kept):
+    """Write the file anew with other lines or bytes, and a checksum that fits."""
+    with np.load(path) as stored:
+        lines = stored["header"].tobytes().decode().split("\n")
+        data = stored["contents"].tobytes() if contents is None else contents
+    lines = [lines[0] if header is None else header, lines[1] if layout is None else layout]
+    text = "\n".join([*lines, kept.get("checksum") or file._digest(*lines, data)])
+    packed = {
+        "header": np.frombuffer(text.encode(), np.uint8),
+        "contents": np.frombuffer(data, "B"),
+    }
+    kept.get("save", np.savez)(path, **packed)
+
+
+def facts_of(path):
+    with np.load(path) as stored:
+        return [json.loads(line) for line in stored["header"].tobytes().decode().split("\n")[:2]]
+
+
+def test_the_checksum_is_of_the_layout_too(saved):
+    _, layout = facts_of(saved)
+    places = {name: index for index, (name, _, _) in enumerate(layout)}
+    one, two = places["arm_pulls"], places["told"]  # of one type and shape
+    assert layout[one][1:] == layout[two][1:]
+    layout[one][0], layout[two][0] = layout[two][0], layout[one][0]
+    with np.load(saved) as stored:
+        checksum = stored["header"].tobytes().decode().split("\n")[2]
+    rewritten(saved, layout=json.dumps(layout), checksum=checksum)
+    assert_refused(saved, "is damaged, its contents do not match their checksum")
+
+
+DEEP = "[" * 5000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"header": text} for text in ("", "1", "null", "[]", "{}", DEEP, '{"format": 1e999}')),
+        *(
+            {"header": {name: x}}
+            for name in ("format", "version", "plays")
+            for x in (None, [], 1.5)
+        ),
+        {"header": {"format": "2"}},
+        {"header": {"plays": {"seed": 0}}},
+        *({"header": {"entries": x}} for x in (None, [], {"a": 3})),
+        *({"header": {"plays": {"revisions": x}}} for x in ("[", "[]", '{"a": 1}', '{"a": [1]}')),
+        *({"layout": text} for text in ("", "1", "null", "{}", "[1]", DEEP, '[["a", "<i8"]]')),
+        *({"layout": [["a", x, [1]]]} for x in ("O", "<i9", 3, None, "<i8")),
+        *({"layout": [["a", "<i8", x]]} for x in (None, [-1], [10**30], ["x"], [0.5], 3)),
+        {"layout": [[[], "<i8", [1]]]},
+        {"contents": b""},
+        {"save": np.savez_compressed},
+    ],
+    ids=lambda change: str(change)[:60],
+)
+def test_a_file_with_a_checksum_that_fits_and_another_structure_is_refused(change, saved):
+    facts, _ = facts_of(saved)
+    lines = dict(change)
+    if isinstance(change.get("header"), dict):
+        inner = (
+            {"plays": facts["plays"] | change["header"]["plays"]}
+            if isinstance(change["header"].get("plays"), dict)
+            else change["header"]
+        )
+        lines["header"] = json.dumps(facts | inner)
+    if isinstance(change.get("layout"), list):
+        lines["layout"] = json.dumps(change["layout"])
+    rewritten(saved, **lines)
+    assert_refused(saved, "(is damaged|does not hold a live run)")
+
+
+def at(name, index, value):
+    """A change of one entry of an array of a live file, or of a field of its move."""
+
+    def change(arrays, move):
+        array = arrays[getattr(move, name, name)]
+        array[index] = value
+
+    change.__name__ = f"{name}{index} = {value}"
+    return change
+
+
+def put(name, make):
+    """A change of a whole array."""
+
+    def change(arrays, move):
+        name_in_file = getattr(move, name, name)
+        arrays[name_in_file] = make(arrays[name_in_file])
+
+    return change
+
+
+def tampered(path, change, constructor=LINGAPE):
+    """Change the arrays of the file as somebody would who knows how the checksum is made."""
+    with jb.Live(constructor, ARMS, path=path) as live:
+        arrays, header = file.to_arrays(live._snapshot), live._header
+        both = live._snapshot.state, live._snapshot.move
+    leaves, tree = jax.tree.flatten(both)
+    _, move = jax.tree.unflatten(tree, [f"leaf{i}" for i in range(len(leaves))])
+    arrays = {name: table.copy() for name, table in arrays.items()}
+    change(arrays, move)
+    file.save(path, header, arrays)
+
+
+def by_name(value):
+    return getattr(value, "__name__", "")
+
+
+def nan_in_the_state(arrays, move):
+    name = next(name for name, x in arrays.items() if name.startswith("leaf") and x.dtype == float)
+    arrays[name].flat[0] = np.nan
+
+
+SEQUENTIAL = [
+    (at("arm", (), 4), "asks for an arm that does not exist"),
+    (at("arm", (), -1), "asks for an arm that does not exist"),
+    (at("answer", (), 4), "its answer is none of the targets"),
+    (at("answer", (), -2), "its answer is none of the targets"),
+    (at("arm_pulls", 0, -1), "a count is below 0"),
+    (at("arm_pulls", 0, 9), "the pulls of the arms do not sum to the rounds"),
+    (at("rounds", (), -3), "a count is below 0"),
+    (at("rounds", (), 9), "the pulls of the arms do not sum to the rounds"),
+    (at("issued", (), -1), "a count is below 0"),
+    (at("issued", (), 1), "a ticket that was never issued"),
+    (at("tickets", (0, 0), 5), "a ticket that was never issued"),
+    (at("tickets", (0, 0), 1), "a ticket that was never issued"),  # twice
+    (at("tickets", (0, 0), -1), "a ticket that was never issued"),
+    (at("tickets", (1, 1), 4), "a ticket for an arm that does not exist"),
+    (at("tickets", (1, 1), -1), "a ticket for an arm that does not exist"),
+    (at("told", 0, 1), "it has a phase, which its algorithm has not"),
+    (at("sums", 0, np.nan), "the sums of the rewards of a phase are none"),
+    (at("sums", 0, np.inf), "the sums of the rewards of a phase are none"),
+    (at("sums", 0, 1.0), "the sums of the rewards of a phase are none"),
+    (nan_in_the_state, "the state of the algorithm holds NaN"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"), SEQUENTIAL, ids=lambda x: getattr(x, "__name__", None)
+)
+def test_a_file_with_a_checksum_that_fits_and_impossible_numbers_is_refused(change, words, saved):
+    with jb.Live(LINGAPE, ARMS, path=saved) as live:
+        live.ticket()
+        live.ticket()
+    tampered(saved, change)
+    assert_refused(saved, rf"is damaged: .*{words}$")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (put("rounds", np.float64), "float64"),
+        (put("arm_pulls", lambda x: x[:-1]), r"\(3,\)"),
+        (put("arm_pulls", np.float64), "float64"),
+        (put("sums", np.int64), "int64"),
+        (put("tickets", lambda _: np.zeros((1, 3), np.int64)), r"\(1, 3\)"),
+        (put("tickets", lambda _: np.zeros((), np.int64)), r"\(\)"),
+        (put("arm", lambda x: x[None]), r"\(1,\)"),
+    ],
+    ids=range(7),
+)
+def test_a_file_with_tables_of_other_types_or_shapes_is_refused(change, words, saved):
+    tampered(saved, change)
+    assert_refused(saved, f"cannot be resumed, state of another algorithm: .*{words}")
+
+
+PHASED = [
+    (at("told", 0, 10**6), "a phase has more pulls than"),
+    (at("told", 0, -1), "a count is below 0"),
+    (at("count", 1, -1), "it asks for fewer than 0 pulls of an arm"),
+    (at("count", 0, 0), "a phase has more pulls than it asks for"),
+    (at("arm", 0, 4), "it asks for an arm that does not exist"),
+    (at("arm_pulls", 1, 5), "it has pulls before the first round"),
+    (at("rounds", (), -1), "a count is below 0"),
+    (at("sums", 0, np.nan), "the sums of the rewards of a phase are none"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), PHASED, ids=by_name)
+def test_a_phase_with_impossible_numbers_is_refused(change, words, tmp_path):
+    path = tmp_path / "run.npz"
+    with jb.Live(GSE, ARMS, path=path) as live:
+        arm = int(np.argmax(live.ask()))
+        assert arm == 0
+        live.tell(1.0, arm=0)
+    tampered(path, change, GSE)
+    assert_refused(path, rf"is damaged: {words}", GSE)
 
 
 def in_the_format_before(path, change=lambda arrays: None):

@@ -162,7 +162,7 @@ def load(path: Path, description: Description, entries: Entries | None = None) -
     try:
         return read()
     except Unreadable as error:
-        raise ValueError(f"path: {path} is damaged, {error}") from None
+        raise ValueError(f"path: {path} is damaged: {error}") from None
 
 
 def _parts(stream: IO[bytes]) -> tuple[str, bool, Callable[[], Arrays]]:
@@ -203,7 +203,7 @@ def _unpacked(layout: Any, contents: bytes) -> Arrays:
             table = np.frombuffer(contents, dtype, count, at) if count else np.zeros(0, dtype)
             found[name] = table.reshape(shape)
             at += found[name].nbytes
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise Unreadable("its layout does not fit its contents") from None
     if at != len(contents) or len(found) != len(layout):
         raise Unreadable("its layout does not fit its contents")
@@ -305,7 +305,8 @@ def from_arrays(arrays: Arrays, algorithm: LiveAlgorithm) -> Snapshot:
     for name, (dtype, axes) in FIELDS.items():
         _check_fits(arrays[name], jax.ShapeDtypeStruct((num_arms,) * axes, dtype))
     _check_fits(rows, jax.ShapeDtypeStruct((rows.size,), np.int64))
-    _check_fits(arrays["tickets"], jax.ShapeDtypeStruct((len(arrays["tickets"]), 2), np.int64))
+    tickets = arrays["tickets"]
+    _check_fits(tickets, jax.ShapeDtypeStruct((tickets.size // 2, 2), np.int64))
     with jax.enable_x64(True):
         leaves = [_restored(arrays[n], s) for n, s in zip(names, wanted, strict=True)]
     state, move = jax.tree.unflatten(tree, leaves)
@@ -314,7 +315,7 @@ def from_arrays(arrays: Arrays, algorithm: LiveAlgorithm) -> Snapshot:
         move=move,
         rounds=int(arrays["rounds"]),
         issued=int(arrays["issued"]),
-        tickets={int(number): int(arm) for number, arm in arrays["tickets"]},
+        tickets={int(number): int(arm) for number, arm in tickets},
         shown=arrays.get("shown"),
         **{name: arrays[name] for name in ("arm_pulls", "told", "sums")},
     )
