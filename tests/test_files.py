@@ -1,12 +1,15 @@
 """Files are written completely or not at all, also by several threads."""
 
+import os
 import stat
 import threading
 
+import pytest
 from run_settings import child
 
 import jaxbandits as jb
-from jaxbandits.system.files import replacing
+from jaxbandits.system import locks
+from jaxbandits.system.files import remove_partial, replacing
 from jaxbandits.system.identity import stored_name
 
 WRITE = """
@@ -58,6 +61,77 @@ def test_a_partial_file_of_another_writer_is_left_alone(tmp_path, monkeypatch):
     with replacing(tmp_path / "file") as new:
         assert new.name == ".file-bb.partial"
     assert taken.read_text() == "another's"
+
+
+def left_in(folder, name):
+    """A file that a process which was killed has left."""
+    path = folder / f".{name[:40]}-0123abcd.partial"
+    path.write_text("half of it")
+    return path
+
+
+@pytest.mark.parametrize("name", ["run.npz", "x", "x" * 60, "a[1]*?.npz", ".hidden"])
+def test_what_killed_processes_left_of_a_file_is_removed_when_it_is_written(name, tmp_path):
+    left, other = left_in(tmp_path, name), left_in(tmp_path, "other")
+    with replacing(tmp_path / name) as new:
+        new.write_text("new")
+        assert not left.exists()
+        remove_partial(tmp_path, name)
+        remove_partial(tmp_path)  # what is written now stays
+    assert (tmp_path / name).read_text() == "new"
+    assert not other.exists()
+    assert list(tmp_path.iterdir()) == [tmp_path / name]
+
+
+def test_only_names_of_partial_files_are_removed(tmp_path):
+    names = [
+        "x.partial",
+        ".x-0123abc.partial",
+        ".x-0123abcg.partial",
+        ".x-0123abcd.part",
+        ".partial",
+    ]
+    for name in names:
+        (tmp_path / name).touch()
+    (tmp_path / ".x-0123abcd.partial").symlink_to("x.partial")  # a link is not ours
+    os.mkfifo(tmp_path / ".y-0123abcd.partial")
+    remove_partial(tmp_path)
+    found = {path.name for path in tmp_path.iterdir()}
+    assert found == {*names, ".x-0123abcd.partial", ".y-0123abcd.partial"}
+
+
+@pytest.mark.parametrize("taken", ["locked", "removed"])
+def test_a_new_file_that_another_process_takes_for_a_left_one_is_given_up(
+    taken, tmp_path, monkeypatch
+):
+    """Between its creation and its lock it looks as if it were left behind."""
+    lock, tried = locks.lock, []
+
+    def first_loses(descriptor, **options):
+        tried.append(descriptor)
+        if len(tried) == 1:
+            (path,) = tmp_path.iterdir()
+            path.unlink()
+            if taken == "locked":
+                raise BlockingIOError
+        lock(descriptor, **options)
+
+    monkeypatch.setattr(locks, "lock", first_loses)
+    with replacing(tmp_path / "file", tidy=False) as new:
+        new.write_text("new")
+    assert len(tried) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_without_locks_files_are_written_and_nothing_is_removed(tmp_path, monkeypatch):
+    left = left_in(tmp_path, "file")
+    monkeypatch.setattr(locks, "fcntl", None)
+    for available in (True, False):  # no locks of the file system; none of the platform
+        monkeypatch.setattr(locks, "AVAILABLE", available)
+        with replacing(tmp_path / "file") as new:
+            new.write_text("new")
+        assert (tmp_path / "file").read_text() == "new"
+    assert left.exists()
 
 
 def test_the_stored_name_of_an_algorithm_does_not_depend_on_its_folder():

@@ -1,15 +1,18 @@
 """The file of a live run: no reward is lost, and any other file is refused."""
 
 import copy
+import errno
 import gc
 import hashlib
 import json
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
+import types
 from functools import partial
 
 import jax
@@ -19,6 +22,7 @@ from test_live import ARMS, GSE, LINGAPE, by_message, reward_of
 
 import jaxbandits as jb
 from jaxbandits.live import file
+from jaxbandits.system import data_files, locks
 
 CHILD = """
 import sys
@@ -256,7 +260,7 @@ SEQUENTIAL = [
     (at("issued", (), -1), "a count is below 0"),
     (at("issued", (), 1), "a ticket that was never issued"),
     (at("tickets", (0, 0), 5), "a ticket that was never issued"),
-    (at("tickets", (0, 0), 1), "a ticket that was never issued"),  # twice
+    (at("tickets", (0, 0), 1), "two of its tickets have one number"),
     (at("tickets", (0, 0), -1), "a ticket that was never issued"),
     (at("tickets", (1, 1), 4), "a ticket for an arm that does not exist"),
     (at("tickets", (1, 1), -1), "a ticket for an arm that does not exist"),
@@ -419,6 +423,102 @@ def test_a_file_that_cannot_be_locked_is_not_said_to_be_in_use(saved, monkeypatc
 
     monkeypatch.setattr(file.locks, "lock", lock)
     assert_refused(saved, r"cannot be locked \(no locks here\)$")
+
+
+def fifo(path):
+    os.mkfifo(path)
+
+
+def socket_at(path):
+    with socket.socket(socket.AF_UNIX) as new:
+        new.bind(str(path))
+
+
+PLACES = {
+    "a pipe": (fifo, r"x cannot be used: it is a named pipe, and no file$"),
+    "a socket": (socket_at, r"x cannot be used: it is a socket, and no file$"),
+    "a folder": (os.mkdir, r"x cannot be used: it is a folder, and no file$"),
+    "a device": (lambda path: path.symlink_to("/dev/zero"), "zero cannot be used: it is a device"),
+    "a loop": (lambda path: path.symlink_to(path), r"x cannot be used: .*symbolic links$"),
+    "a dead end": (lambda path: path.symlink_to("none/x"), r"none/x is in a folder that does not"),
+    "a long name": (lambda path: path.symlink_to("x" * 253), r"cannot be locked by .*too long$"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_where_no_file_can_be_is_refused_at_once(place, tmp_path):
+    make, words = PLACES[place]
+    make(tmp_path / "x")
+    with pytest.raises(ValueError, match=f"^path: .*{words}"):
+        jb.Live(LINGAPE, ARMS, path=tmp_path / "x")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (fifo, "it is a named pipe, and no file"),
+        (os.mkdir, "Is a directory"),
+        (lambda path: path.symlink_to("precious"), "it is a link, and no file"),
+    ],
+    ids=["a pipe", "a folder", "a link"],
+)
+def test_a_lock_that_is_no_file_is_refused_and_nothing_is_written(make, words, tmp_path):
+    (tmp_path / "precious").write_text("kept")
+    make(tmp_path / "x.lock")
+    with pytest.raises(ValueError, match=rf"x cannot be locked by .*x\.lock: {words}"):
+        jb.Live(LINGAPE, ARMS, path=tmp_path / "x")
+    assert (tmp_path / "precious").read_text() == "kept"
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("path", [3, b"x", 1.5, ["x"], "a\0b"], ids=repr)
+def test_what_is_no_name_of_a_file_is_refused(path):
+    with pytest.raises(ValueError, match=r"^path must be the name of a file, got "):
+        jb.Live(LINGAPE, ARMS, path=path)
+
+
+@pytest.mark.parametrize(("module", "words"), [(data_files, "does not hold"), (locks, "locked by")])
+def test_a_file_without_permission_is_said_to_be_that(module, words, saved, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    held = types.SimpleNamespace(**vars(os) | {"open": denied})
+    monkeypatch.setattr(module, "os", held)
+    with pytest.raises(ValueError, match=rf"run\.npz .*{words}.*: Permission denied\)?$"):
+        jb.Live(LINGAPE, ARMS, path=saved)
+
+
+STOPPED = """
+import os, sys, time
+from jaxbandits.system import files
+def never(descriptor):
+    print("inside", flush=True)
+    time.sleep(600)
+os.fsync = never
+with files.replacing({path!r}) as new:
+    new.write_text("half of")
+"""
+
+
+def test_what_a_killed_process_was_writing_is_removed_and_what_others_write_stays(saved):
+    def partial_files():
+        return [path for path in saved.parent.iterdir() if path.suffix == ".partial"]
+
+    writer = subprocess.Popen(
+        [sys.executable, "-c", STOPPED.format(path=str(saved))], stdout=subprocess.PIPE, text=True
+    )
+    with writer:
+        assert writer.stdout.readline() == "inside\n"
+        (half,) = partial_files()
+        jb.Live(LINGAPE, ARMS, path=saved).close()
+        assert partial_files() == [half]  # of a process that still writes
+        writer.kill()
+        writer.wait()
+    (saved.parent / ".run.npz-mine.partial").touch()  # no name of ours
+    with jb.Live(LINGAPE, ARMS, path=saved) as live:
+        assert live.pulls == 3
+    assert [path.name for path in partial_files()] == [".run.npz-mine.partial"]
 
 
 @pytest.mark.parametrize("linked", ["file", "folder", "nothing yet"])

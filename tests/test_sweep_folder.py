@@ -25,6 +25,7 @@ from jaxbandits.sweeps.dataset import assemble, write
 from jaxbandits.sweeps.description import attributes, facts_of, importable, lost, readable
 from jaxbandits.sweeps.store import Store
 from jaxbandits.system import locks
+from jaxbandits.system.files import replacing
 from jaxbandits.system.identity import described_array, differences, entries_of
 
 SMALL = """
@@ -171,6 +172,40 @@ def test_a_lock_that_a_killed_process_left_is_ignored(tmp_path):
     with folder.locked(tmp_path, cells, shared=True), folder.locked(tmp_path, cells, shared=True):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: path.symlink_to("precious"), "it is a link, and no file"),
+        (os.mkfifo, "it is a named pipe, and no file"),
+    ],
+    ids=["a link", "a pipe"],
+)
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_lock_that_is_no_file_is_refused_and_nothing_is_written(make, words, shared, tmp_path):
+    """Through a link, the text of the lock would be written into a file of somebody."""
+    (tmp_path / "precious").write_text("kept")
+    make(tmp_path / folder.LOCK)
+    with (
+        pytest.raises(ValueError, match=rf"out: .*\.sweep\.lock cannot be the lock .*: {words}$"),
+        folder.locked(tmp_path, [], shared=shared),
+    ):
+        pass
+    assert (tmp_path / "precious").read_text() == "kept"
+
+
+def test_what_killed_sweeps_were_writing_is_removed(tmp_path):
+    (tmp_path / "cells").mkdir()
+    places = (tmp_path / ".results.nc-0123abcd.partial", tmp_path / "cells/.0a1b-0123abcd.partial")
+    for path in places:
+        path.write_bytes(b"half")
+    with (
+        replacing(tmp_path / "cells" / "0a1b.npz", tidy=False) as new,
+        folder.locked(tmp_path, [], shared=True),
+    ):
+        assert new.exists()  # another shard writes it now
+        assert not any(path.exists() for path in places)
 
 
 def test_a_shard_waits_while_another_one_begins(tmp_path):

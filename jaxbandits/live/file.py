@@ -319,6 +319,8 @@ def from_arrays(arrays: Arrays, algorithm: LiveAlgorithm) -> Snapshot:
         shown=arrays.get("shown"),
         **{name: arrays[name] for name in ("arm_pulls", "told", "sums")},
     )
+    if len(snapshot.tickets) < len(tickets):
+        raise Unreadable("two of its tickets have one number")
     targets = algorithm.numbers.get("targets", algorithm.numbers["arms"])
     check_snapshot(snapshot, num_arms, len(targets))
     return snapshot
