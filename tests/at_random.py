@@ -102,9 +102,16 @@ def in_units(made, columns):
 
 def in_reward_units(made, factor):
     """The same instance with rewards multiplied by `factor`."""
-    grown = {name: factor * getattr(made, name) for name in ("means", "values", "theta")}
-    norm = None if made.theta_norm is None else factor * made.theta_norm
-    return dataclasses.replace(made, noise_var=factor**2 * made.noise_var, theta_norm=norm, **grown)
+    names = ("means", "values", "theta", "theta_norm", "samples")
+    given = {name: getattr(made, name) for name in names}
+    grown = {name: factor * value for name, value in given.items() if value is not None}
+    return dataclasses.replace(made, noise_var=factor**2 * made.noise_var, **grown)
+
+
+def options_in_reward_units(build, names, factor):
+    """The constructor with those of its options multiplied by `factor`."""
+    given = {name: factor * build.keywords[name] for name in names}
+    return partial(build, **given) if given else build
 
 
 def all_finite(tree):

@@ -26,7 +26,7 @@ class Case(NamedTuple):
     fixed: bool = False  # rewards do not change how often each arm is drawn
     one_phase: bool = False  # it ends after a single phase
     from_the_first: bool = False  # begins with the first independent arms, in the order given
-    in_reward_units: bool = False  # another unit of the rewards changes its draws
+    in_reward_units: tuple[str, ...] = ()  # its options that are in units of a reward
 
     @property
     def constructor(self):
@@ -114,21 +114,14 @@ CASES = (
         jb.lazy_track_and_stop, "lazy_track_and_stop", _soare(0.5), _soare(0.7, 2.0)
     )._replace(from_the_first=True),
     _confidence(jb.lin_game, "lin_game", _soare(0.5), _soare(0.7, 2.0)),
-    # A ridge of sigma / 20, and the first gap of RAGE, 2, are in the unit of the rewards.
-    _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2)._replace(
-        in_reward_units=True
-    ),
-    _confidence(jb.lin_gifa, "lin_gifa", _top_m(0.8), _top_m(1.0, 0.5), m=2)._replace(
-        in_reward_units=True
-    ),
+    _confidence(jb.m_lingape, "m_lingape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
+    _confidence(jb.lin_gifa, "lin_gifa", _top_m(0.8), _top_m(1.0, 0.5), m=2),
     _confidence(jb.lucb, "lucb", _top_m(0.8), _top_m(1.0, 0.5), m=2),
     _confidence(jb.ugape, "ugape", _top_m(0.8), _top_m(1.0, 0.5), m=2),
-    _confidence(jb.rage, "rage", _soare(0.2), _soare(0.3, 2.0), kind="phased")._replace(
-        in_reward_units=True
-    ),
+    _confidence(jb.rage, "rage", _soare(0.2), _soare(0.3, 2.0), kind="phased"),
     _confidence(
         jb.rage, "rage_transductive", _transductive(0.3), _transductive(0.4, 2.0), kind="phased"
-    )._replace(in_reward_units=True),
+    ),
     _confidence(
         jb.rage,
         "rage_as_printed",
@@ -138,7 +131,7 @@ CASES = (
         design="frank_wolfe",
         rounding="regret",
         rounding_epsilon=0.3,
-    )._replace(in_reward_units=True),
+    ),
     _confidence(jb.rage_glm, "rage_glm", _logistic(0.5, 1.0), _logistic(0.7, 1.5), kind="phased"),
     _confidence(
         jb.xy_static, "xy_static", _transductive(0.5), _transductive(0.6, 2.0), kind="phased"
@@ -177,10 +170,7 @@ CASES = (
     ),
     Case("sequential_halving", _canonical(), *_budget(jb.sequential_halving)),
     _at_budget("at_budget", partial(jb.at_budget, partial(jb.lingape, delta=0.1))),
-    # A prior and a width are in the unit of the rewards.
-    _at_budget("bayes_gap", lambda budget: partial(jb.bayes_gap, budget=budget))._replace(
-        in_reward_units=True
-    ),
+    _at_budget("bayes_gap", lambda budget: partial(jb.bayes_gap, budget=budget)),
     Case(
         "lin_ucb",
         _soare(0.5),
@@ -188,17 +178,9 @@ CASES = (
         "regret",
         "regret",
         (_soare(0.7, 2.0), partial(jb.lin_ucb, alpha=0.7)),
-        in_reward_units=True,
+        in_reward_units=("alpha",),
     ),
-    Case(
-        "lin_ts",
-        _soare(0.5),
-        jb.lin_ts,
-        "regret",
-        "regret",
-        (_soare(0.7, 2.0), jb.lin_ts),
-        in_reward_units=True,
-    ),
+    Case("lin_ts", _soare(0.5), jb.lin_ts, "regret", "regret", (_soare(0.7, 2.0), jb.lin_ts)),
     Case(
         "ucb_glm",
         CUBE(jax.random.key(3)),
@@ -263,6 +245,14 @@ CASES = (
 # do the axes of the features, because a network depends on them.
 NOT_CONTEXTUAL = tuple(case for case in CASES if case.kind != "contextual")
 CONTEXTUAL = tuple(case for case in CASES if case.kind == "contextual")
+
+
+def has_reward_units(instance):
+    """Whether rewards are normal, so that they can be written in another unit.
+
+    Rewards of 0 and 1, and Poisson rewards, have none: their means decide their variances.
+    """
+    return getattr(instance, "rewards", None) == "normal"
 
 
 def named(name):

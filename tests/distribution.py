@@ -23,6 +23,7 @@ from xdist.scheduler import LoadScopeScheduling
 CONSTRUCTORS = {case.name: case.constructor for case in CASES}
 CONSTRUCTORS |= {name: name for name in CONSTRUCTORS.values()}
 FILES = ("protocol", "symmetries", "engine", "guarantees", "live", "one_lane", "optimised")
+FILES += ("reward_units",)
 CASES_OF = "cases of "  # begins the name of a group
 SECONDS, USUAL = Path(__file__).parent / "slow_seconds.json", 2.0  # measured; of an unknown test
 LAWS = tuple(f"test_{name}.py" for name in FILES)

@@ -258,12 +258,14 @@ def test_each_kind_draws_as_often_as_it_promises(case):
 MOST_PULLS = 3000
 
 
-def attempt(odd, case, change=lambda made: made):
+def attempt(odd, case, change=lambda made: made, options_times=1.0):
     """Runs of an odd instance, or the message with which it is refused."""
     made = change(at_random.instance(odd, case.instance))
+    build = at_random.build(odd, case.build)
+    build = at_random.options_in_reward_units(build, case.in_reward_units, options_times)
     options = {"seed": odd.seed, "max_pulls": MOST_PULLS} | case.options
     try:
-        return simulate(made, at_random.build(odd, case.build), **options)
+        return simulate(made, build, **options)
     except ValueError as error:
         return str(error)
 
@@ -294,14 +296,9 @@ def check_laws(odd, case):
     if is_scale_free(case):
         columns = 2.0 ** np.array(odd.powers)
         assert_same_integers(runs, attempt(odd, case, lambda i: at_random.in_units(i, columns)))
-    if has_reward_units(case) and not case.in_reward_units:
-        larger = attempt(odd, case, lambda i: at_random.in_reward_units(i, 2.0**5))
+    if cases.has_reward_units(case.instance):
+        larger = attempt(odd, case, lambda i: at_random.in_reward_units(i, 2.0**5), 2.0**5)
         assert_same_integers(runs, larger)
-
-
-def has_reward_units(case):
-    """Whether rewards are normal, so that they can be written in another unit."""
-    return getattr(case.instance, "rewards", None) == "normal"
 
 
 def is_scale_free(case):

@@ -72,7 +72,7 @@ def best(values: Float[Array, " K"]) -> Best:
 
 def coarse(values: Float[Array, " K"]) -> Float[Array, " K"]:
     """Values rounded to six digits, so that values equal up to rounding errors tie."""
-    return lax.reduce_precision(values, exponent_bits=8, mantissa_bits=COARSE)
+    return lax.reduce_precision(values, jnp.finfo(values.dtype).nexp, COARSE)
 
 
 def fine(values: Float[Array, " K"]) -> Float[Array, " K"]:

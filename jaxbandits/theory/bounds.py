@@ -133,11 +133,10 @@ def rage_pull_bound(
 ) -> PullBound:
     """A bound of the pulls of RAGE that holds unless one of its confidence intervals fails.
 
-    After phase t all active targets have gaps up to `2 2^-t`. With `S_1` all targets and
-    `S_t = {z: gap_z <= 4 2^-t}` it takes no more than
+    After phase t all active targets have gaps up to `2 2^-t`, in units of the standard deviation
+    of a reward. With `S_1` all targets and `S_t = {z: gap_z <= 4 2^-t}` it takes no more than
     `sum over t with |S_t| > 1 of max(ceil(2 4^t rho(S_t) (1 + eps) log(c M^2 t^2 / delta)), r)`
-    pulls, with `noise_var` as a factor as in `rage`. All intervals hold with probability
-    `1 - delta`.
+    pulls. All intervals hold with probability `1 - delta`.
 
     Args:
       instance: an `Instance` whose values are linear in the targets.
@@ -146,13 +145,13 @@ def rage_pull_bound(
         `2 K / eps` for "efficient", as every arm may be supported.
     Returns:
       `PullBound(value, closed_form)`: the sum, and
-      `128 (1 + eps) noise_var psi* P log(c M^2 P^2 / delta) + (1 + r) P`, where P is
-      `log2(4 / gap_min)`, or 1 if that is less. Both are infinite where two targets are best.
+      `128 (1 + eps) psi* P log(c M^2 P^2 / delta) + (1 + r) P` with gaps in the same unit, where P
+      is `log2(4 / gap_min)`, or 1 if that is less. Both are infinite where two targets are best.
     Raises:
       ValueError: values that are not linear in the targets, bad options.
       TypeError: traced arguments; it is computed on the host.
     Deviations:
-      The paper assumes gaps up to 2. Larger gaps do not change the sum, and in the closed form the
+      The paper assumes variance 1 and gaps up to 2. Larger gaps do not change the sum, and in the closed form the
       part of the first phase grows by `(gap_max / 2)^2`. Designs are optimal up to `1 + tol`, and
       so are both bounds. Equal targets count as one, as in `rage`.
     Reference:
@@ -173,6 +172,7 @@ def rage_pull_bound(
     require(rounding_epsilon <= most, f"rounding_epsilon must be at most {most:.3g} for {rounding}")
     problem = _why_not_linear(instance)
     require(problem is None, f"instance: {problem}")
+    instance = _in_units_of_noise(instance)
     (num_arms, dim), number = np.shape(instance.arms), len(instance.targets)
     gaps, distinct = _gaps(instance)
     if len(gaps) == 1:
@@ -180,7 +180,7 @@ def rage_pull_bound(
     if np.sort(gaps)[1] <= 0:
         return PullBound(math.inf, math.inf)
     least = float(ROUNDINGS[rounding].least(num_arms, dim, rounding_epsilon))
-    factor = 2.0 * (1.0 + rounding_epsilon) * (1.0 + tol) * float(instance.noise_var)
+    factor = 2.0 * (1.0 + rounding_epsilon) * (1.0 + tol)
 
     def log_term(phase):
         return math.log(log_factor * number**2 * phase**2 / delta)
@@ -211,8 +211,18 @@ def _in_a_unit(instance):
     divided by the unit twice.
     """
     unit = unit_of(instance.values)
+    return _divided(instance, unit), unit
+
+
+def _in_units_of_noise(instance):
+    """The instance with rewards in units of their standard deviation."""
+    return dataclasses.replace(_divided(instance, np.sqrt(instance.noise_var)), noise_var=1.0)
+
+
+def _divided(instance, unit):
+    """The instance with means in another unit; its `noise_var` stays."""
     tables = {name: getattr(instance, name) / unit for name in ("theta", "means", "values")}
-    return dataclasses.replace(instance, **tables), unit
+    return dataclasses.replace(instance, **tables)
 
 
 def _gaps(instance):

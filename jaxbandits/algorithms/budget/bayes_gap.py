@@ -30,6 +30,7 @@ from ...parameters import (
 from ...types import Arms, Key
 
 MOST_GROWTH: float = 2.0**36  # of a prior variance, in units of the variance of a reward
+USUAL_PRIOR: float = 50.0  # the scale of the prior, in units of the deviation of a reward
 
 
 class State(NamedTuple):
@@ -49,7 +50,8 @@ def _in_reach(values: Values) -> None:
     linear = values["kernel"] == "linear"
     square = float((np.asarray(arms, float) ** 2).sum(1).max()) if linear else 1.0
     with np.errstate(over="ignore"):
-        ratio = float(np.float64(scale) ** 2 * square / noise_var)
+        in_units = USUAL_PRIOR**2 if scale is None else np.float64(scale) ** 2 / noise_var
+        ratio = float(in_units * square)
     what = "prior_scale^2 x . x" if linear else "prior_scale^2"
     require(
         square == 0.0 or LEAST_GROWTH <= ratio <= MOST_GROWTH,
@@ -78,7 +80,7 @@ def bayes_gap(
     per_arm: Count | None = None,
     kernel: Annotated[str, choice(*COVARIANCES)] = "linear",
     length_scale: Positive = 1.0,
-    prior_scale: Positive = 50.0,
+    prior_scale: Positive | None = None,
     noise_var: Variance = 1.0,
     epsilon: Nonnegative = 0.0,
     hardness: Annotated[str, choice("estimated", "oracle")] = "estimated",
@@ -101,9 +103,10 @@ def bayes_gap(
       per_arm: instead of a budget, the draws per arm: a budget of `per_arm K`.
       kernel: G, "linear" (`x . y`), "exponential" (`exp(-r / l)`), "squared_exponential"
         (`exp(-r^2 / l)`), "matern32" or "matern52"; r is the distance of two arms.
-      length_scale, prior_scale: l, unused by "linear", and eta.
+      length_scale: l, unused by "linear".
+      prior_scale: eta, in units of a reward; 50 sigma by default.
       noise_var: variance of a reward, sigma^2.
-      epsilon: an answer within epsilon of the best is good enough.
+      epsilon: an answer within epsilon of the best is good enough, in units of a reward.
       hardness: "estimated", or "oracle": H of the true gaps.
       gaps: `[K]` true gaps, `|max_{i != k} mu_i - mu_k|`; by default those of the means
         `mu(x^T theta)`.
@@ -114,7 +117,8 @@ def bayes_gap(
       ValueError: a bad option, a budget below K, "oracle" without gaps or theta, a prior beyond
         double precision.
     Deviations:
-      epsilon = 0 and eta = 50 are those of GSE's program; the paper has epsilon > 0. With 0, H is
+      epsilon = 0 and eta = 50 sigma are those of GSE's program at sigma = 1; elsewhere its eta is
+      50 too, and results change with the unit of rewards. The paper has epsilon > 0. With 0, H is
       infinite and beta 0 as soon as an arm leads all others by more than their deviations.
       Ties, which are values equal to six digits, are broken by a random order drawn once a
       replication.
@@ -140,7 +144,8 @@ def bayes_gap(
     """
     num_arms, _ = arms.shape
     budget = total_draws(arms, budget, per_arm)
-    prior = COVARIANCES[kernel](arms, length_scale) * prior_scale**2
+    scale = USUAL_PRIOR * jnp.sqrt(noise_var) if prior_scale is None else prior_scale
+    prior = COVARIANCES[kernel](arms, length_scale) * scale**2
     if hardness == "oracle" and gaps is None:
         assert theta is not None  # `_consistent` has checked it
         means = LINKS[family].mean(arms @ theta)

@@ -59,15 +59,15 @@ def rage(
     Phase t takes the design w that minimises `rho = max of ||z - z'||^2_{A(w)^-1}` over pairs of
     targets alive, and makes `N_t = max(ceil(2 4^t rho (1 + eps) log(c M^2 t^2 / delta)), r(eps))`
     draws by it. It drops z if some z' alive has
-    `||z' - z||_{A(n)^-1} sqrt(2 log(c M^2 t^2 / delta)) < (z' - z)^T theta_hat`, with theta_hat
-    from this phase alone. The first term of N_t and the squared width scale with `noise_var`.
+    `||z' - z||_{A(n)^-1} sigma sqrt(2 log(c M^2 t^2 / delta)) < (z' - z)^T theta_hat`, with
+    theta_hat from this phase alone.
 
     Args:
       arms: `[K, d]` features that can be measured; they must span. The units of a column change
         nothing.
       targets: `[M, d]` features to choose among, the arms by default.
       delta: error probability, in (0, 1).
-      noise_var: sub-Gaussian variance of a reward.
+      noise_var: sub-Gaussian variance of a reward, sigma^2.
       design: "interior_point", certified, or "frank_wolfe", the paper's own.
       rounding: "efficient" with `r = 2 p / min(eps, 1)` for p supported arms, or "regret"
         (Allen-Zhu et al., 2017) with `r = 36 d / eps^2`.
@@ -83,7 +83,8 @@ def rage(
     Raises:
       ValueError: a bad option, or arms that do not span.
     Deviations:
-      `log_factor` 2. Designs come from an interior-point method with a certificate unless asked
+      `log_factor` 2. The paper has sigma = 1: here phase t is for gaps of 2^-t sigma, so that the
+      unit of rewards changes no draw. Designs come from an interior-point method with a certificate unless asked
       otherwise, and rho is that of the design used, where the paper's program takes one from the
       step before. `r` is 36 instead of 180 d / eps^2, as arms may repeat. Of equal targets only
       the first takes part, since no number of draws can tell them apart. Norms are squared
@@ -127,7 +128,7 @@ def rage(
         alive, phase = state.alive, state.phase
         optimal = design_for(alive)
         log_term = jnp.log(log_factor * num_targets**2 * phase**2 / delta)
-        wanted = 2.0 * 4.0**phase * optimal.value * (1.0 + rounding_epsilon) * noise_var * log_term
+        wanted = 2.0 * 4.0**phase * optimal.value * (1.0 + rounding_epsilon) * log_term
         done = alive.sum() <= 1
         least = rule.least((optimal.weights > 0).sum(), dim, rounding_epsilon)
         draws = jnp.minimum(jnp.ceil(jnp.maximum(wanted, least)), MOST).astype(int)

@@ -2,6 +2,9 @@
 
 Algorithms differ in their `RegretRules`. The cost of a round does not grow with the number of
 rounds: a fit needs counts and sums alone, and starts from the one before it.
+
+Rewards of the family "gaussian" can be in any unit. The loop divides them by their standard
+deviation: sums, fits, ridges, widths and perturbations are then in units of it.
 """
 
 from collections.abc import Callable
@@ -25,6 +28,7 @@ BEGIN: tuple[str, ...] = ("basis", "pivot", "every")
 # Choices of a width or scale: the practical one of the papers, and the one that has a proof.
 NAMED: tuple[str, ...] = ("informal", "theory")
 Begin: TypeAlias = Annotated[str, choice(*BEGIN)]
+BINARY_VAR: float = 0.25  # the largest variance of a reward of 0 or 1
 AnyFit: TypeAlias = irls.Fit | irls.Estimate
 
 
@@ -32,7 +36,7 @@ class State(NamedTuple):
     """What is remembered between rounds."""
 
     counts: Int[Array, " K"]
-    sums: Float[Array, " K"]
+    sums: Float[Array, " K"]  # of rewards in their `reward_unit`, as the fit is
     fit: AnyFit  # to the rewards so far; its theta is the next warm start
     missed: irls.Missed
     order: Int[Array, " K"]  # priorities that break ties
@@ -100,6 +104,22 @@ def _check_slopes(family, kappa, lipschitz):
     require(least <= largest, f"kappa must be at most lipschitz, {largest:.3g}, got {least:.3g}")
 
 
+def variance_of(family: str, noise_var: Scalar | None) -> Scalar:
+    """The sub-Gaussian variance of a reward: the one given, or 1 for "gaussian", else 1/4."""
+    usual = 1.0 if family == "gaussian" else BINARY_VAR
+    return usual if noise_var is None else noise_var
+
+
+def reward_unit(family: str, noise_var: Scalar | None) -> Scalar | None:
+    """The standard deviation of normal rewards; None for a family whose rewards have no unit."""
+    return jnp.sqrt(variance_of(family, noise_var)) if family == "gaussian" else None
+
+
+def variance_in_unit(family: str, noise_var: Scalar | None) -> Scalar:
+    """The sub-Gaussian variance of a reward in its `reward_unit`."""
+    return 1.0 if family == "gaussian" else variance_of(family, noise_var)
+
+
 def most_likely(arms: Arms) -> Callable[[State], Array]:
     """The arm of the largest estimate, as an `answer`."""
     return lambda state: selection.argmax(selection.fine(arms @ state.fit.theta), state.order)
@@ -139,7 +159,13 @@ def first_arms(arms: Arms, begin: str) -> tuple[Int[Array, " F"], Int[Array, ""]
 
 
 def glm_regret(
-    arms: Arms, rules: RegretRules, *, family: str, ridge: Scalar, begin: str = "basis"
+    arms: Arms,
+    rules: RegretRules,
+    *,
+    family: str,
+    ridge: Scalar,
+    noise_var: Scalar | None = None,
+    begin: str = "basis",
 ) -> Algorithm:
     """The loop, never done; `info` counts the fits that missed their tolerance, see `irls.Missed`.
 
@@ -148,11 +174,14 @@ def glm_regret(
       rules: what is drawn and answered.
       family: of the rewards, see `links.FAMILIES`.
       ridge: weight of `||theta||^2 / 2` in the fits.
+      noise_var: variance of a reward, for the family "gaussian".
       begin: the arms drawn once at first: "basis", the first linearly independent arms; "pivot",
         independent arms each of which is farthest from the span of those before it; "every" arm.
     """
     num_arms, dim = arms.shape
     sequence, num_first = first_arms(arms, begin)
+    unit = reward_unit(family, noise_var)
+    per_unit = None if unit is None else 1.0 / unit
     without_data = irls.without_data if rules.factored else irls.estimate_without_data
     solve = irls.fit if rules.factored else irls.estimate
 
@@ -175,6 +204,7 @@ def glm_regret(
 
     def tell(state: State, move: Move, total: Float[Array, ""]) -> State:
         here, is_first = jnp.arange(num_arms) == move.arm, state.counts.sum() < num_first
+        total = total if per_unit is None else total * per_unit
         counts, sums = state.counts + here, state.sums + jnp.where(here, total, 0.0)
         # While the first arms are drawn, all fits start from 0. With a warm start the estimate of
         # an arm would be the larger the earlier it was drawn, and equal rewards would not tie.

@@ -28,6 +28,11 @@ AverageThreshold: TypeAlias = Annotated[str, choice(*radius.NEED_NO_FEATURES)]
 Ridge: TypeAlias = Annotated[Scalar | str, number_or("paper", "code")]
 
 
+# The paper's lambda, sigma / 20, where it plays: at sigma = 1/2. As a number it has no unit, as V
+# has none, while sigma / 20 has that of the rewards.
+USUAL_RIDGE: float = 1.0 / 40.0
+
+
 def ridge(v0: Scalar | str, noise_var: Scalar, *, code: Scalar) -> Scalar:
     """A ridge by its name: the paper's lambda, sigma / 20, or that of the published program."""
     if not isinstance(v0, str):

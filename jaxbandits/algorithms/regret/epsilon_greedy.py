@@ -20,6 +20,7 @@ def epsilon_greedy(
     family: Family = "logistic",
     rate: Annotated[Scalar | str, nonnegative_or("fading")] = "fading",
     horizon: Count | None = None,
+    noise_var: Positive | None = None,
     ridge: Positive = 1e-3,
     begin: glm.Begin = "basis",
 ) -> Algorithm:
@@ -33,6 +34,7 @@ def epsilon_greedy(
       family: "logistic", "poisson", "probit" or "gaussian".
       rate: epsilon, 0 for greedy; above 1 counts as 1. "fading": `0.025 sqrt(n / t)` in round t.
       horizon: n; `simulate` passes that of a regret run, `at_budget` the budget.
+      noise_var: as in `glm_ucb`.
       ridge: weight of `||theta||^2 / 2` in the fit.
       begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
         independent ones that lie far apart; "every" arm.
@@ -77,4 +79,6 @@ def epsilon_greedy(
         return glm.Choice(jnp.where(coin < chance(state.counts.sum()), at_random, best))
 
     rules = glm.RegretRules(choose, answer=most_likely)
-    return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)
+    return glm.glm_regret(
+        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
+    )

@@ -16,6 +16,7 @@ def evill(
     *,
     family: Family = "logistic",
     a: Nonnegative = 1.0,
+    noise_var: Positive | None = None,
     ridge: Positive = 1.0,
     begin: glm.Begin = "basis",
 ) -> Algorithm:
@@ -29,6 +30,7 @@ def evill(
       family: "logistic", "poisson", "probit" or "gaussian".
       a: scale of the perturbation; with 1 the second minimum varies around the first about as much
         as the first varies around the true theta.
+      noise_var: as in `glm_ucb`.
       ridge: lambda, the weight of `||theta||^2 / 2` in the loss; 1 in the authors' program.
       begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
         independent ones that lie far apart; "every" arm.
@@ -79,4 +81,6 @@ def evill(
         return glm.Choice(jnp.argmax(arms @ perturbed.theta), perturbed)
 
     rules = glm.RegretRules(choose, answer=glm.most_likely(arms))
-    return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)
+    return glm.glm_regret(
+        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
+    )

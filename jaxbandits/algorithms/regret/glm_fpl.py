@@ -27,7 +27,7 @@ def glm_fpl(
     *,
     family: Family = "logistic",
     a: Annotated[Scalar | str, nonnegative_or(*glm.NAMED)] = INFORMAL,
-    noise_var: Variance = 0.25,
+    noise_var: Variance | None = None,
     kappa: Positive | None = None,
     lipschitz: Positive | None = None,
     horizon: Count | None = None,
@@ -43,9 +43,9 @@ def glm_fpl(
     Args:
       arms: `[K, d]` features; they must span. Their units matter, because of the ridge.
       family: "logistic", "poisson", "probit" or "gaussian".
-      a: scale of the perturbation. "informal": 0.5 (the paper's practical choice). "theory":
+      a: scale of the perturbation, for "gaussian" in units of sigma. "informal": 0.5 (the paper's practical choice). "theory":
         `(sigma / kappa) lipschitz sqrt(d log(n / d) + 2 log n)` for n rounds.
-      noise_var: sub-Gaussian variance of a reward, sigma^2; for "theory".
+      noise_var: as in `glm_tsl`.
       kappa, lipschitz: least and largest slope of the mean function near theta, by default the
         slope at 0; for "theory".
       horizon: n; `simulate` passes that of a regret run.
@@ -90,7 +90,8 @@ def glm_fpl(
     if isinstance(a, str) and a == "theory":
         assert horizon is not None  # a condition asked for it
         slopes = glm_radius.slopes(family, kappa, lipschitz)
-        a = glm_radius.glm_fpl(horizon, dim, noise_var, *slopes)
+        variance = glm.variance_in_unit(family, noise_var)
+        a = glm_radius.glm_fpl(horizon, dim, variance, *slopes)
     elif isinstance(a, str):
         a = INFORMAL
 
@@ -103,4 +104,6 @@ def glm_fpl(
         return glm.Choice(jnp.argmax(arms @ theta), perturbed, theta)
 
     rules = glm.RegretRules(choose, answer=glm.most_likely(arms))
-    return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)
+    return glm.glm_regret(
+        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
+    )

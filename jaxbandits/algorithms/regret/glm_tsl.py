@@ -27,7 +27,7 @@ def glm_tsl(
     *,
     family: Family = "logistic",
     a: Annotated[Scalar | str, nonnegative_or(*glm.NAMED)] = INFORMAL,
-    noise_var: Variance = 0.25,
+    noise_var: Variance | None = None,
     kappa: Positive | None = None,
     lipschitz: Positive | None = None,
     horizon: Count | None = None,
@@ -45,7 +45,9 @@ def glm_tsl(
       family: "logistic", "poisson", "probit" or "gaussian".
       a: scale of the perturbation. "informal": 1, exact Laplace sampling (the paper's practical
         choice). "theory": `(sigma / kappa) sqrt(lipschitz (d log(n / d) + 2 log n))` for n rounds.
-      noise_var: sub-Gaussian variance of a reward, sigma^2; for "theory".
+      noise_var: sub-Gaussian variance of a reward, sigma^2; by default 1 for "gaussian", else 1/4.
+        "gaussian" takes rewards and theta in units of sigma, which is then 1 in all formulas; other
+        families need it for "theory" alone.
       kappa, lipschitz: least and largest slope of the mean function near theta, by default the
         slope at 0; for "theory".
       horizon: n; `simulate` passes that of a regret run.
@@ -87,7 +89,8 @@ def glm_tsl(
     if isinstance(a, str) and a == "theory":
         assert horizon is not None  # a condition asked for it
         slopes = glm_radius.slopes(family, kappa, lipschitz)
-        a = glm_radius.glm_tsl(horizon, dim, noise_var, *slopes)
+        variance = glm.variance_in_unit(family, noise_var)
+        a = glm_radius.glm_tsl(horizon, dim, variance, *slopes)
     elif isinstance(a, str):
         a = INFORMAL
 
@@ -99,4 +102,6 @@ def glm_tsl(
         return glm.Choice(jnp.argmax(arms @ sampled), theta=sampled)
 
     rules = glm.RegretRules(choose, answer=glm.most_likely(arms), factored=True)
-    return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)
+    return glm.glm_regret(
+        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
+    )

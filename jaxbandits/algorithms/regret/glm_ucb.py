@@ -18,6 +18,7 @@ def glm_ucb(
     *,
     alpha: Annotated[Scalar | str, number_or(*glm.NAMED, "theory_horizon")] = INFORMAL,
     family: Family = "logistic",
+    noise_var: Positive | None = None,
     begin: glm.Begin = "basis",
     kappa: Positive | None = None,
     lipschitz: Positive | None = None,
@@ -34,11 +35,13 @@ def glm_ucb(
 
     Args:
       arms: `[K, d]` features. Their units matter, because of the ridge.
-      alpha: the width of a mean. "informal": 0.5, the largest standard deviation of a Bernoulli
+      alpha: the width of a mean, for "gaussian" in units of sigma. "informal": 0.5, the largest standard deviation of a Bernoulli
         reward, without a theorem. "theory": `(2 lipschitz rho / kappa) sqrt(2 d log(t) log(2 d n /
         delta))` in round t, `rho^2 = 3 + 2 log(1 + 2 max_sqnorm / eigenvalue)`, for rewards in
         [0, 1]; "theory_horizon": the same with n in place of t.
       family: "logistic", "poisson", "probit" or "gaussian".
+      noise_var: variance of a reward, sigma^2; "gaussian", which alone needs it, takes rewards and
+        theta in units of sigma. By default 1.
       begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
         independent ones that lie far apart; "every" arm.
       kappa, lipschitz: least and largest slope of the mean function near theta, by default the
@@ -106,4 +109,6 @@ def glm_ucb(
         return mean(predictors) + width(draws + 1) * widths
 
     rules = glm.optimistic(arms, ridge, index)
-    return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)
+    return glm.glm_regret(
+        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
+    )

@@ -20,6 +20,7 @@ from ...parameters import (
     number_or,
 )
 from ...types import Arms, Scalar
+from ..loops import glm
 
 # M with |mu''| <= M mu'; probit's quasi-likelihood is no likelihood.
 CONCORDANCE: dict[str, float] = {"logistic": 1.0, "poisson": 1.0, "gaussian": 0.0}
@@ -29,7 +30,7 @@ class State(NamedTuple):
     """What OFUGLB remembers."""
 
     counts: Int[Array, " K"]
-    sums: Float[Array, " K"]
+    sums: Float[Array, " K"]  # of rewards in units of sigma, for "gaussian"
     likely: likelihood_set.Likeliest  # given the rewards so far; the next fit starts from it
     order: Int[Array, " K"]  # priorities that break ties
     unconverged: Int[Array, ""]
@@ -98,12 +99,15 @@ def ofu_glb(
       (100, 0)
     """
     num_arms, dim = arms.shape
-    concordance, theta_norm = CONCORDANCE[family], jnp.asarray(theta_norm, arms.dtype)
-    scale = 1.0 / noise_var if family == "gaussian" else 1.0
+    # Normal rewards, and theta, are taken in units of sigma: the likelihood then has no other
+    # constant, and no step of a search depends on the unit of the rewards.
+    unit = glm.reward_unit(family, noise_var)
+    per_unit = 1.0 if unit is None else 1.0 / unit
+    concordance, theta_norm = CONCORDANCE[family], jnp.asarray(theta_norm, arms.dtype) * per_unit
     longest = jnp.sqrt((arms**2).sum(1).max())
 
     def problem_of(counts, sums):
-        return newton.problem_of(arms, scale * counts, scale * sums, family, 0.0)
+        return newton.problem_of(arms, 1.0 * counts, sums, family, 0.0)
 
     def level_of(problem):
         if not isinstance(level, str):
@@ -147,7 +151,7 @@ def ofu_glb(
 
     def tell(state, move, total):
         here = jnp.arange(num_arms) == move.arm
-        counts, sums = state.counts + here, state.sums + jnp.where(here, total, 0.0)
+        counts, sums = state.counts + here, state.sums + jnp.where(here, total * per_unit, 0.0)
         problem = problem_of(counts, sums)
         likely = likelihood_set.likeliest(problem, theta_norm, state.likely.theta)
         return State(counts, sums, likely, state.order, move.info["unconverged"])

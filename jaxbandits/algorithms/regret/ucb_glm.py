@@ -30,7 +30,7 @@ def ucb_glm(
     family: Family = "logistic",
     begin: glm.Begin = "basis",
     bonus: Annotated[str, choice("norm", "squared_norm")] = "norm",
-    noise_var: Variance = 0.25,
+    noise_var: Variance | None = None,
     kappa: Positive | None = None,
     delta: Probability | None = None,
     horizon: Count | None = None,
@@ -43,14 +43,14 @@ def ucb_glm(
 
     Args:
       arms: `[K, d]` features. Their units matter, because of the ridge.
-      alpha: the width of a linear predictor; "theory": `(sigma / kappa) sqrt(d log(1 + 2 n / d) / 2
+      alpha: the width of a linear predictor, for "gaussian" in units of sigma. "theory": `(sigma / kappa) sqrt(d log(1 + 2 n / d) / 2
         + log(1 / delta))` for n rounds. "informal": 0.5, the largest standard deviation of a
         Bernoulli reward, without a theorem.
       family: "logistic", "poisson", "probit" or "gaussian".
       begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
         independent ones that lie far apart; "every" arm.
       bonus: "norm", or "squared_norm" for `alpha ||x_k||^2_{V^-1}`, as GSE's program has it.
-      noise_var: sub-Gaussian variance of a reward, sigma^2; for "theory".
+      noise_var: as in `glm_tsl`.
       kappa: least slope of the mean function near theta, by default the slope at 0; for "theory".
       delta: chance that an interval is wrong, by default 1/n; for "theory".
       horizon: n; `simulate` passes that of a regret run, `at_budget` the budget.
@@ -88,7 +88,8 @@ def ucb_glm(
     """
     if isinstance(alpha, str) and alpha == "theory":
         assert horizon is not None  # a condition asked for it
-        alpha = _theory(arms.shape[1], family, noise_var, kappa, delta, horizon)
+        variance = glm.variance_in_unit(family, noise_var)
+        alpha = _theory(arms.shape[1], family, variance, kappa, delta, horizon)
     elif isinstance(alpha, str):
         alpha = INFORMAL
 
@@ -96,13 +97,15 @@ def ucb_glm(
         return predictors + alpha * (widths**2 if bonus == "squared_norm" else widths)
 
     rules = glm.optimistic(arms, ridge, index)
-    return glm.glm_regret(arms, rules, family=family, ridge=ridge, begin=begin)
+    return glm.glm_regret(
+        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
+    )
 
 
 def _theory(
     dim: int,
     family: str,
-    noise_var: Scalar,
+    variance: Scalar,
     kappa: Scalar | None,
     delta: Scalar | None,
     horizon: Scalar,
@@ -110,4 +113,4 @@ def _theory(
     """`sigma C / kappa`."""
     slope, _ = glm_radius.slopes(family, kappa, None)
     level = 1.0 / horizon if delta is None else delta
-    return jnp.sqrt(noise_var) / slope * radius.ucb_glm(level, horizon, dim)
+    return jnp.sqrt(variance) / slope * radius.ucb_glm(level, horizon, dim)

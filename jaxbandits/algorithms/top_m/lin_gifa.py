@@ -25,7 +25,15 @@ from ..loops.comparisons import (
     largest_worst,
     least_worst,
 )
-from ..loops.top_m import PairSelection, Ridge, Threshold, consistent, ridge, top_m
+from ..loops.top_m import (
+    USUAL_RIDGE,
+    PairSelection,
+    Ridge,
+    Threshold,
+    consistent,
+    ridge,
+    top_m,
+)
 
 
 @constructor(
@@ -40,7 +48,7 @@ def lin_gifa(
     epsilon: Nonnegative = 0.0,
     noise_var: Variance = 1.0,
     theta_norm: Nonnegative | None = None,
-    v0: Ridge = "paper",
+    v0: Ridge = USUAL_RIDGE,
     indices: Annotated[str, choice("paired", "individual")] = "paired",
     selection: PairSelection = "greedy",
     ratios: Ratios | None = None,
@@ -63,7 +71,8 @@ def lin_gifa(
       epsilon: members within epsilon of the m-th best are good enough.
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
-      v0: ridge; "paper" is its lambda, sigma / 20, "code" the square of it.
+      v0: ridge, by default 1/40. "paper" is its lambda, sigma / 20, "code" the square of it; both
+        depend on the unit of the rewards, see `m_lingape`.
       indices: "paired", or "individual" with `||x_i|| + ||x_j||` instead of `||x_i - x_j||`.
       selection: "greedy", "largest_variance", "ratio" or "both", see `m_lingape`.
       ratios: `[K, K, K]` for "ratio", see `m_lingape`.

@@ -15,7 +15,15 @@ from ...parameters import (
 )
 from ...types import Arms
 from ..loops.comparisons import LUCB, best_with_rest, by_features, one_with_rest
-from ..loops.top_m import PairSelection, Ridge, Threshold, consistent, ridge, top_m
+from ..loops.top_m import (
+    USUAL_RIDGE,
+    PairSelection,
+    Ridge,
+    Threshold,
+    consistent,
+    ridge,
+    top_m,
+)
 
 
 @constructor(
@@ -30,7 +38,7 @@ def m_lingape(
     epsilon: Nonnegative = 0.0,
     noise_var: Variance = 1.0,
     theta_norm: Nonnegative | None = None,
-    v0: Ridge = "paper",
+    v0: Ridge = USUAL_RIDGE,
     selection: PairSelection = "greedy",
     ratios: Ratios | None = None,
     threshold: Threshold = "self_normalised_det",
@@ -53,7 +61,9 @@ def m_lingape(
       epsilon: members within epsilon of the m-th best are good enough.
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
-      v0: ridge; "paper" is its lambda, sigma / 20, "code" that of the published program, 1.
+      v0: ridge, by default 1/40. "paper" is its lambda, sigma / 20, which is 1/40 at the paper's
+        variance 1/4 and otherwise depends on the unit of the rewards; "code" that of the published
+        program, 1.
       selection: "greedy", "largest_variance", "ratio" or "both".
       ratios: `[K, K, K]` for "ratio", by default `design.ratios(arms)`; for arms that each
         replication draws anew it is found among all sets of d arms, at most 100,000.

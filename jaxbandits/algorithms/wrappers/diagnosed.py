@@ -58,14 +58,16 @@ class Diagnosed(Wrapper):
         arms, facts = jnp.asarray(arms), bound.arguments
         slopes = glm_radius.slopes(facts["family"], facts["kappa"], facts["lipschitz"])
         num_arms, dim = arms.shape
-        horizon, noise_var = facts["horizon"], facts["noise_var"]
+        horizon, model = facts["horizon"], (facts["family"], facts["noise_var"])
+        variance = glm.variance_in_unit(*model)
         assert self.inner.deviation is not None  # `watched` asked for it
         limits = EventLimits(
-            near=glm_radius.estimate(horizon, dim, noise_var, slopes[0]),
-            shaken=self.inner.deviation(horizon, num_arms, dim, noise_var, *slopes),
+            near=glm_radius.estimate(horizon, dim, variance, slopes[0]),
+            shaken=self.inner.deviation(horizon, num_arms, dim, variance, *slopes),
             first=glm.first_arms(arms, facts["begin"])[1],
         )
-        return diagnosed(algorithm, arms, jnp.asarray(own.theta), limits)
+        theta, unit = jnp.asarray(own.theta), glm.reward_unit(*model)
+        return diagnosed(algorithm, arms, theta if unit is None else theta / unit, limits)
 
 
 class EventLimits(NamedTuple):
@@ -101,7 +103,7 @@ def diagnosed(
     Args:
       algorithm: one that `glm.glm_regret` makes and whose `Choice` has a `theta`.
       arms: `[K, d]` features.
-      theta: the true parameter.
+      theta: the true parameter, in the `reward_unit` of the algorithm.
       limits: the constants of the events.
     """
     best = jnp.argmax(arms @ theta)

@@ -66,7 +66,8 @@ def self_normalised_printed(facts: Facts, t: Scalar, logdet: Scalar) -> Radius:
 def self_normalised_code(facts: Facts, t: Scalar, logdet: Scalar) -> Radius:
     """The same as in the program of Reda et al. (2021): `self_normalised` for one ridge.
 
-    That ridge is `(sigma / 20)^2`, whatever `v0` is: a theorem for it alone.
+    That ridge is `(sigma / 20)^2`, whatever `v0` is: a theorem for it alone. It depends on the unit
+    of the rewards.
     """
     return self_normalised(facts._replace(v0=facts.noise_var / 400.0), t, logdet)
 
