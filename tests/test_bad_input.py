@@ -257,7 +257,7 @@ BAD = {
             (1e5, "lin_ucb", jb.lin_ucb, "9.5e-07 to 1.6e+04", 1),
             (1e5, "frank_wolfe_sampling", jb.frank_wolfe_sampling, "9.5e-07 to 1.6e+04", 1),
             (1e8, "lin_ts", jb.lin_ts, "9.5e-07 to 1.7e+07", 1),
-            (1e4, "m_lingape", partial(jb.m_lingape, m=1), "2.1e-07 to 3.7e+03", 0.05),
+            (1e4, "m_lingape", partial(jb.m_lingape, m=1), "1.5e-07 to 2.6e+03", 0.025),
             (1e3, "lin_gifa", partial(jb.lin_gifa, m=1, v0="code"), "4.8e-08 to 8.2e+02", 0.0025),
         )
     },
@@ -268,7 +268,7 @@ BAD = {
     "bayes_gap with little noise": (
         (
             jb.instances.linear(EYE, EYE[0], noise_var=1e-9),
-            partial(jb.bayes_gap, budget=9, kernel="matern32"),
+            partial(jb.bayes_gap, budget=9, kernel="matern32", prior_scale=50.0),
         ),
         r"prior variances, at most prior_scale\^2, of .* got 2.5e\+12 times",
     ),

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -39,8 +40,8 @@ def by_loops(features, theta, m, epsilon, variance):
         gaps.append(mean - ranked[m] if good else ranked[m - 1] - mean)
     lucb = ugape = widest = printed = proved = 0.0
     for a, gap in enumerate(gaps):
-        lucb += 2 / max(epsilon / 2, gap) ** 2
-        ugape += 2 / max(epsilon, (epsilon + gap) / 2) ** 2
+        lucb += 2 * variance / max(epsilon / 2, gap) ** 2
+        ugape += 2 * variance / max(epsilon, (epsilon + gap) / 2) ** 2
         widest += 4 * variance / max(epsilon, (epsilon + gap) / 3) ** 2
         one, other = 0.0, 0.0
         for i, j in itertools.combinations(range(len(gaps)), 2):
@@ -104,6 +105,20 @@ def test_all_constants_scale_alike_with_the_features(factor):
         lambda *given: theory.m_lingape_complexity(*given, **RATIO),
     ):
         assert constant(scaled, 3) == pytest.approx(constant(instance, 3) / factor**2)
+
+
+@pytest.mark.parametrize("unit", [8.0, 1 / 1024])
+def test_the_unit_of_rewards_changes_no_constant(unit):
+    plain = tables.drawn(8, 4, 0.5, 0)
+    scaled = jb.instances.linear(plain.arms, unit * plain.theta, noise_var=unit**2)
+    for constant in (
+        theory.lucb_complexity,
+        theory.ugape_complexity,
+        theory.m_lingape_complexity,
+        partial(theory.m_lingape_complexity, **RATIO),
+    ):
+        found = constant(scaled, 3, epsilon=0.1 * unit)
+        assert found == pytest.approx(constant(plain, 3, epsilon=0.1), rel=1e-12)
 
 
 @pytest.mark.slow

@@ -53,6 +53,17 @@ def test_all_terms_agree_with_the_formulas():
     np.testing.assert_allclose(other.eigenvalue, wanted, rtol=1e-9)
 
 
+@BOTH
+@pytest.mark.parametrize("sigma", [0.01, 30.0])
+def test_the_bound_of_normal_rewards_is_in_their_unit(bound, sigma):
+    """Once the eigenvalue that the theorem asks for grew with the variance."""
+    arms, theta = np.eye(3), np.array([0.5, 0.2, 0.0])
+    plain = bound(jb.instances.linear(arms, theta), 1000)
+    found = bound(jb.instances.linear(arms, sigma * theta, noise_var=sigma**2), 1000)
+    np.testing.assert_allclose([found.value, found.leading], sigma * np.array(plain[:2]))
+    np.testing.assert_allclose(found[2:], plain[2:])
+
+
 def test_the_safe_form():
     """It bounds two-sided events, and the norm of a normal vector instead of one entry."""
     instance, n, dim, num_arms = cube(3, 8), 1000, 3, 8

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hands import Hand, binomial_rewards, linear_problem, same_arm
+from hands import Hand, binomial_rewards, linear_problem, normal_rewards, same_arm
 from params import params
 from twins import Pulls, logistic_fit
 
@@ -137,6 +137,72 @@ def test_epsilon_greedy(rate):
 
     build = partial(jb.epsilon_greedy, rate=rate, horizon=N)
     against(twin, build, ("ridge",), [(0.1,)])
+
+
+class Normal(Glm):
+    """Normal rewards: formulas are written with sigma, in the unit that the rewards have.
+
+    V is the ridge and the sum of x x^T; the fit is least squares with that ridge.
+    """
+
+    @property
+    def matrix(self):
+        return self.pulls.matrix(self.ridge)
+
+    @property
+    def sigma(self):
+        return math.sqrt(self.noise_var)
+
+    def fitted(self, extra=0.0):
+        return np.linalg.solve(self.matrix, self.arms.T @ (self.pulls.sums + extra))
+
+    @property
+    def widths(self):
+        return np.sqrt(np.diag(self.arms @ np.linalg.inv(self.matrix) @ self.arms.T))
+
+    def of_glm_tsl(self, theta):
+        factor = np.linalg.cholesky(self.matrix)
+        normal = self.normals(D)(self.pulls.draws)
+        return theta + self.sigma * self.a * np.linalg.solve(self.matrix, factor @ normal)
+
+    def of_glm_fpl(self, theta):
+        normal = self.normals(K)(self.pulls.draws)
+        return self.fitted(self.sigma * self.a * np.sqrt(self.pulls.counts) * normal)
+
+    def of_evill(self, theta):
+        normal = self.normals(K + D)(self.pulls.draws)
+        seen = self.arms.T @ (np.sqrt(self.pulls.counts) * normal[:K])
+        term = self.sigma * self.a * (seen + math.sqrt(self.ridge) * normal[K:])
+        return theta + np.linalg.solve(self.matrix, term)
+
+    def choose(self, theta):
+        if self.name in ("glm_ucb", "ucb_glm"):
+            return np.argmax(self.arms @ theta + self.sigma * self.alpha * self.widths)
+        return np.argmax(self.arms @ getattr(self, f"of_{self.name}")(theta))
+
+    def answer(self, predictors):
+        return GlmUcb.answer(self, predictors) if "ucb" in self.name else np.argmax(predictors)
+
+
+SCALE_OF = {"glm_ucb": "alpha", "ucb_glm": "alpha", "glm_tsl": "a", "glm_fpl": "a", "evill": "a"}
+
+
+@pytest.mark.parametrize("name", params(SCALE_OF, always=["glm_tsl", "glm_ucb"]))
+@jax.enable_x64(True)
+def test_normal_rewards_of_any_variance(name):
+    """As the family "gaussian", whose variance is told: once it was taken for 1."""
+    option = SCALE_OF[name]
+    names = (option, "ridge", "noise_var")
+    hand = Hand(partial(getattr(jb, name), family="gaussian"), *names)
+    for number, numbers in enumerate([(1.0, 1e-3, 1e-4), (2.0, 0.5, 9.0)]):
+        rng, arms, theta = linear_problem(50 + number, K, D)
+        theta, key = math.sqrt(numbers[-1]) * theta, jax.random.key(number)
+        options = dict(zip(names, numbers, strict=True))
+        twin = Normal(arms, range(D), name=name, normals=partial(normals, key), **options)
+        reward = normal_rewards(rng, arms @ theta, numbers[-1])
+        facts = (jnp.asarray(arms), None, numbers)
+        _, state = hand.play(twin, facts, reward, key, rounds=N, compare=same_arm)
+        np.testing.assert_allclose(twin.sigma * state.fit.theta, twin.fitted(), rtol=1e-9)
 
 
 # Dimension, `a` of GLM-TSL, `a` of GLM-FPL, for n = 50,000, sigma 1/2 and slopes 1/4.

@@ -41,7 +41,7 @@ class Rage(twins.Rage):
         weights = self.frank_wolfe(self.alive)
         total = 2 * 4**self.phase * self.rho(weights) * (1 + self.eps) * self.log_term()
         least = 36 * self.arms.shape[1] / self.eps**2
-        total = math.ceil(max(self.noise_var * total, least))
+        total = math.ceil(max(total, least))
         return False, None, plain.in_two_parts(self.arms, weights, total)
 
 
@@ -91,12 +91,29 @@ def test_the_least_number_of_draws_of_a_phase_with_regret_rounding(epsilon, size
     [(0.1, 200), (5.0, 20), *(pytest.param(x, 20, marks=pytest.mark.slow) for x in (1.0, 50.0))],
 )
 def test_efficient_rounding_needs_two_draws_of_each_supported_arm(epsilon, size):
-    """With fewer its loss is not bounded: an arm with weight may get no draw."""
+    """With fewer its loss is not bounded: an arm with weight may get no draw.
+
+    At a level that asks for nearly nothing the first phase has no more draws than these.
+    """
     instance = jb.instances.canonical(10, gap=1.0, noise_var=1e-6)
-    build = partial(jb.rage, rounding_epsilon=epsilon)
-    runs = jb.simulate(instance, build, replications=16)
+    options = {"delta": 0.99, "log_factor": 0.01, "rounding_epsilon": epsilon}
+    runs = jb.simulate(instance, partial(jb.rage, **options), replications=16)
     assert set(runs.pulls) == {size}
-    assert size <= jb.theory.rage_pull_bound(instance, 0.05, rounding_epsilon=epsilon).value
+    assert size <= jb.theory.rage_pull_bound(instance, **options).value
+
+
+def test_phases_are_for_gaps_in_units_of_the_noise():
+    """Once the first phase was sized for gaps of at most 2 whatever the variance: 160,782 pulls."""
+    pulls = [
+        jb.simulate(
+            jb.instances.linear(np.eye(2), [gap, 0.0], noise_var=variance),
+            jb.rage,
+            replications=16,
+        ).pulls
+        for gap, variance in ((1.0, 1.0), (30.0, 900.0), (1024.0, 1024.0**2), (1e-3, 1e-6))
+    ]
+    assert set(pulls[0]) == {179}
+    np.testing.assert_array_equal(pulls, np.broadcast_to(pulls[0], (4, 16)))
 
 
 def test_a_phase_of_more_draws_than_are_allowed_is_not_begun():

@@ -215,7 +215,10 @@ def efficient_rounding(weights, total):
 
 
 class Rage:
-    """Fiez et al., Algorithm 1, except that `design(alive) -> weights` is an argument."""
+    """Fiez et al., Algorithm 1, except that `design(alive) -> weights` is an argument.
+
+    The paper has noise of variance 1; sums are divided by the deviation here.
+    """
 
     def __init__(self, arms, targets, design, *, delta, noise_var, c=2.0, eps=0.1):
         self.arms, self.targets, self.design = arms, targets, design
@@ -235,18 +238,16 @@ class Rage:
             return True, self.alive[0], None
         weights = self.design(self.alive)
         total = 2 * 4**self.phase * self.rho(weights) * (1 + self.eps) * self.log_term()
-        total = max(
-            math.ceil(self.noise_var * total), math.ceil(2 * (weights > 0).sum() / self.eps)
-        )
+        total = math.ceil(max(total, 2 * (weights > 0).sum() / self.eps))
         return False, None, efficient_rounding(weights, total)
 
     def tell(self, counts, sums):
         inverse = np.linalg.inv((self.arms.T * counts) @ self.arms)
-        theta = inverse @ self.arms.T @ sums
+        theta = inverse @ self.arms.T @ (sums / math.sqrt(self.noise_var))
 
         def beats(z, other):
             y = self.targets[z] - self.targets[other]
-            width = math.sqrt(self.noise_var * (y @ inverse @ y) * 2 * self.log_term())
+            width = math.sqrt((y @ inverse @ y) * 2 * self.log_term())
             return width < y @ theta
 
         alive = self.alive

@@ -151,9 +151,9 @@ def rage_pull_bound(
       ValueError: values that are not linear in the targets, bad options.
       TypeError: traced arguments; it is computed on the host.
     Deviations:
-      The paper assumes variance 1 and gaps up to 2. Larger gaps do not change the sum, and in the closed form the
-      part of the first phase grows by `(gap_max / 2)^2`. Designs are optimal up to `1 + tol`, and
-      so are both bounds. Equal targets count as one, as in `rage`.
+      The paper assumes variance 1 and gaps up to 2. Larger gaps do not change the sum, and in the
+      closed form the part of the first phase grows by `(gap_max / 2)^2`. Designs are optimal up to
+      `1 + tol`, and so are both bounds. Equal targets count as one, as in `rage`.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019. https://arxiv.org/abs/1906.08399

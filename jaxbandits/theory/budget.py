@@ -18,7 +18,7 @@ from ..kernels.estimate.links import LINKS
 from ..kernels.linalg import scaling
 from ..parameters import nonnegative, positive, require, whole
 from ..precision import on_host
-from .given import given
+from .given import given, plain
 
 __all__ = [
     "ErrorBound",
@@ -72,7 +72,7 @@ def facts_of(instance: Instance, slope: float | None = None) -> Facts:
     with jax.enable_x64(True):
         expected = np.asarray(link.mean(jnp.asarray(predictors)))
         slopes = np.asarray(link.variance(jnp.asarray(predictors)))
-    known = np.allclose(expected, means, atol=1e-6 * max(1.0, np.abs(means).max()))
+    known = np.allclose(expected, means, atol=1e-6 * np.abs(means).max())
     require(known, "instance: its means are not given by its features")
     gaps = predictors.max() - predictors
     _check_one_best(gaps)
@@ -171,7 +171,7 @@ def od_linbai_error_bound(instance: Instance, budget: int) -> ErrorBound:
 @on_host
 @np.errstate(over="ignore", divide="ignore")
 def bayes_gap_error_bound(
-    instance: Instance, budget: int, *, prior_scale: float = 1.0, epsilon: float = 0.0
+    instance: Instance, budget: int, *, prior_scale: float | None = None, epsilon: float = 0.0
 ) -> ErrorBound:
     """`K B exp(-((B - K) / s^2 + kappa / e^2) / (8 H))`, of `bayes_gap` that knows H.
 
@@ -182,8 +182,8 @@ def bayes_gap_error_bound(
     Args:
       instance: an `Instance` with linear means; the gap of the best arm is that to the second.
       budget: total draws B.
-      prior_scale: e.
-      epsilon: accuracy.
+      prior_scale: e, in units of a reward; by default s.
+      epsilon: accuracy, in units of a reward.
     Returns:
       `ErrorBound`.
     Raises:
@@ -195,14 +195,15 @@ def bayes_gap_error_bound(
     0.0013
     """
     budget = given(whole(), budget=budget)
-    prior_scale = given(positive, prior_scale=prior_scale)
+    check_option(positive, prior_scale=prior_scale)
     epsilon = given(nonnegative, epsilon=epsilon)
     facts = _linear_facts_of(instance)
-    prior_scale, epsilon = prior_scale / facts.unit, epsilon / facts.unit
+    epsilon = epsilon / facts.unit
+    scale = math.sqrt(facts.noise_var) if prior_scale is None else plain(prior_scale) / facts.unit
     gaps = np.where(facts.gaps > 0, facts.gaps, facts.gap)
     hardness = (np.maximum((gaps + epsilon) / 2, epsilon) ** -2.0).sum()
     lengths = (np.asarray(instance.arms) ** 2).sum(1)
-    known = (1.0 / lengths[lengths > 0]).sum() / np.square(prior_scale)
+    known = (1.0 / lengths[lengths > 0]).sum() / np.square(scale)
     evidence = (budget - facts.num_arms) / facts.noise_var + known
     front = facts.num_arms * budget
     return ErrorBound(float(front * _exponential(-evidence / (8 * hardness))), 0.0)

@@ -30,7 +30,7 @@ SELECTIONS: tuple[Selection, ...] = ("largest_variance", "ratio")
 
 @on_host
 def lucb_complexity(instance: Instance, m: int, *, epsilon: float = 0.0) -> float:
-    """`H(LUCB) = 2 sum_a max(epsilon / 2, D_a)^-2`.
+    """`H(LUCB) = 2 noise_var sum_a max(epsilon / 2, D_a)^-2`.
 
     By Theorem 2 (see the module), LUCB with a width for each arm stops no later than at the first u
     above `1 + H C_u^2 + O(K)` where its confidence bounds hold.
@@ -38,15 +38,16 @@ def lucb_complexity(instance: Instance, m: int, *, epsilon: float = 0.0) -> floa
     Args:
       instance: an `Instance` whose arms are the targets.
       m: the number of arms to identify, below K.
-      epsilon: the accuracy, 0 or above.
+      epsilon: the accuracy, 0 or above, in units of a reward.
     Returns:
       The constant, infinite where the gap between the m-th and the next value is 0 and so is
       epsilon.
     Raises:
       ValueError: other targets than the arms, an m outside 1 .. K - 1, a bad epsilon.
     Deviations:
-      The constant is as printed, without a variance: it ignores `noise_var`, and constants of LUCB
-      and UGapE are not on the scale of those of m-LinGapE.
+      The paper prints the constants of LUCB and UGapE without the variance, which its width for
+      them lacks too. Here it is a factor, as in that of m-LinGapE, so that the unit of rewards
+      changes no constant.
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
       AISTATS 2021, Section 4. https://arxiv.org/abs/2103.10070
@@ -56,12 +57,13 @@ def lucb_complexity(instance: Instance, m: int, *, epsilon: float = 0.0) -> floa
     32.0
     """
     gaps, epsilon = _gaps(instance, m, epsilon)
-    return float(2.0 * _inverse_squares(np.maximum(epsilon / 2.0, gaps)).sum())
+    sizes = np.maximum(epsilon / 2.0, gaps)
+    return float(2.0 * float(instance.noise_var) * _inverse_squares(sizes).sum())
 
 
 @on_host
 def ugape_complexity(instance: Instance, m: int, *, epsilon: float = 0.0) -> float:
-    """`H(UGapE) = 2 sum_a max(epsilon, (epsilon + D_a) / 2)^-2`.
+    """`H(UGapE) = 2 noise_var sum_a max(epsilon, (epsilon + D_a) / 2)^-2`.
 
     By Theorem 2 (see the module), UGapE with a width for each arm stops no later than at the first
     u above `1 + H C_u^2 + O(K)` where its confidence bounds hold.
@@ -73,9 +75,10 @@ def ugape_complexity(instance: Instance, m: int, *, epsilon: float = 0.0) -> flo
     Raises:
       ValueError: see `lucb_complexity`.
     Deviations:
-      Without a variance, as in `lucb_complexity`. The paper claims the order LUCB, m-LinGapE, UGapE
-      of its constants, the largest first. The printed ones are not in this order: with epsilon 0
-      and variance 1/4 they are 2, 9 and 8 times the sum of the `D_a^-2`.
+      With the variance, as in `lucb_complexity`. The paper claims the order LUCB, m-LinGapE, UGapE
+      of its constants, the largest first. They are not in this order: with epsilon 0 and variance 1
+      they are 2, 36 and 8 times the sum of the `D_a^-2`, and with 1/4, the paper's, 2, 9 and 8
+      times as printed.
     Reference:
       See `lucb_complexity`.
 
@@ -84,7 +87,8 @@ def ugape_complexity(instance: Instance, m: int, *, epsilon: float = 0.0) -> flo
     128.0
     """
     gaps, epsilon = _gaps(instance, m, epsilon)
-    return float(2.0 * _inverse_squares(np.maximum(epsilon, (epsilon + gaps) / 2.0)).sum())
+    sizes = np.maximum(epsilon, (epsilon + gaps) / 2.0)
+    return float(2.0 * float(instance.noise_var) * _inverse_squares(sizes).sum())
 
 
 @on_host

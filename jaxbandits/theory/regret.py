@@ -67,7 +67,9 @@ def glm_tsl_regret_bound(
       horizon: n.
       exploration: tau; by default the rounds until the least eigenvalue of `sum of x x^T` is what
         the theorem requires, if the first d independent arms are drawn equally often.
-      noise_var: sub-Gaussian variance of a reward; the instance's by default.
+      noise_var: sub-Gaussian variance of a reward; the instance's by default. Bounds for the family
+        "gaussian" are those of rewards in units of its root, as `glm_tsl` takes them, times that
+        root.
       kappa, lipschitz: least and largest slope of the mean function near theta, by default both
         that at 0, as in the paper's experiments.
       form: "paper", or "safe" with `log(2 K n)` in c_2, which a two-sided event needs.
@@ -131,7 +133,8 @@ def _scale(formula, *model):
 
 class _Facts(NamedTuple):
     arms: Float[np.ndarray, "K d"]
-    worst: float  # the largest gap
+    worst: float  # the largest gap, in the unit
+    unit: float  # of the rewards in `model`; 1 for all families but "gaussian"
     horizon: int
     exploration: int | None
     model: tuple[float, ...]  # the arguments of `glm_radius`
@@ -167,13 +170,16 @@ def _facts(instance, horizon, exploration, noise_var, kappa, lipschitz, form):
         least, largest = (float(slope) for slope in slopes)
     require(least <= largest, f"kappa must be at most lipschitz, {largest}, got {least}")
     variance = float(instance.noise_var if noise_var is None else noise_var)
+    normal = instance.family == "gaussian" and variance > 0
+    unit = math.sqrt(variance) if normal else 1.0
     sides = 2 if form == "safe" else 1
     return _Facts(
         arms,
-        float(means.max() - means.min()),
+        float(means.max() - means.min()) / unit,
+        unit,
         int(horizon),
         plain(exploration),
-        (horizon, dim, variance, least, largest),
+        (horizon, dim, 1.0 if normal else variance, least, largest),
         least,
         largest,
         math.sqrt(2.0 * math.log(sides * len(arms) * horizon)),
@@ -186,9 +192,9 @@ def _bound(facts, wide, eigenvalue, *, failures, extra):
     radius = math.sqrt(facts.least) + wide
     total = math.sqrt(2.0 * dim * n * math.log(2.0 * n / dim))
     require(rare < OPTIMISM, f"horizon must be above {math.floor(failures / OPTIMISM)}, got {n}")
-    leading = facts.lipschitz * radius * (1.0 + 2.0 / (OPTIMISM - rare)) * total
+    leading = facts.unit * facts.lipschitz * radius * (1.0 + 2.0 / (OPTIMISM - rare)) * total
     explored = _rounds(facts.arms, eigenvalue) if facts.exploration is None else facts.exploration
-    value = leading + (explored + extra) * facts.worst
+    value = leading + facts.unit * (explored + extra) * facts.worst
     return RegretBound(value, leading, eigenvalue, explored, total)
 
 

@@ -72,7 +72,13 @@ def _consistent(values: Values) -> None:
     require(fits, f"gaps must be [K], for hardness 'oracle' alone, got shape {np.shape(gaps)}")
 
 
-@constructor(requires=_consistent)
+@constructor(
+    requires=_consistent,
+    revisions=(
+        "prior_scale is 50 standard deviations of a reward by default, where it was 50 in the unit "
+        "of the rewards; both are equal at noise_var 1",
+    ),
+)
 def bayes_gap(
     arms: Arms,
     *,
@@ -106,7 +112,7 @@ def bayes_gap(
       length_scale: l, unused by "linear".
       prior_scale: eta, in units of a reward; 50 sigma by default.
       noise_var: variance of a reward, sigma^2.
-      epsilon: an answer within epsilon of the best is good enough, in units of a reward.
+      epsilon: an answer within epsilon of the best is good enough; in units of a reward.
       hardness: "estimated", or "oracle": H of the true gaps.
       gaps: `[K]` true gaps, `|max_{i != k} mu_i - mu_k|`; by default those of the means
         `mu(x^T theta)`.

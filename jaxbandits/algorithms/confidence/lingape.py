@@ -55,7 +55,7 @@ def lingape(
     Args:
       arms: `[K, d]` features. Their units matter: the effect of the ridge depends on them.
       delta: error probability, in (0, 1).
-      epsilon: an answer within epsilon of the best is good enough.
+      epsilon: an answer within epsilon of the best is good enough; in units of a reward.
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
       v0: ridge, the paper's lambda.

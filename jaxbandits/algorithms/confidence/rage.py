@@ -40,7 +40,13 @@ class State(NamedTuple):
 
 
 @constructor(
-    spans=True, scale_free=True, requires=partial(rounding_epsilon_in_range, largest=LARGEST)
+    spans=True,
+    scale_free=True,
+    requires=partial(rounding_epsilon_in_range, largest=LARGEST),
+    revisions=(
+        "noise_var other than 1: phases are for gaps in units of the standard deviation of a "
+        "reward, where they were for gaps of at most 2 in the unit of the rewards",
+    ),
 )
 def rage(
     arms: Arms,
@@ -84,11 +90,11 @@ def rage(
       ValueError: a bad option, or arms that do not span.
     Deviations:
       `log_factor` 2. The paper has sigma = 1: here phase t is for gaps of 2^-t sigma, so that the
-      unit of rewards changes no draw. Designs come from an interior-point method with a certificate unless asked
-      otherwise, and rho is that of the design used, where the paper's program takes one from the
-      step before. `r` is 36 instead of 180 d / eps^2, as arms may repeat. Of equal targets only
-      the first takes part, since no number of draws can tell them apart. Norms are squared
-      throughout, where the paper's box drops the square.
+      unit of rewards changes no draw. Designs come from an interior-point method with a certificate
+      unless asked otherwise, and rho is that of the design used, where the paper's program takes
+      one from the step before. `r` is 36 instead of 180 d / eps^2, as arms may repeat. Of equal
+      targets only the first takes part, since no number of draws can tell them apart. Norms are
+      squared throughout, where the paper's box drops the square.
     Setting:
       best arm, fixed confidence, transductive.
     Assumptions:

@@ -29,6 +29,10 @@ BEGIN: tuple[str, ...] = ("basis", "pivot", "every")
 NAMED: tuple[str, ...] = ("informal", "theory")
 Begin: TypeAlias = Annotated[str, choice(*BEGIN)]
 BINARY_VAR: float = 0.25  # the largest variance of a reward of 0 or 1
+REVISIONS: tuple[str, ...] = (
+    "family 'gaussian': rewards are taken in units of their standard deviation, where their "
+    "variance was taken for 1 whatever noise_var was",
+)
 AnyFit: TypeAlias = irls.Fit | irls.Estimate
 
 

@@ -31,6 +31,10 @@ Ridge: TypeAlias = Annotated[Scalar | str, number_or("paper", "code")]
 # The paper's lambda, sigma / 20, where it plays: at sigma = 1/2. As a number it has no unit, as V
 # has none, while sigma / 20 has that of the rewards.
 USUAL_RIDGE: float = 1.0 / 40.0
+REVISIONS: tuple[str, ...] = (
+    "v0 is 1/40 by default, where it was sigma/20, which is as much at noise_var 1/4 alone and has "
+    "the unit of the rewards; v0='paper' is sigma/20",
+)
 
 
 def ridge(v0: Scalar | str, noise_var: Scalar, *, code: Scalar) -> Scalar:

@@ -13,7 +13,7 @@ from ..loops import glm
 FADING: float = 0.025
 
 
-@constructor(requires=glm.theory_known("rate"))
+@constructor(requires=glm.theory_known("rate"), revisions=glm.REVISIONS)
 def epsilon_greedy(
     arms: Arms,
     *,
@@ -79,6 +79,4 @@ def epsilon_greedy(
         return glm.Choice(jnp.where(coin < chance(state.counts.sum()), at_random, best))
 
     rules = glm.RegretRules(choose, answer=most_likely)
-    return glm.glm_regret(
-        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
-    )
+    return glm.glm_regret(arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin)

@@ -10,7 +10,7 @@ from ...types import Arms
 from ..loops import glm
 
 
-@constructor()
+@constructor(revisions=glm.REVISIONS)
 def evill(
     arms: Arms,
     *,
@@ -45,7 +45,7 @@ def evill(
       The scale and the ridge of the analysis are not offered. The analysis begins with draws of an
       optimal design until every width is small; the authors' program has no first phase; here d
       arms are drawn once. The sum of an arm's perturbations is drawn as one number, as in that
-      program.
+      program. For "gaussian" rewards are divided by sigma, as the paper's model has variance 1.
     Setting:
       cumulative regret, generalised linear.
     Assumptions:
@@ -81,6 +81,4 @@ def evill(
         return glm.Choice(jnp.argmax(arms @ perturbed.theta), perturbed)
 
     rules = glm.RegretRules(choose, answer=glm.most_likely(arms))
-    return glm.glm_regret(
-        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
-    )
+    return glm.glm_regret(arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin)

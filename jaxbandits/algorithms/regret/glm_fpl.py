@@ -21,7 +21,12 @@ from ..loops import glm
 INFORMAL: float = 0.5
 
 
-@constructor(spans=True, requires=glm.theory_known("a"), deviation=glm_radius.fpl_deviation)
+@constructor(
+    spans=True,
+    requires=glm.theory_known("a"),
+    deviation=glm_radius.fpl_deviation,
+    revisions=glm.REVISIONS,
+)
 def glm_fpl(
     arms: Arms,
     *,
@@ -43,8 +48,9 @@ def glm_fpl(
     Args:
       arms: `[K, d]` features; they must span. Their units matter, because of the ridge.
       family: "logistic", "poisson", "probit" or "gaussian".
-      a: scale of the perturbation, for "gaussian" in units of sigma. "informal": 0.5 (the paper's practical choice). "theory":
-        `(sigma / kappa) lipschitz sqrt(d log(n / d) + 2 log n)` for n rounds.
+      a: scale of the perturbation, for "gaussian" in units of sigma. "informal": 0.5 (the paper's
+        practical choice). "theory": `(sigma / kappa) lipschitz sqrt(d log(n / d) + 2 log n)` for n
+        rounds.
       noise_var: as in `glm_tsl`.
       kappa, lipschitz: least and largest slope of the mean function near theta, by default the
         slope at 0; for "theory".
@@ -64,7 +70,8 @@ def glm_fpl(
       The ridge. The paper begins with any basis, drawn until the design is large; its experiments
       draw d arms once, as here. The sum of an arm's N perturbations is drawn as one number, from
       `N(0, a^2 N)`. A fit starts from that to unperturbed rewards. Probit models are fitted by the
-      quasi-likelihood, which stays convex for perturbed rewards.
+      quasi-likelihood, which stays convex for perturbed rewards. For "gaussian" rewards are divided
+      by sigma, as the paper's model has variance 1.
     Setting:
       cumulative regret, generalised linear.
     Assumptions:
@@ -104,6 +111,4 @@ def glm_fpl(
         return glm.Choice(jnp.argmax(arms @ theta), perturbed, theta)
 
     rules = glm.RegretRules(choose, answer=glm.most_likely(arms))
-    return glm.glm_regret(
-        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
-    )
+    return glm.glm_regret(arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin)

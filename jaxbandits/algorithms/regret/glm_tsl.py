@@ -21,7 +21,12 @@ from ..loops import glm
 INFORMAL: float = 1.0
 
 
-@constructor(spans=True, requires=glm.theory_known("a"), deviation=glm_radius.tsl_deviation)
+@constructor(
+    spans=True,
+    requires=glm.theory_known("a"),
+    deviation=glm_radius.tsl_deviation,
+    revisions=glm.REVISIONS,
+)
 def glm_tsl(
     arms: Arms,
     *,
@@ -64,7 +69,8 @@ def glm_tsl(
       ValueError: a bad option, arms that do not span, or "theory" without a horizon.
     Deviations:
       The ridge. The paper begins with any basis, drawn until the design is large; its experiments
-      draw d arms once, as here. After a fit that did not converge the next one starts from 0.
+      draw d arms once, as here. After a fit that did not converge the next one starts from 0. For
+      "gaussian" rewards are divided by sigma, as the paper's model has variance 1.
     Setting:
       cumulative regret, generalised linear.
     Assumptions:
@@ -102,6 +108,4 @@ def glm_tsl(
         return glm.Choice(jnp.argmax(arms @ sampled), theta=sampled)
 
     rules = glm.RegretRules(choose, answer=glm.most_likely(arms), factored=True)
-    return glm.glm_regret(
-        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
-    )
+    return glm.glm_regret(arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin)

@@ -12,7 +12,7 @@ from ..loops import glm
 INFORMAL: float = 0.5
 
 
-@constructor(requires=glm.theory_known("alpha"))
+@constructor(requires=glm.theory_known("alpha"), revisions=glm.REVISIONS)
 def glm_ucb(
     arms: Arms,
     *,
@@ -35,10 +35,10 @@ def glm_ucb(
 
     Args:
       arms: `[K, d]` features. Their units matter, because of the ridge.
-      alpha: the width of a mean, for "gaussian" in units of sigma. "informal": 0.5, the largest standard deviation of a Bernoulli
-        reward, without a theorem. "theory": `(2 lipschitz rho / kappa) sqrt(2 d log(t) log(2 d n /
-        delta))` in round t, `rho^2 = 3 + 2 log(1 + 2 max_sqnorm / eigenvalue)`, for rewards in
-        [0, 1]; "theory_horizon": the same with n in place of t.
+      alpha: the width of a mean, for "gaussian" in units of sigma. "informal": 0.5, the largest
+        standard deviation of a Bernoulli reward, without a theorem. "theory": `(2 lipschitz rho /
+        kappa) sqrt(2 d log(t) log(2 d n / delta))` in round t, `rho^2 = 3 + 2 log(1 + 2 max_sqnorm
+        / eigenvalue)`, for rewards in [0, 1]; "theory_horizon": the same with n in place of t.
       family: "logistic", "poisson", "probit" or "gaussian".
       noise_var: variance of a reward, sigma^2; "gaussian", which alone needs it, takes rewards and
         theta in units of sigma. By default 1.
@@ -62,7 +62,8 @@ def glm_ucb(
       The ridge, without which there is no fit to separable rewards. The paper projects an estimate
       that leaves the set of admissible theta; here there is no such set. `eigenvalue` is not
       measured: 1 is what a ridge of 1 guarantees. Of arms that do not span, a basis of their span
-      is drawn. After a fit that did not converge the next one starts from 0.
+      is drawn. After a fit that did not converge the next one starts from 0. For "gaussian" rewards
+      are divided by sigma, as the paper's are bounded.
     Setting:
       cumulative regret, or at a budget, generalised linear.
     Assumptions:
@@ -109,6 +110,4 @@ def glm_ucb(
         return mean(predictors) + width(draws + 1) * widths
 
     rules = glm.optimistic(arms, ridge, index)
-    return glm.glm_regret(
-        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
-    )
+    return glm.glm_regret(arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin)

@@ -36,7 +36,13 @@ class State(NamedTuple):
     unconverged: Int[Array, ""]
 
 
-@constructor(requires=theta_norm_given)
+@constructor(
+    requires=theta_norm_given,
+    revisions=(
+        "family 'gaussian': rewards are taken in units of their standard deviation, so that the "
+        "last digits of a maximum depend on no unit; the set is the same",
+    ),
+)
 def ofu_glb(
     arms: Arms,
     *,

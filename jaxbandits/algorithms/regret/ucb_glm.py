@@ -22,7 +22,7 @@ from ..loops import glm
 INFORMAL: float = 0.5
 
 
-@constructor(requires=glm.theory_known("alpha"))
+@constructor(requires=glm.theory_known("alpha"), revisions=glm.REVISIONS)
 def ucb_glm(
     arms: Arms,
     *,
@@ -43,9 +43,9 @@ def ucb_glm(
 
     Args:
       arms: `[K, d]` features. Their units matter, because of the ridge.
-      alpha: the width of a linear predictor, for "gaussian" in units of sigma. "theory": `(sigma / kappa) sqrt(d log(1 + 2 n / d) / 2
-        + log(1 / delta))` for n rounds. "informal": 0.5, the largest standard deviation of a
-        Bernoulli reward, without a theorem.
+      alpha: the width of a linear predictor, for "gaussian" in units of sigma. "theory": `(sigma /
+        kappa) sqrt(d log(1 + 2 n / d) / 2 + log(1 / delta))` for n rounds. "informal": 0.5, the
+        largest standard deviation of a Bernoulli reward, without a theorem.
       family: "logistic", "poisson", "probit" or "gaussian".
       begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
         independent ones that lie far apart; "every" arm.
@@ -65,7 +65,8 @@ def ucb_glm(
     Deviations:
       The ridge, without which there is no fit to separable rewards. The paper begins with arms at
       random, until `sum of x x^T` is large. Of arms that do not span, a basis of their span is
-      drawn. After a fit that did not converge the next one starts from 0.
+      drawn. After a fit that did not converge the next one starts from 0. For "gaussian" rewards
+      are divided by sigma, as the paper's model has variance 1.
     Setting:
       cumulative regret, or at a budget, generalised linear.
     Assumptions:
@@ -97,9 +98,7 @@ def ucb_glm(
         return predictors + alpha * (widths**2 if bonus == "squared_norm" else widths)
 
     rules = glm.optimistic(arms, ridge, index)
-    return glm.glm_regret(
-        arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin
-    )
+    return glm.glm_regret(arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin)
 
 
 def _theory(

@@ -26,6 +26,7 @@ from ..loops.comparisons import (
     least_worst,
 )
 from ..loops.top_m import (
+    REVISIONS,
     USUAL_RIDGE,
     PairSelection,
     Ridge,
@@ -39,6 +40,7 @@ from ..loops.top_m import (
 @constructor(
     requires=partial(consistent, code=lambda noise_var: noise_var / 400.0),
     completes=pair_shares.completed,
+    revisions=REVISIONS,
 )
 def lin_gifa(
     arms: Arms,
@@ -68,7 +70,7 @@ def lin_gifa(
       arms: `[K, d]` features. Their units matter: the effect of the ridge depends on them.
       m: number of arms to return, below K (static); 1 for the best arm.
       delta: error probability, in (0, 1).
-      epsilon: members within epsilon of the m-th best are good enough.
+      epsilon: members within epsilon of the m-th best are good enough; in units of a reward.
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
       v0: ridge, by default 1/40. "paper" is its lambda, sigma / 20, "code" the square of it; both

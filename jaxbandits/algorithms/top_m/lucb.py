@@ -39,7 +39,7 @@ def lucb(
       arms: `[K, d]`; only K counts.
       m: number of arms to return, below K (static); 1 for the best arm.
       delta: error probability, in (0, 1).
-      epsilon: members within epsilon of the m-th best are good enough.
+      epsilon: members within epsilon of the m-th best are good enough; in units of a reward.
       noise_var: sub-Gaussian variance of a reward.
       selection: "both" draws b and then c, "largest_variance" the one with fewer draws.
       threshold: the radius C, "lucb1" or "heuristic".

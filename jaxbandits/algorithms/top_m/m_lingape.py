@@ -16,6 +16,7 @@ from ...parameters import (
 from ...types import Arms
 from ..loops.comparisons import LUCB, best_with_rest, by_features, one_with_rest
 from ..loops.top_m import (
+    REVISIONS,
     USUAL_RIDGE,
     PairSelection,
     Ridge,
@@ -29,6 +30,7 @@ from ..loops.top_m import (
 @constructor(
     requires=partial(consistent, code=lambda noise_var: 1.0),
     completes=pair_shares.completed,
+    revisions=REVISIONS,
 )
 def m_lingape(
     arms: Arms,
@@ -58,7 +60,7 @@ def m_lingape(
       arms: `[K, d]` features. Their units matter: the effect of the ridge depends on them.
       m: number of arms to return, below K (static); 1 for the best arm.
       delta: error probability, in (0, 1).
-      epsilon: members within epsilon of the m-th best are good enough.
+      epsilon: members within epsilon of the m-th best are good enough; in units of a reward.
       noise_var: sub-Gaussian variance of a reward.
       theta_norm: a bound on the norm of theta; the proved thresholds need it.
       v0: ridge, by default 1/40. "paper" is its lambda, sigma / 20, which is 1/40 at the paper's
@@ -80,8 +82,10 @@ def m_lingape(
       published program tests the pair for which it has just drawn, and stops although other pairs
       are still ambiguous; `stale_pair` does the same, to reproduce its figures. Eq. (1) is printed
       with argmax over w_a > 0; the proofs need argmin over `|w_a| > 0`. The self-normalised
-      threshold is written for V = v0 I + .. alone; the paper mixes two conventions. Ties are broken
-      by a random order drawn once a replication; those of "ratio" go to the lowest index.
+      threshold is written for V = v0 I + .. alone; the paper mixes two conventions. Its ridge,
+      sigma / 20, has the unit of the rewards; the default is what it is at the paper's variance.
+      Ties are broken by a random order drawn once a replication; those of "ratio" go to the lowest
+      index.
     Setting:
       m best arms, fixed confidence.
     Assumptions:

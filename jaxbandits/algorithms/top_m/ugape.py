@@ -40,7 +40,7 @@ def ugape(
       arms: `[K, d]`; only K counts.
       m: number of arms to return, below K (static); 1 for the best arm.
       delta: error probability, in (0, 1).
-      epsilon: members within epsilon of the m-th best are good enough.
+      epsilon: members within epsilon of the m-th best are good enough; in units of a reward.
       noise_var: sub-Gaussian variance of a reward.
       selection: "largest_variance" as above, or "both", b and then c.
       threshold: the radius C, "lucb1" or "heuristic".
