@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Algorithm
-from ...parameters import Count, Family, Positive, constructor, nonnegative_or
+from ...parameters import Count, Family, Positive, Variance, constructor, nonnegative_or
 from ...types import Arms, Scalar
 from ..loops import glm
 
@@ -20,7 +20,7 @@ def epsilon_greedy(
     family: Family = "logistic",
     rate: Annotated[Scalar | str, nonnegative_or("fading")] = "fading",
     horizon: Count | None = None,
-    noise_var: Positive | None = None,
+    noise_var: Variance | None = None,
     ridge: Positive = 1e-3,
     begin: glm.Begin = "basis",
 ) -> Algorithm:

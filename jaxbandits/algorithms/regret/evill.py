@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from ...core import Algorithm
 from ...kernels.estimate.links import LINKS
-from ...parameters import Family, Nonnegative, Positive, constructor
+from ...parameters import Family, Nonnegative, Positive, Variance, constructor
 from ...types import Arms
 from ..loops import glm
 
@@ -16,7 +16,7 @@ def evill(
     *,
     family: Family = "logistic",
     a: Nonnegative = 1.0,
-    noise_var: Positive | None = None,
+    noise_var: Variance | None = None,
     ridge: Positive = 1.0,
     begin: glm.Begin = "basis",
 ) -> Algorithm:

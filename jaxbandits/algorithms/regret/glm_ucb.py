@@ -5,7 +5,7 @@ from typing import Annotated
 from ...core import Algorithm
 from ...kernels.confidence import glm_radius
 from ...kernels.estimate.links import LINKS
-from ...parameters import Count, Family, Positive, Probability, constructor, number_or
+from ...parameters import Count, Family, Positive, Probability, Variance, constructor, number_or
 from ...types import Arms, Scalar
 from ..loops import glm
 
@@ -18,7 +18,7 @@ def glm_ucb(
     *,
     alpha: Annotated[Scalar | str, number_or(*glm.NAMED, "theory_horizon")] = INFORMAL,
     family: Family = "logistic",
-    noise_var: Positive | None = None,
+    noise_var: Variance | None = None,
     begin: glm.Begin = "basis",
     kappa: Positive | None = None,
     lipschitz: Positive | None = None,
