@@ -245,7 +245,7 @@ def in_unit(unit, noise_var):
 def test_bounds_of_errors_do_not_depend_on_the_unit_of_rewards(name):
     bound = BOUNDS[name]
     expected = bound(in_unit(1.0, 1.0), 300).value
-    for unit in (2.0**-500, 2.0**500):
+    for unit in (2.0**-400, 2.0**400):
         for more in ({}, {"prior_scale": unit} if name == "bayes_gap" else {}):
             found = bound(in_unit(unit, unit**2), 300, **more).value
             assert found == pytest.approx(expected, rel=1e-12)

@@ -286,7 +286,7 @@ def test_bounds_do_not_depend_on_the_unit_of_rewards(power):
     pulls, expected = (theory.pull_lower_bound(x, 0.05) for x in (in_unit(unit), known))
     assert pulls == expected / unit / unit
     assert type(pulls) is float
-    if abs(power) < 512:  # of larger units the square is no variance
+    if abs(power) < 415:  # of larger units the square is no variance
         same = in_unit(unit, noise_var=unit**2)
         assert theory.pull_lower_bound(same, 0.05) == expected
 
@@ -305,8 +305,8 @@ def test_the_bound_of_rage_is_in_range_or_infinite(unit):
 
 
 def test_the_bound_of_rage_keeps_its_scale_in_tiny_units():
-    """Half the gaps take four times the pulls, and one phase more than 72."""
-    small = [in_unit(2.0**-k, noise_var=2.0**-900) for k in (520, 521)]
+    """Half the gaps take four times the pulls, and one phase more than 122."""
+    small = [in_unit(2.0**-k, noise_var=2.0**-800) for k in (520, 521)]
     first, second = (theory.rage_pull_bound(x, 0.05) for x in small)
     assert 4.0 < second.value / first.value < 4.01
     assert 4.0 < second.closed_form / first.closed_form < 4.1
