@@ -1,4 +1,8 @@
-"""Algorithms of a user are stored with a hash of their code: after an edit nothing old is taken."""
+"""Algorithms of a user are stored with a hash of their code: after an edit nothing old is taken.
+
+The hash is of the user's files and of what their functions read; `test_values_of_code` is about the
+second.
+"""
 
 import functools
 import importlib.util
@@ -13,7 +17,7 @@ from run_settings import child
 import jaxbandits as jb
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.spec import Part, Sweep
-from jaxbandits.system import own_code
+from jaxbandits.system import user_files
 from jaxbandits.system.identity import describe
 from jaxbandits.system.own_code import hash_of_code
 
@@ -95,8 +99,11 @@ REWRITES = {
     "a comment": ("    num_arms", "    # of all\n    num_arms"),
     "a docstring": ("Draw in turn.", "Draw the arms in turn."),
     "the layout": ("(key, state)", "(\n        key, state\n    )"),
-    "what it does not use": ("return 1", "return 2"),
-    "lines above": ("STOP = 6", "OTHER = 3\n\n\nSTOP = 6"),
+    "lines above": ("STOP = 6", "\n\n\nSTOP = 6"),
+    "what a script runs": (
+        "    return 1\n",
+        "    return 1\n\nif __name__ == '__main__':\n    print(1)",
+    ),
 }
 
 
@@ -107,7 +114,7 @@ def test_an_edit_changes_the_identity(edit, load):
     after = load(MINE.replace(*EDITS[edit])).mine
     assert str(describe(after)) != before
     assert str(describe(jb.at_budget(after, 20))) != before_at_budget
-    assert before.startswith("scripted.mine sha256:")
+    assert before.startswith("scripted.mine code:")
 
 
 @pytest.mark.parametrize("rewrite", REWRITES)
@@ -154,7 +161,7 @@ def test_what_is_around_a_function_is_seen_through(wrapper, load):
 
 
 def test_constructors_of_this_package_keep_their_names(monkeypatch):
-    monkeypatch.setattr(own_code, "_text", None)  # no file is read for them
+    monkeypatch.setattr(user_files.UserFiles, "add", None)  # no file is read for them
     assert describe(jb.lingape) == "jaxbandits.algorithms.lingape.lingape"
     assert describe(jb.instances.soare) == "jaxbandits.instances.named.soare"
     at_budget = describe(jb.at_budget(jb.lingape, 9))
@@ -168,10 +175,15 @@ def test_a_file_that_was_edited_after_its_import_is_not_taken_for_the_code_in_me
     assert len({hash_of_code(old), hash_of_code(new), hash_of_code(load(MINE).mine)}) == 3
 
 
-def test_without_a_text_the_name_alone_counts():
-    scope = {"__name__": "typed"}
-    exec("def mine(arms): return arms", scope)
-    assert describe(scope["mine"]) == "typed.mine"
+def test_without_a_text_what_it_is_compiled_to_counts():
+    def typed(text):
+        scope = {"__name__": "typed"}
+        exec(f"def mine(arms): return {text}", scope)
+        return describe(scope["mine"])
+
+    assert typed("arms") == typed("arms")
+    assert typed("arms") != typed("2 * arms")
+    assert typed("arms").startswith("typed.mine code:")
 
 
 def test_odd_globals_do_no_harm(load):
@@ -196,11 +208,13 @@ def looped(arms):
 """
     module = load(odd)
     before = hash_of_code(module.mine)
-    module.CALLS = 5
+    module.CALLS = 5  # which it only counts up
     assert hash_of_code(module.mine) == before != ""
-    assert hash_of_code(module.looped) == ""
     module.TABLE[0, 0] = 2.0
     assert hash_of_code(module.mine) != before
+    looped = hash_of_code(module.looped)
+    module.LOOP.append(1)
+    assert hash_of_code(module.looped) != looped != ""
 
 
 CHILD = """
@@ -220,7 +234,7 @@ def test_all_processes_find_one_hash(load, tmp_path):
 
 def test_the_known_hash_of_a_text(load):
     """The same with each version of Python."""
-    assert hash_of_code(load(MINE).mine) == "sha256:bf4ecbc2a13da67a"
+    assert hash_of_code(load(MINE).mine) == "code:e36b7c3907989db5"
 
 
 def test_what_python_adds_to_classes_does_not_count(load):
@@ -246,25 +260,19 @@ class Rule:
 def mine(arms):
     return Kind, State, Rule
 """
-    module, reading = load(classes), own_code._Reading()
-    reading.value(module.mine)
-    lines = [line for line in reading.lines if not line.startswith("[")]  # but for the syntax
-    kind, state = ["Kind", "Kind", "enum.Enum"], ["State", "State", "draws", "builtins.tuple"]
-    rule = ["Rule", "Rule", "rate", "builtins.object", "half", "rate", "float 0.5"]
-    found = [line for line in lines if not line.startswith(("NoneType", "0 in"))]
-    assert found == [*kind, *rule, *state]
-    assert not any("_" in line for line in lines)
+    assert hash_of_code(load(classes).mine) == "code:046fa52427046bc8"
 
 
-def test_a_plugin_goes_by_its_own_hash(load):
+def test_a_plugin_goes_by_its_own_hash_and_what_its_code_reads(load):
     instance = Part("instance", "i", jb.instances.canonical(2, gap=1.0), {})
 
     def spec(source):
         algorithm = Part("algorithm", "a", load(MINE).mine, {}, source=source)
         return cells_of(Sweep((instance,), (algorithm,), {}, 2))[0].spec
 
-    assert spec("mine.py sha256:0")["algorithm"] == ["scripted.mine", {}]
-    assert ":" in spec("")["algorithm"][0]
+    assert spec("mine.py sha256:0")["plugins"] == {"algorithm": "mine.py sha256:0"}
+    assert spec("mine.py sha256:0")["algorithm"] == spec("")["algorithm"]
+    assert spec("")["algorithm"][0].startswith("scripted.mine code:")
 
 
 def test_cells_of_an_edited_algorithm_are_played_anew(load, tmp_path):

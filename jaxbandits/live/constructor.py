@@ -18,8 +18,8 @@ from ..messages import brief
 from ..parameters import Option, check, check_leaf, nonnegative, variance
 from ..precision import check_real
 from ..signatures import check_options, name_of
-from ..system.identity import described_array, stored_name
-from ..system.own_code import hash_of_code
+from ..system.identity import described_array, digest_files, stored_name
+from ..system.own_code import Unknown, hash_of_code, hash_of_value
 from ..system.revisions import revised_ones, revisions_of
 from ..system.values_read import values_read
 from ..types import NUMBERS, Rows
@@ -178,24 +178,51 @@ def describe(constructor: BoundConstructor, numbers: Numbers, seed: int) -> dict
     options = [*given.items(), *constructor.static]
     functions = [
         ("constructor", constructor.function),
-        *((n, f) for n, f in options if callable(f)),
+        *((n, value) for n, value in options if not _is_plain(value)),
     ]
-    hashes = {CODE + name: hash_of_code(function) for name, function in functions}
+    path = dict(constructor.static).get("path")
+    hashes = {CODE + name: _hash_of(name, function, path) for name, function in functions}
+    if path:
+        hashes[f"{CODE}path"] = digest_files(path)
     code = {name: digits for name, digits in hashes.items() if digits}
     revisions = revised_ones(revisions_of([function for _, function in functions]))
     later = {REVISIONS: json.dumps(revisions)} if revisions else {}
     return first | {name: _brief(value) for name, value in options} | code | later
 
 
+def _hash_of(name: str, function: Any, path: Any) -> str:
+    """The hash of a user's code; `path` is an option that names files, if there is one."""
+    try:
+        if _is_named(function):
+            return hash_of_code(function, reads_files=bool(path))
+        return hash_of_value(function)
+    except Unknown as reason:
+        raise ValueError(f"{name}: {reason}, or leave out `path`") from None
+
+
 def _brief(value: Any) -> str:
     """An option in one line."""
     if callable(value):
-        return _named(value)
+        return _named(value if _is_named(value) else type(value))
+    if type(value).__repr__ is object.__repr__:  # which gives no more than an address
+        return _named(type(value))
     if not isinstance(value, np.ndarray):
         return repr(value)
     if value.ndim == 0:
         return repr(value.item())
     return " ".join(map(str, described_array(value)))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether its text says all of it."""
+    if isinstance(value, tuple):
+        return type(value) is tuple and all(map(_is_plain, value))
+    return value is None or isinstance(value, (*NUMBERS, str, bool, int, float))
+
+
+def _is_named(value: Any) -> bool:
+    """Whether it is a function, a class or a wrapper, and no object that is called."""
+    return hasattr(value, "__qualname__") or hasattr(value, "inner")
 
 
 def _named(function: Any) -> str:

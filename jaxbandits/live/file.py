@@ -7,6 +7,7 @@ import math
 import os
 import re
 import sys
+import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ from ..system import locks
 from ..system.data_files import Archive, Unreadable, check_regular, opened, parsed
 from ..system.files import remove_partial, replacing
 from ..system.identity import Entries, Plain, differences
+from ..system.own_code import FORMER_MARK
 from ..system.revisions import Revisions, changes
 from ..version import VERSION
 from .algorithm import LiveAlgorithm
@@ -248,12 +250,26 @@ def _check_same(path: Path, plays: Description, description: Description, entrie
         for where, one, two in differences(there, here, entries)
     ]
     # Where one of them has no hash, the file is of an earlier version, or a text was not found.
+    changed = [name for name in names if _other(plays, description, CODE + name)]
+    former = [name for name in changed if plays[CODE + name].startswith(FORMER_MARK)]
     differing += [
-        f"the code of {there[name]} has changed since the file was written"
-        for name in names
-        if there[name] == here[name] and _other(plays, description, CODE + name)
+        f"{_code_of(name, there[name])} has changed since the file was written"
+        for name in changed
+        if there[name] == here[name] and name not in former
     ]
     require(not differing, f"path: {path} holds another experiment: {'; '.join(differing)}")
+    if former:
+        warnings.warn(
+            f"path: {path} is of version 0.2.0, which did not note all that "
+            f"{_code_of(former[0], there[former[0]])} reads: the run goes on, and whether that has "
+            "changed before today is not known",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def _code_of(name: str, value: Plain) -> str:
+    return "what is in the files of path" if name == "path" else f"the code of {value}"
 
 
 def _revisions(description: Description) -> Revisions:

@@ -3,13 +3,14 @@
 import dataclasses
 import functools
 import inspect
+import json
 import numbers
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ..signatures import check_call, check_options, name_of
 from ..system.identity import Plain, describe, digest_files
-from ..system.own_code import hash_of_code
+from ..system.own_code import HASH, hash_of_code
 from ..system.progress import Progress
 from ..system.revisions import Revisions, counted, revised_ones, revisions_of
 from . import names, until
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..engine.partition import PreparedCell
 
 T = TypeVar("T")
+HashOfCode: TypeAlias = Callable[..., str]  # (function, reads_files=...) -> see `hash_of_code`
 
 SIMULATED = ("replications", "seed", "horizon", "max_pulls", "record")
 FORMAT = "0.2.0"  # of a spec, named after the version that wrote it first
@@ -53,6 +55,13 @@ class Cell:
     revisions: Mapping[str, Revisions]
 
     @property
+    def own_code(self) -> dict[str, list[str]]:
+        """By table of the sweep, hashes of the user's code in it, where there is some."""
+        parts = {x.table: self.spec[x.kind] for x in (self.instance, self.algorithm)}
+        hashes = {table: HASH.findall(json.dumps(part)) for table, part in parts.items()}
+        return {table: found for table, found in hashes.items() if found}
+
+    @property
     def revised(self) -> Revisions:
         """What has been revised of all that decides its numbers."""
         return revised_ones(*self.revisions.values())
@@ -70,7 +79,7 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
       ValueError: names the table and what was wrong in it.
     """
     problems: dict[tuple[Any, ...], Any] = {}  # built once each: that may read a file, or draw
-    code = _remembered(hash_of_code)  # which reads files too
+    code = _remembered(hash_of_code)
     number, combinations = plan.num_cells, plan.combinations()
     cells: list[Cell | None] = []
     with Progress(progress and number >= MANY) as display:
@@ -85,45 +94,49 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
     return cells
 
 
-def _remembered(code: Callable[[Any], str]) -> Callable[[Any], str]:
+def _remembered(code: HashOfCode) -> HashOfCode:
     """The hash of code, found once for each function."""
-    found: dict[int, tuple[str, Any]] = {}  # functions are kept, so that no other has their id
+    found: dict[tuple[int, bool], tuple[str, Any]] = {}  # with functions, whose ids stay their own
 
-    def inner(function: Any) -> str:
-        if id(function) not in found:
-            found[id(function)] = code(function), function
-        return found[id(function)][0]
+    def inner(function: Any, *, reads_files: bool) -> str:
+        key = id(function), reads_files
+        if key not in found:
+            found[key] = code(function, reads_files=reads_files), function
+        return found[key][0]
 
     return inner
 
 
-def _described(part: Part, code: Callable[[Any], str], *more: Any) -> Plain:
-    """A part for the spec; that of a plugin goes by the hash of the plugin's code alone."""
-    return describe([part.build, *more], (lambda _: "") if part.source else code)
+def _described(part: Part, code: HashOfCode, options: dict[str, Any], *more: Any) -> Plain:
+    """A part with its options for the spec; the files of an option `path` are hashed beside it."""
+    known = functools.partial(code, reads_files=bool(options.get("path")))
+    return describe([part.build, options, *more], known)
 
 
 def _cell(
     plan: Sweep,
     combination: Combination,
     problems: dict[tuple[Any, ...], Any],
-    code: Callable[[Any], str],
+    code: HashOfCode,
 ) -> Cell:
     from ..engine.partition import prepared
     from ..engine.problems import revisions_of_rewards
 
     instance, algorithm, point, of_instance, of_algorithm, _ = combination
     key = instance.label, *(of_instance.get(axis) for axis in plan.axes)
+    # Before anything is built, which may change what functions read.
+    described = {
+        "instance": _described(instance, code, of_instance, instance.redraw),
+        "algorithm": _described(algorithm, code, of_algorithm),
+    }
     if key not in problems:
         data = _data(instance, of_instance)
         made = located(instance, of_instance, _problem, plan, instance, of_instance)
         problems[key] = data, *made
     data, problem, drawn = problems[key]
-    spec = {
-        "version": FORMAT,
-        "instance": _described(instance, code, of_instance, instance.redraw),
-        "algorithm": _described(algorithm, code, of_algorithm),
-        "data": data,
-    }
+    spec = {"version": FORMAT, **described, "data": data}
+    if own_data := _data(algorithm, of_algorithm):  # none of this package reads a file
+        spec["algorithm_data"] = own_data
     spec |= {name: getattr(plan, name) for name in SIMULATED}
     spec["record"] = plan.record if isinstance(plan.record, str) else list(plan.record)
     if plugins := {part.kind: part.source for part in (instance, algorithm) if part.source}:
@@ -164,13 +177,13 @@ def check_endings(plan: Sweep, cells: Iterable[Cell]) -> None:
         located(cell.algorithm, cell.options, check_ending, cell.prepared, *limits)
 
 
-def _data(instance: Part, options: dict[str, Any]) -> str | None:
-    """Hash of the files an instance is read from."""
+def _data(part: Part, options: dict[str, Any]) -> str | None:
+    """Hash of the files an instance, or an algorithm of a user, is read from."""
     try:
-        below = getattr(instance.build, "reads_below", ())
+        below = getattr(part.build, "reads_below", ())
         return digest_files(options["path"], below) if options.get("path") else None
     except OSError as error:
-        raise ValueError(f"{instance.table} path: {error}") from None
+        raise ValueError(f"{part.table} path: {error}") from None
 
 
 def _problem(plan: Sweep, instance: Part, options: dict[str, Any]) -> tuple[Any, Any]:

@@ -54,18 +54,29 @@ def facts_of(cells: Iterable[Cell | None]) -> dict[str, str]:
     """What is known of cells once they are built, for the attributes of a dataset; JSON each.
 
     `data`: by instance, the hashes of the files that it is read from. `revisions`: by table, the
-    names of what decides the numbers and what has changed in each.
+    names of what decides the numbers and what has changed in each. `code`: by table, the hashes of
+    a user's code.
     """
     data: dict[str, set[str]] = {}
     revisions: dict[str, Revisions] = {}
+    code: dict[str, set[str]] = {}
     for cell in cells:
         if cell is not None:
             for table, each in cell.revisions.items():
                 revisions.setdefault(table, {}).update(each)
+            for table, hashes in cell.own_code.items():
+                code.setdefault(table, set()).update(hashes)
             if cell.spec["data"] is not None:
                 data.setdefault(cell.instance.label, set()).add(cell.spec["data"])
-    listed = {label: sorted(digests) for label, digests in data.items()}
-    return {"data": json.dumps(listed), "revisions": json.dumps(revisions, sort_keys=True)}
+    return {
+        "data": _listed(data),
+        "revisions": json.dumps(revisions, sort_keys=True),
+        "code": _listed(code),
+    }
+
+
+def _listed(sets: Mapping[str, Iterable[str]]) -> str:
+    return json.dumps({name: sorted(entries) for name, entries in sets.items()})
 
 
 def constructor_of(build: Any) -> dict[str, Plain]:
@@ -188,12 +199,15 @@ def _options_lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[s
 
 
 def _data_lost(old: "xarray.Dataset", new: Attributes) -> list[str]:
-    had, has = (json.loads(attrs.get("data", "{}")) for attrs in (old.attrs, new))
     return [
-        f"other files behind instance {label!r}"
-        for label, digests in had.items()
-        if not set(digests) <= set(has.get(label, digests))
-    ]
+        f"other files behind instance {label!r}" for label in _other_hashes("data", old, new)
+    ] + [f"other code of yours behind {table}" for table in _other_hashes("code", old, new)]
+
+
+def _other_hashes(name: str, old: "xarray.Dataset", new: Attributes) -> list[str]:
+    """What both have hashes of, where the new ones lack some of the old."""
+    had, has = (json.loads(attrs.get(name, "{}")) for attrs in (old.attrs, new))
+    return [x for x, hashes in had.items() if not set(hashes) <= set(has.get(x, hashes))]
 
 
 def in_words(differences: Sequence[str]) -> str:

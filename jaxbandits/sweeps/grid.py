@@ -221,7 +221,8 @@ def _run(
         store.check_writable()
     check_endings(plan, [cell for cell in distinct.values() if cell.identity not in done])
     if store is not None and begun is not None and team.index == 0:
-        warn_of_unused(store, [cell for name, cell in mine.items() if name in wanted])
+        anew = [cell for name, cell in mine.items() if name in wanted]
+        warn_of_unused(store, anew, distinct.values())
     groups = groups_of(plan, cells)
 
     def opened(cell: Cell) -> CellProgress:

@@ -1,10 +1,13 @@
 """Finished cells on disk: one file each, named by the hash of what the cell is."""
 
+import contextlib
 import dataclasses
 import hashlib
+import itertools
 import json
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,6 +24,9 @@ from ..system.identity import LOCAL
 Spec: TypeAlias = Mapping[str, Any]  # of a `Cell`
 
 CELLS = "cells"  # the folder in that of a sweep
+KEY = 2  # the form of keys; that of version 0.2.0, which is not noted, held less of a user's code
+MOST_READ = 1000  # files that are looked through for what is only said
+UNKNOWN: re.Pattern[str] = re.compile(rf'{LOCAL}\d+ ?((?:[^"\\]|\\.)*)')  # in the text of a spec
 
 
 class Store:
@@ -44,11 +50,12 @@ class Store:
     def path(self, spec: Spec) -> Path:
         """The file of the cell that `spec` describes."""
         text = json.dumps(spec, sort_keys=True)
-        if LOCAL in text:
-            raise ValueError(
+        if (local := UNKNOWN.search(text)) is not None:
+            reason = json.loads(f'"{local[1]}"') or (
                 "a lambda or inner function cannot be recognised in another run, so its cells "
-                "cannot be stored: define it at the top of a module, or leave out `out`"
+                "cannot be stored: define it at the top of a module"
             )
+            raise ValueError(f"{reason}, or leave out `out`")
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()}.npz"
 
     def get(self, spec: Spec, problem: Any = None) -> Runs | None:
@@ -103,6 +110,22 @@ class Store:
         specs = [spec, self._smaller(spec)] if self._earlier else [spec]
         return any(self.path(each).stem in names for each in specs)
 
+    def has_former(self, spec: Spec, known: Iterable[Spec]) -> bool:
+        """Whether version 0.2.0 has stored runs here that may be of a cell, by another name.
+
+        Args:
+          spec: the cell, with code of a user.
+          known: cells by whose names files are found.
+        """
+        names = {self.path(each).stem for each in known}
+        for file in itertools.islice(self.folder.glob("*.npz"), MOST_READ):
+            if file.stem not in names:
+                with contextlib.suppress(ValueError):
+                    meta = results.load(file).meta
+                    if "key" not in meta and meta.get("seed") == spec["seed"]:
+                        return True
+        return False
+
     def add(self, spec: Spec, runs: Runs) -> None:
         """Save some replications of a cell, in one step."""
         path = self.path(spec)
@@ -128,9 +151,10 @@ class Store:
 
 
 def _write(path: Path, cell: str, runs: Runs) -> None:
+    meta = runs.meta | {"cell": cell, "key": KEY}
     # Partial files are removed when the folder is locked: it can hold many cells.
     with replacing(path, tidy=False) as new, new.open("wb") as stream:
-        dataclasses.replace(runs, meta=runs.meta | {"cell": cell}).write(stream)
+        dataclasses.replace(runs, meta=meta).write(stream)
 
 
 def _read(path: Path, cell: str, spec: Spec, problem: Any) -> Runs:

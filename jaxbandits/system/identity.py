@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..types import Table
-from .own_code import hash_of_code
+from .own_code import Unknown, hash_of_code, hash_of_value, state_of
+from .user_files import is_own_class
 
 # Text, numbers, None, and lists and dicts of these: what JSON can hold.
 Plain: TypeAlias = Any
@@ -58,13 +59,22 @@ def describe(value: Any, code: Callable[[Any], str] = hash_of_code) -> Plain:
       code: a hash of the user's code behind a function or class; "" for none.
     """
 
-    def name(function: Any) -> str:
-        name = stored_name(function)
+    def known(name: str, value: Any, code: Callable[[Any], str]) -> str:
+        local = f"{name}{LOCAL}{id(value)}"
         if "<" in name:
-            return f"{name}{LOCAL}{id(function)}"
-        return f"{name} {code(function)}".rstrip()
+            return local
+        try:
+            return f"{name} {code(value)}".rstrip()
+        except Unknown as reason:
+            return f"{local} {reason}"
 
-    return described(value, repr, name)
+    def name(function: Any) -> str:
+        return known(stored_name(function), function, code)
+
+    def other(value: Any) -> str:
+        return known(stored_name(type(value)), value, hash_of_value)
+
+    return described(value, repr, name, other=other)
 
 
 def described(
@@ -72,6 +82,7 @@ def described(
     number: Callable[[Number], Plain],
     name: Callable[[Any], str],
     array: Callable[[Table], Plain] | None = None,
+    other: Callable[[Any], Plain] | None = None,
 ) -> Plain:
     """Plain data that describe a value.
 
@@ -80,35 +91,43 @@ def described(
       number: what stands for a float or complex number, or for an array of no axes.
       name: what stands for a function or class.
       array: what stands for any other array; by default `described_array`.
+      other: what stands for any other object; by default the name of its type.
     """
 
     def inner(value: Any) -> Plain:
-        return described(value, number, name, array)
+        return described(value, number, name, array, other)
+
+    def object_(value: Any) -> Plain:
+        return stored_name(type(value)) if other is None else other(value)
 
     if isinstance(value, functools.partial):
         return [inner(value.func), inner(list(value.args)), inner(value.keywords)]
     if isinstance(value, dict):
-        return {str(key): inner(v) for key, v in value.items()}
+        if all(isinstance(key, str) for key in value):
+            return {key: inner(v) for key, v in value.items()}
+        return [[inner(key), inner(v)] for key, v in value.items()]  # 1 is not "1"
     if hasattr(value, "reward") and not isinstance(value, type):  # a simulator
-        parts = value._asdict() if isinstance(value, tuple) else vars(value)
+        parts = value._asdict() if isinstance(value, tuple) else dict(state_of(value))
         return [inner(type(value)), inner(parts)]
     if isinstance(value, list | tuple):
-        return [inner(v) for v in value]
+        own = [name(type(value))] if is_own_class(type(value)) else []
+        return [*own, *(inner(v) for v in value)]
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, str | int | bool | type(None)):
         return value
     if callable(value):
-        return name(value)
+        named = hasattr(value, "__qualname__") or hasattr(value, "inner")
+        return name(value) if named else object_(value)
     if hasattr(value, "arms"):
         parts = {key: inner(v) for key, v in vars(value).items()}
         rare = ("simulator", "stress")  # most have none, and their cells keep their names
         return {key: part for key, part in parts.items() if key not in rare or part is not None}
     if dataclasses.is_dataclass(value):
-        return [name(type(value)), inner(vars(value))]
+        return [name(type(value)), inner(dict(state_of(value)))]
     table = np.asarray(value)
-    if table.dtype == object:
-        raise ValueError(f"cannot tell {value!r} apart from others, so its runs cannot be stored")
+    if table.dtype.hasobject:
+        return object_(value)
     if table.ndim == 0:
         return number(table.item())
     return described_array(table) if array is None else array(table)

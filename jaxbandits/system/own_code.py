@@ -1,371 +1,446 @@
 """A hash of code that a user has written, so that stored results of other code are not taken.
 
-Read are a function or class and what it uses of the user's own files: functions, classes, modules,
-and plain constants, each as it is in memory. Of this package, of installed packages and of the
-standard library only names count.
+It holds two things. The syntax of the user's files that are reached by imports from what is run,
+see `user_files`. And the values, as they are now, of what the functions read besides their
+arguments: globals, scopes around them, attributes of classes, objects and modules, variables of the
+environment, files. Of this package, of installed packages and of the standard library only names
+count. A value of which nothing can be said that would tell it from another is refused.
 
-Of a file's text only the syntax counts, without comments, docstrings and layout, so that the hash
-is the same in all versions of Python. Not seen is what a function imports while it runs, and what
-it finds in objects that are neither plain data nor dataclasses.
+Not seen is what a call of another library reads by itself, from a file or over a network.
 """
 
-import ast
+import copyreg
 import dataclasses
-import dis
+import enum
 import functools
-import linecache
+import importlib
+import os
+import re
 import sys
-import sysconfig
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple, TypeAlias
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from .plugins import digest, is_ours
+from .plugins import digest
+from .reads import OF_THE_FILE, Reads, reads_of
+from .syntax import Import, syntax_of, text_of
+from .user_files import UserFiles, imported, is_foreign, is_own, is_own_class
 
-Place: TypeAlias = tuple[str, int]  # name and first line of a function
 Names: TypeAlias = frozenset[str]
+Part: TypeAlias = tuple[str, Any]  # what messages call a value, and the value
 
-PLAIN: tuple[type, ...] = (type(None), bool, int, float, complex, str, bytes)
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-READS: Names = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
-WRITES: Names = frozenset({"STORE_GLOBAL"})
-INSTALLED: Names = frozenset({"site-packages", "dist-packages"})  # folders
-STANDARD: tuple[Path, ...] = tuple(
-    Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")
-)
+MARK = "code:"  # begins every hash
+FORMER_MARK = "sha256:"  # began those of version 0.2.0, which held less
+HASH: re.Pattern[str] = re.compile(rf"{MARK}[0-9a-f]+")
+PLAIN: tuple[type, ...] = (type(None), bool, int, float, complex, str, bytes, type(...))
+SEQUENCES: tuple[type, ...] = (tuple, list)
+SETS: tuple[type, ...] = (set, frozenset)
+# Attributes of a class that Python makes, and differently in each version.
+OF_A_CLASS: Names = OF_THE_FILE | {
+    *("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__dict__"),
+    *("__weakref__", "__module__", "__qualname__", "__firstlineno__", "__static_attributes__"),
+    *("__slots__", "__match_args__", "__parameters__", "__orig_bases__", "__abstractmethods__"),
+    *("__dataclass_params__", "__dataclass_fields__", "__classdictcell__", "__type_params__"),
+    *("__replace__", "_abc_impl"),
+}
+OF_A_NAMED_TUPLE: Names = frozenset({"_fields", "_field_defaults", "_make", "_replace", "_asdict"})
+HOLDING_NOTHING: Names = frozenset({"object", "Generic", "Protocol", "ABC"})
 
 
-def hash_of_code(function: Any) -> str:
-    """`sha256:` and 16 digits, other ones after a change of a user's code behind `function`.
+class Unknown(ValueError):
+    """What is read has no description: another value in its place could not be told from it."""
+
+
+def hash_of_code(function: Any, *, reads_files: bool = False) -> str:
+    """`MARK` and 16 digits, other ones after a change of what a user's code does or reads.
 
     Args:
-      function: a function, a class, or what is around one: `functools.partial`, `at_budget`.
+      function: a function, a class, an object, or what is around one: `functools.partial`.
+      reads_files: whether the files that it reads are known, and need not be named in it.
     Returns:
-      "" where there is no code of a user, or none whose text can be found.
+      "" where there is no code of a user.
+    Raises:
+      Unknown: something that it reads has no description; the text says what, and the way out.
     """
-    reading = _Reading()
-    try:
-        reading.value(function)
-    except Exception:  # of an odd object among the user's, which is no fault of what is run
-        return ""
-    text = "\n".join(reading.lines)
-    return digest([("", text.encode("utf-8", "surrogatepass"))]) if reading.found_text else ""
+    walk = _Walk(reads_files=reads_files)
+    found = walk.hash(function)
+    return found if walk.met_own_code else ""
 
 
-class _Reading:
-    """One walk through what a function uses.
+def hash_of_value(value: Any) -> str:
+    """The same of any object: what it holds, whether or not a user has written its class."""
+    return _Walk().hash(value)
+
+
+def _hash(*parts: str) -> str:
+    return digest([("", part.encode("utf-8", "surrogatepass")) for part in parts])
+
+
+class _Walk:
+    """One walk through what a function reads.
 
     Attributes:
-      lines: what was met, in an order that follows from the code alone.
-      found_text: whether the text of a function or class was among it.
+      met_own_code: whether a function or class of the user was met.
+      files: the user's files that were met.
     """
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.found_text: bool = False
-        # By id, which stays the object's own as long as the object is kept.
-        self._met: dict[Any, Any] = {}
+    def __init__(self, *, reads_files: bool = False) -> None:
+        self.met_own_code: bool = False
+        self.files: UserFiles = UserFiles()
+        self._reads_files = reads_files
+        self._path: list[str] = []  # what leads to the value that is looked at, for messages
+        self._under_way: list[Any] = []
+        self._done: dict[Any, tuple[str, Any]] = {}  # with the object, whose id stays its own
 
-    def value(self, value: Any, attributes: Names = frozenset()) -> None:
-        """Note a value; of a module of the user, the attributes of these names."""
-        if type(value) in PLAIN:
-            self.lines.append(f"{type(value).__name__} {value!r}")
-        elif isinstance(value, FunctionType):
-            self._once(value, self._function)
-        elif isinstance(value, type):
-            self._once(value, self._class)
-        elif isinstance(value, ModuleType):
-            self._once(value, lambda module: self._module(module, attributes), attributes)
-        elif isinstance(value, functools.partial):
-            self._all([value.func, value.args, value.keywords])
-        elif isinstance(value, MethodType):
-            self._all([value.__func__, value.__self__])
-        elif callable(value) and hasattr(value, "__wrapped__"):  # by `jax.jit`, for instance
-            self.value(value.__wrapped__)
-        else:
-            self._data(value)
-
-    def _all(self, values: Any) -> None:
-        for value in values:
-            self.value(value)
-
-    def _once(self, value: Any, note: Callable[[Any], None], *more: Any) -> None:
-        """Note an object in full where it is met first, and by its name after that."""
-        key = id(value), *more
-        if key in self._met:
-            self.lines.append(value.__name__)
-        else:
-            self._met[key] = value
-            note(value)
-
-    def _function(self, function: FunctionType) -> None:
-        if is_own(function):
-            self._own_function(function)
-        elif not hasattr(function, "__wrapped__"):
-            self.lines.append(_label(function))
-        if hasattr(function, "__wrapped__"):
-            self.value(function.__wrapped__)
-
-    def _own_function(self, function: FunctionType) -> None:
-        text = _text(function.__code__.co_filename, function.__globals__)
-        if not text:
-            self.lines.append(function.__name__)
-            return
-        self.found_text = True
-        self.lines.append(_syntax(function.__code__, text))
-        self._all([function.__defaults__, function.__kwdefaults__])
-        self._read_by(function)
-
-    def _read_by(self, function: FunctionType) -> None:
-        """What a function reads: of the scopes around it, and of its module."""
-        code, scope = function.__code__, function.__globals__
-        attributes = frozenset(name for inner in _codes(code) for name in inner.co_names)
-        for name, cell in zip(
-            function.__code__.co_freevars, function.__closure__ or (), strict=True
-        ):
-            self.lines.append(name)
-            self._cell(cell)
-        # A global that the function writes to is a counter, say: no part of what it does.
-        for name in sorted(names_in(code, READS) - names_in(code, WRITES)):
-            if name in scope and not name.startswith("__"):  # no name or folder of the file
-                self.lines.append(name)
-                self.value(scope[name], attributes)
-
-    def _cell(self, cell: Any) -> None:
+    def hash(self, value: Any) -> str:
+        """`MARK` and the hash of a value and of the files that were met."""
         try:
-            contents = cell.cell_contents
-        except ValueError:  # nothing was assigned yet
-            return
-        self.value(contents)
+            found = self.of(_name(value), value)
+        except RecursionError:
+            raise Unknown(f"{_name(value)} reads values that are nested too deeply") from None
+        return MARK + _hash(found, *self.files.hashes).partition(":")[2]
 
-    def _module(self, module: ModuleType, attributes: Names) -> None:
-        if is_foreign(module.__name__):
-            self.lines.append(module.__name__)
-            return
-        for name in sorted(attributes & vars(module).keys()):
-            if not name.startswith("__"):
-                self.lines.append(name)
-                self.value(vars(module)[name], attributes)
+    def of(self, name: str, value: Any, attributes: Names | None = None) -> str:
+        """Text that changes whenever the value does.
 
-    def _class(self, kind: type) -> None:
-        if is_foreign(kind.__module__):
-            self.lines.append(_label(kind))
-            return
-        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-        syntax = _parsed(_text(file)).classes.get(kind.__qualname__) if file else None
-        self.found_text |= syntax is not None
-        fields = [*getattr(kind, "_fields", ()), *getattr(kind, "__dataclass_fields__", ())]
-        self.lines += [kind.__name__, syntax or "", *fields]
-        self._all(kind.__bases__)
+        Args:
+          name: what messages call it.
+          value: anything.
+          attributes: names that are read of a module; None: all of them.
+        """
+        if type(value) in PLAIN:
+            return f"{type(value).__name__} {value!r}"
+        key = id(value), attributes if isinstance(value, ModuleType) else None
+        if key in self._done:
+            return self._done[key][0]
+        if key in self._under_way:  # a cycle: how far above
+            return f"above {len(self._under_way) - self._under_way.index(key)}"
+        self._under_way.append(key)
+        self._path.append(name)
+        try:
+            found = self._described(value, attributes)
+        finally:
+            self._under_way.pop()
+            self._path.pop()
+        self._done[key] = found, value
+        return found
+
+    def _all(self, kind: str, parts: Iterable[Part]) -> str:
+        return _hash(kind, *(text for name, x in parts for text in (name, self.of(name, x))))
+
+    def _listed(self, kind: str, values: Iterable[Any]) -> str:
+        return self._all(kind, (("", value) for value in values))
+
+    def _described(self, value: Any, attributes: Names | None) -> str:
+        if isinstance(value, FunctionType):
+            return self._function(value)
+        if isinstance(value, type):
+            return self._class(value)
+        if isinstance(value, ModuleType):
+            return self._module(value, attributes)
+        if isinstance(value, enum.Enum):
+            return self._all("member", [("", type(value)), ("", value.name), ("", value.value)])
+        if is_own_class(type(value)):
+            self.met_own_code = True
+            return self._object(value)
+        return self._foreign_object(value)
+
+    # Functions.
+
+    def _function(self, function: FunctionType) -> str:
+        if not is_own(function):
+            return self._foreign_function(function)
+        self.met_own_code = True
+        code, scope = function.__code__, function.__globals__
+        text = text_of(code.co_filename, scope)
+        if text:
+            self.files.add(code.co_filename, scope, scope.get("__package__") or "")
+        parts: list[Part] = [("", syntax_of(code, text)), *_around(function)]
+        parts += [(name, x) for name, x in vars(function).items() if name != "__wrapped__"]
+        if hasattr(function, "__wrapped__"):
+            parts.append(("", function.__wrapped__))
+        return _hash(self._all("function", parts), *self._read_by(function))
+
+    def _foreign_function(self, function: FunctionType) -> str:
+        """By its name; one that was made while the program runs also by what it holds."""
+        inside = getattr(function, "__wrapped__", None)
+        ours = function.__globals__.get("__name__", "").partition(".")[0] == "jaxbandits"
+        if inside is None and (_is_importable(function) or not function.__closure__):
+            return _label(function)
+        if ours and inside is not None:  # a decorator of this package, whose options are checks
+            return self.of("", inside)
+        if inside is not None and _is_importable(function) and is_foreign(function.__module__):
+            return _label(function)
+        try:
+            held = self._all("around", _around(function))
+        except Unknown:
+            if inside is None:
+                raise
+            held = ""
+        return _hash(_label(function), held, "" if inside is None else self.of("", inside))
+
+    def _read_by(self, function: FunctionType) -> Iterator[str]:
+        """What a function reads of its module, of others, of the environment and of files."""
+        scope = function.__globals__
+        reads = reads_of(function.__code__, scope)
+        self._refuse_unknown(function, reads)
+        attributes = None if reads.by_name else reads.attributes
+        names = [*scope] if reads.whole else [name for name in reads.globals if name in scope]
+        for name in sorted({*names} - OF_THE_FILE):
+            yield name
+            yield self.of(name, scope[name], attributes)
+        package = scope.get("__package__") or ""
+        looked_up = [Import(0, name, ()) for name in reads.modules]
+        for statement in (*reads.imports, *looked_up):
+            for name in dict.fromkeys(imported(statement, package)):
+                if module := _loaded(name):
+                    yield name
+                    yield self.of(name, module, None if statement in looked_up else attributes)
+        for name in reads.variables:
+            yield f"{name} {os.environ.get(str(name))!r}"
+        for file in reads.files if not self._reads_files else ():
+            yield _contents(file)
+
+    def _refuse_unknown(self, function: FunctionType, reads: Reads) -> None:
+        for what in reads.unknown:
+            if not (what == "a file" and self._reads_files):
+                raise Unknown(
+                    f"{_name(function)} reads {what} while it runs, whose name is computed: read "
+                    "it at the top of a module, or give what is read as an option"
+                )
+
+    # Classes, modules and objects.
+
+    def _class(self, kind: type) -> str:
+        if not is_own_class(kind):
+            return _label(kind)
+        self.met_own_code = True
+        self.files.add_module(kind.__module__)
+        kinds: list[Part] = [("", base) for base in (*kind.__bases__, type(kind))]
+        parts = self._all(kind.__name__, [*kinds, *_fields(kind)])
+        return _hash(parts, *self._members(kind))
+
+    def _members(self, kind: type) -> Iterator[str]:
+        """What a user wrote in a class, or put there, and not what Python has added."""
         for name, member in sorted(vars(kind).items()):
-            self._member(name, member)
+            if not _is_added(kind, name, member):
+                for part in _inside(member):
+                    yield name
+                    yield self.of(name, part)
 
-    def _member(self, name: str, member: Any) -> None:
-        """Note what a user wrote in a class, and not what Python, of some version, has added."""
-        inner, public = _inside(member), not name.startswith("_")
-        if isinstance(inner, FunctionType) and is_own(inner):
-            # Those that `dataclass` makes have no text.
-            file = inner.__code__.co_filename
-            wanted = inner.__name__ != "__annotate__" and bool(_text(file, inner.__globals__))
-        else:
-            kinds = (*PLAIN, tuple, FunctionType)
-            wanted = public and (type(inner) in kinds or isinstance(inner, type))
-        if wanted:
-            self.lines.append(name)
-            self.value(inner)
+    def _module(self, module: ModuleType, attributes: Names | None) -> str:
+        if is_foreign(module.__name__):
+            return module.__name__
+        self.files.add_module(module.__name__)
+        own = {*vars(module)} - OF_THE_FILE
+        names = own if attributes is None else own & attributes
+        return _hash(
+            "module",
+            *(
+                text
+                for name in sorted(names)
+                for text in (name, self.of(name, vars(module)[name], attributes))
+            ),
+        )
 
-    def _data(self, value: Any) -> None:
-        """Note collections, arrays and dataclasses, and of other objects their type."""
-        if isinstance(value, tuple | list):
-            self.lines.append(f"{len(value)} in a {type(value).__name__}")
-            self._all(value)
-        elif isinstance(value, set | frozenset):
-            self.lines += [f"{len(value)} in a set", *sorted(map(repr, value))]
-        elif isinstance(value, Mapping):
-            self.lines.append(f"{len(value)} in a mapping")
-            for key in sorted(value, key=repr):
-                self._all([key, value[key]])
-        elif dataclasses.is_dataclass(value):
-            self._all([type(value), *(getattr(value, x.name) for x in dataclasses.fields(value))])
-        elif hasattr(type(value), "__array__"):
-            self.lines.append(_array(value))
-        elif is_foreign(type(value).__module__):
-            self.lines.append(_label(value))
-        else:
-            self.value(type(value))
+    def _object(self, value: Any) -> str:
+        """An object of a user's class: the class, and what the object holds."""
+        kind, parts = type(value), [*state_of(value)]
+        foreign = [x for x in kind.__mro__ if not is_own_class(x)]
+        held = [x for x in foreign if x.__name__ not in HOLDING_NOTHING]
+        base: Any = next((x for x in (*PLAIN, *SEQUENCES, *SETS, dict) if x in held), None)
+        if base is not None:
+            parts.append(("", base.__repr__(value) if base in PLAIN else base(value)))
+        elif held:  # which may hold more than its attributes
+            return _hash(self._all("object", [("", kind), *parts]), self._reduced(value))
+        return self._all("object", [("", kind), *parts])
+
+    def _foreign_object(self, value: Any) -> str:
+        """An object of a class that is not the user's, by what it would be pickled to."""
+        kind = type(value)
+        if isinstance(value, MethodType):
+            return self._listed("method", [value.__func__, value.__self__])
+        if kind in SEQUENCES:
+            if all(type(x) in PLAIN for x in value):
+                return _hash(kind.__name__, *map(repr, value))
+            return self._listed(kind.__name__, value)
+        if kind in SETS:
+            return _hash(kind.__name__, *sorted(self.of("", x) for x in value))
+        if kind in (dict, MappingProxyType):
+            pairs = [part for item in value.items() for part in item]
+            return self._listed("dict", pairs)
+        if kind is np.ndarray and not value.dtype.hasobject:
+            return _hash(str(value.dtype), str(value.shape), _hash_of_bytes(value))
+        if kind is ContextVar:
+            return self._listed("context variable", [value.name, value.get(None)])
+        if kind in (property, classmethod, staticmethod, functools.cached_property):
+            return self._listed(kind.__name__, _inside(value))
+        if callable(value) and hasattr(value, "__wrapped__"):  # by `jax.jit`, for instance
+            own = [x for x in vars(value).values() if isinstance(x, FunctionType) and is_own(x)]
+            if _is_importable(value) and is_foreign(value.__module__):
+                return _label(value)
+            return self._listed(_label(value), [value.__wrapped__, *own])
+        if isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, ModuleType | None):
+            return _label(value)
+        return self._reduced(value)
+
+    def _reduced(self, value: Any) -> str:
+        """What an object is pickled to: how it is made again, and from what."""
+        if _is_key(value):
+            import jax
+
+            return self._listed("key", [str(value.dtype), np.asarray(jax.random.key_data(value))])
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of types that Python will not pickle some day
+                reduce = copyreg.dispatch_table.get(type(value))  # of patterns and ufuncs, say
+                made = value.__reduce_ex__(4) if reduce is None else reduce(value)
+        except Exception:
+            raise self._unknown(value) from None
+        if isinstance(made, str):
+            return f"{_label(type(value))} {made}"
+        build, args, state, items, pairs, *_ = (*tuple[Any, ...](made), None, None, None)
+        return self._listed(
+            _label(type(value)),
+            [build, args, state, list(items or ()), [list(pair) for pair in pairs or ()]],
+        )
+
+    def _unknown(self, value: Any) -> Unknown:
+        first, *rest = [name for name in self._path if name]
+        where = f"{first} reads {'.'.join(rest)}," if rest else first
+        kind = type(value)
+        label = (
+            kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+        )
+        return Unknown(
+            f"{where} an object of {label}, which cannot be told from others like it: give what "
+            "is read of it as an option, or make it inside the function"
+        )
 
 
-def _array(value: Any) -> str:
-    """Type, shape and entries of an array of numbers; of another one its type."""
-    try:
-        table = np.asarray(value)
-    except Exception:  # a key of JAX, which has no entries
-        return type(value).__name__
-    if table.dtype.kind not in "biufc":
-        return type(value).__name__
-    entries = np.ascontiguousarray(table).tobytes()
-    return f"{table.dtype} {table.shape} {digest([('', entries)])}"
+def _around(function: FunctionType) -> list[Part]:
+    """What a function has from where it was defined: defaults, and the scopes around it."""
+    parts: list[Part] = [("", function.__defaults__), ("", function.__kwdefaults__)]
+    names, cells = function.__code__.co_freevars, function.__closure__ or ()
+    for name, cell in zip(names, cells, strict=True):
+        try:
+            parts.append((name, cell.cell_contents))
+        except ValueError:  # nothing was assigned yet
+            parts.append((name, "nothing"))
+    return parts
 
 
-def _inside(member: Any) -> Any:
-    """The function in a method of a class, a property or the like."""
-    for name in ("__func__", "fget", "func", "__wrapped__"):
-        inner = getattr(member, name, None)
-        if callable(inner) and not isinstance(member, FunctionType | type):
-            member = inner
-    return member
+def state_of(value: Any) -> Iterator[Part]:
+    """What an object holds: its attributes, and those that its classes have slots for."""
+    own = [vars(kind).get("__dict__") for kind in type(value).__mro__]
+    if any(own):
+        yield from sorted(object.__getattribute__(value, "__dict__").items())
+    for kind in type(value).__mro__:
+        for name, slot in sorted(vars(kind).items()):
+            if isinstance(slot, MemberDescriptorType) and is_own_class(kind):
+                try:
+                    yield name, slot.__get__(value)
+                except AttributeError:  # nothing was assigned yet
+                    yield name, "nothing"
+
+
+def _fields(kind: type) -> Iterator[Part]:
+    """Names and defaults of the fields of a named tuple, a dataclass or an enumeration."""
+    for name in getattr(kind, "_fields", ()):
+        yield name, getattr(kind, "_field_defaults", {}).get(name)
+    for field in getattr(kind, "__dataclass_fields__", {}).values():
+        for default in (field.default, field.default_factory):
+            yield field.name, None if default is dataclasses.MISSING else default
+    if issubclass(kind, enum.Enum):
+        yield from ((name, member.value) for name, member in kind.__members__.items())
+
+
+def _is_added(kind: type, name: str, member: Any) -> bool:
+    """Whether Python has put this into a class, in its own way in each version."""
+    if name in OF_A_CLASS or isinstance(member, MemberDescriptorType | GetSetDescriptorType):
+        return True
+    if issubclass(kind, enum.Enum) and (name.startswith("_") or name in kind.__members__):
+        return True
+    inner = next(_inside(member), None)
+    own = isinstance(inner, FunctionType) and is_own(inner)
+    if own:  # but for what `dataclass` and the like make
+        return inner.__code__.co_filename == "<string>" and name.startswith("__")
+    fields = getattr(kind, "_fields", None)
+    added = {*OF_A_NAMED_TUPLE, "__repr__", "__getnewargs__", *(fields or ())}
+    return fields is not None and name in added
+
+
+def _inside(member: Any) -> Iterator[Any]:
+    """The functions in a method of a class, a property or the like; else the member itself."""
+    if isinstance(member, classmethod | staticmethod):
+        yield member.__func__
+    elif isinstance(member, property):
+        yield from (x for x in (member.fget, member.fset) if x is not None)
+    elif isinstance(member, functools.cached_property):
+        yield member.func
+    else:
+        yield member
+
+
+def _is_importable(value: Any) -> bool:
+    """Whether the name of a function leads to it."""
+    found: Any = sys.modules.get(getattr(value, "__module__", None) or "")
+    for name in getattr(value, "__qualname__", "").split("."):
+        found = vars(found).get(name) if isinstance(found, ModuleType | type) else None
+    return found is value
 
 
 def _label(value: Any) -> str:
     """The package and the name; modules in a package move from version to version."""
     package = str(getattr(value, "__module__", "")).partition(".")[0]
-    return f"{package}.{getattr(value, '__name__', type(value).__name__)}"
+    return f"{package}.{getattr(value, '__qualname__', type(value).__name__)}"
 
 
-def is_own(function: FunctionType) -> bool:
-    """Whether a function stands in a file of the user."""
-    module = str(function.__globals__.get("__name__"))
-    return not (is_ours(module) or _is_installed(function.__code__.co_filename))
+def _name(value: Any) -> str:
+    """What messages call a function, or an object."""
+    function = getattr(value, "func", value) if isinstance(value, functools.partial) else value
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
-def is_foreign(module: str) -> bool:
-    """Whether a module is of this package, of an installed one or of the standard library."""
-    found = sys.modules.get(module)
-    folder = next(iter(getattr(found, "__path__", [])), None)  # of a package without __init__.py
-    file = getattr(found, "__file__", None) or folder
-    if file is None:  # of a notebook, or a module in C
-        return module != "__main__"
-    return is_ours(module) or _is_installed(file)
-
-
-@functools.lru_cache(maxsize=4096)
-def _is_installed(file: str) -> bool:
-    if file.startswith("<frozen"):
-        return True
-    path = Path(file).resolve()
-    return bool(INSTALLED.intersection(path.parts)) or any(map(path.is_relative_to, STANDARD))
-
-
-def _text(file: str, scope: dict[str, Any] | None = None) -> str:
-    """The text of a file as it is now, or of a cell of a notebook; "" where there is none."""
-    linecache.checkcache(file)
-    return "".join(linecache.getlines(file, scope))
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    """A function's code, and that of the functions in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _codes(constant)
-
-
-def names_in(code: CodeType, instructions: Names) -> set[str]:
-    """Names that some instructions of a function, and of those in it, are about."""
-    return {
-        step.argval
-        for inner in _codes(code)
-        for step in dis.get_instructions(inner)
-        if step.opname in instructions
-    }
-
-
-class _Source(NamedTuple):
-    """The text of a file, taken apart.
-
-    Attributes:
-      functions: syntax by place; lambdas that begin in one line have one place.
-      compiled: by place, what these functions are compiled to.
-      classes: syntax by qualified name.
-    """
-
-    functions: dict[Place, str]
-    compiled: dict[Place, list[str]]
-    classes: dict[str, str]
-
-
-def _syntax(code: CodeType, text: str) -> str:
-    """The syntax of a function; its instructions where the text is no longer that of the function.
-
-    A file may have been edited after it was imported. To hash what it says now would give the
-    results of the code in memory out as those of the new text.
-    """
-    source, own = _parsed(text), _instructions(code)
-    places = [
-        place
-        for place, compiled in source.compiled.items()
-        if place[0] == code.co_name and own in compiled
-    ]
-    if not places:
-        return own
-    return source.functions[min(places, key=lambda place: abs(place[1] - code.co_firstlineno))]
-
-
-@functools.lru_cache(maxsize=64)
-def _parsed(text: str) -> _Source:
-    source = _Source({}, {}, {})
+def _loaded(name: str) -> ModuleType | None:
+    """A module of the user that a function imports while it runs, imported now."""
+    found = sys.modules.get(name)
+    if found is not None:
+        return None if is_foreign(name) else found
+    files = UserFiles()
+    files.add_module(name)
+    if not files.hashes:
+        return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they were given when the file was imported
-            tree, whole = ast.parse(text), compile(text, "<text>", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
-        return source
-    _take_apart(tree, "", source)
-    for code in _codes(whole):
-        place = code.co_name, code.co_firstlineno
-        if place in source.functions:
-            source.compiled.setdefault(place, []).append(_instructions(code))
-    return source
+        return importlib.import_module(name)
+    except Exception:  # the function meets it too, if it comes to this statement
+        return None
 
 
-def _take_apart(node: ast.AST, prefix: str, source: _Source) -> None:
-    """Collect the functions and classes in a piece of syntax."""
-    for child in ast.iter_child_nodes(node):
-        inner = prefix
-        if isinstance(child, ast.ClassDef):
-            source.classes[prefix + child.name] = str(_plain_syntax(child))
-            inner = f"{prefix}{child.name}."
-        elif isinstance(child, FUNCTIONS):
-            name = getattr(child, "name", "<lambda>")
-            first = min([child.lineno, *(x.lineno for x in getattr(child, "decorator_list", []))])
-            before = source.functions.get((name, first), "")
-            source.functions[name, first] = before + str(_plain_syntax(child))
-            inner = f"{prefix}{name}.<locals>."
-        _take_apart(child, inner, source)
+def _contents(file: str | Path) -> str:
+    """A hash of what is in a file now."""
+    try:
+        return f"{file} {digest([('', Path(file).read_bytes())])}"
+    except OSError as error:
+        return f"{file} {type(error).__name__}"
 
 
-def _plain_syntax(node: Any) -> Any:
-    """Syntax as lists and texts, which versions of Python agree in."""
-    if isinstance(node, list):
-        return [_plain_syntax(x) for x in node]
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    # What is empty is left out, as each version of Python adds fields.
-    fields = {
-        name: part
-        for name, part in ast.iter_fields(node)
-        if name not in ("ctx", "kind", "type_comment") and part is not None and part != []
-    }
-    if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-        fields["body"] = node.body[1:]
-    return [type(node).__name__, *([name, _plain_syntax(part)] for name, part in fields.items())]
+def _hash_of_bytes(table: np.ndarray) -> str:
+    return digest([("", np.ascontiguousarray(table).tobytes())])
 
 
-def _instructions(code: CodeType) -> str:
-    """What Python has compiled a function to, as text; lines and files are no part of it."""
-    constants = [
-        _instructions(x) if isinstance(x, CodeType) else f"{type(x).__name__} {_ordered(x)}"
-        for x in code.co_consts
-    ]
-    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
-    return f"{code.co_code.hex()} {names} {constants}"
-
-
-def _ordered(constant: Any) -> str:
-    """A constant as text; the order of a set differs between processes."""
-    return repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
+def _is_key(value: Any) -> bool:
+    return type(value).__name__ == "PRNGKeyArray" and type(value).__module__.startswith("jax")

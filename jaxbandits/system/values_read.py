@@ -7,6 +7,7 @@ is run again; then it needs another program. The same holds for a file that an i
 
 import contextlib
 import dataclasses
+import dis
 import functools
 import os
 from collections.abc import Hashable, Iterator, Mapping
@@ -19,11 +20,15 @@ import numpy as np
 from jax.core import Tracer
 
 from ..types import NUMBERS
-from .own_code import PLAIN, READS, WRITES, is_foreign, is_own, names_in
+from .own_code import PLAIN
+from .reads import GLOBALS as READS
+from .syntax import codes_in
+from .user_files import is_foreign, is_own
 
 FILE_OPTION: str = "path"  # of what reads a file: a name says nothing of what is in it
 SMALL: int = 2**20  # bytes of an array that is compared; a larger one equals itself alone
 FEW: int = 10_000  # entries of a collection, likewise
+WRITES: frozenset[str] = frozenset({"STORE_GLOBAL"})
 ATTRIBUTES: frozenset[str] = frozenset({"LOAD_ATTR", "LOAD_METHOD"})  # instructions
 
 
@@ -169,6 +174,16 @@ class _Reading:
             return Same(kind), self._attributes(kind, frozenset(vars(kind)))
         held = vars(value) if hasattr(value, "__dict__") else {}
         return self.of(kind), Same(value) if not held else self.of(dict(held))
+
+
+def names_in(code: CodeType, instructions: frozenset[str]) -> set[str]:
+    """Names that some instructions of a function, and of those in it, are about."""
+    return {
+        step.argval
+        for inner in codes_in(code)
+        for step in dis.get_instructions(inner)
+        if step.opname in instructions
+    }
 
 
 def _is_filled(cell):

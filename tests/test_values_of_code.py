@@ -1,0 +1,501 @@
+"""What the code of a user reads is part of the key of what is stored: a change of it is seen."""
+
+import importlib
+import sys
+import time
+import warnings
+from functools import partial
+
+import pytest
+
+import jaxbandits as jb
+from jaxbandits.live.constructor import describe as description
+from jaxbandits.live.constructor import prepare
+from jaxbandits.sweeps.cells import cells_of
+from jaxbandits.sweeps.spec import planned
+from jaxbandits.sweeps.store import Store
+from jaxbandits.system.own_code import Unknown, hash_of_code
+
+MINE = """
+def mine(arms):
+    return {}
+"""
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """A function that writes files, and imports one of them as a new process would."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # edits come within a second
+    before = set(sys.modules)
+
+    def forget():
+        for name in set(sys.modules) - before:
+            if name.partition(".")[0] in ("script", "helper", "helper2", "folder", "space"):
+                del sys.modules[name]
+
+    def loaded(files, name="script"):
+        forget()
+        for file, text in files.items():
+            (tmp_path / file).parent.mkdir(exist_ok=True)
+            (tmp_path / file).write_text(text)
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
+
+    yield loaded
+    forget()
+
+
+# By case, the lines above a function, what it returns, and what changes while the program runs.
+CHANGES = {
+    "an object of a class": ("class A: pass\nX = A(); X.a = 1", "X.a", "X.a = 2"),
+    "of a base class": ("class A:\n    a = 1\nclass B(A): pass\nX = B()", "X.a", "A.a = 2"),
+    "a method of a base class": (
+        "class A:\n    def a(self): return 1\nclass B(A): pass\nX = B()",
+        "X.a()",
+        "A.a = lambda self: 2",
+    ),
+    "a private attribute of a class": ("class A:\n    _a = 1\nX = A()", "X._a", "A._a = 2"),
+    "a metaclass": (
+        "K = 1\nclass M(type):\n    a = property(lambda self: K)\nclass A(metaclass=M): pass",
+        "A.a",
+        "K = 2",
+    ),
+    "a property": ("K = 1\nclass A:\n    a = property(lambda self: K)\nX = A()", "X.a", "K = 2"),
+    "slots": ("class A:\n    __slots__ = ('a', '__b')\nX = A(); X.a = 1", "X.a", "X.a = 2"),
+    "a private slot": (
+        "class A:\n    __slots__ = ('__b',)\n    def set(self, b): self.__b = b\nX = A()",
+        "X",
+        "X.set(2)",
+    ),
+    "a dataclass with slots": (
+        "import dataclasses\n@dataclasses.dataclass(slots=True)\nclass A:\n    a: int = 1\nX = A()",
+        "X.a",
+        "X.a = 2",
+    ),
+    "a registry in a class": ("class A:\n    of = {}\nX = A()", "X.of", "A.of['a'] = 1"),
+    "a list inside of an object": ("class A: pass\nX = A(); X.a = [[1]]", "X.a", "X.a[0][0] = 2"),
+    "a subclass of dict": ("class A(dict): pass\nX = A(a=1)", "X['a']", "X['a'] = 2"),
+    "a subclass of an array": (
+        "import numpy as np\nclass A(np.ndarray): pass\nX = np.zeros(3).view(A)",
+        "X",
+        "X[1] = 2",
+    ),
+    "a long list": ("X = list(range(20_000))", "X[-1]", "X[-1] = 2"),
+    "a large array": ("import numpy as np\nX = np.zeros(200_000)", "X[-1]", "X[-1] = 2"),
+    "an array of objects": (
+        "import numpy as np\nX = np.array([1, 'a'], object)",
+        "X",
+        "X[0] = 2",
+    ),
+    "the mask of an array": (
+        "import numpy as np\nX = np.ma.masked_array([1, 2], [0, 1])",
+        "X",
+        "X.mask = [0, 0]",
+    ),
+    "an array of JAX": ("import jax.numpy as jnp\nX = jnp.zeros(2)", "X", "X = X + 1"),
+    "a key of JAX": ("import jax\nX = jax.random.key(0)", "X", "X = jax.random.key(1)"),
+    "a context variable": (
+        "from contextvars import ContextVar\nX = ContextVar('X', default=1)",
+        "X.get()",
+        "X.set(2)",
+    ),
+    "a global by its name": ("X = 1", "globals()['X']", "X = 2"),
+    "a global by a computed name": ("X = 1", "globals()['x'.upper()]", "X = 2"),
+    "text that is evaluated": ("X = 1", "eval('X')", "X = 2"),
+    "a module of the table of modules": (
+        "import sys\nX = 1",
+        "sys.modules[__name__].X",
+        "X = 2",
+    ),
+    "a namespace": (
+        "from types import SimpleNamespace\nX = SimpleNamespace(a=1)",
+        "X.a",
+        "X.a = 2",
+    ),
+    "a deque": ("from collections import deque\nX = deque([1])", "X[0]", "X.append(2)"),
+    "the limit of a deque": (
+        "from collections import deque\nX = deque([1])",
+        "X",
+        "X = deque([1], maxlen=2)",
+    ),
+    "a counter": ("from collections import Counter\nX = Counter('aa')", "X['a']", "X.update('a')"),
+    "a frame": (
+        "import pandas as pd\nX = pd.DataFrame({'a': [1.0, 2.0]})",
+        "X['a'][0]",
+        "X.loc[0, 'a'] = 2.0",
+    ),
+    "the names of the columns of a frame": (
+        "import pandas as pd\nX = pd.DataFrame({'a': [1.0, 2.0]})",
+        "X",
+        "X.columns = ['b']",
+    ),
+    "a fraction": ("from fractions import Fraction\nX = Fraction(1, 3)", "X", "X = Fraction(2, 3)"),
+    "a pattern": ("import re\nX = re.compile('a')", "X", "X = re.compile('b')"),
+    "a generator of numbers": (
+        "import numpy as np\nX = np.random.default_rng(0)",
+        "X.random()",
+        "X.random()",
+    ),
+    "an enumeration": (
+        "import enum\nclass A(enum.Enum):\n    a, b = 1, 2\nX = A.a",
+        "X",
+        "X = A.b",
+    ),
+    "what a cached helper reads": (
+        "import functools\nX = 1\n@functools.cache\ndef f(): return X",
+        "f()",
+        "X = 2",
+    ),
+    "what a compiled helper reads": (
+        "import jax\nX = 1\n@jax.jit\ndef f(): return X",
+        "f()",
+        "X = 2",
+    ),
+    "axes of a helper": (
+        "import jax\ndef g(x): return x\nf = jax.vmap(g, in_axes=0)",
+        "f",
+        "f = jax.vmap(g, in_axes=1)",
+    ),
+    "a closure of a library": ("import optax\nX = optax.sgd(0.1)", "X", "X = optax.sgd(0.2)"),
+    "a built algorithm": (
+        "import jaxbandits as jb, numpy as np\nX = jb.sequential_halving(np.eye(2), budget=4)",
+        "X",
+        "X = jb.sequential_halving(np.eye(2), budget=8)",
+    ),
+    "options of a partial": (
+        "from functools import partial\nX = partial(max, 1)",
+        "X",
+        "X = partial(max, 2)",
+    ),
+    "one of two lambdas of a line": ("F = [lambda: 1, lambda: 2]; X = F[0]", "X()", "X = F[1]"),
+    "an attribute of a function": ("def f(): return f.a\nf.a = 1", "f()", "f.a = 2"),
+    "a default": ("X = [1]\ndef f(x=X): return x", "f()", "X.append(2)"),
+    "a closure": (
+        "class A: a = 1\nX = A()\ndef make(x):\n    def f(): return x.a\n    return f\nf = make(X)",
+        "f()",
+        "X.a = 2",
+    ),
+    "a method bound to an object": (
+        "class A:\n    def f(self): return self.a\nX = A(); X.a = 1\nf = X.f",
+        "f()",
+        "X.a = 2",
+    ),
+    "a global of a class inside": ("X = 1", "type('A', (), {'x': X}).x", "X = 2"),
+    "a global of a comprehension": ("X = 1", "[X for _ in range(2)]", "X = 2"),
+    "a global of a lambda inside": ("X = 1", "(lambda: X)()", "X = 2"),
+    "a name that was not there": ("", "X", "X = 2"),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_change_while_the_program_runs_is_seen(case, load):
+    above, returned, change = CHANGES[case]
+    files = {"script.py": f"{above}\n{MINE.format(returned)}"}
+    before = hash_of_code(load(files).mine)
+    module = load(files)
+    assert hash_of_code(module.mine) == before != ""
+    exec(change, vars(module))
+    assert hash_of_code(module.mine) != before
+
+
+# By case, the name of the module, its text, a file and another text of it.
+EDITS = {
+    "a helper": ("script", "import helper" + MINE.format("helper.X"), "helper.py"),
+    "a name of it": ("script", "from helper import X" + MINE.format("X"), "helper.py"),
+    "all names of it": ("script", "from helper import *" + MINE.format("X"), "helper.py"),
+    "an attribute by a computed name": (
+        "script",
+        "import helper" + MINE.format("getattr(helper, 'x'.upper())"),
+        "helper.py",
+    ),
+    "a helper of a helper": ("script", "import helper2" + MINE.format("helper2.f()"), "helper.py"),
+    "an import inside": ("script", MINE.format("__import__('helper').X"), "helper.py"),
+    "a statement inside": (
+        "script",
+        MINE.format("X").replace("    r", "    from helper import X\n    r"),
+        "helper.py",
+    ),
+    "a module by its name": (
+        "script",
+        "import importlib" + MINE.format("importlib.import_module('helper').X"),
+        "helper.py",
+    ),
+    "a module in a dict": (
+        "script",
+        "import helper\nR = {1: helper}" + MINE.format("R[1].X"),
+        "helper.py",
+    ),
+    "a neighbour in a package": (
+        "folder.script",
+        "from . import helper" + MINE.format("helper.X"),
+        "folder/helper.py",
+    ),
+    "a package itself": ("script", "import folder" + MINE.format("folder.X"), "folder/__init__.py"),
+    "a package without a file": (
+        "script",
+        "import space.helper" + MINE.format("space.helper.X"),
+        "space/helper.py",
+    ),
+    "such a package inside": (
+        "script",
+        MINE.format("X").replace("    r", "    from space.helper import X\n    r"),
+        "space/helper.py",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EDITS)
+def test_an_edit_of_another_file_is_seen(case, load):
+    name, text, file = EDITS[case]
+    here = {f"{name.replace('.', '/')}.py": text, file: "X = 1"}
+    if name == "folder.script":
+        here["folder/__init__.py"] = ""
+    here["helper2.py"] = "import helper\ndef f(): return helper.X"
+    hashes = [
+        hash_of_code(load(here | {file: x}, name).mine) for x in ("X = 1", "X = 2", "X=1  # so")
+    ]
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
+def test_a_module_that_a_function_imports_counts_as_it_is_in_memory(load):
+    files = {
+        "script.py": MINE.format("X").replace("    r", "    from helper import X\n    r"),
+        "helper.py": "X = 1",
+    }
+    module = load(files)
+    before = hash_of_code(module.mine)
+    assert hash_of_code(module.mine) == before
+    sys.modules["helper"].X = 2
+    assert hash_of_code(module.mine) != before
+
+
+ENVIRONMENT = (
+    "os.environ['JB_TRIED']",
+    "os.environ.get('JB_TRIED', '1')",
+    "os.getenv('JB_TRIED', str(arms))",
+    "'JB_TRIED' in os.environ",
+    "environ['JB_TRIED']",
+    "e['JB_TRIED']",
+    "getenv('JB_TRIED')",
+    "os.environ.get(NAME)",
+)
+HEAD = "import os\nfrom os import environ, getenv, environ as e\nNAME = 'JB_TRIED'\n"
+
+
+@pytest.mark.parametrize("read", ENVIRONMENT)
+def test_a_variable_of_the_environment_counts(read, load, monkeypatch):
+    mine = load({"script.py": HEAD + MINE.format(read)}).mine
+    hashes = []
+    for value in ("1", "2", "1"):
+        monkeypatch.setenv("JB_TRIED", value)
+        hashes.append(hash_of_code(mine))
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
+FILES = (
+    "open({!r}).read()",
+    "open(PATH).read()",
+    "PATH.read_text()",
+    "np.load({!r})",
+    "pd.read_csv(PATH, sep=str(arms))",
+)
+
+
+@pytest.mark.parametrize("read", FILES)
+def test_a_file_that_is_opened_counts(read, load, tmp_path):
+    data = tmp_path / "data.csv"
+    head = "from pathlib import Path\nimport numpy as np\nimport pandas as pd\n"
+    head += f"PATH = Path({str(data)!r})"
+    mine = load({"script.py": head + MINE.format(read.format(str(data)))}).mine
+    hashes = []
+    for text in ("1", "2", "1"):
+        data.write_text(text)
+        hashes.append(hash_of_code(mine))
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
+# By case, the lines above, what is returned, and what the message says.
+REFUSED = {
+    "a lock": (
+        "import threading\nX = threading.Lock()",
+        "X",
+        r"mine reads X, an object of \w*\.?lock",
+    ),
+    "an attribute of an object": (
+        "import threading\nclass A: pass\nX = A(); X.a = threading.Lock()",
+        "X.a",
+        r"mine reads X\.a, an object of \w",
+    ),
+    "a generator": ("X = (x for x in [1])", "next(X)", "mine reads X, an object of generator"),
+    "what one thread alone sees": (
+        "import threading\nX = threading.local()",
+        "X",
+        r"mine reads X, an object of _thread\._local",
+    ),
+    "in a helper": (
+        "X = (x for x in [1])\ndef f(): return X",
+        "f()",
+        r"mine reads f\.X, an object of generator",
+    ),
+    "an object of a library": (
+        "import sqlite3\nX = sqlite3.connect(':memory:')",
+        "X",
+        r"an object of sqlite3\.Connection",
+    ),
+    "a computed variable": (
+        "import os\nN = 'JB_'",
+        "os.environ[N + 'X']",
+        "a variable of the environment",
+    ),
+    "a variable in a formatted text": (
+        "import os\nN = 'JB_'",
+        "os.getenv(f'{N}X')",
+        "a variable of the environment",
+    ),
+    "all variables": ("import os", "dict(os.environ)", "a variable of the environment"),
+    "a computed file": ("F = 'x'", "open(F + '.csv')", "a file"),
+    "a file of a table": ("import numpy as np", "np.loadtxt(str(arms))", "a file"),
+    "a computed module": (
+        "import importlib\nN = 'a'",
+        "importlib.import_module(N + 'b')",
+        "a module",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_described_is_refused_by_name(case, load):
+    above, returned, message = REFUSED[case]
+    mine = load({"script.py": f"{above}\n{MINE.format(returned)}"}).mine
+    with pytest.raises(Unknown, match=message) as error:
+        hash_of_code(mine)
+    assert "as an option" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+ALGORITHM = """
+import jax.numpy as jnp
+import jaxbandits as jb
+
+class Settings:
+    def __init__(self, stop): self.stop = stop
+
+SETTINGS = Settings(6)
+EXTRA = None
+
+def mine(arms, *, rule=None, path=None):
+    def init(key): return jnp.zeros((), int)
+    def ask(key, state): return jb.Move(state % 2, None, state >= SETTINGS.stop, 0 * state)
+    def tell(state, move, reward): return state + 1
+    return jb.Algorithm(init, ask, tell)
+"""
+ARMS = [[1.0, 0.0], [0.0, 1.0]]
+TABLE = jb.instances.linear(ARMS, [1.0, 0.0])
+
+
+def spec(algorithm):
+    return cells_of(planned({"i": TABLE}, {"a": algorithm}, replications=2))[0].spec
+
+
+def test_a_stored_sweep_is_not_resumed_with_other_values(load, tmp_path):
+    """The object that an algorithm reads is another one in the next process, its file is not."""
+
+    def pulls(stop):
+        module = load({"script.py": ALGORITHM})
+        module.SETTINGS.stop = stop
+        settings = {"replications": 2, "progress": False, "engine": "xla", "out": tmp_path / "out"}
+        return jb.sweep({"i": TABLE}, {"a": module.mine}, **settings).pulls.values.max()
+
+    assert [pulls(stop) for stop in (6, 8, 6)] == [6, 8, 6]
+    assert len([*(tmp_path / "out" / "cells").iterdir()]) == 2
+
+
+def test_a_cell_is_refused_only_where_it_would_be_stored(load, tmp_path):
+    module = load(
+        {
+            "script.py": ALGORITHM.replace("EXTRA = None", "EXTRA = open(__file__)").replace(
+                "0 * state", "0 * state if EXTRA else 0"
+            )
+        }
+    )
+    found = spec(module.mine)
+    assert spec(module.mine) == found
+    message = r"^mine reads EXTRA, an object of _io\.TextIOWrapper, .*, or leave out `out`$"
+    with pytest.raises(ValueError, match=message):
+        Store(tmp_path).path(found)
+    with pytest.raises(ValueError, match=r"^constructor: mine reads EXTRA.*, or leave out `path`$"):
+        jb.Live(module.mine, ARMS, path=tmp_path / "run.npz")
+    assert not (tmp_path / "run.npz").exists()
+    module.EXTRA.close()
+
+
+OBJECTS = """
+import dataclasses
+from typing import NamedTuple
+
+@dataclasses.dataclass(frozen=True)
+class Plain:
+    a: float
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Slots:
+    a: float
+
+class Tuple(NamedTuple):
+    a: float
+
+class Object:
+    def __init__(self, a): self.a = a
+
+class Called(Object):
+    def __call__(self): return self.a
+
+def made(a, kind):
+    return globals()[kind](a)
+"""
+
+
+@pytest.mark.parametrize("kind", ["Plain", "Slots", "Tuple", "Object", "Called"])
+def test_an_object_as_an_option_counts_by_what_it_holds(kind, load, tmp_path):
+    def keys(a, text=OBJECTS):
+        module = load({"script.py": ALGORITHM + text})
+        build = partial(module.mine, rule=module.made(a, kind))
+        return Store(tmp_path).path(spec(build)).name, description(
+            *prepare(build, ARMS, targets=None, noise_var=1.0, theta_norm=None, family=None), 0
+        )
+
+    (name, live), other = keys(1.0), keys(2.0)
+    assert keys(1.0) == (name, live)
+    assert name != other[0]
+    assert live != other[1]
+    edited = keys(1.0, OBJECTS.replace("def made", "def unused(): ...\ndef made"))
+    assert edited[0] != name
+
+
+def test_a_file_that_an_option_names_may_be_read(load, tmp_path):
+    text = ALGORITHM.replace("    def init", "    rows = open(path).read()\n    def init")
+    data, build = tmp_path / "data.csv", load({"script.py": text}).mine
+    keys = []
+    for rows in ("1", "2", "1"):
+        data.write_text(rows)
+        keys.append(Store(tmp_path).path(spec(partial(build, path=str(data)))))
+    assert keys[0] == keys[2] != keys[1]
+
+
+def test_a_long_file_is_hashed_once_and_fast(load):
+    text = "\n".join(f"def f{n}(x):\n    return [x + {n}, x * {n}]" for n in range(2000))
+    mine = load({"script.py": text + MINE.format("f7(1)")}).mine
+    hash_of_code(mine)
+    began = time.perf_counter()
+    hash_of_code(mine)
+    assert time.perf_counter() - began < 0.5
+
+
+def test_nothing_is_said_of_iterators_that_python_will_not_pickle(load):
+    mine = load(
+        {"script.py": "import itertools\nX = itertools.count(1)" + MINE.format("next(X)")}
+    ).mine
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert hash_of_code(mine) != ""
