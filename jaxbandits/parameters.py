@@ -32,6 +32,7 @@ from .kernels.linalg import scaling
 from .messages import brief, reason
 from .real_numbers import fault
 from .signatures import check_options
+from .system.jax_options import pinning
 from .types import NUMBERS, Rows, Scalar
 from .whole_numbers import allowed_whole, is_whole
 
@@ -410,6 +411,7 @@ def constructor(
             return tells_span(arms, whole=spans) if checked else jnp.array(True)
 
         @functools.wraps(build)
+        @pinning
         def checked(arms=None, *args, **keywords):
             if arms is None:  # where Python would only count the arguments
                 raise TypeError(_needs_arms(build, keywords))
@@ -420,7 +422,7 @@ def constructor(
                     bound.arguments[name] = jnp.asarray(value)
             if free(bound.arguments):
                 bound.arguments.update(_with_equal_columns(bound.arguments))
-            return build(*bound.args, **bound.kwargs)
+            return _pinning_each(build(*bound.args, **bound.kwargs))
 
         vars(checked).update(
             contextual=contextual,
@@ -435,3 +437,10 @@ def constructor(
         return cast(Constructor, checked)
 
     return decorate
+
+
+def _pinning_each(algorithm):
+    """An algorithm whose functions run under JAX's usual options, for who calls them by hand."""
+    if not isinstance(algorithm, Algorithm):  # which is found, and named, where it is played
+        return algorithm
+    return Algorithm(pinning(algorithm.init), pinning(algorithm.ask), pinning(algorithm.tell))

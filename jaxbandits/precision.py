@@ -35,9 +35,12 @@ from jax.typing import DTypeLike
 from .messages import reason
 from .real_numbers import fault
 from .signatures import name_of
+from .system.jax_options import pinned
 from .types import Rows, Scalar, Table
 
 NARROWEST: DTypeLike = jnp.float32  # half precision is computed, and returned, in this
+CONFIG: Any = jax.config  # JAX adds its options as attributes when it is imported
+THREEFRY: str = "threefry2x32"  # JAX's default generator of random numbers
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -61,6 +64,12 @@ def _concrete(leaf):
     return leaf
 
 
+def _typed(generator, leaf):
+    """A raw key of the caller's generator as one that says what it is of; else the leaf."""
+    words = isinstance(leaf, jax.Array) and leaf.dtype == jnp.uint32 and leaf.ndim == 1
+    return jax.random.wrap_key_data(leaf, impl=generator) if words else leaf
+
+
 def double(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate `function` to compute in float64 and return NumPy arrays.
 
@@ -70,9 +79,14 @@ def double(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
-        if is_traced(args, kwargs) and jnp.result_type(float) != jnp.float64:
-            return function(*args, **kwargs)
-        with jax.enable_x64(True):
+        narrow = is_traced(args, kwargs) and jnp.result_type(float) != jnp.float64
+        generator = CONFIG.jax_default_prng_impl
+        with pinned(width=not narrow):
+            if generator != THREEFRY:
+                typed = functools.partial(_typed, generator)
+                args, kwargs = jax.tree.map(typed, (args, kwargs))
+            if narrow:
+                return function(*args, **kwargs)
             args, kwargs = jax.tree.map(_widen, (args, kwargs))
             return jax.tree.map(_concrete, function(*args, **kwargs))
 
@@ -131,8 +145,9 @@ def kernel(*tables: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if len(args) > len(names):
                 return function(*args, **kwargs)  # Python's own error
             if is_traced(args, kwargs):
-                return call(args, kwargs, _dtype_of(args, kwargs))
-            with _outside_of_traces(), jax.enable_x64(True):
+                with pinned(width=False):
+                    return call(args, kwargs, _dtype_of(args, kwargs))
+            with pinned(), _outside_of_traces():
                 return jax.tree.map(_concrete, call(args, kwargs, np.dtype(np.float64)))
 
         return wrapped
@@ -158,7 +173,8 @@ def on_host(function: Callable[P, R]) -> Callable[P, R]:
                     f"{name} must be known numbers, got a traced array: {name_of(function)} is "
                     "computed on the host, outside of jit, vmap and grad"
                 )
-        return function(*args, **kwargs)
+        with pinned(width=False):
+            return function(*args, **kwargs)
 
     return wrapped
 

@@ -18,6 +18,8 @@ FLOORS = {
     "whole_numbers": -1,
     "estimates": -1,
     "intervals": -1,
+    "system/forks": -1,
+    "system/jax_options": -0.5,
     "compile_options": 0,
     "core": 0,
     "precision": 0,

@@ -15,6 +15,7 @@ from jaxtyping import Int
 from ..parameters import require
 from ..signatures import name_of, nearest, options_of_call, unknown
 from ..system.interrupts import held_back
+from ..system.jax_options import pinned, pinning
 from ..system.progress import Bar
 from ..version import VERSION
 from . import checkpoints
@@ -75,6 +76,7 @@ def _no_argument(name, value, algorithm, known):
 
 
 @_hinting_at_partial
+@pinning
 def simulate(
     instance: ProblemSource,
     algorithm: Constructor,
@@ -239,6 +241,7 @@ class Simulation:
       prefer, planned: for "auto", as in `HostLoop`.
     """
 
+    @pinning
     def __init__(
         self,
         cells: Sequence[PreparedCell],
@@ -265,7 +268,7 @@ class Simulation:
         self._rounds = None if horizon is None else checkpoints.rounds_of(record, int(horizon))
         rounds = [] if self._rounds is None else checkpoints.padded(self._rounds)
         structure, numbers = stacked(cells)
-        with jax.enable_x64(True):
+        with pinned():
             known = sizes(structure, shapes_of(numbers), len(rounds))
             check_memory(replications, known.record)
             self._loop = HostLoop(
@@ -290,6 +293,7 @@ class Simulation:
             self._meta["contextual"] = True
         self._compile_seconds = self._loop.compile_seconds
 
+    @pinning
     def run(
         self,
         waiting: Waiting,
@@ -331,7 +335,7 @@ class Simulation:
         collector = RunCollector(left, self._runs, keep, hold=keep is None or not self.team.alone)
         done, total, began = 0, len(ids), time.perf_counter()
         try:
-            with jax.enable_x64(True):
+            with pinned():
                 for record in self._loop.run(ids):
                     _check_drawn(record)
                     _check_faults(record, self._name, self._fault_text)

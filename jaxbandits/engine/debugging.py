@@ -10,6 +10,7 @@ from jax.tree_util import keystr, tree_flatten_with_path
 from jaxtyping import Array, Float, Int
 
 from ..core import Algorithm, Env
+from ..system.jax_options import pinned
 from ..types import Pytree
 from .device_loop import Numbers, Structure
 from .episode import answer_exists, kept, root_key
@@ -116,7 +117,7 @@ def fault_text(structure: Structure, numbers: Numbers, code: int, value: float) 
         found.append((env.num_arms, env.num_answers))
         return algorithm.init(key).inner
 
-    with jax.enable_x64(True):
+    with pinned():
         state = jax.eval_shape(traced, numbers)
     ((arms, answers),) = found
     if code >= STATE:

@@ -25,6 +25,7 @@ from ..compilers.jaxprs import in_common, name_of
 from ..core import Algorithm, Env, Move, Run
 from ..kernels.allocate import efficient_rounding
 from ..parameters import LARGEST
+from ..system.jax_options import pinned
 from ..types import Key, Pytree, Scalar, Table
 
 BLOCK: int = 32
@@ -57,7 +58,7 @@ SAME_VALUE: frozenset[str] = frozenset(
 
 def root_key(seed: int) -> Key:
     """The key of a seed, all 64 bits; threefry whatever the caller's default generator is."""
-    with jax.enable_x64(True):  # else JAX takes half of it
+    with pinned():  # else JAX takes half of it
         return jax.random.key(seed, impl="threefry2x32")
 
 

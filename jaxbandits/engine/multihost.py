@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
+from ..system.jax_options import pinned
 from .results import Runs, joined, load
 
 T = TypeVar("T")
@@ -147,7 +148,7 @@ def _exchanged(mine):
     """The bytes of every process, in their order; None says that this one has failed."""
     from jax.experimental.multihost_utils import process_allgather
 
-    with jax.enable_x64(True):
+    with pinned():
         lengths = process_allgather(np.int64(-1 if mine is None else mine.size))
     lengths = np.atleast_1d(lengths)
     if (lengths < 0).any():

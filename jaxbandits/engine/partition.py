@@ -16,6 +16,7 @@ from ..instances import Instance
 from ..messages import brief
 from ..parameters import check_leaves, is_concrete, require
 from ..signatures import check_call, check_options, first_parameter, function_of, name_of
+from ..system.jax_options import pinned
 from ..system.values_read import values_read
 from ..types import NUMBERS, Key, Pytree, Rows
 from .debugging import debugged
@@ -147,7 +148,7 @@ def prepared(
     build, problem = as_tree(algorithm), _without_key(instance)
     if not is_problem(problem):
         problem = _checked_source(problem)
-    with jax.enable_x64(True):
+    with pinned():
         build = completed(problem, build, horizon)
         structure, numbers = split((problem, build, None if horizon is None else np.int64(horizon)))
     return _with_values_read(structure, sources), numbers
@@ -292,7 +293,7 @@ def answers_with_arms(source: Any, build: Constructor) -> bool:
         instance = source(key)
         return instance.arms, instance.targets
 
-    with jax.enable_x64(True):
+    with pinned():
         arms, targets = jax.make_jaxpr(tables)(root_key(0)).jaxpr.outvars
     return arms is targets
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ..compilers.jaxprs import loops
+from ..system.jax_options import pinned
 from ..types import Key
 from . import keeping
 from .device_loop import (
@@ -70,7 +71,7 @@ def traced(structure: Structure, shapes: Shapes, num_rounds: int) -> tuple[Lane,
 
 def traits_of(structure: Structure, numbers: Numbers, num_rounds: int = 0) -> Traits:
     """The `Traits` of a cell; nothing is compiled."""
-    with jax.enable_x64(True):
+    with pinned():
         return traced(structure, shapes_of(numbers), num_rounds)[2]
 
 

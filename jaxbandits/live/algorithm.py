@@ -14,6 +14,7 @@ from ..engine import keeping
 from ..engine.episode import INIT, ask_key, fold_in, kept
 from ..engine.protocol import check_built
 from ..parameters import require
+from ..system.jax_options import pinned
 from ..types import Key, Pytree
 from .constructor import BoundConstructor, Numbers
 from .snapshot import Snapshot
@@ -86,7 +87,7 @@ class LiveAlgorithm(NamedTuple):
 
     def begin(self) -> Snapshot:
         """The `Snapshot` before the first reward."""
-        with jax.enable_x64(True):
+        with pinned():
             state = Step(self.constructor, _init)(self.numbers, self.key)
             move = self._nothing_asked() if self.contextual else self._ask(0, state)
         zeros = np.zeros(len(self.numbers["arms"]), np.int64)
@@ -97,7 +98,7 @@ class LiveAlgorithm(NamedTuple):
 
     def learn(self, snapshot: Snapshot, move: Move, total: Any) -> Snapshot:
         """The `Snapshot` after a round: `total [S]` are the rewards of `move`."""
-        with jax.enable_x64(True):
+        with pinned():
             total = np.float64(total)
             state = Step(self.constructor, _tell)(self.numbers, snapshot.state, move, total)
             # What will be shown next is not known; most algorithms that stop do so whatever it is.
@@ -118,7 +119,7 @@ class LiveAlgorithm(NamedTuple):
 
     def show(self, snapshot: Snapshot, shown: Int[np.ndarray, " N"]) -> Snapshot:
         """The `Snapshot` that has asked for one of the rows `shown`."""
-        with jax.enable_x64(True):
+        with pinned():
             move = self._ask(snapshot.rounds, snapshot.state, shown)
         return snapshot._replace(move=move, shown=shown)
 
@@ -157,7 +158,7 @@ class LiveAlgorithm(NamedTuple):
         Raises:
           ValueError: moves are neither one arm nor a count for every arm.
         """
-        with jax.enable_x64(True):
+        with pinned():
             tables = {name: (x.shape, x.dtype) for name, x in self.numbers.items()}
             name = keeping.name_of("live shapes", self.constructor, tables, self.contextual, shown)
             state, move = keeping.shapes(name, functools.partial(self._traced_shapes, shown))

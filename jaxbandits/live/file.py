@@ -22,6 +22,7 @@ from ..system import locks
 from ..system.data_files import Archive, Unreadable, check_regular, opened, parsed
 from ..system.files import remove_partial, replacing
 from ..system.identity import Entries, Plain, differences
+from ..system.jax_options import pinned, pinning
 from ..system.own_code import FORMER_MARK
 from ..system.revisions import Revisions, changes
 from ..version import VERSION
@@ -295,6 +296,7 @@ def _digest(header, layout, contents):
     return hashlib.sha256(f"{header}\n{layout}\n".encode() + contents).hexdigest()
 
 
+@pinning
 def to_arrays(snapshot: Snapshot) -> Arrays:
     """A `Snapshot` as a flat dict of NumPy arrays, random keys as their bits."""
     leaves = jax.tree.leaves((snapshot.state, snapshot.move))
@@ -323,7 +325,7 @@ def from_arrays(arrays: Arrays, algorithm: LiveAlgorithm) -> Snapshot:
     _check_fits(rows, jax.ShapeDtypeStruct((rows.size,), np.int64))
     tickets = arrays["tickets"]
     _check_fits(tickets, jax.ShapeDtypeStruct((tickets.size // 2, 2), np.int64))
-    with jax.enable_x64(True):
+    with pinned():
         leaves = [_restored(arrays[n], s) for n, s in zip(names, wanted, strict=True)]
     state, move = jax.tree.unflatten(tree, leaves)
     snapshot = Snapshot(

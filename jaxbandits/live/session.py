@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, SupportsIndex
 
-import jax
 import numpy as np
 from jax.random import fold_in
 from jaxtyping import Bool, Int
@@ -17,6 +16,7 @@ from ..messages import brief
 from ..parameters import require
 from ..system.data_files import Unreadable
 from ..system.identity import Entries, entries_of
+from ..system.jax_options import pinned, pinning
 from ..types import Rows
 from . import file, rewards
 from .algorithm import LiveAlgorithm
@@ -103,6 +103,7 @@ class Live:
     0
     """
 
+    @pinning
     def __init__(
         self,
         constructor: Callable[..., Algorithm],
@@ -124,7 +125,7 @@ class Live:
             theta_norm=theta_norm,
             family=family,
         )
-        with jax.enable_x64(True):
+        with pinned():
             key, contextual = fold_in(root_key(seed), 0), bound.is_contextual(numbers)
         self._algorithm = LiveAlgorithm(bound, numbers, key, contextual)
         self._algorithm.shapes()  # raises for moves that `ask` cannot return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ..signatures import check_call, check_options, name_of
 from ..system.identity import Plain, describe, digest_files
+from ..system.jax_options import pinned
 from ..system.own_code import HASH, hash_of_code
 from ..system.progress import Progress
 from ..system.revisions import Revisions, counted, revised_ones, revisions_of
@@ -204,7 +205,7 @@ def _problem(plan: Sweep, instance: Part, options: dict[str, Any]) -> tuple[Any,
         from ..engine.episode import root_key
 
         draw = functools.partial(build, **options)
-        with jax.enable_x64(True):  # JAX keeps tables as the first trace has them
+        with pinned():  # JAX keeps tables as the first trace has them
             drawn = jax.eval_shape(draw, root_key(plan.seed))
         return draw, drawn
     return (made := _fixed(build, options, plan.seed)), made

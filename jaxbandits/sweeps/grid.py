@@ -12,6 +12,7 @@ from ..engine.episode import MAX_PULLS
 from ..engine.results import Runs
 from ..parameters import require
 from ..system.extras import needed_by
+from ..system.jax_options import check_devices, pinning
 from ..system.progress import Progress
 from . import local
 from .cell_progress import CellProgress, OpenCells, Work
@@ -37,6 +38,7 @@ RunsByCell: TypeAlias = dict[str, Runs]  # by the identity of the cell
 SHOWN_SECONDS = 0.5  # of compiling: less is not worth a word
 
 
+@pinning
 def sweep(
     instances: Mapping[str, Any],
     algorithms: Mapping[str, Constructor],
@@ -140,6 +142,7 @@ def sweep(
     return dataset
 
 
+@pinning
 def run(
     plan: Sweep,
     *,
@@ -319,6 +322,8 @@ def _line(cell: Cell, runs: Runs, *, stored: bool) -> str:
     return f"{cell.title}: {number}, {how}"
 
 
+@pinning
 def check(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
     """The cells of a `Sweep`, for `run`; raises what that would raise for a bad option."""
+    check_devices()  # else the first instance would be named as the fault
     return cells_of(plan, progress=progress)

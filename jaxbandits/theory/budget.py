@@ -6,7 +6,6 @@ Most exceed 1 at the budgets of the papers' own experiments, where they are vacu
 import math
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +17,7 @@ from ..kernels.estimate.links import LINKS
 from ..kernels.linalg import scaling
 from ..parameters import nonnegative, positive, require, whole
 from ..precision import on_host
+from ..system.jax_options import pinned
 from .given import given, plain
 
 __all__ = [
@@ -69,7 +69,7 @@ def facts_of(instance: Instance, slope: float | None = None) -> Facts:
     check_option(positive, slope=slope)
     arms, means = np.asarray(instance.arms), np.asarray(instance.means)
     predictors, link = arms @ np.asarray(instance.theta), LINKS[instance.family]
-    with jax.enable_x64(True):
+    with pinned():
         expected = np.asarray(link.mean(jnp.asarray(predictors)))
         slopes = np.asarray(link.variance(jnp.asarray(predictors)))
     known = np.allclose(expected, means, atol=1e-6 * np.abs(means).max())

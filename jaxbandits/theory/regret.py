@@ -19,6 +19,7 @@ from ..kernels import selection
 from ..kernels.confidence import glm_radius
 from ..parameters import choice, count, nonnegative, positive
 from ..precision import on_host
+from ..system.jax_options import pinned
 from .given import given, plain
 
 __all__ = ["RegretBound", "glm_fpl_regret_bound", "glm_tsl_regret_bound"]
@@ -127,7 +128,7 @@ def glm_fpl_regret_bound(
 
 
 def _scale(formula, *model):
-    with jax.enable_x64(True):
+    with pinned():
         return float(formula(*model))
 
 
@@ -165,7 +166,7 @@ def _facts(instance, horizon, exploration, noise_var, kappa, lipschitz, form):
     check_spans(arms)
     dim = arms.shape[1]
     require(horizon >= dim, f"horizon must be {dim} or above in {dim} dimensions, got {horizon}")
-    with jax.enable_x64(True):
+    with pinned():
         slopes = glm_radius.slopes(instance.family, kappa, lipschitz)
         least, largest = (float(slope) for slope in slopes)
     require(least <= largest, f"kappa must be at most lipschitz, {largest}, got {least}")
@@ -203,6 +204,6 @@ _first_basis = jax.jit(selection.first_basis)  # else each call compiles its loo
 
 def _rounds(arms, eigenvalue):
     """Rounds until the eigenvalue is reached, if the first independent arms are drawn equally."""
-    with jax.enable_x64(True):
+    with pinned():
         basis = arms[np.asarray(_first_basis(jnp.asarray(arms)))]
     return len(basis) * math.ceil(eigenvalue / np.linalg.eigvalsh(basis.T @ basis)[0])

@@ -1,0 +1,192 @@
+"""What an entry returns does not depend on JAX's options, wherever a user has set them.
+
+`pytest -n 0 -m slow tests/test_jax_options.py` sets each of them in a process of its own.
+"""
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import entries
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from counting import compilations
+from run_settings import child
+
+import jaxbandits as jb
+from jaxbandits.system.jax_options import ALWAYS, CONFIG, WIDTH, pinned
+
+# Another value of each option that is pinned; some versions of JAX lack some.
+PINNED = {
+    "jax_enable_x64": True,
+    "jax_default_matmul_precision": "bfloat16",
+    "jax_threefry_partitionable": False,
+    "jax_default_prng_impl": "rbg",
+    "jax_enable_custom_prng": True,
+    "jax_random_seed_offset": 7,
+    "jax_high_dynamic_range_gumbel": True,
+    "jax_safer_randint": False,
+    "jax_accurate_erf_inv": True,
+    "jax_numpy_rank_promotion": "raise",
+    "jax_numpy_dtype_promotion": "strict",
+    "jax_legacy_prng_key": "error",
+    "jax_softmax_custom_jvp": True,
+    "jax_debug_nans": True,
+    "jax_debug_infs": True,
+    "jax_disable_jit": True,
+    "jax_transfer_guard_host_to_device": "disallow",
+    "jax_transfer_guard_device_to_device": "disallow",
+    "jax_transfer_guard_device_to_host": "disallow",
+}
+# Options that stay the caller's and might matter, as they change what is traced or lowered.
+NOT_PINNED = {
+    "jax_transfer_guard": "disallow",  # sets the three above
+    "jax_default_device": "cpu",
+    "jax_check_static_indices": True,
+    "jax_check_tracer_leaks": True,
+    "jax_debug_key_reuse": True,
+    "jax_embedded_constants_max_bytes": 0,
+    "jax_enable_checks": True,
+    "jax_error_checking_behavior_divide": "raise",
+    "jax_error_checking_behavior_nan": "raise",
+    "jax_error_checking_behavior_oob": "raise",
+    "jax_explicit_x64_dtypes": "error",
+    "jax_threefry_gpu_kernel_lowering": True,
+    "jax_use_direct_linearize": False,
+    "jax_use_shardy_partitioner": False,
+    "jax_use_simplified_jaxpr_constants": True,
+}
+QUICK = {
+    "jax_threefry_partitionable": False,
+    "jax_numpy_rank_promotion": "raise",
+    "jax_numpy_dtype_promotion": "strict",
+}
+
+
+def digests(options, *more):
+    """What `entries` prints in a new process with these options of JAX."""
+    known = {name: value for name, value in options.items() if hasattr(CONFIG, name)}
+    settings = [f"{name}={json.dumps(value)}" for name, value in known.items()]
+    path = Path(entries.__file__)
+    done = subprocess.run(
+        [sys.executable, path, *more, *settings],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def test_each_pinned_option_is_tried():
+    assert PINNED.keys() == (WIDTH | ALWAYS).keys()
+
+
+def test_options_of_a_user_change_no_numbers_in_a_new_process():
+    assert digests(QUICK) == entries.digests(entries.QUICK)
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return digests({}, "all")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "value"), (PINNED | NOT_PINNED).items())
+def test_no_option_of_jax_changes_a_number(name, value, usual):
+    if not hasattr(CONFIG, name):
+        pytest.skip(f"JAX {jax.__version__} has no option {name}")
+    found, wanted = digests({name: value}, "all"), dict(usual)
+    if name == "jax_disable_jit":  # the caller's own `jit` is none: float64 outside of one
+        assert found.pop("in jit") != wanted.pop("in jit")
+    assert found == wanted
+
+
+@pytest.mark.parametrize("name", [x for x in PINNED if x != "jax_enable_x64"])
+def test_another_option_compiles_nothing(name):
+    """Options are part of the keys of JAX's caches, so a pinned one is never seen there."""
+    if not hasattr(CONFIG, name):
+        pytest.skip(f"JAX {jax.__version__} has no option {name}")
+    key = jax.random.key(3, impl="threefry2x32")
+
+    def called():
+        live = jb.Live(jb.lin_ts, np.eye(2))
+        live.tell(0.5)
+        return jax.tree.leaves(jb.instances.sphere(key, 4, 2)), live.ask()
+
+    usual, before = called(), getattr(CONFIG, name)
+    try:
+        jax.config.update(name, PINNED[name])
+        with compilations() as seen:
+            found = called()
+        assert getattr(CONFIG, name) == PINNED[name]
+    finally:
+        jax.config.update(name, before)
+    assert entries.digest(found) == entries.digest(usual)
+    assert seen == []
+
+
+def _fail_inside():
+    assert jnp.zeros(()).dtype == jnp.float64
+    assert not CONFIG.jax_debug_nans
+    raise KeyError
+
+
+def test_the_options_of_the_caller_hold_again_after_a_block_and_after_an_error():
+    with jax.numpy_rank_promotion("raise"), jax.debug_nans(True), jax.enable_x64(False):
+        with pytest.raises(KeyError), pinned():
+            _fail_inside()
+        assert CONFIG.jax_debug_nans
+        with pytest.raises(ValueError, match="broadcast"):
+            jnp.zeros((2, 2)) + jnp.zeros(2)
+
+
+def test_width_stays_the_callers_where_it_is_asked_for():
+    with jax.enable_x64(False), jax.numpy_rank_promotion("raise"), pinned(width=False):
+        assert (jnp.zeros((2, 2)) + jnp.zeros(2)).dtype == jnp.float32
+
+
+def test_each_thread_is_pinned_by_itself():
+    found = []
+
+    def look():
+        with pinned():
+            found.append(jnp.zeros(()).dtype)
+        found.append(jnp.zeros(()).dtype)
+
+    with pinned():
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    assert found == [jnp.float64, jnp.float32]
+
+
+def test_a_raw_key_of_another_generator_stays_that_generators():
+    with jax.default_prng_impl("rbg"):
+        raw = jax.random.PRNGKey(5)
+        by_raw = jb.instances.sphere(raw, 4, 2)
+    by_typed = jb.instances.sphere(jax.random.key(5, impl="rbg"), 4, 2)
+    np.testing.assert_array_equal(by_raw.arms, by_typed.arms)
+
+
+PLATFORM = """
+import jaxbandits as jb
+try:
+    jb.instances.soare(2)
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("platform", "reason"), [("xyz", "known backends"), ("cuda", "there")])
+def test_a_platform_that_is_not_there_is_one_line(platform, reason):
+    found = child(PLATFORM, JAX_PLATFORMS=platform)
+    start = f"JAX_PLATFORMS must name devices of this machine, such as 'cpu', got '{platform}': "
+    assert found.startswith(start)
+    assert reason in found
+    assert found.count("\n") == 1
