@@ -177,7 +177,12 @@ def mean_label(quantity: str, fewest: int) -> str:
       quantity: of which the mean is drawn.
       fewest: replications behind any of the means.
     """
-    return f"{quantity}, mean ({'95%' if fewest > 1 else ONE})"
+    return f"{quantity}, mean ({interval_label(fewest)})"
+
+
+def interval_label(fewest: int) -> str:
+    """What intervals of means are called, by the fewest replications behind any of them."""
+    return "95%" if fewest > 1 else ONE
 
 
 def band(ax: "Axes", rounds: Any, mean: Any, width: Any, i: int, *, label: str | None) -> None:

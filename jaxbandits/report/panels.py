@@ -11,6 +11,7 @@ from ..drawing import (
     colour,
     hatch,
     ink,
+    interval_label,
     intervals,
     mean_label,
     paper,
@@ -213,8 +214,8 @@ def _boxes(ax: "Axes", data: "Dataset", whole: "Dataset") -> None:
         intervals(ax, [position + 0.4 / data.sizes["algorithm"]], middle, low, high, i)
         if int(data.cut_short.sel(cell)):
             _cut_short(ax, position, pulls.max())
-    marker = mean_label("marker", _fewest(whole)).replace("marker,", "marker:")
-    ax.set_ylabel(f"pulls (box: 25, 50, 75%;\nwhiskers: 5, 95%;\n{marker})")
+    level = interval_label(_fewest(whole))
+    ax.set_ylabel(f"pulls (box: 25, 50, 75%;\nwhiskers: 5, 95%;\nmarker: mean, {level})")
     ax.set_yscale(scale_of(whole.pulls.quantile([0.05, 0.95], "replication").values))
 
 

@@ -51,9 +51,9 @@ def layout(dataset: "Dataset", quantities: Sequence[str] | None = None) -> Layou
     """The `Layout` of the figure of a complete dataset."""
     axes = json.loads(dataset.attrs["axes"])
     rows = _quantities(dataset) if quantities is None else _checked(dataset, quantities)
-    curves = CURVES & set(rows)
-    along = None if curves else _longest(dataset, axes)
-    split = axes or curves or "arms" in rows
+    own = (CURVES | {"arms"}) & set(rows)  # what has a horizontal axis of its own
+    along = None if own else _longest(dataset, axes)
+    split = axes or own
     others = ["instance", *[name for name in axes if name != along]] if split else []
     return Layout(rows, along, others)
 
@@ -182,7 +182,8 @@ def _quantities(dataset: "Dataset") -> list[str]:
     if "regret" in dataset:
         return ["reward" if "average_reward" in dataset else "regret"]
     fixed = (dataset.pulls.max("replication") == dataset.pulls.min("replication")).all()
-    return ["accuracy"] if bool(fixed) else ["pulls", "errors"]
+    several = (dataset.replications > 1).any()  # else the pulls of a cell are equal in any case
+    return ["accuracy"] if bool(fixed & several) else ["pulls", "errors"]
 
 
 def _longest(dataset: "Dataset", axes: list[str]) -> str | None:

@@ -87,15 +87,16 @@ def _given(dataset: Any) -> "Dataset":
         missing = f"dataset has no variable {name!r}, by replication, to compute from"
         require(name in given.data_vars, missing)
     info = [name for name in given.data_vars if str(name).startswith("info_")]
-    return given.drop_vars(info).compute()
+    found = given.drop_vars(info).unstack().compute()
+    for name, size in found.pulls.sizes.items():
+        require(size > 0, f"dataset holds no {name}: the selection is empty")
+    return found
 
 
 def _renewed(dataset: "Dataset") -> "Dataset":
     """The dataset without summaries of what it may no longer hold."""
     dataset = dataset.assign(judged=_judged(dataset))
-    if "arm_pulls" in dataset:
-        dataset = dataset.assign(arm_pulls_mean=dataset.arm_pulls.mean(EACH))
-    elif not _is_whole(dataset):
+    if "arm_pulls" not in dataset and not _is_whole(dataset):
         dataset = dataset.drop_vars("arm_pulls_mean", errors="ignore")
     return dataset.drop_vars([*SUMMARY, "reasons", "why"], errors="ignore")
 
@@ -168,8 +169,6 @@ def _labels(dataset: "Dataset", name: str) -> list[Any]:
 
 
 def _check(dataset: "Dataset", grid: Sequence[str]) -> None:
-    for name in (*grid, EACH):
-        require(dataset.sizes[name] > 0, f"dataset holds no {name}s: the selection is empty")
     for name in grid:
         labels, numbers = np.unique(list(map(str, dataset[name].values)), return_counts=True)
         twice = labels[numbers > 1]
@@ -194,6 +193,8 @@ def _of_cells(dataset: "Dataset", grid: Sequence[str]) -> "Dataset":
 
     A mask of replications, or sweeps joined along them, spread over these tables too.
     """
+    if "arm_pulls" in dataset:
+        dataset = dataset.assign(arm_pulls_mean=dataset.arm_pulls.mean(EACH))
     cells = dataset.pulls.isel({EACH: 0}, drop=True)
     found = {}
     for name in (name for name in OF_CELLS if name in dataset):

@@ -1,0 +1,240 @@
+"""Figures and tables of any part of a sweep's dataset are those of what it holds."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+import xarray
+from pages import example
+
+import jaxbandits as jb
+from jaxbandits.report import pairs, plot, table, write
+from jaxbandits.sweeps.columns import SUMMARY
+from jaxbandits.sweeps.dataset import write as save
+from jaxbandits.sweeps.selection import complete, replications_text
+
+LINGAPE = {name: partial(jb.lingape, delta=delta) for name, delta in (("A", 0.3), ("B", 0.01))}
+EVEN = np.arange(20) % 2 == 0
+
+
+def swept(replications, **options):
+    return jb.sweep(
+        {"soare": partial(jb.instances.soare, 2)},
+        LINGAPE,
+        axes={"angle": [0.8, 1.2]},
+        replications=replications,
+        progress=False,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return swept(20)
+
+
+def again(dataset, folder, **options):
+    save(dataset, folder / "again.nc")
+    return xarray.open_dataset(folder / "again.nc", **options)
+
+
+def joined(*datasets, **options):
+    return xarray.concat(datasets, join="outer", data_vars="all", **options)
+
+
+# By name, a selection, and the same by lists alone.
+SELECTIONS = {
+    "some replications": (lambda d: d.isel(replication=slice(7)), {"replication": [*range(7)]}),
+    "by their numbers": (lambda d: d.sel(replication=slice(2, 5)), {"replication": [2, 3, 4, 5]}),
+    "a mask": (lambda d: d.isel(replication=EVEN), {"replication": np.flatnonzero(EVEN)}),
+    "a condition": (lambda d: d.where(d.replication < 7), {"replication": [*range(7)]}),
+    "without the rest": (
+        lambda d: d.where(d.replication < 7, drop=True),
+        {"replication": [*range(7)]},
+    ),
+    "one replication": (lambda d: d.isel(replication=3), {"replication": [3]}),
+    "one without a number": (lambda d: d.isel(replication=3, drop=True), {"replication": [3]}),
+    "an instance": (lambda d: d.isel(instance=0), {}),
+    "an instance by name": (lambda d: d.sel(instance="soare"), {}),
+    "an instance without a name": (lambda d: d.isel(instance=0, drop=True), {}),
+    "an algorithm": (lambda d: d.sel(algorithm="B"), {"algorithm": [1]}),
+    "a value of an axis": (lambda d: d.sel(angle=1.2), {"angle": [1]}),
+    "one cell": (
+        lambda d: d.isel(algorithm=[0], angle=[1]).squeeze(),
+        {"algorithm": [0], "angle": [1]},
+    ),
+    "a scalar of each": (
+        lambda d: d.isel(instance=0, algorithm=1, angle=0, replication=4),
+        {"algorithm": [1], "angle": [0], "replication": [4]},
+    ),
+    "another order": (lambda d: d.isel(angle=[1, 0]), {"angle": [1, 0]}),
+    "other dimensions first": (lambda d: d.transpose(..., "algorithm", "instance"), {}),
+    "stacked": (lambda d: d.stack(cell=("instance", "algorithm")), {}),
+    "only what is needed": (lambda d: d[["pulls", "correct", "stopped", "reason"]], {}),
+    "without attributes": (lambda d: d.drop_attrs(), {}),
+    "more numbers": (lambda d: d.reindex(replication=range(30)), {}),
+    "an arm": (lambda d: d.isel(arm=1), {}),
+    "a reason": (lambda d: d.isel(why=0), {}),
+}
+
+
+def summaries(dataset):
+    whole = complete(dataset)
+    return {name: whole[name].values for name in (*SUMMARY, "reasons")}
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_a_selection_is_drawn_as_what_it_holds(dataset, name):
+    select, by_lists = SELECTIONS[name]
+    one, other = select(dataset), dataset.isel(by_lists)
+    for (column, values), expected in zip(
+        summaries(one).items(), summaries(other).values(), strict=True
+    ):
+        np.testing.assert_allclose(values, expected, rtol=1e-12, err_msg=column)
+    _, lines = table.rows(one, pairs.differences(one))
+    assert len(lines) == other.sizes["algorithm"] * other.sizes["angle"]
+    assert {line[2] for line in lines} == {f"{x:g}" for x in other.angle.values}
+    number = replications_text(complete(one))
+    assert plot.title_of(one).endswith(f"{number} replications")
+    panel = jb.plot.sweep(one, quantities=["pulls"]).axes[0]
+    drawn = [bars.lines[0].get_ydata() for bars in panel.containers]
+    np.testing.assert_array_equal(drawn, complete(other).pulls_mean.values[0])
+
+
+def test_the_first_replications_are_a_smaller_sweep(dataset):
+    """Means, intervals, paired differences and the number said are those of 7 replications."""
+    first, small = dataset.isel(replication=slice(7)), swept(7)
+    for name, values in summaries(first).items():
+        np.testing.assert_array_equal(values, small[name].values, err_msg=name)
+    assert pairs.differences(first) == pairs.differences(small)
+    assert pairs.differences(first) != pairs.differences(dataset)
+    assert table.rows(first) == table.rows(small)
+    assert "\n7 replications" in f"\n{plot.title_of(first)}"
+
+
+@pytest.mark.parametrize("chunks", [None, {}], ids=["read", "dask"])
+def test_a_file_is_read_again(dataset, tmp_path, chunks):
+    if chunks is not None:
+        pytest.importorskip("dask.array")
+    with again(dataset, tmp_path, chunks=chunks) as stored:
+        expected = summaries(dataset.sel(angle=0.8))
+        for name, values in summaries(stored.sel(angle=0.8)).items():
+            np.testing.assert_array_equal(values, expected[name], err_msg=name)
+
+
+def test_sweeps_are_joined(dataset):
+    twice = joined(dataset, dataset, dim="replication")
+    assert (complete(twice).replications == 40).all()
+    assert (complete(twice).pulls_mean == complete(dataset).pulls_mean).all()
+    seeds = joined(dataset, swept(9, seed=1), dim="seed").assign_coords(seed=[0, 1])
+    titles = [ax.get_title() for ax in jb.plot.sweep(seeds).axes if ax.get_title()]
+    assert titles == ["soare, seed = 0", "soare, seed = 1"]
+    assert plot.title_of(seeds) == "9 to 20 replications"
+    others = dataset.assign_coords(algorithm=["C", "D"]).isel(replication=slice(5))
+    _, lines = table.rows(joined(dataset, others, dim="algorithm"))
+    assert [line[3] for line in lines] == ["20"] * 4 + ["5"] * 4
+
+
+def test_the_page_of_a_selection_is_written(dataset, tmp_path):
+    save(dataset.sel(angle=0.8).isel(replication=slice(7)), tmp_path / "results.nc")
+    text = write(tmp_path).read_text()
+    assert "7 in each cell" in text
+    assert "of 7" in text
+    assert "of 20" not in text
+
+
+def test_a_masked_cell_is_one_that_was_not_run(dataset):
+    masked = complete(dataset.where(dataset.angle > 1.0))
+    assert masked.replications.values[0, :, 0].tolist() == [0, 0]
+    assert np.isnan(masked.pulls_mean.values[0, :, 0]).all()
+    kept = complete(dataset.sel(angle=1.2))
+    np.testing.assert_array_equal(masked.pulls_mean[..., 1:], kept.pulls_mean)
+    assert jb.plot.sweep(dataset.where(dataset.angle > 1.0)).axes
+
+
+def test_curves_and_arms_of_a_selection():
+    dataset = example(instances=("one",), regret=True)
+    arms = ((*dataset.pulls.dims, "arm"), np.arange(2 * 2 * 20 * 3).reshape(1, 2, 2, 20, 3))
+    dataset = dataset.assign(arm_pulls=arms).assign_coords(arm=range(3))
+    part = dataset.isel(gap=1, replication=slice(5))
+    (ax,) = jb.plot.sweep(part).axes
+    curve = ax.get_lines()[0].get_ydata()
+    np.testing.assert_allclose(curve, part.regret[0, 0].mean("replication"))
+    (ax,) = jb.plot.sweep(part.isel(arm=2), quantities=["arms"]).axes
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["3"]
+    last = jb.plot.sweep(part.isel(round=-1)).axes[0].get_lines()[0]
+    assert last.get_xdata().tolist() == [6]
+
+
+REFUSED = {
+    "averaged over replications": (lambda d: d.mean("replication"), "no replication left: select"),
+    "averaged over algorithms": (lambda d: d.mean("algorithm"), "average nothing over them"),
+    "averaged over an axis": (lambda d: d.mean("angle"), "average nothing over them"),
+    "no replications": (lambda d: d.isel(replication=[]), "holds no replication"),
+    "no algorithms": (lambda d: d.isel(algorithm=[]), "holds no algorithm"),
+    "no value of an axis": (lambda d: d.sel(angle=[]), "holds no angle"),
+    "without pulls": (lambda d: d.drop_vars("pulls"), "has no variable 'pulls'"),
+    "without answers": (lambda d: d.drop_vars("correct"), "has no variable 'correct'"),
+    "one algorithm twice": (lambda d: d.isel(algorithm=[0, 0]), "the algorithm A stands twice"),
+    "a table": (lambda d: d.pulls, "must be that of a sweep, an xarray.Dataset, got a DataArray"),
+    "a path": (lambda d: "results.nc", "must be that of a sweep, an xarray.Dataset, got a str"),
+    "axes that are no names": (lambda d: d.assign_attrs(axes="[3]"), "not a list of names"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("function", [jb.plot.sweep, plot.title_of, table.rows, pairs.pairs])
+def test_what_cannot_be_shown_is_one_line(dataset, name, function):
+    select, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message) as error:
+        function(select(dataset))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("quantities", "message"),
+    [
+        (["pull"], "unknown quantity 'pull'; did you mean 'pulls'"),
+        ("pulls", "quantities must be a list of names, got 'pulls'"),
+        ([], "quantities must be a list of names"),
+        (["regret"], "'regret' needs 'regret', which dataset lacks"),
+        (["arms"], "'arms' needs 'arm_pulls', which dataset lacks"),
+    ],
+)
+def test_quantities_are_checked(dataset, quantities, message):
+    with pytest.raises(ValueError, match=message):
+        jb.plot.sweep(dataset.drop_vars("arm_pulls"), quantities=quantities)
+
+
+def test_contextual_cells_have_no_error_rate_in_any_selection(dataset):
+    """Results of 0.2.0 say so by an error rate that is missing though all have stopped."""
+    old = dataset.drop_vars("judged").assign(error_rate=dataset.error_rate * np.nan)
+    for part in (old, old.isel(replication=slice(3)), old.where(old.replication < 3)):
+        assert np.isnan(complete(part).error_rate).all()
+    new = dataset.assign(judged=False & dataset.judged).drop_vars("error_rate")
+    assert np.isnan(complete(new.isel(replication=slice(3))).error_rate).all()
+    assert complete(dataset).error_rate.notnull().all()
+
+
+def test_means_of_arms_are_not_those_of_other_replications(dataset):
+    part = complete(dataset.isel(replication=slice(3)))
+    assert (part.arm_pulls_mean == part.arm_pulls.mean("replication")).all()
+    large = dataset.drop_vars("arm_pulls")  # as of a sweep that is too large to keep them
+    assert "arm_pulls_mean" in complete(large)
+    assert "arm_pulls_mean" not in complete(large.isel(replication=slice(3)))
+
+
+def test_a_comparison_shows_what_its_dataset_holds():
+    found = jb.compare(LINGAPE, jb.instances.soare(2, angle=1.2), replications=20, bounds=False)
+    part = jb.Comparison(found.dataset.isel(replication=slice(5)), found.table)
+    assert part.plot().get_suptitle().endswith("\n5 replications")
+    assert len(part.runs["A"].pulls) == part.runs["A"].summary()["replications"] == 5
+    assert jb.plot.sweep(found).axes
+
+
+def test_names_of_dropped_dimensions(dataset):
+    one = complete(dataset.isel(instance=0, algorithm=0, drop=True))
+    assert one.instance.values.tolist() == ["soare"]  # the only one of the sweep
+    assert one.algorithm.values.tolist() == ["algorithm"]
+    assert json.loads(complete(dataset.isel(angle=0, drop=True)).attrs["axes"]) == []
