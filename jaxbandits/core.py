@@ -79,6 +79,8 @@ class Env(NamedTuple):
     #: of an answer: whether others are exactly as good, so that no number of draws separates them
     tied: Callable[[Any], Bool[Array, ""] | np.bool] = lambda answer: np.False_
     now: Callable[[Int[Array, ""]], tuple[Any, ...]] = lambda pulls: ()
+    #: of an answer: whether estimated means do not settle if it is right; None where they are known
+    unsettled: Callable[[Any], Bool[Array, ""]] | None = None
 
 
 class Run(NamedTuple):

@@ -12,8 +12,9 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
+from ..instances.settled import check_settled
 from ..parameters import require
-from ..signatures import name_of, nearest, options_of_call, unknown
+from ..signatures import function_of, name_of, nearest, options_of_call, unknown
 from ..system.interrupts import held_back
 from ..system.jax_options import pinned, pinning
 from ..system.progress import Bar
@@ -32,10 +33,11 @@ from .partition import (
     PreparedCell,
     ProblemSource,
     answers_with_arms,
+    bound_options,
     note_the_end,
     prepared,
 )
-from .results import Runs, joined
+from .results import Runs, joined, unsettled_share
 from .stack import stacked
 from .traits import shapes_of, sizes, traits_of
 
@@ -208,6 +210,7 @@ def check_ending(
     traits = traits_of(structure, numbers, num_rounds)
     problem, build, _ = structure.tree(numbers)
     name = name_of(build)
+    _check_truth(problem, build, one=horizon is not None or traits.answers_one)
     delay = getattr(getattr(problem, "stress", None), "delay", 0)
     limit = max_pulls if horizon is None else horizon
     require(
@@ -229,6 +232,21 @@ def check_ending(
         )
         require(traits.answers_one, f"{message}, which is a set, not an arm")
         require(answers_with_arms(problem, build), f"{message}, which is a target, not an arm")
+
+
+def _check_truth(problem, build, *, one):
+    """Raise where means that are estimates do not settle which answers are right.
+
+    Args:
+      one: whether that is the best arm, where no `m` says how many.
+    """
+    found, options = getattr(problem, "estimated", None), bound_options(build)
+    defaults = inspect.signature(function_of(build)).parameters
+    m = options.get("m", defaults["m"].default if "m" in defaults else None)
+    if found is None or found.draws < 2 or (m is None and not one):
+        return  # the means are known, there was a warning, or `Runs.facts` will say
+    epsilon = float(options.get("epsilon", 0.0))
+    check_settled(found, 1 if m is None else int(m), epsilon, role="instance")
 
 
 class Simulation:
@@ -379,7 +397,7 @@ class Simulation:
             regret=None if rounds is None else record.regret[:, : len(rounds)],
             info={name: x for name, x in record.info.items() if name not in REPORT},
             facts=record.facts,
-            meta=self._meta | meta,
+            meta=self._meta | meta | unsettled_share(record.facts),
         )
 
 

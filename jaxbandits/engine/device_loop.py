@@ -252,6 +252,8 @@ def record_of(factory: EpisodeFactory, inputs: LoopInputs, lane: Lane, *, stops:
     run = lane.run
     facts: dict[str, Any] = {"broken": run.broken}
     env, _, _ = factory.build(lane.problem)
+    if env.unsettled is not None:
+        facts["unsettled"] = env.unsettled(run.answer)
     if not lane.curve.size:
         # An algorithm that never stops is not kept from stopping by ties.
         tied = env.tied(run.answer) if stops else jnp.array(False)

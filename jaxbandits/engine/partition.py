@@ -13,6 +13,7 @@ from jax.tree_util import Partial
 
 from ..core import Algorithm
 from ..instances import Instance
+from ..instances.instance import with_floats
 from ..messages import brief
 from ..parameters import check_leaves, is_concrete, require
 from ..signatures import check_call, check_options, first_parameter, function_of, name_of
@@ -48,7 +49,8 @@ class CellStructure(NamedTuple):
             return _factory_of_one(problem, built)
 
         def draw(key, cell, replication):
-            return jax.tree.map(jnp.asarray, problem(jax.random.fold_in(key, INSTANCE)))
+            drawn = with_floats(problem(jax.random.fold_in(key, INSTANCE)))
+            return jax.tree.map(jnp.asarray, drawn)
 
         return EpisodeFactory(draw, functools.partial(built, drawn=True))
 
@@ -146,6 +148,9 @@ def prepared(
     require(callable(algorithm), f"algorithm must be a constructor, got {brief(algorithm)}")
     check_options("algorithm", algorithm)
     build, problem = as_tree(algorithm), _without_key(instance)
+    if isinstance(problem, Instance):
+        with jax.enable_x64(True):
+            problem = with_floats(problem)
     if not is_problem(problem):
         problem = _checked_source(problem)
     with pinned():

@@ -16,11 +16,20 @@ from ..instances.environments.contextual import contextual
 from ..instances.environments.finite import LAWS, TIED
 from ..instances.environments.stressed import delayed, drifted, late, stressed
 from ..instances.stress import RANGES
+from ..kernels.estimate.links import FAMILIES
 from ..messages import brief
-from ..parameters import check, nonnegative
+from ..parameters import check, choice, nonnegative
 from ..precision import check_real
 from ..system.revisions import Revisions, revisions_of_each
 
+SAME_VALUES: float = 1e-9  # of the largest mean: less is rounding
+# By the law of rewards, which attribute of an instance it draws from.
+SOURCES: dict[str, str] = {
+    "recorded": "samples",
+    "simulated": "simulator",
+    "heteroscedastic": "stress",
+    "student": "stress",
+}
 EPS: float = float(np.finfo(float).eps)
 
 Problem: TypeAlias = Instance | Labelled
@@ -111,8 +120,42 @@ def check_instance(instance: Instance, horizon: int | None = None) -> None:
         _check_noise(instance.noise_var, instance.means)
     if instance.theta_norm is not None:
         check("theta_norm", nonnegative, instance.theta_norm)
-    if instance.samples is not None:
-        check_real("samples", instance.samples)
+    _check_law(instance)
+    _check_values(instance)
+
+
+def _check_law(instance):
+    """Raise unless rewards have a known law, and what it draws from."""
+    check("rewards", choice(*LAWS), instance.rewards)
+    check("family", choice(*FAMILIES), instance.family)
+    source = SOURCES.get(instance.rewards)
+    known = source is None or getattr(instance, source) is not None
+    require(known, f"{source} must be given for rewards {instance.rewards!r}, got None")
+    num_arms, shape = np.shape(instance.arms)[0], np.shape(instance.samples)
+    fits = instance.samples is None or (len(shape) == 2 and shape[0] == num_arms and shape[1] > 0)
+    require(fits, f"samples must be a table [{num_arms}, N], got shape {shape}")
+    low, high = RANGES.get(instance.rewards, (-np.inf, np.inf))
+    if is_concrete(instance.means):
+        least, most = np.min(instance.means), np.max(instance.means)
+        require(
+            low - TIED <= least and most <= high + TIED,
+            f"means must lie in [{low:g}, {high:g}] for {instance.rewards} rewards, "
+            f"got {least:.6g} to {most:.6g}",
+        )
+
+
+def _check_values(instance):
+    """Raise where the targets are the arms, and the values are not their means."""
+    tables = instance.arms, instance.targets, instance.means, instance.values
+    if not all(map(is_concrete, tables)) or not np.array_equal(instance.arms, instance.targets):
+        return
+    apart = np.abs(np.asarray(instance.values) - np.asarray(instance.means))
+    arm = int(apart.argmax())
+    require(
+        apart[arm] <= SAME_VALUES * np.abs(instance.means).max(),
+        f"values must be the means where the targets are the arms, got {instance.values[arm]:.6g} "
+        f"and {instance.means[arm]:.6g} for arm {arm}: where one is replaced, replace both",
+    )
 
 
 def _check_noise(noise_var, means):

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -51,13 +51,15 @@ class Runs:
       regret: float64 `[R, T]` expected regret up to those rounds, or None.
       info: what the algorithm counted, each `[R]`: phases, fits that did not converge, ...
       facts: what the engine knows besides, bool `[R]` each. `broken`: the state held NaN when the
-        replication ended. Without a horizon also, of those cut short, `tied`: several answers are
-        equally good; `idle`: thousands of rounds without a draw; `hidden`: the arms that were
-        generated for this replication do not span, or rounding hides a direction.
+        replication ended. `unsettled`, where means are estimated: they do not settle which answer
+        is right, see `instances.simulated`. Without a horizon also, of those cut short, `tied`:
+        several answers are equally good; `idle`: thousands of rounds without a draw; `hidden`: the
+        arms that were generated for this replication do not span, or rounding hides a direction.
       meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them (of cells
         that share a program, for the first of them), device, engine, `jax` and `jaxbandits`: their
         versions, and `lane_use`: the share of all rounds computed that belonged to a replication
-        under way.
+        under way. `unsettled`, where means are estimated: the share of replications of which it is
+        not settled which answer is right.
 
     >>> import jaxbandits as jb
     >>> from functools import partial
@@ -260,12 +262,23 @@ def _selected(runs, chosen):
         tables["regret"] = runs.regret[chosen]
     for group in saved.DICTS:
         tables[group] = {name: x[chosen] for name, x in getattr(runs, group).items()}
-    return dataclasses.replace(runs, **tables)
+    return dataclasses.replace(runs, meta=runs.meta | unsettled_share(tables["facts"]), **tables)
+
+
+def unsettled_share(facts: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Of `Runs.meta`, the share of replications whose right answer is not settled, if it is known.
+
+    >>> unsettled_share({"unsettled": np.array([True, False])}), unsettled_share({})
+    ({'unsettled': 0.5}, {})
+    """
+    unsettled = facts.get("unsettled")
+    return {} if unsettled is None or not len(unsettled) else {"unsettled": float(unsettled.mean())}
 
 
 def none_of(runs: Runs) -> Runs:
     """`Runs` like these without a single replication."""
-    meta = {name: value for name, value in runs.meta.items() if not name.endswith("seconds")}
+    of_runs = ("seconds", "compile_seconds", "unsettled")
+    meta = {name: value for name, value in runs.meta.items() if name not in of_runs}
     return dataclasses.replace(_selected(runs, slice(0)), meta=meta)
 
 
@@ -298,6 +311,8 @@ def joined(parts: Sequence[Runs]) -> Runs:
     }
     engines = sorted({x.meta["engine"] for x in parts if "engine" in x.meta})
     known = one.meta | times | ({"engine": ", ".join(engines)} if engines else {})
+    judged = join(*(np.full(len(x), "unsettled" in x.facts) for x in parts))
+    known |= unsettled_share({k: v[judged] for k, v in tables["facts"].items()})
     return dataclasses.replace(one, replication=ids, meta=known, **tables)
 
 

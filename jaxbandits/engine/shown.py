@@ -33,6 +33,8 @@ def facts_of(summary: Mapping[str, Any], num_arms: int, meta: Mapping[str, Any])
         found["pulls"] = _pulls(summary)
     if summary["reasons"]:
         found["no answer"] = f"{text_of(summary['reasons'])} ({cut} cut short)"
+    if meta.get("unsettled"):
+        found["not settled"] = _unsettled(meta["unsettled"])
     if summary["info"]:
         found["counted"] = ", ".join(_counted(*item) for item in summary["info"].items())
     if meta:
@@ -58,6 +60,10 @@ def _pulls(summary):
     quantiles = summary["pulls_quantiles"]
     parts = [f"{name} {_number(quantiles[level])}" for level, name in QUANTILES.items()]
     return f"{mean}; {', '.join(parts)}"
+
+
+def _unsettled(share):
+    return f"in {share:.3g} of the replications estimated means do not settle which answer is right"
 
 
 def _counted(name, value):

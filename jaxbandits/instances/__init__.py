@@ -11,7 +11,6 @@ from .instance import (
     glm,
     linear,
     recorded,
-    simulated,
     tabular,
 )
 from .news import clicks, yahoo_r6a
@@ -27,6 +26,7 @@ from .papers import (
     transductive,
 )
 from .screening import boolean_drugs, boolean_network, drugs
+from .simulators import simulated
 from .stress import stressed
 from .synthetic import cars, motor
 

@@ -2,20 +2,21 @@
 
 import dataclasses
 from functools import partial
-from typing import Annotated, TypeAlias
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..feature_tables import check_arms, is_concrete, require
 from ..kernels.estimate.links import LARGEST, LINKS
-from ..parameters import Family, Nonnegative, Size, Variance, count
+from ..parameters import Family, Nonnegative, Variance
 from ..precision import check_real, double, floats, owned
-from ..types import Key, Pytree, Rows, Table
+from ..types import Pytree, Rows, Table
+from .doubts import warn_of_constants, warn_of_variances
 from .options import check_room, checked
-from .simulator_means import sampled_means
+from .settled import Estimated
 
 Number: TypeAlias = Float[Table, ""]
 Means: TypeAlias = Float[Table, " K"]
@@ -41,6 +42,9 @@ class Instance:
       samples: `[K, N]` recorded rewards, or None.
       simulator: a pytree of arrays with a method `reward(key, arm)`, or None.
       stress: what the learner does not know, see `stressed`, or None.
+      standard_errors: `[K]` of the means where these are estimated, else None; infinite where each
+        rests on a single draw.
+      draws: `[]` of each arm, from which means were estimated, or None.
       rewards: their law: "normal", "bernoulli", "sign" (1 or -1), "poisson", "recorded",
         "simulated", or under stress "heteroscedastic" or "student" (static).
       family: the generalised linear model a learner may assume (static).
@@ -64,6 +68,15 @@ class Instance:
     stress: Pytree = None
     rewards: str = "normal"
     family: str = "gaussian"
+    standard_errors: Means | None = None
+    draws: Int[Table, ""] | int | None = None
+
+    @property
+    def estimated(self) -> Estimated | None:
+        """The means as estimates, or None where they are known."""
+        if self.standard_errors is None or self.draws is None:
+            return None
+        return Estimated(self.means, self.standard_errors, self.draws)
 
     def __repr__(self) -> str:
         """What kind of instance it is, in a line; the tables are the attributes."""
@@ -77,6 +90,8 @@ class Instance:
         parts.append(f"{self.rewards} rewards with variance {self.noise_var:.4g}")
         if len(values) > 1:
             parts.append(f"best mean {values[-1]:.4g}, next {values[-2]:.4g}")
+        if self.estimated is not None:
+            parts.append(_accuracy(self.estimated))
         apart = self._distance_from_linear()
         if apart > LINEAR * np.abs(self.means).max():
             parts.append(f"means up to {apart:.2g} from linear")
@@ -90,11 +105,52 @@ class Instance:
         return float(np.abs(self.means - fit).max())
 
 
+STATIC: list[str] = ["rewards", "family"]
 jax.tree_util.register_dataclass(
     Instance,
-    data_fields=[f.name for f in dataclasses.fields(Instance)][:10],
-    meta_fields=["rewards", "family"],
+    data_fields=[f.name for f in dataclasses.fields(Instance) if f.name not in STATIC],
+    meta_fields=STATIC,
 )
+
+
+def _accuracy(found):
+    """The standard errors of estimated means, in words."""
+    if found.draws < 2:
+        return "each mean one draw"
+    low, high = (f"{error:.2g}" for error in (found.errors.min(), found.errors.max()))
+    width = low if low == high else f"{low} to {high}"
+    return f"standard errors of means {width} ({found.draws:,} draws)"
+
+
+TABLES: tuple[str, ...] = (
+    *("arms", "targets", "means", "values", "theta", "noise_var", "theta_norm", "samples"),
+    "standard_errors",
+)
+
+
+def with_floats(instance: Instance) -> Instance:
+    """The instance with all its tables in JAX's default precision.
+
+    Constructors make such ones; what `dataclasses.replace` puts into it may be lists, whole numbers
+    or of another precision.
+
+    Raises:
+      ValueError: a table holds anything but real numbers.
+    """
+    given = {name: getattr(instance, name) for name in TABLES}
+    tables = {name: _as_floats(name, table) for name, table in given.items()}
+    changed = {name: table for name, table in tables.items() if table is not given[name]}
+    return dataclasses.replace(instance, **changed) if changed else instance
+
+
+def _as_floats(name, table):
+    if table is None and name in ("theta_norm", "samples", "standard_errors"):
+        return None
+    fits = isinstance(table, np.ndarray | np.generic | jax.Array)
+    if fits and table.dtype == jnp.result_type(float):
+        return table
+    check_real(name, table)
+    return owned(table)
 
 
 def check_finite(name: str, array: Rows, shape: tuple[int, ...]) -> None:
@@ -112,7 +168,8 @@ def _check_computed(what, means, source):
         raise ValueError(f"{source} must give finite {what}, got {means[wrong]} at [{wrong}]")
 
 
-def _build(arms, targets, means, values, theta, noise_var, theta_norm, **rest):
+def built(arms, targets, means, values, theta, noise_var, theta_norm, **rest):
+    """An `Instance` that owns its tables; `rest` are those of its fields that most do not have."""
     given = arms, arms if targets is None else targets, means, values, theta, noise_var
     # What is two of them, arms and targets say, is kept once.
     own = {key: owned(x) for key, x in {id(x): x for x in given}.items()}
@@ -148,7 +205,7 @@ def linear(
     means, values, norm = _products(arms, None if targets is arms else targets, theta)
     _check_computed("means", means, "arms and theta")
     _check_computed("values", values, "targets and theta")
-    return _build(arms, targets, means, values, theta, noise_var, norm)
+    return built(arms, targets, means, values, theta, noise_var, norm)
 
 
 @jax.jit  # one program for all that is computed; a program for each operation takes longer
@@ -209,7 +266,7 @@ def tabular(
         check_finite("values", values, (np.shape(targets)[0],))
     values = means if values is None else values
     theta = np.zeros(np.shape(arms)[1])
-    return _build(arms, targets, means, values, theta, noise_var, theta_norm)
+    return built(arms, targets, means, values, theta, noise_var, theta_norm)
 
 
 @checked
@@ -241,7 +298,7 @@ def glm(arms: Rows, theta: Rows, *, family: Family = "logistic") -> Instance:
     _check_computed("means", means, "arms and theta")
     rewards = {"gaussian": "normal", "poisson": "poisson"}.get(family, "bernoulli")
     noise_var = largest if rewards == "poisson" else {"normal": 1.0, "bernoulli": 0.25}[rewards]
-    return _build(arms, arms, means, means, theta, noise_var, norm, rewards=rewards, family=family)
+    return built(arms, arms, means, means, theta, noise_var, norm, rewards=rewards, family=family)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -285,7 +342,7 @@ def bernoulli(
         require(low >= 0 and high <= 1, f"means must lie in [0, 1], got {low} to {high}")
     theta = np.zeros(np.shape(arms)[1])
     family = {"rewards": "bernoulli", "family": "logistic"}
-    return _build(arms, None, means, means, theta, 0.25, theta_norm, **family)
+    return built(arms, None, means, means, theta, 0.25, theta_norm, **family)
 
 
 def _check_rows(samples):
@@ -299,6 +356,16 @@ def _check_rows(samples):
         "all must have as many, see 'Arms with different numbers of records' in 'Use data of your "
         "own'",
     )
+
+
+def _doubt_samples(samples, noise_var):
+    """Warn where records are not what learners are told, or each pull gives the same one."""
+    varies = (samples != samples[:, :1]).any(1)
+    warn_of_constants("samples", varies, samples.shape[1], "each pull gives this reward")
+    with np.errstate(over="ignore"):
+        variances = np.where(varies, samples.var(1), 0.0)
+    if is_concrete(noise_var):
+        warn_of_variances("samples", variances, float(noise_var))
 
 
 @checked
@@ -318,6 +385,9 @@ def recorded(
       zeros.
     Raises:
       ValueError: wrong shapes, NaN, or means beyond double precision.
+    Warns:
+      UserWarning: once for each kind, naming an arm: its records have a variance above `noise_var`,
+        or they are all equal, or there is one record of each arm. Each pull then gives that one.
 
     >>> recorded([[1.0, 0.0], [0.0, 1.0]], [[0.1, 0.3], [0.5, 0.7]], noise_var=0.25).means.round(2)
     array([0.2, 0.6])
@@ -332,74 +402,9 @@ def recorded(
     )
     check_finite("samples", samples, shape)
     samples = jnp.array(samples, float)
+    if is_concrete(samples):
+        _doubt_samples(np.asarray(samples), noise_var)
     means, theta = samples.mean(1), np.zeros(np.shape(arms)[1])
     _check_computed("means", means, "samples")
     rest = {"samples": samples, "rewards": "recorded"}
-    return _build(arms, None, means, means, theta, noise_var, theta_norm, **rest)
-
-
-def _check_simulator(simulator: Pytree, key: Key) -> None:
-    """Raise unless it is a pytree whose `reward(key, arm)` is a single number."""
-    leaves = jax.tree.leaves(simulator)
-    is_tree = all(isinstance(x, np.ndarray | np.generic | jax.Array | float | int) for x in leaves)
-    require(is_tree, f"simulator must be a pytree of arrays, got {type(simulator).__name__}")
-    for leaf in leaves:
-        check_real("simulator: an array of it", leaf)
-    method = callable(getattr(simulator, "reward", None))
-    require(method, "simulator must have a method `reward(key, arm)`, got none")
-    reward = jax.eval_shape(lambda x, *args: x.reward(*args), simulator, key, jnp.zeros((), int))
-    shape = getattr(reward, "shape", None)
-    require(shape == (), f"simulator: a reward must be a single number, got shape {shape}")
-    check_real("simulator: a reward", reward)
-
-
-@checked
-@double
-def simulated(
-    arms: Rows,
-    simulator: Pytree,
-    *,
-    noise_var: Variance,
-    draws: Size = 2000,
-    seed: Annotated[int, count(0)] = 0,
-    theta_norm: Nonnegative | None = None,
-) -> Instance:
-    """Rewards from a simulator; the mean of each arm is estimated from draws.
-
-    These estimates decide which answers are correct, so the standard error of a mean,
-    `sd / sqrt(draws)`, has to be small beside the gaps that matter.
-
-    Args:
-      arms: `[K, d]` features.
-      simulator: a pytree of arrays with a method `reward(key, arm) -> []`, pure, for one arm
-        given as a traced integer. It is compiled together with the algorithm.
-      noise_var: the variance given to the learner.
-      draws: simulations of each arm, for the means.
-      seed: of these draws only; the same seed gives the same means.
-      theta_norm: a bound given to the learner, unknown by default.
-    Returns:
-      An `Instance`; its `theta` is not known, and stored as zeros.
-    Raises:
-      ValueError: wrong shapes, NaN, a variance not above 0, no draws, a simulator that is no
-        pytree or whose reward is not a single number.
-
-    >>> from typing import Any, NamedTuple
-    >>> class Dice(NamedTuple):
-    ...     sides: Any
-    ...     def reward(self, key, arm):
-    ...         return 1.0 + jax.random.randint(key, (), 0, self.sides[arm])
-    >>> dice = simulated([[1.0, 0.0], [0.0, 1.0]], Dice(jnp.array([5, 19])), noise_var=100.0)
-    >>> dice.means.round()
-    array([ 3., 10.])
-    """
-    check_arms(arms)
-    arms = floats(arms)
-    key = jax.random.key(seed, impl="threefry2x32")
-    _check_simulator(simulator, key)
-    simulator = jax.tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, simulator)
-    means = sampled_means(simulator, key, len(arms), int(draws))
-    finite = not is_concrete(means) or bool(np.isfinite(means).all())
-    require(finite, "simulator: its rewards must be finite, got NaN or infinity")
-    rest = {"simulator": simulator, "rewards": "simulated"}
-    theta = jnp.zeros(arms.shape[1])
-    return _build(arms, None, means, means, theta, noise_var, theta_norm, **rest)
+    return built(arms, None, means, means, theta, noise_var, theta_norm, **rest)

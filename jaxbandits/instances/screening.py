@@ -12,9 +12,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..kernels import selection
 from ..kernels.linalg import spd
-from ..parameters import Size, Variance, choice, require
+from ..parameters import Variance, choice, require
 from ..precision import double
-from ..types import Key, Table
+from ..types import Key, Rows, Table
 from .data.local_files import find_file, named_table
 from .gene_networks import (
     RULES,
@@ -26,8 +26,10 @@ from .gene_networks import (
     filled,
 )
 from .genes import read_calls, read_network
-from .instance import Instance, recorded, simulated
+from .instance import Instance, recorded
 from .options import Pair, checked
+from .simulator_means import DRAWS
+from .simulators import Draws, SizeOfSet, check_draws, simulated
 
 SOURCE: str = "it is part of the data of Reda, Kaufmann and Delahaye-Duriez (2021)"
 # Means of the ten drugs of the paper, whose features and rewards we may not distribute.
@@ -101,8 +103,10 @@ def boolean_drugs(
     path: Path | str,
     *,
     dynamics: Dynamics = "asynchronous",
+    means: Rows | None = None,
     noise_var: Variance = 0.25,
-    draws: Size = 2000,
+    draws: Draws = DRAWS,
+    m: SizeOfSet = 1,
 ) -> Instance:
     """Ten drugs on a Boolean network of 101 genes, simulated for each pull (Reda et al., 2021).
 
@@ -110,7 +114,8 @@ def boolean_drugs(
     determines, fills the others with fair coins, updates the network until nothing changes and
     scores that state by its cosine with the state of healthy people on 50 genes. Means are
     estimated from draws, with a standard error of about `0.04 / sqrt(draws)`. They are exactly
-    linear in the 71 features, and `theta` is the solution of least norm.
+    linear in the 71 features, and `theta` is the solution of least norm; it and `theta_norm` are
+    those of the estimates.
 
     Args:
       path: a folder with `features_71x10.csv`, `grn/report_model1_solution.net` (see
@@ -119,10 +124,13 @@ def boolean_drugs(
       dynamics: "asynchronous": genes one after the other, in a new random order for each of at
         most 200 sweeps; every simulation that was checked reached a fixed state. "synchronous":
         all genes at once, for at most 40 steps; most simulations cycle.
+      means: `[10]` of the drugs, where they are known.
       noise_var: the variance given to the learner.
-      draws: simulations of each drug for its mean.
+      draws: simulations of each drug for its mean, or "until settled", as in `simulated`.
+      m: how many best drugs are sought: draws have to settle which these are, as in `simulated`.
     Raises:
-      ValueError: a missing or malformed file, or files that do not fit each other.
+      ValueError: a missing or malformed file, files that do not fit each other, or best drugs that
+        are not settled.
     Deviations:
       The paper's solver searches for some fixed state that can be reached, and it is not
       documented which one it returns. Here the unknown genes and the order of updates are random.
@@ -146,7 +154,9 @@ def boolean_drugs(
     log = find_file(folder, "rewards_cosine_10drugs_18samples.txt", SOURCE)
     patients, drugs, target = _profiles(log, names, genes.names)
     screen = Screen(genes.network, patients, drugs, target, dynamics)
-    return _with_theta(simulated(features.T, screen, noise_var=noise_var, draws=draws))
+    return _with_theta(
+        simulated(features.T, screen, means=means, noise_var=noise_var, draws=draws, m=m)
+    )
 
 
 # Folders below that of its path, whose files are part of what a sweep knows a cell by.
@@ -233,8 +243,10 @@ def boolean_network(
     num_arms: Pair = 10,
     *,
     dynamics: Dynamics = "asynchronous",
+    means: Rows | None = None,
     noise_var: Variance = 0.25,
-    draws: Size = 2000,
+    draws: Draws = DRAWS,
+    m: SizeOfSet = 1,
 ) -> Instance:
     """Drugs on a random Boolean network: each pull is a simulation (after Reda et al., 2021).
 
@@ -247,20 +259,21 @@ def boolean_network(
     Args:
       key: a JAX random key.
       num_arms: K, at most 71, so that the means are linear in the 71 features.
-      dynamics, noise_var, draws: as in `boolean_drugs`.
+      dynamics, means, noise_var, draws, m: as in `boolean_drugs`.
     Raises:
       ValueError: fewer than 2 or more than 71 arms, unknown dynamics, no draws, a variance not
-        above 0.
+        above 0, or, for a key that is known, best drugs that are not settled: near ones are common.
     Deviations:
       Everything but the sizes and the rules, as we may not distribute the data.
     Reference:
       See `boolean_drugs`.
 
-    >>> instance = boolean_network(jax.random.key(0), draws=100)
+    >>> instance = boolean_network(jax.random.key(0), draws=100, m=0)  # only to look at it
     >>> instance.arms.shape, instance.simulator.network.regulators.shape
     ((10, 71), (101, 5))
     """
     require(num_arms <= DIM, f"num_arms must be at most {DIM}, got {num_arms}")
+    check_draws(draws, m, num_arms)
     keys = jax.random.split(key, 5)
     target = _random_profiles(keys[3], 1, (TARGET, TARGET))
     screen = Screen(
@@ -271,7 +284,7 @@ def boolean_network(
         dynamics,
     )
     arms = _features(keys[4], num_arms)
-    return _with_theta(simulated(arms, screen, noise_var=noise_var, draws=draws))
+    return _with_theta(simulated(arms, screen, means=means, noise_var=noise_var, draws=draws, m=m))
 
 
 @jax.jit  # as one program: its seventy operations would be compiled one by one

@@ -1,31 +1,138 @@
-"""Means of rewards, estimated from a simulator."""
+"""Means of rewards, estimated from a simulator, and what its draws show of their law."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
+from ..feature_tables import is_concrete
 from ..system.values_read import values_read
-from ..types import Key, Pytree
+from ..types import Key, Pytree, Table
+from .settled import Estimated, is_settled
 
 BLOCK: int = 256  # draws that are made in parallel
+DRAWS: int = 2000  # of each arm at first
+MANY_DRAWS: int = 16 * DRAWS  # made in one call once there are so many
+MOST_KEYS: int = 2**32  # of draws of all arms together
+MOST_DRAWS: int = 2048 * DRAWS  # of each arm, where they go on until the best arms are settled
 
 
-def sampled_means(simulator: Pytree, key: Key, num_arms: int, draws: int) -> Float[Array, " K"]:
-    """The mean reward of each arm in `draws` simulations."""
-    return _sampled_means(simulator, key, num_arms, draws, values_read(simulator))
+class Sample(NamedTuple):
+    """What some draws of each arm show; draws of more can be added to it."""
+
+    number: Int[Table, ""] | int  # draws of each arm
+    means: Float[Table, " K"]
+    roots: Float[Table, " K"]  # of the sums of squared deviations, which might overflow
+
+    def estimated(self, numpy: Any = np) -> Estimated:
+        """The means with their standard errors, which are infinite after a single draw."""
+        spread = self.roots / numpy.sqrt(numpy.maximum(self.number - 1.0, 1.0) * self.number)
+        errors = numpy.where(self.number > 1, spread, numpy.inf)
+        return Estimated(self.means, errors, self.number)
 
 
-@partial(jax.jit, static_argnums=(2, 3, 4))
-def _sampled_means(simulator, key, num_arms, draws, read):
+class Law(NamedTuple):
+    """What they show of the law of an arm's rewards."""
+
+    varies: Bool[Array, " K"]
+    deviations: Float[Array, " K"]  # standard deviation of a reward
+    relative_errors: Float[Array, " K"]  # of its square, the variance
+    shares: Float[Array, " K"]  # of the sum of squared deviations that is due to one draw
+
+
+Drawn: TypeAlias = tuple[Sample, Law]
+Draw: TypeAlias = Callable[[Any], Drawn]  # from the number of the first draw of an arm
+
+
+def draws_of(simulator: Pytree, key: Key, num_arms: int, draws: int) -> Draw:
+    """A function that makes `draws` draws of each arm; draw i has the same key in each call."""
+    read = values_read(simulator)
+    return lambda first: _drawn(simulator, key, jnp.asarray(first, int), num_arms, draws, read)
+
+
+@partial(jax.jit, static_argnums=(3, 4, 5))
+def _drawn(simulator, key, first, num_arms, draws, read):
     blocks = -(-num_arms * draws // BLOCK)
+    start = first * num_arms
 
-    def block(first):
-        numbers = first + jnp.arange(BLOCK)
-        keys = jax.vmap(partial(jax.random.fold_in, key))(numbers)
+    def block(offset):
+        numbers = offset + jnp.arange(BLOCK)
+        keys = jax.vmap(partial(jax.random.fold_in, key))(start + numbers)
         return jax.vmap(simulator.reward)(keys, numbers % num_arms)
 
     rewards = lax.map(block, BLOCK * jnp.arange(blocks))
-    return rewards.ravel()[: num_arms * draws].reshape(draws, num_arms).mean(0)
+    return _described(rewards.ravel()[: num_arms * draws].reshape(draws, num_arms))
+
+
+def _described(table):
+    """`Sample` and `Law` of rewards `[N, K]`."""
+    number, means = len(table), table.mean(0)
+    varies = (table != table[0]).any(0)
+    distances = jnp.abs(table - means)
+    sizes = jnp.where(varies, distances.max(0), 1.0)  # in this unit squares are in range
+    squares = jnp.where(varies, (distances / sizes) ** 2, 0.0)
+    variances, fourth = squares.mean(0), (squares**2).mean(0)
+    sample = Sample(jnp.array(number), means, sizes * jnp.sqrt(squares.sum(0)))
+    safe = jnp.where(varies, variances, 1.0)
+    law = Law(
+        varies=varies,
+        deviations=sizes * jnp.sqrt(variances),
+        relative_errors=jnp.sqrt(jnp.maximum(fourth - variances**2, 0.0) / number) / safe,
+        shares=jnp.where(varies, 1.0 / (number * safe), 0.0),
+    )
+    return sample, law
+
+
+def joined(one: Sample, two: Sample, numpy: Any = np) -> Sample:
+    """What the draws of both show together."""
+    number = one.number + two.number
+    apart = numpy.abs(two.means - one.means) * numpy.sqrt(one.number * (two.number / number))
+    roots = numpy.hypot(numpy.hypot(one.roots, two.roots), apart)
+    means = one.means + (two.means - one.means) * (two.number / number)
+    return Sample(number, means, roots)
+
+
+def drawn(simulator: Pytree, key: Key, num_arms: int, draws: int) -> Drawn:
+    """`Sample` and `Law` of so many draws; of more than fit a table, the law of the first ones."""
+    if draws <= MOST_DRAWS:
+        return draws_of(simulator, key, num_arms, draws)(0)
+    sample, law = draws_of(simulator, key, num_arms, MANY_DRAWS)(0)
+    while sample.number < draws:
+        part = min(MANY_DRAWS, draws - int(sample.number))
+        more, _ = draws_of(simulator, key, num_arms, part)(sample.number)
+        sample = jax.tree.map(np.asarray, joined(sample, jax.tree.map(np.asarray, more)))
+    return sample, law
+
+
+def until_settled(simulator: Pytree, key: Key, num_arms: int, m: int) -> Drawn:
+    """Draws that are doubled until the m best arms are settled, or there are `MOST_DRAWS`.
+
+    Returns:
+      `Sample` of all draws and `Law` of the first ones; whether they settle it is to be seen.
+    """
+    few, many = (draws_of(simulator, key, num_arms, draws) for draws in (DRAWS, MANY_DRAWS))
+    sample, law = few(0)
+    known = is_concrete(sample.means)
+    numpy, most = np if known else jnp, min(MOST_DRAWS, MOST_KEYS // num_arms)
+
+    def goes_on(sample):
+        times = sample.number // DRAWS
+        looks = (times & (times - 1)) == 0  # after a power of two
+        settled = is_settled(sample.estimated(numpy), m, numpy=numpy)
+        return ~looks | (~settled & (2 * sample.number <= most))
+
+    def more(sample):
+        draw = many if known and sample.number >= MANY_DRAWS else few
+        return joined(sample, draw(sample.number)[0], numpy)
+
+    if not known:
+        return lax.while_loop(goes_on, more, sample), law
+    sample = jax.tree.map(np.asarray, sample)
+    while goes_on(sample):  # here, so that Ctrl-C is heard
+        sample = jax.tree.map(np.asarray, more(sample))
+    return sample, law

@@ -352,7 +352,9 @@ def _mapped(instance, factors, shifts):
         return dataclasses.replace(instance, samples=samples)
     if instance.rewards == "simulated":
         simulator = Scaled(instance.simulator, instance.means, factors, shifts)
-        return dataclasses.replace(instance, simulator=simulator)
+        errors = instance.standard_errors
+        errors = None if errors is None else factors * errors
+        return dataclasses.replace(instance, simulator=simulator, standard_errors=errors)
     return instance
 
 

@@ -31,6 +31,7 @@ FORMER_MODULES: dict[str, str] = {
     "jaxbandits.instances.data.local_files": "jaxbandits.instances.data",
     "jaxbandits.instances.instance": "jaxbandits.instances.base",
     "jaxbandits.instances.papers": "jaxbandits.instances.named",
+    "jaxbandits.instances.simulators": "jaxbandits.instances.base",
     "jaxbandits.instances.synthetic": "jaxbandits.instances.made_up",
 }
 
@@ -120,8 +121,9 @@ def described(
         named = hasattr(value, "__qualname__") or hasattr(value, "inner")
         return name(value) if named else object_(value)
     if hasattr(value, "arms"):
-        parts = {key: inner(v) for key, v in vars(value).items()}
         rare = ("simulator", "stress")  # most have none, and their cells keep their names
+        accuracy = ("standard_errors", "draws")  # of the means, which are described themselves
+        parts = {key: inner(v) for key, v in vars(value).items() if key not in accuracy}
         return {key: part for key, part in parts.items() if key not in rare or part is not None}
     if dataclasses.is_dataclass(value):
         return [name(type(value)), inner(dict(state_of(value)))]

@@ -32,9 +32,11 @@ def same(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value
 def fold_in(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value]:
     """A new key from a key and a number."""
     key, number = operands
+    if math.prod(number.shape) != 1:
+        raise Unsupported("a key folded with several numbers at once")
     varies = key.varies or number.varies
     words = _words(key, writer, varies)
-    text = number.read(())
+    text = number.read((0,) * len(number.shape))
     if number.varies and number.spec.type != "u32":
         text = f"CONVERT({text}, vu32)"
     elif not number.varies:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from ...core import Env
 from ...types import Scalar
 from ..instance import Instance
+from ..settled import is_settled
 from .poisson import poisson
 from .simulated import Simulated
 from .student import Heteroscedastic, Student
@@ -75,7 +76,13 @@ def finite(instance: Instance, *, epsilon: Scalar = 0.0, identifies: bool = True
             return (size > 0) & (size < values.size) & (gap <= least) & (epsilon <= 0)
         return ((values >= values.max() - least).sum() > 1) & (epsilon <= 0)
 
+    def unsettled(answer):
+        one = not jnp.issubdtype(answer.dtype, jnp.bool_)
+        return ~is_settled(instance.estimated, 1 if one else answer.sum(), epsilon, jnp)
+
     facts = {"num_answers": values.shape[0], "tied": tied}
+    if instance.estimated is not None:
+        facts["unsettled"] = unsettled
     return Env(noise, reward, regret, correct, means.shape[0], **facts)
 
 
