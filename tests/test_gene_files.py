@@ -102,7 +102,8 @@ def test_a_log_is_read(tmp_path):
 
 
 def test_an_instance_from_files(tmp_path):
-    instance = check(make.boolean_drugs(write(tmp_path), draws=50, noise_var=0.1))
+    with pytest.warns(UserWarning, match="variance 0"):
+        instance = check(make.boolean_drugs(write(tmp_path), draws=50, noise_var=0.1, m=0))
     screen = instance.simulator
     np.testing.assert_array_equal(instance.arms, [[1.0, 0.5], [0.0, 2.0]])  # Y, then X
     np.testing.assert_array_equal(screen.drugs.known, [[0, 1, 1], [1, 0, 0]])
@@ -185,7 +186,7 @@ def _named(folder):
 
 @real
 def test_the_real_drugs_simulated(folder):
-    drugs = check(make.boolean_drugs(folder, draws=3000))
+    drugs = check(make.boolean_drugs(folder, draws=3000, m=0))
     assert ((drugs.means > 0.39) & (drugs.means < 0.446)).all()  # 0.40 to 0.44, and 4 deviations
     np.testing.assert_allclose(drugs.arms, make.drug_repurposing(folder).arms)
     np.testing.assert_allclose(drugs.arms @ drugs.theta, drugs.means, atol=1e-12)

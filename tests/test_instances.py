@@ -377,7 +377,7 @@ class Tossed(NamedTuple):
             (np.eye(3), np.linspace(0.0, 1.0, 48).reshape(3, -1)),
         ),
         (
-            lambda arms, chances: make.simulated(arms, Tossed(chances), noise_var=0.25, draws=10),
+            lambda arms, chances: make.simulated(arms, Tossed(chances), noise_var=0.25, draws=200),
             (np.eye(3), np.array([0.9, 0.2, 0.4])),
         ),
         (partial(make.labelled, shown=2), (np.eye(3), np.array([0, 1, 1]))),

@@ -306,7 +306,8 @@ def test_rewards_that_are_not_finite_are_named():
             return jnp.where(self.means[arm] > 0.5, jnp.inf, self.means[arm])
 
     arms = np.eye(2)
-    instance = jb.instances.simulated(arms, Broken(np.array([0.0, 0.1])), noise_var=1.0)
+    with pytest.warns(UserWarning, match="variance 0"):
+        instance = jb.instances.simulated(arms, Broken(np.array([0.0, 0.1])), noise_var=1.0)
     later = instance.simulator._replace(means=np.array([0.0, 1.0]))
     with pytest.raises(ValueError, match="round 2: the reward is inf"):
         jb.simulate(

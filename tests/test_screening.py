@@ -46,7 +46,7 @@ def test_random_networks():
 
 @pytest.fixture(scope="module")
 def random_drugs():
-    return make.boolean_network(KEY, draws=300)
+    return make.boolean_network(KEY, draws=300, m=0)
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ def test_each_single_draw_has_its_own_key():
         np.testing.assert_allclose(env.reward(noise[3], one), expected[3])
 
 
-SMALL = partial(make.boolean_network, num_arms=4, draws=100)
+SMALL = partial(make.boolean_network, num_arms=4, draws=100, m=0)
 
 
 LEARNERS = {
@@ -98,11 +98,11 @@ NATIVE = {"engine": "native"}
     ],
 )
 def test_replications_do_not_depend_on_engine_or_batch(simulator, learner, others):
-    dial = Dial(np.array([0.0, 0.05, 0.1, 0.1]))
+    dial, means = Dial(np.array([0.0, 0.05, 0.1, 0.1])), [0.5, 0.55, 0.6, 0.6]
     instance = (
-        SMALL(jax.random.key(1))
+        SMALL(jax.random.key(1), draws=8000)
         if simulator == "network"
-        else make.simulated(np.eye(4), dial, noise_var=0.25)
+        else make.simulated(np.eye(4), dial, means=means, noise_var=0.25)
     )
     play = partial(jb.simulate, instance, LEARNERS[learner], seed=3, max_pulls=120, replications=24)
     runs = play()
@@ -116,6 +116,7 @@ def test_redrawn_networks():
     draw = partial(SMALL, draws=20)
     runs = jb.simulate(draw, partial(jb.sequential_halving, budget=16), replications=8, batch=8)
     assert (runs.pulls == 16).all()
+    assert runs.meta["unsettled"] == runs.facts["unsettled"].mean() > 0.5
 
 
 def test_instances_with_different_simulators_have_different_descriptions():

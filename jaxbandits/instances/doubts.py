@@ -1,29 +1,39 @@
 """Warnings where rewards are hardly what an instance says of them."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Bool, Float
 
 from ..system.caller import warn_caller
+from ..types import Table
+from .settled import SETTLED
 
 ABOVE: float = 1.01  # times `noise_var`: a variance that is larger breaks a promise, not a rounding
+FAR_ABOVE: float = 100.0  # times `noise_var`: no standard error is needed to say that it is more
+FEW: int = 40  # rewards, of which standard errors of a variance say little
 
 
 def warn_of_variances(
     role: str,
     variances: Float[np.ndarray, " K"],
+    relative_errors: Float[np.ndarray, " K"],
+    number: int,
     noise_var: float,
-    at_least: Float[np.ndarray, " K"] | None = None,
 ) -> None:
     """Warn once where an arm's rewards have a larger variance than learners are told.
 
+    It is larger by `SETTLED` standard errors, or a hundred times as large.
+
     Args:
       role: what the message begins with.
-      variances: of the rewards of each arm.
+      variances, relative_errors: of the rewards of each arm, and the standard errors of the
+        variances in units of these.
+      number: of rewards of each arm.
       noise_var: what learners are told.
-      at_least: what the variances are known to exceed, where they are estimates.
     """
-    least = variances if at_least is None else at_least
-    above = least > ABOVE * noise_var
+    sure = 1.0 - SETTLED * relative_errors if number > FEW else 0.0
+    above = (sure * variances > ABOVE * noise_var) | (variances >= FAR_ABOVE * noise_var)
     if above.any():
         arm = int(np.where(above, variances, 0.0).argmax())
         warn_caller(
@@ -31,6 +41,13 @@ def warn_of_variances(
             f"{variances[arm] / noise_var:.3g} times the noise_var of {noise_var:.3g} that "
             "algorithms are told: what they promise does not hold"
         )
+
+
+def relative_error(squares: Float[Table, "N K"], numpy: Any = np) -> Any:
+    """The standard error of variances `[K]` in units of these, from squared deviations; 0 for 0."""
+    means = squares.mean(0)
+    spread = numpy.sqrt(numpy.maximum((squares**2).mean(0) - means**2, 0.0) / len(squares))
+    return spread / numpy.where(means > 0, means, 1.0)
 
 
 def warn_of_constants(role: str, varies: Bool[np.ndarray, " K"], number: int, so: str) -> None:

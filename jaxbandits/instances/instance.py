@@ -14,7 +14,7 @@ from ..kernels.estimate.links import LARGEST, LINKS
 from ..parameters import Family, Nonnegative, Variance
 from ..precision import check_real, double, floats, owned
 from ..types import Pytree, Rows, Table
-from .doubts import warn_of_constants, warn_of_variances
+from .doubts import relative_error, warn_of_constants, warn_of_variances
 from .options import check_room, checked
 from .settled import Estimated
 
@@ -80,8 +80,9 @@ class Instance:
 
     def __repr__(self) -> str:
         """What kind of instance it is, in a line; the tables are the attributes."""
-        tables = (self.arms, self.targets, self.values, self.noise_var)
-        if not all(isinstance(x, np.ndarray | np.generic | float) for x in tables):
+        tables = (self.arms, self.targets, self.means, self.values, self.noise_var)
+        known = all(isinstance(x, np.ndarray | np.generic | float) for x in tables)
+        if not known or np.shape(self.means) != np.shape(self.arms)[:1]:
             return f"Instance(of {self.rewards} rewards)"  # traced, or a tree of something else
         shape, values = np.shape(self.arms), np.sort(self.values, axis=None)
         parts = [f"{shape[0]} arms in {shape[-1]} dimensions"]
@@ -360,12 +361,14 @@ def _check_rows(samples):
 
 def _doubt_samples(samples, noise_var):
     """Warn where records are not what learners are told, or each pull gives the same one."""
-    varies = (samples != samples[:, :1]).any(1)
-    warn_of_constants("samples", varies, samples.shape[1], "each pull gives this reward")
-    with np.errstate(over="ignore"):
-        variances = np.where(varies, samples.var(1), 0.0)
+    varies, number = (samples != samples[:, :1]).any(1), samples.shape[1]
+    warn_of_constants("samples", varies, number, "each pull gives this reward")
     if is_concrete(noise_var):
-        warn_of_variances("samples", variances, float(noise_var))
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = (samples - samples.mean(1, keepdims=True)).T ** 2
+            variances = np.where(varies, squares.mean(0), 0.0)
+            errors = relative_error(squares)
+        warn_of_variances("samples", variances, errors, number, float(noise_var))
 
 
 @checked
@@ -402,9 +405,9 @@ def recorded(
     )
     check_finite("samples", samples, shape)
     samples = jnp.array(samples, float)
-    if is_concrete(samples):
-        _doubt_samples(np.asarray(samples), noise_var)
     means, theta = samples.mean(1), np.zeros(np.shape(arms)[1])
     _check_computed("means", means, "samples")
+    if is_concrete(samples):
+        _doubt_samples(np.asarray(samples), noise_var)
     rest = {"samples": samples, "rewards": "recorded"}
     return built(arms, None, means, means, theta, noise_var, theta_norm, **rest)

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ..feature_tables import is_concrete
 from ..system.values_read import values_read
 from ..types import Key, Pytree, Table
+from .doubts import relative_error
 from .settled import Estimated, is_settled
 
 BLOCK: int = 256  # draws that are made in parallel
@@ -76,14 +77,14 @@ def _described(table):
     distances = jnp.abs(table - means)
     sizes = jnp.where(varies, distances.max(0), 1.0)  # in this unit squares are in range
     squares = jnp.where(varies, (distances / sizes) ** 2, 0.0)
-    variances, fourth = squares.mean(0), (squares**2).mean(0)
-    sample = Sample(jnp.array(number), means, sizes * jnp.sqrt(squares.sum(0)))
-    safe = jnp.where(varies, variances, 1.0)
+    variances = squares.mean(0)
+    sample = Sample(jnp.asarray(number, int), means, sizes * jnp.sqrt(squares.sum(0)))
+    total = jnp.where(varies, squares.sum(0), jnp.inf)
     law = Law(
         varies=varies,
         deviations=sizes * jnp.sqrt(variances),
-        relative_errors=jnp.sqrt(jnp.maximum(fourth - variances**2, 0.0) / number) / safe,
-        shares=jnp.where(varies, 1.0 / (number * safe), 0.0),
+        relative_errors=relative_error(squares, jnp),
+        shares=1.0 / total,
     )
     return sample, law
 

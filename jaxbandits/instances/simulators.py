@@ -12,7 +12,7 @@ from ..precision import check_real, double, floats
 from ..system.caller import warn_caller
 from ..types import Key, Pytree, Rows
 from ..whole_numbers import allowed_whole, is_whole
-from .doubts import named, warn_of_constants, warn_of_variances
+from .doubts import FEW, named, warn_of_constants, warn_of_variances
 from .instance import Instance, built, check_finite
 from .options import checked
 from .settled import SETTLED, check_settled
@@ -22,12 +22,10 @@ UNTIL_SETTLED: str = "until settled"
 #: Of a sum of squares that is due to one draw. Of 2,000 rewards without a mean (Cauchy) the share
 #: is larger in 99 of 100 samples; of normal or exponential ones it is 0.01 to 0.03.
 DOMINATED: float = 0.15
-FEW_DRAWS: int = 40  # of so many, one may have a large share and five standard errors say little
 SAME_DRAWS: str = (
     "where they are to vary, their randomness has to come from the key, or rare values need more "
     "draws"
 )
-FAR_ABOVE: float = 100.0  # times `noise_var`: no standard error is needed to say that it is more
 
 
 def _is_draws(value):
@@ -118,6 +116,8 @@ def simulated(
     _check_simulator(simulator, key)
     simulator = jax.tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, simulator)
     sample, law = _sampled(simulator, key, num_arms, draws, m, known=means is not None)
+    if is_concrete(sample.means):
+        sample = jax.tree.map(np.asarray, sample)
     found = sample.estimated(np if is_concrete(sample.means) else jnp)
     if is_concrete(found.means):
         finite = np.isfinite(found.means).all()
@@ -161,7 +161,7 @@ def _doubt(found, law, noise_var, means):
     number = int(found.draws)
     varies, deviations, relative_errors, shares = map(np.asarray, law)
     warn_of_constants("simulator", varies, number, SAME_DRAWS)
-    dominated = shares > max(DOMINATED, FEW_DRAWS / number)
+    dominated = shares > max(DOMINATED, FEW / number)
     if dominated.any():
         arm = int(shares.argmax())
         warn_caller(
@@ -171,11 +171,9 @@ def _doubt(found, law, noise_var, means):
         )
     with np.errstate(over="ignore"):
         variances = np.where(dominated, 0.0, deviations**2)
-    sure = 1.0 - SETTLED * relative_errors if number > FEW_DRAWS else 0.0
-    far = variances >= FAR_ABOVE * float(noise_var)
-    at_least = np.where(far, variances, sure * variances)
-    warn_of_variances("simulator", variances, float(noise_var), at_least)
-    if means is not None and number > FEW_DRAWS:
+    if is_concrete(noise_var):
+        warn_of_variances("simulator", variances, relative_errors, number, float(noise_var))
+    if means is not None and is_concrete(means) and number > FEW:
         _doubt_means(found, np.asarray(means, float), varies & ~dominated)
 
 

@@ -1,0 +1,314 @@
+"""Means that are estimates: whether they settle what is right, and what their draws show."""
+
+import dataclasses
+import warnings
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from programs import QUICK
+from scipy.stats import norm
+
+import jaxbandits as jb
+from jaxbandits.instances import settled
+from jaxbandits.instances.settled import Estimated
+from jaxbandits.instances.simulator_means import DRAWS, MOST_DRAWS
+from jaxbandits.system.identity import describe
+
+make = jb.instances
+NEAR = np.array([0.51, 0.50])
+
+
+class Noisy(NamedTuple):
+    """Noise of one of three kinds; the same program for all."""
+
+    means: Any
+    kind: Any  # 0: normal, 1: Cauchy, 2: none
+    scale: Any = np.float64(1.0)
+
+    def reward(self, key, arm):
+        one, two = jax.random.normal(key, (2,))
+        noise = jnp.stack([one, one / two, 0.0])[self.kind]
+        return self.means[arm] + self.scale * noise
+
+
+def noisy(true=NEAR, kind=0, scale=1.0, **options):
+    true = np.asarray(true, float)
+    simulator = Noisy(true, np.int64(kind), np.float64(scale))
+    return make.simulated(np.eye(len(true)), simulator, noise_var=1.0, **options)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_near_means_are_refused_whatever_the_draws(seed):
+    with pytest.raises(ValueError, match=r"^simulator: 2,000 draws .* which arm is the best"):
+        noisy(seed=seed)
+
+
+def test_the_error_says_what_to_do_in_a_line():
+    with pytest.raises(ValueError, match="draws='until settled'") as caught:
+        noisy([1.06, 1.0], seed=3)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert "means=[...]" in text
+    number = int(text.split("draws=")[1].split(",")[0])
+    assert DRAWS < number <= 200_000
+    assert noisy([1.06, 1.0], seed=3, draws=number).means.argmax() == 0
+
+
+@pytest.mark.parametrize(
+    ("true", "seed"),
+    [([0.54, 0.5], 0), ([0.54, 0.5], 1), pytest.param(NEAR, 0, marks=pytest.mark.optimised)],
+)
+def test_draws_are_doubled_until_the_best_arm_is_settled(true, seed):
+    instance = noisy(true, draws="until settled", seed=seed)
+    assert instance.means.argmax() == 0
+    times = int(instance.draws) // DRAWS
+    assert times in 2 ** np.arange(1, 12)
+    found = instance.estimated
+    assert settled.separation(found) >= 5.0
+    np.testing.assert_allclose(found.errors, 1.0 / np.sqrt(int(instance.draws)), rtol=0.02)
+    again = noisy(true, draws="until settled", seed=seed)
+    np.testing.assert_array_equal(again.means, instance.means)
+    fixed = noisy(true, draws=int(instance.draws), seed=seed)  # in one piece
+    np.testing.assert_allclose(fixed.means, instance.means, rtol=1e-12)
+    np.testing.assert_allclose(fixed.standard_errors, instance.standard_errors, rtol=1e-9)
+
+
+def test_settled_draws_are_the_default_ones_where_these_settle_it():
+    one, two = noisy([1.0, 0.0], draws="until settled"), noisy([1.0, 0.0])
+    np.testing.assert_array_equal(one.means, two.means)
+    assert int(one.draws) == DRAWS
+
+
+def test_equal_arms_are_never_settled(monkeypatch):
+    monkeypatch.setattr("jaxbandits.instances.simulator_means.MOST_DRAWS", 16_000)
+    with pytest.raises(ValueError, match=r"16,000 draws .*means=\[...\]") as caught:
+        noisy([0.5, 0.5], draws="until settled")
+    assert "until settled" not in str(caught.value)
+    assert MOST_DRAWS == 4_096_000
+
+
+def test_three_arms_of_which_the_first_two_are_clear():
+    """What counts is the boundary of the m best, and every arm that may cross it."""
+    close = [1.0, 0.51, 0.50]
+    assert noisy(close).estimated is not None
+    with pytest.raises(ValueError, match="which 2 arms are the best"):
+        noisy(close, m=2)
+    for m in (0, 3):
+        noisy([0.5, 0.5, 0.5], m=m)
+
+
+def test_small_samples_need_more_standard_errors():
+    """With two draws, a standard error is often small by chance."""
+    for seed in range(40):
+        with pytest.raises(ValueError, match="2 draws of each arm do not settle"):
+            noisy(draws=2, seed=seed)
+
+
+def test_separation_counts_each_arm_that_may_be_among_the_best():
+    found = Estimated(np.array([1.0, 0.8, 0.5]), np.array([0.01, 0.01, 0.5]), 2000)
+    np.testing.assert_allclose(settled.separation(found), 0.5 / np.hypot(0.01, 0.5))
+    np.testing.assert_allclose(settled.separation(found, 2), 0.3 / np.hypot(0.01, 0.5))
+    np.testing.assert_allclose(settled.separation(found, 1, 0.15), 0.35 / np.hypot(0.01, 0.5))
+    assert settled.separation(found, 0) == settled.separation(found, 3) == np.inf
+    exact = found._replace(errors=np.zeros(3))
+    assert settled.separation(exact) == np.inf
+    with jax.enable_x64(True):
+        for m, epsilon in ((1, 0.0), (2, 0.0), (1, 0.15), (0, 0.0)):
+            traced = jax.jit(partial(settled.separation, numpy=jnp))(found, m, epsilon)
+            np.testing.assert_allclose(traced, settled.separation(found, m, epsilon))
+
+
+def test_known_means_are_the_truth():
+    given = noisy(means=NEAR, draws=100)
+    np.testing.assert_array_equal(given.means, NEAR)
+    np.testing.assert_array_equal(given.values, NEAR)
+    assert given.means.dtype == np.float64
+    assert given.standard_errors is None
+    assert given.estimated is None
+    single = noisy(means=NEAR.astype(np.float32), draws=100)
+    np.testing.assert_array_equal(single.means, NEAR.astype(np.float32).astype(float))
+
+
+@pytest.mark.parametrize(
+    ("true", "budget"),
+    [
+        ([0.7, 0.5], 300),
+        pytest.param(NEAR, 120_000, marks=[pytest.mark.slow, pytest.mark.optimised]),
+    ],
+    ids=["far", "near"],
+)
+def test_known_means_give_the_error_rate_and_the_regret_of_normal_arms(true, budget):
+    """Estimates in the wrong order made it .95: a normal number is above 1.73 in 42 of 1,000."""
+    halving = partial(jb.sequential_halving, budget=budget)
+    runs = jb.simulate(noisy(true, means=true, draws=100), halving, replications=400, seed=1)
+    low, high = runs.summary()["error_low"], runs.summary()["error_high"]
+    assert low < norm.sf(1.732) < high < 0.08
+    play = partial(jb.simulate, noisy(true, means=true, draws=100), jb.uniform, replications=50)
+    lost = play(horizon=100).regret[:, -1].mean()
+    np.testing.assert_allclose(lost, 50 * (true[0] - true[1]), rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("means", "message"),
+    [
+        ([0.5], r"means must have shape \(2,\), got \(1,\)"),
+        ([[0.5, 0.4]], r"means must have shape \(2,\), got \(1, 2\)"),
+        ([0.5, np.nan], "means must be finite"),
+        ([0.5, 1j], "means must be real numbers, got complex"),
+        (["0.5", "0.4"], "means must be real numbers, got text"),
+    ],
+)
+def test_means_are_checked(means, message):
+    with pytest.raises(ValueError, match=message):
+        make.simulated(np.eye(2), Noisy(NEAR, np.int64(0)), means=means, noise_var=1.0)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: noisy([9.0, 0.0], scale=10.0), r"arm [01] \(and 1 more\) .*variance of .*noise_v"),
+        (lambda: noisy([1.0, 0.0], scale=1.2), "variance of 1.[45]"),
+        (lambda: noisy([1.0, 0.0], kind=1, m=0), "may have no mean"),
+        (lambda: noisy([1.0, 0.0], kind=2), r"2,000 rewards of arm 0 \(and 1 more\) have varianc"),
+        (lambda: noisy([1.0, 0.0], draws=1), "one reward of each arm"),
+        (lambda: noisy([1.0, 0.0], means=[1.0, 0.3]), "means: 0.3 of arm 1 is .* standard errors"),
+        (lambda: make.recorded(np.eye(2), [[1.0], [0.0]], noise_var=1.0), "samples: one reward"),
+        (lambda: make.recorded(np.eye(2), [[1.0, 2.0], [3.0, 3.0]], noise_var=1.0), "of arm 1 ha"),
+        (lambda: make.recorded(np.eye(2), [[0.0, 20.0], [3.0, 4.0]], noise_var=1.0), "arm 0 have"),
+        (
+            lambda: make.recorded(np.eye(2), np.tile([[-2.0, 2.0]], (2, 100)), noise_var=1.0),
+            "variance of 4, 4 times",
+        ),
+    ],
+)
+def test_what_rewards_show_is_said_once_in_a_line(build, message):
+    with pytest.warns(UserWarning, match=message) as caught:
+        build()
+    assert len(caught) == 1
+    assert "\n" not in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_rewards_as_they_should_be_give_no_warning():
+    """Of normal rewards with the variance that learners are told, and of fair coins."""
+    for seed in range(5):
+        noisy([1.0, 0.0], seed=seed)
+    make.recorded(np.eye(2), np.random.default_rng(0).normal(size=(2, 400)), noise_var=1.0)
+    make.recorded(np.eye(2), [[0.0, 1.0] * 50, [1.0, 0.0] * 50], noise_var=0.25)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rewards_without_a_mean_are_noticed(seed):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        noisy([1.0, 0.0], kind=1, m=0, seed=seed)
+    assert ["may have no mean" in str(warning.message) for warning in caught] == [True]
+
+
+def test_standard_errors_are_kept_and_shown():
+    instance = noisy([1.0, 0.0])
+    np.testing.assert_allclose(instance.standard_errors, 1.0 / np.sqrt(DRAWS), rtol=0.1)
+    assert "standard errors of means 0.02" in repr(instance)
+    assert "(2,000 draws)" in repr(instance)
+    assert "standard error" not in repr(make.tabular(means=[1.0, 0.0]))
+    stressed = make.stressed(instance, variance_ratio=4.0)
+    np.testing.assert_allclose(
+        stressed.standard_errors, np.sqrt([1.0, 4.0]) * instance.standard_errors
+    )
+
+
+def test_cells_know_an_instance_by_its_means_alone():
+    """As they did before standard errors were kept."""
+    instance = noisy([1.0, 0.0])
+    described = describe(instance, lambda _: "")
+    assert set(described) == {
+        *("arms", "targets", "means", "values", "theta", "noise_var", "theta_norm", "samples"),
+        *("simulator", "rewards", "family"),
+    }
+    assert described == describe(dataclasses.replace(instance, draws=None), lambda _: "")
+
+
+TOP = partial(jb.lucb, delta=0.1)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "message"),
+    [
+        (partial(TOP, m=2), {}, "which 2 arms are the best"),
+        (jb.lingape, {"m": 2, "theta_norm": 2.0}, "which arm is the best"),
+        (partial(jb.lin_ucb, alpha=1.0), {"m": 2}, "which arm is the best"),
+    ],
+)
+def test_an_algorithm_is_judged_by_the_boundary_that_it_seeks(algorithm, options, message):
+    means = [1.0, 0.99, 0.5, 0.0] if "m" in options else [1.0, 0.5, 0.49, 0.0]
+    instance = noisy(means, **options)
+    horizon = 10 if "alpha" in getattr(algorithm, "keywords", ()) else None
+    with pytest.raises(ValueError, match=f"^instance: .*{message}"):
+        jb.simulate(instance, algorithm, replications=2, horizon=horizon)
+
+
+def near(key, gap):
+    best = 0.5 + gap * jax.random.uniform(key)
+    simulator = Noisy(jnp.array([0.5, 0.5]).at[0].set(best), jnp.array(0), jnp.array(1.0))
+    return make.simulated(np.eye(2), simulator, noise_var=1.0, draws=500)
+
+
+def test_the_share_of_unsettled_replications_is_shown():
+    play = partial(jb.simulate, replications=40, engine=QUICK)
+    halving = partial(jb.sequential_halving, budget=20)
+    few, all_ = (play(partial(near, gap=gap), halving) for gap in (2.0, 0.001))
+    assert all_.meta["unsettled"] == 1.0
+    assert 0.0 < few.meta["unsettled"] == few.facts["unsettled"].mean() < 0.5
+    assert "not settled" in repr(few)
+    parts = [jb.results.first_of(few, 7), few]
+    assert jb.results.joined(parts).meta["unsettled"] == few.meta["unsettled"]
+    assert parts[0].meta["unsettled"] == few.facts["unsettled"][:7].mean()
+    assert (
+        "unsettled"
+        not in jb.simulate(make.canonical(2, gap=1.0), halving, replications=2, engine=QUICK).meta
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("means", np.array([1.0, 0.0], np.float32), None),
+        ("means", [1, 0], None),
+        ("noise_var", 1, None),
+        ("arms", np.eye(2, dtype=np.float32), None),
+        ("means", [1.0, 2.0], "values must be the means where the targets are the arms"),
+        ("means", [1.0], r"means must have shape \(2,\), got \(1,\)"),
+        ("means", ["1", "0"], "means must be real numbers, got text"),
+        ("rewards", "gamma", "rewards must be one of"),
+        ("rewards", "recorded", "samples must be given for rewards 'recorded'"),
+        ("rewards", "simulated", "simulator must be given"),
+        ("rewards", "student", "stress must be given"),
+        ("family", "gamma", "family must be one of"),
+        ("samples", np.ones(3), r"samples must be a table \[2, N\]"),
+    ],
+)
+def test_replaced_fields_are_converted_or_refused(field, value, message):
+    instance = dataclasses.replace(make.tabular(means=[1.0, 0.0]), **{field: value})
+    play = partial(jb.simulate, replications=2, engine=QUICK)
+    halving = partial(jb.sequential_halving, budget=20)
+    if message is None:
+        assert play(instance, halving).pulls.tolist() == [20, 20]
+        return
+    with pytest.raises(ValueError, match=message) as caught:
+        play(instance, halving)
+    assert "\n" not in str(caught.value)
+
+
+def test_fields_replaced_where_an_instance_is_drawn_are_converted():
+    def draw(key):
+        instance = make.tabular(means=[1.0, 0.0])
+        means = jnp.array([2.0, 0.0], jnp.float32)
+        return dataclasses.replace(instance, means=means, values=means)
+
+    halving = partial(jb.sequential_halving, budget=20)
+    runs = jb.simulate(draw, halving, replications=4, engine=QUICK)
+    assert runs.correct.sum() >= 3
