@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from programs import QUICK
 from scipy.stats import norm
+from scipy.stats import t as student
 
 import jaxbandits as jb
 from jaxbandits.instances import settled
@@ -106,6 +107,14 @@ def test_small_samples_need_more_standard_errors():
     for seed in range(40):
         with pytest.raises(ValueError, match="2 draws of each arm do not settle"):
             noisy(draws=2, seed=seed)
+
+
+def test_few_draws_need_the_quantile_of_student():
+    for draws in (2, 3, 5, 10, 40, 100, 2000):
+        needed, exact = settled.needed_separation(draws), student.isf(norm.sf(5.0), draws - 1)
+        assert needed > 0.99 * exact
+        assert draws < 10 or needed < 1.1 * exact  # below it is far too large, which is safe
+    np.testing.assert_allclose(settled.needed_separation(2000), 5.016, rtol=1e-3)
 
 
 def test_separation_counts_each_arm_that_may_be_among_the_best():

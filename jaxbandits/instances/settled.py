@@ -64,7 +64,7 @@ def needed_separation(draws: Int[Table, ""] | int, numpy: Any = np) -> Float[Tab
     and the chi-square distributions", Annals of Mathematical Statistics, 1959).
 
     >>> [round(float(needed_separation(draws)), 2) for draws in (10, 100, 2000, 10**6)]
-    [12.62, 5.73, 5.03, 5.0]
+    [12.65, 5.35, 5.02, 5.0]
     """
     freedom = numpy.maximum(draws - 1.0, 1.0)
     normal = SETTLED * (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0)
