@@ -253,7 +253,7 @@ def random_table(**options):
 
 def built(plan):
     (instance,) = plan.instances
-    return _problem(plan, instance, instance.at({}))
+    return _problem(plan, instance, instance.at({}))[0]
 
 
 def test_redraw_false_fixes_a_random_instance_by_the_seed():

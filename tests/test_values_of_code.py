@@ -7,6 +7,7 @@ import warnings
 from functools import partial
 
 import pytest
+from run_settings import child
 
 import jaxbandits as jb
 from jaxbandits.live.constructor import describe as description
@@ -197,6 +198,27 @@ def test_a_change_while_the_program_runs_is_seen(case, load):
     assert hash_of_code(module.mine) == before != ""
     exec(change, vars(module))
     assert hash_of_code(module.mine) != before
+
+
+CHILD = """
+import sys
+sys.path.insert(0, {folder!r})
+import importlib
+from jaxbandits.system.own_code import hash_of_code
+for number in range({number}):
+    print(hash_of_code(importlib.import_module(f"case{{number}}").mine))
+"""
+
+
+def test_all_processes_describe_values_alike(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    here = []
+    for number, (above, returned, _) in enumerate(CHANGES.values()):
+        (tmp_path / f"case{number}.py").write_text(f"{above}\n{MINE.format(returned)}")
+        importlib.invalidate_caches()
+        here.append(hash_of_code(importlib.import_module(f"case{number}").mine))
+    code = CHILD.format(folder=str(tmp_path), number=len(here))
+    assert child(code, PYTHONHASHSEED="5").split() == here
 
 
 # By case, the name of the module, its text, a file and another text of it.
@@ -471,6 +493,30 @@ def test_an_object_as_an_option_counts_by_what_it_holds(kind, load, tmp_path):
     assert live != other[1]
     edited = keys(1.0, OBJECTS.replace("def made", "def unused(): ...\ndef made"))
     assert edited[0] != name
+
+
+CALLED = """
+class Rule:
+    def __init__(self, stop): self.stop = stop
+
+    def __call__(self, arms):
+        def init(key): return jnp.zeros((), int)
+        def ask(key, state): return jb.Move(state % 2, None, state >= self.stop, 0 * state)
+        def tell(state, move, reward): return state + 1
+        return jb.Algorithm(init, ask, tell)
+"""
+
+
+def test_an_object_that_is_an_algorithm_counts_by_what_it_holds(load, tmp_path):
+    path = Store(tmp_path).path
+    six, again, eight = (load({"script.py": ALGORITHM + CALLED}).Rule(n) for n in (6, 6, 8))
+    assert path(spec(six)) == path(spec(again)) != path(spec(eight))
+    with jb.Live(six, ARMS, path=tmp_path / "run.npz") as run:
+        run.tell(1.0)
+    with jb.Live(again, ARMS, path=tmp_path / "run.npz") as run:
+        assert run.pulls == 1
+    with pytest.raises(ValueError, match=r"the code of script\.Rule has changed"):
+        jb.Live(eight, ARMS, path=tmp_path / "run.npz")
 
 
 def test_a_file_that_an_option_names_may_be_read(load, tmp_path):

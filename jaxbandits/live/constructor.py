@@ -203,9 +203,9 @@ def _hash_of(name: str, function: Any, path: Any) -> str:
 def _brief(value: Any) -> str:
     """An option in one line."""
     if callable(value):
-        return _named(value if _is_named(value) else type(value))
+        return _named(value)
     if type(value).__repr__ is object.__repr__:  # which gives no more than an address
-        return _named(type(value))
+        return _named(value)
     if not isinstance(value, np.ndarray):
         return repr(value)
     if value.ndim == 0:

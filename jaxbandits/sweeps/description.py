@@ -112,7 +112,7 @@ def _name(function: Any) -> str:
     if hasattr(function, "inner"):
         found = constructor_of(function)
         return f"{found['constructor']}({found['algorithm']})"
-    name = getattr(function, "__qualname__", "<object>")
+    name = getattr(function, "__qualname__", type(function).__qualname__)
     return importable(name, function.__module__ or "__main__", function)
 
 

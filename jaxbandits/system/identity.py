@@ -40,16 +40,17 @@ def stored_name(function: Any) -> str:
     """What files call a function: the module and name it had when such files were first written.
 
     What was stored is found again when algorithms are moved between folders. A constructor around
-    another, `outer` of `inner`, is called by the names of both.
+    another, `outer` of `inner`, is called by the names of both; an object by that of its class.
     """
     if hasattr(function, "inner"):
         return f"{function.outer}({stored_name(function.inner)})"
+    if not hasattr(function, "__qualname__"):
+        function = type(function)
     module = FORMER_MODULES.get(function.__module__, function.__module__ or "__main__")
     *folders, file = module.split(".")
     if folders[:2] == ["jaxbandits", "algorithms"]:
         folders = folders[:2]
-    name = getattr(function, "__qualname__", "<object>")
-    return ".".join([*folders, file, name])
+    return ".".join([*folders, file, function.__qualname__])
 
 
 def describe(value: Any, code: Callable[[Any], str] = hash_of_code) -> Plain:
@@ -73,7 +74,7 @@ def describe(value: Any, code: Callable[[Any], str] = hash_of_code) -> Plain:
         return known(stored_name(function), function, code)
 
     def other(value: Any) -> str:
-        return known(stored_name(type(value)), value, hash_of_value)
+        return known(stored_name(value), value, hash_of_value)
 
     return described(value, repr, name, other=other)
 
@@ -99,20 +100,23 @@ def described(
         return described(value, number, name, array, other)
 
     def object_(value: Any) -> Plain:
-        return stored_name(type(value)) if other is None else other(value)
+        return stored_name(value) if other is None else other(value)
 
+    own = is_own_class(type(value)) and not isinstance(value, type)
     if isinstance(value, functools.partial):
         return [inner(value.func), inner(list(value.args)), inner(value.keywords)]
+    if own and not (isinstance(value, tuple) or dataclasses.is_dataclass(value) or _draws(value)):
+        return object_(value)
     if isinstance(value, dict):
         if all(isinstance(key, str) for key in value):
             return {key: inner(v) for key, v in value.items()}
         return [[inner(key), inner(v)] for key, v in value.items()]  # 1 is not "1"
-    if hasattr(value, "reward") and not isinstance(value, type):  # a simulator
+    if _draws(value):  # a simulator
         parts = value._asdict() if isinstance(value, tuple) else dict(state_of(value))
         return [inner(type(value)), inner(parts)]
     if isinstance(value, list | tuple):
-        own = [name(type(value))] if is_own_class(type(value)) else []
-        return [*own, *(inner(v) for v in value)]
+        entries = [inner(v) for v in value]
+        return [name(type(value)), *entries] if own else entries
     if isinstance(value, Path):
         return str(value)
     if isinstance(value, str | int | bool | type(None)):
@@ -133,6 +137,11 @@ def described(
     if table.ndim == 0:
         return number(table.item())
     return described_array(table) if array is None else array(table)
+
+
+def _draws(value: Any) -> bool:
+    """Whether it is a simulator of rewards."""
+    return hasattr(value, "reward") and not isinstance(value, type)
 
 
 def described_array(array: Table) -> list[Any]:

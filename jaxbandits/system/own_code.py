@@ -109,8 +109,13 @@ class _Walk:
         """`MARK` and the hash of a value and of the files that were met."""
         try:
             found = self.of(_name(value), value)
-        except RecursionError:
-            raise Unknown(f"{_name(value)} reads values that are nested too deeply") from None
+        except Unknown:
+            raise
+        except Exception as error:  # of an odd object among the user's, or one nested too deeply
+            raise Unknown(
+                f"{_name(value)} reads what cannot be looked at ({type(error).__name__}): give "
+                "what is read of it as an option"
+            ) from None
         return MARK + _hash(found, *self.files.hashes).partition(":")[2]
 
     def of(self, name: str, value: Any, attributes: Names | None = None) -> str:
@@ -319,15 +324,12 @@ class _Walk:
         )
 
     def _unknown(self, value: Any) -> Unknown:
-        first, *rest = [name for name in self._path if name]
-        where = f"{first} reads {'.'.join(rest)}," if rest else first
-        kind = type(value)
-        label = (
-            kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-        )
+        first, *rest = filter(None, self._path)
+        where = f"{first} reads {'.'.join(rest)}," if rest else f"{first} is"
+        kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
         return Unknown(
-            f"{where} an object of {label}, which cannot be told from others like it: give what "
-            "is read of it as an option, or make it inside the function"
+            f"{where} an object of {kind}, which cannot be told from others like it: give what is "
+            "read of it as an option, or make it inside the function"
         )
 
 
