@@ -112,10 +112,14 @@ def size(least: int = 1) -> Option:
 def choice(*names: str | bool | int) -> Option:
     """One of `names`, static."""
 
-    def convert(value):  # a flag of NumPy, or the number 1.0 for 1, would be traced
-        return next(n for n in names if n == value) if isinstance(value, NUMBERS) else value
+    def accepts(value):
+        single = isinstance(value, str) or (np.ndim(value) == 0 and fault(value) is None)
+        return single and value in names
 
-    return Option("one of " + ", ".join(map(repr, names)), lambda v: v in names, convert)
+    def convert(value):  # a flag of NumPy, or the number 1.0 for 1, would be traced
+        return next(n for n in names if n == value)
+
+    return Option("one of " + ", ".join(map(repr, names)), accepts, convert)
 
 
 def number_or(*names: str) -> Option:

@@ -3,9 +3,12 @@
 import difflib
 import functools
 import inspect
+import numbers
 import re
 from collections.abc import Callable, Collection
 from typing import Any, ParamSpec, TypeVar
+
+from .messages import brief
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,6 +39,26 @@ def nearest(name: Any, known: Collection[str]) -> str | None:
     near = difflib.get_close_matches(name, list(known), n=len(known) or 1, cutoff=0.5)
     swapped = [one for one in near if sorted(one) == sorted(name)]  # "dmi" is dim and not mix
     return next(iter(swapped + near), None)
+
+
+def check_names(what: str, names: Collection[Any]) -> None:
+    """Raise unless names are text or numbers that differ, and files can hold them as text.
+
+    >>> check_names("names", [1, "1"])
+    Traceback (most recent call last):
+        ...
+    ValueError: names must differ as text, got '1' and 1
+    """
+    known: dict[str, Any] = {}
+    for name in names:
+        text = str(name)
+        if not isinstance(name, str | numbers.Real) or name != name:
+            raise ValueError(f"{what} must be text or numbers, got {brief(name)}")
+        if not (text.strip() and text.isprintable()):
+            raise ValueError(f"{what} must be of printable characters, got {brief(name)}")
+        if text in known:
+            raise ValueError(f"{what} must differ as text, got {name!r} and {known[text]!r}")
+        known[text] = name
 
 
 def hinting(function: Callable[P, R]) -> Callable[P, R]:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ..instances.settled import check_settled
-from ..parameters import require
+from ..parameters import Option, check, choice, require
 from ..signatures import function_of, name_of, nearest, options_of_call, unknown
 from ..system.interrupts import held_back
 from ..system.jax_options import pinned, pinning
@@ -21,10 +21,10 @@ from ..system.progress import Bar
 from ..version import VERSION
 from . import checkpoints
 from .checkpoints import RecordedRounds
-from .checks import DeviceChoice, check_engine, check_memory, check_sizes, devices_of
+from .checks import DeviceChoice, check_engine, check_memory, devices_of, size_of, size_or_none
 from .compile_times import about
 from .debugging import FAULT, REPORT, fault_text
-from .device_loop import REPLICATIONS_PER_CELL, Record
+from .device_loop import ENGINES, REPLICATIONS_PER_CELL, Record
 from .episode import MAX_PULLS, UNLIMITED, Limits, root_key
 from .host_loop import HostLoop
 from .multihost import Alone, RunsByCell, team_of
@@ -44,6 +44,8 @@ from .traits import shapes_of, sizes, traits_of
 P = ParamSpec("P")
 R = TypeVar("R")
 
+FLAG: Option = choice(False, True)
+PROGRESS: Option = FLAG._replace(allowed="True, False or a callable `(done, total)`")
 # `(done, total)`: how many replications have ended; `done` None closes.
 Report: TypeAlias = Callable[[int | None, int], Any]
 # `(cell, runs)`, for what is new of a cell.
@@ -155,12 +157,15 @@ def simulate(
     >>> runs.pulls.dtype, runs.arm_pulls.shape
     (dtype('int64'), (10, 3))
     """
-    check_sizes(replications, seed, max_pulls, horizon, batch)
+    replications, seed = size_of("replications", replications), size_of("seed", seed)
+    horizon = size_or_none("horizon", horizon)
+    check("engine", choice(*ENGINES), engine)
+    check("debug", FLAG, debug)
     structure, numbers = prepared(instance, algorithm, horizon)
     report = reporter(progress)
     with _compiling(report, name_of(algorithm) + about(algorithm, engine), replications):
         simulation = Simulation(
-            [(structure._replace(debug=debug), numbers)],
+            [(structure._replace(debug=bool(debug)), numbers)],
             replications=replications,
             seed=seed,
             max_pulls=max_pulls,
@@ -275,7 +280,9 @@ class Simulation:
         prefer: str | None = None,
         planned: int | None = None,
     ) -> None:
-        check_sizes(replications, seed, max_pulls, horizon, batch)
+        replications, seed = size_of("replications", replications), size_of("seed", seed)
+        max_pulls = size_of("max_pulls", max_pulls)
+        horizon, batch = size_or_none("horizon", horizon), size_or_none("batch", batch)
         checkpoints.check(record, horizon)
         self.team: Alone = team_of(devices)
         here = devices_of(devices)
@@ -510,6 +517,8 @@ def _check_faults(record, name, text):
 
 def reporter(progress: bool | Callable[[int, int], Any]) -> Report:
     """A callable `(done, total)`; `done` None closes."""
+    if not callable(progress):
+        check("progress", PROGRESS, progress)
     if callable(progress):
         return lambda done, total: None if done is None else progress(done, total)
     return Bar("replications") if progress else lambda done, total: None

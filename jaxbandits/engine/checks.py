@@ -9,7 +9,7 @@ import numpy as np
 from ..compilers.cpp import compiler
 from ..compilers.cuda import found_library
 from ..messages import brief
-from ..parameters import LARGEST, require
+from ..parameters import LARGEST, check, choice, require
 from ..system.machine import in_gibibytes, memory_bytes
 from ..whole_numbers import INTEGERS, allowed_whole, is_whole
 from .device_loop import ENGINES, REPLICATIONS_PER_CELL
@@ -43,17 +43,23 @@ SIZES: dict[str, tuple[int, int]] = {
 WITHIN_A_ROUND: int = 4
 
 
-def check_sizes(
-    replications: int, seed: int, max_pulls: int, horizon: int | None, batch: int | None
-) -> None:
-    """Raise unless all are whole numbers that are neither too small nor too large."""
-    values: tuple[Any, ...] = (replications, seed, max_pulls, horizon, batch)
-    for (name, (least, most)), value in zip(SIZES.items(), values, strict=True):
-        if value is None and name in ("horizon", "batch"):
-            continue
-        fits = is_whole(value, least, types=INTEGERS)
-        require(fits, f"{name} must be {allowed_whole(least)}, got {brief(value)}")
-        require(value <= most, f"{name} must be at most {_power_of_two(most)}, got {value}")
+def size_of(name: str, value: Any) -> int:
+    """One of `SIZES` as an integer of Python, for those of NumPy overflow in sums and products.
+
+    Raises:
+      ValueError: it is no whole number, too small or too large.
+    """
+    least, most = SIZES[name]
+    fits = is_whole(value, least, types=INTEGERS)
+    require(fits, f"{name} must be {allowed_whole(least)}, got {brief(value)}")
+    number = int(value)
+    require(number <= most, f"{name} must be at most {_power_of_two(most)}, got {number}")
+    return number
+
+
+def size_or_none(name: str, value: Any) -> int | None:
+    """The same, or None where that is what was given."""
+    return None if value is None else size_of(name, value)
 
 
 def _power_of_two(number):
@@ -126,7 +132,7 @@ def devices_of(devices: DeviceChoice) -> Devices:
             f"devices must be 'all', a number or a sequence, got {brief(devices)}",
         )
         return local
-    if isinstance(devices, int | np.integer):
+    if isinstance(devices, INTEGERS) and not isinstance(devices, bool):
         number = len(local)
         message = f"devices must be 1 to {number}, got {devices}: this process has {number}"
         require(1 <= devices <= number, message)
@@ -135,6 +141,10 @@ def devices_of(devices: DeviceChoice) -> Devices:
     require(
         listed and all(device in local for device in devices),
         f"devices must be 'all', a number, or some of this process, got {brief(devices)}",
+    )
+    require(
+        len(set(devices)) == len(devices),
+        f"devices must be different ones, got {brief(devices)}",
     )
     return cast(tuple[Device, ...], tuple(devices))
 
@@ -155,8 +165,7 @@ def is_gpu(platform: str) -> bool:
 
 def check_engine(engine: str, devices: Devices) -> None:
     """Raise unless the engine is known, and the machine has what it needs."""
-    names = ", ".join(map(repr, ENGINES))
-    require(engine in ENGINES, f"engine must be one of {names}, got {brief(engine)}")
+    check("engine", choice(*ENGINES), engine)
     platform = platform_of(devices)
     if engine == "native":
         require(platform == "cpu", f"engine 'native' is for a CPU, the device is a {platform}")

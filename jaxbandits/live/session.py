@@ -10,7 +10,7 @@ from jax.random import fold_in
 from jaxtyping import Bool, Int
 
 from ..core import Algorithm
-from ..engine.checks import check_sizes
+from ..engine.checks import size_of
 from ..engine.episode import kept, root_key
 from ..messages import brief
 from ..parameters import require
@@ -116,7 +116,7 @@ class Live:
         theta_norm: float | None = None,
         family: str | None = None,
     ) -> None:
-        check_sizes(1, seed, 1, None, None)
+        seed = size_of("seed", seed)
         bound, numbers = prepare(
             constructor,
             arms,

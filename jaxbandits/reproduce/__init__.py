@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..engine.checks import check_sizes
+from ..engine.checks import size_or_none
 from ..signatures import unknown
 from ..sweeps.grid import check_how, require_shard
 from ..system.plugins import Catalogue, PluginFile
@@ -62,8 +62,7 @@ def _check_options(out: Path | str, **options: Any) -> None:
     how = {name: value for name, value in options.items() if name in HOW}
     require_shard(options.get("shard", (1, 1)), out)
     check_how(how.pop("cluster", None), **how)
-    replications = options.get("replications")
-    check_sizes(1 if replications is None else replications, 0, 1, None, None)
+    size_or_none("replications", options.get("replications"))
 
 
 def _check_folder(name: str) -> None:

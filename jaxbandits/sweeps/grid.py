@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..engine.episode import MAX_PULLS
 from ..engine.results import Runs
+from ..messages import brief
 from ..parameters import require
 from ..system.extras import needed_by
 from ..system.jax_options import check_devices, pinning
 from ..system.progress import Progress
+from ..whole_numbers import is_whole
 from . import local
 from .cell_progress import CellProgress, OpenCells, Work
 from .cells import Cell, cells_of, check_endings
@@ -262,8 +264,10 @@ def _view(done: RunsByCell, work: Work) -> str:
 
 def require_shard(shard: tuple[int, int], out: Out) -> None:
     """Raise unless `shard` is `(i, n)` with 1 <= i <= n, and `out` says where its cells go."""
-    first, step = shard
-    require(1 <= first <= step, f"shard must be i/n with 1 <= i <= n, got {first}/{step}")
+    pair = isinstance(shard, tuple | list) and len(shard) == 2
+    fits = pair and is_whole(shard[1], 1) and is_whole(shard[0], 1, shard[1])
+    require(fits, f"shard must be (i, n) with 1 <= i <= n, got {brief(shard)}")
+    step = shard[1]
     require(step == 1 or out is not None, "shard needs a folder `out` for its cells, got none")
 
 
@@ -271,9 +275,9 @@ def check_how(
     cluster: Any, batch: int | None = None, devices: Any = None, engine: str = "auto"
 ) -> None:
     """Raise unless a sweep can be run with these options of `simulate`."""
-    from ..engine.checks import check_engine, check_sizes, devices_of
+    from ..engine.checks import check_engine, devices_of, size_or_none
 
-    check_sizes(1, 0, 1, None, batch)
+    size_or_none("batch", batch)
     if cluster is None:  # else the workers check devices and engine
         check_engine(engine, devices_of(devices))
 

@@ -1,6 +1,8 @@
 """A sweep as data: named constructors with options, axes, and how many replications."""
 
 import dataclasses
+import decimal
+import fractions
 import functools
 import itertools
 import math
@@ -10,12 +12,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from ..engine import checkpoints
 from ..engine.episode import MAX_PULLS
-from ..messages import brief
-from ..signatures import name_of, nearest, unknown
+from ..messages import brief, reason
+from ..signatures import check_names, name_of, nearest, unknown
 from ..system.plugins import Catalogue, PluginFile
-from ..whole_numbers import allowed_whole, is_whole
 from . import names
 from .columns import TAKEN
 from .names import Constructor, PartKind
@@ -26,12 +29,7 @@ Point: TypeAlias = dict[str, Any]  # by axis, an `AxisValue`
 Only: TypeAlias = Mapping[str, Sequence[Any]]  # by axis, some of its values
 
 TABLES = ("instances", "algorithms", "axes", "until")
-WHOLE: dict[str, int] = {  # whole numbers, with the least that is allowed
-    "replications": 1,
-    "seed": 0,
-    "horizon": 1,
-    "max_pulls": 1,
-}
+WHOLE: tuple[str, ...] = ("replications", "seed", "horizon", "max_pulls")
 SETTINGS: tuple[str, ...] = (*WHOLE, "record")
 TOP_LEVEL: tuple[str, ...] = ("title", *SETTINGS, *TABLES)
 MOST_CELLS = 100_000  # each is checked on the host for a millisecond or more, and stored in a file
@@ -121,22 +119,15 @@ class Sweep:
     title: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        from ..engine.checks import check_sizes
+        from ..engine.checks import size_of, size_or_none
 
-        for name, least in WHOLE.items():
-            value = getattr(self, name)
-            if not (name == "horizon" and value is None):
-                _check_whole(name, value, least)
-        check_sizes(self.replications, self.seed, self.max_pulls, self.horizon, None)
+        for name in WHOLE:
+            convert = size_or_none if name == "horizon" else size_of
+            object.__setattr__(self, name, convert(name, getattr(self, name)))
         for kind, parts in (("instances", self.instances), ("algorithms", self.algorithms)):
             if not parts:
                 raise ValueError(f"{kind}: a sweep needs at least one")
-            for part in parts:
-                if not isinstance(part.label, str | numbers.Real):
-                    raise ValueError(
-                        f"names of {kind} must be text or numbers, got {brief(part.label)}"
-                    )
-                _check_text(f"{kind}: the name", part.label)
+            check_names(f"names of {kind}", [part.label for part in parts])
         for name, values in self.axes.items():
             self._check_axis(name, values)
         self._check_size()
@@ -236,11 +227,13 @@ def read(path: Path | str, *, plugins: Sequence[PluginFile] = (), **overrides: A
     """
     path = Path(path)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # editors may add a mark
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
-        raise ValueError(f"{path}: not valid TOML: {error}") from None
+        raise ValueError(f"{path}: not valid TOML: {reason(error)}") from None
+    except RecursionError:
+        raise ValueError(f"{path}: not valid TOML: lists or tables nested too deep") from None
     try:
         whole = {"title": _printable(path.name)} | table | overrides
         return parse(whole, folder=path.parent, plugins=plugins)
@@ -306,7 +299,7 @@ def planned(
     return Sweep(
         instances=tuple(_bound("instance", *item, only) for item in instances.items()),
         algorithms=tuple(_bound("algorithm", *item, only) for item in algorithms.items()),
-        axes={name: _listed(values) for name, values in (axes or {}).items()},
+        axes={name: _listed(name, values) for name, values in (axes or {}).items()},
         until={} if until is None else until,
         **rest,
     )
@@ -316,15 +309,27 @@ def _bound(kind: PartKind, label: str, build: Any, only: Mapping[str, Only]) -> 
     """The `Part` of a constructor with its options bound, or of a ready instance."""
     mine = dict(only.get(label, {}))
     if isinstance(build, functools.partial) and not build.args:
-        return Part(kind, label, build.func, dict(build.keywords), only=mine)
+        options = {name: _plain(value) for name, value in build.keywords.items()}
+        return Part(kind, label, build.func, options, only=mine)
     return Part(kind, label, build, {}, only=mine)
 
 
-def _listed(values: Any) -> Any:
-    """A tuple of what can be listed; anything else is for `Sweep` to refuse."""
+def _listed(name: str, values: Any) -> Any:
+    """A tuple of what can be listed, counted before; anything else is for `Sweep` to refuse."""
+    number = len(values) if isinstance(values, list | tuple | range) else np.size(values)
+    if number > MOST_CELLS:
+        raise ValueError(
+            f"[axes] {name} must have at most {MOST_CELLS:,} values, as many as a sweep may have "
+            f"cells, got {number:,}"
+        )
     if hasattr(values, "tolist"):
         values = values.tolist()
-    return tuple(values) if isinstance(values, list | tuple | range) else values
+    return tuple(map(_plain, values)) if isinstance(values, list | tuple | range) else values
+
+
+def _plain(value: Any) -> Any:
+    """A fraction or decimal number as a float; anything else as it is."""
+    return float(value) if isinstance(value, fractions.Fraction | decimal.Decimal) else value
 
 
 def _parts(
@@ -456,8 +461,3 @@ def _check_text(what: str, value: Any) -> None:
 def _printable(name: str) -> str:
     """The name of a file, with escapes for bytes that are no UTF-8 and for control characters."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
-
-
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if not is_whole(value, least, types=int):
-        raise ValueError(f"{name} must be {allowed_whole(least)}, got {brief(value)}")

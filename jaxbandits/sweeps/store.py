@@ -52,8 +52,8 @@ class Store:
         text = json.dumps(spec, sort_keys=True)
         if (local := UNKNOWN.search(text)) is not None:
             reason = json.loads(f'"{local[1]}"') or (
-                "a lambda or inner function cannot be recognised in another run, so its cells "
-                "cannot be stored: define it at the top of a module"
+                f"{_unnamed(text)} cannot be recognised in another run, so its cells cannot be "
+                "stored: give a function or class of the top of a module"
             )
             raise ValueError(f"{reason}, or leave out `out`")
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()}.npz"
@@ -204,3 +204,11 @@ def _columns(runs: Runs) -> dict[str, Any]:
 
 def _refused(path: Path, reason: str) -> ValueError:
     return ValueError(f"{path}: {reason}; without this file its replications are played again")
+
+
+def _unnamed(text):
+    """What a description calls by a name that does not say which one it is."""
+    name = next(word for word in re.findall(r'[^" ]+', text) if LOCAL in word).split(LOCAL)[0]
+    if "<object>" in name:
+        return f"an object of the class {name.split('<object>')[1]}"
+    return "a lambda" if name.endswith("<lambda>") else f"the inner {name.split('<locals>.')[-1]}"

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-import jax
+import numpy as np
 
 from ..instances.options import check_given
 from ..parameters import Option
+from ..types import NUMBERS
 
 
 def given(option: Option, **value: Any) -> Any:
@@ -20,13 +21,14 @@ def given(option: Option, **value: Any) -> Any:
     """
     check_given(option, **value)
     (number,) = value.values()
-    return plain(number)
+    return plain(option.convert(number))
 
 
 def plain(number: Any) -> Any:
-    """A number of JAX as one of Python, whose arithmetic has double precision; others as they are.
+    """A number of JAX or NumPy as one of Python, which neither rounds nor overflows; others stay.
 
-    >>> plain(jax.numpy.array(40)), plain(40.5)
-    (40, 40.5)
+    >>> import jax
+    >>> plain(jax.numpy.array(40)), plain(np.int8(40)), plain(40.5)
+    (40, 40, 40.5)
     """
-    return number.item() if isinstance(number, jax.Array) and number.ndim == 0 else number
+    return number.item() if isinstance(number, NUMBERS) and np.ndim(number) == 0 else number
