@@ -82,10 +82,14 @@ positive: Option = real("a finite number above 0", lambda v: 0 < v < np.inf)
 nonnegative: Option = real("a finite number, 0 or above", lambda v: 0 <= v < np.inf)
 
 
-# A variance is divided by numbers of draws and multiplied by squares. These have to be normal
-# numbers, because engines take smaller ones for 0: a run would never stop, or stop at once.
-LARGEST_VARIANCE: float = 1.0 / SMALLEST
 finite: Option = real("a finite number", np.isfinite)
+# Engines take a subnormal number for 0: a run would stop at once, or never.
+normal: Option = real(
+    f"a finite number, {np.finfo(float).tiny:.2g} or above, the least of full precision",
+    lambda v: np.finfo(float).tiny <= v < np.inf,
+)
+# A run divides a variance by numbers of draws, and multiplies it by squares.
+LARGEST_VARIANCE: float = 1.0 / SMALLEST
 variance: Option = real(
     f"a number from {SMALLEST:g} to {LARGEST_VARIANCE:g}, so that its products with numbers of "
     "draws fit double precision",
@@ -159,6 +163,7 @@ Percentage: TypeAlias = Annotated[Scalar, percentage]
 Positive: TypeAlias = Annotated[Scalar, positive]
 Nonnegative: TypeAlias = Annotated[Scalar, nonnegative]
 Finite: TypeAlias = Annotated[Scalar, finite]
+Normal: TypeAlias = Annotated[Scalar, normal]
 Variance: TypeAlias = Annotated[Scalar, variance]
 Chance: TypeAlias = Annotated[Scalar, chance]
 Count: TypeAlias = Annotated[Scalar, count()]  # traced

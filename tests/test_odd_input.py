@@ -5,6 +5,7 @@ import inspect
 import re
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +16,12 @@ from jax.experimental import sparse as jax_sparse
 from scipy import sparse
 
 import jaxbandits as jb
+from jaxbandits.engine import checks
 from jaxbandits.instances import canonical, linear, options, recorded, soare, tabular
 from jaxbandits.live import rewards
+from jaxbandits.parameters import whole
+from jaxbandits.sweeps import check, planned, read
+from jaxbandits.theory.given import plain
 
 PLANE = np.eye(2)
 MASKED = "must have all entries, got a masked array that lacks 1"
@@ -214,11 +219,16 @@ def test_options_of_instances_are_checked(name, option, odd):
         ),
         "a subnormal variance": (
             lambda: soare(2, noise_var=5e-324),
-            "noise_var must be a number from 1e-250 to 1e+250, so that its products with numbers "
-            "of draws fit double precision, got 5e-324",
+            "noise_var must be a finite number, 2.2e-308 or above, the least of full precision, "
+            "got 5e-324",
         ),
-        "a variance too large": (
-            lambda: soare(2, noise_var=1e300),
+        "a variance too small for a run": (
+            lambda: jb.simulate(soare(2, noise_var=1e-300), jb.rage, replications=1),
+            "noise_var must be a number from 1e-250 to 1e+250, so that its products with numbers "
+            "of draws fit double precision, got 1e-300",
+        ),
+        "a variance too large for a run": (
+            lambda: jb.simulate(soare(2, noise_var=1e300), jb.rage, replications=1),
             "noise_var must be a number from 1e-250 to 1e+250, ",
         ),
         "a subnormal variance of an algorithm": (
@@ -276,4 +286,168 @@ def test_the_bytes_that_a_table_takes_are_said(monkeypatch):
         lambda: canonical(50_000, gap=1.0),
         "dim must be small enough for this machine: a table [50000, 50000] takes 55.9 GiB while "
         "it is built, more than the memory of 16 GiB, got 50000",
+    )
+
+
+SMALL = soare(2)
+DEVICE = jax.devices()[0]
+
+
+class Bound:
+    """A constructor that is an object, without a name of its own."""
+
+    def __call__(self, arms, *, delta=0.1):
+        return jb.uniform(arms)
+
+
+def simulated_by(**options):
+    return lambda: jb.simulate(SMALL, jb.lingape, **{"replications": 2} | options)
+
+
+def swept(instances=None, algorithms=None, **options):
+    parts = instances or {"s": SMALL}, algorithms or {"l": jb.lingape}
+    return lambda: jb.sweep(*parts, **{"replications": 2, "progress": False} | options)
+
+
+REFUSED = {
+    "a device twice": (simulated_by(devices=[DEVICE] * 2), "devices must be different ones, got ["),
+    "a flag as devices": (simulated_by(devices=True), "devices must be 'all', a number, or some"),
+    **{
+        f"engine {engine!r} in {where}": (
+            call(engine=engine),
+            f"engine must be one of 'auto', 'xla', 'native', 'cuda', got {engine!r}",
+        )
+        for engine in ([], {}, None, 1j)
+        for where, call in {"simulate": simulated_by, "a sweep": swept}.items()
+    },
+    "engines in an array": (simulated_by(engine=np.array(["xla"] * 2)), "engine must be one of"),
+    "debug": (simulated_by(debug=[]), "debug must be one of False, True, got []"),
+    "progress": (
+        simulated_by(progress="bar"),
+        "progress must be True, False or a callable `(done, total)`, got 'bar'",
+    ),
+    "resume": (swept(resume=[]), "resume must be one of False, True, got []"),
+    "bounds": (swept(bounds="no"), "bounds must be one of False, True, got 'no'"),
+    "a table of sizes": (
+        simulated_by(replications=np.eye(2)),
+        "replications must be a whole number, 1 or above, got array([[1., 0.], [0., 1.]])",
+    ),
+    "a length of time as a size": (
+        simulated_by(replications=np.timedelta64(3, "s")),
+        "replications must be a whole number, 1 or above, got np.timedelta64(3,'s')",
+    ),
+    "a table as an option": (
+        lambda: jb.simulate(SMALL, partial(jb.lingape, delta=np.eye(2)), replications=1),
+        "delta must be a number in (0, 1), 1e-250 or above, got array([[1., 0.], [0., 1.]])",
+    ),
+    "names that are one as text": (
+        swept({1: SMALL, "1": SMALL}),
+        "names of instances must differ as text, got '1' and 1",
+    ),
+    "names of algorithms that are one as text": (
+        swept(algorithms={0.5: jb.lingape, "0.5": jb.rage}),
+        "names of algorithms must differ as text, got '0.5' and 0.5",
+    ),
+    "NaN as a name": (
+        swept({np.nan: SMALL}),
+        "names of instances must be text or numbers, got nan",
+    ),
+    "no name": (swept({"": SMALL}), "names of instances must be of printable characters, got ''"),
+    "a name of two lines": (
+        swept({"a\nb": SMALL}),
+        r"names of instances must be of printable characters, got 'a\nb'",
+    ),
+    "names of a comparison": (
+        lambda: jb.compare({1: jb.lingape, "1": jb.rage}, SMALL, replications=1),
+        "names of algorithms must differ as text, got '1' and 1",
+    ),
+    "NaN as a name of a comparison": (
+        lambda: jb.compare({np.nan: jb.lingape}, SMALL, replications=1),
+        "names of algorithms must be text or numbers, got nan",
+    ),
+    "an axis of 10^8 points": (
+        swept(axes={"delta": range(10**8)}),
+        "[axes] delta must have at most 100,000 values, as many as a sweep may have cells, got "
+        "100,000,000",
+    ),
+    "an axis of 10^8 equal points of NumPy": (
+        swept(axes={"delta": np.broadcast_to(0.1, 10**8)}),
+        "[axes] delta must have at most 100,000 values, ",
+    ),
+    "a complex number on an axis": (
+        swept(axes={"delta": [0.1j]}),
+        "[axes] delta must be all numbers or all text, got [0.1j]",
+    ),
+}
+
+
+@pytest.mark.parametrize("odd", REFUSED)
+def test_odd_arguments_are_refused_by_one_line(odd):
+    refused(*REFUSED[odd])
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint64])
+def test_sizes_may_be_integers_of_numpy(kind):
+    given = checks.size_of("replications", kind(100))
+    assert type(given) is int
+    assert given + checks.REPLICATIONS_PER_CELL == 100 + checks.REPLICATIONS_PER_CELL
+    plan = planned({"s": SMALL}, {"l": jb.lingape}, replications=kind(100), seed=kind(7))
+    assert [type(number) for number in (plan.replications, plan.seed)] == [int, int]
+    assert type(whole().convert(kind(100))) is int
+    assert type(plain(kind(100))) is int
+
+
+@pytest.mark.parametrize("tenth", [Fraction(1, 10), Decimal("0.1")])
+def test_exact_fractions_on_an_axis_and_as_options_are_numbers(tenth):
+    plan = planned({"s": SMALL}, {"l": jb.lingape}, replications=1, axes={"delta": [tenth]})
+    assert plan.axes == {"delta": (0.1,)}
+    plan = planned({"s": SMALL}, {"l": partial(jb.lingape, delta=tenth)}, replications=1)
+    assert plan.algorithms[0].options == {"delta": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("build", "what"),
+    [
+        (Bound(), "an object of the class Bound"),
+        (lambda arms: jb.uniform(arms), "a lambda"),
+        (swept, "the inner function inside"),
+    ],
+)
+def test_what_has_no_name_of_its_own_is_called_what_it_is(tmp_path, build, what):
+    def inside(arms):
+        return jb.uniform(arms)
+
+    build = inside if build is swept else build
+    refused(swept(algorithms={"a": build}, out=tmp_path), f"{what} cannot be recognised in another")
+
+
+def test_a_sweep_file_may_begin_with_a_mark_of_its_encoding(tmp_path):
+    text = 'replications = 1\n[instances.s]\nname = "soare"\ndim = 2\n'
+    file = tmp_path / "sweep.toml"
+    file.write_text(text + '[algorithms.l]\nname = "lingape"\n', encoding="utf-8-sig")
+    assert read(file).replications == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = " + "[" * 5000, "not valid TOML: lists or tables nested too deep"),
+        ("x = " + "[" * 5000 + "]" * 5000, "not valid TOML: lists or tables nested too deep"),
+        ("[instances.s]\nname = \n", "not valid TOML: Invalid value (at line 2, column 8)"),
+    ],
+)
+def test_a_sweep_file_that_cannot_be_read_is_named(tmp_path, text, message):
+    file = tmp_path / "sweep.toml"
+    file.write_text(text)
+    refused(lambda: read(file), f"{file}: {message}")
+
+
+def test_a_size_beyond_memory_in_a_sweep_file_is_named(tmp_path):
+    file = tmp_path / "sweep.toml"
+    text = 'replications = 1\n[instances.s]\nname = "soare"\ndim = 1000000\n'
+    file.write_text(text + '[algorithms.l]\nname = "lingape"\n')
+    refused(
+        lambda: check(read(file)),
+        "[instances.s] dim must be small enough for this machine: a table [1000001, 1000000] takes "
+        "2.24e+04 GiB",
     )

@@ -132,7 +132,7 @@ def devices_of(devices: DeviceChoice) -> Devices:
             f"devices must be 'all', a number or a sequence, got {brief(devices)}",
         )
         return local
-    if isinstance(devices, INTEGERS) and not isinstance(devices, bool):
+    if isinstance(devices, int | np.integer) and not isinstance(devices, bool):
         number = len(local)
         message = f"devices must be 1 to {number}, got {devices}: this process has {number}"
         require(1 <= devices <= number, message)
@@ -142,11 +142,10 @@ def devices_of(devices: DeviceChoice) -> Devices:
         listed and all(device in local for device in devices),
         f"devices must be 'all', a number, or some of this process, got {brief(devices)}",
     )
-    require(
-        len(set(devices)) == len(devices),
-        f"devices must be different ones, got {brief(devices)}",
-    )
-    return cast(tuple[Device, ...], tuple(devices))
+    chosen = tuple(cast(Sequence[Device], devices))
+    different = len(set(chosen)) == len(chosen)
+    require(different, f"devices must be different ones, got {brief(devices)}")
+    return chosen
 
 
 def platform_of(devices: Devices) -> str:

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from ..feature_tables import check_arms, is_concrete, require
 from ..kernels.estimate.links import LARGEST, LINKS
-from ..parameters import Family, Nonnegative, Variance
+from ..parameters import Family, Nonnegative, Normal
 from ..precision import check_real, double, floats, owned
 from ..types import Pytree, Rows, Table
 from .doubts import relative_error, warn_of_constants, warn_of_variances
@@ -182,7 +182,7 @@ def built(arms, targets, means, values, theta, noise_var, theta_norm, **rest):
 @checked
 @double
 def linear(
-    arms: Rows, theta: Rows, *, noise_var: Variance = 1.0, targets: Rows | None = None
+    arms: Rows, theta: Rows, *, noise_var: Normal = 1.0, targets: Rows | None = None
 ) -> Instance:
     """Normal rewards with means `arms @ theta`.
 
@@ -237,7 +237,7 @@ def tabular(
     arms: Rows | None = None,
     means: Rows | None = None,
     *,
-    noise_var: Variance = 1.0,
+    noise_var: Normal = 1.0,
     targets: Rows | None = None,
     values: Rows | None = None,
     theta_norm: Nonnegative | None = None,
@@ -374,7 +374,7 @@ def _doubt_samples(samples, noise_var):
 @checked
 @double
 def recorded(
-    arms: Rows, samples: Rows, *, noise_var: Variance, theta_norm: Nonnegative | None = None
+    arms: Rows, samples: Rows, *, noise_var: Normal, theta_norm: Nonnegative | None = None
 ) -> Instance:
     """A pull draws one recorded value of the arm, uniformly and with replacement.
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..kernels.linalg import subspace
-from ..parameters import Variance, choice, require
+from ..parameters import Normal, choice, require
 from ..precision import double
 from ..types import Key, Scalar
 from .data.click_logs import SIDE, read_click_log
@@ -41,7 +41,7 @@ Named: TypeAlias = Annotated[str, choice(*PROTOCOLS)]
 @checked
 @double
 def clicks(
-    key: Key, num_arms: Pair = 40, *, protocol: Named = "rage", noise_var: Variance | None = None
+    key: Key, num_arms: Pair = 40, *, protocol: Named = "rage", noise_var: Normal | None = None
 ) -> Instance:
     """Stand-in for the licensed log of clicks on news of Fiez et al. (2019) and LinGapE.
 
@@ -106,7 +106,7 @@ def yahoo_r6a(
     num_arms: Pair,
     *,
     protocol: Named = "rage",
-    noise_var: Variance | None = None,
+    noise_var: Normal | None = None,
 ) -> Instance:
     """Arms from a day of the Yahoo! log of clicks on news, R6A (Fiez et al., 2019; LinGapE).
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..parameters import Finite, Nonnegative, Positive, Size, Variance, choice, require
+from ..parameters import Finite, Nonnegative, Normal, Positive, Size, choice, require
 from ..precision import double, floats, is_traced
 from ..types import Key
 from .instance import Instance, glm, linear
@@ -24,7 +24,7 @@ TIED: float = 1e-5  # the largest gap that counts as a tie
 @checked
 @double
 def soare(
-    dim: Pair, *, angle: Finite = 0.1, scale: Positive = 1.0, noise_var: Variance = 1.0
+    dim: Pair, *, angle: Finite = 0.1, scale: Positive = 1.0, noise_var: Normal = 1.0
 ) -> Instance:
     """The d axes, and one arm at a small angle to the best of them (Soare et al., 2014).
 
@@ -58,7 +58,7 @@ def _stacked(*tables):
 
 @checked
 @double
-def canonical(dim: Pair, *, gap: Finite, noise_var: Variance = 1.0) -> Instance:
+def canonical(dim: Pair, *, gap: Finite, noise_var: Normal = 1.0) -> Instance:
     """The standard basis, theta = (gap, 0, ..): the K-armed bandit with one good arm.
 
     >>> canonical(3, gap=0.5).means
@@ -72,7 +72,7 @@ def canonical(dim: Pair, *, gap: Finite, noise_var: Variance = 1.0) -> Instance:
 @checked
 @double
 def sphere(
-    key: Key, num_arms: Pair, dim: Size, *, mix: Nonnegative = 0.01, noise_var: Variance = 1.0
+    key: Key, num_arms: Pair, dim: Size, *, mix: Nonnegative = 0.01, noise_var: Normal = 1.0
 ) -> Instance:
     """Arms uniform on the unit sphere, theta close to one of the closest pair (Tao et al., 2018).
 
@@ -126,7 +126,7 @@ def moderate_gaps(
     num_arms: Triple,
     *,
     spread: Annotated[str, choice("uniform", *DEVIATIONS)] = "uniform",
-    noise_var: Variance = 1.0,
+    noise_var: Normal = 1.0,
 ) -> Instance:
     """Many arms of moderate gaps in the plane, and an informative arm (Fiez et al., 2019).
 
@@ -159,7 +159,7 @@ def moderate_gaps(
 
 @checked
 @double
-def corner(key: Key, num_arms: Triple, *, noise_var: Variance = 1.0) -> Instance:
+def corner(key: Key, num_arms: Triple, *, noise_var: Normal = 1.0) -> Instance:
     """The corner case of d = 2, where OD-LinBAI plays one round (Azizi et al., 2022).
 
     Arms e_1; `(cos a_i, sin a_i)` for i = 2 .. K - 1, with a_i normal about pi/4, standard
@@ -197,7 +197,7 @@ def multivariate(
     factors: Size,
     *,
     weights: Annotated[str, choice(*WEIGHTS)] = "program",
-    noise_var: Variance = 1.0,
+    noise_var: Normal = 1.0,
 ) -> Instance:
     """Layouts of a page: two choices for each of D slots, with interactions (Fiez et al., 2019).
 
@@ -242,7 +242,7 @@ def multivariate(
 
 @checked
 @double
-def transductive(dim: Pair, *, angle: Finite = 0.1, noise_var: Variance = 1.0) -> Instance:
+def transductive(dim: Pair, *, angle: Finite = 0.1, noise_var: Normal = 1.0) -> Instance:
     """The axes as arms; half of them, each with a neighbour, as targets (Fiez et al., 2019).
 
     h = dim/2; targets e_j and `cos(angle) e_j + sin(angle) e_{h+j}` for j = 1 .. h, theta = e_1.
@@ -292,9 +292,7 @@ def logistic_cube(
 
 @checked
 @double
-def classic_top_m(
-    num_arms: Pair, m: Size, *, angle: Finite, noise_var: Variance = 0.25
-) -> Instance:
+def classic_top_m(num_arms: Pair, m: Size, *, angle: Finite, noise_var: Normal = 0.25) -> Instance:
     """The Top-m instance of Reda et al. (2021): d = K - 1, theta = e_1.
 
     Rows e_1; e_1 + e_a for a = 2 .. m; `cos(angle) e_1 + sin(angle) e_{m+1}`; e_{a-1} for the

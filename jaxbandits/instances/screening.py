@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..kernels import selection
 from ..kernels.linalg import spd
-from ..parameters import Variance, choice, require
+from ..parameters import Normal, choice, require
 from ..precision import double
 from ..types import Key, Rows, Table
 from .data.local_files import find_file, named_table
@@ -104,7 +104,7 @@ def boolean_drugs(
     *,
     dynamics: Dynamics = "asynchronous",
     means: Rows | None = None,
-    noise_var: Variance = 0.25,
+    noise_var: Normal = 0.25,
     draws: Draws = DRAWS,
     m: SizeOfSet = 1,
 ) -> Instance:
@@ -193,7 +193,7 @@ def _with_theta(instance):
 
 @checked
 @double
-def drugs(key: Key, *, noise_var: Variance = 0.25) -> Instance:
+def drugs(key: Key, *, noise_var: Normal = 0.25) -> Instance:
     """Stand-in for ten drugs scored on eighteen patients, with the means of Reda et al. (2021).
 
     Features are ten unit vectors in R^71: normal ones plus a common one of weight 1/4. Drug a
@@ -244,7 +244,7 @@ def boolean_network(
     *,
     dynamics: Dynamics = "asynchronous",
     means: Rows | None = None,
-    noise_var: Variance = 0.25,
+    noise_var: Normal = 0.25,
     draws: Draws = DRAWS,
     m: SizeOfSet = 1,
 ) -> Instance:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..feature_tables import check_arms, is_concrete, require
-from ..parameters import Nonnegative, Option, Variance, count, size
+from ..parameters import Nonnegative, Normal, Option, count, size
 from ..precision import check_real, double, floats
 from ..system.caller import warn_caller
 from ..types import Key, Pytree, Rows
@@ -58,7 +58,7 @@ def simulated(
     simulator: Pytree,
     *,
     means: Rows | None = None,
-    noise_var: Variance,
+    noise_var: Normal,
     draws: Draws = DRAWS,
     m: SizeOfSet = 1,
     seed: Annotated[int, count(0)] = 0,

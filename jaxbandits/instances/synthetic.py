@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ..parameters import Variance
+from ..parameters import Normal
 from ..precision import double
 from ..types import Key
 from .instance import Instance, tabular
@@ -33,7 +33,7 @@ SKEWED: Bool[np.ndarray, " 6"] = np.array(
 
 @checked
 @double
-def cars(key: Key, num_arms: Pair, *, noise_var: Variance = 0.1) -> Instance:
+def cars(key: Key, num_arms: Pair, *, noise_var: Normal = 0.1) -> Instance:
     """Synthetic cars: five features, and a price that is not linear in them.
 
     A stand-in for `automobile`, with the correlations of its columns: normal columns, lognormal for
@@ -57,7 +57,7 @@ def cars(key: Key, num_arms: Pair, *, noise_var: Variance = 0.1) -> Instance:
 
 @checked
 @double
-def motor(key: Key, num_arms: Pair, *, noise_var: Variance = 0.1) -> Instance:
+def motor(key: Key, num_arms: Pair, *, noise_var: Normal = 0.1) -> Instance:
     """Synthetic records of an electric motor: eleven sensors, and the temperature of its magnets.
 
     A stand-in for `electric_motor`: speed, torque and the temperatures of air and coolant are

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..engine.episode import MAX_PULLS
 from ..engine.results import Runs
 from ..messages import brief
-from ..parameters import require
+from ..parameters import check as check_option
+from ..parameters import choice, require
 from ..system.extras import needed_by
 from ..system.jax_options import check_devices, pinning
 from ..system.progress import Progress
@@ -173,6 +174,8 @@ def run(
     from ..engine.multihost import team_of
 
     require_shard(shard, out)
+    for name, flag in (("resume", resume), ("progress", progress), ("bounds", bounds)):
+        check_option(name, choice(False, True), flag)
     check_how(cluster, **how)
     cells = check(plan, progress=progress) if cells is None else cells
     team = team_of(how.get("devices"))
@@ -266,7 +269,8 @@ def require_shard(shard: tuple[int, int], out: Out) -> None:
     """Raise unless `shard` is `(i, n)` with 1 <= i <= n, and `out` says where its cells go."""
     pair = isinstance(shard, tuple | list) and len(shard) == 2
     fits = pair and is_whole(shard[1], 1) and is_whole(shard[0], 1, shard[1])
-    require(fits, f"shard must be (i, n) with 1 <= i <= n, got {brief(shard)}")
+    given = "/".join(map(str, shard)) if pair else brief(shard)
+    require(fits, f"shard must be i/n with 1 <= i <= n, got {given}")
     step = shard[1]
     require(step == 1 or out is not None, "shard needs a folder `out` for its cells, got none")
 

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from ...kernels import sampling
 from ...messages import reason
-from ...parameters import Variance, choice, require
+from ...parameters import Normal, choice, require
 from ...precision import double, is_traced
 from ...types import Key
 from ..instance import Instance, recorded, tabular
@@ -104,7 +104,7 @@ def automobile(
     path: Path | str,
     num_arms: Pair,
     *,
-    noise_var: Variance = 0.1,
+    noise_var: Normal = 0.1,
     missing: Missing = "drop",
 ) -> Instance:
     """Cars of the UCI data set as arms: mean reward the rescaled price (Azizi et al., 2022).
@@ -179,7 +179,7 @@ def electric_motor(
     path: Path | str,
     num_arms: Pair,
     *,
-    noise_var: Variance = 0.1,
+    noise_var: Normal = 0.1,
     target: Sensor = "pm",
 ) -> Instance:
     """Records of a motor's sensors as arms: mean reward a temperature (Azizi et al., 2022).
@@ -226,7 +226,7 @@ def _draw_rows(key, features, means, num_arms, noise_var):
 
 
 @checked
-def drug_repurposing(path: Path | str, *, noise_var: Variance = 0.25) -> Instance:
+def drug_repurposing(path: Path | str, *, noise_var: Normal = 0.25) -> Instance:
     """Ten drugs scored on eighteen patients (Reda et al., 2021); a pull draws a patient.
 
     The means are exactly linear in the 71 features, so `theta` is the solution of least norm.
