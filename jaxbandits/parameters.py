@@ -84,9 +84,10 @@ nonnegative: Option = real("a finite number, 0 or above", lambda v: 0 <= v < np.
 
 finite: Option = real("a finite number", np.isfinite)
 # Engines take a subnormal number for 0: a run would stop at once, or never.
+LEAST_NORMAL: float = float(np.finfo(float).tiny)
 normal: Option = real(
-    f"a finite number, {np.finfo(float).tiny:.2g} or above, the least of full precision",
-    lambda v: np.finfo(float).tiny <= v < np.inf,
+    f"a finite number, {LEAST_NORMAL:.2g} or above, the least of full precision",
+    lambda v: LEAST_NORMAL <= v < np.inf,
 )
 # A run divides a variance by numbers of draws, and multiplies it by squares.
 LARGEST_VARIANCE: float = 1.0 / SMALLEST

@@ -22,7 +22,7 @@ def function_of(build: Callable[..., Any]) -> Callable[..., Any]:
 def name_of(build: Callable[..., Any]) -> str:
     """What messages call a constructor."""
     function = function_of(build)
-    return getattr(function, "__name__", repr(function))
+    return getattr(function, "__name__", None) or brief(function)
 
 
 def unknown(what: str, name: Any, known: Collection[str]) -> ValueError:

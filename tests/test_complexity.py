@@ -160,7 +160,7 @@ def test_bad_input_is_named():
             theory.ugape_complexity(basis, 1, epsilon=epsilon)
     with pytest.raises(ValueError, match="instance: its targets must be its arms"):
         theory.m_lingape_complexity(jb.instances.transductive(6), 1)
-    with pytest.raises(ValueError, match="instance: it must be an Instance, got 'classic'"):
+    with pytest.raises(ValueError, match="instance must be an Instance, got 'classic'"):
         theory.lucb_complexity("classic", 1)
     with pytest.raises(ValueError, match="selection must be one of 'largest_variance', 'ratio'"):
         theory.m_lingape_complexity(basis, 1, selection="greedy")

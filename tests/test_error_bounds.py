@@ -160,7 +160,7 @@ BENT_AND_SMALL = jb.instances.tabular(np.eye(2), [1e-9, 5e-10], noise_var=1e-18)
         (TIED, {}, "it must have one best arm"),
         (BENT, {}, "its means are not given by its features"),
         (BENT_AND_SMALL, {}, "its means are not given by its features"),
-        ("basis", {}, "instance must be an Instance, got str"),
+        ("basis", {}, "instance must be an Instance, got 'basis'"),
     ],
 )
 def test_bad_input_is_named(instance, options, message):

@@ -1,5 +1,6 @@
 """Odd inputs of one kind, wherever they can be given: refused by one line, or taken as meant."""
 
+import dataclasses
 import datetime
 import inspect
 import re
@@ -18,6 +19,7 @@ from scipy import sparse
 import jaxbandits as jb
 from jaxbandits.engine import checks
 from jaxbandits.instances import canonical, linear, options, recorded, soare, tabular
+from jaxbandits.instances.fields import entered
 from jaxbandits.live import rewards
 from jaxbandits.parameters import whole
 from jaxbandits.sweeps import check, planned, read
@@ -224,12 +226,12 @@ def test_options_of_instances_are_checked(name, option, odd):
         ),
         "a variance too small for a run": (
             lambda: jb.simulate(soare(2, noise_var=1e-300), jb.rage, replications=1),
-            "noise_var must be a number from 1e-250 to 1e+250, so that its products with numbers "
-            "of draws fit double precision, got 1e-300",
+            "noise_var must be 0, or a number from 1e-250 to 1e+250, so that its products with "
+            "numbers of draws fit double precision, got 1e-300",
         ),
         "a variance too large for a run": (
             lambda: jb.simulate(soare(2, noise_var=1e300), jb.rage, replications=1),
-            "noise_var must be a number from 1e-250 to 1e+250, ",
+            "noise_var must be 0, or a number from 1e-250 to 1e+250, ",
         ),
         "a subnormal variance of an algorithm": (
             lambda: jb.lingape(PLANE, noise_var=1e-300),
@@ -451,3 +453,107 @@ def test_a_size_beyond_memory_in_a_sweep_file_is_named(tmp_path):
         "[instances.s] dim must be small enough for this machine: a table [1000001, 1000000] takes "
         "2.24e+04 GiB",
     )
+
+
+LOGGED = recorded(PLANE, [[0.0, 1.0], [1.0, 1.0]], noise_var=0.25)
+COINS = jb.instances.bernoulli(PLANE, [0.5, 0.4])
+HEAVY = jb.instances.stressed(linear(PLANE, [0.5, 0.4]), df=3.0, drift=0.1)
+PICTURES = jb.instances.labelled(np.eye(3), [0, 1, 1], shown=2)
+# Fields that `dataclasses.replace` sets, which checks nothing.
+REPLACED = {
+    "means of another length": (SMALL, {"means": [1.0]}, "means must have shape (3,), got (1,)"),
+    "means that are text": (SMALL, {"means": ["1"] * 3}, "means must be real numbers, got text"),
+    "a mask": (SMALL, {"means": np.ma.masked_equal([1.0, 0.0, 0.5], 0.0)}, f"means {MASKED}"),
+    "NaN": (SMALL, {"theta": [1.0, np.nan]}, "theta must be finite, got NaN"),
+    "arms that are a vector": (SMALL, {"arms": [1.0]}, "arms must be a table [K, d], got shape"),
+    "targets of other features": (SMALL, {"targets": np.eye(3)}, "targets must have the arms' 2"),
+    "values of another length": (SMALL, {"values": np.ones(2)}, "values must have shape (3,)"),
+    "a variance of text": (SMALL, {"noise_var": "1"}, "noise_var must be real numbers, got text"),
+    "two variances": (SMALL, {"noise_var": [1.0, 2.0]}, "noise_var must be 0, or a finite number"),
+    "a variance below 0": (SMALL, {"noise_var": -1.0}, "noise_var must be 0, or a finite num"),
+    "a subnormal variance": (SMALL, {"noise_var": 5e-324}, "noise_var must be 0, or a finite "),
+    "a variance for no run": (
+        SMALL,
+        {"noise_var": 1e-300},
+        "noise_var must be 0, or a number from",
+    ),
+    "two norms": (SMALL, {"theta_norm": [1.0, 2.0]}, "theta_norm must be a number, 0 or above"),
+    "rewards that nobody knows": (SMALL, {"rewards": "x"}, "rewards must be one of 'normal', "),
+    "rewards that are no name": (SMALL, {"rewards": []}, "rewards must be one of 'normal', "),
+    "a family that nobody knows": (SMALL, {"family": "x"}, "family must be one of 'gaussian', "),
+    "no records": (SMALL, {"rewards": "recorded"}, "samples must be given for rewards 'reco"),
+    "no simulator": (SMALL, {"rewards": "simulated"}, "simulator must be given for rewards 'sim"),
+    "another simulator": (
+        SMALL,
+        {"rewards": "simulated", "simulator": 3.0},
+        "simulator must have a method `reward(key, arm)`, got none",
+    ),
+    "records of fewer arms": (LOGGED, {"samples": [[1.0]]}, "samples must be a table [2, N], got"),
+    "NaN records": (LOGGED, {"samples": [[np.nan], [1.0]]}, "samples must be finite, got NaN"),
+    "a chance of 2": (COINS, {"means": [2.0, 0.0]}, "means must lie in [0, 1] for bernoulli rewar"),
+    "no variances": (SMALL, {"rewards": "student"}, "stress must be given for rewards 'student"),
+    "stress that is none": (SMALL, {"stress": 3}, "stress must be a Stress, got 3"),
+    "one degree of freedom": (
+        HEAVY,
+        {"stress": dataclasses.replace(HEAVY.stress, df=1.0)},
+        "stress.df must be a finite number above 1, got 1.0",
+    ),
+    "variances of fewer arms": (
+        HEAVY,
+        {"stress": dataclasses.replace(HEAVY.stress, variances=np.ones(1))},
+        "stress.variances must have shape (2,), got (1,)",
+    ),
+    "half a round of delay": (
+        HEAVY,
+        {"stress": dataclasses.replace(HEAVY.stress, delay=0.5)},
+        "stress.delay must be a whole number from 0 to 100,000, got 0.5",
+    ),
+    "labels of fewer pictures": (
+        PICTURES,
+        {"labels": [0]},
+        "labels must have shape (3,), got (1,)",
+    ),
+    "labels that are no classes": (
+        PICTURES,
+        {"labels": np.array([0, 1, 2])},
+        "classes must be the labels that occur, [0, 1, 2], got others",
+    ),
+    "a target that does not occur": (
+        PICTURES,
+        {"target": 7},
+        "target must be one of the labels [0, 1], got 7",
+    ),
+    "a chance above 1": (PICTURES, {"high": 2.0}, "high must be a number in [0, 1], got 2.0"),
+    "one picture shown": (PICTURES, {"shown": 1}, "shown must be a whole number, 2 or above, got"),
+}
+
+
+@pytest.mark.parametrize("odd", REPLACED)
+def test_fields_that_were_replaced_are_checked_before_a_run(odd):
+    problem, fields, message = REPLACED[odd]
+    build = jb.deep_fpl if problem is PICTURES else jb.uniform
+    replaced = dataclasses.replace(problem, **fields)
+    horizon = 5 if problem is PICTURES else None
+    refused(lambda: jb.simulate(replaced, build, replications=2, horizon=horizon), message)
+
+
+def test_fields_of_other_types_are_made_double_precision():
+    given = np.float32([1.0, 0.25, 0.5])
+    for means in (given, given.tolist(), jnp.array(given), given.astype(object)):
+        made = entered(dataclasses.replace(SMALL, means=means, values=means, noise_var=1))
+        assert (made.means.dtype, made.noise_var.dtype) == (float, float)
+        assert made.means.tolist() == [1.0, 0.25, 0.5]
+    assert entered(SMALL) is SMALL
+
+
+def test_bounds_check_fields_that_were_replaced():
+    replaced = dataclasses.replace(SMALL, means=np.ones(2), values=["a"])
+    for bound in (
+        jb.theory.characteristic_time,
+        partial(jb.theory.pull_lower_bound, delta=0.1),
+        partial(jb.theory.gse_error_bound, budget=100),
+        partial(jb.theory.lucb_complexity, m=1),
+        jb.design.oracle,
+    ):
+        with pytest.raises(ValueError, match=r"must (have shape|be real numbers)"):
+            bound(replaced)

@@ -16,7 +16,7 @@ from ..kernels.design.xy import frank_wolfe as wolfe
 from ..kernels.linalg import scaling, spd
 from ..messages import brief
 from ..parameters import check, count
-from ..precision import is_traced, kernel, on_host
+from ..precision import check_real, is_traced, kernel, on_host
 from ..transforms import without_derivative
 from ..types import Rows, Scalar
 from . import checks
@@ -120,6 +120,8 @@ def oracle(instance: Any, *, tol: Scalar = 0.01) -> Design:
     names = ("arms", "targets", "values")
     known = all(hasattr(instance, name) for name in names)
     require(known, f"instance must be an Instance, got {brief(instance)}")
+    for name in names:
+        check_real(f"instance.{name}", getattr(instance, name))
     arms, targets, values = (getattr(instance, name) for name in names)
     arms, targets, _, tol = checks.problem(arms, targets, None, tol)
     rows = np.shape(targets)[0]

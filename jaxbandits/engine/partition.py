@@ -13,7 +13,6 @@ from jax.tree_util import Partial
 
 from ..core import Algorithm
 from ..instances import Instance
-from ..instances.instance import with_floats
 from ..messages import brief
 from ..parameters import check_leaves, is_concrete, require
 from ..signatures import check_call, check_options, first_parameter, function_of, name_of
@@ -49,7 +48,7 @@ class CellStructure(NamedTuple):
             return _factory_of_one(problem, built)
 
         def draw(key, cell, replication):
-            drawn = with_floats(problem(jax.random.fold_in(key, INSTANCE)))
+            drawn = _entered(problem(jax.random.fold_in(key, INSTANCE)))
             return jax.tree.map(jnp.asarray, drawn)
 
         return EpisodeFactory(draw, functools.partial(built, drawn=True))
@@ -148,11 +147,7 @@ def prepared(
     require(callable(algorithm), f"algorithm must be a constructor, got {brief(algorithm)}")
     check_options("algorithm", algorithm)
     build, problem = as_tree(algorithm), _without_key(instance)
-    if isinstance(problem, Instance):
-        with jax.enable_x64(True):
-            problem = with_floats(problem)
-    if not is_problem(problem):
-        problem = _checked_source(problem)
+    problem = _entered(problem) if is_problem(problem) else _checked_source(problem)
     with pinned():
         build = completed(problem, build, horizon)
         structure, numbers = split((problem, build, None if horizon is None else np.int64(horizon)))
@@ -220,6 +215,11 @@ def _checked_source(draw: Any) -> Any:
     return as_tree(draw)
 
 
+def _entered(drawn):
+    """What a callable has drawn, checked; anything but a problem is refused elsewhere."""
+    return type_of(drawn).entered(drawn) if is_problem(drawn) else drawn
+
+
 def completed(source: Any, build: Constructor, horizon: int | None) -> Partial:
     """The constructor after all checks that values allow, with what the host computes for it.
 
@@ -229,7 +229,7 @@ def completed(source: Any, build: Constructor, horizon: int | None) -> Partial:
     """
     problem = source
     if not is_problem(source):
-        problem = jax.eval_shape(lambda: source(root_key(0)))
+        problem = jax.eval_shape(lambda: _entered(source(root_key(0))))
         require(
             isinstance(problem, Instance),
             f"instance must return an Instance for a key, got {type(problem).__name__}",

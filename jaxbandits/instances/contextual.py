@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from ..feature_tables import check_arms, is_concrete, require
 from ..messages import brief
-from ..parameters import Chance
+from ..parameters import Chance, chance, check, size
 from ..precision import check_real, owned
 from ..types import Rows, Table
 from ..whole_numbers import are_whole
@@ -171,6 +171,34 @@ def labelled(
         np.float64(low),
         int(shown),
     )
+
+
+def entered(problem: Labelled) -> Labelled:
+    """The problem with all fields checked, for `dataclasses.replace` checks none.
+
+    Raises:
+      ValueError: names the field, what it was and what is allowed.
+    """
+    check_real("features", problem.features)
+    check_arms(problem.features)
+    check_real("labels", problem.labels)
+    features, labels = map(np.asarray, (problem.features, problem.labels))
+    fits = labels.shape == features.shape[:1]
+    require(fits, f"labels must have shape {features.shape[:1]}, got {labels.shape}")
+    require(_whole(labels), f"labels must be whole numbers, got an array of {labels.dtype}")
+    classes = np.unique(labels)
+    same = np.array_equal(classes, problem.classes)
+    require(same, f"classes must be the labels that occur, {classes.tolist()}, got others")
+    target = problem.target
+    occurs = target is None or (np.ndim(target) == 0 and target in classes)
+    require(occurs, f"target must be one of the labels {classes.tolist()}, got {brief(target)}")
+    check("shown", size(2), problem.shown)
+    for name, value in (("high", problem.high), ("low", problem.low)):
+        check(name, chance, value)
+    fine = features.dtype in (np.float32, np.float64) and labels.dtype == np.int64
+    if fine:
+        return problem
+    return dataclasses.replace(problem, features=_floats(features), labels=labels.astype(np.int64))
 
 
 def _whole(labels):

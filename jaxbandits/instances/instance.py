@@ -123,37 +123,6 @@ def _accuracy(found):
     return f"standard errors of means {width} ({found.draws:,} draws)"
 
 
-TABLES: tuple[str, ...] = (
-    *("arms", "targets", "means", "values", "theta", "noise_var", "theta_norm", "samples"),
-    "standard_errors",
-)
-
-
-def with_floats(instance: Instance) -> Instance:
-    """The instance with all its tables in JAX's default precision.
-
-    Constructors make such ones; what `dataclasses.replace` puts into it may be lists, whole numbers
-    or of another precision.
-
-    Raises:
-      ValueError: a table holds anything but real numbers.
-    """
-    given = {name: getattr(instance, name) for name in TABLES}
-    tables = {name: _as_floats(name, table) for name, table in given.items()}
-    changed = {name: table for name, table in tables.items() if table is not given[name]}
-    return dataclasses.replace(instance, **changed) if changed else instance
-
-
-def _as_floats(name, table):
-    if table is None and name in ("theta_norm", "samples", "standard_errors"):
-        return None
-    fits = isinstance(table, np.ndarray | np.generic | jax.Array)
-    if fits and table.dtype == jnp.result_type(float):
-        return table
-    check_real(name, table)
-    return owned(table)
-
-
 def check_finite(name: str, array: Rows, shape: tuple[int, ...]) -> None:
     """Raise unless `array` has `shape` and, where it is not traced, only finite entries."""
     check_real(name, array)

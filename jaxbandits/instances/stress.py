@@ -102,6 +102,7 @@ def _ratios(value):
 
 LARGEST_SEED: int = 2**32 - 1  # what `jax.random.fold_in` takes
 MOST_LATE: int = 100_000  # rounds, whose moves are kept for each replication that runs
+LATE: Option = Option(allowed_whole(0, MOST_LATE), lambda v: is_whole(v, 0, MOST_LATE), int)
 OPTIONS: Mapping[str, Option] = MappingProxyType(
     {
         "variance_ratio": Option("a finite number above 0, or one for each arm", _ratios, _table),
@@ -110,11 +111,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         "noise_var_factor": positive,
         "drift": nonnegative,
         "period": positive,
-        "delay": Option(
-            allowed_whole(0, MOST_LATE),
-            lambda v: is_whole(v, 0, MOST_LATE),
-            int,
-        ),
+        "delay": LATE,
         "seed": Option(allowed_whole(0, LARGEST_SEED), lambda v: is_whole(v, 0, LARGEST_SEED), int),
     }
 )

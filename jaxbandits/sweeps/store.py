@@ -211,8 +211,6 @@ def _unnamed(text):
     name = next(word for word in re.findall(r'[^" ]+', text) if LOCAL in word).split(LOCAL)[0]
     if "<object>" in name:
         return f"an object of the class {name.split('<object>')[1]}"
-    return (
-        "a lambda"
-        if name.endswith("<lambda>")
-        else f"the inner function {name.split('<locals>.')[-1]}"
-    )
+    if name.endswith("<lambda>"):
+        return "a lambda"
+    return f"the inner function {name.split('<locals>.')[-1]}"

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from ..design import oracle
 from ..design.optimal import unit_of
 from ..instances import Instance
+from ..instances.fields import entered
 from ..kernels.allocate.rounding_by_name import ROUNDINGS
 from ..kernels.design import directions
 from ..kernels.design.xy.by_name import named
@@ -245,8 +246,10 @@ def pull_time(instance: Instance) -> float | Float[Array, ""]:
     >>> bool(pull_time(instance) == 2 * characteristic_time(instance).lower)
     True
     """
-    variance = instance.noise_var
-    variance = variance if is_traced(variance) else float(variance)
+    problem = why_not(instance)
+    require(problem is None, f"instance: {problem}")
+    instance = entered(instance)
+    variance = instance.noise_var if is_traced(instance.noise_var) else float(instance.noise_var)
     instance, unit = _in_a_unit(instance)
     return 2.0 * variance / unit * characteristic_time(instance).lower / unit
 
@@ -279,6 +282,7 @@ def _why_not_linear(instance):
         return f"it must be an Instance, got {brief(instance)}"
     if is_traced(instance):
         return None
+    instance = entered(instance)
     theta = np.asarray(instance.theta)
     tables = {
         "means": (instance.arms, instance.means),

@@ -18,7 +18,7 @@ from ..kernels.linalg import scaling
 from ..parameters import nonnegative, positive, require, whole
 from ..precision import on_host
 from ..system.jax_options import pinned
-from .given import given, plain
+from .given import given, instance_of, plain
 
 __all__ = [
     "ErrorBound",
@@ -64,8 +64,7 @@ class Facts(NamedTuple):
 
 def facts_of(instance: Instance, slope: float | None = None) -> Facts:
     """The `Facts` of an instance with one best arm and means that follow from its features."""
-    fine = isinstance(instance, Instance)
-    require(fine, f"instance must be an Instance, got {type(instance).__name__}")
+    instance = instance_of(instance)
     check_option(positive, slope=slope)
     arms, means = np.asarray(instance.arms), np.asarray(instance.means)
     predictors, link = arms @ np.asarray(instance.theta), LINKS[instance.family]
@@ -210,8 +209,7 @@ def bayes_gap_error_bound(
 
 
 def _mean_gaps(instance):
-    fine = isinstance(instance, Instance)
-    require(fine, f"instance must be an Instance, got {type(instance).__name__}")
+    instance = instance_of(instance)
     means = np.sort(np.asarray(instance.means))[::-1]
     _check_one_best(means[0] - means)
     return means[0] - means

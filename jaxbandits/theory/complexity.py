@@ -19,7 +19,7 @@ from ..messages import brief
 from ..parameters import choice, nonnegative, positive, require
 from ..precision import on_host
 from ..whole_numbers import INTEGERS, allowed_whole, is_whole
-from .given import given, plain
+from .given import given, instance_of, plain
 
 __all__ = ["lucb_complexity", "m_lingape_complexity", "ugape_complexity"]
 
@@ -175,8 +175,7 @@ def _inverse_squares(numbers):
 
 def _gaps(instance, m, epsilon):
     """`D_a` of each arm, and epsilon as a float."""
-    known = isinstance(instance, Instance)
-    require(known, f"instance: it must be an Instance, got {brief(instance)}")
+    instance = instance_of(instance)
     same = np.array_equal(instance.targets, instance.arms)
     require(same, "instance: its targets must be its arms")
     values = np.asarray(instance.values, float)

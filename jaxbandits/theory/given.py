@@ -4,9 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from ..feature_tables import require
+from ..instances import Instance
+from ..instances.fields import entered
 from ..instances.options import check_given
+from ..messages import brief
 from ..parameters import Option
-from ..types import NUMBERS
 
 
 def given(option: Option, **value: Any) -> Any:
@@ -24,6 +27,17 @@ def given(option: Option, **value: Any) -> Any:
     return plain(option.convert(number))
 
 
+def instance_of(instance: Any) -> Instance:
+    """An `Instance` whose fields are checked, see `instances.fields`.
+
+    Raises:
+      ValueError: it is none, or a field of it is wrong.
+    """
+    known = isinstance(instance, Instance)
+    require(known, f"instance must be an Instance, got {brief(instance)}")
+    return entered(instance)
+
+
 def plain(number: Any) -> Any:
     """A number of JAX or NumPy as one of Python, which neither rounds nor overflows; others stay.
 
@@ -31,4 +45,4 @@ def plain(number: Any) -> Any:
     >>> plain(jax.numpy.array(40)), plain(np.int8(40)), plain(40.5)
     (40, 40, 40.5)
     """
-    return number.item() if isinstance(number, NUMBERS) and np.ndim(number) == 0 else number
+    return number.item() if hasattr(number, "item") and np.ndim(number) == 0 else number

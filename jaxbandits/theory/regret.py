@@ -20,7 +20,7 @@ from ..kernels.confidence import glm_radius
 from ..parameters import choice, count, nonnegative, positive
 from ..precision import on_host
 from ..system.jax_options import pinned
-from .given import given, plain
+from .given import given, instance_of, plain
 
 __all__ = ["RegretBound", "glm_fpl_regret_bound", "glm_tsl_regret_bound"]
 
@@ -154,8 +154,7 @@ class _Facts(NamedTuple):
 
 
 def _facts(instance, horizon, exploration, noise_var, kappa, lipschitz, form):
-    fine = isinstance(instance, Instance)
-    require(fine, f"instance must be an Instance, got {type(instance).__name__}")
+    instance = instance_of(instance)
     horizon = given(count(2), horizon=horizon)
     check_option(count(0), exploration=exploration)
     check_option(nonnegative, noise_var=noise_var)
