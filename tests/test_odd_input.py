@@ -410,7 +410,6 @@ def test_exact_fractions_on_an_axis_and_as_options_are_numbers(tenth):
 @pytest.mark.parametrize(
     ("build", "what"),
     [
-        (Bound(), "an object of the class Bound"),
         (lambda arms: jb.uniform(arms), "a lambda"),
         (swept, "the inner function inside"),
     ],
@@ -420,7 +419,16 @@ def test_what_has_no_name_of_its_own_is_called_what_it_is(tmp_path, build, what)
         return jb.uniform(arms)
 
     build = inside if build is swept else build
-    refused(swept(algorithms={"a": build}, out=tmp_path), f"{what} cannot be recognised in another")
+    refused(
+        swept(algorithms={"a": build}, out=tmp_path, max_pulls=9),
+        f"{what} cannot be recognised in another",
+    )
+
+
+def test_an_object_that_is_called_is_known_by_its_class(tmp_path):
+    plan = swept(algorithms={"a": Bound()}, out=tmp_path, max_pulls=9)
+    assert plan().equals(plan())
+    assert len(list((tmp_path / "cells").iterdir())) == 1
 
 
 def test_a_sweep_file_may_begin_with_a_mark_of_its_encoding(tmp_path):

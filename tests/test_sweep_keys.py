@@ -167,7 +167,7 @@ def test_an_axis_of_text_is_for_options_that_take_names():
     for axis, message in (
         ({"selection": ["greedy", "x"]}, r"SH\] selection must be one of 'greedy', .*got 'x'"),
         ({"delta": ["small"]}, r"SH\] delta must be a number in \(0, 1\), .*got 'small'"),
-        ({"gap": ["wide"]}, r"basis\] canonical cannot use gap = 'wide'"),
+        ({"gap": ["wide"]}, r"basis\] gap must be a finite number, got 'wide'"),
         ({"dim": [2**70]}, r"basis\] dim must be at most 2147483647, got 1180591620717411303424"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -209,8 +209,6 @@ def _refused(path: Path, reason: str) -> ValueError:
 def _unnamed(text):
     """What a description calls by a name that does not say which one it is."""
     name = next(word for word in re.findall(r'[^" ]+', text) if LOCAL in word).split(LOCAL)[0]
-    if "<object>" in name:
-        return f"an object of the class {name.split('<object>')[1]}"
     if name.endswith("<lambda>"):
         return "a lambda"
     return f"the inner function {name.split('<locals>.')[-1]}"
