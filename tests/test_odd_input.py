@@ -463,7 +463,7 @@ def test_a_size_beyond_memory_in_a_sweep_file_is_named(tmp_path):
     )
 
 
-LOGGED = recorded(PLANE, [[0.0, 1.0], [1.0, 1.0]], noise_var=0.25)
+LOGGED = recorded(PLANE, [[0.0, 1.0], [1.0, 0.0]], noise_var=0.25)
 COINS = jb.instances.bernoulli(PLANE, [0.5, 0.4])
 HEAVY = jb.instances.stressed(linear(PLANE, [0.5, 0.4]), df=3.0, drift=0.1)
 PICTURES = jb.instances.labelled(np.eye(3), [0, 1, 1], shown=2)
