@@ -34,6 +34,7 @@ from jax.typing import DTypeLike
 
 from .messages import reason
 from .real_numbers import fault
+from .retracing import shared
 from .signatures import name_of
 from .system.jax_options import pinned
 from .types import Rows, Scalar, Table
@@ -147,7 +148,7 @@ def kernel(*tables: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             if is_traced(args, kwargs):
                 with pinned(width=False):
                     return call(args, kwargs, _dtype_of(args, kwargs))
-            with pinned(), _outside_of_traces():
+            with pinned(), _outside_of_traces(), shared():
                 return jax.tree.map(_concrete, call(args, kwargs, np.dtype(np.float64)))
 
         return wrapped

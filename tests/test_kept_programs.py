@@ -46,7 +46,7 @@ def folder(tmp_path, monkeypatch):
 
 def forget():
     """As in a new process, nothing is compiled or traced."""
-    for cached in (*keeping.remembered._caches, traits.sizes, traits.traced):
+    for cached in (*keeping.remembered._caches, traits._traced):
         cached.cache_clear()
 
 
@@ -234,12 +234,37 @@ def test_arguments_that_are_not_used_are_not_mixed_up(folder):
     assert found == [{1.0}, 1.0, {7.0}, 7.0, {7.0}, 7.0]
 
 
-def test_a_constructor_that_reads_a_file_has_no_name(folder):
-    source = functools.partial(jb.instances.automobile, path="some/file", num_arms=4)
-    keys = {"path": 1.0}
-    assert keeping.name_of(source) is None
-    assert keeping.name_of(jax.tree.structure(keys)) is None
-    assert keeping.name_of(jax.tree.structure({"other": 1.0})) is not None
+def test_a_constructor_that_reads_a_file_has_no_name(folder, tmp_path):
+    file = tmp_path / "cars.csv"
+    np.savetxt(file, np.random.default_rng(0).uniform(1, 9, size=(8, 26)), delimiter=",")
+    source = functools.partial(jb.instances.automobile, path=file, num_arms=4)
+    structure, _ = prepared(source, BUDGETED)
+    assert structure.traces is None
+    assert keeping.name_of(structure) is None
+    assert keeping.name_of(structure._replace(files=())) is not None
+
+
+def test_tables_that_a_function_of_the_user_holds_are_part_of_its_program(folder):
+    """Also large ones, which a text of a program may leave out."""
+
+    def holding(table):
+        def constructor(arms):
+            inner = jb.uniform(arms)
+
+            def ask(key, state):
+                move = inner.ask(key, state)
+                entry = jax.numpy.asarray(table)[state[0].counts.sum()]
+                return move._replace(info={"entry": entry})
+
+            return inner._replace(ask=ask)
+
+        return constructor
+
+    for entry, number in [(1.0, 1), (2.0, 2), (1.0, 2)]:
+        forget()
+        table = np.full(2**18, entry)
+        assert set(play(holding(table), max_pulls=50).info["entry"].tolist()) == {entry}
+        assert len(files(folder)) == number
 
 
 def test_after_an_edit_of_the_package_nothing_has_a_name(folder, monkeypatch):

@@ -18,6 +18,7 @@ from ..signatures import function_of, name_of, nearest, options_of_call, unknown
 from ..system.interrupts import held_back
 from ..system.jax_options import pinned, pinning
 from ..system.progress import Bar
+from ..system.traces import reading
 from ..version import VERSION
 from . import checkpoints
 from .checkpoints import RecordedRounds
@@ -34,7 +35,6 @@ from .partition import (
     ProblemSource,
     answers_with_arms,
     bound_options,
-    note_the_end,
     prepared,
 )
 from .results import Runs, joined, unsettled_share
@@ -175,9 +175,7 @@ def simulate(
             engine=engine,
             record=record,
         )
-    runs = simulation.run({0: np.arange(replications)}, report)[0]
-    note_the_end(structure, instance, algorithm)
-    return runs
+    return simulation.run({0: np.arange(replications)}, report)[0]
 
 
 @contextlib.contextmanager
@@ -236,7 +234,9 @@ def check_ending(
             "arm of later rounds. Play it without a budget, to the horizon",
         )
         require(traits.answers_one, f"{message}, which is a set, not an arm")
-        require(answers_with_arms(problem, build), f"{message}, which is a target, not an arm")
+        with reading(structure):
+            arms = answers_with_arms(problem, build)
+        require(arms, f"{message}, which is a target, not an arm")
 
 
 def _check_truth(problem, build, *, one):

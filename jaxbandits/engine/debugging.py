@@ -11,8 +11,9 @@ from jaxtyping import Array, Float, Int
 
 from ..core import Algorithm, Env
 from ..system.jax_options import pinned
+from ..system.traces import reading
 from ..types import Pytree
-from .device_loop import Numbers, Structure
+from .device_loop import Factories, Numbers
 from .episode import answer_exists, kept, root_key
 
 # Names in the `info` of a debugged run.
@@ -106,7 +107,7 @@ def _first(fault, round, faults):
     return fault
 
 
-def fault_text(structure: Structure, numbers: Numbers, code: int, value: float) -> str:
+def fault_text(structure: Factories, numbers: Numbers, code: int, value: float) -> str:
     """What was wrong, a phrase; all cells that share a program have as many arms."""
     found = []
 
@@ -117,7 +118,7 @@ def fault_text(structure: Structure, numbers: Numbers, code: int, value: float) 
         found.append((env.num_arms, env.num_answers))
         return algorithm.init(key).inner
 
-    with pinned():
+    with pinned(), reading(structure):
         state = jax.eval_shape(traced, numbers)
     ((arms, answers),) = found
     if code >= STATE:

@@ -10,7 +10,7 @@ Arrays hold the lane in their last axis, see `lanewise`; tables of records have 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -80,19 +80,6 @@ class ProblemChecks(NamedTuple):
         return self.possible & self.spans
 
 
-class EpisodeFactory(NamedTuple):
-    """How a replication gets its environment and its algorithm."""
-
-    # (key, cell, replication) -> problem: a pytree, empty where all replications share one
-    draw: Callable[[Key | None, Cell, Replication], Pytree]
-    build: Callable[[Pytree], tuple[Env, Algorithm, ProblemChecks]]  # of a problem
-    locate: Callable[[Any], tuple[Cell, Replication]] = lambda id: (0, id)  # of an id
-
-
-# The static half of what is compiled: hashable, called with the numbers.
-Structure: TypeAlias = Callable[[Numbers], EpisodeFactory]
-
-
 class Lane(NamedTuple):
     """A run, with what belongs to it alone. In a `Batch` each array has a last axis [L]."""
 
@@ -145,6 +132,65 @@ class LoopInputs(NamedTuple):
     more: Bool[Table, ""] | np.bool_  # the queue will be filled again, so return when it is empty
 
 
+class Episodes(Protocol):
+    """What a lane does: a problem is drawn, a run starts, plays chunks, and leaves a record.
+
+    All of it is for one lane, and for numbers that are known.
+    """
+
+    def problem(self, inputs: LoopInputs, id: Scalar) -> Pytree:
+        """What belongs to the replication of an id alone, besides its random stream."""
+        ...
+
+    def start(self, inputs: LoopInputs, id: Scalar, problem: Pytree, like: Run) -> Lane:
+        """See `start_lane`."""
+        ...
+
+    def chunk(
+        self, inputs: LoopInputs, moves: MoveTraits, lane: Lane
+    ) -> tuple[Lane, Int[Array, ""], Int[Array, ""]]:
+        """See `lane_chunk`."""
+        ...
+
+    def record(self, inputs: LoopInputs, lane: Lane, *, stops: bool) -> Record:
+        """See `record_of`."""
+        ...
+
+
+class EpisodeFactory(NamedTuple):
+    """How a replication gets its environment and its algorithm."""
+
+    # (key, cell, replication) -> problem: a pytree, empty where all replications share one
+    draw: Callable[[Key | None, Cell, Replication], Pytree]
+    build: Callable[[Pytree], tuple[Env, Algorithm, ProblemChecks]]  # of a problem
+    locate: Callable[[Any], tuple[Cell, Replication]] = lambda id: (0, id)  # of an id
+
+    def problem(self, inputs: LoopInputs, id: Scalar) -> Pytree:
+        """What belongs to the replication of an id alone, besides its random stream."""
+        cell, replication = self.locate(jnp.maximum(id, 0))
+        return self.draw(_key(self, inputs, id), cell, replication)
+
+    def start(self, inputs: LoopInputs, id: Scalar, problem: Pytree, like: Run) -> Lane:
+        """See `start_lane`."""
+        return start_lane(self, inputs, id, problem, like)
+
+    def chunk(
+        self, inputs: LoopInputs, moves: MoveTraits, lane: Lane
+    ) -> tuple[Lane, Int[Array, ""], Int[Array, ""]]:
+        """See `lane_chunk`."""
+        return lane_chunk(self, inputs, moves, lane)
+
+    def record(self, inputs: LoopInputs, lane: Lane, *, stops: bool) -> Record:
+        """See `record_of`."""
+        return record_of(self, inputs, lane, stops=stops)
+
+
+# The static half of what is compiled: hashable, called with the numbers.
+Structure: TypeAlias = Callable[[Numbers], Episodes]
+# That of functions that are called in each trace; it may have `traces`, see `TraceCache`.
+Factories: TypeAlias = Callable[[Numbers], EpisodeFactory]
+
+
 class Shape(NamedTuple):
     """Sizes of a batch, static."""
 
@@ -167,15 +213,10 @@ def _key(factory, inputs, id):
     return fold_in(inputs.root, replication)
 
 
-def _problem(factory, inputs, id):
-    cell, replication = factory.locate(jnp.maximum(id, 0))
-    return factory.draw(_key(factory, inputs, id), cell, replication)
-
-
 def start_lane(
     factory: EpisodeFactory,
     inputs: LoopInputs,
-    id: Int[Array, ""],
+    id: Scalar,
     problem: Pytree,
     like: Run | None = None,
 ) -> Lane:
@@ -202,7 +243,7 @@ def held(shape: Shape, lane: Lane) -> Lane:
 def example_lane(factory: EpisodeFactory, inputs: LoopInputs) -> tuple[Lane, Record, MoveTraits]:
     """A lane, its record and the traits of its moves, all from one trace of the algorithm."""
     zero = jnp.zeros((), int)
-    key, problem = _key(factory, inputs, zero), _problem(factory, inputs, zero)
+    key, problem = _key(factory, inputs, zero), factory.problem(inputs, zero)
     env, algorithm, checks = factory.build(problem)
     state = initial_state(key, algorithm)
     like = asked(key, zero, state, env, algorithm)
@@ -304,7 +345,7 @@ def _inverse(rows):
     return jnp.where(rows == lane[:, None], lane, 0).sum(1)
 
 
-def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Batch) -> Batch:
+def refill(episodes: Episodes, inputs: LoopInputs, shape: Shape, batch: Batch) -> Batch:
     """Write out the lanes that have ended and start the next replications in free ones.
 
     All lanes compute it and a mask says for which it counts: whole rows of lanes are cheap, a few
@@ -320,10 +361,10 @@ def refill(factory: EpisodeFactory, inputs: LoopInputs, shape: Shape, batch: Bat
     begins = served & (index < shape.queue) & (queued >= 0)
     begins = materialised(begins, inputs.unit)  # it decides over each array of a lane
     ids = jnp.where(begins, queued, -1)
-    lanes = _started(factory, inputs, shape, begins, ids, rank, batch.lanes)
+    lanes = _started(episodes, inputs, shape, begins, ids, rank, batch.lanes)
     # A lane without a successor is left as it ended, for there its loops are short.
     lanes = lanes._replace(id=jnp.where(served, ids, batch.lanes.id))
-    record = partial(record_of, factory, inputs, stops=shape.moves.stops)
+    record = partial(episodes.record, inputs, stops=shape.moves.stops)
     write = lanewise(record, shape.lanes, inputs.unit)
     rows = jnp.where(ended, _rank(ended), shape.lanes)
     first = _inverse(rows)
@@ -345,28 +386,28 @@ def _rows(columns, lanes):
     return jnp.moveaxis(columns, -1, 0)[lanes]
 
 
-def _started(factory, inputs, shape, begins, ids, rank, lanes):
+def _started(episodes, inputs, shape, begins, ids, rank, lanes):
     """The lanes, where `begins [L]` with the run of their id; see `refill`."""
     like = _one_lane(lanes)
     if shape.engine in STARTS_TOO and bytes_of(like) <= STARTED_BYTES:
         with contextlib.suppress(Unsupported):
-            return _started_natively(factory, inputs, shape, begins, ids, lanes)
+            return _started_natively(episodes, inputs, shape, begins, ids, lanes)
     over = partial(lanewise, unit=inputs.unit)
     most = shape.refill_most
-    draw = over(partial(_problem, factory, inputs), most)
+    draw = over(partial(episodes.problem, inputs), most)
     drawn = jnp.zeros(most, int).at[jnp.where(ids >= 0, rank, most)].set(ids, mode="drop")
     # Of the instances drawn, a lane gets the one of its rank.
     rank = jnp.clip(rank, 0, most - 1)
     problems = jax.tree.map(lambda x: x[..., rank], draw(drawn))
 
     def start_one(id, problem):
-        return held(shape, start_lane(factory, inputs, id, problem, like.run))
+        return held(shape, episodes.start(inputs, id, problem, like.run))
 
     begun = over(start_one, shape.lanes)(ids, problems)
     return jax.tree.map(partial(where, begins), begun, lanes)
 
 
-def _started_natively(factory, inputs, shape, begins, ids, lanes):
+def _started_natively(episodes, inputs, shape, begins, ids, lanes):
     """The same by a program of the engine, in the registers in which a lane begins.
 
     Raises:
@@ -375,7 +416,7 @@ def _started_natively(factory, inputs, shape, begins, ids, lanes):
     like = _one_lane(lanes).run
 
     def started(id):
-        return start_lane(factory, inputs, id, _problem(factory, inputs, id), like)
+        return episodes.start(inputs, id, episodes.problem(inputs, id), like)
 
     return renewed(started, shape.lanes, FUSED[shape.engine])(begins, lanes, ids)
 
@@ -394,9 +435,9 @@ def _one_lane(lanes):
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[:-1], x.dtype), lanes)
 
 
-def _chunk_of_all_lanes(factory, inputs, shape):
+def _chunk_of_all_lanes(episodes, inputs, shape):
     """A function `lanes -> (lanes, rounds played, rounds computed)`."""
-    one_lane = partial(lane_chunk, factory, inputs, shape.moves)
+    one_lane = partial(episodes.chunk, inputs, shape.moves)
     if shape.engine == "xla":
         return lanewise(one_lane, shape.lanes, inputs.unit, gathers=shape.gathers)
     if shape.engine in SCHEDULES:
@@ -428,8 +469,8 @@ def _burst(engine, lanes):
 
 def run_queue(structure: Structure, shape: Shape, inputs: LoopInputs, batch: Batch) -> Batch:
     """The compiled loop: until the queue is done, or empty with more to come, or `max_chunks`."""
-    factory = structure(inputs.numbers)
-    chunk_lanes = _chunk_of_all_lanes(factory, inputs, shape)
+    episodes = structure(inputs.numbers)
+    chunk_lanes = _chunk_of_all_lanes(episodes, inputs, shape)
 
     def refill_is_due(batch):
         """Enough lanes wait to be refilled, or some do and no lane is at work."""
@@ -452,7 +493,7 @@ def run_queue(structure: Structure, shape: Shape, inputs: LoopInputs, batch: Bat
         )
 
     def refill_and_advance(batch):
-        batch = lax.while_loop(refill_is_due, partial(refill, factory, inputs, shape), batch)
+        batch = lax.while_loop(refill_is_due, partial(refill, episodes, inputs, shape), batch)
         return lax.while_loop(lambda batch: goes_on(batch) & ~refill_is_due(batch), advance, batch)
 
     zero = jnp.zeros((), int)

@@ -84,6 +84,14 @@ class MoveTraits(NamedTuple):
     in_common: bool = False  # whether lanes are likely to have costly designs in common
 
 
+class Traits(NamedTuple):
+    """What tracing tells of a cell."""
+
+    moves: MoveTraits
+    contextual: bool = False  # whether `ask` is given a context each round
+    answers_one: bool = True  # whether its answer is an index, not a set
+
+
 class Asked(NamedTuple):
     """What tracing tells of the moves of an algorithm."""
 

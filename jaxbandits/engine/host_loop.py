@@ -25,6 +25,7 @@ from .choices import automatic, avoid, fewest_lanes, shape_of
 from .device_loop import (
     FUSED,
     Batch,
+    Factories,
     LoopInputs,
     Numbers,
     Record,
@@ -39,6 +40,7 @@ from .tables import records_of
 from .traits import (
     Shapes,
     abstract_inputs,
+    as_compiled,
     has_loops,
     inputs_for,
     shapes_of,
@@ -93,7 +95,8 @@ def program(
     if devices is not None:
         return keeping.compiled(lower())
     name = keeping.name_of("program", structure, shape, shapes, num_rounds, flags)
-    return keeping.program(name, lower, (inputs, batch), flags)
+    more = flags, getattr(structure, "digests", ())
+    return keeping.program(name, lower, (inputs, batch), more)
 
 
 @keeping.remembered
@@ -223,7 +226,7 @@ class HostLoop:
 
     def __init__(
         self,
-        structure: Structure,
+        structure: Factories,
         numbers: Numbers,
         root: Key,
         *,
@@ -239,14 +242,15 @@ class HostLoop:
         self._count = 1 if devices is None else len(devices)
         self._platform = platform_of(devices)
         given, numbers, shapes = numbers, tuple(map(strong, numbers)), shapes_of(numbers)
+        compiled = as_compiled(structure, shapes, len(rounds))
         if devices is None and sum(x.nbytes for x in numbers) > LARGE_BYTES:
             # Once, and not in every call; a table that is arms and targets has one copy there.
             there = jax.device_put({id(x): y for x, y in zip(given, numbers, strict=True)})
             numbers = tuple(there[id(x)] for x in given)
         self._inputs = inputs_for(numbers, root, np.asarray(rounds, np.int64), limits)
-        known, chosen = sizes(structure, shapes, len(rounds)), engine
+        known, chosen = sizes(compiled, shapes, len(rounds)), engine
         if engine == "auto":
-            looping = functools.partial(has_loops, structure, shapes, len(rounds))
+            looping = functools.partial(has_loops, compiled, shapes, len(rounds))
             number = planned or replications
             chosen = prefer or automatic(known, self._platform, number, looping)
         self.shape: Shape = shape_of(
@@ -260,7 +264,7 @@ class HostLoop:
         began = time.perf_counter()
         others = shapes, len(rounds), devices
         try:
-            self._compiled_loop = program(structure, self.shape, *others)
+            self._compiled_loop = program(compiled, self.shape, *others)
         except (Unsupported, ChildProcessError, NoCompiler) as error:
             unsupported = isinstance(error, Unsupported)
             if engine != "auto" and not (engine == "cuda" and unsupported):
@@ -272,14 +276,14 @@ class HostLoop:
                 more = f"XLA plays this and what follows in this process, as {chosen!r} failed"
                 warnings.warn(f"{error}; {more}", RuntimeWarning, stacklevel=2)
             self.shape = self.shape._replace(engine="xla")
-            self._compiled_loop = program(structure, self.shape, *others)
+            self._compiled_loop = program(compiled, self.shape, *others)
         if self._platform == "cpu":
             check_program(_bytes_of(self._compiled_loop))
-        self._program_key = structure, self.shape, *others
+        self._program_key = compiled, self.shape, *others
         if self._platform not in HOST_MEMORY:  # small programs, compiled before anything plays
             _made_there(*self._program_key)
             _first_rows(*self._program_key)
-        self._record: Record = traced(structure, shapes, len(rounds))[1]  # its shapes
+        self._record: Record = traced(compiled, shapes, len(rounds))[1]  # its shapes
         self.compile_seconds: float = time.perf_counter() - began
         self.offered: int = 0
         self.useful: int = 0

@@ -6,10 +6,7 @@ Then nothing is traced. Any other program, of a user's own algorithm say, is tra
 the text that JAX makes of it (StableHLO).
 """
 
-import builtins
 import contextlib
-import dataclasses
-import enum
 import functools
 import gc
 import glob
@@ -22,7 +19,6 @@ import platform
 import re
 import sys
 import threading
-import types
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +26,6 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.experimental import serialize_executable
 from jax.stages import Compiled, Lowered
 
@@ -38,16 +33,14 @@ from ..compilers.cpp import features, library_at_hand
 from ..system import kept_programs
 from ..system.interrupts import waited_for
 from ..system.machine import mappings_used
-from ..system.values_read import FILE_OPTION
+from ..system.named import text_of
 from ..version import IMPORTED, VERSION
 
 T = TypeVar("T")
 Stamps: TypeAlias = dict[Path, tuple[int, ...]]
 
 ROOT: Path = Path(__file__).parents[1]
-PACKAGE: str = __name__.partition(".")[0]
 PACKAGES: tuple[str, ...] = ("jax", "jaxlib", "numpy", "scipy", "optax")
-PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
 LEVEL = 1  # of zlib: more would take longer to write, and hardly shorten the files
 LIBRARY: re.Pattern[str] = re.compile(r"\bjaxbandits_[0-9a-f]{32}\b")  # see `cpp.build`
 MODULE: re.Pattern[str] = re.compile(r"module @(\w+)")  # begins the text of a program
@@ -65,10 +58,6 @@ NO_MATTER: tuple[str, ...] = (
 )
 MOST_MAPPINGS: float = 0.4  # of those that a process may have, before programs are forgotten
 BETWEEN: int = 8  # programs from one count of them to the next: it takes up to 10 ms
-
-
-class Unknown(ValueError):
-    """What another process could not find by a name: a function inside a function, say."""
 
 
 class Kept(NamedTuple):
@@ -176,7 +165,7 @@ def name_of(*parts: Any) -> str | None:
     if not keeps():
         return None
     try:
-        text = repr([_text(part) for part in parts])
+        text = repr([text_of(part) for part in parts])
         if _stamps() != STAMPS or max(stamp[0] for stamp in STAMPS.values()) > IMPORTED:
             return None
         return _name(text.encode())
@@ -223,64 +212,6 @@ def _settings() -> tuple[Any, ...]:
     return repr(options), repr(mesh), os.environ.get("XLA_FLAGS", "")
 
 
-def _text(value: Any) -> Any:
-    """Plain data that say what a value is, in this process and in any other.
-
-    Raises:
-      Unknown: it could be something else in another process.
-    """
-    if type(value) in PLAIN or isinstance(value, np.generic):
-        return type(value).__name__, repr(value)
-    if isinstance(value, (np.dtype, _type_of_keys())):
-        return "dtype", str(value)
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
-        return "array", str(value.dtype), value.shape, digest
-    if isinstance(value, type | types.FunctionType):
-        return _name_of_one(value)
-    if isinstance(value, jax.tree_util.PyTreeDef):
-        node = value.node_data()
-        if node is not None and node[0] is dict and FILE_OPTION in node[1]:
-            raise Unknown(FILE_OPTION)
-        data = None if node is None else (_name_of_one(node[0]), _text(node[1]))
-        return "tree", data, [_text(child) for child in value.children()]
-    if type(value) is functools.partial:
-        return "partial", _text(value.func), _text(value.args), _text(value.keywords)
-    if isinstance(value, list | tuple):
-        return _name_of_one(type(value)), [_text(part) for part in value]
-    if type(value) is dict:
-        if FILE_OPTION in value:
-            raise Unknown(FILE_OPTION)
-        return "dict", [(_text(key), _text(part)) for key, part in value.items()]
-    if isinstance(value, enum.Enum):
-        return _name_of_one(type(value)), value.name
-    if dataclasses.is_dataclass(value):
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return _name_of_one(type(value)), [(name, _text(part)) for name, part in fields.items()]
-    raise Unknown(repr(value))
-
-
-@functools.cache
-def _type_of_keys() -> type:
-    """The type of the dtype of random keys."""
-    return type(jax.eval_shape(lambda: jax.random.key(0)).dtype)
-
-
-def _name_of_one(thing: Any) -> str:
-    """Module and name of a function or class of this package, or of a type of Python or JAX."""
-    module = getattr(thing, "__module__", None) or ""
-    name = getattr(thing, "__qualname__", "<none>")
-    if thing is type(None) or (module == "builtins" and getattr(builtins, name, None) is thing):
-        return name
-    known = module.partition(".")[0] in (PACKAGE, "jax")
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if not known or found is not thing:
-        raise Unknown(repr(thing))
-    return f"{module}.{name}"
-
-
 # Reading and keeping.
 
 
@@ -307,7 +238,7 @@ def shapes(name: str | None, make: Callable[[], T]) -> T:
 
 
 def program(
-    name: str | None, lower: Callable[[], Lowered], arguments: tuple[Any, ...], flags: Any = None
+    name: str | None, lower: Callable[[], Lowered], arguments: tuple[Any, ...], more: Any = None
 ) -> Compiled:
     """A compiled program: kept or made, and kept then.
 
@@ -315,7 +246,7 @@ def program(
       name: as `name_of` returns it; None for one that is found by its text.
       lower: traces it. It must keep arguments that are not used: the text does not say which.
       arguments: of the program, or their shapes.
-      flags: compiler options that `lower` has added to it.
+      more: what else makes it another program, such as compiler options; of one without a name.
     """
     found = None if name is None else _loaded(name, arguments)
     if found is not None:
@@ -326,7 +257,7 @@ def program(
         return compiled(lowered)
     text = lowered.as_text()
     if name is None:
-        named = _name(repr((flags, lowered.in_tree, lowered.in_avals)).encode() + text.encode())
+        named = _name(repr((more, lowered.in_tree, lowered.in_avals)).encode() + text.encode())
         found = _loaded(named, arguments, lowered.out_tree)
         if found is not None:
             return found

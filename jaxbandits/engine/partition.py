@@ -3,7 +3,8 @@
 import enum
 import functools
 import inspect
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -16,8 +17,10 @@ from ..instances import Instance
 from ..messages import brief
 from ..parameters import check_leaves, is_concrete, require
 from ..signatures import check_call, check_options, first_parameter, function_of, name_of
+from ..system.file_stamps import FileStamp, stamps_of
 from ..system.jax_options import pinned
-from ..system.values_read import values_read
+from ..system.named import is_named
+from ..system.traces import TraceCache
 from ..types import NUMBERS, Key, Pytree, Rows
 from .debugging import debugged
 from .device_loop import EpisodeFactory, Numbers, ProblemChecks
@@ -38,7 +41,8 @@ class CellStructure(NamedTuple):
     treedef: Any
     leaves: tuple[Any, ...]  # static ones, and `_NUMBER` where a number goes
     debug: bool = False  # whether the algorithm is checked every round, see `debugging`
-    read: Hashable = ()  # what functions of the user read besides, see `values_read`
+    files: tuple[FileStamp, ...] = ()  # that its constructors read
+    traces: TraceCache | None = None  # of functions that are not this package's own
 
     def __call__(self, numbers: Numbers) -> EpisodeFactory:
         """The `EpisodeFactory`: what is drawn for each replication, and what is built from it."""
@@ -98,7 +102,6 @@ class _Mark(enum.Enum):
 
 
 _NUMBER = _Mark.NUMBER
-MOST_NOTED: int = 256
 
 
 def split(tree: Pytree) -> PreparedCell:
@@ -135,50 +138,32 @@ def supplied_options(instance: Problem, build: Constructor, horizon: Any) -> dic
 
 
 def prepared(
-    instance: ProblemSource, algorithm: Constructor, horizon: int | None = None
+    instance: ProblemSource,
+    algorithm: Constructor,
+    horizon: int | None = None,
+    traces: TraceCache | None = None,
 ) -> PreparedCell:
     """`(structure, numbers)` of what `simulate` is given, checked.
 
+    Args:
+      instance, algorithm, horizon: as `simulate` is given them.
+      traces: of all cells of a call; by default the cell is one.
     Raises:
       ValueError: names the argument, what it was and what is allowed.
     """
     _check_order(instance, algorithm)
-    sources = instance, algorithm
     require(callable(algorithm), f"algorithm must be a constructor, got {brief(algorithm)}")
     check_options("algorithm", algorithm)
     build, problem = as_tree(algorithm), _without_key(instance)
     problem = _entered(problem) if is_problem(problem) else _checked_source(problem)
+    given, _ = split((problem, build))
+    own = is_named(given.treedef, given.leaves)
+    traces = None if own else traces or TraceCache()
     with pinned():
-        build = completed(problem, build, horizon)
+        build = completed(problem, build, horizon, traces)
         structure, numbers = split((problem, build, None if horizon is None else np.int64(horizon)))
-    return _with_values_read(structure, sources), numbers
-
-
-_at_the_end: dict[CellStructure, tuple[Hashable, Hashable]] = {}
-
-
-def _with_values_read(structure, sources):
-    now = values_read(*sources)
-    if not now:
-        return structure
-    at_the_end, before = _at_the_end.get(structure, (None, None))
-    return structure._replace(read=before if now == at_the_end else now)
-
-
-def note_the_end(structure: CellStructure, *sources: Any) -> None:
-    """Note what functions of the user have changed themselves while they were traced.
-
-    A counter of calls that the function itself increases, say. The next call with all as it is now
-    uses the programs of this one.
-
-    Args:
-      structure: as `prepared` has returned it for these sources.
-    """
-    if structure.read:
-        if len(_at_the_end) > MOST_NOTED:
-            _at_the_end.clear()
-        now = values_read(*sources)
-        _at_the_end[structure._replace(read=(), debug=False)] = now, structure.read
+    files = (*stamps_of(instance), *stamps_of(algorithm))
+    return structure._replace(files=files, traces=traces), numbers
 
 
 def _check_order(instance, algorithm):
@@ -220,16 +205,20 @@ def _entered(drawn):
     return type_of(drawn).entered(drawn) if is_problem(drawn) else drawn
 
 
-def completed(source: Any, build: Constructor, horizon: int | None) -> Partial:
+def completed(
+    source: Any, build: Constructor, horizon: int | None, traces: TraceCache | None = None
+) -> Partial:
     """The constructor after all checks that values allow, with what the host computes for it.
 
     Args:
       source: a problem, or a callable that draws one from a key.
       build, horizon: as `simulate` is given them.
+      traces: see `CellStructure`.
     """
     problem = source
     if not is_problem(source):
-        problem = jax.eval_shape(lambda: _entered(source(root_key(0))))
+        with nullcontext() if traces is None else traces.reading():
+            problem = jax.eval_shape(lambda: _entered(source(root_key(0))))
         require(
             isinstance(problem, Instance),
             f"instance must return an Instance for a key, got {type(problem).__name__}",

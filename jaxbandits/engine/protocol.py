@@ -13,7 +13,7 @@ from ..core import Algorithm, Move
 from ..messages import brief, reason
 from ..parameters import require
 from ..types import Key, Pytree
-from .device_loop import LoopInputs, Structure
+from .device_loop import Factories, LoopInputs
 from .episode import INIT, ask_key, kept
 
 PACKAGE: str = __name__.partition(".")[0] + "."
@@ -24,7 +24,7 @@ PARAMETERS: dict[str, str] = {
 }
 
 
-def check_structure(structure: Structure, inputs: LoopInputs) -> None:
+def check_structure(structure: Factories, inputs: LoopInputs) -> None:
     """Check the algorithm of a structure for numbers of these shapes, see `check_built`.
 
     Args:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .device_loop import REPLICATIONS_PER_CELL, EpisodeFactory, Numbers, Structure
+from ..system.traces import TraceCache
+from .device_loop import REPLICATIONS_PER_CELL, EpisodeFactory, Factories, Numbers
 from .partition import CellStructure, PreparedCell
 
 
@@ -18,6 +19,11 @@ class StackedStructure(NamedTuple):
 
     structure: CellStructure
     varying: tuple[bool, ...]  # for each number: whether it differs by cell, with a first axis
+
+    @property
+    def traces(self) -> TraceCache | None:
+        """That of the cells, which are of one call."""
+        return self.structure.traces
 
     def __call__(self, numbers: Numbers) -> EpisodeFactory:
         """The `EpisodeFactory` of all replications of all cells."""
@@ -44,7 +50,7 @@ class StackedStructure(NamedTuple):
         )
 
 
-def stacked(cells: Sequence[PreparedCell]) -> tuple[Structure, Numbers]:
+def stacked(cells: Sequence[PreparedCell]) -> tuple[Factories, Numbers]:
     """`(structure, numbers)` for a `HostLoop`, of cells that differ in numbers alone."""
     first, numbers = cells[0]
     if len(cells) == 1:

@@ -10,31 +10,24 @@ from jaxtyping import Int
 
 from ..compilers.jaxprs import loops
 from ..system.jax_options import pinned
+from ..system.traces import traces_of
 from ..types import Key
 from . import keeping
 from .device_loop import (
+    Factories,
     Lane,
     LoopInputs,
     Numbers,
     Record,
-    Structure,
     bytes_of,
     example_lane,
-    lane_chunk,
 )
-from .episode import NO_LIMITS, Limits, MoveTraits, root_key
+from .episode import NO_LIMITS, Limits, Traits, root_key
 from .protocol import check_structure
+from .traced_episodes import TracedEpisodes
 
 # The `(shape, dtype)` of each number: all that a program knows of them.
 Shapes: TypeAlias = tuple[tuple[tuple[int, ...], Any], ...]
-
-
-class Traits(NamedTuple):
-    """What tracing tells of a cell."""
-
-    moves: MoveTraits
-    contextual: bool = False  # whether `ask` is given a context each round
-    answers_one: bool = True  # whether its answer is an index, not a set
 
 
 class Sizes(NamedTuple):
@@ -47,36 +40,73 @@ class Sizes(NamedTuple):
     tables: int = 0  # bytes of what all lanes read: arms, targets, parameters
 
 
+def traced(
+    structure: Factories | TracedEpisodes, shapes: Shapes, num_rounds: int
+) -> tuple[Lane, Record, Traits]:
+    """Abstract lane and record of a structure whose numbers have these shapes; its `Traits`.
+
+    This package's own functions are traced once for a process at most, those of users once for
+    each call of `simulate`: they may read something else than before.
+    """
+    if isinstance(structure, TracedEpisodes):
+        return structure.lane, structure.ended, structure.traits
+    traces = traces_of(structure)
+    if traces is None:
+        return _traced(structure, shapes, num_rounds)
+    make = functools.partial(_lane_and_record, structure, abstract_inputs(shapes, num_rounds))
+    with keeping.collector_paused:
+        return traces.remembered(("lane", structure, shapes, num_rounds), make)
+
+
+def as_compiled(
+    structure: Factories, shapes: Shapes, num_rounds: int
+) -> Factories | TracedEpisodes:
+    """That by which the programs of a structure are known, and of which they are made.
+
+    Where functions are not this package's own these are traces of them, of one call.
+    """
+    traces = traces_of(structure)
+    if traces is None:
+        return structure
+    found, inputs = traced(structure, shapes, num_rounds), abstract_inputs(shapes, num_rounds)
+    make = functools.partial(TracedEpisodes, structure, inputs, *found)
+    with keeping.collector_paused:
+        return traces.remembered(("episodes", structure, shapes, num_rounds), make)
+
+
 @functools.lru_cache(maxsize=512)
-def traced(structure: Structure, shapes: Shapes, num_rounds: int) -> tuple[Lane, Record, Traits]:
-    """Abstract lane and record of a structure whose numbers have these shapes; its `Traits`."""
+def _traced(structure, shapes, num_rounds):
+    """Lane, record and traits of a structure of this package's own functions."""
 
     def made():
-        found = []
-
-        def lane_and_record(inputs):
-            factory = structure(inputs.numbers)
-            lane, record, moves = example_lane(factory, inputs)
-            env, _, _ = factory.build(lane.problem)
-            contextual = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
-            found.append(Traits(moves, contextual, lane.run.answer.ndim == 0))
-            return lane, record
-
-        inputs = abstract_inputs(shapes, num_rounds)
-        check_structure(structure, inputs)
-        return *jax.eval_shape(lane_and_record, inputs), found[0]
+        return _lane_and_record(structure, abstract_inputs(shapes, num_rounds))
 
     return keeping.shapes(keeping.name_of("shapes", structure, shapes, num_rounds), made)
 
 
-def traits_of(structure: Structure, numbers: Numbers, num_rounds: int = 0) -> Traits:
+def _lane_and_record(structure, inputs):
+    """Shapes of a lane and a record of a structure, after a check of its algorithm; `Traits`."""
+    found = []
+
+    def lane_and_record(inputs):
+        factory = structure(inputs.numbers)
+        lane, record, moves = example_lane(factory, inputs)
+        env, _, _ = factory.build(lane.problem)
+        contextual = bool(jax.tree.leaves(jax.eval_shape(env.context, lane.run.key)))
+        found.append(Traits(moves, contextual, lane.run.answer.ndim == 0))
+        return lane, record
+
+    check_structure(structure, inputs)
+    return *jax.eval_shape(lane_and_record, inputs), found[0]
+
+
+def traits_of(structure: Factories, numbers: Numbers, num_rounds: int = 0) -> Traits:
     """The `Traits` of a cell; nothing is compiled."""
     with pinned():
         return traced(structure, shapes_of(numbers), num_rounds)[2]
 
 
-@functools.lru_cache(maxsize=512)
-def sizes(structure: Structure, shapes: Shapes, num_rounds: int) -> Sizes:
+def sizes(structure: Factories | TracedEpisodes, shapes: Shapes, num_rounds: int) -> Sizes:
     """The `Sizes` of a structure whose numbers have these `(shape, dtype)`."""
     lane, _, traits = traced(structure, shapes, num_rounds)
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
@@ -85,13 +115,13 @@ def sizes(structure: Structure, shapes: Shapes, num_rounds: int) -> Sizes:
     return Sizes(bytes_of(lane), record, bool(jax.tree.leaves(lane.problem)), traits, tables)
 
 
-def has_loops(structure: Structure, shapes: Shapes, num_rounds: int) -> bool:
+def has_loops(structure: Factories | TracedEpisodes, shapes: Shapes, num_rounds: int) -> bool:
     """Whether the rounds of a lane have loops of their own, such as those of a fit."""
     lane, _, traits = traced(structure, shapes, num_rounds)
     inputs = abstract_inputs(shapes, num_rounds)
 
     def chunk(inputs, lane):
-        return lane_chunk(structure(inputs.numbers), inputs, traits.moves, lane)
+        return structure(inputs.numbers).chunk(inputs, traits.moves, lane)
 
     return loops(jax.make_jaxpr(chunk)(inputs, lane).jaxpr) > 0
 

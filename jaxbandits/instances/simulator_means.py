@@ -11,7 +11,9 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from ..feature_tables import is_concrete
-from ..system.values_read import values_read
+from ..precision import is_traced
+from ..system.named import is_named
+from ..system.traces import computing
 from ..types import Key, Pytree, Table
 from .doubts import relative_error
 from .settled import Estimated, is_settled
@@ -52,12 +54,15 @@ Draw: TypeAlias = Callable[[Any], Drawn]  # from the number of the first draw of
 
 def draws_of(simulator: Pytree, key: Key, num_arms: int, draws: int) -> Draw:
     """A function that makes `draws` draws of each arm; draw i has the same key in each call."""
-    read = values_read(simulator)
-    return lambda first: _drawn(simulator, key, jnp.asarray(first, int), num_arms, draws, read)
+    draw = partial(_drawn, num_arms=num_arms, draws=draws)
+    if is_named(jax.tree.structure(simulator)):
+        draw = partial(_drawn_by_own, num_arms=num_arms, draws=draws)
+    elif not is_traced(simulator, key):
+        draw = computing(draw)
+    return lambda first: draw(simulator, key, jnp.asarray(first, int))
 
 
-@partial(jax.jit, static_argnums=(3, 4, 5))
-def _drawn(simulator, key, first, num_arms, draws, read):
+def _drawn(simulator, key, first, *, num_arms, draws):
     blocks = -(-num_arms * draws // BLOCK)
     start = first * num_arms
 
@@ -68,6 +73,9 @@ def _drawn(simulator, key, first, num_arms, draws, read):
 
     rewards = lax.map(block, BLOCK * jnp.arange(blocks))
     return _described(rewards.ravel()[: num_arms * draws].reshape(draws, num_arms))
+
+
+_drawn_by_own = jax.jit(_drawn, static_argnames=("num_arms", "draws"))  # of this package
 
 
 def _described(table):

@@ -10,6 +10,7 @@ from ..feature_tables import check_arms, is_concrete, require
 from ..parameters import Nonnegative, Normal, Option, count, size
 from ..precision import check_real, double, floats
 from ..system.caller import warn_caller
+from ..system.traces import TraceCache
 from ..types import Key, Pytree, Rows
 from ..whole_numbers import allowed_whole, is_whole
 from .doubts import FEW, named, warn_of_constants, warn_of_variances
@@ -142,7 +143,9 @@ def _check_simulator(simulator: Pytree, key: Key) -> None:
         check_real("simulator: an array of it", leaf)
     method = callable(getattr(simulator, "reward", None))
     require(method, "simulator must have a method `reward(key, arm)`, got none")
-    reward = jax.eval_shape(lambda x, *args: x.reward(*args), simulator, key, jnp.zeros((), int))
+    one, arm = lambda x, *args: x.reward(*args), jnp.zeros((), int)
+    with TraceCache().reading():
+        reward = jax.eval_shape(one, simulator, key, arm)
     shape = getattr(reward, "shape", None)
     require(shape == (), f"simulator: a reward must be a single number, got shape {shape}")
     check_real("simulator: a reward", reward)

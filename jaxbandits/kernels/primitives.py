@@ -16,6 +16,8 @@ from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
 
+from ..retracing import shared
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -50,7 +52,8 @@ def called_as(made: Primitive) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def call(*args):
             if not is_traced(args):
                 return whole(*args)
-            traced = whole.trace(*args)
+            with shared():
+                traced = whole.trace(*args)
             results = made.bind(*jax.tree.leaves(args), jaxpr=traced.jaxpr)
             return jax.tree.unflatten(jax.tree.structure(traced.out_info), results)
 

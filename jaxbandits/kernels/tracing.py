@@ -1,18 +1,21 @@
 """Kernels that are traced once for a process, however many programs call them."""
 
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
+from contextlib import contextmanager, nullcontext
 from types import FunctionType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import numpy as np
 
+from ..retracing import shared
 from .primitives import is_traced
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+PACKAGE: str = __name__.partition(".")[0]
 REMEMBERED: int = 1024  # kernels with constants; those not used for longest are forgotten
 LARGE: int = 2**16  # bytes of a NumPy table beyond which it is not compared with earlier ones
 CONSTANTS: tuple[type, ...] = (bool, int, float, complex, str, np.generic, np.dtype, type)
@@ -59,9 +62,17 @@ def traced_once(function: Callable[P, R]) -> Callable[P, R]:
         except _Incomparable:
             return function(*args, **keywords)
         arrays = [x for x, constant in zip(leaves, known, strict=True) if constant is None]
-        return _inlined(function, tree, known)(*arrays)
+        with nullcontext() if any(map(_may_change, known)) else shared():
+            return _inlined(function, tree, known)(*arrays)
 
     return call
+
+
+@contextmanager
+def at_once() -> Generator[None]:
+    """A block that computes known numbers at once, also while an outer function is traced."""
+    with jax.ensure_compile_time_eval(), shared():
+        yield
 
 
 def _known(leaf: Any) -> Hashable:
@@ -73,6 +84,14 @@ def _known(leaf: Any) -> Hashable:
     if isinstance(leaf, np.ndarray) and not leaf.dtype.hasobject and leaf.nbytes <= LARGE:
         return _Table(leaf.shape, leaf.dtype, leaf.tobytes())
     raise _Incomparable
+
+
+def _may_change(known: Hashable) -> bool:
+    """Whether a constant is a function or class that is not of this package."""
+    if not isinstance(known, _Constant) or not isinstance(known.value, FunctionType | type):
+        return False
+    module = known.value.__module__ or ""
+    return module.partition(".")[0] not in (PACKAGE, "jax", "numpy", "builtins")
 
 
 def _value(known: Any) -> Any:

@@ -15,6 +15,7 @@ from ..engine.episode import INIT, ask_key, fold_in, kept
 from ..engine.protocol import check_built
 from ..parameters import require
 from ..system.jax_options import pinned
+from ..system.traces import Trace, arguments_of, reading, shapes_of
 from ..types import Key, Pytree
 from .constructor import BoundConstructor, Numbers
 from .snapshot import Snapshot
@@ -30,26 +31,40 @@ class Step(NamedTuple):
 
     def __call__(self, *arguments: Any) -> Pytree:
         """What the function returns; other numbers of the same shapes compile nothing."""
-        leaves, treedef = jax.tree.flatten(arguments)
-        avals = tuple((np.shape(leaf), leaf.dtype) for leaf in leaves)
-        return _program(self, treedef, avals)(*arguments)
+        treedef, avals = shapes_of(arguments)
+        return _program(self.known(treedef, avals), treedef, avals)(*arguments)
 
-    def traced(self, *arguments: Any) -> Pytree:
-        """What it returns, for tracing."""
-        return _jitted(self)(*arguments)
+    def shapes(self, *arguments: Any) -> Pytree:
+        """The shapes of what it returns, from tracing alone."""
+        known = self.known(*shapes_of(arguments))
+        return known.shapes if isinstance(known, Trace) else _jitted(known).eval_shape(*arguments)
+
+    def known(self, treedef: Any, avals: tuple[Any, ...]) -> "Step | Trace":
+        """That by which its program is known, and of which it is made.
+
+        Of functions that are not this package's own it is a trace, made once for a live run: they
+        may read something else later.
+        """
+        traces = self.constructor.traces
+        if traces is None:
+            return self
+        call = functools.partial(self.function, self.constructor)
+        return traces.trace(self.function, call, *arguments_of(treedef, avals))
 
 
 @keeping.remembered
-def _program(step: Step, treedef: Any, avals: tuple[Any, ...]) -> Callable[..., Pytree]:
-    arguments = jax.tree.unflatten(treedef, [jax.ShapeDtypeStruct(*aval) for aval in avals])
+def _program(step: Step | Trace, treedef: Any, avals: tuple[Any, ...]) -> Callable[..., Pytree]:
+    arguments = arguments_of(treedef, avals)
     name = keeping.name_of("live", step, treedef, avals)
-    return keeping.program(name, lambda: _jitted(step).lower(*arguments), arguments)
+    more = getattr(step, "digest", None)
+    return keeping.program(name, lambda: _jitted(step).lower(*arguments), arguments, more)
 
 
 @keeping.remembered
-def _jitted(step: Step) -> Any:
+def _jitted(step: Step | Trace) -> Any:
     """The function under `jit`: what was traced for its shapes is not traced again."""
-    return jax.jit(functools.partial(step.function, step.constructor), keep_unused=True)
+    whole = step if isinstance(step, Trace) else functools.partial(step.function, step.constructor)
+    return jax.jit(whole, keep_unused=True)
 
 
 def _init(constructor: BoundConstructor, numbers: Numbers, key: Key) -> Pytree:
@@ -161,7 +176,11 @@ class LiveAlgorithm(NamedTuple):
         with pinned():
             tables = {name: (x.shape, x.dtype) for name, x in self.numbers.items()}
             name = keeping.name_of("live shapes", self.constructor, tables, self.contextual, shown)
-            state, move = keeping.shapes(name, functools.partial(self._traced_shapes, shown))
+            make, traces = functools.partial(self._traced_shapes, shown), self.constructor.traces
+            if traces is None:
+                state, move = keeping.shapes(name, make)
+            else:
+                state, move = traces.remembered(("shapes", shown), make)
         phase = move.count is not None and move.arm.shape == (len(self.numbers["arms"]),)
         phase = phase and not self.contextual
         require(
@@ -176,10 +195,13 @@ class LiveAlgorithm(NamedTuple):
         rows = jax.ShapeDtypeStruct((shown,), jnp.int64)
         context = (rows,) if self.contextual else ()
         build = lambda *args: (self.constructor(args[0]), *args[1:])  # noqa: E731
-        check_built(build, self.numbers, self.key, context)
-        init, ask = Step(self.constructor, _init), Step(self.constructor, _ask)
-        state = jax.eval_shape(init.traced, self.numbers, self.key)
-        move = jax.eval_shape(ask.traced, self.numbers, self.key, rounds, state, *context)
+        with reading(self.constructor):
+            check_built(build, self.numbers, self.key, context)
+        init, ask, tell = (Step(self.constructor, f) for f in (_init, _ask, _tell))
+        state = init.shapes(self.numbers, self.key)
+        move = ask.shapes(self.numbers, self.key, rounds, state, *context)
+        if self.constructor.traces is not None:  # all are read when the run begins
+            tell.shapes(self.numbers, state, move, jax.ShapeDtypeStruct(move.arm.shape, float))
         return state, move
 
 

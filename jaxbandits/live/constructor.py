@@ -3,7 +3,7 @@
 import functools
 import inspect
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -19,9 +19,10 @@ from ..parameters import Option, check, check_leaf, nonnegative, variance
 from ..precision import check_real
 from ..signatures import check_options, name_of
 from ..system.identity import described_array, digest_files, stored_name
+from ..system.named import is_named
 from ..system.own_code import Unknown, hash_of_code, hash_of_value
 from ..system.revisions import revised_ones, revisions_of
-from ..system.values_read import values_read
+from ..system.traces import TraceCache, reading
 from ..types import NUMBERS, Rows
 
 # By option, what is traced; `arms` among them.
@@ -40,7 +41,7 @@ class BoundConstructor(NamedTuple):
     function: Callable[..., Algorithm]
     static: tuple[tuple[str, Any], ...]  # (option, value) for options that are no numbers
     derived: tuple[str, ...] = ()  # names of numbers that follow from the others
-    read: Hashable = ()  # what functions of the user read besides, see `values_read`
+    traces: TraceCache | None = None  # of functions that are not this package's own
 
     def __call__(self, numbers: Numbers) -> Algorithm:
         """The `Algorithm` for these numbers."""
@@ -63,7 +64,8 @@ class BoundConstructor(NamedTuple):
             found.append(needs_context(self(numbers).ask))
             return ()
 
-        jax.eval_shape(build, numbers)
+        with reading(self):
+            jax.eval_shape(build, numbers)
         return found[0]
 
 
@@ -106,7 +108,8 @@ def prepare(
     derived = {k: v for k, v in added.items() if k not in sizes}
     static = tuple(sorted((k, v) for k, v in (options | sizes).items() if k not in numbers))
     numbers = {"arms": arms} | numbers | derived
-    return BoundConstructor(function, static, tuple(derived), values_read(constructor)), numbers
+    traces = None if is_named(function, static) else TraceCache()
+    return BoundConstructor(function, static, tuple(derived), traces), numbers
 
 
 def _options(

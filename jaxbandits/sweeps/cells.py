@@ -19,6 +19,7 @@ from .spec import Combination, Part, Point, Sweep
 
 if TYPE_CHECKING:
     from ..engine.partition import PreparedCell
+    from ..system.traces import TraceCache
 
 T = TypeVar("T")
 HashOfCode: TypeAlias = Callable[..., str]  # (function, reads_files=...) -> see `hash_of_code`
@@ -79,8 +80,11 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
     Raises:
       ValueError: names the table and what was wrong in it.
     """
+    from ..system.traces import TraceCache
+
     problems: dict[tuple[Any, ...], Any] = {}  # built once each: that may read a file, or draw
     code = _remembered(hash_of_code)
+    traces = TraceCache()  # so that functions of users are read once for a sweep
     number, combinations = plan.num_cells, plan.combinations()
     cells: list[Cell | None] = []
     with Progress(progress and number >= MANY) as display:
@@ -88,7 +92,8 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
             display.line(f"checking {number:,} cells")
         display.show("checking cells", 0, number)
         for done, combination in enumerate(combinations, 1):
-            cells.append(_cell(plan, combination, problems, code) if combination.wanted else None)
+            cell = _cell(plan, combination, problems, code, traces) if combination.wanted else None
+            cells.append(cell)
             display.show("checking cells", done, number)
     if not any(cells):
         raise ValueError("only: no cell of the sweep is played")
@@ -119,6 +124,7 @@ def _cell(
     combination: Combination,
     problems: dict[tuple[Any, ...], Any],
     code: HashOfCode,
+    traces: "TraceCache",
 ) -> Cell:
     from ..engine.partition import prepared
     from ..engine.problems import revisions_of_rewards
@@ -145,7 +151,7 @@ def _cell(
     if plan.until:
         spec["until"] = {name: repr(float(limit)) for name, limit in plan.until.items()}
     build = functools.partial(algorithm.build, **of_algorithm)
-    checked = located(algorithm, of_algorithm, prepared, problem, build, plan.horizon)
+    checked = located(algorithm, of_algorithm, prepared, problem, build, plan.horizon, traces)
     revisions = {
         instance.table: revisions_of([instance.build, of_instance]) | revisions_of_rewards(drawn),
         algorithm.table: revisions_of([algorithm.build, of_algorithm]),
@@ -203,9 +209,11 @@ def _problem(plan: Sweep, instance: Part, options: dict[str, Any]) -> tuple[Any,
         import jax
 
         from ..engine.episode import root_key
+        from ..system.traces import read_anew
 
         draw = functools.partial(build, **options)
-        with pinned():  # JAX keeps tables as the first trace has them
+        # JAX keeps tables as the first trace has them.
+        with pinned(), read_anew(build, options):
             drawn = jax.eval_shape(draw, root_key(plan.seed))
         return draw, drawn
     return (made := _fixed(build, options, plan.seed)), made

@@ -10,7 +10,6 @@ deviation: sums, fits, ridges, widths and perturbations are then in units of it.
 from collections.abc import Callable
 from typing import Annotated, NamedTuple, TypeAlias
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -19,6 +18,7 @@ from ...feature_tables import is_concrete, require
 from ...kernels import selection
 from ...kernels.confidence import glm_radius
 from ...kernels.estimate import irls, least_squares
+from ...kernels.tracing import at_once
 from ...parameters import Values, choice
 from ...types import Arms, Key, Pytree, Scalar
 
@@ -103,7 +103,7 @@ def _check_slopes(family, kappa, lipschitz):
     given = [slope for slope in (kappa, lipschitz) if slope is not None]
     if not given or not all(map(is_concrete, given)):
         return
-    with jax.ensure_compile_time_eval():
+    with at_once():
         least, largest = map(float, glm_radius.slopes(family, kappa, lipschitz))
     require(least <= largest, f"kappa must be at most lipschitz, {largest:.3g}, got {least:.3g}")
 

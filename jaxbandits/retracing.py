@@ -1,0 +1,19 @@
+"""Which earlier traces JAX may use for a function that is traced again."""
+
+import contextlib
+from typing import Any
+
+import jax
+
+# JAX looks up traces of inner functions (under `jit`, in loops and branches) by this too.
+_reading: Any = jax.make_user_context(None)
+
+
+def reading(number: int) -> contextlib.AbstractContextManager[Any]:
+    """A block in which JAX uses those of blocks of this number alone."""
+    return _reading(number)
+
+
+def shared() -> contextlib.AbstractContextManager[Any]:
+    """A block that traces functions of this package alone, where any may be used."""
+    return _reading(None)
