@@ -37,6 +37,10 @@ PINNED = {
     "jax_softmax_custom_jvp": True,
     "jax_debug_nans": True,
     "jax_debug_infs": True,
+    "jax_debug_key_reuse": True,
+    "jax_error_checking_behavior_nan": "raise",
+    "jax_error_checking_behavior_divide": "raise",
+    "jax_error_checking_behavior_oob": "raise",
     "jax_disable_jit": True,
     "jax_transfer_guard_host_to_device": "disallow",
     "jax_transfer_guard_device_to_device": "disallow",
@@ -44,22 +48,21 @@ PINNED = {
 }
 # Options that stay the caller's and might matter, as they change what is traced or lowered.
 NOT_PINNED = {
+    "eager_constant_folding": True,
     "jax_transfer_guard": "disallow",  # sets the three above
     "jax_default_device": "cpu",
     "jax_check_static_indices": True,
     "jax_check_tracer_leaks": True,
-    "jax_debug_key_reuse": True,
     "jax_embedded_constants_max_bytes": 0,
     "jax_enable_checks": True,
-    "jax_error_checking_behavior_divide": "raise",
-    "jax_error_checking_behavior_nan": "raise",
-    "jax_error_checking_behavior_oob": "raise",
     "jax_explicit_x64_dtypes": "error",
     "jax_threefry_gpu_kernel_lowering": True,
     "jax_use_direct_linearize": False,
     "jax_use_shardy_partitioner": False,
     "jax_use_simplified_jaxpr_constants": True,
 }
+# Entries that follow an option of the caller: a `jit` that is none, the width of numbers.
+OF_THE_CALLER = {"jax_disable_jit": ["in jit"], "jax_enable_x64": ["by hand"]}
 QUICK = {
     "jax_threefry_partitionable": False,
     "jax_numpy_rank_promotion": "raise",
@@ -102,8 +105,8 @@ def test_no_option_of_jax_changes_a_number(name, value, usual):
     if not hasattr(CONFIG, name):
         pytest.skip(f"JAX {jax.__version__} has no option {name}")
     found, wanted = digests({name: value}, "all"), dict(usual)
-    if name == "jax_disable_jit":  # the caller's own `jit` is none: float64 outside of one
-        assert found.pop("in jit") != wanted.pop("in jit")
+    for own in OF_THE_CALLER.get(name, ()):
+        assert found.pop(own) != wanted.pop(own)
     assert found == wanted
 
 

@@ -42,9 +42,14 @@ ALWAYS: dict[str, Any] = {
     "jax_numpy_dtype_promotion": "standard",
     "jax_legacy_prng_key": "allow",
     "jax_softmax_custom_jvp": False,
-    # Whether an infinite index of an arm, or a compiled program, is allowed.
+    # Whether an infinite index of an arm, a key that two functions get, or a compiled program is
+    # allowed.
     "jax_debug_nans": False,
     "jax_debug_infs": False,
+    "jax_debug_key_reuse": False,
+    "jax_error_checking_behavior_nan": "ignore",
+    "jax_error_checking_behavior_divide": "ignore",
+    "jax_error_checking_behavior_oob": "ignore",
     "jax_disable_jit": False,
     # Whether arrays may go to a device, and come back.
     "jax_transfer_guard_host_to_device": None,
