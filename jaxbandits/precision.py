@@ -80,9 +80,10 @@ def double(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
-        narrow = is_traced(args, kwargs) and jnp.result_type(float) != jnp.float64
+        traced = is_traced(args, kwargs)
+        narrow = traced and jnp.result_type(float) != jnp.float64
         generator = CONFIG.jax_default_prng_impl
-        with pinned(width=not narrow):
+        with pinned(width=not traced):
             if generator != THREEFRY:
                 typed = functools.partial(_typed, generator)
                 args, kwargs = jax.tree.map(typed, (args, kwargs))

@@ -149,6 +149,14 @@ def test_the_options_of_the_caller_hold_again_after_a_block_and_after_an_error()
             jnp.zeros((2, 2)) + jnp.zeros(2)
 
 
+def test_a_mesh_of_the_caller_reaches_nothing():
+    mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Explicit,))
+    usual = entries.own()
+    with jax.set_mesh(mesh):
+        found = entries.own()
+    assert entries.digest(found) == entries.digest(usual)
+
+
 def test_width_stays_the_callers_where_it_is_asked_for():
     with jax.enable_x64(False), jax.numpy_rank_promotion("raise"), pinned(width=False):
         assert (jnp.zeros((2, 2)) + jnp.zeros(2)).dtype == jnp.float32

@@ -4,8 +4,8 @@ An option of JAX may change which random numbers a key gives, how arrays of unli
 combine, or whether programs may be compiled at all. What is computed here depends on the arguments
 alone, so each entry of the package begins a block under `pinned`, as does each thread. Functions of
 a user that are called inside are traced under these options too; after the block the caller's own
-hold again. Inside a caller's `jit` the width of numbers and the precision of products are the
-caller's: a program has one of each.
+hold again. Inside a caller's `jit` the width of numbers, the precision of products and the mesh of
+devices are the caller's: a program has one of each.
 
 Options that only say how well XLA optimises, where it runs, or what it reports stay the caller's.
 `jax_no_tracing` and `jax_no_execution` do too: they say that nothing is to be traced, or played.
@@ -13,7 +13,7 @@ Options that only say how well XLA optimises, where it runs, or what it reports 
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, ParamSpec, TypeVar
 
@@ -58,6 +58,7 @@ ALWAYS: dict[str, Any] = {
 }
 # None is no value of its own for a block: it stands for what holds outside of it.
 UNSET: dict[str, Any] = dict.fromkeys((x for x in ALWAYS if "guard" in x), "allow")
+NO_MESH: Any = jax.sharding.AbstractMesh((), ())
 NO_DEVICE = RuntimeError, AssertionError  # what JAX raises where a device is not there
 
 
@@ -70,7 +71,7 @@ class _Options:
         self._values = tuple(self._wanted.values())
         self._but_wide = tuple(x != "jax_enable_x64" and y for x, y in self._wanted.items())
 
-    def changes(self) -> Iterable[AbstractContextManager[Any]]:
+    def changes(self) -> Sequence[AbstractContextManager[Any]]:
         """Blocks that give each option its value where it has another."""
         found = self._read(CONFIG)
         if found == self._values:
@@ -108,11 +109,13 @@ class pinned:
 
     def __init__(self, *, width: bool = True) -> None:
         self._options = ALL if width else BUT_WIDTH
-        self._blocks: Iterable[AbstractContextManager[Any]] = ()
+        self._blocks: Sequence[AbstractContextManager[Any]] = ()
 
     def __enter__(self) -> None:
         check_not_forked()
         self._blocks = self._options.changes()
+        if self._options is ALL and not jax.sharding.get_abstract_mesh().empty:
+            self._blocks = [*self._blocks, jax.sharding.use_abstract_mesh(NO_MESH)]
         for block in self._blocks:
             block.__enter__()
 
