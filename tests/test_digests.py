@@ -1,14 +1,19 @@
 """Digests of runs: equal for equal numbers, different for any others."""
 
+import hashlib
 import json
+from pathlib import Path
 
 import cases
 import numpy as np
 import pytest
 
 from benchmarks import digests
+from jaxbandits.sweeps.cells import cells_of
+from jaxbandits.sweeps.spec import planned
 
 PULLS = np.array([3, 5])
+FIRST = Path(__file__).parent / "stored" / "0.2.0" / "digests.json"  # of each row
 
 
 @pytest.mark.parametrize(
@@ -47,3 +52,28 @@ def test_runs_of_other_numbers_have_other_digests():
     instance, build = case.other
     other = digests.digests(case._replace(instance=instance, build=build), "xla")
     assert other["pulls"] != digests.digests(case, "xla")["pulls"]
+
+
+def test_numbers_that_have_changed_since_the_first_version_have_a_revision():
+    """Stored runs with the earlier numbers would else be mixed with new ones."""
+    now = json.loads(digests.RESULTS.read_text())
+    first = json.loads(FIRST.read_text())
+    if any(now[name] != first[name] for name in ("machine", "jax")):
+        pytest.skip("the digests of the first version are of another machine or another JAX")
+    changed = {
+        name.rpartition(" ")[0]
+        for name, row in now["digests"].items()
+        if first["digests"].get(name, "") not in ("", _short(row))
+    }
+    without = [case.name for case in cases.CASES if case.name in changed and not _revised(case)]
+    assert without == []
+
+
+def _short(row):
+    return hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _revised(case):
+    plan = planned({"i": case.instance}, {"a": case.build}, replications=2, **case.options)
+    (cell,) = cells_of(plan)
+    return cell.revised
