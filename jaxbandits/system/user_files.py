@@ -36,9 +36,10 @@ def is_foreign(module: str) -> bool:
 
 
 def is_own_class(kind: type) -> bool:
-    """Whether a class is of the user; of one without a module, whether a method of it is."""
-    if kind.__module__ in sys.modules:
-        return not is_foreign(kind.__module__)
+    """Whether a class is of the user; of a module that is not known, whether a method of it is."""
+    module = kind.__module__
+    if module in sys.modules and (module != "__main__" or not is_foreign(module)):
+        return not is_foreign(module)
     return any(isinstance(x, FunctionType) and is_own(x) for x in vars(kind).values())
 
 
