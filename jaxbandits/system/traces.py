@@ -113,7 +113,7 @@ class Same:
 def shapes_of(args: Any) -> tuple[Any, tuple[Any, ...]]:
     """The pytree of some arguments, and the `(shape, dtype)` of each leaf; hashable."""
     leaves, treedef = jax.tree.flatten(args)
-    return treedef, tuple((np.shape(leaf), leaf.dtype) for leaf in leaves)
+    return treedef, tuple((np.shape(leaf), jax.dtypes.result_type(leaf)) for leaf in leaves)
 
 
 def arguments_of(treedef: Any, avals: tuple[Any, ...]) -> Any:
