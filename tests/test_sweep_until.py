@@ -62,13 +62,13 @@ def test_a_cell_ends_at_the_first_stage_that_is_precise_enough():
     assert int(easy.errors) == runs.summary()["errors"]
 
 
-def test_the_intervals_of_a_cell_hold_at_all_looks_together():
-    """Five looks are planned, so each interval has 99%, and the cells that ended show it."""
+def test_the_interval_of_a_cell_holds_after_several_looks():
+    """Several looks are planned, so each interval has 97.5%, and the cells that ended show it."""
     dataset = run(planned())
-    assert dataset.attrs["confidence"] == 0.99
+    assert dataset.attrs["confidence"] == 0.975
     for cell in both(dataset):
         errors, number = int(cell.errors), int(cell.replications)
-        expected = binomial_interval(errors, number, 0.99)
+        expected = binomial_interval(errors, number, 0.975)
         assert (float(cell.error_low), float(cell.error_high)) == pytest.approx(expected)
     assert "confidence" not in run(planned("[until]\nerror_width = 0.08\n")).attrs
 
@@ -87,8 +87,8 @@ def test_a_rule_holds_at_its_limit():
 def test_a_cell_without_a_single_error_ends():
     right = dataclasses.replace(played(100), correct=np.ones(100, bool))
     assert right.summary()["error_rate"] == 0.0
-    assert enough(right, {"error_width": 0.05161}, 400)  # 1 - 0.005 ** (1 / 100)
-    assert not enough(right, {"error_width": 0.0516}, 400)
+    assert enough(right, {"error_width": 0.04288}, 400)  # 1 - 0.0125 ** (1 / 100)
+    assert not enough(right, {"error_width": 0.04287}, 400)
 
 
 def test_only_replications_up_to_the_next_look_are_played():

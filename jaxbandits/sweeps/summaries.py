@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from xarray import DataArray, Dataset
 
 EACH = "replication"
-LEVEL = "confidence"  # attribute: that of each interval, where a cell was looked at several times
+LEVEL = "confidence"  # attribute: that of each interval, where cells are looked at several times
 
 
 def confidence_of(dataset: "Dataset") -> float:
