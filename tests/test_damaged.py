@@ -2,13 +2,23 @@
 
 import io
 import json
+import os
 import zipfile
+from functools import partial
 
+import h5py
 import numpy as np
 import pytest
+import xarray
+from pages import CLAIMS, example, stored
 from test_results import runs
 
 import jaxbandits as jb
+from jaxbandits.report import reading
+from jaxbandits.sweeps import folder, parse
+from jaxbandits.sweeps.cells import cells_of
+from jaxbandits.sweeps.dataset import read_ours, write
+from jaxbandits.sweeps.stated import JSON, NEEDED, PLAIN, check_stated
 from jaxbandits.system import data_files
 
 META = {"seed": 3, "engine": "xla", "seconds": 0.5}
@@ -169,7 +179,7 @@ def test_a_file_cut_or_changed_at_any_byte_is_refused_or_right():
         whole[:at] + bytes([whole[at] ^ flips[at % 3]]) + whole[at + 1 :]
         for at in range(len(whole))
     ]
-    cut = [whole[:length] for length in range(len(whole))]
+    cut = [whole[:length] for length in range(0, len(whole), 7)]
     refused = 0
     for data in cut + changed:
         if refusal(io.BytesIO(data)):
@@ -238,3 +248,195 @@ def test_arrays_in_the_order_of_columns_or_with_other_bytes_first_are_read(name)
 
 def test_runs_without_replications_can_be_read():
     assert len(jb.load(packed(tables_of(runs(0, errors=0, cut=0))))) == 0
+
+
+PLAN = {
+    "replications": 20,
+    "instances": {"soare": {"name": "soare", "dim": 2}},
+    "algorithms": {"GSE": {"name": "gse", "budget": 20}},
+    "axes": {"angle": [0.5, 0.25]},
+}
+
+
+def of_results(file):
+    """The lines with which each reader of results refuses a file; none where it is read."""
+
+    def opened():
+        with read_ours(file) as dataset:
+            dataset.load()
+
+    found = []
+    for read in (lambda: reading.find(file.parent), opened):
+        try:
+            read()
+        except ValueError as error:
+            found.append(str(error))
+    for text in found:
+        assert text.startswith(f"{file}: ")
+        assert "\n" not in text
+    return found
+
+
+WRONG = {
+    **{name: ("", "[", "1", "null", '"x"', DEEP, 3, [1, 2], '{"a": 1}', "[[]]") for name in JSON},
+    **{name: ("x", "7", 1.5, -1, [1, 2], np.nan, 1e300) for name in ("seed", "replications")},
+    **{name: (3, [1, 2], 1.5) for name in ("title", "experiment", "jax", "command")},
+    **{name: ("x", [1.0, 2.0], np.nan, np.inf) for name in ("seconds", "confidence")},
+}
+WRONG["independent"] += ('{"gap": 3}', '{"gap": [["a"]]}')
+WRONG["until"] = (*WRONG["until"][:-2], '{"error_width": "x"}', '{"error_width": true}', "[[]]")
+WRONG["record"] = (*(x for x in WRONG["record"] if x != '"x"'), "[true]")
+WRONG["options"] += ('{"a": {"only": 3}}', '{"a": {"only": {"gap": 1}}}')
+WRONG["revisions"] += ('{"a": {"b": 1}}', '{"a": {"b": [1]}}')
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_an_attribute_of_another_type_is_named(name):
+    check_stated(example().attrs)
+    for value in WRONG[name]:
+        with pytest.raises(ValueError, match=f"^the attribute {name!r} is not "):
+            check_stated({name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), [("axes", DEEP), ("until", "[]"), ("seed", 1.5)])
+def test_every_reader_of_results_names_the_attribute(name, value, tmp_path):
+    file = stored(tmp_path, example()) / "results.nc"
+    assert not of_results(file)
+    dataset = example().assign_attrs({name: value})
+    write(dataset, file)
+    lines = of_results(file)
+    assert len(lines) == 2
+    assert all(f"attribute {name!r} is not" in line for line in lines)
+    with pytest.raises(ValueError, match=f"attribute {name!r} is not"):
+        jb.plot.sweep(dataset)
+
+
+def test_all_attributes_are_of_a_known_type():
+    """Those that a sweep writes; one without an entry would be read unchecked."""
+    dataset = jb.sweep(
+        {"basis": jb.instances.canonical(2, gap=1.0)},
+        {"halving": partial(jb.sequential_halving, budget=4)},
+        replications=2,
+        progress=False,
+    )
+    assert dataset.attrs.keys() <= JSON.keys() | PLAIN.keys()
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_an_attribute_that_is_missing_is_named(name, tmp_path):
+    dataset = example()
+    del dataset.attrs[name]
+    lines = of_results(stored(tmp_path, dataset) / "results.nc")
+    assert f"not the results of a sweep: it has no attribute {name!r}" in lines[0]
+    assert "it holds something else and is not overwritten" in lines[1]
+
+
+def strings(dataset, name):
+    return dataset.assign({name: dataset[name].astype(str)})
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        *(example().drop_vars(name) for name in ("pulls", "correct", "stopped")),
+        *(strings(example(), name) for name in ("pulls", "correct", "stopped")),
+        example().assign(pulls=example().pulls + 0.5),
+        example().assign(pulls=example().pulls.assign_attrs(units="days since 2000-01-01")),
+        example().isel(replication=slice(0)),
+        example().isel(instance=slice(0)),
+        example().assign(correct=example().correct * 2),
+    ],
+    ids=range(11),
+)
+def test_tables_of_results_that_are_missing_or_of_another_kind_are_named(dataset, tmp_path):
+    file = stored(tmp_path, dataset) / "results.nc"
+    with pytest.raises(ValueError, match=r"results\.nc: not the results of a sweep: ") as caught:
+        reading.find(tmp_path)
+    assert "\n" not in str(caught.value)
+    assert file.exists()
+
+
+def test_results_without_labels_are_not_taken_for_those_of_a_sweep(tmp_path):
+    for name in ("instance", "algorithm", "gap"):
+        file = stored(tmp_path, example().drop_vars(name)) / "results.nc"
+        assert f"has no labels of the dimension {name!r}" in of_results(file)[-1]
+
+
+def test_results_cut_or_changed_at_any_byte_are_refused_or_right(tmp_path):
+    """One changed byte can make HDF5 read for ever, or tell of other numbers."""
+    expected = example(instances=("one",))
+    file = stored(tmp_path, expected) / "results.nc"
+    whole, generator = file.read_bytes(), np.random.default_rng(0)
+    for at in np.unique(generator.integers(0, len(whole), 40)).tolist():
+        file.write_bytes(whole[:at])
+        assert len(of_results(file)) == 2
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        assert len(of_results(file)) == 2
+    seal = len(whole) - len(data_files.SEAL) - 10  # without its beginning it is none
+    file.write_bytes(whole[:seal] + b"?" + whole[seal + 1 :])
+    assert len(of_results(file)) == 2
+
+
+def test_results_that_another_program_has_written_are_read(tmp_path):
+    file = stored(tmp_path, example()) / "results.nc"
+    with xarray.open_dataset(file) as found:
+        changed = found.load().assign_attrs(title="another")
+    changed.to_netcdf(file, engine="h5netcdf")
+    assert not of_results(file)
+    sealed = stored(tmp_path, changed) / "results.nc"
+    assert data_files.SEAL in sealed.read_bytes()
+    with h5py.File(sealed, "a") as inside:
+        inside.attrs["title"] = "a third one, which is longer than the one before"
+    assert not of_results(sealed)
+
+
+def test_results_larger_than_the_memory_are_refused_before_they_are_read(tmp_path, monkeypatch):
+    file = stored(tmp_path, example()) / "results.nc"
+    monkeypatch.setattr(data_files, "memory_bytes", lambda: 1000)
+    lines = of_results(file)
+    assert len(lines) == 2
+    assert all("and this machine has a memory of 9.31e-07 GiB" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[", "from line 1, column 2 on"),
+        (DEEP, "nested too deeply"),
+        ("[" * 101 + "]" * 101, "nested too deeply"),
+        ("1" + "0" * 10**5, "too many digits"),
+        ("[1e999]", "the number '1e999' in it is too large"),
+        ('[{"a": 1, "a": 2}]', "it has the name 'a' twice"),
+        ('["\\ud800"]', "characters that are no text"),
+        ("{}", "must be a list of objects"),
+        *((json.dumps([{**CLAIMS[0], "holds": x}]), "must be a list") for x in (1, 0, "x", [])),
+        *((json.dumps([{**CLAIMS[0], "claim": x}]), "must be a list") for x in (None, 3, [])),
+    ],
+    ids=range(15),
+)
+def test_claims_that_are_none_are_refused(text, words, tmp_path):
+    file = stored(tmp_path, example(), CLAIMS) / "claims.json"
+    reading.find(tmp_path)
+    file.write_text(text)
+    with pytest.raises(ValueError, match=r"claims\.json: ") as caught:
+        reading.find(tmp_path)
+    assert words in str(caught.value)
+    file.write_bytes(b"\xff")
+    with pytest.raises(ValueError, match=r"claims\.json: .* it is no text in UTF-8"):
+        reading.find(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["results.nc", "claims.json", "runs.npz"])
+def test_nobody_waits_at_a_pipe(name, tmp_path):
+    stored(tmp_path, example(), CLAIMS)
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ValueError, match=rf"{name}.*it is a named pipe, and no file"):
+        jb.load(tmp_path / name) if name == "runs.npz" else reading.find(tmp_path)
+    if name == "results.nc":
+        plan = parse(PLAN)
+        with (
+            pytest.raises(ValueError, match=r"results\.nc: it is a named pipe, and no file and is"),
+            folder.for_results(tmp_path, plan, cells_of(plan)),
+        ):
+            pass

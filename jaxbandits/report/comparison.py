@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from ..messages import brief
 from ..parameters import require
 from ..sweeps import sweep
 from ..sweeps.selection import complete, replications_text
+from ..sweeps.stated import stated
 from .options import part_text
 from .pairs import compared_by, difference
 from .plot import figure
@@ -76,7 +76,7 @@ class Comparison:
         """
         dataset = complete(self.dataset)
         if title is None:
-            part = json.loads(dataset.attrs["options"])[f"[instances.{INSTANCE}]"]
+            part = stated(dataset.attrs, "options")[f"[instances.{INSTANCE}]"]
             title = f"{part_text(part)}\n{replications_text(dataset)} replications"
         found = figure(dataset, title=title)
         for ax in found.axes:  # the title says which instance

@@ -5,7 +5,6 @@ pairs may be significant though the single intervals overlap, or the other way r
 """
 
 import itertools
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +16,7 @@ from ..estimates import TERMINAL, Style, estimate
 from ..intervals import half_width, standard_error
 from ..sweeps.dataset import listed_cells
 from ..sweeps.selection import complete
+from ..sweeps.stated import stated
 from ..sweeps.summaries import confidence_of
 from .labels import texts_of
 
@@ -113,7 +113,7 @@ def _to_first(dataset: "Dataset", at: dict[str, Any], quantity: str) -> dict[str
     names = dataset.algorithm.values.tolist()
     index = names.index(at["algorithm"])
     # A cell that stands for all points of an axis is compared only if the other one does as well.
-    independent = json.loads(dataset.attrs.get("independent", "{}")).values()
+    independent = stated(dataset.attrs, "independent").values()
     own, first = ([at["instance"], name] for name in (at["algorithm"], names[0]))
     if index == 0 or any(own in cells and first not in cells for cells in independent):
         return {}
@@ -179,7 +179,7 @@ def note(found: list[Pair]) -> str:
 
 def _points(dataset: "Dataset") -> "Iterator[tuple[str, Dataset]]":
     """All algorithms of each instance at each point."""
-    axes = json.loads(dataset.attrs["axes"])
+    axes = stated(dataset.attrs, "axes")
     grid = ["instance", *axes]
     values = {name: dataset[name].values.tolist() for name in grid}
     texts = {name: texts_of(values[name]) for name in axes}

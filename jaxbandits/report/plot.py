@@ -1,7 +1,6 @@
 """Figures of sweeps. Nothing global: `Figure` objects, drawn by their backend, and no pyplot."""
 
 import itertools
-import json
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from ..drawing import NO_ERROR, text
 from ..parameters import require
 from ..signatures import unknown
 from ..sweeps.selection import complete, replications_text
+from ..sweeps.stated import stated
 from ..system.extras import needed_by
 from ..system.files import replacing
 from .labels import LETTERS_PER_INCH, PANEL, texts_of, wrapped
@@ -49,7 +49,7 @@ class Layout(NamedTuple):
 
 def layout(dataset: "Dataset", quantities: Sequence[str] | None = None) -> Layout:
     """The `Layout` of the figure of a complete dataset."""
-    axes = json.loads(dataset.attrs["axes"])
+    axes = stated(dataset.attrs, "axes")
     rows = _quantities(dataset) if quantities is None else _checked(dataset, quantities)
     own = (CURVES | {"arms"}) & set(rows)  # what has a horizontal axis of its own
     along = None if own else _longest(dataset, axes)

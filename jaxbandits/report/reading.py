@@ -1,13 +1,14 @@
 """The results in a folder, checked before anything is written."""
 
 import datetime
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict
 
 from ..messages import reason
+from ..sweeps.dataset import loaded, opened_results
 from ..sweeps.selection import complete
-from ..whole_numbers import INTEGERS, is_whole
+from ..sweeps.stated import stated
+from ..system.data_files import Unreadable, parsed, read_text
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 FILE, CLAIMS = "results.nc", "claims.json"
 DEPTHS = ("", "*/", "*/*/")  # a sub-folder may be named after an experiment, as lingape/fig1
 NOT_PLAYED = "not_played"  # in the measured numbers, what a claim is about and was not run
-WHOLE = ("seed", "replications", "max_pulls", "horizon")
 
 Options: TypeAlias = dict[str, dict[str, Any]]  # of each part of a sweep, by name of its table
 
@@ -62,50 +62,16 @@ def find(folder: Path | str) -> list[Results]:
 
 
 def _results(folder: Path, file: Path) -> Results:
-    dataset = _load(file)
     try:
-        options = _options(dataset)
-        dataset = complete(dataset)
+        with opened_results(file) as dataset:
+            dataset = complete(loaded(dataset))
     except ValueError as error:
         raise ValueError(f"{file}: not the results of a sweep: {reason(error)}") from None
     inside = file.parent.relative_to(folder)
     name = str(inside) if inside.parts else folder.resolve().name
     written = datetime.datetime.fromtimestamp(file.stat().st_mtime, datetime.UTC)
-    axes = json.loads(dataset.attrs["axes"])
+    axes, options = (stated(dataset.attrs, name) for name in ("axes", "options"))
     return Results(name, dataset, axes, options, _claims(file.with_name(CLAIMS)), written)
-
-
-def _load(file: Path) -> "Dataset":
-    import xarray
-
-    try:
-        with xarray.open_dataset(file) as dataset:
-            return dataset.load()
-    except Exception as error:
-        # A damaged file fails in as many ways as its format has layers.
-        reason = str(error).strip().split("\n")[0].split(". ")[0] or type(error).__name__
-        raise ValueError(f"{file}: cannot be read as netCDF: {reason}") from None
-
-
-def _options(dataset: "Dataset") -> Options:
-    """The options of a dataset that has all the attributes that the page shows."""
-    for name in ("axes", "options", *WHOLE):
-        if name not in dataset.attrs:
-            raise ValueError(f"it has no attribute {name!r}")
-    for name in WHOLE:
-        if not is_whole(dataset.attrs[name], types=INTEGERS):
-            raise ValueError(f"the attribute {name!r} is not a whole number")
-    options = _json("options", dataset.attrs["options"])
-    if not isinstance(options, dict) or not all(isinstance(x, dict) for x in options.values()):
-        raise ValueError("the attribute 'options' is not a table of tables")
-    return options
-
-
-def _json(name: str, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, TypeError):
-        raise ValueError(f"the attribute {name!r} is not JSON") from None
 
 
 def _claims(file: Path) -> list[ClaimRow]:
@@ -113,13 +79,17 @@ def _claims(file: Path) -> list[ClaimRow]:
     if not file.exists():
         return []
     try:
-        claims = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{file}: cannot be read as JSON: {reason(error)}") from None
-    wanted = {"claim", "measured", "holds"}
-    if not isinstance(claims, list) or not all(
-        isinstance(one, dict) and wanted <= set(one) and one["holds"] in (True, False, None)
-        for one in claims
-    ):
-        raise ValueError(f"{file}: must be a list of objects with {', '.join(sorted(wanted))}")
+        claims = parsed(read_text(file))
+    except Unreadable as error:
+        raise ValueError(f"{file}: cannot be read as JSON: {error}") from None
+    if not isinstance(claims, list) or not all(map(_is_claim, claims)):
+        wanted = ", ".join(sorted(ClaimRow.__required_keys__))
+        raise ValueError(f"{file}: must be a list of objects with {wanted}")
     return claims
+
+
+def _is_claim(row: Any) -> bool:
+    match row:
+        case {"claim": str(), "measured": _, "holds": True | False | None}:
+            return True
+    return False

@@ -1,7 +1,6 @@
 """The table of a sweep: a row for each cell, with 95% intervals."""
 
 import functools
-import json
 import math
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ from .. import estimates
 from ..intervals import ONE
 from ..sweeps.dataset import listed_cells, reasons_text
 from ..sweeps.selection import complete
+from ..sweeps.stated import stated
 from ..sweeps.summaries import last_regret, width_of_pulls
 from .labels import texts_of
 from .pairs import DIFFERENCE, Differences, differences, note, pairs
@@ -32,7 +32,7 @@ def rows(
       paired: the last column, if there is one.
     """
     dataset = complete(dataset)
-    axes = json.loads(dataset.attrs["axes"])
+    axes = stated(dataset.attrs, "axes")
     grid = ["instance", "algorithm", *axes]
     some_cut = bool(dataset.cut_short.any())
     header = [*grid, *NUMBERS]
@@ -85,7 +85,7 @@ def print_table(dataset: "Dataset") -> None:
     dataset = complete(dataset)
     paired = differences(dataset)
     header, lines = rows(dataset, paired)
-    axes = json.loads(dataset.attrs["axes"])
+    axes = stated(dataset.attrs, "axes")
     num_labels = 2 + len(axes)
     table = Table(box=None, pad_edge=False)
     for i, name in enumerate(header):

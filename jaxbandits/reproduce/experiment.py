@@ -11,10 +11,10 @@ from ..engine.episode import MAX_PULLS
 from ..parameters import require
 from ..signatures import function_of
 from ..sweeps.spec import Part, Sweep, read
+from ..sweeps.stated import WHOLE_AXES
 from ..system.files import replacing
 from ..system.plugins import is_ours
 from .claims import on_other_instances
-from .measures import WHOLE_AXES
 
 if TYPE_CHECKING:
     from xarray import Dataset

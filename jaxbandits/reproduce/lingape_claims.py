@@ -1,7 +1,6 @@
 """What the LinGapE paper says of its figures and its table, decided by standard errors."""
 
 import itertools
-import json
 import math
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from jaxtyping import Float
 
 from ..intervals import half_width, standard_error
 from ..report.measured import REPLICATIONS
+from ..sweeps.stated import stated
 from .claims import Finding, claim_on_cells
 from .measures import (
     CLEAR,
@@ -35,7 +35,7 @@ STATIC_SHARES = (0.5, 1.0, 1.0, 1.0, 1.0, 0.5)  # of the pulls of the third arm
 
 def _oracle_pulls(cells: "Dataset") -> int | None:
     """What the paper prints for the angle that was run."""
-    options = json.loads(cells.attrs["options"])["[instances.soare]"]
+    options = stated(cells.attrs, "options")["[instances.soare]"]
     return ORACLE_PULLS.get(str(options["angle"]))
 
 

@@ -7,7 +7,6 @@ NaN.
 """
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -17,6 +16,7 @@ from jaxtyping import Float
 
 from ..intervals import binomial_interval, half_width, standard_error
 from ..report.measured import REPLICATIONS
+from ..sweeps.stated import WHOLE_AXES, stated
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -26,7 +26,6 @@ Where: TypeAlias = Mapping[str, Any]  # values, or lists of them, by name of a d
 Values: TypeAlias = Float[np.ndarray, " R"]
 Curves: TypeAlias = Float[np.ndarray, "R T"]
 
-WHOLE_AXES = "whole_axes"  # attribute: JSON, by axis, its values in the whole experiment
 CLEAR = math.erf(2.0 / math.sqrt(2.0))  # confidence: 2 standard errors of many replications
 
 
@@ -130,7 +129,7 @@ def not_run(dataset: "Dataset", names: Iterable[str]) -> list[str]:
 
 def whole_axis(dataset: "Dataset", axis: str) -> list[Any]:
     """The values of an axis in the whole experiment; those that were run where it is not known."""
-    known = json.loads(dataset.attrs.get(WHOLE_AXES, "{}"))
+    known = stated(dataset.attrs, WHOLE_AXES)
     return known.get(axis) or dataset[axis].values.tolist()
 
 
@@ -153,7 +152,7 @@ def ends_not_run(cells: "Dataset") -> list[str]:
 
 def average_not_run(dataset: "Dataset", where: Where) -> list[str]:
     """Values at which nothing was run, of those that an average over all other points needs."""
-    axes = json.loads(dataset.attrs.get(WHOLE_AXES, "{}"))
+    axes = stated(dataset.attrs, WHOLE_AXES)
     return values_not_run(dataset, {**axes, **where})
 
 
@@ -323,7 +322,7 @@ def regret_curves(dataset: "Dataset", *names: str) -> Iterator[tuple[str, list[C
     """`(point, curves of each name)` of every instance and point that all have run."""
     if not set(names) <= set(dataset.algorithm.values.tolist()):
         return
-    over = ["instance", *json.loads(dataset.attrs["axes"])]
+    over = ["instance", *stated(dataset.attrs, "axes")]
     for corner in itertools.product(*(dataset[name].values.tolist() for name in over)):
         point = dict(zip(over, corner, strict=True))
         cells = dataset.regret.sel(point)

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import itertools
-import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..engine.reasons import text_of
 from ..engine.results import REASON_ATTRIBUTES, Runs, none_of
+from ..system.data_files import Unreadable, check_fits, check_seal, opened, seal_of
 from ..system.files import replacing
 from ..system.machine import provenance
 from .bounds import promised_error, pull_lower_bounds
@@ -19,6 +19,7 @@ from .cells import Cell
 from .columns import PER_REPLICATION, TIMES
 from .description import attributes
 from .spec import Sweep
+from .stated import NotOfASweep, check_results, stated
 from .summaries import LEVEL, summarised
 from .until import confidence
 
@@ -30,7 +31,6 @@ Layer: TypeAlias = Callable[[Iterable[Any]], np.ndarray]  # entries of all cells
 # By name: dimensions, values, and attributes where there are any.
 Columns: TypeAlias = dict[str, tuple[Any, ...]]
 
-OURS: set[str] = {"jaxbandits", "replications", "axes", "options"}  # attributes of our results
 ANY = "any"  # in a table, the value of an axis on which a cell does not depend
 MOST_NUMBERS = 20_000_000  # of a column that few readers need
 
@@ -186,8 +186,8 @@ def listed_cells(
     Yields:
       By name of a dimension, where the cell is, and what to call that: `ANY` for such an axis.
     """
-    axes = json.loads(dataset.attrs["axes"])
-    independent = json.loads(dataset.attrs.get("independent", "{}"))
+    axes = stated(dataset.attrs, "axes")
+    independent = stated(dataset.attrs, "independent")
     pairs = itertools.product(dataset.instance.values.tolist(), dataset.algorithm.values.tolist())
     for pair in pairs:
         fixed = [axis for axis in axes if list(pair) in independent.get(axis, [])]
@@ -217,29 +217,62 @@ def reasons_text(cell: "xarray.Dataset") -> str:
 
 
 @contextlib.contextmanager
+def opened_results(path: Path | str) -> "Generator[xarray.Dataset]":
+    """The dataset of a sweep in a file, whose tables are read when they are used.
+
+    Raises:
+      Unreadable: it is no file of results, damaged, or larger than the memory.
+    """
+    import xarray
+
+    with opened(path) as stream:
+        check_seal(stream)  # HDF5 itself may read a damaged file for ever
+    try:
+        dataset = xarray.open_dataset(path)
+    except Exception:  # damage shows in as many ways as the format has layers
+        raise Unreadable("it cannot be read as netCDF") from None
+    with dataset:
+        check_results(dataset.attrs)
+        check_fits(dataset.nbytes)
+        yield dataset
+
+
+def loaded(dataset: "xarray.Dataset") -> "xarray.Dataset":
+    """The dataset in memory; raises `Unreadable` where its file is damaged."""
+    try:
+        return dataset.load()
+    except Exception:
+        raise Unreadable("its tables are damaged") from None
+
+
+@contextlib.contextmanager
 def read_ours(path: Path | str) -> "Generator[xarray.Dataset | None]":
     """The dataset of a sweep that `path` holds, or None where there is no such file.
 
     Raises:
       ValueError: names the file and says what it is instead.
     """
-    import xarray
-
     if not Path(path).exists():
         yield None
         return
-    try:
-        dataset = xarray.open_dataset(path)
-    except Exception as error:  # damage shows in as many ways as the format has layers
-        raise _not_ours(path, f"it cannot be read ({type(error).__name__})") from None
-    with dataset:
-        if not set(dataset.attrs) >= OURS:
-            raise _not_ours(path, "it holds something else")
+    with contextlib.ExitStack() as open_files:
+        try:
+            dataset = open_files.enter_context(opened_results(path))
+            _check_labels(dataset)
+        except NotOfASweep:
+            why = "it holds something else and is not overwritten; move it away"
+            raise ValueError(f"{path}: {why}") from None
+        except Unreadable as error:
+            why = f"{error} and is not overwritten; move it away"
+            raise ValueError(f"{path}: {why}") from None
         yield dataset
 
 
-def _not_ours(path: Path | str, reason: str) -> ValueError:
-    return ValueError(f"{path}: {reason} and is not overwritten; move it away")
+def _check_labels(dataset: "xarray.Dataset") -> None:
+    """Raise `Unreadable` where a dimension of the grid has no labels."""
+    for name in ("instance", "algorithm", *stated(dataset.attrs, "axes")):
+        if name not in dataset.coords or dataset[name].dims != (name,):
+            raise Unreadable(f"it has no labels of the dimension {name!r}")
 
 
 def write(dataset: "xarray.Dataset", path: Path | str) -> None:
@@ -253,5 +286,6 @@ def write(dataset: "xarray.Dataset", path: Path | str) -> None:
     # In memory first: HDF5 may end the process if the disk is full when it closes a file.
     stream = io.BytesIO()
     dataset.to_netcdf(stream, engine=engine)
-    with replacing(path) as new:
-        new.write_bytes(stream.getbuffer())
+    with replacing(path) as new, new.open("wb") as file:
+        file.write(stream.getbuffer())
+        file.write(seal_of(stream.getbuffer()))

@@ -11,6 +11,7 @@ from ..system.revisions import Revisions, changes
 from ..version import VERSION
 from .cells import Cell
 from .spec import Sweep
+from .stated import stated
 
 if TYPE_CHECKING:
     import xarray
@@ -142,7 +143,7 @@ def lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[str]:
         found.append(f"that of {_experiment(old.attrs)} instead of {_experiment(new)}")
     if old.attrs["replications"] > new["replications"]:
         found.append(f"{old.attrs['replications']:,} replications instead of {plan.replications:,}")
-    axes = json.loads(old.attrs["axes"])
+    axes = stated(old.attrs, "axes")
     if set(axes) != set(plan.axes):
         return [*found, f"axes {_list(axes)} instead of {_list(plan.axes)}"]
     found += [
@@ -160,10 +161,10 @@ def lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[str]:
 
 def _revised(old: "xarray.Dataset", new: Attributes) -> list[str]:
     """What has been revised of the parts that both have; of results without a word it is all."""
-    had = json.loads(old.attrs.get("revisions", "{}"))
-    tables = {"[until]", *json.loads(old.attrs.get("options", "{}"))}
+    had = stated(old.attrs, "revisions")
+    tables = {"[until]", *stated(old.attrs, "options")}
     lines: dict[str, None] = {}
-    for table, now in json.loads(new.get("revisions", "{}")).items():
+    for table, now in stated(new, "revisions").items():
         if table in tables:
             before = had.get(table, dict.fromkeys(now, ()))
             both = before.keys() & now.keys()
@@ -176,11 +177,11 @@ def _options_lost(old: "xarray.Dataset", plan: Sweep, new: Attributes) -> list[s
     """Of the parts that both have; files written before `record` was stored are not compared."""
     if "record" not in old.attrs:
         return []
-    had, has = (json.loads(attrs["options"]) for attrs in (old.attrs, new))
+    had, has = (stated(attrs, "options") for attrs in (old.attrs, new))
     entries = {
         digest: table
         for attrs in (old.attrs, new)
-        for digest, table in json.loads(attrs.get("entries", "{}")).items()
+        for digest, table in stated(attrs, "entries").items()
     }
     found: list[str] = []
     for table in [table for table in had if table in has]:
@@ -206,7 +207,7 @@ def _data_lost(old: "xarray.Dataset", new: Attributes) -> list[str]:
 
 def _other_hashes(name: str, old: "xarray.Dataset", new: Attributes) -> list[str]:
     """What both have hashes of, where the new ones lack some of the old."""
-    had, has = (json.loads(attrs.get(name, "{}")) for attrs in (old.attrs, new))
+    had, has = (stated(attrs, name) for attrs in (old.attrs, new))
     return [x for x, hashes in had.items() if not set(hashes) <= set(has.get(x, hashes))]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..parameters import require
 from .columns import SUMMARY
+from .stated import check_stated, stated
 from .summaries import EACH, summarised
 
 if TYPE_CHECKING:
@@ -66,13 +67,7 @@ def replications_text(dataset: "Dataset") -> str:
 
 
 def _stated_axes(dataset: "Dataset") -> list[str]:
-    try:
-        names = json.loads(dataset.attrs.get("axes", "[]"))
-    except (TypeError, ValueError):
-        raise ValueError("the attribute 'axes' is not JSON") from None
-    listed = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    require(listed, "the attribute 'axes' is not a list of names")
-    return names
+    return stated(dataset.attrs, "axes") if "axes" in dataset.attrs else []
 
 
 def _given(dataset: Any) -> "Dataset":
@@ -83,6 +78,7 @@ def _given(dataset: Any) -> "Dataset":
     given = dataset if whole else getattr(dataset, "dataset", dataset)  # of a `Comparison`
     message = f"dataset must be that of a sweep, an xarray.Dataset, got a {type(given).__name__}"
     require(isinstance(given, xarray.Dataset), message)
+    check_stated(given.attrs)
     for name in NEEDED:
         missing = f"dataset has no variable {name!r}, by replication, to compute from"
         require(name in given.data_vars, missing)
@@ -159,10 +155,7 @@ def _labels(dataset: "Dataset", name: str) -> list[Any]:
     """Labels of a dimension that has lost them: the only name of the sweep, else numbers."""
     if name not in PARTS or dataset.sizes[name] > 1:
         return list(range(dataset.sizes[name]))
-    try:
-        tables = json.loads(dataset.attrs["options"])
-    except (KeyError, TypeError, ValueError):
-        tables = {}
+    tables = stated(dataset.attrs, "options") if "options" in dataset.attrs else {}
     start = f"[{name}s."
     names = [key.removeprefix(start)[:-1] for key in tables if key.startswith(start)]
     return names if len(names) == 1 else [name]

@@ -6,6 +6,7 @@ in it, and those of other libraries tell of their insides.
 """
 
 import contextlib
+import hashlib
 import json
 import math
 import os
@@ -25,7 +26,10 @@ PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the two ways in which Num
 END = struct.Struct("<4s4H2LH")  # the last record of an archive
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 HEADER_BYTES = 10_000  # at most, of the text that says what an array is
+SEAL = b"\nsha256 of all bytes before this line: "
+DIGEST_LETTERS, BLOCK_BYTES = 64, 2**20
 LONGEST_NAME = 40  # letters in a message
+DEEPEST = 100  # lists and objects inside each other in a text of JSON
 HALF_A_CHARACTER = "\\ud"  # begins the escapes of JSON for characters that are no text alone
 NO_WAITING: int = getattr(os, "O_NONBLOCK", 0)  # of `os.open`, for somebody who writes into a pipe
 KINDS: dict[int, str] = {
@@ -104,6 +108,31 @@ def check_fits(size: int) -> None:
             f"it holds {in_gibibytes(size)} of data, and this machine has a memory of "
             f"{in_gibibytes(memory)}"
         )
+
+
+def seal_of(data: bytes | memoryview) -> bytes:
+    """What is appended to a file with these contents, for `check_seal`."""
+    return SEAL + hashlib.sha256(data).hexdigest().encode()
+
+
+def check_seal(stream: IO[bytes]) -> None:
+    """Raise `Unreadable` where an open file ends with a seal that is not that of its contents.
+
+    For formats that end with a length of their own: what follows is nothing to their readers, and
+    is gone when another program changes the file. A file without a seal is not checked.
+    """
+    ends = stream.seek(0, os.SEEK_END) - len(SEAL) - DIGEST_LETTERS
+    stream.seek(max(0, ends))
+    seal = stream.read()
+    if not seal.startswith(SEAL):
+        return
+    stream.seek(0)
+    digest = hashlib.sha256()
+    while ends and (block := stream.read(min(ends, BLOCK_BYTES))):
+        digest.update(block)
+        ends -= len(block)
+    if seal != SEAL + digest.hexdigest().encode():
+        raise Unreadable("it is damaged: its contents do not match their checksum")
 
 
 class Archive:
@@ -191,6 +220,8 @@ def parsed(text: str | bytes) -> Any:
         found = json.loads(text, object_pairs_hook=_object, parse_float=_finite)
         if HALF_A_CHARACTER in _lower(text):
             json.dumps(found, ensure_ascii=False).encode()
+        if _is_deep(found):
+            raise RecursionError
         return found
     except Unreadable:
         raise
@@ -206,6 +237,20 @@ def parsed(text: str | bytes) -> Any:
         raise Unreadable("it holds a whole number of too many digits") from None
     except TypeError:
         raise Unreadable("it is no text") from None
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether lists and objects lie inside each other more than `DEEPEST` times."""
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+    return any(isinstance(inner, dict | list) for inner in level)
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def _lower(text):

@@ -1,12 +1,12 @@
 """What was run, and where."""
 
-import json
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ... import estimates
 from ...sweeps.selection import replications_text
+from ...sweeps.stated import stated
 from ...version import VERSION
 from ..labels import texts_of
 from ..options import defaults_text, part_text
@@ -77,7 +77,7 @@ def what_was_run(results: Results) -> list[Fact]:
 
 def _replications(dataset: "Dataset") -> str:
     number = f"{replications_text(dataset)} in each cell"
-    rules = json.loads(dataset.attrs.get("until", "{}"))
+    rules = stated(dataset.attrs, "until")
     if not rules:
         return number
     names = " and ".join(f"{name} ≤ {limit:g}" for name, limit in rules.items())
