@@ -58,7 +58,7 @@ TASKS = {
     "lazy_track_and_stop": (jb.lazy_track_and_stop, _soare(0.5), _soare(0.2)),
     "rage": (jb.rage, _soare(0.3), _soare(0.01)),
     "xy_static": (jb.xy_static, _soare(0.3), _soare(0.05)),
-    "m_lingape": (partial(jb.m_lingape, m=1), _close(0.3), _close(0.1)),
+    "m_lingape": (partial(jb.m_lingape, m=1, v0=0.05), _close(0.3), _close(0.1)),
     "lucb": (partial(jb.lucb, m=1), _close(0.3), _close(0.1)),
 }
 BUDGETS = {

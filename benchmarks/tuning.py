@@ -39,7 +39,7 @@ def kernels():
 def settings(name):
     """All `(algorithm, options, constructor)` that are tried on a task."""
     for options in kernels():
-        yield "BayesGap", options, partial(jb.bayes_gap, **options)
+        yield "BayesGap", options, partial(jb.bayes_gap, prior_scale=50.0, **options)
     if name != "fig4":
         known = {"theta_norm": 1.0} if name.startswith("fig5") else {}
         for delta in DELTAS:
