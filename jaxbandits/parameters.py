@@ -304,6 +304,11 @@ class Constructor(Protocol[P]):
         ...
 
     @property
+    def features(self) -> bool | None:
+        """Whether the features of the arms are used, or only their number; None: not known."""
+        ...
+
+    @property
     def deviation(self) -> Deviation | None:
         """How far a randomised parameter may be from the estimate, if a theorem says so."""
         ...
@@ -340,6 +345,7 @@ def constructor(
     scale_free: bool | Callable[[Values], bool] = False,
     conditioned: bool = False,
     contextual: bool = False,
+    features: bool = True,
     requires: Callable[[Values], object] | None = None,
     completes: Callable[[Values], Values] | None = None,
     deviation: Deviation | None = None,
@@ -356,6 +362,7 @@ def constructor(
         units in which all columns are of one size, see `kernels.linalg.scaling`.
       conditioned: whether nearly dependent arms are refused; if `scale_free`, they always are.
       contextual: whether `ask` gets the indices of some rows of `arms` each round.
+      features: whether the features of the arms are used, or only their number.
       requires: `(bound arguments) -> None`, raises where options do not fit each other or the arms.
       completes: `(bound arguments) -> options`, options that Python computes once from concrete
         arms, before anything is traced.
@@ -436,6 +443,7 @@ def constructor(
 
         vars(checked).update(
             contextual=contextual,
+            features=features,
             deviation=deviation,
             revisions=tuple(revisions),
             convert=convert,

@@ -476,7 +476,7 @@ def few(name, num_arms, m=1):
         build = jb.at_budget(jb.rage if name == "at_budget" else jb.uniform, 9)
     if name == "watched":
         build = jb.watched(jb.glm_tsl)
-    return jb.instances.glm(np.eye(num_arms), np.eye(num_arms)[0]), build
+    return jb.instances.glm(np.eye(num_arms), 2.0 * np.eye(num_arms)[0]), build
 
 
 def small(name, num_arms):

@@ -17,11 +17,13 @@ from ..instances import Instance
 from ..messages import brief
 from ..parameters import check_leaves, is_concrete, require
 from ..signatures import check_call, check_options, first_parameter, function_of, name_of
+from ..system.caller import warn_caller
 from ..system.file_stamps import FileStamp, stamps_of
 from ..system.jax_options import pinned
 from ..system.named import is_named
 from ..system.traces import TraceCache
 from ..types import NUMBERS, Key, Pytree, Rows
+from .assumptions import broken_assumption
 from .debugging import debugged
 from .device_loop import EpisodeFactory, Numbers, ProblemChecks
 from .episode import INSTANCE, root_key
@@ -231,6 +233,8 @@ def completed(
         _check_parameter(problem, build)
     added = derived_options("algorithm", function, problem.arms, facts)
     _check_targets(problem, function)
+    if (text := broken_assumption(problem, build)) is not None:
+        warn_caller(text)
     args = build.args if isinstance(build, functools.partial) else ()
     return Partial(function, *args, **bound_options(build), **added)
 

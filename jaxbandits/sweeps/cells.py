@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ..signatures import check_call, check_options, name_of
+from ..system.caller import each_once
 from ..system.identity import Plain, describe, digest_files
 from ..system.jax_options import pinned
 from ..system.own_code import HASH, hash_of_code
@@ -87,7 +88,7 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
     traces = TraceCache()  # so that functions of users are read once for a sweep
     number, combinations = plan.num_cells, plan.combinations()
     cells: list[Cell | None] = []
-    with Progress(progress and number >= MANY) as display:
+    with each_once(), Progress(progress and number >= MANY) as display:
         if not display.has_bars:
             display.line(f"checking {number:,} cells")
         display.show("checking cells", 0, number)

@@ -17,7 +17,7 @@ def _budget_covers_stages(values: Values) -> None:
     budget_covers(values, stages)
 
 
-@constructor(requires=_budget_covers_stages)
+@constructor(features=False, requires=_budget_covers_stages)
 def sequential_halving(
     arms: Arms,
     *,

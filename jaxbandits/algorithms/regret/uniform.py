@@ -10,7 +10,7 @@ from ...parameters import constructor
 from ...types import Arms
 
 
-@constructor()
+@constructor(features=False)
 def uniform(arms: Arms) -> Algorithm:
     """An arm at random in every round.
 

@@ -17,7 +17,7 @@ from ..loops.comparisons import UGAPE, best_with_rest, by_averages, individual, 
 from ..loops.top_m import AverageSelection, AverageThreshold, top_m
 
 
-@constructor(requires=fewer_than_arms)
+@constructor(features=False, requires=fewer_than_arms)
 def ugape(
     arms: Arms,
     *,

@@ -52,6 +52,11 @@ class Wrapper(Constructor[...]):
         return getattr(self.inner, "contextual", None)
 
     @property
+    def features(self) -> bool | None:
+        """Whether the inner algorithm uses the features of the arms; None: not known."""
+        return getattr(self.inner, "features", None)
+
+    @property
     def deviation(self) -> Deviation | None:
         """None: `watched` observes an algorithm itself, not one in a wrapper."""
         return None
