@@ -18,7 +18,8 @@ COUNTS: str = "noise of counts, which is not sub-Gaussian"
 def broken_assumption(problem: Any, build: Callable[..., Any]) -> str | None:
     """What an algorithm for noise of known variance assumes in vain, in a line, or None.
 
-    It says nothing of algorithms that are told the family of the rewards, and of a user's own.
+    It says nothing of algorithms that are told the family of the rewards or promise no error rate,
+    and of a user's own.
 
     Args:
       problem: an `Instance`, of which all numbers are known or only their shapes.
@@ -27,16 +28,17 @@ def broken_assumption(problem: Any, build: Callable[..., Any]) -> str | None:
     options, features = inspect.signature(build).parameters, uses_features(build)
     if not isinstance(problem, Instance) or features is None:
         return None
-    if "noise_var" not in options or "family" in options:
+    if "noise_var" not in options or any(name in options for name in ("family", *BUDGETED)):
         return None
-    linear = features and not any(name in options for name in BUDGETED)
-    reasons = [_nonlinear(problem, "theta_norm" in options) if linear else None]
+    told = getattr(build, "keywords", {}).get("theta_norm", problem.theta_norm)
+    norm = told if "theta_norm" in options else None
+    reasons = [_nonlinear(problem, norm) if features else None]
     reasons += [COUNTS] if problem.rewards == "poisson" else []
     reasons = [reason for reason in reasons if reason is not None]
     if not reasons:
         return None
     return (
-        f"{name_of(build)} assumes {'linear means and ' if linear else ''}sub-Gaussian noise of "
+        f"{name_of(build)} assumes {'linear means and ' if features else ''}sub-Gaussian noise of "
         f"known variance, but rewards of family {problem.family!r} have {' and '.join(reasons)}: "
         "what it promises does not hold; algorithms with an option family are for such rewards"
     )
@@ -47,8 +49,8 @@ def uses_features(build: Callable[..., Any]) -> bool | None:
     return getattr(function_of(build), "features", None)
 
 
-def _nonlinear(instance, bounded):
-    """How means are not the linear ones that an algorithm assumes; None where they are."""
+def _nonlinear(instance, norm):
+    """How means are not linear ones, whose parameter has at most this norm; None where they are."""
     if instance.family == "gaussian":
         return None
     arms, means = instance.arms, instance.means
@@ -57,7 +59,6 @@ def _nonlinear(instance, bounded):
     theta = np.linalg.lstsq(arms, means)[0]
     if np.abs(means - arms @ theta).max() > LINEAR * np.abs(means).max():
         return "means that are not linear in the features"
-    norm = instance.theta_norm
-    if bounded and norm is not None and norm < (1.0 - LINEAR) * np.linalg.norm(theta):
+    if norm is not None and is_concrete(norm) and norm < (1.0 - LINEAR) * np.linalg.norm(theta):
         return "a theta_norm that is no bound for linear means"
     return None

@@ -14,7 +14,7 @@ import numpy as np
 from ..feature_tables import check_arms, is_concrete, require
 from ..kernels.estimate.links import FAMILIES
 from ..messages import brief
-from ..parameters import Option, check, choice, nonnegative, normal, positive, real
+from ..parameters import Option, check, choice, nonnegative, normal, positive, real, size
 from ..precision import check_real, owned
 from .environments.finite import LAWS, TIED
 from .instance import Instance, check_finite
@@ -77,6 +77,8 @@ def check_instance(instance: Instance) -> None:
     check("noise_var", NOISE, number(instance.noise_var))
     check("rewards", choice(*LAWS), instance.rewards)
     check("family", choice(*FAMILIES), instance.family)
+    if instance.standard_errors is not None:
+        _check_accuracy(instance, (num_arms,))
     if instance.theta_norm is not None:
         check("theta_norm", NORM, number(instance.theta_norm))
     if instance.samples is not None:
@@ -87,6 +89,17 @@ def check_instance(instance: Instance) -> None:
     _check_law(instance)
     _check_values(instance)
     _check_stress(instance.stress, instance.rewards, num_arms)
+
+
+def _check_accuracy(instance, shape):
+    """Raise unless there is a standard error for each mean, and a number of draws behind them."""
+    found = np.shape(instance.standard_errors)
+    require(found == shape, f"standard_errors must have shape {shape}, got {found}")
+    if is_concrete(instance.standard_errors):
+        fine = (np.asarray(instance.standard_errors) >= 0).all()  # infinite for a single draw
+        require(fine, "standard_errors must be 0 or above, got another number")
+    require(instance.draws is not None, "draws must be given with standard_errors, got None")
+    check("draws", size(1), number(instance.draws))
 
 
 def number(x: Any) -> Any:
