@@ -9,6 +9,7 @@ count. A value of which nothing can be said that would tell it from another is r
 Not seen is what a call of another library reads by itself, from a file or over a network.
 """
 
+import builtins
 import copyreg
 import dataclasses
 import enum
@@ -48,6 +49,7 @@ HASH: re.Pattern[str] = re.compile(rf"{MARK}[0-9a-f]+")
 PLAIN: tuple[type, ...] = (type(None), bool, int, float, complex, str, bytes, type(...))
 SEQUENCES: tuple[type, ...] = (tuple, list)
 SETS: tuple[type, ...] = (set, frozenset)
+DATA: tuple[type, ...] = (*PLAIN, *SEQUENCES, *SETS, dict, np.ndarray)
 # Attributes of a class that Python makes, and differently in each version.
 OF_A_CLASS: Names = OF_THE_FILE | {
     *("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__dict__"),
@@ -182,12 +184,8 @@ class _Walk:
     def _foreign_function(self, function: FunctionType) -> str:
         """By its name; one that was made while the program runs also by what it holds."""
         inside = getattr(function, "__wrapped__", None)
-        ours = function.__globals__.get("__name__", "").partition(".")[0] == "jaxbandits"
-        if inside is None and (_is_importable(function) or not function.__closure__):
-            return _label(function)
-        if ours and inside is not None:  # a decorator of this package, whose options are checks
-            return self.of("", inside)
-        if inside is not None and _is_importable(function) and is_foreign(function.__module__):
+        found_by_name = _is_importable(function) and is_foreign(function.__module__)
+        if found_by_name or (inside is None and not function.__closure__):
             return _label(function)
         try:
             held = self._all("around", _around(function))
@@ -203,10 +201,15 @@ class _Walk:
         reads = reads_of(function.__code__, scope)
         self._refuse_unknown(function, reads)
         attributes = None if reads.by_name else reads.attributes
-        names = [*scope] if reads.whole else [name for name in reads.globals if name in scope]
-        for name in sorted({*names} - OF_THE_FILE):
+        known = {**vars(builtins), **scope}
+        names = {*reads.globals} | ({*scope} if reads.whole else set())
+        for name in sorted((names & known.keys()) - OF_THE_FILE):
             yield name
-            yield self.of(name, scope[name], attributes)
+            yield self.of(name, known[name], attributes)
+        for name, value in reads.of_libraries:  # such as `sys.argv`
+            if type(value) in DATA or is_own_class(type(value)) or _is_own_function(value):
+                yield name
+                yield self.of(name, value)
         package = scope.get("__package__") or ""
         looked_up = [Import(0, name, ()) for name in reads.modules]
         for statement in (*reads.imports, *looked_up):
@@ -377,8 +380,9 @@ def _is_added(kind: type, name: str, member: Any) -> bool:
     if issubclass(kind, enum.Enum) and (name.startswith("_") or name in kind.__members__):
         return True
     inner = next(_inside(member), None)
-    own = isinstance(inner, FunctionType) and is_own(inner)
-    if own:  # but for what `dataclass` and the like make
+    if isinstance(inner, FunctionType) and is_own(
+        inner
+    ):  # but for what `dataclass` and the like make
         return inner.__code__.co_filename == "<string>" and name.startswith("__")
     fields = getattr(kind, "_fields", None)
     added = {*OF_A_NAMED_TUPLE, "__repr__", "__getnewargs__", *(fields or ())}
@@ -395,6 +399,10 @@ def _inside(member: Any) -> Iterator[Any]:
         yield member.func
     else:
         yield member
+
+
+def _is_own_function(value: Any) -> bool:
+    return isinstance(value, FunctionType) and is_own(value)
 
 
 def _is_importable(value: Any) -> bool:

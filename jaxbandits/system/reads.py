@@ -2,6 +2,7 @@
 
 import builtins
 import dis
+import itertools
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -44,6 +45,7 @@ class Reads(NamedTuple):
     Attributes:
       globals: names of its module, but of counters that it only increases.
       attributes: names of attributes, of whatever.
+      of_libraries: attributes of modules that are not the user's, with their values.
       imports: modules that it imports while it runs.
       variables: of the environment.
       files: that it opens.
@@ -55,6 +57,7 @@ class Reads(NamedTuple):
 
     globals: tuple[str, ...]
     attributes: frozenset[str]
+    of_libraries: tuple[tuple[str, Any], ...]
     imports: tuple[Import, ...]
     variables: tuple[str, ...]
     files: tuple[str | Path, ...]
@@ -75,6 +78,7 @@ def reads_of(code: CodeType, scope: Scope) -> Reads:
     return Reads(
         globals=tuple(sorted(_read(codes) - OF_THE_FILE)),
         attributes=frozenset(name for inner in codes_in(code) for name in inner.co_names),
+        of_libraries=tuple(x for steps in codes for x in _of_libraries(steps, scope)),
         imports=tuple(x for steps in codes for x in _imports(steps)),
         whole=any(name in names and name not in scope for name in WHOLE_MODULE),
         by_name=not BY_NAME.isdisjoint(names),
@@ -105,6 +109,15 @@ def _is_counted(steps: Steps) -> bool:
         and kinds[2:] == ["BINARY_OP", "STORE_GLOBAL"]
         and steps[0].argval == steps[3].argval
     )
+
+
+def _of_libraries(steps: Steps, scope: Scope) -> Iterator[tuple[str, Any]]:
+    for before, step in itertools.pairwise(steps):
+        owner = _global(before, scope) if step.opname in ATTRIBUTES else None
+        if isinstance(owner, ModuleType) and is_foreign(owner.__name__):
+            value = vars(owner).get(step.argval)
+            if value is not None and value is not sys.modules:
+                yield f"{before.argval}.{step.argval}", value
 
 
 def _imports(steps: Steps) -> Iterator[Import]:
