@@ -4,6 +4,7 @@ import os
 import stat
 import threading
 
+import numpy as np
 import pytest
 from run_settings import child
 
@@ -98,6 +99,25 @@ def test_only_names_of_partial_files_are_removed(tmp_path):
     remove_partial(tmp_path)
     found = {path.name for path in tmp_path.iterdir()}
     assert found == {*names, ".x-0123abcd.partial", ".y-0123abcd.partial"}
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (os.mkfifo, "it is a named pipe, and no file"),
+        (os.mkdir, "it is a folder, and no file"),
+        (lambda path: path.symlink_to("/dev/null"), "it is a device, and no file"),
+    ],
+    ids=["a pipe", "a folder", "a device"],
+)
+def test_what_is_no_file_is_not_replaced_by_one(make, words, tmp_path):
+    make(tmp_path / "x")
+    before = (tmp_path / "x").lstat()
+    runs = jb.Runs(*np.zeros((5, 1)), np.zeros((1, 2)))
+    with pytest.raises(ValueError, match=rf"x cannot be written: {words}$"):
+        runs.save(tmp_path / "x")
+    assert os.path.samestat(before, (tmp_path / "x").lstat())
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
 @pytest.mark.parametrize("taken", ["locked", "removed"])

@@ -342,6 +342,15 @@ def test_what_is_damaged_or_unsafe_is_compiled_anew(folder, harm):
         play(BUDGETED)
 
 
+def test_nobody_waits_at_a_pipe_in_place_of_a_program(tmp_path):
+    tmp_path.chmod(0o700)
+    pipe = tmp_path / kept_programs.file_name("name", b"")
+    os.mkfifo(pipe, 0o600)
+    with pytest.warns(RuntimeWarning, match="compiled anew: .* it is a named pipe, and no file"):
+        assert kept_programs.intact([pipe], "name", "kept") is None
+    assert not pipe.exists()
+
+
 def test_bytes_that_are_no_program_are_compiled_anew(folder):
     play(BUDGETED)
     names = [name.partition(".")[0] for name in files(folder)]

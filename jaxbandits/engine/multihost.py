@@ -15,6 +15,7 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
+from ..system.data_files import Archive
 from ..system.jax_options import pinned
 from .results import Runs, joined, load
 
@@ -140,8 +141,8 @@ def _packed(runs: Mapping[int, Runs]) -> np.ndarray:
 
 
 def _unpacked(packed):
-    with np.load(io.BytesIO(packed.tobytes()), allow_pickle=False) as parts:
-        return {int(name): load(io.BytesIO(parts[name].tobytes())) for name in parts.files}
+    parts = Archive(io.BytesIO(packed.tobytes()))
+    return {int(name): load(io.BytesIO(parts[name].tobytes())) for name in parts.facts}
 
 
 def _exchanged(mine):

@@ -70,7 +70,7 @@ def opened(path: Path | str) -> IO[bytes]:
             failing.pop_all()
             return stream
     except OSError as error:
-        raise Unreadable(f"it cannot be opened: {error.strerror or error}") from None
+        raise Unreadable(error.strerror or str(error)) from None
     except ValueError as error:
         raise Unreadable(str(error)) from None  # of a name that no file can have
 

@@ -9,6 +9,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from . import locks
+from .data_files import Unreadable, check_regular
 
 LETTERS = 40  # of a file's name in that of the file that is to replace it
 PARTIAL: re.Pattern[str] = re.compile(r"\..{1,40}-[0-9a-f]{8}\.partial", re.DOTALL)  # such a name
@@ -25,9 +26,12 @@ def replacing(path: Path | str, *, tidy: bool = True) -> Generator[Path]:
       path: of a file that there need not be yet.
       tidy: whether to look for what killed processes have left beside it, see `remove_partial`;
         where many files lie in a folder, that is better done once for all of them.
+    Raises:
+      ValueError: something is there that is no file, such as `/dev/null`: it would be gone.
     """
     path = Path(path)
     try:
+        _check_replaceable(path)
         if tidy:
             remove_partial(path.parent, path.name)
         with _new(path) as temporary:
@@ -44,6 +48,15 @@ def replacing(path: Path | str, *, tidy: bool = True) -> Generator[Path]:
         if error.errno is not None and Path(str(error.filename or path)).parent == path.parent:
             error.filename = str(path)  # not the new file, which the user has not named
         raise
+
+
+def _check_replaceable(path: Path) -> None:
+    try:
+        check_regular(path)
+    except FileNotFoundError:
+        return
+    except Unreadable as error:
+        raise ValueError(f"{path} cannot be written: {error}") from None
 
 
 def check_writable(folder: Path | str) -> None:

@@ -187,10 +187,9 @@ def differences(one: Plain, two: Plain, entries: Entries) -> list[tuple[str, str
 def _first_entry(one: list[Any], two: list[Any], entries: Entries) -> tuple[str, str, str]:
     """Where two arrays of one shape differ first, and what is there."""
     tables = entries.get(one[-1], []), entries.get(two[-1], [])
-    places = [str(list(place)) for place in np.ndindex(*one[1])]
-    for place, before, after in zip(places, *tables, strict=False):
+    for place, before, after in zip(np.ndindex(*one[1]), *tables, strict=False):
         if repr(before) != repr(after):
-            return place, repr(before), repr(after)
+            return str(list(place)), repr(before), repr(after)
     return "", _shown(one), "one with other entries"
 
 

@@ -19,6 +19,8 @@ from pathlib import Path
 import platformdirs
 
 from ..messages import brief
+from .data_files import NO_WAITING, Unreadable, check_regular
+from .locks import NO_LINKS
 from .private_folders import NotPrivate, check_private, private_folder
 
 VARIABLE = "JAXBANDITS_CACHE"  # of the environment: another folder, or `OFF`
@@ -94,6 +96,8 @@ def intact(paths: Iterable[Path], name: str, kind: str) -> tuple[Path, bytes] | 
             problem = f"{path} is damaged"
         except FileNotFoundError:  # another process has removed it
             continue
+        except Unreadable as error:
+            problem = f"{path}: {error}"
         except (NotPrivate, OSError) as error:
             problem = reason(error)
         warn(f"a {kind} program is compiled anew: {problem}")
@@ -106,7 +110,8 @@ def _content(path: Path) -> bytes:
     """The bytes of a file that is the user's alone; raises `NotPrivate` for another one."""
     check_private(path.parent)
     # What is checked and what is read are the same file, whatever is put in its place.
-    with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+    with os.fdopen(os.open(path, os.O_RDONLY | NO_LINKS | NO_WAITING), "rb") as file:
+        check_regular(file.fileno())
         check_private(path, file.fileno())
         return file.read()
 

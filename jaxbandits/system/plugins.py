@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ..messages import brief
 from ..signatures import function_of
+from .data_files import Unreadable, opened
 
 T = TypeVar("T")
 Kind: TypeAlias = Literal["algorithm", "instance", "experiment"]
@@ -172,9 +173,10 @@ def _read(path: Path) -> PluginFile:
     if path.suffix not in importlib.machinery.SOURCE_SUFFIXES:
         raise ValueError(f"plugin {path}: it must be a Python file, named *.py")
     try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise ValueError(f"plugin {path}: {error.strerror or error}") from None
+        with opened(path) as stream:
+            text = stream.read()
+    except Unreadable as error:
+        raise ValueError(f"plugin {path}: {error}") from None
     module = _run(path, text)
     tables = {kind: _table(path, module, name) for kind, name in TABLES.items()}
     if not any(tables.values()):
