@@ -25,10 +25,12 @@ from params import params
 from programs import simulate
 
 import jaxbandits as jb
+from jaxbandits.compilers.cpp import compiler
 from jaxbandits.engine import traits
 from jaxbandits.engine.partition import prepared
 
 SOARE = jb.instances.soare(3, angle=0.5, scale=2.0)
+NEEDS_COMPILER = pytest.mark.skipif(not compiler(), reason="no C++ compiler")
 FIRST, SECOND = 30, 40  # pulls; all ways to read them share two programs
 BUDGET = {"halving": FIRST}  # what functions below read, changed by the tests
 LARGE = 2**18  # entries of 8 bytes
@@ -680,3 +682,65 @@ def test_two_traces_of_a_function_are_equal(name):
     first, second = (known(case.instance, build, case.options.get("horizon")) for _ in range(2))
     assert first == second
     assert hash(first) == hash(second)
+
+
+@pytest.mark.parametrize("engine", ["xla", pytest.param("native", marks=NEEDS_COMPILER)])
+@pytest.mark.parametrize("name", params([case.name for case in cases.CASES], always=["lucb"]))
+def test_a_function_of_a_user_plays_as_the_one_that_it_calls(name, engine):
+    case = cases.named(name)
+    own, of_user = (
+        simulate(case.instance, build, engine=engine, **case.options)
+        for build in (case.build, as_of_a_user(case.build))
+    )
+    for field in ("pulls", "answer", "arm_pulls", "stopped", "regret"):
+        np.testing.assert_array_equal(getattr(own, field), getattr(of_user, field))
+
+
+def calling_back(function):
+    """A constructor whose `ask` calls Python while it runs."""
+
+    def build(arms):
+        inner = turns(arms, FIRST)
+
+        def ask(key, state):
+            arm = jax.pure_callback(function, jax.ShapeDtypeStruct((), int), state)
+            return inner.ask(key, state)._replace(arm=arm)
+
+        return inner._replace(ask=ask)
+
+    return build
+
+
+def test_a_function_that_is_called_back_is_known_by_which_one_it_is():
+    def first(state):
+        return np.asarray(state % 3)
+
+    def second(state):
+        return np.asarray(state % 2)
+
+    keys = [known(SOARE, calling_back(function)) for function in (first, second, first)]
+    assert keys[0] == keys[2] != keys[1]
+
+
+def test_another_function_with_the_same_code_is_called_back_by_the_same_program():
+    def modulo(n):
+        return lambda state: np.asarray(state % n)
+
+    keys = [known(SOARE, calling_back(modulo(n))) for n in (3, 2, 3)]
+    assert keys[0] == keys[2] != keys[1]
+
+
+@pytest.mark.parametrize("other", [-0.0, 0, False, np.float32(0)])
+def test_constants_are_told_apart_by_bits_and_types(other):
+    def known_with(value):
+        def build(arms):
+            inner = turns(arms, FIRST)
+
+            def ask(key, state):
+                return inner.ask(key, state)._replace(info={"value": jnp.asarray(value)})
+
+            return inner._replace(ask=ask)
+
+        return known(SOARE, build)
+
+    assert known_with(0.0) == known_with(0.0) != known_with(other)

@@ -226,7 +226,7 @@ class _Writer:
             return self._once(value, self.closed)
         if isinstance(value, Jaxpr):
             return self._once(value, self._jaxpr)
-        if isinstance(value, np.ndarray | np.generic | jax.Array):
+        if isinstance(value, np.ndarray | np.generic | jax.Array) or _is_table_of_jax(value):
             return self._once(value, self._array)
         if isinstance(value, tuple | list):
             return f"{self._object(kind)}({self._all(value)})"
@@ -275,6 +275,11 @@ class _Writer:
 
 def _is_of_jax(value):
     return type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
+
+
+def _is_table_of_jax(value):
+    """Whether this is an array that JAX knows the type of; in 0.8 all constants are such ones."""
+    return _is_of_jax(value) and hasattr(type(value), "__array__") and hasattr(value, "dtype")
 
 
 def _contents(cell):
