@@ -6,12 +6,15 @@ import inspect
 import numbers
 import re
 from collections.abc import Callable, Collection
+from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
 from .messages import brief
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+PACKAGE: str = __name__.partition(".")[0] + "."
 
 
 def function_of(build: Callable[..., Any]) -> Callable[..., Any]:
@@ -132,9 +135,17 @@ def check_options(role: str, build: Callable[..., Any], supplied: int = 1) -> No
             raise unknown(f"option of {name}", option, allowed)
 
 
-@functools.lru_cache(maxsize=256)
 def _parameters(function):
+    """The parameters of a function, of one that is not this package's own as they are now."""
+    fixed = isinstance(function, FunctionType) and str(function.__module__).startswith(PACKAGE)
+    return _parameters_of_own(function) if fixed else _parameters_now(function)
+
+
+def _parameters_now(function):
     return tuple(inspect.signature(function).parameters.values())
+
+
+_parameters_of_own = functools.lru_cache(maxsize=256)(_parameters_now)
 
 
 def options_of_call(build: Callable[..., Any]) -> list[str]:

@@ -46,7 +46,7 @@ def folder(tmp_path, monkeypatch):
 
 def forget():
     """As in a new process, nothing is compiled or traced."""
-    for cached in (*keeping.remembered._caches, traits._traced):
+    for cached in (*keeping.remembered._caches, traits._sizes, traits._traced):
         cached.cache_clear()
 
 

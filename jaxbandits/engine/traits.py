@@ -108,6 +108,12 @@ def traits_of(structure: Factories, numbers: Numbers, num_rounds: int = 0) -> Tr
 
 def sizes(structure: Factories | TracedEpisodes, shapes: Shapes, num_rounds: int) -> Sizes:
     """The `Sizes` of a structure whose numbers have these `(shape, dtype)`."""
+    find = _sizes if traces_of(structure) is None else _sizes.__wrapped__  # of one call
+    return find(structure, shapes, num_rounds)
+
+
+@functools.lru_cache(maxsize=512)
+def _sizes(structure, shapes, num_rounds):
     lane, _, traits = traced(structure, shapes, num_rounds)
     answer = sum(x.size for x in jax.tree.leaves(lane.run.answer))
     record = lane.run.arm_pulls.size + answer + num_rounds + 8

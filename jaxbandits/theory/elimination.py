@@ -20,6 +20,8 @@ from ..kernels.estimate import least_squares
 from ..kernels.linalg import scaling, spd, subspace
 from ..parameters import choice, count, nonnegative, require, size, whole
 from ..precision import double, on_host
+from ..system.named import is_named
+from ..system.traces import computing
 from .budget import ErrorBound, facts_of
 from .given import given
 
@@ -142,8 +144,11 @@ def _realised(instance, facts, form, budget, eta, replications, seed, options):
     gse(instance.arms, budget=budget, eta=eta, **options)  # raises for bad options
     options = gse.convert(options)
     single = form != "normal" and not facts.linear
-    values = _compiled(form == "normal", eta, single, tuple(sorted(options.items())))
+    how = form == "normal", eta, single, tuple(sorted(options.items()))
     arrays = jax.tree.map(jnp.asarray, instance)
+    # Of a simulator of a user nobody can say whether it is as it was.
+    own = is_named(jax.tree.structure(instance), how)
+    values = _compiled(*how) if own else computing(_values(*how))
     numbers = jnp.asarray(budget), facts.gaps, facts.noise_var, facts.best
     found = np.asarray(values(arrays, *numbers, root_key(seed), np.arange(replications)))
     if form == "normal":
@@ -156,10 +161,14 @@ def _realised(instance, facts, form, budget, eta, replications, seed, options):
 
 
 @functools.lru_cache(maxsize=16)
-def _compiled(tails, eta, single, options):
+def _compiled(*how):
     """A program that runs GSE; another budget or other numbers of an instance reuse it."""
+    return jax.jit(_values(*how))
 
-    @jax.jit
+
+def _values(tails, eta, single, options):
+    """A function that runs GSE."""
+
     def values(instance, budget, gaps, noise_var, best, key, numbers):
         schedule = halving.schedule(instance.arms.shape[0], eta)
         build = partial(gse, budget=budget, eta=eta, **dict(options))
