@@ -6,7 +6,7 @@ import inspect
 import json
 import numbers
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from ..signatures import check_call, check_options, name_of
 from ..system.caller import each_once
@@ -70,6 +70,22 @@ class Cell:
         return revised_ones(*self.revisions.values())
 
 
+class BuiltInstance(NamedTuple):
+    """An instance with its options.
+
+    Attributes:
+      description: of its constructor and options, for the spec.
+      data: hash of the files it is read from, or None.
+      problem: as of a `Cell`.
+      revisions: of its constructor and of what draws its rewards.
+    """
+
+    description: Plain
+    data: str | None
+    problem: Any
+    revisions: Revisions
+
+
 def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
     """All cells of a sweep in the order of its grid, every option checked.
 
@@ -83,7 +99,7 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
     """
     from ..system.traces import TraceCache
 
-    problems: dict[tuple[Any, ...], Any] = {}  # built once each: that may read a file, or draw
+    built: dict[tuple[Any, ...], BuiltInstance] = {}  # once each: that may read a file, or draw
     code = _remembered(hash_of_code)
     traces = TraceCache()  # so that functions of users are read once for a sweep
     number, combinations = plan.num_cells, plan.combinations()
@@ -93,7 +109,7 @@ def cells_of(plan: Sweep, *, progress: bool = False) -> list[Cell | None]:
             display.line(f"checking {number:,} cells")
         display.show("checking cells", 0, number)
         for done, combination in enumerate(combinations, 1):
-            cell = _cell(plan, combination, problems, code, traces) if combination.wanted else None
+            cell = _cell(plan, combination, built, code, traces) if combination.wanted else None
             cells.append(cell)
             display.show("checking cells", done, number)
     if not any(cells):
@@ -123,26 +139,21 @@ def _described(part: Part, code: HashOfCode, options: dict[str, Any], *more: Any
 def _cell(
     plan: Sweep,
     combination: Combination,
-    problems: dict[tuple[Any, ...], Any],
+    built: dict[tuple[Any, ...], BuiltInstance],
     code: HashOfCode,
     traces: "TraceCache",
 ) -> Cell:
     from ..engine.partition import prepared
-    from ..engine.problems import revisions_of_rewards
 
     instance, algorithm, point, of_instance, of_algorithm, _ = combination
-    key = instance.label, *(of_instance.get(axis) for axis in plan.axes)
     # Before anything is built, which may change what functions read.
-    described = {
-        "instance": _described(instance, code, of_instance, instance.redraw),
-        "algorithm": _described(algorithm, code, of_algorithm),
-    }
-    if key not in problems:
-        data = _data(instance, of_instance)
-        made = located(instance, of_instance, _problem, plan, instance, of_instance)
-        problems[key] = data, *made
-    data, problem, drawn = problems[key]
-    spec = {"version": FORMAT, **described, "data": data}
+    described = _described(algorithm, code, of_algorithm)
+    key = instance.label, *(of_instance.get(axis) for axis in plan.axes)
+    if key not in built:
+        built[key] = _built(plan, instance, of_instance, code)
+    problem = built[key].problem
+    spec = {"version": FORMAT, "instance": built[key].description, "algorithm": described}
+    spec["data"] = built[key].data
     if own_data := _data(algorithm, of_algorithm):  # none of this package reads a file
         spec["algorithm_data"] = own_data
     spec |= {name: getattr(plan, name) for name in SIMULATED}
@@ -154,7 +165,7 @@ def _cell(
     build = functools.partial(algorithm.build, **of_algorithm)
     checked = located(algorithm, of_algorithm, prepared, problem, build, plan.horizon, traces)
     revisions = {
-        instance.table: revisions_of([instance.build, of_instance]) | revisions_of_rewards(drawn),
+        instance.table: built[key].revisions,
         algorithm.table: revisions_of([algorithm.build, of_algorithm]),
         "[until]": until.revisions(plan.until),
     }
@@ -174,6 +185,18 @@ def _cell(
         identity=str(spec),
         revisions=revisions,
     )
+
+
+def _built(plan: Sweep, instance: Part, options: dict[str, Any], code: HashOfCode) -> BuiltInstance:
+    from ..engine.problems import is_problem, revisions_of_rewards
+
+    description = _described(instance, code, options, instance.redraw)
+    data = _data(instance, options)
+    problem, drawn = located(instance, options, _problem, plan, instance, options)
+    revisions = revisions_of([instance.build, options])
+    if is_problem(drawn):  # anything else is refused later
+        revisions |= revisions_of_rewards(drawn)
+    return BuiltInstance(description, data, problem, revisions)
 
 
 def check_endings(plan: Sweep, cells: Iterable[Cell]) -> None:

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..types import Table
-from .own_code import Unknown, hash_of_code, hash_of_value, state_of
+from .own_classes import state_of
+from .own_code import Unknown, hash_of_code, hash_of_value
 from .user_files import is_own_class
 
 # Text, numbers, None, and lists and dicts of these: what JSON can hold.

@@ -11,7 +11,6 @@ Not seen is what a call of another library reads by itself, from a file or over 
 
 import builtins
 import copyreg
-import dataclasses
 import enum
 import functools
 import importlib
@@ -25,23 +24,19 @@ from pathlib import Path
 from types import (
     BuiltinFunctionType,
     FunctionType,
-    GetSetDescriptorType,
     MappingProxyType,
-    MemberDescriptorType,
     MethodType,
     ModuleType,
 )
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
+from .own_classes import Names, Part, fields_of, inside, is_added, state_of
 from .plugins import digest
 from .reads import OF_THE_FILE, Reads, reads_of
 from .syntax import Import, syntax_of, text_of
 from .user_files import UserFiles, imported, is_foreign, is_own, is_own_class
-
-Names: TypeAlias = frozenset[str]
-Part: TypeAlias = tuple[str, Any]  # what messages call a value, and the value
 
 MARK = "code:"  # begins every hash
 FORMER_MARK = "sha256:"  # began those of version 0.2.0, which held less
@@ -50,15 +45,6 @@ PLAIN: tuple[type, ...] = (type(None), bool, int, float, complex, str, bytes, ty
 SEQUENCES: tuple[type, ...] = (tuple, list)
 SETS: tuple[type, ...] = (set, frozenset)
 DATA: tuple[type, ...] = (*PLAIN, *SEQUENCES, *SETS, dict, np.ndarray)
-# Attributes of a class that Python makes, and differently in each version.
-OF_A_CLASS: Names = OF_THE_FILE | {
-    *("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__dict__"),
-    *("__weakref__", "__module__", "__qualname__", "__firstlineno__", "__static_attributes__"),
-    *("__slots__", "__match_args__", "__parameters__", "__orig_bases__", "__abstractmethods__"),
-    *("__dataclass_params__", "__dataclass_fields__", "__classdictcell__", "__type_params__"),
-    *("__replace__", "_abc_impl"),
-}
-OF_A_NAMED_TUPLE: Names = frozenset({"_fields", "_field_defaults", "_make", "_replace", "_asdict"})
 HOLDING_NOTHING: Names = frozenset({"object", "Generic", "Protocol", "ABC"})
 
 
@@ -183,17 +169,18 @@ class _Walk:
 
     def _foreign_function(self, function: FunctionType) -> str:
         """By its name; one that was made while the program runs also by what it holds."""
-        inside = getattr(function, "__wrapped__", None)
+        wrapped = getattr(function, "__wrapped__", None)
         found_by_name = _is_importable(function) and is_foreign(function.__module__)
-        if found_by_name or (inside is None and not function.__closure__):
+        made = function.__closure__ or function.__defaults__ or function.__kwdefaults__
+        if found_by_name or (wrapped is None and not made):
             return _label(function)
         try:
             held = self._all("around", _around(function))
         except Unknown:
-            if inside is None:
+            if wrapped is None:
                 raise
             held = ""
-        return _hash(_label(function), held, "" if inside is None else self.of("", inside))
+        return _hash(_label(function), held, "" if wrapped is None else self.of("", wrapped))
 
     def _read_by(self, function: FunctionType) -> Iterator[str]:
         """What a function reads of its module, of others, of the environment and of files."""
@@ -238,14 +225,14 @@ class _Walk:
         self.met_own_code = True
         self.files.add_module(kind.__module__)
         kinds: list[Part] = [("", base) for base in (*kind.__bases__, type(kind))]
-        parts = self._all(kind.__name__, [*kinds, *_fields(kind)])
+        parts = self._all(kind.__name__, [*kinds, *fields_of(kind)])
         return _hash(parts, *self._members(kind))
 
     def _members(self, kind: type) -> Iterator[str]:
         """What a user wrote in a class, or put there, and not what Python has added."""
         for name, member in sorted(vars(kind).items()):
-            if not _is_added(kind, name, member):
-                for part in _inside(member):
+            if not is_added(kind, name, member):
+                for part in inside(member):
                     yield name
                     yield self.of(name, part)
 
@@ -295,7 +282,7 @@ class _Walk:
         if kind is ContextVar:
             return self._listed("context variable", [value.name, value.get(None)])
         if kind in (property, classmethod, staticmethod, functools.cached_property):
-            return self._listed(kind.__name__, _inside(value))
+            return self._listed(kind.__name__, inside(value))
         if callable(value) and hasattr(value, "__wrapped__"):  # by `jax.jit`, for instance
             own = [x for x in vars(value).values() if isinstance(x, FunctionType) and is_own(x)]
             if _is_importable(value) and is_foreign(value.__module__):
@@ -346,59 +333,6 @@ def _around(function: FunctionType) -> list[Part]:
         except ValueError:  # nothing was assigned yet
             parts.append((name, "nothing"))
     return parts
-
-
-def state_of(value: Any) -> Iterator[Part]:
-    """What an object holds: its attributes, and those that its classes have slots for."""
-    own = [vars(kind).get("__dict__") for kind in type(value).__mro__]
-    if any(own):
-        yield from sorted(object.__getattribute__(value, "__dict__").items())
-    for kind in type(value).__mro__:
-        for name, slot in sorted(vars(kind).items()):
-            if isinstance(slot, MemberDescriptorType) and is_own_class(kind):
-                try:
-                    yield name, slot.__get__(value)
-                except AttributeError:  # nothing was assigned yet
-                    yield name, "nothing"
-
-
-def _fields(kind: type) -> Iterator[Part]:
-    """Names and defaults of the fields of a named tuple, a dataclass or an enumeration."""
-    for name in getattr(kind, "_fields", ()):
-        yield name, getattr(kind, "_field_defaults", {}).get(name)
-    for field in getattr(kind, "__dataclass_fields__", {}).values():
-        for default in (field.default, field.default_factory):
-            yield field.name, None if default is dataclasses.MISSING else default
-    if issubclass(kind, enum.Enum):
-        yield from ((name, member.value) for name, member in kind.__members__.items())
-
-
-def _is_added(kind: type, name: str, member: Any) -> bool:
-    """Whether Python has put this into a class, in its own way in each version."""
-    if name in OF_A_CLASS or isinstance(member, MemberDescriptorType | GetSetDescriptorType):
-        return True
-    if issubclass(kind, enum.Enum) and (name.startswith("_") or name in kind.__members__):
-        return True
-    inner = next(_inside(member), None)
-    if isinstance(inner, FunctionType) and is_own(
-        inner
-    ):  # but for what `dataclass` and the like make
-        return inner.__code__.co_filename == "<string>" and name.startswith("__")
-    fields = getattr(kind, "_fields", None)
-    added = {*OF_A_NAMED_TUPLE, "__repr__", "__getnewargs__", *(fields or ())}
-    return fields is not None and name in added
-
-
-def _inside(member: Any) -> Iterator[Any]:
-    """The functions in a method of a class, a property or the like; else the member itself."""
-    if isinstance(member, classmethod | staticmethod):
-        yield member.__func__
-    elif isinstance(member, property):
-        yield from (x for x in (member.fget, member.fset) if x is not None)
-    elif isinstance(member, functools.cached_property):
-        yield member.func
-    else:
-        yield member
 
 
 def _is_own_function(value: Any) -> bool:
