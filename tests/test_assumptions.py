@@ -129,3 +129,10 @@ def test_what_draws_show_is_said_once_in_a_sweep_too():
             engine=QUICK,
         )
     assert len(caught) == 1
+
+
+def test_live_runs_say_it_of_a_family_that_they_cannot_assume():
+    with pytest.warns(UserWarning, match=r"^lingape assumes .*'poisson' have means .* counts"):
+        jb.Live(jb.lingape, AXES, theta_norm=2.0, family="poisson")
+    for build in (partial(jb.lucb, m=1), jb.glm_tsl):  # coins are sub-Gaussian
+        jb.Live(build, AXES, family="logistic")

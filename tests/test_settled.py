@@ -321,3 +321,32 @@ def test_fields_replaced_where_an_instance_is_drawn_are_converted():
     halving = partial(jb.sequential_halving, budget=20)
     runs = jb.simulate(draw, halving, replications=4, engine=QUICK)
     assert runs.correct.sum() >= 3
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        lambda instance: jb.theory.lucb_complexity(instance, 1),
+        lambda instance: jb.theory.m_lingape_complexity(instance, 1),
+        lambda instance: jb.theory.sequential_halving_error_bound(instance, 100),
+        lambda instance: jb.theory.gse_error_bound(linear(instance), budget=100),
+        pytest.param(
+            lambda instance: jb.theory.rage_pull_bound(linear(instance), 0.05),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_bound_from_estimated_means_says_so(bound):
+    with pytest.warns(UserWarning, match="means are estimates with standard errors of up to 0.02"):
+        bound(noisy([1.0, 0.0]))
+
+
+def linear(instance):
+    """The instance with the parameter that gives its estimated means."""
+    return dataclasses.replace(instance, theta=instance.means)
+
+
+def test_there_is_no_characteristic_time_of_simulated_rewards():
+    for function in (jb.theory.characteristic_time, partial(jb.theory.pull_lower_bound, delta=0.1)):
+        with pytest.raises(ValueError, match="its rewards must be normal, got 'simulated'"):
+            function(linear(noisy([1.0, 0.0])))

@@ -98,7 +98,8 @@ def oracle(instance: Any, *, tol: Scalar = 0.01) -> Design:
     """The optimal design for known values: `min over w of max over z of ||z* - z||^2 / gap_z^2`.
 
     Args:
-      instance: an `Instance`; only its arms, targets and values count.
+      instance: an `Instance`; only its arms, targets and values count. Where values are estimates,
+        as those of `instances.simulated` may be, the design is one for the estimates.
       tol: stop when `value <= (1 + tol) bound`.
     Returns:
       `Design`; `value` is the characteristic time psi* where the values are linear (see

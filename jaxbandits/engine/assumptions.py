@@ -12,6 +12,7 @@ from ..instances.instance import LINEAR, MOST_FITTED
 from ..signatures import function_of, name_of
 
 BUDGETED: tuple[str, ...] = ("budget", "per_arm")  # options of those that promise no error rate
+NONLINEAR: str = "means that are in general not linear in the features"
 COUNTS: str = "noise of counts, which is not sub-Gaussian"
 
 
@@ -25,21 +26,30 @@ def broken_assumption(problem: Any, build: Callable[..., Any]) -> str | None:
       problem: an `Instance`, of which all numbers are known or only their shapes.
       build: the constructor with its options.
     """
-    options, features = inspect.signature(build).parameters, uses_features(build)
-    if not isinstance(problem, Instance) or features is None:
-        return None
-    if "noise_var" not in options or any(name in options for name in ("family", *BUDGETED)):
+    if not isinstance(problem, Instance):
         return None
     told = getattr(build, "keywords", {}).get("theta_norm", problem.theta_norm)
-    norm = told if "theta_norm" in options else None
-    reasons = [_nonlinear(problem, norm) if features else None]
-    reasons += [COUNTS] if problem.rewards == "poisson" else []
-    reasons = [reason for reason in reasons if reason is not None]
-    if not reasons:
+    norm = told if "theta_norm" in inspect.signature(build).parameters else None
+    counts = problem.rewards == "poisson"
+    return _text(build, problem.family, _nonlinear(problem, norm), counts=counts)
+
+
+def broken_by_family(family: str | None, build: Callable[..., Any]) -> str | None:
+    """What an algorithm assumes in vain where rewards have this family, whatever their means."""
+    nonlinear = None if family in (None, "gaussian") else NONLINEAR
+    return _text(build, family, nonlinear, counts=family == "poisson")
+
+
+def _text(build, family, nonlinear, *, counts):
+    options, features = inspect.signature(build).parameters, uses_features(build)
+    told = "noise_var" in options and not any(name in options for name in ("family", *BUDGETED))
+    reasons = [nonlinear] if features and nonlinear is not None else []
+    reasons += [COUNTS] if counts else []
+    if features is None or not told or not reasons:
         return None
     return (
         f"{name_of(build)} assumes {'linear means and ' if features else ''}sub-Gaussian noise of "
-        f"known variance, but rewards of family {problem.family!r} have {' and '.join(reasons)}: "
+        f"known variance, but rewards of family {family!r} have {' and '.join(reasons)}: "
         "what it promises does not hold; algorithms with an option family are for such rewards"
     )
 
@@ -55,7 +65,7 @@ def _nonlinear(instance, norm):
         return None
     arms, means = instance.arms, instance.means
     if not (is_concrete(arms) and is_concrete(means)) or np.size(arms) > MOST_FITTED:
-        return "means that are in general not linear in the features"
+        return NONLINEAR
     theta = np.linalg.lstsq(arms, means)[0]
     if np.abs(means - arms @ theta).max() > LINEAR * np.abs(means).max():
         return "means that are not linear in the features"

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..core import Algorithm, needs_context
+from ..engine.assumptions import broken_by_family
 from ..engine.partition import derived_options
 from ..feature_tables import check_arms, require
 from ..instances import Instance, Labelled
@@ -18,6 +19,7 @@ from ..messages import brief
 from ..parameters import Option, check, check_leaf, nonnegative, variance
 from ..precision import check_real
 from ..signatures import check_options, name_of
+from ..system.caller import warn_caller
 from ..system.identity import described_array, digest_files, stored_name
 from ..system.named import is_named
 from ..system.own_code import Unknown, hash_of_code, hash_of_value
@@ -103,6 +105,8 @@ def prepare(
         "family": family,
     }
     options, added = _options(name_of(function), function, arms, facts, bound)
+    if (text := broken_by_family(family, constructor)) is not None:
+        warn_caller(text)
     numbers = {k: np.asarray(v) for k, v in options.items() if isinstance(v, NUMBERS)}
     sizes = {k: v for k, v in added.items() if isinstance(v, int)}
     derived = {k: v for k, v in added.items() if k not in sizes}

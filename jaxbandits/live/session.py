@@ -86,7 +86,8 @@ class Live:
       targets: `[M, d]` features of what may be answered, for a transductive algorithm.
       noise_var: sub-Gaussian variance of a reward; at most 1/4 for rewards in [0, 1].
       theta_norm: a bound on the norm of the parameter, None: unknown.
-      family: the generalised linear model to assume, None: the constructor's default.
+      family: the generalised linear model to assume, None: the constructor's default. A warning
+        says so where the algorithm can assume none and promises nothing for such rewards.
     Raises:
       ValueError: names the argument, what it was and what is allowed. For `path`: the file is in
         use, damaged, no live run, of another experiment, of an algorithm of yours whose code has

@@ -21,7 +21,7 @@ from ..messages import brief
 from ..parameters import choice, positive, real, require
 from ..precision import double, is_traced, kernel, on_host
 from ..types import Scalar
-from .given import given
+from .given import given, warn_of_estimates
 
 __all__ = ["Bound", "PullBound", "characteristic_time", "pull_lower_bound", "rage_pull_bound"]
 
@@ -173,6 +173,7 @@ def rage_pull_bound(
     require(rounding_epsilon <= most, f"rounding_epsilon must be at most {most:.3g} for {rounding}")
     problem = _why_not_linear(instance)
     require(problem is None, f"instance: {problem}")
+    warn_of_estimates(instance)
     instance = _in_units_of_noise(instance)
     (num_arms, dim), number = np.shape(instance.arms), len(instance.targets)
     gaps, distinct = _gaps(instance)

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from ..feature_tables import require
+from ..feature_tables import is_concrete, require
 from ..instances import Instance
 from ..instances.fields import entered
 from ..instances.options import check_given
 from ..messages import brief
 from ..parameters import Option
+from ..system.caller import warn_caller
 
 
 def given(option: Option, **value: Any) -> Any:
@@ -32,10 +33,23 @@ def instance_of(instance: Any) -> Instance:
 
     Raises:
       ValueError: it is none, or a field of it is wrong.
+    Warns:
+      UserWarning: its means are estimates.
     """
     known = isinstance(instance, Instance)
     require(known, f"instance must be an Instance, got {brief(instance)}")
+    warn_of_estimates(instance)
     return entered(instance)
+
+
+def warn_of_estimates(instance: Instance) -> None:
+    """Say that a bound follows from means that are estimates, where they are."""
+    found = instance.estimated
+    if found is not None and is_concrete(found.errors):
+        warn_caller(
+            "instance: its means are estimates with standard errors of up to "
+            f"{np.max(found.errors):.2g}, and so is what follows from them here"
+        )
 
 
 def plain(number: Any) -> Any:

@@ -69,7 +69,8 @@ def xy_oracle(
       arms, targets: `[K, d]` features that can be drawn, and `[M, d]` features to choose among, the
         arms by default. The arms must span. The units of a column change nothing but the A = I of
         "soare".
-      theta: `[d]` the true parameter; a simulation supplies it.
+      theta: `[d]` the true parameter; a simulation supplies it, or the estimate of an instance that
+        has estimated it, such as `boolean_network`.
       delta: error probability of the width, in (0, 1). The answer is always z*.
       noise_var: sub-Gaussian variance of a reward.
       variant: "rage" or "soare", the experiments from which it is taken.
