@@ -37,6 +37,7 @@ from .partition import (
     bound_options,
     prepared,
 )
+from .purity import check_randomness
 from .results import Runs, joined, unsettled_share
 from .stack import stacked
 from .traits import shapes_of, sizes, traits_of
@@ -211,6 +212,7 @@ def check_ending(
     structure = structure._replace(debug=False)  # under which any algorithm may be done
     num_rounds = 0 if horizon is None else checkpoints.padded_length(record, int(horizon))
     traits = traits_of(structure, numbers, num_rounds)
+    check_randomness(structure, numbers)
     problem, build, _ = structure.tree(numbers)
     name = name_of(build)
     _check_truth(problem, build, one=horizon is not None or traits.answers_one)

@@ -8,8 +8,11 @@ import numpy as np
 
 from ..feature_tables import check_arms, is_concrete, require
 from ..parameters import Nonnegative, Normal, Option, count, size
-from ..precision import check_real, double, floats
+from ..precision import check_real, double, floats, is_traced
 from ..system.caller import warn_caller
+from ..system.named import is_named
+from ..system.randomness import REWARD, reward_drawn
+from ..system.randomness import check as check_randomness
 from ..system.traces import TraceCache
 from ..types import Key, Pytree, Rows
 from ..whole_numbers import allowed_whole, is_whole
@@ -146,6 +149,8 @@ def _check_simulator(simulator: Pytree, key: Key) -> None:
     one, arm = lambda x, *args: x.reward(*args), jnp.zeros((), int)
     with TraceCache().reading():
         reward = jax.eval_shape(one, simulator, key, arm)
+    if not (is_named(jax.tree.structure(simulator)) or is_traced(simulator)):
+        check_randomness(reward_drawn, simulator, key, arm, traces=TraceCache(), rest=REWARD)
     shape = getattr(reward, "shape", None)
     require(shape == (), f"simulator: a reward must be a single number, got shape {shape}")
     check_real("simulator: a reward", reward)

@@ -13,8 +13,10 @@ from ..core import Move
 from ..engine import keeping
 from ..engine.episode import INIT, ask_key, fold_in, kept
 from ..engine.protocol import check_built
+from ..engine.purity import one_round
 from ..parameters import require
 from ..system.jax_options import pinned
+from ..system.randomness import Watch, check
 from ..system.traces import Trace, arguments_of, reading, shapes_of
 from ..types import Key, Pytree
 from .constructor import BoundConstructor, Numbers
@@ -197,12 +199,26 @@ class LiveAlgorithm(NamedTuple):
         build = lambda *args: (self.constructor(args[0]), *args[1:])  # noqa: E731
         with reading(self.constructor):
             check_built(build, self.numbers, self.key, context)
+        self._check_randomness(context)
         init, ask, tell = (Step(self.constructor, f) for f in (_init, _ask, _tell))
         state = init.shapes(self.numbers, self.key)
         move = ask.shapes(self.numbers, self.key, rounds, state, *context)
         if self.constructor.traces is not None:  # all are read when the run begins
             tell.shapes(self.numbers, state, move, jax.ShapeDtypeStruct(move.arm.shape, float))
         return state, move
+
+    def _check_randomness(self, context: tuple[Any, ...]) -> None:
+        """Raise where an algorithm of a user draws from anything but its keys."""
+        traces, name = self.constructor.traces, f"algorithm {self.constructor.name}"
+        if traces is None:
+            return
+        constructor = f"{name}: its constructor"
+
+        def whole(watch: Watch, numbers: Numbers, key: Key, context: tuple[Any, ...]) -> Pytree:
+            algorithm = watch.call(constructor, self.constructor)(numbers)
+            return one_round(watch, name, algorithm, key, context)
+
+        check(whole, self.numbers, self.key, context, traces=traces, rest=constructor)
 
 
 def _with_kept(blank: Any, info: Any) -> Any:

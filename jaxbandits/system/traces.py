@@ -290,6 +290,11 @@ def _contents(cell):
         return cell
 
 
+def digest_of_operations(closed: ClosedJaxpr) -> str:
+    """The digest of a jaxpr: of all of it that is the same in every process."""
+    return _Writer().closed(closed)
+
+
 def digest_of(table: np.ndarray) -> str:
     """The digest of the entries of an array, bit by bit."""
     return hashlib.sha256(np.ascontiguousarray(table).reshape(-1).view(np.uint8).data).hexdigest()

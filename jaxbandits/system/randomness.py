@@ -1,0 +1,240 @@
+"""Randomness of a user's functions that does not come from the keys that they are given.
+
+JAX calls a function once, while it compiles, and plays what it has traced. A number from a
+generator of NumPy, from a clock or from a key that is always the same would so be drawn once, and
+be the same in all rounds and replications, without a word. Three signs of it are looked for: a
+generator whose state changes while a function is traced, operations that are others in a second
+trace, and draws from a key that depends on no argument.
+"""
+
+import gc
+import os
+import pickle
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+from .traces import Trace, TraceCache, digest_of_operations
+
+Generator: TypeAlias = Any  # of one of the types `GENERATORS`
+Equations: TypeAlias = tuple[Any, ...]  # equations that lead to one, the outermost first
+
+GENERATORS: tuple[type, ...] = (np.random.Generator, np.random.RandomState, random.Random)
+GLOBAL: dict[int, str] = {
+    id(getattr(np.random.random, "__self__", None)): "NumPy's global generator, np.random",
+    id(getattr(random.random, "__self__", None)): "Python's global generator, random",
+}
+# Functions that are to draw anew each time; a constant draw of any other is a part of its design.
+ANEW: tuple[str, ...] = ("its ask", "its tell", "its reward")
+DRAWS: tuple[str, ...] = ("random_bits", "random_gamma")  # operations on a key
+CALLS: tuple[str, ...] = ("jit", "custom_jvp_call", "custom_vjp_call", "closed_call", "remat2")
+OWN: str = str(Path(__file__).parents[1]) + os.sep  # where this package is
+PYTHON: str = str(Path(os.__file__).parent) + os.sep
+JAX: str = str(Path(jax.__file__).parent) + os.sep
+REWARD: str = "simulator: its reward"
+MARK = "user's "  # begins the names of functions that are looked at
+FROZEN = "JAX does so once, when it compiles, and each round and replication has the same number"
+
+
+class Watch:
+    """Functions of users, looked at while they are traced.
+
+    Args:
+      generators: whose states are compared before and after each of them.
+    """
+
+    def __init__(self, generators: Sequence[Generator]) -> None:
+        self._generators = generators
+        self.used: list[tuple[str, Generator]] = []
+
+    def call(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, whose use of a generator is noted; `name` says in an error what it is."""
+
+        def watched(*args: Any) -> Any:
+            before = _states(self._generators)
+            try:
+                return function(*args)
+            finally:
+                states = zip(self._generators, before, _states(self._generators), strict=True)
+                self.used += [(name, x) for x, old, new in states if old != new]
+
+        return watched
+
+    def part(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The same of a function of arrays, whose operations are looked at too."""
+        watched: Any = self.call(name, function)
+        watched.__name__ = MARK + name
+        return jax.jit(watched)
+
+
+def check(whole: Callable[..., Any], *args: Any, traces: TraceCache, rest: str) -> None:
+    """Raise where functions of a user have randomness that does not come from their arguments.
+
+    Args:
+      whole: a function of a `Watch` and of `args` that calls each of these functions by it. It is
+        traced twice.
+      *args: arrays or their shapes.
+      traces: of the call of `simulate` or the like.
+      rest: what an error calls that which is no `part` of `whole`.
+    Raises:
+      ValueError: names the function, says where its numbers come from, and shows the right form.
+    """
+    watch = Watch(traces.remembered("generators", _generators))
+    first, second = (_traced(whole, watch, args, cache) for cache in (traces, TraceCache()))
+    for name, generator in watch.used:
+        kind = f"a generator of its own, {type(generator).__module__}.{type(generator).__name__}"
+        of = GLOBAL.get(id(generator), kind)
+        raise ValueError(f"{name} draws from {of}. {FROZEN}. {_right_form(name)}")
+    if first.digest != second.digest:
+        name = _first_difference(first.jaxpr, second.jaxpr) or rest
+        raise ValueError(
+            f"{name} is another function each time that it is traced: it reads what changes by "
+            f"itself, such as a clock, a counter or a new generator. {FROZEN}. {_right_form(name)}"
+        )
+    for name in _frozen(first.jaxpr):
+        raise ValueError(
+            f"{name} draws by a key that is always the same, as jax.random.key(0) is: each round "
+            f"and replication has the same number. {_right_form(name)}"
+        )
+
+
+def reward_drawn(watch: Watch, simulator: Any, key: Any, arm: Any) -> Any:
+    """A reward of a simulator, looked at."""
+    return watch.part(REWARD, lambda x, *args: x.reward(*args))(simulator, key, arm)
+
+
+def _traced(whole, watch, args, traces):
+    """A trace of its own: JAX would take inner functions from another one of the same cache."""
+    with traces.reading():
+        return Trace(lambda *args: whole(watch, *args), *args)
+
+
+def _right_form(name):
+    if name.endswith("its tell"):  # which is given no key
+        form = "a key that the state keeps: key, use = jax.random.split(state.key)"
+    elif name.endswith("its constructor"):
+        form = "the key of init, into the state: jax.random.normal(key)"
+    else:
+        form = "the key that it is given: jax.random.normal(key)"
+    return f"Draw from {form}"
+
+
+# Generators.
+
+
+def _generators() -> list[Generator]:
+    """All generators of this process, but those that Python or beartype use by themselves."""
+    others: list[Any] = [getattr(vars(tempfile).get("_name_sequence"), "rng", None)]
+    if "beartype" in sys.modules:  # its checks of lists draw an entry
+        others.append(getattr(random.random, "__self__", None))
+    found = [x for x in gc.get_objects() if isinstance(x, GENERATORS)]
+    return [x for x in found if not (x in others or isinstance(x, random.SystemRandom))]
+
+
+def _states(generators):
+    return [pickle.dumps(_state(generator)) for generator in generators]
+
+
+def _state(generator):
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state()
+    return generator.bit_generator.state
+
+
+# Operations.
+
+
+def _parts(closed: ClosedJaxpr) -> dict[str, Any]:
+    """The equation of each function that was looked at, by the function's name."""
+    return {name: eqn for eqn in closed.jaxpr.eqns if (name := _part_of(eqn)) is not None}
+
+
+def _part_of(eqn):
+    name = str(eqn.params.get("name", ""))
+    return name.removeprefix(MARK) if name.startswith(MARK) else None
+
+
+def _first_difference(one, two):
+    """The name of the first function that is another one in the second trace; None for the rest."""
+    others = _parts(two)
+    for name, eqn in _parts(one).items():
+        mine, other = (x.params["jaxpr"] for x in (eqn, others.get(name, eqn)))
+        if digest_of_operations(mine) != digest_of_operations(other):
+            return name
+    return None
+
+
+def _frozen(closed: ClosedJaxpr) -> Iterator[str]:
+    """The functions that are to draw anew, and draw by a key that depends on no argument."""
+    draws: list[Equations] = []
+    _follow(closed.jaxpr, [False] * len(closed.jaxpr.invars), (), draws)
+    for path in draws:
+        name = _part_of(path[0])
+        if name is not None and name.endswith(ANEW) and all(map(_is_of_a_user, path[1:])):
+            yield name
+
+
+def _follow(
+    jaxpr: Jaxpr, known: Sequence[bool], path: Equations, draws: list[Equations]
+) -> list[bool]:
+    """Which results depend on no argument, given which arguments do not; adds to `draws`."""
+    fixed = dict(zip(jaxpr.invars, known, strict=True)) | dict.fromkeys(jaxpr.constvars, True)
+
+    def is_fixed(x: Any) -> bool:
+        return isinstance(x, Literal) or fixed[x]
+
+    for eqn in jaxpr.eqns:
+        given = [is_fixed(x) for x in eqn.invars]
+        if eqn.primitive.name in DRAWS and given[0]:
+            draws.append((*path, eqn))
+        results = [all(given)] * len(eqn.outvars)
+        for inner, inputs in _inside(eqn, given):
+            found = _follow(inner, inputs, (*path, eqn), draws)
+            if eqn.primitive.name in CALLS and len(found) == len(results):
+                results = found
+        # What a user's function returns is another thing in another round.
+        fixed |= zip(eqn.outvars, [r and _part_of(eqn) is None for r in results], strict=True)
+    return [is_fixed(x) for x in jaxpr.outvars]
+
+
+def _inside(eqn: Any, given: list[bool]) -> Iterator[tuple[Jaxpr, list[bool]]]:
+    """The jaxprs inside an equation, each with which of its arguments depend on none of ours."""
+    name, params = eqn.primitive.name, eqn.params
+    for key, value in params.items():
+        for inner in value if isinstance(value, list | tuple) else [value]:
+            if not isinstance(inner, ClosedJaxpr | Jaxpr):
+                continue
+            jaxpr = inner.jaxpr if isinstance(inner, ClosedJaxpr) else inner
+            if name in CALLS:
+                same = given
+            elif name == "cond":
+                same = given[1:]
+            elif name == "scan":
+                same = given[: params["num_consts"]]
+            elif name == "while":
+                first = params["cond_nconsts"] if key == "body_jaxpr" else 0
+                same = given[first:][: params[key.replace("jaxpr", "nconsts")]]
+            else:
+                same = []
+            number = len(jaxpr.invars)  # what a loop carries changes, and so it is not fixed
+            yield jaxpr, (same + [False] * number)[:number]
+
+
+def _is_of_a_user(eqn):
+    """Whether the line that an equation comes from is in a function of a user, not of ours."""
+    frames = getattr(getattr(eqn.source_info, "traceback", None), "frames", ())
+    for frame in frames:  # the innermost first
+        file = frame.file_name
+        of_python = file.startswith(PYTHON) and "site-packages" not in file
+        if not (file.startswith(JAX) or of_python):
+            return not file.startswith(OWN)
+    return True

@@ -1,0 +1,225 @@
+# ruff: noqa: NPY002  the legacy generator is what users draw from here
+"""Randomness of a user's functions has to come from their keys: anything else is refused by name.
+
+Nothing is compiled: an algorithm is looked at before.
+"""
+
+import os
+import random
+import secrets
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from counting import compilations
+
+import jaxbandits as jb
+from jaxbandits.engine.api import check_ending
+from jaxbandits.engine.episode import root_key
+from jaxbandits.engine.partition import prepared
+from jaxbandits.system import randomness
+
+SOARE = jb.instances.soare(2, angle=0.5)
+KEY = jax.random.key(7)
+OF_NUMPY, OF_PYTHON = np.random.default_rng(0), random.Random(0)
+
+
+def made(ask=lambda key, state: 0.0, tell=lambda state: 0.0, init=lambda key: 0.0, whole=float):
+    """A constructor whose functions draw by these."""
+
+    def mine(arms):
+        constant = whole()
+
+        def begin(key):
+            return {"n": jnp.zeros((), int), "x": jnp.asarray(init(key) + constant, float)}
+
+        def move(key, state):
+            arm = jnp.asarray(ask(key, state) > state["x"], int)
+            return jb.Move(arm, None, jnp.array(False), arm)
+
+        def learnt(state, move, total):
+            return {"n": state["n"] + 1, "x": state["x"] + total * tell(state)}
+
+        return jb.Algorithm(begin, move, learnt)
+
+    return mine
+
+
+def in_a_branch(key, state):
+    return jax.lax.cond(state["n"] > 3, lambda: jax.random.uniform(KEY), lambda: 0.5)
+
+
+def in_a_loop(key, state):
+    return jax.lax.fori_loop(0, 3, lambda i, x: x + jax.random.uniform(KEY), 0.0)
+
+
+def helper(x):
+    return x + time.perf_counter()
+
+
+ASK, CLOCK = "algorithm mine: its ask ", "is another function each time"
+SAME = "draws by a key that is always the same"
+REFUSED = {
+    "NumPy's generator": (made(lambda key, state: np.random.normal()), ASK + "draws from NumPy's"),
+    "a static coin of NumPy": (
+        made(lambda key, state: np.random.randint(2)),
+        ASK + "draws from NumPy's",
+    ),
+    "Python's generator": (
+        made(lambda key, state: random.random()),
+        # beartype, which checks the kernels here, draws from that too.
+        f"{ASK}(draws from Python's|{CLOCK})",
+    ),
+    "an own generator": (
+        made(lambda key, state: OF_NUMPY.integers(2)),
+        ASK + "draws from a generator of its own, numpy.random",
+    ),
+    "an own one of Python": (
+        made(lambda key, state: OF_PYTHON.random()),
+        ASK + "draws from a generator of its own, random.Random",
+    ),
+    "a new generator": (made(lambda key, state: np.random.default_rng().normal()), ASK + CLOCK),
+    "a clock": (made(lambda key, state: time.time()), ASK + CLOCK),
+    "a clock under jit": (made(lambda key, state: jax.jit(helper)(state["x"])), ASK + CLOCK),
+    "the system": (
+        made(lambda key, state: os.urandom(4)[0] / 3 + secrets.randbits(30)),
+        ASK + CLOCK,
+    ),
+    "a literal key": (made(lambda key, state: jax.random.uniform(jax.random.key(0))), ASK + SAME),
+    "a raw key": (made(lambda key, state: jax.random.normal(jax.random.PRNGKey(0))), ASK + SAME),
+    "a global key": (made(lambda key, state: jax.random.uniform(KEY)), ASK + SAME),
+    "a part of it": (
+        made(lambda key, state: jax.random.uniform(jax.random.split(KEY)[0])),
+        ASK + SAME,
+    ),
+    "a gamma law": (made(lambda key, state: jax.random.gamma(KEY, state["n"] + 1.0)), ASK + SAME),
+    "in a branch": (made(in_a_branch), ASK + SAME),
+    "in a loop": (made(in_a_loop), ASK + SAME),
+    "in tell": (made(tell=lambda state: np.random.normal()), "mine: its tell draws from NumPy's"),
+    "a key in tell": (
+        made(tell=lambda state: jax.random.normal(KEY)),
+        f"mine: its tell {SAME}.*split",
+    ),
+    "in init": (made(init=lambda key: np.random.normal()), "mine: its init draws from NumPy's"),
+    "in the constructor": (made(whole=np.random.normal), "mine: its constructor draws from NumPy"),
+}
+ALLOWED = {
+    "its key": made(lambda key, state: jax.random.uniform(key)),
+    "a key of the state": made(
+        lambda key, state: jax.random.uniform(jax.random.fold_in(KEY, state["n"]))
+    ),
+    "a fixed design in init": made(init=lambda key: jax.random.normal(jax.random.key(0))),
+    "one in the constructor": made(whole=lambda: jax.random.normal(jax.random.key(0))),
+    "one by a seed": made(whole=lambda: np.random.default_rng(0).normal()),
+}
+
+
+def looked_at(instance, algorithm):
+    root_key(0)  # compiled once
+    with compilations() as seen:
+        check_ending(prepared(instance, algorithm, 10), 100, 10, "mixed")
+    assert seen == []
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_an_algorithm_that_draws_from_anything_but_its_keys_is_refused(name):
+    algorithm, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        looked_at(SOARE, algorithm)
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_keys_and_fixed_designs_are_allowed(name):
+    looked_at(SOARE, ALLOWED[name])
+
+
+def test_every_way_to_play_refuses_it():
+    algorithm, message = REFUSED["NumPy's generator"]
+    options = {"replications": 2, "horizon": 5}
+    for play in (
+        lambda: jb.simulate(SOARE, algorithm, **options),
+        lambda: jb.simulate(SOARE, algorithm, debug=True, **options),
+        lambda: jb.compare({"own": algorithm}, SOARE, **options),
+        lambda: jb.sweep({"s": SOARE}, {"own": algorithm}, progress=False, **options),
+        lambda: jb.Live(algorithm, np.eye(2)),
+    ):
+        with pytest.raises(ValueError, match=message):
+            play()
+
+
+def test_a_live_run_refuses_keys_that_are_always_the_same():
+    with pytest.raises(ValueError, match=SAME):
+        jb.Live(REFUSED["a global key"][0], np.eye(2))
+
+
+def by_numpy(key):
+    return jb.instances.linear(np.eye(2), np.random.normal(size=2) + jax.random.normal(key, (2,)))
+
+
+def by_clock(key):
+    return jb.instances.linear(np.eye(2), time.time() + jax.random.normal(key, (2,)))
+
+
+def with_fixed_arms(key):
+    arms = jax.random.normal(jax.random.key(0), (2, 2))
+    return jb.instances.linear(arms, jax.random.normal(key, (2,)))
+
+
+@pytest.mark.parametrize(
+    ("instance", "message"),
+    [(by_numpy, "instance by_numpy draws from NumPy's"), (by_clock, f"instance by_clock {CLOCK}")],
+)
+def test_a_drawn_instance_is_refused_too(instance, message):
+    with pytest.raises(ValueError, match=message):
+        looked_at(instance, jb.uniform)
+
+
+def test_arms_that_all_replications_share_are_allowed():
+    looked_at(with_fixed_arms, jb.uniform)
+
+
+class Simulator(NamedTuple):
+    means: Any
+
+    def reward(self, key, arm):
+        return self.means[arm] + self.noise(key)
+
+
+class ByNumpy(Simulator):
+    noise = staticmethod(lambda key: np.random.normal())
+
+
+class ByClock(Simulator):
+    noise = staticmethod(lambda key: time.time())
+
+
+class ByOneKey(Simulator):
+    noise = staticmethod(lambda key: jax.random.normal(KEY))
+
+
+REWARDS = {ByNumpy: "draws from NumPy's", ByClock: CLOCK, ByOneKey: SAME}
+
+
+@pytest.mark.parametrize("simulator", REWARDS)
+def test_a_reward_that_is_frozen_is_refused_where_the_instance_is_made(simulator):
+    with pytest.raises(ValueError, match=f"simulator: its reward {REWARDS[simulator]}"):
+        jb.instances.simulated(np.eye(2), simulator(np.arange(2.0)), noise_var=1.0)
+
+
+def test_one_inside_of_a_drawn_instance_is_refused_with_that():
+    def drawn(key):
+        means = jax.random.normal(key, (2,))
+        return jb.instances.simulated(np.eye(2), ByNumpy(means), noise_var=1.0, draws=2)
+
+    with pytest.raises(ValueError, match=r"instance drawn draws from NumPy's"):
+        looked_at(drawn, jb.uniform)
+
+
+def test_a_line_of_the_package_may_draw_by_a_key_of_its_own(monkeypatch):
+    """Such as that of a kernel whose design is drawn by a fixed key, and called in an `ask`."""
+    monkeypatch.setattr(randomness, "OWN", str(Path(__file__).parent))
+    looked_at(SOARE, REFUSED["a global key"][0])
