@@ -301,7 +301,13 @@ def test_a_file_with_tables_of_other_types_or_shapes_is_refused(change, words, s
     assert_refused(saved, f"cannot be resumed, state of another algorithm: .*{words}")
 
 
+def more_tickets_than_wanted(arrays, move):
+    arrays["issued"] = np.int64(30)
+    arrays["tickets"] = np.array([[number, 0] for number in range(30)])
+
+
 PHASED = [
+    (more_tickets_than_wanted, "a phase has more pulls than it asks for"),
     (at("told", 0, 10**6), "a phase has more pulls than"),
     (at("told", 0, -1), "a count is below 0"),
     (at("count", 1, -1), "it asks for fewer than 0 pulls of an arm"),

@@ -208,6 +208,29 @@ def test_what_killed_sweeps_were_writing_is_removed(tmp_path):
         assert not any(path.exists() for path in places)
 
 
+@pytest.mark.parametrize(
+    ("text", "holder"),
+    [
+        ('{"process": 7, "host": "here"}', "process 7 on here"),
+        ('{"process": 7, "host": "a\\nb"}', r"process \? on \?"),
+        ('{"process": "7", "host": "here"}', r"process \? on \?"),
+        ("[" * 5000, r"process \? on \?"),
+        ("null", r"process \? on \?"),
+    ],
+    ids=range(5),
+)
+def test_whatever_stands_in_a_lock_the_refusal_is_one_line(text, holder, tmp_path):
+    (tmp_path / folder.LOCK).write_text(text)
+    file = os.open(tmp_path / folder.LOCK, os.O_RDWR)
+    locks.lock(file)
+    with (
+        pytest.raises(ValueError, match=rf"in use by another sweep \({holder}\)$"),
+        folder.locked(tmp_path, []),
+    ):
+        pass
+    os.close(file)
+
+
 def test_a_shard_waits_while_another_one_begins(tmp_path):
     cells = cells_of(parse(tomllib.loads(SMALL)))
     file = os.open(tmp_path / folder.LOCK, os.O_RDWR | os.O_CREAT)

@@ -25,6 +25,7 @@ LOCK = ".sweep.lock"
 RESULTS, CLAIMS = "results.nc", "claims.json"
 # A shard that begins or ends has the lock alone for a moment, which is no reason to refuse another.
 SHARING_SECONDS, RETRY_SECONDS = 1.0, 0.02
+LONGEST_HOST = 253  # letters that the name of a machine can have
 FIGURES = ("figure.png", "figure.svg", "figure.pdf")
 
 
@@ -192,8 +193,10 @@ def _read(descriptor: int) -> dict[str, Any]:
 
 
 def _holder(descriptor: int) -> str:
-    known = _read(descriptor)
-    return f"process {known.get('process', '?')} on {known.get('host', '?')}"
+    match _read(descriptor):
+        case {"process": int(process), "host": str(host)} if host.isprintable():
+            return f"process {process} on {host[:LONGEST_HOST]}"
+    return "process ? on ?"
 
 
 def _release(folder: Path | str, descriptor: int) -> None:
