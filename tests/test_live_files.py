@@ -21,6 +21,7 @@ import pytest
 from test_live import ARMS, GSE, LINGAPE, by_message, reward_of
 
 import jaxbandits as jb
+from jaxbandits.engine.saved import LEAST_ANSWER
 from jaxbandits.live import file
 from jaxbandits.system import data_files, locks
 
@@ -281,6 +282,12 @@ def test_a_file_with_a_checksum_that_fits_and_impossible_numbers_is_refused(chan
         live.ticket()
     tampered(saved, change)
     assert_refused(saved, rf"is damaged: .*{words}$")
+
+
+def test_an_answer_may_be_that_none_of_the_targets_is_right(saved):
+    tampered(saved, at("answer", (), LEAST_ANSWER))
+    with jb.Live(LINGAPE, ARMS, path=saved) as live:
+        assert live.answer == -1
 
 
 @pytest.mark.parametrize(
