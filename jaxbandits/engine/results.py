@@ -17,6 +17,7 @@ from ..system.data_files import Unreadable, opened
 from ..system.extras import needed_by
 from ..system.files import replacing
 from . import saved
+from .frames import frame_of
 from .reasons import NAMES, codes_of, counted
 from .shown import as_html, as_text, facts_of
 
@@ -161,7 +162,11 @@ class Runs:
         return {**digest, "info": {name: _digest(values) for name, values in self.info.items()}}
 
     def to_xarray(self) -> "xarray.Dataset":
-        """An `xarray.Dataset` with dimensions replication, arm, target and round."""
+        """An `xarray.Dataset` with dimensions replication, arm, target and round.
+
+        It holds everything: `info` and `facts` as `info_...` and `facts_...`, and `meta`, as text,
+        in its attributes.
+        """
         with needed_by("to_xarray"):
             import xarray
 
@@ -173,24 +178,34 @@ class Runs:
             "arm_pulls": (("replication", "arm"), self.arm_pulls),
             "reason": ("replication", self.reason, REASON_ATTRIBUTES),
         }
-        columns |= {f"info_{name}": ("replication", x) for name, x in self.info.items()}
-        coordinates = {"replication": self.replication}
+        for group in saved.DICTS:
+            tables = getattr(self, group).items()
+            columns |= {f"{group}_{name}": ("replication", x) for name, x in tables}
+        coordinates: dict[str, Any] = {
+            "replication": self.replication,
+            "arm": np.arange(self.arm_pulls.shape[1]),
+        }
         if self.regret is not None:
             columns["regret"] = (("replication", "round"), self.regret)
             coordinates["round"] = self.rounds
         attributes = {k: v if isinstance(v, str) else json.dumps(v) for k, v in self.meta.items()}
         return xarray.Dataset(columns, coordinates, attributes)
 
-    def to_dataframe(self) -> "pandas.DataFrame":
-        """A `pandas.DataFrame` with a row for each replication; see `to_xarray` for the tables.
+    def to_dataframe(
+        self, *, per: Literal["replication", "round", "arm"] = "replication"
+    ) -> "pandas.DataFrame":
+        """A `pandas.DataFrame`, by default with a row for each replication.
 
-        `regret` is that of the last round, where there is some.
+        Args:
+          per: "replication": `pulls`, `answer`, `correct`, `stopped`, `reason`, `info_...`,
+            `facts_...`, and `regret` at the last round where there is some. An answer that is a set
+            is a tuple of indices. "round": the curve, `regret` by replication and round. "arm":
+            `arm_pulls` by replication and arm. The three together hold all of the runs; `meta` is
+            in `attrs`.
+        Raises:
+          ValueError: another `per`, or "round" of runs without a horizon.
         """
-        dataset = self.to_xarray()
-        if self.regret is not None:
-            dataset = dataset.assign(regret=dataset.regret.isel(round=-1, drop=True))
-        single = [name for name, column in dataset.items() if column.dims == ("replication",)]
-        return dataset[single].to_dataframe()
+        return frame_of(self.to_xarray(), per)
 
     def save(self, path: Path | str) -> None:
         """Write to `path` (.npz, no pickle) in one step: a reader never sees half a file.

@@ -3,17 +3,18 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..engine.episode import MAX_PULLS
+from ..engine.frames import frame_of
 from ..engine.problems import is_problem
 from ..intervals import half_width, standard_error
 from ..messages import brief
 from ..parameters import require
 from ..sweeps import sweep
-from ..sweeps.selection import complete, replications_text
+from ..sweeps.selection import axes_of, complete, replications_text
 from ..sweeps.stated import stated
 from .options import part_text
 from .pairs import compared_by, difference
@@ -65,6 +66,30 @@ class Comparison:
         return {
             str(name): AlgorithmRuns(cells.sel(algorithm=name)) for name in cells.algorithm.values
         }
+
+    def to_dataframe(
+        self, *, per: Literal["replication", "round", "arm"] = "replication"
+    ) -> "pandas.DataFrame":
+        """Every replication as a `pandas.DataFrame`, by default a row for each.
+
+        Args:
+          per: as in `Runs.to_dataframe`, whose columns these are. The first level of the index is
+            the algorithm, then axes, where there are any, and the replication. An `info_...` that
+            an algorithm does not count is NaN.
+        Raises:
+          ValueError: another `per`, or "round" of runs without a horizon, or "arm" where a large
+            comparison keeps no pulls of arms.
+
+        >>> import jaxbandits as jb
+        >>> from functools import partial
+        >>> halving = partial(jb.sequential_halving, budget=40)
+        >>> instance = jb.instances.canonical(4, gap=1.0)
+        >>> found = compare({"halving": halving}, instance, replications=20, bounds=False)
+        >>> found.to_dataframe().groupby("algorithm").pulls.mean()["halving"].item()
+        40.0
+        """
+        cells = self.dataset.isel(instance=0, drop=True)
+        return frame_of(cells, per, ["algorithm", *axes_of(cells)])
 
     def plot(self, *, title: str | None = None) -> "Figure":
         """The figure of the comparison, as `jb.plot.sweep` draws it.
@@ -147,7 +172,7 @@ def compare(
         for some seconds.
       progress: whether to show it.
     Returns:
-      A `Comparison`: `.table`, `.plot()`, `.dataset`.
+      A `Comparison`: `.table`, `.plot()`, `.dataset`, `.to_dataframe()`.
     Raises:
       ValueError: names what was wrong; before anything is played.
 

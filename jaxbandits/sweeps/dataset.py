@@ -62,7 +62,8 @@ def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":
     columns["judged"] = grid, layer([not runs.meta.get("contextual", False) for runs in cells])
     if plan.horizon is None:
         columns["promised_error"] = (grid, layer(_promised_errors(plan)))
-    columns |= _arm_columns(grid, cells, layer) | _info_columns(grid, cells, layer)
+    columns |= _arm_columns(grid, cells, layer) | _answers(grid, cells, layer)
+    columns |= _info_columns(grid, cells, layer) | _facts_columns(grid, cells, layer)
     coordinates = {
         "instance": [part.label for part in plan.instances],
         "algorithm": [part.label for part in plan.algorithms],
@@ -125,6 +126,39 @@ def _arm_columns(grid: Grid, cells: Sequence[Runs], layer: Layer) -> Columns:
     if sum(pulls.size for pulls in padded) <= MOST_NUMBERS:
         columns["arm_pulls"] = ((*grid, "replication", "arm"), layer(_level(padded)))
     return columns
+
+
+def _answers(grid: Grid, cells: Sequence[Runs], layer: Layer) -> Columns:
+    """Answers as indices or, where some algorithm answers with a set, all of them as masks."""
+    given = [runs.answer for runs in cells]
+    if all(answer.ndim == 1 for answer in given):
+        return {"answer": ((*grid, "replication"), layer(_level(given)))}
+    most = max(x.shape[1] if x.ndim > 1 else int(x.max(initial=0)) + 1 for x in given)
+    if sum(map(len, given)) * most > MOST_NUMBERS:
+        return {}
+    masks = [_masks(answer, most) for answer in given]
+    return {"answer": ((*grid, "replication", "target"), layer(_level(masks)))}
+
+
+def _masks(answer: np.ndarray, number: int) -> np.ndarray:
+    """Sets of so many targets `[R, number]`; an index is a set of one, and -1 the empty one."""
+    if answer.ndim == 1:
+        return answer[:, None] == np.arange(number)
+    return np.pad(answer, ((0, 0), (0, number - answer.shape[1])))
+
+
+def _facts_columns(grid: Grid, cells: Sequence[Runs], layer: Layer) -> Columns:
+    """What the engine found out, where single replications fit; see `Runs.facts`."""
+    names = sorted({name for runs in cells for name in runs.facts})
+    if len(cells) * max(map(len, cells)) * len(names) > MOST_NUMBERS:
+        return {}
+    return {
+        f"facts_{name}": (
+            (*grid, "replication"),
+            layer(_level([r.facts.get(name, np.zeros(len(r), bool)) for r in cells])),
+        )
+        for name in names
+    }
 
 
 def _info_columns(grid: Grid, cells: Sequence[Runs], layer: Layer) -> Columns:

@@ -28,6 +28,7 @@ OF_CELLS = (
 )
 # By table, the dimension that it has besides those of replications.
 INSIDE = {"regret": "round", "average_reward": "round", "arm_pulls": "arm", "arm_pulls_mean": "arm"}
+UNUSED = ("info_", "facts_", "answer")  # what no figure and no table shows
 SELECT = "select replications, instances and algorithms, and average nothing over them"
 
 
@@ -82,7 +83,7 @@ def _given(dataset: Any) -> "Dataset":
     for name in NEEDED:
         missing = f"dataset has no variable {name!r}, by replication, to compute from"
         require(name in given.data_vars, missing)
-    info = [name for name in given.data_vars if str(name).startswith("info_")]
+    info = [name for name in given.data_vars if str(name).startswith(UNUSED)]
     found = given.drop_vars(info).unstack().compute()
     for name, size in found.pulls.sizes.items():
         require(size > 0, f"dataset holds no {name}: the selection is empty")
