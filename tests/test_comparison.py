@@ -152,3 +152,16 @@ def test_algorithms_must_be_named():
         jb.compare({"one": "uniform"}, INSTANCE, replications=20)
     with pytest.raises(ValueError, match="instance must be an Instance or a callable, got 3"):
         jb.compare({"one": jb.uniform}, 3, replications=20)
+
+
+def test_every_replication_is_in_a_data_frame(found, alone):
+    frame = found.to_dataframe()
+    assert frame.index.names == ["algorithm", "replication"]
+    for name, runs in zip(ALGORITHMS, alone, strict=True):
+        expected = runs.to_dataframe()
+        given = frame.loc[name][list(expected.columns)]
+        pandas.testing.assert_frame_equal(given, expected, check_dtype=False)
+        arms = found.to_dataframe(per="arm").loc[name].arm_pulls.unstack()
+        np.testing.assert_array_equal(arms, runs.arm_pulls)
+    with pytest.raises(ValueError, match="they have no rounds"):
+        found.to_dataframe(per="round")

@@ -46,7 +46,7 @@ FLOORS = {
     "engine/saved": 4,
     "theory/": 5,
     "engine/": 6,
-    "results": 7,
+    "results": 8.5,
     "live": 7,
     "sweeps/": 8,
     "report": 9,

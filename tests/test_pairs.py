@@ -78,6 +78,18 @@ def test_errors_are_compared_where_enough_replications_differ():
     assert pairs.pairs(dataset_of(same, same, correct=~wrong)) == []
 
 
+@pytest.mark.parametrize(("discordant", "known"), [(9, False), (10, True), (11, True)])
+def test_ten_discordant_replications_are_enough(discordant, known):
+    """The boundary is the same in a column of differences and in the list of pairs."""
+    assert pairs.LEAST_DISCORDANT == 10
+    same, wrong = np.full(200, 40.0), np.zeros((2, 200), bool)
+    wrong[0, :discordant] = True
+    wrong[0, 50:100] = wrong[1, 50:100] = True  # both err: not discordant
+    dataset = dataset_of(same, same, correct=~wrong)
+    assert (pairs.differences(dataset) is not None) == known
+    assert bool(pairs.pairs(dataset)) == known  # significant, while the intervals overlap
+
+
 def test_regret_is_compared_at_the_last_round():
     dataset = example(instances=("cube",), regret=True)
     curves = dataset.regret.values

@@ -1,6 +1,8 @@
 """`Runs`: intervals, labels, files."""
 
 import dataclasses
+import io
+import json
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 import jaxbandits as jb
-from jaxbandits.engine.results import paired_difference
+from jaxbandits.engine.results import first_of, joined, none_of, paired_difference
 from jaxbandits.intervals import binomial_interval
 
 
@@ -172,7 +174,103 @@ def test_a_row_for_each_replication():
     names = {"pulls", "answer", "correct", "stopped", "reason", "info_phases", "regret"}
     assert names == set(frame.columns)
     np.testing.assert_array_equal(frame["pulls"], some.pulls)
-    assert "answer" not in runs(sets=True).to_dataframe()
+    sets = runs(sets=True)
+    expected = [tuple(np.flatnonzero(mask).tolist()) for mask in sets.answer]
+    assert sets.to_dataframe().answer.tolist() == expected
+    assert sets.to_dataframe().answer.value_counts().sum() == 40
+
+
+FLAGS = {"broken": np.arange(40) < 1, "tied": np.arange(40) > 38}
+EXPORTED = {
+    "indices": runs(),
+    "sets": runs(sets=True),
+    "regret": runs(regret=True, cut=0),
+    "cut short": dataclasses.replace(runs(cut=9), facts=FLAGS),
+    "contextual": dataclasses.replace(runs(regret=True), meta={"contextual": True, "seed": 3}),
+    "later replications": first_of(dataclasses.replace(runs(), replication=np.arange(7, 47)), 12),
+    "one": first_of(runs(sets=True, regret=True), 1),
+    "none": none_of(runs(regret=True)),
+}
+
+
+def of_dataset(some):
+    """The fields of runs, from their `xarray.Dataset`."""
+    table = some.to_xarray()
+    return _fields(lambda name: table[name].values, [*map(str, table)], table.attrs) | {
+        "replication": table.replication.values,
+        "rounds": table["round"].values if "round" in table.coords else None,
+    }
+
+
+def of_frames(some):
+    """The same from their three data frames."""
+    each, arms = some.to_dataframe(), some.to_dataframe(per="arm")
+    found = _fields(lambda name: each[name].to_numpy(), list(each.columns), each.attrs)
+    if some.answer.ndim > 1:
+        found["answer"] = np.array([np.isin(range(3), x) for x in each.answer]).reshape(-1, 3)
+    found |= {
+        "replication": each.index.to_numpy(),
+        "arm_pulls": arms.arm_pulls.to_numpy().reshape(-1, 3),
+    }
+    if some.regret is not None:
+        curves = some.to_dataframe(per="round").regret
+        found["regret"] = curves.to_numpy().reshape(some.regret.shape)
+        found["rounds"] = curves.index.unique("round").to_numpy()
+    return found
+
+
+def of_file(some):
+    file = io.BytesIO()
+    some.write(file)
+    file.seek(0)
+    return vars(jb.load(file))
+
+
+def _fields(column, names, attributes):
+    fields = [field.name for field in dataclasses.fields(jb.Runs)]
+    found = {name: column(name) if name in names else None for name in fields}
+    for group in ("info", "facts"):
+        own = [name for name in names if name.startswith(f"{group}_")]
+        found[group] = {name.removeprefix(f"{group}_"): column(name) for name in own}
+    texts = ("device",)
+    return found | {"meta": {k: v if k in texts else json.loads(v) for k, v in attributes.items()}}
+
+
+@pytest.mark.parametrize("export", [of_dataset, of_frames, of_file])
+@pytest.mark.parametrize("name", EXPORTED)
+def test_no_field_is_lost_on_export(name, export):
+    some, found = EXPORTED[name], export(EXPORTED[name])
+    for field in dataclasses.fields(jb.Runs):
+        expected, given = getattr(some, field.name), found[field.name]
+        if field.name == "rounds" and export is of_frames and not len(some):
+            continue  # no row says at which rounds
+        if isinstance(expected, np.ndarray):
+            np.testing.assert_array_equal(given, expected, err_msg=field.name)
+        elif field.name in ("info", "facts"):
+            assert given.keys() == expected.keys()
+            for key in expected:
+                np.testing.assert_array_equal(given[key], expected[key], err_msg=key)
+        else:
+            assert given == expected
+
+
+def test_the_reason_is_exported_as_its_code():
+    some = EXPORTED["cut short"]
+    np.testing.assert_array_equal(some.to_dataframe().reason, some.reason)
+    np.testing.assert_array_equal(some.to_xarray().reason, some.reason)
+    assert set(some.reason) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("per", "message"),
+    [
+        ("pull", "per must be one of 'replication', 'round', 'arm', got 'pull'"),
+        ("round", "per must be 'replication' for these runs, they have no rounds"),
+    ],
+)
+def test_what_a_row_stands_for_is_checked(per, message):
+    with pytest.raises(ValueError, match=message):
+        runs().to_dataframe(per=per)
 
 
 def with_pulls(pulls, *, start=0, correct=None, stopped=None):
@@ -232,3 +330,18 @@ def test_a_dataframe_has_the_regret_of_the_last_round():
     frame = found.to_dataframe()
     np.testing.assert_array_equal(frame.regret, found.regret[:, -1])
     assert "regret" not in runs().to_dataframe()
+
+
+def test_parts_of_an_earlier_version_have_no_facts_and_lose_none_of_the_others():
+    broken, idle = np.arange(40) % 3 == 0, np.arange(40) > 38
+    whole = dataclasses.replace(runs(), facts={"broken": broken, "idle": idle})
+    first = dataclasses.replace(first_of(whole, 15), facts={})
+    found = joined([first, whole])
+    assert found.facts.keys() == {"broken", "idle"}
+    assert not found.facts["broken"][:15].any()  # not known of the part that comes first
+    np.testing.assert_array_equal(found.facts["broken"][15:], broken[15:])
+    np.testing.assert_array_equal(found.facts["idle"], idle)
+    other = joined([whole, first])  # the part without facts stands last
+    np.testing.assert_array_equal(other.facts["broken"], broken)
+    np.testing.assert_array_equal(other.facts["idle"], idle)
+    np.testing.assert_array_equal(other.reason, whole.reason)

@@ -238,3 +238,48 @@ def test_names_of_dropped_dimensions(dataset):
     assert one.instance.values.tolist() == ["soare"]  # the only one of the sweep
     assert one.algorithm.values.tolist() == ["algorithm"]
     assert json.loads(complete(dataset.isel(angle=0, drop=True)).attrs["axes"]) == []
+
+
+def test_a_file_of_a_sweep_is_loaded(dataset, tmp_path):
+    save(dataset, tmp_path / "results.nc")
+    assert jb.load(tmp_path / "results.nc").identical(dataset)
+    dataset.sel(angle=0.8).to_netcdf(tmp_path / "part.nc", engine="h5netcdf")
+    part = jb.load(str(tmp_path / "part.nc"))
+    assert complete(part).pulls_mean.identical(complete(dataset.sel(angle=0.8)).pulls_mean)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("none.nc", None, "none.nc does not hold the results of a sweep"),
+        ("bad.nc", b"garbage" * 99, "bad.nc does not hold the results of a sweep"),
+        ("other.nc", xarray.Dataset({"x": 1}), "other.nc does not hold the results of a sweep"),
+        ("figure.png", b"PNG" * 99, "does not hold saved runs .*; files .* end in .npz or .nc"),
+        ("cells.csv", None, "does not hold saved runs .*; files .* end in .npz or .nc"),
+    ],
+)
+def test_what_cannot_be_loaded_is_one_line(tmp_path, name, content, message):
+    path = tmp_path / name
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is not None:
+        content.to_netcdf(path, engine="h5netcdf")
+    with pytest.raises(ValueError, match=message) as error:
+        jb.load(path)
+    assert "\n" not in str(error.value)
+
+
+def test_answers_and_flags_of_single_replications_are_kept():
+    top = jb.instances.classic_top_m(3, 1, angle=1.2)
+    both = {
+        "set": partial(jb.m_lingape, m=1, delta=0.3),
+        "one": partial(jb.sequential_halving, budget=12),
+    }
+    kept = jb.sweep({"top": top}, both, replications=6, progress=False)
+    for name, build in both.items():
+        runs = jb.simulate(top, build, replications=6)
+        masks = kept.answer.sel(instance="top", algorithm=name).values
+        expected = runs.answer if runs.answer.ndim > 1 else runs.answer[:, None] == np.arange(3)
+        np.testing.assert_array_equal(masks, expected)
+        for flag, values in runs.facts.items():
+            np.testing.assert_array_equal(kept[f"facts_{flag}"].sel(algorithm=name)[0], values)

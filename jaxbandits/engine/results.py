@@ -237,17 +237,6 @@ def load(path: Path | str | IO[bytes]) -> Runs:
 
     Raises:
       ValueError: not such a file, or one of a later format.
-
-    >>> import io
-    >>> import jaxbandits as jb
-    >>> from functools import partial
-    >>> halving = partial(jb.sequential_halving, budget=40)
-    >>> runs = jb.simulate(jb.instances.canonical(4, gap=1.0), halving, replications=20)
-    >>> file = io.BytesIO()
-    >>> runs.write(file)
-    >>> _ = file.seek(0)
-    >>> bool((load(file).pulls == runs.pulls).all())
-    True
     """
     try:
         with _opened(path) as stream:
