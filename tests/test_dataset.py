@@ -68,13 +68,15 @@ def test_no_axis_can_have_the_name_of_anything_in_the_results(monkeypatch):
     monkeypatch.setattr(dataset, "pull_lower_bounds", lambda cells: [1.0])
     basis = {"basis": jb.instances.canonical(3, gap=1.0)}
     halving = {"SH": partial(jb.sequential_halving, budget=12)}
+    sets = {"top": partial(jb.m_lingape, m=1, delta=0.3)}
     given = {"replications": 2, "progress": False}
     found = [
         jb.sweep(basis, halving, bounds=True, **given),
         jb.sweep(basis, halving, horizon=12, **given),
+        jb.sweep(basis, sets, **given),
     ]
     there = {name for one in found for name in (*one.dims, *one.variables)}
-    own = {name for name in there if not name.startswith("info_")} - {"num_arms"}
+    own = {name for name in there if not name.startswith(("info_", "facts_"))} - {"num_arms"}
     by_experiments = {"bound", "error_bound", "average_reward", "best_average"}
     assert own | by_experiments == columns.TAKEN
 

@@ -278,7 +278,7 @@ def test_answers_and_flags_of_single_replications_are_kept():
     kept = jb.sweep({"top": top}, both, replications=6, progress=False)
     for name, build in both.items():
         runs = jb.simulate(top, build, replications=6)
-        masks = kept.answer.sel(instance="top", algorithm=name).values
+        masks = kept.answers.sel(instance="top", algorithm=name).values
         expected = runs.answer if runs.answer.ndim > 1 else runs.answer[:, None] == np.arange(3)
         np.testing.assert_array_equal(masks, expected)
         for flag, values in runs.facts.items():

@@ -89,6 +89,8 @@ class Comparison:
         40.0
         """
         cells = self.dataset.isel(instance=0, drop=True)
+        if "answers" in cells:
+            cells = cells.rename(answers="answer")
         return frame_of(cells, per, ["algorithm", *axes_of(cells)])
 
     def plot(self, *, title: str | None = None) -> "Figure":

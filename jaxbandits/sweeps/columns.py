@@ -18,7 +18,7 @@ SUMMARY = (
 # Names of dimensions and columns, which no axis can have; num_arms can, as it says the same.
 TAKEN: frozenset[str] = frozenset(
     {
-        *("instance", "algorithm", "replication", "why", "arm", "round"),
+        *("instance", "algorithm", "replication", "why", "arm", "round", "target", "answers"),
         *(*PER_REPLICATION, *SUMMARY, *TIMES, "reasons", "judged"),
         *("promised_error", "pull_lower_bound"),
         *("arm_pulls", "arm_pulls_mean", "regret"),

@@ -129,15 +129,18 @@ def _arm_columns(grid: Grid, cells: Sequence[Runs], layer: Layer) -> Columns:
 
 
 def _answers(grid: Grid, cells: Sequence[Runs], layer: Layer) -> Columns:
-    """Answers as indices or, where some algorithm answers with a set, all of them as masks."""
+    """Answers as indices or, where some algorithm answers with a set, all of them as masks.
+
+    Their name is not `answer`, which is an option of `at_budget` and so may be an axis.
+    """
     given = [runs.answer for runs in cells]
     if all(answer.ndim == 1 for answer in given):
-        return {"answer": ((*grid, "replication"), layer(_level(given)))}
+        return {"answers": ((*grid, "replication"), layer(_level(given)))}
     most = max(x.shape[1] if x.ndim > 1 else int(x.max(initial=0)) + 1 for x in given)
     if sum(map(len, given)) * most > MOST_NUMBERS:
         return {}
     masks = [_masks(answer, most) for answer in given]
-    return {"answer": ((*grid, "replication", "target"), layer(_level(masks)))}
+    return {"answers": ((*grid, "replication", "target"), layer(_level(masks)))}
 
 
 def _masks(answer: np.ndarray, number: int) -> np.ndarray:

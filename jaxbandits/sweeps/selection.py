@@ -28,7 +28,7 @@ OF_CELLS = (
 )
 # By table, the dimension that it has besides those of replications.
 INSIDE = {"regret": "round", "average_reward": "round", "arm_pulls": "arm", "arm_pulls_mean": "arm"}
-UNUSED = ("info_", "facts_", "answer")  # what no figure and no table shows
+UNUSED = ("info_", "facts_", "answers")  # what no figure and no table shows
 SELECT = "select replications, instances and algorithms, and average nothing over them"
 
 
