@@ -6,10 +6,12 @@ import pytest
 from test_cli import call, refused
 
 import jaxbandits as jb
+from jaxbandits import load
+from jaxbandits.engine import api
 from jaxbandits.instances.environments.finite import LAWS
 from jaxbandits.instances.environments.stressed import delayed, drifted
 from jaxbandits.live import file
-from jaxbandits.sweeps import until
+from jaxbandits.sweeps import description, until
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.spec import planned
 from jaxbandits.sweeps.store import Store
@@ -132,6 +134,19 @@ def live_file(tmp_path, monkeypatch):
         with jb.Live(BUILD, ARMS, path=tmp_path / "run.npz") as run:
             run.tell(1.0, arm=0)
     return tmp_path / "run.npz"
+
+
+def test_another_version_continues_a_sweep(tmp_path, monkeypatch):
+    file, out = tmp_path / "sweep.toml", tmp_path / "out"
+    file.write_text(TOML.format(replications=4))
+    assert call("run", file, "--out", out).exit_code == 0
+    file.write_text(TOML.format(replications=6))
+    for module in (api, description):
+        monkeypatch.setattr(module, "VERSION", "9.9")
+    done = call("run", file, "--out", out)
+    assert done.exit_code == 0, done.output
+    runs = [load(path) for path in (out / "cells").iterdir()]
+    assert sorted(map(len, runs)) == [4, 6]  # the second continues the first
 
 
 def test_another_version_continues_a_live_run(live_file):

@@ -15,9 +15,12 @@ import jaxbandits as jb
 from jaxbandits.live.constructor import describe as description
 from jaxbandits.live.constructor import prepare
 from jaxbandits.sweeps.cells import cells_of
+from jaxbandits.sweeps.cluster import run_piece
+from jaxbandits.sweeps.groups import Group
 from jaxbandits.sweeps.spec import planned
 from jaxbandits.sweeps.store import Store
 from jaxbandits.system.own_code import Unknown, hash_of_code
+from jaxbandits.version import VERSION
 
 MINE = """
 def mine(arms):
@@ -545,6 +548,19 @@ def test_an_object_that_is_an_algorithm_counts_by_what_it_holds(load, tmp_path):
         assert run.pulls == 1
     with pytest.raises(ValueError, match=r"the code of script\.Rule has changed"):
         jb.Live(eight, ARMS, path=tmp_path / "run.npz")
+
+
+def test_a_worker_with_other_code_is_refused(load):
+    """One that has imported a module before it was edited, say."""
+    module = load({"script.py": ALGORITHM})
+    plan = planned({"i": TABLE}, {"a": module.mine}, replications=2)
+    group = Group(tuple(cells_of(plan)))
+    piece = VERSION, plan, group, {0: np.arange(2)}, 2, {"engine": "xla"}
+    module.SETTINGS.stop = 8
+    with pytest.raises(ValueError, match=r"other code of yours behind \[algorithms\.a\] than the"):
+        run_piece(*piece)
+    module.SETTINGS.stop = 6
+    assert run_piece(*piece)[0].pulls.tolist() == [6, 6]
 
 
 def test_a_file_that_an_option_names_may_be_read(load, tmp_path):

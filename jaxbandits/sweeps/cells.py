@@ -26,6 +26,7 @@ T = TypeVar("T")
 HashOfCode: TypeAlias = Callable[..., str]  # (function, reads_files=...) -> see `hash_of_code`
 
 SIMULATED = ("replications", "seed", "horizon", "max_pulls", "record")
+MAIN = "__main__"  # the module of a script
 FORMAT = "0.2.0"  # of a spec, named after the version that wrote it first
 LARGEST: int = 2**63  # whole numbers from here on do not fit an array
 MANY = 1000  # cells, whose check takes long enough to show its progress
@@ -61,13 +62,30 @@ class Cell:
     def own_code(self) -> dict[str, list[str]]:
         """By table of the sweep, hashes of the user's code in it, where there is some."""
         parts = {x.table: self.spec[x.kind] for x in (self.instance, self.algorithm)}
-        hashes = {table: HASH.findall(json.dumps(part)) for table, part in parts.items()}
-        return {table: found for table, found in hashes.items() if found}
+        return {table: found for table, part in parts.items() if (found := _hashes(part))}
+
+    def other_code(self) -> list[str]:
+        """Tables whose code is another in this process than in the one that has made the cell.
+
+        What came with the cell itself, as a script's own functions do, is as it was there.
+        """
+        own = [part for part in (self.instance, self.algorithm) if part.table in self.own_code]
+        return [
+            part.table
+            for part in own
+            if getattr(part.build, "__module__", MAIN) != MAIN
+            and _hashes(_described(part, hash_of_code, part.at(self.point)))
+            != self.own_code[part.table]
+        ]
 
     @property
     def revised(self) -> Revisions:
         """What has been revised of all that decides its numbers."""
         return revised_ones(*self.revisions.values())
+
+
+def _hashes(description: Plain) -> list[str]:
+    return HASH.findall(json.dumps(description))
 
 
 class BuiltInstance(NamedTuple):

@@ -200,8 +200,23 @@ def run_piece(
     """`Runs` by cell of a group; what a worker does. The program is that of `size` replications."""
     if version != VERSION:
         raise ValueError(f"cluster: a worker has jaxbandits {VERSION}, not {version}")
+    _check_code(group)
     simulation = group.simulation(plan, size, **how)
     return simulation.run(waiting, lambda done, total: None)
+
+
+_checked: set[str] = set()  # cells, by identity: once played, functions may change what they read
+
+
+def _check_code(group: Group) -> None:
+    """Raise unless this worker has the user's code with which the cells are to be played."""
+    new = [cell for cell in group.cells if cell.identity not in _checked]
+    if other := sorted({table for cell in new for table in cell.other_code()}):
+        raise ValueError(
+            f"cluster: a worker has other code of yours behind {', '.join(other)} than the process "
+            "that has begun the sweep; restart the workers"
+        )
+    _checked.update(cell.identity for cell in new)
 
 
 def _unchanged(x: T) -> T:
