@@ -17,6 +17,7 @@ import jaxbandits as jb
 from jaxbandits.instances import settled
 from jaxbandits.instances.settled import Estimated
 from jaxbandits.instances.simulator_means import DRAWS, MOST_DRAWS
+from jaxbandits.report.table import print_table
 from jaxbandits.system.identity import describe
 
 make = jb.instances
@@ -350,3 +351,21 @@ def test_there_is_no_characteristic_time_of_simulated_rewards():
     for function in (jb.theory.characteristic_time, partial(jb.theory.pull_lower_bound, delta=0.1)):
         with pytest.raises(ValueError, match="its rewards must be normal, got 'simulated'"):
             function(linear(noisy([1.0, 0.0])))
+
+
+def test_sweeps_and_comparisons_show_the_share_too(capsys):
+    halving = partial(jb.sequential_halving, budget=20)
+    found = jb.compare(
+        {"20": halving}, partial(near, gap=2.0), replications=40, bounds=False, engine=QUICK
+    )
+    share = float(found.dataset.unsettled.mean())
+    assert 0.0 < share < 0.5
+    said = f"In up to {share:.3g} of the replications of a cell, estimated means do not settle"
+    assert said in repr(found)
+    print_table(found.dataset)
+    assert said[:40] in capsys.readouterr().out
+    exact = jb.compare(
+        {"20": halving}, make.canonical(2, gap=1.0), replications=4, bounds=False, engine=QUICK
+    )
+    assert "unsettled" not in exact.dataset
+    assert "estimated" not in repr(exact)

@@ -14,6 +14,7 @@ from ..intervals import half_width, standard_error
 from ..messages import brief
 from ..parameters import require
 from ..sweeps import sweep
+from ..sweeps.dataset import unsettled_text
 from ..sweeps.selection import axes_of, complete, replications_text
 from ..sweeps.stated import stated
 from .options import part_text
@@ -236,5 +237,5 @@ def _table(dataset):
         columns[f"difference{name}"] = [found.get(key, np.nan) for found in differences]
     index = pandas.Index(dataset.algorithm.values, name="algorithm")
     table = pandas.DataFrame(columns, index=index)
-    table.attrs["difference"] = quantity
+    table.attrs |= {"difference": quantity, "unsettled": unsettled_text(dataset)}
     return table

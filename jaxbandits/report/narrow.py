@@ -49,7 +49,8 @@ def _title(table: pandas.DataFrame) -> str:
     number = int(table.replications.max())
     played = f"{number:,} replications" if number > 1 else ONE
     compared = table.attrs["difference"]
-    return f"{played}; difference: {compared} less those of {table.index[0]}, paired"
+    said = f"{played}; difference: {compared} less those of {table.index[0]}, paired"
+    return "\n".join(filter(None, [said, table.attrs.get("unsettled")]))
 
 
 def _row(table: pandas.DataFrame, k: int, cost: str, cut: bool) -> list[str]:

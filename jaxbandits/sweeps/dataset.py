@@ -59,6 +59,9 @@ def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":
         for name in PER_REPLICATION
     }
     columns["reason"] += (REASON_ATTRIBUTES,)
+    if any("unsettled" in runs.facts for runs in cells):
+        facts = [runs.facts.get("unsettled", np.zeros(len(runs), bool)) for runs in cells]
+        columns["unsettled"] = (*grid, "replication"), layer(_level(facts))
     columns["judged"] = grid, layer([not runs.meta.get("contextual", False) for runs in cells])
     if plan.horizon is None:
         columns["promised_error"] = (grid, layer(_promised_errors(plan)))
@@ -251,6 +254,16 @@ def reasons_text(cell: "xarray.Dataset") -> str:
     """Why replications of a cell have no reliable answer, with the number for each reason."""
     numbers = zip(cell.why.values.tolist(), cell.reasons.values.tolist(), strict=True)
     return text_of({name: int(number) for name, number in numbers if number > 0})
+
+
+def unsettled_text(dataset: "xarray.Dataset") -> str:
+    """A sentence where estimated means do not settle which answers are right; "" where they do."""
+    if "unsettled" not in dataset:
+        return ""
+    share = float(dataset.unsettled.mean("replication").max())
+    where = f"up to {share:.3g} of the replications of a cell"
+    said = f"In {where}, estimated means do not settle which answer is right."
+    return said if share > 0 else ""
 
 
 @contextlib.contextmanager
