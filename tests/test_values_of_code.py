@@ -311,6 +311,49 @@ def test_an_edit_of_another_file_is_seen(case, load):
     assert hashes[0] == hashes[2] != hashes[1]
 
 
+INNOCENT = """
+from typing import NamedTuple
+
+class State(NamedTuple):
+    open: int
+    load: int
+
+class Box:
+    def open(self): return 1
+
+    def close(self): return self.open()
+
+BOX = Box()
+
+def mine(arms):
+    open = arms > 0
+    state = State(open, 1)
+    return state.open, state.load, open, state._replace(open=2), BOX.open(), BOX.close()
+"""
+
+
+def test_names_alone_are_not_refused(load):
+    assert hash_of_code(load({"script.py": INNOCENT}).mine) != ""
+
+
+INSIDE = (
+    "from os import environ\n    return environ['JB_TRIED']",
+    "from os import getenv as get\n    return get('JB_TRIED')",
+    "import os\n    return os.environ['JB_TRIED']",
+    "from os import environ as e\n    return (lambda: e['JB_TRIED'])()",
+)
+
+
+@pytest.mark.parametrize("body", INSIDE)
+def test_a_variable_counts_where_its_reader_is_imported_inside(body, load, monkeypatch):
+    mine = load({"script.py": f"def mine(arms):\n    {body}\n"}).mine
+    hashes = []
+    for value in ("1", "2", "1"):
+        monkeypatch.setenv("JB_TRIED", value)
+        hashes.append(hash_of_code(mine))
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
 def test_a_module_that_a_function_imports_counts_as_it_is_in_memory(load):
     files = {
         "script.py": MINE.format("X").replace("    r", "    from helper import X\n    r"),
@@ -409,6 +452,13 @@ REFUSED = {
     "all variables": ("import os", "dict(os.environ)", "a variable of the environment"),
     "a computed file": ("F = 'x'", "open(F + '.csv')", "a file"),
     "a file of a table": ("import numpy as np", "np.loadtxt(str(arms))", "a file"),
+    "a file by a function imported inside": (
+        "",
+        "[f(str(arms)) for f in [1]]\n\ndef mine(arms):\n    from numpy import load as f\n"
+        "    return f(str(arms))",
+        "a file",
+    ),
+    "a path made inside": ("from pathlib import Path", "Path('x').read_text()", "a file"),
     "a computed module": (
         "import importlib\nN = 'a'",
         "importlib.import_module(N + 'b')",

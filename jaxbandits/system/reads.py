@@ -11,7 +11,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 from .syntax import Import, codes_in
-from .user_files import is_foreign
+from .user_files import is_foreign, is_own_class
 
 Steps: TypeAlias = list[dis.Instruction]
 Scope: TypeAlias = Mapping[str, Any]  # the globals of a function
@@ -19,6 +19,7 @@ Scope: TypeAlias = Mapping[str, Any]  # the globals of a function
 NOISE = frozenset({"CACHE", "EXTENDED_ARG", "NOP", "NOT_TAKEN"})
 GLOBALS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"})
 ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+STORES = frozenset({"STORE_FAST", "STORE_DEREF"})
 NUMBERS = frozenset({"LOAD_CONST", "LOAD_SMALL_INT"})
 # Of a module, what changes no result and differs from place to place.
 OF_THE_FILE = frozenset(
@@ -72,8 +73,9 @@ def reads_of(code: CodeType, scope: Scope) -> Reads:
     codes = [_steps(inner) for inner in codes_in(code)]
     names = {x.argval for steps in codes for x in steps if x.opname in GLOBALS | ATTRIBUTES}
     found: dict[str, list[Any]] = {"variables": [], "files": [], "modules": [], "unknown": []}
+    inside = dict(pair for steps in codes for pair in _imported_names(steps))
     for steps in codes:
-        for kind, value in _looked_up(steps, scope):
+        for kind, value in _looked_up(_as_globals(steps, inside), {**scope, **inside}):
             found[kind].append(value)
     return Reads(
         globals=tuple(sorted(_read(codes) - OF_THE_FILE)),
@@ -127,6 +129,27 @@ def _imports(steps: Steps) -> Iterator[Import]:
             yield Import(level, step.argval, tuple(names or ()))
 
 
+def _imported_names(steps: Steps) -> Iterator[tuple[str, Any]]:
+    """What a function imports from modules that are there already, by the names it gives it."""
+    module: Any = None
+    for step, following in itertools.pairwise(steps):
+        if step.opname == "IMPORT_NAME":
+            module = sys.modules.get(step.argval)
+        if following.opname in STORES and step.opname in ("IMPORT_NAME", "IMPORT_FROM"):
+            inner = step.opname == "IMPORT_FROM"
+            yield following.argval, getattr(module, step.argval, None) if inner else module
+
+
+def _as_globals(steps: Steps, names: Scope) -> Steps:
+    """The instructions with these local names as if they were global."""
+    return [
+        step._replace(opname="LOAD_GLOBAL")
+        if step.opname.startswith(("LOAD_FAST", "LOAD_DEREF")) and step.argval in names
+        else step
+        for step in steps
+    ]
+
+
 def _looked_up(steps: Steps, scope: Scope) -> Iterator[tuple[str, Any]]:
     """What is looked up by a name, or `unknown` and what it is where that name is computed."""
     for at in range(len(steps)):
@@ -141,21 +164,29 @@ def _kind(steps: Steps, at: int, scope: Scope) -> tuple[str | None, str]:
     """Of which kind an instruction looks something up, and that in words."""
     name, owner = _name(steps[at], scope), _global(steps[at - 1], scope) if at else None
     foreign = isinstance(owner, ModuleType) and is_foreign(owner.__name__)
-    if isinstance(owner, ModuleType) and not foreign:
+    own = not foreign if isinstance(owner, ModuleType) else is_own_class(type(owner))
+    if own or (at and steps[at - 1].argval == "self"):
         return None, ""  # the user's, which is looked at itself
     if name in ENVIRONMENT:
         return "variables", "a variable of the environment"
     if name in MODULES or (name == "modules" and owner is sys):
         return "modules", "a module"
-    if name in FILES or (name == "load" and (foreign or steps[at].opname in GLOBALS)):
+    named = foreign or steps[at].opname in GLOBALS
+    if (named and name == "load") or (name in FILES and (named or _is_called(steps, at))):
         return "files", "a file"
     return None, ""
+
+
+def _is_called(steps: Steps, at: int) -> bool:
+    """Whether an attribute is a method that is called, and no mask called `open`, say."""
+    step, following = steps[at], steps[at + 1].opname
+    return step.opname == "LOAD_METHOD" or "NULL" in step.argrepr or following == "PUSH_NULL"
 
 
 def _name(step: dis.Instruction, scope: Scope) -> str:
     """What an instruction loads, by its own name; "" for what is looked at elsewhere."""
     name = step.argval
-    if step.opname in ATTRIBUTES or step.opname.startswith("LOAD_FAST"):
+    if step.opname in ATTRIBUTES:
         return str(name)
     if step.opname not in GLOBALS:
         return ""
