@@ -246,6 +246,11 @@ def test_arrays_in_the_order_of_columns_or_with_other_bytes_first_are_read(name)
     np.testing.assert_array_equal(found.answer, expected.answer)
 
 
+def test_the_last_recorded_round_may_be_the_last_pull():
+    rounds = np.array([*range(1, 5), REGRET["pulls"].min()])
+    assert refusal(packed(REGRET | {"rounds": rounds})) is None
+
+
 def test_runs_without_replications_can_be_read():
     assert len(jb.load(packed(tables_of(runs(0, errors=0, cut=0))))) == 0
 
@@ -388,6 +393,27 @@ def test_results_that_another_program_has_written_are_read(tmp_path):
     with h5py.File(sealed, "a") as inside:
         inside.attrs["title"] = "a third one, which is longer than the one before"
     assert not of_results(sealed)
+
+
+@pytest.mark.parametrize("how", ["a link", "its bytes", "a view"])
+def test_results_that_take_numbers_from_other_files_are_refused(how, tmp_path):
+    """They would be shown on a page that is given away."""
+    file = stored(tmp_path, example()) / "results.nc"
+    (tmp_path / "secret").write_bytes(b"a password" * 100)
+    with h5py.File(tmp_path / "other.nc", "w") as other:
+        other["pulls"] = np.arange(4)
+    with h5py.File(file, "a") as inside:
+        if how == "a link":
+            inside["secret"] = h5py.ExternalLink(str(tmp_path / "other.nc"), "pulls")
+        elif how == "its bytes":
+            place = [(str(tmp_path / "secret"), 0, 80)]
+            inside.create_dataset("secret", (10,), np.int64, external=place)
+        else:
+            layout = h5py.VirtualLayout((4,), np.int64)
+            layout[:] = h5py.VirtualSource(str(tmp_path / "other.nc"), "pulls", (4,))
+            inside.create_virtual_dataset("secret", layout)
+    assert all("its 'secret' lies in another file" in line for line in of_results(file))
+    assert len(of_results(file)) == 2
 
 
 def test_results_larger_than_the_memory_are_refused_before_they_are_read(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..engine.reasons import text_of
 from ..engine.results import REASON_ATTRIBUTES, Runs, none_of
+from ..messages import brief
 from ..system.data_files import Unreadable, check_fits, check_seal, opened, seal_of
 from ..system.files import replacing
 from ..system.machine import provenance
@@ -278,13 +279,33 @@ def opened_results(path: Path | str) -> "Generator[xarray.Dataset]":
     with opened(path) as stream:
         check_seal(stream)  # HDF5 itself may read a damaged file for ever
     try:
+        _check_self_contained(path)
         dataset = xarray.open_dataset(path)
+    except Unreadable:
+        raise
     except Exception:  # damage shows in as many ways as the format has layers
         raise Unreadable("it cannot be read as netCDF") from None
     with dataset:
         check_results(dataset.attrs)
         check_fits(dataset.nbytes)
         yield dataset
+
+
+def _check_self_contained(path: Path | str) -> None:
+    """Raise `Unreadable` where numbers would come from other files, which HDF5 can name."""
+    try:
+        import h5py
+    except ImportError:  # without it no such file can be read
+        return
+    if not h5py.is_hdf5(path):
+        return
+    with h5py.File(path) as file:
+        for name in file:
+            link = file.get(name, getlink=True)
+            inside = None if isinstance(link, h5py.ExternalLink) else file[name]
+            elsewhere = isinstance(inside, h5py.Dataset) and (inside.external or inside.is_virtual)
+            if inside is None or elsewhere:
+                raise Unreadable(f"its {brief(name)} lies in another file")
 
 
 def loaded(dataset: "xarray.Dataset") -> "xarray.Dataset":
