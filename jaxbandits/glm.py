@@ -1,15 +1,15 @@
 """Maximum likelihood of generalised linear models, for import."""
 
-import functools
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from .feature_tables import check_arms, check_condition, is_concrete, require
-from .kernels.estimate import irls
-from .kernels.estimate.links import FAMILIES, LINKS
+from .kernels.estimate import hard_fits, irls
+from .kernels.estimate.links import FAMILIES, LARGEST, UNCLIPPED
 from .kernels.linalg import scaling
 from .messages import brief
 from .parameters import check, choice, nonnegative
@@ -19,6 +19,7 @@ from .types import Rows, Scalar
 
 TOL: float = 1e-18  # a Newton decrement, in units of f
 SINGLE: float = 1e3  # in single precision: so many squared roundings for each draw
+LARGEST_ERROR: float = 100.0  # of a predictor, beyond which a fit needs a certificate
 SLACK: float = 1e-9  # of a count: sums of rewards are rounded
 # By the family: whether sums are at most the counts, and what they may be.
 RANGES: dict[str, tuple[bool, str]] = {
@@ -41,7 +42,9 @@ def fit_glm(
     """Fit a generalised linear model to draws per arm and their reward sums.
 
     Minimises `sum_k [n_k b(z_k) - s_k z_k] + ridge/2 ||theta||^2`, `z = arms @ theta`, by damped
-    Newton steps until the Newton decrement is below 1e-18.
+    Newton steps until the Newton decrement is below 1e-18. Where these do not get there, as with
+    sums that differ by ten orders of magnitude, steps by orthogonal factors follow, until the
+    decrement is that of rounding.
 
     Args:
       arms: `[K, d]`.
@@ -51,7 +54,8 @@ def fit_glm(
         ("poisson"), 0 where an arm has no draw (all families).
       family: "logistic", "poisson", "probit" (quasi-likelihood) or "gaussian".
       ridge: weight of `||theta||^2 / 2`. With 0 the fit may not exist (separable data) or not be
-        unique (arms that do not span); `converged` is then False.
+        unique (arms that do not span); `converged` is then False. It is True only where the
+        decrement proves that there is a minimum nearby, however large its standard errors are.
       init: `[d]` start, zeros by default.
     Returns:
       `Fit(theta [d], hessian [d, d], iterations, converged, decrement, status)`; `status` is 0
@@ -62,7 +66,9 @@ def fit_glm(
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of the arrays. Traced counts
         and sums are not checked; where no fit exists `converged` is False.
       grad: yes, of theta and the Hessian by the implicit function theorem, of any order, forwards
-        and backwards; that of `init` is 0. As exact as the fit.
+        and backwards; that of `init` is 0. As exact as the fit. Where a fit has not converged, the
+        gradient of f is not 0 and the theorem says nothing: its derivatives are NaN, under `vmap`
+        those of its rows alone.
       float32: yes, until the decrement is below 1e-11 a draw. All of 3,200 random problems
         converged, theta within 3e-4 standard errors for up to 1e5 draws an arm, 5e-3 for 1e7.
 
@@ -89,7 +95,7 @@ def fit_glm(
     solve = _fits[family]
     if is_concrete(ridge) and ridge == 0:
         check_condition(arms)
-        solve = functools.partial(_in_columns_of_one_size, solve)
+        solve = partial(_in_columns_of_one_size, solve)
     return solve(arms, counts, sums, jnp.asarray(ridge, dtype), init)
 
 
@@ -132,14 +138,26 @@ def _fit(family, arms, counts, sums, ridge, init):
     found = irls.fit(
         arms, counts, sums, family=family, ridge=ridge, init=init, tol=tol, max_iterations=100
     )
-    exists = (ridge > 0) | irls.determined(arms, counts, found.hessian)
+    problem = hard_fits.problem_of(arms, counts, sums, family, ridge)
+    deviations = irls.deviations(problem.arms, counts, found.hessian)
+    certain = hard_fits.exists(problem, family, found.theta, 0.0, deviations)
+    exists = (ridge > 0) | ((deviations < LARGEST_ERROR).all() & certain)
     status = jnp.where(exists, found.status, jnp.maximum(found.status, irls.STALLED))
-    return found._replace(converged=found.converged & exists, status=status)
+    found = found._replace(converged=found.converged & exists, status=status)
+    clipped = family == "poisson" and ((counts > 0) & (arms @ found.theta > LARGEST)).any()
+    good = found.converged & ~jnp.asarray(clipped)
+
+    def again():
+        harder = hard_fits.fit(arms, counts, sums, family=family, ridge=ridge, tol=tol)
+        worse = found._replace(converged=jnp.array(False), status=jnp.maximum(status, irls.STALLED))
+        return jax.tree.map(partial(jnp.where, harder.converged), harder, worse)
+
+    return jax.lax.cond(good, lambda: found, again)
 
 
 def _implicit(family, primals, tangents, found):
     """The derivative of a minimum, where the gradient g is 0: `d theta = -H^-1 dg`, theta fixed."""
-    link, theta, inverse = LINKS[family], found.theta, found.inverse
+    link, theta, inverse = UNCLIPPED[family], found.theta, found.inverse
     data, data_dot = primals[:4], tangents[:4]
 
     def gradient(theta, arms, counts, sums, ridge):
@@ -162,10 +180,12 @@ def _implicit(family, primals, tangents, found):
         "factor": found.factor @ (inner - 0.5 * jnp.diag(jnp.diagonal(inner))),
         "decrement": jnp.zeros_like(found.decrement),
     }
+    # A factor, as a tangent that does not depend on those of the data would be no derivative.
+    valid = jnp.where(found.converged, 1.0, jnp.nan).astype(theta.dtype)
+    known = {name: valid * tangent for name, tangent in known.items()}
     return tangents_like(found, known, tangents, "")
 
 
 _fits: dict[str, Callable[..., irls.Fit]] = {
-    family: ruled(jax.jit(functools.partial(_fit, family)), functools.partial(_implicit, family))
-    for family in FAMILIES
+    family: ruled(jax.jit(partial(_fit, family)), partial(_implicit, family)) for family in FAMILIES
 }

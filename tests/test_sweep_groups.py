@@ -12,6 +12,7 @@ import jaxbandits as jb
 from jaxbandits.engine import host_loop
 from jaxbandits.engine.api import Simulation
 from jaxbandits.engine.partition import prepared
+from jaxbandits.engine.stack import own_bytes
 from jaxbandits.sweeps import groups, parse, run
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.groups import groups_of
@@ -83,6 +84,29 @@ def test_groups_depend_on_the_sweep_and_not_on_what_is_left_to_play(tmp_path):
 def assert_equal_pulls(one, other):
     for name in ("pulls", "arm_pulls", "correct"):
         np.testing.assert_array_equal(one[name], other[name])
+
+
+def sizes_of(plan):
+    return {len(group.cells) for group in groups_of(plan, cells_of(plan))}
+
+
+def test_the_limits_of_what_is_played_side_by_side_belong_to_it(monkeypatch):
+    plan = planned("replications = 30", "replications = 128")
+    carried = own_bytes([cell.prepared for cell in cells_of(plan)])
+    monkeypatch.setattr(groups, "SMALL_BYTES", carried)  # beyond it, few replications
+    monkeypatch.setattr(groups, "FEW", 0)
+    assert sizes_of(plan) == {12}
+    monkeypatch.setattr(groups, "SMALL_BYTES", carried - 1)
+    assert sizes_of(plan) == {1}
+    monkeypatch.setattr(groups, "FEW", 128)
+    assert sizes_of(plan) == {12}
+    monkeypatch.setattr(groups, "FEW", 127)
+    assert sizes_of(plan) == {1}
+    monkeypatch.setattr(groups, "FEW", 128)
+    monkeypatch.setattr(groups, "MOST_BYTES", carried)
+    assert sizes_of(plan) == {12}
+    monkeypatch.setattr(groups, "MOST_BYTES", carried - 1)
+    assert sizes_of(plan) == {1}
 
 
 def test_cells_with_large_tables_are_grouped_only_if_sequential_and_few(monkeypatch):

@@ -131,3 +131,15 @@ def test_a_singular_matrix_is_flagged_despite_rounding():
     assert fooled > 0
     for condition in (1e2, 1e6, 1e9):
         assert bool(positive_of(jnp.array(conditioned(condition))))
+
+
+def test_matrices_are_factored_with_diagonals_just_below_one():
+    """Up to 1, sweeps are exact; and the larger the pivots, the smaller the rounding errors."""
+    diagonal = np.random.default_rng(0).uniform(0.5, 2.0, 200) * 2.0 ** np.arange(-100, 100)
+    matrix = np.diag(np.append(diagonal, [2.0**-40, 4.0, 0.25, 1.0]))
+    with jax.enable_x64(True):
+        shrink = np.asarray(spd._shrink(jnp.asarray(matrix)))
+    assert (np.log2(shrink) == np.round(np.log2(shrink))).all()
+    shrunk = np.diagonal(matrix) * shrink**2
+    assert (shrunk >= 0.25).all()
+    assert (shrunk < 1.0).all()

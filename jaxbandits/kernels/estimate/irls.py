@@ -224,3 +224,12 @@ def determined(
     found = spd.inverse(hessian, may_lack_rank=True)
     variances = jnp.where(counts > 0, spd.quadratic(arms, found.matrix), 0.0)
     return found.positive & (variances < 1e4).all()
+
+
+def deviations(
+    arms: Float[Array, "K d"], counts: Float[Array, " K"], hessian: Float[Array, "d d"]
+) -> Float[Array, " K"]:
+    """Standard errors of the predictors of drawn arms, 0 for others; NaN for a singular Hessian."""
+    found = spd.inverse(hessian, may_lack_rank=True)
+    variances = jnp.where(counts > 0, spd.quadratic(arms, found.matrix), 0.0)
+    return jnp.where(found.positive, jnp.sqrt(variances), jnp.nan)

@@ -89,3 +89,12 @@ LINKS: dict[str, Link] = {
     "probit": Link(norm.cdf, lambda z: z * norm.cdf(z) + norm.pdf(z), _probit, _probit_jet),
 }
 FAMILIES = tuple(LINKS)
+# For data: rewards of an instance have clipped means, sums of counts that a user has may not.
+UNCLIPPED: dict[str, Link] = LINKS | {
+    "poisson": Link(
+        jnp.exp,
+        jnp.exp,
+        lambda z: (jnp.exp(z), jnp.exp(z)),
+        lambda z: (jnp.exp(z), jnp.exp(z), jnp.exp(z)),
+    )
+}

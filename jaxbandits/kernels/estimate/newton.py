@@ -6,7 +6,7 @@ cost a fraction: products with X instead of a new Hessian and its inverse (Shama
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -236,7 +236,27 @@ class Bracket(NamedTuple):
     tries: Float[Array, ""]
 
 
-def line_search(problem: Problem, now: Search) -> Float[Array, ""]:
+@runtime_checkable
+class Direction(Protocol):
+    """A point and a step `theta - size * move` from it."""
+
+    @property
+    def theta(self) -> Float[Array, " d"]:
+        """The point."""
+        ...
+
+    @property
+    def move(self) -> Float[Array, " d"]:
+        """`H^-1 g`, at size 1."""
+        ...
+
+    @property
+    def decrement(self) -> Float[Array, ""]:
+        """`g^T H^-1 g / 2`."""
+        ...
+
+
+def line_search(problem: Problem, now: Direction) -> Float[Array, ""]:
     """The size of a step to where f is nearly flat along it, by regula falsi; 0 if none lowers f.
 
     Newton steps are too long where the curvature vanishes ahead, and too short by orders of
