@@ -15,6 +15,7 @@ from jaxtyping import Int
 from ..instances.settled import check_settled
 from ..parameters import Option, check, choice, require
 from ..signatures import function_of, name_of, nearest, options_of_call, unknown
+from ..system.callbacks import errors_named
 from ..system.interrupts import held_back
 from ..system.jax_options import pinned, pinning
 from ..system.progress import Bar
@@ -362,7 +363,7 @@ class Simulation:
         collector = RunCollector(left, self._runs, keep, hold=keep is None or not self.team.alone)
         done, total, began = 0, len(ids), time.perf_counter()
         try:
-            with pinned():
+            with pinned(), errors_named():
                 for record in self._loop.run(ids):
                     _check_drawn(record)
                     _check_faults(record, self._name, self._fault_text)

@@ -15,6 +15,7 @@ from ..engine.episode import INIT, ask_key, fold_in, kept
 from ..engine.protocol import check_built
 from ..engine.purity import one_round
 from ..parameters import require
+from ..system.callbacks import errors_named
 from ..system.jax_options import pinned
 from ..system.randomness import Watch, check
 from ..system.traces import Trace, arguments_of, reading, shapes_of
@@ -34,7 +35,11 @@ class Step(NamedTuple):
     def __call__(self, *arguments: Any) -> Pytree:
         """What the function returns; other numbers of the same shapes compile nothing."""
         treedef, avals = shapes_of(arguments)
-        return _program(self.known(treedef, avals), treedef, avals)(*arguments)
+        program = _program(self.known(treedef, avals), treedef, avals)
+        if self.constructor.traces is None:
+            return program(*arguments)
+        with errors_named():
+            return jax.block_until_ready(program(*arguments))
 
     def shapes(self, *arguments: Any) -> Pytree:
         """The shapes of what it returns, from tracing alone."""

@@ -23,6 +23,7 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from .. import retracing
+from .callbacks import errors_named, in_words
 from .named import is_named
 
 T = TypeVar("T")
@@ -138,7 +139,8 @@ class Trace:
 
     def __init__(self, function: Callable[..., Any], *args: Any) -> None:
         anew = lambda *args: function(*args)  # noqa: E731  JAX knows functions by their identity
-        self.jaxpr, self.shapes = jax.make_jaxpr(anew, return_shape=True)(*args)
+        traced, self.shapes = jax.make_jaxpr(anew, return_shape=True)(*args)
+        self.jaxpr: ClosedJaxpr = in_words(traced)
         writer = _Writer()
         self.digest: str = writer.closed(self.jaxpr)
         tree = jax.tree.structure(self.shapes)
@@ -159,7 +161,12 @@ class Trace:
 def computing(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of a user for known numbers, as it reads now; its trace knows its program."""
     traces = TraceCache()
-    return lambda *args: _compiled(traces.trace("", function, *args))(*args)
+
+    def compute(*args: Any) -> Any:
+        with errors_named():
+            return jax.block_until_ready(_compiled(traces.trace("", function, *args))(*args))
+
+    return compute
 
 
 @functools.lru_cache(maxsize=64)
