@@ -1,5 +1,6 @@
 """What a call of `simulate` may ask of the machine, checked before anything compiles."""
 
+import os
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias, cast
 
@@ -172,6 +173,8 @@ def check_engine(engine: str, devices: Devices) -> None:
             "engine 'native' needs a C++ compiler (g++, clang++, what CXX names, or the Python "
             "package ziglang), found none"
         )
+        if named := os.environ.get("CXX"):
+            message += f": CXX names {named!r}"
         require(compiler() is not None, message)
     if engine == "cuda":
         message = f"engine 'cuda' is for a GPU of NVIDIA, the device is a {platform}"

@@ -1,8 +1,9 @@
 """Which engine plays a cell, and in how many lanes."""
 
+import os
 from collections.abc import Callable
 
-from ..compilers.cpp import compiler
+from ..compilers.cpp import compiler, warn_of_missing
 from ..compilers.cuda import found_library
 from .checks import Devices, is_gpu, lanes_at_ease, platform_of
 from .device_loop import FUSED, Shape
@@ -83,6 +84,8 @@ def automatic(
         share = moves.in_common and not sizes.own
         if not share and _alone(sizes, replications):
             return "in turn"  # one of `SCHEDULES`
+        if named := os.environ.get("CXX"):
+            warn_of_missing(named)
         found = compiler() is not None and "native" not in _failed
         return "native" if found and not (share and replications > FEW_REPLICATIONS) else "xla"
     if not (is_gpu(platform) and moves.one_arm and found_library()) or "cuda" in _failed:

@@ -16,7 +16,7 @@ from run_settings import SETTINGS, assert_all_the_same
 
 import jaxbandits as jb
 from jaxbandits.compilers import cpp
-from jaxbandits.compilers.cpp import build
+from jaxbandits.compilers.cpp import build, compiling
 from jaxbandits.compilers.cuda import NoCompiler
 from jaxbandits.core import Algorithm, Move
 from jaxbandits.engine import checks, choices, device_loop, host_loop
@@ -138,6 +138,32 @@ def test_an_operation_without_a_rule_is_named():
 def test_the_environment_names_the_compiler(monkeypatch):
     monkeypatch.setenv("CXX", os.path.join(os.sep, "nowhere", "compiler"))
     assert cpp.compiler() is None
+
+
+def test_a_compiler_that_is_not_found_is_named_once(monkeypatch, recwarn):
+    named = os.path.join(os.sep, "nowhere", "another compiler")
+    monkeypatch.setenv("CXX", named)
+    text = f"CXX names the C++ compiler {named!r}, which is not found: XLA plays"
+    for _ in range(2):
+        assert simulate(SOARE, LINGAPE).meta["engine"] == "xla"
+    (warning,) = recwarn
+    assert str(warning.message).startswith(text)
+    assert warning.category is RuntimeWarning
+    with pytest.raises(ValueError, match=r"engine 'native' needs .*found none: CXX names '.*'$"):
+        simulate(SOARE, LINGAPE, engine="native")
+
+
+def test_a_compiler_that_never_ends_is_killed_and_xla_plays(monkeypatch, tmp_path):
+    path = tmp_path / "compiler"
+    path.write_text("#!/bin/sh\ncase $1 in --version) echo 1;; *) exec sleep 60;; esac\n")
+    path.chmod(0o700)
+    monkeypatch.setenv("CXX", str(path))
+    monkeypatch.setattr(compiling, "MOST_SECONDS", 0.3)
+    monkeypatch.setattr(choices, "_failed", set())
+    killed = f"the C\\+\\+ compiler {path} was killed after 0.3 s without a result; XLA plays this"
+    with pytest.warns(RuntimeWarning, match=killed):
+        runs = jb.simulate(SOARE, partial(jb.lingape, delta=0.31), replications=3, max_pulls=30)
+    assert runs.meta["engine"] == "xla"
 
 
 def test_auto_is_native_on_a_cpu_and_the_default():

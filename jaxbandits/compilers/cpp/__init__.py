@@ -22,7 +22,7 @@ from . import (  # noqa: F401
     sums,
 )
 from .build import library_at_hand
-from .compiling import compiler, features
+from .compiling import compiler, features, warn_of_missing
 from .program import ONE_LANE, VECTORS, Target, natively, renewed, repeated
 from .values import Unsupported
 
@@ -37,4 +37,5 @@ __all__ = [
     "natively",
     "renewed",
     "repeated",
+    "warn_of_missing",
 ]

@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import warnings
 from pathlib import Path
 
 import jax
@@ -31,8 +32,8 @@ QUICKER: str = """
     --param=dse-max-alias-queries-per-store=10
 """
 COMPILERS: tuple[str, ...] = ("g++", "clang++", "c++")
-MOST_SECONDS: int = 600  # limit for compiling a program, which takes 1 to 60 seconds
-ANSWER_SECONDS: int = 60  # limit for asking the compiler for its version
+MOST_SECONDS: int = 300  # limit for compiling a program, which takes 1 to 60 seconds
+ANSWER_SECONDS: int = 20  # limit for asking the compiler for its version
 
 
 def compiler() -> str | None:
@@ -43,6 +44,18 @@ def compiler() -> str | None:
     if os.environ.get("CXX"):
         return shutil.which(os.environ["CXX"])
     return next(filter(None, map(shutil.which, COMPILERS)), None) or _in_package()
+
+
+@functools.cache
+def warn_of_missing(named: str) -> None:
+    """Warn, once, where the C++ compiler that `CXX` names is not found."""
+    if shutil.which(named) is None:
+        warnings.warn(
+            f"CXX names the C++ compiler {named!r}, which is not found: XLA plays; name one "
+            "program, without options, or unset CXX",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 @functools.cache
