@@ -231,6 +231,12 @@ def test_a_comparison_shows_what_its_dataset_holds():
     assert part.plot().get_suptitle().endswith("\n5 replications")
     assert len(part.runs["A"].pulls) == part.runs["A"].summary()["replications"] == 5
     assert jb.plot.sweep(found).axes
+    masked = jb.Comparison(found.dataset.where(found.dataset.replication < 5), found.table)
+    for draw in (jb.plot.stopping_times, jb.plot.arm_pulls, jb.plot.error_rates):
+        one, other = (draw(each) for each in (part, masked))
+        for line, same in zip(one.get_lines(), other.get_lines(), strict=True):
+            np.testing.assert_array_equal(line.get_ydata(), same.get_ydata())
+        assert [x.get_height() for x in one.patches] == [x.get_height() for x in other.patches]
 
 
 def test_names_of_dropped_dimensions(dataset):

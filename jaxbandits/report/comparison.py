@@ -131,9 +131,10 @@ class AlgorithmRuns:
     """What `jb.plot` needs of the replications of one algorithm, as in `Runs`."""
 
     def __init__(self, cell: "xarray.Dataset") -> None:
-        self._cell = cell
-        self.pulls: np.ndarray = cell.pulls.values
-        self.stopped: np.ndarray = cell.stopped.values
+        # A mask of replications leaves NaN in place of the others.
+        self._cell = cell = cell.isel(replication=cell.pulls.notnull().values)
+        self.pulls: np.ndarray = cell.pulls.values.astype(int)
+        self.stopped: np.ndarray = cell.stopped.values.astype(bool)
         self.rounds: np.ndarray | None = cell["round"].values if "regret" in cell else None
         self.regret: np.ndarray | None = cell.regret.values if "regret" in cell else None
 
