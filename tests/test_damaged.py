@@ -1,5 +1,6 @@
 """Damaged files and files of somebody else: what was written is read, or one line says why not."""
 
+import dataclasses
 import io
 import json
 import os
@@ -249,6 +250,18 @@ def test_arrays_in_the_order_of_columns_or_with_other_bytes_first_are_read(name)
 def test_the_last_recorded_round_may_be_the_last_pull():
     rounds = np.array([*range(1, 5), REGRET["pulls"].min()])
     assert refusal(packed(REGRET | {"rounds": rounds})) is None
+
+
+def test_replications_without_a_pull_can_be_read():
+    none = {"pulls": SETS["pulls"] * 0, "arm_pulls": SETS["arm_pulls"] * 0}
+    assert refusal(packed(SETS | none)) is None
+
+
+def test_objects_of_python_are_not_written(tmp_path):
+    some = dataclasses.replace(runs(), info={"things": np.array([{}] * 40, object)})
+    with pytest.raises(ValueError, match=r"^info/things must hold numbers, got objects of Python$"):
+        some.save(tmp_path / "x.npz")
+    assert not list(tmp_path.iterdir())
 
 
 def test_runs_without_replications_can_be_read():

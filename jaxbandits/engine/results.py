@@ -228,6 +228,9 @@ class Runs:
         }
         for group in saved.DICTS:
             arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
+        for name, table in arrays.items():  # which NumPy would write as a pickle
+            objects = np.asarray(table).dtype.hasobject
+            require(not objects, f"{name} must hold numbers, got objects of Python")
         header = json.dumps({"format": saved.FORMAT, "meta": self.meta})
         np.savez_compressed(stream, header=np.array(header), **arrays)
 
