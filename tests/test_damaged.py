@@ -175,11 +175,10 @@ def test_a_file_cut_or_changed_at_any_byte_is_refused_or_right():
     """Also its table of contents, where another length of a comment would leave arrays out."""
     some = runs(4, regret=True)
     whole, wrong = packed(tables_of(some)).getvalue(), []
-    flips = (0x01, 0x10, 0xFF)  # one for each byte
-    changed = [
-        whole[:at] + bytes([whole[at] ^ flips[at % 3]]) + whole[at + 1 :]
-        for at in range(len(whole))
-    ]
+    flips = (0x01, 0x10, 0xFF)  # one for each byte; of the tables, every third byte
+    contents = whole.index(b"PK\1\2")
+    places = [*range(0, contents, 3), *range(contents, len(whole))]
+    changed = [whole[:at] + bytes([whole[at] ^ flips[at % 3]]) + whole[at + 1 :] for at in places]
     cut = [whole[:length] for length in range(0, len(whole), 7)]
     refused = 0
     for data in cut + changed:
@@ -454,15 +453,16 @@ def test_results_larger_than_the_memory_are_refused_before_they_are_read(tmp_pat
     ids=range(15),
 )
 def test_claims_that_are_none_are_refused(text, words, tmp_path):
-    file = stored(tmp_path, example(), CLAIMS) / "claims.json"
-    reading.find(tmp_path)
+    file = tmp_path / "claims.json"
+    file.write_text(json.dumps(CLAIMS))
+    assert reading._claims(file) == CLAIMS
     file.write_text(text)
     with pytest.raises(ValueError, match=r"claims\.json: ") as caught:
-        reading.find(tmp_path)
+        reading._claims(file)
     assert words in str(caught.value)
     file.write_bytes(b"\xff")
     with pytest.raises(ValueError, match=r"claims\.json: .* it is no text in UTF-8"):
-        reading.find(tmp_path)
+        reading._claims(file)
 
 
 @pytest.mark.parametrize("name", ["results.nc", "claims.json", "runs.npz"])

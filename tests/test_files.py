@@ -1,5 +1,6 @@
 """Files are written completely or not at all, also by several threads."""
 
+import errno
 import os
 import stat
 import threading
@@ -118,6 +119,23 @@ def test_what_is_no_file_is_not_replaced_by_one(make, words, tmp_path):
         runs.save(tmp_path / "x")
     assert os.path.samestat(before, (tmp_path / "x").lstat())
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_an_error_while_a_file_is_written_names_it(gone, tmp_path):
+    """Also one that names no file, as of a full disk, and where the new file is gone already."""
+
+    def fill(*names):
+        with replacing(tmp_path / "x") as new:
+            if gone:
+                new.unlink()
+            raise OSError(errno.ENOSPC, "No space left on device", *names)
+
+    for names, named in [((), str(tmp_path / "x")), (("/another/file",), "/another/file")]:
+        with pytest.raises(OSError, match="No space left") as caught:
+            fill(*names)
+        assert caught.value.filename == named
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("taken", ["locked", "removed"])
