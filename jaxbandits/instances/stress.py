@@ -147,13 +147,13 @@ def stressed(
       df: heavy tails. Normal noise becomes Student's t with this many degrees of freedom, any
         number above 1. Above 2 it is scaled to the same variance. At 2 or below the variance is
         infinite, and t is multiplied by the original standard deviation.
-      deviation: misspecified means. Each mean is moved up or down by `deviation`, with random
-        signs that are fixed for the instance. Where the features can express the moves, the means
-        stay linear.
+      deviation: misspecified means. Each mean is moved up or down by so many units of a reward,
+        with random signs that are fixed for the instance. Where the features can express the moves,
+        the means stay linear.
       noise_var_factor: the learner gets this many times the original `noise_var`. The law of the
         rewards stays.
-      drift: of the means. That of arm k at pull t is `means_k + drift sin(2 pi (t / period +
-        phase_k))`, with random phases that are fixed for the instance.
+      drift: of the means, in units of a reward. That of arm k at pull t is `means_k + drift sin(2
+        pi (t / period + phase_k))`, with random phases that are fixed for the instance.
       period: pulls.
       delay: rounds that pass before a learner sees a reward, for algorithms that draw an arm or a
         batch of arms a round. Until the first reward arrives it repeats its first move; the

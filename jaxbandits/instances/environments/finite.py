@@ -38,7 +38,7 @@ def finite(instance: Instance, *, epsilon: Scalar = 0.0, identifies: bool = True
     Args:
       instance: an `Instance`.
       epsilon: an answer whose value is within `epsilon` of the best (for sets: every member
-        within `epsilon` of the m-th best) is correct.
+        within `epsilon` of the m-th best) is correct; in units of a reward.
       identifies: whether the algorithm stops only when it knows the answer, so that ties matter.
     Returns:
       An `Env`.

@@ -1,9 +1,11 @@
 """The optimal design for a known theta: that of an instance's characteristic time."""
 
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float
 
 from .. import selection
+from ..linalg import scaling
 from .d_optimal import Design
 from .xy.by_name import Solver
 
@@ -47,5 +49,8 @@ def estimated(
 
 
 def _design(arms, targets, best, gaps, others, solve):
+    # Gaps have the unit of rewards, in which the squares that a solver takes may be out of range.
+    unit = lax.stop_gradient(scaling.power_of_two(gaps.max()))
     differences = selection.at(targets, best) - targets
-    return solve.along(arms, differences / jnp.where(others, gaps, 1.0)[:, None], others)
+    found = solve.along(arms, differences / jnp.where(others, gaps / unit, 1.0)[:, None], others)
+    return found._replace(value=found.value / unit / unit, bound=found.bound / unit / unit)
