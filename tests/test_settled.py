@@ -14,6 +14,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 import jaxbandits as jb
+from jaxbandits.engine.episode import INSTANCE
 from jaxbandits.instances import settled
 from jaxbandits.instances.settled import Estimated
 from jaxbandits.instances.simulator_means import DRAWS, MOST_DRAWS
@@ -369,3 +370,29 @@ def test_sweeps_and_comparisons_show_the_share_too(capsys):
     )
     assert "unsettled" not in exact.dataset
     assert "estimated" not in repr(exact)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["xla", "native"])
+def test_draws_go_on_until_settled_where_an_instance_is_drawn_anew(engine):
+    """The same numbers as outside of a simulation, but for rounding."""
+    gaps = []
+
+    def draw(key):
+        best = 0.56 + 0.2 * jax.random.uniform(key)
+        simulator = Noisy(jnp.array([0.5, 0.5]).at[0].set(best), jnp.array(0), jnp.array(1.0))
+        return make.simulated(np.eye(2), simulator, noise_var=1.0, draws="until settled")
+
+    halving = partial(jb.sequential_halving, budget=400)
+    runs = jb.simulate(draw, halving, replications=6, batch=8, engine=engine)
+    assert runs.meta["unsettled"] == 0.0
+    assert runs.correct.mean() > 0.5
+    for number in range(6):
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), number), INSTANCE)
+        with jax.enable_x64(True):
+            instance, traced = draw(key), jax.jit(draw)(key)
+        assert int(instance.draws) == int(traced.draws)
+        np.testing.assert_allclose(instance.means, traced.means, rtol=1e-12)
+        np.testing.assert_allclose(instance.standard_errors, traced.standard_errors, rtol=1e-9)
+        gaps.append(int(instance.draws))
+    assert len(set(gaps)) > 1

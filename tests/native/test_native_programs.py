@@ -1,6 +1,7 @@
 """Whole programs: constants, results, unsupported operations, and kernels."""
 
 import re
+from functools import partial
 
 import against
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from against import LANES, by_native, leaves, same
 from jax import lax
+from jax.random import fold_in, key_data
 from loops import collatz
 
 from jaxbandits.compilers.cpp import ONE_LANE, Unsupported, renewed
@@ -81,6 +83,9 @@ def test_a_lane_may_read_arrays_of_the_program_around():
         np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
 
 
+KEY = jax.random.key(0)
+
+
 @pytest.mark.parametrize(
     ("function", "name"),
     [
@@ -90,6 +95,7 @@ def test_a_lane_may_read_arrays_of_the_program_around():
         (lambda v: v.astype(jnp.int8), "int8"),
         (lambda v: jax.lax.population_count(v.astype(int)), "population_count"),
         (lambda v: jax.vmap(collatz)(v.astype(int)), "`while` loop under `vmap`"),
+        (lambda v: key_data(jax.vmap(partial(fold_in, KEY))(v.astype(int))), "several numbers"),
     ],
 )
 def test_unsupported_operations_are_named(function, name):
