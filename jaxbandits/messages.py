@@ -17,7 +17,10 @@ def brief(value: Any) -> str:
     >>> brief([[1.0, 2.0]]), brief("a name"), len(brief(list(range(10**6)))) < LONGEST
     ('[[1.0, 2.0]]', "'a name'", True)
     """
-    text = re.sub(r"\s*\n\s*", " ", _short.repr(value))
+    try:
+        text = re.sub(r"\s*\n\s*", " ", _short.repr(value))
+    except ValueError:  # of an integer with thousands of digits
+        return f"<{type(value).__name__} that is too long to show>"
     half = LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[: half - 3]} ... {text[-half + 3 :]}"
 

@@ -60,7 +60,9 @@ def check_names(what: str, names: Collection[Any]) -> None:
         if not (text.strip() and text.isprintable()):
             raise ValueError(f"{what} must be of printable characters, got {brief(name)}")
         if text in known:
-            raise ValueError(f"{what} must differ as text, got {name!r} and {known[text]!r}")
+            raise ValueError(
+                f"{what} must differ as text, got {brief(name)} and {brief(known[text])}"
+            )
         known[text] = name
 
 

@@ -32,13 +32,14 @@ def compilations():
 
 
 def refused(what, message):
-    """Assert that a call is refused with this message, and that nothing compiles before.
+    """Assert that a call is refused with this message of one line, and nothing compiles before.
 
     `what` is a function without arguments, or `(instance, build, options)` for `simulate`.
     """
-    with compilations() as seen, pytest.raises(ValueError, match=message):
+    with compilations() as seen, pytest.raises(ValueError, match=message) as error:
         _attempt(what)
     assert seen == []
+    assert len(str(error.value).splitlines()) == 1
 
 
 def _attempt(what):

@@ -1,4 +1,4 @@
-"""`fit_glm` where counts and sums differ by many orders of magnitude, and where no maximum exists.
+"""Fits and designs at their limits: numbers far apart, and no optimum.
 
 Whether one exists is decided by a linear program. A fit is judged by a Newton decrement that is
 computed apart, in 80 bits, by orthogonal vectors of weighted rows.
@@ -178,3 +178,17 @@ def test_the_derivative_of_a_fit_that_does_not_exist_is_nan_in_its_rows_alone(wa
         assert (found[0] == found[2]).all()
         if way != "twice":
             np.testing.assert_allclose(found[0], np.diag([1 / 2.4, 1 / 2.5]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("way", [jax.grad, jax.jacfwd], ids=["backwards", "forwards"])
+def test_the_derivative_of_a_design_that_was_not_found_is_nan_in_its_rows_alone(way):
+    """The second table does not span the targets, so that no design is finite."""
+    with jax.enable_x64(True):
+        good = jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+        flat = good.at[:, 1].set(0.0)
+        found = jax.jit(jax.vmap(way(lambda arms: jb.design.xy_optimal(arms, good).value)))(
+            jnp.stack([good, flat, good])
+        )
+    assert np.isnan(found[1]).all()
+    assert np.isfinite(found[0]).all()
+    assert (found[0] == found[2]).all()

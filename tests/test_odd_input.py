@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,7 @@ from jaxbandits.engine import checks
 from jaxbandits.instances import canonical, linear, options, recorded, soare, tabular
 from jaxbandits.instances.fields import entered
 from jaxbandits.live import rewards
+from jaxbandits.messages import LONGEST, brief
 from jaxbandits.parameters import whole
 from jaxbandits.sweeps import check, planned, read
 from jaxbandits.theory.given import plain
@@ -565,3 +567,28 @@ def test_bounds_check_fields_that_were_replaced():
     ):
         with pytest.raises(ValueError, match=r"must (have shape|be real numbers)"):
             bound(replaced)
+
+
+HUGE = [np.eye(100), list(range(10**6)), "x" * 10**6, {"a\nb": np.eye(3)}, jnp.eye(40), 10**5000]
+
+
+class Broken:
+    """What cannot even be shown."""
+
+    def __repr__(self):
+        raise ValueError("no")
+
+
+@pytest.mark.parametrize("value", [*HUGE, Broken(), SMALL, DEVICE, Bound()], ids=type)
+def test_what_was_given_is_one_short_line_in_a_message(value):
+    text = brief(value)
+    assert len(text.splitlines()) == 1
+    assert 0 < len(text) <= LONGEST
+
+
+def test_no_message_shows_what_was_given_in_another_way():
+    """An array, or an object of a user, may have several lines, or thousands of characters."""
+    files = Path(jb.__file__).parent.rglob("*.py")
+    other = re.compile(r"""got \{[^{}"']*!r[^{}]*\}""")
+    found = {file.name: other.findall(file.read_text()) for file in files}
+    assert {name: shown for name, shown in found.items() if shown} == {}

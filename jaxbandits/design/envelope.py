@@ -1,7 +1,8 @@
 """Solvers of designs with the derivatives of their optima, by the envelope theorem.
 
 At an optimum `f(p) = min over w of max over m of g_m(w, p)`, a change of the weights changes f only
-to second order: `df = sum of v_m dg_m` at fixed w, with the multipliers v of the maximum. The
+to second order: `df = sum of v_m dg_m` at fixed w, with the multipliers v of the maximum. Where a
+solver has not converged that is no theorem, and the derivative is NaN. The
 weights themselves have no derivative here: where the support changes none exists, and often there
 are several optima.
 """
@@ -94,7 +95,9 @@ def _envelope(directions, primals, tangents, solved):
     # d(y^T A^-1 y) = 2 y^T A^-1 dy - y^T A^-1 dA A^-1 y
     slope = 2.0 * (shares @ (half * vectors_dot).sum(1))
     slope = slope - 2.0 * (design.weights @ (arms_dot @ table * arms).sum(1))
-    slope = jnp.where(jnp.isfinite(design.value), slope, jnp.nan)
+    # A factor: a tangent that does not depend on those of the arguments would be no derivative.
+    known = jnp.isfinite(design.value) & design.converged
+    slope = slope * jnp.where(known, 1.0, jnp.nan).astype(slope.dtype)
     known = {"value": slope, "bound": slope}
     return Solved(
         tangents_like(design, known, tangents, REFUSED),

@@ -78,8 +78,8 @@ def xy_optimal(
     Composes:
       jit, vmap: yes, also in `scan` and `shard_map`, in the precision of arms and targets.
       grad: of `value` and `bound`, the first derivative only, by the envelope theorem, as exact as
-        the design: give a `tol` of 1e-6, say (below 1e-7 rounding may leave `converged` False). The
-        weights have none.
+        the design: give a `tol` of 1e-6, say (below 1e-7 rounding may leave `converged` False). NaN
+        where `converged` is False, for the theorem is about an optimum. The weights have none.
       float32: yes, to a `tol` of 2e-3; with less the design is some 1e-3 from the optimum, and
         `converged` False.
 

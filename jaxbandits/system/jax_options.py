@@ -19,6 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
+from ..messages import brief
 from .forks import check_not_forked
 
 P = ParamSpec("P")
@@ -139,7 +140,9 @@ def check_devices() -> None:
         if not names:
             raise
         why = " ".join(str(error).split()) or "it is not there"
-        message = f"JAX_PLATFORMS must name devices of this machine, such as 'cpu', got {names!r}"
+        message = (
+            f"JAX_PLATFORMS must name devices of this machine, such as 'cpu', got {brief(names)}"
+        )
         raise ValueError(f"{message}: {why}") from None
 
 
