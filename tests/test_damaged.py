@@ -103,6 +103,11 @@ def at(name, index, value):
             "'arm_pulls' holds a number below 0",
         ),
         (at("answer", 0, -2), "'answer' holds one that is no index"),
+        (
+            at("pulls", 0, -5) | at("arm_pulls", 0, [-5, 0, 0]),
+            "'pulls' holds a number below 0",
+        ),
+        (at("rounds", 4, REGRET["pulls"].max()), "'rounds' go on after the last pull"),
         (at("replication", 0, -1), "'replication' holds a number below 0"),
         (at("replication", 1, 0), "'replication' must increase"),
         ({"replication": REGRET["replication"][::-1]}, "'replication' must increase"),
@@ -299,7 +304,9 @@ WRONG = {
     **{name: ("x", "7", 1.5, -1, [1, 2], np.nan, 1e300) for name in ("seed", "replications")},
     **{name: (3, [1, 2], 1.5) for name in ("title", "experiment", "jax", "command")},
     **{name: ("x", [1.0, 2.0], np.nan, np.inf) for name in ("seconds", "confidence")},
+    "compile_seconds": (None, True, {}),
 }
+WRONG["confidence"] += (0, 1, 1.5, -0.5)
 WRONG["independent"] += ('{"gap": 3}', '{"gap": [["a"]]}')
 WRONG["until"] = (*WRONG["until"][:-2], '{"error_width": "x"}', '{"error_width": true}', "[[]]")
 WRONG["record"] = (*(x for x in WRONG["record"] if x != '"x"'), "[true]")
@@ -313,6 +320,26 @@ def test_an_attribute_of_another_type_is_named(name):
     for value in WRONG[name]:
         with pytest.raises(ValueError, match=f"^the attribute {name!r} is not "):
             check_stated({name: value})
+
+
+def test_attributes_may_say_whatever_a_sweep_writes():
+    check_stated(
+        {
+            "independent": '{"gap": [["a", 1]]}',
+            "until": '{"error_width": 1}',
+            "record": "[1, 2]",
+            "entries": '{"digest": [1.5, "x", [true]]}',
+            "whole_axes": '{"gap": [0.5, "x"]}',
+            "options": '{"a": {"only": {"gap": [0.5]}, "delta": 1}}',
+            "revisions": '{"a": {"b": ["why"], "c": []}}',
+            "confidence": np.float64(0.975),
+            "seconds": np.int64(0),
+            "seed": np.int64(0),
+            "title": "",
+            "of somebody else": object(),
+        }
+    )
+    check_stated({"record": '"log"', "seed": 2**63})
 
 
 @pytest.mark.parametrize(("name", "value"), [("axes", DEEP), ("until", "[]"), ("seed", 1.5)])

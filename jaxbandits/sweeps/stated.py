@@ -87,7 +87,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, FLOATS) and math.isfinite(value)
+    return isinstance(value, FLOATS) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _is_share(value: Any) -> bool:
