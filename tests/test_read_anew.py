@@ -28,6 +28,8 @@ import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler
 from jaxbandits.engine import traits
 from jaxbandits.engine.partition import prepared
+from jaxbandits.system import traces as room
+from jaxbandits.system.traces import TraceCache
 
 SOARE = jb.instances.soare(3, angle=0.5, scale=2.0)
 NEEDS_COMPILER = pytest.mark.skipif(not compiler(), reason="no C++ compiler")
@@ -744,3 +746,17 @@ def test_constants_are_told_apart_by_bits_and_types(other):
         return known(SOARE, build)
 
     assert known_with(0.0) == known_with(0.0) != known_with(other)
+
+
+def test_jax_forgets_readings_at_times(monkeypatch):
+    forgotten = []
+    monkeypatch.setattr(jax, "clear_caches", lambda: forgotten.append(1))
+    monkeypatch.setattr(room, "READINGS_KEPT", 3)
+    for _ in range(6):
+        cache = TraceCache()
+        for _ in range(2):
+            with cache.reading():
+                pass
+    assert len(forgotten) == 2
+    TraceCache()  # in which nothing is read
+    assert len(forgotten) == 2

@@ -30,11 +30,24 @@ T = TypeVar("T")
 
 PLAIN: tuple[type, ...] = (type(None), bool, int, float, complex, str, bytes)
 NUMBERS: tuple[type, ...] = (int, float, complex)  # JAX has some of its own, with a dtype
+READINGS_KEPT: int = 500  # by JAX at most
 # Calls of functions with their own derivative. The rules of it are new objects in each trace; a
 # program that is not differentiated is made of the function alone.
 DERIVED: frozenset[str] = frozenset({"custom_jvp_call", "custom_vjp_call"})
 
 _numbers: Iterator[int] = itertools.count(1)
+
+
+def _next_number():
+    """The number of a new reading; at times JAX forgets what it has of earlier ones.
+
+    It keeps traces of its own functions too for each of them, 0.3 to 0.6 MB of an algorithm. With
+    them it forgets what else it has compiled, but for the programs of this package.
+    """
+    number = next(_numbers)
+    if number % READINGS_KEPT == 0:
+        jax.clear_caches()
+    return number
 
 
 class TraceCache:
@@ -45,7 +58,7 @@ class TraceCache:
     """
 
     def __init__(self) -> None:
-        self._number = next(_numbers)
+        self._number = 0  # until something is read
         self._made: dict[Hashable, Any] = {}
         self._one_at_a_time = threading.RLock()
 
@@ -55,6 +68,8 @@ class TraceCache:
         JAX then takes nothing from traces of other calls: a helper under `jax.jit`, or the body of
         a loop, may read something else than before.
         """
+        with self._one_at_a_time:
+            self._number = self._number or _next_number()
         return retracing.reading(self._number)
 
     def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
