@@ -153,6 +153,33 @@ def test_a_masked_cell_is_one_that_was_not_run(dataset):
     assert jb.plot.sweep(dataset.where(dataset.angle > 1.0)).axes
 
 
+def test_boxes_of_cells_of_which_one_is_masked(dataset):
+    one = dataset.isel(angle=0, drop=True)
+    (ax, _) = jb.plot.sweep(one.where(one.algorithm == "B")).axes
+    middles = [bars.lines[0].get_ydata()[0] for bars in ax.containers]
+    assert np.isnan(middles[0])
+    assert middles[1] == one.pulls.sel(algorithm="B").mean()
+    assert jb.plot.sweep(one.where(one.algorithm == "C")).axes  # nothing is left
+
+
+def test_the_bound_of_one_point_is_a_level_line():
+    dataset = example(instances=("one",))
+    bounded = dataset.assign(pull_lower_bound=0 * complete(dataset).pulls_mean + 1000.0)
+    (ax,) = jb.plot.sweep(bounded.sel(gap=0.25), quantities=["pulls"]).axes
+    (line,) = [line for line in ax.get_lines() if line.get_label() == "lower bound"]
+    assert list(line.get_ydata()) == [1000.0, 1000.0]
+
+
+def test_bands_of_curves_are_students():
+    dataset = example(instances=("one",), regret=True).isel(gap=0, replication=slice(3))
+    (ax,) = jb.plot.sweep(dataset).axes
+    vertices = ax.collections[0].get_paths()[0].vertices
+    ends = vertices[vertices[:, 0] == 6, 1]
+    error = float(dataset.regret[0, 0, :, -1].std(ddof=1)) / 3**0.5
+    assert np.ptp(ends) == pytest.approx(2 * 4.302652729696142 * error)
+    assert ax.get_ylabel() == "regret, mean (95%)"
+
+
 def test_curves_and_arms_of_a_selection():
     dataset = example(instances=("one",), regret=True)
     arms = ((*dataset.pulls.dims, "arm"), np.arange(2 * 2 * 20 * 3).reshape(1, 2, 2, 20, 3))

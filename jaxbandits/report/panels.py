@@ -79,11 +79,20 @@ def _bound(ax: "Axes", data: "Dataset", along: str) -> None:
     known = bounds[np.isfinite(bounds)]
     bottom, top = ax.get_ylim()
     if ((known >= bottom) & (known <= top)).any():
-        ax.plot(positions_of(data, along)[0], bounds, ":", color=ink(), lw=1.3, label=BOUND)
+        style: dict[str, Any] = {"ls": ":", "color": ink(), "lw": 1.3, "label": BOUND}
+        _line(ax, positions_of(data, along)[0], bounds, style)
         ax.set_ylim(bottom, top)
     for outside, up in ((known[known < bottom], False), (known[known > top], True)):
         if outside.size:
             _at_the_edge(ax, f"{BOUND}: {_span(outside)}", up=up)
+
+
+def _line(ax: "Axes", positions: Any, values: np.ndarray, style: dict[str, Any]) -> None:
+    """A line through values along the axis; a level one where there is a single point."""
+    if len(values) == 1:
+        ax.axhline(float(values[0]), **style)
+    else:
+        ax.plot(positions, values, **style)
 
 
 def _span(values: np.ndarray) -> str:
@@ -127,7 +136,8 @@ def _error_bounds(ax: "Axes", data: "Dataset", along: str) -> None:
     for i, name in enumerate(data.bound.values):
         values = data.error_bound.sel(bound=name).values
         style: dict[str, Any] = {"color": ink(), "lw": 1.3, "alpha": 1 - 0.2 * i}
-        ax.plot(positions, values, ("--", "-.", ":")[i % 3], label=text(name), **style)
+        style |= {"ls": ("--", "-.", ":")[i % 3], "label": text(name)}
+        _line(ax, positions, values, style)
     ax.set_yscale("log")
     ax.set_ylim(least, HIGHEST_BOUND)
 
@@ -216,7 +226,14 @@ def _boxes(ax: "Axes", data: "Dataset", whole: "Dataset") -> None:
             _cut_short(ax, position, pulls.max())
     level = interval_label(_fewest(whole))
     ax.set_ylabel(f"pulls (box: 25, 50, 75%;\nwhiskers: 5, 95%;\nmarker: mean, {level})")
-    ax.set_yscale(scale_of(whole.pulls.quantile([0.05, 0.95], "replication").values))
+    ax.set_yscale(scale_of(_middle(whole.pulls.transpose(..., "replication").values)))
+
+
+def _middle(pulls: np.ndarray) -> np.ndarray:
+    """5% and 95% quantiles of the pulls of each cell that was played."""
+    cells = pulls.reshape(-1, pulls.shape[-1])
+    played = cells[~np.isnan(cells).all(1)]
+    return np.nanquantile(played, [0.05, 0.95], axis=1)
 
 
 def _groups(ax: "Axes", data: "Dataset") -> Iterator[tuple[int, float, dict[str, str], str | None]]:
