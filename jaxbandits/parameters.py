@@ -270,6 +270,16 @@ def _is_hashable(value):
     return True
 
 
+def _as_floats(table):
+    """A table of features; one of whole numbers, in which sums would overflow, as floats."""
+    known = isinstance(table, jax.Array | np.ndarray | jax.ShapeDtypeStruct)
+    if known and jnp.issubdtype(table.dtype, jnp.floating):
+        return table
+    if isinstance(table, jax.ShapeDtypeStruct):
+        return table.update(dtype=jnp.result_type(float))
+    return np.asarray(table, float) if is_concrete(table) else jnp.asarray(table, float)
+
+
 def _with_equal_columns(values):
     """Arms, targets and theta in units in which all columns of the arms are of one size."""
     scales = scaling.column_scales(values["arms"])
@@ -396,8 +406,8 @@ def constructor(
             bound.apply_defaults()
             values = bound.arguments
             check_arms(arms, values.get("targets"))
-            if not isinstance(arms, jax.Array | np.ndarray | jax.ShapeDtypeStruct):
-                values["arms"] = np.asarray(arms, float)
+            tables = {name: values.get(name) for name in ("arms", "targets")}
+            values.update({n: _as_floats(x) for n, x in tables.items() if x is not None})
             condition = check_spans(arms) if spans else None
             values.update(convert({k: v for k, v in values.items() if k in options}))
             refuse_none(with_default, values)

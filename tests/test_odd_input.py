@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -592,3 +593,20 @@ def test_no_message_shows_what_was_given_in_another_way():
     other = re.compile(r"""got \{[^{}"']*!r[^{}]*\}""")
     found = {file.name: other.findall(file.read_text()) for file in files}
     assert {name: shown for name, shown in found.items() if shown} == {}
+
+
+@pytest.mark.parametrize("key", [3, None, "key", np.uint32(3), jax.random.split(KEY), PLANE])
+def test_a_random_instance_needs_a_key(key):
+    refused(
+        lambda: jb.instances.sphere(key, 4, 2), "key must be one key of JAX, jax.random.key(0) "
+    )
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64, bool])
+def test_features_of_whole_numbers_are_floats_to_an_algorithm(kind):
+    with jax.enable_x64(True):
+        moves = []
+        for arms in (np.eye(2, dtype=kind), np.eye(2), jnp.eye(2, dtype=kind)):
+            algorithm = jb.lingape(arms, theta_norm=1.0)
+            moves.append(algorithm.ask(KEY, algorithm.init(KEY)))
+        chex.assert_trees_all_equal(*moves)

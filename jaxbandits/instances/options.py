@@ -6,6 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Annotated, Any, ParamSpec, TypeAlias, TypeVar
 
+import jax
+import jax.numpy as jnp
+
 from ..feature_tables import require
 from ..messages import brief
 from ..parameters import Option, check, converted, needing_values, options_of, size
@@ -41,6 +44,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             bound = signature.bind(*args, **keywords)
         except TypeError:
             return hinted(*args, **keywords)  # Python's own error, or one with the nearest name
+        if "key" in bound.arguments:
+            check_key(bound.arguments["key"])
         given = {name: value for name, value in bound.arguments.items() if name in options}
         for name, value in given.items():
             (check_given if name in needed else check_option)(options[name], **{name: value})
@@ -49,6 +54,14 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     hinted = hinting(function)
     return wrapped
+
+
+def check_key(key: Any) -> None:
+    """Raise unless this is a random key of JAX, a new or an old one."""
+    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
+    new = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
+    old = dtype == jnp.uint32 and shape == (2,)
+    require(new or old, f"key must be one key of JAX, jax.random.key(0) say, got {brief(key)}")
 
 
 def check_option(option: Option, **value: Any) -> None:
