@@ -614,13 +614,18 @@ def test_a_worker_with_other_code_is_refused(load):
 
 
 def test_a_file_that_an_option_names_may_be_read(load, tmp_path):
-    text = ALGORITHM.replace("    def init", "    rows = open(path).read()\n    def init")
+    text = ALGORITHM.replace("    def init", "    with open(path) as file: rows = file.read()\n    def init")
     data, build = tmp_path / "data.csv", load({"script.py": text}).mine
     keys = []
     for rows in ("1", "2", "1"):
         data.write_text(rows)
         keys.append(Store(tmp_path).path(spec(partial(build, path=str(data)))))
     assert keys[0] == keys[2] != keys[1]
+    build = partial(build, path=str(data))
+    jb.Live(build, ARMS, path=tmp_path / "run.npz").close()
+    data.write_text("2")
+    with pytest.raises(ValueError, match=r"the files of path '.*data\.csv' have changed since the"):
+        jb.Live(build, ARMS, path=tmp_path / "run.npz")
 
 
 def test_a_long_file_is_hashed_once_and_fast(load):

@@ -255,7 +255,9 @@ def _check_same(path: Path, plays: Description, description: Description, entrie
     changed = [name for name in names if _other(plays, description, CODE + name)]
     former = [name for name in changed if plays[CODE + name].startswith(FORMER_MARK)]
     differing += [
-        f"{_code_of(name, there[name])} has changed since the file was written"
+        f"the files of path {there[name]} have changed since the file was written"
+        if name == "path"
+        else f"the code of {there[name]} has changed since the file was written, or what it reads"
         for name in changed
         if there[name] == here[name] and name not in former
     ]
@@ -263,15 +265,11 @@ def _check_same(path: Path, plays: Description, description: Description, entrie
     if former:
         warnings.warn(
             f"path: {path} is of version 0.2.0, which did not note all that "
-            f"{_code_of(former[0], there[former[0]])} reads: the run goes on, and whether that has "
-            "changed before today is not known",
+            f"the code of {there[former[0]]} reads: the run goes on, and whether that has changed "
+            "before today is not known",
             RuntimeWarning,
             stacklevel=4,
         )
-
-
-def _code_of(name: str, value: Plain) -> str:
-    return "what is in the files of path" if name == "path" else f"the code of {value}"
 
 
 def _revisions(description: Description) -> Revisions:
