@@ -58,6 +58,7 @@ def is_added(kind: type, name: str, member: Any) -> bool:
     if issubclass(kind, enum.Enum) and (name.startswith("_") or name in kind.__members__):
         return True
     inner = next(inside(member), None)
+    inner = getattr(inner, "__wrapped__", inner) if isinstance(inner, FunctionType) else inner
     if isinstance(inner, FunctionType) and is_own(inner):
         generated = inner.__code__.co_filename == "<string>"  # by `dataclass`, say
         return generated and name.startswith("__")

@@ -89,7 +89,15 @@ def reads_of(code: CodeType, scope: Scope) -> Reads:
 
 
 def _steps(code: CodeType) -> Steps:
-    return [step for step in dis.get_instructions(code) if step.opname not in NOISE]
+    """The instructions of a function; what only hands a name to a function inside reads nothing."""
+    handed = {*code.co_cellvars, *code.co_freevars}
+    return [
+        step._replace(opname="LOAD_CLOSURE")
+        if step.opname.startswith("LOAD_FAST") and step.argval in handed
+        else step
+        for step in dis.get_instructions(code)
+        if step.opname not in NOISE
+    ]
 
 
 def _read(codes: list[Steps]) -> set[str]:
