@@ -396,3 +396,29 @@ def test_draws_go_on_until_settled_where_an_instance_is_drawn_anew(engine):
         np.testing.assert_allclose(instance.standard_errors, traced.standard_errors, rtol=1e-9)
         gaps.append(int(instance.draws))
     assert len(set(gaps)) > 1
+
+
+class Single(NamedTuple):
+    """Normal rewards in single precision, of one arm or several."""
+
+    means: Any
+
+    def reward(self, key, arm):
+        return (self.means[arm] + jax.random.normal(key)).astype(jnp.float32)
+
+
+def test_rewards_in_single_precision_are_added_up_in_double_precision():
+    def build(means):
+        return make.simulated(np.eye(2), Single(means), noise_var=1.0, draws="until settled")
+
+    known = build(np.array([0.6, 0.5]))
+    with jax.enable_x64(True):
+        traced = jax.jit(build)(jnp.array([0.6, 0.5]))
+    for instance in (known, traced):
+        assert instance.means.dtype == instance.standard_errors.dtype == np.float64
+    assert int(known.draws) == int(traced.draws) > DRAWS
+    np.testing.assert_allclose(known.means, traced.means, rtol=1e-6)
+
+
+def test_a_single_arm_is_the_best():
+    assert make.simulated([[1.0]], Single(np.ones(1)), noise_var=1.0).estimated is not None

@@ -139,6 +139,10 @@ def until_settled(simulator: Pytree, key: Key, num_arms: int, m: int) -> Drawn:
         draw = many if known and sample.number >= MANY_DRAWS else few
         return joined(sample, draw(sample.number)[0], numpy)
 
+    # A simulator in single precision gives such means, which are added up in double precision.
+    sample = sample._replace(
+        means=numpy.asarray(sample.means, float), roots=numpy.asarray(sample.roots, float)
+    )
     if not known:
         return lax.while_loop(goes_on, more, sample), law
     sample = jax.tree.map(np.asarray, sample)
