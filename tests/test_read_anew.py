@@ -635,7 +635,8 @@ def test_another_function_that_does_the_same_shares_its_program():
     assert not seen
 
 
-def test_a_function_that_is_another_one_in_each_trace_is_compiled_in_each_call():
+def test_a_function_that_is_another_one_in_each_trace_has_another_program():
+    """Before it is refused, where a cell is traced a second time."""
     numbers = iter(range(FIRST, 10**6))
 
     def build(arms):
