@@ -35,6 +35,7 @@ PINNED = {
     "jax_numpy_dtype_promotion": "strict",
     "jax_legacy_prng_key": "error",
     "jax_softmax_custom_jvp": True,
+    "jax_scan3": True,
     "jax_debug_nans": True,
     "jax_debug_infs": True,
     "jax_debug_key_reuse": True,
@@ -60,6 +61,13 @@ NOT_PINNED = {
     "jax_use_direct_linearize": False,
     "jax_use_shardy_partitioner": False,
     "jax_use_simplified_jaxpr_constants": True,
+    "jax_auto_pcast": False,
+    "jax_custom_jvp3": True,
+    "jax_custom_vjp3": True,
+    "jax_mutable_array_checks": False,
+    "jax_refs_to_pins": True,
+    "jax_remat3": True,
+    "jax_thread_guard": True,
 }
 # Entries that follow an option of the caller: a `jit` that is none, the width of numbers.
 OF_THE_CALLER = {"jax_disable_jit": ["in jit"], "jax_enable_x64": ["by hand"]}
@@ -68,6 +76,39 @@ QUICK = {
     "jax_numpy_rank_promotion": "raise",
     "jax_numpy_dtype_promotion": "strict",
 }
+
+
+# Parts of the names of options that change no operation: what they report, where programs run or
+# are kept, how processes find one another, and how well XLA optimises.
+NO_MATTER = (
+    *(
+        "cache",
+        "log",
+        "traceback",
+        "dump",
+        "pprint",
+        "debug_leaked",
+        "frames",
+        "warn_bytes",
+        "pgle",
+    ),
+    *("distributed", "topology", "collectives", "cross_host", "share_binary", "preemption", "mtls"),
+    *("platform", "backend", "visible_devices", "num_cpu", "process", "dispatch", "recoverability"),
+    *("optimization", "effort", "fitting", "xla", "magma", "proxy", "serialization", "export"),
+    *("pallas", "mosaic", "ragged", "jax2tf", "bcoo", "source", "pjrt", "transfer", "most_opt"),
+    *("check_vma", "mesh", "shmap", "sort_devices", "f16", "emit_pipeline", "remat_pass"),
+    *("debug_info", "runtime_errors", "rgv3", "cpp_shard", "ppermute", "logistic", "dtype_bits"),
+    *("dynamic_shapes", "vmap_primitive", "pmap", "collective_id"),
+    *(
+        "custom_vjp_",
+        "_vjp3",
+        "bwd_checks",
+        "barrier",
+        "array_garbage",
+    ),  # of derivatives, of memory
+)
+# Assertions of the caller, which JAX raises: nothing is to be traced, or played.
+ASSERTED = ("jax_no_tracing", "jax_no_execution")
 
 
 def digests(options, *more):
@@ -88,6 +129,12 @@ def digests(options, *more):
 
 def test_each_pinned_option_is_tried():
     assert PINNED.keys() == (WIDTH | ALWAYS).keys()
+
+
+def test_each_option_of_jax_is_pinned_or_tried_or_changes_no_operation():
+    decided = {*PINNED, *NOT_PINNED, *ASSERTED}
+    left = [name for name in jax.config.values if name not in decided]
+    assert [name for name in left if not any(part in name for part in NO_MATTER)] == []
 
 
 def test_options_of_a_user_change_no_numbers_in_a_new_process():

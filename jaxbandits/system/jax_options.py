@@ -43,6 +43,7 @@ ALWAYS: dict[str, Any] = {
     "jax_numpy_dtype_promotion": "standard",
     "jax_legacy_prng_key": "allow",
     "jax_softmax_custom_jvp": False,
+    "jax_scan3": False,
     # Whether an infinite index of an arm, a key that two functions get, or a compiled program is
     # allowed.
     "jax_debug_nans": False,

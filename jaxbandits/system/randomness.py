@@ -219,7 +219,7 @@ def _inside(eqn: Any, given: list[bool]) -> Iterator[tuple[Jaxpr, list[bool]]]:
             elif name == "cond":
                 same = given[1:]
             elif name == "scan":
-                same = given[: params["num_consts"]]
+                same = given[: _consts_of_scan(params)]
             elif name == "while":
                 first = params["cond_nconsts"] if key == "body_jaxpr" else 0
                 same = given[first:][: params[key.replace("jaxpr", "nconsts")]]
@@ -227,6 +227,11 @@ def _inside(eqn: Any, given: list[bool]) -> Iterator[tuple[Jaxpr, list[bool]]]:
                 same = []
             number = len(jaxpr.invars)  # what a loop carries changes, and so it is not fixed
             yield jaxpr, (same + [False] * number)[:number]
+
+
+def _consts_of_scan(params):
+    """How many arguments of a scan do not change; from jax 0.12 on they are the first group."""
+    return params["num_consts"] if "num_consts" in params else len(params["ft_in"].unpack()[0])
 
 
 def _is_of_a_user(eqn):

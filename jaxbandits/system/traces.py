@@ -129,7 +129,12 @@ class Same:
 def shapes_of(args: Any) -> tuple[Any, tuple[Any, ...]]:
     """The pytree of some arguments, and the `(shape, dtype)` of each leaf; hashable."""
     leaves, treedef = jax.tree.flatten(args)
-    return treedef, tuple((np.shape(leaf), jax.dtypes.result_type(leaf)) for leaf in leaves)
+    return treedef, tuple((np.shape(leaf), _dtype_of(leaf)) for leaf in leaves)
+
+
+def _dtype_of(leaf):
+    """The type of an array, or the one that a number of Python has in JAX."""
+    return leaf.dtype if hasattr(leaf, "dtype") else jax.dtypes.result_type(leaf)
 
 
 def arguments_of(treedef: Any, avals: tuple[Any, ...]) -> Any:
