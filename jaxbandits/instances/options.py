@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from ..feature_tables import require
 from ..messages import brief
 from ..parameters import Option, check, converted, needing_values, options_of, size
+from ..precision import CONFIG, THREEFRY
 from ..signatures import hinting
 from ..system.machine import in_gibibytes, memory_bytes
 
@@ -60,7 +61,8 @@ def check_key(key: Any) -> None:
     """Raise unless this is a random key of JAX, a new or an old one."""
     dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
     new = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
-    old = dtype == jnp.uint32 and shape == (2,)
+    words = 2 if CONFIG.jax_default_prng_impl == THREEFRY else 4
+    old = dtype == jnp.uint32 and shape == (words,)
     require(new or old, f"key must be one key of JAX, jax.random.key(0) say, got {brief(key)}")
 
 
