@@ -251,6 +251,25 @@ def test_arrays_in_the_order_of_columns_or_with_other_bytes_first_are_read(name)
     np.testing.assert_array_equal(found.answer, expected.answer)
 
 
+def test_a_longer_header_of_an_array_is_read():
+    """NumPy writes the second version of its format where a header is long."""
+    stream = packed(REGRET)
+    with zipfile.ZipFile(stream, "a") as archive, archive.open("info/other.npy", "w") as member:
+        np.lib.format.write_array(member, REGRET["pulls"], version=(2, 0))
+    stream.seek(0)
+    np.testing.assert_array_equal(jb.load(stream).info["other"], REGRET["pulls"])
+
+
+def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path, monkeypatch):
+    """Between the look at a path and its opening."""
+    check = data_files.check_regular
+    late = lambda file: check(file) if isinstance(file, int) else None  # noqa: E731
+    monkeypatch.setattr(data_files, "check_regular", late)
+    os.mkfifo(tmp_path / "x.npz")
+    with pytest.raises(ValueError, match=r"x\.npz does not hold saved runs \(it is a named pipe"):
+        jb.load(tmp_path / "x.npz")
+
+
 def test_the_last_recorded_round_may_be_the_last_pull():
     rounds = np.array([*range(1, 5), REGRET["pulls"].min()])
     assert refusal(packed(REGRET | {"rounds": rounds})) is None
@@ -471,7 +490,7 @@ def test_results_larger_than_the_memory_are_refused_before_they_are_read(tmp_pat
         ("[" * 101 + "]" * 101, "nested too deeply"),
         ("1" + "0" * 10**5, "too many digits"),
         ("[1e999]", "the number '1e999' in it is too large"),
-        ('[{"a": 1, "a": 2}]', "it has the name 'a' twice"),
+        ('[{"b": 0, "a": 1, "a": 2}]', "it has the name 'a' twice"),
         ('["\\ud800"]', "characters that are no text"),
         ("{}", "must be a list of objects"),
         *((json.dumps([{**CLAIMS[0], "holds": x}]), "must be a list") for x in (1, 0, "x", [])),
