@@ -71,7 +71,7 @@ def in_pairs(arms):
         ),
         (jb.rep_glm_fpl, {}, r"horizon must be given, got None.*partial\(rep_glm_fpl, horizon="),
         (LINGAPE, {"path": "/nowhere/run.npz"}, "run.npz is in a folder that does not exist"),
-        (LINGAPE, {"path": os.path.dirname(__file__)}, "tests is a folder"),
+        (LINGAPE, {"path": os.path.dirname(__file__)}, "tests cannot be used: it is a folder"),
         (lambda arms: LINGAPE(arms), {"path": "run.npz"}, "could not be recognised"),
     ],
     ids=by_message,
