@@ -280,6 +280,7 @@ def test_auto_on_a_gpu(monkeypatch, one_arm, lane, library, engine):
     assert choices.automatic(Sizes(lane, 10, False, traits), "cuda", 100) == engine
 
 
+@pytest.mark.filterwarnings("ignore:lin_ucb assumes linear means")
 @pytest.mark.parametrize(("build", "engine"), [(jb.glm_tsl, "cuda"), (jb.lin_ucb, "xla")])
 def test_auto_on_a_gpu_counts_loops_of_large_lanes(monkeypatch, build, engine):
     """XLA lets all lanes wait in each step of a fit."""
