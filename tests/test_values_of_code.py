@@ -19,6 +19,7 @@ from jaxbandits.sweeps.cluster import run_piece
 from jaxbandits.sweeps.groups import Group
 from jaxbandits.sweeps.spec import planned
 from jaxbandits.sweeps.store import Store
+from jaxbandits.system.identity import describe
 from jaxbandits.system.own_code import Unknown, hash_of_code
 from jaxbandits.version import VERSION
 
@@ -598,6 +599,13 @@ def test_an_object_that_is_an_algorithm_counts_by_what_it_holds(load, tmp_path):
         assert run.pulls == 1
     with pytest.raises(ValueError, match=r"the code of script\.Rule has changed"):
         jb.Live(eight, ARMS, path=tmp_path / "run.npz")
+
+
+@pytest.mark.parametrize("pair", [("0.5", 0.5), ("5", np.int64(5)), ({1: 0}, {"1": 0})], ids=str)
+def test_options_that_look_alike_are_told_apart(pair):
+    one, two = (describe({"option": value}) for value in pair)
+    assert one != two
+    assert describe({"option": "greedy"}) == {"option": "greedy"}
 
 
 def test_a_worker_with_other_code_is_refused(load):

@@ -120,7 +120,9 @@ def described(
         return [name(type(value)), *entries] if own else entries
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, str | int | bool | type(None)):
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, int | bool | type(None)):
         return value
     if callable(value):
         named = hasattr(value, "__qualname__") or hasattr(value, "inner")
@@ -138,6 +140,15 @@ def described(
     if table.ndim == 0:
         return number(table.item())
     return described_array(table) if array is None else array(table)
+
+
+def _text(value: str) -> str:
+    """A text, in quotes where it would be taken for the number that it looks like."""
+    try:
+        complex(value)
+    except ValueError:
+        return value
+    return repr(value)
 
 
 def _draws(value: Any) -> bool:
