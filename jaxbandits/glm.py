@@ -82,8 +82,8 @@ def fit_glm(
         require(shape == (num_arms,), f"{name} must have shape ({num_arms},), got {shape}")
         if is_concrete(table):
             require(np.isfinite(table).all(), f"{name} must be finite")
-    if is_concrete(counts):
-        require((np.asarray(counts) >= 0).all(), f"counts must be 0 or above, got {brief(counts)}")
+    if is_concrete(counts) and not (np.asarray(counts) >= 0).all():
+        raise ValueError(f"counts must be 0 or above, got {brief(counts)}")  # slow text: only here
     check("family", choice(*FAMILIES), family)
     check("ridge", nonnegative, ridge)
     if is_concrete(ridge) and ridge == 0:
