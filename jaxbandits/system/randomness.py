@@ -9,7 +9,6 @@ trace, and draws from a key that depends on no argument.
 
 import gc
 import os
-import pickle
 import random
 import sys
 import tempfile
@@ -21,6 +20,7 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from .own_code import hash_of_value
 from .traces import Trace, TraceCache, digest_of_operations
 
 Generator: TypeAlias = Any  # of one of the types `GENERATORS`
@@ -139,7 +139,7 @@ def _generators() -> list[Generator]:
 
 
 def _states(generators):
-    return [pickle.dumps(_state(generator)) for generator in generators]
+    return [hash_of_value(_state(generator)) for generator in generators]
 
 
 def _state(generator):
