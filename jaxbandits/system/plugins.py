@@ -22,7 +22,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ..messages import brief
 from ..signatures import function_of
-from .data_files import Unreadable, opened
 
 T = TypeVar("T")
 Kind: TypeAlias = Literal["algorithm", "instance", "experiment"]
@@ -172,6 +171,8 @@ def read_files(paths: Iterable[Path | str]) -> tuple[PluginFile, ...]:
 def _read(path: Path) -> PluginFile:
     if path.suffix not in importlib.machinery.SOURCE_SUFFIXES:
         raise ValueError(f"plugin {path}: it must be a Python file, named *.py")
+    from .data_files import Unreadable, opened  # only here, as it takes NumPy
+
     try:
         with opened(path) as stream:
             text = stream.read()
