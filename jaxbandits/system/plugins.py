@@ -169,8 +169,6 @@ def read_files(paths: Iterable[Path | str]) -> tuple[PluginFile, ...]:
 
 
 def _read(path: Path) -> PluginFile:
-    from .data_files import Unreadable, opened  # here, as a list of names needs no NumPy
-
     if path.suffix not in importlib.machinery.SOURCE_SUFFIXES:
         raise ValueError(f"plugin {path}: it must be a Python file, named *.py")
     from .data_files import Unreadable, opened  # only here, as it takes NumPy
