@@ -14,14 +14,7 @@ from ...kernels.design import frank_wolfe
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import scaling, subspace
 from ...kernels.shared_call import once_for_equal
-from ...parameters import (
-    Nonnegative,
-    Positive,
-    Probability,
-    Variance,
-    choice,
-    constructor,
-)
+from ...parameters import Nonnegative, Positive, Probability, Variance, choice, constructor
 from ...types import Arms, Key
 
 

@@ -13,15 +13,7 @@ from ...kernels.allocate import tracking
 from ...kernels.confidence import glr, radius
 from ...kernels.estimate import least_squares
 from ...kernels.games import matrix_game
-from ...parameters import (
-    Nonnegative,
-    Positive,
-    Probability,
-    Values,
-    Variance,
-    choice,
-    constructor,
-)
+from ...parameters import Nonnegative, Positive, Probability, Values, Variance, choice, constructor
 from ...types import Arms, Key
 
 

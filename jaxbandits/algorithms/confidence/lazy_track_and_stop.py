@@ -14,12 +14,7 @@ from ...kernels.design import oracle
 from ...kernels.design.xy.by_name import named
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import spd
-from ...parameters import (
-    Positive,
-    Probability,
-    Variance,
-    constructor,
-)
+from ...parameters import Positive, Probability, Variance, constructor
 from ...types import Arms, Key
 
 CLOSE: float = 1.0 - 1e-9  # times a limit: eigenvalues that are equal to it but for rounding pass

@@ -17,13 +17,7 @@ from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import pairwise
 from ...kernels.shared_call import once_for_equal
-from ...parameters import (
-    Positive,
-    Probability,
-    Variance,
-    choice,
-    constructor,
-)
+from ...parameters import Positive, Probability, Variance, choice, constructor
 from ...types import Arms, Key, Targets
 from ..loops.single import only_answer
 

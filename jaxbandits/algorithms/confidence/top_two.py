@@ -11,15 +11,7 @@ from ...kernels import selection as pick
 from ...kernels.allocate import tracking
 from ...kernels.confidence import glr, radius
 from ...kernels.estimate import least_squares
-from ...parameters import (
-    Nonnegative,
-    Positive,
-    Probability,
-    Values,
-    Variance,
-    choice,
-    constructor,
-)
+from ...parameters import Nonnegative, Positive, Probability, Values, Variance, choice, constructor
 from ...types import Arms, Key
 
 LEAST_KNOWN: float = 2.0  # the largest `||x_a||^2 sqrt(t)` in V^-1 of an arm that is known enough

@@ -70,9 +70,7 @@ def _warn_of_bias(values: Values) -> None:
 
 
 @constructor(
-    spans=True,
-    scale_free=lambda values: not _begins_with_ridge(values),
-    requires=_warn_of_bias,
+    spans=True, scale_free=lambda values: not _begins_with_ridge(values), requires=_warn_of_bias
 )
 def xy_adaptive(
     arms: Arms,

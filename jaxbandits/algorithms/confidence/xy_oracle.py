@@ -16,14 +16,7 @@ from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.estimate import least_squares
 from ...kernels.linalg import spd
 from ...kernels.shared_call import once_for_equal
-from ...parameters import (
-    Positive,
-    Probability,
-    Variance,
-    array,
-    choice,
-    constructor,
-)
+from ...parameters import Positive, Probability, Variance, array, choice, constructor
 from ...types import Arms, Key, Targets
 from ..loops.single import only_answer
 

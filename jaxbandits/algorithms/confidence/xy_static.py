@@ -14,15 +14,7 @@ from ...kernels.design import greedy_xy
 from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.linalg import spd
 from ...kernels.shared_call import once_for_equal
-from ...parameters import (
-    Nonnegative,
-    Positive,
-    Probability,
-    Values,
-    Variance,
-    choice,
-    constructor,
-)
+from ...parameters import Nonnegative, Positive, Probability, Values, Variance, choice, constructor
 from ...types import Arms, Key, Scalar, Targets
 from ..loops.single import only_answer
 

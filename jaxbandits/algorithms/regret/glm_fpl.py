@@ -7,14 +7,7 @@ import jax.numpy as jnp
 
 from ...core import Algorithm
 from ...kernels.confidence import glm_radius
-from ...parameters import (
-    Count,
-    Family,
-    Positive,
-    Variance,
-    constructor,
-    nonnegative_or,
-)
+from ...parameters import Count, Family, Positive, Variance, constructor, nonnegative_or
 from ...types import Arms, Scalar
 from ..loops import glm
 

@@ -12,13 +12,7 @@ from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.confidence import radius
 from ...kernels.estimate import sqrt_least_squares
-from ...parameters import (
-    Positive,
-    Probability,
-    Variance,
-    constructor,
-    number_or,
-)
+from ...parameters import Positive, Probability, Variance, constructor, number_or
 from ...types import Arms, Scalar
 
 

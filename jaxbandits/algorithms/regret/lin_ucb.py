@@ -11,15 +11,7 @@ from ...core import Algorithm, Move
 from ...kernels import selection
 from ...kernels.confidence import radius
 from ...kernels.estimate import least_squares, sample_means
-from ...parameters import (
-    Flag,
-    Nonnegative,
-    Positive,
-    Probability,
-    Variance,
-    constructor,
-    number_or,
-)
+from ...parameters import Flag, Nonnegative, Positive, Probability, Variance, constructor, number_or
 from ...types import Arms, Pytree, Scalar
 
 PROVED: tuple[str, ...] = ("self_normalised_det", "self_normalised")

@@ -11,14 +11,7 @@ from ...kernels import selection
 from ...kernels.confidence import likelihood_radius, likelihood_set
 from ...kernels.estimate import newton
 from ...kernels.linalg import spd
-from ...parameters import (
-    Positive,
-    Probability,
-    Variance,
-    choice,
-    constructor,
-    number_or,
-)
+from ...parameters import Positive, Probability, Variance, choice, constructor, number_or
 from ...types import Arms, Scalar
 from ..loops import glm
 

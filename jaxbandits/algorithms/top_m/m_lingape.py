@@ -4,15 +4,7 @@ from functools import partial
 
 from ...core import Algorithm
 from ...kernels.allocate import pair_shares
-from ...parameters import (
-    Flag,
-    Nonnegative,
-    Probability,
-    Ratios,
-    Size,
-    Variance,
-    constructor,
-)
+from ...parameters import Flag, Nonnegative, Probability, Ratios, Size, Variance, constructor
 from ...types import Arms
 from ..loops.comparisons import LUCB, best_with_rest, by_features, one_with_rest
 from ..loops.top_m import (

@@ -4,14 +4,7 @@ from functools import partial
 
 from ...conditions import fewer_than_arms
 from ...core import Algorithm
-from ...parameters import (
-    Flag,
-    Nonnegative,
-    Probability,
-    Size,
-    Variance,
-    constructor,
-)
+from ...parameters import Flag, Nonnegative, Probability, Size, Variance, constructor
 from ...types import Arms
 from ..loops.comparisons import UGAPE, best_with_rest, by_averages, individual, least_worst
 from ..loops.top_m import AverageSelection, AverageThreshold, top_m
