@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.system.callbacks import in_words
+from jaxbandits.system.callbacks import errors_named, in_words
 from jaxbandits.system.jax_options import pinned
 from jaxbandits.system.traces import Trace
 
@@ -108,6 +108,18 @@ def test_an_error_of_the_function_is_one_line():
     with pytest.raises(ValueError, match=message) as found:
         jb.instances.simulated(np.eye(2), Broken(np.zeros(2)), noise_var=1.0)
     assert isinstance(found.value.__cause__, ConnectionError)
+
+
+@pytest.mark.parametrize(
+    ("kind", "result", "got"), [(int, 1.7, "float64"), (bool, 0.3, "float64"), (float, 2j, "comp")]
+)
+def test_a_result_that_would_lose_a_part_is_an_error(kind, result, got):
+    with pinned():
+        shape = jax.ShapeDtypeStruct((), kind)
+        trace = Trace(lambda x: called(lambda x: result, shape, x), 1.0)
+        message = f"TypeError: a result must be .*, got {got}"
+        with pytest.raises(ValueError, match=message), errors_named():
+            jax.block_until_ready(jax.jit(trace)(1.0))
 
 
 def asks_a_function(arms):

@@ -16,6 +16,7 @@ import types
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from test_live import ARMS, GSE, LINGAPE, by_message, reward_of
@@ -244,11 +245,6 @@ def by_name(value):
     return getattr(value, "__name__", "")
 
 
-def nan_in_the_state(arrays, move):
-    name = next(name for name, x in arrays.items() if name.startswith("leaf") and x.dtype == float)
-    arrays[name].flat[0] = np.nan
-
-
 SEQUENTIAL = [
     (at("arm", (), 4), "asks for an arm that does not exist"),
     (at("arm", (), -1), "asks for an arm that does not exist"),
@@ -269,7 +265,6 @@ SEQUENTIAL = [
     (at("sums", 0, np.nan), "the sums of the rewards of a phase are none"),
     (at("sums", 0, np.inf), "the sums of the rewards of a phase are none"),
     (at("sums", 0, 1.0), "the sums of the rewards of a phase are none"),
-    (nan_in_the_state, "the state of the algorithm holds NaN"),
 ]
 
 
@@ -282,6 +277,27 @@ def test_a_file_with_a_checksum_that_fits_and_impossible_numbers_is_refused(chan
         live.ticket()
     tampered(saved, change)
     assert_refused(saved, rf"is damaged: .*{words}$")
+
+
+def with_nan(arms):
+    """An algorithm that remembers the last reward of each arm, NaN before there is one."""
+    inner, each = jb.uniform(arms), jnp.arange(len(arms))
+
+    def init(key):
+        return inner.init(key), jnp.full(len(arms), jnp.nan)
+
+    def tell(state, move, total):
+        last = jnp.where(each == move.arm, total, state[1])
+        return inner.tell(state[0], move, total), last
+
+    return jb.Algorithm(init, lambda key, state: inner.ask(key, state[0]), tell)
+
+
+def test_a_run_whose_state_holds_nan_goes_on(tmp_path):
+    with jb.Live(with_nan, ARMS, path=tmp_path / "run.npz") as live:
+        live.tell(1.0)
+    with jb.Live(with_nan, ARMS, path=tmp_path / "run.npz") as live:
+        assert live.pulls == 1
 
 
 def test_an_answer_may_be_that_none_of_the_targets_is_right(saved):

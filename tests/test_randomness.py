@@ -8,6 +8,7 @@ import os
 import random
 import secrets
 import time
+import weakref
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -223,3 +224,15 @@ def test_a_line_of_the_package_may_draw_by_a_key_of_its_own(monkeypatch):
     """Such as that of a kernel whose design is drawn by a fixed key, and called in an `ask`."""
     monkeypatch.setattr(randomness, "OWN", str(Path(__file__).parent))
     looked_at(SOARE, REFUSED["a global key"][0])
+
+
+def test_objects_that_run_code_when_they_are_asked_what_they_are_are_left_alone():
+    class Gone:
+        pass
+
+    gone = Gone()
+    proxy = weakref.proxy(gone)
+    del gone
+    check_ending(prepared(SOARE, made(), 10), 100, 10, "mixed")
+    with pytest.raises(ReferenceError):
+        isinstance(proxy, Gone)

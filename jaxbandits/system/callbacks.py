@@ -21,6 +21,8 @@ from .jax_options import pinned
 
 CALLBACK = "pure_callback"
 WORD = np.dtype(np.uint32)
+# Kinds of a number and of the type that it is to have, where a part of it would be lost.
+LOSING = {(one, other) for one, others in {"f": "iub", "c": "iubf"}.items() for other in others}
 
 _raised: deque[BaseException] = deque(maxlen=1)  # the last error of a callback in this process
 
@@ -144,13 +146,20 @@ def _from_words(
     ]
     try:
         with pinned():
-            found = [
-                np.asarray(x, dtype) for x, dtype in zip(function(*numbers), wanted, strict=True)
-            ]
+            found = [_of(dtype, x) for x, dtype in zip(function(*numbers), wanted, strict=True)]
     except BaseException as error:
         _raised.append(error)
         raise
     return [word for x in found for word in (_divided(x) if _is_wide(x.dtype) else [x])]
+
+
+def _of(dtype, x):
+    """A result in its type; raises where that would drop a fraction or an imaginary part."""
+    found = np.asarray(x)
+    kinds = found.dtype.kind, dtype.kind
+    if kinds in LOSING:
+        raise TypeError(f"a result must be {dtype}, got {found.dtype}")
+    return found.astype(dtype, copy=False)
 
 
 @contextlib.contextmanager

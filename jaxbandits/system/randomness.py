@@ -134,7 +134,8 @@ def _generators() -> list[Generator]:
     others: list[Any] = [getattr(vars(tempfile).get("_name_sequence"), "rng", None)]
     if "beartype" in sys.modules:  # its checks of lists draw an entry
         others.append(getattr(random.random, "__self__", None))
-    found = [x for x in gc.get_objects() if isinstance(x, GENERATORS)]
+    # By their types: objects that stand for others, such as a weak proxy, run code when asked.
+    found = [x for x in gc.get_objects() if issubclass(type(x), GENERATORS)]
     return [x for x in found if not (x in others or isinstance(x, random.SystemRandom))]
 
 
