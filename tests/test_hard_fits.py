@@ -141,6 +141,18 @@ def test_an_exact_maximum_with_large_errors_has_converged():
     assert decrement(found.theta, FLAT, counts, sums, "poisson", 0.0) < 1e-9
 
 
+@pytest.mark.parametrize(
+    ("family", "predictor"), [("logistic", special.logit), ("probit", special.ndtri)]
+)
+@pytest.mark.parametrize("number", [1e8, 1e9, 1e10])
+def test_one_failure_among_billions_has_a_maximum(family, predictor, number):
+    """Its mean is 1 but for rounding, so that sums less means say nothing."""
+    found = jb.fit_glm([[1.0, 0.0], [1.0, 1.0]], [number] * 2, [1.0, number - 1.0], family=family)
+    assert found.converged
+    end = predictor(1.0 / number)
+    np.testing.assert_allclose(found.theta, [end, -2.0 * end], rtol=1e-7)
+
+
 @pytest.mark.parametrize("ridge", [0.0, 1e-6])
 def test_sums_may_differ_by_fifteen_orders_of_magnitude(ridge):
     found = jb.fit_glm(STEEP, [10] * 4, [0, 1, 1e9, 1e15], family="poisson", ridge=ridge)

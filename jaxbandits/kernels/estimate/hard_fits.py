@@ -25,6 +25,7 @@ MAX_STEPS = 100
 ROUNDINGS = 16.0  # squared ones of each predictor and sum, which a decrement may be
 FAR = 1e4  # standard deviations of a sum
 RANK = 100.0  # roundings of a column that are no direction of their own
+SYMMETRIC = ("logistic", "probit")  # whose mean at -z is 1 less that at z
 CERTIFIED = 0.1  # below 0.9 / (2 e^1.5), see `exists`
 
 
@@ -62,7 +63,7 @@ def fit(
 
     def advanced(now):
         size = newton.line_search(problem, now)
-        return _step_at(problem, now.theta - size * now.move, now.iterations + 1)
+        return _step_at(problem, family, now.theta - size * now.move, now.iterations + 1)
 
     end = lax.while_loop(unfinished, advanced, _begin(problem, family))
     finite = jnp.isfinite(end.decrement) & jnp.isfinite(end.move).all()
@@ -107,7 +108,7 @@ def _begin(problem, family):
     z = _alone(problem, family)
     weights = problem.counts * problem.link.variance(z)
     factor, rotated = _factored(problem, weights, jnp.sqrt(weights) * z, 0.0)
-    return _step_at(problem, solve_triangular(factor, rotated), jnp.zeros((), int))
+    return _step_at(problem, family, solve_triangular(factor, rotated), jnp.zeros((), int))
 
 
 def _alone(problem, family):
@@ -121,12 +122,11 @@ def _alone(problem, family):
     return ndtri(share) if family == "probit" else jnp.log(share) - jnp.log1p(-share)
 
 
-def _step_at(problem, theta, iterations):
+def _step_at(problem, family, theta, iterations):
     z = problem.arms @ theta
-    mean, variance = problem.link.both(z)
-    weights = problem.counts * variance
+    weights = problem.counts * problem.link.variance(z)
     roots = jnp.sqrt(weights)
-    residuals = problem.sums - problem.counts * mean
+    residuals = _residuals(problem, family, z)
     # A residual that is large beside its weight would drown in the rounding of the rotated rows.
     near = jnp.abs(residuals) <= FAR * roots
     scaled = jnp.where(near, residuals / jnp.where(roots > 0, roots, 1.0), 0.0)
@@ -135,6 +135,15 @@ def _step_at(problem, theta, iterations):
     rotated = rotated + solve_triangular(factor, rest, trans=1)
     move = -solve_triangular(factor, rotated)
     return Step(theta, factor, move, 0.5 * rotated @ rotated, iterations)
+
+
+def _residuals(problem, family, z):
+    """What sums exceed their expectations by; near a mean of 1, what failures fall short by."""
+    counts, sums = problem.counts, problem.sums
+    above = sums - counts * problem.link.mean(z)
+    if family not in SYMMETRIC:
+        return above
+    return jnp.where(z > 0, counts * problem.link.mean(-z) - (counts - sums), above)
 
 
 def _factored(problem, weights, right, ridge_right):
