@@ -248,11 +248,13 @@ def _check_truth(problem, build, *, one):
     Args:
       one: whether that is the best arm, where no `m` says how many.
     """
-    found, options = getattr(problem, "estimated", None), bound_options(build)
-    defaults = inspect.signature(function_of(build)).parameters
-    m = options.get("m", defaults["m"].default if "m" in defaults else None)
-    if found is None or found.draws < 2 or (m is None and not one):
+    found = getattr(problem, "estimated", None)
+    if found is None or found.draws < 2:
         return  # the means are known, there was a warning, or `Runs.facts` will say
+    options, defaults = bound_options(build), inspect.signature(function_of(build)).parameters
+    m = options.get("m", defaults["m"].default if "m" in defaults else None)
+    if m is None and not one:
+        return
     epsilon = float(options.get("epsilon", 0.0))
     check_settled(found, 1 if m is None else int(m), epsilon, role="instance")
 

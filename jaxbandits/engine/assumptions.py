@@ -26,11 +26,11 @@ def broken_assumption(problem: Any, build: Callable[..., Any]) -> str | None:
       problem: an `Instance`, of which all numbers are known or only their shapes.
       build: the constructor with its options.
     """
-    if not isinstance(problem, Instance):
+    counts = getattr(problem, "rewards", None) == "poisson"
+    if not isinstance(problem, Instance) or (problem.family == "gaussian" and not counts):
         return None
     told = getattr(build, "keywords", {}).get("theta_norm", problem.theta_norm)
     norm = told if "theta_norm" in inspect.signature(build).parameters else None
-    counts = problem.rewards == "poisson"
     return _text(build, problem.family, _nonlinear(problem, norm), counts=counts)
 
 
@@ -41,11 +41,13 @@ def broken_by_family(family: str | None, build: Callable[..., Any]) -> str | Non
 
 
 def _text(build, family, nonlinear, *, counts):
-    options, features = inspect.signature(build).parameters, uses_features(build)
-    told = "noise_var" in options and not any(name in options for name in ("family", *BUDGETED))
+    features = uses_features(build)
     reasons = [nonlinear] if features and nonlinear is not None else []
     reasons += [COUNTS] if counts else []
-    if features is None or not told or not reasons:
+    if features is None or not reasons:
+        return None
+    options = inspect.signature(build).parameters
+    if "noise_var" not in options or any(name in options for name in ("family", *BUDGETED)):
         return None
     return (
         f"{name_of(build)} assumes {'linear means and ' if features else ''}sub-Gaussian noise of "

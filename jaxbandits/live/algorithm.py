@@ -56,7 +56,7 @@ class Step(NamedTuple):
         if traces is None:
             return self
         call = functools.partial(self.function, self.constructor)
-        return traces.trace(self.function, call, *arguments_of(treedef, avals))
+        return traces.trace_of(self.function, call, treedef, avals)
 
 
 @keeping.remembered

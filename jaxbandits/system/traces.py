@@ -82,9 +82,14 @@ class TraceCache:
 
     def trace(self, name: Hashable, function: Callable[..., Any], *args: Any) -> "Trace":
         """The trace of a function of this name, made once for arguments of the same shapes."""
-        treedef, avals = shapes_of(args)
-        shapes = arguments_of(treedef, avals)
-        return self.remembered((name, treedef, avals), lambda: Trace(function, *shapes))
+        return self.trace_of(name, function, *shapes_of(args))
+
+    def trace_of(
+        self, name: Hashable, function: Callable[..., Any], treedef: Any, avals: tuple[Any, ...]
+    ) -> "Trace":
+        """The same for arguments of these shapes, as `shapes_of` returns them."""
+        make = lambda: Trace(function, *arguments_of(treedef, avals))  # noqa: E731
+        return self.remembered((name, treedef, avals), make)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process everything is read anew."""
@@ -110,7 +115,7 @@ def read_anew(*values: Any) -> contextlib.AbstractContextManager[Any]:
     return contextlib.nullcontext() if is_named(*values) else TraceCache().reading()
 
 
-class Same:
+class IdentityKey:
     """An object that equals itself alone; it is kept, so that its id stays its own."""
 
     __slots__: tuple[str, ...] = ("value",)
@@ -120,7 +125,7 @@ class Same:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.value is self.value
+        return isinstance(other, IdentityKey) and other.value is self.value
 
     def __hash__(self) -> int:
         return id(self.value)
@@ -129,12 +134,15 @@ class Same:
 def shapes_of(args: Any) -> tuple[Any, tuple[Any, ...]]:
     """The pytree of some arguments, and the `(shape, dtype)` of each leaf; hashable."""
     leaves, treedef = jax.tree.flatten(args)
-    return treedef, tuple((np.shape(leaf), _dtype_of(leaf)) for leaf in leaves)
+    return treedef, tuple(map(_aval_of, leaves))
 
 
-def _dtype_of(leaf):
-    """The type of an array, or the one that a number of Python has in JAX."""
-    return leaf.dtype if hasattr(leaf, "dtype") else jax.dtypes.result_type(leaf)
+def _aval_of(leaf):
+    """Shape and type of an array; of a number of Python the type that it has in JAX."""
+    try:
+        return leaf.shape, leaf.dtype
+    except AttributeError:
+        return np.shape(leaf), jax.dtypes.result_type(leaf)
 
 
 def arguments_of(treedef: Any, avals: tuple[Any, ...]) -> Any:
@@ -243,7 +251,8 @@ class _Writer:
         if name in DERIVED:
             params = {k: v for k, v in params.items() if isinstance(v, ClosedJaxpr | Jaxpr)}
         setting = self._once(getattr(eqn, "ctx", None), repr)
-        return f"{name} {self._object(Same(eqn.primitive))} {self._text(dict(params))} {setting}"
+        primitive = self._object(IdentityKey(eqn.primitive))
+        return f"{name} {primitive} {self._text(dict(params))} {setting}"
 
     def _text(self, value: Any) -> str:
         kind = type(value)
@@ -275,7 +284,7 @@ class _Writer:
         if isinstance(value, FunctionType):
             cells = [_contents(cell) for cell in value.__closure__ or ()]
             given = value.__defaults__, value.__kwdefaults__, cells
-            scope = self._object(Same(value.__globals__))
+            scope = self._object(IdentityKey(value.__globals__))
             return f"function({self._object(value.__code__)}, {scope}, {self._all(given)})"
         if dataclasses.is_dataclass(value) and not isinstance(value, type) and _is_of_jax(value):
             fields = [getattr(value, field.name) for field in dataclasses.fields(value)]
@@ -284,7 +293,7 @@ class _Writer:
 
     def _array(self, value: Any) -> str:
         if isinstance(value, Tracer) or value.dtype == object:
-            return self._object(Same(value))
+            return self._object(IdentityKey(value))
         if jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
             return f"key {value.dtype} {self._array(jax.random.key_data(value))}"
         data = digest_of(np.asarray(value))
@@ -292,11 +301,11 @@ class _Writer:
 
     def _object(self, value: Any) -> str:
         """The number of an object, of JAX's own by their value, of any other that it is it."""
-        known = isinstance(value, type | CodeType | Same) or _is_of_jax(value)
+        known = isinstance(value, type | CodeType | IdentityKey) or _is_of_jax(value)
         try:
-            key: Hashable = value if known and hash(value) is not None else Same(value)
+            key: Hashable = value if known and hash(value) is not None else IdentityKey(value)
         except TypeError:
-            key = Same(value)
+            key = IdentityKey(value)
         return f"object {self.objects.setdefault(key, len(self.objects))}"
 
 
