@@ -392,6 +392,7 @@ def test_a_variable_of_the_environment_counts(read, load, monkeypatch):
 
 FILES = (
     "open({!r}).read()",
+    "json.load(open({!r}))",
     "open(PATH).read()",
     "PATH.read_text()",
     "np.load({!r})",
@@ -402,7 +403,7 @@ FILES = (
 @pytest.mark.parametrize("read", FILES)
 def test_a_file_that_is_opened_counts(read, load, tmp_path):
     data = tmp_path / "data.csv"
-    head = "from pathlib import Path\nimport numpy as np\nimport pandas as pd\n"
+    head = "from pathlib import Path\nimport json\nimport numpy as np\nimport pandas as pd\n"
     head += f"PATH = Path({str(data)!r})"
     mine = load({"script.py": head + MINE.format(read.format(str(data)))}).mine
     hashes = []

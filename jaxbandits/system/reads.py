@@ -35,6 +35,7 @@ FILES = frozenset(
     | {f"read_{kind}" for kind in ("csv", "table", "parquet", "excel", "json", "pickle", "hdf")}
     | {"open_dataset", "load_dataset", "open_zarr", "imread"}
 )
+OF_OPEN_FILES = frozenset({"json", "marshal", "pickle", "tomllib"})  # whose `load` opens none
 LOOKED_UP = frozenset({"get", "pop", "setdefault", "__getitem__"})
 # Instructions that take what is looked up as it is; any other makes another name of it.
 TAKE = frozenset({"PRECALL", "BINARY_SUBSCR", "STORE_SUBSCR", "CONTAINS_OP"})
@@ -180,6 +181,8 @@ def _kind(steps: Steps, at: int, scope: Scope) -> tuple[str | None, str]:
     if name in MODULES or (name == "modules" and owner is sys):
         return "modules", "a module"
     named = foreign or steps[at].opname in GLOBALS
+    if name == "load" and foreign and owner.__name__ in OF_OPEN_FILES:
+        return None, ""  # the file is looked at where it is opened
     if (named and name == "load") or (name in FILES and (named or _is_called(steps, at))):
         return "files", "a file"
     return None, ""
