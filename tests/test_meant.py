@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import numpy as np
 import pytest
 from counting import refused
 from programs import key_of
@@ -160,6 +161,22 @@ def branching(arms):
         return move if move.arm > 0 else inner.ask(key, state)
 
     return inner._replace(ask=ask)
+
+
+@pytest.mark.parametrize("use", [np.asarray, [0, 1].__getitem__])
+def test_numpy_and_lists_of_a_traced_value_are_named(use):
+    def numeric(arms):
+        inner = jb.uniform(arms)
+
+        def ask(key, state):
+            move = inner.ask(key, state)
+            return move._replace(arm=use(move.arm))
+
+        return inner._replace(ask=ask)
+
+    message = r"^algorithm \w+: ask cannot be compiled: .*; use jax.numpy in place of NumPy$"
+    with pytest.raises(ValueError, match=message):
+        played(numeric, horizon=5)
 
 
 def test_a_branch_on_a_traced_value_is_named():

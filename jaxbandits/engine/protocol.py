@@ -22,6 +22,8 @@ PARAMETERS: dict[str, str] = {
     "ask": "key and state, and the rows of a context",
     "tell": "state, move and total",
 }
+# Of what takes numbers that are known: functions of NumPy, lists.
+ONLY_TRACED = jax.errors.TracerArrayConversionError, jax.errors.TracerIntegerConversionError
 
 
 def check_structure(structure: Factories, inputs: LoopInputs) -> None:
@@ -172,6 +174,10 @@ def _shapes(where, name, function, *args):
     except jax.errors.ConcretizationTypeError as error:
         cause = reason(error).rstrip(".")
         text = f"{where} {name} cannot be compiled: {cause}; write jnp.where in place of `if`"
+        raise ValueError(text) from error
+    except ONLY_TRACED as error:
+        cause = reason(error).rstrip(".")
+        text = f"{where} {name} cannot be compiled: {cause}; use jax.numpy in place of NumPy"
         raise ValueError(text) from error
     except TypeError as error:
         if not returned:  # its own error
