@@ -35,9 +35,10 @@ from jaxbandits.system.forks import HANGS
 INSTANCE = jb.instances.soare(2, angle=0.5)
 RUNS = jb.simulate(INSTANCE, jb.uniform, horizon=3, replications=2, engine="xla")
 LIVE = jb.Live(jb.lin_ts, np.eye(2))
+KEY = np.zeros(2, np.uint32)
 ENTRIES = {
     "instance": lambda: jb.instances.soare(2),
-    "random instance": lambda: jb.instances.sphere(None, 4, 2),
+    "random instance": lambda: jb.instances.sphere(KEY, 4, 2),
     "simulate": lambda: jb.simulate(INSTANCE, jb.uniform, horizon=3, replications=2),
     "compare": lambda: jb.compare({"u": jb.uniform}, INSTANCE, horizon=3, replications=2),
     "sweep": lambda: jb.sweep({"i": INSTANCE}, {"u": jb.uniform}, horizon=3, replications=2),

@@ -170,7 +170,7 @@ POINTS = np.zeros((4, 2))
 WRONG = {
     "labels": ((POINTS, [0, 1]), {}, r"labels must have shape \(4,\), got \(2,\)"),
     "halves": ((POINTS, [0, 1, 0.5, 1]), {}, "labels must be whole numbers"),
-    "words": ((POINTS, list("abcd")), {}, "labels must be whole numbers"),
+    "words": ((POINTS, list("abcd")), {}, "labels must be real numbers, got text"),
     "no table": ((POINTS[0], [0, 1]), {}, r"arms must be a table \[K, d\]"),
     "a hole": ((POINTS * np.nan, [0, 1, 0, 1]), {}, "arms must be finite"),
     "target": ((POINTS, [0, 1, 0, 1]), {"target": 7}, r"target must be one of .*\[0, 1\], got 7"),

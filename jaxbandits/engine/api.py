@@ -23,10 +23,18 @@ from ..system.traces import reading
 from ..version import VERSION
 from . import checkpoints
 from .checkpoints import RecordedRounds
-from .checks import DeviceChoice, check_engine, check_memory, devices_of, size_of, size_or_none
+from .checks import (
+    DeviceChoice,
+    check_engine,
+    check_engine_name,
+    check_memory,
+    devices_of,
+    size_of,
+    size_or_none,
+)
 from .compile_times import about
 from .debugging import FAULT, REPORT, fault_text
-from .device_loop import ENGINES, REPLICATIONS_PER_CELL, Record
+from .device_loop import REPLICATIONS_PER_CELL, Record
 from .episode import MAX_PULLS, UNLIMITED, Limits, root_key
 from .host_loop import HostLoop
 from .multihost import Alone, RunsByCell, team_of
@@ -161,7 +169,7 @@ def simulate(
     """
     replications, seed = size_of("replications", replications), size_of("seed", seed)
     horizon = size_or_none("horizon", horizon)
-    check("engine", choice(*ENGINES), engine)
+    check_engine_name(engine)
     check("debug", FLAG, debug)
     structure, numbers = prepared(instance, algorithm, horizon)
     report = reporter(progress)

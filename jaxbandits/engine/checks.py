@@ -163,9 +163,14 @@ def is_gpu(platform: str) -> bool:
     return platform in ("gpu", "cuda")
 
 
+def check_engine_name(engine: str) -> None:
+    """Raise unless the engine is one that a user can name."""
+    check("engine", choice(*ENGINES), engine)
+
+
 def check_engine(engine: str, devices: Devices) -> None:
     """Raise unless the engine is known, and the machine has what it needs."""
-    check("engine", choice(*ENGINES), engine)
+    check_engine_name(engine)
     platform = platform_of(devices)
     if engine == "native":
         require(platform == "cpu", f"engine 'native' is for a CPU, the device is a {platform}")

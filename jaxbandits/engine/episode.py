@@ -7,6 +7,7 @@ of `key_r` fold in tags at the far end of the range, which no block number reach
 depend on (seed, r, round) alone, so 12 rounds equal 5 + 3 + 4 rounds exactly.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -60,6 +61,12 @@ def root_key(seed: int) -> Key:
     """The key of a seed, all 64 bits; threefry whatever the caller's default generator is."""
     with pinned():  # else JAX takes half of it
         return jax.random.key(seed, impl="threefry2x32")
+
+
+@functools.cache
+def like_root_key() -> jax.ShapeDtypeStruct:
+    """The shape of a `root_key`, to trace with: the key of a seed would be compiled."""
+    return jax.eval_shape(functools.partial(root_key, 0))
 
 
 def ask_key(key: Key, rounds: Scalar) -> Key:

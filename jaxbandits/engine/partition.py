@@ -26,7 +26,7 @@ from ..types import NUMBERS, Key, Pytree, Rows
 from .assumptions import broken_assumption
 from .debugging import debugged
 from .device_loop import EpisodeFactory, Numbers, ProblemChecks
-from .episode import INSTANCE, root_key
+from .episode import INSTANCE, like_root_key, root_key
 from .problems import Problem, is_problem, type_of
 
 # What a user gives as `algorithm` and as `instance`.
@@ -292,7 +292,7 @@ def answers_with_arms(source: Any, build: Constructor) -> bool:
         return instance.arms, instance.targets
 
     with pinned():
-        arms, targets = jax.make_jaxpr(tables)(root_key(0)).jaxpr.outvars
+        arms, targets = jax.make_jaxpr(tables)(like_root_key()).jaxpr.outvars
     return arms is targets
 
 

@@ -22,7 +22,7 @@ from .device_loop import (
     bytes_of,
     example_lane,
 )
-from .episode import NO_LIMITS, Limits, Traits, root_key
+from .episode import NO_LIMITS, Limits, Traits, like_root_key
 from .protocol import check_structure
 from .traced_episodes import TracedEpisodes
 
@@ -155,4 +155,4 @@ def inputs_for(
 def abstract_inputs(shapes: Shapes, num_rounds: int) -> LoopInputs:
     """`LoopInputs` for numbers of these `(shape, dtype)`, to trace with."""
     numbers = tuple(jax.ShapeDtypeStruct(*shape) for shape in shapes)
-    return inputs_for(numbers, root_key(0), np.zeros(num_rounds, np.int64))
+    return inputs_for(numbers, like_root_key(), np.zeros(num_rounds, np.int64))
