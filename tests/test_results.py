@@ -63,6 +63,15 @@ def test_the_summary():
     assert digest["info"] == {"phases": int(some.info["phases"].sum())}
 
 
+@pytest.mark.parametrize("confidence", [95, 0, 1.0, -1, np.nan, "x", None, [0.9, 0.95]])
+def test_a_confidence_is_a_probability(confidence):
+    some = runs()
+    with pytest.raises(ValueError, match=r"confidence must be a number in .0, 1."):
+        some.summary(confidence=confidence)
+    with pytest.raises(ValueError, match=r"confidence must be a number in .0, 1."):
+        paired_difference(some, some, confidence=confidence)
+
+
 def test_runs_cut_short_are_neither_right_nor_wrong():
     wrong = dataclasses.replace(runs(cut=0), correct=np.zeros(40, bool))
     cut = dataclasses.replace(wrong, stopped=np.arange(40) < 10)

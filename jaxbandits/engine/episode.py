@@ -7,9 +7,8 @@ of `key_r` fold in tags at the far end of the range, which no block number reach
 depend on (seed, r, round) alone, so 12 rounds equal 5 + 3 + 4 rounds exactly.
 """
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -63,10 +62,11 @@ def root_key(seed: int) -> Key:
         return jax.random.key(seed, impl="threefry2x32")
 
 
-@functools.cache
-def like_root_key() -> jax.ShapeDtypeStruct:
-    """The shape of a `root_key`, to trace with: the key of a seed would be compiled."""
-    return jax.eval_shape(functools.partial(root_key, 0))
+@cache
+def like_root_key() -> Key:
+    """What stands for a `root_key` where JAX only traces; the key of a seed would be compiled."""
+    like: Any = jax.eval_shape(partial(root_key, 0))
+    return like
 
 
 def ask_key(key: Key, rounds: Scalar) -> Key:

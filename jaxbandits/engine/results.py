@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from ..intervals import CONFIDENCE, binomial_interval, half_width, standard_error
 from ..messages import brief
-from ..parameters import require
+from ..parameters import check, probability, require
 from ..system.data_files import Unreadable, opened
 from ..system.extras import needed_by
 from ..system.files import replacing
@@ -129,7 +129,7 @@ class Runs:
         `pulls_mean_is_lower_bound` is True.
 
         Args:
-          confidence: of the intervals, in (0, 1).
+          confidence: of the intervals, in (0, 1); 0.95 by default.
         Returns:
           A dict of plain numbers. `pulls_se` is the standard error of `pulls_mean`, `pulls_low` and
           `pulls_high` are the ends of its interval by Student's t, NaN for one replication;
@@ -139,6 +139,7 @@ class Runs:
           that do not span. `info` has totals of counts (whole numbers and flags) and means over the
           replications of all other numbers.
         """
+        check("confidence", probability, confidence)
         finished = int(self.stopped.sum())
         # In a contextual run each round has another best arm: no answer can be judged.
         judged = 0 if self.meta.get("contextual") else finished
@@ -342,7 +343,8 @@ def paired_difference(
     Returns:
       A dict: `replications, mean, se, low, high`, and `correlation` of the two.
     Raises:
-      ValueError: fewer than two replications in common, runs cut short, or an unknown `of`.
+      ValueError: fewer than two replications in common, runs cut short, an unknown `of`, or a
+        confidence outside of (0, 1).
 
     >>> import jaxbandits as jb
     >>> from functools import partial
@@ -352,6 +354,7 @@ def paired_difference(
     >>> paired_difference(some, some)["mean"]
     0.0
     """
+    check("confidence", probability, confidence)
     tables = [_measured(runs, of) for runs in (first, second)]
     _, *indices = np.intersect1d(first.replication, second.replication, return_indices=True)
     one, two = (table[index] for table, index in zip(tables, indices, strict=True))
