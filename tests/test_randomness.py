@@ -7,6 +7,7 @@ Nothing is compiled: an algorithm is looked at before.
 import os
 import random
 import secrets
+import threading
 import time
 import weakref
 from pathlib import Path
@@ -236,3 +237,25 @@ def test_objects_that_run_code_when_they_are_asked_what_they_are_are_left_alone(
     check_ending(prepared(SOARE, made(), 10), 100, 10, "mixed")
     with pytest.raises(ReferenceError):
         isinstance(proxy, Gone)
+
+
+@pytest.fixture
+def drawing_thread():
+    """A thread that draws from NumPy's global generator all the time, as a loader of data may."""
+    over = threading.Event()
+
+    def draw():
+        while not over.wait(0.001):
+            np.random.normal()
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    yield
+    over.set()
+    thread.join()
+
+
+def test_what_another_thread_draws_is_no_fault_of_a_function(drawing_thread):
+    looked_at(SOARE, ALLOWED["its key"])
+    with pytest.raises(ValueError, match=ASK + CLOCK):
+        looked_at(SOARE, REFUSED["NumPy's generator"][0])

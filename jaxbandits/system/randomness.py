@@ -12,6 +12,8 @@ import os
 import random
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -40,6 +42,8 @@ PYTHON: str = str(Path(os.__file__).parent) + os.sep
 JAX: str = str(Path(jax.__file__).parent) + os.sep
 REWARD: str = "simulator: its reward"
 MARK = "user's "  # begins the names of functions that are looked at
+# Seconds for which it is seen whether another thread draws.
+LEAST_WAIT, MOST_WAIT = 0.05, 1.0
 FROZEN = "JAX does so once, when it compiles, and each round and replication has the same number"
 
 
@@ -87,8 +91,9 @@ def check(whole: Callable[..., Any], *args: Any, traces: TraceCache, rest: str) 
       ValueError: names the function, says where its numbers come from, and shows the right form.
     """
     watch = Watch(traces.remembered("generators", _generators))
+    began = time.monotonic()
     first, second = (_traced(whole, watch, args, cache) for cache in (traces, TraceCache()))
-    for name, generator in watch.used:
+    for name, generator in _without_others(watch.used, time.monotonic() - began):
         kind = f"a generator of its own, {type(generator).__module__}.{type(generator).__name__}"
         of = GLOBAL.get(id(generator), kind)
         raise ValueError(f"{name} draws from {of}. {FROZEN}. {_right_form(name)}")
@@ -137,6 +142,21 @@ def _generators() -> list[Generator]:
     # By their types: objects that stand for others, such as a weak proxy, run code when asked.
     found = [x for x in gc.get_objects() if issubclass(type(x), GENERATORS)]
     return [x for x in found if not (x in others or isinstance(x, random.SystemRandom))]
+
+
+def _without_others(used, seconds):
+    """Of the generators in `used` those that rest while no function of a user is called.
+
+    Another thread may draw from the rest, for as long as the functions took. Draws that a function
+    freezes are then still seen as operations that differ in the second trace.
+    """
+    if not used or threading.active_count() == 1:
+        return used
+    generators = [generator for _, generator in used]
+    before = _states(generators)
+    time.sleep(min(max(seconds, LEAST_WAIT), MOST_WAIT))
+    states = zip(used, before, _states(generators), strict=True)
+    return [entry for entry, old, new in states if old == new]
 
 
 def _states(generators):
