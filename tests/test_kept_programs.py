@@ -39,6 +39,7 @@ def folder(tmp_path, monkeypatch):
     kept_programs._unusable.cache_clear()
     before = jax.config.jax_enable_compilation_cache
     jax.config.update("jax_enable_compilation_cache", False)
+    forget()  # what another test has played in this process would not be kept again
     yield tmp_path / "kept"
     jax.config.update("jax_enable_compilation_cache", before)
     forget()
