@@ -11,7 +11,7 @@ from .settled import SETTLED
 
 ABOVE: float = 1.01  # times `noise_var`: a variance that is larger breaks a promise, not a rounding
 FAR_ABOVE: float = 100.0  # times `noise_var`: no standard error is needed to say that it is more
-FEW: int = 40  # rewards, of which standard errors of a variance say little
+MIN_DRAWS_FOR_ERRORS: int = 40  # with fewer, those of a variance say little
 
 
 def warn_of_variances(
@@ -32,7 +32,7 @@ def warn_of_variances(
       number: of rewards of each arm.
       noise_var: what learners are told.
     """
-    sure = 1.0 - SETTLED * relative_errors if number > FEW else 0.0
+    sure = 1.0 - SETTLED * relative_errors if number > MIN_DRAWS_FOR_ERRORS else 0.0
     above = (sure * variances > ABOVE * noise_var) | (variances >= FAR_ABOVE * noise_var)
     if above.any():
         arm = int(np.where(above, variances, 0.0).argmax())

@@ -16,7 +16,7 @@ from ..system.randomness import check as check_randomness
 from ..system.traces import TraceCache
 from ..types import Key, Pytree, Rows
 from ..whole_numbers import allowed_whole, is_whole
-from .doubts import FEW, named, warn_of_constants, warn_of_variances
+from .doubts import MIN_DRAWS_FOR_ERRORS, named, warn_of_constants, warn_of_variances
 from .instance import Instance, built, check_finite
 from .options import checked
 from .settled import SETTLED, check_settled
@@ -169,7 +169,7 @@ def _doubt(found, law, noise_var, means):
     number = int(found.draws)
     varies, deviations, relative_errors, shares = map(np.asarray, law)
     warn_of_constants("simulator", varies, number, SAME_DRAWS)
-    dominated = shares > max(DOMINATED, FEW / number)
+    dominated = shares > max(DOMINATED, MIN_DRAWS_FOR_ERRORS / number)
     if dominated.any():
         arm = int(shares.argmax())
         warn_caller(
@@ -181,7 +181,7 @@ def _doubt(found, law, noise_var, means):
         variances = np.where(dominated, 0.0, deviations**2)
     if is_concrete(noise_var):
         warn_of_variances("simulator", variances, relative_errors, number, float(noise_var))
-    if means is not None and is_concrete(means) and number > FEW:
+    if means is not None and is_concrete(means) and number > MIN_DRAWS_FOR_ERRORS:
         _doubt_means(found, np.asarray(means, float), varies & ~dominated)
 
 

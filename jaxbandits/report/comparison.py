@@ -121,7 +121,7 @@ class Comparison:
         return text_of(self.table)
 
     def _repr_html_(self) -> str:
-        """The same in HTML, which notebooks show."""
+        """The comparison in HTML, which notebooks show."""
         from .narrow import html_of
 
         return html_of(self.table)

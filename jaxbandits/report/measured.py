@@ -22,7 +22,7 @@ class Error(NamedTuple):
     of_log: bool = False
 
     def of(self, error: Any) -> "Error":
-        """The same of one of several."""
+        """An error of one of several numbers, with the same replications."""
         return self._replace(error=error)
 
     @property

@@ -27,7 +27,7 @@ def text_of(table: pandas.DataFrame) -> str:
 
 
 def html_of(table: pandas.DataFrame) -> str:
-    """The same as a table in HTML, with the first line as its caption."""
+    """The lines as a table in HTML, with the first line as its caption."""
     header, lines = shown(table)
     text = pandas.DataFrame(lines, columns=header).to_html(index=False)
     return text.replace("<thead>", f"<caption>{html.escape(_title(table))}</caption><thead>", 1)

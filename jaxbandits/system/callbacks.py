@@ -28,7 +28,7 @@ _raised: deque[BaseException] = deque(maxlen=1)  # the last error of a callback 
 
 
 def in_words(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """The same operations, whose callbacks get and return words; as it is where there are none."""
+    """A trace whose callbacks get and return words; the one given where it has none."""
     if not _calls(closed.jaxpr):
         return closed
     shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in closed.jaxpr.invars]

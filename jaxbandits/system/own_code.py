@@ -69,7 +69,7 @@ def hash_of_code(function: Any, *, reads_files: bool = False) -> str:
 
 
 def hash_of_value(value: Any) -> str:
-    """The same of any object: what it holds, whether or not a user has written its class."""
+    """The hash of any object by what it holds, whether or not a user has written its class."""
     return _Walk().hash(value)
 
 

@@ -72,7 +72,7 @@ class Watch:
         return watched
 
     def part(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same of a function of arrays, whose operations are looked at too."""
+        """A function of arrays, whose use of a generator and whose operations are looked at."""
         watched: Any = self.call(name, function)
         watched.__name__ = MARK + name
         return jax.jit(watched)

@@ -87,7 +87,7 @@ class TraceCache:
     def trace_of(
         self, name: Hashable, function: Callable[..., Any], treedef: Any, avals: tuple[Any, ...]
     ) -> "Trace":
-        """The same for arguments of these shapes, as `shapes_of` returns them."""
+        """The trace for arguments of these shapes, as `shapes_of` returns them."""
         make = lambda: Trace(function, *arguments_of(treedef, avals))  # noqa: E731
         return self.remembered((name, treedef, avals), make)
 
