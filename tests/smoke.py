@@ -55,8 +55,8 @@ def sweep():
 def forget():
     """Forget compiled programs, as at the start of another process."""
     keeping.remembered.forget()
-    traits.sizes.cache_clear()
-    traits.traced.cache_clear()
+    traits._sizes.cache_clear()
+    traits._traced.cache_clear()
 
 
 def programs_are_kept():
