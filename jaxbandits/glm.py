@@ -21,6 +21,8 @@ TOL: float = 1e-18  # a Newton decrement, in units of f
 SINGLE: float = 1e3  # in single precision: so many squared roundings for each draw
 LARGEST_ERROR: float = 100.0  # of a predictor, beyond which a fit needs a certificate
 SLACK: float = 1e-9  # of a count: sums of rewards are rounded
+# The largest count of a fit, or the ridge: beyond these, f is computed in another unit.
+ORDINARY: tuple[float, float] = (2.0**-10, 2.0**30)
 # By the family: whether sums are at most the counts, and what they may be.
 RANGES: dict[str, tuple[bool, str]] = {
     "logistic": (True, "between 0 and the counts"),
@@ -44,7 +46,8 @@ def fit_glm(
     Minimises `sum_k [n_k b(z_k) - s_k z_k] + ridge/2 ||theta||^2`, `z = arms @ theta`, by damped
     Newton steps until the Newton decrement is below 1e-18. Where these do not get there, as with
     sums that differ by ten orders of magnitude, steps by orthogonal factors follow, until the
-    decrement is that of rounding.
+    decrement is that of rounding. Counts, sums and ridge times a constant have the same `theta`:
+    where the largest count (or the ridge) is below 1e-3 or above 1e9, 1e-18 is in units of it.
 
     Args:
       arms: `[K, d]`.
@@ -59,7 +62,8 @@ def fit_glm(
       init: `[d]` start, zeros by default.
     Returns:
       `Fit(theta [d], hessian [d, d], iterations, converged, decrement, status)`; `status` is 0
-      converged, 1 cap of 100 iterations reached, 2 no descent, 3 not finite.
+      converged, 1 cap of 100 iterations reached, 2 no descent, 3 not finite: also where the
+      Hessian or its inverse is too large or too small for a number.
     Raises:
       ValueError: bad shapes, NaN, negative counts, impossible sums, an unknown family.
     Composes:
@@ -96,7 +100,7 @@ def fit_glm(
     if is_concrete(ridge) and ridge == 0:
         check_condition(arms)
         solve = partial(_in_columns_of_one_size, solve)
-    return solve(arms, counts, sums, jnp.asarray(ridge, dtype), init)
+    return _where_numbers(solve(arms, counts, sums, jnp.asarray(ridge, dtype), init))
 
 
 def _in_columns_of_one_size(solve, arms, counts, sums, ridge, init):
@@ -117,7 +121,7 @@ def _check_sums(counts, sums, family):
     if not (is_concrete(counts) and is_concrete(sums)):
         return
     capped, allowed = RANGES.get(family, (False, "0 where counts are"))
-    slack = SLACK * np.maximum(counts, 1.0)
+    slack = SLACK * np.asarray(counts)
     wrong = (counts == 0) & (sums != 0)
     if family in RANGES:
         wrong |= sums < -slack
@@ -132,6 +136,40 @@ def _check_sums(counts, sums, family):
 
 
 def _fit(family, arms, counts, sums, ridge, init):
+    """The fit in another unit of f, where counts are far from ordinary ones: theta is the same.
+
+    Elsewhere the unit is 1, which changes no bit.
+    """
+    root = _root_of_unit(jnp.maximum(counts.max(), ridge))
+    unit = root * root
+    found = _fit_ordinary(family, arms, counts / unit, sums / unit, ridge / unit, init)
+    return found._replace(
+        hessian=found.hessian * unit,
+        decrement=found.decrement * unit,
+        inverse=found.inverse / unit,
+        factor=found.factor * root,
+    )
+
+
+@jax.jit
+def _where_numbers(found):
+    """The fit, not converged where its Hessian or the inverse is too large or small for numbers."""
+    sizes = jnp.stack([jnp.diagonal(found.hessian), jnp.diagonal(found.inverse)])
+    there = ((sizes > 0) & jnp.isfinite(sizes)).all() | ~found.converged
+    status = jnp.where(there, found.status, irls.NONFINITE)
+    return found._replace(converged=found.converged & there, status=status)
+
+
+def _root_of_unit(largest):
+    """The square root of the unit of f for a largest count: a power of two, so nothing is rounded.
+
+    The unit is 1 for ordinary counts, and brings others to the nearest ones.
+    """
+    beyond = largest / jnp.clip(largest, *ORDINARY)
+    return scaling.power_of_two(jnp.sqrt(beyond))
+
+
+def _fit_ordinary(family, arms, counts, sums, ridge, init):
     double = arms.dtype == jnp.float64
     resolution = SINGLE * jnp.finfo(arms.dtype).eps ** 2 * (1.0 + counts.sum())
     tol = jnp.asarray(TOL) if double else resolution

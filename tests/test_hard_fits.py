@@ -4,6 +4,8 @@ Whether one exists is decided by a linear program. A fit is judged by a Newton d
 computed apart, in 80 bits, by orthogonal vectors of weighted rows.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -158,6 +160,47 @@ def test_sums_may_differ_by_fifteen_orders_of_magnitude(ridge):
     found = jb.fit_glm(STEEP, [10] * 4, [0, 1, 1e9, 1e15], family="poisson", ridge=ridge)
     assert bool(found.converged)
     np.testing.assert_allclose(found.theta, [4.60517, 13.81551], atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_counts_and_sums_times_a_constant_have_one_estimate(family):
+    """f times a constant has the same minimum, however large f is then."""
+    rng = np.random.default_rng(3)
+    arms, counts = rng.normal(size=(NUM_ARMS, DIM)), rng.integers(5, 50, NUM_ARMS).astype(float)
+    sums = counts * rng.uniform(0.2, 0.8, NUM_ARMS)
+    usual = jb.fit_glm(arms, counts, sums, family=family)
+    for factor in (1e-300, 1e-12, 1e-6, 1e6, 1e12, 1e300):
+        found = jb.fit_glm(arms, factor * counts, factor * sums, family=family)
+        assert (bool(found.converged), int(found.status)) == (True, 0)
+        np.testing.assert_allclose(found.theta, usual.theta, rtol=1e-9, atol=1e-12)
+        # The Hessian is that of one short step before theta, whose length may differ.
+        root, near = found.factor / np.sqrt(factor), partial(np.allclose, rtol=1e-6, atol=1e-6)
+        assert near(found.hessian / factor, usual.hessian)
+        assert near(found.inverse * factor, usual.inverse)
+        assert near(root @ root.T, usual.hessian)
+
+
+def test_a_ridge_times_the_same_constant_has_one_estimate():
+    counts, sums = np.array([10.0, 20.0, 0, 0, 5, 7]), np.array([3.0, 12.0, 0, 0, 5, 0])
+    arms = np.random.default_rng(3).normal(size=(NUM_ARMS, DIM))
+    usual = jb.fit_glm(arms, counts, sums, ridge=0.5)
+    for factor in (1e-300, 1e-12, 1e12, 1e300):
+        found = jb.fit_glm(arms, factor * counts, factor * sums, ridge=0.5 * factor)
+        assert found.converged
+        np.testing.assert_allclose(found.theta, usual.theta, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("factor", "unit"), [(1e300, 1e6), (1e-300, 1e-6)])
+def test_a_fit_whose_hessian_is_no_number_has_not_converged(factor, unit):
+    arms, counts = unit * np.eye(NUM_ARMS, DIM), np.array([4.0, 5, 6, 0, 0, 0])
+    found = jb.fit_glm(arms, factor * counts, factor * counts / 4)
+    assert (bool(found.converged), int(found.status)) == (False, 3)
+
+
+@pytest.mark.parametrize("number", [1e-12, 1e-6, 1.0])
+def test_a_sum_beyond_few_counts_is_refused_as_beyond_many(number):
+    with pytest.raises(ValueError, match="between 0 and the counts"):
+        jb.fit_glm(np.eye(2), [number] * 2, [number / 2, 1.001 * number])
 
 
 @pytest.mark.parametrize("number", [10.0, 1e6, 1e12, 1e15])
