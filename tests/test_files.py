@@ -4,6 +4,7 @@ import errno
 import os
 import stat
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from run_settings import child
 
 import jaxbandits as jb
 from jaxbandits.system import locks
+from jaxbandits.system.data_files import Unreadable
+from jaxbandits.system.file_stamps import stamps_of
 from jaxbandits.system.files import remove_partial, replacing
 from jaxbandits.system.identity import stored_name
 
@@ -170,6 +173,85 @@ def test_without_locks_files_are_written_and_nothing_is_removed(tmp_path, monkey
             new.write_text("new")
         assert (tmp_path / "file").read_text() == "new"
     assert left.exists()
+
+
+def test_contents_are_on_disk_before_the_name_and_the_name_before_the_block_ends(
+    tmp_path, monkeypatch
+):
+    done, sync, move = [], os.fsync, os.replace
+
+    def synced(descriptor):
+        done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "contents")
+        sync(descriptor)
+
+    def moved(*paths):
+        done.append("name")
+        move(*paths)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", moved)
+    with replacing(tmp_path / "file") as new:
+        new.write_text("new")
+        assert done == []
+    assert done == ["contents", "name", "folder"]
+
+
+def test_what_cannot_be_a_lock_is_closed_again(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    before = os.dup(0)
+    os.close(before)
+    for _ in range(3):
+        with pytest.raises(Unreadable, match="named pipe"):
+            locks.opened(tmp_path / "pipe")
+    after = os.dup(0)
+    os.close(after)
+    assert after == before  # the lowest number that is free
+
+
+def test_a_lock_is_of_the_file_that_is_at_its_path_now(tmp_path):
+    path = tmp_path / "lock"
+    descriptor = locks.opened(path)
+    try:
+        assert locks.is_at(descriptor, path)
+        path.unlink()
+        assert not locks.is_at(descriptor, path)
+        path.touch()
+        assert not locks.is_at(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
+def reading(**options):
+    """A constructor with these options."""
+
+
+def test_a_stamp_changes_with_whatever_changes_in_a_file(tmp_path):
+    path, times = tmp_path / "table", (1_000_000_000, 1_000_000_000)
+
+    def stamp(text, at=times, move=False):
+        target = tmp_path / "new" if move else path
+        target.write_text(text)
+        os.utime(target, ns=at)
+        target.rename(path)
+        (found,) = stamps_of(partial(reading, path=str(path)))
+        return found
+
+    first = stamp("123")
+    assert stamp("123") == first
+    found = {first, stamp("1234"), stamp("123", (times[0], times[1] + 1)), stamp("123", move=True)}
+    assert len(found) == 4
+
+
+def test_files_are_stamped_in_folders_and_in_constructors_inside(tmp_path):
+    names = ["a", "inner", "inner/b"]
+    (tmp_path / "inner").mkdir()
+    for name in names:
+        (tmp_path / name).touch()
+    folder = partial(reading, path=tmp_path)
+    for source in (folder, partial(reading, around=folder, delta=0.1)):
+        assert [stamp.path for stamp in stamps_of(source)] == [str(tmp_path / x) for x in names]
+    assert not [*stamps_of(reading), *stamps_of(partial(reading, path=3, other=str(tmp_path)))]
+    assert not [*stamps_of(partial(reading, path=tmp_path / "nothing"))]
 
 
 def test_the_stored_name_of_an_algorithm_does_not_depend_on_its_folder():

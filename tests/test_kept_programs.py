@@ -421,6 +421,19 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path):
     assert found == {*ours[:2], *others}
 
 
+def test_a_program_that_is_too_large_takes_no_room_of_older_ones(tmp_path):
+    """What fills the room exactly stays, and so does what another process is writing now."""
+    (tmp_path / "programs").mkdir()
+    names = [f"programs/{digit * 32}.{digit * 32}.program" for digit in "012"]
+    for age, (name, size) in enumerate(zip(names, (10, 40, 10), strict=True)):
+        (tmp_path / name).write_bytes(b"x" * size)
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
+    (tmp_path / "programs" / ".new-now").touch()
+    kept_programs.prune(tmp_path, most=20)
+    left = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/*"))
+    assert left == ["programs/.new-now", names[0], names[2]]
+
+
 def test_reading_counts_as_use(folder):
     kept_programs.keep("name", b"bytes")
     (path,) = (folder / "programs").iterdir()

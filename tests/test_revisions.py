@@ -104,6 +104,13 @@ def test_a_constructor_of_a_user_may_have_revisions():
     assert [*revisions_of(partial(mine, each=2)).values()] == [("halved",)]
 
 
+def test_an_attribute_of_a_user_that_is_no_tuple_of_lines_is_no_revision():
+    def mine(arms): ...
+
+    mine.revisions = 3
+    assert [*revisions_of(mine).values()] == [()]
+
+
 def everything_revised():
     """All of the package that may have revisions, by name."""
     own = {name: getattr(jb, name) for name in jb.algorithms.__all__}

@@ -212,6 +212,25 @@ def test_rewards_as_they_should_be_give_no_warning():
     make.recorded(np.eye(2), [[0.0, 1.0] * 50, [1.0, 0.0] * 50], noise_var=0.25)
 
 
+@pytest.mark.parametrize(("pairs", "size"), [(20, 2.0), (100, 1.002)])
+def test_few_rewards_or_a_little_more_variance_give_no_warning(pairs, size):
+    make.recorded(np.eye(2), np.tile([[-size, size]], (2, pairs)), noise_var=1.0)
+
+
+def test_the_arm_whose_variance_is_largest_is_named():
+    samples = np.tile([[-2.0, 2.0], [-3.0, 3.0]], 100)
+    with pytest.warns(UserWarning, match=r"arm 1 \(and 1 more\) have a variance of 9"):
+        make.recorded(np.eye(2), samples, noise_var=1.0)
+
+
+@pytest.mark.parametrize("gap", [0.001, 0.0123, 0.0499, 0.1])
+def test_planned_draws_are_enough_by_at_most_a_tenth(gap):
+    found = Estimated(np.array([0.5, 0.5 + gap, 0.0]), np.array([0.02, 0.03, 0.01]), 2000)
+    exact = 2000 * (settled.PLANNED * np.hypot(0.02, 0.03) / gap) ** 2
+    assert exact <= settled.planned_draws(found) <= 1.1 * exact
+    assert settled.planned_draws(found._replace(means=np.ones(3))) is None
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_rewards_without_a_mean_are_noticed(seed):
     with warnings.catch_warnings(record=True) as caught:
