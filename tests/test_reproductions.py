@@ -12,6 +12,7 @@ import pytest
 from benchmarks import reproductions
 from benchmarks.reproductions import PAPERS
 from jaxbandits.reproduce import EXPERIMENTS
+from jaxbandits.reproduce.measures import Estimate, all_hold
 
 NOTES = tomllib.loads(reproductions.NOTES.read_text())
 PAPER_KEYS, EXPERIMENT_KEYS = {"about"}, {"text", "paper", "claims"}
@@ -105,6 +106,33 @@ def test_claims_that_fail_are_explained(kept):
         if one["holds"] is False and not reproductions.reason(one, NOTES[name].get("claims", {}))
     ]
     assert unexplained == []
+
+
+def judged(one, number):
+    """The verdicts of Student's intervals on what a claim on pulls rests on; none of others."""
+    found = one["measured"]
+    for case in (case for case in found.values() if isinstance(case, dict)):
+        if None in case.values():
+            continue
+        if "power" in case:
+            ends = found.get("least", -math.inf), found.get("most", math.inf)
+            yield Estimate(case["power"], case["standard_error"], number).within(*ends)
+        for point in (point for point in case.values() if isinstance(point, dict)):
+            if point.get("standard_error_of_log") is not None:
+                value, limit = math.log(point["ratio"]), math.log(found["limit"])
+                yield Estimate(value, point["standard_error_of_log"], number).below(limit)
+
+
+def test_verdicts_on_pulls_are_those_of_students_intervals(kept):
+    """Few replications need wider intervals than two standard errors."""
+    few = 0
+    for result in kept.values():
+        for one in result["claims"]:
+            verdicts = list(judged(one, result["replications"]))
+            if verdicts and "not_played" not in one["measured"]:
+                assert all_hold(verdicts) is one["holds"], one["claim"]
+                few += result["replications"] <= 30
+    assert few > 10
 
 
 def test_kept_results_have_a_picture_and_are_of_known_experiments(kept):

@@ -164,11 +164,12 @@ VARIANTS = {
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", VARIANTS)
-def test_another_unit_of_rewards_changes_no_draw_of_variants(name):
+def test_another_unit_of_rewards_changes_no_draw_of_variants(name, engine):
     variant = VARIANTS[name]
     problem = scaled(variant.instance, variant.build, variant.names)
-    check(problem, engine=QUICK, **variant.options)
+    check(problem, engine=engine, **variant.options)
 
 
 ARMS = cases.named("lingape").instance.arms
@@ -219,10 +220,11 @@ def test_another_unit_changes_no_draw_whatever_the_law_of_rewards(name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", [name for name in LAWS if name != "late"])
-def test_another_unit_changes_no_phase_whatever_the_law_of_rewards(name):
+def test_another_unit_changes_no_phase_whatever_the_law_of_rewards(name, engine):
     problem = LAWS[name]
-    check(lambda c: (problem(c), jb.rage), engine=QUICK, factors=FACTORS)
+    check(lambda c: (problem(c), jb.rage), engine=engine, factors=FACTORS)
 
 
 @pytest.mark.slow
