@@ -1,5 +1,9 @@
 """Functions that a simulation calls by `jax.pure_callback`: bits of numbers, errors of one line."""
 
+import contextlib
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -9,6 +13,7 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
+from jaxbandits.system import callbacks
 from jaxbandits.system.callbacks import errors_named, in_words
 from jaxbandits.system.jax_options import pinned
 from jaxbandits.system.traces import Trace
@@ -104,22 +109,93 @@ def broken(arm):
 
 
 def test_an_error_of_the_function_is_one_line():
-    message = "a function called by jax.pure_callback raised ConnectionError: the server$"
+    message = "^broken, called by jax.pure_callback, raised ConnectionError: the server$"
     with pytest.raises(ValueError, match=message) as found:
         jb.instances.simulated(np.eye(2), Broken(np.zeros(2)), noise_var=1.0)
     assert isinstance(found.value.__cause__, ConnectionError)
 
 
-@pytest.mark.parametrize(
-    ("kind", "result", "got"), [(int, 1.7, "float64"), (bool, 0.3, "float64"), (float, 2j, "comp")]
-)
-def test_a_result_that_would_lose_a_part_is_an_error(kind, result, got):
+def answered(function, shapes, value=1.0, lanes=None, method="sequential"):
+    """What a program is given that calls a function, in so many lanes."""
     with pinned():
-        shape = jax.ShapeDtypeStruct((), kind)
-        trace = Trace(lambda x: called(lambda x: result, shape, x), 1.0)
-        message = f"TypeError: a result must be .*, got {got}"
-        with pytest.raises(ValueError, match=message), errors_named():
-            jax.block_until_ready(jax.jit(trace)(1.0))
+        call = partial(jax.pure_callback, function, shapes, vmap_method=method)
+        trace = Trace(call, value)
+        x = value if lanes is None else np.full(lanes, value)
+        run = jax.jit(trace if lanes is None else jax.vmap(trace))
+        with errors_named():
+            return jax.block_until_ready(run(x))
+
+
+SCALAR = jax.ShapeDtypeStruct((), float)
+PAIR = jax.ShapeDtypeStruct((2,), float)
+BYTE = jax.ShapeDtypeStruct((), np.uint8)
+WRONG = {
+    "a fraction": (lambda x: 1.7, jax.ShapeDtypeStruct((), int), "1.7, and int64[] is declared: a"),
+    "a share": (lambda x: 0.3, jax.ShapeDtypeStruct((), bool), "0.3, and bool[] is declared: a"),
+    "an imaginary part": (lambda x: 2j, SCALAR, "2j, and float64[] is declared: a part of it"),
+    "a number that wraps": (lambda x: 300, BYTE, "300, and uint8[] is declared: a part of it"),
+    "a shape": (lambda x: np.ones(3), SCALAR, "float64[3], and float64[] is declared"),
+    "one for two": (lambda x: 1.0, PAIR, "float64[], and float64[2] is declared"),
+    "nothing": (lambda x: None, SCALAR, "None, and float64[] is declared"),
+    "a list": (lambda x: [1.0, 2.0], PAIR, "2 results, and float64[2] is declared: a list"),
+    "one result": (lambda x: x, (SCALAR, PAIR), "1 results, and float64[], float64[2] is declared"),
+    "text": (lambda x: "one", SCALAR, "'one', and float64[] is declared"),
+    "objects": (lambda x: np.array(None), SCALAR, "array(None, dtype=object), and float64[] is d"),
+    "a date": (lambda x: np.datetime64("2020"), SCALAR, "np.datetime64('2020'), and float64[] is"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_not_as_declared_is_told_in_one_line(case):
+    function, shapes, message = WRONG[case]
+    with pytest.raises(ValueError, match=re.escape(f"pure_callback, returned {message}")) as found:
+        answered(function, shapes)
+    assert str(found.value).startswith("<lambda>, called by")
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("method", ["sequential", "expand_dims", "broadcast_all"])
+def test_results_have_the_axes_of_lanes_too(method):
+    found = answered(lambda x: np.stack([x, 2 * x], -1), PAIR, lanes=3, method=method)
+    np.testing.assert_array_equal(found, [[1.0, 2.0]] * 3)
+    if method != "sequential":
+        with pytest.raises(ValueError, match=r"returned float64\[3\], and float64\[3,2\] is decl"):
+            answered(lambda x: x, PAIR, lanes=3, method=method)
+
+
+def test_two_threads_are_told_their_own_errors():
+    """Both programs have failed before either of the errors is named."""
+    both = threading.Barrier(2, timeout=60)
+
+    def fails(name):
+        """The text of the error of a program whose callback raises this name."""
+
+        def failing(x):
+            raise ConnectionError(name)
+
+        @contextlib.contextmanager
+        def at_once():
+            try:
+                yield
+            finally:
+                both.wait()
+
+        with pinned(), pytest.raises(ValueError, match="raised") as found:
+            program = jax.jit(Trace(lambda x: called(failing, SCALAR, x), 1.0))
+            with errors_named(), at_once():
+                jax.block_until_ready(program(1.0))
+        return str(found.value)
+
+    names = ["one", "two"]
+    with ThreadPoolExecutor() as threads:
+        for name, text in zip(names, threads.map(fails, names), strict=True):
+            assert text.endswith(f"raised ConnectionError: {name}")
+
+
+def test_errors_that_nobody_tells_are_forgotten():
+    for number in range(2 * callbacks.MOST_RAISED):
+        callbacks.CallbackError(str(number))
+    assert len(callbacks._raised) == callbacks.MOST_RAISED
 
 
 def asks_a_function(arms):

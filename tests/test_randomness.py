@@ -4,11 +4,16 @@
 Nothing is compiled: an algorithm is looked at before.
 """
 
+import copy
+import functools
+import inspect
 import os
 import random
 import secrets
+import tempfile
 import threading
 import time
+import uuid
 import weakref
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,12 +23,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from counting import compilations
+from numpy.random import default_rng
 
 import jaxbandits as jb
 from jaxbandits.engine.api import check_ending
 from jaxbandits.engine.episode import root_key
 from jaxbandits.engine.partition import prepared
-from jaxbandits.system import randomness
+from jaxbandits.system import new_generators, randomness
+from jaxbandits.system.new_generators import GENERATOR, noting
 
 SOARE = jb.instances.soare(2, angle=0.5)
 KEY = jax.random.key(7)
@@ -63,7 +70,18 @@ def helper(x):
     return x + time.perf_counter()
 
 
+def seeded(x):
+    return x + np.random.default_rng(0).normal()
+
+
+@functools.cache
+def table():
+    """Random features that all replications share, made when they are first needed."""
+    return np.random.default_rng(0).normal(size=3)
+
+
 ASK, CLOCK = "algorithm mine: its ask ", "is another function each time"
+SEEDED, ENTROPY = "makes a generator of its own", "reads entropy of the system"
 SAME = "draws by a key that is always the same"
 REFUSED = {
     "NumPy's generator": (made(lambda key, state: np.random.normal()), ASK + "draws from NumPy's"),
@@ -106,6 +124,23 @@ REFUSED = {
         made(tell=lambda state: jax.random.normal(KEY)),
         f"mine: its tell {SAME}.*split",
     ),
+    "a new one with a seed": (
+        made(lambda key, state: np.random.default_rng(0).normal()),
+        ASK + SEEDED,
+    ),
+    "a seed in tell": (
+        made(tell=lambda state: np.random.default_rng(0).normal()),
+        f"mine: its tell {SEEDED}.*split",
+    ),
+    "one in a helper under jit": (
+        made(lambda key, state: jax.jit(seeded)(state["x"])),
+        ASK + SEEDED,
+    ),
+    "uuid4": (made(lambda key, state: 0 * (uuid.uuid4().int % 2)), ASK + ENTROPY),
+    "a coin of NumPy in the constructor": (
+        made(whole=lambda: 0 * default_rng().integers(2)),
+        f"mine: its constructor {ENTROPY}",
+    ),
     "in init": (made(init=lambda key: np.random.normal()), "mine: its init draws from NumPy's"),
     "in the constructor": (made(whole=np.random.normal), "mine: its constructor draws from NumPy"),
 }
@@ -117,6 +152,8 @@ ALLOWED = {
     "a fixed design in init": made(init=lambda key: jax.random.normal(jax.random.key(0))),
     "one in the constructor": made(whole=lambda: jax.random.normal(jax.random.key(0))),
     "one by a seed": made(whole=lambda: np.random.default_rng(0).normal()),
+    "an old one by a seed": made(whole=lambda: np.random.RandomState(0).normal()),
+    "a table that is made once": made(lambda key, state: jnp.asarray(table())[state["n"] % 3]),
 }
 
 
@@ -199,11 +236,15 @@ class ByClock(Simulator):
     noise = staticmethod(lambda key: time.time())
 
 
+class BySeed(Simulator):
+    noise = staticmethod(lambda key: np.random.default_rng(0).normal())
+
+
 class ByOneKey(Simulator):
     noise = staticmethod(lambda key: jax.random.normal(KEY))
 
 
-REWARDS = {ByNumpy: "draws from NumPy's", ByClock: CLOCK, ByOneKey: SAME}
+REWARDS = {ByNumpy: "draws from NumPy's", ByClock: CLOCK, BySeed: SEEDED, ByOneKey: SAME}
 
 
 @pytest.mark.parametrize("simulator", REWARDS)
@@ -259,3 +300,54 @@ def test_what_another_thread_draws_is_no_fault_of_a_function(drawing_thread):
     looked_at(SOARE, ALLOWED["its key"])
     with pytest.raises(ValueError, match=ASK + CLOCK):
         looked_at(SOARE, REFUSED["NumPy's generator"][0])
+
+
+NOTED = {
+    lambda: default_rng(3).integers(2): {GENERATOR},
+    lambda: np.random.RandomState(0).rand(): {GENERATOR},
+    lambda: np.random.RandomState(seed=0).rand(): {GENERATOR},
+    lambda: np.random.Generator(np.random.Philox(1)).random(): {GENERATOR},
+    lambda: random.Random(0).random(): {GENERATOR},
+    lambda: copy.deepcopy(OF_NUMPY).random(): {GENERATOR},
+    lambda: copy.deepcopy(OF_PYTHON).random(): {GENERATOR},
+    lambda: default_rng().integers(2): {GENERATOR, new_generators.ENTROPY},
+    lambda: random.Random().randrange(2): {new_generators.ENTROPY},
+    lambda: random.SystemRandom().randrange(2): {new_generators.ENTROPY},
+    lambda: secrets.randbelow(2): {new_generators.ENTROPY},
+    lambda: os.urandom(1): {new_generators.ENTROPY},
+    lambda: OF_NUMPY.normal() + OF_PYTHON.random() + np.random.rand(): set(),
+    lambda: tempfile.mktemp(): set(),  # of Python, for itself
+}
+
+
+def test_what_a_function_makes_is_noted():
+    tempfile.mktemp()  # whose generator is made once for a process
+    for function, kinds in NOTED.items():
+        notes = set()
+        with noting(notes.add):
+            function()
+        assert notes == kinds, inspect.getsource(function)
+
+
+def test_what_notes_new_generators_is_put_back_and_hears_its_thread_alone():
+    before = random.Random.seed, random._urandom, os.urandom
+    notes, over = [], threading.Event()
+
+    def others():
+        while not over.is_set():
+            with noting(lambda kind: None):
+                random.Random(0)
+                default_rng()
+
+    other = threading.Thread(target=others)
+    other.start()
+    try:
+        for _ in range(20):
+            with noting(notes.append):
+                assert (random.Random(3).random(), random.Random.seed) != (0, before[0])
+        assert notes == [GENERATOR] * 20
+    finally:
+        over.set()
+        other.join()
+    assert (random.Random.seed, random._urandom, os.urandom) == before
+    assert random.Random(3).random() == random.Random(3).random()

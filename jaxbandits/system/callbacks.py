@@ -7,8 +7,10 @@ is called under the options of this package.
 
 import contextlib
 import functools
-from collections import deque
-from collections.abc import Callable, Generator, Sequence
+import itertools
+import re
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -16,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun
 
-from ..messages import reason
+from ..messages import brief, reason
 from .jax_options import pinned
 
 CALLBACK = "pure_callback"
@@ -24,14 +26,36 @@ WORD = np.dtype(np.uint32)
 # Kinds of a number and of the type that it is to have, where a part of it would be lost.
 LOSING = {(one, other) for one, others in {"f": "iub", "c": "iubf"}.items() for other in others}
 
-_raised: deque[BaseException] = deque(maxlen=1)  # the last error of a callback in this process
+MOST_RAISED = 32  # errors that are kept; each lane and device may raise one, and one is told
+NAMED: re.Pattern[str] = re.compile(r"error (\d+) of a function called by jax\.pure_callback")
+
+_raised: dict[int, "CallbackError"] = {}  # those of this process that nobody has told yet
+_one_at_a_time = threading.Lock()
+_errors: Iterator[int] = itertools.count(1)
+
+
+class CallbackError(Exception):
+    """An error of a callback, known by a number: XLA hands on its text alone, in any thread.
+
+    Args:
+      message: what went wrong, in one line.
+    """
+
+    def __init__(self, message: str) -> None:
+        self.message: str = message
+        self.number: int = next(_errors)
+        super().__init__(f"error {self.number} of a function called by jax.pure_callback")
+        with _one_at_a_time:
+            _raised[self.number] = self
+            while len(_raised) > MOST_RAISED:
+                del _raised[next(iter(_raised))]
 
 
 def in_words(closed: ClosedJaxpr) -> ClosedJaxpr:
     """A trace whose callbacks get and return words; the one given where it has none."""
     if not _calls(closed.jaxpr):
         return closed
-    shapes = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in closed.jaxpr.invars]
+    shapes = map(_shape_of, closed.jaxpr.invars)
     return jax.make_jaxpr(lambda *args: _evaluated(closed, args))(*shapes)
 
 
@@ -95,16 +119,21 @@ def _rewritten(value: Any) -> Any:
 def _called(eqn: JaxprEqn, args: list[Any]) -> list[Any]:
     """The results of a callback."""
     avals = eqn.params["result_avals"]
-    given, wanted = (tuple(np.dtype(x.dtype) for x in values) for values in (args, avals))
+    wanted = tuple(np.dtype(x.dtype) for x in avals)
     shapes = [
         jax.ShapeDtypeStruct(aval.shape, dtype)
         for aval, wide in zip(avals, wanted, strict=True)
         for dtype in ([WORD, WORD] if _is_wide(wide) else [wide])
     ]
-    function = functools.partial(_from_words, eqn.params["callback"], given, wanted)
+    inputs = tuple(map(_shape_of, eqn.invars))
+    function = functools.partial(_from_words, eqn.params["callback"], inputs, tuple(avals))
     options = {name: eqn.params[name] for name in ("vmap_method", "sharding") if name in eqn.params}
     words = [word for x in args for word in _words(x)]
     return _numbers(jax.pure_callback(function, shapes, *words, **options), wanted)
+
+
+def _shape_of(x: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype)
 
 
 def _is_wide(dtype: np.dtype) -> bool:
@@ -134,31 +163,79 @@ def _numbers(words: Sequence[Any], dtypes: Sequence[np.dtype]) -> list[Any]:
 
 
 def _from_words(
-    function: Callable[..., Any],
-    given: tuple[np.dtype, ...],
-    wanted: tuple[np.dtype, ...],
-    *words: Any,
+    function: Callable[..., Any], given: Sequence[Any], wanted: Sequence[Any], *words: Any
 ) -> list[np.ndarray]:
-    """Call a function of a user with its own numbers; its results as words."""
+    """Call a function of a user with its own numbers; its results as words.
+
+    Args:
+      function: returns a list of its results.
+      given, wanted: shapes and types of its arguments and of what it is to return, for one lane.
+      *words: its arguments, with axes of lanes before their own.
+    """
     rest = iter(words)
     numbers = [
-        _joined(rest).view(dtype) if _is_wide(dtype) else np.asarray(next(rest)) for dtype in given
+        _joined(rest).view(x.dtype) if _is_wide(x.dtype) else np.asarray(next(rest)) for x in given
     ]
     try:
         with pinned():
-            found = [_of(dtype, x) for x, dtype in zip(function(*numbers), wanted, strict=True)]
-    except BaseException as error:
-        _raised.append(error)
+            found = _checked(function(*numbers), wanted, _lanes(numbers, given))
+    except CallbackError:  # of one that was in words before
         raise
+    except _WrongResult as error:
+        raise CallbackError(f"{_name(function)}, called by jax.pure_callback, {error}") from None
+    except BaseException as error:
+        kind = f"{type(error).__name__}: {reason(error)}"
+        message = f"{_name(function)}, called by jax.pure_callback, raised {kind}"
+        raise CallbackError(message) from error
     return [word for x in found for word in (_divided(x) if _is_wide(x.dtype) else [x])]
 
 
-def _of(dtype, x):
-    """A result in its type; raises where that would drop a fraction or an imaginary part."""
-    found = np.asarray(x)
-    kinds = found.dtype.kind, dtype.kind
-    if kinds in LOSING:
-        raise TypeError(f"a result must be {dtype}, got {found.dtype}")
+class _WrongResult(ValueError):
+    """What a function has returned is not what was declared; the text begins with a verb."""
+
+
+def _name(function):
+    """What messages call a function that JAX has wrapped, or a user in a partial."""
+    function = getattr(function, "callback_func", function)
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__qualname__", type(function).__qualname__)
+
+
+def _lanes(numbers, given):
+    """The axes that `vmap` has put before those of the arguments."""
+    before = [x.shape[: x.ndim - len(y.shape)] for x, y in zip(numbers, given, strict=True)]
+    return np.broadcast_shapes(*before)
+
+
+def _checked(found, wanted, lanes):
+    """The results, each as it was declared; raises where one is something else."""
+    shapes = [(*lanes, *x.shape) for x in wanted]
+    if len(found) != len(wanted):
+        got = f"{len(found)} results" if found else "None"
+        hint = ": a list or tuple counts as several, np.asarray makes it one" if found else ""
+        declared = ", ".join(map(_brief, wanted, shapes)) or "nothing"
+        raise _WrongResult(f"returned {got}, and {declared} is declared{hint}")
+    return list(map(_of, wanted, shapes, found))
+
+
+def _brief(x, shape):
+    """Type and shape, `float64[2]` say."""
+    return f"{np.dtype(x.dtype)}[{','.join(map(str, shape))}]"
+
+
+def _of(wanted, shape, x):
+    """A result in its type; raises where that would drop a part of it."""
+    found, dtype = np.asarray(x), np.dtype(wanted.dtype)
+    declared = f"and {_brief(wanted, shape)} is declared"
+    if not (np.can_cast(found.dtype, complex) or jnp.issubdtype(found.dtype, jnp.number)):
+        raise _WrongResult(f"returned {brief(x)}, {declared}")
+    if found.shape != shape:
+        raise _WrongResult(f"returned {_brief(found, found.shape)}, {declared}")
+    whole = {found.dtype.kind, dtype.kind} <= {"i", "u"}
+    loses = (found.dtype.kind, dtype.kind) in LOSING
+    if loses or (whole and (found.astype(dtype) != found).any()):
+        raise _WrongResult(f"returned {brief(x)}, {declared}: a part of it would be lost")
     return found.astype(dtype, copy=False)
 
 
@@ -167,21 +244,22 @@ def errors_named() -> Generator[None]:
     """A block that plays programs: what a function of a user raises in a callback is one line.
 
     Raises:
-      ValueError: it has raised an exception, which is the cause of this one.
+      ValueError: it has raised an exception, which is the cause of this one, or has returned
+        something else than declared.
       KeyboardInterrupt: as it was interrupted.
     """
-    _raised.clear()
     try:
         yield
     except RuntimeError as error:  # of JAX, with lines of a traceback
-        if not _raised:
+        found = NAMED.search(str(error))
+        with _one_at_a_time:
+            known = _raised.pop(int(found[1]), None) if found else None
+        if known is None:
             raise
-        cause = _raised.popleft()
+        cause = known.__cause__
         if isinstance(cause, KeyboardInterrupt):
             raise KeyboardInterrupt from None
-        kind = type(cause).__name__
-        message = f"a function called by jax.pure_callback raised {kind}: {reason(cause)}"
-        raise ValueError(message) from (cause if isinstance(cause, Exception) else error)
+        raise ValueError(known.message) from (cause if isinstance(cause, Exception) else error)
 
 
 def _joined(words):

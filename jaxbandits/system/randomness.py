@@ -2,9 +2,10 @@
 
 JAX calls a function once, while it compiles, and plays what it has traced. A number from a
 generator of NumPy, from a clock or from a key that is always the same would so be drawn once, and
-be the same in all rounds and replications, without a word. Three signs of it are looked for: a
+be the same in all rounds and replications, without a word. Four signs of it are looked for: a
 generator whose state changes while a function is traced, operations that are others in a second
-trace, and draws from a key that depends on no argument.
+trace, a generator that is made while it is traced or entropy that is read then, and draws from a
+key that depends on no argument.
 """
 
 import gc
@@ -22,6 +23,7 @@ import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from .new_generators import ENTROPY, noting
 from .own_code import hash_of_value
 from .traces import Trace, TraceCache, digest_of_operations
 
@@ -44,6 +46,8 @@ REWARD: str = "simulator: its reward"
 MARK = "user's "  # begins the names of functions that are looked at
 # Seconds for which it is seen whether another thread draws.
 LEAST_WAIT, MOST_WAIT = 0.05, 1.0
+MADE = "makes a generator of its own, as np.random.default_rng(0) does"
+READ = "reads entropy of the system, as default_rng() without a seed, secrets and uuid4 do"
 FROZEN = "JAX does so once, when it compiles, and each round and replication has the same number"
 
 
@@ -57,6 +61,7 @@ class Watch:
     def __init__(self, generators: Sequence[Generator]) -> None:
         self._generators = generators
         self.used: list[tuple[str, Generator]] = []
+        self.made: list[tuple[str, str]] = []  # names with what `noting` tells
 
     def call(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, whose use of a generator is noted; `name` says in an error what it is."""
@@ -64,7 +69,8 @@ class Watch:
         def watched(*args: Any) -> Any:
             before = _states(self._generators)
             try:
-                return function(*args)
+                with noting(lambda kind: self.made.append((name, kind))):
+                    return function(*args)
             finally:
                 states = zip(self._generators, before, _states(self._generators), strict=True)
                 self.used += [(name, x) for x, old, new in states if old != new]
@@ -92,7 +98,9 @@ def check(whole: Callable[..., Any], *args: Any, traces: TraceCache, rest: str) 
     """
     watch = Watch(traces.remembered("generators", _generators))
     began = time.monotonic()
-    first, second = (_traced(whole, watch, args, cache) for cache in (traces, TraceCache()))
+    first = _traced(whole, watch, args, traces)
+    watch.made.clear()  # what is made once is a table: by a module that is imported, in a cache
+    second = _traced(whole, watch, args, TraceCache())
     for name, generator in _without_others(watch.used, time.monotonic() - began):
         kind = f"a generator of its own, {type(generator).__module__}.{type(generator).__name__}"
         of = GLOBAL.get(id(generator), kind)
@@ -103,6 +111,11 @@ def check(whole: Callable[..., Any], *args: Any, traces: TraceCache, rest: str) 
             f"{name} is another function each time that it is traced: it reads what changes by "
             f"itself, such as a clock, a counter or a new generator. {FROZEN}. {_right_form(name)}"
         )
+    for name, _ in watch.made:
+        reads = (name, ENTROPY) in watch.made  # to seed the generator that it makes, it may be
+        if reads or name.endswith(ANEW):
+            does = READ if reads else MADE
+            raise ValueError(f"{name} {does}. {FROZEN}. {_right_form(name)}")
     for name in _frozen(first.jaxpr):
         raise ValueError(
             f"{name} draws by a key that is always the same, as jax.random.key(0) is: each round "

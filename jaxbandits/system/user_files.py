@@ -7,7 +7,7 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from .plugins import CODE, digest, is_ours
@@ -21,8 +21,12 @@ STANDARD: tuple[Path, ...] = tuple(
 
 def is_own(function: FunctionType) -> bool:
     """Whether a function stands in a file of the user."""
-    module = str(function.__globals__.get("__name__"))
-    return not (is_ours(module) or _is_installed(function.__code__.co_filename))
+    return is_own_code(function.__code__, function.__globals__)
+
+
+def is_own_code(code: CodeType, scope: dict[str, Any]) -> bool:
+    """Whether the code of a function with these globals stands in a file of the user."""
+    return not (is_ours(str(scope.get("__name__"))) or _is_installed(code.co_filename))
 
 
 def is_foreign(module: str) -> bool:
