@@ -180,9 +180,9 @@ def test_two_threads_are_told_their_own_errors():
             finally:
                 both.wait()
 
-        with pinned(), pytest.raises(ValueError, match="raised") as found:
+        with pinned():
             program = jax.jit(Trace(lambda x: called(failing, SCALAR, x), 1.0))
-            with errors_named(), at_once():
+            with pytest.raises(ValueError, match="raised") as found, errors_named(), at_once():
                 jax.block_until_ready(program(1.0))
         return str(found.value)
 

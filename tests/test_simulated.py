@@ -1,6 +1,7 @@
 """Rewards from a simulator: means, batches, names of cells, and refusals."""
 
 import dataclasses
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -155,3 +156,64 @@ class Pair(NamedTuple):
 def test_an_invalid_simulator_is_refused(simulator, message):
     with pytest.raises(ValueError, match=f"simulator:? .*{message}"):
         make.simulated(np.eye(3), simulator, noise_var=1.0, draws=4)
+
+
+TABLE, LIST, DICT = np.arange(3.0), [1.0, 2.0, 3.0], {0: 1.0}
+UNTRACEABLE = {
+    "a number of Python": (lambda x: float(x), "use jax.numpy in place of float, int and math"),
+    "a whole number": (lambda x: int(x), "use jax.numpy in place of float, int and math"),
+    "a function of Python": (lambda x: math.sin(x), "use jax.numpy in place of float, int and ma"),
+    "a branch": (lambda x: 1.0 if x == 0 else 2.0, "write jnp.where in place of `if`"),
+    "the less of two": (lambda x: min(x, 1), "write jnp.where in place of `if`, `and` and min"),
+    "a table of NumPy": (lambda x: TABLE[x], r"use jax.numpy in place of NumPy, jnp.asarray"),
+    "a list": (lambda x: LIST[x], r"write jnp.asarray\(table\)\[i\] in place of a list"),
+    "a range": (lambda x: sum(range(x)), "jax.lax.fori_loop in place of range"),
+    "a dict": (lambda x: DICT[x], "use arrays of jax.numpy"),
+    "a text": (lambda x: float(f"{x:.2f}"), "use arrays of jax.numpy"),
+    "a mask": (lambda x: jnp.arange(3)[jnp.arange(3) > x].sum(), r"write jnp.where\(mask, x, 0\)"),
+    "a slice": (lambda x: jnp.arange(3)[:x].sum(), r"write jnp.where\(jnp.arange\(n\) < k, x, 0\)"),
+    "a shape": (lambda x: jnp.zeros(x).sum(), "use arrays of jax.numpy, and their shapes as sizes"),
+}
+
+
+@pytest.mark.parametrize("case", UNTRACEABLE)
+def test_a_reward_that_cannot_be_traced_is_named_with_its_line(case):
+    function, instead = UNTRACEABLE[case]
+
+    class Odd(NamedTuple):
+        unused: Any
+
+        def reward(self, key, arm):
+            return function(arm)
+
+    with pytest.raises(
+        ValueError, match=f"; {'.*' if ' range' in instead else ''}{instead}"
+    ) as error:
+        jb.instances.simulated(np.eye(3), Odd(np.zeros(1)), noise_var=1.0)
+    text = str(error.value)
+    number = function.__code__.co_firstlineno
+    assert text.startswith("<lambda> cannot be compiled: `")
+    assert f"(test_simulated.py, line {number}) needs a value that is known only" in text
+    assert "\n" not in text
+    assert error.value.__cause__ is not None
+
+
+def drawn_by_a_branch(key):
+    mean = jax.random.uniform(key)
+    return jb.instances.linear(np.eye(2), [1.0, 0.0] if mean > 0.5 else [0.0, 1.0])
+
+
+def made_by_a_branch(arms):
+    return jb.uniform(arms if arms[0, 0] > 0 else -arms)
+
+
+@pytest.mark.parametrize(
+    ("instance", "algorithm"),
+    [(drawn_by_a_branch, jb.uniform), (jb.instances.soare(2), made_by_a_branch)],
+)
+def test_a_drawn_instance_and_a_constructor_are_named_so_too(instance, algorithm):
+    message = (
+        r"^\w+_by_a_branch cannot be compiled: `.* if .*` \(test_simulated.py, line \d+\) needs"
+    )
+    with pytest.raises(ValueError, match=message):
+        jb.simulate(instance, algorithm, horizon=3, replications=1)

@@ -12,6 +12,7 @@ from jax.tree_util import keystr, tree_flatten_with_path
 from ..core import Algorithm, Move
 from ..messages import brief, reason
 from ..parameters import require
+from ..system import untraceable
 from ..types import Key, Pytree
 from .device_loop import Factories, LoopInputs
 from .episode import INIT, ask_key, kept
@@ -22,8 +23,6 @@ PARAMETERS: dict[str, str] = {
     "ask": "key and state, and the rows of a context",
     "tell": "state, move and total",
 }
-# Of what takes numbers that are known: functions of NumPy, lists.
-ONLY_TRACED = jax.errors.TracerArrayConversionError, jax.errors.TracerIntegerConversionError
 
 
 def check_structure(structure: Factories, inputs: LoopInputs) -> None:
@@ -171,16 +170,11 @@ def _shapes(where, name, function, *args):
 
     try:
         shapes = jax.eval_shape(call, *args)
-    except jax.errors.ConcretizationTypeError as error:
-        cause = reason(error).rstrip(".")
-        text = f"{where} {name} cannot be compiled: {cause}; write jnp.where in place of `if`"
-        raise ValueError(text) from error
-    except ONLY_TRACED as error:
-        cause = reason(error).rstrip(".")
-        text = f"{where} {name} cannot be compiled: {cause}; use jax.numpy in place of NumPy"
-        raise ValueError(text) from error
-    except TypeError as error:
-        if not returned:  # its own error
+    except Exception as error:
+        text = untraceable.fault(error, f"{where} {name}")
+        if text is not None:
+            raise ValueError(text) from error
+        if not (returned and isinstance(error, TypeError)):  # its own error
             raise
         _check_fields(must, returned[0])
         raise ValueError(

@@ -13,7 +13,7 @@ import functools
 import hashlib
 import itertools
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
 from .. import retracing
+from . import untraceable
 from .callbacks import errors_named, in_words
 from .named import is_named
 
@@ -62,15 +63,20 @@ class TraceCache:
         self._made: dict[Hashable, Any] = {}
         self._one_at_a_time = threading.RLock()
 
-    def reading(self) -> contextlib.AbstractContextManager[Any]:
+    @contextlib.contextmanager
+    def reading(self) -> Generator[None]:
         """The block in which functions of users are traced, all of them everywhere.
 
         JAX then takes nothing from traces of other calls: a helper under `jax.jit`, or the body of
         a loop, may read something else than before.
+
+        Raises:
+          ValueError: a function does what cannot be traced; names it, its line and the way out.
         """
         with self._one_at_a_time:
             self._number = self._number or _next_number()
-        return retracing.reading(self._number)
+        with untraceable.named(), retracing.reading(self._number):
+            yield
 
     def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` makes by tracing, made once for a key."""
