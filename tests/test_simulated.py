@@ -186,9 +186,7 @@ def test_a_reward_that_cannot_be_traced_is_named_with_its_line(case):
         def reward(self, key, arm):
             return function(arm)
 
-    with pytest.raises(
-        ValueError, match=f"; {'.*' if ' range' in instead else ''}{instead}"
-    ) as error:
+    with pytest.raises(ValueError, match=f"; .*{instead}") as error:
         jb.instances.simulated(np.eye(3), Odd(np.zeros(1)), noise_var=1.0)
     text = str(error.value)
     number = function.__code__.co_firstlineno

@@ -3,9 +3,11 @@
 import builtins
 import importlib
 import sys
+import threading
 import time
 import warnings
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -400,6 +402,52 @@ FILES = (
 )
 
 
+# By an expression, in the folder of the script.
+IN_THE_FOLDER = (
+    "Path(__file__).with_name('data.csv').read_text()",
+    "(Path(__file__).parent / 'data.csv').read_bytes()",
+    "Path(FOLDER, 'data.csv').open().read()",
+    "np.load(os.path.join(os.path.dirname(__file__), NAME))",
+    "pd.read_csv(f'{FOLDER}/{NAME}', sep=str(arms))",
+    "open(FOLDER + '/' + NAME).read()",
+    "0\n\ndef mine(arms):\n    path = Path(FOLDER) / NAME\n    with open(path) as file:\n"
+    "        return json.load(file)",
+)
+
+
+@pytest.mark.parametrize("read", IN_THE_FOLDER)
+def test_a_file_that_constants_name_counts(read, load, tmp_path):
+    head = "import json, os\nfrom pathlib import Path\nimport numpy as np\nimport pandas as pd\n"
+    head += "FOLDER, NAME = os.path.dirname(__file__), 'data.csv'"
+    script = load({"script.py": head + MINE.format(read)})
+    data = Path(script.__file__).with_name("data.csv")
+    hashes = []
+    for text in ("1", "2", "1"):
+        data.write_text(text)
+        hashes.append(hash_of_code(script.mine))
+    assert hashes[0] == hashes[2] != hashes[1]
+
+
+NAMED = (
+    "globals()['X']",
+    "globals().get('X')",
+    "eval('X + 1')",
+    "getattr(OWN, 'X')",
+    "globals()['X'] + getattr(OWN, 'X')",
+)
+
+
+@pytest.mark.parametrize("read", NAMED)
+def test_what_constants_name_counts_and_no_other_global_does(read, load):
+    head = "import sys, threading\nOWN, X, OTHER = sys.modules[__name__], 1, threading.local()"
+    script = load({"script.py": head + MINE.format(read)})
+    first = hash_of_code(script.mine)
+    script.OTHER = threading.local()
+    assert hash_of_code(script.mine) == first
+    script.X = 2
+    assert hash_of_code(script.mine) != first
+
+
 @pytest.mark.parametrize("read", FILES)
 def test_a_file_that_is_opened_counts(read, load, tmp_path):
     data = tmp_path / "data.csv"
@@ -415,13 +463,9 @@ def test_a_file_that_is_opened_counts(read, load, tmp_path):
 
 # By case, the lines above, what is returned, and what the message says.
 REFUSED = {
-    "a lock": (
-        "import threading\nX = threading.Lock()",
-        "X",
-        r"mine reads X, an object of \w*\.?lock",
-    ),
+    "a file": ("import io\nX = io.BufferedReader(io.BytesIO())", "X", r"X, an object of _io\.Buff"),
     "an attribute of an object": (
-        "import threading\nclass A: pass\nX = A(); X.a = threading.Lock()",
+        "import threading\nclass A: pass\nX = A(); X.a = threading.local()",
         "X.a",
         r"mine reads X\.a, an object of \w",
     ),
@@ -452,7 +496,17 @@ REFUSED = {
         "a variable of the environment",
     ),
     "all variables": ("import os", "dict(os.environ)", "a variable of the environment"),
-    "a computed file": ("F = 'x'", "open(F + '.csv')", "a file"),
+    "a computed file": ("F = 'x'", "open(F + str(arms))", "a file"),
+    "a global by a computed name": (
+        "import threading\nX = threading.local()",
+        "globals()[str(arms)]",
+        r"mine reads X \(by globals, eval or exec\), an object of _thread",
+    ),
+    "an attribute of a module by a computed name": (
+        "import sys, threading\nOWN = sys.modules[__name__]\nX = threading.local()",
+        "getattr(OWN, str(arms))",
+        r"mine reads OWN\.X \(which a computed name may be\), an object of _thread",
+    ),
     "a file of a table": ("import numpy as np", "np.loadtxt(str(arms))", "a file"),
     "a file by a function imported inside": (
         "",
@@ -460,7 +514,21 @@ REFUSED = {
         "    return f(str(arms))",
         "a file",
     ),
-    "a path made inside": ("from pathlib import Path", "Path('x').read_text()", "a file"),
+    "a path made of an option": (
+        "from pathlib import Path",
+        "Path(str(arms)).read_text()",
+        "a file",
+    ),
+    "one file of two": (
+        "from pathlib import Path",
+        "Path('x').read_text() + Path(str(arms)).read_text()",
+        "a file",
+    ),
+    "one that a loop names": (
+        "",
+        "0\n\ndef mine(arms):\n    for x in 'ab':\n        x = x + 'c'\n        open(x)\n",
+        "a file",
+    ),
     "a computed module": (
         "import importlib\nN = 'a'",
         "importlib.import_module(N + 'b')",
@@ -477,6 +545,48 @@ def test_what_cannot_be_described_is_refused_by_name(case, load):
         hash_of_code(mine)
     assert "as an option" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+# Objects by how they are made. A function that reads one is described, in the same way each time.
+DESCRIBED = {
+    "threading": ("Lock()", "RLock()", "Semaphore()", "Condition()", "Event()", "Barrier(2)"),
+    "logging": (
+        *("getLogger()", "getLogger('a')", "LoggerAdapter(logging.getLogger('a'), {})"),
+        *("NullHandler()", "StreamHandler()"),
+    ),
+    "sys": ("stdout", "stderr"),
+    "io": ("TextIOWrapper(io.BufferedWriter(io.BytesIO()))",),
+    "functools": ("partial(max, 1)", "lru_cache(max)", "cache(lambda x: x)", "singledispatch(max)"),
+    "contextlib": ("suppress(ValueError)", "nullcontext()", "contextmanager(iter)", "ExitStack()"),
+    "enum": ("Enum('A', 'a b').a", "Flag('A', 'a b')(3)"),
+    "pathlib": ("Path('a')", "PurePosixPath('a')"),
+    "decimal": ("Decimal('0.1')",),
+    "fractions": ("Fraction(1, 3)",),
+    "datetime": ("datetime(2020, 1, 1)", "date(2020, 1, 1)", "timedelta(1)", "timezone.utc"),
+    "re": ("compile('a')",),
+    "struct": ("Struct('d')",),
+    "queue": ("Queue()",),
+    "operator": ("itemgetter(0)",),
+    "builtins": ("memoryview(b'a')", "bytearray(b'a')", "range(3)", "slice(3)", "list[int]"),
+}
+OTHERS = {"Fraction(1, 3)": "Fraction(1, 2)", "Struct('d')": "Struct('f')"}
+OTHERS |= {"memoryview(b'a')": "memoryview(b'b')", "timedelta(1)": "timedelta(2)"}
+
+
+def test_what_is_read_harmlessly_is_described(load):
+    made = [f"{module}.{how}" for module, every in DESCRIBED.items() for how in every]
+    above = f"import {', '.join(DESCRIBED)}\nMADE = [{', '.join(f'lambda: {x}' for x in made)}]\n"
+    script = load({"script.py": f"{above}X = None\n{MINE.format('X')}"})
+    for how, make in zip(made, script.MADE, strict=True):
+        hashes = []
+        for _ in range(2):
+            script.X = make()
+            hashes.append(hash_of_code(script.mine))
+        assert hashes[0] == hashes[1], how
+        other = OTHERS.get(how.partition(".")[2])
+        if other is not None:
+            script.X = eval(how.partition(".")[0] + "." + other, vars(script))
+            assert hash_of_code(script.mine) != hashes[0], how
 
 
 ALGORITHM = """

@@ -14,13 +14,16 @@ import copyreg
 import enum
 import functools
 import importlib
+import io
 import os
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
+from struct import Struct
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -32,9 +35,10 @@ from typing import Any
 
 import numpy as np
 
+from .literal_names import attributes_in, files_in, globals_in
 from .own_classes import Names, Part, fields_of, inside, is_added, state_of
 from .plugins import digest
-from .reads import OF_THE_FILE, Reads, reads_of
+from .reads import A_FILE, OF_THE_FILE, Reads, imported_in, reads_of
 from .syntax import Import, syntax_of, text_of
 from .user_files import UserFiles, imported, is_foreign, is_own, is_own_class
 
@@ -45,6 +49,7 @@ PLAIN: tuple[type, ...] = (type(None), bool, int, float, complex, str, bytes, ty
 SEQUENCES: tuple[type, ...] = (tuple, list)
 SETS: tuple[type, ...] = (set, frozenset)
 DATA: tuple[type, ...] = (*PLAIN, *SEQUENCES, *SETS, dict, np.ndarray)
+LOCKS: tuple[type, ...] = (type(threading.Lock()), type(threading.RLock()))
 HOLDING_NOTHING: Names = frozenset({"object", "Generic", "Protocol", "ABC"})
 
 
@@ -184,15 +189,22 @@ class _Walk:
 
     def _read_by(self, function: FunctionType) -> Iterator[str]:
         """What a function reads of its module, of others, of the environment and of files."""
-        scope = function.__globals__
-        reads = reads_of(function.__code__, scope)
+        scope, code = function.__globals__, function.__code__
+        reads = reads_of(code, scope)
         self._refuse_unknown(function, reads)
         attributes = None if reads.by_name else reads.attributes
-        known = {**vars(builtins), **scope}
         names = {*reads.globals} | ({*scope} if reads.whole else set())
-        for name in sorted((names & known.keys()) - OF_THE_FILE):
-            yield name
-            yield self.of(name, known[name], attributes)
+        try:
+            found = [*self._globals(function, names, reads, attributes)]
+        except Unknown:  # of what a computed name may be; the text may tell which names there are
+            text = text_of(code.co_filename, scope)
+            told, inner = globals_in(code, text), attributes_in(code, text)
+            if not ((reads.whole and told is not None) or (reads.by_name and inner is not None)):
+                raise
+            names = names if told is None else {*reads.globals, *told}
+            attributes = attributes if inner is None else reads.attributes | inner
+            found = [*self._globals(function, names, reads, attributes)]
+        yield from found
         for name, value in reads.of_libraries:  # such as `sys.argv`
             if type(value) in DATA or is_own_class(type(value)) or _is_own_function(value):
                 yield name
@@ -208,10 +220,24 @@ class _Walk:
             yield f"{name} {os.environ.get(str(name))!r}"
         for file in reads.files if not self._reads_files else ():
             yield _contents(file)
+        if A_FILE in reads.unknown and not self._reads_files:
+            for file in _told_files(function, reads) or ():
+                yield _contents(file, file.name)  # the folder is another one elsewhere
+
+    def _globals(
+        self, function: FunctionType, names: set[str], reads: Reads, attributes: Names | None
+    ) -> Iterator[str]:
+        """What globals with these names hold; `attributes` are those that are read of modules."""
+        known = {**vars(builtins), **function.__globals__}
+        for name in sorted((names & known.keys()) - OF_THE_FILE):
+            by = "" if name in reads.globals else " (by globals, eval or exec)"
+            yield name
+            yield self.of(name + by, known[name], attributes)
 
     def _refuse_unknown(self, function: FunctionType, reads: Reads) -> None:
         for what in reads.unknown:
-            if not (what == "a file" and self._reads_files):
+            known = self._reads_files or _told_files(function, reads) is not None
+            if not (what == A_FILE and known):
                 raise Unknown(
                     f"{_name(function)} reads {what} while it runs, whose name is computed: read "
                     "it at the top of a module, or give what is read as an option"
@@ -242,12 +268,13 @@ class _Walk:
         self.files.add_module(module.__name__)
         own = {*vars(module)} - OF_THE_FILE
         names = own if attributes is None else own & attributes
+        by = " (which a computed name may be)" if attributes is None else ""
         return _hash(
             "module",
             *(
                 text
                 for name in sorted(names)
-                for text in (name, self.of(name, vars(module)[name], attributes))
+                for text in (name, self.of(name + by, vars(module)[name], attributes))
             ),
         )
 
@@ -279,6 +306,12 @@ class _Walk:
             return self._listed("dict", pairs)
         if kind is np.ndarray and not value.dtype.hasobject:
             return _hash(str(value.dtype), str(value.shape), _hash_of_bytes(value))
+        if kind is memoryview:
+            return self._listed(kind.__name__, [value.format, np.asarray(value)])
+        if kind in LOCKS or _is_written(value):
+            return "changes no result"
+        if kind is Struct:
+            return self._listed(kind.__name__, [value.format])
         if kind is ContextVar:
             return self._listed("context variable", [value.name, value.get(None)])
         if kind in (property, classmethod, staticmethod, functools.cached_property):
@@ -339,6 +372,13 @@ def _is_own_function(value: Any) -> bool:
     return isinstance(value, FunctionType) and is_own(value)
 
 
+def _is_written(value: Any) -> bool:
+    """Whether it is a file that nothing can be read from, such as the output of the process."""
+    if any(value is x for x in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)):
+        return value is not None
+    return isinstance(value, io.IOBase) and not value.closed and not value.readable()
+
+
 def _is_importable(value: Any) -> bool:
     """Whether the name of a function leads to it."""
     found: Any = sys.modules.get(getattr(value, "__module__", None) or "")
@@ -374,12 +414,21 @@ def _loaded(name: str) -> ModuleType | None:
         return None
 
 
-def _contents(file: str | Path) -> str:
-    """A hash of what is in a file now."""
+def _told_files(function: FunctionType, reads: Reads) -> list[Path] | None:
+    """The files that a function opens, by its text; None where not all of them are known."""
+    code, scope = function.__code__, function.__globals__
+    files = files_in(code, text_of(code.co_filename, scope), {**scope, **imported_in(code)})
+    opened = len(reads.files) + reads.unknown.count(A_FILE)
+    return files if files is not None and len(files) >= opened else None
+
+
+def _contents(file: str | Path, name: str | None = None) -> str:
+    """What a file is called, its path if no name is given, and a hash of what is in it now."""
+    name = str(file) if name is None else name
     try:
-        return f"{file} {digest([('', Path(file).read_bytes())])}"
+        return f"{name} {digest([('', Path(file).read_bytes())])}"
     except OSError as error:
-        return f"{file} {type(error).__name__}"
+        return f"{name} {type(error).__name__}"
 
 
 def _hash_of_bytes(table: np.ndarray) -> str:

@@ -35,6 +35,7 @@ FILES = frozenset(
     | {f"read_{kind}" for kind in ("csv", "table", "parquet", "excel", "json", "pickle", "hdf")}
     | {"open_dataset", "load_dataset", "open_zarr", "imread"}
 )
+A_FILE = "a file"  # in words, where its name is computed
 OF_OPEN_FILES = frozenset({"json", "marshal", "pickle", "tomllib"})  # whose `load` opens none
 LOOKED_UP = frozenset({"get", "pop", "setdefault", "__getitem__"})
 # Instructions that take what is looked up as it is; any other makes another name of it.
@@ -74,7 +75,7 @@ def reads_of(code: CodeType, scope: Scope) -> Reads:
     codes = [_steps(inner) for inner in codes_in(code)]
     names = {x.argval for steps in codes for x in steps if x.opname in GLOBALS | ATTRIBUTES}
     found: dict[str, list[Any]] = {"variables": [], "files": [], "modules": [], "unknown": []}
-    inside = dict(pair for steps in codes for pair in _imported_names(steps))
+    inside = imported_in(code)
     for steps in codes:
         for kind, value in _looked_up(_as_globals(steps, inside), {**scope, **inside}):
             found[kind].append(value)
@@ -149,6 +150,11 @@ def _imported_names(steps: Steps) -> Iterator[tuple[str, Any]]:
             yield following.argval, getattr(module, step.argval, None) if inner else module
 
 
+def imported_in(code: CodeType) -> dict[str, Any]:
+    """What a function, and those written inside of it, import: by the names they give it."""
+    return dict(pair for inner in codes_in(code) for pair in _imported_names(_steps(inner)))
+
+
 def _as_globals(steps: Steps, names: Scope) -> Steps:
     """The instructions with these local names as if they were global."""
     return [
@@ -184,7 +190,7 @@ def _kind(steps: Steps, at: int, scope: Scope) -> tuple[str | None, str]:
     if name == "load" and foreign and owner.__name__ in OF_OPEN_FILES:
         return None, ""  # the file is looked at where it is opened
     if (named and name == "load") or (name in FILES and (named or _is_called(steps, at))):
-        return "files", "a file"
+        return "files", A_FILE
     return None, ""
 
 

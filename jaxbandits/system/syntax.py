@@ -76,6 +76,24 @@ def syntax_of(code: CodeType, text: str) -> str:
     A file may have been edited after it was imported. To hash what it says now would give the
     results of the code in memory out as those of the new text.
     """
+    found = _place_of(code, text)
+    if found is None:
+        return instructions(code)
+    place, which = found
+    return parsed(text).functions[place] + (f" {which}" if which else "")
+
+
+def node_of(code: CodeType, text: str) -> ast.AST | None:
+    """The syntax tree of a function; None where `text` is not its text, or others share a line."""
+    found = _place_of(code, text)
+    if found is None or len(parsed(text).compiled[found[0]]) > 1:
+        return None
+    nodes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTIONS))
+    return next(node for node in nodes if _place(node) == found[0])
+
+
+def _place_of(code: CodeType, text: str) -> tuple[Place, int] | None:
+    """Where a function stands in a text, and which it is of those that begin in that line."""
     source, own = parsed(text), instructions(code)
     places = [
         place
@@ -83,10 +101,9 @@ def syntax_of(code: CodeType, text: str) -> str:
         if place[0] == code.co_name and own in compiled
     ]
     if not places:
-        return own
+        return None
     place = min(places, key=lambda place: abs(place[1] - code.co_firstlineno))
-    which = source.compiled[place].index(own)  # of those that begin in one line
-    return source.functions[place] + (f" {which}" if which else "")
+    return place, source.compiled[place].index(own)
 
 
 def codes_in(code: CodeType) -> Iterator[CodeType]:
