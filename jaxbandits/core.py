@@ -81,6 +81,9 @@ class Env(NamedTuple):
     now: Callable[[Int[Array, ""]], tuple[Any, ...]] = lambda pulls: ()
     #: of an answer: whether estimated means do not settle if it is right; None where they are known
     unsettled: Callable[[Any], Bool[Array, ""]] | None = None
+    #: of pulls `[K]`: by how much the regret changes with a standard error of each estimated mean,
+    #: `[K]` with signs; None where means are known
+    regret_errors: Callable[[Int[Array, " K"]], Float[Array, " K"]] | None = None
 
 
 class Run(NamedTuple):

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Float
 
 from .kernels.linalg import scaling, subspace
 from .precision import check_real
@@ -57,13 +57,26 @@ def _check_entries(name, table):
             lost.size == 0, f"{wanted}, got {columns[lost].max(initial=0):.2g} in column {lost}"
         )
         return
-    broken = np.argwhere(~np.isfinite(table))
-    position = broken[0].tolist() if len(broken) else None
-    require(position is None, f"{name} must be finite, got NaN or infinity at {position}")
+    check_entries(f"{name} must be finite", table)
     raise ValueError(
         f"{name} must have a largest entry from {1.0 / LARGEST_ENTRY:.2g} to {LARGEST_ENTRY:.2g}, "
         f"whose square fits double precision, got {largest:.6g}"
     )
+
+
+def check_entries(wanted: str, table: Float[np.ndarray, "..."]) -> None:
+    """Raise unless all entries are finite; the message `wanted` goes on with the first that is not.
+
+    >>> check_entries("means must be finite", np.array([1.0, -np.inf]))
+    Traceback (most recent call last):
+    ValueError: means must be finite, got -infinity at [1]
+    """
+    broken = np.argwhere(~np.isfinite(table))
+    if len(broken):
+        place = broken[0].tolist()
+        value = float(table[tuple(place)])
+        text = "NaN" if np.isnan(value) else f"{'-' * (value < 0)}infinity"
+        raise ValueError(f"{wanted}, got {text}{f' at {place}' * bool(place)}")
 
 
 def check_spans(arms: Table) -> scaling.Condition | None:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .feature_tables import check_arms, check_condition, is_concrete, require
+from .feature_tables import check_arms, check_condition, check_entries, is_concrete, require
 from .kernels.estimate import hard_fits, irls
 from .kernels.estimate.links import FAMILIES, LARGEST, UNCLIPPED
 from .kernels.linalg import scaling
@@ -85,7 +85,7 @@ def fit_glm(
         shape = np.shape(table)
         require(shape == (num_arms,), f"{name} must have shape ({num_arms},), got {shape}")
         if is_concrete(table):
-            require(np.isfinite(table).all(), f"{name} must be finite")
+            check_entries(f"{name} must be finite", np.asarray(table, float))
     if is_concrete(counts) and not (np.asarray(counts) >= 0).all():
         raise ValueError(f"counts must be 0 or above, got {brief(counts)}")  # slow text: only here
     check("family", choice(*FAMILIES), family)
@@ -95,7 +95,8 @@ def fit_glm(
     dtype = jnp.result_type(arms)
     init = jnp.zeros(dim, dtype) if init is None else init
     require(np.shape(init) == (dim,), f"init must have shape ({dim},), got {np.shape(init)}")
-    require(not is_concrete(init) or np.isfinite(init).all(), "init must be finite")
+    if is_concrete(init):
+        check_entries("init must be finite", np.asarray(init, float))
     solve = _fits[family]
     if is_concrete(ridge) and ridge == 0:
         check_condition(arms)

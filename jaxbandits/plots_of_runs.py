@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from .drawing import LINE, band, colour, ink, mean_label, promised, rates, stroke, text
+from .instances.estimated_regret import along_the_rounds, error_of_means, with_means
 from .intervals import half_width, standard_error
 from .messages import brief
 from .parameters import require
@@ -45,6 +46,9 @@ class Drawable(Protocol):
 
     @property
     def regret(self) -> np.ndarray | None: ...
+
+    @property
+    def regret_errors(self) -> np.ndarray | None: ...
 
     def summary(self) -> dict[str, Any]: ...
 
@@ -117,8 +121,9 @@ def regret(runs: Several, *, ax: "Axes | None" = None) -> "Axes":
             one.regret is not None and one.rounds is not None,
             f"runs: {name or 'these'} have no regret; simulate them with a horizon",
         )
-        width = half_width(standard_error(one.regret), len(one.regret))
-        band(ax, one.rounds, one.regret.mean(0), width, i, label=text(name))
+        mean, part = one.regret.mean(0), error_of_means(one.regret_errors)
+        error = with_means(standard_error(one.regret), along_the_rounds(part, mean))
+        band(ax, one.rounds, mean, half_width(error, len(one.regret)), i, label=text(name))
     fewest = min(len(one.regret) for _, one in pairs)
     ax.set(xlabel="round", ylabel=mean_label("regret", fewest))
     return _finished(ax, pairs)

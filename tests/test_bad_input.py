@@ -48,11 +48,19 @@ BAD = {
     ),
     "NaN features": (
         lambda: jb.instances.linear([[1.0, np.nan], [0.0, 1.0]], [1.0, 0.0]),
-        r"arms must be finite, got NaN or infinity at \[0, 1\]",
+        r"arms must be finite, got NaN at \[0, 1\]",
     ),
     "NaN means": (
         lambda: jb.instances.tabular(EYE, [1.0, np.nan, 0.0]),
-        "means must be finite, got NaN",
+        "means must be finite, got NaN at",
+    ),
+    "infinite means": (
+        lambda: jb.instances.tabular(EYE, [1.0, np.inf, 0.0]),
+        r"means must be finite, got infinity at \[1\]",
+    ),
+    "an infinite initial parameter": (
+        lambda: jb.fit_glm(EYE, np.ones(3), np.ones(3), init=[0.0, -np.inf, 0.0]),
+        r"init must be finite, got -infinity at \[1\]",
     ),
     "delta 0": ((SOARE, partial(jb.lingape, delta=0.0)), r"delta must be .*\(0, 1\), .*got 0.0"),
     "delta 1": ((SOARE, partial(jb.rage, delta=1.0)), r"delta must be .*\(0, 1\), .*got 1.0"),

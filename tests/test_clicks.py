@@ -229,7 +229,7 @@ MALFORMED = {
     "word": (lambda line: line.replace("1:1.000000", "1:much", 1), "could not convert .*much"),
     "pair": (lambda line: line.replace("1:1.000000", "1.000000", 1), "not enough values"),
     "number": (lambda line: line.replace("1:1.000000", "x:1.0", 1), "invalid literal .*x"),
-    "NaN": (lambda line: line.replace("1:1.000000", "1:nan", 1), "holds a NaN"),
+    "NaN": (lambda line: line.replace("1:1.000000", "1:nan", 1), "holds NaN or inf"),
     "bytes": (lambda line: line.replace("1:1.000000", "\udcff", 1), "not enough values"),
 }
 

@@ -78,7 +78,7 @@ def test_no_axis_can_have_the_name_of_anything_in_the_results(monkeypatch):
     there = {name for one in found for name in (*one.dims, *one.variables)}
     own = {name for name in there if not name.startswith(("info_", "facts_"))} - {"num_arms"}
     by_experiments = {"bound", "error_bound", "average_reward", "best_average"}
-    of_estimates = {"unsettled"}  # where means are estimated, see `test_settled`
+    of_estimates = {"unsettled", "regret_errors"}  # where means are estimated, see `test_settled`
     assert own | by_experiments | of_estimates == columns.TAKEN
 
 

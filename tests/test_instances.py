@@ -111,19 +111,19 @@ def test_bernoulli_and_recorded():
         (lambda: make.recorded(np.eye(2), [[1, np.nan]] * 2, noise_var=1.0), "samples .*finite"),
         (
             lambda: make.recorded(np.eye(2), [[1e308] * 3, [1, 2, 3]], noise_var=1.0),
-            r"samples must give finite means, got inf at \[0\]",
+            r"samples must give finite means, got infinity at \[0\]",
         ),
         (
             lambda: make.linear(np.eye(2) * 1e150, [1.0, -1e200]),
-            r"arms and theta must give finite means, got -inf at \[1\]",
+            r"arms and theta must give finite means, got -infinity at \[1\]",
         ),
         (
             lambda: make.linear(np.eye(2), [1.0, 1e200], targets=[[1.0, 0.0], [0.0, 1e150]]),
-            r"targets and theta must give finite values, got inf at \[1\]",
+            r"targets and theta must give finite values, got infinity at \[1\]",
         ),
         (
             lambda: make.glm(np.eye(2) * 1e150, [1.0, 1e200], family="gaussian"),
-            r"arms and theta must give finite means, got inf at \[1\]",
+            r"arms and theta must give finite means, got infinity at \[1\]",
         ),
         (
             lambda: make.glm(np.eye(2), [35.5, 40.0], family="poisson"),

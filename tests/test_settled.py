@@ -15,10 +15,17 @@ from scipy.stats import t as student
 
 import jaxbandits as jb
 from jaxbandits.engine.episode import INSTANCE
+from jaxbandits.engine.results import Runs
 from jaxbandits.instances import settled
+from jaxbandits.instances.environments.finite import finite
+from jaxbandits.instances.estimated_regret import SHARE, share_of_means
 from jaxbandits.instances.settled import Estimated
 from jaxbandits.instances.simulator_means import DRAWS, MOST_DRAWS
+from jaxbandits.intervals import standard_error
 from jaxbandits.report.table import print_table
+from jaxbandits.sweeps.selection import complete
+from jaxbandits.sweeps.summaries import last_regret
+from jaxbandits.sweeps.until import RULES
 from jaxbandits.system.identity import describe
 
 make = jb.instances
@@ -92,6 +99,33 @@ def test_equal_arms_are_never_settled(monkeypatch):
         noisy([0.5, 0.5], draws="until settled")
     assert "until settled" not in str(caught.value)
     assert MOST_DRAWS == 4_096_000
+
+
+def test_equal_means_without_variance_are_not_settled():
+    found = Estimated(np.array([0.5, 0.5, 0.4]), np.zeros(3), 2000)
+    assert settled.separation(found) == 0.0
+    assert settled.separation(found, 2) == np.inf
+    assert settled.separation(found, 1, 0.05) == np.inf
+    text = "got 0; no number of draws settles means that are .nearly. equal: give .*means="
+    for draws in (DRAWS, "until settled"):
+        with pytest.warns(UserWarning, match="variance 0"), pytest.raises(ValueError, match=text):
+            noisy([0.5, 0.5, 0.4], kind=2, draws=draws)
+
+
+def test_what_no_number_of_draws_settles_is_no_advice():
+    text = "no number of draws settles rewards without a mean or a variance"
+    with (
+        pytest.warns(UserWarning, match="may have no mean"),
+        pytest.raises(ValueError, match=text) as caught,
+    ):
+        noisy([0.5, 0.5], kind=1)
+    assert "draws=" not in str(caught.value)
+    near = Estimated(np.array([0.5, 0.501]), np.array([0.001, 0.001]), 4_096_000)
+    for means, planned in (([0.5, 0.501], None), ([0.5, 0.505], 12_000_000)):
+        found = near._replace(means=np.array(means))
+        assert settled.planned_draws(found) == planned
+        with pytest.raises(ValueError, match="no number" if planned is None else "12,000,000"):
+            settled.check_settled(found, role="instance")
 
 
 def test_three_arms_of_which_the_first_two_are_clear():
@@ -311,6 +345,7 @@ def test_the_share_of_unsettled_replications_is_shown():
         ("noise_var", 1, None),
         ("arms", np.eye(2, dtype=np.float32), None),
         ("means", [1.0, 2.0], "values must be the means where the targets are the arms"),
+        ("means", np.float32([0.9, 0.1]), "got 1.0 and 0.89.* for arm 0: where one is replaced"),
         ("means", [1.0], r"means must have shape \(2,\), got \(1,\)"),
         ("means", ["1", "0"], "means must be real numbers, got text"),
         ("rewards", "gamma", "rewards must be one of"),
@@ -331,6 +366,14 @@ def test_replaced_fields_are_converted_or_refused(field, value, message):
     with pytest.raises(ValueError, match=message) as caught:
         play(instance, halving)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["means", "values"])
+def test_a_field_in_single_precision_is_said_to_be_one(field):
+    instance = make.tabular(means=[0.9, 0.1])
+    replaced = dataclasses.replace(instance, **{field: np.float32([0.9, 0.1])})
+    with pytest.raises(ValueError, match=f"0.8999.*: the {field} are rounded to float32: give"):
+        jb.simulate(replaced, jb.uniform, replications=1, horizon=2)
 
 
 def test_fields_replaced_where_an_instance_is_drawn_are_converted():
@@ -441,3 +484,98 @@ def test_rewards_in_single_precision_are_added_up_in_double_precision():
 
 def test_a_single_arm_is_the_best():
     assert make.simulated([[1.0]], Single(np.ones(1)), noise_var=1.0).estimated is not None
+
+
+HORIZON, TRUE = 1000, np.array([1.0, 0.5, 0.2])
+
+
+@jax.jit
+def regret_errors(instance, pulls):
+    return jax.vmap(finite(instance).regret_errors)(pulls)
+
+
+def uniform_runs(seed):
+    """`Runs` of uniform draws, measured against means that are estimated from 2,000 draws."""
+    random = np.random.default_rng(seed)
+    means = TRUE + random.normal(size=3) / np.sqrt(DRAWS)
+    instance = dataclasses.replace(
+        make.tabular(means=means), standard_errors=np.full(3, 1 / np.sqrt(DRAWS)), draws=DRAWS
+    )
+    pulls = random.multinomial(HORIZON, np.full(3, 1 / 3), 200)
+    yes = np.ones(len(pulls), bool)
+    lost = (pulls @ (means.max() - means))[:, None]
+    return Runs(
+        *(np.arange(len(pulls)), pulls.sum(1), yes.astype(int), yes, yes, pulls),
+        rounds=np.array([HORIZON]),
+        regret=lost,
+        regret_errors=np.asarray(regret_errors(instance, pulls)),
+    )
+
+
+def holds(runs):
+    digest = runs.summary()
+    return digest["regret_low"] <= HORIZON / 3 * (1.0 - TRUE).sum() <= digest["regret_high"]
+
+
+def test_intervals_of_regret_hold_the_error_of_estimated_means():
+    with jax.enable_x64(True):
+        found = [uniform_runs(seed) for seed in range(100)]
+    assert np.mean([holds(runs) for runs in found]) >= 0.9
+    without = [dataclasses.replace(runs, regret_errors=None) for runs in found]
+    assert np.mean([holds(runs) for runs in without]) < 0.5
+    runs, known = found[0], without[0]
+    assert share_of_means(runs.regret, runs.regret_errors)[SHARE] > 0.5
+    assert known.summary()["regret_se"] == standard_error(known.regret[:, -1])
+    assert "regret_se_of_means" not in known.summary()
+    # More replications do not reduce it, and do not end a cell sooner or later for it.
+    assert RULES["regret_se"](runs.summary()) == pytest.approx(known.summary()["regret_se"])
+
+
+def test_errors_of_means_cancel_in_paired_differences():
+    with jax.enable_x64(True):
+        one, two = uniform_runs(0), uniform_runs(0)
+    assert jb.results.paired_difference(one, two, of="regret")["se"] == 0.0
+    exact = dataclasses.replace(two, regret=0 * two.regret, regret_errors=None)
+    assert jb.results.paired_difference(one, exact, of="regret")["se"] == pytest.approx(
+        one.summary()["regret_se"]
+    )
+
+
+def test_the_error_of_means_is_in_all_that_shows_regret(tmp_path):
+    instance = noisy(TRUE)
+    algorithms = {"uniform": jb.uniform, "again": partial(jb.uniform)}
+    found = jb.compare(algorithms, instance, replications=20, horizon=100, engine=QUICK)
+    runs = jb.simulate(instance, jb.uniform, replications=20, horizon=100, engine=QUICK)
+    apart = runs.arm_pulls.mean(0) - 100 * (np.arange(3) == 0)
+    part = np.linalg.norm(apart * instance.standard_errors)
+    spread, digest = standard_error(runs.regret[:, -1]), runs.summary()
+    assert digest["regret_se"] == pytest.approx(np.hypot(spread, part), rel=1e-12)
+    assert runs.meta[SHARE] == pytest.approx(part**2 / (spread**2 + part**2))
+    assert "of the variance of the mean regret" in repr(runs)
+    assert found.table.regret_se.iloc[0] == pytest.approx(digest["regret_se"])
+    assert found.table.regret_se.iloc[0] > 1.01 * spread
+    assert found.table.difference_high.iloc[1] == 0.0
+    width = last_regret(complete(found.dataset).isel(instance=0, algorithm=0))[1]
+    assert width == pytest.approx(digest["regret_high"] - digest["regret_mean"])
+    for figure in (jb.plot.regret(found).figure, found.plot()):
+        band = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
+        assert np.ptp(band[np.isclose(band, band.max())]) < 1e-9
+        assert band.max() == pytest.approx(digest["regret_high"], rel=1e-6)
+    runs.save(tmp_path / "runs.npz")
+    again = jb.results.load(tmp_path / "runs.npz")
+    np.testing.assert_array_equal(again.regret_errors, runs.regret_errors)
+    half = jb.results.first_of(runs, 10)
+    assert jb.results.joined([half, runs]).meta[SHARE] == pytest.approx(runs.meta[SHARE])
+    older = dataclasses.replace(half, regret_errors=None)  # as an earlier version has stored it
+    assert np.isnan(jb.results.joined([older, runs]).regret_errors[:10]).all()
+    assert jb.results.joined([older, runs]).summary()["regret_se"] > spread
+
+
+def test_replications_of_their_own_instances_have_errors_in_common():
+    """The draws of each have the same keys: here they are wrong by the same amount."""
+    runs = jb.simulate(
+        partial(near, gap=1.0), jb.uniform, replications=40, horizon=50, engine=QUICK
+    )
+    error = runs.summary()["regret_se_of_means"]
+    assert error == pytest.approx(np.linalg.norm(runs.regret_errors.mean(0)))
+    assert error == pytest.approx(25 * np.sqrt(2 / 500), rel=0.1)

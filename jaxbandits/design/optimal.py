@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..feature_tables import check_arms, is_concrete, require
+from ..feature_tables import check_arms, check_entries, is_concrete, require
 from ..kernels.allocate import pair_shares
 from ..kernels.design.d_optimal import Design
 from ..kernels.design.directions import Pairs, number_of_pairs
@@ -126,8 +126,10 @@ def oracle(instance: Any, *, tol: Scalar = 0.01) -> Design:
     arms, targets, values = (getattr(instance, name) for name in names)
     arms, targets, _, tol = checks.problem(arms, targets, None, tol)
     rows = np.shape(targets)[0]
-    fine = np.shape(values) == (rows,) and (not is_concrete(values) or np.isfinite(values).all())
-    require(fine, f"instance: values must be {rows} finite numbers, got {np.shape(values)}")
+    fits = np.shape(values) == (rows,)
+    require(fits, f"instance: values must be {rows} finite numbers, got shape {np.shape(values)}")
+    if is_concrete(values):
+        check_entries("instance: values must be finite", np.asarray(values, float))
     checks.fits_memory(by_name.bytes_needed(*np.shape(arms), rows), arms, rows)
     unit = unit_of(values)
     design = best_for_gaps(arms, targets, values / unit, tol).design

@@ -1,6 +1,7 @@
 """`simulate`: many replications of one algorithm on one instance."""
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import time
@@ -47,7 +48,7 @@ from .partition import (
     prepared,
 )
 from .purity import check_randomness
-from .results import Runs, joined, unsettled_share
+from .results import Runs, estimated_facts, joined
 from .stack import stacked
 from .traits import shapes_of, sizes, traits_of
 
@@ -406,7 +407,7 @@ class Simulation:
             "jaxbandits": VERSION,
         }
         self._compile_seconds = 0.0  # counted once
-        return Runs(
+        runs = Runs(
             replication=record.id % REPLICATIONS_PER_CELL,
             pulls=record.pulls,
             answer=record.answer,
@@ -417,8 +418,10 @@ class Simulation:
             regret=None if rounds is None else record.regret[:, : len(rounds)],
             info={name: x for name, x in record.info.items() if name not in REPORT},
             facts=record.facts,
-            meta=self._meta | meta | unsettled_share(record.facts),
+            regret_errors=record.regret_errors,
+            meta=self._meta | meta,
         )
+        return dataclasses.replace(runs, meta=runs.meta | estimated_facts(runs))
 
 
 class RunCollector:

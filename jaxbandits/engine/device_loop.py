@@ -105,6 +105,7 @@ class Record(NamedTuple):
     # bool [] each: what explains how a run has ended; of regret runs `broken` alone
     facts: Mapping[str, Table]
     answer_exists: Bool[Table, ""]  # or none was given
+    regret_errors: Float[Table, " K"] | None  # of `Env`; None without a horizon or such
 
 
 class Batch(NamedTuple):
@@ -315,6 +316,9 @@ def record_of(factory: EpisodeFactory, inputs: LoopInputs, lane: Lane, *, stops:
         run.info,
         jax.tree.map(jnp.asarray, facts),
         ~lane.run.done | answer_exists(env, run.answer),
+        None
+        if env.regret_errors is None or not lane.curve.size
+        else env.regret_errors(run.arm_pulls),
     )
 
 

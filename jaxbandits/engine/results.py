@@ -10,6 +10,13 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ..instances.estimated_regret import (
+    SHARE,
+    error_of_difference,
+    error_of_means,
+    share_of_means,
+    with_means,
+)
 from ..intervals import CONFIDENCE, binomial_interval, half_width, standard_error
 from ..messages import brief
 from ..parameters import check, probability, require
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
 LEVELS: tuple[float, ...] = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Tables with an entry for each replication.
 TABLES: tuple[str, ...] = ("pulls", "answer", "correct", "stopped", "arm_pulls")
+OF_SOME: tuple[str, ...] = ("regret", "regret_errors")  # or None
 REASON_ATTRIBUTES: dict[str, Any] = {  # by the CF conventions for netCDF
     "flag_values": np.array(sorted(NAMES), np.int8),
     "flag_meanings": " ".join(NAMES[code] or "none" for code in sorted(NAMES)),
@@ -60,7 +68,10 @@ class Runs:
         that share a program, for the first of them), device, engine, `jax` and `jaxbandits`: their
         versions, and `lane_use`: the share of all rounds computed that belonged to a replication
         under way. `unsettled`, where means are estimated: the share of replications of which it is
-        not settled which answer is right.
+        not settled which answer is right; and, with a horizon, `regret_variance_of_means`: the
+        share of the variance of the mean regret that is due to the errors of these means.
+      regret_errors: float64 `[R, K]` of regret runs where means are estimated, else None: by how
+        much the regret at the last round changes with one standard error of the mean of each arm.
 
     >>> import jaxbandits as jb
     >>> from functools import partial
@@ -83,6 +94,7 @@ class Runs:
     info: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     meta: dict[str, Any] = dataclasses.field(default_factory=dict)
     facts: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    regret_errors: Float[np.ndarray, "R K"] | None = None
 
     def __len__(self) -> int:
         return len(self.pulls)
@@ -134,10 +146,12 @@ class Runs:
           A dict of plain numbers. `pulls_se` is the standard error of `pulls_mean`, `pulls_low` and
           `pulls_high` are the ends of its interval by Student's t, NaN for one replication;
           `regret_mean`, `regret_se`, `regret_low` and `regret_high`, at the last round, are added
-          for regret runs. `reasons` counts the replications without an answer that can be used, by
-          reason: all that were cut short, and those that stopped with a random answer or from draws
-          that do not span. `info` has totals of counts (whole numbers and flags) and means over the
-          replications of all other numbers.
+          for regret runs. Where means are estimated, these hold the errors of the means too:
+          `regret_se_of_means` is the part of `regret_se` that more replications do not reduce, see
+          `instances.estimated_regret`. `reasons` counts the replications without an answer that can
+          be used, by reason: all that were cut short, and those that stopped with a random answer
+          or from draws that do not span. `info` has totals of counts (whole numbers and flags) and
+          means over the replications of all other numbers.
         """
         check("confidence", probability, confidence)
         finished = int(self.stopped.sum())
@@ -159,7 +173,10 @@ class Runs:
             "reasons": counted(self.reason),
         }
         if self.regret is not None:
-            digest |= _mean("regret", self.regret[:, -1], confidence)
+            part = error_of_means(self.regret_errors)
+            digest |= _mean("regret", self.regret[:, -1], confidence, part)
+            if self.regret_errors is not None:
+                digest["regret_se_of_means"] = part
         return {**digest, "info": {name: _digest(values) for name, values in self.info.items()}}
 
     def to_xarray(self) -> "xarray.Dataset":
@@ -189,6 +206,8 @@ class Runs:
         if self.regret is not None:
             columns["regret"] = (("replication", "round"), self.regret)
             coordinates["round"] = self.rounds
+        if self.regret_errors is not None:
+            columns["regret_errors"] = (("replication", "arm"), self.regret_errors)
         attributes = {k: v if isinstance(v, str) else json.dumps(v) for k, v in self.meta.items()}
         return xarray.Dataset(columns, coordinates, attributes)
 
@@ -266,11 +285,18 @@ def _selected(runs, chosen):
     tables: dict[str, Any] = {
         name: getattr(runs, name)[chosen] for name in ("replication", *TABLES)
     }
-    if runs.regret is not None:
-        tables["regret"] = runs.regret[chosen]
+    for name in OF_SOME:
+        if getattr(runs, name) is not None:
+            tables[name] = getattr(runs, name)[chosen]
     for group in saved.DICTS:
         tables[group] = {name: x[chosen] for name, x in getattr(runs, group).items()}
-    return dataclasses.replace(runs, meta=runs.meta | unsettled_share(tables["facts"]), **tables)
+    part = dataclasses.replace(runs, **tables)
+    return dataclasses.replace(part, meta=runs.meta | estimated_facts(part))
+
+
+def estimated_facts(runs: Runs) -> dict[str, float]:
+    """What `meta` has of runs whose means are estimated."""
+    return {**unsettled_share(runs.facts), **share_of_means(runs.regret, runs.regret_errors)}
 
 
 def unsettled_share(facts: Mapping[str, np.ndarray]) -> dict[str, float]:
@@ -285,7 +311,7 @@ def unsettled_share(facts: Mapping[str, np.ndarray]) -> dict[str, float]:
 
 def none_of(runs: Runs) -> Runs:
     """`Runs` like these without a single replication."""
-    of_runs = ("seconds", "compile_seconds", "unsettled")
+    of_runs = ("seconds", "compile_seconds", "unsettled", SHARE)
     meta = {name: value for name, value in runs.meta.items() if name not in of_runs}
     return dataclasses.replace(_selected(runs, slice(0)), meta=meta)
 
@@ -307,6 +333,8 @@ def joined(parts: Sequence[Runs]) -> Runs:
     one = parts[-1]
     if one.regret is not None:
         tables["regret"] = join(*(x.regret for x in parts))
+    if any(x.regret_errors is not None for x in parts):
+        tables["regret_errors"] = join(*map(_regret_errors, parts))
     tables["info"] = {name: join(*(x.info[name] for x in parts)) for name in one.info}
     # Parts that an earlier version has stored lack them.
     known = {name for x in parts for name in x.facts}
@@ -321,7 +349,13 @@ def joined(parts: Sequence[Runs]) -> Runs:
     known = one.meta | times | ({"engine": ", ".join(engines)} if engines else {})
     judged = join(*(np.full(len(x), "unsettled" in x.facts) for x in parts))
     known |= unsettled_share({k: v[judged] for k, v in tables["facts"].items()})
+    known |= share_of_means(tables.get("regret"), tables.get("regret_errors"))
     return dataclasses.replace(one, replication=ids, meta=known, **tables)
+
+
+def _regret_errors(runs):
+    """Those of `Runs`; NaN where an earlier version has stored them without."""
+    return np.full(runs.arm_pulls.shape, np.nan) if (x := runs.regret_errors) is None else x
 
 
 def paired_difference(
@@ -360,21 +394,30 @@ def paired_difference(
     one, two = (table[index] for table, index in zip(tables, indices, strict=True))
     number = len(one)
     require(number >= 2, f"the runs must have 2 replications or more in common, got {number}")
-    return mean_difference(one, two, confidence)
+    parts = [x.regret_errors for x in (first, second)] if of == "regret" else [None, None]
+    common = [None if x is None else x[index] for x, index in zip(parts, indices, strict=True)]
+    return mean_difference(one, two, confidence, error_of_difference(*common))
 
 
 def mean_difference(
-    one: Float[np.ndarray, " R"], two: Float[np.ndarray, " R"], confidence: float = CONFIDENCE
+    one: Float[np.ndarray, " R"],
+    two: Float[np.ndarray, " R"],
+    confidence: float = CONFIDENCE,
+    part: float = 0.0,
 ) -> dict[str, Any]:
-    """The mean of `one - two`, with Student's interval; see `paired_difference`."""
+    """The mean of `one - two`, with Student's interval; see `paired_difference`.
+
+    Args:
+      part: of the standard error, what estimated means add to it.
+    """
     number = len(one)
-    mean, error = float(np.mean(one - two)), standard_error(one - two)
+    mean, error = float(np.mean(one - two)), with_means(standard_error(one - two), part)
     width = half_width(error, number, confidence)
     varied = one.std() > 0 and two.std() > 0
     return {
         "replications": number,
         "mean": mean,
-        "se": error,
+        "se": float(error),
         "low": mean - width,
         "high": mean + width,
         "correlation": float(np.corrcoef(one, two)[0, 1]) if varied else float("nan"),
@@ -393,10 +436,14 @@ def _measured(runs, of):
     return (runs.pulls if of == "pulls" else ~runs.correct).astype(float)
 
 
-def _mean(name, values, confidence):
-    """Mean, standard error and interval of a quantity, as entries of a summary."""
+def _mean(name, values, confidence, part=0.0):
+    """Mean, standard error and interval of a quantity, as entries of a summary.
+
+    Args:
+      part: of the standard error, what estimated means add to it.
+    """
     mean = float(values.mean()) if len(values) else float("nan")
-    error = standard_error(values)
+    error = float(with_means(standard_error(values), part))
     width = half_width(error, len(values), confidence)
     ends = {f"{name}_low": mean - width, f"{name}_high": mean + width}
     return {f"{name}_mean": mean, f"{name}_se": error, **ends}

@@ -19,7 +19,9 @@ AXES: dict[str, dict[str, str]] = {
     "arm_pulls": {"i": "RK"},
     "rounds": {"i": "T"},
     "regret": {"f": "RT"},
+    "regret_errors": {"f": "RK"},
 }
+OPTIONAL: tuple[str, ...] = ("regret_errors",)
 OF_REGRET: tuple[str, ...] = ("rounds", "regret")  # both are there, or none
 # The same of each table of the fields that are dicts.
 DICTS: dict[str, dict[str, str]] = {
@@ -88,7 +90,8 @@ def check_shapes(facts: Mapping[str, ArrayFacts]) -> None:
       facts: by name; that of an entry of a dict begins with the name of the dict, as `info/phases`.
     """
     for name in AXES:
-        there = name in facts or (name in OF_REGRET and not facts.keys() & set(OF_REGRET))
+        there = name in facts or name in OPTIONAL
+        there = there or (name in OF_REGRET and not facts.keys() & set(OF_REGRET))
         _require(there, f"it has no {name!r}")
     lengths: dict[str, tuple[int, str]] = {}
     for name, (dtype, shape, *_) in facts.items():

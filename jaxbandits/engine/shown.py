@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..estimates import RATE_DIGITS, TERMINAL, estimate, number
+from ..instances.estimated_regret import SHARE
 from ..intervals import ONE
 from .reasons import text_of
 
@@ -33,6 +34,8 @@ def facts_of(summary: Mapping[str, Any], num_arms: int, meta: Mapping[str, Any])
         found["pulls"] = _pulls(summary)
     if summary["reasons"]:
         found["no answer"] = f"{text_of(summary['reasons'])} ({cut} cut short)"
+    if meta.get(SHARE):
+        found["means"] = f"their errors are {meta[SHARE]:.0%} of the variance of the mean regret"
     if meta.get("unsettled"):
         found["not settled"] = _unsettled(meta["unsettled"])
     if summary["info"]:

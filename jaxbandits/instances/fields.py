@@ -18,6 +18,7 @@ from ..parameters import Option, check, choice, nonnegative, normal, positive, r
 from ..precision import check_real, owned
 from .environments.finite import LAWS, TIED
 from .instance import Instance, check_finite
+from .simulator_code import check_code
 from .stress import LATE, OPTIONS, RANGES, Stress
 
 TABLES: tuple[str, ...] = ("arms", "targets", "means", "values", "theta")
@@ -51,6 +52,7 @@ def entered(instance: Instance) -> Instance:
     changed = {n: doubles[id(x)] for n, x in given.items() if doubles[id(x)] is not x}
     instance = dataclasses.replace(instance, **changed) if changed else instance
     check_instance(instance)
+    check_code(instance)
     return instance
 
 
@@ -133,10 +135,18 @@ def _check_values(instance):
         return
     apart = np.abs(np.asarray(instance.values) - np.asarray(instance.means))
     arm = int(apart.argmax())
-    require(
-        apart[arm] <= SAME_VALUES * np.abs(instance.means).max(),
-        f"values must be the means where the targets are the arms, got {instance.values[arm]:.6g} "
-        f"and {instance.means[arm]:.6g} for arm {arm}: where one is replaced, replace both",
+    if apart[arm] <= SAME_VALUES * np.abs(instance.means).max():
+        return
+    values, means = np.asarray(instance.values, float), np.asarray(instance.means, float)
+    value, mean = values[arm].item(), means[arm].item()
+    hint = "where one is replaced, replace both"
+    if np.array_equal(np.float32(values), np.float32(means)):
+        single = np.array_equal(np.float32(means), means)
+        name = "means" if single else "values"
+        hint = f"the {name} are rounded to float32: give them as float64, or replace both"
+    raise ValueError(
+        f"values must be the means where the targets are the arms, got {value!r} and {mean!r} for "
+        f"arm {arm}: {hint}"
     )
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..feature_tables import check_arms, is_concrete, require
+from ..feature_tables import check_arms, check_entries, is_concrete, require
 from ..kernels.estimate.links import LARGEST, LINKS
 from ..parameters import Family, Nonnegative, Normal
 from ..precision import check_real, double, floats, owned
@@ -48,6 +48,8 @@ class Instance:
       rewards: their law: "normal", "bernoulli", "sign" (1 or -1), "poisson", "recorded",
         "simulated", or under stress "heteroscedastic" or "student" (static).
       family: the generalised linear model a learner may assume (static).
+      simulator_code: what the operations of the simulator's reward were when its means were taken,
+        or None where nobody but this package can change them (static).
 
     >>> instance = linear([[1.0, 0.0], [0.0, 1.0]], [0.9, 0.4])
     >>> instance
@@ -70,6 +72,7 @@ class Instance:
     family: str = "gaussian"
     standard_errors: Means | None = None
     draws: Int[Table, ""] | int | None = None
+    simulator_code: str | None = None
 
     @property
     def estimated(self) -> Estimated | None:
@@ -106,7 +109,7 @@ class Instance:
         return float(np.abs(self.means - fit).max())
 
 
-STATIC: list[str] = ["rewards", "family"]
+STATIC: list[str] = ["rewards", "family", "simulator_code"]
 jax.tree_util.register_dataclass(
     Instance,
     data_fields=[f.name for f in dataclasses.fields(Instance) if f.name not in STATIC],
@@ -128,14 +131,13 @@ def check_finite(name: str, array: Rows, shape: tuple[int, ...]) -> None:
     check_real(name, array)
     require(np.shape(array) == shape, f"{name} must have shape {shape}, got {np.shape(array)}")
     if is_concrete(array):
-        require(np.isfinite(np.asarray(array, float)).all(), f"{name} must be finite, got NaN")
+        check_entries(f"{name} must be finite", np.asarray(array, float))
 
 
 def _check_computed(what, means, source):
     """Raise unless the means that follow from arguments, where they are known, are finite."""
-    if is_concrete(means) and not np.isfinite(means).all():
-        wrong = int(np.flatnonzero(~np.isfinite(means))[0])
-        raise ValueError(f"{source} must give finite {what}, got {means[wrong]} at [{wrong}]")
+    if is_concrete(means):
+        check_entries(f"{source} must give finite {what}", np.asarray(means))
 
 
 def built(arms, targets, means, values, theta, noise_var, theta_norm, **rest):

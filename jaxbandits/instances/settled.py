@@ -12,6 +12,9 @@ SETTLED: float = 5.0  # standard errors of the difference of two means whose ord
 #: those that a planned number of draws gives at the gap estimated so far, which may be too large
 PLANNED: float = 6.0
 DIGITS: int = 2  # of a planned number of draws
+MOST_PLANNED: float = 1e7  # draws of each arm to plan for a gap that may be chance
+CHANCE: float = 3.0  # standard errors: a smaller gap may be that of equal means
+UNTIL_SETTLED: str = "until settled"  # as a number of draws
 
 
 class Estimated(NamedTuple):
@@ -31,7 +34,8 @@ def separation(
     """How many standard errors of a difference the m best arms are away from being others.
 
     The m-th best mean is compared with each one below, the next one with each one above: the least
-    ratio of a gap and the standard error of that gap. It is infinite where m is 0 or K.
+    ratio of a gap and the standard error of that gap. It is infinite where m is 0 or K, and where
+    both standard errors are 0, unless the means are equal.
 
     Args:
       found: the means.
@@ -52,7 +56,8 @@ def separation(
     best = place < m
     gaps = numpy.where(best, ranked - ranked[after] + epsilon, abs(ranked[last] - ranked - epsilon))
     widths = numpy.hypot(spread, numpy.where(best, spread[after], spread[last]))
-    ratios = numpy.where(widths > 0, gaps / numpy.where(widths > 0, widths, 1.0), numpy.inf)
+    exact = numpy.where(gaps > 0, numpy.inf, 0.0)  # of rewards without variance: equal is a tie
+    ratios = numpy.where(widths > 0, gaps / numpy.where(widths > 0, widths, 1.0), exact)
     return numpy.where((m > 0) & (m < means.size), ratios.min(), numpy.inf)
 
 
@@ -82,7 +87,13 @@ def is_settled(
 
 
 def check_settled(
-    found: Estimated, m: int = 1, epsilon: float = 0.0, *, role: str, enough: bool = False
+    found: Estimated,
+    m: int = 1,
+    epsilon: float = 0.0,
+    *,
+    role: str,
+    enough: bool = False,
+    heavy: bool = False,
 ) -> None:
     """Raise unless estimated means settle which arms are the m best ones.
 
@@ -90,23 +101,22 @@ def check_settled(
       found, m, epsilon: as of `separation`.
       role: what the message begins with.
       enough: whether these draws are those of "until settled".
+      heavy: whether one draw dominates the variance of an arm, so that it may be infinite.
     """
     if not is_settled(found, m, epsilon):
-        ways = () if enough else ("draws='until settled'",)
-        raise ValueError(f"{role}: {_unsettled(found, m, epsilon, ways)}")
+        raise ValueError(f"{role}: {_unsettled(found, m, epsilon, enough, heavy)}")
 
 
-def _unsettled(found, m, epsilon, ways):
+def _unsettled(found, m, epsilon, enough, heavy):
     """How far apart the means are, and in which ways their order would be settled."""
     first, second = np.argsort(-found.means, kind="stable")[m - 1 : m + 1]
-    apart, needed = float(separation(found, m, epsilon)), planned_draws(found, m, epsilon)
+    apart = float(separation(found, m, epsilon))
     best = "which arm is the best" if m == 1 else f"which {m} arms are the best"
-    ways = ", ".join([*([] if needed is None else [f"draws={needed}"]), *ways])
     return (
         f"{found.draws:,} draws of each arm do not settle {best}: the means {_text(found, first)} "
         f"and {_text(found, second)} are to be {needed_separation(found.draws):.3g} standard "
-        f"errors of a difference apart, got {apart:.2g}; {_advice(needed)}: give "
-        f"{ways + ' or, ' if ways else ''}where the means are known, means=[...]"
+        f"errors of a difference apart, got {apart:.2g}; "
+        f"{_advice(planned_draws(found, m, epsilon), enough, heavy)}"
     )
 
 
@@ -115,16 +125,27 @@ def _text(found, arm):
 
 
 def planned_draws(found: Estimated, m: int = 1, epsilon: float = 0.0) -> int | None:
-    """The draws of each arm that are likely to settle the m best arms; None: no number does."""
+    """The draws of each arm that are likely to settle the m best arms.
+
+    Returns:
+      The number; None where it is above `MOST_PLANNED` and the gap may be chance: then no number
+      is known to do.
+    """
     apart = float(separation(found, m, epsilon))
-    if apart <= 0 or not math.isfinite(1.0 / apart**2):
+    number = float(found.draws) * (PLANNED / apart) ** 2 if apart > 0 else math.inf
+    if not math.isfinite(number) or (number > MOST_PLANNED and apart < CHANCE):
         return None
-    number = float(found.draws) * (PLANNED / apart) ** 2
     unit = 10.0 ** max(0, math.floor(math.log10(number)) + 1 - DIGITS)
     return math.ceil(number / unit) * int(unit)
 
 
-def _advice(needed):
-    if needed is None:
-        return "no number of draws settles equal means"
-    return f"at this gap it takes about {needed:,} draws of each arm"
+def _advice(needed, enough, heavy):
+    """What settles it; `needed` draws do, None: no number of them."""
+    if heavy or needed is None:
+        why = "rewards without a mean or a variance" if heavy else "means that are (nearly) equal"
+        return f"no number of draws settles {why}: give the known means, means=[...]"
+    ways = f"draws={needed}" if enough else f"draws={needed}, draws={UNTIL_SETTLED!r}"
+    return (
+        f"at this gap, unless it is chance and the means are equal, it takes about {needed:,} "
+        f"draws of each arm: give {ways} or, where the means are known, means=[...]"
+    )

@@ -10,6 +10,7 @@ from ..feature_tables import check_arms, is_concrete, require
 from ..parameters import Nonnegative, Normal, Option, count, size
 from ..precision import check_real, double, floats, is_traced
 from ..system.caller import warn_caller
+from ..system.indices import beyond_the_end
 from ..system.named import is_named
 from ..system.randomness import REWARD, reward_drawn
 from ..system.randomness import check as check_randomness
@@ -19,10 +20,10 @@ from ..whole_numbers import allowed_whole, is_whole
 from .doubts import MIN_DRAWS_FOR_ERRORS, named, warn_of_constants, warn_of_variances
 from .instance import Instance, built, check_finite
 from .options import checked
-from .settled import SETTLED, check_settled
+from .settled import SETTLED, UNTIL_SETTLED, check_settled
+from .simulator_code import code_of, reward_trace
 from .simulator_means import DRAWS, MOST_KEYS, drawn, until_settled
 
-UNTIL_SETTLED: str = "until settled"
 #: Of a sum of squares that is due to one draw. Of 2,000 rewards without a mean (Cauchy) the share
 #: is larger in 99 of 100 samples; of normal or exponential ones it is 0.01 to 0.03.
 DOMINATED: float = 0.15
@@ -117,7 +118,7 @@ def simulated(
     if means is not None:
         check_finite("means", means, (num_arms,))
     key = jax.random.key(seed, impl="threefry2x32")
-    _check_simulator(simulator, key)
+    code = _check_simulator(simulator, key, num_arms)
     simulator = jax.tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, simulator)
     sample, law = _sampled(simulator, key, num_arms, draws, m, known=means is not None)
     if is_concrete(sample.means):
@@ -126,19 +127,24 @@ def simulated(
     if is_concrete(found.means):
         finite = np.isfinite(found.means).all()
         require(finite, "simulator: its rewards must be finite, got NaN or infinity")
-        _doubt(found, law, noise_var, means)
-    rest = {"simulator": simulator, "rewards": "simulated"}
+        heavy = _doubt(found, law, noise_var, means)
+    rest = {"simulator": simulator, "rewards": "simulated", "simulator_code": code}
     if means is None:
         if is_concrete(found.means) and found.draws > 1:
-            check_settled(found, m, role="simulator", enough=draws == UNTIL_SETTLED)
+            enough = draws == UNTIL_SETTLED
+            check_settled(found, m, role="simulator", enough=enough, heavy=heavy)
         means = found.means
         rest |= {"standard_errors": found.errors, "draws": found.draws}
     theta = jnp.zeros(np.shape(arms)[1])
     return built(floats(arms), None, means, means, theta, noise_var, theta_norm, **rest)
 
 
-def _check_simulator(simulator: Pytree, key: Key) -> None:
-    """Raise unless it is a pytree whose `reward(key, arm)` is a single number."""
+def _check_simulator(simulator: Pytree, key: Key, num_arms: int) -> str | None:
+    """Raise unless it is a pytree whose `reward(key, arm)` is a single number, of each arm its own.
+
+    Returns:
+      The code of the reward, see `simulator_code`.
+    """
     leaves = jax.tree.leaves(simulator)
     is_tree = all(isinstance(x, np.ndarray | np.generic | jax.Array | float | int) for x in leaves)
     require(is_tree, f"simulator must be a pytree of arrays, got {type(simulator).__name__}")
@@ -146,14 +152,29 @@ def _check_simulator(simulator: Pytree, key: Key) -> None:
         check_real("simulator: an array of it", leaf)
     method = callable(getattr(simulator, "reward", None))
     require(method, "simulator must have a method `reward(key, arm)`, got none")
-    one, arm = lambda x, *args: x.reward(*args), jnp.zeros((), int)
-    with TraceCache().reading():
-        reward = jax.eval_shape(one, simulator, key, arm)
-    if not (is_named(jax.tree.structure(simulator)) or is_traced(simulator)):
+    trace = reward_trace(simulator)
+    own = is_named(jax.tree.structure(simulator))
+    if not (own or is_traced(simulator)):
+        arm = jnp.zeros((), int)
         check_randomness(reward_drawn, simulator, key, arm, traces=TraceCache(), rest=REWARD)
-    shape = getattr(reward, "shape", None)
+    shape = getattr(trace.shapes, "shape", None)
     require(shape == (), f"simulator: a reward must be a single number, got shape {shape}")
-    check_real("simulator: a reward", reward)
+    check_real("simulator: a reward", trace.shapes)
+    if own:
+        return None
+    _check_indices(trace, leaves, num_arms)
+    return None if is_traced(simulator) else code_of(simulator, trace)
+
+
+def _check_indices(trace, leaves, num_arms):
+    """Raise where an arm reads beyond the end of a table: its reward would be that of another."""
+    found = beyond_the_end(trace.jaxpr, num_arms, leaves)
+    if found is not None:
+        raise ValueError(
+            f"simulator: the reward of {named(found.arms, found.arm)} reads entry {found.index} of "
+            f"{found.length}, for which JAX takes another one without a word: its tables must be "
+            f"as long as {num_arms} arms need, or the index be limited, as by jnp.clip"
+        )
 
 
 def _sampled(simulator, key, num_arms, draws, m, known):
@@ -165,7 +186,11 @@ def _sampled(simulator, key, num_arms, draws, m, known):
 
 
 def _doubt(found, law, noise_var, means):
-    """Warn where draws show rewards that are not as the instance says."""
+    """Warn where draws show rewards that are not as the instance says.
+
+    Returns:
+      Whether one draw dominates the variance of an arm.
+    """
     number = int(found.draws)
     varies, deviations, relative_errors, shares = map(np.asarray, law)
     warn_of_constants("simulator", varies, number, SAME_DRAWS)
@@ -183,6 +208,7 @@ def _doubt(found, law, noise_var, means):
         warn_of_variances("simulator", variances, relative_errors, number, float(noise_var))
     if means is not None and is_concrete(means) and number > MIN_DRAWS_FOR_ERRORS:
         _doubt_means(found, np.asarray(means, float), varies & ~dominated)
+    return bool(dominated.any())
 
 
 def _doubt_means(found, means, judged):

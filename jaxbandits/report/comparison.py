@@ -10,6 +10,7 @@ import numpy as np
 from ..engine.episode import MAX_PULLS
 from ..engine.frames import frame_of
 from ..engine.problems import is_problem
+from ..instances.estimated_regret import error_of_means, with_means
 from ..intervals import half_width, standard_error
 from ..messages import brief
 from ..parameters import require
@@ -17,6 +18,7 @@ from ..sweeps import sweep
 from ..sweeps.dataset import unsettled_text
 from ..sweeps.selection import axes_of, complete, replications_text
 from ..sweeps.stated import stated
+from ..sweeps.summaries import regret_errors
 from .options import part_text
 from .pairs import compared_by, difference
 from .plot import figure
@@ -137,6 +139,7 @@ class AlgorithmRuns:
         self.stopped: np.ndarray = cell.stopped.values.astype(bool)
         self.rounds: np.ndarray | None = cell["round"].values if "regret" in cell else None
         self.regret: np.ndarray | None = cell.regret.values if "regret" in cell else None
+        self.regret_errors: np.ndarray | None = regret_errors(cell)
 
     @property
     def arm_pulls(self) -> np.ndarray:
@@ -229,7 +232,9 @@ def _table(dataset):
     quantity = compared_by(dataset)
     if "regret" in dataset:
         last = dataset.regret.isel(round=-1).transpose("replication", ...).values
-        mean, error = last.mean(0), standard_error(last)
+        cells = (dataset.isel(algorithm=k) for k in range(last.shape[1]))
+        parts = [error_of_means(regret_errors(cell)) for cell in cells]
+        mean, error = last.mean(0), with_means(standard_error(last), parts)
         width = half_width(error, len(last))
         columns |= {"regret_mean": mean, "regret_se": error}
         columns |= {"regret_low": mean - width, "regret_high": mean + width}

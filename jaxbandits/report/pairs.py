@@ -5,7 +5,7 @@ pairs may be significant though the single intervals overlap, or the other way r
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,11 +13,12 @@ from jaxtyping import Float
 
 from ..engine.results import mean_difference
 from ..estimates import TERMINAL, Style, estimate
+from ..instances.estimated_regret import error_of_difference, error_of_means, with_means
 from ..intervals import half_width, standard_error
 from ..sweeps.dataset import listed_cells
 from ..sweeps.selection import complete
 from ..sweeps.stated import stated
-from ..sweeps.summaries import confidence_of
+from ..sweeps.summaries import confidence_of, regret_errors
 from .labels import texts_of
 
 if TYPE_CHECKING:
@@ -106,7 +107,14 @@ def difference(cells: "Dataset", one: int, other: int, quantity: str) -> dict[st
     few = quantity == "errors" and one != other and (first != second).sum() < LEAST_DISCORDANT
     if few or not first.size:
         return {}
-    return mean_difference(first, second, confidence_of(cells))
+    part = error_of_difference(*_errors_of_means(cells, quantity, one, other))
+    return mean_difference(first, second, confidence_of(cells), part)
+
+
+def _errors_of_means(cells, quantity, *indices):
+    """`regret_errors` of some algorithms where regrets are compared; None of other quantities."""
+    errors = regret_errors(cells) if quantity == "regret" else None
+    return [None if errors is None else errors[index] for index in indices]
 
 
 def _to_first(dataset: "Dataset", at: dict[str, Any], quantity: str) -> dict[str, Any]:
@@ -199,8 +207,11 @@ def _of_point(where: str, data: "Dataset") -> Iterator[Pair]:
             continue
         one, two = _both(costs[i], costs[j])
         if one.size > 1 and np.ptp(one - two) > 0:
-            overlap = _means_overlap(one, two, confidence)
-            yield _pair(where, (names[i], names[j]), cost, one, two, overlap, confidence)
+            errors = _errors_of_means(data, cost, i, j)
+            parts = [error_of_means(each) for each in errors]
+            overlap = _means_overlap((one, two), parts, confidence)
+            part = error_of_difference(*errors)
+            yield _pair(where, (names[i], names[j]), cost, one, two, overlap, confidence, part)
         if cost == "pulls":
             one, two = _both(wrong[i], wrong[j])
             if (one != two).sum() >= LEAST_DISCORDANT:
@@ -218,10 +229,14 @@ def _both(
 
 
 def _means_overlap(
-    one: Float[np.ndarray, " R"], two: Float[np.ndarray, " R"], confidence: float
+    both: Sequence[Float[np.ndarray, " R"]], parts: Sequence[float], confidence: float
 ) -> bool:
-    """Whether the intervals of the two means overlap."""
-    widths = (half_width(standard_error(each), len(each), confidence) for each in (one, two))
+    """Whether the intervals of two means overlap; `parts` of their errors are of estimates."""
+    widths = (
+        half_width(with_means(standard_error(each), part), len(each), confidence)
+        for each, part in zip(both, parts, strict=True)
+    )
+    one, two = both
     return bool(abs(one.mean() - two.mean()) <= sum(widths))
 
 
@@ -233,7 +248,8 @@ def _pair(
     two: Float[np.ndarray, " R"],
     overlap: bool,
     confidence: float,
+    part: float = 0.0,
 ) -> Pair:
-    found = mean_difference(one, two, confidence)
+    found = mean_difference(one, two, confidence, part)
     mean, low, high = (float(found[name]) for name in ("mean", "low", "high"))
     return Pair(where, *names, quantity, mean, low, high, overlap)

@@ -1,7 +1,7 @@
 """What a panel of a figure shows of a sweep: pulls, errors, regret, the pulls of each arm."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -20,8 +20,9 @@ from ..drawing import (
     text,
 )
 from ..estimates import rounded
+from ..instances.estimated_regret import along_the_rounds, error_of_means, with_means
 from ..intervals import half_width, standard_error
-from ..sweeps.summaries import confidence_of
+from ..sweeps.summaries import confidence_of, regret_errors
 from .labels import label_axis, label_groups, positions_of, side_by_side
 from .limits import highest_rate, pull_limits, scale_of
 
@@ -253,7 +254,11 @@ def _groups(ax: "Axes", data: "Dataset") -> Iterator[tuple[int, float, dict[str,
 
 
 def _regret(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
-    _curves(ax, data, data.regret)
+    parts = {
+        name: error_of_means(regret_errors(data.sel(algorithm=name)))
+        for name in data.algorithm.values
+    }
+    _curves(ax, data, data.regret, parts)
     ax.set_ylabel(mean_label("regret", _fewest(whole)))
     last = whole.regret.isel(round=-1).mean("replication").values
     last = last[last > 0]
@@ -269,14 +274,21 @@ def _reward(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") ->
     ax.set_ylabel("average reward (95%)")
 
 
-def _curves(ax: "Axes", data: "Dataset", table: "DataArray") -> None:
-    """A curve with its interval for each algorithm."""
+def _curves(
+    ax: "Axes", data: "Dataset", table: "DataArray", parts: Mapping[str, float] | None = None
+) -> None:
+    """A curve with its interval for each algorithm.
+
+    Args:
+      parts: by algorithm, the part of estimated means in the error at the last round.
+    """
     rounds = data["round"].values
     for i, name in enumerate(data.algorithm.values):
         curves = table.sel(algorithm=name)
         mean, count = curves.mean("replication").values, curves.count("replication").values
         error = curves.std("replication").values / np.sqrt(np.maximum(1, count - 1))
-        width = half_width(error, count, confidence_of(data))
+        part = along_the_rounds(parts[name] if parts else 0.0, mean)
+        width = half_width(with_means(error, part), count, confidence_of(data))
         band(ax, rounds, mean, width, i, label=text(name))
     ax.set_xlabel("round")
 

@@ -79,6 +79,8 @@ def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":
     if regrets:
         columns["regret"] = (*grid, "replication", "round"), layer(_level(regrets))
         coordinates["round"] = cells[0].rounds
+    if any(runs.regret_errors is not None for runs in cells):
+        columns["regret_errors"] = (*grid, "arm"), layer(_regret_errors(cells))
     for name in TIMES:
         columns[name] = (grid, layer([runs.meta.get(name, np.nan) for runs in cells]))
     # An axis can have the name of a column: that of num_arms says the same.
@@ -130,6 +132,17 @@ def _arm_columns(grid: Grid, cells: Sequence[Runs], layer: Layer) -> Columns:
     if sum(pulls.size for pulls in padded) <= MOST_NUMBERS:
         columns["arm_pulls"] = ((*grid, "replication", "arm"), layer(_level(padded)))
     return columns
+
+
+def _regret_errors(cells: Sequence[Runs]) -> list[np.ndarray]:
+    """Mean `Runs.regret_errors` of each arm; 0 where means are known, and of arms there are not."""
+    most = max(runs.arm_pulls.shape[1] for runs in cells)
+    found = []
+    for runs in cells:
+        errors = np.zeros(runs.arm_pulls.shape) if (x := runs.regret_errors) is None else x
+        known = errors[~np.isnan(errors).any(1)]
+        found.append(np.pad(_mean(known), (0, most - errors.shape[1])))
+    return found
 
 
 def _answers(grid: Grid, cells: Sequence[Runs], layer: Layer) -> Columns:

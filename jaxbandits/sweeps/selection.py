@@ -24,10 +24,13 @@ NEEDED = ("pulls", "correct", "stopped")
 # Tables with one entry for each cell, which do not follow from the replications.
 OF_CELLS = (
     *("judged", "num_arms", "promised_error", "pull_lower_bound", "error_bound"),
-    *("seconds", "compile_seconds", "arm_pulls_mean"),
+    *("seconds", "compile_seconds", "arm_pulls_mean", "regret_errors"),
 )
 # By table, the dimension that it has besides those of replications.
-INSIDE = {"regret": "round", "average_reward": "round", "arm_pulls": "arm", "arm_pulls_mean": "arm"}
+INSIDE = {
+    **dict.fromkeys(("regret", "average_reward"), "round"),
+    **dict.fromkeys(("arm_pulls", "arm_pulls_mean", "regret_errors"), "arm"),
+}
 UNUSED = ("info_", "facts_", "answers")  # what no figure and no table shows
 SELECT = "select replications, instances and algorithms, and average nothing over them"
 

@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 
 from ..engine.reasons import REASONS
+from ..instances.estimated_regret import error_of_means, with_means
 from ..intervals import CONFIDENCE, binomial_interval, half_width, standard_error
 
 if TYPE_CHECKING:
@@ -87,11 +89,19 @@ def _reasons(codes: "DataArray") -> "DataArray":
 def last_regret(cell: "Dataset") -> tuple[float, float]:
     """Mean regret of a cell at its last round, and half the width of its interval.
 
+    The interval holds the error of estimated means, see `instances.estimated_regret`.
+
     Both are NaN where it was not run, and the second of one replication.
     """
     last = cell.regret.isel(round=-1).dropna(EACH).values
     mean = float(last.mean()) if last.size else np.nan
-    return mean, half_width(standard_error(last), last.size, confidence_of(cell))
+    error = with_means(standard_error(last), error_of_means(regret_errors(cell)))
+    return mean, half_width(error, last.size, confidence_of(cell))
+
+
+def regret_errors(cell: "Dataset") -> Float[np.ndarray, " K"] | None:
+    """Mean `Runs.regret_errors` of a cell; None where no cell of the sweep has any."""
+    return cell.regret_errors.values if "regret_errors" in cell else None
 
 
 def width_of_pulls(cell: "Dataset") -> float:

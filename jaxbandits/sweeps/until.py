@@ -9,6 +9,7 @@ are planned, so a sweep that is extended looks at its cells as before. All inter
 have this confidence, also those of pulls and regret.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -28,11 +29,17 @@ def _error_width(digest: dict[str, Any]) -> float:
     return digest["error_high"] - digest["error_low"]
 
 
+def _regret_spread(digest: dict[str, Any]) -> float:
+    """The standard error of the regret without the part that more replications do not reduce."""
+    part, error = digest.get("regret_se_of_means", 0.0), digest["regret_se"]
+    return math.sqrt(max(0.0, error**2 - part**2)) if part else error
+
+
 # By rule, what a summary of the runs says of the quantity that it limits.
 RULES: dict[str, Callable[[dict[str, Any]], float]] = {
     "error_width": _error_width,
     "pulls_se": lambda digest: digest["pulls_se"],
-    "regret_se": lambda digest: digest["regret_se"],
+    "regret_se": _regret_spread,
 }
 FIRST, GROWTH = 100, 1.5
 EACH_LOOK = 0.975  # confidence of an interval at each of several looks

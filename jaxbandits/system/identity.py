@@ -129,7 +129,8 @@ def described(
         return name(value) if named else object_(value)
     if hasattr(value, "arms"):
         rare = ("simulator", "stress")  # most have none, and their cells keep their names
-        accuracy = ("standard_errors", "draws")  # of the means, which are described themselves
+        # Of the means and the simulator, which are described themselves.
+        accuracy = ("standard_errors", "draws", "simulator_code")
         parts = {key: inner(v) for key, v in vars(value).items() if key not in accuracy}
         return {key: part for key, part in parts.items() if key not in rare or part is not None}
     if dataclasses.is_dataclass(value):

@@ -136,7 +136,8 @@ def _parsed(lines, start, articles, file):
     features = np.einsum("ni,nj->nij", users, shown).reshape(-1, SIDE**2)
     broken = ~np.isfinite(features).all(1)
     number = start + broken.argmax()
-    require(not broken.any(), f"path: {file} line {number} is not of the log: it holds a NaN")
+    where = f"path: {file} line {number}"
+    require(not broken.any(), f"{where} is not of the log: it holds NaN or infinity")
     has_features = features[:, 0] > 0
     return features[has_features], clicks[has_features], len(lines)
 

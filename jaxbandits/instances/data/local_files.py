@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from ...feature_tables import check_entries
 from ...kernels import sampling
 from ...messages import reason
 from ...parameters import Normal, choice, require
@@ -94,7 +95,8 @@ def read_automobile(path: Path | str, *, missing: Missing = "drop") -> FeaturesA
 
 
 def _check_varies(table, file):
-    fine = len(table) >= 2 and np.isfinite(table).all() and (np.ptp(table, axis=0) > 0).all()
+    check_entries(f"path: {file} must hold finite numbers", table)
+    fine = len(table) >= 2 and (np.ptp(table, axis=0) > 0).all()
     require(fine, f"path: {file} is too small, or a column of it has only one value")
 
 

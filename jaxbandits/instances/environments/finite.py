@@ -80,9 +80,14 @@ def finite(instance: Instance, *, epsilon: Scalar = 0.0, identifies: bool = True
         one = not jnp.issubdtype(answer.dtype, jnp.bool_)
         return ~is_settled(instance.estimated, 1 if one else answer.sum(), epsilon, jnp)
 
-    facts = {"num_answers": values.shape[0], "tied": tied}
+    def regret_errors(arm_pulls):
+        in_best = jnp.arange(means.size) == means.argmax()
+        apart = jnp.where(in_best, arm_pulls.sum(), 0) - arm_pulls
+        return jnp.where(apart == 0, 0.0, apart * instance.standard_errors)  # they can be infinite
+
+    facts: dict[str, Any] = {"num_answers": values.shape[0], "tied": tied}
     if instance.estimated is not None:
-        facts["unsettled"] = unsettled
+        facts |= {"unsettled": unsettled, "regret_errors": regret_errors}
     return Env(noise, reward, regret, correct, means.shape[0], **facts)
 
 
