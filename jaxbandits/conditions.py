@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from .feature_tables import is_concrete, require
-from .messages import brief
 from .parameters import LARGEST, Values
 from .types import Rows, Scalar
 
@@ -127,7 +126,7 @@ def ratios_fit(values: Values, bases: int, most: int) -> None:
     arms, given = values["arms"], values["ratios"]
     num_arms, dim = arms.shape
     used = given is None or values["selection"] == "ratio"
-    require(used, f"ratios must go with selection 'ratio', got {brief(values['selection'])}")
+    require(used, "ratios must go with selection 'ratio'", values["selection"])
     positive = given is None or not is_concrete(given) or (np.asarray(given) >= 0).all()
     require(positive, "ratios must be 0 or above, got a negative one")
     fits = given is None or np.shape(given) == (num_arms,) * 3

@@ -9,10 +9,12 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
 from .kernels.linalg import scaling, subspace
+from .messages import brief
 from .precision import check_real
 from .types import Rows, Table
 
 LARGEST_ENTRY: float = 2.0**500  # of a table of features
+LEAST_OF_COLUMN: float = float(np.finfo(float).tiny)  # less is not of full precision
 
 
 def is_concrete(value: Any) -> bool:
@@ -20,10 +22,17 @@ def is_concrete(value: Any) -> bool:
     return not isinstance(value, Tracer | jax.ShapeDtypeStruct)
 
 
-def require(holds: object, message: str) -> None:
-    """Raise `ValueError(message)` unless `holds`."""
+def require(holds: object, message: str, *got: Any) -> None:
+    """Raise a `ValueError` unless `holds`.
+
+    Args:
+      holds: what has to be true.
+      message: what must be given.
+      *got: what was given, if the message does not say it. Its text is made where it is raised
+        alone: that of an instance takes longer than most checks.
+    """
     if not holds:
-        raise ValueError(message)
+        raise ValueError(", got ".join([message, *map(brief, got)]))
 
 
 def check_arms(arms: Rows, targets: Rows | None = None) -> None:
@@ -49,13 +58,12 @@ def check_arms(arms: Rows, targets: Rows | None = None) -> None:
 def _check_entries(name, table):
     """Check that entries are finite, the largest can be squared, and no column underflows."""
     columns = scaling.largest_of_columns(table)
-    largest, least = float(columns.max()), np.finfo(float).tiny
+    largest, least = float(columns.max()), LEAST_OF_COLUMN
     if largest == 0 or 1.0 / LARGEST_ENTRY <= largest <= LARGEST_ENTRY:
         lost = np.flatnonzero((columns > 0) & (columns < least))
-        wanted = f"{name} must have columns of zeros or with an entry of {least:.2g} or more"
-        require(
-            lost.size == 0, f"{wanted}, got {columns[lost].max(initial=0):.2g} in column {lost}"
-        )
+        if lost.size:
+            wanted = f"{name} must have columns of zeros or with an entry of {least:.2g} or more"
+            raise ValueError(f"{wanted}, got {columns[lost].max():.2g} in column {lost}")
         return
     check_entries(f"{name} must be finite", table)
     raise ValueError(

@@ -250,7 +250,7 @@ def check_leaves(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a pytree: {reason(error)}") from None
     for leaf in leaves:
         check_leaf(name, leaf)
-    require(_is_hashable(structure), f"{name} must be a pytree that has a hash, got {brief(value)}")
+    require(_is_hashable(structure), f"{name} must be a pytree that has a hash", value)
 
 
 def _is_traceable(value):

@@ -147,7 +147,7 @@ def error_rates(runs: Several, *, delta: float | None = None, ax: "Axes | None" 
     ax, pairs = _axes(ax), _named(runs)
     if delta is not None:
         fits = isinstance(delta, int | float) and 0 < delta < 1
-        require(fits, f"delta must be a number between 0 and 1, got {brief(delta)}")
+        require(fits, "delta must be a number between 0 and 1", delta)
     for position, (_, one) in enumerate(pairs):
         found = one.summary()
         if np.isnan(found["error_rate"]):  # nothing is known of its errors
@@ -244,7 +244,7 @@ def _named(runs):
 
 def _axes(ax):
     if ax is not None:
-        require(hasattr(ax, "hlines"), f"ax must be axes of matplotlib, got {brief(ax)}")
+        require(hasattr(ax, "hlines"), "ax must be axes of matplotlib", ax)
         return ax
     with needed_by("a figure"):
         from matplotlib.figure import Figure

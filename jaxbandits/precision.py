@@ -81,7 +81,7 @@ def double(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
         traced = is_traced(args, kwargs)
-        narrow = traced and jnp.result_type(float) != jnp.float64
+        narrow = traced and default_float() != jnp.float64
         generator = CONFIG.jax_default_prng_impl
         with pinned(width=not traced):
             if generator != THREEFRY:
@@ -99,14 +99,19 @@ def floats(x: Rows | Scalar) -> Table:
     """An array in JAX's default precision: of NumPy, for which nothing is compiled, or traced."""
     if is_traced(x):
         return jnp.asarray(x, float)
-    return np.asarray(x, jnp.result_type(float))
+    return np.asarray(x, default_float())
+
+
+def default_float() -> np.dtype[Any]:
+    """JAX's type of a float of Python now; `jnp.result_type(float)` takes ten times as long."""
+    return jax.dtypes.canonicalize_dtype(float)
 
 
 def owned(x: Rows | Scalar, dtype: DTypeLike | None = None) -> Table:
     """`floats`, read-only and its own: what the caller does to an array later changes nothing."""
     if isinstance(x, jax.Array):  # which nobody can change
         return floats(x)
-    table = np.array(x, jnp.result_type(float) if dtype is None else dtype)
+    table = np.array(x, default_float() if dtype is None else dtype)
     table.flags.writeable = False
     return table
 
@@ -183,7 +188,7 @@ def on_host(function: Callable[P, R]) -> Callable[P, R]:
 
 def _dtype_of(*values):
     """The widest precision of the traced arrays among these, numbers aside; or JAX's default."""
-    default = jnp.result_type(float)
+    default = default_float()
     found = [
         leaf.dtype
         for leaf in jax.tree.leaves(values)
@@ -210,6 +215,8 @@ def as_table(name: str, value: Any, dtype: DTypeLike) -> Table | None:
 
 def check_real(name: str, value: Any) -> None:
     """Raise unless these are real numbers, all of them there and in the shape of a table."""
+    if type(value) is float:
+        return
     wrong = fault(value)
     if wrong is not None:
         raise ValueError(f"{name} {wrong}")

@@ -5,7 +5,7 @@ import functools
 import inspect
 import numbers
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -88,7 +88,7 @@ def hinting(function: Callable[P, R]) -> Callable[P, R]:
 
 def _unknown_keyword(function, keywords):
     """What is wrong with the first keyword that the function does not have, or None."""
-    parameters = _parameters(function)
+    parameters = signature_of(function).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
     names = [p.name for p in parameters]
@@ -124,7 +124,7 @@ def check_options(role: str, build: Callable[..., Any], supplied: int = 1) -> No
     if hasattr(function, "convert") and args:
         raise ValueError(f"{role} {name} must have its options bound by name, not by position")
     try:
-        parameters = _parameters(function)
+        parameters = tuple(signature_of(function).parameters.values())
     except (TypeError, ValueError):  # some callables have no signature that Python can read
         return
     if role != "instance" and [p.name for p in parameters[:1]] == ["algorithm"]:
@@ -137,23 +137,29 @@ def check_options(role: str, build: Callable[..., Any], supplied: int = 1) -> No
             raise unknown(f"option of {name}", option, allowed)
 
 
-def _parameters(function):
-    """The parameters of a function, of one that is not this package's own as they are now."""
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """`inspect.signature`, which takes long; of one that is not this package's own it is anew."""
     fixed = isinstance(function, FunctionType) and str(function.__module__).startswith(PACKAGE)
-    return _parameters_of_own(function) if fixed else _parameters_now(function)
+    return _signature_of_own(function) if fixed else inspect.signature(function)
 
 
-def _parameters_now(function):
-    return tuple(inspect.signature(function).parameters.values())
+_signature_of_own = functools.lru_cache(maxsize=256)(inspect.signature)
 
 
-_parameters_of_own = functools.lru_cache(maxsize=256)(_parameters_now)
+def parameters_of(build: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a constructor by name, but those that are bound to it by position.
+
+    The defaults are those of the constructor itself, whatever is bound to it by name.
+    """
+    if isinstance(build, functools.partial) and not build.args:
+        return parameters_of(build.func)
+    return signature_of(build).parameters
 
 
 def options_of_call(build: Callable[..., Any]) -> list[str]:
     """Names of the keywords of a constructor, without its first argument."""
     try:
-        return list(inspect.signature(build).parameters)[1:]
+        return list(parameters_of(build))[1:]
     except (TypeError, ValueError):
         return []
 
@@ -161,7 +167,7 @@ def options_of_call(build: Callable[..., Any]) -> list[str]:
 def first_parameter(function: Callable[..., Any]) -> str | None:
     """The name of the first parameter, or None where there is none that Python can read."""
     try:
-        return next(iter(inspect.signature(function).parameters), None)
+        return next(iter(parameters_of(function)), None)
     except (TypeError, ValueError):
         return None
 
@@ -172,7 +178,7 @@ def check_call(role: str, build: Callable[..., Any], /, *args: Any, **options: A
     Raises:
       ValueError: names the argument that is missing or not expected.
     """
-    signature = inspect.signature(build)
+    signature = signature_of(build)
     try:
         signature.bind(*args, **options)
     except TypeError as error:

@@ -17,6 +17,7 @@ import jaxbandits as jb
 from jaxbandits.design import checks as design_checks
 from jaxbandits.engine import checks, host_loop
 from jaxbandits.engine.episode import root_key
+from jaxbandits.engine.partition import prepared
 
 
 def own(arms, *, gamma=1.0):
@@ -536,3 +537,13 @@ def test_lanes_that_exceed_the_memory_are_refused_with_their_bytes(monkeypatch):
         with pytest.raises(ValueError, match=said.partition(": ")[0]) as error:
             jb.simulate(large, jb.lingape, **options)
         assert "With `batch" not in str(error.value)
+
+
+def test_what_was_given_is_made_text_only_where_it_is_refused(monkeypatch):
+    instance, shown = jb.instances.canonical(3, gap=0.5), []
+    monkeypatch.setattr(jb.instances.Instance, "__repr__", lambda x: shown.append(x) or "itself")
+    prepared(instance, partial(jb.sequential_halving, budget=30))
+    assert not shown
+    with pytest.raises(ValueError, match="algorithm must be a constructor, got itself"):
+        prepared(instance, instance)
+    assert shown

@@ -18,7 +18,7 @@ from counting import compilations
 from run_settings import child
 
 import jaxbandits as jb
-from jaxbandits.system.jax_options import ALWAYS, CONFIG, WIDTH, pinned
+from jaxbandits.system.jax_options import ALL, ALWAYS, CONFIG, WIDTH, pinned
 
 # Another value of each option that is pinned; some versions of JAX lack some.
 PINNED = {
@@ -129,6 +129,18 @@ def digests(options, *more):
 
 def test_each_pinned_option_is_tried():
     assert PINNED.keys() == (WIDTH | ALWAYS).keys()
+
+
+def test_a_block_that_cannot_be_entered_leaves_those_before_it(monkeypatch):
+    class Refused:
+        def __enter__(self):
+            raise OSError("refused")
+
+    blocks = [jax.numpy_rank_promotion("raise"), jax.debug_nans(True), Refused()]
+    monkeypatch.setattr(type(ALL), "changes", lambda options: blocks)
+    with pytest.raises(OSError, match="refused"), pinned():
+        pass
+    assert (CONFIG.jax_numpy_rank_promotion, CONFIG.jax_debug_nans) == ("allow", False)
 
 
 def test_each_option_of_jax_is_pinned_or_tried_or_changes_no_operation():

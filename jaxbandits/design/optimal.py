@@ -14,7 +14,6 @@ from ..kernels.design.directions import Pairs, number_of_pairs
 from ..kernels.design.xy import by_name
 from ..kernels.design.xy import frank_wolfe as wolfe
 from ..kernels.linalg import scaling, spd
-from ..messages import brief
 from ..parameters import check, count
 from ..precision import check_real, is_traced, kernel, on_host
 from ..transforms import without_derivative
@@ -120,7 +119,7 @@ def oracle(instance: Any, *, tol: Scalar = 0.01) -> Design:
     """
     names = ("arms", "targets", "values")
     known = all(hasattr(instance, name) for name in names)
-    require(known, f"instance must be an Instance, got {brief(instance)}")
+    require(known, "instance must be an Instance", instance)
     for name in names:
         check_real(f"instance.{name}", getattr(instance, name))
     arms, targets, values = (getattr(instance, name) for name in names)

@@ -15,7 +15,7 @@ from jaxtyping import Int
 
 from ..instances.settled import check_settled
 from ..parameters import Option, check, choice, require
-from ..signatures import function_of, name_of, nearest, options_of_call, unknown
+from ..signatures import function_of, name_of, nearest, options_of_call, parameters_of, unknown
 from ..system.callbacks import errors_named
 from ..system.interrupts import held_back
 from ..system.jax_options import pinned, pinning
@@ -260,7 +260,7 @@ def _check_truth(problem, build, *, one):
     found = getattr(problem, "estimated", None)
     if found is None or found.draws < 2:
         return  # the means are known, there was a warning, or `Runs.facts` will say
-    options, defaults = bound_options(build), inspect.signature(function_of(build)).parameters
+    options, defaults = bound_options(build), parameters_of(function_of(build))
     m = options.get("m", defaults["m"].default if "m" in defaults else None)
     if m is None and not one:
         return

@@ -1,6 +1,5 @@
 """What an algorithm assumes of rewards, and an instance is known not to fulfil."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from ..feature_tables import is_concrete
 from ..instances import Instance
 from ..instances.instance import LINEAR, MOST_FITTED
-from ..signatures import function_of, name_of
+from ..signatures import function_of, name_of, parameters_of
 
 BUDGETED: tuple[str, ...] = ("budget", "per_arm")  # options of those that promise no error rate
 NONLINEAR: str = "means that are in general not linear in the features"
@@ -30,7 +29,7 @@ def broken_assumption(problem: Any, build: Callable[..., Any]) -> str | None:
     if not isinstance(problem, Instance) or (problem.family == "gaussian" and not counts):
         return None
     told = getattr(build, "keywords", {}).get("theta_norm", problem.theta_norm)
-    norm = told if "theta_norm" in inspect.signature(build).parameters else None
+    norm = told if "theta_norm" in parameters_of(build) else None
     return _text(build, problem.family, _nonlinear(problem, norm), counts=counts)
 
 
@@ -46,7 +45,7 @@ def _text(build, family, nonlinear, *, counts):
     reasons += [COUNTS] if counts else []
     if features is None or not reasons:
         return None
-    options = inspect.signature(build).parameters
+    options = parameters_of(build)
     if "noise_var" not in options or any(name in options for name in ("family", *BUDGETED)):
         return None
     return (

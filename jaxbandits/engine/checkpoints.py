@@ -24,7 +24,7 @@ def check(record: RecordedRounds, horizon: int | None) -> None:
     """Raise unless `record` is a spacing, or a list of rounds of a run with that horizon."""
     if isinstance(record, str):
         known = ", ".join(map(repr, SPACINGS))
-        require(record in SPACINGS, f"record must be one of {known} or rounds, got {brief(record)}")
+        require(record in SPACINGS, f"record must be one of {known} or rounds", record)
         require(record == "mixed" or horizon is not None, "record is for runs with a horizon")
         return
     require(horizon is not None, "record is for runs with a horizon")

@@ -51,10 +51,11 @@ def size_of(name: str, value: Any) -> int:
       ValueError: it is no whole number, too small or too large.
     """
     least, most = SIZES[name]
-    fits = is_whole(value, least, types=INTEGERS)
-    require(fits, f"{name} must be {allowed_whole(least)}, got {brief(value)}")
+    if not is_whole(value, least, types=INTEGERS):
+        raise ValueError(f"{name} must be {allowed_whole(least)}, got {brief(value)}")
     number = int(value)
-    require(number <= most, f"{name} must be at most {_power_of_two(most)}, got {number}")
+    if number > most:
+        raise ValueError(f"{name} must be at most {_power_of_two(most)}, got {number}")
     return number
 
 
@@ -130,7 +131,8 @@ def devices_of(devices: DeviceChoice) -> Devices:
     if isinstance(devices, str):
         require(
             devices == "all",
-            f"devices must be 'all', a number or a sequence, got {brief(devices)}",
+            "devices must be 'all', a number or a sequence",
+            devices,
         )
         return local
     if isinstance(devices, int | np.integer) and not isinstance(devices, bool):
@@ -141,11 +143,12 @@ def devices_of(devices: DeviceChoice) -> Devices:
     listed = isinstance(devices, list | tuple | np.ndarray) and len(devices) > 0
     require(
         listed and all(device in local for device in devices),
-        f"devices must be 'all', a number, or some of this process, got {brief(devices)}",
+        "devices must be 'all', a number, or some of this process",
+        devices,
     )
     chosen = tuple(cast(Sequence[Device], devices))
     different = len(set(chosen)) == len(chosen)
-    require(different, f"devices must be different ones, got {brief(devices)}")
+    require(different, "devices must be different ones", devices)
     return chosen
 
 

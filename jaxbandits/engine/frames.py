@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..messages import brief
 from ..parameters import require
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def frame_of(dataset: "xarray.Dataset", per: str, outer: Sequence[str] = ()) -> 
     Raises:
       ValueError: another `per`, or one that the runs do not have.
     """
-    require(per in PER, f"per must be one of {', '.join(map(repr, PER))}, got {brief(per)}")
+    require(per in PER, f"per must be one of {', '.join(map(repr, PER))}", per)
     played = dataset.pulls.notnull().transpose(*outer, EACH)
     found = _single(dataset, outer) if per == EACH else _inner(dataset, per, outer)
     frame = found.to_dataframe(dim_order=[*outer, EACH, *([] if per == EACH else [per])])

@@ -14,9 +14,16 @@ from jax.tree_util import Partial
 
 from ..core import Algorithm
 from ..instances import Instance
-from ..messages import brief
 from ..parameters import check_leaves, is_concrete, require
-from ..signatures import check_call, check_options, first_parameter, function_of, name_of
+from ..signatures import (
+    check_call,
+    check_options,
+    first_parameter,
+    function_of,
+    name_of,
+    parameters_of,
+    signature_of,
+)
 from ..system.caller import warn_caller
 from ..system.file_stamps import FileStamp, stamps_of
 from ..system.jax_options import pinned
@@ -135,7 +142,7 @@ def bound_options(build: Constructor) -> Mapping[str, Any]:
 def supplied_options(instance: Problem, build: Constructor, horizon: Any) -> dict[str, Any]:
     """What `simulate` passes to a constructor: what its signature names and is not bound yet."""
     facts = type_of(instance).facts(instance) | {"horizon": horizon}
-    names = inspect.signature(build).parameters
+    names = parameters_of(build)
     return {k: v for k, v in facts.items() if k in names and k not in bound_options(build)}
 
 
@@ -154,12 +161,12 @@ def prepared(
       ValueError: names the argument, what it was and what is allowed.
     """
     _check_order(instance, algorithm)
-    require(callable(algorithm), f"algorithm must be a constructor, got {brief(algorithm)}")
+    require(callable(algorithm), "algorithm must be a constructor", algorithm)
     check_options("algorithm", algorithm)
     build, problem = as_tree(algorithm), _without_key(instance)
     problem = _entered(problem) if is_problem(problem) else _checked_source(problem)
     given, _ = split((problem, build))
-    own = is_named(given.treedef, given.leaves)
+    own = is_named(given.treedef, *(x for x in given.leaves if x is not _NUMBER))
     traces = None if own else traces or TraceCache()
     with pinned():
         build = completed(problem, build, horizon, traces)
@@ -175,11 +182,11 @@ def _check_order(instance, algorithm):
         swapped = callable(instance) and not is_problem(instance)
     else:
         swapped = makes_algorithms and not hasattr(function_of(algorithm), "complete")
-    require(
-        not swapped,
-        f"instance and algorithm are swapped: got {name_of(instance)} as the instance; "
-        "the instance comes first",
-    )
+    if swapped:
+        raise ValueError(
+            f"instance and algorithm are swapped: got {name_of(instance)} as the instance; "
+            "the instance comes first"
+        )
 
 
 def _without_key(source: Any) -> Any:
@@ -187,7 +194,7 @@ def _without_key(source: Any) -> Any:
     if is_problem(source) or not callable(source):
         return source
     try:
-        inspect.signature(source).bind()
+        signature_of(source).bind()
     except (TypeError, ValueError):  # it needs a key, or has no signature that Python can read
         return source
     return source if first_parameter(source) == "key" else source()
@@ -196,7 +203,7 @@ def _without_key(source: Any) -> Any:
 def _checked_source(draw: Any) -> Any:
     """A callable that draws instances, checked and as a pytree."""
     fits = callable(draw)
-    require(fits, f"instance must be an Instance or a callable of a key, got {brief(draw)}")
+    require(fits, "instance must be an Instance or a callable of a key", draw)
     check_options("instance", draw, supplied=int(first_parameter(function_of(draw)) == "key"))
     check_call("instance", draw, "a key")
     return as_tree(draw)
@@ -254,7 +261,7 @@ def _check_context(problem, function):
 
 def _check_parameter(problem, build):
     """Raise where an algorithm has to be told the parameter of an instance that has none."""
-    if inspect.signature(build).parameters["theta"].default is None:
+    if parameters_of(build)["theta"].default is None:
         return  # it can do without
     if not (is_concrete(problem.theta) and is_concrete(problem.means)):
         return
@@ -265,7 +272,7 @@ def _check_parameter(problem, build):
 
 def _check_targets(problem, function):
     """Raise where an algorithm that answers with arms meets other targets."""
-    if "targets" in inspect.signature(function).parameters or type_of(problem).contextual:
+    if "targets" in parameters_of(function) or type_of(problem).contextual:
         return
     arms, targets = problem.arms, problem.targets
     same = np.shape(arms) == np.shape(targets)
@@ -282,7 +289,7 @@ def answers_with_arms(source: Any, build: Constructor) -> bool:
       source: a problem, or a callable that draws one from a key.
       build: the constructor with its options.
     """
-    if "targets" not in inspect.signature(build).parameters:
+    if "targets" not in parameters_of(build):
         return True
     if is_problem(source):
         return np.array_equal(source.arms, source.targets)

@@ -82,7 +82,7 @@ def check(
     """
     functions = [getattr(algorithm, name, None) for name in Algorithm._fields]
     fits = all(map(callable, functions))
-    require(fits, f"algorithm: its constructor must return an Algorithm, got {brief(algorithm)}")
+    require(fits, "algorithm: its constructor must return an Algorithm", algorithm)
     init, ask, tell = functions
     name = getattr(ask, "__qualname__", "").split(".")[0] or type(algorithm).__name__
     where = f"algorithm {name}:"
@@ -193,7 +193,7 @@ def _check_fields(must, move):
         require(not isinstance(value, bool | int | float), text)
         may_be_anything = field == "info" or (field == "count" and value is None)
         single = may_be_anything or (hasattr(value, "dtype") and hasattr(value, "shape"))
-        require(single, f"{must} a Move whose {field} is one array, got {brief(value)}")
+        require(single, f"{must} a Move whose {field} is one array", value)
 
 
 def _check_parameters(what, parameters, function, number):

@@ -18,7 +18,6 @@ from ..instances.estimated_regret import (
     with_means,
 )
 from ..intervals import CONFIDENCE, binomial_interval, half_width, standard_error
-from ..messages import brief
 from ..parameters import check, probability, require
 from ..system.data_files import Unreadable, opened
 from ..system.extras import needed_by
@@ -427,7 +426,7 @@ def mean_difference(
 def _measured(runs, of):
     """One number for each replication, float [R]."""
     known = ("pulls", "errors", "regret")
-    require(of in known, f"of must be one of {', '.join(map(repr, known))}, got {brief(of)}")
+    require(of in known, f"of must be one of {', '.join(map(repr, known))}", of)
     if of == "regret":
         require(runs.regret is not None, "of must be 'pulls' or 'errors' here, got 'regret'")
         return runs.regret[:, -1]

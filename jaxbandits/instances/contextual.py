@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..feature_tables import check_arms, is_concrete, require
-from ..messages import brief
 from ..parameters import Chance, chance, check, size
 from ..precision import check_real, owned
 from ..types import Rows, Table
@@ -161,7 +160,7 @@ def labelled(
     require(low < high, f"high must be above low, got {high} and {low}")
     classes = np.unique(labels).astype(np.int64)
     occurs = target is None or (np.ndim(target) == 0 and target in classes)
-    require(occurs, f"target must be one of the labels {classes.tolist()}, got {brief(target)}")
+    require(occurs, f"target must be one of the labels {classes.tolist()}", target)
     return Labelled(
         features,
         labels.astype(np.int64),
@@ -191,7 +190,7 @@ def entered(problem: Labelled) -> Labelled:
     require(same, f"classes must be the labels that occur, {classes.tolist()}, got others")
     target = problem.target
     occurs = target is None or (np.ndim(target) == 0 and target in classes)
-    require(occurs, f"target must be one of the labels {classes.tolist()}, got {brief(target)}")
+    require(occurs, f"target must be one of the labels {classes.tolist()}", target)
     check("shown", size(2), problem.shown)
     for name, value in (("high", problem.high), ("low", problem.low)):
         check(name, chance, value)
@@ -246,7 +245,7 @@ def images(
     >>> images(folder, checksum=False).classes
     array([3, 7])
     """
-    require(part in (None, "train", "t10k"), f"part must be 'train' or 't10k', got {brief(part)}")
+    require(part in (None, "train", "t10k"), "part must be 'train' or 't10k'", part)
     found, labels = read_folder(path, part=part, checksum=checksum)
     pixels = found.reshape(len(found), -1).astype(np.float32) / np.float32(255)
     return labelled(pixels, labels, target=target, shown=shown, high=high, low=low)

@@ -13,7 +13,6 @@ import numpy as np
 
 from ..feature_tables import check_arms, is_concrete, require
 from ..kernels.estimate.links import FAMILIES
-from ..messages import brief
 from ..parameters import Option, check, choice, nonnegative, normal, positive, real, size
 from ..precision import check_real, owned
 from .environments.finite import LAWS, TIED
@@ -25,6 +24,8 @@ TABLES: tuple[str, ...] = ("arms", "targets", "means", "values", "theta")
 OPTIONAL: tuple[str, ...] = ("theta_norm", "samples", "standard_errors")
 SAME_VALUES: float = 1e-9  # of the largest mean: less is rounding
 NOISE: Option = real(f"0, or {normal.allowed}", lambda v: v == 0 or normal.accepts(v))
+LAW: Option = choice(*LAWS)
+FAMILY: Option = choice(*FAMILIES)
 # Beyond double precision it is infinite.
 NORM: Option = real("a number, 0 or above", lambda v: v >= 0)
 # By law of rewards, which field it draws from.
@@ -77,8 +78,8 @@ def check_instance(instance: Instance) -> None:
     for name, shape in (("means", (num_arms,)), ("values", (num_targets,)), ("theta", (dim,))):
         check_finite(name, getattr(instance, name), shape)
     check("noise_var", NOISE, number(instance.noise_var))
-    check("rewards", choice(*LAWS), instance.rewards)
-    check("family", choice(*FAMILIES), instance.family)
+    check("rewards", LAW, instance.rewards)
+    check("family", FAMILY, instance.family)
     if instance.standard_errors is not None:
         _check_accuracy(instance, (num_arms,))
     if instance.theta_norm is not None:
@@ -154,7 +155,7 @@ def _check_stress(stress: Any, rewards: str, num_arms: int) -> None:
     """Raise unless stress is what `stressed` makes of its options for such rewards."""
     if stress is None:
         return
-    require(isinstance(stress, Stress), f"stress must be a Stress, got {brief(stress)}")
+    require(isinstance(stress, Stress), "stress must be a Stress", stress)
     if SOURCES.get(rewards) == "stress":
         require(stress.variances is not None, f"stress must have variances for {rewards} rewards")
     if rewards == "student":

@@ -9,9 +9,8 @@ from typing import Annotated, Any, ParamSpec, TypeAlias, TypeVar
 import jax
 import jax.numpy as jnp
 
-from ..feature_tables import require
-from ..messages import brief
-from ..parameters import Option, check, converted, needing_values, options_of, size
+from ..feature_tables import is_concrete, require
+from ..parameters import Option, check, needing_values, options_of, size
 from ..precision import CONFIG, THREEFRY
 from ..signatures import hinting
 from ..system.machine import in_gibibytes, memory_bytes
@@ -50,7 +49,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         given = {name: value for name, value in bound.arguments.items() if name in options}
         for name, value in given.items():
             (check_given if name in needed else check_option)(options[name], **{name: value})
-        bound.arguments.update(converted(options, given))
+            if value is not None and is_concrete(value):
+                bound.arguments[name] = options[name].convert(value)
         return function(*bound.args, **bound.kwargs)
 
     hinted = hinting(function)
@@ -63,7 +63,7 @@ def check_key(key: Any) -> None:
     new = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key) and shape == ()
     words = 2 if CONFIG.jax_default_prng_impl == THREEFRY else 4
     old = dtype == jnp.uint32 and shape == (words,)
-    require(new or old, f"key must be one key of JAX, jax.random.key(0) say, got {brief(key)}")
+    require(new or old, "key must be one key of JAX, jax.random.key(0) say", key)
 
 
 def check_option(option: Option, **value: Any) -> None:
@@ -72,7 +72,7 @@ def check_option(option: Option, **value: Any) -> None:
     if number is not None:
         check(name, option, number)
         whole = option.convert is not int or hasattr(number, "__index__")
-        require(whole, f"{name} must be written as a whole number here, got {brief(number)}")
+        require(whole, f"{name} must be written as a whole number here", number)
 
 
 def check_given(option: Option, **value: Any) -> None:
@@ -90,9 +90,9 @@ def check_room(*shape: int, **sizes: Any) -> None:
       **sizes: the options that it follows from.
     """
     needed, memory = COPIES * 8 * math.prod(shape), memory_bytes()
-    require(
-        needed <= memory,
-        f"{' and '.join(sizes)} must be small enough for this machine: a table {list(shape)} takes "
-        f"{in_gibibytes(needed)} while it is built, more than the memory of "
-        f"{in_gibibytes(memory)}, got {' and '.join(map(str, sizes.values()))}",
-    )
+    if needed > memory:
+        raise ValueError(
+            f"{' and '.join(sizes)} must be small enough for this machine: a table {list(shape)} "
+            f"takes {in_gibibytes(needed)} while it is built, more than the memory of "
+            f"{in_gibibytes(memory)}, got {' and '.join(map(str, sizes.values()))}"
+        )

@@ -275,7 +275,8 @@ def _under_stress(
     if df is not None:
         require(
             instance.rewards in ("normal", "heteroscedastic"),
-            f"df must go with normal rewards, got {brief(instance.rewards)}",
+            "df must go with normal rewards",
+            instance.rewards,
         )
         instance = _with(
             _with_own_variances(instance), df=jnp.asarray(df, float), rewards="student"

@@ -156,13 +156,15 @@ class LiveAlgorithm(NamedTuple):
         """Raise for a move that cannot be made."""
         if move.done:
             return
-        text = f"constructor {self.constructor.name} must ask for arms"
         drawn = move.arm if move.count is None else move.arm[move.count != 0]
         outside = drawn[(drawn < 0) | (drawn >= num_arms)]
-        wrong = next(iter(outside.tolist()), None)
-        require(wrong is None, f"{text} from 0 to {num_arms - 1}, it asks for {wrong}")
         least = 0 if move.count is None else move.count.min()
-        require(least >= 0, f"{text} 0 times or more, it asks for one {least} times")
+        if not outside.size and least >= 0:
+            return
+        text = f"constructor {self.constructor.name} must ask for arms"
+        if outside.size:
+            raise ValueError(f"{text} from 0 to {num_arms - 1}, it asks for {outside[0]}")
+        raise ValueError(f"{text} 0 times or more, it asks for one {least} times")
 
     def _nothing_asked(self) -> Move:
         return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self.shapes()[1])

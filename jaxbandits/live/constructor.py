@@ -15,10 +15,9 @@ from ..engine.assumptions import broken_by_family
 from ..engine.partition import derived_options
 from ..feature_tables import check_arms, require
 from ..instances import Instance, Labelled
-from ..messages import brief
 from ..parameters import Option, check, check_leaf, nonnegative, variance
 from ..precision import check_real
-from ..signatures import check_options, name_of
+from ..signatures import check_options, name_of, parameters_of
 from ..system.caller import warn_caller
 from ..system.identity import described_array, digest_files, stored_name
 from ..system.named import is_named
@@ -85,7 +84,7 @@ def prepare(
     Raises:
       ValueError: names the argument, what it was and what is allowed.
     """
-    require(callable(constructor), f"constructor must be callable, got {brief(constructor)}")
+    require(callable(constructor), "constructor must be callable", constructor)
     function, bound = constructor, {}
     if isinstance(constructor, functools.partial):
         function, bound = constructor.func, constructor.keywords
@@ -124,7 +123,7 @@ def _options(
     bound: Mapping[str, Any],
 ) -> tuple[Options, Options]:
     """What the constructor is called with besides the arms, and what follows from it."""
-    names = inspect.signature(function).parameters
+    names = parameters_of(function)
     for option in UNKNOWN:
         needed = option in names and names[option].default is inspect.Parameter.empty
         require(

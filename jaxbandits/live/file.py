@@ -17,7 +17,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..messages import brief
 from ..parameters import require
 from ..system import locks
 from ..system.data_files import Archive, Unreadable, check_regular, opened, parsed
@@ -102,7 +101,7 @@ def real_path(path: Path | str) -> Path:
       ValueError: it is no name of a file.
     """
     named = isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str)
-    require(named and "\0" not in str(path), f"path must be the name of a file, got {brief(path)}")
+    require(named and "\0" not in str(path), "path must be the name of a file", path)
     return Path(os.path.realpath(path))
 
 

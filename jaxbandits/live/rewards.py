@@ -66,7 +66,7 @@ def asking(
         raise ValueError(f"shown must be a list of rows of the arms, got {brief(shown)}") from None
     last = len(snapshot.told) - 1
     fits = bool(rows) and min(rows) >= 0 and max(rows) <= last
-    require(fits, f"shown must be a list of rows of the arms, 0 to {last}, got {brief(shown)}")
+    require(fits, f"shown must be a list of rows of the arms, 0 to {last}", shown)
     if snapshot.shown is not None and np.array_equal(rows, snapshot.shown):
         return snapshot
     return algorithm.show(snapshot, np.array(rows, np.int64))
@@ -151,6 +151,5 @@ def index(name: str, value: SupportsIndex, size: int) -> int:
         number = operator.index(value)
     except TypeError:
         number = -1
-    text = f"{name} must be a whole number from 0, below {size}, got {brief(value)}"
-    require(0 <= number < size, text)
+    require(0 <= number < size, f"{name} must be a whole number from 0, below {size}", value)
     return number

@@ -12,7 +12,6 @@ from jaxtyping import Bool, Int
 from ..core import Algorithm
 from ..engine.checks import size_of
 from ..engine.episode import kept, root_key
-from ..messages import brief
 from ..parameters import require
 from ..system.data_files import Unreadable
 from ..system.identity import Entries, entries_of
@@ -42,10 +41,9 @@ def _number(ticket, snapshot):
         return ticket
     number = rewards.index("ticket", ticket.number, snapshot.issued)
     arm = snapshot.tickets.get(number, ticket.arm)
-    require(
-        arm == ticket.arm,
-        f"ticket must be one of this run, whose number {number} is for arm {arm}, got {ticket}",
-    )
+    if arm != ticket.arm:
+        other = f"whose number {number} is for arm {arm}"
+        raise ValueError(f"ticket must be one of this run, {other}, got {ticket}")
     return number
 
 
@@ -285,7 +283,7 @@ class Live:
         """The snapshot that `tell` leads to."""
         if ticket is not None:
             self._check_tickets()
-            require(arm is None, f"arm must be None with a ticket, got {brief(arm)}")
+            require(arm is None, "arm must be None with a ticket", arm)
             snapshot = self._unclosed()
             number = _number(ticket, snapshot)
             return rewards.by_ticket(self._algorithm, snapshot, number, reward)

@@ -203,7 +203,7 @@ def compare(
     message = f"algorithms must be a dict of constructors by name, got {brief(algorithms)}"
     require(named, message)
     for name, build in algorithms.items():
-        require(callable(build), f"algorithms[{name!r}] must be a constructor, got {brief(build)}")
+        require(callable(build), f"algorithms[{name!r}] must be a constructor", build)
     if not (is_problem(instance) or callable(instance)):
         raise ValueError(f"instance must be an Instance or a callable, got {brief(instance)}")
     dataset = sweep(

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..drawing import NO_ERROR, text
-from ..messages import brief
 from ..parameters import require
 from ..signatures import unknown
 from ..sweeps.selection import complete, replications_text
@@ -170,7 +169,7 @@ class _Panel(NamedTuple):
 def _checked(dataset: "Dataset", quantities: Sequence[str]) -> list[str]:
     """The quantities that are asked for, all of which can be drawn."""
     listed = not isinstance(quantities, str) and bool(quantities)
-    require(listed, f"quantities must be a list of names, got {brief(quantities)}")
+    require(listed, "quantities must be a list of names", quantities)
     for name in quantities:
         if name not in DRAWN:
             raise unknown("quantity", name, DRAWN)

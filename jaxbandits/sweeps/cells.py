@@ -1,5 +1,6 @@
 """The cells of a sweep: one instance with one algorithm at one point of the axes."""
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -168,7 +169,7 @@ def _cell(
     described = _described(algorithm, code, of_algorithm)
     key = instance.label, *(of_instance.get(axis) for axis in plan.axes)
     if key not in built:
-        built[key] = _built(plan, instance, of_instance, code)
+        built[key] = _built(plan, instance, of_instance, code, traces)
     problem = built[key].problem
     spec = {"version": FORMAT, "instance": built[key].description, "algorithm": described}
     spec["data"] = built[key].data
@@ -205,12 +206,18 @@ def _cell(
     )
 
 
-def _built(plan: Sweep, instance: Part, options: dict[str, Any], code: HashOfCode) -> BuiltInstance:
+def _built(
+    plan: Sweep,
+    instance: Part,
+    options: dict[str, Any],
+    code: HashOfCode,
+    traces: "TraceCache",
+) -> BuiltInstance:
     from ..engine.problems import is_problem, revisions_of_rewards
 
     description = _described(instance, code, options, instance.redraw)
     data = _data(instance, options)
-    problem, drawn = located(instance, options, _problem, plan, instance, options)
+    problem, drawn = located(instance, options, _problem, plan, instance, options, traces)
     revisions = revisions_of([instance.build, options])
     if is_problem(drawn):  # anything else is refused later
         revisions |= revisions_of_rewards(drawn)
@@ -235,7 +242,9 @@ def _data(part: Part, options: dict[str, Any]) -> str | None:
         raise ValueError(f"{part.table} path: {error}") from None
 
 
-def _problem(plan: Sweep, instance: Part, options: dict[str, Any]) -> tuple[Any, Any]:
+def _problem(
+    plan: Sweep, instance: Part, options: dict[str, Any], traces: "TraceCache"
+) -> tuple[Any, Any]:
     """What `simulate` takes as its instance; and the instance, or one that is drawn, in shapes."""
     build = instance.build
     if not callable(build):
@@ -251,11 +260,12 @@ def _problem(plan: Sweep, instance: Part, options: dict[str, Any]) -> tuple[Any,
         import jax
 
         from ..engine.episode import root_key
-        from ..system.traces import read_anew
+        from ..system.named import is_named
 
         draw = functools.partial(build, **options)
         # JAX keeps tables as the first trace has them.
-        with pinned(), read_anew(build, options):
+        own = is_named(build, options)
+        with pinned(), contextlib.nullcontext() if own else traces.reading():
             drawn = jax.eval_shape(draw, root_key(plan.seed))
         return draw, drawn
     return (made := _fixed(build, options, plan.seed)), made

@@ -10,7 +10,7 @@ from ..instances.estimated_regret import error_of_means, with_means
 from ..intervals import CONFIDENCE, binomial_interval, half_width, standard_error
 
 if TYPE_CHECKING:
-    from xarray import DataArray, Dataset
+    from xarray import DataArray, Dataset, Variable
 
 EACH = "replication"
 LEVEL = "confidence"  # attribute: that of each interval, where cells are looked at several times
@@ -29,19 +29,24 @@ def summarised(dataset: "Dataset") -> "Dataset":
         stands for a replication that was not played. Where it has `judged`, that says of which
         cells an answer can be right or wrong.
     """
-    found = {**_rates(dataset), **_pulls(dataset)}
+    level, stopped = confidence_of(dataset), _stopped(dataset)
+    found = {**_rates(dataset, stopped, level), **_pulls(dataset.pulls.variable, stopped, level)}
     if "reason" in dataset:
         found["reasons"] = _reasons(dataset.reason)
     return dataset.assign(found)
 
 
-def _rates(dataset: "Dataset") -> "dict[str, DataArray]":
+# All columns of a dataset lie on one grid: their variables say the same as the arrays with
+# coordinates, of which xarray would compare those of both sides in each operation.
+
+
+def _rates(dataset: "Dataset", stopped: "Variable", level: float) -> "dict[str, Variable]":
     """Counts, and the error rate with its exact interval."""
-    stopped, wrong = _stopped(dataset), ~_true(dataset.correct)
-    played, finished = dataset.pulls.notnull().sum(EACH), stopped.sum(EACH)
-    judged = finished * dataset.judged if "judged" in dataset else finished
+    wrong = ~_true(dataset.correct)
+    played, finished = dataset.pulls.variable.notnull().sum(EACH), stopped.sum(EACH)
+    judged = finished * dataset.judged.variable if "judged" in dataset else finished
     errors = (stopped & wrong).sum(EACH).where(judged > 0, 0)
-    low, high = binomial_interval(errors.values, judged.values, confidence_of(dataset))
+    low, high = binomial_interval(errors.values, judged.values, level)
     return {
         "replications": played,
         "cut_short": played - finished,
@@ -52,27 +57,28 @@ def _rates(dataset: "Dataset") -> "dict[str, DataArray]":
     }
 
 
-def _stopped(dataset: "Dataset") -> "DataArray":
-    return _true(dataset.stopped) & dataset.pulls.notnull()
+def _stopped(dataset: "Dataset") -> "Variable":
+    return _true(dataset.stopped) & dataset.pulls.variable.notnull()
 
 
-def _true(flags: "DataArray") -> "DataArray":
+def _true(flags: "DataArray") -> "Variable":
     """Where a flag is set; NaN, which stands for no replication, is not."""
-    return flags.astype(float) == 1.0
+    return flags.variable.astype(float) == 1.0
 
 
-def _pulls(dataset: "Dataset") -> "dict[str, DataArray]":
+def _pulls(pulls: "Variable", stopped: "Variable", level: float) -> "dict[str, Variable]":
     """The mean pulls with their interval."""
-    number, mean = dataset.pulls.notnull().sum(EACH), dataset.pulls.mean(EACH)
-    deviations = ((dataset.pulls - mean) ** 2).sum(EACH)
+    played, mean = pulls.notnull(), pulls.mean(EACH)
+    number = played.sum(EACH)
+    deviations = ((pulls - mean) ** 2).sum(EACH)
     error = np.sqrt(deviations / (number - 1).where(number > 1) / number)
-    width = half_width(error, number, confidence_of(dataset))
+    width = half_width(error, number, level)
     return {
         "pulls_mean": mean,
         "pulls_se": error,
         "pulls_low": mean - width,
         "pulls_high": mean + width,
-        "pulls_mean_is_lower_bound": (dataset.pulls.notnull() & ~_stopped(dataset)).any(EACH),
+        "pulls_mean_is_lower_bound": (played & ~stopped).any(EACH),
     }
 
 
@@ -80,7 +86,7 @@ def _reasons(codes: "DataArray") -> "DataArray":
     """How many replications have each reason, along the dimension `why`."""
     import xarray
 
-    numbers = [(codes == reason.code).sum(EACH).variable for reason in REASONS]
+    numbers = [(codes.variable == reason.code).sum(EACH) for reason in REASONS]
     table = xarray.Variable.concat(numbers, "why").transpose(..., "why")
     grid = {name: codes[name] for name in table.dims if name in codes.coords}
     return xarray.DataArray(table, {**grid, "why": [reason.name for reason in REASONS]})

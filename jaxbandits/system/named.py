@@ -43,6 +43,10 @@ def text_of(value: Any) -> Any:
     Raises:
       Unknown: it could be something else in another process.
     """
+    if isinstance(value, jax.tree_util.PyTreeDef):  # first, as most of what is asked for are leaves
+        node = value.node_data()
+        data = None if node is None else (_name_of_one(node[0]), text_of(node[1]))
+        return "tree", data, [] if node is None else [text_of(x) for x in value.children()]
     if type(value) in PLAIN or isinstance(value, np.generic):
         return type(value).__name__, repr(value)
     if isinstance(value, (np.dtype, _type_of_keys())):
@@ -52,10 +56,6 @@ def text_of(value: Any) -> Any:
         return "array", str(value.dtype), value.shape, digest
     if isinstance(value, type | types.FunctionType):
         return _name_of_one(value)
-    if isinstance(value, jax.tree_util.PyTreeDef):
-        node = value.node_data()
-        data = None if node is None else (_name_of_one(node[0]), text_of(node[1]))
-        return "tree", data, [text_of(child) for child in value.children()]
     if type(value) is functools.partial:
         return "partial", text_of(value.func), text_of(value.args), text_of(value.keywords)
     if isinstance(value, FileStamp):  # another file may have the same one later

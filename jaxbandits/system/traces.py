@@ -25,7 +25,6 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 from .. import retracing
 from . import untraceable
 from .callbacks import errors_named, in_words
-from .named import is_named
 
 T = TypeVar("T")
 
@@ -114,11 +113,6 @@ def reading(structure: Any) -> contextlib.AbstractContextManager[Any]:
     """The block in which the functions of a structure are traced."""
     traces = traces_of(structure)
     return contextlib.nullcontext() if traces is None else traces.reading()
-
-
-def read_anew(*values: Any) -> contextlib.AbstractContextManager[Any]:
-    """The block in which functions are called once, unless all are named, see `is_named`."""
-    return contextlib.nullcontext() if is_named(*values) else TraceCache().reading()
 
 
 class IdentityKey:

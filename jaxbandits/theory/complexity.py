@@ -15,7 +15,6 @@ import numpy as np
 from ..instances import Instance
 from ..instances.options import check_option
 from ..kernels.allocate import pair_shares
-from ..messages import brief
 from ..parameters import choice, nonnegative, positive, require
 from ..precision import on_host
 from ..whole_numbers import INTEGERS, allowed_whole, is_whole
@@ -181,7 +180,7 @@ def _gaps(instance, m, epsilon):
     values = np.asarray(instance.values, float)
     last, m = len(values) - 1, plain(m)
     fits = is_whole(m, 1, last, types=INTEGERS)
-    require(fits, f"m must be {allowed_whole(1, last)}, got {brief(m)}")
+    require(fits, f"m must be {allowed_whole(1, last)}", m)
     given(nonnegative, epsilon=epsilon)
     after, least = np.sort(values)[-m - 1], np.sort(values)[-m]
     return np.where(values >= least, values - after, least - values), float(epsilon)

@@ -8,7 +8,6 @@ from ..feature_tables import is_concrete, require
 from ..instances import Instance
 from ..instances.fields import entered
 from ..instances.options import check_given
-from ..messages import brief
 from ..parameters import Option
 from ..system.caller import warn_caller
 
@@ -37,7 +36,7 @@ def instance_of(instance: Any) -> Instance:
       UserWarning: its means are estimates.
     """
     known = isinstance(instance, Instance)
-    require(known, f"instance must be an Instance, got {brief(instance)}")
+    require(known, "instance must be an Instance", instance)
     warn_of_estimates(instance)
     return entered(instance)
 

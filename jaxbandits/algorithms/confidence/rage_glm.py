@@ -15,7 +15,6 @@ from ...kernels.design import directions
 from ...kernels.design.xy.by_name import DESIGNS, named
 from ...kernels.linalg import pairwise, scaling
 from ...kernels.shared_call import once_for_equal
-from ...messages import brief
 from ...parameters import Nonnegative, Positive, Probability, Values, choice, constructor
 from ...types import Arms, Key, Targets
 from ..loops.single import only_answer
@@ -35,7 +34,7 @@ class State(NamedTuple):
 def _consistent(values: Values) -> None:
     theta_norm_given(values)
     family = values["family"]
-    require(family == "logistic", f"family must be 'logistic', got {brief(family)}")
+    require(family == "logistic", "family must be 'logistic'", family)
     rounding_epsilon_in_range(values, LARGEST)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from ...conditions import one_budget
 from ...core import Algorithm
 from ...feature_tables import require
-from ...messages import brief
 from ...parameters import Count
 from .budgeted import Answer, Budgeted
 
@@ -67,7 +66,7 @@ def at_budget(
     given = {"budget": budget, "per_arm": per_arm, "answer": None if answer == "inner" else answer}
     own = {name: value for name, value in given.items() if value is not None}
     if not isinstance(algorithm, functools.partial):
-        require(callable(algorithm), f"algorithm must be a constructor, got {brief(algorithm)}")
+        require(callable(algorithm), "algorithm must be a constructor", algorithm)
         return functools.partial(Budgeted(algorithm), **own)
     bound = sorted({"budget", "per_arm"} & algorithm.keywords.keys())
     require(not bound, f"algorithm must leave the budget to at_budget, it binds {bound}")
