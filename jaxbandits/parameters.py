@@ -30,11 +30,11 @@ from .feature_tables import (
 from .kernels.estimate.links import FAMILIES
 from .kernels.linalg import scaling
 from .messages import brief, reason
-from .real_numbers import fault
-from .signatures import check_options
+from .real_numbers import fault, is_flag
+from .signatures import check_options, nearest
 from .system.jax_options import pinning
 from .types import NUMBERS, Rows, Scalar
-from .whole_numbers import allowed_whole, is_whole
+from .whole_numbers import allowed_whole, is_whole, shown
 
 Values: TypeAlias = Mapping[str, Any]  # the arguments of a constructor by name
 
@@ -51,6 +51,7 @@ class Option(NamedTuple):
     accepts: Callable[[Any], bool]  # whether a concrete value is allowed
     convert: Callable[[Any], Any]  # np.float64 and np.int64 are traced, int and str static
     most: int | None = None  # the largest number that fits the machine's integers
+    shown: Callable[[Any], str] = brief  # what follows "got" in error messages
 
     def __repr__(self) -> str:
         """What is allowed, for `help` of a constructor."""
@@ -65,10 +66,10 @@ class Option(NamedTuple):
 
 
 def real(allowed: str, accepts: Callable[[float], bool]) -> Option:
-    """A single real number, traced; strings such as "0.5" are not accepted."""
+    """A single real number, traced; strings such as "0.5" and flags are not accepted."""
 
     def is_number(value):
-        return np.ndim(value) == 0 and fault(value) is None
+        return np.ndim(value) == 0 and fault(value) is None and not is_flag(value)
 
     return Option(allowed, lambda v: is_number(v) and bool(accepts(float(v))), np.float64)
 
@@ -100,31 +101,48 @@ variance: Option = real(
 
 def count(least: int = 1) -> Option:
     """A whole number that may be traced, such as a budget."""
-    return Option(allowed_whole(least), lambda v: is_whole(v, least), np.int64, most=LARGEST)
+    return _whole(least, np.int64, LARGEST)
 
 
 def whole(least: int = 1) -> Option:
     """A whole number in a formula that Python computes, so it need not fit 64 bits."""
     allowed = f"{allowed_whole(least)}, that fits double precision"
-    return Option(allowed, lambda v: is_whole(v, least) and float(v) < np.inf, int)
+    accepts = lambda v: is_whole(v, least) and float(v) < np.inf  # noqa: E731
+    return Option(allowed, accepts, int, shown=shown)
 
 
 def size(least: int = 1) -> Option:
     """A whole number on which shapes depend, hence static."""
-    return Option(allowed_whole(least), lambda v: is_whole(v, least), int, most=2**31 - 1)
+    return _whole(least, int, 2**31 - 1)
+
+
+def _whole(least, convert, most):
+    return Option(allowed_whole(least), lambda v: is_whole(v, least), convert, most, shown)
 
 
 def choice(*names: str | bool | int) -> Option:
     """One of `names`, static."""
+    has_flags = any(map(is_flag, names))
 
     def accepts(value):
         single = isinstance(value, str) or (np.ndim(value) == 0 and fault(value) is None)
-        return single and value in names
+        return single and value in names and (has_flags or not is_flag(value))  # True is not 1
 
     def convert(value):  # a flag of NumPy, or the number 1.0 for 1, would be traced
         return next(n for n in names if n == value)
 
-    return Option("one of " + ", ".join(map(repr, names)), accepts, convert)
+    allowed = "one of " + ", ".join(map(repr, names))
+    return Option(allowed, accepts, convert, shown=_hinting(names))
+
+
+def _hinting(names):
+    """How a message shows a name that is none of these: with the one that is most like it."""
+
+    def hinted(value):
+        near = nearest(value, [name for name in names if isinstance(name, str)])
+        return f"{brief(value)}; did you mean {near!r}?" if near else brief(value)
+
+    return hinted
 
 
 def number_or(*names: str) -> Option:
@@ -143,6 +161,7 @@ def _or_named(number, names):
         f"{number.allowed} or one of {', '.join(map(repr, names))}",
         lambda v: is_name(v) or number.accepts(v),
         lambda v: str(v) if is_name(v) else number.convert(v),
+        shown=_hinting(names),
     )
 
 
@@ -213,7 +232,7 @@ def check(name: str, option: Option, value: Any) -> None:
     if not is_concrete(value):
         return
     if not option.holds(value):  # the message is made only here: formatting an array takes long
-        raise ValueError(f"{name} must be {option.allowed}, got {brief(value)}")
+        raise ValueError(f"{name} must be {option.allowed}, got {option.shown(value)}")
     fits = option.most is None or int(value) <= option.most
     require(fits, f"{name} must be at most {option.most}, got {value}")
 

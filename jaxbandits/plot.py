@@ -26,6 +26,12 @@ def sweep(
     same pulls, as after whole phases) and error rates. With axes: lines along the longest one, a
     column of panels for each instance and point of the other axes. Intervals are 95%.
 
+    What is drawn follows from what is given, so that a part of a sweep may have another kind of
+    figure than the whole: the line goes along another axis where the longest one is cut short; runs
+    of a regret have curves along the rounds in every case; and where all runs of each cell make
+    equally many pulls, one panel of right answers stands in place of pulls and errors.
+    `quantities` fixes the rows.
+
     Args:
       dataset: what `sweep` returns, what is read from `results.nc`, or any selection of it, such
         as `dataset.sel(delta=0.05)` or `dataset.isel(replication=slice(100))`. All that is drawn
@@ -38,7 +44,8 @@ def sweep(
       A `matplotlib.figure.Figure`, which pyplot does not know: `savefig` saves it.
     Raises:
       ValueError: a quantity is unknown; or the dataset is no sweep's, is empty, lacks what is
-        drawn, or holds means over replications, instances or algorithms.
+        drawn, holds means over replications, instances or algorithms, or one replication several
+        times.
 
     >>> import jaxbandits as jb
     >>> from functools import partial

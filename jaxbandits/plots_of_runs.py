@@ -15,7 +15,7 @@ from .drawing import LINE, band, colour, ink, mean_label, promised, rates, strok
 from .instances.estimated_regret import along_the_rounds, error_of_means, with_means
 from .intervals import half_width, standard_error
 from .messages import brief
-from .parameters import require
+from .parameters import check, probability, require
 from .system.extras import needed_by
 
 if TYPE_CHECKING:
@@ -146,8 +146,7 @@ def error_rates(runs: Several, *, delta: float | None = None, ax: "Axes | None" 
     """
     ax, pairs = _axes(ax), _named(runs)
     if delta is not None:
-        fits = isinstance(delta, int | float) and 0 < delta < 1
-        require(fits, "delta must be a number between 0 and 1", delta)
+        check("delta", probability, delta)
     for position, (_, one) in enumerate(pairs):
         found = one.summary()
         if np.isnan(found["error_rate"]):  # nothing is known of its errors

@@ -32,6 +32,17 @@ WORDS: tuple[tuple[tuple[type, ...], str], ...] = (
 )
 
 
+def is_flag(value: Any) -> bool:
+    """Whether this is one truth value, of Python, NumPy or JAX: no number where one is wanted.
+
+    >>> is_flag(True), is_flag(np.array(True)), is_flag(1), is_flag([True])
+    (True, True, False, False)
+    """
+    if isinstance(value, bool | np.bool_):
+        return True
+    return getattr(value, "shape", None) == () and getattr(value, "dtype", None) == np.dtype(bool)
+
+
 def fault(value: Any) -> str | None:
     """What is wrong with a number, or with an array or nested list of them; None if nothing is.
 

@@ -5,7 +5,7 @@ from typing import IO, TYPE_CHECKING
 
 from .engine.results import Runs, first_of, joined, paired_difference
 from .engine.results import load as load_runs
-from .system.data_files import Unreadable
+from .system.data_files import Unreadable, check_path
 from .system.extras import needed_by
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ def load(path: Path | str | IO[bytes]) -> "Runs | xarray.Dataset":
     >>> bool((load(file).pulls == runs.pulls).all())
     True
     """
+    if not hasattr(path, "read"):
+        check_path("path", path)
     ending = "" if hasattr(path, "read") else Path(str(path)).suffix
     if ending == DATASET:
         return _dataset(Path(str(path)))

@@ -96,6 +96,40 @@ def _unknown_keyword(function, keywords):
     return next((unknown(f"option of {name_of(function)}", name, names) for name in wrong), None)
 
 
+def hinting_at_partial(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate what plays algorithms: an error says how options of an algorithm are bound.
+
+    The function has an argument `algorithm`, `constructor`, or `algorithms`, a dict by name.
+    """
+    known = [name for name in inspect.signature(function).parameters if name != "self"]
+    method = function.__name__ == "__init__"
+    called = function.__qualname__.split(".")[0] if method else function.__name__
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **keywords: P.kwargs) -> R:
+        for name, value in keywords.items():
+            if name not in known:
+                given = dict(zip(known, args[method:], strict=False)) | keywords
+                raise TypeError(_no_argument(called, name, value, given, known))
+        return function(*args, **keywords)
+
+    return wrapped
+
+
+def _no_argument(called, name, value, given, known):
+    """What is wrong with a keyword that a function does not have."""
+    one = given.get("algorithm", given.get("constructor"))
+    several = given.get("algorithms")
+    builds = several.values() if isinstance(several, Mapping) else [one]
+    for build in filter(callable, builds):
+        options = options_of_call(build)
+        option = name if name in options else nearest(name, options)
+        if option is not None and nearest(name, [*known, option]) == option:
+            bound = f"functools.partial({name_of(build)}, {option}={value!r:.40})"
+            return f"{called} has no argument {name!r}; bind the option of the algorithm: {bound}"
+    return str(unknown(f"argument of {called}", name, known))
+
+
 def suggesting(module: str, known: Collection[str]) -> Callable[[str], Any]:
     """A `__getattr__` for a module: its error gives the nearest of the known names."""
 

@@ -1,44 +1,36 @@
-"""Whole numbers: the one test of what counts as one, and the words for those that are allowed."""
+"""Whole numbers: the one test of what counts as one, and the words for those that are allowed.
 
+A single whole number is an integer of Python, NumPy or JAX, an array without axes among them. 7.0
+and True are none: a real number where an integer is meant, or a flag, is a slip more often than
+not. A table of numbers has one type for all, so there 7.0 counts.
+"""
+
+import operator
 from typing import Any
 
 import numpy as np
 
-from .real_numbers import fault
+from .messages import brief
+from .real_numbers import fault, is_flag
 
-INTEGERS: tuple[type, ...] = (int, np.integer)
 
-
-def is_whole(
-    value: Any,
-    least: int | None = None,
-    most: int | None = None,
-    *,
-    types: type | tuple[type, ...] | None = None,
-) -> bool:
+def is_whole(value: Any, least: int | None = None, most: int | None = None) -> bool:
     """Whether a value is a single whole number in a range.
 
     Args:
       value: anything whose entries can be looked at.
       least, most: the ends of the range, which belong to it; None for no end.
-      types: those that count, `INTEGERS` say; a bool then does not. None: whatever equals a whole
-        number, 7.0 for instance.
 
-    >>> is_whole(7.0), is_whole(7.0, types=INTEGERS), is_whole(7.5), is_whole(0, 1), is_whole("7")
+    >>> is_whole(np.int8(7)), is_whole(7.0), is_whole(True), is_whole(0, 1), is_whole("7")
     (True, False, False, False, False)
     """
-    if types is not None and (isinstance(value, bool) or not isinstance(value, types)):
-        return False
     try:
-        return (
-            np.ndim(value) == 0
-            and fault(value) is None
-            and bool(value == int(value))
-            and (least is None or bool(value >= least))
-            and (most is None or bool(value <= most))
-        )
-    except (TypeError, ValueError, OverflowError):
+        if is_flag(value) or np.ndim(value) > 0 or fault(value) is not None:
+            return False
+        number = operator.index(value)
+    except (TypeError, ValueError):
         return False
+    return (least is None or number >= least) and (most is None or number <= most)
 
 
 def are_whole(table: np.ndarray) -> bool:
@@ -57,3 +49,17 @@ def allowed_whole(least: int, most: int | None = None) -> str:
     if most is None:
         return f"a whole number, {least} or above"
     return f"a whole number from {least} to {most:,}"
+
+
+def shown(value: Any) -> str:
+    """What a message says was given; of 7.0 also how the whole number is written.
+
+    >>> shown(7.0), shown(7.5)
+    ('7.0: write 7', '7.5')
+    """
+    number = isinstance(value, float | np.floating) and bool(value == np.floor(value))
+    exact = number and abs(value) < LARGEST_EXACT
+    return f"{brief(value)}: write {int(value)}" if exact else brief(value)
+
+
+LARGEST_EXACT: float = 2.0**53  # from which on a float may stand for another whole number

@@ -163,5 +163,5 @@ def test_every_replication_is_in_a_data_frame(found, alone):
         pandas.testing.assert_frame_equal(given, expected, check_dtype=False)
         arms = found.to_dataframe(per="arm").loc[name].arm_pulls.unstack()
         np.testing.assert_array_equal(arms, runs.arm_pulls)
-    with pytest.raises(ValueError, match="they have no rounds"):
+    with pytest.raises(ValueError, match="which have no rounds"):
         found.to_dataframe(per="round")

@@ -1,5 +1,6 @@
 """Damaged files and files of somebody else: what was written is read, or one line says why not."""
 
+import contextlib
 import dataclasses
 import io
 import json
@@ -15,12 +16,14 @@ from pages import CLAIMS, example, stored
 from test_results import runs
 
 import jaxbandits as jb
+from jaxbandits.engine.results import Runs
 from jaxbandits.report import reading
-from jaxbandits.sweeps import folder, parse
+from jaxbandits.sweeps import folder, parse, store
 from jaxbandits.sweeps.cells import cells_of
 from jaxbandits.sweeps.dataset import read_ours, write
 from jaxbandits.sweeps.stated import JSON, NEEDED, PLAIN, check_stated
 from jaxbandits.system import data_files
+from jaxbandits.system.data_files import Unreadable
 
 META = {"seed": 3, "engine": "xla", "seconds": 0.5}
 
@@ -285,6 +288,68 @@ def test_objects_of_python_are_not_written(tmp_path):
     with pytest.raises(ValueError, match=r"^info/things must hold numbers, got objects of Python$"):
         some.save(tmp_path / "x.npz")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_file_of_a_live_run_is_called_one(tmp_path):
+    with jb.Live(partial(jb.lucb, m=1), np.eye(2), path=tmp_path / "live.npz"):
+        pass
+    with pytest.raises(ValueError, match=r"live.npz does not hold .* of a live run: give it to jb"):
+        jb.load(tmp_path / "live.npz")
+
+
+def test_a_damaged_cell_is_named_once(tmp_path):
+    def play():
+        return jb.sweep({"s": jb.instances.soare(2)}, HALVED, replications=9, **QUIET, out=tmp_path)
+
+    play()
+    (file,) = (tmp_path / "cells").iterdir()
+    file.write_bytes(file.read_bytes()[:-99])
+    with pytest.raises(ValueError, match=r"\.npz: it does not hold saved runs") as error:
+        play()
+    assert str(error.value).count(str(file)) == 1
+
+
+HALVED = {"h": partial(jb.sequential_halving, budget=20)}
+QUIET = {"progress": False}
+VALUES = np.array([0.1, 0.9, 0.5, 0.9])
+INDICES, SETS = np.array([1, 3, 2, 0]), np.array([[0, 1, 0, 1], [0, 1, 1, 0], [1, 1, 1, 1]]) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "correct", "accuracy", "wrong"),
+    {
+        "right": (INDICES, [1, 1, 0, 0], False, None),
+        "inverted": (INDICES, [0, 0, 1, 1], False, "4 of 4 replications (number 0 first)"),
+        "one wrong": (INDICES, [1, 1, 1, 0], False, "1 of 4 replications (number 2 first)"),
+        "within epsilon perhaps": (INDICES, [1, 1, 1, 0], True, None),
+        "the best within any epsilon": (INDICES, [1, 0, 1, 0], True, "1 of 4 replications (num"),
+        "no answer": (-np.ones(2, int), [1, 0], False, None),
+        "sets": (SETS, [1, 0, 1], False, None),
+        "sets inverted": (SETS, [0, 1, 0], False, "3 of 3 replications (number 0 first)"),
+    }.values(),
+)
+def test_flags_are_compared_with_the_answers(answer, correct, accuracy, wrong):
+    number = len(answer)
+    pulls = np.full((number, 4), 2)
+    flags, stopped = np.array(correct) == 1, np.ones(number, bool)
+    runs = Runs(np.arange(number), pulls.sum(1), answer, flags, stopped, pulls)
+    expected = pytest.raises(Unreadable) if wrong else contextlib.nullcontext()
+    with expected as error:
+        store.check_flags(runs, VALUES, accuracy)
+    if wrong:
+        assert str(error.value).startswith(f"'correct' contradicts 'answer' in {wrong}")
+
+
+def test_a_stored_cell_whose_flags_are_inverted_is_refused(tmp_path):
+    def play():
+        return jb.sweep({"s": jb.instances.soare(2)}, HALVED, replications=9, **QUIET, out=tmp_path)
+
+    play()
+    (file,) = (tmp_path / "cells").iterdir()
+    runs = jb.load(file)
+    dataclasses.replace(runs, correct=~runs.correct).save(file)
+    with pytest.raises(ValueError, match=r"'correct' contradicts 'answer' in 9 of 9 replications"):
+        play()
 
 
 def test_runs_without_replications_can_be_read():

@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import functools
 import inspect
 import re
 from decimal import Decimal
@@ -19,13 +20,14 @@ from jax.experimental import sparse as jax_sparse
 from scipy import sparse
 
 import jaxbandits as jb
-from jaxbandits.engine import checks
+from jaxbandits.engine import checkpoints, checks
 from jaxbandits.instances import canonical, linear, options, recorded, soare, tabular
 from jaxbandits.instances.fields import entered
 from jaxbandits.live import rewards
 from jaxbandits.messages import LONGEST, brief
-from jaxbandits.parameters import whole
+from jaxbandits.parameters import size, whole
 from jaxbandits.sweeps import check, planned, read
+from jaxbandits.sweeps.grid import require_shard
 from jaxbandits.theory.given import plain
 
 PLANE = np.eye(2)
@@ -381,9 +383,196 @@ REFUSED = {
     ),
     "a complex number on an axis": (
         swept(axes={"delta": [0.1j]}),
-        "[axes] delta must be all numbers or all text, got [0.1j]",
+        "[axes] delta must be all numbers, all text or all flags, got [0.1j]",
     ),
 }
+
+
+LUCB = partial(jb.lucb, m=1)
+HALVING = partial(jb.sequential_halving, budget=20)
+
+
+@functools.cache
+def live(build=LUCB):
+    return jb.Live(build, PLANE)
+
+
+# Arguments that are a whole number, of which 1 is allowed, and some that are a real number.
+WHOLE = {
+    "replications": lambda x: planned({"s": SMALL}, {"l": jb.lingape}, replications=x),
+    "seed": lambda x: planned({"s": SMALL}, {"l": jb.lingape}, replications=1, seed=x),
+    "max_pulls": lambda x: checks.size_of("max_pulls", x),
+    "batch": lambda x: checks.size_or_none("batch", x),
+    "devices": checks.devices_of,
+    "m": lambda x: jb.lucb.complete(PLANE, m=x),
+    "budget": lambda x: jb.gse.convert({"budget": x}),
+    "shown": lambda x: options.check_option(size(1), shown=x),
+    "delay": lambda x: jb.instances.stressed(SMALL, delay=x),
+    "max_iterations": lambda x: jb.design.wynn(PLANE, max_iterations=x),
+    "total": lambda x: jb.rounding.efficient([0.5, 0.5], x),
+    "arm": lambda x: rewards.index("arm", x, 2),
+    "shard": lambda x: require_shard((x, 1), None),
+}
+REAL = {
+    "delta": lambda x: jb.rage.convert({"delta": x}),
+    "epsilon": lambda x: jb.lingape.convert({"epsilon": x}),
+    "v0": lambda x: jb.m_lingape.convert({"v0": x}),
+    "noise_var": lambda x: soare(2, noise_var=x),
+    "theta_norm": lambda x: jb.Live(jb.lingape, PLANE, theta_norm=x),
+    "tol": lambda x: jb.design.d_optimal(PLANE, tol=x),
+    "ridge": lambda x: jb.fit_glm(PLANE, [2, 2], [1, 1], ridge=x),
+    "variance_ratio": lambda x: jb.instances.stressed(SMALL, variance_ratio=x),
+    "gap": lambda x: check(
+        planned({"s": partial(canonical, dim=3)}, {"l": jb.rage}, replications=1, axes={"gap": [x]})
+    ),
+}
+FLAGS = {"Python": True, "NumPy": np.True_, "an array": np.array(True), "JAX": jnp.array(True)}
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+@pytest.mark.parametrize("name", [*WHOLE, *REAL])
+def test_a_flag_is_no_number(name, flag):
+    with pytest.raises(ValueError, match=rf"{name} must be .*True"):
+        (WHOLE | REAL)[name](FLAGS[flag])
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_whole_number_is_an_integer_of_any_kind(name):
+    for one in (1, np.int8(1), np.array(1), jnp.array(1)):
+        WHOLE[name](one)
+    for odd in (1.0, np.float64(1.0), np.array(1.0), "1", [1], 1j, np.ma.masked):
+        with pytest.raises(ValueError, match=f"^{name} must be "):
+            WHOLE[name](odd)
+
+
+def test_how_a_whole_number_is_written_is_said():
+    refused(
+        lambda: jb.gse.convert({"budget": 1e4}),
+        "budget must be a whole number, 1 or above, got 10000.0: write 10000",
+    )
+
+
+def test_an_axis_of_flags_is_for_options_that_are_flags():
+    def axis(values):
+        build = partial(jb.gse, budget=60)
+        return planned({"s": SMALL}, {"g": build}, replications=1, axes={"reuse": values}).axes
+
+    for flags in ([False, True], np.array([False, True]), [np.False_, np.True_]):
+        assert axis(flags) == {"reuse": (False, True)}
+    refused(
+        lambda: axis([True, 2.0]),
+        "[axes] reuse must be all numbers, all text or all flags, got [True, 2.0]",
+    )
+
+
+@pytest.mark.parametrize("odd", [[True, 4], ["3", 4], np.array([True]), "1", [1j], {3: 4}, np.nan])
+def test_recorded_rounds_are_numbers(odd):
+    with pytest.raises(ValueError, match=r"^record must be "):
+        checkpoints.check(odd, 100)
+
+
+def test_recorded_rounds_may_be_listed_in_any_way():
+    for rounds in ([3, 4], range(3, 5), np.array([3.0, 4.0]), (np.int8(3), np.array(4))):
+        checkpoints.check(rounds, 100)
+        assert checkpoints.rounds_of(rounds, 100).tolist() == [3, 4]
+
+
+NO_DICTS = {"a list": [("a", 1)], "a tuple": (), "text": "abc", "a number": 3, "a set": {"a"}}
+
+
+@pytest.mark.parametrize("odd", NO_DICTS)
+@pytest.mark.parametrize("name", ["instances", "algorithms", "axes", "only"])
+def test_what_is_no_dict_by_name_is_refused(name, odd):
+    parts = {"instances": {"s": SMALL}, "algorithms": {"l": jb.lingape}} | {name: NO_DICTS[odd]}
+    refused(lambda: planned(**parts, replications=2), f"{name} must be a dict of ")
+
+
+def test_restrictions_of_a_part_are_a_dict_too():
+    refused(
+        swept(axes={"delta": [0.1]}, only={"l": [0.1]}),
+        "only['l'] must be a dict of lists by name, got [0.1]",
+    )
+
+
+@pytest.mark.parametrize("odd", [None, 3, ["x"], b"x", "a\0b", 1.5])
+def test_what_is_no_name_of_a_file_is_refused(odd):
+    refused(lambda: jb.load(odd), "path must be the name of a file, got ")
+    if odd is not None:
+        refused(swept(out=odd), "out must be the name of a file, got ")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    {
+        "a family in live use": (
+            lambda: jb.Live(LUCB, PLANE, family="poison"),
+            "family must be one of 'gaussian', 'logistic', 'poisson', 'probit', got 'poison'; did "
+            "you mean 'poisson'?",
+        ),
+        "an engine": (simulated_by(engine="nativ"), "engine must be one of 'auto', 'xla', 'nati"),
+        "a threshold": (
+            lambda: jb.lingape.convert({"threshold": "pairwize"}),
+            "threshold must be one of ",
+        ),
+        "a named number": (
+            lambda: jb.m_lingape.convert({"v0": "papre"}),
+            "v0 must be a finite number above 0",
+        ),
+    }.values(),
+)
+def test_the_nearest_name_is_said(call, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}") as error:
+        call()
+    assert "; did you mean '" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: jb.Live(LUCB, PLANE, horizon=3), "unknown argument of Live 'horizon'; "),
+        (
+            lambda: jb.Live(LUCB, PLANE, delta=0.1),
+            "Live has no argument 'delta'; bind the option of the algorithm: "
+            "functools.partial(lucb, delta=0.1)",
+        ),
+        (
+            swept(delta=0.1),
+            "sweep has no argument 'delta'; bind the option of the algorithm: "
+            "functools.partial(lingape, delta=0.1)",
+        ),
+        (
+            lambda: jb.compare({"l": jb.lingape}, SMALL, replication=3),
+            "unknown argument of compare 'replication'; did you mean 'replications'?",
+        ),
+    ],
+)
+def test_an_argument_of_something_else_is_named(call, message):
+    with pytest.raises(TypeError, match=f"^{re.escape(message)}"):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: live().cancel(99),
+            "ticket must be one that was handed out, got 99",
+        ),
+        (lambda: live().tell(1.0, ticket=True), "ticket must be one that was handed out, got True"),
+        (lambda: live().tell(1.0, arm=True), "arm must be a whole number from 0 to 1, got True"),
+        (
+            lambda: live(HALVING).tell(1.0, arm=0.0),
+            "arm must be a whole number from 0 to 1, got 0.0: write 0",
+        ),
+        (swept(until={"regret_se": 1}), "[until] regret_se is for sweeps with a horizon, and this"),
+        (
+            swept(until={"pulls_se": 1.0}, horizon=9),
+            "[until] pulls_se is for sweeps without a horizon, and this one has 9: give regret_se",
+        ),
+    ],
+)
+def test_what_is_missing_is_said(call, message):
+    refused(call, message)
 
 
 @pytest.mark.parametrize("odd", REFUSED)

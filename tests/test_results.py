@@ -257,7 +257,7 @@ def test_the_reason_is_exported_as_its_code():
     ("per", "message"),
     [
         ("pull", "per must be one of 'replication', 'round', 'arm', got 'pull'"),
-        ("round", "per must be 'replication' for these runs, they have no rounds"),
+        ("round", "per must be 'replication' or 'arm' for these runs, which have no rounds: "),
     ],
 )
 def test_what_a_row_stands_for_is_checked(per, message):

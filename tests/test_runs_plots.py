@@ -151,7 +151,7 @@ def test_what_cannot_be_drawn_is_named(runs, regret_runs):
     with pytest.raises(ValueError, match="ax must be axes of matplotlib, got 'x'"):
         runs.plot(ax="x")
     for delta in ("0.05", 5, 0):
-        with pytest.raises(ValueError, match="delta must be a number between 0 and 1"):
+        with pytest.raises(ValueError, match=r"delta must be a number in \(0, 1\), "):
             jb.plot.error_rates(runs, delta=delta)
     for wrong in ("best", -np.ones(runs.arm_pulls.shape[1]), np.full(4, np.nan)):
         with pytest.raises(ValueError, match="allocation must"):

@@ -124,16 +124,44 @@ def test_a_file_is_read_again(dataset, tmp_path, chunks):
 
 
 def test_sweeps_are_joined(dataset):
-    twice = joined(dataset, dataset, dim="replication")
-    assert (complete(twice).replications == 40).all()
-    assert (complete(twice).pulls_mean == complete(dataset).pulls_mean).all()
-    seeds = joined(dataset, swept(9, seed=1), dim="seed").assign_coords(seed=[0, 1])
+    other = swept(9, seed=1)
+    more = joined(dataset, other, dim="replication")
+    assert (complete(more).replications == 29).all()
+    seeds = joined(dataset, other, dim="seed").assign_coords(seed=[0, 1])
     titles = [ax.get_title() for ax in jb.plot.sweep(seeds).axes if ax.get_title()]
     assert titles == ["soare, seed = 0", "soare, seed = 1"]
     assert plot.title_of(seeds) == "9 to 20 replications"
     others = dataset.assign_coords(algorithm=["C", "D"]).isel(replication=slice(5))
     _, lines = table.rows(joined(dataset, others, dim="algorithm"))
     assert [line[3] for line in lines] == ["20"] * 4 + ["5"] * 4
+
+
+TWICE = {
+    "one many times": lambda d: d.isel(replication=np.zeros(100, int)),
+    "some twice": lambda d: d.isel(replication=[0, 1, 2, 2]),
+    "with replacement": lambda d: d.isel(replication=np.arange(40) % 20, angle=0),
+    "joined with itself": lambda d: joined(d, d, dim="replication"),
+    "parts that meet": lambda d: joined(
+        d.isel(replication=slice(12)), d.isel(replication=slice(8, 20)), dim="replication"
+    ),
+}
+
+
+@pytest.mark.parametrize("odd", TWICE)
+@pytest.mark.parametrize(
+    "read", [jb.plot.sweep, table.rows, lambda d: jb.Comparison(d, None).runs], ids=str
+)
+def test_a_replication_does_not_count_twice(dataset, read, odd):
+    with pytest.raises(ValueError, match=r"^dataset: replication \d+ stands \d+ times with equal"):
+        read(TWICE[odd](dataset))
+
+
+def test_replications_numbered_on_are_others(dataset):
+    """As where all results of two seeds are equal."""
+    other = dataset.assign_coords(replication=np.arange(20, 40))
+    twice = complete(joined(dataset, other, dim="replication"))
+    assert (twice.replications == 40).all()
+    assert (twice.pulls_mean == complete(dataset).pulls_mean).all()
 
 
 def test_the_page_of_a_selection_is_written(dataset, tmp_path):

@@ -148,7 +148,7 @@ def test_a_fixed_instance_is_the_same_in_every_replication():
         (BASE, "algorithms.SH", BOUND | {"algorithm": ["gse"]}, r"algorithm of at_budget \['gse'"),
         (BASE, "instances.basis.gap", DATE, r"basis\] gap must be text, numbers or lists, got "),
         (BASE, "instances.basis.gap", {"a": 1}, "gap must be text, numbers or lists, got {"),
-        (BASE, "axes.gap", [DATE], "gap must be all numbers or all text, got .datetime.date"),
+        (BASE, "axes.gap", [DATE], "gap must be all numbers, .* or all flags, got .datetime.date"),
         (BASE, "instances", {"a\x00b": {"name": "soare", "dim": 2}}, "printable.*got 'a.x00b'"),
         (BASE, "algorithms", {"a\nb": {"name": "lingape"}}, r"printable.*got 'a\\nb'"),
         (BASE, "axes.budget", range(200_000), "200,000 cells, and a sweep at most 100,000"),

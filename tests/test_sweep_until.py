@@ -177,7 +177,7 @@ def test_stages_do_not_exceed_the_largest_number_of_replications():
         ("error_with = 0.1", "unknown rule of .until. 'error_with'; did you mean 'error_width'"),
         ("pulls_se = 0.0", "pulls_se must be a finite number above 0, got 0.0"),
         ("pulls_se = true", "pulls_se must be .*got True"),
-        ("regret_se = 1.0", "regret_se is for sweeps with a horizon, got None"),
+        ("regret_se = 1.0", "regret_se is for sweeps with a horizon, and this one has none"),
     ],
 )
 def test_rules_are_checked(new, message):

@@ -3,11 +3,10 @@
 import contextlib
 import dataclasses
 import functools
-import inspect
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import jax
 import numpy as np
@@ -15,7 +14,7 @@ from jaxtyping import Int
 
 from ..instances.settled import check_settled
 from ..parameters import Option, check, choice, require
-from ..signatures import function_of, name_of, nearest, options_of_call, parameters_of, unknown
+from ..signatures import function_of, hinting_at_partial, name_of, parameters_of
 from ..system.callbacks import errors_named
 from ..system.interrupts import held_back
 from ..system.jax_options import pinned, pinning
@@ -52,9 +51,6 @@ from .results import Runs, estimated_facts, joined
 from .stack import stacked
 from .traits import shapes_of, sizes, traits_of
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
 FLAG: Option = choice(False, True)
 PROGRESS: Option = FLAG._replace(allowed="True, False or a callable `(done, total)`")
 # `(done, total)`: how many replications have ended; `done` None closes.
@@ -65,32 +61,7 @@ Keep: TypeAlias = Callable[[int, Runs], Any]
 Waiting: TypeAlias = Mapping[int, Sequence[int] | Int[np.ndarray, " R"]]
 
 
-def _hinting_at_partial(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate `simulate`: an error says how options of the algorithm are bound."""
-    known = list(inspect.signature(function).parameters)
-
-    @functools.wraps(function)
-    def wrapped(*args: P.args, **keywords: P.kwargs) -> R:
-        for name, value in keywords.items():
-            if name not in known:
-                algorithm = keywords.get("algorithm", args[1] if len(args) > 1 else None)
-                raise TypeError(_no_argument(name, value, algorithm, known))
-        return function(*args, **keywords)
-
-    return wrapped
-
-
-def _no_argument(name, value, algorithm, known):
-    """What is wrong with a keyword that `simulate` does not have."""
-    options = options_of_call(algorithm) if callable(algorithm) else []
-    option = name if name in options else nearest(name, options)
-    if option is not None and nearest(name, [*known, option]) == option:
-        bound = f"functools.partial({name_of(algorithm)}, {option}={value!r:.40})"
-        return f"simulate has no argument {name!r}; bind the option of the algorithm: {bound}"
-    return str(unknown("argument of simulate", name, known))
-
-
-@_hinting_at_partial
+@hinting_at_partial
 @pinning
 def simulate(
     instance: ProblemSource,

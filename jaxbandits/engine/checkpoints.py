@@ -11,6 +11,7 @@ from jaxtyping import Int
 
 from ..messages import brief
 from ..parameters import require
+from ..real_numbers import fault, is_flag
 from ..whole_numbers import are_whole
 
 GRID: int = 100  # recorded rounds, about
@@ -32,13 +33,24 @@ def check(record: RecordedRounds, horizon: int | None) -> None:
         f"record must be whole numbers that increase, from 1 to the horizon {horizon}, "
         f"got {brief(record)}"
     )
-    try:
-        rounds = np.asarray(record, float)
-    except (TypeError, ValueError):
-        rounds = np.array(np.nan)
+    rounds = _numbers(record)
     fits = rounds.ndim == 1 and rounds.size > 0 and are_whole(rounds)
     require(fits and (np.diff(rounds) > 0).all(), message)
     require(rounds[0] >= 1 and rounds[-1] <= horizon, message)
+
+
+def _numbers(record):
+    """A list of numbers as floats, NaN where it is none."""
+    table = hasattr(record, "__array__")
+    if table or isinstance(record, Sequence):
+        listed = record if table else list(record)
+        flags = np.asarray(listed).dtype == bool if table else any(map(is_flag, listed))
+        if fault(listed) is None and not flags:
+            try:
+                return np.asarray(listed, float)
+            except (TypeError, ValueError):  # lists of several lengths
+                pass
+    return np.array(np.nan)
 
 
 def rounds_of(record: RecordedRounds, horizon: int) -> Rounds:

@@ -1,18 +1,18 @@
 """What a call of `simulate` may ask of the machine, checked before anything compiles."""
 
+import operator
 import os
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, SupportsIndex, TypeAlias, cast
 
 import jax
 import numpy as np
 
 from ..compilers.cpp import compiler
 from ..compilers.cuda import found_library
-from ..messages import brief
 from ..parameters import LARGEST, check, choice, require
 from ..system.machine import in_gibibytes, memory_bytes
-from ..whole_numbers import INTEGERS, allowed_whole, is_whole
+from ..whole_numbers import allowed_whole, is_whole, shown
 from .device_loop import ENGINES, REPLICATIONS_PER_CELL
 
 
@@ -51,8 +51,8 @@ def size_of(name: str, value: Any) -> int:
       ValueError: it is no whole number, too small or too large.
     """
     least, most = SIZES[name]
-    if not is_whole(value, least, types=INTEGERS):
-        raise ValueError(f"{name} must be {allowed_whole(least)}, got {brief(value)}")
+    if not is_whole(value, least):
+        raise ValueError(f"{name} must be {allowed_whole(least)}, got {shown(value)}")
     number = int(value)
     if number > most:
         raise ValueError(f"{name} must be at most {_power_of_two(most)}, got {number}")
@@ -135,21 +135,21 @@ def devices_of(devices: DeviceChoice) -> Devices:
             devices,
         )
         return local
-    if isinstance(devices, int | np.integer) and not isinstance(devices, bool):
-        number = len(local)
-        message = f"devices must be 1 to {number}, got {devices}: this process has {number}"
-        require(1 <= devices <= number, message)
-        return local[:devices]
-    listed = isinstance(devices, list | tuple | np.ndarray) and len(devices) > 0
+    if is_whole(devices):
+        chosen, number = operator.index(cast(SupportsIndex, devices)), len(local)
+        message = f"devices must be 1 to {number}, got {chosen}: this process has {number}"
+        require(1 <= chosen <= number, message)
+        return local[:chosen]
+    listed = isinstance(devices, list | tuple | np.ndarray) and np.shape(devices) not in ((), (0,))
     require(
         listed and all(device in local for device in devices),
         "devices must be 'all', a number, or some of this process",
         devices,
     )
-    chosen = tuple(cast(Sequence[Device], devices))
-    different = len(set(chosen)) == len(chosen)
+    given = tuple(cast(Sequence[Device], devices))
+    different = len(set(given)) == len(given)
     require(different, "devices must be different ones", devices)
-    return chosen
+    return given
 
 
 def platform_of(devices: Devices) -> str:

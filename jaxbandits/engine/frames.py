@@ -16,6 +16,13 @@ SET = "target"  # dimension of a mask
 PER: tuple[str, ...] = (EACH, "round", "arm")  # what a row may stand for
 
 
+# What is given in place of one that runs do not have, and why.
+PER_OTHERS: dict[str, str] = {
+    "round": "'replication' or 'arm' for these runs, which have no rounds: they need a horizon",
+    "arm": "'replication' for these runs, which are too many to keep the pulls of arms",
+}
+
+
 def frame_of(dataset: "xarray.Dataset", per: str, outer: Sequence[str] = ()) -> "pandas.DataFrame":
     """The numbers of single replications as a table.
 
@@ -51,7 +58,7 @@ def _inner(dataset: "xarray.Dataset", per: str, outer: Sequence[str]) -> "xarray
     """What there is of each round or arm of a replication."""
     dims = {*outer, EACH, per}
     names = [name for name, table in dataset.items() if set(table.dims) == dims]
-    require(bool(names), f"per must be 'replication' for these runs, they have no {per}s")
+    require(bool(names), f"per must be {PER_OTHERS[per]}, got {per!r}")
     return dataset[names].assign_coords({per: dataset[per].values})
 
 

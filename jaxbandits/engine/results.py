@@ -19,7 +19,7 @@ from ..instances.estimated_regret import (
 )
 from ..intervals import CONFIDENCE, binomial_interval, half_width, standard_error
 from ..parameters import check, probability, require
-from ..system.data_files import Unreadable, opened
+from ..system.data_files import Unreadable, check_path, opened
 from ..system.extras import needed_by
 from ..system.files import replacing
 from . import saved
@@ -233,6 +233,7 @@ class Runs:
           ValueError: the name has another ending; for other formats see `to_dataframe` and
             `to_xarray`.
         """
+        check_path("path", path)
         ending = Path(path).suffix
         require(ending in ("", ".npz"), f"path must end in .npz (or in nothing), got {path}")
         with replacing(path) as new, new.open("wb") as stream:
@@ -260,15 +261,19 @@ def load(path: Path | str | IO[bytes]) -> Runs:
     Raises:
       ValueError: not such a file, or one of a later format.
     """
+    if not hasattr(path, "read"):
+        check_path("path", path)
     try:
-        with _opened(path) as stream:
-            return Runs(**saved.read(stream))
+        return read(path)
     except Unreadable as error:
         raise ValueError(f"path: {path} does not hold saved runs ({error})") from None
 
 
-def _opened(path):
-    return contextlib.nullcontext(path) if hasattr(path, "read") else opened(path)
+def read(path: Path | str | IO[bytes]) -> Runs:
+    """As `load`, which names the file in its errors; here they are `Unreadable`, without it."""
+    known: Any = path
+    with contextlib.nullcontext(known) if hasattr(path, "read") else opened(known) as stream:
+        return Runs(**saved.read(stream))
 
 
 def first_of(runs: Runs, number: int) -> Runs:

@@ -22,6 +22,8 @@ AXES: dict[str, dict[str, str]] = {
     "regret_errors": {"f": "RK"},
 }
 OPTIONAL: tuple[str, ...] = ("regret_errors",)
+# Arrays that the file of a live run has besides others, in its format and the one before.
+OF_LIVE: tuple[set[str], ...] = ({HEADER, "contents"}, {HEADER, "checksum"})
 OF_REGRET: tuple[str, ...] = ("rounds", "regret")  # both are there, or none
 # The same of each table of the fields that are dicts.
 DICTS: dict[str, dict[str, str]] = {
@@ -57,6 +59,8 @@ def read(stream: IO[bytes]) -> dict[str, Any]:
 
 
 def _meta(archive: Archive) -> dict[str, Any]:
+    live = any(names <= archive.facts.keys() for names in OF_LIVE)
+    _require(not live, "it is the file of a live run: give it to jb.Live as `path`")
     _require(HEADER in archive.facts, f"it has no {HEADER!r}")
     try:
         header = parsed(str(archive[HEADER]))

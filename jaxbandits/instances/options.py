@@ -71,8 +71,6 @@ def check_option(option: Option, **value: Any) -> None:
     ((name, number),) = value.items()
     if number is not None:
         check(name, option, number)
-        whole = option.convert is not int or hasattr(number, "__index__")
-        require(whole, f"{name} must be written as a whole number here", number)
 
 
 def check_given(option: Option, **value: Any) -> None:

@@ -16,7 +16,7 @@ from ..system.randomness import REWARD, reward_drawn
 from ..system.randomness import check as check_randomness
 from ..system.traces import TraceCache
 from ..types import Key, Pytree, Rows
-from ..whole_numbers import allowed_whole, is_whole
+from ..whole_numbers import allowed_whole, is_whole, shown
 from .doubts import MIN_DRAWS_FOR_ERRORS, named, warn_of_constants, warn_of_variances
 from .instance import Instance, built, check_finite
 from .options import checked
@@ -43,6 +43,7 @@ Draws: TypeAlias = Annotated[
         f"{allowed_whole(1)}, or {UNTIL_SETTLED!r}",
         _is_draws,
         lambda value: value if isinstance(value, str) else int(value),
+        shown=shown,
     ),
 ]
 SizeOfSet: TypeAlias = Annotated[int, size(0)]

@@ -24,10 +24,10 @@ from ..parameters import (
     require,
 )
 from ..precision import double
-from ..real_numbers import fault
+from ..real_numbers import fault, is_flag
 from ..signatures import hinting
 from ..types import Key, Pytree, Rows, Scalar, Table
-from ..whole_numbers import allowed_whole, is_whole
+from ..whole_numbers import allowed_whole, is_whole, shown
 from .instance import Instance
 
 Number: TypeAlias = Float[Table, ""]
@@ -94,7 +94,7 @@ def _table(value):
 
 
 def _ratios(value):
-    if fault(value) is not None:
+    if fault(value) is not None or is_flag(value):
         return False
     table = np.asarray(value, float)
     return table.ndim < 2 and bool(((table > 0) & (table < np.inf)).all())
@@ -102,7 +102,14 @@ def _ratios(value):
 
 LARGEST_SEED: int = 2**32 - 1  # what `jax.random.fold_in` takes
 MOST_LATE: int = 100_000  # rounds, whose moves are kept for each replication that runs
-LATE: Option = Option(allowed_whole(0, MOST_LATE), lambda v: is_whole(v, 0, MOST_LATE), int)
+
+
+def _up_to(most):
+    """A whole number from 0 on."""
+    return Option(allowed_whole(0, most), lambda v: is_whole(v, 0, most), int, shown=shown)
+
+
+LATE: Option = _up_to(MOST_LATE)
 OPTIONS: Mapping[str, Option] = MappingProxyType(
     {
         "variance_ratio": Option("a finite number above 0, or one for each arm", _ratios, _table),
@@ -112,7 +119,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         "drift": nonnegative,
         "period": positive,
         "delay": LATE,
-        "seed": Option(allowed_whole(0, LARGEST_SEED), lambda v: is_whole(v, 0, LARGEST_SEED), int),
+        "seed": _up_to(LARGEST_SEED),
     }
 )
 DEFAULTS: Mapping[str, Any] = MappingProxyType(

@@ -15,7 +15,8 @@ from ..engine.assumptions import broken_by_family
 from ..engine.partition import derived_options
 from ..feature_tables import check_arms, require
 from ..instances import Instance, Labelled
-from ..parameters import Option, check, check_leaf, nonnegative, variance
+from ..kernels.estimate.links import FAMILIES
+from ..parameters import Option, check, check_leaf, choice, nonnegative, variance
 from ..precision import check_real
 from ..signatures import check_options, name_of, parameters_of
 from ..system.caller import warn_caller
@@ -92,6 +93,8 @@ def prepare(
     check_options("constructor", constructor)
     whole, kind = isinstance(arms, Instance | Labelled), type(arms).__name__
     require(not whole, f"arms must be a table [K, d], got an object {kind}: give instance.arms")
+    if family is not None:
+        check("family", choice(*FAMILIES), family)
     arms = _table("arms", arms)
     targets = None if targets is None else _table("targets", targets)
     check_arms(arms, targets)

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..parameters import require
 from ..system import locks
-from ..system.data_files import Archive, Unreadable, check_regular, opened, parsed
+from ..system.data_files import Archive, Unreadable, check_path, check_regular, opened, parsed
 from ..system.files import remove_partial, replacing
 from ..system.identity import Entries, Plain, differences
 from ..system.jax_options import pinned, pinning
@@ -100,8 +100,7 @@ def real_path(path: Path | str) -> Path:
     Raises:
       ValueError: it is no name of a file.
     """
-    named = isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str)
-    require(named and "\0" not in str(path), "path must be the name of a file", path)
+    check_path("path", path)
     return Path(os.path.realpath(path))
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from ..feature_tables import LARGEST_ENTRY, require
 from ..messages import brief
 from ..precision import check_real
+from ..whole_numbers import is_whole, shown
 from .algorithm import LiveAlgorithm
 from .snapshot import Snapshot
 
@@ -60,8 +61,8 @@ def asking(
         require(known, "shown must be given: nothing was shown since the last reward")
         return snapshot
     try:
-        mask = any(isinstance(row, bool) for row in shown)
-        rows = [] if mask else [operator.index(row) for row in shown]
+        listed = list(shown)
+        rows = [operator.index(row) for row in listed] if all(map(is_whole, listed)) else []
     except TypeError:
         raise ValueError(f"shown must be a list of rows of the arms, got {brief(shown)}") from None
     last = len(snapshot.told) - 1
@@ -147,9 +148,11 @@ def numbers(reward: Any, shape: tuple[int, ...] | None = None) -> Float[np.ndarr
 
 def index(name: str, value: SupportsIndex, size: int) -> int:
     """`value` as a whole number in [0, size)."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
-    require(0 <= number < size, f"{name} must be a whole number from 0, below {size}", value)
-    return number
+    if not is_whole(value, 0, size - 1):
+        none = f"got {brief(value)}, and there is none"
+        raise ValueError(
+            f"{name} must be a whole number from 0 to {size - 1}, got {shown(value)}"
+            if size
+            else f"{name} must be one that was handed out, {none}"
+        )
+    return operator.index(value)

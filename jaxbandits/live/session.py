@@ -13,6 +13,7 @@ from ..core import Algorithm
 from ..engine.checks import size_of
 from ..engine.episode import kept, root_key
 from ..parameters import require
+from ..signatures import hinting_at_partial
 from ..system.data_files import Unreadable
 from ..system.identity import Entries, entries_of
 from ..system.jax_options import pinned, pinning
@@ -102,6 +103,7 @@ class Live:
     0
     """
 
+    @hinting_at_partial
     @pinning
     def __init__(
         self,

@@ -13,7 +13,8 @@ from ..engine.problems import is_problem
 from ..instances.estimated_regret import error_of_means, with_means
 from ..intervals import half_width, standard_error
 from ..messages import brief
-from ..parameters import require
+from ..parameters import check, choice, require
+from ..signatures import hinting_at_partial
 from ..sweeps import sweep
 from ..sweeps.dataset import unsettled_text
 from ..sweeps.selection import axes_of, complete, replications_text
@@ -153,6 +154,7 @@ class AlgorithmRuns:
         return {name: self._cell[name].item() for name in COUNTED}
 
 
+@hinting_at_partial
 def compare(
     algorithms: Mapping[str, Any],
     instance: Any,
@@ -206,6 +208,7 @@ def compare(
         require(callable(build), f"algorithms[{name!r}] must be a constructor", build)
     if not (is_problem(instance) or callable(instance)):
         raise ValueError(f"instance must be an Instance or a callable, got {brief(instance)}")
+    check("bounds", choice(False, True), bounds)
     dataset = sweep(
         {INSTANCE: instance},
         algorithms,

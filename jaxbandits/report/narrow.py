@@ -40,7 +40,7 @@ def shown(table: pandas.DataFrame) -> tuple[list[str], list[list[str]]]:
     cut = bool((table.cut_short > 0).any())
     header += ["cut short"] if cut else []
     header += ["/ bound"] if "over_bound" in table else []
-    header += [DIFFERENCE]
+    header += [DIFFERENCE] if len(table) > 1 else []
     rows = [_row(table, k, cost, cut) for k in range(len(table))]
     return header, rows
 
@@ -49,7 +49,8 @@ def _title(table: pandas.DataFrame) -> str:
     number = int(table.replications.max())
     played = f"{number:,} replications" if number > 1 else ONE
     compared = table.attrs["difference"]
-    said = f"{played}; difference: {compared} less those of {table.index[0]}, paired"
+    paired = f"; difference: {compared} less those of {table.index[0]}, paired"
+    said = played + (paired if len(table) > 1 else "")
     return "\n".join(filter(None, [said, table.attrs.get("unsettled")]))
 
 
@@ -64,6 +65,8 @@ def _row(table: pandas.DataFrame, k: int, cost: str, cut: bool) -> list[str]:
     texts += [f"{row.cut_short:.0f}"] if cut else []
     if "over_bound" in table:
         texts.append(_text(row.over_bound, digits=RATE_DIGITS, at_least=at_least))
+    if len(table) == 1:  # nothing to compare with
+        return texts
     ends = {"mean": row.difference, "low": row.difference_low, "high": row.difference_high}
     return [*texts, difference_text(ends if bool(k) and np.isfinite(row.difference) else {})]
 

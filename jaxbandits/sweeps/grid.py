@@ -13,6 +13,8 @@ from ..engine.results import Runs
 from ..messages import brief
 from ..parameters import check as check_option
 from ..parameters import choice, require
+from ..signatures import hinting_at_partial
+from ..system.data_files import check_path
 from ..system.extras import needed_by
 from ..system.jax_options import check_devices, pinning
 from ..system.progress import Progress
@@ -41,6 +43,7 @@ RunsByCell: TypeAlias = dict[str, Runs]  # by the identity of the cell
 SHOWN_SECONDS = 0.5  # of compiling: less is not worth a word
 
 
+@hinting_at_partial
 @pinning
 def sweep(
     instances: Mapping[str, Any],
@@ -173,6 +176,8 @@ def run(
     """
     from ..engine.multihost import team_of
 
+    if not isinstance(out, Folder | None):
+        check_path("out", out)
     require_shard(shard, out)
     for name, flag in (("resume", resume), ("progress", progress), ("bounds", bounds)):
         check_option(name, choice(False, True), flag)

@@ -32,6 +32,8 @@ INSIDE = {
     **dict.fromkeys(("arm_pulls", "arm_pulls_mean", "regret_errors"), "arm"),
 }
 UNUSED = ("info_", "facts_", "answers")  # what no figure and no table shows
+# By replication, all that figures and tables read.
+KNOWN = (*NEEDED, "regret", "average_reward", "arm_pulls", "answers")
 SELECT = "select replications, instances and algorithms, and average nothing over them"
 
 
@@ -173,6 +175,35 @@ def _check(dataset: "Dataset", grid: Sequence[str]) -> None:
         require(not twice.size, f"{message}; join sweeps along a dimension of its own")
     for name in NEEDED:
         _check_whole(dataset[name], name)
+    _check_once(dataset)
+
+
+def _check_once(dataset: "Dataset") -> None:
+    """Raise where one replication stands several times, in a selection or in two shards that meet.
+
+    Sweeps of other seeds have the same numbers and other results. So what counts is whether all
+    that is known of a replication is equal too, for all numbers that stand several times.
+    """
+    labels = dataset[EACH].values
+    numbers, entries = np.unique(labels.astype(str), return_counts=True)
+    several = numbers[entries > 1]
+    if not several.size:
+        return
+    chosen = np.flatnonzero(np.isin(labels.astype(str), several))
+    known = [x for name, x in dataset.data_vars.items() if name in KNOWN and EACH in x.dims]
+    tables = [x.isel({EACH: chosen}).transpose(EACH, ...).values.astype(float) for x in known]
+    rows = np.concatenate([x.reshape(len(chosen), -1) for x in tables], axis=1)
+    found: dict[str, list[bytes]] = {}
+    for entry, row in zip(chosen, rows, strict=True):
+        if not np.isnan(row).all():  # else it was masked
+            found.setdefault(str(labels[entry]), []).append(row.tobytes())
+    twice = [name for name, same in found.items() if len(set(same)) < len(same)]
+    if twice and all(name in twice for name, same in found.items() if len(same) > 1):
+        name, times = twice[0], len(found[twice[0]])
+        raise ValueError(
+            f"dataset: {EACH} {name} stands {times} times with equal results: select each once; "
+            f"of sweeps with other seeds, number them on: assign_coords({EACH}=...)"
+        )
 
 
 def _check_whole(table: "DataArray", name: str) -> None:

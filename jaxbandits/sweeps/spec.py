@@ -12,10 +12,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import jax
 import numpy as np
 
 from ..engine import checkpoints
 from ..engine.episode import MAX_PULLS
+from ..feature_tables import is_concrete
 from ..messages import brief, reason
 from ..signatures import check_names, name_of, nearest, unknown
 from ..system.plugins import Catalogue, PluginFile
@@ -147,8 +149,10 @@ class Sweep:
         if not isinstance(given, list) or not given:
             raise ValueError(f"[axes] {name} must be a list of values, got {brief(given)}")
         kinds = {_kind(v) for v in values}
-        if len(kinds) > 1 or None in kinds:
-            raise ValueError(f"[axes] {name} must be all numbers or all text, got {brief(given)}")
+        if not any(kinds <= {one, "none"} for one in ("number", "flag")) and kinds != {"text"}:
+            raise ValueError(
+                f"[axes] {name} must be all numbers, all text or all flags, got {brief(given)}"
+            )
         for value in values:
             _check_text(f"[axes] {name}", value)
             if value != value:  # it equals nothing, so no cell could be found by it
@@ -292,17 +296,28 @@ def planned(
     **rest: Any,
 ) -> Sweep:
     """The `Sweep` of the arguments of `sweep`."""
-    only = only or {}
+    _by_name("instances", "instances", instances)
+    _by_name("algorithms", "constructors", algorithms)
+    axes, only = {} if axes is None else axes, {} if only is None else only
+    _by_name("axes", "lists", axes)
+    _by_name("only", "dicts of axes", only)
+    for name, values in only.items():
+        _by_name(f"only[{name!r}]", "lists", values)
     for name in only:
         if name not in {**instances, **algorithms}:
             raise unknown("name in only", name, {**instances, **algorithms})
     return Sweep(
         instances=tuple(_bound("instance", *item, only) for item in instances.items()),
         algorithms=tuple(_bound("algorithm", *item, only) for item in algorithms.items()),
-        axes={name: _listed(name, values) for name, values in (axes or {}).items()},
+        axes={name: _listed(name, values) for name, values in axes.items()},
         until={} if until is None else until,
         **rest,
     )
+
+
+def _by_name(name: str, of: str, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} must be a dict of {of} by name, got {brief(value)}")
 
 
 def _bound(kind: PartKind, label: str, build: Any, only: Mapping[str, Only]) -> Part:
@@ -328,8 +343,14 @@ def _listed(name: str, values: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A fraction or decimal number as a float; anything else as it is."""
-    return float(value) if isinstance(value, fractions.Fraction | decimal.Decimal) else value
+    """A fraction or decimal number as a float, an array without axes as its entry.
+
+    Anything else is as it was.
+    """
+    if isinstance(value, fractions.Fraction | decimal.Decimal):
+        return float(value)
+    whole = isinstance(value, np.ndarray | np.bool_ | jax.Array) and np.ndim(value) == 0
+    return np.asarray(value).item() if whole and is_concrete(value) else value
 
 
 def _parts(
@@ -440,9 +461,8 @@ def _located(where: str, error: ValueError) -> ValueError:
 
 def _kind(value: Any) -> str | None:
     """The type of a value that an axis may hold; None for what it may not."""
-    if isinstance(value, str):
-        return "text"
-    return "number" if value is None or isinstance(value, numbers.Real) else None
+    kinds = {"none": type(None), "flag": bool, "text": str, "number": numbers.Real}
+    return next((kind for kind, types in kinds.items() if isinstance(value, types)), None)
 
 
 def _is_plain(value: Any) -> bool:

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..system.data_files import Unreadable, parsed
-from ..whole_numbers import INTEGERS, is_whole
+from ..whole_numbers import is_whole
 from .columns import TIMES
 from .summaries import LEVEL
 
-FLOATS = (float, np.floating, *INTEGERS)
+FLOATS = (float, np.floating, int, np.integer)
 
 
 class NotOfASweep(Unreadable):
@@ -83,7 +83,7 @@ JSON: dict[str, Statement] = {
 
 
 def _is_count(value: Any) -> bool:
-    return is_whole(value, 0, types=INTEGERS)
+    return is_whole(value, 0)
 
 
 def _is_finite(value: Any) -> bool:

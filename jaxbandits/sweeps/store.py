@@ -17,6 +17,7 @@ from ..engine import results
 from ..engine.checkpoints import rounds_of
 from ..engine.results import TABLES, Runs, joined
 from ..instances import Instance
+from ..instances.fields import SAME_VALUES
 from ..system.data_files import Unreadable
 from ..system.files import check_writable, replacing
 from ..system.identity import LOCAL
@@ -25,6 +26,7 @@ Spec: TypeAlias = Mapping[str, Any]  # of a `Cell`
 
 CELLS = "cells"  # the folder in that of a sweep
 KEY = 2  # the form of keys; that of version 0.2.0, which is not noted, held less of a user's code
+OF_ACCURACY = "epsilon"  # the option of an algorithm that says how good an answer has to be
 MOST_READ = 1000  # files that are looked through for what is only said
 UNKNOWN: re.Pattern[str] = re.compile(rf'{LOCAL}\d+ ?((?:[^"\\]|\\.)*)')  # in the text of a spec
 
@@ -159,15 +161,17 @@ def _write(path: Path, cell: str, runs: Runs) -> None:
 
 def _read(path: Path, cell: str, spec: Spec, problem: Any) -> Runs:
     try:
-        runs = results.load(path)
-    except ValueError as error:
-        raise _refused(path, str(error).removeprefix("path: ")) from None
+        runs = results.read(path)
+    except Unreadable as error:
+        raise _refused(path, f"it does not hold saved runs ({error})") from None
     if runs.meta.get("cell") != cell:
         raise _refused(path, "it holds another cell")
     try:
         _check_played(runs, spec)
         if isinstance(problem, Instance):
             _check_indices(runs, len(problem.arms), len(problem.targets))
+            # Where no epsilon is bound it is 0.
+            check_flags(runs, np.asarray(problem.values), OF_ACCURACY in json.dumps(spec))
     except Unreadable as error:
         raise _refused(path, str(error)) from None
     return runs
@@ -194,6 +198,35 @@ def _check_indices(runs: Runs, num_arms: int, num_targets: int) -> None:
     fits = runs.answer.shape[1] == num_targets if mask else (runs.answer < num_targets).all()
     if not fits:
         raise Unreadable(f"it has an answer that is none of the {num_targets} targets")
+
+
+def check_flags(runs: Runs, values: np.ndarray, accuracy: bool) -> None:
+    """Raise `Unreadable` where `correct` is not what the answers and the true values make it.
+
+    Args:
+      runs: with answers that exist.
+      values: of the targets `[M]`, known before the run.
+      accuracy: whether answers may be worse than the best by something above 0.
+    """
+    ranked = np.sort(values)
+    if runs.answer.ndim == 2:
+        sizes = runs.answer.sum(1)
+        judged = sizes > 0
+        worst = np.where(runs.answer, values, np.inf).min(1)
+        behind = ranked[-np.maximum(sizes, 1)] - worst
+    else:
+        judged = runs.answer >= 0
+        behind = ranked[-1] - values[np.maximum(runs.answer, 0)]
+    margin = SAME_VALUES * np.abs(values).max()
+    wrong = judged & ~runs.correct & (behind <= 0)
+    if not accuracy:
+        wrong |= judged & runs.correct & (behind > margin)
+    if wrong.any():
+        number = runs.replication[np.flatnonzero(wrong)[0]]
+        raise Unreadable(
+            f"'correct' contradicts 'answer' in {wrong.sum():,} of {len(runs):,} replications "
+            f"(number {number} first), by the values of the instance's targets"
+        )
 
 
 def _columns(runs: Runs) -> dict[str, Any]:

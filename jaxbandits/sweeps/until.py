@@ -56,8 +56,12 @@ def check(until: Any, horizon: int | None) -> None:
         if not (number and positive.accepts(limit)):
             raise ValueError(f"[until] {name} must be {positive.allowed}, got {brief(limit)}")
         if (name == "regret_se") != (horizon is not None):
-            kind = "with" if name == "regret_se" else "without"
-            raise ValueError(f"[until] {name} is for sweeps {kind} a horizon, got {brief(horizon)}")
+            raise ValueError(
+                f"[until] {name} is for sweeps with a horizon, and this one has none"
+                if horizon is None
+                else f"[until] {name} is for sweeps without a horizon, and this one has {horizon}: "
+                "give regret_se"
+            )
 
 
 def stages(most: int, until: Mapping[str, float]) -> Iterator[int]:

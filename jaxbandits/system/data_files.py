@@ -19,6 +19,7 @@ from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 
+from ..messages import brief
 from .machine import in_gibibytes, memory_bytes
 
 BEGINS = b"PK"  # the first bytes of every .npz file
@@ -52,6 +53,13 @@ class ArrayFacts(NamedTuple):
     shape: tuple[int, ...]
     order: Literal["C", "F"] = "C"
     begin: int = 0  # bytes of the header
+
+
+def check_path(name: str, path: Any) -> None:
+    """Raise `ValueError` unless this is the name of a file, or of a folder, that can exist."""
+    named = isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str)
+    if not named or "\0" in str(path):
+        raise ValueError(f"{name} must be the name of a file, got {brief(path)}")
 
 
 def opened(path: Path | str) -> IO[bytes]:

@@ -17,7 +17,7 @@ from ..instances.options import check_option
 from ..kernels.allocate import pair_shares
 from ..parameters import choice, nonnegative, positive, require
 from ..precision import on_host
-from ..whole_numbers import INTEGERS, allowed_whole, is_whole
+from ..whole_numbers import allowed_whole, is_whole, shown
 from .given import given, instance_of, plain
 
 __all__ = ["lucb_complexity", "m_lingape_complexity", "ugape_complexity"]
@@ -178,9 +178,10 @@ def _gaps(instance, m, epsilon):
     same = np.array_equal(instance.targets, instance.arms)
     require(same, "instance: its targets must be its arms")
     values = np.asarray(instance.values, float)
-    last, m = len(values) - 1, plain(m)
-    fits = is_whole(m, 1, last, types=INTEGERS)
-    require(fits, f"m must be {allowed_whole(1, last)}", m)
+    last = len(values) - 1
+    if not is_whole(m, 1, last):
+        raise ValueError(f"m must be {allowed_whole(1, last)}, got {shown(m)}")
+    m = int(plain(m))
     given(nonnegative, epsilon=epsilon)
     after, least = np.sort(values)[-m - 1], np.sort(values)[-m]
     return np.where(values >= least, values - after, least - values), float(epsilon)
