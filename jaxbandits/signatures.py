@@ -102,14 +102,13 @@ def hinting_at_partial(function: Callable[P, R]) -> Callable[P, R]:
     The function has an argument `algorithm`, `constructor`, or `algorithms`, a dict by name.
     """
     known = [name for name in inspect.signature(function).parameters if name != "self"]
-    method = function.__name__ == "__init__"
-    called = function.__qualname__.split(".")[0] if method else function.__name__
+    called, _, method = getattr(function, "__qualname__", "").partition(".")
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **keywords: P.kwargs) -> R:
         for name, value in keywords.items():
             if name not in known:
-                given = dict(zip(known, args[method:], strict=False)) | keywords
+                given = dict(zip(known, args[bool(method) :], strict=False)) | keywords
                 raise TypeError(_no_argument(called, name, value, given, known))
         return function(*args, **keywords)
 

@@ -140,7 +140,9 @@ def devices_of(devices: DeviceChoice) -> Devices:
         message = f"devices must be 1 to {number}, got {chosen}: this process has {number}"
         require(1 <= chosen <= number, message)
         return local[:chosen]
-    listed = isinstance(devices, list | tuple | np.ndarray) and np.shape(devices) not in ((), (0,))
+    listed = isinstance(devices, list | tuple | np.ndarray) and np.shape(
+        cast(Any, devices)
+    ) not in ((), (0,))
     require(
         listed and all(device in local for device in devices),
         "devices must be 'all', a number, or some of this process",
