@@ -58,7 +58,7 @@ def _inner(dataset: "xarray.Dataset", per: str, outer: Sequence[str]) -> "xarray
     """What there is of each round or arm of a replication."""
     dims = {*outer, EACH, per}
     names = [name for name, table in dataset.items() if set(table.dims) == dims]
-    require(bool(names), f"per must be {PER_OTHERS[per]}, got {brief(per)}")
+    require(bool(names), f"per must be {PER_OTHERS[per]}", per)
     return dataset[names].assign_coords({per: dataset[per].values})
 
 

@@ -146,7 +146,7 @@ def _check_values(instance):
         name = "means" if single else "values"
         hint = f"the {name} are rounded to float32: give them as float64, or replace both"
     raise ValueError(
-        f"values must be the means where the targets are the arms, got {value!r} and {mean!r} for "
+        f"values must be the means where the targets are the arms, got {value} and {mean} for "
         f"arm {arm}: {hint}"
     )
 
