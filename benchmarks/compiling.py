@@ -79,7 +79,7 @@ def in_new_process(folder, *row):
 def play_twice(problem, algorithm, engine):
     """Seconds of two calls in this process, and the size of the program."""
     import jaxbandits as jb
-    from jaxbandits.engine import keeping
+    from jaxbandits.system import keeping
 
     from .algorithms import problems
 

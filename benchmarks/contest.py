@@ -9,8 +9,7 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import NamedTuple
 
-from jaxbandits.compilers.cpp.compiling import features
-from jaxbandits.system.machine import processor
+from jaxbandits.system.machine import features, processor
 
 from . import build
 

@@ -226,5 +226,5 @@ def _implicit(family, primals, tangents, found):
 
 
 _fits: dict[str, Callable[..., irls.Fit]] = {
-    family: ruled(jax.jit(partial(_fit, family)), partial(_implicit, family)) for family in FAMILIES
+    family: ruled(partial(_fit, family), partial(_implicit, family)) for family in FAMILIES
 }

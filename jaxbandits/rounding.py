@@ -1,8 +1,8 @@
 """From designs to whole numbers of draws, for import: compiled and checked."""
 
-from typing import Literal, TypeAlias
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
@@ -138,16 +138,15 @@ def regret(
     return found.counts
 
 
-_efficient = without_derivative("rounding.efficient", jax.jit(kernels.efficient), WHOLE)
-_largest_remainder = without_derivative(
-    "rounding.largest_remainder", jax.jit(kernels.largest_remainder), WHOLE
+_efficient: Callable[..., Any] = without_derivative("rounding.efficient", kernels.efficient, WHOLE)
+_largest_remainder: Callable[..., Any] = without_derivative(
+    "rounding.largest_remainder", kernels.largest_remainder, WHOLE
 )
 
 
-@jax.jit
 def _by_swaps(arms, weights, total):
     return regret_rounding.swap(arms, weights, kernels.efficient(weights, total))
 
 
-_regret = without_derivative("rounding.regret", jax.jit(regret_rounding.regret), WHOLE)
-_swap = without_derivative("rounding.regret", _by_swaps, WHOLE)
+_regret: Callable[..., Any] = without_derivative("rounding.regret", regret_rounding.regret, WHOLE)
+_swap: Callable[..., Any] = without_derivative("rounding.regret", _by_swaps, WHOLE)

@@ -16,8 +16,8 @@ import numpy as np
 from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
-from .compile_options import called_quickly
 from .precision import is_traced
+from .system.kept_calls import kept
 from .types import Pytree
 
 P = ParamSpec("P")
@@ -28,7 +28,7 @@ CONSTANT: str = "pass jax.lax.stop_gradient of its arguments where it is to coun
 
 
 def without_derivative(name: str, solver: Callable[P, R], reason: str) -> Callable[P, R]:
-    """`solver(*arrays)` that cannot be differentiated.
+    """`solver(*arrays)` that cannot be differentiated; compiled, see `kept`.
 
     Raises:
       TypeError: the result does, where an argument is differentiated.
@@ -41,7 +41,7 @@ def without_derivative(name: str, solver: Callable[P, R], reason: str) -> Callab
 
 
 def ruled(solver: Callable[P, R], rule: Callable[[Any, Any, R], R]) -> Callable[P, R]:
-    """`solver(*arrays)` with the derivative that `rule` gives.
+    """`solver(*arrays)` with the derivative that `rule` gives; compiled, see `kept`.
 
     Args:
       solver: returns a pytree.
@@ -58,9 +58,9 @@ def ruled(solver: Callable[P, R], rule: Callable[[Any, Any, R], R]) -> Callable[
 
 
 def _with_rule(solver, rule):
+    at_once, solver = kept(solver, quickly=True), jax.jit(solver)
     differentiable = jax.custom_jvp(functools.wraps(solver)(partial(_in_one_piece, solver)))
     differentiable.defjvp(rule)
-    at_once = called_quickly(solver)
     return lambda *args: differentiable(*args) if is_traced(args) else at_once(*args)
 
 

@@ -83,7 +83,7 @@ def _room_for_programs():
     """Forget compiled programs before the process has too many memory mappings and is killed."""
     yield
     if next(ENDED) % EVERY == 0:
-        from jaxbandits.engine import keeping
+        from jaxbandits.system import keeping
 
         keeping.make_room()
 

@@ -16,8 +16,9 @@ from jaxlib.mlir import ir
 
 import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler, compiling
-from jaxbandits.engine import choices, episode, host_loop, keeping
+from jaxbandits.engine import choices, episode, host_loop
 from jaxbandits.engine.partition import prepared
+from jaxbandits.system import keeping
 
 LANES, REPLICATIONS = 16, 12  # of `simulate`; with fewer replications it would use fewer lanes
 PROGRAMS_OF_A_CONTEXT = 200  # it keeps all constants of its programs

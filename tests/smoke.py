@@ -16,7 +16,8 @@ import environment  # noqa: F401  before JAX: the programs compile with few opti
 import jax
 
 import jaxbandits as jb
-from jaxbandits.engine import host_loop, keeping, traits
+from jaxbandits.engine import host_loop, traits
+from jaxbandits.system import keeping
 
 SOARE = jb.instances.soare(2, angle=0.5)
 LOGISTIC = jb.instances.glm([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0])

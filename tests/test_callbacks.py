@@ -92,6 +92,10 @@ def test_rewards_of_numpy_are_played_and_do_not_depend_on_the_lanes():
     halving = partial(jb.sequential_halving, budget=8)
     first = jb.simulate(instance, halving, replications=20)
     assert first.meta["engine"] == "xla"
+    reason = first.meta["engine_reason"]
+    lacks = r"native lacks jax\.pure_callback \(pure_callback\), test_callbacks\.py:\d+"
+    assert re.fullmatch(lacks, reason)
+    assert f"xla: {reason}" in repr(first)
     again = jb.simulate(instance, halving, replications=20, batch=8)
     np.testing.assert_array_equal(first.answer, again.answer)
     assert 0 < first.answer.mean() < 1

@@ -6,7 +6,7 @@ import pytest
 from programs import as_for_users
 
 import jaxbandits as jb
-from jaxbandits import compile_options
+from jaxbandits.system import kept_calls
 
 ARMS = np.random.default_rng(5).normal(size=(7, 3))
 
@@ -14,11 +14,11 @@ ARMS = np.random.default_rng(5).normal(size=(7, 3))
 @pytest.fixture
 def asked(monkeypatch):
     """How often the options were asked for, with nothing compiled yet."""
-    calls, whole = [], compile_options.quick
-    monkeypatch.setattr(compile_options, "quick", lambda: calls.append(True) or whole())
-    compile_options._jitted.cache_clear()
+    calls, whole = [], kept_calls.quick
+    monkeypatch.setattr(kept_calls, "quick", lambda: calls.append(True) or whole())
+    kept_calls._program.cache_clear()
     yield calls
-    compile_options._jitted.cache_clear()
+    kept_calls._program.cache_clear()
 
 
 def test_they_are_used_once_for_a_kernel_and_only_outside_of_traces(asked):
@@ -44,7 +44,7 @@ def test_fewer_optimisations_of_the_user_come_first(asked):
 
 
 def test_a_kernel_is_called_on_known_numbers_while_another_function_is_traced():
-    solved = compile_options.called_quickly(jax.jit(lambda x: 2.0 * x))
+    solved = kept_calls.kept(lambda x: 2.0 * x, quickly=True)
 
     @jax.jit
     def outer(y):

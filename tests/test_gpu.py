@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import jaxbandits as jb
-from jaxbandits.engine import host_loop, keeping
+from jaxbandits.engine import host_loop
+from jaxbandits.system import keeping
 
 pytestmark = [
     pytest.mark.slow,

@@ -20,10 +20,12 @@ import jaxbandits as jb
 from jaxbandits.cli.cache import all_programs_kept
 from jaxbandits.compilers.cpp import compiler
 from jaxbandits.core import Algorithm
-from jaxbandits.engine import host_loop, keeping, traits
+from jaxbandits.engine import host_loop, traits
 from jaxbandits.engine.partition import prepared
 from jaxbandits.live import algorithm as live_algorithm
-from jaxbandits.system import kept_programs
+from jaxbandits.system import keeping, kept_programs
+from jaxbandits.system.named import text_of
+from jaxbandits.theory import bounds
 
 LINGAPE = functools.partial(jb.lingape, delta=0.1)
 BUDGETED = functools.partial(jb.sequential_halving, budget=30)  # quick to compile
@@ -105,6 +107,35 @@ def test_another_process_finds_it(folder):
         for what in ("make", "find")
     ]
     assert printed[0] == printed[1]
+
+
+ARMS = np.random.default_rng(7).normal(size=(5, 2))
+ON_KNOWN_NUMBERS = {
+    "a design": lambda: jb.design.wynn(ARMS, max_iterations=3).weights,
+    "a rounding": lambda: jb.rounding.largest_remainder([0.2] * 5, 12),
+    "a decorated function": lambda: jb.design.log_det(ARMS, [0.2] * 5),
+}
+
+
+@pytest.mark.parametrize("what", ON_KNOWN_NUMBERS)
+def test_a_kernel_on_known_numbers_is_found_again_without_tracing(folder, monkeypatch, what):
+    first = ON_KNOWN_NUMBERS[what]()
+    kept, whole = files(folder), keeping.program
+    assert len(kept) == 1
+    forget()
+
+    def refused():
+        raise AssertionError("a kernel was traced")
+
+    monkeypatch.setattr(keeping, "program", lambda name, _, *more: whole(name, refused, *more))
+    np.testing.assert_array_equal(ON_KNOWN_NUMBERS[what](), first)
+    assert files(folder) == kept
+
+
+def test_a_function_and_what_decorates_it_are_two_things():
+    decorated = bounds._rho
+    texts = [text_of(decorated), text_of(decorated.__wrapped__)]
+    assert len(set(texts)) == 2
 
 
 def test_other_options_sizes_and_flags_are_other_programs(folder, monkeypatch):

@@ -19,7 +19,7 @@ FILES = sorted([*ROOT.rglob("*.py"), *ROOT.parent.glob("benchmarks/**/*.py")])
 # Modules that may run code while they read stored or received objects.
 UNPICKLERS = {"pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 NETWORK = {"dask", "distributed", "dask_jobqueue"}  # their messages are pickles: SECURITY.md
-KEEPER = "engine/keeping.py"  # what it reads lies in a folder of the user alone: SECURITY.md
+KEEPER = "system/keeping.py"  # what it reads lies in a folder of the user alone: SECURITY.md
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 # Compiles files that run already, to compare them with what is in memory, and runs none of it.
 COMPARER = "system/syntax.py"

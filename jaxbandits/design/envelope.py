@@ -45,12 +45,10 @@ Targets: TypeAlias = Float[Table, "M d"]
 Mask: TypeAlias = Bool[Table, " n"]
 
 
-@jax.jit
 def _for_pairs(arms, targets, active, tol):
     return _solved(arms, by_name.between(arms, targets, active, tol=tol))
 
 
-@jax.jit
 def _for_gaps(arms, targets, values, tol):
     found = []
 
@@ -112,7 +110,6 @@ def _constant(primals, tangents, design):
     return tangents_like(design, {"value": zero, "bound": zero}, tangents, REFUSED)
 
 
-@jax.jit
 def _for_all(arms, active, tol):
     return kernels.d_optimal(arms, active, tol=tol)
 

@@ -16,6 +16,7 @@ from ..kernels.design.xy import frank_wolfe as wolfe
 from ..kernels.linalg import scaling, spd
 from ..parameters import check, count
 from ..precision import check_real, is_traced, kernel, on_host
+from ..system.kept_calls import kept
 from ..transforms import without_derivative
 from ..types import Rows, Scalar
 from . import checks
@@ -247,7 +248,7 @@ def log_det(arms: Rows, weights: Rows) -> Float[Array, ""]:
     return _log_det(arms, weights)
 
 
-@jax.jit
+@kept
 def _log_det(arms, weights):
     scales = jax.lax.stop_gradient(scaling.column_scales(arms))
     return _log_det_of_one_size(arms / scales, weights) + 2.0 * jnp.log(scales).sum()
@@ -275,7 +276,6 @@ def _log_det_jvp(primals, tangents):
     return _log_det_of_one_size(arms, weights), change
 
 
-@jax.jit
 def _frank_wolfe(arms, targets, active, tol, max_iterations):
     pairs = Pairs(targets)
     first, second = pairs.indices

@@ -1,6 +1,7 @@
 """Designs by the steps that papers print, and the greedy allocation of whole draws."""
 
-import jax
+from functools import partial
+
 import jax.numpy as jnp
 
 from ..kernels.design import greedy, vertex_directions
@@ -204,12 +205,12 @@ def greedy_allocation(
     return _greedy_allocation(arms, active, jnp.asarray(total, int), v0, tol)
 
 
-def _steps(name, solve):
-    @jax.jit
-    def solved(arms, active, tol, max_iterations):
-        return solve(arms, active, tol=tol, max_iterations=max_iterations)
+def _solved(solve, arms, active, tol, max_iterations):
+    return solve(arms, active, tol=tol, max_iterations=max_iterations)
 
-    return without_derivative(f"design.{name}", solved, STEPS)
+
+def _steps(name, solve):
+    return without_derivative(f"design.{name}", partial(_solved, solve), STEPS)
 
 
 _g_optimal_fw, _wynn = (
@@ -220,7 +221,6 @@ _fedorov = _steps("fedorov", vertex_directions.fedorov)
 _wolfe_atwood = _steps("wolfe_atwood", vertex_directions.wolfe_atwood)
 
 
-@jax.jit
 def _greedily(arms, active, total, v0, tol):
     counts = greedy.g_allocation(arms, active, total, v0=v0)
     weights = counts.astype(arms.dtype) / total.astype(arms.dtype)

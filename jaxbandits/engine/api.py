@@ -112,13 +112,13 @@ def simulate(
         default. "all": those of every process that `jax.distributed` has joined; each process
         calls `simulate`, runs a share of the replications, and gets all results.
       engine: "auto", the one of the three that compiles and plays in the shortest time:
-        `meta["engine"]` tells which. "xla" is for any device. "native", for a CPU with a C++
-        compiler, compiles in half of the time and plays up to four times as fast, see
-        `jaxbandits.compilers.cpp`. "cuda", for a GPU of NVIDIA, plays many times as fast where the
-        state of a lane is small, see `jaxbandits.compilers.cuda`; what it cannot compile, XLA
-        plays, with a warning. Numbers differ in their last bits, which rarely changes a choice,
-        see "Engines" in the documentation. It makes no difference for contextual problems: there
-        XLA plays the lanes in turn on a CPU, and all of them together on a GPU.
+        `meta["engine"]` tells which, and `meta["engine_reason"]` why. "xla" is for any device.
+        "native", for a CPU with a C++ compiler, compiles in half of the time and plays up to four
+        times as fast, see `jaxbandits.compilers.cpp`. "cuda", for a GPU of NVIDIA, plays many
+        times as fast where the state of a lane is small, see `jaxbandits.compilers.cuda`; what it
+        cannot compile, XLA plays, with a warning. Numbers differ in their last bits, which rarely
+        changes a choice, see "Engines" in the documentation. It makes no difference for contextual
+        problems: there XLA plays the lanes in turn on a CPU, and all of them together on a GPU.
       record: at which rounds: about 100 of "even" or geometric ("log") spacing, or half of each
         ("mixed"); or a list of rounds. All of a run of 200 rounds or fewer.
       progress: True for a bar, or a callable `(done, total)`.
@@ -299,6 +299,7 @@ class Simulation:
         self._name = name_of(one.tree(its_numbers)[1])  # all cells have one constructor
         used = self._loop.shape.engine  # contextual problems have their own
         self._meta = {"seed": int(seed), "device": jax.default_backend(), "engine": used}
+        self._meta["engine_reason"] = self._loop.reason
         if known.traits.contextual:
             self._meta["contextual"] = True
         self._compile_seconds = self._loop.compile_seconds

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Callable
+from typing import NamedTuple
 
-from ..compilers.cpp import compiler, warn_of_missing
+from ..compilers.cpp import Unsupported, compiler, warn_of_missing
 from ..compilers.cuda import found_library
 from .checks import Devices, is_gpu, lanes_at_ease, platform_of
 from .device_loop import FUSED, Shape
+from .engine_reasons import FASTEST
 from .schedules import engine_for
 from .traits import Sizes
 
@@ -56,17 +58,37 @@ TABLE_BYTES: int = 2**19
 THREAD_BYTES: int = 5000
 LOOPING_BYTES: int = 2**14
 
-_failed: set[str] = set()  # engines that are not tried again
+NO_COMPILER: str = "found none (g++, clang++, what CXX names, or the package ziglang)"
+
+_failed: dict[str, str] = {}  # engines that are not tried again, and how each has failed
 
 
-def avoid(engine: str) -> None:
+class Choice(NamedTuple):
+    """An engine, and why it plays."""
+
+    engine: str
+    reason: str = FASTEST  # see `Runs.meta`
+
+    def instead(self, error: Exception) -> "Choice":
+        """XLA, which plays what this engine cannot."""
+        why = error.reason if isinstance(error, Unsupported) else f"failed: {error}"
+        return Choice("xla", f"{self.engine} {why}")
+
+    def begun_with(self, engine: str | None) -> "Choice":
+        """The engine with which stored replications were begun, if any were."""
+        if engine in (None, self.engine):
+            return self
+        return Choice(engine, f"stored replications were begun with {engine}")
+
+
+def avoid(engine: str, error: Exception) -> None:
     """Not choose this engine again in this process: it has failed."""
-    _failed.add(engine)
+    _failed[engine] = str(error)
 
 
 def automatic(
     sizes: Sizes, platform: str, replications: int, has_loops: Callable[[], bool] = lambda: False
-) -> str:
+) -> Choice:
     """The engine of `auto`: the quicker one, compiling and playing together.
 
     The native engine compiles in a third to two thirds of the time of XLA, and plays 1.1 to 4 times
@@ -82,16 +104,31 @@ def automatic(
     moves = sizes.traits.moves
     if platform == "cpu":
         share = moves.in_common and not sizes.own
-        if not share and _alone(sizes, replications):
-            return "in turn"  # one of `SCHEDULES`
+        if not share and _alone(sizes, replications):  # one of `SCHEDULES`
+            return Choice("in turn", f"{FASTEST}: lanes are large, or too few for large tables")
         if named := os.environ.get("CXX"):
             warn_of_missing(named)
-        found = compiler() is not None and "native" not in _failed
-        return "native" if found and not (share and replications > FEW_REPLICATIONS) else "xla"
-    if not (is_gpu(platform) and moves.one_arm and found_library()) or "cuda" in _failed:
-        return "xla"
-    small = sizes.lane <= THREAD_BYTES or (sizes.lane <= LOOPING_BYTES and has_loops())
-    return "cuda" if small else "xla"
+        if share and replications > FEW_REPLICATIONS:
+            return Choice("xla", f"{FASTEST}: it computes designs that lanes share once")
+        if compiler() is None:
+            named = f"CXX names {named!r}, which is not found" if named else NO_COMPILER
+            return Choice("xla", f"native needs a C++ compiler: {named}")
+        return _unless_failed("native")
+    if not is_gpu(platform):
+        return Choice("xla", f"{FASTEST}: the device is a {platform}")
+    if not moves.one_arm:
+        return Choice("xla", f"{FASTEST}: a move is a phase")
+    if not (sizes.lane <= THREAD_BYTES or (sizes.lane <= LOOPING_BYTES and has_loops())):
+        return Choice("xla", f"{FASTEST}: a lane of {sizes.lane} bytes is large for a thread")
+    if not found_library():
+        return Choice("xla", "cuda needs NVIDIA's run-time compiler (NVRTC), which is not found")
+    return _unless_failed("cuda")
+
+
+def _unless_failed(engine):
+    if engine in _failed:
+        return Choice("xla", f"{engine} has failed before: {_failed[engine]}")
+    return Choice(engine)
 
 
 def _alone(sizes, replications):

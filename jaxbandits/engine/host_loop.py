@@ -14,14 +14,15 @@ from jax.stages import Compiled
 from jaxtyping import Int
 
 from ..compile_options import quick
-from ..compilers.cpp import Unsupported, features
+from ..compilers.cpp import Unsupported
 from ..compilers.cuda import NoCompiler
 from ..compilers.jaxprs import loops
+from ..system import keeping
 from ..system.interrupts import raise_if_lost
+from ..system.machine import features
 from ..types import Key
-from . import keeping
 from .checks import Devices, check_lanes, check_program, is_gpu, platform_of
-from .choices import automatic, avoid, fewest_lanes, shape_of
+from .choices import Choice, automatic, avoid, fewest_lanes, shape_of
 from .device_loop import (
     FUSED,
     Batch,
@@ -35,6 +36,7 @@ from .device_loop import (
     held,
     run_queue,
 )
+from .engine_reasons import ASKED, CONTEXTUAL
 from .episode import Limits
 from .tables import records_of
 from .traits import (
@@ -220,6 +222,7 @@ class HostLoop:
       devices: as `checks.devices_of` returns them.
     Attributes:
       shape: sizes of the batch, and the engine.
+      reason: why this engine plays, see `Runs.meta`.
       compile_seconds: next to none if the program was compiled before.
       offered, useful: rounds that all lanes have computed, and those of live runs among them.
     """
@@ -248,14 +251,16 @@ class HostLoop:
             there = jax.device_put({id(x): y for x, y in zip(given, numbers, strict=True)})
             numbers = tuple(there[id(x)] for x in given)
         self._inputs = inputs_for(numbers, root, np.asarray(rounds, np.int64), limits)
-        known, chosen = sizes(compiled, shapes, len(rounds)), engine
+        known, choice = sizes(compiled, shapes, len(rounds)), Choice(engine, ASKED)
         if engine == "auto":
             looping = functools.partial(has_loops, compiled, shapes, len(rounds))
             number = planned or replications
-            chosen = prefer or automatic(known, self._platform, number, looping)
+            choice = automatic(known, self._platform, number, looping).begun_with(prefer)
         self.shape: Shape = shape_of(
-            known, replications=replications, batch=batch, devices=devices, engine=chosen
+            known, replications=replications, batch=batch, devices=devices, engine=choice.engine
         )
+        if known.traits.contextual:
+            choice = Choice(self.shape.engine, CONTEXTUAL)
         if self._platform == "cpu":
             fewest = self._count * fewest_lanes(self.shape.engine)
             check_lanes(self._count * self.shape.lanes, known.lane, fewest)
@@ -272,13 +277,16 @@ class HostLoop:
             if engine == "cuda":
                 warnings.warn(f"{error}; XLA plays this", RuntimeWarning, stacklevel=2)
             elif not unsupported:
-                avoid(chosen)
-                more = f"XLA plays this and what follows in this process, as {chosen!r} failed"
+                avoid(choice.engine, error)
+                failed = f"as {choice.engine!r} failed"
+                more = f"XLA plays this and what follows in this process, {failed}"
                 warnings.warn(f"{error}; {more}", RuntimeWarning, stacklevel=2)
-            self.shape = self.shape._replace(engine="xla")
+            choice = choice.instead(error)
+            self.shape = self.shape._replace(engine=choice.engine)
             self._compiled_loop = program(compiled, self.shape, *others)
         if self._platform == "cpu":
             check_program(_bytes_of(self._compiled_loop))
+        self.reason: str = choice.reason
         self._program_key = compiled, self.shape, *others
         if self._platform not in HOST_MEMORY:  # small programs, compiled before anything plays
             _made_there(*self._program_key)

@@ -64,7 +64,9 @@ class Runs:
         several answers are equally good; `idle`: thousands of rounds without a draw; `hidden`: the
         arms that were generated for this replication do not span, or rounding hides a direction.
       meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them (of cells
-        that share a program, for the first of them), device, engine, `jax` and `jaxbandits`: their
+        that share a program, for the first of them), device, engine, `engine_reason`: why this
+        engine played: "asked", "fastest" with a few words perhaps, or what kept a faster one from
+        it; `jax` and `jaxbandits`: their
         versions, and `lane_use`: the share of all rounds computed that belonged to a replication
         under way. `unsettled`, where means are estimated: the share of replications of which it is
         not settled which answer is right; and, with a horizon, `regret_variance_of_means`: the
@@ -99,7 +101,7 @@ class Runs:
         return len(self.pulls)
 
     def __repr__(self) -> str:
-        """The summary in at most eight lines; the arrays are the attributes."""
+        """The summary in at most ten lines; the arrays are the attributes."""
         return as_text("Runs", self._facts_shown())
 
     def _repr_html_(self) -> str:
@@ -315,7 +317,7 @@ def unsettled_share(facts: Mapping[str, np.ndarray]) -> dict[str, float]:
 
 def none_of(runs: Runs) -> Runs:
     """`Runs` like these without a single replication."""
-    of_runs = ("seconds", "compile_seconds", "unsettled", SHARE)
+    of_runs = ("seconds", "compile_seconds", "unsettled", "engine_reason", SHARE)
     meta = {name: value for name, value in runs.meta.items() if name not in of_runs}
     return dataclasses.replace(_selected(runs, slice(0)), meta=meta)
 
@@ -349,8 +351,10 @@ def joined(parts: Sequence[Runs]) -> Runs:
         name: round(sum(x.meta.get(name, 0.0) for x in parts), 3)
         for name in ("seconds", "compile_seconds")
     }
-    engines = sorted({x.meta["engine"] for x in parts if "engine" in x.meta})
-    known = one.meta | times | ({"engine": ", ".join(engines)} if engines else {})
+    known = one.meta | times
+    for name, between in (("engine", ", "), ("engine_reason", "; ")):
+        if said := sorted({x.meta[name] for x in parts if name in x.meta}):
+            known |= {name: between.join(said)}
     judged = join(*(np.full(len(x), "unsettled" in x.facts) for x in parts))
     known |= unsettled_share({k: v[judged] for k, v in tables["facts"].items()})
     known |= share_of_means(tables.get("regret"), tables.get("regret_errors"))

@@ -33,7 +33,7 @@ DICTS: dict[str, dict[str, str]] = {
 KINDS: dict[str, str] = {"i": "whole numbers", "b": "truth values", "f": "numbers", "u": "counts"}
 LEAST_ANSWER: int = -1  # which says that none of the targets is right
 # Entries of `meta` that are read later.
-TEXTS: tuple[str, ...] = ("engine", "device", "jax", "jaxbandits", "cell")
+TEXTS: tuple[str, ...] = ("engine", "engine_reason", "device", "jax", "jaxbandits", "cell")
 SECONDS: tuple[str, ...] = ("seconds", "compile_seconds")
 
 

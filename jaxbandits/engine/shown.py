@@ -9,6 +9,7 @@ from typing import Any
 from ..estimates import RATE_DIGITS, TERMINAL, estimate, number
 from ..instances.estimated_regret import SHARE
 from ..intervals import ONE
+from .engine_reasons import hindrance
 from .reasons import text_of
 
 WIDTH: int = 100  # most letters of a line
@@ -42,6 +43,8 @@ def facts_of(summary: Mapping[str, Any], num_arms: int, meta: Mapping[str, Any])
         found["counted"] = ", ".join(_counted(*item) for item in summary["info"].items())
     if meta:
         found["played"] = _played(meta)
+    if reason := hindrance(meta.get("engine_reason", "")):
+        found["engine"] = f"{meta.get('engine')}: {reason}"
     return found
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Int
 
 from ..compilers.jaxprs import loops
+from ..system import keeping
 from ..system.jax_options import pinned
 from ..system.traces import traces_of
 from ..types import Key
-from . import keeping
 from .device_loop import (
     Factories,
     Lane,

@@ -10,11 +10,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..core import Move
-from ..engine import keeping
 from ..engine.episode import INIT, ask_key, fold_in, kept
 from ..engine.protocol import check_built
 from ..engine.purity import one_round
 from ..parameters import require
+from ..system import keeping
 from ..system.callbacks import errors_named
 from ..system.jax_options import pinned
 from ..system.randomness import Watch, check

@@ -16,7 +16,7 @@ from ..messages import brief
 from ..parameters import check, choice, require
 from ..signatures import hinting_at_partial
 from ..sweeps import sweep
-from ..sweeps.dataset import unsettled_text
+from ..sweeps.dataset import engines_text, unsettled_text
 from ..sweeps.selection import axes_of, complete, replications_text
 from ..sweeps.stated import stated
 from ..sweeps.summaries import regret_errors
@@ -247,4 +247,5 @@ def _table(dataset):
     index = pandas.Index(dataset.algorithm.values, name="algorithm")
     table = pandas.DataFrame(columns, index=index)
     table.attrs |= {"difference": quantity, "unsettled": unsettled_text(dataset)}
+    table.attrs["engines"] = engines_text(dataset)
     return table

@@ -51,7 +51,8 @@ def _title(table: pandas.DataFrame) -> str:
     compared = table.attrs["difference"]
     paired = f"; difference: {compared} less those of {table.index[0]}, paired"
     said = played + (paired if len(table) > 1 else "")
-    return "\n".join(filter(None, [said, table.attrs.get("unsettled")]))
+    notes = (table.attrs.get(name) for name in ("unsettled", "engines"))
+    return "\n".join(filter(None, [said, *notes]))
 
 
 def _row(table: pandas.DataFrame, k: int, cost: str, cut: bool) -> list[str]:

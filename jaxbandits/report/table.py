@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import estimates
 from ..intervals import ONE
-from ..sweeps.dataset import listed_cells, reasons_text, unsettled_text
+from ..sweeps.dataset import engines_text, listed_cells, reasons_text, unsettled_text
 from ..sweeps.selection import complete
 from ..sweeps.stated import stated
 from ..sweeps.summaries import last_regret, width_of_pulls
@@ -102,6 +102,8 @@ def print_table(dataset: "Dataset") -> None:
     if bool((dataset.replications == 1).any()):
         console.print(f"Means of {ONE}.")
     if text := unsettled_text(dataset):
+        console.print(text)
+    if text := engines_text(dataset):
         console.print(text)
     if text := note(pairs(dataset)):
         console.print(text)

@@ -19,7 +19,7 @@ SUMMARY = (
 TAKEN: frozenset[str] = frozenset(
     {
         *("instance", "algorithm", "replication", "why", "arm", "round", "target", "answers"),
-        *(*PER_REPLICATION, *SUMMARY, *TIMES, "reasons", "judged", "unsettled"),
+        *(*PER_REPLICATION, *SUMMARY, *TIMES, "reasons", "judged", "unsettled", "engine_reason"),
         *("promised_error", "pull_lower_bound"),
         *("arm_pulls", "arm_pulls_mean", "regret", "regret_errors"),
         *("bound", "error_bound", "average_reward", "best_average"),  # experiments add them

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ..engine.engine_reasons import hindrance
 from ..engine.reasons import text_of
 from ..engine.results import REASON_ATTRIBUTES, Runs, none_of
 from ..messages import brief
@@ -63,6 +64,7 @@ def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":
     if any("unsettled" in runs.facts for runs in cells):
         facts = [runs.facts.get("unsettled", np.zeros(len(runs), bool)) for runs in cells]
         columns["unsettled"] = (*grid, "replication"), layer(_level(facts))
+    columns["engine_reason"] = grid, layer([runs.meta.get("engine_reason", "") for runs in cells])
     columns["judged"] = grid, layer([not runs.meta.get("contextual", False) for runs in cells])
     if plan.horizon is None:
         columns["promised_error"] = (grid, layer(_promised_errors(plan)))
@@ -268,6 +270,14 @@ def reasons_text(cell: "xarray.Dataset") -> str:
     """Why replications of a cell have no reliable answer, with the number for each reason."""
     numbers = zip(cell.why.values.tolist(), cell.reasons.values.tolist(), strict=True)
     return text_of({name: int(number) for name, number in numbers if number > 0})
+
+
+def engines_text(dataset: "xarray.Dataset") -> str:
+    """A line for each reason why a faster engine did not play; "" where there is none."""
+    if "engine_reason" not in dataset:
+        return ""
+    said = sorted({hindrance(str(x)) for x in dataset.engine_reason.values.ravel()} - {""})
+    return "\n".join(f"A faster engine did not play: {reason}." for reason in said)
 
 
 def unsettled_text(dataset: "xarray.Dataset") -> str:

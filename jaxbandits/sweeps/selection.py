@@ -24,7 +24,7 @@ NEEDED = ("pulls", "correct", "stopped")
 # Tables with one entry for each cell, which do not follow from the replications.
 OF_CELLS = (
     *("judged", "num_arms", "promised_error", "pull_lower_bound", "error_bound"),
-    *("seconds", "compile_seconds", "arm_pulls_mean", "regret_errors"),
+    *("seconds", "compile_seconds", "arm_pulls_mean", "regret_errors", "engine_reason"),
 )
 # By table, the dimension that it has besides those of replications.
 INSIDE = {

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxpr_as_fun
+from jax.extend.source_info_util import user_context
 
 from ..messages import brief, reason
 from .jax_options import pinned
@@ -90,7 +91,10 @@ def _evaluated(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
 
     for eqn in jaxpr.eqns:
         if eqn.primitive.name == CALLBACK:
-            values |= zip(eqn.outvars, _called(eqn, [read(x) for x in eqn.invars]), strict=True)
+            source = eqn.source_info  # the line of the user stays known
+            with user_context(source.traceback, name_stack=source.name_stack):
+                called = _called(eqn, [read(x) for x in eqn.invars])
+            values |= zip(eqn.outvars, called, strict=True)
         else:
             inputs = list(dict.fromkeys(x for x in eqn.invars if not isinstance(x, Literal)))
             outputs = [x for x in eqn.outvars if x in used]

@@ -1,5 +1,6 @@
 """Where results come from: the versions, the machine and the command of this process."""
 
+import functools
 import os
 import platform
 import re
@@ -11,6 +12,7 @@ import numpy as np
 
 CPU_FILE = Path("/proc/cpuinfo")
 MAPS_FILE, MOST_MAPS_FILE = Path("/proc/self/maps"), Path("/proc/sys/vm/max_map_count")
+CPU_FEATURES = re.compile(r"^(flags|Features)\s*:(.*)$", re.MULTILINE)
 CPU_NAME = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 
 
@@ -29,6 +31,13 @@ def processor() -> str:
     """The name of the processor, "" where the system does not tell."""
     name = CPU_NAME.search(CPU_FILE.read_text()) if CPU_FILE.exists() else None
     return name[1].strip() if name else platform.processor()
+
+
+@functools.cache
+def features() -> tuple[str, ...]:
+    """Names of the processor's instruction sets; empty where the system does not list them."""
+    found = CPU_FEATURES.search(CPU_FILE.read_text()) if CPU_FILE.exists() else None
+    return tuple(found[2].split()) if found else ()
 
 
 def memory_bytes() -> int:

@@ -90,6 +90,8 @@ def _name_of_one(thing: Any) -> str:
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
-    if not known or found is not thing:
-        raise Unknown(repr(thing))
-    return f"{module}.{name}"
+    if known and found is thing:
+        return f"{module}.{name}"
+    if known and getattr(found, "__wrapped__", None) is thing:  # a decorated one is another thing
+        return f"{module}.{name}.__wrapped__"
+    raise Unknown(repr(thing))

@@ -4,7 +4,6 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -20,6 +19,7 @@ from ..kernels.linalg import scaling
 from ..messages import brief
 from ..parameters import choice, positive, real, require
 from ..precision import double, is_traced, kernel, on_host
+from ..system.kept_calls import kept
 from ..types import Scalar
 from .given import given, warn_of_estimates
 
@@ -234,7 +234,7 @@ def _gaps(instance):
     return values.max() - values, distinct
 
 
-@jax.jit
+@kept
 def _rho(arms, targets, alive, tol):
     return named("interior_point", tol).between(arms, targets, alive).value
 

@@ -20,6 +20,7 @@ from ..kernels.estimate import least_squares
 from ..kernels.linalg import scaling, spd, subspace
 from ..parameters import choice, count, nonnegative, require, size, whole
 from ..precision import double, on_host
+from ..system.kept_calls import kept
 from ..system.named import is_named
 from ..system.traces import computing
 from .budget import ErrorBound, facts_of
@@ -148,7 +149,7 @@ def _realised(instance, facts, form, budget, eta, replications, seed, options):
     arrays = jax.tree.map(jnp.asarray, instance)
     # Of a simulator of a user nobody can say whether it is as it was.
     own = is_named(jax.tree.structure(instance), how)
-    values = _compiled(*how) if own else computing(_values(*how))
+    values = _compiled(*how) if own else computing(partial(_values, *how))
     numbers = jnp.asarray(budget), facts.gaps, facts.noise_var, facts.best
     found = np.asarray(values(arrays, *numbers, root_key(seed), np.arange(replications)))
     if form == "normal":
@@ -163,32 +164,26 @@ def _realised(instance, facts, form, budget, eta, replications, seed, options):
 @functools.lru_cache(maxsize=16)
 def _compiled(*how):
     """A program that runs GSE; another budget or other numbers of an instance reuse it."""
-    return jax.jit(_values(*how))
+    return kept(partial(_values, *how))
 
 
-def _values(tails, eta, single, options):
-    """A function that runs GSE."""
+def _values(tails, eta, single, options, instance, budget, gaps, noise_var, best, key, numbers):
+    """What runs of GSE give, one for each of the `numbers` of replications."""
+    schedule = halving.schedule(instance.arms.shape[0], eta)
+    build = partial(gse, budget=budget, eta=eta, **dict(options))
+    algorithm, env = build(instance.arms), finite(instance)
+    stage = partial(_of_stage, instance.arms, gaps, noise_var, best, tails, single)
 
-    def values(instance, budget, gaps, noise_var, best, key, numbers):
-        schedule = halving.schedule(instance.arms.shape[0], eta)
-        build = partial(gse, budget=budget, eta=eta, **dict(options))
-        algorithm, env = build(instance.arms), finite(instance)
-        stage = partial(_of_stage, instance.arms, gaps, noise_var, best, tails, single)
+    def replication(number):
+        run = start(jax.random.fold_in(key, number), env, algorithm)
+        record = lambda run: (run.state.alive, run.arm_pulls)  # noqa: E731
+        _, (alive, pulls) = rollout(run, env, algorithm, np.arange(1, schedule.stages + 1), record)
+        alive = jnp.concatenate([run.state.alive[None], alive[:-1]])
+        counts = jnp.diff(pulls, axis=0, prepend=0)
+        found = jax.vmap(stage)(alive, counts, jnp.asarray(schedule.sizes[1:]))
+        return found.sum() if tails else found.max()
 
-        def replication(number):
-            run = start(jax.random.fold_in(key, number), env, algorithm)
-            record = lambda run: (run.state.alive, run.arm_pulls)  # noqa: E731
-            _, (alive, pulls) = rollout(
-                run, env, algorithm, np.arange(1, schedule.stages + 1), record
-            )
-            alive = jnp.concatenate([run.state.alive[None], alive[:-1]])
-            counts = jnp.diff(pulls, axis=0, prepend=0)
-            found = jax.vmap(stage)(alive, counts, jnp.asarray(schedule.sizes[1:]))
-            return found.sum() if tails else found.max()
-
-        return jax.lax.map(replication, numbers, batch_size=256)
-
-    return values
+    return jax.lax.map(replication, numbers, batch_size=256)
 
 
 def _of_stage(arms, gaps, noise_var, best, tails, single, alive, counts, survivors):

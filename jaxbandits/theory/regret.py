@@ -7,7 +7,6 @@ useful for the rate at which they grow.
 import math
 from typing import Literal, NamedTuple, TypeAlias
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +19,7 @@ from ..kernels.confidence import glm_radius
 from ..parameters import choice, count, nonnegative, positive
 from ..precision import on_host
 from ..system.jax_options import pinned
+from ..system.kept_calls import kept
 from .given import given, instance_of, plain
 
 __all__ = ["RegretBound", "glm_fpl_regret_bound", "glm_tsl_regret_bound"]
@@ -198,7 +198,7 @@ def _bound(facts, wide, eigenvalue, *, failures, extra):
     return RegretBound(value, leading, eigenvalue, explored, total)
 
 
-_first_basis = jax.jit(selection.first_basis)  # else each call compiles its loop
+_first_basis = kept(selection.first_basis)  # else each call compiles its loop
 
 
 def _rounds(arms, eigenvalue):

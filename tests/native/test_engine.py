@@ -145,7 +145,10 @@ def test_a_compiler_that_is_not_found_is_named_once(monkeypatch, recwarn):
     monkeypatch.setenv("CXX", named)
     text = f"CXX names the C++ compiler {named!r}, which is not found: XLA plays"
     for _ in range(2):
-        assert simulate(SOARE, LINGAPE).meta["engine"] == "xla"
+        runs = simulate(SOARE, LINGAPE)
+        assert runs.meta["engine"] == "xla"
+    reason = f"native needs a C++ compiler: CXX names {named!r}, which is not found"
+    assert runs.meta["engine_reason"] == reason
     (warning,) = recwarn
     assert str(warning.message).startswith(text)
     assert warning.category is RuntimeWarning
@@ -159,7 +162,7 @@ def test_a_compiler_that_never_ends_is_killed_and_xla_plays(monkeypatch, tmp_pat
     path.chmod(0o700)
     monkeypatch.setenv("CXX", str(path))
     monkeypatch.setattr(compiling, "MOST_SECONDS", 0.3)
-    monkeypatch.setattr(choices, "_failed", set())
+    monkeypatch.setattr(choices, "_failed", {})
     killed = f"the C\\+\\+ compiler {path} was killed after 0.3 s without a result; XLA plays this"
     new = jb.instances.soare(11)  # of a shape that no other test has compiled
     with pytest.warns(RuntimeWarning, match=killed):
@@ -170,8 +173,9 @@ def test_a_compiler_that_never_ends_is_killed_and_xla_plays(monkeypatch, tmp_pat
 def test_auto_is_native_on_a_cpu_and_the_default():
     for algorithm in (LINGAPE, partial(jb.gse, budget=40)):
         chosen = simulate(SOARE, algorithm)
-        assert chosen.meta["engine"] == "native"
+        assert (chosen.meta["engine"], chosen.meta["engine_reason"]) == ("native", "fastest")
         native = simulate(SOARE, algorithm, engine="native")
+        assert native.meta["engine_reason"] == "asked"
         np.testing.assert_array_equal(chosen.arm_pulls, native.arm_pulls)
 
 
@@ -196,7 +200,7 @@ def test_auto_counts_designs_that_lanes_have_in_common(build, own, replications,
     instance = partial(jb.instances.sphere, num_arms=5, dim=3) if own else SOARE
     known = sizes_of(instance, build)
     assert known.own == own
-    assert choices.automatic(known, "cpu", replications) == engine
+    assert choices.automatic(known, "cpu", replications).engine == engine
 
 
 def test_auto_plays_very_large_lanes_one_by_one(monkeypatch):
@@ -208,20 +212,20 @@ def test_auto_plays_very_large_lanes_one_by_one(monkeypatch):
         assert (usual.meta["engine"], alone.meta["engine"]) == ("native", "in turn")
         np.testing.assert_array_equal(alone.arm_pulls, usual.arm_pulls)
     # Lanes share its designs.
-    assert choices.automatic(sizes_of(SOARE, jb.rage), "cpu", 12) == "native"
+    assert choices.automatic(sizes_of(SOARE, jb.rage), "cpu", 12).engine == "native"
 
 
 @pytest.mark.parametrize(("lane", "most"), [(2**16, 0), (2**17, 1), (2**18, 3), (2**20, 15)])
 def test_auto_plays_large_lanes_one_by_one_where_most_would_be_empty(lane, most):
     known = sizes_of(SOARE, LINGAPE)._replace(lane=lane)
-    engines = [choices.automatic(known, "cpu", replications) for replications in range(1, 40)]
+    engines = [choices.automatic(known, "cpu", number).engine for number in range(1, 40)]
     assert engines == ["in turn"] * most + ["native"] * (39 - most)
 
 
 @pytest.mark.parametrize(("tables", "most"), [(2**19, 0), (2**20, 1), (2**21, 3), (2**30, 4)])
 def test_auto_plays_a_few_lanes_that_read_large_tables_one_by_one(tables, most):
     known = sizes_of(SOARE, LINGAPE)._replace(tables=tables)
-    engines = [choices.automatic(known, "cpu", replications) for replications in range(1, 40)]
+    engines = [choices.automatic(known, "cpu", number).engine for number in range(1, 40)]
     assert engines == ["in turn"] * most + ["native"] * (39 - most)
 
 
@@ -235,19 +239,29 @@ def test_tables_count_with_all_their_entries():
 
 def test_auto_is_xla_without_a_compiler(monkeypatch):
     monkeypatch.setattr(choices, "compiler", lambda: None)
-    assert simulate(SOARE, LINGAPE, engine="auto").meta["engine"] == "xla"
+    runs = simulate(SOARE, LINGAPE, engine="auto")
+    assert runs.meta["engine"] == "xla"
+    assert runs.meta["engine_reason"].startswith("native needs a C++ compiler: found none")
 
 
 @pytest.mark.parametrize(
-    ("error", "warned"),
+    ("error", "warned", "reasons"),
     [
-        (cpp.Unsupported("this operation"), 0),
-        (ChildProcessError("the compiler failed"), 1),
-        (NoCompiler("NVRTC failed"), 1),
+        (cpp.Unsupported("this operation"), 0, ["native lacks this operation"] * 2),
+        (
+            ChildProcessError("the compiler failed"),
+            1,
+            [f"native {how}: the compiler failed" for how in ("failed", "has failed before")],
+        ),
+        (
+            NoCompiler("NVRTC failed"),
+            1,
+            [f"native {how}: NVRTC failed" for how in ("failed", "has failed before")],
+        ),
     ],
     ids=["unsupported", "failed", "failed on a GPU"],
 )
-def test_auto_is_xla_where_no_native_program_can_be_had(monkeypatch, error, warned):
+def test_auto_is_xla_where_no_native_program_can_be_had(monkeypatch, error, warned, reasons):
     whole = host_loop.program
 
     def program(structure, shape, *others):
@@ -256,11 +270,12 @@ def test_auto_is_xla_where_no_native_program_can_be_had(monkeypatch, error, warn
         return whole(structure, shape, *others)
 
     monkeypatch.setattr(host_loop, "program", program)
-    monkeypatch.setattr(choices, "_failed", set())
+    monkeypatch.setattr(choices, "_failed", {})
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        for _ in range(2):  # it is not tried a second time
-            assert simulate(SOARE, LINGAPE).meta["engine"] == "xla"
+        for reason in reasons:  # it is not tried a second time
+            runs = simulate(SOARE, LINGAPE)
+            assert (runs.meta["engine"], runs.meta["engine_reason"]) == ("xla", reason)
     assert [str(one.message).partition("; ")[0] for one in found] == [str(error)] * warned
     with pytest.raises(type(error), match=str(error)):
         simulate(SOARE, LINGAPE, engine="native")
@@ -278,7 +293,7 @@ def test_auto_is_xla_where_no_native_program_can_be_had(monkeypatch, error, warn
 def test_auto_on_a_gpu(monkeypatch, one_arm, lane, library, engine):
     monkeypatch.setattr(choices, "found_library", lambda: library)
     traits = Traits(MoveTraits(one_arm, True, True))
-    assert choices.automatic(Sizes(lane, 10, False, traits), "cuda", 100) == engine
+    assert choices.automatic(Sizes(lane, 10, False, traits), "cuda", 100).engine == engine
 
 
 @pytest.mark.filterwarnings("ignore:lin_ucb assumes linear means")
@@ -293,7 +308,7 @@ def test_auto_on_a_gpu_counts_loops_of_large_lanes(monkeypatch, build, engine):
     of_a_round = structure, shapes_of(numbers), 1
     with jax.enable_x64(True):
         looping = partial(has_loops, *of_a_round)
-        assert choices.automatic(sizes(*of_a_round), "cuda", 100, looping) == engine
+        assert choices.automatic(sizes(*of_a_round), "cuda", 100, looping).engine == engine
 
 
 def _rotated(key):

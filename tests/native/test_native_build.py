@@ -282,7 +282,7 @@ def test_without_room_for_a_library_xla_plays(library_folder, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(build.tempfile, "TemporaryDirectory", full)
-    monkeypatch.setattr(choices, "_failed", set())
+    monkeypatch.setattr(choices, "_failed", {})
     halving = partial(jb.sequential_halving, budget=37)
     instance = jb.instances.canonical(23, gap=1.0)  # no other test has compiled this program
     with pytest.warns(RuntimeWarning, match="could not be written: No space left.*XLA plays this"):

@@ -22,7 +22,7 @@ from . import (  # noqa: F401
     sums,
 )
 from .build import library_at_hand
-from .compiling import compiler, features, warn_of_missing
+from .compiling import compiler, warn_of_missing
 from .program import ONE_LANE, VECTORS, Target, natively, renewed, repeated
 from .values import Unsupported
 
@@ -32,7 +32,6 @@ __all__ = [
     "Target",
     "Unsupported",
     "compiler",
-    "features",
     "library_at_hand",
     "natively",
     "renewed",

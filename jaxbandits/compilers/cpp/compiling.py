@@ -5,7 +5,6 @@ import functools
 import importlib.util
 import os
 import platform
-import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +13,8 @@ from pathlib import Path
 
 import jax
 import jaxlib
+
+from ...system.machine import features
 
 FOLDER: Path = Path(__file__).parent
 HEADERS: tuple[str, ...] = ("lanes.h", "vectors.h", "one_lane.h")
@@ -70,15 +71,6 @@ def _command(path):
     """The command that compiles C++ with the compiler of this path."""
     # Its own C++ library, which it would build at first use, is not needed.
     return (path, "cc", "-xc++", "-nostdlib++") if path == _in_package() else (path,)
-
-
-@functools.cache
-def features() -> tuple[str, ...]:
-    """Names of the processor's instruction sets; empty where the system does not list them."""
-    if not os.path.exists("/proc/cpuinfo"):
-        return ()
-    found = re.search(r"^(flags|Features)\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
-    return tuple(found.group(2).split()) if found else ()
 
 
 def made_from(often: bool = True) -> tuple[str, ...]:

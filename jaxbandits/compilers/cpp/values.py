@@ -1,12 +1,15 @@
 """Values of the generated program, which stand for the variables of a jaxpr."""
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from jax.extend.core import JaxprEqn
 
 from ..keys import is_key, is_threefry
+from ..origins import origin_of
 
 # The index of an entry, for each axis an integer or a C++ expression.
 Index: TypeAlias = tuple[int | str, ...]
@@ -26,21 +29,46 @@ DTYPES: dict[str, str] = {suffix: name for name, suffix in SUFFIX.items()}
 
 
 class Unsupported(NotImplementedError, ValueError):
-    """An equation for which no C++ can be written."""
+    """An equation for which no C++ can be written.
+
+    Attributes:
+      reason: in a few words, to follow the name of an engine: "lacks jnp.linalg.solve (lu), ...".
+    """
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"engines 'native' and 'cuda' do not know {what}; engine 'xla' does")
+        self.reason: str = f"lacks {what}"
+        self._what, self._located = what, False
+        super().__init__(self._text(""))
+
+    def _text(self, where: str) -> str:
+        return f"engines 'native' and 'cuda' do not know {self._what}{where}; engine 'xla' does"
+
+    def met_in(self, eqn: JaxprEqn) -> None:
+        """Note where an equation was written in which it was met; the innermost is met first."""
+        origin = "" if self._located else origin_of(eqn)
+        if not origin:
+            return
+        self._located = True
+        function, _, place = origin.rpartition(", ")
+        operation = OPERATION.match(self._what)
+        what = f"{self._what} ({function})" if function else self._what
+        if function and operation:
+            what = f"{function} ({operation[1]})"
+        self.reason = f"lacks {what}, {place}"
+        self.args = (self._text(f" ({origin})"),)
+
+
+# How an operation is named in a sentence, and the name of its primitive.
+OPERATION: re.Pattern[str] = re.compile(r"^the operation '(\w+)'")
 
 
 class SharedByLanes(Unsupported):
     """A program whose lanes would each compute what they have in common."""
 
     def __init__(self) -> None:
-        NotImplementedError.__init__(
-            self,
-            "engine 'cuda' would compute designs that lanes share anew for each of them; "
-            "engine 'xla' computes them once",
-        )
+        super().__init__("designs that lanes share")
+        self.reason = "would compute designs that lanes share for each of them"
+        self.args = (f"engine 'cuda' {self.reason}; engine 'xla' computes them once",)
 
 
 class ArraySpec(NamedTuple):

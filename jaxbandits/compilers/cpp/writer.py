@@ -315,7 +315,12 @@ class Writer:
             return values[atom]
 
         for eqn in jaxpr.eqns:
-            for var, value in zip(eqn.outvars, self._results(eqn, read), strict=True):
+            try:
+                results = self._results(eqn, read)
+            except Unsupported as error:
+                error.met_in(eqn)
+                raise
+            for var, value in zip(eqn.outvars, results, strict=True):
                 small = value.spec.size == 1 and not value.cheap
                 if uses[var] and (small or (uses[var] > 1 and not value.cheap)):
                     value = self._computed_now(value)

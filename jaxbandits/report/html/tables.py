@@ -7,7 +7,7 @@ import numpy as np
 
 from ... import estimates
 from ...intervals import ONE
-from ...sweeps.dataset import listed_cells, reasons_text, unsettled_text
+from ...sweeps.dataset import engines_text, listed_cells, reasons_text, unsettled_text
 from ...sweeps.summaries import last_regret, width_of_pulls
 from ..labels import texts_of
 from ..pairs import DIFFERENCE, Differences, differences
@@ -55,7 +55,7 @@ def table(results: Results, label: str) -> Table:
     lines = list(zip(*[texts for _, texts in columns], strict=True))
     notes = [] if paired is None else [paired.note]
     notes += [f"Means of {ONE}."] if bool((dataset.replications == 1).any()) else []
-    note = " ".join([*notes, unsettled_text(dataset)]).strip()
+    note = " ".join([*notes, unsettled_text(dataset), engines_text(dataset)]).strip()
     return Table(f"Cells of {label}", [name for name, _ in columns], lines, len(grid), note)
 
 

@@ -29,12 +29,11 @@ import jax.numpy as jnp
 from jax.experimental import serialize_executable
 from jax.stages import Compiled, Lowered
 
-from ..compilers.cpp import features, library_at_hand
-from ..system import kept_programs
-from ..system.interrupts import waited_for
-from ..system.machine import mappings_used
-from ..system.named import text_of
 from ..version import IMPORTED, VERSION
+from . import kept_programs
+from .interrupts import waited_for
+from .machine import features, mappings_used
+from .named import text_of
 
 T = TypeVar("T")
 Stamps: TypeAlias = dict[Path, tuple[int, ...]]
@@ -320,7 +319,7 @@ def _loaded(name, arguments, out_tree=None):
     _make_room_at_times()
     try:
         kept = Kept(*pickle.loads(data))
-        if not all(map(library_at_hand, kept.libraries)):
+        if not _at_hand(kept.libraries):
             return None
         if kept.lapack:
             _make_lapack_ready()
@@ -335,6 +334,15 @@ def _loaded(name, arguments, out_tree=None):
         kept_programs.warn(f"a kept program is compiled anew: {kind}: {error}")
         kept_programs.discard(name)
         return None
+
+
+def _at_hand(libraries):
+    """Whether XLA can call these native ones; only programs that call some need the compiler."""
+    if not libraries:
+        return True
+    from ..compilers.cpp import library_at_hand
+
+    return all(map(library_at_hand, libraries))
 
 
 @functools.cache
