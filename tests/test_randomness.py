@@ -351,3 +351,23 @@ def test_what_notes_new_generators_is_put_back_and_hears_its_thread_alone():
         other.join()
     assert (random.Random.seed, random._urandom, os.urandom) == before
     assert random.Random(3).random() == random.Random(3).random()
+
+
+def test_a_trace_is_confirmed_once_in_a_process_and_another_one_anew():
+    called, offset = [], [0.123456]
+
+    def calls(ask):
+        called.clear()
+        looked_at(SOARE, made(ask))
+        return len(called)
+
+    def ask(key, state):
+        called.append(0)
+        return jax.random.uniform(key) + offset[0]
+
+    first, second = calls(ask), calls(ask)
+    assert second == first - 1 > 0
+    offset[0] = 0.654321
+    assert calls(ask) == first
+    with pytest.raises(ValueError, match="makes a generator of its own"):
+        calls(lambda key, state: ask(key, state) + 0.0 * default_rng(0).random())
