@@ -5,6 +5,7 @@ import gc
 import itertools
 import os
 import signal
+import sys
 import threading
 
 import environment  # noqa: F401  before JAX, which reads it once
@@ -76,6 +77,14 @@ def pytest_runtest_protocol(item):
 
 
 ENDED, EVERY = itertools.count(1), 50  # to count the mappings takes 10 ms
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures():
+    """Close what a test leaves to pyplot, which warns of twenty."""
+    yield
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,7 @@ import sys
 import jax
 import matplotlib.image
 import numpy as np
+import pandas
 import pytest
 import xarray
 from click.testing import CliRunner
@@ -143,7 +144,11 @@ def test_a_run_writes_its_results_and_a_second_run_reuses_them(tiny, tmp_path):
     assert "error rate" in result.stdout
     assert result.stdout.count("GSE") == 2
     assert str(out / "figure.png") in result.stdout
+    assert result.stdout.endswith(f"All on one page: jaxbandits report {out}\n")
     assert "4/4" in result.stderr
+    table = pandas.read_csv(out / "table.csv")
+    assert table.pulls_mean.tolist() == [40.0] * 4
+    assert table.columns[:3].tolist() == ["instance", "algorithm", "gap"]
     picture = matplotlib.image.imread(out / "figure.png")
     assert picture.std() > 0.01
     assert all((out / f"figure.{ending}").stat().st_size > 1000 for ending in ("svg", "pdf"))

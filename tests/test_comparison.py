@@ -8,12 +8,15 @@ import numpy as np
 import pandas
 import pytest
 from matplotlib.figure import Figure
+from pages import example
 
 import jaxbandits as jb
 from jaxbandits.engine.results import paired_difference
 from jaxbandits.report import narrow
 from jaxbandits.report.comparison import AlgorithmRuns
+from jaxbandits.report.frame import frame, write_csv
 from jaxbandits.report.pairs import LEAST_DISCORDANT
+from jaxbandits.sweeps.selection import complete
 
 INSTANCE = jb.instances.soare(3, angle=0.5)
 ALGORITHMS = {
@@ -116,7 +119,7 @@ def test_it_is_drawn(found):
     assert isinstance(figure, Figure)
     assert figure.axes
     title = "4 arms in 3 dimensions, normal rewards\n20 replications"
-    assert figure.get_suptitle() == title
+    assert figure.get_suptitle().startswith(title)
     assert found.plot(title="one").get_suptitle() == "one"
 
 
@@ -130,7 +133,7 @@ def test_regret_is_compared_instead_of_pulls_where_there_is_some():
     assert row.regret_mean == pytest.approx(runs[1].regret[:, -1].mean())
     assert row.difference_low == pytest.approx(expected["low"])
     assert "regret ± 95%" in repr(found)
-    curve = jb.plot.regret(found, ax=Figure().subplots()).get_lines()[1]
+    curve = jb.plot.regret(found, ax=Figure().subplots()).axes[0].get_lines()[1]
     np.testing.assert_allclose(curve.get_ydata(), runs[1].regret.mean(0))
 
 
@@ -165,3 +168,59 @@ def test_every_replication_is_in_a_data_frame(found, alone):
         np.testing.assert_array_equal(arms, runs.arm_pulls)
     with pytest.raises(ValueError, match="which have no rounds"):
         found.to_dataframe(per="round")
+
+
+def test_a_comparison_at_each_point_of_axes(found):
+    """The same numbers as without axes, a row for each algorithm at each point."""
+    algorithms = {"LinGapE": jb.lingape, "loose": partial(jb.lingape, epsilon=0.1)}
+    at = jb.compare(algorithms, INSTANCE, axes={"delta": [0.1, 0.01]}, replications=20, seed=3)
+    assert at.table.index.names == ["algorithm", "delta"]
+    assert len(at.table) == 4
+    known = ["errors", "pulls_mean", "pulls_se", "over_bound"]
+    for name, delta in (("LinGapE", 0.1), ("strict", 0.01)):
+        pandas.testing.assert_series_equal(
+            at.table.loc["LinGapE", delta][known], found.table.loc[name][known], check_names=False
+        )
+    one, other = (at.dataset.pulls.sel(instance="instance", algorithm=x) for x in algorithms)
+    expected = (other - one).mean("replication").values
+    np.testing.assert_allclose(at.table.loc["loose"].difference, expected)
+    title, header, *lines = repr(at).splitlines()
+    assert title == "20 replications; difference: pulls less those of LinGapE, paired"
+    assert re.split("  +", header)[:3] == ["algorithm", "delta", "error rate [95%]"]
+    rows = [re.split("  +", line) for line in lines]
+    assert [row[:2] for row in rows] == [[x, y] for x in algorithms for y in ("0.1", "0.01")]
+    assert [row[-1] == "-" for row in rows] == [True, True, False, False]
+    assert list(at.runs) == [f"{x}, delta = {y}" for x in algorithms for y in (0.1, 0.01)]
+    np.testing.assert_array_equal(at.runs["loose, delta = 0.01"].pulls, other.sel(delta=0.01))
+    (ax,) = at.plot().axes
+    assert ax.get_xlabel() == "delta"
+    assert "lower bound" in {line.get_label() for line in ax.get_lines()}
+    with pytest.raises(ValueError, match="axes"):
+        jb.compare(algorithms, INSTANCE, axes={"nothing": [1]}, replications=20)
+
+
+def test_a_table_of_regret_begins_with_regret():
+    data = example(instances=("instance",), regret=True)
+    table = frame(data).droplevel("instance")
+    assert list(table.columns)[:4] == ["regret_mean", "regret_se", "regret_low", "regret_high"]
+    header, lines = narrow.shown(table)
+    assert header[2:] == ["regret ± 95%", "cut short", "difference ± 95%", "error rate [95%]"]
+    assert len(lines) == 4
+
+
+def test_the_table_of_cells_is_written(tmp_path):
+    """Every number of a sweep's cells as CSV; what was not played has no row."""
+    data = example()
+    data = data.where(~((data.instance == "soare") & (data.algorithm == "GSE") & (data.gap == 0.5)))
+    write_csv(data, tmp_path / "table.csv")
+    read = pandas.read_csv(tmp_path / "table.csv", index_col=[0, 1, 2])
+    assert read.index.names == ["instance", "algorithm", "gap"]
+    assert len(read) == 7
+    cells = complete(data)
+    for (instance, algorithm, gap), row in read.iterrows():
+        cell = cells.sel(instance=instance, algorithm=algorithm, gap=gap)
+        for name in ("replications", "cut_short", "errors", "error_low", "pulls_mean", "pulls_se"):
+            assert row[name] == pytest.approx(float(cell[name]))
+    first, second = (cells.pulls.sel(instance="soare", algorithm=x) for x in ("LinGapE", "GSE"))
+    expected = float((second - first).sel(gap=0.25).mean())
+    assert read.loc["soare", "GSE", 0.25].difference == pytest.approx(expected)

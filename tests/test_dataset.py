@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from pages import example
 
 import jaxbandits as jb
 from jaxbandits import theory
@@ -101,3 +102,17 @@ def test_provenance_has_the_command_without_the_folders_of_the_program(
     assert "CPUs" in found["machine"]
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
     assert "command" not in machine.provenance()
+
+
+def test_whole_numbers_are_stored_in_fewer_bytes_and_read_as_they_are(tmp_path):
+    found = example(regret=True)
+    found["answers"] = found.pulls.astype(float).where(found.replication < 15)
+    dataset.write(found, tmp_path / "results.nc")
+    found.to_netcdf(tmp_path / "plain.nc", engine="h5netcdf")
+    with dataset.opened_results(tmp_path / "results.nc") as read:
+        packed = {name for name, x in read.variables.items() if x.encoding.get("zlib")}
+        assert packed == {"pulls", "correct", "stopped", "answers"}
+        assert read.load().identical(found)
+        assert all(read[name].dtype == found[name].dtype for name in found)
+    sizes = [(tmp_path / name).stat().st_size for name in ("results.nc", "plain.nc")]
+    assert sizes[0] < sizes[1]

@@ -13,8 +13,8 @@ from pages import example
 from run_settings import HALVING
 
 import jaxbandits as jb
-from jaxbandits import drawing
-from jaxbandits.report import labels, limits, panels, plot
+from jaxbandits.report import limits, panels, plot
+from jaxbandits.show import labels, marks
 from jaxbandits.sweeps import parse, run
 from jaxbandits.sweeps.selection import complete
 
@@ -31,6 +31,11 @@ def boxes(figure, ax):
     return [label.get_text() for label in labels], [
         label.get_window_extent(renderer) for label in labels
     ]
+
+
+def flat(dataset):
+    """The first point of the axis, as a sweep without axes."""
+    return dataset.isel(gap=0, drop=True).assign_attrs(axes="[]")
 
 
 GAPS = [np.linspace(0.3, 1.06, 20), np.geomspace(0.001, 1.234, 25), [0.5, 1.0]]
@@ -191,11 +196,11 @@ def test_a_cell_without_errors_is_drawn_as_a_bound_and_not_as_a_measurement(quan
     first = ax.containers[0].lines[0].get_ydata()
     assert np.isnan(first[0])
     assert np.isfinite(first[1])
-    (arrow,) = [line for line in ax.get_lines() if line.get_markersize() == drawing.ARROW]
+    (arrow,) = [line for line in ax.get_lines() if line.get_markersize() == marks.ARROW]
     assert arrow.get_ydata() == pytest.approx([end], abs=1e-4)
     tip = arrow.get_marker().vertices[:, 1].min()
     assert (tip < 0) == (quantity == "errors")  # towards 0 errors
-    assert drawing.NO_ERROR in ax.get_legend_handles_labels()[1]
+    assert marks.NO_ERROR in ax.get_legend_handles_labels()[1]
 
 
 def bounded(ratio):
@@ -204,28 +209,29 @@ def bounded(ratio):
     return dataset.assign(pull_lower_bound=dataset.pulls_mean / ratio)
 
 
-def test_a_lower_bound_far_away_leaves_the_scale_and_is_named_at_the_edge():
-    plain = plot.figure(example(), quantities=("pulls",)).axes
-    for ratio, sign in ((15.0, "▼"), (1 / 15, "▲")):
-        dataset = bounded(ratio)
-        axes = plot.figure(dataset, quantities=("pulls",)).axes
-        for i, (ax, same) in enumerate(zip(axes, plain, strict=True)):
-            assert ax.get_ylim() == same.get_ylim()
-            least = dataset.pull_lower_bound[i].min("algorithm")
-            low, high = float(least.min()), float(least.max())
-            (words,) = [text.get_text() for text in ax.texts]
-            assert words.startswith(f"{sign} lower bound: ")
-            numbers = [float(x.replace(",", "")) for x in words.split(": ")[1].split(" to ")]
-            assert (numbers[0], numbers[-1]) == pytest.approx((low, high), rel=0.01)
-            assert "lower bound" not in ax.get_legend_handles_labels()[1]
-
-
-def test_a_lower_bound_that_is_near_is_drawn_inside():
-    for ax in plot.figure(bounded(1.2), quantities=("pulls",)).axes:
+@pytest.mark.parametrize("ratio", [1.2, 15.0, 1 / 15, 100.0])
+def test_a_lower_bound_is_a_line_inside_also_where_it_is_far_away(ratio):
+    for ax in plot.figure(bounded(ratio), quantities=("pulls",)).axes:
         (line,) = [line for line in ax.get_lines() if line.get_label() == "lower bound"]
         bottom, top = ax.get_ylim()
         assert bottom < min(line.get_ydata()) < max(line.get_ydata()) < top
+        assert ax.get_yscale() == ("log" if ratio == 100.0 else "linear")
         assert not ax.texts
+
+
+@pytest.mark.parametrize("names", [("soare",), ("soare", "other")])
+def test_boxes_have_lower_bounds_too(names):
+    """One line where it is the same for all, else one across the place of each cell."""
+    dataset = complete(flat(example(instances=names)))
+    bounds = np.arange(1.0, 1 + 2 * len(names)).reshape(len(names), 2) * 100
+    same = dataset.assign(pull_lower_bound=(("instance", "algorithm"), 0 * bounds + 100))
+    for ax in plot.figure(same, quantities=("pulls",)).axes:
+        (line,) = [line for line in ax.get_lines() if line.get_label() == "lower bound"]
+        assert list(line.get_ydata()) == [100.0, 100.0]
+    differ = dataset.assign(pull_lower_bound=(("instance", "algorithm"), bounds))
+    (ax,) = plot.figure(differ, quantities=("pulls",)).axes
+    (lines,) = [found for found in ax.collections if found.get_label() == "lower bound"]
+    assert [segment[0, 1] for segment in lines.get_segments()] == bounds.ravel().tolist()
 
 
 def test_panels_that_share_a_scale_show_all_intervals():
@@ -239,12 +245,12 @@ def test_panels_that_share_a_scale_show_all_intervals():
 
 
 def test_boxes_have_means_with_intervals_beside_them():
-    dataset = example(instances=("soare",)).isel(gap=0, drop=True)
-    dataset.attrs["axes"] = "[]"
+    dataset = flat(example(instances=("soare",)))
     (ax,) = plot.figure(dataset, quantities=("pulls",)).axes
-    middle = [bars.lines[0].get_ydata()[0] for bars in ax.containers]
+    ours = [bars for bars in ax.containers if bars.lines[0].get_xdata().size]
+    middle = [bars.lines[0].get_ydata()[0] for bars in ours]
     np.testing.assert_allclose(middle, dataset.pulls_mean[0])
-    widths = [np.ptp(bars.lines[2][0].get_segments()[0][:, 1]) / 2 for bars in ax.containers]
+    widths = [np.ptp(bars.lines[2][0].get_segments()[0][:, 1]) / 2 for bars in ours]
     np.testing.assert_allclose(widths, 2.0930240544 * dataset.pulls_se[0])  # Student's, not 1.96
 
 

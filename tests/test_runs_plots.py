@@ -1,7 +1,6 @@
 """Figures of `Runs` show their numbers, on the axes that they are given."""
 
 import dataclasses
-import sys
 from functools import partial
 
 import numpy as np
@@ -10,8 +9,28 @@ from matplotlib.figure import Figure
 from run_settings import SOARE, simulate
 
 import jaxbandits as jb
-from jaxbandits import drawing
 from jaxbandits.engine.results import first_of
+from jaxbandits.show import marks
+
+
+def recorded(number, *, num_arms=4, horizon=None, scale=1.0):
+    """`Runs` of so many replications that nothing was simulated for."""
+    rng = np.random.default_rng(0)
+    arm_pulls = rng.integers(1, 50, (number, num_arms))
+    curves = {}
+    if horizon is not None:
+        arm_pulls = np.tile([horizon, *[0] * (num_arms - 1)], (number, 1))
+        regret = scale * rng.random((number, horizon)).cumsum(1)
+        curves = {"rounds": np.arange(1, horizon + 1), "regret": regret}
+    return jb.Runs(
+        replication=np.arange(number),
+        pulls=arm_pulls.sum(1),
+        answer=np.zeros(number, int),
+        correct=np.ones(number, bool),
+        stopped=np.ones(number, bool),
+        arm_pulls=arm_pulls,
+        **curves,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +49,7 @@ def ax():
 
 
 def test_stopping_times_are_the_shares_still_under_way(runs, ax):
-    assert jb.plot.stopping_times({"LinGapE": runs}, ax=ax) is ax
+    assert jb.plot.stopping_times({"LinGapE": runs}, ax=ax) is ax.figure
     (line,) = ax.get_lines()
     x, y = line.get_xdata(), line.get_ydata()
     for pulls, share in zip(x, y, strict=True):
@@ -44,7 +63,8 @@ def test_replications_cut_short_never_stop(ax):
     most = int(np.median(simulate("sequential", 20).pulls))
     runs = jb.simulate(SOARE, algorithm, replications=20, seed=7, max_pulls=most)
     assert 0 < runs.stopped.sum() < 20
-    (line,) = jb.plot.stopping_times(runs, ax=ax).get_lines()
+    jb.plot.stopping_times(runs, ax=ax)
+    (line,) = ax.get_lines()
     assert line.get_ydata()[-1] == (~runs.stopped).mean()
     assert ax.get_legend() is None
 
@@ -52,7 +72,8 @@ def test_replications_cut_short_never_stop(ax):
 def test_many_replications_are_drawn_by_few_steps(runs, ax):
     pulls = np.random.default_rng(1).integers(1, 10**6, 50_000)
     many = dataclasses.replace(runs, pulls=pulls, stopped=np.ones(len(pulls), bool))
-    (line,) = jb.plot.stopping_times(many, ax=ax).get_lines()
+    jb.plot.stopping_times(many, ax=ax)
+    (line,) = ax.get_lines()
     x, y = line.get_xdata(), line.get_ydata()
     assert len(x) < 2100
     for pull, share in zip(x[::97], y[::97], strict=True):
@@ -60,9 +81,9 @@ def test_many_replications_are_drawn_by_few_steps(runs, ax):
 
 
 def test_regret_is_its_mean_with_a_band(regret_runs, ax):
-    assert regret_runs.plot(ax=ax) is ax
+    assert regret_runs.plot(ax=ax) is ax.figure
     (line,), (band,) = ax.get_lines(), ax.collections
-    assert line.get_color() == drawing.COLOURS[0]  # as in figures of sweeps
+    assert line.get_color() == marks.COLOURS[0]  # as in figures of sweeps
     np.testing.assert_array_equal(line.get_xdata(), regret_runs.rounds)
     np.testing.assert_allclose(line.get_ydata(), regret_runs.regret.mean(0))
     last = band.get_paths()[0].vertices
@@ -86,10 +107,10 @@ def test_errors_have_exact_intervals_and_none_is_an_upper_end(runs, ax):
     (segment,) = bars.lines[2][0].get_segments()
     found = wrong.summary()
     assert segment[:, 1] == pytest.approx([found["error_low"], found["error_high"]])
-    (arrow,) = [line for line in ax.get_lines() if line.get_markersize() == drawing.ARROW]
+    (arrow,) = [line for line in ax.get_lines() if line.get_markersize() == marks.ARROW]
     assert arrow.get_ydata() == pytest.approx([runs.summary()["error_high"]])
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert sorted(labels) == [drawing.NO_ERROR, "promised: delta = 0.1"]
+    assert sorted(labels) == [marks.NO_ERROR, "promised: delta = 0.1"]
     (promised,) = [line for line in ax.get_lines() if str(line.get_label()).startswith("promised")]
     assert promised.get_ydata() == [0.1, 0.1]
     assert [text.get_text() for text in ax.get_xticklabels()] == ["right", "wrong"]
@@ -121,20 +142,6 @@ def test_errors_of_runs_without_an_answer_are_not_drawn(ax):
     jb.plot.error_rates({"cut": cut}, ax=ax)
     assert not ax.get_lines()
     assert not ax.containers
-
-
-def test_a_notebook_gets_a_figure_of_pyplot(runs, monkeypatch):
-    from matplotlib import pyplot
-
-    monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    ax = runs.plot()
-    assert pyplot.fignum_exists(ax.figure.number)
-    pyplot.close(ax.figure)
-
-
-def test_without_axes_there_is_a_new_figure(runs):
-    assert isinstance(runs.plot().figure, Figure)
-    assert runs.plot().figure is not runs.plot().figure
 
 
 def test_what_cannot_be_drawn_is_named(runs, regret_runs):

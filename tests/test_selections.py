@@ -96,9 +96,9 @@ def test_a_selection_is_drawn_as_what_it_holds(dataset, name):
     assert len(lines) == other.sizes["algorithm"] * other.sizes["angle"]
     assert {line[2] for line in lines} == {f"{x:g}" for x in other.angle.values}
     number = replications_text(complete(one))
-    assert plot.title_of(one).endswith(f"{number} replications")
+    assert f"{number} replications" in plot.title_of(one)
     panel = jb.plot.sweep(one, quantities=["pulls"]).axes[0]
-    drawn = [bars.lines[0].get_ydata() for bars in panel.containers]
+    drawn = [x.lines[0].get_ydata() for x in panel.containers if x.lines[0].get_xdata().size]
     np.testing.assert_array_equal(drawn, complete(other).pulls_mean.values[0])
 
 
@@ -130,7 +130,7 @@ def test_sweeps_are_joined(dataset):
     seeds = joined(dataset, other, dim="seed").assign_coords(seed=[0, 1])
     titles = [ax.get_title() for ax in jb.plot.sweep(seeds).axes if ax.get_title()]
     assert titles == ["soare, seed = 0", "soare, seed = 1"]
-    assert plot.title_of(seeds) == "9 to 20 replications"
+    assert plot.title_of(seeds).startswith("9 to 20 replications")
     others = dataset.assign_coords(algorithm=["C", "D"]).isel(replication=slice(5))
     _, lines = table.rows(joined(dataset, others, dim="algorithm"))
     assert [line[3] for line in lines] == ["20"] * 4 + ["5"] * 4
@@ -183,7 +183,7 @@ def test_a_masked_cell_is_one_that_was_not_run(dataset):
 
 def test_boxes_of_cells_of_which_one_is_masked(dataset):
     one = dataset.isel(angle=0, drop=True)
-    (ax, _) = jb.plot.sweep(one.where(one.algorithm == "B")).axes
+    (ax,) = jb.plot.sweep(one.where(one.algorithm == "B"), quantities=["pulls"]).axes
     middles = [bars.lines[0].get_ydata()[0] for bars in ax.containers]
     assert np.isnan(middles[0])
     assert middles[1] == one.pulls.sel(algorithm="B").mean()
@@ -283,13 +283,13 @@ def test_means_of_arms_are_not_those_of_other_replications(dataset):
 def test_a_comparison_shows_what_its_dataset_holds():
     found = jb.compare(LINGAPE, jb.instances.soare(2, angle=1.2), replications=20, bounds=False)
     part = jb.Comparison(found.dataset.isel(replication=slice(5)), found.table)
-    assert part.plot().get_suptitle().endswith("\n5 replications")
+    assert part.plot().get_suptitle().splitlines()[1].startswith("5 replications")
     assert len(part.runs["A"].pulls) == part.runs["A"].summary()["replications"] == 5
     assert jb.plot.sweep(found).axes
     masked = jb.Comparison(found.dataset.where(found.dataset.replication < 5), found.table)
     for draw in (jb.plot.stopping_times, jb.plot.arm_pulls, jb.plot.error_rates):
         one, other = (draw(each) for each in (part, masked))
-        for line, same in zip(one.get_lines(), other.get_lines(), strict=True):
+        for line, same in zip(one.axes[0].get_lines(), other.axes[0].get_lines(), strict=True):
             np.testing.assert_array_equal(line.get_ydata(), same.get_ydata())
         assert [x.get_height() for x in one.patches] == [x.get_height() for x in other.patches]
 

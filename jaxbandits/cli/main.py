@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import shlex
 import signal
 import sys
 import warnings
@@ -385,7 +386,7 @@ def _run(
 ) -> None:
     """Run the sweep of a file, and write its results and figure."""
     from .. import sweeps
-    from ..report import plot
+    from ..report import frame, plot
     from ..sweeps.dataset import write
     from ..sweeps.folder import discard_claims, for_results
     from .cache import all_programs_kept
@@ -408,6 +409,7 @@ def _run(
         discard_claims(folder)
         write(dataset, out / "results.nc")
         plot.save(dataset, out / "figure.png")
+        frame.write_csv(dataset, out / "table.csv")
     _show(dataset, out)
 
 
@@ -439,4 +441,6 @@ def _show(dataset: "xarray.Dataset", out: Path) -> None:
 
     table.print_table(dataset)
     click.echo(f"figure: {out / 'figure.png'}")
+    click.echo(f"table: {out / 'table.csv'}")
     click.echo(f"results: {out / 'results.nc'}")
+    click.echo(f"All on one page: jaxbandits report {shlex.quote(str(out))}")

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     import pandas
     import xarray
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..show.canvas import Scale, Width
 
 LEVELS: tuple[float, ...] = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Tables with an entry for each replication.
@@ -108,17 +111,21 @@ class Runs:
         """The same as a table, which notebooks show."""
         return as_html("Runs", self._facts_shown())
 
-    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+    def plot(
+        self, *, ax: "Axes | None" = None, scale: "Scale" = None, width: "Width" = None
+    ) -> "Figure":
         """Draw the regret along the rounds, or the stopping times of runs without; see `jb.plot`.
 
         Args:
-          ax: matplotlib axes to draw on; those of a new figure by default.
+          ax: axes of matplotlib to draw on; those of a new figure by default.
+          scale: "linear" (the default) or "log", of the regret, or of the pulls.
+          width: of a new figure: "column" or "page" of a paper, or inches; see `jb.plot.sweep`.
         Returns:
-          The axes; `.figure` is the figure.
+          The figure.
         """
-        from ..plots_of_runs import of_runs
+        from ..show.runs import of_runs
 
-        return of_runs(self, ax=ax)
+        return of_runs(self, ax=ax, scale=scale, width=width)
 
     def _facts_shown(self):
         return facts_of(self.summary(), self.arm_pulls.shape[1], self.meta)

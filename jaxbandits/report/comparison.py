@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,30 +11,27 @@ import numpy as np
 from ..engine.episode import MAX_PULLS
 from ..engine.frames import frame_of
 from ..engine.problems import is_problem
-from ..instances.estimated_regret import error_of_means, with_means
-from ..intervals import half_width, standard_error
 from ..messages import brief
 from ..parameters import check, choice, require
+from ..show.labels import texts_of
 from ..signatures import hinting_at_partial
 from ..sweeps import sweep
-from ..sweeps.dataset import engines_text, unsettled_text
-from ..sweeps.selection import axes_of, complete, replications_text
+from ..sweeps.selection import axes_of, complete
 from ..sweeps.stated import stated
 from ..sweeps.summaries import regret_errors
+from .frame import COUNTED, frame
 from .options import part_text
-from .pairs import compared_by, difference
-from .plot import figure
+from .plot import figure, said_of
 
 if TYPE_CHECKING:
     import pandas
     import xarray
     from matplotlib.figure import Figure
 
-    from ..plots_of_runs import Drawable
+    from ..show.canvas import Scale, Width
+    from ..show.runs import Drawable
 
 INSTANCE = "instance"  # its name in the dataset
-COUNTED = ("replications", "cut_short", "errors", "error_rate", "error_low", "error_high")
-PULLS = ("pulls_mean", "pulls_se", "pulls_low", "pulls_high")
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -42,15 +40,15 @@ class Comparison:
 
     Attributes:
       dataset: an `xarray.Dataset` as that of `sweep`, with every replication.
-      table: a `pandas.DataFrame`, a row for each algorithm: counts and error rate with its exact
-        95% interval, mean pulls with their standard error and 95% interval (Student's),
-        `pull_lower_bound` and `over_bound`, the ratio to it, where the bound is known, and of
-        regret runs the same of the regret at the last round: `regret_mean`, ... .
-        `difference` is the mean difference to the first algorithm over the same replications, of
-        regret where there is some, else of pulls or, where all algorithms make the same pulls, of
-        errors; with its 95% interval `difference_low` to `difference_high`. It is NaN where
-        replications were cut short, or too few differ in their errors. `print` of the comparison
-        shows the same in few columns of text.
+      table: a `pandas.DataFrame`, a row for each algorithm, at each point of the axes where there
+        are any: of regret runs the mean regret at the last round with its standard error and 95%
+        interval (Student's), `regret_mean`, ...; counts and error rate with its exact 95% interval;
+        the same of the mean pulls as of the regret; `pull_lower_bound` and `over_bound`, the ratio
+        to it, where the bound is known. `difference` is the mean difference to the first algorithm
+        there over the same replications, of regret where there is some, else of pulls or, where all
+        algorithms make the same pulls, of errors; with its 95% interval `difference_low` to
+        `difference_high`. It is NaN where replications were cut short, or too few differ in their
+        errors. `print` of the comparison shows the same in few columns of text.
 
     >>> import jaxbandits as jb
     >>> from functools import partial
@@ -65,11 +63,21 @@ class Comparison:
 
     @functools.cached_property
     def runs(self) -> "dict[str, Drawable]":
-        """What `jb.plot` needs of each algorithm, by name."""
+        """What `jb.plot` needs of each algorithm, by name; with axes also by point.
+
+        Those names are as "LinGapE, angle = 0.3".
+        """
         cells = complete(self.dataset).isel(instance=0)
-        return {
-            str(name): AlgorithmRuns(cells.sel(algorithm=name)) for name in cells.algorithm.values
-        }
+        axes = axes_of(self.dataset)
+        texts = [texts_of(cells[name].values.tolist()) for name in axes]
+        found = {}
+        for algorithm, *point in itertools.product(
+            *(cells[name].values.tolist() for name in ("algorithm", *axes))
+        ):
+            facts = [f"{n} = {t(v)}" for n, t, v in zip(axes, texts, point, strict=True)]
+            cell = cells.sel({"algorithm": algorithm, **dict(zip(axes, point, strict=True))})
+            found[", ".join([str(algorithm), *facts])] = AlgorithmRuns(cell)
+        return found
 
     def to_dataframe(
         self, *, per: Literal["replication", "round", "arm"] = "replication"
@@ -97,25 +105,34 @@ class Comparison:
             cells = cells.rename(answers="answer")
         return frame_of(cells, per, ["algorithm", *axes_of(cells)])
 
-    def plot(self, *, title: str | None = None) -> "Figure":
+    def plot(
+        self,
+        *,
+        title: str | None = None,
+        ax: Any = None,
+        scale: "Scale" = None,
+        width: "Width" = None,
+    ) -> "Figure":
         """The figure of the comparison, as `jb.plot.sweep` draws it.
 
-        Pulls and error rates; right answers where all pulls are equal; with a horizon the regret.
+        Pulls, and error rates where there was an error; right answers where all pulls are equal;
+        with a horizon the regret. With axes these are lines along the longest one.
 
         Args:
-          title: above the panels; by default the instance and the number of replications.
+          title: above the panels, "" for none; by default the instance and the number of
+            replications, and nothing on axes that are given.
+          ax, scale, width: as in `jb.plot.sweep`. On a single one of the axes of matplotlib, a
+            comparison without axes of its own draws the pulls alone, or what stands for them.
+        Returns:
+          The figure, see `jb.plot.sweep`.
         """
         dataset = complete(self.dataset)
-        if title is None:
+        if title is None and ax is None:
             part = stated(dataset.attrs, "options")[f"[instances.{INSTANCE}]"]
-            title = f"{part_text(part)}\n{replications_text(dataset)} replications"
-        found = figure(dataset, title=title)
-        for ax in found.axes:  # the title says which instance
-            if ax.get_title() == INSTANCE:
-                ax.set_title("")
-            if [label.get_text() for label in ax.get_xticklabels()] == [INSTANCE]:
-                ax.set_xticks([])
-        return found
+            title = f"{part_text(part)}\n{said_of(dataset)}"
+        how: dict[str, Any] = {"ax": ax, "scale": scale, "width": width}
+        # The title says which instance.
+        return figure(dataset, title=title, named=False, shown=True, **how)
 
     def __repr__(self) -> str:
         """The table in few columns, with 95% intervals."""
@@ -161,6 +178,7 @@ def compare(
     *,
     replications: int,
     seed: int = 0,
+    axes: Mapping[str, Any] | None = None,
     horizon: int | None = None,
     max_pulls: int = MAX_PULLS,
     bounds: bool = True,
@@ -171,12 +189,14 @@ def compare(
 ) -> Comparison:
     """Play several algorithms on an instance, with the same noise in the same replications.
 
-    A thin layer over `sweep`, which also has axes, stored cells and clusters.
+    A thin layer over `sweep`, which also has several instances, stored cells and clusters.
 
     Args:
       algorithms: by name, constructors with their options bound; differences are to the first.
       instance: an `Instance`, or a constructor of one with its options bound.
       replications, seed, horizon, max_pulls, batch, devices, engine: as in `simulate`.
+      axes: by name, values of an option of the algorithms or of the instance, as in `sweep`: the
+        comparison is made at each point.
       bounds: whether to compute the lower bound of the mean pulls where it is known; that compiles
         for some seconds.
       progress: whether to show it.
@@ -200,6 +220,14 @@ def compare(
     [60.0, 90.0]
     >>> found.table.difference["90 pulls"].item()
     30.0
+    >>> found = compare(
+    ...     {"halving": partial(jb.sequential_halving, budget=60)},
+    ...     partial(jb.instances.canonical, 4),
+    ...     axes={"gap": [0.5, 1.0]},
+    ...     replications=50,
+    ... )
+    >>> found.table.pulls_mean.to_dict()
+    {('halving', 0.5): 60.0, ('halving', 1.0): 60.0}
     """
     named = isinstance(algorithms, Mapping) and len(algorithms) > 0
     message = f"algorithms must be a dict of constructors by name, got {brief(algorithms)}"
@@ -213,6 +241,7 @@ def compare(
         {INSTANCE: instance},
         algorithms,
         replications=replications,
+        axes=axes,
         seed=seed,
         horizon=horizon,
         max_pulls=max_pulls,
@@ -222,30 +251,4 @@ def compare(
         engine=engine,
         bounds=bounds and horizon is None,
     )
-    return Comparison(dataset, _table(complete(dataset).isel(instance=0)))
-
-
-def _table(dataset):
-    import pandas
-
-    columns = {name: dataset[name].values for name in (*COUNTED, *PULLS)}
-    if "pull_lower_bound" in dataset:
-        bound = dataset.pull_lower_bound.values
-        columns |= {"pull_lower_bound": bound, "over_bound": columns["pulls_mean"] / bound}
-    quantity = compared_by(dataset)
-    if "regret" in dataset:
-        last = dataset.regret.isel(round=-1).transpose("replication", ...).values
-        cells = (dataset.isel(algorithm=k) for k in range(last.shape[1]))
-        parts = [error_of_means(regret_errors(cell)) for cell in cells]
-        mean, error = last.mean(0), with_means(standard_error(last), parts)
-        width = half_width(error, len(last))
-        columns |= {"regret_mean": mean, "regret_se": error}
-        columns |= {"regret_low": mean - width, "regret_high": mean + width}
-    differences = [difference(dataset, k, 0, quantity) for k in range(dataset.sizes["algorithm"])]
-    for name, key in (("", "mean"), ("_low", "low"), ("_high", "high")):
-        columns[f"difference{name}"] = [found.get(key, np.nan) for found in differences]
-    index = pandas.Index(dataset.algorithm.values, name="algorithm")
-    table = pandas.DataFrame(columns, index=index)
-    table.attrs |= {"difference": quantity, "unsettled": unsettled_text(dataset)}
-    table.attrs["engines"] = engines_text(dataset)
-    return table
+    return Comparison(dataset, frame(dataset).droplevel(INSTANCE))

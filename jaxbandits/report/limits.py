@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
+
+from ..show.canvas import Scale
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
 LOG_FROM = 20  # a range of this ratio is drawn on a logarithmic scale
 MARGIN = 0.06  # of the range, on each side
-BOUND_ROOM = (
-    0.5  # of the range, at most, for a lower bound; or it would squeeze the curves together
-)
 LEAST_RANGE = 0.1  # of the largest value
 
 
@@ -23,27 +23,50 @@ class Limits(NamedTuple):
     high: float
 
 
-def scale_of(values: np.ndarray) -> Literal["linear", "log"]:
-    """Logarithmic where all values are above 0 and lie far apart."""
+def scale_of(
+    values: np.ndarray, bounds: Float[np.ndarray, " bounds"] | None = None
+) -> Literal["linear", "log"]:
+    """Logarithmic where all values are above 0 and lie far apart, or far above their bounds.
+
+    Args:
+      values: NaN: not known.
+      bounds: lower bounds, which a linear scale would show on its bottom alone.
+    """
     values = values[np.isfinite(values)]
-    apart = values.size and values.min() > 0 and values.max() / values.min() > LOG_FROM
-    return "log" if apart else "linear"
+    if not (values.size and values.min() > 0):
+        return "linear"
+    highest = np.inf if bounds is None or not bounds.size else bounds.max()
+    apart = values.max() / min(values.min(), highest)
+    return "log" if apart > LOG_FROM else "linear"
 
 
-def pull_limits(data: "Dataset") -> Limits | None:
-    """The `Limits` for the mean pulls with their intervals; None where nothing was measured."""
-    means = data.pulls_mean.values
-    scale = scale_of(means)
+def pull_limits(data: "Dataset", scale: Scale = None) -> Limits | None:
+    """The `Limits` for the mean pulls with their intervals and lower bounds.
+
+    Args:
+      data: of all panels.
+      scale: what the user wants; None: logarithmic where means and bounds lie far apart.
+    Returns:
+      None where nothing was measured.
+    """
+    means, bounds = data.pulls_mean.values, known_bounds(data)
+    scale = scale or scale_of(means, bounds)
     least = means[means > 0].min(initial=np.inf) / 2 if scale == "log" else 0.0
     # One replication has no interval, but a place.
     bottoms, tops = (x.fillna(data.pulls_mean).values for x in (data.pulls_low, data.pulls_high))
-    ends = np.array([np.maximum(least, bottoms), tops])
-    if not np.isfinite(ends).any():
+    ends = np.concatenate([np.maximum(least, bottoms).ravel(), tops.ravel(), bounds])
+    ends = ends[np.isfinite(ends)]
+    if not np.isfinite(means).any():
         return None
-    bounds = data.pull_lower_bound.values if "pull_lower_bound" in data else np.array([])
     to, back = (np.log, np.exp) if scale == "log" else (np.asarray, np.asarray)
-    bottom, top = _with_room(to(ends), to(bounds[bounds > 0]))
+    bottom, top = _with_margins(to(ends[ends > 0] if scale == "log" else ends))
     return Limits(scale, max(0.0, float(back(bottom))), float(back(top)))
+
+
+def known_bounds(data: "Dataset") -> np.ndarray:
+    """The lower bounds of the pulls that are known."""
+    bounds = data.pull_lower_bound.values if "pull_lower_bound" in data else np.array([])
+    return bounds[np.isfinite(bounds) & (bounds > 0)]
 
 
 def highest_rate(data: "Dataset") -> float:
@@ -54,10 +77,8 @@ def highest_rate(data: "Dataset") -> float:
     return float(highest) * (1 + MARGIN) or 1.0
 
 
-def _with_room(ends: np.ndarray, bounds: np.ndarray) -> tuple[float, float]:
+def _with_margins(ends: np.ndarray) -> tuple[float, float]:
     """Bottom and top of the scale, for values on it."""
-    bottom, top = float(np.nanmin(ends)), float(np.nanmax(ends))
+    bottom, top = float(ends.min()), float(ends.max())
     spread = max(top - bottom, LEAST_RANGE * abs(top), np.finfo(float).tiny)
-    near = bounds[(bounds > bottom - BOUND_ROOM * spread) & (bounds < top + BOUND_ROOM * spread)]
-    bottom, top = min([bottom, *near]), max([top, *near])
     return bottom - MARGIN * spread, top + MARGIN * spread

@@ -8,6 +8,7 @@ import pandas
 
 from ..estimates import RATE_DIGITS, TERMINAL, estimate
 from ..intervals import ONE
+from ..show.labels import texts_of
 from .pairs import DIFFERENCE, difference_text
 
 
@@ -34,42 +35,54 @@ def html_of(table: pandas.DataFrame) -> str:
 
 
 def shown(table: pandas.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Header and lines of text, a line for each algorithm."""
+    """Header and lines of text, a line for each algorithm, at each point of the axes.
+
+    What is compared comes first: of regret runs the errors stand last.
+    """
     cost = "regret" if "regret_mean" in table else "pulls"
-    header = ["algorithm", "error rate [95%]", f"{cost} ± 95%"]
-    cut = bool((table.cut_short > 0).any())
-    header += ["cut short"] if cut else []
-    header += ["/ bound"] if "over_bound" in table else []
-    header += [DIFFERENCE] if len(table) > 1 else []
-    rows = [_row(table, k, cost, cut) for k in range(len(table))]
-    return header, rows
+    cut, bound = bool((table.cut_short > 0).any()), "over_bound" in table
+    rate, first = "error rate [95%]", f"{cost} ± 95%"
+    some = {"cut short": cut, "/ bound": bound}
+    some[DIFFERENCE] = len(table.index.get_level_values(0).unique()) > 1
+    after = [name for name, shown in some.items() if shown]
+    header = [rate, first, *after] if cost == "pulls" else [first, *after, rate]
+    names = list(map(str, table.index.names))
+    levels = [texts_of(table.index.unique(name).tolist()) for name in names]
+    lines = []
+    for k in range(len(table)):
+        at = [table.index.get_level_values(name)[k] for name in names]
+        row = _row(table.iloc[k], cost)
+        if at[0] == table.index.get_level_values(0)[0]:  # it would be that to itself
+            row[DIFFERENCE] = difference_text({})
+        labels = [text(one) for text, one in zip(levels, at, strict=True)]
+        lines.append([*labels, *(row[name] for name in header)])
+    return [*names, *header], lines
 
 
 def _title(table: pandas.DataFrame) -> str:
     number = int(table.replications.max())
     played = f"{number:,} replications" if number > 1 else ONE
-    compared = table.attrs["difference"]
-    paired = f"; difference: {compared} less those of {table.index[0]}, paired"
-    said = played + (paired if len(table) > 1 else "")
+    compared, names = table.attrs["difference"], table.index.get_level_values(0)
+    paired = f"; difference: {compared} less those of {names[0]}, paired"
+    said = played + (paired if len(names.unique()) > 1 else "")
     notes = (table.attrs.get(name) for name in ("unsettled", "engines"))
     return "\n".join(filter(None, [said, *notes]))
 
 
-def _row(table: pandas.DataFrame, k: int, cost: str, cut: bool) -> list[str]:
-    row: Any = table.iloc[k]
+def _row(row: Any, cost: str) -> dict[str, str]:
+    """By header, the text of a row."""
     at_least = bool(row.cut_short) and cost == "pulls"
     interval = row.error_low, row.error_high
-    rate = _text(row.error_rate, interval=interval, digits=RATE_DIGITS)
-    texts = [str(table.index[k]), rate]
     width = (row[f"{cost}_high"] - row[f"{cost}_low"]) / 2
-    texts.append(_text(row[f"{cost}_mean"], width, at_least=at_least))
-    texts += [f"{row.cut_short:.0f}"] if cut else []
-    if "over_bound" in table:
-        texts.append(_text(row.over_bound, digits=RATE_DIGITS, at_least=at_least))
-    if len(table) == 1:  # nothing to compare with
-        return texts
     ends = {"mean": row.difference, "low": row.difference_low, "high": row.difference_high}
-    return [*texts, difference_text(ends if bool(k) and np.isfinite(row.difference) else {})]
+    over = row.get("over_bound", np.nan)
+    return {
+        "error rate [95%]": _text(row.error_rate, interval=interval, digits=RATE_DIGITS),
+        f"{cost} ± 95%": _text(row[f"{cost}_mean"], width, at_least=at_least),
+        "cut short": f"{row.cut_short:.0f}",
+        "/ bound": _text(over, digits=RATE_DIGITS, at_least=at_least),
+        DIFFERENCE: difference_text(ends if np.isfinite(row.difference) else {}),
+    }
 
 
 def _text(value: float, *more: float, **options: Any) -> str:

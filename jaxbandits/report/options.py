@@ -13,13 +13,17 @@ def part_text(table: Mapping[str, Any]) -> str:
 
     >>> part_text({"constructor": "jaxbandits.instances.soare", "dim": 5})
     'soare(dim=5)'
+    >>> part_text({"constructor": ["jaxbandits.instances.soare", [5], {}], "angle": 0.3})
+    'soare(5, angle=0.3)'
     """
-    name = table.get("constructor")
-    if isinstance(name, list) and name:
-        name = name[0]  # of a `partial`: its function, before its arguments
+    name, given = table.get("constructor"), []
+    if isinstance(name, list) and name:  # of a `partial`: its function, and its arguments
+        given = name[1] if len(name) > 1 and isinstance(name[1], list) else []
+        name = name[0]
     # A ready instance has arrays where others have a constructor's name.
     called = name.rsplit(".", 1)[-1] if isinstance(name, str) else _arrays_text(name)
-    options = [f"{key}={option_text(value)}" for key, value in table.items() if key not in HIDDEN]
+    options = [*map(option_text, given)]
+    options += [f"{key}={option_text(value)}" for key, value in table.items() if key not in HIDDEN]
     if table.get("redraw") is False:
         options.append("redraw=false")
     return f"{called}({', '.join(options)})" if options or isinstance(name, str) else called

@@ -15,11 +15,11 @@ from ..engine.results import mean_difference
 from ..estimates import TERMINAL, Style, estimate
 from ..instances.estimated_regret import error_of_difference, error_of_means, with_means
 from ..intervals import half_width, standard_error
+from ..show.labels import texts_of
 from ..sweeps.dataset import listed_cells
 from ..sweeps.selection import complete
 from ..sweeps.stated import stated
 from ..sweeps.summaries import confidence_of, regret_errors
-from .labels import texts_of
 
 if TYPE_CHECKING:
     from xarray import Dataset

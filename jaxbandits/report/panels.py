@@ -2,11 +2,18 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..drawing import (
+from ..instances.estimated_regret import along_the_rounds, error_of_means, with_means
+from ..intervals import half_width, standard_error
+from ..show.canvas import Scale, room_of
+from ..show.labels import label_axis, label_groups, label_numbers, positions_of, side_by_side
+from ..show.marks import (
+    CAP,
+    LINE,
+    MARK,
     band,
     colour,
     hatch,
@@ -14,36 +21,36 @@ from ..drawing import (
     interval_label,
     intervals,
     mean_label,
-    paper,
     promised,
     rates,
     text,
 )
-from ..estimates import rounded
-from ..instances.estimated_regret import along_the_rounds, error_of_means, with_means
-from ..intervals import half_width, standard_error
 from ..sweeps.summaries import confidence_of, regret_errors
-from .labels import label_axis, label_groups, positions_of, side_by_side
-from .limits import highest_rate, pull_limits, scale_of
+from .limits import highest_rate, known_bounds, pull_limits, scale_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from xarray import DataArray, Dataset
 
-CURVES_LOG_FROM = 10  # a ratio of the ends of curves from which the lower ones could not be seen
+BOX = "quartiles; 5%, 95%"
+MEAN = "mean"
 BOUND = "lower bound"
 BEST = "best choice"
 CUT_SHORT = "some cut short: at least this"
 PROMISED = "promised: delta"
 HIGHEST_BOUND = 30.0  # drawn of a probability, though a bound above 1 says nothing
 HIGHEST_RATE = 1.02
-BOUND_DIGITS = 3
+LEAST_RATE = 0.3  # of one error in all replications: the bottom of a logarithmic scale
 DIAGONAL = 100  # points of the diagonal
+ALIKE = 1e-9  # of the largest bound: a smaller difference is one of rounding
+USUAL_ROOM = 24  # points of a cell with boxes: where there are fewer, marks are smaller
+GROUP = 0.8  # of the distance of two instances: the room of all algorithms on one
+BOX_WIDTH, BOX_SHIFT, MEAN_SHIFT = 0.55, 0.1, 0.3  # of the room of a cell; its mean is on the right
 
 
-def _pulls(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
+def _pulls(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", scale: Scale) -> None:
     if along is None:
-        _boxes(ax, data, whole)
+        _boxes(ax, _with_instances(data), whole, scale)
         return
     columns = data.pulls_mean, data.pulls_low, data.pulls_high
     for i, (name, positions) in enumerate(_rows(data, along)):
@@ -54,7 +61,7 @@ def _pulls(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> 
             _cut_short(ax, positions[cut], middle[cut])
     label_axis(ax, data, along)
     ax.set_ylabel(mean_label("pulls", _fewest(whole)))
-    limits = pull_limits(whole)
+    limits = pull_limits(whole, scale)
     if limits is not None:
         ax.set_yscale(limits.scale)
         ax.set_ylim(limits.low, limits.high)
@@ -72,20 +79,29 @@ def _rows(data: "Dataset", along: str) -> Iterator[tuple[str, np.ndarray]]:
     return zip(data.algorithm.values, side_by_side(data, along), strict=True)
 
 
+def _bound_style() -> dict[str, Any]:
+    return {"ls": ":", "lw": 1.3, "color": ink(), "label": BOUND}
+
+
 def _bound(ax: "Axes", data: "Dataset", along: str) -> None:
-    """Draw the lower bound on the pulls of any algorithm, and say where it is outside the panel."""
-    if "pull_lower_bound" not in data:
+    """The lower bound on the pulls of any algorithm."""
+    if known_bounds(data).size:
+        bounds = data.pull_lower_bound.min("algorithm").values
+        _line(ax, positions_of(data, along)[0], bounds, _bound_style())
+
+
+def _bounds_of_cells(ax: "Axes", data: "Dataset") -> None:
+    """The lower bound of each cell as a line across its place; one line where they are alike."""
+    known = known_bounds(data)
+    if not known.size:
         return
-    bounds = data.pull_lower_bound.min("algorithm").values
-    known = bounds[np.isfinite(bounds)]
-    bottom, top = ax.get_ylim()
-    if ((known >= bottom) & (known <= top)).any():
-        style: dict[str, Any] = {"ls": ":", "color": ink(), "lw": 1.3, "label": BOUND}
-        _line(ax, positions_of(data, along)[0], bounds, style)
-        ax.set_ylim(bottom, top)
-    for outside, up in ((known[known < bottom], False), (known[known > top], True)):
-        if outside.size:
-            _at_the_edge(ax, f"{BOUND}: {_span(outside)}", up=up)
+    if np.ptp(known) <= ALIKE * known.max():
+        ax.axhline(float(known[0]), **_bound_style())
+        return
+    places, half = [*_groups(data)], _distance(data) / 2
+    values = np.array([float(data.pull_lower_bound.sel(place.cell)) for place in places])
+    at, fits = np.array([place.position for place in places]), values > 0
+    ax.hlines(values[fits], (at - half)[fits], (at + half)[fits], **_bound_style())
 
 
 def _line(ax: "Axes", positions: Any, values: np.ndarray, style: dict[str, Any]) -> None:
@@ -96,54 +112,36 @@ def _line(ax: "Axes", positions: Any, values: np.ndarray, style: dict[str, Any])
         ax.plot(positions, values, **style)
 
 
-def _span(values: np.ndarray) -> str:
-    ends = dict.fromkeys(rounded(x, BOUND_DIGITS) for x in (values.min(), values.max()))
-    return " to ".join(ends)
-
-
-def _at_the_edge(ax: "Axes", label: str, *, up: bool) -> None:
-    """Say what lies above or below the panel."""
-    ax.text(
-        0.98,
-        0.97 if up else 0.03,
-        f"{'▲' if up else '▼'} {label}",
-        transform=ax.transAxes,
-        ha="right",
-        va="top" if up else "bottom",
-        fontsize=8,
-        color=ink(),
-        bbox={"facecolor": paper(), "edgecolor": "none", "pad": 1.5, "alpha": 0.85},
-    )
-
-
 def _cut_short(ax: "Axes", positions: Any, pulls: Any) -> None:
     ax.plot(positions, pulls, "^", color=ink(), ls="none", ms=9, mfc="none", label=CUT_SHORT)
 
 
-def _errors(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
+def _errors(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", scale: Scale) -> None:
     _rates(ax, data, along)
     ax.set_ylabel("error rate (95%)")
-    if along is not None and "error_bound" in data:
+    bounded = along is not None and "error_bound" in data
+    if bounded:
         _error_bounds(ax, data, along)
-    else:
-        ax.set_ylim(0, highest_rate(whole))
+    scale = scale or ("log" if bounded else "linear")
+    least = LEAST_RATE / max(1.0, float(whole.replications.max())) if scale == "log" else 0.0
+    ax.set_yscale(scale)
+    ax.set_ylim(least, HIGHEST_BOUND if bounded else highest_rate(whole))
     _promise(ax, data, along)
 
 
 def _error_bounds(ax: "Axes", data: "Dataset", along: str) -> None:
-    """The proved bounds, down to the rates that so many replications can show."""
-    least = 0.3 / max(1.0, float(data.replications.max()))
+    """The proved bounds."""
     positions = positions_of(data, along)[0]
     for i, name in enumerate(data.bound.values):
         values = data.error_bound.sel(bound=name).values
         style: dict[str, Any] = {"color": ink(), "lw": 1.3, "alpha": 1 - 0.2 * i}
         style |= {"ls": ("--", "-.", ":")[i % 3], "label": text(name)}
         _line(ax, positions, values, style)
-    ax.set_yscale("log")
-    ax.set_ylim(least, HIGHEST_BOUND)
 
 
-def _accuracy(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
+def _accuracy(
+    ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", scale: Scale
+) -> None:
     _rates(ax, data, along, correct=True)
     ax.set_ylabel("correct (95%)")
     ax.set_ylim(1 - highest_rate(whole), HIGHEST_RATE)
@@ -152,6 +150,7 @@ def _accuracy(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") 
 
 def _rates(ax: "Axes", data: "Dataset", along: str | None, *, correct: bool = False) -> None:
     """Lines with intervals, or points of every algorithm on every instance."""
+    data = data if along else _with_instances(data)
     columns = data.error_rate, data.error_low, data.error_high
     if along is not None:
         for i, (name, positions) in enumerate(_rows(data, along)):
@@ -160,9 +159,11 @@ def _rates(ax: "Axes", data: "Dataset", along: str | None, *, correct: bool = Fa
             rates(ax, positions, rate, low, high, i, label=label, joined=True, correct=correct)
         label_axis(ax, data, along)
         return
-    for i, position, cell, label in _groups(ax, data):
-        rate, low, high = (np.atleast_1d(x.sel(cell).values) for x in columns)
-        rates(ax, [position], rate, low, high, i, label=label, correct=correct)
+    for place in _groups(data):
+        rate, low, high = (np.atleast_1d(x.sel(place.cell).values) for x in columns)
+        style: dict[str, Any] = {"label": place.label, "correct": correct}
+        rates(ax, [place.position], rate, low, high, place.number, **style)
+    _name_groups(ax, data)
 
 
 def _promise(ax: "Axes", data: "Dataset", along: str | None, *, correct: bool = False) -> None:
@@ -199,16 +200,21 @@ def promised_errors(data: "Dataset", along: str | None) -> np.ndarray | None:
     return np.array([row[0] for row in per_point])
 
 
-def _boxes(ax: "Axes", data: "Dataset", whole: "Dataset") -> None:
+def _boxes(ax: "Axes", data: "Dataset", whole: "Dataset", scale: Scale) -> None:
     """Quantiles of the pulls as boxes, and beside each its mean with an interval."""
-    for i, position, cell, label in _groups(ax, data):
+    _name_groups(ax, data)
+    room = _distance(data)
+    shrunk = min(1.0, 72 * room * room_of(ax) / float(np.ptp(ax.get_xlim())) / USUAL_ROOM)
+    columns = data.pulls_mean, data.pulls_low, data.pulls_high
+    outline: dict[str, Any] = {"edgecolor": ink(), "lw": 1.0}
+    for i, position, cell, label in _groups(data):
         pulls = data.pulls.sel(cell).dropna("replication").values
         style: dict[str, Any] = {"facecolor": colour(i), "alpha": 0.5, "hatch": hatch(i)}
-        style["edgecolor"] = ink()
+        style |= outline
         ax.boxplot(
             pulls,
-            positions=[position],
-            widths=0.6 / data.sizes["algorithm"],
+            positions=[position - BOX_SHIFT * room],
+            widths=BOX_WIDTH * room,
             whis=(5, 95),
             showfliers=False,
             manage_ticks=False,
@@ -220,14 +226,24 @@ def _boxes(ax: "Axes", data: "Dataset", whole: "Dataset") -> None:
         )
         if label:
             ax.fill_between([], [], label=label, **style)
-        columns = data.pulls_mean, data.pulls_low, data.pulls_high
         middle, low, high = (np.atleast_1d(x.sel(cell).values) for x in columns)
-        intervals(ax, [position + 0.4 / data.sizes["algorithm"]], middle, low, high, i)
+        intervals(ax, [position + MEAN_SHIFT * room], middle, low, high, i, shrunk=shrunk)
         if int(data.cut_short.sel(cell)):
-            _cut_short(ax, position, pulls.max())
-    level = interval_label(_fewest(whole))
-    ax.set_ylabel(f"pulls (box: 25, 50, 75%;\nwhiskers: 5, 95%;\nmarker: mean, {level})")
-    ax.set_yscale(scale_of(_middle(whole.pulls.transpose(..., "replication").values)))
+            _cut_short(ax, position - BOX_SHIFT * room, pulls.max())
+    ax.set_ylabel("pulls")
+    middles = _middle(whole.pulls.transpose(..., "replication").values)
+    ax.set_yscale(scale or scale_of(middles, known_bounds(whole)))
+    _bounds_of_cells(ax, data)
+    if ax.get_yscale() == "linear":
+        ax.set_ylim(bottom=0)
+    _explained(ax, interval_label(_fewest(whole)), outline)
+
+
+def _explained(ax: "Axes", level: str, outline: dict[str, Any]) -> None:
+    """Say in the legend what boxes and the marks beside them are."""
+    ax.fill_between([], [], label=BOX, facecolor="none", **outline)
+    marks: dict[str, Any] = {"marker": "o", "ms": MARK, "capsize": CAP, "lw": LINE, "ls": "none"}
+    ax.errorbar([], [], yerr=[], color=ink(), label=f"{MEAN} ({level})", **marks)
 
 
 def _middle(pulls: np.ndarray) -> np.ndarray:
@@ -237,37 +253,62 @@ def _middle(pulls: np.ndarray) -> np.ndarray:
     return np.nanquantile(played, [0.05, 0.95], axis=1)
 
 
-def _groups(ax: "Axes", data: "Dataset") -> Iterator[tuple[int, float, dict[str, str], str | None]]:
-    """`(number, position, cell, label)` of every algorithm on every instance, side by side.
+class _Place(NamedTuple):
+    """Where a cell is drawn, in a panel without an axis of the sweep.
 
-    The label is that of the algorithm, at the first instance alone.
+    Attributes:
+      number: of the algorithm, which decides its colour.
+      position: along the horizontal axis.
+      cell: the coordinates of the cell.
+      label: for the legend; None where the axis names the algorithms, and after the first instance.
     """
+
+    number: int
+    position: float
+    cell: dict[str, str]
+    label: str | None
+
+
+def _groups(data: "Dataset") -> Iterator[_Place]:
+    """Every algorithm on every instance: side by side, or each by itself on a single one."""
     instances, algorithms = data.instance.values, data.algorithm.values
-    label_groups(ax, instances)
-    ax.set_xlim(-0.6, len(instances) - 0.4)
-    offsets = (np.arange(len(algorithms)) - (len(algorithms) - 1) / 2) * 0.8 / len(algorithms)
+    single = len(instances) == 1
+    offsets = (np.arange(len(algorithms)) - (len(algorithms) - 1) / 2) * _distance(data)
     for (group, instance), (i, name) in itertools.product(
         enumerate(instances), enumerate(algorithms)
     ):
-        label = text(name) if group == 0 else None
-        yield i, group + offsets[i], {"instance": instance, "algorithm": name}, label
+        label = text(name) if group == 0 and not single else None
+        position = float(i if single else group + offsets[i])
+        yield _Place(i, position, {"instance": instance, "algorithm": name}, label)
 
 
-def _regret(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
+def _with_instances(data: "Dataset") -> "Dataset":
+    """The data of a panel with their instances as a dimension, also where it is of a single one."""
+    return data if "instance" in data.dims else data.expand_dims("instance")
+
+
+def _distance(data: "Dataset") -> float:
+    """The room of a cell along the horizontal axis."""
+    return 1.0 if data.sizes["instance"] == 1 else GROUP / data.sizes["algorithm"]
+
+
+def _name_groups(ax: "Axes", data: "Dataset") -> None:
+    """Name the instances or, of a single one, the algorithms."""
+    names = data.instance if data.sizes["instance"] > 1 else data.algorithm
+    label_groups(ax, names.values.tolist())
+
+
+def _regret(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", scale: Scale) -> None:
     parts = {
         name: error_of_means(regret_errors(data.sel(algorithm=name)))
         for name in data.algorithm.values
     }
     _curves(ax, data, data.regret, parts)
     ax.set_ylabel(mean_label("regret", _fewest(whole)))
-    last = whole.regret.isel(round=-1).mean("replication").values
-    last = last[last > 0]
-    if last.size and last.max() / last.min() > CURVES_LOG_FROM:
-        ax.set_yscale("log")
-        ax.set_ylim(last.min() / CURVES_LOG_FROM, 2.0 * last.max())
+    ax.set_yscale(scale or "linear")
 
 
-def _reward(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
+def _reward(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", scale: Scale) -> None:
     """Average expected reward per round, and that of who knows the answer."""
     _curves(ax, data, data.average_reward)
     ax.axhline(float(data.best_average.mean()), ls=":", color=ink(), lw=1.3, label=BEST)
@@ -293,7 +334,7 @@ def _curves(
     ax.set_xlabel("round")
 
 
-def _arms(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> None:
+def _arms(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", scale: Scale) -> None:
     """Mean pulls of each arm."""
     pulls = data.arm_pulls
     names = data.algorithm.values
@@ -306,15 +347,15 @@ def _arms(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset") -> N
         # Down to a tenth of the mean at most: the scale is logarithmic.
         low = mean - np.minimum(width, 0.9 * mean)
         intervals(ax, positions, mean, low, mean + width, i, label=text(name))
-    ax.set_xticks(data.arm.values + 1)
-    ax.set_yscale("log")
+    label_numbers(ax, data.arm.values + 1, [str(arm + 1) for arm in data.arm.values.tolist()])
+    ax.set_yscale(scale or "log")
     ax.set_xlabel("arm")
     ax.set_ylabel(mean_label("pulls", _fewest(whole)))
 
 
 # Draws a quantity into a panel, given the data of the panel, the axis of the sweep that lines go
-# along, or None, and the data of all panels, which share their limits.
-Draw: TypeAlias = "Callable[[Axes, Dataset, str | None, Dataset], None]"
+# along, or None, the data of all panels, which share their limits, and the scale that is wanted.
+Draw: TypeAlias = "Callable[[Axes, Dataset, str | None, Dataset, Scale], None]"
 
 DRAWN: dict[str, Draw] = {
     "pulls": _pulls,

@@ -1,22 +1,43 @@
-"""Figures of sweeps. Nothing global: `Figure` objects, drawn by their backend, and no pyplot."""
+"""Figures of sweeps: which panels there are, and where; and their files."""
 
 import itertools
-import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..drawing import NO_ERROR, text
+from ..estimates import rounded
 from ..parameters import require
+from ..show.canvas import (
+    Scale,
+    Width,
+    check_scale,
+    figure_of,
+    fix_letters,
+    given_axes,
+    grid_of,
+    grow_for_names,
+    grows,
+    handles,
+    inches,
+    legend_below,
+    legend_inside,
+    letters,
+    most_columns,
+    new_figure,
+    points,
+    room_of,
+    size_of,
+    wrapped,
+)
+from ..show.labels import texts_of
+from ..show.marks import NO_ERROR, text
 from ..signatures import unknown
 from ..sweeps.selection import complete, replications_text
 from ..sweeps.stated import stated
-from ..system.extras import needed_by
 from ..system.files import replacing
-from .labels import LETTERS_PER_INCH, PANEL, texts_of, wrapped
-from .panels import BOUND, CUT_SHORT, DRAWN, PROMISED
+from .panels import BOUND, BOX, CUT_SHORT, DRAWN, MEAN, PROMISED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,12 +45,14 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
 CURVES = {"regret", "reward"}  # along the rounds
+SCALED = {"pulls", "regret", "arms"}  # what may be told a scale beside something else
 # By quantity, the variable that it is drawn from, where sweeps can be without that.
 SOURCES = {"regret": "regret", "reward": "average_reward", "arms": "arm_pulls"}
 MOST_COLUMNS = 5  # of panels; more go below
-LEGEND_MARK = 6  # letters that the mark before a label takes
-LEGEND_LINE = 0.22  # inches
 DPI = 200
+BESIDE = 2.6  # inches that each of several quantities needs to stand beside another
+TITLE = 0.96  # of the width of a figure
+BOUND_DIGITS = 2  # of the bound on rates of errors that did not happen
 # By ending: what `savefig` writes into a file besides the figure. A date would make equal results
 # differ.
 METADATA: dict[str, dict[str, None]] = {
@@ -64,56 +87,100 @@ def figure(
     title: str | None = None,
     quantities: Sequence[str] | None = None,
     whole: "Dataset | None" = None,
+    named: bool = True,
+    ax: Any = None,
+    scale: Scale = None,
+    width: Width = None,
+    shown: bool = False,
 ) -> "Figure":
-    """A `matplotlib` figure of a sweep's dataset.
-
-    Without axes: boxes of the pulls and error rates. With axes: lines along the longest one, a
-    column of panels for each instance and point of the other axes. Intervals are 95%.
+    """A `matplotlib` figure of a sweep's dataset; see `jb.plot.sweep`.
 
     Args:
       dataset: what `sweep` returns, or a selection of it.
-      title: above the panels.
-      quantities: rows of panels among "pulls", "errors", "accuracy", "regret", "reward", "arms"
-        (the pulls of each); chosen by the kind of the runs by default.
+      title, quantities, ax, scale, width: as in `jb.plot.sweep`.
       whole: the dataset that this is a part of, which decides how many digits tell values of an
         axis apart; by default itself.
+      named: whether titles of panels name the instance.
+      shown: whether pyplot knows the figure.
     Raises:
       ValueError: a quantity is unknown, or the dataset lacks what it is computed from.
     """
-    with needed_by("a figure"):
-        from matplotlib.figure import Figure
-
+    check_scale(scale)
     dataset = complete(dataset)
     rows, along, others = layout(dataset, quantities)
-    panels = _panels(dataset, others, dataset if whole is None else whole)
-    blocks = -(-len(panels) // MOST_COLUMNS)
+    panels = _panels(dataset, others, dataset if whole is None else whole, named)
+    if ax is not None:
+        rows = rows[:1] if np.size(np.asarray(ax, dtype=object)) == len(panels) else rows
+        what = f"the panels ({', '.join(rows)})"
+        axes = given_axes(ax, len(rows) * len(panels), what)
+        grid = [axes[i : i + len(panels)] for i in range(0, len(axes), len(panels))]
+        _draw(grid, rows, along, panels, dataset, scale)
+        legend_inside(axes[0], _entries(axes))
+        if title:
+            axes[0].set_title(text(title))
+        return figure_of(axes[0])
+    blocks = -(-len(panels) // most_columns(width, MOST_COLUMNS))
     columns = -(-len(panels) // blocks)
-    size = (max(5.2, 3.9 * columns + 0.6), 0.6 + 3.1 * len(rows) * blocks)
-    fig = Figure(figsize=size, layout="constrained")
-    grid = fig.subplots(len(rows) * blocks, columns, squeeze=False)
-    for (row, quantity), (number, panel) in itertools.product(enumerate(rows), enumerate(panels)):
-        block, column = divmod(number, columns)
-        ax = grid[block * len(rows) + row, column]
-        if number:
-            ax.sharey(grid[row, 0])
-        DRAWN[quantity](ax, panel.data, along, dataset)
-        ax.grid(alpha=0.3)
-        if row == 0:
-            ax.set_title(wrapped(panel.title, PANEL), fontsize=10)
-        if column:
+    shape = len(rows) * blocks, columns
+    beside = len(panels) == 1 and (inches(width) or 0.0) >= BESIDE * len(rows)
+    if beside:  # the rows of a single panel on a page
+        shape = 1, len(rows)
+    with letters(width), new_figure(size_of(*shape, width), shown=shown) as fig:
+        places = grid_of(fig, *shape)
+        fix_letters(itertools.chain(*places))
+        grid: list[list[Axes]] = [[] for _ in rows]
+        for row, number in itertools.product(range(len(rows)), range(len(panels))):
+            block, column = divmod(number, columns)
+            place = (0, row) if beside else (block * len(rows) + row, column)
+            grid[row].append(places[place[0]][place[1]])
+        for first, *more in grid:
+            for one in more:
+                one.sharey(first)
+        _draw(grid, rows, along, panels, dataset, scale)
+        if not beside:
+            _tidy(grid, columns, own_axes=bool(CURVES & set(rows)))
+        for one in set(itertools.chain(*places)).difference(itertools.chain(*grid)):
+            one.remove()
+        if grows(width):
+            grow_for_names(fig, grid[-1] if not beside else fig.axes)
+        legend_below(fig, _entries(fig.axes), grow=grows(width))
+        if title:
+            points_of_title = points("figure.titlesize")
+            words = wrapped(title, TITLE * fig.get_figwidth(), points_of_title)
+            fig.suptitle(words, fontsize=points_of_title)
+    return fig
+
+
+def _draw(
+    grid: "Sequence[Sequence[Axes]]",
+    rows: Sequence[str],
+    along: str | None,
+    panels: "Sequence[_Panel]",
+    dataset: "Dataset",
+    scale: Scale,
+) -> None:
+    """Draw each quantity into its row of axes, a panel into each, all with one vertical scale."""
+    for axes, quantity in zip(grid, rows, strict=True):
+        # Rates have a scale of their own beside pulls.
+        wanted = scale if quantity in SCALED or len(rows) == 1 else None
+        for ax, panel in zip(axes, panels, strict=True):
+            DRAWN[quantity](ax, panel.data, along, dataset, wanted)
+            ax.grid(alpha=0.3)
+            if axes is grid[0] and panel.title:
+                letter = points("axes.labelsize")
+                ax.set_title(wrapped(panel.title, room_of(ax), letter), fontsize=letter)
+
+
+def _tidy(grid: "Sequence[Sequence[Axes]]", columns: int, *, own_axes: bool) -> None:
+    """Leave out what the panel on the left or below says too."""
+    for number, row in itertools.product(range(len(grid[0])), range(len(grid))):
+        ax = grid[row][number]
+        if number % columns:
             ax.set_ylabel("")
-            ax.tick_params(labelleft=False)
-        if row < len(rows) - 1 and not CURVES & set(rows):  # all rows share what the last one names
+            ax.tick_params(which="both", labelleft=False)
+        if row < len(grid) - 1 and not own_axes:
             ax.set_xlabel("")
             ax.tick_params(labelbottom=False)
-    for ax in grid[-len(rows) :, len(panels) - columns * (blocks - 1) :].flat:
-        ax.remove()
-    _legend(fig, fig.axes)
-    if title:
-        wide = int(LETTERS_PER_INCH * size[0])
-        lines = [part for line in title.splitlines() for part in textwrap.wrap(line, wide)]
-        fig.suptitle(text("\n".join(lines)), fontsize=11)
-    return fig
 
 
 def title_of(dataset: "Dataset") -> str:
@@ -127,8 +194,17 @@ def title_of(dataset: "Dataset") -> str:
     if dataset.sizes["instance"] == 1 and not layout(dataset).others:
         instance = str(dataset.instance.values[0])
         name = f"{name}: {instance}" if name else instance
+    said = said_of(dataset)
+    return f"{name}\n{said}" if name else said
+
+
+def said_of(dataset: "Dataset") -> str:
+    """How many replications a cell of a complete dataset has, and whether none of them erred."""
     number = f"{replications_text(dataset)} replications"
-    return f"{name}\n{number}" if name else number
+    if layout(dataset).rows != ["pulls"] or not bool((dataset.error_rate == 0).any()):
+        return number
+    highest = rounded(float(dataset.error_high.where(dataset.error_rate == 0).max()), BOUND_DIGITS)
+    return f"{number}, no error (95%: below {highest})"
 
 
 def save(
@@ -154,7 +230,9 @@ def save(
     fig = figure(dataset, title=title, quantities=quantities)
     paths = [Path(path).with_suffix(f".{ending}") for ending in METADATA]
     # The salt makes the names in two files of the same results equal; journals want such fonts.
-    with matplotlib.rc_context({"svg.hashsalt": "figure", "pdf.fonttype": 42}):
+    from ..show.picture import EMBEDDED
+
+    with matplotlib.rc_context(EMBEDDED | {"svg.hashsalt": "figure"}):
         for one, (ending, metadata) in zip(paths, METADATA.items(), strict=True):
             with replacing(one) as new:
                 fig.savefig(new, dpi=DPI, format=ending, metadata=metadata)
@@ -183,15 +261,24 @@ def _quantities(dataset: "Dataset") -> list[str]:
         return ["reward" if "average_reward" in dataset else "regret"]
     fixed = (dataset.pulls.max("replication") == dataset.pulls.min("replication")).all()
     several = (dataset.replications > 1).any()  # else the pulls of a cell are equal in any case
-    return ["accuracy"] if bool(fixed & several) else ["pulls", "errors"]
+    if bool(fixed & several):
+        return ["accuracy"]
+    # A panel of errors that nobody made would show intervals alone.
+    return ["pulls", "errors"] if _some_errors(dataset) or "error_bound" in dataset else ["pulls"]
+
+
+def _some_errors(dataset: "Dataset") -> bool:
+    return bool((dataset.errors > 0).any())
 
 
 def _longest(dataset: "Dataset", axes: list[str]) -> str | None:
     numeric = [name for name in axes if np.issubdtype(dataset[name].dtype, np.number)]
-    return max(numeric or axes, key=lambda name: dataset.sizes[name], default=None)
+    longest = max(numeric or axes, key=lambda name: dataset.sizes[name], default=None)
+    # A line of one point says less than boxes do.
+    return None if longest is None or dataset.sizes[longest] == 1 else longest
 
 
-def _panels(dataset: "Dataset", others: list[str], whole: "Dataset") -> list[_Panel]:
+def _panels(dataset: "Dataset", others: list[str], whole: "Dataset", named: bool) -> list[_Panel]:
     """One panel for each point of `others`, the instance first; one of all without any."""
     if not others:
         return [_Panel("", dataset)]
@@ -201,33 +288,18 @@ def _panels(dataset: "Dataset", others: list[str], whole: "Dataset") -> list[_Pa
         data = dataset.sel(dict(zip(others, corner, strict=True)))
         points = zip(others[1:], texts, corner[1:], strict=True)
         facts = [f"{name} = {value_text(value)}" for name, value_text, value in points]
-        found.append(_Panel(", ".join([str(corner[0]), *facts]), data))
+        names = [str(corner[0])] if named else []
+        found.append(_Panel(", ".join([*names, *facts]), data))
     return found
 
 
-def _legend(fig: "Figure", panels: "Iterable[Axes]") -> None:
-    """One legend for all panels, each label once."""
-    found: dict[str, Any] = {}
-    for ax in panels:
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    if found:
-        wide = LETTERS_PER_INCH * fig.get_figwidth()
-        longest = max(len(label) for label in found) + LEGEND_MARK
-        columns = max(1, min(4, len(found), int(wide / longest)))
-        lines = -(-len(found) // columns)
-        fig.set_figheight(fig.get_figheight() + LEGEND_LINE * (lines - 1))
-        promises = [label for label in found if label.startswith(PROMISED)]
-        if len(promises) > 1:  # the panels differ
-            handles = [found.pop(label) for label in promises]
-            promises, found[PROMISED] = [PROMISED], handles[0]
-        for last in (*promises, BOUND, NO_ERROR, CUT_SHORT):  # after the algorithms
-            if last in found:
-                found[last] = found.pop(last)
-        fig.legend(
-            list(found.values()),
-            list(found),
-            loc="outside lower center",
-            ncols=columns,
-            frameon=False,
-        )
+def _entries(panels: "Iterable[Axes]") -> dict[str, Any]:
+    """What the legend of all panels shows, by label: algorithms first."""
+    found = handles(panels)
+    promises = [label for label in found if label.startswith(PROMISED)]
+    if len(promises) > 1:  # the panels differ
+        several = [found.pop(label) for label in promises]
+        promises, found[PROMISED] = [PROMISED], several[0]
+    means = [label for label in found if label.startswith(MEAN)]
+    last = [BOX, *means, *promises, BOUND, NO_ERROR, CUT_SHORT]
+    return found | {label: found.pop(label) for label in last if label in found}

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING
 
 from .. import estimates
 from ..intervals import ONE
+from ..show.labels import texts_of
 from ..sweeps.dataset import engines_text, listed_cells, reasons_text, unsettled_text
 from ..sweeps.selection import complete
 from ..sweeps.stated import stated
 from ..sweeps.summaries import last_regret, width_of_pulls
-from .labels import texts_of
 from .pairs import DIFFERENCE, Differences, differences, note, pairs
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
-NUMBERS = ("replications", "errors", "error rate [95%]", "pulls ± 95%")
-OPTIONAL = {"pull_lower_bound": "/ lower bound", "regret": "regret ± 95%"}
+NUMBER, CUT, REASONS, ERRORS = "replications", "cut short", "reasons", "errors"
+RATE, PULLS = "error rate [95%]", "pulls ± 95%"
+RATIO, REGRET = "/ lower bound", "regret ± 95%"
 
 _estimate = functools.partial(estimates.estimate, style=estimates.TERMINAL)
 
@@ -34,18 +35,11 @@ def rows(
     dataset = complete(dataset)
     axes = stated(dataset.attrs, "axes")
     grid = ["instance", "algorithm", *axes]
-    some_cut = bool(dataset.cut_short.any())
-    header = [*grid, *NUMBERS]
-    if some_cut:
-        header.insert(len(grid) + 1, "cut short")
-    why = "reasons" in dataset and bool((dataset.reasons > 0).any())
-    if why:
-        header.insert(len(grid) + 1 + some_cut, "reasons")
-    header += [text for name, text in OPTIONAL.items() if name in dataset]
+    columns = _columns(dataset)
+    header = [*grid, *columns]
     texts = {name: texts_of(dataset[name].values.tolist()) for name in grid}
     lines = [
-        [text(shown[name]) for name, text in texts.items()]
-        + _numbers(dataset.sel(point), some_cut, why)
+        [text(shown[name]) for name, text in texts.items()] + _numbers(dataset.sel(point), columns)
         for point, shown in listed_cells(dataset)
     ]
     if paired is not None:
@@ -54,27 +48,38 @@ def rows(
     return header, lines
 
 
-def _numbers(cell: "Dataset", some_cut: bool, why: bool) -> list[str]:
-    total = int(cell.pulls.count())
+def _columns(dataset: "Dataset") -> list[str]:
+    """Headers of the numbers: what is compared before the errors, where that is regret."""
+    some = {
+        CUT: bool(dataset.cut_short.any()),
+        REASONS: "reasons" in dataset and bool((dataset.reasons > 0).any()),
+        RATIO: "pull_lower_bound" in dataset,
+        REGRET: "regret" in dataset,
+    }
+    cost, errors = [PULLS, RATIO], [CUT, REASONS, ERRORS, RATE]
+    order = [REGRET, *errors, *cost] if some[REGRET] else [*errors, *cost]
+    return [NUMBER, *(name for name in order if some.get(name, True))]
+
+
+def _numbers(cell: "Dataset", columns: list[str]) -> list[str]:
+    """The text of a cell in each of the columns."""
     rate = float(cell.error_rate)
     interval = float(cell.error_low), float(cell.error_high)
     mean, width = float(cell.pulls_mean), width_of_pulls(cell)
     at_least = bool(cell.pulls_mean_is_lower_bound)
-    texts = [
-        str(total),
-        *([str(int(cell.cut_short))] if some_cut else []),
-        *([reasons_text(cell)] if why else []),
-        estimates.TERMINAL.missing if math.isnan(rate) else str(int(cell.errors)),
-        _estimate(rate, interval=interval, digits=estimates.RATE_DIGITS),
-        _estimate(mean, width, at_least=at_least),
-    ]
-    if "pull_lower_bound" in cell:
-        bound = float(cell.pull_lower_bound)
-        ratio = mean / bound if bound > 0 else math.nan
-        texts.append(_estimate(ratio, at_least=at_least, digits=estimates.RATE_DIGITS))
-    if "regret" in cell:
-        texts.append(_estimate(*last_regret(cell)))
-    return texts
+    bound = float(cell.pull_lower_bound) if RATIO in columns else math.nan
+    ratio = mean / bound if bound > 0 else math.nan
+    texts = {
+        NUMBER: str(int(cell.pulls.count())),
+        CUT: str(int(cell.cut_short)),
+        REASONS: reasons_text(cell) if REASONS in columns else "",
+        ERRORS: estimates.TERMINAL.missing if math.isnan(rate) else str(int(cell.errors)),
+        RATE: _estimate(rate, interval=interval, digits=estimates.RATE_DIGITS),
+        PULLS: _estimate(mean, width, at_least=at_least),
+        RATIO: _estimate(ratio, at_least=at_least, digits=estimates.RATE_DIGITS),
+        REGRET: _estimate(*last_regret(cell)) if REGRET in columns else "",
+    }
+    return [texts[name] for name in columns]
 
 
 def print_table(dataset: "Dataset") -> None:

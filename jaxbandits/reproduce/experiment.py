@@ -162,7 +162,7 @@ def run(
       A `Result`; None as long as `out` lacks cells of other shards.
     """
     from .. import sweeps
-    from ..report import plot
+    from ..report import frame, plot
     from ..sweeps.dataset import write
     from ..sweeps.folder import for_results
 
@@ -187,6 +187,7 @@ def run(
         ]
         write(dataset, out / "results.nc")
         plot.save(dataset, out / "figure.png", quantities=experiment.quantities)
+        frame.write_csv(dataset, out / "table.csv")
         _write_text(out / "claims.json", json.dumps(claims, indent=2, allow_nan=False) + "\n")
     return Result(dataset, claims)
 

@@ -35,6 +35,9 @@ Columns: TypeAlias = dict[str, tuple[Any, ...]]
 
 ANY = "any"  # in a table, the value of an axis on which a cell does not depend
 MOST_NUMBERS = 20_000_000  # of a column that few readers need
+# Smaller tables become no smaller. Level 1 is as good for counts as level 9, and ten times as fast.
+LEAST_COMPRESSED = 64  # numbers
+ZLIB = {"zlib": True, "complevel": 1, "shuffle": True}
 
 
 def assemble(plan: Sweep, found: Sequence[Runs | None]) -> "xarray.Dataset":
@@ -379,7 +382,29 @@ def write(dataset: "xarray.Dataset", path: Path | str) -> None:
         engine = "scipy"
     # In memory first: HDF5 may end the process if the disk is full when it closes a file.
     stream = io.BytesIO()
-    dataset.to_netcdf(stream, engine=engine)
+    encoding = _compressed(dataset) if engine == "h5netcdf" else {}
+    dataset.to_netcdf(stream, engine=engine, encoding=encoding)
     with replacing(path) as new, new.open("wb") as file:
         file.write(stream.getbuffer())
         file.write(seal_of(stream.getbuffer()))
+
+
+def _compressed(dataset: "xarray.Dataset") -> dict[str, dict[str, Any]]:
+    """How whole numbers and flags are stored: the same values in fewer bytes.
+
+    Where a cell has fewer replications than others they are floats; those too are compressed.
+    Measured numbers, such as regret, would hardly become smaller.
+    """
+    return {
+        str(name): ZLIB
+        for name, column in dataset.variables.items()
+        if column.size >= LEAST_COMPRESSED and _holds_whole(column.values)
+    }
+
+
+def _holds_whole(values: np.ndarray) -> bool:
+    """Whether a table holds flags or whole numbers, or NaN in their place."""
+    if values.dtype.kind in "biu":
+        return True
+    whole = values.dtype.kind == "f" and ((values == np.round(values)) | np.isnan(values)).all()
+    return bool(whole)

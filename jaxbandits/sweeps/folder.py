@@ -26,7 +26,7 @@ RESULTS, CLAIMS = "results.nc", "claims.json"
 # A shard that begins or ends has the lock alone for a moment, which is no reason to refuse another.
 SHARING_SECONDS, RETRY_SECONDS = 1.0, 0.02
 LONGEST_HOST = 253  # letters that the name of a machine can have
-FIGURES = ("figure.png", "figure.svg", "figure.pdf")
+BESIDE = ("figure.png", "figure.svg", "figure.pdf", "table.csv")  # what is written with results
 
 
 class Folder(NamedTuple):
@@ -78,7 +78,7 @@ def _folder(
     file = out / RESULTS
     with read_ours(file) as dataset:
         if dataset is None:
-            others = [name for name in (*FIGURES, CLAIMS) if (out / name).exists()]
+            others = [name for name in (*BESIDE, CLAIMS) if (out / name).exists()]
             if others and not force:
                 raise ValueError(
                     f"{out / others[0]}: no sweep has left results beside it, so it is not "

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ... import estimates
+from ...show.labels import texts_of
 from ...sweeps.selection import replications_text
 from ...sweeps.stated import stated
 from ...version import VERSION
-from ..labels import texts_of
 from ..options import defaults_text, part_text
 from ..reading import Results
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...drawing import COLOURS
+from ...show.labels import texts_of
+from ...show.marks import COLOURS
 from .. import plot
-from ..labels import texts_of
 from .rendering import cleaned
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ INKED = (
     *("text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor"),
     *("xtick.color", "ytick.color", "xtick.labelcolor", "ytick.labelcolor"),
 )
+USUAL: tuple[Any, ...] = ("axes.prop_cycle", "figure.figsize", "font.size")
 # Letters as outlines: they are the same wherever the page is read.
 STYLE: dict[Any, Any] = dict.fromkeys(INKED, INK) | {
     "svg.fonttype": "path",
@@ -95,8 +96,9 @@ def _svg(
     from markupsafe import Markup, escape
 
     stream = io.StringIO()
-    # The salt makes two runs of the same results equal.
-    with matplotlib.rc_context(STYLE | {"svg.hashsalt": prefix}):
+    # The salt makes two runs of the same results equal. The page has colours and sizes of its own.
+    ours = {name: matplotlib.rcParamsDefault[name] for name in USUAL}
+    with matplotlib.rc_context(ours | STYLE | {"svg.hashsalt": prefix}):
         fig = plot.figure(part, quantities=layout.rows, whole=whole)
         fig.savefig(stream, format="svg", metadata=NO_METADATA)
     text = stream.getvalue()

@@ -7,9 +7,9 @@ import numpy as np
 
 from ... import estimates
 from ...intervals import ONE
+from ...show.labels import texts_of
 from ...sweeps.dataset import engines_text, listed_cells, reasons_text, unsettled_text
 from ...sweeps.summaries import last_regret, width_of_pulls
-from ..labels import texts_of
 from ..pairs import DIFFERENCE, Differences, differences
 from ..reading import Results
 
@@ -71,7 +71,7 @@ def _columns(cells: "list[Dataset]", paired: Differences | None) -> list[Column]
         columns.append(("reasons", list(map(reasons_text, cells))))
     if "regret" in cells[0]:
         last = cells[0]["round"].values[-1]
-        columns.append((f"regret at round {last:,} ± 95%", [_regret(cell) for cell in cells]))
+        columns.insert(0, (f"regret at round {last:,} ± 95%", [_regret(cell) for cell in cells]))
     if paired is not None:
         columns.append((DIFFERENCE, paired.texts))
     for name, title in SECONDS.items():

@@ -1,28 +1,30 @@
 """Words along the axes of a figure: what has room, and where."""
 
 import functools
-import textwrap
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ..drawing import text
+from .canvas import length, points, room_of, wrapped
+from .marks import text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from xarray import Dataset
 
 LOG_AXIS_FROM = 8  # ratio of the largest value along an axis to the least
-OFFSET = 0.012  # of the axis, from one algorithm to the next
+OFFSET = 0.022  # of the axis, from one algorithm to the next
 WIDEST = 0.5  # of the way to the next point, at most, for all algorithms together
 TICKS_WIDTH = 0.85  # of a panel, from the first tick to the last
-LETTERS_PER_INCH = 11  # of a title, so that it is wrapped and not cut off
-PANEL = 3.6  # inches that a panel has for its labels
-SLANTED = 3.0  # inches that a slanted label has
+TICK = "xtick.labelsize"  # in `rcParams`
+SLANTED = 0.45, 2.0  # of the axis, and inches, at most: the length of a slanted label
+ANGLES = 30, 90  # degrees of labels that have no room level
+APART = 0.92  # of the distance of two names: the room of one that stands level
+SPACING = 1.25  # of a line, in the size of its letters
+SIDE = 0.6  # beside the first and the last of several names, in distances of two
 DIGITS, MOST_DIGITS = 6, 17  # of a value of an axis: usually, and where only more tell two apart
 
 
@@ -46,11 +48,6 @@ def texts_of(values: Iterable[object]) -> Callable[[object], str]:
 def value_text(value: object, digits: int = DIGITS) -> str:
     """A value of an axis of the sweep, or a name."""
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
-
-
-def wrapped(label: object, inches: float) -> str:
-    """A label in lines that have room."""
-    return text("\n".join(textwrap.wrap(str(label), max(5, int(LETTERS_PER_INCH * inches)))))
 
 
 def positions_of(data: "Dataset", along: str) -> tuple[np.ndarray, bool]:
@@ -85,23 +82,32 @@ def label_axis(ax: "Axes", data: "Dataset", along: str) -> None:
     ax.set_xlabel(text(along))
     if not numeric:
         values = data[along].values.tolist()
-        ax.set_xticks(positions, list(map(text, map(texts_of(values), values))))
+        label_groups(ax, list(map(texts_of(values), values)))
         return
     log = _is_log(positions)
     if log:
         ax.set_xscale("log")
     numbers = positions.astype(float).tolist()
-    labels = list(map(texts_of(numbers), numbers))
-    shown = _with_room(np.log(positions) if log else positions, labels)
+    label_numbers(ax, positions, list(map(texts_of(numbers), numbers)), log=log)
+
+
+def label_numbers(
+    ax: "Axes", positions: np.ndarray, labels: Sequence[str], *, log: bool = False
+) -> None:
+    """Ticks at all positions along the horizontal axis, and those of the labels that have room."""
+    shown = _with_room(np.log(positions) if log else positions, labels, room_of(ax))
     ax.set_xticks(positions, [x if s else "" for x, s in zip(labels, shown, strict=True)])
     ax.set_xticks([], minor=True)
 
 
-def _with_room(positions: np.ndarray, labels: "Sequence[str]") -> Bool[np.ndarray, " labels"]:
-    """Which labels do not overlap along the axis of a panel; always the first and the last."""
+def _with_room(
+    positions: np.ndarray, labels: Sequence[str], inches: float
+) -> Bool[np.ndarray, " labels"]:
+    """Which labels do not overlap along so many inches; always the first and the last."""
     width = max(float(np.ptp(positions)), np.finfo(float).tiny)
-    centres = (positions - positions.min()) / width * PANEL * TICKS_WIDTH
-    half = np.array([len(label) + 1 for label in labels]) / (2 * LETTERS_PER_INCH)
+    centres = (positions - positions.min()) / width * inches * TICKS_WIDTH
+    size = points(TICK)
+    half = np.array([length(f"{label}0", size) for label in labels]) / 2  # and a space
     order = np.argsort(positions)
     shown, last, free = np.zeros(len(labels), bool), order[-1], -np.inf
     for i in order:
@@ -112,11 +118,26 @@ def _with_room(positions: np.ndarray, labels: "Sequence[str]") -> Bool[np.ndarra
     return shown
 
 
-def label_groups(ax: "Axes", instances: "Sequence[Any]") -> None:
-    """Name instances along the axis: level where every word has room, else slanted."""
-    room = PANEL / len(instances)
-    words = [word for label in instances for word in str(label).split()]
-    level = max(map(len, words), default=0) <= LETTERS_PER_INCH * room
-    labels = [wrapped(label, room if level else SLANTED) for label in instances]
-    slant: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-    ax.set_xticks(range(len(instances)), labels, **({} if level else slant))
+def label_groups(ax: "Axes", names: Sequence[object]) -> None:
+    """Names along the axis, at 0, 1, ...: level where every word has room, else slanted.
+
+    Where even upright ones would touch, their letters are smaller.
+    """
+    ax.set_xlim(-SIDE, len(names) - 1 + SIDE)
+    whole, size = room_of(ax), points(TICK)
+    room = whole / (len(names) - 1 + 2 * SIDE)
+    words = [word for name in names for word in str(name).split()]
+    if max((length(word, size) for word in words), default=0) <= APART * room:
+        ax.set_xticks(range(len(names)), [wrapped(name, APART * room, size) for name in names])
+        return
+    long = min(SLANTED[0] * whole, SLANTED[1])
+    labels = [wrapped(name, long, size) for name in names]
+    lines = 1 + max(label.count("\n") for label in labels)
+    line = SPACING * size / 72  # inches
+    needed = {angle: lines * line / math.sin(math.radians(angle)) for angle in ANGLES}
+    angle = next((angle for angle in ANGLES if needed[angle] <= room), ANGLES[-1])
+    style: dict[str, Any] = {"rotation": angle, "ha": "right", "rotation_mode": "anchor"}
+    if angle == ANGLES[-1]:
+        style["va"] = "center"
+        style["fontsize"] = size * min(1.0, room / needed[angle])
+    ax.set_xticks(range(len(names)), labels, **style)

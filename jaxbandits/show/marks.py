@@ -1,15 +1,16 @@
 """What all figures share: colours, intervals, one-sided bounds, promised error rates.
 
-Figures of `Runs` (`plot.py`) and of sweeps (`report/`) look alike because both draw with these.
+Figures of `Runs` (`runs.py`) and of sweeps (`report/`) look alike because both draw with these.
 Axes of matplotlib in; nothing global.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
-from .intervals import ONE
+from ..intervals import ONE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,8 +26,10 @@ COLOURS = (
     *("#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd"),
 )
 CAP, LINE, MARK = 3, 1.3, 5  # points: half of a cap, the width of a line, the size of a marker
-ARROW = 20  # points: twice the length of the arrow of a one-sided bound
+ARROW = 12  # points: twice the length of the arrow of a one-sided bound
+EDGE = 0.1  # of the height of axes, below and above, where such an arrow may end
 NO_ERROR = "no error: 95% bound"
+BAND = "_band of "  # before the label of a curve, that of its band, which `legend` skips
 
 
 def text(label: object) -> str:
@@ -34,9 +37,19 @@ def text(label: object) -> str:
     return str(label).replace("$", r"\$")
 
 
+def colours() -> "Sequence[str]":
+    """Colours of algorithms: `axes.prop_cycle` of `rcParams`, where the user has set it."""
+    from matplotlib import rcParams, rcParamsDefault
+
+    own = rcParams["axes.prop_cycle"]
+    usual = own == rcParamsDefault["axes.prop_cycle"]
+    return COLOURS if usual else own.by_key().get("color", COLOURS)
+
+
 def colour(i: int) -> str:
     """The colour of the i-th algorithm."""
-    return COLOURS[i % len(COLOURS)]
+    found = colours()
+    return found[i % len(found)]
 
 
 def marker(i: int) -> str:
@@ -45,13 +58,18 @@ def marker(i: int) -> str:
 
 
 def stroke(i: int) -> str:
-    """The dashes of the i-th line, which differ once the colours repeat."""
-    return STROKES[i // len(COLOURS) % len(STROKES)]
+    """The dashes of the i-th line with markers, which differ once the colours repeat."""
+    return STROKES[i // len(colours()) % len(STROKES)]
+
+
+def dashes(i: int) -> str:
+    """The dashes of the i-th line without markers: the next line has others."""
+    return STROKES[i % len(STROKES)]
 
 
 def hatch(i: int) -> str | None:
     """The pattern of the i-th box, which differs once the colours repeat."""
-    return HATCHES[i // len(COLOURS) % len(HATCHES)]
+    return HATCHES[i // len(colours()) % len(HATCHES)]
 
 
 def ink() -> str:
@@ -59,13 +77,6 @@ def ink() -> str:
     from matplotlib import rcParams
 
     return rcParams["text.color"]
-
-
-def paper() -> str:
-    """The colour behind lines."""
-    from matplotlib import rcParams
-
-    return rcParams["axes.facecolor"]
 
 
 def intervals(
@@ -78,6 +89,7 @@ def intervals(
     *,
     label: str | None = None,
     joined: bool = False,
+    shrunk: float = 1.0,
 ) -> None:
     """Estimates of the i-th algorithm with their intervals.
 
@@ -88,6 +100,7 @@ def intervals(
       i: number of the algorithm, which decides its colour and marker.
       label: for the legend.
       joined: whether a line joins the estimates.
+      shrunk: of the usual size of markers and caps.
     """
     ax.errorbar(
         positions,
@@ -97,8 +110,8 @@ def intervals(
         color=colour(i),
         linestyle=stroke(i) if joined else "none",
         marker=marker(i),
-        markersize=MARK,
-        capsize=CAP,
+        markersize=MARK * shrunk,
+        capsize=CAP * shrunk,
         lw=LINE,
     )
 
@@ -114,23 +127,33 @@ def one_sided(ax: "Axes", positions: Any, ends: Any, i: int, *, down: bool = Tru
       i: number of the algorithm.
       down: whether the interval lies below the cap.
     """
+    from matplotlib.transforms import Bbox, TransformedBbox
+
     if not np.size(ends):
         return
     style: dict[str, Any] = {"marker": _arrow(down), "mew": LINE, "mfc": "none"}
-    ax.plot(positions, ends, ls="none", color=colour(i), ms=ARROW, **style)
+    (line,) = ax.plot(positions, ends, ls="none", color=colour(i), ms=ARROW, **style)
+    # A bound near the end of the scale keeps its arrow, which then crosses the frame.
+    line.set_clip_box(TransformedBbox(Bbox.from_extents(0, -EDGE, 1, 1 + EDGE), ax.transAxes))
     if NO_ERROR not in ax.get_legend_handles_labels()[1]:
-        ax.plot([], [], ls="none", color=ink(), label=NO_ERROR, ms=ARROW / 1.5, **style)
+        style["marker"] = _arrow(down, centred=True)
+        ax.plot([], [], ls="none", color=ink(), label=NO_ERROR, ms=ARROW / 2, **style)
 
 
-def _arrow(down: bool) -> "Path":
-    """A cap with an arrow from its middle; matplotlib scales a marker to its largest coordinate."""
+def _arrow(down: bool, centred: bool = False) -> "Path":
+    """A cap with an arrow from its middle.
+
+    matplotlib scales a marker to its largest coordinate: 1, or 1/2 of one that is `centred`, as in
+    a legend. So that one is as large as what is drawn where its size is half as large.
+    """
     from matplotlib.path import Path
 
     end = -1.0 if down else 1.0
     cap, shaft = [(-0.35, 0.0), (0.35, 0.0)], [(0.0, 0.0), (0.0, end)]
     head = [(-0.2, 0.65 * end), (0.0, end), (0.2, 0.65 * end)]
     codes = [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO, Path.MOVETO, *[Path.LINETO] * 2]
-    return Path([*cap, *shaft, *head], codes)
+    middle = end / 2 if centred else 0.0
+    return Path([(x, y - middle) for x, y in (*cap, *shaft, *head)], codes)
 
 
 def rates(
@@ -185,7 +208,8 @@ def interval_label(fewest: int) -> str:
     return "95%" if fewest > 1 else ONE
 
 
-def band(ax: "Axes", rounds: Any, mean: Any, width: Any, i: int, *, label: str | None) -> None:
+def band(ax: "Axes", rounds: Any, mean: Any, width: Any, i: int, *, label: str) -> None:
     """A curve of the i-th algorithm with a band of `width` on each side; NaN: without."""
-    ax.plot(rounds, mean, STROKES[i % len(STROKES)], color=colour(i), lw=LINE, label=label)
-    ax.fill_between(rounds, mean - width, mean + width, color=colour(i), alpha=0.2, lw=0)
+    ax.plot(rounds, mean, dashes(i), color=colour(i), lw=LINE, label=label)
+    style: dict[str, Any] = {"color": colour(i), "alpha": 0.2, "lw": 0, "label": BAND + label}
+    ax.fill_between(rounds, mean - width, mean + width, **style)

@@ -1,0 +1,1 @@
+"""What all figures share: marks, words along axes, sizes; and the figures of `Runs`."""
