@@ -195,7 +195,7 @@ def test_a_comparison_at_each_point_of_axes(found):
     (ax,) = at.plot().axes
     assert ax.get_xlabel() == "delta"
     assert "lower bound" in {line.get_label() for line in ax.get_lines()}
-    with pytest.raises(ValueError, match="axes"):
+    with pytest.raises(ValueError, match="unknown axis 'nothing'"):
         jb.compare(algorithms, INSTANCE, axes={"nothing": [1]}, replications=20)
 
 

@@ -105,8 +105,8 @@ def test_provenance_has_the_command_without_the_folders_of_the_program(
 
 
 def test_whole_numbers_are_stored_in_fewer_bytes_and_read_as_they_are(tmp_path):
-    found = example(regret=True)
-    found["answers"] = found.pulls.astype(float).where(found.replication < 15)
+    found = example(regret=True).isel(replication=np.arange(20).repeat(50))
+    found["answers"] = found.pulls.astype(float).where(found.pulls > 1000)
     dataset.write(found, tmp_path / "results.nc")
     found.to_netcdf(tmp_path / "plain.nc", engine="h5netcdf")
     with dataset.opened_results(tmp_path / "results.nc") as read:

@@ -14,6 +14,7 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 from pages import example
+from params import params
 from test_runs_plots import recorded
 
 import jaxbandits as jb
@@ -116,7 +117,7 @@ def words_of(ax, which):
     ]
 
 
-@pytest.mark.parametrize("width", [None, "column"])
+@pytest.mark.parametrize("width", ["column", pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DRAWN)
 def test_words_do_not_touch_and_nothing_hides_data(name, width):
     figure = DRAWN[name]({"width": width})
@@ -193,49 +194,49 @@ def compared(data):
     return jb.Comparison(data.assign_attrs(options=options), None)
 
 
-@pytest.mark.parametrize("draw", EVERY.values(), ids=EVERY)
+@pytest.mark.parametrize("name", params(EVERY, always=("runs", "comparison")))
 class TestEveryPlot:
-    def test_pyplot_knows_a_new_figure(self, draw):
+    def test_pyplot_knows_a_new_figure(self, name):
         before = pyplot.get_fignums()
-        figure = draw({})
+        figure = EVERY[name]({})
         assert isinstance(figure, Figure)
         assert pyplot.figure(figure.number) is figure
         assert len(pyplot.get_fignums()) == len(before) + 1
         copy = pickle.loads(pickle.dumps(figure))
         assert len(copy.axes) == len(figure.axes)
 
-    def test_axes_are_drawn_on(self, draw):
+    def test_axes_are_drawn_on(self, name):
         figure, (left, right) = pyplot.subplots(1, 2)
         numbers = pyplot.get_fignums()
-        assert draw({"ax": right, "scale": "log"}) is figure
+        assert EVERY[name]({"ax": right, "scale": "log"}) is figure
         assert pyplot.get_fignums() == numbers
         assert right.has_data()
         assert not left.has_data()
         assert "log" in (right.get_xscale(), right.get_yscale())
         part = pyplot.figure().subfigures(1, 2)[0]
-        assert draw({"ax": part.subplots()}) is part.figure
+        assert EVERY[name]({"ax": part.subplots()}) is part.figure
 
-    def test_sizes_are_kept(self, draw):
-        assert draw({"width": "column"}).get_figwidth() == 3.3
-        assert draw({"width": "page"}).get_figwidth() == 6.9
-        assert draw({"width": 4}).get_figwidth() == 4.0
+    def test_sizes_are_kept(self, name):
+        assert EVERY[name]({"width": "column"}).get_figwidth() == 3.3
+        assert EVERY[name]({"width": "page"}).get_figwidth() == 6.9
+        assert EVERY[name]({"width": 4}).get_figwidth() == 4.0
         with matplotlib.rc_context({"figure.figsize": (4.5, 2.5)}):
-            assert draw({}).get_size_inches().tolist() == [4.5, 2.5]
-            assert draw({"width": 4}).get_figwidth() == 4.0
+            assert EVERY[name]({}).get_size_inches().tolist() == [4.5, 2.5]
+            assert EVERY[name]({"width": 4}).get_figwidth() == 4.0
 
-    def test_colours_and_letters_are_those_of_rcparams(self, draw):
+    def test_colours_and_letters_are_those_of_rcparams(self, name):
         cycle = matplotlib.cycler(color=["#123456", "#654321"])
         with matplotlib.rc_context({"axes.prop_cycle": cycle, "font.size": 13.0}):
-            (ax,) = draw({"width": "column"}).axes
+            (ax,) = EVERY[name]({"width": "column"}).axes
             laid_out(ax.figure)
         found = {matplotlib.colors.to_hex(line.get_color()) for line in ax.get_lines()}
         assert "#123456" in found
         assert not found & set(marks.COLOURS)
         assert ax.yaxis.label.get_fontsize() == 13.0
-        (small,) = draw({"width": "column"}).axes
+        (small,) = EVERY[name]({"width": "column"}).axes
         assert {x.get_fontsize() for x in (small.yaxis.label, *small.get_yticklabels())} == {8.0}
 
-    def test_what_is_wrong_is_named_and_leaves_no_figure(self, draw):
+    def test_what_is_wrong_is_named_and_leaves_no_figure(self, name):
         before = pyplot.get_fignums()
         for how, words in (
             ({"width": "wide"}, "width must be 'column', 'page' or 1 to 100 inches, got 'wide'"),
@@ -246,11 +247,11 @@ class TestEveryPlot:
             ({"ax": pyplot.subplots(1, 3)[1]}, "ax must be 1 axes, one for each of the panels"),
         ):
             with pytest.raises(ValueError, match=words):
-                draw(how)
+                EVERY[name](how)
         assert len(pyplot.get_fignums()) == len(before) + 1  # that of the last case
 
-    def test_files_hold_letters_as_text(self, draw, tmp_path):
-        figure = draw({})
+    def test_files_hold_letters_as_text(self, name, tmp_path):
+        figure = EVERY[name]({})
         figure.savefig(tmp_path / "a.pdf")
         text = (tmp_path / "a.pdf").read_bytes()
         streams = [text]

@@ -35,8 +35,9 @@ Columns: TypeAlias = dict[str, tuple[Any, ...]]
 
 ANY = "any"  # in a table, the value of an axis on which a cell does not depend
 MOST_NUMBERS = 20_000_000  # of a column that few readers need
-# Smaller tables become no smaller. Level 1 is as good for counts as level 9, and ten times as fast.
-LEAST_COMPRESSED = 64  # numbers
+# Smaller tables become larger, by what HDF5 notes of their pieces. Level 1 is as good for counts as
+# level 9, and several times as fast.
+LEAST_COMPRESSED = 4096  # numbers
 ZLIB = {"zlib": True, "complevel": 1, "shuffle": True}
 
 
