@@ -5,10 +5,11 @@ It runs the first block of Python in `README.md`, keeps the picture that this dr
 the same block. It takes about a minute.
 """
 
-import contextlib
 import io
 import os
 import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -31,16 +32,19 @@ def blocks(page):
 
 
 def executed(code):
-    """What a block prints, and the picture that it saves, as bytes."""
-    printed, before = io.StringIO(), Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            with contextlib.redirect_stdout(printed):
-                exec(compile(code, "README.md", "exec"), {})
-            return printed.getvalue(), Path(DRAWN).read_bytes()
-        finally:
-            os.chdir(before)
+    """What a block prints in a process of its own, and the picture that it saves, as bytes."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "block.py").write_text(code, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "block.py"],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        return done.stdout, (folder / DRAWN).read_bytes()
 
 
 def main():
