@@ -15,6 +15,12 @@ def problem(seed, num_arms, dim):
     return rng.normal(size=(num_arms, dim))
 
 
+def of_pairs(alive):
+    """Which pairs have both arms alive."""
+    first, second = np.triu_indices(len(alive), 1)
+    return alive[first] & alive[second]
+
+
 def squared_norms(arms, counts, pairs, v0=0.0):
     """`||y||^2` of the pairs in A^-1, by NumPy."""
     prior = v0 if np.ndim(v0) else v0 * np.eye(arms.shape[1])
@@ -23,27 +29,31 @@ def squared_norms(arms, counts, pairs, v0=0.0):
 
 
 @jax.jit
-def allocated(arms, active, initial, v0, aim, most, slope=0.0):
+def allocated(arms, alive, initial, v0, aim, most, slope=0.0):
     def limit(draws):
         return aim + slope * draws
 
-    return greedy.min_max(arms, active, initial, limit, v0=v0, most=most)
+    return greedy.min_max(arms, alive, initial, limit, v0=v0, most=most)
 
 
-def path(arms, active, initial, v0, steps):
+def path(arms, alive, initial, v0, steps):
     """Counts after 0, 1, ... draws."""
     numbers = int(initial.sum()) + np.arange(steps + 1)
-    return np.stack([allocated(arms, active, initial, v0, 0.0, int(most)) for most in numbers])
+    return np.stack([allocated(arms, alive, initial, v0, 0.0, int(most)) for most in numbers])
 
 
-@pytest.mark.parametrize(("num_arms", "dim", "v0"), [(5, 3, 0.0), (4, 4, 1.0), (7, 2, 0.3)])
+SIZES = [(5, 3, 0.0), (4, 4, 1.0), (7, 2, 0.3), (greedy.LISTED + 7, 3, 0.1)]
+
+
+@pytest.mark.parametrize(("num_arms", "dim", "v0"), SIZES)
 def test_every_draw_is_the_best_one(num_arms, dim, v0):
     with jax.enable_x64(True):
         arms = problem(num_arms, num_arms, dim)
         pairs = differences(arms)
-        active = np.random.default_rng(1).random(len(pairs)) < 0.7
-        initial = np.full(num_arms, int(v0 == 0))
-        counts = path(jnp.asarray(arms), jnp.asarray(active), jnp.asarray(initial), v0, 60)
+        alive = np.arange(num_arms) != 1
+        initial, active = np.full(num_arms, int(v0 == 0)), of_pairs(alive)
+        assert (active.sum() > greedy.FEW) == (num_arms > 5)
+        counts = path(jnp.asarray(arms), jnp.asarray(alive), jnp.asarray(initial), v0, 60)
     changes = np.diff(counts, axis=0)
     assert (changes.sum(1) == 1).all()
     assert (changes >= 0).all()
@@ -58,11 +68,11 @@ def test_every_draw_is_the_best_one(num_arms, dim, v0):
 def test_draws_end_once_every_norm_is_below_the_limit():
     arms, one = problem(3, 6, 3), np.ones(6, int)
     pairs = differences(arms)
-    every = np.ones(len(pairs), bool)
+    every = np.ones(6, bool)
     with jax.enable_x64(True):
 
-        def found(aim, slope=0.0, most=BIG, active=every):
-            given = map(jnp.asarray, (arms, active, one))
+        def found(aim, slope=0.0, most=BIG, alive=every):
+            given = map(jnp.asarray, (arms, alive, one))
             return np.asarray(allocated(*given, 0.0, aim, most, slope))
 
         for aim in (0.1, 1e-3):  # the second needs several new inverses
@@ -78,19 +88,18 @@ def test_draws_end_once_every_norm_is_below_the_limit():
         by_number = found(0.0, 1e-6)
         assert squared_norms(arms, by_number, pairs).max() <= 1e-6 * by_number.sum()
         assert found(1e9).sum() == 7
-        np.testing.assert_array_equal(found(0.0, active=~every), one)
+        np.testing.assert_array_equal(found(0.0, alive=~every), one)
 
 
 def test_lanes_with_few_and_with_many_pairs_equal_single_calls():
     """Few pairs are solved as a smaller problem, which lanes with many pairs must not disturb."""
     arms, one = jnp.asarray(problem(5, 6, 3)), jnp.ones(6, int)
-    every = np.ones(15, bool)
-    few = np.arange(15) % 4 == 1
-    assert few.sum() < greedy.FEW < every.sum()
+    every, few = np.ones(6, bool), np.arange(6) % 2 == 1
+    assert of_pairs(few).sum() < greedy.FEW < of_pairs(every).sum()
     with jax.enable_x64(True):
-        active = jnp.asarray([few, every, ~every])
-        one_by_one = [np.asarray(allocated(arms, row, one, 0.0, 0.01, BIG)) for row in active]
-        together = jax.vmap(lambda row: allocated(arms, row, one, 0.0, 0.01, BIG))(active)
+        alive = jnp.asarray([few, every, ~every])
+        one_by_one = [np.asarray(allocated(arms, row, one, 0.0, 0.01, BIG)) for row in alive]
+        together = jax.vmap(lambda row: allocated(arms, row, one, 0.0, 0.01, BIG))(alive)
     np.testing.assert_array_equal(together, one_by_one)
     assert 6 == one_by_one[2].sum() < one_by_one[0].sum() < one_by_one[1].sum()
 
@@ -101,17 +110,16 @@ def test_long_allocations_come_near_the_optimal_design(angle):
     dim, draws = 4, 20_000
     arms = benchmark(dim, angle)
     pairs = differences(arms)
-    close = np.zeros(len(pairs), bool)
-    close[dim - 1] = True  # the first arm and the last
-    one, every = np.ones(dim + 1, int), np.ones(len(pairs), bool)
+    close = np.arange(dim + 1) % dim == 0  # the first arm and the last
+    one, every = np.ones(dim + 1, int), np.ones(dim + 1, bool)
     with jax.enable_x64(True):
         counts, even = (
-            np.asarray(allocated(jnp.asarray(arms), jnp.asarray(active), one, 0.0, 0.0, draws))
-            for active in (close, every)
+            np.asarray(allocated(jnp.asarray(arms), jnp.asarray(alive), one, 0.0, 0.0, draws))
+            for alive in (close, every)
         )
     assert counts.sum() == even.sum() == draws
     optimum = (1 - np.cos(angle) + np.sin(angle)) ** 2
-    reached = draws * squared_norms(arms, counts, pairs[close])[0]
+    reached = draws * squared_norms(arms, counts, pairs[of_pairs(close)])[0]
     assert optimum * (1 - 1e-9) <= reached <= 1.01 * optimum
     # Ties are broken at random, so that some draws go to arms that do not help.
     assert 2 * dim <= draws * squared_norms(arms, even, pairs).max() <= 1.3 * 2 * dim
@@ -121,8 +129,7 @@ def test_ties_between_basis_arms_end_in_equal_counts():
     """While all pairs have equal norms, no single draw lowers the largest one."""
     with jax.enable_x64(True):
         arms = jnp.eye(4)
-        pairs = differences(np.eye(4))
-        everything, initial = jnp.ones(len(pairs), bool), jnp.ones(4, int)
+        everything, initial = jnp.ones(4, bool), jnp.ones(4, int)
         counts = np.asarray(allocated(arms, everything, initial, 0.0, 2.0005e-3, BIG))
         np.testing.assert_array_equal(counts, 1000)
         first = path(arms, everything, initial, 0.0, 1)[1] - 1

@@ -150,7 +150,6 @@ def xy_adaptive(
     begin = BEGINS[variant] if begin is None else begin
     retest = (not rage) if retest is None else retest
     v0, unmade = (1.0, dim) if begin == "ridge" else (0.0, 0)
-    first, second = directions.Pairs(arms).indices
     every_arm = jnp.arange(num_arms)
 
     def first_counts() -> Array:
@@ -163,8 +162,7 @@ def xy_adaptive(
         def limit(draws: Array) -> Array:
             return goal * (draws + unmade) if rage else goal
 
-        active = alive[first] & alive[second]
-        return greedy.min_max(arms, active, first_counts(), limit, v0=v0, most=max_draws)
+        return greedy.min_max(arms, alive, first_counts(), limit, v0=v0, most=max_draws)
 
     def init(key: Key) -> State:
         zero = jnp.zeros((), int)
