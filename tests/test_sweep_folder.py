@@ -121,8 +121,8 @@ def test_force_replaces_results_but_no_foreign_file(finished, tmp_path):
     (out / "results.nc").write_bytes(b"of somebody else")
     refused(call("run", file, "--out", out, "--force"), "results.nc", "cannot be read")
     (out / "results.nc").unlink()
-    for name in folder.FIGURES:
-        for other in folder.FIGURES:
+    for name in folder.BESIDE:
+        for other in folder.BESIDE:
             (out / other).unlink(missing_ok=True)
         (out / name).write_bytes(b"of somebody else")
         refused(call("run", file, "--out", out), name, "--force")
