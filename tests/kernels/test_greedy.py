@@ -202,3 +202,22 @@ def test_ties_of_g_allocation_favour_no_arm():
     orders = steps.argmax(1).reshape(3, 6)
     assert (np.sort(orders, axis=1) == np.arange(6)).all()
     assert len({tuple(order) for order in orders}) == 3
+
+
+@pytest.mark.parametrize("num_targets", [5, greedy.LISTED + 5])
+def test_one_draw_is_the_best_one_for_targets(num_targets):
+    """Each draw in turn, by all pairs and by those that can matter."""
+    arms, targets = problem(1, 12, 3), problem(2, num_targets, 3)
+    pairs, draw = differences(targets), jax.jit(greedy.min_max_one)
+    with jax.enable_x64(True):
+        counts = np.ones(12)
+        for number in range(30):
+            inverse = np.linalg.inv((arms.T * counts) @ arms)
+            moved, apart = arms @ inverse, targets[:, None] - targets[None, :]
+            sqdist = np.einsum("ijk,kl,ijl->ij", apart, inverse, apart)
+            given = (moved * arms).sum(1), moved @ targets.T, sqdist, np.asarray(number)
+            arm = int(draw(*map(jnp.asarray, given)))
+            tried = [squared_norms(arms, counts + one, pairs).max() for one in np.eye(12)]
+            assert tried[arm] <= min(tried) * (1 + 1e-9)
+            counts[arm] += 1
+        assert (counts > 1).sum() > 2
