@@ -209,6 +209,7 @@ def lower_bound(problem):
 def measured(problem, build):
     """The columns that hold figures."""
     settings = {"seed": SEED, "horizon": problem.horizon, "batch": LANES, "engine": "xla"}
+    settings |= {"cores": 1}
 
     def play(number):
         began = time.process_time()

@@ -80,7 +80,7 @@ def player(checkout, contest, *, quick=False):
         subprocess.Popen(
             [sys.executable, "-c", PLAYER, contest, "quick" if quick else "full"],
             cwd=checkout,
-            env=os.environ | {"PYTHONPATH": str(checkout)},
+            env=os.environ | {"PYTHONPATH": str(checkout), "JAXBANDITS_CORES": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

@@ -29,7 +29,7 @@ def timed(num_arms, build, replications):
     """Accuracy and times of runs on the instance with K arms."""
     began = time.perf_counter()
     build = partial(build, per_arm=PER_ARM)
-    runs = jb.simulate(adaptive(num_arms), build, replications=replications)
+    runs = jb.simulate(adaptive(num_arms), build, replications=replications, cores=1)
     digest = runs.summary()
     found = {
         "arms": num_arms,

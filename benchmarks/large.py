@@ -32,7 +32,7 @@ def measured(name, replications):
     """A row of the table; call it in a new process, because it measures peak memory."""
     instance, begin = INSTANCES[name](jax.random.key(0)), time.perf_counter()
     build = partial(jb.rage, delta=DELTA)
-    runs = jb.simulate(instance, build, replications=replications, max_pulls=MOST)
+    runs = jb.simulate(instance, build, replications=replications, max_pulls=MOST, cores=1)
     digest = runs.summary()
     return {
         "instance": name,

@@ -36,7 +36,7 @@ PATHS = re.compile(
 )
 ADDRESSES = re.compile(r" at 0x[0-9a-f]+")
 # As `Runs` prints them.
-SECONDS = re.compile(r", [\d.e+-]+ s(?: after [\d.e+-]+ s of compiling)?")
+SECONDS = re.compile(r"(?:, \d+ cores)?, [\d.e+-]+ s(?: after [\d.e+-]+ s of compiling)?")
 
 
 def executed(book, folder=FOLDER):

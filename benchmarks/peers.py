@@ -183,7 +183,7 @@ def ours(match, number):
     """`(CPU seconds, regrets)` of one call."""
     began = time.process_time()
     runs = jb.simulate(
-        match.instance, match.algorithm, replications=number, horizon=HORIZON, seed=SEED
+        match.instance, match.algorithm, replications=number, horizon=HORIZON, seed=SEED, cores=1
     )
     return time.process_time() - began, runs.regret[:, -1]
 

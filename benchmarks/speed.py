@@ -39,10 +39,13 @@ def arguments():
 
 
 def one_core():
-    """Restrict the process to one core; call it before any library counts the cores."""
+    """Restrict the process to one core; call it before any library counts the cores.
+
+    Where the system binds no process to a core, the package uses one all the same.
+    """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "JAXBANDITS_CORES"):
         os.environ[name] = "1"
 
 

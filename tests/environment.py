@@ -34,8 +34,10 @@ os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 DEVICES = "--xla_force_host_platform_device_count"
 if DEVICES not in os.environ["XLA_FLAGS"]:
     os.environ["XLA_FLAGS"] += f" {DEVICES}=4"
-# Several processes share the cores, where threads waiting for small matrix products would spin.
+# Several processes share the cores: each uses one, unless a test asks for more. Threads that wait
+# for small matrix products would spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("JAXBANDITS_CORES", "1")  # those that a test starts too
 # Tracing makes many long-lived objects; searching them for cycles takes a tenth of the time.
 gc.set_threshold(200_000, 50, 1_000)
 # Each process, and each that a test starts, imports hundreds of modules. Without stored bytecode,

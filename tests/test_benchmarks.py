@@ -14,6 +14,7 @@ from scipy import stats
 from benchmarks import (
     before_after,
     build,
+    cores,
     gpu_launches,
     guarantees,
     mutants,
@@ -98,6 +99,17 @@ def test_the_part_scaling_measures_replications_and_devices(tmp_path):
     assert all(row["microseconds"] > 0 for row in rows.values())
     assert 0.8 < found["lane_use"]["use"] <= 1.0
     assert found["devices"] is None or found["devices"]["ratio"] > 0
+
+
+@pytest.mark.slow
+def test_all_cores_are_timed_against_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(cores, "usable_cores", lambda: 2)
+    out = tmp_path / "cores.json"
+    found = cores.main(["--quick", "--only", "gse-16", "--out", str(out)])
+    assert json.loads(out.read_text())["results"] == found
+    _, many = found.values()
+    assert many["cores"] == 2
+    assert 0 < many["ratio"]["median"] <= many["ratio"]["best"]
 
 
 @pytest.mark.slow

@@ -184,6 +184,8 @@ def test_shards_together_give_the_results_of_a_run(tiny, tmp_path):
     assert (out / "results.nc").exists()
     for bad in ("2", "3/2", "a/b", "1/0"):
         refused(call("run", tiny, "--out", out, "--shard", bad), "shard must be", bad)
+    refused(call("run", tiny, "--out", out, "--cores", "0"), "cores must be", "got 0")
+    refused(call("run", tiny, "--out", out, "--cores", "x"), "--cores", "'x'")
 
 
 @pytest.mark.slow

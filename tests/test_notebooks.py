@@ -155,6 +155,7 @@ def test_other_sources_have_another_digest():
     [
         ("device cpu, 0.466 s after 5.69 s of compiling\n", "device cpu\n"),
         ("device cpu, 1e+02 s\n", "device cpu\n"),
+        ("device cpu, 2 cores, 0.466 s after 5.69 s of compiling\n", "device cpu\n"),
         ("<function f at 0x7f2aee8c1d00>", "<function f>"),
         (f"in {ROOT}/notebooks/one.npz", "in notebooks/one.npz"),
         ("in '/tmp/tmpab12/one.npz'", "in 'one.npz'"),

@@ -117,6 +117,7 @@ def machines(command: Callable[P, R]) -> Callable[P, R]:
     for option in (
         click.option("--cluster", metavar="ADDRESS", help="A running dask scheduler."),
         click.option("--devices", metavar="N|all", help="Devices to share the lanes."),
+        click.option("--cores", type=int, help="Of a CPU; by default all that it may use."),
         click.option(
             "--engine", type=str, help="auto (the default), xla, native (a CPU) or cuda (a GPU)."
         ),

@@ -28,6 +28,7 @@ from .checks import (
     check_engine,
     check_engine_name,
     check_memory,
+    cores_of,
     devices_of,
     size_of,
     size_or_none,
@@ -73,6 +74,7 @@ def simulate(
     horizon: int | None = None,
     batch: int | None = None,
     devices: DeviceChoice = None,
+    cores: int | None = None,
     engine: Literal["auto", "xla", "native", "cuda"] = "auto",
     record: RecordedRounds = "mixed",
     progress: bool | Callable[[int, int], Any] = False,
@@ -80,8 +82,9 @@ def simulate(
 ) -> Runs:
     """Run `replications` independent copies of an algorithm, in float64.
 
-    Replication r depends on `(seed, r)` and the inputs alone: `batch`, `devices`, the number of
-    replications and the fate of the others change nothing, as long as the engine is the same. A
+    Replication r depends on `(seed, r)` and the inputs alone: `batch`, `devices`, `cores`, the
+    number of replications and the fate of the others change nothing, as long as the engine is the
+    same. A
     second call that differs in numbers only (arrays, `delta`, `budget`, ...) compiles nothing.
     Ctrl-C returns the replications that are done, with a warning; while a program compiles, there
     are none.
@@ -105,12 +108,16 @@ def simulate(
         the algorithm stops before, its answer is drawn in the rounds that are left: the regret,
         `pulls` and `arm_pulls` count them. A phase that would go beyond the horizon is cut in
         proportion.
-      batch: replications side by side, rounded up to a multiple of 8 (of 16 by the engine
-        "native", of 128 by "cuda"); by default what the cache
-        of a CPU or the memory of an accelerator holds.
+      batch: replications side by side, on each core of a CPU, rounded up to a multiple of 8 (of 16
+        by the engine "native", of 128 by "cuda"); by default what the cache of a CPU or the memory
+        of an accelerator holds.
       devices: JAX devices of this process to share the lanes, or how many of them; one by
         default. "all": those of every process that `jax.distributed` has joined; each process
         calls `simulate`, runs a share of the replications, and gets all results.
+      cores: how many threads play at once on a CPU; `meta["cores"]` says how many did. By default
+        as many as this process may use, at most `JAXBANDITS_CORES` of the environment; one in a
+        process of `multiprocessing`. No more play than have a batch each, or than there is memory
+        for. All of them run the same program, so no number depends on it.
       engine: "auto", the one of the three that compiles and plays in the shortest time:
         `meta["engine"]` tells which, and `meta["engine_reason"]` why. "xla" is for any device.
         "native", for a CPU with a C++ compiler, compiles in half of the time and plays up to four
@@ -142,6 +149,7 @@ def simulate(
     replications, seed = size_of("replications", replications), size_of("seed", seed)
     horizon = size_or_none("horizon", horizon)
     check_engine_name(engine)
+    cores = cores_of(cores, devices)
     check("debug", FLAG, debug)
     structure, numbers = prepared(instance, algorithm, horizon)
     report = reporter(progress)
@@ -154,6 +162,7 @@ def simulate(
             horizon=horizon,
             batch=batch,
             devices=devices,
+            cores=cores,
             engine=engine,
             record=record,
         )
@@ -245,7 +254,7 @@ class Simulation:
     Args:
       cells: as `partition.prepared` returns them, of one structure and shapes.
       replications: how many to expect, of all cells together.
-      seed, max_pulls, horizon, batch, devices, engine, record: as in `simulate`.
+      seed, max_pulls, horizon, batch, devices, cores, engine, record: as in `simulate`.
       prefer, planned: for "auto", as in `HostLoop`.
     """
 
@@ -260,6 +269,7 @@ class Simulation:
         horizon: int | None = None,
         batch: int | None = None,
         devices: DeviceChoice = None,
+        cores: int | None = None,
         engine: str = "auto",
         record: RecordedRounds = "mixed",
         prefer: str | None = None,
@@ -290,6 +300,7 @@ class Simulation:
                 limits=Limits(max_pulls, UNLIMITED) if free else Limits(horizon, horizon),
                 rounds=rounds,
                 devices=here,
+                cores=cores_of(cores, devices),
                 engine=engine,
                 prefer=prefer,
                 planned=planned or replications,
@@ -346,8 +357,12 @@ class Simulation:
         collector = RunCollector(left, self._runs, keep, hold=keep is None or not self.team.alone)
         done, total, began = 0, len(ids), time.perf_counter()
         try:
-            with pinned(), errors_named():
-                for record in self._loop.run(ids):
+            with (
+                pinned(),
+                errors_named(),
+                contextlib.closing(self._loop.run(ids)) as records,
+            ):
+                for record in records:
                     _check_drawn(record)
                     _check_faults(record, self._name, self._fault_text)
                     collector.add(record)
@@ -374,6 +389,7 @@ class Simulation:
         meta = {
             "seconds": round(seconds, 3),
             "compile_seconds": round(self._compile_seconds, 3),
+            "cores": loop.cores,
             "lane_use": round(loop.useful / max(1, loop.offered), 4),
             "jax": jax.__version__,
             "jaxbandits": VERSION,

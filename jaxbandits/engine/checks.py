@@ -11,6 +11,7 @@ import numpy as np
 from ..compilers.cpp import compiler
 from ..compilers.cuda import found_library
 from ..parameters import LARGEST, check, choice, require
+from ..system.cores import usable_cores
 from ..system.machine import in_gibibytes, memory_bytes
 from ..whole_numbers import allowed_whole, is_whole, shown
 from .device_loop import ENGINES, REPLICATIONS_PER_CELL
@@ -39,6 +40,7 @@ SIZES: dict[str, tuple[int, int]] = {
     "max_pulls": (1, LARGEST),
     "horizon": (1, LARGEST),
     "batch": (1, LARGEST),
+    "cores": (1, 2**12),
 }
 # Within a round lanes need several times what they carry from round to round.
 WITHIN_A_ROUND: int = 4
@@ -121,6 +123,26 @@ def check_program(needed: int) -> None:
 def lanes_at_ease(each: int) -> int:
     """How many lanes of so many bytes this machine has room for, with all that a round needs."""
     return max(1, memory_bytes() // (WITHIN_A_ROUND * each))
+
+
+def threads_that_fit(each: int) -> int:
+    """How many threads this machine has room for that hold so many bytes each; at least one."""
+    return max(1, memory_bytes() // max(1, each))
+
+
+def cores_of(cores: int | None, devices: DeviceChoice = None) -> int:
+    """How many cores may play at once; one where devices are given, which are cores of a CPU.
+
+    Raises:
+      ValueError: `cores` is no whole number, 1 or above, or it is given with devices; or the
+        environment says something else.
+    """
+    given = size_or_none("cores", cores)
+    if devices is None:
+        return usable_cores() if given is None else given
+    message = "cores must be None or 1 where devices are given, which share the work"
+    require(given in (None, 1), f"{message}, got {shown(cores)}")
+    return 1
 
 
 def devices_of(devices: DeviceChoice) -> Devices:

@@ -140,17 +140,26 @@ def _alone(sizes, replications):
 
 
 def shape_of(
-    sizes: Sizes, *, replications: int, batch: int | None, devices: Devices, engine: str = "xla"
+    sizes: Sizes,
+    *,
+    replications: int,
+    batch: int | None,
+    devices: Devices,
+    cores: int = 1,
+    engine: str = "xla",
 ) -> Shape:
-    """Lanes of a device, and what follows from their number; `engine` is not "auto".
+    """Lanes of a device or a core, and what follows from their number; `engine` is not "auto".
 
     By default as many lanes as the cache or the device holds, a power of 2, so that few shapes
-    are compiled; never many more than there are replications.
+    are compiled; never many more than there are replications. All cores run the program of one,
+    so the last bits do not depend on their number. Lanes in turn are programs of one lane whatever
+    their number is: each core then gets its share.
     """
     number = 1 if devices is None else len(devices)
     platform = platform_of(devices)
     engine = engine_for(sizes.traits.contextual, platform, engine)
     if batch is None:
+        number *= cores if engine == "in turn" else 1
         lanes = _default_lanes(sizes, -(-replications // number), platform, engine)
     else:
         lanes = -(-min(batch, replications) // number)

@@ -1,9 +1,11 @@
 """Lanes, the host's half: the compiled program, who starts next, what has ended."""
 
 import functools
+import itertools
+import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import jax
@@ -20,8 +22,9 @@ from ..compilers.jaxprs import loops
 from ..system import keeping
 from ..system.interrupts import raise_if_lost
 from ..system.machine import features
+from ..system.threads import merged
 from ..types import Key
-from .checks import Devices, check_lanes, check_program, is_gpu, platform_of
+from .checks import Devices, check_lanes, check_program, is_gpu, platform_of, threads_that_fit
 from .choices import Choice, automatic, avoid, fewest_lanes, shape_of
 from .device_loop import (
     FUSED,
@@ -63,6 +66,10 @@ LARGE_BYTES: int = 2**20  # of numbers, which are then put on the device once
 # faster (`rep_glm_fpl`). A step of training alone takes twice as long so (`deep_fpl`).
 LOOPS_IN_TURN: int = 4
 ONE_GRAPH: str = "FUSION,CUBLAS,WHILE,CONDITIONAL"  # what a GPU may do without the host
+# Threads cost a millisecond. The first one plays alone until its lanes have ended once, which tells
+# how long the rest will take, or so many seconds; the others begin where so much is left.
+ALONE_SECONDS: float = 0.02
+SHARED_SECONDS: float = 0.005
 DEVICES: PartitionSpec = PartitionSpec("devices")
 
 
@@ -110,11 +117,12 @@ def _bytes_of(program: Compiled) -> int:
 def first_batch(
     structure: Structure, shape: Shape, shapes: Shapes, num_rounds: int, devices: Devices = None
 ) -> Batch:
-    """An empty batch on the devices where it will be computed."""
+    """An empty batch on the devices where it will be computed, or for the call to put there."""
     if platform_of(devices) not in HOST_MEMORY:
         return _made_there(structure, shape, shapes, num_rounds, devices)()
     batch = _empty(structure, shape, shapes, num_rounds, devices, np)
-    return jax.device_put(batch, _shardings(batch, devices))
+    # A call takes arrays of NumPy in half of the time that it takes to put them there before.
+    return batch if devices is None else jax.device_put(batch, _shardings(batch, devices))
 
 
 @keeping.remembered
@@ -207,6 +215,48 @@ def _flags(platform, shape):
     return wide | single if platform == "cpu" else {}
 
 
+class Waiting:
+    """The replications that have not started, which threads take.
+
+    Args:
+      ids: of the replications, in the order in which they start.
+    Attributes:
+      threads: how many share them.
+      unfinished: how many have not ended.
+    """
+
+    def __init__(self, ids: Sequence[int] | Int[np.ndarray, " R"]) -> None:
+        self._left = np.asarray(ids, np.int64)
+        self._lock = threading.Lock()
+        self.threads: int = 1
+        self.unfinished: int = len(self._left)
+
+    def take(self, most: int, under_way: int) -> tuple[Int[np.ndarray, " N"], bool]:
+        """The next replications, and whether there are more for the same thread.
+
+        Args:
+          most: how many a call can be given.
+          under_way: how many the thread is playing; with these it gets an even share of all that
+            have not ended, so that all threads end at about the same time.
+        """
+        with self._lock:
+            share = -(-self.unfinished // self.threads) - under_way
+            most = most if self.threads == 1 else min(most, max(share, 0))
+            taken, self._left = self._left[:most], self._left[most:]
+            return taken, bool(len(taken) and len(self._left))
+
+    def settle(self, back: Int[np.ndarray, " N"], ended: int) -> None:
+        """Put back what was taken and has not started, and note how many have ended."""
+        with self._lock:
+            self._left = np.concatenate([np.sort(back), self._left])
+            self.unfinished -= ended
+
+    def leave(self) -> None:
+        """Note that a thread takes no more."""
+        with self._lock:
+            self.threads = max(1, self.threads - 1)
+
+
 class HostLoop:
     """Runs a list of replications on one or more devices.
 
@@ -220,8 +270,10 @@ class HostLoop:
       limits: where a run is cut short.
       rounds: where the regret is recorded.
       devices: as `checks.devices_of` returns them.
+      cores: how many threads may play at once, each with its own lanes, by one program.
     Attributes:
-      shape: sizes of the batch, and the engine.
+      shape: sizes of the batch of a thread, and the engine.
+      cores: how many have played at once.
       reason: why this engine plays, see `Runs.meta`.
       compile_seconds: next to none if the program was compiled before.
       offered, useful: rounds that all lanes have computed, and those of live runs among them.
@@ -238,6 +290,7 @@ class HostLoop:
         limits: Limits,
         rounds: Sequence[int] | Int[np.ndarray, " T"],
         devices: Devices = None,
+        cores: int = 1,
         engine: str = "xla",
         prefer: str | None = None,
         planned: int | None = None,
@@ -257,7 +310,12 @@ class HostLoop:
             number = planned or replications
             choice = automatic(known, self._platform, number, looping).begun_with(prefer)
         self.shape: Shape = shape_of(
-            known, replications=replications, batch=batch, devices=devices, engine=choice.engine
+            known,
+            replications=replications,
+            batch=batch,
+            devices=devices,
+            cores=cores,
+            engine=choice.engine,
         )
         if known.traits.contextual:
             choice = Choice(self.shape.engine, CONTEXTUAL)
@@ -284,8 +342,12 @@ class HostLoop:
             choice = choice.instead(error)
             self.shape = self.shape._replace(engine=choice.engine)
             self._compiled_loop = program(compiled, self.shape, *others)
+        self._threads = 1
         if self._platform == "cpu":
-            check_program(_bytes_of(self._compiled_loop))
+            needed = _bytes_of(self._compiled_loop)
+            check_program(needed)
+            tables = 8 * known.record * self.shape.records
+            self._threads = min(cores, threads_that_fit(self._bytes + tables + needed))
         self.reason: str = choice.reason
         self._program_key = compiled, self.shape, *others
         if self._platform not in HOST_MEMORY:  # small programs, compiled before anything plays
@@ -293,34 +355,71 @@ class HostLoop:
             _first_rows(*self._program_key)
         self._record: Record = traced(compiled, shapes, len(rounds))[1]  # its shapes
         self.compile_seconds: float = time.perf_counter() - began
+        self.cores: int = self._count if self._platform == "cpu" else 1
         self.offered: int = 0
         self.useful: int = 0
+        self._counting = threading.Lock()
 
-    def run(self, ids: Sequence[int] | Int[np.ndarray, " R"]) -> Iterator[Record]:
-        """Yield the `Record` of replications as they end, until all have."""
-        left, under_way = np.asarray(ids, np.int64), np.zeros(self._count, int)
+    def run(self, ids: Sequence[int] | Int[np.ndarray, " R"]) -> Generator[Record]:
+        """Yield the `Record` of replications as they end, until all have.
+
+        The caller closes the iterator: threads may play behind it.
+        """
+        threads, waiting = min(self._threads, -(-len(ids) // self.shape.lanes)), Waiting(ids)
         chunks = _first_chunks(self._bytes)
-        back = left[:0]  # what was queued before, and not taken
-        batch = first_batch(*self._program_key)
+        if threads > 1:
+            return self._play_shared(waiting, threads, max(1, chunks // 2))
+        return self._play(waiting, first_batch(*self._program_key), chunks)
+
+    def _play_shared(self, waiting, threads, chunks):
+        """What `_play` yields, by several threads as soon as enough work for them is known of."""
+        began, ended = time.perf_counter(), 0
+        first = self._play(waiting, first_batch(*self._program_key), chunks)
+        for record in first:
+            yield record
+            ended, seconds = ended + len(record.id), time.perf_counter() - began
+            if ended >= self.shape.lanes or seconds > ALONE_SECONDS:
+                break
+        else:
+            return
+        if seconds * waiting.unfinished <= SHARED_SECONDS * ended:
+            yield from first
+            return
+        self.cores, waiting.threads = max(self.cores, threads), threads
+        # Batches are made in the caller's thread: others do not know which device it has set.
+        others = (
+            self._play(waiting, first_batch(*self._program_key), chunks) for _ in range(1, threads)
+        )
+        yield from merged(itertools.chain([first], others))
+
+    def _play(self, waiting, batch, chunks):
+        """Yield the `Record` of replications that end in the lanes of a batch, until none waits.
+
+        Args:
+          chunks: of the first call.
+        """
+        under_way = np.zeros(self._count, int)
         arriving = None  # what the last call has written, while the next one plays
-        while len(back) + len(left) or under_way.any():
-            more = self._count * self.shape.queue - len(back)
-            queued, left = np.concatenate([back, left[:more]]), left[more:]
+        while True:
+            queued, more = waiting.take(self._count * self.shape.queue, int(under_way.sum()))
+            if not (len(queued) or under_way.any()):
+                break
             queue = self._queue(queued, self._count)
             raise_if_lost()
             began = time.perf_counter()
-            batch = self._compiled_loop(self._call_inputs(queue, chunks, bool(len(left))), batch)
+            batch = self._compiled_loop(self._call_inputs(queue, chunks, more), batch)
             if arriving:
                 yield self._records_of(*arriving)
             written, taken = self._counts(batch)
             arriving = self._fetched(batch.records, int(written.max())), written
             chunks = _next_chunks(chunks, time.perf_counter() - began)
-            back = np.sort(np.concatenate([r[n:] for r, n in zip(queue, taken, strict=True)]))
-            back = back[back >= 0]
+            back = np.concatenate([r[n:] for r, n in zip(queue, taken, strict=True)])
+            waiting.settle(back[back >= 0], int(written.sum()))
             under_way += taken - written
             if self._platform in HOST_MEMORY:  # where the next call writes
                 yield self._records_of(*arriving)
                 arriving = None
+        waiting.leave()
         if arriving:
             yield self._records_of(*arriving)
 
@@ -341,8 +440,9 @@ class HostLoop:
         """How many records each device has written in a call, and how much of its queue it took."""
         counts = batch.written, batch.taken, batch.useful, batch.offered
         written, taken, useful, offered = map(np.atleast_1d, counts)
-        self.useful += int(useful.sum())
-        self.offered += int(offered.sum())
+        with self._counting:
+            self.useful += int(useful.sum())
+            self.offered += int(offered.sum())
         return written, taken
 
     def _records_of(self, tables, written):

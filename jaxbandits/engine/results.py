@@ -69,11 +69,11 @@ class Runs:
       meta: facts about the run: seed, `seconds` it took, `compile_seconds` before them (of cells
         that share a program, for the first of them), device, engine, `engine_reason`: why this
         engine played: "asked", "fastest" with a few words perhaps, or what kept a faster one from
-        it; `jax` and `jaxbandits`: their
-        versions, and `lane_use`: the share of all rounds computed that belonged to a replication
-        under way. `unsettled`, where means are estimated: the share of replications of which it is
-        not settled which answer is right; and, with a horizon, `regret_variance_of_means`: the
-        share of the variance of the mean regret that is due to the errors of these means.
+        it; `cores`: how many of a CPU played at once, `jax` and `jaxbandits`: their versions, and
+        `lane_use`: the share of all rounds computed that belonged to a replication under way.
+        `unsettled`, where means are estimated: the share of replications of which it is not settled
+        which answer is right; and, with a horizon, `regret_variance_of_means`: the share of the
+        variance of the mean regret that is due to the errors of these means.
       regret_errors: float64 `[R, K]` of regret runs where means are estimated, else None: by how
         much the regret at the last round changes with one standard error of the mean of each arm.
 
@@ -362,6 +362,8 @@ def joined(parts: Sequence[Runs]) -> Runs:
     for name, between in (("engine", ", "), ("engine_reason", "; ")):
         if said := sorted({x.meta[name] for x in parts if name in x.meta}):
             known |= {name: between.join(said)}
+    if cores := [x.meta["cores"] for x in parts if "cores" in x.meta]:
+        known |= {"cores": max(cores)}
     judged = join(*(np.full(len(x), "unsettled" in x.facts) for x in parts))
     known |= unsettled_share({k: v[judged] for k, v in tables["facts"].items()})
     known |= share_of_means(tables.get("regret"), tables.get("regret_errors"))

@@ -6,6 +6,7 @@ from typing import IO, Any
 import numpy as np
 
 from ..system.data_files import Archive, ArrayFacts, Unreadable, parsed
+from ..whole_numbers import is_whole
 
 FORMAT: int = 1
 HEADER: str = "header"  # the name of the text in a file of runs
@@ -70,6 +71,8 @@ def _meta(archive: Archive) -> dict[str, Any]:
     _require(version <= FORMAT, f"it has format {version}, this version reads {FORMAT}")
     for name in TEXTS:
         _require(isinstance(meta.get(name, ""), str), f"{name!r} in its meta is no text")
+    cores = meta.get("cores", 1)
+    _require(is_whole(cores, 1), "'cores' in its meta is no number of cores")
     for name in SECONDS:
         _require(_is_time(meta.get(name, 0.0)), f"{name!r} in its meta is no number of seconds")
     return meta

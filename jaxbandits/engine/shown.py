@@ -87,6 +87,8 @@ def _mean(summary, name, at_least=False):
 
 def _played(meta):
     parts = [f"{name} {meta[name]}" for name in ("seed", "engine", "device") if name in meta]
+    if meta.get("cores", 1) != 1:
+        parts.append(f"{meta['cores']} cores")
     if "seconds" in meta:
         parts.append(f"{meta['seconds']:.3g} s")
         if "compile_seconds" in meta:

@@ -3,6 +3,7 @@
 A compiled program then writes two tables in place of some fifteen, and compiles sooner.
 """
 
+import functools
 import itertools
 from collections.abc import Mapping
 from typing import Any, TypeAlias, TypeVar
@@ -23,9 +24,14 @@ KINDS: dict[str, str] = {"b": "integers", "i": "integers", "u": "unsigned", "f":
 
 def _in_order(leaves):
     """The indices of the leaves of each table, those of a dtype together."""
+    return _by_table(tuple(np.dtype(x.dtype) for x in leaves))
+
+
+@functools.lru_cache(maxsize=512)
+def _by_table(dtypes):
     found: dict[str, list[int]] = {}
-    for index in sorted(range(len(leaves)), key=lambda index: str(leaves[index].dtype)):
-        dtype = np.dtype(leaves[index].dtype)
+    for index in sorted(range(len(dtypes)), key=lambda index: str(dtypes[index])):
+        dtype = dtypes[index]
         found.setdefault(KINDS.get(dtype.kind, dtype.name), []).append(index)
     return found
 

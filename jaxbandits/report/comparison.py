@@ -185,6 +185,7 @@ def compare(
     progress: bool = False,
     batch: int | None = None,
     devices: Any = None,
+    cores: int | None = None,
     engine: str = "auto",
 ) -> Comparison:
     """Play several algorithms on an instance, with the same noise in the same replications.
@@ -194,7 +195,7 @@ def compare(
     Args:
       algorithms: by name, constructors with their options bound; differences are to the first.
       instance: an `Instance`, or a constructor of one with its options bound.
-      replications, seed, horizon, max_pulls, batch, devices, engine: as in `simulate`.
+      replications, seed, horizon, max_pulls, batch, devices, cores, engine: as in `simulate`.
       axes: by name, values of an option of the algorithms or of the instance, as in `sweep`: the
         comparison is made at each point.
       bounds: whether to compute the lower bound of the mean pulls where it is known; that compiles
@@ -248,6 +249,7 @@ def compare(
         progress=progress,
         batch=batch,
         devices=devices,
+        cores=cores,
         engine=engine,
         bounds=bounds and horizon is None,
     )

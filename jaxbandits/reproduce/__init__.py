@@ -13,7 +13,8 @@ from .experiment import Experiment, Result, run
 
 __all__ = ["EXPERIMENTS", "Experiment", "Result", "experiments", "reproduce", "reproduce_all"]
 
-HOW = ("cluster", "batch", "devices", "engine")  # options of `reproduce` that say how to run
+# Options of `reproduce` that say how to run.
+HOW = ("cluster", "batch", "devices", "cores", "engine")
 EXPERIMENTS: dict[str, Experiment] = {
     **glm.EXPERIMENTS,
     **gse.EXPERIMENTS,
@@ -93,8 +94,8 @@ def reproduce(
       data: folder of local data sets.
       force: replace results of another sweep that `out` holds, which are refused otherwise.
       plugins: files whose experiments may be named too, see `system.plugins.read_files`.
-      how: `progress, cluster, devices, engine`, as in `sweep`; `shard=(i, n)` runs every n-th cell
-        alone, from the i-th on.
+      how: `progress, cluster, devices, cores, engine`, as in `sweep`; `shard=(i, n)` runs every
+        n-th cell alone, from the i-th on.
     Returns:
       A `Result`; None as long as `out` lacks cells of other shards.
     Raises:

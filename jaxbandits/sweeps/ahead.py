@@ -1,6 +1,5 @@
 """Programs of the next groups, compiled while the present one is simulated."""
 
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
@@ -21,9 +20,8 @@ class Ahead(Generic[T]):
     are begun than there are threads. Without threads each is made when it is taken.
     """
 
-    def __init__(self, makers: Iterable[Callable[[], T]], threads: int | None = None) -> None:
-        self._makers = list(makers)
-        self._threads = min(MOST, os.cpu_count() or 1) if threads is None else threads
+    def __init__(self, makers: Iterable[Callable[[], T]], threads: int) -> None:
+        self._makers, self._threads = list(makers), threads
         self._pool = ThreadPoolExecutor(max(1, self._threads))
         self._begun: dict[int, Future[T]] = {}
 

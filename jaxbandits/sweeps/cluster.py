@@ -71,7 +71,8 @@ class _Pieces:
     def __init__(
         self, client: "Client", plan: Sweep, work: Work, keep: Keep, how: dict[str, Any]
     ) -> None:
-        self._client, self._plan, self._work, self._keep, self._how = client, plan, work, keep, how
+        self._client, self._plan, self._work, self._keep = client, plan, work, keep
+        self._how = how | {"cores": how.get("cores") or 1}  # a worker gets a piece for each thread
         self._least = max(LEAST, PER_LANE * (how.get("batch") or 0))
         # Held by a task, and not scattered, because what a dead worker held is made again.
         self._groups = [client.submit(_unchanged, group, pure=False) for group, _ in work]

@@ -63,6 +63,7 @@ def sweep(
     only: Mapping[str, Only] | None = None,
     batch: int | None = None,
     devices: Any = None,
+    cores: int | None = None,
     engine: str = "auto",
     bounds: bool = False,
 ) -> "xarray.Dataset":
@@ -92,10 +93,11 @@ def sweep(
         and its results are NaN. For an algorithm too slow for the largest problems, say.
       bounds: add `pull_lower_bound`, see `theory`, to cells of one linear instance with normal
         rewards and an algorithm with a `delta`; compiles for some seconds.
-      batch, devices, engine: as in `simulate`; the pulls stay the same, but for ties that depend
-        on the last bit. A cell that is continued keeps the engine that "auto" began it with. With
-        `devices="all"` several processes may run the same sweep with the same folder `out`; each
-        process stores the replications that it has simulated.
+      batch, devices, cores, engine: as in `simulate`; the pulls stay the same, but for ties that
+        depend on the last bit. On a cluster each piece of work takes one core by default. A cell
+        that is continued keeps the engine that "auto" began it with. With `devices="all"` several
+        processes may run the same sweep with the same folder `out`; each process stores the
+        replications that it has simulated.
     Returns:
       An `xarray.Dataset` with dimensions instance, algorithm, one per axis, and replication. A
       cell that depends on no option named by an axis is played once, and has its numbers at every
@@ -142,6 +144,7 @@ def sweep(
         bounds=bounds,
         batch=batch,
         devices=devices,
+        cores=cores,
         engine=engine,
     )
     assert dataset is not None  # as it is for shards alone
@@ -172,7 +175,7 @@ def run(
       out: a path, or the `Folder` that the caller has locked.
       resume, progress, cluster, bounds: as in `sweep`.
       shard: which of how many parts of the cells.
-      how: `batch`, `devices` and `engine`.
+      how: `batch`, `devices`, `cores` and `engine`.
     """
     from ..engine.multihost import team_of
 
@@ -281,12 +284,17 @@ def require_shard(shard: tuple[int, int], out: Out) -> None:
 
 
 def check_how(
-    cluster: Any, batch: int | None = None, devices: Any = None, engine: str = "auto"
+    cluster: Any,
+    batch: int | None = None,
+    devices: Any = None,
+    cores: int | None = None,
+    engine: str = "auto",
 ) -> None:
     """Raise unless a sweep can be run with these options of `simulate`."""
-    from ..engine.checks import check_engine, devices_of, size_or_none
+    from ..engine.checks import check_engine, cores_of, devices_of, size_or_none
 
     size_or_none("batch", batch)
+    cores_of(cores, devices)
     if cluster is None:  # else the workers check devices and engine
         check_engine(engine, devices_of(devices))
 

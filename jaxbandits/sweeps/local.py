@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..engine.results import Runs
+from ..system.cores import usable_cores
 from ..system.progress import Progress
-from .ahead import Ahead
+from .ahead import MOST, Ahead
 from .cell_progress import Keep, OpenCells, Work, continued
 from .groups import Group, title_of
 from .spec import Sweep
@@ -31,7 +32,8 @@ def run(plan: Sweep, work: Work, keep: Keep, display: Progress, how: dict[str, A
 
     makers = [functools.partial(_made, plan, *item, how) for item in work]
     alone = team_of(how.get("devices")).alone  # else all processes do the same in one order
-    with Ahead(makers, None if alone else 0) as ahead:
+    threads = min(MOST, how.get("cores") or usable_cores()) if alone else 0
+    with Ahead(makers, threads) as ahead:
         for number, (_, open_cells) in enumerate(work):
             title = title_of([open_cell.cell for open_cell in open_cells.values()])
             compiling = functools.partial(display.wait, f"compiling {title}")
