@@ -149,7 +149,9 @@ TWICE = {
 
 @pytest.mark.parametrize("odd", TWICE)
 @pytest.mark.parametrize(
-    "read", [jb.plot.sweep, table.rows, lambda d: jb.Comparison(d, None).runs], ids=str
+    "read",
+    [jb.plot.sweep, table.rows, lambda d: jb.Comparison(d, None).runs],
+    ids=["figure", "table", "runs"],
 )
 def test_a_replication_does_not_count_twice(dataset, read, odd):
     with pytest.raises(ValueError, match=r"^dataset: replication \d+ stands \d+ times with equal"):

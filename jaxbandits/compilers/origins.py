@@ -1,7 +1,7 @@
 """Where an operation was written: the function of JAX by its public name, file and line."""
 
-import importlib
 import inspect
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,8 @@ def _called(eqn: Any) -> tuple[str, str]:
 def _public(name: str, file: str) -> str:
     """The public name of a function of JAX in this file; "" where it has none."""
     for short, module in PUBLIC.items():
-        for public, found in vars(importlib.import_module(module)).items():
+        # What a user has called is imported.
+        for public, found in getattr(sys.modules.get(module), "__dict__", {}).items():
             if name not in (public, getattr(found, "__name__", None)) or not callable(found):
                 continue
             code = getattr(inspect.unwrap(found), "__code__", None)

@@ -10,7 +10,6 @@ key that depends on no argument.
 
 import gc
 import os
-import pickle
 import random
 import sys
 import tempfile
@@ -181,15 +180,22 @@ def _without_others(used, seconds):
 
 
 def _states(generators):
-    return [pickle.dumps(_state(generator)) for generator in generators]
+    return [_comparable(_state(generator)) for generator in generators]
 
 
 def _state(generator):
     if isinstance(generator, random.Random):
         return generator.getstate()
     if isinstance(generator, np.random.RandomState):
-        return generator.get_state()
+        return generator.get_state(legacy=False)
     return generator.bit_generator.state
+
+
+def _comparable(state):
+    """A state whose arrays are bytes."""
+    if isinstance(state, dict):
+        return [(name, _comparable(value)) for name, value in state.items()]
+    return state.tobytes() if isinstance(state, np.ndarray) else state
 
 
 # Operations.
