@@ -13,7 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .signatures import publish
 from .types import Key
+
+__all__ = ["Algorithm", "Env", "Move", "Run"]
+
+publish(globals())
 
 
 class Move(NamedTuple):

@@ -14,8 +14,13 @@ from .kernels.linalg import scaling
 from .messages import brief
 from .parameters import check, choice, nonnegative
 from .precision import kernel
+from .signatures import publish
 from .transforms import ruled, tangents_like
 from .types import Rows, Scalar
+
+__all__ = ["fit_glm"]
+
+publish(globals())
 
 TOL: float = 1e-18  # a Newton decrement, in units of f
 SINGLE: float = 1e3  # in single precision: so many squared roundings for each draw

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .report import plot as panels
 from .show.runs import arm_pulls, error_rates, regret, stopping_times
+from .signatures import publish
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from .show.canvas import Scale, Width
 
 __all__ = ["arm_pulls", "error_rates", "regret", "stopping_times", "sweep"]
+
+publish(globals())
 
 
 def sweep(

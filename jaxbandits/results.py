@@ -5,6 +5,7 @@ from typing import IO, TYPE_CHECKING
 
 from .engine.results import Runs, first_of, joined, paired_difference
 from .engine.results import load as load_runs
+from .signatures import publish
 from .system.data_files import Unreadable, check_path
 from .system.extras import needed_by
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     import xarray
 
 __all__: list[str] = ["Runs", "first_of", "joined", "load", "paired_difference"]
+
+publish(globals())
 
 DATASET = ".nc"  # ending of a file that holds a sweep
 RUNS = (".npz", "")  # endings that `Runs.save` gives

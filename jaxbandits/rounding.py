@@ -13,10 +13,13 @@ from .kernels.allocate import regret_rounding
 from .kernels.linalg import scaling
 from .parameters import check, choice, count
 from .precision import kernel
+from .signatures import publish
 from .transforms import without_derivative
 from .types import Rows, Scalar, Table
 
 __all__ = ["efficient", "largest_remainder", "regret"]
+
+publish(globals())
 
 Counts: TypeAlias = Int[Table, " K"]
 

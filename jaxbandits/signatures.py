@@ -140,6 +140,20 @@ def suggesting(module: str, known: Collection[str]) -> Callable[[str], Any]:
     return refused
 
 
+def publish(module: dict[str, Any]) -> None:
+    """Let `dir` of a module, and so completion, list its `__all__` alone.
+
+    All other names of the module stay readable. An error of a name that it does not have gives the
+    nearest public one.
+
+    Args:
+      module: its `globals()`, with `__all__` as a list.
+    """
+    names = module["__all__"]
+    module["__dir__"] = lambda: sorted(names)
+    module["__getattr__"] = suggesting(module["__name__"], names)
+
+
 def check_options(role: str, build: Callable[..., Any], supplied: int = 1) -> None:
     """Raise unless a constructor has every option that is bound to it by name.
 

@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import pkgutil
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -63,5 +65,24 @@ def test_options_and_defaults_are_kept(name):
     assert list(FOUND[name]) == list(KNOWN[name])
 
 
+def listed_modules():
+    """Modules directly in the package that list their public names."""
+    names = [m.name for m in pkgutil.iter_modules(jb.__path__) if m.name != "__main__"]
+    modules = [import_module(f"jaxbandits.{name}") for name in names]
+    return [module for module in modules if "__all__" in vars(module)]
+
+
 def test_completion_offers_public_names_alone():
+    modules = listed_modules()
     assert dir(jb) == sorted([*jb.__all__, "__version__"])
+    assert {jb.algorithms, jb.core, jb.plot, jb.results, *MODULES.values()} <= {jb, *modules}
+    offered = {module.__name__: dir(module) for module in modules}
+    assert offered == {module.__name__: sorted(module.__all__) for module in modules}
+
+
+def test_a_name_that_a_public_module_does_not_have_is_answered_by_the_nearest():
+    for module in listed_modules():
+        name = max(module.__all__, key=len)
+        with pytest.raises(AttributeError, match=f"has no .*; did you mean '{name}'"):
+            getattr(module, name[:-1])
+    assert inspect.ismodule(jb.rounding.np)  # what is not listed stays readable

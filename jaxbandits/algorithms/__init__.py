@@ -4,6 +4,7 @@ The settings are `confidence`, `budget`, `top_m` and `regret`. `loops` has what 
 share; `wrappers` are constructors that take another constructor.
 """
 
+from ..signatures import publish
 from .budget.bayes_gap import bayes_gap
 from .budget.gse import gse
 from .budget.od_linbai import od_linbai
@@ -80,3 +81,5 @@ __all__ = [
     "xy_oracle",
     "xy_static",
 ]
+
+publish(globals())

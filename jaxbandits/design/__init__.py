@@ -4,6 +4,7 @@ They compute in float64, or inside `jit`, `vmap` and the like in the precision o
 """
 
 from ..kernels.design.d_optimal import Design
+from ..signatures import publish
 from .optimal import (
     d_optimal,
     log_det,
@@ -34,3 +35,5 @@ __all__ = [
     "xy_frank_wolfe",
     "xy_optimal",
 ]
+
+publish(globals())

@@ -1,8 +1,6 @@
 """Bandit instances: built from arrays, named in the papers, or read from local files."""
 
-from typing import TYPE_CHECKING
-
-from ..signatures import suggesting
+from ..signatures import publish
 from .contextual import Labelled, digits, images, labelled
 from .data.local_files import automobile, drug_repurposing, electric_motor
 from .instance import (
@@ -64,5 +62,4 @@ __all__ = [
     "yahoo_r6a",
 ]
 
-if not TYPE_CHECKING:  # else a type checker takes every name for an attribute
-    __getattr__ = suggesting(__name__, __all__)
+publish(globals())

@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from ..engine.checks import size_or_none
-from ..signatures import unknown
+from ..signatures import publish, unknown
 from ..sweeps.grid import check_how, require_shard
 from ..system.plugins import Catalogue, PluginFile
 from . import glm, gse, lingape, rage, topm
 from .experiment import Experiment, Result, run
 
 __all__ = ["EXPERIMENTS", "Experiment", "Result", "experiments", "reproduce", "reproduce_all"]
+
+publish(globals())
 
 # Options of `reproduce` that say how to run.
 HOW = ("cluster", "batch", "devices", "cores", "engine")

@@ -4,6 +4,7 @@
 computed on the host and refuse traced arguments with a `TypeError`.
 """
 
+from ..signatures import publish
 from .bounds import (
     CONFIDENCE,
     ROUNDING,
@@ -51,3 +52,5 @@ __all__ = [
     "ugape_complexity",
     "why_not",
 ]
+
+publish(globals())
