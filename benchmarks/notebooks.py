@@ -23,7 +23,8 @@ from jaxbandits.system.files import replacing
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "notebooks"
-SIZE = "JAXBANDITS_NOTEBOOK_SIZE"  # the tests set it, to run the notebooks at small sizes
+# The assignment of a notebook that says how much is played.
+SIZE = re.compile(r"^(replications|visitors|size|most) = \d+(?= *(?:#|$))", re.MULTILINE)
 LIMIT = 600  # seconds for a cell
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -56,6 +57,26 @@ def executed(book, folder=FOLDER):
     }
     NotebookClient(book, kernel_name="python3", record_timing=False, **options).execute()
     return tidied(book)
+
+
+def resized(book, sizes):
+    """A copy of a notebook that plays less, or more.
+
+    Args:
+      book: a notebook of `nbformat`.
+      sizes: a whole number for each name that `SIZE` finds.
+    Raises:
+      ValueError: not one assignment says how much the notebook plays.
+    """
+    book = nbformat.from_dict(book)
+    found = 0
+    for cell in book.cells:
+        if cell.cell_type == "code":
+            cell.source, some = SIZE.subn(lambda m: f"{m[1]} = {sizes[m[1]]}", cell.source)
+            found += some
+    if found != 1:
+        raise ValueError(f"a notebook must have one size, got {found}")
+    return book
 
 
 def tidied(book):
@@ -117,7 +138,6 @@ def main(arguments=None):
     names = parser.parse_args(arguments).names or known
     for name in set(names) - set(known):
         parser.error(f"NAME must be one of {', '.join(known)}, got {name!r}")
-    os.environ.pop(SIZE, None)
     os.environ["PYTHONPATH"] = str(ROOT)
     for name in names:
         path = FOLDER / f"{name}.ipynb"

@@ -10,7 +10,7 @@ import pytest
 from params import params
 from run_settings import child
 
-from benchmarks.notebooks import FOLDER, ROOT, SIZE, digest, machine_paths, tidied
+from benchmarks.notebooks import FOLDER, ROOT, digest, machine_paths, resized, tidied
 
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 QUICK = ("first_steps",)  # the others compile several programs each
@@ -22,10 +22,11 @@ PNG = b"\x89PNG\r\n\x1a\n"
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 EXECUTE = """
 import nbformat
-from benchmarks.notebooks import executed
+from benchmarks.notebooks import executed, resized
 path, folder = {path!r}, {folder!r}
-nbformat.write(executed(nbformat.read(path, as_version=4), folder), path)
+nbformat.write(executed(resized(nbformat.read(path, as_version=4), {sizes!r}), folder), path)
 """
+SMALL = {"replications": 20, "size": 20, "visitors": 160, "most": 400}
 
 
 def read(path):
@@ -129,14 +130,13 @@ def test_a_stored_notebook_says_nothing_of_a_machine(stored):
 
 @pytest.mark.parametrize("path", params(NOTEBOOKS, always=QUICK, name=attrgetter("stem")))
 def test_a_notebook_runs_and_draws_its_figures(path, tmp_path, monkeypatch):
-    monkeypatch.setenv(SIZE, "20")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     if path.stem in LONG:
         monkeypatch.delenv("XLA_FLAGS")
         monkeypatch.delenv("JAX_DISABLE_MOST_OPTIMIZATIONS")
     copy = shutil.copy(path, tmp_path)
     # A process of its own: the kernel's client warns of what this project treats as errors.
-    child(EXECUTE.format(path=str(copy), folder=str(tmp_path)))
+    child(EXECUTE.format(path=str(copy), folder=str(tmp_path), sizes=SMALL))
     book = read(copy)
     drawn = [text for text in texts_of(book) if text.startswith("<Figure")]
     assert len(figures_of(book)) == len(drawn) == len(figures_of(read(path)))  # not just printed
@@ -169,6 +169,21 @@ def test_what_an_execution_adds_is_removed(printed, kept):
     assert found.cells[0].metadata == {}
     assert machine_paths(found) == []
     assert bool(machine_paths(book)) == ("/tmp" in printed or str(ROOT) in printed)
+
+
+def test_a_notebook_has_one_size_which_no_variable_of_the_environment_sets(stored):
+    _, book = stored
+    small = resized(book, dict.fromkeys(SMALL, 1))
+    changed = [new for old, new in zip(book.cells, small.cells, strict=True) if old != new]
+    assert len(changed) == 1
+    assert "environ.get" not in "".join(cell.source for cell in book.cells)
+
+
+def test_a_notebook_without_a_size_or_with_two_is_refused():
+    assert resized(book_of("size = 100"), SMALL).cells[0].source == "size = 20"
+    for sources in (["a = 1"], ["size = 1", "most = 2"]):
+        with pytest.raises(ValueError, match="must have one size"):
+            resized(book_of(*sources), SMALL)
 
 
 def test_a_number_that_nothing_gives_is_noticed():
