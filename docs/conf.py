@@ -29,6 +29,11 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_extensions", "**.ipynb_checkpoints"]
 suppress_warnings = ["config.cache"]  # functions in this file are not pickled
+if tags.has("page"):  # `make docs PAGE=...`: one page, whose links lead nowhere
+    slow = ("myst_nb", "reference_pages", "sphinx_click", "tutorials")
+    extensions = ["myst_parser", *(name for name in extensions if name not in slow)]
+    suppress_warnings += ["myst.xref_missing", "toc"]
+    html_use_index = False
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 4
@@ -63,6 +68,7 @@ html_theme = "sphinx_book_theme"
 html_title = "jaxbandits"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_theme_options = {
     "show_toc_level": 2,
     "show_navbar_depth": 1,

@@ -20,6 +20,7 @@ TOML = re.compile(r"^```toml\n(.*?)^```$", re.M | re.S)
 FENCED = re.compile(r"^(\s*)```.*?^\1```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 NAME = re.compile(r"\{py:(?:func|class|meth|attr|mod|data)\}`(?:[^`<]*<)?~?([\w.]+)>?`")
+MARK = re.compile(r"<!-- /?f.*?-->")  # of figures: `benchmarks.pages`
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 # Options of JAX that a page sets.
 OPTIONS = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
@@ -116,3 +117,27 @@ def test_an_index_lists_every_page_of_its_folder(folder):
 def test_lines_of_a_block_are_those_of_the_page():
     (block,) = python_in("# Title\n\n```python\none = 1\n```\n\n```text\nno python\n```\n")
     assert block.split("\n").index("one = 1") == 3
+
+
+def test_troubles_come_first_and_each_has_a_line_of_code():
+    index, page = (
+        (DOCS / "how_to" / name).read_text() for name in ("index.md", "troubleshooting.md")
+    )
+    assert LINK.findall(index)[0] == "troubleshooting.md"
+    troubles = page.split("\n## ")[1:]
+    assert len(troubles) > 10
+    assert [text.partition("\n")[0] for text in troubles if not PYTHON.search(text)] == []
+
+
+def too_long(text):
+    """Lines of a page that an editor does not show whole, but those of tables."""
+    lines = [MARK.sub("", line) for line in text.split("\n") if not line.startswith("|")]
+    return [line for line in lines if len(line) > 200]
+
+
+def test_lines_of_pages_are_not_long():
+    written = {"changelog.md", "deviations.md"}
+    pages = [p for p in DOCS.rglob("*.md") if p.name not in written]
+    pages = [p for p in pages if "api" not in p.parts and p.parent.name != "reproductions"]
+    assert {page.name: long for page in pages if (long := too_long(page.read_text()))} == {}
+    assert too_long(f"| {'a' * 300} |\n{'b' * 201}") == ["b" * 201]

@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,13 @@ def test_every_signature_can_be_read():
         text, _ = signatures.from_source(None, what, name, value, None, None, None)
         assert " at 0x" not in text, name
         assert "Annotated" not in text, name
+
+
+def test_pages_with_formulas_find_all_that_draws_them():
+    pytest.importorskip("docutils")
+    mathematics, static = extension("mathematics"), EXTENSIONS.parent / "_static"
+    style = (static / mathematics.STYLE).read_text()
+    fonts = set(re.findall(r"url\(([^)]+)\)", style))
+    assert len(fonts) == 20
+    needed = [*mathematics.FILES, mathematics.STYLE, *(f"katex/{font}" for font in fonts)]
+    assert [name for name in needed if not (static / name).is_file()] == []
