@@ -67,9 +67,9 @@ LARGE_BYTES: int = 2**20  # of numbers, which are then put on the device once
 LOOPS_IN_TURN: int = 4
 ONE_GRAPH: str = "FUSION,CUBLAS,WHILE,CONDITIONAL"  # what a GPU may do without the host
 # Threads cost a millisecond. The first one plays alone until its lanes have ended once, which tells
-# how long the rest will take, or so many seconds; the others begin where so much is left.
+# how long what waits will take, or so many seconds; the others begin where that is so much.
 ALONE_SECONDS: float = 0.02
-SHARED_SECONDS: float = 0.005
+SHARED_SECONDS: float = 0.02
 DEVICES: PartitionSpec = PartitionSpec("devices")
 
 
@@ -231,6 +231,10 @@ class Waiting:
         self.threads: int = 1
         self.unfinished: int = len(self._left)
 
+    def __len__(self) -> int:
+        """How many nobody has taken."""
+        return len(self._left)
+
     def take(self, most: int, under_way: int) -> tuple[Int[np.ndarray, " N"], bool]:
         """The next replications, and whether there are more for the same thread.
 
@@ -382,7 +386,7 @@ class HostLoop:
                 break
         else:
             return
-        if seconds * waiting.unfinished <= SHARED_SECONDS * ended:
+        if seconds * len(waiting) <= SHARED_SECONDS * ended:
             yield from first
             return
         self.cores, waiting.threads = max(self.cores, threads), threads
