@@ -117,7 +117,8 @@ def simulate(
       cores: how many threads play at once on a CPU; `meta["cores"]` says how many did. By default
         as many as this process may use, at most `JAXBANDITS_CORES` of the environment; one in a
         process of `multiprocessing`. No more play than have a batch each, or than there is memory
-        for; and work of a few hundredths of a second stays on one. All of them run the same program, so no number depends on it.
+        for; and work of a few hundredths of a second stays on one. All of them run the same
+        program, so no number depends on it.
       engine: "auto", the one of the three that compiles and plays in the shortest time:
         `meta["engine"]` tells which, and `meta["engine_reason"]` why. "xla" is for any device.
         "native", for a CPU with a C++ compiler, compiles in half of the time and plays up to four
