@@ -61,6 +61,7 @@ def _as_float(leaf, dtype):
 
 def _concrete(leaf):
     if isinstance(leaf, jax.Array) and not isinstance(leaf, Tracer):
+        leaf = jax.block_until_ready(leaf)  # a signal ends this wait, and not that of NumPy
         return leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.asarray(leaf)
     return leaf
 

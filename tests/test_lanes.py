@@ -116,9 +116,31 @@ def test_large_lanes_are_looked_at_often(engine, size, burst):
     assert device_loop._burst(engine, lanes) == burst
 
 
-@pytest.mark.parametrize(("carried", "chunks"), [(2**17, 16), (2**22, 4), (2**30, 1)])
-def test_the_first_call_of_large_lanes_is_short(carried, chunks):
-    assert host_loop._first_chunks(carried) == chunks
+@pytest.mark.parametrize("seconds", [1e-4, 3e-3, 0.05, 20.0])
+def test_calls_soon_take_less_than_a_second_by_a_clock_that_counts_chunks(seconds):
+    """However long a chunk takes; and there are few calls before they are as long as they may be."""
+    chunks, calls, longest = 1, 0, 0.0
+    while calls < 12:
+        longest = max(longest, chunks * seconds)
+        chunks, calls = host_loop._next_chunks(chunks, chunks * seconds), calls + 1
+    assert longest <= max(seconds, 2 * host_loop.CALL_SECONDS)
+    assert max(seconds, chunks * seconds) >= host_loop.CALL_SECONDS / 2
+    while chunks > 1:  # later chunks take ten times as long
+        before = chunks
+        chunks = host_loop._next_chunks(chunks, chunks * 10 * seconds)
+        if chunks == before:
+            break
+    assert chunks == 1 or chunks * 10 * seconds <= 2 * host_loop.CALL_SECONDS
+
+
+def test_a_signal_ends_the_wait_for_a_call(monkeypatch):
+    """NumPy would wait for what a call writes, and no signal is handled meanwhile."""
+    loop = Simulation([prepared(SOARE, LINGAPE)], replications=8, batch=8)._loop
+    waited = []
+    monkeypatch.setattr(jax, "block_until_ready", lambda x: waited.append(len(x)) or x)
+    with jax.enable_x64(True):
+        assert sum(len(record.id) for record in loop.run(range(8))) == 8
+    assert set(waited) == {4}
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import os
 import shlex
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -38,7 +37,9 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
         with interrupts.interruptible() as signals:
             try:
                 with plain_warnings():
-                    return command(*args, **kwargs)
+                    result = command(*args, **kwargs)
+                interrupts.raise_if_lost()
+                return result
             except BrokenPipeError:  # what read the output has ended, `head` say
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 sys.exit(1)
@@ -47,8 +48,7 @@ def one_line(command: Callable[P, R]) -> Callable[P, R]:
                 sys.exit(BAD_INPUT)
             except KeyboardInterrupt:
                 interrupts.further_ones_ignored()
-                how = "terminated" if signals.first == signal.SIGTERM else "interrupted"
-                click.echo(f"{how}; the same command goes on where this one stopped", err=True)
+                click.echo(signals.text, err=True)
                 signals.leave()
 
     return wrapped

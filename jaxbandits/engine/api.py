@@ -16,7 +16,7 @@ from ..instances.settled import check_settled
 from ..parameters import Option, check, choice, require
 from ..signatures import function_of, hinting_at_partial, name_of, parameters_of
 from ..system.callbacks import errors_named
-from ..system.interrupts import held_back
+from ..system.interrupts import TRACES, held_back
 from ..system.jax_options import pinned, pinning
 from ..system.progress import Bar
 from ..system.traces import reading
@@ -180,7 +180,7 @@ def _compiling(report: Report, name: str, replications: int) -> Generator[None]:
     if isinstance(report, Bar):
         report.wait(f"compiling {name}")
     try:
-        with held_back():
+        with held_back(TRACES):
             yield
     except BaseException as error:
         report(None, replications)

@@ -54,9 +54,8 @@ from .traits import (
     traced,
 )
 
-FIRST_CHUNKS: int = 16  # of the first call at most
-FIRST_BYTES: int = 2**24  # of the lanes of that many chunks: a chunk reads them some hundred times
 CALL_SECONDS: float = 0.3  # long enough to hide the host's part, short for Ctrl-C and a bar
+FASTEST: int = 8  # times as many chunks after a very short call: the first call plays one chunk
 HOST_MEMORY: tuple[str, ...] = ("cpu",)  # platforms whose tables the host reads where they are
 FEWER_ROWS: int = 8  # each power of it is a program that copies such a part of the rows,
 LEAST_ROWS: int = 4096  # and not fewer than these
@@ -370,15 +369,14 @@ class HostLoop:
         The caller closes the iterator: threads may play behind it.
         """
         threads, waiting = min(self._threads, -(-len(ids) // self.shape.lanes)), Waiting(ids)
-        chunks = _first_chunks(self._bytes)
         if threads > 1:
-            return self._play_shared(waiting, threads, max(1, chunks // 2))
-        return self._play(waiting, first_batch(*self._program_key), chunks)
+            return self._play_shared(waiting, threads)
+        return self._play(waiting, first_batch(*self._program_key))
 
-    def _play_shared(self, waiting, threads, chunks):
+    def _play_shared(self, waiting, threads):
         """What `_play` yields, by several threads as soon as enough work for them is known of."""
         began, ended = time.perf_counter(), 0
-        first = self._play(waiting, first_batch(*self._program_key), chunks)
+        first = self._play(waiting, first_batch(*self._program_key))
         for record in first:
             yield record
             ended, seconds = ended + len(record.id), time.perf_counter() - began
@@ -392,17 +390,14 @@ class HostLoop:
         self.cores, waiting.threads = max(self.cores, threads), threads
         # Batches are made in the caller's thread: others do not know which device it has set.
         others = (
-            self._play(waiting, first_batch(*self._program_key), chunks) for _ in range(1, threads)
+            self._play(waiting, first_batch(*self._program_key)) for _ in range(1, threads)
         )
         yield from merged(itertools.chain([first], others))
 
-    def _play(self, waiting, batch, chunks):
-        """Yield the `Record` of replications that end in the lanes of a batch, until none waits.
-
-        Args:
-          chunks: of the first call.
-        """
+    def _play(self, waiting, batch):
+        """Yield the `Record` of replications that end in the lanes of a batch, until none waits."""
         under_way = np.zeros(self._count, int)
+        chunks = 1  # nobody knows yet how long they take
         arriving = None  # what the last call has written, while the next one plays
         while True:
             queued, more = waiting.take(self._count * self.shape.queue, int(under_way.sum()))
@@ -442,7 +437,8 @@ class HostLoop:
 
     def _counts(self, batch):
         """How many records each device has written in a call, and how much of its queue it took."""
-        counts = batch.written, batch.taken, batch.useful, batch.offered
+        # JAX ends this wait at a signal; NumPy, which would wait too, does not.
+        counts = jax.block_until_ready((batch.written, batch.taken, batch.useful, batch.offered))
         written, taken, useful, offered = map(np.atleast_1d, counts)
         with self._counting:
             self.useful += int(useful.sum())
@@ -498,13 +494,14 @@ def _numbers_of_rows(rows):
     return numbers
 
 
-def _first_chunks(carried):
-    """Chunks of the first call, of lanes that carry so many bytes together: soon over if large."""
-    return max(1, min(FIRST_CHUNKS, FIRST_BYTES // carried))
-
-
 def _next_chunks(chunks, seconds):
-    """Chunks of the next call: twice as many after a short call, half as many after a long one."""
+    """Chunks of the next call, which takes between half of `CALL_SECONDS` and twice that.
+
+    Twice as many after a short call, many more after a very short one, half as many after a long
+    one.
+    """
+    if seconds < CALL_SECONDS / (2 * FASTEST):
+        return min(chunks * FASTEST, 2**40)
     if seconds < CALL_SECONDS / 2:
         return min(chunks * 2, 2**40)
     return max(chunks // 2, 1) if seconds > CALL_SECONDS * 2 else chunks

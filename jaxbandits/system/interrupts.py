@@ -6,18 +6,42 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
+AGAIN: "signal.Signals | None" = getattr(signal, "SIGALRM", None)  # Windows has none
 LOOK_SECONDS = 0.1  # between two looks for a signal while a thread is at work
+AGAIN_SECONDS = 0.05  # until a signal is handled again that could not be handled, or was lost
+IMPORTING = "<frozen importlib._bootstrap>"  # the file of each frame that imports a module
+ENGINE = "jaxbandits.engine.api", "Simulation"  # what is there before anything is played
+GOES_ON = "the same command goes on where this one stopped"
+TRACES = (
+    "interrupted while JAX traces a program, which must not be interrupted: this ends once that is "
+    "over; Ctrl-C again ends it at once"
+)
+COMPILES = (
+    "interrupted while XLA compiles, which nothing interrupts: the process can end once that is "
+    "over; Ctrl-C again ends it at once"
+)
+# On a terminal: the line begins anew, and the cursor that a bar has hidden is there again.
+CLEARED = "\r\x1b[K\x1b[?25h"
 
 
 class Interrupts:
     """The signals that a command has received.
+
+    The first one raises `KeyboardInterrupt`, and the command ends in order; a second one ends it
+    at once. While modules are imported that exception would end the process in their C++ code: so
+    the first one ends a command at once that has nothing to store, and else waits.
+
+    Args:
+      starting: whether there is no command yet that could end in order.
 
     Attributes:
       first: number of the first one, 0 as long as there is none.
@@ -25,15 +49,31 @@ class Interrupts:
 
     first: int = 0
 
-    def __call__(self, number: int, frame: FrameType | None) -> NoReturn:
+    def __init__(self, *, starting: bool = False) -> None:
+        self._starting = starting
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal: SIGTERM ends a command as Ctrl-C does."""
-        self.first = self.first or number
-        raise KeyboardInterrupt
+        again = number == AGAIN
+        second, self.first = bool(self.first) and not again, self.first or number
+        importing = _imports(frame)
+        if second or self._starting or (importing and not _has_begun()):
+            self.leave_at_once()
+        if importing or (again and _held):
+            _handle_again()
+        else:
+            raise KeyboardInterrupt
 
     @property
     def status(self) -> int:
         """The exit status that a shell expects."""
         return 128 + (self.first or signal.SIGINT)
+
+    @property
+    def text(self) -> str:
+        """What the user is told."""
+        how = "terminated" if self.first == signal.SIGTERM else "interrupted"
+        return f"{how}; {GOES_ON}"
 
     def leave(self) -> NoReturn:
         """End the process; at once after a signal, without waiting for what still compiles."""
@@ -43,27 +83,80 @@ class Interrupts:
             os._exit(self.status)
         sys.exit(self.status)
 
+    def leave_at_once(self) -> NoReturn:
+        """End the process with a line, whatever it is at."""
+        with contextlib.suppress(OSError):
+            start = CLEARED if os.isatty(2) else ""
+            os.write(2, f"{start}{self.text}\n".encode())  # a buffer may be in use at the moment
+        os._exit(self.status)
+
 
 _blocks: list[Interrupts] = []  # of `interruptible`, the innermost last
 
 
+def from_the_start() -> None:
+    """Handle both signals from here on; for a process that is a command, before heavy imports."""
+    starting = Interrupts(starting=True)
+    for number in ENDING:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, starting)
+
+
 @contextlib.contextmanager
 def interruptible() -> Generator[Interrupts]:
-    """A block in which both signals raise `KeyboardInterrupt`; gives the `Interrupts`."""
+    """A block in which both signals raise `KeyboardInterrupt`; gives the `Interrupts`.
+
+    Python drops an exception that is raised in a callback, as of its collector of garbage. It is
+    raised again a moment later; see `raise_if_lost` too.
+    """
     interrupts = Interrupts()
+    numbers = [*ENDING, *filter(None, [AGAIN])] if _may_handle() else []
+    before = sys.unraisablehook
+
+    def dropped(what: Any, /) -> None:
+        if issubclass(what.exc_type, KeyboardInterrupt):
+            _handle_again()
+        else:
+            before(what)
+
     _blocks.append(interrupts)
     try:
-        with _handlers(dict.fromkeys(ENDING, interrupts) if _may_handle() else {}):
-            yield interrupts
+        with _handlers(dict.fromkeys(numbers, interrupts)):
+            sys.unraisablehook = dropped
+            try:
+                yield interrupts
+            finally:  # before the signal kills again
+                _handle_again(0.0)
     finally:
+        sys.unraisablehook = before
         _blocks.remove(interrupts)
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module is being imported."""
+    while frame is not None:
+        if frame.f_code.co_filename == IMPORTING:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _has_begun() -> bool:
+    """Whether this process may have played something that is to be stored."""
+    name, attribute = ENGINE
+    return hasattr(sys.modules.get(name), attribute)
+
+
+def _handle_again(seconds: float = AGAIN_SECONDS) -> None:
+    """Have a signal of this block handled again after a moment; never for 0 seconds."""
+    if AGAIN is not None and _may_handle():
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def raise_if_lost() -> None:
     """Raise `KeyboardInterrupt` again where a signal of this block came to nothing.
 
-    Python drops an exception that is raised in a callback, of which importing a package and
-    compiling have many. What still plays after a signal calls this from time to time.
+    What still plays after a signal calls this from time to time.
     """
     if _blocks and _blocks[-1].first and _may_handle():
         raise KeyboardInterrupt
@@ -72,14 +165,28 @@ def raise_if_lost() -> None:
 def further_ones_ignored() -> None:
     """Ignore both signals from here on: the process ends in a moment."""
     if _may_handle():
-        for number in ENDING:
+        for number in (*ENDING, *filter(None, [AGAIN])):
             signal.signal(number, signal.SIG_IGN)
+
+
+def leave_if_interrupted() -> None:
+    """End a script that Ctrl-C has ended, as Python would, but before JAX and XLA are taken down.
+
+    For `atexit`: XLA may still be computing in its threads, and would end the process by a fault.
+    """
+    if getattr(sys, "last_type", None) is KeyboardInterrupt and not hasattr(sys, "ps1"):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 class Held:
     """What a block of `held_back` has received, and what handles it."""
 
-    def __init__(self) -> None:
+    def __init__(self, saying: str) -> None:
+        self._saying = saying
         handlers = {number: signal.getsignal(number) for number in ENDING} if _may_handle() else {}
         self.handlers = {number: one for number, one in handlers.items() if callable(one)}
         self.received: list[signal.Signals] = []
@@ -88,7 +195,12 @@ class Held:
         """Hold back a signal; handle a second one."""
         self.received.append(signal.Signals(number))
         if len(self.received) > 1:
+            handler = self.handlers[number]
+            if isinstance(handler, Interrupts):
+                handler.first = handler.first or self.received[0]
             self.handle(frame)
+        elif self._saying and not _awaiting:
+            _say(self._saying)
 
     def handle(self, frame: FrameType | None = None) -> None:
         """Handle what was received, once."""
@@ -99,15 +211,25 @@ class Held:
 
 
 _held: list[Held] = []  # of `held_back` in the main thread, the innermost last
+_awaiting: list[object] = []  # what the main thread waits for in `result_of`
+
+
+def _say(text: str) -> None:
+    """Print a line; the buffer of the stream may be in use at the moment."""
+    with contextlib.suppress(RuntimeError, OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
-def held_back() -> Generator[None]:
+def held_back(saying: str = "") -> Generator[None]:
     """Hold back a signal until the block ends; a second one is handled at once.
+
+    Args:
+      saying: a line that the first signal prints, for a block that takes long.
 
     In threads other than the main one it does nothing: Python handles no signals there.
     """
-    held = Held()
+    held = Held(saying)
     if not _may_handle():
         yield
         return
@@ -128,6 +250,8 @@ def waited_for(function: Callable[[], T]) -> T:
     """
     if not _may_handle():
         return function()
+    from concurrent.futures import ThreadPoolExecutor
+
     pool = ThreadPoolExecutor(1)
     try:
         made = pool.submit(function)
@@ -137,8 +261,24 @@ def waited_for(function: Callable[[], T]) -> T:
     return result_of(made)
 
 
-def result_of(made: Future[T]) -> T:
-    """What a thread makes; a signal ends the wait at once, also one that is held back."""
+def result_of(made: "Future[T]") -> T:
+    """What a thread compiles; a signal ends the wait at once, also one that is held back.
+
+    Nothing ends the thread. So a line says that the process has to wait for it, unless it is a
+    command, which does not.
+    """
+    _awaiting.append(made)
+    try:
+        return _awaited(made)
+    except KeyboardInterrupt:
+        if not (made.done() or _blocks):
+            _say(COMPILES)
+        raise
+    finally:
+        _awaiting.remove(made)
+
+
+def _awaited(made: "Future[T]") -> T:
     while True:
         with contextlib.suppress(TimeoutError):
             made.exception(LOOK_SECONDS)

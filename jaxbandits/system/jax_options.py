@@ -11,6 +11,7 @@ Options that only say how well XLA optimises, where it runs, or what it reports 
 `jax_no_tracing` and `jax_no_execution` do too: they say that nothing is to be traced, or played.
 """
 
+import atexit
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -20,9 +21,12 @@ import jax
 
 from ..messages import brief
 from .forks import check_not_forked
+from .interrupts import leave_if_interrupted
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+atexit.register(leave_if_interrupted)  # after what JAX has registered, so that it comes before
 
 CONFIG: Any = jax.config  # JAX adds its options as attributes when it is imported
 # Options that a caller's program keeps.

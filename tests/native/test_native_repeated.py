@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from against import LANES, equal, leaves
 
-from jaxbandits.compilers.cpp import repeated
+from jaxbandits.compilers.cpp import program, repeated
 
 
 def one_round(carry):
@@ -83,3 +83,24 @@ def test_a_lane_that_has_ended_before_does_not_stop_the_others():
     left[3] = 0
     _, sums = by_repeated(beginning(left), 4)
     np.testing.assert_array_equal(sums[1], np.where(left > 0, 4, 0))
+
+
+def test_a_call_that_takes_long_leaves_the_rest_to_the_next(monkeypatch):
+    """With no time at all a call makes one step of one group of lanes, and each group has its turn."""
+    register = program.register
+    at_once = "#define CALL_NANOSECONDS 0\n"
+    monkeypatch.setattr(program, "register", lambda text, often: register(at_once + text, often))
+    left = np.full(3 * LANES, 4)
+    carry, total = beginning(left), None
+    expected = in_python(beginning(left), 4)
+    play, played = burst(8, left.size), []
+    while (carry[1] > 0).any():
+        values = jax.tree.leaves(play(carry))
+        carry, sums = tuple(values[:3]), tuple(values[3:])
+        total = sums if total is None else jax.tree.map(jnp.add, total, sums)
+        played.append(np.asarray(sums[1]))
+        assert len(played) <= left.sum()
+    together = played[0].sum()
+    assert {(each.sum(), each.max()) for each in played} == {(together, 1)}
+    assert len(played) == left.sum() / together
+    equal((carry, total), expected, rtol=1e-12, atol=1e-12)

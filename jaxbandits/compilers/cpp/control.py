@@ -145,6 +145,8 @@ def repeat(
 ) -> list[Value]:
     """A step repeated up to `most` times, or until a lane for which `goes_on` held stops.
 
+    Fewer times, or not at all, where the call has taken long.
+
     Returns the carry and the sums over steps of the step's other results.
     """
     flags = [True] * len(values)
@@ -159,7 +161,7 @@ def repeat(
         return writer.scalar("vb64", in_lanes(flag.read(()), flag, True))
 
     step = writer.name("i")
-    with writer.block(f"for (i64 {step} = 0; {step} < {most}; {step}++) "):
+    with writer.block(f"for (i64 {step} = 0; {step} < {most} && HAS_TIME(); {step}++) "):
         before = active()
         results = writer.call(closed, carry)
         sums = zip(tallies, results[len(carry) :], strict=True)

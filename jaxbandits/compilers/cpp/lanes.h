@@ -373,8 +373,37 @@ template <class P, class Less> INLINE void sort_positions(P order, P other, i64 
   }
 }
 
-#ifndef __CUDACC__
+#ifdef __CUDACC__
+#define HAS_TIME() 1
+#else
+#include <time.h>
 #include "xla/ffi/api/c_api.h"
+
+/* Whether a step may be repeated, or another group of lanes be stepped, in this call. The host looks
+   for signals between calls, so one that takes long leaves the rest to the next; no result depends
+   on it. Seconds of other processes do not count. */
+#ifndef CALL_NANOSECONDS
+#define CALL_NANOSECONDS 50000000
+#endif
+#define NOT_BEGUN (-1)
+static thread_local i64 began, began_working;
+INLINE i64 nanoseconds(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (i64)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+RARE int has_worked_little() {
+  return nanoseconds(CLOCK_THREAD_CPUTIME_ID) - began_working < CALL_NANOSECONDS;
+}
+INLINE int HAS_TIME() {
+  i64 now = nanoseconds(CLOCK_MONOTONIC);
+  if (began == NOT_BEGUN) { /* the first step of a call is always made */
+    began = now;
+    began_working = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    return 1;
+  }
+  return now - began < CALL_NANOSECONDS || has_worked_little();
+}
 
 /* Called by XLA, first for the version of the interface, then for a pass over all lanes. */
 typedef void program(void **in, void **out, i64 lanes, i64 at);
@@ -391,7 +420,14 @@ INLINE XLA_FFI_Error *handle_call(XLA_FFI_CallFrame *frame, program *run_block, 
   for (i64 i = 0; i < frame->rets.size; i++) out[i] = ((XLA_FFI_Buffer *)frame->rets.rets[i])->data;
   XLA_FFI_Buffer *first = (XLA_FFI_Buffer *)frame->args.args[0];
   i64 lanes = first->dims[first->rank - 1];
-  for (i64 at = 0; at < lanes; at += groups * LANES) run_block(in, out, lanes, at);
+  static thread_local i64 first_block; /* that for which an earlier call had no time */
+  i64 blocks = (lanes + groups * LANES - 1) / (groups * LANES), served = 0;
+  began = NOT_BEGUN;
+  for (i64 k = 0; k < blocks; k++) {
+    run_block(in, out, lanes, (first_block + k) % blocks * groups * LANES);
+    if (began == NOT_BEGUN || HAS_TIME()) served++;
+  }
+  if (served < blocks) first_block = (first_block + served + 1) % blocks;
   return 0;
 }
 #endif
