@@ -11,11 +11,13 @@ from matplotlib.figure import Figure
 from pages import example
 
 import jaxbandits as jb
+from jaxbandits.engine import host_loop
 from jaxbandits.engine.results import paired_difference
 from jaxbandits.report import narrow
 from jaxbandits.report.comparison import AlgorithmRuns
 from jaxbandits.report.frame import frame, write_csv
 from jaxbandits.report.pairs import LEAST_DISCORDANT
+from jaxbandits.sweeps import grid, local
 from jaxbandits.sweeps.selection import complete
 
 INSTANCE = jb.instances.soare(3, angle=0.5)
@@ -224,3 +226,59 @@ def test_the_table_of_cells_is_written(tmp_path):
     first, second = (cells.pulls.sel(instance="soare", algorithm=x) for x in ("LinGapE", "GSE"))
     expected = float((second - first).sel(gap=0.25).mean())
     assert read.loc["soare", "GSE", 0.25].difference == pytest.approx(expected)
+
+
+HALVING = partial(jb.sequential_halving, budget=40)
+
+
+def test_an_interrupted_comparison_has_what_is_done(monkeypatch):
+    played = local._report
+
+    def impatient(display, title, known, most, done, total):
+        played(display, title, known, most, done, total)
+        if "LinUCB" in title and done:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(local, "_report", impatient)
+    monkeypatch.setattr(host_loop, "CALL_SECONDS", 1e-9)  # few runs end in a call
+    algorithms = {"uniform": jb.uniform, "LinUCB": jb.lin_ucb, "LinTS": jb.lin_ts}
+    play = partial(jb.compare, algorithms, INSTANCE, replications=200, horizon=40)
+    said = r"^interrupted: \d+ of 600 replications are done$"
+    with pytest.warns(UserWarning, match=said) as told:
+        found = play(batch=8)
+    assert {warning.filename for warning in told} == {__file__}
+    done = found.table.replications
+    assert done["uniform"] == 200
+    assert 0 < done["LinUCB"] < 200
+    assert done["LinTS"] == 0
+    said = f"interrupted: {done.sum():.0f} of 600 replications are done"
+    assert said in repr(found).splitlines()
+    assert found.dataset.attrs["partial"] == said
+    table = found.table
+    assert np.isfinite(table.regret_mean).tolist() == [True, True, False]
+    assert np.isfinite(table.difference).tolist() == [True, True, False]
+    last = found.dataset.regret.isel(instance=0, round=-1).sel(algorithm="LinUCB").values
+    played = last[np.isfinite(last)]
+    assert len(played) == done["LinUCB"]
+    assert table.regret_mean["LinUCB"] == pytest.approx(played.mean())
+    assert table.regret_se["LinUCB"] == pytest.approx(played.std(ddof=1) / len(played) ** 0.5)
+    found.plot()
+
+
+def test_a_comparison_that_is_interrupted_before_anything_is_done_raises(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(local, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        jb.compare({"first": HALVING}, INSTANCE, replications=5)
+
+
+def test_an_interrupted_bound_leaves_what_was_played(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(grid, "with_bounds", interrupted)
+    with pytest.warns(UserWarning, match="all replications are done, but no bound"):
+        found = jb.compare({"first": HALVING}, INSTANCE, replications=5)
+    assert found.table.replications["first"] == 5

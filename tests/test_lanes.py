@@ -118,7 +118,7 @@ def test_large_lanes_are_looked_at_often(engine, size, burst):
 
 @pytest.mark.parametrize("seconds", [1e-4, 3e-3, 0.05, 20.0])
 def test_calls_soon_take_less_than_a_second_by_a_clock_that_counts_chunks(seconds):
-    """However long a chunk takes; and there are few calls before they are as long as they may be."""
+    """However long a chunk takes; and it takes few calls before they are long enough."""
     chunks, calls, longest = 1, 0, 0.0
     while calls < 12:
         longest = max(longest, chunks * seconds)

@@ -38,12 +38,14 @@ def same_as_whole(out):
 @contextlib.contextmanager
 def files_up_to(size):
     """No file of this process can be longer, as if the disk were full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before, stores = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    sys.dont_write_bytecode = True  # Python would store the first part of a module's code
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sys.dont_write_bytecode = stores
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from ..signatures import function_of, hinting_at_partial, name_of, parameters_of
 from ..system.callbacks import errors_named
 from ..system.interrupts import TRACES, held_back
 from ..system.jax_options import pinned, pinning
-from ..system.progress import Bar
+from ..system.progress import Bar, on_screen
 from ..system.traces import reading
 from ..version import VERSION
 from . import checkpoints
@@ -53,7 +53,7 @@ from .stack import stacked
 from .traits import shapes_of, sizes, traits_of
 
 FLAG: Option = choice(False, True)
-PROGRESS: Option = FLAG._replace(allowed="True, False or a callable `(done, total)`")
+PROGRESS: Option = FLAG._replace(allowed="None, True, False or a callable `(done, total)`")
 # `(done, total)`: how many replications have ended; `done` None closes.
 Report: TypeAlias = Callable[[int | None, int], Any]
 # `(cell, runs)`, for what is new of a cell.
@@ -77,7 +77,7 @@ def simulate(
     cores: int | None = None,
     engine: Literal["auto", "xla", "native", "cuda"] = "auto",
     record: RecordedRounds = "mixed",
-    progress: bool | Callable[[int, int], Any] = False,
+    progress: bool | Callable[[int, int], Any] | None = None,
     debug: bool = False,
 ) -> Runs:
     """Run `replications` independent copies of an algorithm, in float64.
@@ -129,7 +129,9 @@ def simulate(
         problems: there XLA plays the lanes in turn on a CPU, and all of them together on a GPU.
       record: at which rounds: about 100 of "even" or geometric ("log") spacing, or half of each
         ("mixed"); or a list of rounds. All of a run of 200 rounds or fewer.
-      progress: True for a bar, or a callable `(done, total)`.
+      progress: True for a bar, that says what compiles and then how many replications are done and
+        how long the others take; or a callable `(done, total)`. None: a bar after one second, on a
+        terminal and in a notebook with `ipywidgets`.
       debug: check every round of an algorithm of your own: arms and answers that exist, counts
         that are not negative, rewards and a state that are finite. The results are the same; it is
         another program, and somewhat slower.
@@ -520,10 +522,12 @@ def _check_faults(record, name, text):
         )
 
 
-def reporter(progress: bool | Callable[[int, int], Any]) -> Report:
+def reporter(progress: bool | Callable[[int, int], Any] | None) -> Report:
     """A callable `(done, total)`; `done` None closes."""
-    if not callable(progress):
+    if not (callable(progress) or progress is None):
         check("progress", PROGRESS, progress)
     if callable(progress):
         return lambda done, total: None if done is None else progress(done, total)
-    return Bar("replications") if progress else lambda done, total: None
+    if progress or (progress is None and on_screen()):
+        return Bar("replications", progress)
+    return lambda done, total: None

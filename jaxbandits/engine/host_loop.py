@@ -20,7 +20,7 @@ from ..compilers.cpp import Unsupported
 from ..compilers.cuda import NoCompiler
 from ..compilers.jaxprs import loops
 from ..system import keeping
-from ..system.interrupts import raise_if_lost
+from ..system.interrupts import goes_on, raise_if_lost
 from ..system.machine import features
 from ..system.threads import merged
 from ..types import Key
@@ -437,8 +437,13 @@ class HostLoop:
 
     def _counts(self, batch):
         """How many records each device has written in a call, and how much of its queue it took."""
-        # JAX ends this wait at a signal; NumPy, which would wait too, does not.
-        counts = jax.block_until_ready((batch.written, batch.taken, batch.useful, batch.offered))
+        counts = batch.written, batch.taken, batch.useful, batch.offered
+        wait = functools.partial(jax.block_until_ready, counts)
+        try:
+            wait()  # a signal ends it; NumPy would wait too, to the end
+        except KeyboardInterrupt:
+            goes_on(wait)
+            raise
         written, taken, useful, offered = map(np.atleast_1d, counts)
         with self._counting:
             self.useful += int(useful.sum())

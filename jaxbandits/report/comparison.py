@@ -15,10 +15,12 @@ from ..messages import brief
 from ..parameters import check, choice, require
 from ..show.labels import texts_of
 from ..signatures import hinting_at_partial
-from ..sweeps import sweep
+from ..sweeps.grid import run
 from ..sweeps.selection import axes_of, complete
+from ..sweeps.spec import planned
 from ..sweeps.stated import stated
 from ..sweeps.summaries import regret_errors
+from ..system.extras import needed_by
 from .frame import COUNTED, frame
 from .options import part_text
 from .plot import figure, said_of
@@ -182,7 +184,7 @@ def compare(
     horizon: int | None = None,
     max_pulls: int = MAX_PULLS,
     bounds: bool = True,
-    progress: bool = False,
+    progress: bool | None = None,
     batch: int | None = None,
     devices: Any = None,
     cores: int | None = None,
@@ -190,7 +192,8 @@ def compare(
 ) -> Comparison:
     """Play several algorithms on an instance, with the same noise in the same replications.
 
-    A thin layer over `sweep`, which also has several instances, stored cells and clusters.
+    A thin layer over `sweep`, which also has several instances, stored cells and clusters. Ctrl-C
+    returns what is done, with a warning; `print` of the comparison says so too.
 
     Args:
       algorithms: by name, constructors with their options bound; differences are to the first.
@@ -200,7 +203,7 @@ def compare(
         comparison is made at each point.
       bounds: whether to compute the lower bound of the mean pulls where it is known; that compiles
         for some seconds.
-      progress: whether to show it.
+      progress: whether to show it; None: as in `simulate`.
     Returns:
       A `Comparison`: `.table`, `.plot()`, `.dataset`, `.to_dataframe()`.
     Raises:
@@ -238,7 +241,10 @@ def compare(
     if not (is_problem(instance) or callable(instance)):
         raise ValueError(f"instance must be an Instance or a callable, got {brief(instance)}")
     check("bounds", choice(False, True), bounds)
-    dataset = sweep(
+    with needed_by("compare"):  # now, as they are used when all has been played
+        import pandas  # noqa: F401
+        import xarray  # noqa: F401
+    plan = planned(
         {INSTANCE: instance},
         algorithms,
         replications=replications,
@@ -246,11 +252,16 @@ def compare(
         seed=seed,
         horizon=horizon,
         max_pulls=max_pulls,
+    )
+    dataset = run(
+        plan,
         progress=progress,
         batch=batch,
         devices=devices,
         cores=cores,
         engine=engine,
         bounds=bounds and horizon is None,
+        partial=True,
     )
+    assert dataset is not None  # as it is for shards alone
     return Comparison(dataset, frame(dataset).droplevel(INSTANCE))

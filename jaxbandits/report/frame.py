@@ -9,6 +9,7 @@ import numpy as np
 from ..instances.estimated_regret import error_of_means, with_means
 from ..intervals import half_width, standard_error
 from ..sweeps.dataset import engines_text, unsettled_text
+from ..sweeps.grid import PARTIAL
 from ..sweeps.selection import PARTS, axes_of, complete
 from ..sweeps.summaries import EACH, confidence_of
 from ..system.files import replacing
@@ -49,7 +50,7 @@ def frame(dataset: "Dataset") -> "pandas.DataFrame":
     index = pandas.MultiIndex.from_product([dataset[name].values for name in grid], names=grid)
     table = pandas.DataFrame(columns, index=index)
     table.attrs |= {"difference": quantity, "unsettled": unsettled_text(dataset)}
-    table.attrs["engines"] = engines_text(dataset)
+    table.attrs |= {"engines": engines_text(dataset), PARTIAL: dataset.attrs.get(PARTIAL)}
     return table
 
 

@@ -57,6 +57,13 @@ class CellProgress:
         """How many replications are known."""
         return int(np.count_nonzero(self._known))
 
+    @property
+    def known(self) -> Runs | None:
+        """`Runs` of the replications that are known; None of none."""
+        if self.result is not None or not self._parts:
+            return self.result
+        return joined(self._parts)
+
     def missing(self) -> Int[np.ndarray, " R"]:
         """Numbers of the replications to simulate before the rules are checked again."""
         return np.flatnonzero(~self._known[: self._number])

@@ -14,6 +14,7 @@ from ..messages import brief
 from ..parameters import check as check_option
 from ..parameters import choice, require
 from ..signatures import hinting_at_partial
+from ..system.caller import warn_caller
 from ..system.data_files import check_path
 from ..system.extras import needed_by
 from ..system.jax_options import check_devices, pinning
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 Out: TypeAlias = Path | str | Folder | None
 RunsByCell: TypeAlias = dict[str, Runs]  # by the identity of the cell
 
+PARTIAL = "partial"  # attribute of a dataset: what was done when it was interrupted
 SHOWN_SECONDS = 0.5  # of compiling: less is not worth a word
 
 
@@ -55,7 +57,7 @@ def sweep(
     resume: bool = True,
     axes: Mapping[str, Any] | None = None,
     cluster: Any = None,
-    progress: bool = True,
+    progress: bool | None = True,
     horizon: int | None = None,
     max_pulls: int = MAX_PULLS,
     record: str | Sequence[int] = "mixed",
@@ -84,7 +86,7 @@ def sweep(
       cluster: address of a running dask scheduler, or a `distributed.Client`: its workers
         simulate, this process stores. The pieces of work of a worker that is killed are given to
         others.
-      progress: whether to show it.
+      progress: whether to show it; None: as in `simulate`.
       until: limits by name: a cell ends once all hold, checked after 100, 150, 225, ...
         replications; `replications` is then the most. "error_width": of the 95% interval of the
         error rate; "pulls_se", "regret_se": standard error of the mean. Replications that a cell
@@ -158,10 +160,11 @@ def run(
     cells: Sequence[Cell | None] | None = None,
     out: Out = None,
     resume: bool = True,
-    progress: bool = False,
+    progress: bool | None = False,
     shard: tuple[int, int] = (1, 1),
     cluster: Any = None,
     bounds: bool = False,
+    partial: bool = False,
     **how: Any,
 ) -> "xarray.Dataset | None":
     """Run a `Sweep`; see `sweep` for the arguments and the result.
@@ -175,6 +178,8 @@ def run(
       out: a path, or the `Folder` that the caller has locked.
       resume, progress, cluster, bounds: as in `sweep`.
       shard: which of how many parts of the cells.
+      partial: an interrupt warns, and what is done of each cell is returned; the attribute
+        `PARTIAL` of the dataset says how much. Without, it is raised again.
       how: `batch`, `devices`, `cores` and `engine`.
     """
     from ..engine.multihost import team_of
@@ -182,21 +187,31 @@ def run(
     if not isinstance(out, Folder | None):
         check_path("out", out)
     require_shard(shard, out)
-    for name, flag in (("resume", resume), ("progress", progress), ("bounds", bounds)):
+    flags = {"resume": resume, "progress": bool(progress), "bounds": bounds}
+    flags |= {} if progress is None else {"progress": progress}
+    for name, flag in flags.items():
         check_option(name, choice(False, True), flag)
     check_how(cluster, **how)
-    cells = check(plan, progress=progress) if cells is None else cells
+    cells = check(plan, progress=bool(progress)) if cells is None else cells
     team = team_of(how.get("devices"))
     with team.leading(functools.partial(_lock, out, cells, shard)):
         folder = out if isinstance(out, Folder) or out is None else Folder(Path(out))
         store = None if folder is None else Store(folder.path, folder.earlier)
         begun = store.begun if store is not None and resume else None
-        done = _run(plan, cells, store, begun, team, progress, shard, cluster, how)
-    if any(cell is not None and cell.identity not in done for cell in cells):
+        done, said = _run(plan, cells, store, begun, team, progress, shard, cluster, how, partial)
+    if not said and any(cell is not None and cell.identity not in done for cell in cells):
         return None
-    dataset = assemble(plan, [done[cell.identity] if cell else None for cell in cells])
-    dataset.attrs |= facts_of(cells)
-    return with_bounds(dataset, cells) if bounds else dataset
+    dataset = assemble(plan, [done.get(cell.identity) if cell else None for cell in cells])
+    dataset.attrs |= facts_of(cells) | ({PARTIAL: said} if said else {})
+    if not bounds or said:
+        return dataset
+    try:
+        return with_bounds(dataset, cells)
+    except KeyboardInterrupt:
+        if not partial:
+            raise
+        warn_caller("interrupted: all replications are done, but no bound is known")
+        return dataset
 
 
 def _lock(
@@ -214,12 +229,15 @@ def _run(
     store: Store | None,
     begun: Callable[[Spec, Any], Runs | None] | None,
     team: "Alone",
-    progress: bool,
+    progress: bool | None,
     shard: tuple[int, int],
     cluster: Any,
     how: dict[str, Any],
-) -> RunsByCell:
+    partial: bool,
+) -> tuple[RunsByCell, str]:
     """`Runs` of all cells but those that other shards have not finished.
+
+    With `partial` they are of what is done after an interrupt, and a text says so, else empty.
 
     Args:
       grid: the cells, None where nothing is simulated.
@@ -250,17 +268,28 @@ def _run(
         for group in groups
     ]
     team.agree(functools.partial(_view, done, work))
-    with Progress(progress and team.index == 0, items="cells", number=len(mine)) as display:
-        for identity, cell in mine.items():
-            if identity in done:
-                display.finish(_line(cell, done[identity], stored=True))
-        _run_groups(plan, work, cluster, display, how)
+    shown = progress if team.index == 0 else False
+    try:
+        with Progress(shown, items="cells", number=len(mine)) as display:
+            for identity, cell in mine.items():
+                if identity in done:
+                    display.finish(_line(cell, done[identity], stored=True))
+            _run_groups(plan, work, cluster, display, how)
+    except KeyboardInterrupt:
+        known = [f for _, open_cells in work for f in open_cells.values() if len(f)]
+        if not (partial and known):
+            raise
+        number = sum(map(len, known))
+        said = f"interrupted: {number} of {plan.replications * len(wanted)} replications are done"
+        warn_caller(said)
+        parts = {f.cell.identity: f.known for f in known}
+        return done | {name: runs for name, runs in parts.items() if runs is not None}, said
     team.meet()  # so that none leaves before the last cell is stored
     for _, open_cells in work:
         done |= {f.cell.identity: f.result for f in open_cells.values() if f.result is not None}
     if step > 1:  # others may have finished theirs meanwhile
         done |= _stored(store, [cell for cell in cells if cell.identity not in done])
-    return done
+    return done, ""
 
 
 def _view(done: RunsByCell, work: Work) -> str:

@@ -169,10 +169,23 @@ def further_ones_ignored() -> None:
             signal.signal(number, signal.SIG_IGN)
 
 
-def leave_if_interrupted() -> None:
-    """End a script that Ctrl-C has ended, as Python would, but before JAX and XLA are taken down.
+_goes_on: list[Callable[[], Any]] = []  # what waits for computations that nobody waits for
 
-    For `atexit`: XLA may still be computing in its threads, and would end the process by a fault.
+
+def goes_on(wait: Callable[[], Any]) -> None:
+    """Note that XLA still computes in its threads what an interrupted call has begun.
+
+    Args:
+      wait: returns once that is over.
+    """
+    _goes_on.append(wait)
+
+
+def end_in_order() -> None:
+    """End what XLA still computes before JAX is taken down, which ends the process by a fault.
+
+    For `atexit`. A script that Ctrl-C has ended is ended here as Python would end it in a moment;
+    else what goes on is waited for.
     """
     if getattr(sys, "last_type", None) is KeyboardInterrupt and not hasattr(sys, "ps1"):
         for stream in (sys.stdout, sys.stderr):
@@ -180,6 +193,9 @@ def leave_if_interrupted() -> None:
                 stream.flush()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
+    for wait in _goes_on:
+        with contextlib.suppress(Exception):
+            wait()
 
 
 class Held:
@@ -195,7 +211,7 @@ class Held:
         """Hold back a signal; handle a second one."""
         self.received.append(signal.Signals(number))
         if len(self.received) > 1:
-            handler = self.handlers[number]
+            handler = self.handlers[self.received[-1]]
             if isinstance(handler, Interrupts):
                 handler.first = handler.first or self.received[0]
             self.handle(frame)

@@ -21,12 +21,12 @@ import jax
 
 from ..messages import brief
 from .forks import check_not_forked
-from .interrupts import leave_if_interrupted
+from .interrupts import end_in_order
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-atexit.register(leave_if_interrupted)  # after what JAX has registered, so that it comes before
+atexit.register(end_in_order)  # after what JAX has registered, so that it comes before
 
 CONFIG: Any = jax.config  # JAX adds its options as attributes when it is imported
 # Options that a caller's program keeps.

@@ -6,6 +6,7 @@ By `rich` where it is installed, else as one line of text.
 import contextlib
 import importlib.util
 import sys
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,14 +18,25 @@ if TYPE_CHECKING:
 # A callable `(done, total)`; called with `done` None in the end.
 Report: TypeAlias = Callable[[int | None, int], None]
 
+AUTOMATIC_SECONDS = 1.0  # of a task before its progress is shown, where nobody has asked for it
 LEAST_TITLE, BESIDE_TITLE = 12, 55  # columns of a terminal: for a title, and for all beside it
+
+
+def on_screen() -> bool:
+    """Whether bars can be shown: on a terminal, or in a notebook with widgets; in no pipe."""
+    if "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets") is not None:
+        from IPython import get_ipython  # a kernel has it
+
+        if type(get_ipython()).__name__ == "ZMQInteractiveShell":
+            return True
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 class Progress:
     """A context that shows how far a task is, and which of its items are finished.
 
     Args:
-      shown: whether anything is shown.
+      shown: whether anything is shown; None: where there are bars, after `AUTOMATIC_SECONDS`.
       items: what the task consists of ("cells"), "" for a task without items.
       number: how many items there are.
 
@@ -32,17 +44,40 @@ class Progress:
       has_bars: whether there are bars: on a terminal, or in a notebook with widgets.
     """
 
-    def __init__(self, shown: bool = True, *, items: str = "", number: int = 0) -> None:
-        self._shown, self._number, self._finished, self._title = shown, number, 0, ""
+    def __init__(self, shown: bool | None = True, *, items: str = "", number: int = 0) -> None:
+        self._shown, self._number, self._finished, self._title = bool(shown), number, 0, ""
         self._what = items
+        self._asked = shown is True
+        self._latest: tuple[str, int, int | None] | None = None  # of `show`
+        self._changing = threading.RLock()  # a timer shows it in its own thread
+        self._timer: threading.Timer | None = None
         self._console: Console | None = None
         self._bars: Bars | None = None
         self._items: TaskID | None = None
         self._running: TaskID | None = None
+        self.has_bars: bool = False
         if shown:
-            with contextlib.suppress(ImportError):
-                self._open(items)
-        self.has_bars: bool = self._bars is not None
+            self._begin()
+        elif shown is None and on_screen():
+            self._timer = threading.Timer(AUTOMATIC_SECONDS, self._begin_late)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _begin(self) -> None:
+        with contextlib.suppress(ImportError):
+            self._open(self._what)
+        self.has_bars = self._bars is not None
+
+    def _begin_late(self) -> None:
+        with self._changing:
+            if self._timer is None:  # closed meanwhile
+                return
+            self._shown = True
+            self._begin()
+            if self._bars is not None and self._items is not None:
+                self._bars.update(self._items, completed=self._finished)
+            if self._latest is not None:
+                self.show(*self._latest)
 
     def _open(self, items: str) -> None:
         from rich.console import Console
@@ -77,18 +112,28 @@ class Progress:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
-        if self._what and kind is not None and issubclass(kind, KeyboardInterrupt):
+        if self._asked and self._what and kind is not None and issubclass(kind, KeyboardInterrupt):
             self.line(f"{self._finished} of {self._number} {self._what} are finished")
 
     def close(self) -> None:
         """Remove the bars."""
-        if self._bars is not None:
-            self._bars.stop()
-        elif self._is_plain and self._title:
-            print(file=sys.stderr, flush=True)
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._changing:
+            self._timer = None
+            if self._bars is not None:
+                self._bars.stop()
+            elif self._is_plain and self._title:
+                print(file=sys.stderr, flush=True)
 
     def show(self, title: str, done: int, total: int | None) -> None:
         """Show that `done` of `total` parts are done of the item that is running now."""
+        with self._changing:
+            self._latest = title, done, total
+            if self._shown:
+                self._show(title, done, total)
+
+    def _show(self, title: str, done: int, total: int | None) -> None:
         changed, self._title = title != self._title, title
         if self._is_plain and total is not None:
             print(f"\r{title} {done}/{total}", end="", file=sys.stderr, flush=True)
@@ -104,10 +149,11 @@ class Progress:
 
     def wait(self, text: str) -> None:
         """Show what the task waits for, until the next call of `show`."""
-        if self.has_bars:
-            self.show(text, 0, None)
-        else:
-            self.line(text)
+        with self._changing:
+            if self.has_bars or not self._shown:
+                self.show(text, 0, None)
+            else:
+                self.line(text)
 
     def finish(self, text: str) -> None:
         """Note in a line that an item is finished."""
@@ -130,10 +176,15 @@ class Progress:
 
 
 class Bar:
-    """One bar: a callable `(done, total)`; `done` None removes it."""
+    """One bar: a callable `(done, total)`; `done` None removes it.
 
-    def __init__(self, title: str) -> None:
-        self._title, self._progress = title, Progress()
+    Args:
+      title: of the bar.
+      shown: as in `Progress`.
+    """
+
+    def __init__(self, title: str, shown: bool | None = True) -> None:
+        self._title, self._progress = title, Progress(shown)
 
     def __call__(self, done: int | None, total: int) -> None:
         """Show how far the task is, or remove the bar."""

@@ -86,7 +86,7 @@ def test_a_lane_that_has_ended_before_does_not_stop_the_others():
 
 
 def test_a_call_that_takes_long_leaves_the_rest_to_the_next(monkeypatch):
-    """With no time at all a call makes one step of one group of lanes, and each group has its turn."""
+    """Without any time a call makes one step of one group of lanes; each group has its turn."""
     register = program.register
     at_once = "#define CALL_NANOSECONDS 0\n"
     monkeypatch.setattr(program, "register", lambda text, often: register(at_once + text, often))
