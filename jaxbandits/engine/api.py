@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import functools
 import time
-import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +15,7 @@ from ..instances.settled import check_settled
 from ..parameters import Option, check, choice, require
 from ..signatures import function_of, hinting_at_partial, name_of, parameters_of
 from ..system.callbacks import errors_named
+from ..system.caller import warn_caller
 from ..system.interrupts import TRACES, held_back
 from ..system.jax_options import pinned, pinning
 from ..system.progress import Bar, on_screen
@@ -378,7 +378,7 @@ class Simulation:
             message = f"interrupted: {done} of {total} replications are done"
             if keep is not None or not done:
                 raise KeyboardInterrupt(message) from None
-            warnings.warn(message, stacklevel=3)
+            warn_caller(message)
         finally:
             report(None, total)
             collector.flush()

@@ -389,9 +389,7 @@ class HostLoop:
             return
         self.cores, waiting.threads = max(self.cores, threads), threads
         # Batches are made in the caller's thread: others do not know which device it has set.
-        others = (
-            self._play(waiting, first_batch(*self._program_key)) for _ in range(1, threads)
-        )
+        others = (self._play(waiting, first_batch(*self._program_key)) for _ in range(1, threads))
         yield from merged(itertools.chain([first], others))
 
     def _play(self, waiting, batch):

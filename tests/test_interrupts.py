@@ -1,0 +1,206 @@
+"""Signals: a command ends in one line at any time, and none is lost."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from jaxbandits.system import interrupts, progress
+from jaxbandits.system.interrupts import Interrupts, interruptible
+from jaxbandits.system.progress import Progress
+
+COMMAND = """
+import runpy, sys
+class Says:
+    def find_spec(name, *_):
+        if name == "jax":
+            print("JAX", flush=True)
+sys.meta_path.insert(0, Says)
+sys.argv = ["jaxbandits", "report", "."]
+runpy.run_module("jaxbandits", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "how"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
+)
+def test_a_signal_while_jax_is_imported_ends_a_command_in_a_line(number, how):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", COMMAND], text=True, **pipes) as child:
+        assert child.stdout.readline() == "JAX\n"
+        child.send_signal(number)
+        _, errors = child.communicate(timeout=60)
+    assert errors == f"{how}; {interrupts.GOES_ON}\n"
+    assert child.returncode == 128 + number
+
+
+class Left(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.fixture
+def left(monkeypatch):
+    """The exit statuses with which the process would have ended."""
+    found = []
+
+    def leave(status):
+        found.append(status)
+        raise Left
+
+    monkeypatch.setattr(os, "_exit", leave)
+    return found
+
+
+def frames(*files):
+    found = None
+    for file in files:
+        found = SimpleNamespace(f_code=SimpleNamespace(co_filename=file), f_back=found)
+    return found
+
+
+IMPORT = frames("main.py", interrupts.IMPORTING, "jax/core.py")
+
+
+def test_an_import_that_is_interrupted_ends_a_command_with_nothing_to_store(
+    left, monkeypatch, capfd
+):
+    monkeypatch.setattr(interrupts, "ENGINE", ("jaxbandits.nowhere", "Simulation"))
+    with pytest.raises(Left):
+        Interrupts()(signal.SIGTERM, IMPORT)
+    with pytest.raises(KeyboardInterrupt):
+        Interrupts()(signal.SIGTERM, frames("main.py"))
+    assert left == [143]
+    assert capfd.readouterr().err == f"terminated; {interrupts.GOES_ON}\n"
+
+
+def test_a_second_signal_ends_a_command_at_once(left):
+    for frame in (frames("main.py"), IMPORT):
+        found = Interrupts()
+        with pytest.raises((KeyboardInterrupt, Left)):
+            found(signal.SIGINT, frames("main.py"))
+        with pytest.raises(Left):
+            found(signal.SIGTERM, frame)
+    assert left == [130, 130]
+
+
+def test_a_second_signal_while_one_is_held_back_ends_a_command_at_once(left):
+    with interruptible(), interrupts.held_back():
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Left):
+            signal.raise_signal(signal.SIGINT)
+    assert left == [143]
+
+
+def test_an_import_that_is_interrupted_after_playing_ends_first(monkeypatch, left):
+    monkeypatch.setattr(interrupts, "ENGINE", (__name__, "Left"))
+    with interruptible() as found:
+        found(signal.SIGINT, IMPORT)
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(30)
+    assert found.first == signal.SIGINT
+    assert not left
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
+
+
+def test_a_signal_that_python_drops_is_raised_again():
+    """As one that comes in a function that the collector of garbage calls."""
+
+    def collecting(phase, _):
+        if phase == "start" and not came:
+            came.append(True)
+            signal.raise_signal(signal.SIGINT)
+
+    def collected():
+        gc.collect()
+        kept.append("going on")
+        time.sleep(30)
+
+    came, kept = [], []
+    gc.callbacks.append(collecting)
+    try:
+        with interruptible(), pytest.raises(KeyboardInterrupt):
+            collected()
+    finally:
+        gc.callbacks.remove(collecting)
+    assert kept == ["going on"]
+
+
+SCRIPT = """
+import sys
+from jaxbandits.system import interrupts, jax_options
+import atexit
+import jax
+interrupts.goes_on(lambda: print("waited", flush=True))
+atexit.register(lambda: print("last", flush=True))
+{}
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "shown"),
+    [("raise KeyboardInterrupt", -2, "last\n"), ("", 0, "last\nwaited\n")],
+)
+def test_a_script_does_not_take_down_what_computes(ending, status, shown):
+    text = SCRIPT.format(ending)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (status, shown)
+
+
+class Clock:
+    """Stands for `threading.Timer`: it goes off when it is told to."""
+
+    def __init__(self, seconds, function):
+        self.seconds, self.goes_off, self.on = seconds, function, False
+
+    def start(self):
+        self.on = True
+
+    def cancel(self):
+        self.on = False
+
+
+@pytest.fixture
+def clocks(monkeypatch):
+    """The timers that were made, where bars can be shown, without `rich`."""
+    found = []
+    monkeypatch.setattr(threading, "Timer", lambda *what: found.append(Clock(*what)) or found[-1])
+    monkeypatch.setattr(progress, "on_screen", lambda: True)
+    monkeypatch.setattr(Progress, "_open", lambda self, items: None)
+    return found
+
+
+def test_progress_that_nobody_asked_for_is_shown_after_a_second(clocks, capsys):
+    shown = Progress(None)
+    shown.wait("compiling rage")
+    shown.show("replications", 3, 9)
+    assert capsys.readouterr().err == ""
+    (clock,) = clocks
+    assert clock.on
+    assert clock.seconds == 1.0
+    clock.goes_off()
+    shown.show("replications", 4, 9)
+    assert capsys.readouterr().err == "\rreplications 3/9\rreplications 4/9"
+    shown.close()
+
+
+def test_progress_of_a_short_task_is_not_shown(clocks, capsys):
+    with Progress(None, items="cells", number=1) as shown:
+        shown.show("replications", 3, 9)
+        shown.finish("all")
+    (clock,) = clocks
+    assert not clock.on
+    clock.goes_off()  # it was about to
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_is_not_shown_in_pipes(monkeypatch, capsys):
+    monkeypatch.setattr(threading, "Timer", pytest.fail)
+    with Progress(None) as shown:
+        shown.show("replications", 3, 9)
+    assert capsys.readouterr().err == ""
