@@ -36,11 +36,13 @@ LINGAPE = partial(jb.lingape, delta=0.1)
 @pytest.fixture(autouse=True)
 def _small_work_is_shared(monkeypatch):
     """Else what the tests play is over before threads would save time; afterwards none goes on."""
-    monkeypatch.setattr(host_loop, "FIRST_CHUNKS", 1)
     monkeypatch.setattr(host_loop, "ALONE_SECONDS", 0.0)
     monkeypatch.setattr(host_loop, "SHARED_SECONDS", 0.0)
     yield
-    assert threads.NAME not in [thread.name for thread in threading.enumerate()]
+    ours = [thread for thread in threading.enumerate() if thread.name == threads.NAME]
+    for thread in ours:  # after an interrupt it ends with its call
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in ours)
 
 
 def tables(runs):
@@ -250,6 +252,26 @@ def test_an_error_of_one_ends_the_others(error):
     with pytest.raises(error, match="the one"):
         for _ in merged([counted(), fails(), counted()]):
             pass
+
+
+def test_an_interrupt_does_not_wait_for_what_takes_long(monkeypatch):
+    over, left = threading.Event(), []
+    monkeypatch.setattr(threads, "goes_on", left.append)
+
+    def long():
+        over.wait(60)
+        yield 0
+
+    def interrupted():
+        yield 1
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(merged([long(), interrupted()]))
+    assert not over.is_set()
+    over.set()
+    (wait,) = left  # what the end of the process waits for
+    wait()
 
 
 def test_an_error_while_an_iterator_is_made_ends_the_others():
