@@ -160,7 +160,10 @@ def shape_of(
     engine = engine_for(sizes.traits.contextual, platform, engine)
     if batch is None:
         number *= cores if engine == "in turn" else 1
-        lanes = _default_lanes(sizes, -(-replications // number), platform, engine)
+        share = -(-replications // number)
+        lanes = _default_lanes(sizes, share, platform, engine)
+        if engine == "in turn" and cores > 1:  # so that each has some
+            lanes = min(lanes, _power(share))
     else:
         lanes = -(-min(batch, replications) // number)
     vector = fewest_lanes(engine)
