@@ -312,7 +312,7 @@ def test_a_damaged_cell_is_named_once(tmp_path):
 HALVED = {"h": partial(jb.sequential_halving, budget=20)}
 QUIET = {"progress": False}
 VALUES = np.array([0.1, 0.9, 0.5, 0.9])
-INDICES, SETS = np.array([1, 3, 2, 0]), np.array([[0, 1, 0, 1], [0, 1, 1, 0], [1, 1, 1, 1]]) == 1
+INDICES, MASKS = np.array([1, 3, 2, 0]), np.array([[0, 1, 0, 1], [0, 1, 1, 0], [1, 1, 1, 1]]) == 1
 
 
 @pytest.mark.parametrize(
@@ -324,8 +324,8 @@ INDICES, SETS = np.array([1, 3, 2, 0]), np.array([[0, 1, 0, 1], [0, 1, 1, 0], [1
         "within epsilon perhaps": (INDICES, [1, 1, 1, 0], True, None),
         "the best within any epsilon": (INDICES, [1, 0, 1, 0], True, "1 of 4 replications (num"),
         "no answer": (-np.ones(2, int), [1, 0], False, None),
-        "sets": (SETS, [1, 0, 1], False, None),
-        "sets inverted": (SETS, [0, 1, 0], False, "3 of 3 replications (number 0 first)"),
+        "sets": (MASKS, [1, 0, 1], False, None),
+        "sets inverted": (MASKS, [0, 1, 0], False, "3 of 3 replications (number 0 first)"),
     }.values(),
 )
 def test_flags_are_compared_with_the_answers(answer, correct, accuracy, wrong):

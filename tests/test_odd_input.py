@@ -331,7 +331,7 @@ REFUSED = {
     "debug": (simulated_by(debug=[]), "debug must be one of False, True, got []"),
     "progress": (
         simulated_by(progress="bar"),
-        "progress must be True, False or a callable `(done, total)`, got 'bar'",
+        "progress must be None, True, False or a callable `(done, total)`, got 'bar'",
     ),
     "resume": (swept(resume=[]), "resume must be one of False, True, got []"),
     "bounds": (swept(bounds="no"), "bounds must be one of False, True, got 'no'"),
