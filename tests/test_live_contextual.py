@@ -123,7 +123,7 @@ def test_a_context_can_be_a_single_row():
         ([1, 40], r"0 to 39, got \[1, 40\]"),
         ([-1], r"0 to 39, got \[-1\]"),
         ([True, False], r"0 to 39, got \[True, False\]"),
-        ([0.5], r"shown must be a list of rows of the arms, got \[0.5\]"),
+        ([0.5], r"0 to 39, got \[0.5\]"),
         (3, "shown must be a list of rows of the arms, got 3"),
     ],
     ids=str,

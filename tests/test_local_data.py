@@ -131,7 +131,7 @@ NUMBERS = ",".join(["0.5"] * len(SENSORS))
         ([",".join(SENSORS[1:]), NUMBERS[4:]], "has no column 'ambient'"),
         ([",".join(SENSORS), NUMBERS], "is too small"),
         ([",".join(SENSORS), NUMBERS, "1,2,three"], "holds a value that is no number"),
-        ([",".join(SENSORS), NUMBERS, NUMBERS.replace("0.5", "nan")], "is too small"),
+        ([",".join(SENSORS), NUMBERS, NUMBERS.replace("0.5", "nan")], "finite numbers, got NaN"),
     ],
     ids=["no ambient", "one row", "short row", "NaN"],
 )

@@ -14,6 +14,7 @@ from jaxbandits.sweeps.cells import _problem
 from jaxbandits.sweeps.description import attributes
 from jaxbandits.sweeps.store import Store
 from jaxbandits.system.identity import describe
+from jaxbandits.system.traces import TraceCache
 
 
 def table(**changes):
@@ -253,7 +254,7 @@ def random_table(**options):
 
 def built(plan):
     (instance,) = plan.instances
-    return _problem(plan, instance, instance.at({}))[0]
+    return _problem(plan, instance, instance.at({}), TraceCache())[0]
 
 
 def test_redraw_false_fixes_a_random_instance_by_the_seed():
