@@ -34,7 +34,7 @@ from .real_numbers import fault, is_flag
 from .signatures import check_options, nearest
 from .system.jax_options import pinning
 from .types import NUMBERS, Rows, Scalar
-from .whole_numbers import allowed_whole, is_whole, shown
+from .whole_numbers import allowed_whole, is_whole
 
 Values: TypeAlias = Mapping[str, Any]  # the arguments of a constructor by name
 
@@ -107,8 +107,8 @@ def count(least: int = 1) -> Option:
 def whole(least: int = 1) -> Option:
     """A whole number in a formula that Python computes, so it need not fit 64 bits."""
     allowed = f"{allowed_whole(least)}, that fits double precision"
-    accepts = lambda v: is_whole(v, least) and float(v) < np.inf  # noqa: E731
-    return Option(allowed, accepts, int, shown=shown)
+    accepts = lambda v: is_whole(v, least, written=False) and float(v) < np.inf  # noqa: E731
+    return Option(allowed, accepts, int)
 
 
 def size(least: int = 1) -> Option:
@@ -117,7 +117,8 @@ def size(least: int = 1) -> Option:
 
 
 def _whole(least, convert, most):
-    return Option(allowed_whole(least), lambda v: is_whole(v, least), convert, most, shown)
+    accepts = lambda v: is_whole(v, least, written=False)  # noqa: E731
+    return Option(allowed_whole(least), accepts, convert, most)
 
 
 def choice(*names: str | bool | int) -> Option:

@@ -1,8 +1,8 @@
 """Whole numbers: the one test of what counts as one, and the words for those that are allowed.
 
-A single whole number is an integer of Python, NumPy or JAX, an array without axes among them. 7.0
-and True are none: a real number where an integer is meant, or a flag, is a slip more often than
-not. A table of numbers has one type for all, so there 7.0 counts.
+A single whole number is an integer of Python, NumPy or JAX, an array without axes among them. True
+is none, and 7.0 only where numbers may come out of a table or an axis, which have one type for all:
+as an option of an algorithm, such as a budget of 1e4, and in tables.
 """
 
 import operator
@@ -14,12 +14,15 @@ from .messages import brief
 from .real_numbers import fault, is_flag
 
 
-def is_whole(value: Any, least: int | None = None, most: int | None = None) -> bool:
+def is_whole(
+    value: Any, least: int | None = None, most: int | None = None, *, written: bool = True
+) -> bool:
     """Whether a value is a single whole number in a range.
 
     Args:
       value: anything whose entries can be looked at.
       least, most: the ends of the range, which belong to it; None for no end.
+      written: whether it must be written as one, so that 7.0 is none.
 
     >>> is_whole(np.int8(7)), is_whole(7.0), is_whole(True), is_whole(0, 1), is_whole("7")
     (True, False, False, False, False)
@@ -27,10 +30,18 @@ def is_whole(value: Any, least: int | None = None, most: int | None = None) -> b
     try:
         if is_flag(value) or np.ndim(value) > 0 or fault(value) is not None:
             return False
-        number = operator.index(value)
-    except (TypeError, ValueError):
+        number = operator.index(value) if written else _integer(value)
+    except (TypeError, ValueError, OverflowError):
         return False
     return (least is None or number >= least) and (most is None or number <= most)
+
+
+def _integer(value):
+    """The integer that equals a real number, if there is one."""
+    number = int(value)
+    if number != value:
+        raise ValueError
+    return number
 
 
 def are_whole(table: np.ndarray) -> bool:

@@ -76,7 +76,7 @@ def test_without_a_command_it_lists_the_commands():
         ("dim = 4", "dim = 4\nredraw = 3", ["redraw"]),
         ('"gse"', '"at_budget"', ["algorithms.GSE", "at_budget", "'algorithm'"]),
         ('"gse"', '"at_budget"\nalgorithm = "rag"', ["of at_budget 'rag'", "'rage'"]),
-        ("dim = 4", "dim = 4.0", ["instances.basis", "dim must be a whole number", "write 4"]),
+        ("dim = 4", "dim = 4.0", ["instances.basis", "dim must be written as a whole number"]),
         ("budget = 40", 'budget = "40"', ["algorithms.GSE", "budget must be", "got '40'"]),
         ('"gse"', '"gse"\ntol = "0.1"', ["tol must be a finite number", "got '0.1'"]),
         ('"canonical"', '"stressed"\ninstance = "digits"', ["instance of stressed 'digits'"]),

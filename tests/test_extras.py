@@ -24,7 +24,7 @@ def play(**options):
         ("matplotlib.figure", "a figure", lambda: simulate("sequential", 20).plot()),
         ("xarray", "sweep", play),
         ("h5netcdf", "sweep", lambda: play(out="nowhere")),
-        ("xarray", "sweep", lambda: jb.compare(HALVING, SOARE, replications=20)),
+        ("xarray", "compare", lambda: jb.compare(HALVING, SOARE, replications=20)),
         ("jinja2", "a report", rendering.environment.__wrapped__),
     ],
     ids=lambda x: x if isinstance(x, str) else "",

@@ -398,6 +398,7 @@ def live(build=LUCB):
 
 
 # Arguments that are a whole number, of which 1 is allowed, and some that are a real number.
+FROM_TABLES = ("m", "budget", "max_iterations", "total")  # options, which 1.0 may be as well
 WHOLE = {
     "replications": lambda x: planned({"s": SMALL}, {"l": jb.lingape}, replications=x),
     "seed": lambda x: planned({"s": SMALL}, {"l": jb.lingape}, replications=1, seed=x),
@@ -440,16 +441,21 @@ def test_a_flag_is_no_number(name, flag):
 def test_a_whole_number_is_an_integer_of_any_kind(name):
     for one in (1, np.int8(1), np.array(1), jnp.array(1)):
         WHOLE[name](one)
-    for odd in (1.0, np.float64(1.0), np.array(1.0), "1", [1], 1j, np.ma.masked):
+    reals = [1.0, np.float64(1.0), np.array(1.0)]
+    if name in FROM_TABLES:
+        for one in reals:
+            WHOLE[name](one)
+        reals = [1.5]
+    for odd in (*reals, True, "1", [1], 1j, np.ma.masked):
         with pytest.raises(ValueError, match=f"^{name} must be "):
             WHOLE[name](odd)
 
 
-def test_how_a_whole_number_is_written_is_said():
-    refused(
-        lambda: jb.gse.convert({"budget": 1e4}),
-        "budget must be a whole number, 1 or above, got 10000.0: write 10000",
-    )
+def test_an_option_may_be_a_whole_number_that_came_from_a_table():
+    for budget in (1e4, np.float32(1e4), jnp.array(1e4)):
+        assert jb.gse.convert({"budget": budget})["budget"] == 10_000
+    for odd in (True, 10000.5, np.inf, np.nan, "1e4"):
+        refused(lambda odd=odd: jb.gse.convert({"budget": odd}), "budget must be a whole number")
 
 
 def test_an_axis_of_flags_is_for_options_that_are_flags():

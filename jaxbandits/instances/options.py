@@ -14,6 +14,7 @@ from ..parameters import Option, check, needing_values, options_of, size
 from ..precision import CONFIG, THREEFRY
 from ..signatures import hinting
 from ..system.machine import in_gibibytes, memory_bytes
+from ..whole_numbers import is_whole
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,6 +72,8 @@ def check_option(option: Option, **value: Any) -> None:
     ((name, number),) = value.items()
     if number is not None:
         check(name, option, number)
+        written = option.convert is not int or is_whole(number)
+        require(written, f"{name} must be written as a whole number here", number)
 
 
 def check_given(option: Option, **value: Any) -> None:
