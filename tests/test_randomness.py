@@ -6,6 +6,7 @@ Nothing is compiled: an algorithm is looked at before.
 
 import copy
 import functools
+import gc
 import inspect
 import os
 import random
@@ -371,3 +372,15 @@ def test_a_trace_is_confirmed_once_in_a_process_and_another_one_anew():
     assert calls(ask) == first
     with pytest.raises(ValueError, match="makes a generator of its own"):
         calls(lambda key, state: ask(key, state) + 0.0 * default_rng(0).random())
+
+
+def test_generators_are_known_before_and_after_they_become_old():
+    known = randomness._Known()
+    one = np.random.Generator(np.random.PCG64(1))
+    is_listed = lambda generator: any(x is generator for x in known.all())  # noqa: E731
+    assert is_listed(one)
+    gc.collect()
+    assert is_listed(one)
+    two = random.Random(2)
+    assert is_listed(two)
+    assert is_listed(one)

@@ -49,6 +49,7 @@ MADE = "makes a generator of its own, as np.random.default_rng(0) does"
 READ = "reads entropy of the system, as default_rng() without a seed, secrets and uuid4 do"
 FROZEN = "JAX does so once, when it compiles, and each round and replication has the same number"
 DIGESTS_KEPT = 4096
+INCREMENTAL: bool = sys.version_info >= (3, 14)  # objects become old in any collection
 
 _confirmed: set[str] = set()  # digests of traces that a second one has equalled
 
@@ -159,9 +160,37 @@ def _generators() -> list[Generator]:
     others: list[Any] = [getattr(vars(tempfile).get("_name_sequence"), "rng", None)]
     if "beartype" in sys.modules:  # its checks of lists draw an entry
         others.append(getattr(random.random, "__self__", None))
-    # By their types: objects that stand for others, such as a weak proxy, run code when asked.
-    found = [x for x in gc.get_objects() if issubclass(type(x), GENERATORS)]
+    found = _known.all()
     return [x for x in found if not (x in others or isinstance(x, random.SystemRandom))]
+
+
+class _Known:
+    """The generators of this process, as its collector of garbage lists them.
+
+    To look at all objects takes a tenth of a second, and more in a large process. Objects become
+    old in a collection of the middle generation alone; until the next one only the others are new.
+    """
+
+    def __init__(self) -> None:
+        self._old: list[Generator] = []
+        self._collections = -1
+
+    def all(self) -> list[Generator]:
+        """These, each once."""
+        # The young ones first: one that a collection makes old meanwhile is met twice, not missed.
+        young = [x for k in (0, 1) for x in _among(gc.get_objects(generation=k))]
+        collections = sum(kind["collections"] for kind in gc.get_stats()[1:])
+        if collections != self._collections or INCREMENTAL:
+            self._old, self._collections = _among(gc.get_objects(generation=2)), collections
+        return [*young, *self._old]
+
+
+def _among(objects):
+    # By their types: objects that stand for others, such as a weak proxy, run code when asked.
+    return [x for x in objects if issubclass(type(x), GENERATORS)]
+
+
+_known = _Known()
 
 
 def _without_others(used, seconds):
