@@ -13,6 +13,8 @@ import numpy as np
 from .messages import brief
 from .real_numbers import fault, is_flag
 
+EXACT_BELOW: float = 2.0**53  # from which on a float64 may stand for another whole number
+
 
 def is_whole(
     value: Any, least: int | None = None, most: int | None = None, *, written: bool = True
@@ -69,8 +71,5 @@ def shown(value: Any) -> str:
     ('7.0: write 7', '7.5')
     """
     number = isinstance(value, float | np.floating) and bool(value == np.floor(value))
-    exact = number and abs(value) < LARGEST_EXACT
+    exact = number and abs(value) < EXACT_BELOW
     return f"{brief(value)}: write {int(value)}" if exact else brief(value)
-
-
-LARGEST_EXACT: float = 2.0**53  # from which on a float may stand for another whole number

@@ -84,10 +84,9 @@ def simulate(
 
     Replication r depends on `(seed, r)` and the inputs alone: `batch`, `devices`, `cores`, the
     number of replications and the fate of the others change nothing, as long as the engine is the
-    same. A
-    second call that differs in numbers only (arrays, `delta`, `budget`, ...) compiles nothing.
-    Ctrl-C returns the replications that are done, with a warning; while a program compiles, there
-    are none.
+    same. A second call that differs in numbers only (arrays, `delta`, `budget`, ...) compiles
+    nothing. Ctrl-C returns the replications that are done, with a warning; while a program
+    compiles, there are none.
 
     Args:
       instance: an `Instance`, or a callable `key -> Instance`, drawn afresh for each replication;

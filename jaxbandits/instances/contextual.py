@@ -14,7 +14,7 @@ from ..feature_tables import check_arms, is_concrete, require
 from ..parameters import Chance, chance, check, size
 from ..precision import check_real, owned
 from ..types import Rows, Table
-from ..whole_numbers import are_whole
+from ..whole_numbers import EXACT_BELOW, are_whole
 from .data.idx import Part, read_folder
 from .options import Pair, checked
 
@@ -201,7 +201,7 @@ def entered(problem: Labelled) -> Labelled:
 
 
 def _whole(labels):
-    exact = labels.dtype.kind != "f" or (np.abs(labels) < 2.0**53).all()
+    exact = labels.dtype.kind != "f" or (np.abs(labels) < EXACT_BELOW).all()
     return bool(exact) and are_whole(labels)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from jaxtyping import Bool, Float
 
+from ..whole_numbers import EXACT_BELOW
 from .randomness import CALLS, JAX
 
 MOST_ENTRIES: int = 10**6  # of a value with an entry for each arm: of larger ones nothing is known
@@ -28,7 +29,6 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
     "eq": np.equal,
     "ne": np.not_equal,
 }
-LARGEST: float = 2.0**53  # up to which whole numbers are exact here
 BITS: tuple[str, ...] = ("and", "or")
 ARITHMETIC: dict[str, Callable[..., Any]] = {  # NaN, which is not known, stays NaN
     "add": np.add,
@@ -260,7 +260,7 @@ def _in_range(entries, dtype):
     if dtype.kind not in "iu":
         return entries
     ends = np.iinfo(dtype)
-    low, high = max(float(ends.min), -LARGEST), min(float(ends.max), LARGEST)
+    low, high = max(float(ends.min), -EXACT_BELOW), min(float(ends.max), EXACT_BELOW)
     return np.where((entries < low) | (entries > high), UNKNOWN, entries)
 
 

@@ -48,7 +48,7 @@ LEAST_WAIT, MOST_WAIT = 0.05, 1.0
 MADE = "makes a generator of its own, as np.random.default_rng(0) does"
 READ = "reads entropy of the system, as default_rng() without a seed, secrets and uuid4 do"
 FROZEN = "JAX does so once, when it compiles, and each round and replication has the same number"
-DIGESTS_KEPT = 4096
+CONFIRMED_DIGESTS_KEPT = 4096
 INCREMENTAL: bool = sys.version_info >= (3, 14)  # objects become old in any collection
 
 _confirmed: set[str] = set()  # digests of traces that a second one has equalled
@@ -126,7 +126,7 @@ def check(whole: Callable[..., Any], *args: Any, traces: TraceCache, rest: str) 
             f"{name} draws by a key that is always the same, as jax.random.key(0) is: each round "
             f"and replication has the same number. {_right_form(name)}"
         )
-    if len(_confirmed) >= DIGESTS_KEPT:
+    if len(_confirmed) >= CONFIRMED_DIGESTS_KEPT:
         _confirmed.clear()
     _confirmed.add(first.digest)
 
@@ -176,7 +176,7 @@ class _Known:
         self._collections = -1
 
     def all(self) -> list[Generator]:
-        """These, each once."""
+        """These; one may be listed twice."""
         # The young ones first: one that a collection makes old meanwhile is met twice, not missed.
         young = [x for k in (0, 1) for x in _among(gc.get_objects(generation=k))]
         collections = sum(kind["collections"] for kind in gc.get_stats()[1:])
