@@ -85,6 +85,17 @@ def test_a_lane_that_has_ended_before_does_not_stop_the_others():
     np.testing.assert_array_equal(sums[1], np.where(left > 0, 4, 0))
 
 
+def test_a_register_in_which_no_lane_goes_on_takes_no_step():
+    """Else registers that have ended cost as much as the others until the last lane has."""
+    left = np.where(np.arange(2 * LANES) < LANES, 0, 3)
+
+    def step(left):
+        return jnp.maximum(left - 1, 0), jnp.ones((), int)
+
+    steps = jax.jit(lambda x: repeated(step, x.size, lambda left: left > 0, 5)(x)[1])(left)
+    np.testing.assert_array_equal(steps, left)
+
+
 def test_a_call_that_takes_long_leaves_the_rest_to_the_next(monkeypatch):
     """Without any time a call makes one step of one group of lanes; each group has its turn."""
     register = program.register

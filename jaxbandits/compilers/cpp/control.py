@@ -145,7 +145,7 @@ def repeat(
 ) -> list[Value]:
     """A step repeated up to `most` times, or until a lane for which `goes_on` held stops.
 
-    Fewer times, or not at all, where the call has taken long.
+    Fewer times, or not at all, where the call has taken long; not at all where no lane goes on.
 
     Returns the carry and the sums over steps of the step's other results.
     """
@@ -163,6 +163,7 @@ def repeat(
     step = writer.name("i")
     with writer.block(f"for (i64 {step} = 0; {step} < {most} && HAS_TIME(); {step}++) "):
         before = active()
+        writer.line(f"if (!{writer.any(before)}) break;")
         results = writer.call(closed, carry)
         sums = zip(tallies, results[len(carry) :], strict=True)
         total = [

@@ -130,8 +130,9 @@ def repeated(
 
     The lanes of a register call it up to `most` times, or until one of them ends: a lane for which
     `goes_on(carry)` was true and no longer is. Registers may therefore make different numbers of
-    calls, and a lane that has ended waits only for the lanes of its own register. On a CPU a call
-    that has taken long leaves the rest to the next one; it makes one call of `function` at least.
+    calls, and a lane that has ended waits only for the lanes of its own register; one in which no
+    lane goes on makes none. On a CPU a call that has taken long leaves the rest to the next one; it
+    makes one call of `function` at least.
     """
     _check(number, target)
 
