@@ -156,6 +156,11 @@ def nonnegative_or(*names: str) -> Option:
     return _or_named(nonnegative, names)
 
 
+def count_or(*names: str) -> Option:
+    """A whole number above 0, traced, or one of `names`, which are static."""
+    return _or_named(count(), names)
+
+
 def _or_named(number, names):
     is_name = lambda v: isinstance(v, str) and v in names  # noqa: E731
     return Option(

@@ -99,9 +99,28 @@ def normals(key, size):
 @pytest.mark.parametrize("begin", ["basis", pytest.param("pivot", marks=pytest.mark.slow)])
 def test_glm_fpl(begin):
     def twin(arms, first, key, options):
+        first = first * options.pop("begin_draws")
         return GlmFpl(arms, first, normal=normals(key, K), **options)
 
-    against(twin, jb.glm_fpl, ("a", "ridge"), [(0.5, 1e-3), (2.0, 0.5)], begin)
+    names = "a", "ridge", "begin_draws"
+    against(twin, jb.glm_fpl, names, [(0.5, 1e-3, 1), (2.0, 0.5, 4)], begin)
+
+
+@pytest.mark.parametrize(("name", "noise_var"), [("glm_tsl", 0.002), ("glm_fpl", 1e-4)])
+def test_theory_draws_the_first_arms_until_the_design_is_large(name, noise_var):
+    """As often as the theorem on its regret asks; the experiments draw each of them once."""
+    arms = np.array([[0.6, 0.0], [1.2, 0.0], [0.3, 0.9], [-0.5, 0.5]])
+    instance, n = jb.instances.glm(arms, [1.0, 0.5]), 500
+    model = {"noise_var": noise_var, "kappa": 0.2, "lipschitz": 0.25}
+    bound = getattr(jb.theory, f"{name}_regret_bound")(instance, n, **model)
+    build = partial(getattr(jb, name), horizon=n, begin_draws="theory", **model)
+    runs = jb.simulate(instance, build, horizon=bound.exploration, replications=8)
+    assert 4 < bound.exploration < n
+    half = bound.exploration // 2
+    np.testing.assert_array_equal(runs.arm_pulls, np.tile([half, 0, half, 0], (8, 1)))
+    basis = arms[[0, 2]]
+    least = [np.linalg.eigvalsh(k * basis.T @ basis)[0] for k in (half - 1, half)]
+    assert least[0] < bound.eigenvalue <= least[1]
 
 
 def test_glm_ucb():

@@ -88,7 +88,8 @@ def glm_tsl_regret_bound(
     facts = _facts(instance, horizon, exploration, noise_var, kappa, lipschitz, form)
     a = _scale(glm_radius.glm_tsl, *facts.model)
     wide = a * facts.kappa**-0.5 * facts.normal  # in the norm of G^-1, where H >= kappa G
-    return _bound(facts, wide, facts.least, failures=1, extra=3)
+    eigenvalue = _scale(glm_radius.tsl_exploration, *facts.model)
+    return _bound(facts, wide, eigenvalue, failures=1, extra=3)
 
 
 @on_host
@@ -118,13 +119,12 @@ def glm_fpl_regret_bound(
     """
     facts = _facts(instance, horizon, exploration, noise_var, kappa, lipschitz, form)
     a, dim = _scale(glm_radius.glm_fpl, *facts.model), facts.dim
-    logarithm = math.log(facts.horizon)
-    if form == "paper":
-        perturbation = 8.0 * a**2 * logarithm / facts.kappa**2
-    else:
-        perturbation = 4.0 * (a * (math.sqrt(dim) + math.sqrt(2 * logarithm)) / facts.kappa) ** 2
+    eigenvalue = _scale(glm_radius.fpl_exploration, *facts.model)
+    if form == "safe":
+        length = math.sqrt(dim) + math.sqrt(2.0 * math.log(facts.horizon))
+        eigenvalue = max(4.0 * facts.least, 4.0 * (a * length / facts.kappa) ** 2)
     wide = a / facts.kappa * facts.normal
-    return _bound(facts, wide, max(4.0 * facts.least, perturbation), failures=2, extra=4)
+    return _bound(facts, wide, eigenvalue, failures=2, extra=4)
 
 
 def _scale(formula, *model):

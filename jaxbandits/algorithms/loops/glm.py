@@ -18,16 +18,19 @@ from ...feature_tables import is_concrete, require
 from ...kernels import selection
 from ...kernels.confidence import glm_radius
 from ...kernels.estimate import irls, least_squares
+from ...kernels.linalg.spd import least_eigenvalue
 from ...kernels.tracing import at_once
-from ...parameters import Values, choice
+from ...parameters import LARGEST, Values, choice, count_or
 from ...types import Arms, Key, Pytree, Scalar
 
+EIGENVALUE_ERROR: float = 1e-9  # relative, of `least_eigenvalue`: it asks for no draw more
 TOL: float = 1e-6  # Newton decrement of a fit
 MOST_STEPS: int = 60  # of a fit to perturbed rewards, whose minimum can be far from the start
 BEGIN: tuple[str, ...] = ("basis", "pivot", "every")
 # Choices of a width or scale: the practical one of the papers, and the one that has a proof.
 NAMED: tuple[str, ...] = ("informal", "theory")
 Begin: TypeAlias = Annotated[str, choice(*BEGIN)]
+BeginDraws: TypeAlias = Annotated[Scalar | str, count_or("theory")]
 BINARY_VAR: float = 0.25  # the largest variance of a reward of 0 or 1
 REVISIONS: tuple[str, ...] = (
     "family 'gaussian': rewards are taken in units of their standard deviation, where their "
@@ -83,16 +86,17 @@ class RegretRules(NamedTuple):
 Index: TypeAlias = Callable[[Array, Array, Array], Array]
 
 
-def theory_known(name: str) -> Callable[[Values], None]:
-    """A check that the option `name` has what it needs where it names a constant of a theorem.
+def theory_known(*names: str) -> Callable[[Values], None]:
+    """A check that options have what they need where they name a constant of a theorem.
 
     That is a horizon, and slopes of the mean function of which the least is below the largest.
     """
 
     def known(values: Values) -> None:
-        free = not isinstance(values[name], str) or values[name] == "informal"
-        message = f"horizon must be given for {name} {values[name]!r}, got None (unknown)"
-        require(free or values["horizon"] is not None, message)
+        for name in names:
+            free = not isinstance(values[name], str) or values[name] == "informal"
+            message = f"horizon must be given for {name} {values[name]!r}, got None (unknown)"
+            require(free or values["horizon"] is not None, message)
         if "lipschitz" in values:
             _check_slopes(values["family"], values["kappa"], values["lipschitz"])
 
@@ -122,6 +126,21 @@ def reward_unit(family: str, noise_var: Scalar | None) -> Scalar | None:
 def variance_in_unit(family: str, noise_var: Scalar | None) -> Scalar:
     """The sub-Gaussian variance of a reward in its `reward_unit`."""
     return 1.0 if family == "gaussian" else variance_of(family, noise_var)
+
+
+def theory(
+    formula: Callable[..., Scalar],
+    horizon: Scalar | None,
+    dim: int,
+    family: str,
+    noise_var: Scalar | None,
+    kappa: Scalar | None,
+    lipschitz: Scalar | None,
+) -> Scalar:
+    """A formula of `glm_radius` for rewards in their `reward_unit`; a check asked for a horizon."""
+    assert horizon is not None
+    slopes = glm_radius.slopes(family, kappa, lipschitz)
+    return formula(horizon, dim, variance_in_unit(family, noise_var), *slopes)
 
 
 def most_likely(arms: Arms) -> Callable[[State], Array]:
@@ -162,6 +181,15 @@ def first_arms(arms: Arms, begin: str) -> tuple[Int[Array, " F"], Int[Array, ""]
     return sequence, 1 + (sequence[1:] != sequence[:-1]).sum()
 
 
+def draws_until(eigenvalue: Scalar, arms: Arms, begin: str) -> Int[Array, ""]:
+    """How often each first arm is drawn until `sum of x x^T` has this least eigenvalue."""
+    sequence, number = first_arms(arms, begin)
+    chosen = jnp.where((jnp.arange(sequence.size) < number)[:, None], arms[sequence], 0.0)
+    once = least_eigenvalue(chosen.T @ chosen)
+    draws = jnp.ceil(eigenvalue / once * (1.0 - EIGENVALUE_ERROR))
+    return jnp.minimum(draws, LARGEST).astype(int)
+
+
 def glm_regret(
     arms: Arms,
     rules: RegretRules,
@@ -170,6 +198,7 @@ def glm_regret(
     ridge: Scalar,
     noise_var: Scalar | None = None,
     begin: str = "basis",
+    begin_draws: Scalar = 1,
 ) -> Algorithm:
     """The loop, never done; `info` counts the fits that missed their tolerance, see `irls.Missed`.
 
@@ -179,15 +208,19 @@ def glm_regret(
       family: of the rewards, see `links.FAMILIES`.
       ridge: weight of `||theta||^2 / 2` in the fits.
       noise_var: variance of a reward, for the family "gaussian".
-      begin: the arms drawn once at first: "basis", the first linearly independent arms; "pivot",
+      begin: the arms drawn at first: "basis", the first linearly independent arms; "pivot",
         independent arms each of which is farthest from the span of those before it; "every" arm.
+      begin_draws: how often each of them is drawn, all in turn.
     """
     num_arms, dim = arms.shape
-    sequence, num_first = first_arms(arms, begin)
+    sequence, number = first_arms(arms, begin)
     unit = reward_unit(family, noise_var)
     per_unit = None if unit is None else 1.0 / unit
     without_data = irls.without_data if rules.factored else irls.estimate_without_data
     solve = irls.fit if rules.factored else irls.estimate
+
+    def begins(draws):  # the product of the two numbers may not fit 64 bits
+        return draws // number < begin_draws
 
     def init(key: Key) -> State:
         counts, sums = jnp.zeros(num_arms, int), jnp.zeros(num_arms, arms.dtype)
@@ -197,9 +230,9 @@ def glm_regret(
     def ask(key: Key, state: State) -> Move:
         draws = state.counts.sum()
         chosen = rules.choose(key, state)
-        first = selection.at(sequence, jnp.minimum(draws, sequence.size - 1))
+        first = selection.at(sequence, draws % number)
         return Move(
-            arm=jnp.where(draws < num_first, first, chosen.arm),
+            arm=jnp.where(begins(draws), first, chosen.arm),
             count=None,
             done=jnp.array(False),
             answer=rules.answer(state),
@@ -207,7 +240,7 @@ def glm_regret(
         )
 
     def tell(state: State, move: Move, total: Float[Array, ""]) -> State:
-        here, is_first = jnp.arange(num_arms) == move.arm, state.counts.sum() < num_first
+        here, is_first = jnp.arange(num_arms) == move.arm, begins(state.counts.sum())
         total = total if per_unit is None else total * per_unit
         counts, sums = state.counts + here, state.sums + jnp.where(here, total, 0.0)
         # While the first arms are drawn, all fits start from 0. With a warm start the estimate of
@@ -225,7 +258,7 @@ def glm_regret(
             inverse=inverse,
             slope=slope,
             # No estimate is used before the first arms are drawn: one step is enough.
-            tol=jnp.where(counts.sum() < num_first, jnp.inf, TOL),
+            tol=jnp.where(begins(counts.sum()), jnp.inf, TOL),
         )
         missed = state.missed.and_of(fit.status, fit.decrement)
         certificate = move.info[1].certificate

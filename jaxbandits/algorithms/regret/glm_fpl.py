@@ -16,7 +16,7 @@ INFORMAL: float = 0.5
 
 @constructor(
     spans=True,
-    requires=glm.theory_known("a"),
+    requires=glm.theory_known("a", "begin_draws"),
     deviation=glm_radius.fpl_deviation,
     revisions=glm.REVISIONS,
 )
@@ -31,12 +31,13 @@ def glm_fpl(
     horizon: Count | None = None,
     ridge: Positive = 1e-3,
     begin: glm.Begin = "basis",
+    begin_draws: glm.BeginDraws = 1,
 ) -> Algorithm:
     """GLM-FPL (Kveton, Zaheer, Szepesvari, Li, Ghavamzadeh, Boutilier, 2020).
 
-    After one draw of each of d linearly independent arms: add `N(0, a^2)` to every past reward,
-    anew in each round; fit `theta'` to that by regularised maximum likelihood; draw the arm with
-    the largest `x^T theta'`.
+    After `begin_draws` draws of each of d linearly independent arms: add `N(0, a^2)` to every past
+    reward, anew in each round; fit `theta'` to that by regularised maximum likelihood; draw the arm
+    with the largest `x^T theta'`.
 
     Args:
       arms: `[K, d]` features; they must span. Their units matter, because of the ridge.
@@ -50,8 +51,10 @@ def glm_fpl(
       horizon: n; `simulate` passes that of a regret run.
       ridge: weight of `||theta||^2 / 2` in the fits; 1 is a standard normal prior. Without it a fit
         to perturbed rewards need not exist.
-      begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
-        independent ones that lie far apart; "every" arm.
+      begin: the arms drawn at first: "basis", the first d independent ones; "pivot", independent
+        ones that lie far apart; "every" arm.
+      begin_draws: how often each of them is drawn, in turn. "theory": until the least eigenvalue of
+        `sum of x x^T` is what the theorem asks, see `jaxbandits.theory.glm_fpl_regret_bound`.
     Returns:
       An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
       estimate from unperturbed rewards. `info`: fits of either kind that missed their tolerance
@@ -60,17 +63,18 @@ def glm_fpl(
     Raises:
       ValueError: a bad option, arms that do not span, or "theory" without a horizon.
     Deviations:
-      The ridge. The paper begins with any basis, drawn until the design is large; its experiments
-      draw d arms once, as here. The sum of an arm's N perturbations is drawn as one number, from
-      `N(0, a^2 N)`. A fit starts from that to unperturbed rewards. Probit models are fitted by the
-      quasi-likelihood, which stays convex for perturbed rewards. For "gaussian" rewards are divided
-      by sigma, as the paper's model has variance 1.
+      The ridge. The paper begins with any basis, drawn until the design is large
+      (`begin_draws="theory"`); its experiments draw d arms once, as is done by default. The sum of
+      an arm's N perturbations is drawn as one number, from `N(0, a^2 N)`. A fit starts from that to
+      unperturbed rewards. Probit models are fitted by the quasi-likelihood, which stays convex for
+      perturbed rewards. For "gaussian" rewards are divided by sigma, as the paper's model has
+      variance 1.
     Setting:
       cumulative regret, generalised linear.
     Assumptions:
       generalised linear by `family`. Arms without features: as unit vectors.
     Guarantee:
-      none for the default scale; with a = "theory" regret at most
+      none by default; with a = "theory" and begin_draws = "theory" regret at most
       `jaxbandits.theory.glm_fpl_regret_bound`, for features with one non-zero entry and without the
       ridge.
     Reference:
@@ -87,13 +91,12 @@ def glm_fpl(
       0
     """
     num_arms, dim = arms.shape
-    if isinstance(a, str) and a == "theory":
-        assert horizon is not None  # a condition asked for it
-        slopes = glm_radius.slopes(family, kappa, lipschitz)
-        variance = glm.variance_in_unit(family, noise_var)
-        a = glm_radius.glm_fpl(horizon, dim, variance, *slopes)
-    elif isinstance(a, str):
-        a = INFORMAL
+    model = horizon, dim, family, noise_var, kappa, lipschitz
+    if isinstance(a, str):
+        a = glm.theory(glm_radius.glm_fpl, *model) if a == "theory" else INFORMAL
+    if isinstance(begin_draws, str):
+        eigenvalue = glm.theory(glm_radius.fpl_exploration, *model)
+        begin_draws = glm.draws_until(eigenvalue, arms, begin)
 
     def choose(key, state):
         counts = state.counts.astype(arms.dtype)
@@ -104,4 +107,12 @@ def glm_fpl(
         return glm.Choice(jnp.argmax(arms @ theta), perturbed, theta)
 
     rules = glm.RegretRules(choose, answer=glm.most_likely(arms))
-    return glm.glm_regret(arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin)
+    return glm.glm_regret(
+        arms,
+        rules,
+        family=family,
+        ridge=ridge,
+        noise_var=noise_var,
+        begin=begin,
+        begin_draws=begin_draws,
+    )

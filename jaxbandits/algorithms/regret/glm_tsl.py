@@ -16,7 +16,7 @@ INFORMAL: float = 1.0
 
 @constructor(
     spans=True,
-    requires=glm.theory_known("a"),
+    requires=glm.theory_known("a", "begin_draws"),
     deviation=glm_radius.tsl_deviation,
     revisions=glm.REVISIONS,
 )
@@ -31,11 +31,12 @@ def glm_tsl(
     horizon: Count | None = None,
     ridge: Positive = 1e-3,
     begin: glm.Begin = "basis",
+    begin_draws: glm.BeginDraws = 1,
 ) -> Algorithm:
     """GLM-TSL (Kveton, Zaheer, Szepesvari, Li, Ghavamzadeh, Boutilier, 2020).
 
-    After one draw of each of d linearly independent arms: fit theta by regularised maximum
-    likelihood, with Hessian H; sample `theta' ~ N(theta, a^2 H^-1)`; draw the arm with the
+    After `begin_draws` draws of each of d linearly independent arms: fit theta by regularised
+    maximum likelihood, with Hessian H; sample `theta' ~ N(theta, a^2 H^-1)`; draw the arm with the
     largest `x^T theta'`.
 
     Args:
@@ -52,8 +53,10 @@ def glm_tsl(
       ridge: weight of `||theta||^2 / 2` in the fit, which adds `ridge I` to H; 1 is a standard
         normal prior. Without it there is no fit in the first rounds: rewards of d independent arms
         drawn once are always separable.
-      begin: the arms drawn once at first: "basis", the first d independent ones; "pivot",
-        independent ones that lie far apart; "every" arm.
+      begin: the arms drawn at first: "basis", the first d independent ones; "pivot", independent
+        ones that lie far apart; "every" arm.
+      begin_draws: how often each of them is drawn, in turn. "theory": until the least eigenvalue of
+        `sum of x x^T` is what the theorem asks, see `jaxbandits.theory.glm_tsl_regret_bound`.
     Returns:
       An `Algorithm` for cumulative regret (never done) that answers the arm with the largest
       estimate. `info`: rounds whose fit missed its tolerance (`unconverged`, the sum of `capped`,
@@ -61,15 +64,16 @@ def glm_tsl(
     Raises:
       ValueError: a bad option, arms that do not span, or "theory" without a horizon.
     Deviations:
-      The ridge. The paper begins with any basis, drawn until the design is large; its experiments
-      draw d arms once, as here. After a fit that did not converge the next one starts from 0. For
-      "gaussian" rewards are divided by sigma, as the paper's model has variance 1.
+      The ridge. The paper begins with any basis, drawn until the design is large
+      (`begin_draws="theory"`); its experiments draw d arms once, as is done by default. After a fit
+      that did not converge the next one starts from 0. For "gaussian" rewards are divided by sigma,
+      as the paper's model has variance 1.
     Setting:
       cumulative regret, generalised linear.
     Assumptions:
       generalised linear by `family`. Arms without features: as unit vectors.
     Guarantee:
-      none for the default scale; with a = "theory" regret at most
+      none by default; with a = "theory" and begin_draws = "theory" regret at most
       `jaxbandits.theory.glm_tsl_regret_bound`, without the ridge.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
@@ -85,13 +89,12 @@ def glm_tsl(
       (10, 100)
     """
     dim = arms.shape[1]
-    if isinstance(a, str) and a == "theory":
-        assert horizon is not None  # a condition asked for it
-        slopes = glm_radius.slopes(family, kappa, lipschitz)
-        variance = glm.variance_in_unit(family, noise_var)
-        a = glm_radius.glm_tsl(horizon, dim, variance, *slopes)
-    elif isinstance(a, str):
-        a = INFORMAL
+    model = horizon, dim, family, noise_var, kappa, lipschitz
+    if isinstance(a, str):
+        a = glm.theory(glm_radius.glm_tsl, *model) if a == "theory" else INFORMAL
+    if isinstance(begin_draws, str):
+        eigenvalue = glm.theory(glm_radius.tsl_exploration, *model)
+        begin_draws = glm.draws_until(eigenvalue, arms, begin)
 
     def choose(key, state):
         fit = state.fit
@@ -101,4 +104,12 @@ def glm_tsl(
         return glm.Choice(jnp.argmax(arms @ sampled), theta=sampled)
 
     rules = glm.RegretRules(choose, answer=glm.most_likely(arms), factored=True)
-    return glm.glm_regret(arms, rules, family=family, ridge=ridge, noise_var=noise_var, begin=begin)
+    return glm.glm_regret(
+        arms,
+        rules,
+        family=family,
+        ridge=ridge,
+        noise_var=noise_var,
+        begin=begin,
+        begin_draws=begin_draws,
+    )

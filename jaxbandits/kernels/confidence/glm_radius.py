@@ -58,6 +58,16 @@ def glm_tsl(
     return estimate(horizon, dim, noise_var, kappa) * jnp.sqrt(lipschitz)
 
 
+def tsl_exploration(
+    horizon: Scalar, dim: Scalar, noise_var: Scalar, kappa: Scalar, lipschitz: Scalar
+) -> Float[Array, "..."]:
+    """`max(c_1^2, 1)`: what the least eigenvalue of `sum of x x^T` must reach for GLM-TSL.
+
+    As the theorem on GLM-TSL asks (Kveton et al., 2020, Section 4.3).
+    """
+    return jnp.maximum(estimate(horizon, dim, noise_var, kappa) ** 2, 1.0)
+
+
 def tsl_deviation(
     horizon: Scalar,
     num_arms: Scalar,
@@ -79,6 +89,19 @@ def glm_fpl(
 ) -> Float[Array, "..."]:
     """The a of GLM-FPL, `c_1 times the largest slope`: Kveton et al. (2020), Section 4.4."""
     return estimate(horizon, dim, noise_var, kappa) * lipschitz
+
+
+def fpl_exploration(
+    horizon: Scalar, dim: Scalar, noise_var: Scalar, kappa: Scalar, lipschitz: Scalar
+) -> Float[Array, "..."]:
+    """`max(4 c_1^2, 8 a^2 log(n) / kappa^2, 1)`: what the least eigenvalue must reach for GLM-FPL.
+
+    Of `sum of x x^T`, as the theorem on GLM-FPL asks (Kveton et al., 2020, Section 4.4).
+    """
+    a = glm_fpl(horizon, dim, noise_var, kappa, lipschitz)
+    perturbation = 8.0 * a**2 * jnp.log(horizon) / kappa**2
+    estimated = 4.0 * estimate(horizon, dim, noise_var, kappa) ** 2
+    return jnp.maximum(jnp.maximum(estimated, perturbation), 1.0)
 
 
 def fpl_deviation(
