@@ -70,7 +70,10 @@ DRAWN = {
         dict.fromkeys(MANY, recorded(9)), delta=0.1, **how
     ),
     "pulls of many arms": lambda how: jb.plot.arm_pulls(
-        dict.fromkeys(LONG, recorded(9, num_arms=60)), allocation=np.ones(60), **how
+        dict.fromkeys(LONG, recorded(9, num_arms=60)), allocation=np.ones(60), width=how["width"]
+    ),
+    "curves of regret": lambda how: jb.plot.regret(
+        dict.fromkeys(LONG, recorded(9, horizon=50)), **how
     ),
 } | {name: lambda how, data=data: jb.plot.sweep(data, **how) for name, data in SWEEPS.items()}
 
@@ -106,7 +109,8 @@ def apart(one, other):
 
 
 def words_of(ax, which):
-    labels = ax.get_xticklabels() if which == "x" else ax.get_yticklabels()
+    axis = ax.xaxis if which == "x" else ax.yaxis
+    labels = axis.get_ticklabels() + axis.get_ticklabels(minor=True)
     inside = ax.get_xlim() if which == "x" else ax.get_ylim()
     where = [label.get_position()[which == "y"] for label in labels]
     low, high = min(inside), max(inside)
@@ -117,15 +121,55 @@ def words_of(ax, which):
     ]
 
 
-@pytest.mark.parametrize("width", ["column", pytest.param(None, marks=pytest.mark.slow)])
+def every_word(figure):
+    """All words that are drawn: at ticks, along axes, above panels, in legends."""
+    ticks = [words_of(ax, side) for ax in figure.axes for side in "xy"]
+    names = [[ax.xaxis.label, ax.yaxis.label, ax.title] for ax in figure.axes]
+    legends = [legend.get_texts() for legend in figure.legends]
+    above = [figure._suptitle] if figure._suptitle else []
+    return [word for word in itertools.chain(*ticks, *names, *legends, above) if word.get_text()]
+
+
+LAYOUTS = {
+    "column": {"width": "column"},
+    "screen": {"width": None},
+    "logarithmic screen": {"width": None, "scale": "log"},
+}
+
+
+@pytest.mark.parametrize("layout", params(LAYOUTS, always=("column",)))
 @pytest.mark.parametrize("name", DRAWN)
-def test_words_do_not_touch_and_nothing_hides_data(name, width):
-    figure = DRAWN[name]({"width": width})
+def test_words_do_not_touch_and_nothing_hides_data(name, layout):
+    judge(DRAWN[name](LAYOUTS[layout]))
+
+
+@pytest.mark.parametrize("name", params(DRAWN, always=("stopping times", "two axes")))
+def test_words_do_not_touch_on_logarithmic_scales(name):
+    judge(DRAWN[name]({"width": "column", "scale": "log"}))
+
+
+def test_a_figure_with_names_that_touch_or_are_cut_off_is_found():
+    figure = DRAWN["stopping times"]({"width": "column"})
+    figure.axes[0].set_xticks([100, 101], ["a long name", "another one"])
+    with pytest.raises(AssertionError):
+        judge(figure)
+    figure = DRAWN["stopping times"]({"width": "column"})
+    figure.axes[0].set_ylabel(100 * "x")
+    with pytest.raises(AssertionError):
+        judge(figure)
+
+
+def judge(figure):
+    """Whether a reader sees all that is in a figure."""
     renderer = laid_out(figure)
+    words = every_word(figure)
+    outlines = [corners(word, renderer) for word in words]
+    for (word, a), (other, b) in itertools.combinations(zip(words, outlines, strict=True), 2):
+        assert apart(a, b), (word, other)
+    for word, outline in zip(words, outlines, strict=True):
+        assert (outline >= -1).all(), word
+        assert (outline <= figure.bbox.max + 1).all(), word
     for ax in figure.axes:
-        for side in "xy":
-            outlines = [corners(label, renderer) for label in words_of(ax, side)]
-            assert all(apart(a, b) for a, b in itertools.combinations(outlines, 2))
         assert "\n" not in ax.get_ylabel()
         assert ax.get_legend() is None
         assert not ax.texts

@@ -95,9 +95,10 @@ def test_pulls_of_each_arm_are_drawn():
     points = ax.containers[0].lines[0].get_ydata()
     np.testing.assert_allclose(points, first.arm_pulls.mean("replication"))
     assert len(ax.containers) == dataset.sizes["algorithm"]
-    assert [label.get_text() for label in ax.get_xticklabels()] == [
-        str(arm + 1) for arm in range(len(points))
-    ]
+    arms = list(range(len(points)))
+    assert [label.get_text() for label in ax.get_xticklabels()] == list(map(str, arms))
+    at = [bars.lines[0].get_xdata() for bars in ax.containers]
+    np.testing.assert_allclose(np.mean(at, axis=0), arms, atol=1e-12)
     assert ax.get_yscale() == "log"
 
 

@@ -9,7 +9,14 @@ import numpy as np
 from ..instances.estimated_regret import along_the_rounds, error_of_means, with_means
 from ..intervals import half_width, standard_error
 from ..show.canvas import Scale, room_of
-from ..show.labels import label_axis, label_groups, label_numbers, positions_of, side_by_side
+from ..show.labels import (
+    label_arms,
+    label_axis,
+    label_groups,
+    positions_of,
+    set_scale,
+    side_by_side,
+)
 from ..show.marks import (
     CAP,
     LINE,
@@ -44,7 +51,8 @@ LEAST_RATE = 0.3  # of one error in all replications: the bottom of a logarithmi
 DIAGONAL = 100  # points of the diagonal
 ALIKE = 1e-9  # of the largest bound: a smaller difference is one of rounding
 USUAL_ROOM = 24  # points of a cell with boxes: where there are fewer, marks are smaller
-GROUP = 0.8  # of the distance of two instances: the room of all algorithms on one
+GROUP = 0.8  # of the distance of two instances or arms: the room of all algorithms on one
+ARM_SHIFT = 0.12  # of the distance of two arms, from one algorithm to the next, at most
 BOX_WIDTH, BOX_SHIFT, MEAN_SHIFT = 0.55, 0.1, 0.3  # of the room of a cell; its mean is on the right
 
 
@@ -63,7 +71,7 @@ def _pulls(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", sca
     ax.set_ylabel(mean_label("pulls", _fewest(whole)))
     limits = pull_limits(whole, scale)
     if limits is not None:
-        ax.set_yscale(limits.scale)
+        set_scale(ax, "y", limits.scale)
         ax.set_ylim(limits.low, limits.high)
     _bound(ax, data, along)
 
@@ -124,7 +132,7 @@ def _errors(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", sc
         _error_bounds(ax, data, along)
     scale = scale or ("log" if bounded else "linear")
     least = LEAST_RATE / max(1.0, float(whole.replications.max())) if scale == "log" else 0.0
-    ax.set_yscale(scale)
+    set_scale(ax, "y", scale)
     ax.set_ylim(least, HIGHEST_BOUND if bounded else highest_rate(whole))
     _promise(ax, data, along)
 
@@ -232,7 +240,7 @@ def _boxes(ax: "Axes", data: "Dataset", whole: "Dataset", scale: Scale) -> None:
             _cut_short(ax, position - BOX_SHIFT * room, pulls.max())
     ax.set_ylabel("pulls")
     middles = _middle(whole.pulls.transpose(..., "replication").values)
-    ax.set_yscale(scale or scale_of(middles, known_bounds(whole)))
+    set_scale(ax, "y", scale or scale_of(middles, known_bounds(whole)))
     _bounds_of_cells(ax, data)
     if ax.get_yscale() == "linear":
         ax.set_ylim(bottom=0)
@@ -305,7 +313,7 @@ def _regret(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", sc
     }
     _curves(ax, data, data.regret, parts)
     ax.set_ylabel(mean_label("regret", _fewest(whole)))
-    ax.set_yscale(scale or "linear")
+    set_scale(ax, "y", scale)
 
 
 def _reward(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", scale: Scale) -> None:
@@ -338,18 +346,18 @@ def _arms(ax: "Axes", data: "Dataset", along: str | None, whole: "Dataset", scal
     """Mean pulls of each arm."""
     pulls = data.arm_pulls
     names = data.algorithm.values
+    apart = min(ARM_SHIFT, GROUP / len(names))
     for i, name in enumerate(names):
         one = pulls.sel(algorithm=name).dropna("replication", how="all")
         mean = one.mean("replication").values
         error = standard_error(one.transpose("replication", "arm").values)
         width = half_width(error, one.sizes["replication"], confidence_of(data))
-        positions = data.arm.values + 1 + (i - (len(names) - 1) / 2) * 0.12
+        positions = data.arm.values + (i - (len(names) - 1) / 2) * apart
         # Down to a tenth of the mean at most: the scale is logarithmic.
         low = mean - np.minimum(width, 0.9 * mean)
         intervals(ax, positions, mean, low, mean + width, i, label=text(name))
-    label_numbers(ax, data.arm.values + 1, [str(arm + 1) for arm in data.arm.values.tolist()])
-    ax.set_yscale(scale or "log")
-    ax.set_xlabel("arm")
+    label_arms(ax, data.arm.values.tolist())
+    set_scale(ax, "y", scale or "log")
     ax.set_ylabel(mean_label("pulls", _fewest(whole)))
 
 

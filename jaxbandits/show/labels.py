@@ -1,14 +1,15 @@
 """Words along the axes of a figure: what has room, and where."""
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from .canvas import length, points, room_of, wrapped
+from .canvas import Scale, length, points, room_of, wrapped
 from .marks import text
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ ANGLES = 30, 90  # degrees of labels that have no room level
 APART = 0.92  # of the distance of two names: the room of one that stands level
 SPACING = 1.25  # of a line, in the size of its letters
 SIDE = 0.6  # beside the first and the last of several names, in distances of two
+STEPS = 1, 2, 5  # between the arms that are named, and these by powers of ten
 DIGITS, MOST_DIGITS = 6, 17  # of a value of an axis: usually, and where only more tell two apart
 
 
@@ -86,9 +88,34 @@ def label_axis(ax: "Axes", data: "Dataset", along: str) -> None:
         return
     log = _is_log(positions)
     if log:
-        ax.set_xscale("log")
+        set_scale(ax, "x", "log")
     numbers = positions.astype(float).tolist()
     label_numbers(ax, positions, list(map(texts_of(numbers), numbers)), log=log)
+
+
+def set_scale(ax: "Axes", side: Literal["x", "y"], scale: Scale) -> None:
+    """Scale one side of axes, linear where `scale` is None; a logarithmic one has few round ticks."""
+    (ax.set_xscale if side == "x" else ax.set_yscale)(scale or "linear")
+    if scale == "log":
+        from matplotlib.ticker import NullFormatter
+
+        from .log_ticks import LogTicks, LogWords
+
+        axis = ax.xaxis if side == "x" else ax.yaxis
+        axis.set_major_locator(LogTicks())
+        axis.set_major_formatter(LogWords())
+        axis.set_minor_formatter(NullFormatter())
+
+
+def label_arms(ax: "Axes", arms: Sequence[int]) -> None:
+    """Name arms by their indices, from 0: each, each second one, ..., as there is room."""
+    ax.set_xlabel("arm")
+    steps = (step * 10**power for power in itertools.count() for step in STEPS)
+    for step in steps:
+        shown = [arm for arm in arms if arm % step == 0] or [*arms[:1]]
+        if len(shown) == 1 or all(_with_room(np.array(shown), [*map(str, shown)], room_of(ax))):
+            break
+    ax.set_xticks(shown, [*map(str, shown)])
 
 
 def label_numbers(

@@ -29,7 +29,7 @@ from .canvas import (
     new_figure,
     size_of,
 )
-from .labels import label_groups, label_numbers
+from .labels import label_arms, label_groups, set_scale
 from .marks import LINE, band, colour, dashes, ink, mean_label, promised, rates, text
 
 if TYPE_CHECKING:
@@ -111,7 +111,8 @@ def stopping_times(
         ax.set(xlabel="pulls", ylabel="share of replications under way", ylim=(0, 1.02))
         if scale == "log":
             first = min((int(one.pulls.min()) for _, one in pairs if one.pulls.size), default=1)
-            ax.set(xscale="log", xlim=(max(1, first) / LOG_ROOM, None))
+            set_scale(ax, "x", scale)
+            ax.set_xlim(left=max(1, first) / LOG_ROOM)
         else:
             ax.set_xlim(left=0)
 
@@ -163,7 +164,8 @@ def regret(
             half = half_width(error, len(one.regret))
             band(ax, one.rounds, mean, half, i, label=text(name))
         fewest = min(len(one.pulls) for _, one in pairs)
-        ax.set(xlabel="round", ylabel=mean_label("regret", fewest), yscale=scale or "linear")
+        ax.set(xlabel="round", ylabel=mean_label("regret", fewest))
+        set_scale(ax, "y", scale)
 
     pairs = _named(runs)
     for name, one in pairs:
@@ -214,7 +216,8 @@ def error_rates(
         ax.set_ylabel("error rate (95%)")
         if scale == "log":
             most = max((len(one.pulls) for _, one in pairs), default=1)
-            ax.set(yscale="log", ylim=(LEAST_RATE / max(1, most), None))
+            set_scale(ax, "y", scale)
+            ax.set_ylim(bottom=LEAST_RATE / max(1, most))
         else:
             ax.set_ylim(bottom=0)
 
@@ -267,9 +270,9 @@ def arm_pulls(
         if weights is not None:
             left = np.arange(num_arms) - 0.45
             ax.hlines(weights, left, left + 0.9, ink(), label="allocation")
-        ax.set(xlabel="arm", ylabel="share of the pulls")
+        ax.set_ylabel("share of the pulls")
         ax.set_axisbelow(True)
-        label_numbers(ax, np.arange(num_arms), list(map(str, range(num_arms))))
+        label_arms(ax, range(num_arms))
         if inside and (pairs[0][0] or weights is not None):
             ax.set_ylim(top=BARS_ROOM * ax.get_ylim()[1])
 
@@ -326,7 +329,7 @@ def _drawn(
         (given,) = given_axes(ax, 1, "the panels")
         draw(given, pairs)
         given.grid(alpha=0.3)
-        legend_inside(given, handles([given]))
+        legend_inside(given, _entries(given, pairs))
         return figure_of(given)
     with letters(width), new_figure(size) as figure:
         panel = grid_of(figure, 1, 1)[0][0]
@@ -335,5 +338,12 @@ def _drawn(
         panel.grid(alpha=0.3)
         if grows(width):
             grow_for_names(figure, [panel])
-        legend_below(figure, handles([panel]), grow=grows(width))
+        legend_below(figure, _entries(panel, pairs), grow=grows(width))
     return figure
+
+
+def _entries(ax: "Axes", pairs: Pairs) -> dict[str, Any]:
+    """What the legend shows, by label: the runs first, in their order."""
+    found = handles([ax])
+    names = [text(name) for name, _ in pairs]
+    return {name: found[name] for name in names if name in found} | found
