@@ -94,7 +94,7 @@ def label_axis(ax: "Axes", data: "Dataset", along: str) -> None:
 
 
 def set_scale(ax: "Axes", side: Literal["x", "y"], scale: Scale) -> None:
-    """Scale one side of axes, linear where `scale` is None; a logarithmic one has few round ticks."""
+    """Scale one side of axes, linear where `scale` is None; a logarithmic one gets round ticks."""
     (ax.set_xscale if side == "x" else ax.set_yscale)(scale or "linear")
     if scale == "log":
         from matplotlib.ticker import NullFormatter

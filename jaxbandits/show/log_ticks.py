@@ -1,4 +1,4 @@
-"""Ticks of logarithmic axes: few round values, in letters that stand alike; imported with matplotlib.
+"""Ticks of logarithmic axes: few round values; imported where matplotlib is.
 
 matplotlib names its minor ticks where an axis is short, and these names touch.
 """
@@ -45,12 +45,12 @@ class LogTicks(Locator):
 
 
 class LogWords(Formatter):
-    """All ticks of an axis as plain numbers or, far from 1, all by powers of ten.
+    r"""All ticks of an axis as plain numbers or, far from 1, all by powers of ten.
 
     >>> LogWords().format_ticks([300.0, 1000.0])
     ['300', '1000']
     >>> LogWords().format_ticks([1e5, 3e5, 1e6])
-    ['$10^{5}$', '$3\\\\times10^{5}$', '$10^{6}$']
+    ['$10^{5}$', '$3\\times10^{5}$', '$10^{6}$']
     """
 
     def __call__(self, x: float, pos: int | None = None) -> str:
