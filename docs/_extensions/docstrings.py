@@ -1,6 +1,8 @@
 """What the docstrings of this package need beyond the rules of Google's style."""
 
+import importlib
 import re
+from pkgutil import iter_modules
 
 FIELDS = ("attribute", "data", "property")  # what has a comment or a docstring of one type
 LABEL = re.compile(r"^  (\w[\w, ]*): (.*)$")
@@ -30,7 +32,24 @@ def without_type(lines):
     return [f"{before}:", after, *lines[1:]] if colon else lines
 
 
+def comment_on(name):
+    """The comment on a constant, which stands in the module of the package that defines it.
+
+    autodoc looks for it where the name is imported, and takes the docstring of its type instead.
+    """
+    from sphinx.pycode import ModuleAnalyzer
+
+    package, _, constant = name.rpartition(".")
+    for module in iter_modules(importlib.import_module(package).__path__, f"{package}."):
+        comments = ModuleAnalyzer.for_module(module.name).find_attr_docs()
+        if ("", constant) in comments:
+            return list(comments["", constant])
+    raise ValueError(f"{name}: a public constant needs a comment that begins with `#:`")
+
+
 def mended(app, what, name, value, options, lines):
+    if what == "data" and isinstance(value, int | float | str):
+        lines[:] = comment_on(name)
     lines[:] = without_type(lines) if what in FIELDS else as_list(lines)
 
 
