@@ -47,6 +47,19 @@ def test_a_new_public_name_needs_a_group(monkeypatch):
         pages.groups()
 
 
+def test_constants_are_described_by_their_comments():
+    pytest.importorskip("sphinx")
+    constants = [name for name in LISTED if not callable(named(name))]
+    assert "theory.TOLERANCE" in constants
+    for name in constants:
+        lines = [float.__doc__]
+        value = named(name)
+        docstrings.mended(None, "data", f"jaxbandits.{name}", value, None, lines)
+        assert lines[0] != float.__doc__, name
+    with pytest.raises(ValueError, match=r"theory\.LIMIT: a public constant needs a comment"):
+        docstrings.comment_on("jaxbandits.theory.LIMIT")
+
+
 def test_signatures_are_those_of_the_source():
     text, returned = signatures.of_function(jb.lingape)
     assert text.startswith("(arms: Arms, *, delta: Probability=0.05, ")

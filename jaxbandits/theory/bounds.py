@@ -25,9 +25,9 @@ from .given import given, warn_of_estimates
 
 __all__ = ["Bound", "PullBound", "characteristic_time", "pull_lower_bound", "rage_pull_bound"]
 
-TOLERANCE: float = 1e-6  #: of the characteristic time
+TOLERANCE: float = 1e-6  #: relative accuracy of the characteristic time
 ROUNDING: float = 1e-9  #: relative error of means that count as linear
-#: of `log(1 / (2.4 delta))`, a lower bound of the divergence of two coins
+#: the factor of delta in `log(1 / (2.4 delta))`, a lower bound of the divergence of two coins
 CONFIDENCE: float = 2.4
 
 
