@@ -1,24 +1,14 @@
 """The HTML report in a browser: its width, its links, and its network requests."""
 
-import html
 import json
 import re
-import shutil
-import subprocess
 
 import pytest
+from browser import chromium, found_by, needed
 from pages import two_folders
 
-# Firefox prints no document on a command line, so that Chromium and its relatives are used.
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-BROWSER = next(filter(shutil.which, BROWSERS), None)
 WIDTHS = (420, 1280)
-pytestmark = [
-    pytest.mark.skipif(
-        BROWSER is None, reason=f"none of these browsers is on the PATH: {', '.join(BROWSERS)}"
-    ),
-    pytest.mark.slow,  # a browser takes about a second to start
-]
+pytestmark = needed
 # Runs in the document around the frames, as the page's policy forbids scripts. It follows each link
 # of the contents, and tells how far the section is from the top of the window, and whether the
 # page ends there.
@@ -49,16 +39,6 @@ def page(tmp_path_factory):
     return two_folders(tmp_path_factory.mktemp("results"))
 
 
-def chromium(profile, *options):
-    """Standard output of Chromium, without a window and without any host that it could reach."""
-    command = [
-        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}",
-        "--host-resolver-rules=MAP * ~NOTFOUND", *options,
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    return done.stdout
-
-
 def requests(page, folder):
     """Addresses that the page requested; the browser's own requests are left out."""
     log = folder / "net.json"
@@ -77,11 +57,7 @@ def measured(page, tmp_path_factory):
         f'<iframe style="width:{width}px;height:800px;border:0" src="{page.as_uri()}"></iframe>'
         for width in WIDTHS
     ]
-    file = folder / "frames.html"
-    file.write_text("\n".join([*frames, f"<script>{SCRIPT}</script>"]), encoding="utf-8")
-    look = "--allow-file-access-from-files"  # so that the script may look into the frames
-    dom = chromium(folder / "profile", look, "--dump-dom", file.as_uri())
-    found = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom)[1]))
+    found = found_by(SCRIPT, folder, body="\n".join(frames))
     return dict(zip(WIDTHS, found, strict=True))
 
 
