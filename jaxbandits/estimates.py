@@ -50,6 +50,8 @@ def estimate(
       '≥ 12.346 ± 0.012'
       >>> estimate(9.9999, 0.0996)
       '10.00 ± 0.10'
+      >>> estimate(-0.02, 4.9)
+      '0.0 ± 4.9'
       >>> estimate(200.0, 0.0), estimate(2.71828), estimate(123456.7)
       ('200', '2.718', '123,500')
       >>> estimate(4.4, interval=(2.71, 6.75), unit="%")
@@ -97,4 +99,5 @@ def _decimals(error: float) -> int:
 
 
 def _fixed(value: float, places: int, style: Style) -> str:
-    return f"{round(value, places):{style.thousands}.{max(0, places)}f}"
+    shown = round(value, places) + 0.0  # no -0
+    return f"{shown:{style.thousands}.{max(0, places)}f}"

@@ -136,6 +136,14 @@ def test_a_design_is_drawn_as_its_weights(runs, ax):
     np.testing.assert_allclose(shares, design.weights, atol=1e-12)
 
 
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_the_bound_where_there_is_no_error_lies_inside(ax, scale):
+    one = recorded(30)
+    jb.plot.error_rates({"one": one}, delta=0.1, ax=ax, scale=scale)
+    bottom, top = ax.get_ylim()
+    assert bottom < 0.1 < 1.05 * one.summary()["error_high"] < top
+
+
 def test_errors_of_runs_without_an_answer_are_not_drawn(ax):
     algorithm = partial(jb.lingape, delta=0.1)
     cut = jb.simulate(SOARE, algorithm, replications=20, seed=7, max_pulls=20)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["arm_pulls", "error_rates", "regret", "stopping_times"]
 
 MOST_STEPS: int = 2000  # of a curve; more cannot be seen
+RATES_ROOM: tuple[float, float] = (1.06, 1.3)  # above the highest rate: linear, logarithmic scale
 BARS_ROOM: float = 1.3  # of the height, so that a legend inside hides none
 LOG_ROOM: float = 1.25  # between the first end of a replication and the side of a logarithmic scale
 LEAST_RATE: float = 0.3  # of one error in all replications: the bottom of a logarithmic scale
@@ -220,6 +221,8 @@ def error_rates(
             ax.set_ylim(bottom=LEAST_RATE / max(1, most))
         else:
             ax.set_ylim(bottom=0)
+        if ax.dataLim.y1 > 0:  # something was drawn
+            ax.set_ylim(top=RATES_ROOM[scale == "log"] * ax.dataLim.y1)
 
     return _drawn(draw, _named(runs), ax, scale, width)
 
