@@ -18,30 +18,30 @@ PLAIN = 1e-3, 1e5  # between these, values are written without a power of ten
 class LogTicks(Locator):
     """At every decade, every second one, ..., or at a few values within a decade.
 
-    >>> LogTicks().tick_values(8.0, 1500.0).tolist()
+    >>> LogTicks().tick_values(8.0, 1500.0)
     [10.0, 100.0, 1000.0]
-    >>> LogTicks().tick_values(300.0, 4000.0).tolist()
+    >>> LogTicks().tick_values(300.0, 4000.0)
     [300.0, 1000.0, 3000.0]
-    >>> LogTicks().tick_values(1100.0, 1700.0).tolist()
+    >>> LogTicks().tick_values(1100.0, 1700.0)
     [1200.0, 1400.0, 1600.0]
     """
 
-    def __call__(self) -> np.ndarray:
+    def __call__(self) -> list[float]:
         """The ticks of the axis as it is."""
         assert self.axis is not None
         return self.tick_values(*self.axis.get_view_interval())
 
-    def tick_values(self, vmin: float, vmax: float) -> np.ndarray:
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """Ticks between two values above 0, in any order."""
         low, high = sorted((float(vmin), float(vmax)))
         if not 0 < low < high:
-            return np.array([low])
+            return [low]
         for digits in DIGITS:
             found = _within(digits, low, high)
             if len(found) >= LEAST:
-                return found[:: math.ceil(len(found) / MOST)]
-        found = MaxNLocator(BINS, steps=[1, 2, 5, 10]).tick_values(low, high)
-        return found[(low <= found) & (found <= high)]
+                return found[:: math.ceil(len(found) / MOST)].tolist()
+        found = np.asarray(MaxNLocator(BINS, steps=[1, 2, 5, 10]).tick_values(low, high))
+        return found[(low <= found) & (found <= high)].tolist()
 
 
 class LogWords(Formatter):
