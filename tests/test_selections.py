@@ -219,7 +219,7 @@ def test_curves_and_arms_of_a_selection():
     curve = ax.get_lines()[0].get_ydata()
     np.testing.assert_allclose(curve, part.regret[0, 0].mean("replication"))
     (ax,) = jb.plot.sweep(part.isel(arm=2), quantities=["arms"]).axes
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["3"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["2"]
     last = jb.plot.sweep(part.isel(round=-1)).axes[0].get_lines()[0]
     assert last.get_xdata().tolist() == [6]
 
