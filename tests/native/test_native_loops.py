@@ -7,6 +7,8 @@ from jax import lax
 from loops import collatz
 from params import params
 
+from jaxbandits.compilers.cpp import program
+
 RNG = np.random.default_rng(6)
 VALUES = RNG.normal(size=(6, LANES))
 TABLE = RNG.normal(size=(3, 3, LANES))
@@ -141,6 +143,27 @@ HAZARDS = {
     "an update": lambda a, b, i: (lax.dynamic_update_slice(a, b[:2], (i,)), b.at[0].set(a[i])),
     "reshaped": lambda a, b, i: (a.reshape(2, 3).at[:, i % 3].set(0.5).reshape(-1), b + a),
     "turned": lambda a, b, i: (a.reshape(2, 3).T.reshape(-1), b),
+    "read, then changed": lambda a, b, i: ((t := a[i] + b[i]), (a.at[i].set(t), b * t))[1],
+    "a view, then changed": lambda a, b, i: ((r := a[::-1]), (a.at[i].set(r[0] + 1.0), b + a[i]))[
+        1
+    ],
+    "another shape, then changed": lambda a, b, i: (
+        (r := a.reshape(2, 3)),
+        (a.at[i].set(7.0), r.T.reshape(-1) + a[i] * b),
+    )[1],
+    "by itself": lambda a, b, i: (a.at[i].set(a[0]).at[1].set(a[i]), b + a[i]),
+    "a call with the same twice": lambda a, b, i: (
+        jax.jit(lambda x, y: x.at[i].set(b[0]) + y)(a, a),
+        b + a[i],
+    ),
+    "by an inner loop, after a view": lambda a, b, i: (
+        (r := a[::-1]),
+        (lax.fori_loop(0, 2, lambda k, x: x.at[k].add(x[i]), a), r + b),
+    )[1],
+    "after an inner loop": lambda a, b, i: (
+        (n := lax.fori_loop(0, 2, lambda k, x: x.at[k].add(b[i]), a)),
+        (n.at[i].set(n[0]), n[::-1]),
+    )[1],
     "through an inner loop": lambda a, b, i: (
         lax.fori_loop(0, i, lambda k, x: x.at[k].add(b[k]), a),
         lax.fori_loop(0, 2, lambda k, x: x + a[k], b),
@@ -165,6 +188,21 @@ def test_a_carry_is_read_before_and_after_it_changes(part):
         return results
 
     same(function, VALUES, TIMES, rtol=1e-12, atol=1e-12)
+
+
+def test_a_row_that_is_read_and_replaced_is_no_copy_of_its_table(monkeypatch):
+    sources, write = [], program.write
+    monkeypatch.setattr(program, "write", lambda *a: sources.append(write(*a)) or sources[-1])
+
+    def function(v, n):
+        def step(table, k):
+            row = table[(k + n) % 40]
+            return table.at[(k + n) % 40].set(row + v[0] * row.sum()), row[0]
+
+        return lax.scan(step, jnp.outer(jnp.arange(40.0), jnp.arange(7.0)), jnp.arange(50))
+
+    same(function, VALUES, TIMES, rtol=1e-12, atol=1e-12)
+    assert sources[0].text.count("[280]") == 1
 
 
 def test_updates_of_a_column_at_a_time_equal_vmap():

@@ -88,9 +88,16 @@ def _read_only(writer, values):
     return [writer.materialised(x)._replace(owned=False) for x in values]
 
 
-def _finished(arrays):
-    """The arrays of a loop after its end; they no longer change."""
-    return [x._replace(reads={}, owned=True) for x in arrays]
+def _finished(arrays, initial=()):
+    """The arrays of a loop after its end; they no longer change, but for those of an outer loop.
+
+    Args:
+      initial: the values it began with, whose arrays may have become its own.
+    """
+    outer = {x.array for x in initial if x.array in x.reads}
+    return [
+        x._replace(reads={x.array: True} if x.array in outer else {}, owned=True) for x in arrays
+    ]
 
 
 @rule("scan")
@@ -98,10 +105,10 @@ def scan(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value
     """A loop whose number of steps is known."""
     p = eqn.params
     flags = varying_of_scan(p, [x.varies for x in operands])
-    consts, carry, xs = scan_parts(p, operands)
+    consts, initial, xs = scan_parts(p, operands)
     consts = _read_only(writer, consts)
     xs = _read_only(writer, xs)
-    carry = _carry_arrays(writer, carry, flags[: len(carry)], True)
+    carry = _carry_arrays(writer, initial, flags[: len(initial)], True)
     y_specs = [spec_of(v.aval) for v in eqn.outvars[len(carry) :]]
     ys = [writer.new(k, f) for k, f in zip(y_specs, flags[len(carry) :], strict=True)]
     step, t = writer.name("i"), writer.name("i")
@@ -119,7 +126,7 @@ def scan(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list[Value
 
             writer.loops(value.shape, one)
         _assign(writer, carry, results[: len(carry)])
-    return [*_finished(carry), *ys]
+    return [*_finished(carry, initial), *ys]
 
 
 def _row(value, t):
@@ -199,7 +206,7 @@ def while_loop(eqn: JaxprEqn, operands: Sequence[Value], writer: Writer) -> list
         with writer.under(mask or writer.mask):
             after = writer.call(p["body_jaxpr"], [*body_consts, *carry])
         _assign(writer, carry, after, mask)
-    return _finished(carry)
+    return _finished(carry, initial)
 
 
 @rule("cond")

@@ -13,6 +13,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn, Primitive
 
 from ..jaxprs import bind, is_literal, literal_value, rule_for
 from .known import entries_of, folded
+from .last_uses import given_up, last_readers
 from .values import (
     ArraySpec,
     Index,
@@ -303,20 +304,23 @@ class Writer:
         """The results of a jaxpr; the surrounding program computes equations of its own values."""
         uses = Counter(x for eqn in jaxpr.eqns for x in eqn.invars if not is_literal(x))
         uses.update(x for x in jaxpr.outvars if not is_literal(x))
-        values = {}
+        values, last = {}, last_readers(jaxpr)
         for var, const in zip(jaxpr.constvars, consts, strict=True):
             values[var] = self.outer_value(const, spec_of(var.aval))
         for var, value in zip(jaxpr.invars, args, strict=True):
-            values[var] = self.materialised(value)._replace(owned=False) if uses[var] > 1 else value
+            values[var] = self.materialised(value) if uses[var] > 1 else value
 
-        def read(atom):
+        def read(atom, reader):
             if is_literal(atom):
                 return self.outer_value(literal_value(atom), spec_of(atom.aval))
-            return values[atom]
+            value = values[atom]
+            if not value.owned or uses[atom] == 1:
+                return value
+            return value._replace(owned=given_up(atom, reader, jaxpr, values, last))
 
-        for eqn in jaxpr.eqns:
+        for k, eqn in enumerate(jaxpr.eqns):
             try:
-                results = self._results(eqn, read)
+                results = self._results(eqn, [read(atom, k) for atom in eqn.invars])
             except Unsupported as error:
                 error.met_in(eqn)
                 raise
@@ -324,10 +328,8 @@ class Writer:
                 small = value.spec.size == 1 and not value.cheap
                 if uses[var] and (small or (uses[var] > 1 and not value.cheap)):
                     value = self._computed_now(value)
-                if uses[var] > 1:
-                    value = value._replace(owned=False)
                 values[var] = value
-        return [read(atom) for atom in jaxpr.outvars]
+        return [read(atom, len(jaxpr.eqns)) for atom in jaxpr.outvars]
 
     def _computed_now(self, value):
         """A value that is not cheap, computed once."""
@@ -338,9 +340,8 @@ class Writer:
             read=lambda index: name, cheap=True, array=None, reads={}, heavy=False
         )
 
-    def _results(self, eqn, read):
+    def _results(self, eqn, operands):
         """The results of an equation: by its rule, or in the surrounding program."""
-        operands = [read(atom) for atom in eqn.invars]
         write = rule_for(eqn, RULES)
         known, outer = [x.known for x in operands], [x.outer for x in operands]
         constants = all(isinstance(x, np.ndarray) for x in outer)
