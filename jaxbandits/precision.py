@@ -24,6 +24,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 import jax
@@ -101,6 +102,16 @@ def floats(x: Rows | Scalar) -> Table:
     if is_traced(x):
         return jnp.asarray(x, float)
     return np.asarray(x, default_float())
+
+
+def numpy_for(*values: Any) -> ModuleType:
+    """NumPy, for which nothing is compiled, or that of JAX where one of the values is traced.
+
+    Both round sums, products and quotients of two numbers and square roots alike, to the last bit.
+    They do not where a table is divided by a smaller one (XLA multiplies by reciprocals), in sums
+    along an axis, products of tables and other functions: those are left to JAX.
+    """
+    return jnp if is_traced(*values) else np
 
 
 def default_float() -> np.dtype[Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels.linalg import subspace
 from ..parameters import Normal, choice, require
-from ..precision import double
+from ..precision import double, floats, numpy_for
 from ..types import Key, Scalar
 from .data.click_logs import SIDE, read_click_log
 from .instance import Instance, linear
@@ -79,24 +79,25 @@ def clicks(
     used = _protocol(protocol, noise_var)
     rows_key, theta_key, arms_key = jax.random.split(key, 3)
     amounts = jax.random.exponential(rows_key, (2, 32 * num_arms, SIDE))
-    weights = amounts / amounts.sum(-1, keepdims=True)
-    users, articles = weights.at[..., 0].set(1.0)
+    weights = floats(amounts / amounts.sum(-1, keepdims=True))
+    users, articles = numpy_for(key).where(np.arange(SIDE) == 0, 1.0, weights)
     theta, means = _click_rates(theta_key, users, articles, *used.means)
     rows = _chosen(arms_key, means, *_candidates(means, protocol), num_arms)
-    arms = jnp.einsum("ki,kj->kij", users[rows], articles[rows]).reshape(num_arms, -1)
+    arms = (users[rows][:, :, None] * articles[rows][:, None, :]).reshape(num_arms, -1)
     return _instance(arms, theta.ravel(), used)
 
 
 def _click_rates(key, users, articles, low, high):
     """A normal theta, shifted and scaled so that the means `u^T theta v` fill [low, high]."""
-    theta = jax.random.normal(key, (SIDE, SIDE))
-    drawn = jnp.einsum("ni,ij,nj->n", users, theta, articles)
+    xp, theta = numpy_for(key), floats(jax.random.normal(key, (SIDE, SIDE)))
+    drawn = floats(jnp.einsum("ni,ij,nj->n", users, theta, articles))
     least, most = drawn.min(), drawn.max()
     # Few articles are popular: where the long tail is at the low rates, reverse the order.
-    few_are_low = drawn.mean() > (least + most) / 2.0
-    scale = jnp.where(few_are_low, low - high, high - low) / (most - least)
-    shift = low - scale * jnp.where(few_are_low, most, least)
-    return (scale * theta).at[0, 0].add(shift), scale * drawn + shift
+    few_are_low = floats(jnp.mean(drawn)) > (least + most) / 2.0
+    scale = xp.where(few_are_low, low - high, high - low) / (most - least)
+    shift = low - scale * xp.where(few_are_low, most, least)
+    shifts = np.arange(SIDE**2).reshape(SIDE, SIDE) == 0
+    return xp.where(shifts, scale * theta + shift, scale * theta), scale * drawn + shift
 
 
 @checked
@@ -205,10 +206,11 @@ def _chosen(key, means, best, others, num_arms):
 
     Where there are too few, those with the nearest means are added.
     """
-    uniforms = jax.random.uniform(key, (2, means.size))
-    first = jnp.where(best, uniforms[0], 1.0 + means.max() - means).argmin()
-    rest = jnp.where(others, uniforms[1], 1.0 + means - means.min()).at[first].set(jnp.inf)
-    return jnp.concatenate([first[None], jax.lax.top_k(-rest, num_arms - 1)[1]])
+    xp, uniforms = numpy_for(key), floats(jax.random.uniform(key, (2, means.size)))
+    first = xp.where(best, uniforms[0], 1.0 + means.max() - means).argmin()
+    rest = xp.where(others, uniforms[1], 1.0 + means - means.min())
+    rest = xp.where(np.arange(means.size) == first, np.inf, rest)
+    return xp.append(first, xp.argsort(rest, stable=True)[: num_arms - 1])
 
 
 def _instance(arms, theta, used):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..parameters import Finite, Nonnegative, Normal, Positive, Size, choice, require
-from ..precision import double, floats, is_traced
+from ..precision import double, floats, is_traced, numpy_for
 from ..types import Key
 from .instance import Instance, glm, linear
 from .options import Pair, Triple, check_room, checked
@@ -153,7 +153,7 @@ def moderate_gaps(
     """
     check_room(num_arms, 2, num_arms=num_arms)
     angles = _angles(key, num_arms - 2, spread)
-    arms = _directions(jnp.concatenate([np.array([0.0, 0.75 * np.pi]), angles]))
+    arms = _directions(_stacked(np.array([0.0, 0.75 * np.pi]), angles))
     return linear(arms, np.eye(2)[0], noise_var=noise_var)
 
 
@@ -176,18 +176,19 @@ def corner(key: Key, num_arms: Triple, *, noise_var: Normal = 1.0) -> Instance:
     """
     check_room(num_arms, 2, num_arms=num_arms)
     first, last = np.zeros(1), np.full(1, 0.75 * np.pi)
-    arms = _directions(jnp.concatenate([first, _angles(key, num_arms - 2, "normal_std"), last]))
+    arms = _directions(_stacked(first, _angles(key, num_arms - 2, "normal_std"), last))
     return linear(arms, np.eye(2)[0], noise_var=noise_var)
 
 
 def _angles(key, num, spread):
     if spread == "uniform":
-        return 0.78 + 0.1 * jax.random.uniform(key, (num,))
-    return jnp.pi / 4 + DEVIATIONS[spread] * jax.random.normal(key, (num,))
+        return 0.78 + 0.1 * floats(jax.random.uniform(key, (num,)))
+    return np.pi / 4 + DEVIATIONS[spread] * floats(jax.random.normal(key, (num,)))
 
 
 def _directions(angles):
-    return jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
+    both = floats(jnp.cos(angles)), floats(jnp.sin(angles))
+    return numpy_for(angles).stack(both, axis=1)
 
 
 @checked
@@ -233,10 +234,12 @@ def multivariate(
     pairs = layouts[:, first] * layouts[:, second]
     arms = np.concatenate([np.ones((len(layouts), 1)), layouts, pairs], axis=1)
     halved = slice(1 + factors, 2 + factors if weights == "program" else None)
-    hundredths = jax.random.randint(key, (DRAWS, arms.shape[1]), *WEIGHTS[weights])
-    thetas = (hundredths / 100.0).at[:, halved].multiply(0.5)
-    best = jax.lax.top_k(thetas @ arms.T, 2)[0]
-    theta = thetas[jnp.argmax(best[:, 0] - best[:, 1] > TIED)]
+    hundredths = floats(jax.random.randint(key, (DRAWS, arms.shape[1]), *WEIGHTS[weights]))
+    factor = np.ones(arms.shape[1])
+    factor[halved] = 0.5
+    thetas = hundredths / 100.0 * factor
+    best = numpy_for(key).sort(floats(jnp.matmul(thetas, arms.T)), axis=1)
+    theta = thetas[(best[:, -1] - best[:, -2] > TIED).argmax()]
     return linear(arms, theta, noise_var=noise_var)
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ..kernels import selection
 from ..kernels.linalg import spd
 from ..parameters import Normal, choice, require
-from ..precision import double
+from ..precision import double, floats, numpy_for
 from ..types import Key, Rows, Table
 from .data.local_files import find_file, named_table
 from .gene_networks import (
@@ -219,11 +219,11 @@ def drugs(key: Key, *, noise_var: Normal = 0.25) -> Instance:
     ((10, 71), (10, 18), array([0.46501, 0.38178]))
     """
     features_key, patients_key, noise_key = jax.random.split(key, 3)
-    means = jnp.array(MEANS)[:, None]
-    patients = PATIENT_STD * jax.random.normal(patients_key, (PATIENTS,))
-    noise = NOISE_STD * jax.random.normal(noise_key, (len(MEANS), PATIENTS))
-    table = jnp.clip(means + SHARE * patients + noise, LOWEST, HIGHEST)
-    table = table + means - table.mean(1, keepdims=True)
+    means = floats(MEANS)[:, None]
+    patients = PATIENT_STD * floats(jax.random.normal(patients_key, (PATIENTS,)))
+    noise = NOISE_STD * floats(jax.random.normal(noise_key, (len(MEANS), PATIENTS)))
+    table = numpy_for(key).clip(means + SHARE * patients + noise, LOWEST, HIGHEST)
+    table = table + means - floats(jnp.mean(table, 1, keepdims=True))
     arms = _features(features_key, len(MEANS))
     return _with_theta(recorded(arms, table, noise_var=noise_var))
 
@@ -231,9 +231,9 @@ def drugs(key: Key, *, noise_var: Normal = 0.25) -> Instance:
 def _features(key, num_arms):
     """Unit vectors that share a small common part, `[K, 71]`."""
     own_key, common_key = jax.random.split(key)
-    own = jax.random.normal(own_key, (num_arms, DIM))
-    arms = own + COMMON * jax.random.normal(common_key, (DIM,))
-    return arms / jnp.sqrt((arms**2).sum(1, keepdims=True))
+    own = floats(jax.random.normal(own_key, (num_arms, DIM)))
+    arms = own + COMMON * floats(jax.random.normal(common_key, (DIM,)))
+    return floats(arms / jnp.sqrt(jnp.sum(arms**2, 1, keepdims=True)))
 
 
 @checked

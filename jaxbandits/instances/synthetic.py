@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ..parameters import Normal
-from ..precision import double
+from ..precision import double, floats, numpy_for
 from ..types import Key
 from .instance import Instance, tabular
 from .options import Pair, check_room, checked
@@ -49,9 +49,9 @@ def cars(key: Key, num_arms: Pair, *, noise_var: Normal = 0.1) -> Instance:
     (8, 5)
     """
     check_room(num_arms, 6, num_arms=num_arms)
-    rows = jax.random.normal(key, (num_arms, 6)) @ np.linalg.cholesky(CARS).T
-    rows = MEANS + STDS * rows
-    rows = jnp.clip(jnp.where(SKEWED, jnp.exp(rows), rows), 0.0, 1.0)
+    xp, normal = numpy_for(key), jax.random.normal(key, (num_arms, 6))
+    rows = MEANS + STDS * floats(normal @ np.linalg.cholesky(CARS).T)
+    rows = xp.clip(xp.where(SKEWED, floats(jnp.exp(rows)), rows), 0.0, 1.0)
     return tabular(rows[:, :-1], rows[:, -1], noise_var=noise_var)
 
 
@@ -75,10 +75,11 @@ def motor(key: Key, num_arms: Pair, *, noise_var: Normal = 0.1) -> Instance:
     """
     check_room(12, num_arms, num_arms=num_arms)
     free, rest = jax.random.split(key)
-    speed, torque, air, coolant = jax.random.uniform(free, (4, num_arms))
-    noise = 0.03 * jax.random.normal(rest, (12, num_arms))
+    xp = numpy_for(key)
+    speed, torque, air, coolant = floats(jax.random.uniform(free, (4, num_arms)))
+    noise = 0.03 * floats(jax.random.normal(rest, (12, num_arms)))
     signed_torque = 2.0 * torque - 1.0
-    weakening = jnp.maximum(0.0, speed - 0.5)  # above its base speed the field is weakened
+    weakening = xp.maximum(0.0, speed - 0.5)  # above its base speed the field is weakened
     direct = 1.0 - 0.4 * signed_torque**2 - 1.2 * weakening
     losses = 0.6 * signed_torque**2 + 0.4 * speed**2
     columns = [
@@ -95,5 +96,5 @@ def motor(key: Key, num_arms: Pair, *, noise_var: Normal = 0.1) -> Instance:
         0.25 * coolant + 0.70 * losses,
         0.30 * coolant + 0.35 * losses + 0.30 * speed,
     ]
-    rows = jnp.clip(jnp.stack(columns) + noise, 0.0, 1.0).T
+    rows = xp.clip(xp.stack(columns) + noise, 0.0, 1.0).T
     return tabular(rows[:, :-1], rows[:, -1], noise_var=noise_var)
