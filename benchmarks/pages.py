@@ -211,6 +211,7 @@ def cells_of(name, page=None):
         "Rewards": rewards,
         "Arms without features": without,
         "Guarantee": section(function, "Guarantee").rstrip("."),
+        "Cost": section(function, "Cost").rstrip("."),
         **dict(zip(FIGURES, figures, strict=True)),
         "Paper": paper(function),
     }
@@ -245,7 +246,7 @@ def index():
 INTRODUCTION = textwrap.dedent("""\
     The table has all constructors of `jaxbandits`, grouped by family. A name leads to the page of
     its family, which explains the idea, the options and the limits. The columns about setting,
-    rewards, guarantee and paper come from the docstrings, and all figures from stored
+    rewards, guarantee, cost and paper come from the docstrings, and all figures from stored
     measurements. [Which algorithm?](../which_algorithm.md) compares the figures.
     """)
 
@@ -259,6 +260,9 @@ LEGEND = textwrap.dedent("""\
       (it stores zeros as its theta, and an algorithm that needs a bound on the norm must be given
       `theta_norm`); "features are not used" means that the algorithm was made for
       such problems.
+    - *Cost*: the order of the number of products, with K arms, M targets (the arms, unless others
+      are given) and d dimensions. It says how the time grows; how long a replication takes
+      depends on its number of rounds, which follows from the gaps.
     - *Measured, ± 95%*: wrong answers with their exact 95% interval (Clopper and Pearson). Where
       they are stored, 20,000 replications on small instances with delta = 0.05, some with the ridge
       v0 = 0.1, are counted (`benchmarks/results/guarantees-cpu.json`), else the replications

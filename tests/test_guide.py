@@ -53,7 +53,7 @@ def test_it_gets_a_row_in_the_table_of_all_algorithms(explore_first, monkeypatch
     row = next(line for line in pages.index().splitlines() if "`explore_first`" in line)
     assert row.startswith("| `explore_first` | best arm, fixed budget, no structure | any means |")
     assert row.endswith(
-        "| none | not yet |  |  | S. Bubeck, R. Munos, G. Stoltz, "
+        "| none | a round K | not yet |  |  | S. Bubeck, R. Munos, G. Stoltz, "
         "Theoretical Computer Science 412, 2011 |"
     )
     assert "### `explore_first`" in pages.deviations()

@@ -199,6 +199,30 @@ def test_progress_of_a_short_task_is_not_shown(clocks, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(("shown", "lines"), [(True, 1), (None, 0)])
+def test_a_line_says_once_that_minutes_are_left(monkeypatch, capsys, shown, lines):
+    monkeypatch.setattr(Progress, "_open", lambda self, items: None)
+    now = iter([100.0, 110.0, 125.0, 150.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    bar = progress.Bar("replications", shown, "rage")
+    for done in (16, 40, 66, 116):
+        bar(done, 1016)
+    said = [x for x in capsys.readouterr().err.splitlines() if x.startswith("rage:")]
+    # 50 in 25 seconds, 950 are left
+    text = "rage: about 8 minutes more for 1,016 replications; Ctrl-C returns those that are done"
+    assert said == [text] * lines
+
+
+def test_no_line_says_that_seconds_are_left(monkeypatch, capsys):
+    monkeypatch.setattr(Progress, "_open", lambda self, items: None)
+    now = iter([0.0, 30.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    bar = progress.Bar("replications", True, "rage")
+    bar(10, 100)
+    bar(40, 100)
+    assert "more" not in capsys.readouterr().err
+
+
 def test_progress_is_not_shown_in_pipes(monkeypatch, capsys):
     monkeypatch.setattr(threading, "Timer", pytest.fail)
     with Progress(None) as shown:

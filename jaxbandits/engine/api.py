@@ -129,8 +129,8 @@ def simulate(
       record: at which rounds: about 100 of "even" or geometric ("log") spacing, or half of each
         ("mixed"); or a list of rounds. All of a run of 200 rounds or fewer.
       progress: True for a bar, that says what compiles and then how many replications are done and
-        how long the others take; or a callable `(done, total)`. None: a bar after one second, on a
-        terminal and in a notebook with `ipywidgets`.
+        how long the others take, and a line where minutes are left; or a callable `(done, total)`.
+        None: a bar after one second, on a terminal and in a notebook with `ipywidgets`.
       debug: check every round of an algorithm of your own: arms and answers that exist, counts
         that are not negative, rewards and a state that are finite. The results are the same; it is
         another program, and somewhat slower.
@@ -154,7 +154,7 @@ def simulate(
     cores = cores_of(cores, devices)
     check("debug", FLAG, debug)
     structure, numbers = prepared(instance, algorithm, horizon)
-    report = reporter(progress)
+    report = reporter(progress, name_of(algorithm))
     with _compiling(report, name_of(algorithm) + about(algorithm, engine), replications):
         simulation = Simulation(
             [(structure._replace(debug=bool(debug)), numbers)],
@@ -521,12 +521,12 @@ def _check_faults(record, name, text):
         )
 
 
-def reporter(progress: bool | Callable[[int, int], Any] | None) -> Report:
-    """A callable `(done, total)`; `done` None closes."""
+def reporter(progress: bool | Callable[[int, int], Any] | None, name: str) -> Report:
+    """A callable `(done, total)` for a task of this name; `done` None closes."""
     if not (callable(progress) or progress is None):
         check("progress", PROGRESS, progress)
     if callable(progress):
         return lambda done, total: None if done is None else progress(done, total)
     if progress or (progress is None and on_screen()):
-        return Bar("replications", progress)
+        return Bar("replications", progress, name)
     return lambda done, total: None

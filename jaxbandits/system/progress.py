@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 # A callable `(done, total)`; called with `done` None in the end.
 Report: TypeAlias = Callable[[int | None, int], None]
 
+LONG_SECONDS = 120.0  # that a task still takes, from which a line says so
+KNOWN_SECONDS = 20.0  # of play before its speed is taken as known
 AUTOMATIC_SECONDS = 1.0  # of a task before its progress is shown, where nobody has asked for it
 LEAST_TITLE, BESIDE_TITLE = 12, 55  # columns of a terminal: for a title, and for all beside it
 
@@ -175,23 +178,52 @@ class Progress:
         return self._shown and self._console is None
 
 
+def in_words(seconds: float) -> str:
+    """A time of some minutes or more.
+
+    >>> in_words(430.0), in_words(7000.0), in_words(10_000.0)
+    ('7 minutes', '117 minutes', '2.8 hours')
+    """
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.1f} hours"
+
+
 class Bar:
     """One bar: a callable `(done, total)`; `done` None removes it.
 
+    Where minutes are left a line says so, once, and that an interrupt loses nothing.
+
     Args:
-      title: of the bar.
+      title: of the bar, what the task consists of.
       shown: as in `Progress`.
+      task: the task, for that line.
     """
 
-    def __init__(self, title: str, shown: bool | None = True) -> None:
-        self._title, self._progress = title, Progress(shown)
+    def __init__(self, title: str, shown: bool | None = True, task: str = "") -> None:
+        self._title, self._task, self._progress = title, task, Progress(shown)
+        self._first: tuple[int, float] | None = None  # what was done at first, and when
+        self._said = False
 
     def __call__(self, done: int | None, total: int) -> None:
         """Show how far the task is, or remove the bar."""
         if done is None:
             self._progress.close()
-        else:
-            self._progress.show(self._title, done, total)
+            return
+        self._progress.show(self._title, done, total)
+        left = self._seconds_left(done, total)
+        if left is not None and left >= LONG_SECONDS and not self._said:
+            self._said = True
+            more = f"about {in_words(left)} more for {total:,} {self._title}"
+            self._progress.line(f"{self._task}: {more}; Ctrl-C returns those that are done")
+
+    def _seconds_left(self, done, total):
+        """By the speed since the first call, which comes after some play; None at the beginning."""
+        now = time.monotonic()
+        if self._first is None:
+            self._first = done, now
+        before, began = self._first
+        if done == before or now - began < KNOWN_SECONDS:
+            return None
+        return (total - done) * (now - began) / (done - before)
 
     def wait(self, text: str) -> None:
         """Show what the task waits for, until the next call."""

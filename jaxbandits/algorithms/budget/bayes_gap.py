@@ -136,6 +136,8 @@ def bayes_gap(
     Guarantee:
       `jaxbandits.theory.bayes_gap_error_bound` with hardness = "oracle"; none for the default,
       which estimates the hardness.
+    Cost:
+      a round K^2, and the covariances of the arms K^2 d once.
     Reference:
       M. W. Hoffman, B. Shahriari, N. de Freitas, "On correlation and budget constraints in model-
       based bandit optimization", AISTATS 2014, https://proceedings.mlr.press/v33/hoffman14.html

@@ -97,6 +97,9 @@ def gse(
     Guarantee:
       exponential in the budget: `jaxbandits.theory.gse_error_bound`, for G-optimal designs and no
       `reuse`.
+    Cost:
+      a stage K d^2 + d^3; a design besides, of which an exchange takes K d, where design is
+      "d_opt".
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Algorithm 1. https://arxiv.org/abs/2106.04763

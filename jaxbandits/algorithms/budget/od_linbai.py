@@ -70,6 +70,8 @@ def od_linbai(
     Guarantee:
       exponential in the budget: `jaxbandits.theory.od_linbai_error_bound`; the exponent is minimax
       optimal up to a constant (paper).
+    Cost:
+      a stage: a design, of which an exchange takes K d, and K d^2 + d^3.
     Reference:
       J. Yang, V. Y. F. Tan, "Minimax optimal fixed-budget best arm identification in linear
       bandits", NeurIPS 2022, Algorithm 1. https://arxiv.org/abs/2105.13017

@@ -91,6 +91,9 @@ def peace(
     Guarantee:
       the paper bounds the error, exponentially in the budget, for an exact minimum of gamma; here
       it is approximate.
+    Cost:
+      a stage: about log2(K) designs, a step of which takes K d^2 + d^3, and K d for each of 16
+      draws.
     Reference:
       J. Katz-Samuels, L. Jain, Z. Karnin, K. Jamieson, "An empirical process approach to the
       union bound: practical algorithms for combinatorial and linear bandits", NeurIPS 2020,

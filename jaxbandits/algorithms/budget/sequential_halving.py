@@ -47,6 +47,8 @@ def sequential_halving(
     Guarantee:
       exponential in the budget: `jaxbandits.theory.sequential_halving_error_bound`, for rewards in
       [0, 1].
+    Cost:
+      a stage: K arms sorted, up to 64 of them by K^2 comparisons.
     Reference:
       Z. Karnin, T. Koren, O. Somekh, "Almost optimal exploration in multi-armed bandits",
       ICML 2013, Algorithm 3.

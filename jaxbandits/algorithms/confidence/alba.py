@@ -85,6 +85,8 @@ def alba(
     Guarantee:
       wrong with probability at most delta in the paper; the constants here are those of the program
       of Fiez et al. (2019). Needs a bound on the norm of theta.
+    Cost:
+      a phase: a design, of which an exchange takes K d, and K d^2 + d^3.
     Reference:
       C. Tao, S. Blanco, Y. Zhou, "Best arm identification in linear bandits with linear dimension
       dependency", ICML 2018, ALBA and Y-ElimTil. https://proceedings.mlr.press/v80/tao18a.html

@@ -81,6 +81,9 @@ def frank_wolfe_sampling(
       wrong with probability at most delta, for the default and the other self-normalised
       thresholds; in the paper the mean number of draws is optimal as delta tends to 0.
       Needs a bound on the norm of theta.
+    Cost:
+      a round K d + d^2, or K^2 where K is at most 2 d; where several rivals are near, a game
+      besides: K^2 d, K d^2 + d^3 and pivots of K^2.
     Reference:
       P.-A. Wang, R.-C. Tzeng, A. Proutiere, "Fast pure exploration via Frank-Wolfe", NeurIPS
       2021, Algorithm 1. https://arxiv.org/abs/2110.15038

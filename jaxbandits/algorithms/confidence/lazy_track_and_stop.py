@@ -82,6 +82,9 @@ def lazy_track_and_stop(
     Guarantee:
       wrong with probability at most delta; in the paper the mean number of draws is optimal as
       delta tends to 0.
+    Cost:
+      a round K d + d^3, or K^2 + d^3 where K is at most 2 d; and a design for K - 1 directions
+      whenever the draws have grown by the factor 1 + laziness.
     Reference:
       Y. Jedra, A. Proutiere, "Optimal best-arm identification in linear bandits", NeurIPS 2020,
       Algorithm 1. https://arxiv.org/abs/2006.16073

@@ -103,6 +103,9 @@ def lin_game(
       wrong with probability at most delta, for the default and the other self-normalised
       thresholds; for the best arm the paper bounds the draws, optimally as delta tends to 0.
       Needs a bound on the norm of theta.
+    Cost:
+      a round K d^2 + d^3, and 3 K exponentials; the learners take K^2 numbers. With m a round K^2 d
+      + K d^2.
     Reference:
       R. Degenne, P. Menard, X. Shang, M. Valko, "Gamification of pure exploration for linear
       bandits", ICML 2020, Algorithm 1. https://arxiv.org/abs/2007.00953

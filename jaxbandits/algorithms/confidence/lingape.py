@@ -82,6 +82,9 @@ def lingape(
       wrong with probability at most delta, for the thresholds "pairwise" (default) and the
       self-normalised ones; the paper bounds the draws for "ratio". Needs a bound
       on the norm of theta.
+    Cost:
+      a round K d + d^2, or K^2 where K is at most 2 d; with selection = "ratio" once a design for
+      each pair of arms.
     Reference:
       L. Xu, J. Honda, M. Sugiyama, "A fully adaptive algorithm for pure exploration in linear
       bandits", AISTATS 2018, Algorithm 1. https://arxiv.org/abs/1710.05552

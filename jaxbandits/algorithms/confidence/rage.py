@@ -96,6 +96,10 @@ def rage(
     Guarantee:
       wrong with probability at most delta; draws at most `jaxbandits.theory.rage_pull_bound` with
       probability 1 - delta.
+    Cost:
+      a phase: a design. A Newton step of it takes K^3 + P K^2 at most for P differences of targets,
+      or (K + P) d^4 where arms are many; with more than some 10,000 differences, d^6 for about d^2
+      of them at a time, and M^2 d at most to find these.
     Reference:
       T. Fiez, L. Jain, K. Jamieson, L. Ratliff, "Sequential experimental design for transductive
       linear bandits", NeurIPS 2019, Algorithm 1. https://arxiv.org/abs/1906.08399

@@ -94,6 +94,10 @@ def rage_glm(
     Guarantee:
       wrong with probability at most delta, by a theorem of this package; needs a bound on the norm
       of theta.
+    Cost:
+      a phase: a design. A Newton step of it takes K^3 + P K^2 at most for P differences of targets,
+      or (K + P) d^4 where arms are many; with more than some 10,000 differences, d^6 for about d^2
+      of them at a time, and M^2 d at most to find these. And a fit, K d^2 + d^3 a Newton step.
     Reference:
       K.-S. Jun, L. Jain, B. Mason, H. Nassif, "Improved confidence bounds for the linear logistic
       model and applications to bandits", ICML 2021, RAGE-GLM. https://arxiv.org/abs/2011.11222

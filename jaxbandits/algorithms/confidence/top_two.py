@@ -90,6 +90,8 @@ def top_two(
       wrong with probability at most delta, for the default and the other self-normalised
       thresholds, whatever arms are drawn; nothing is proved about the number of draws in the linear
       model. Needs a bound on the norm of theta.
+    Cost:
+      a round K d + d^2, or K^2 where K is at most 2 d.
     Reference:
       C. Qin, W. You, "Dual-directed algorithm design for efficient pure exploration", Operations
       Research 2025. https://arxiv.org/abs/2310.19319

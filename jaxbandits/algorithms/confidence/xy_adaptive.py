@@ -132,6 +132,8 @@ def xy_adaptive(
     Guarantee:
       none for the default, "rage", whose estimate has a ridge that the width ignores; wrong with
       probability at most delta with begin = "basis".
+    Cost:
+      each draw of a phase is computed: K^2, and for the score of each arm K^3 at most.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014,
       Section 5. https://arxiv.org/abs/1409.6110

@@ -87,6 +87,8 @@ def xy_oracle(
       linear means, sub-Gaussian noise of known variance. Arms without features: as unit vectors.
     Guarantee:
       the answer is always right, because theta is known; delta decides the number of draws only.
+    Cost:
+      once a design for K - 1 directions, then K d^2 + d^3 a batch.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014.
       https://arxiv.org/abs/1409.6110

@@ -58,6 +58,8 @@ def deep_fpl(
       are learnt from.
     Guarantee:
       none.
+    Cost:
+      a round: the network for K examples forwards, and for those of a step of training back.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Section 5.2. https://arxiv.org/abs/1906.08947
@@ -102,6 +104,8 @@ def deep_fl(
       are learnt from.
     Guarantee:
       none.
+    Cost:
+      a round: the network for K examples forwards, and for those of a step of training back.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Section 5.2. https://arxiv.org/abs/1906.08947

@@ -53,6 +53,8 @@ def epsilon_greedy(
       generalised linear by `family`. Arms without features: as unit vectors.
     Guarantee:
       none.
+    Cost:
+      a step of a fit K d + d^2, a Newton step where one is needed K d^2 + d^3; some steps a round.
     Reference:
       P. Auer, N. Cesa-Bianchi, P. Fischer, "Finite-time analysis of the multiarmed bandit problem",
       Machine Learning 47, 2002, Figure 3.

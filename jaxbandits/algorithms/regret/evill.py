@@ -52,6 +52,9 @@ def evill(
       generalised linear by `family`. Arms without features: as unit vectors.
     Guarantee:
       none for the scale and the ridge offered here; the paper bounds the regret for its own.
+    Cost:
+      a step of a fit K d + d^2, a Newton step where one is needed K d^2 + d^3; some steps a round,
+      for two fits.
     Reference:
       D. Janz, S. Liu, A. Ayoub, C. Szepesvari, "Exploration via linearly perturbed loss
       minimisation", AISTATS 2024, Algorithm 1. https://arxiv.org/abs/2311.07565

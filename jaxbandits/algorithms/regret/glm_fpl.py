@@ -77,6 +77,9 @@ def glm_fpl(
       none by default; with a = "theory" and begin_draws = "theory" regret at most
       `jaxbandits.theory.glm_fpl_regret_bound`, for features with one non-zero entry and without the
       ridge.
+    Cost:
+      a step of a fit K d + d^2, a Newton step where one is needed K d^2 + d^3; some steps a round,
+      for two fits.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Algorithm 2. https://arxiv.org/abs/1906.08947

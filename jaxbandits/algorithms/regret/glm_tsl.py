@@ -75,6 +75,8 @@ def glm_tsl(
     Guarantee:
       none by default; with a = "theory" and begin_draws = "theory" regret at most
       `jaxbandits.theory.glm_tsl_regret_bound`, without the ridge.
+    Cost:
+      a round K d^2 + d^3 for each Newton step, of which most rounds need one or none.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Algorithm 1. https://arxiv.org/abs/1906.08947

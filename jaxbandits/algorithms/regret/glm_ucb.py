@@ -72,6 +72,8 @@ def glm_ucb(
     Guarantee:
       none for the default width; the paper bounds the regret, of order d sqrt(n) up to logarithms,
       for alpha = "theory", with a projection and without the ridge.
+    Cost:
+      a step of a fit K d + d^2, a Newton step where one is needed K d^2 + d^3; some steps a round.
     Reference:
       S. Filippi, O. Cappe, A. Garivier, C. Szepesvari, "Parametric bandits: the generalized linear
       case", NeurIPS 2010, Algorithm 1 and Theorem 2.

@@ -62,6 +62,8 @@ def lin_ts(
     Guarantee:
       none for the default scale; regret of order d^(3/2) sqrt(n), up to logarithms, with scale =
       "theory".
+    Cost:
+      a round K d + d^2.
     Reference:
       S. Agrawal, N. Goyal, "Thompson sampling for contextual bandits with linear payoffs", ICML
       2013, Algorithm 1. https://arxiv.org/abs/1209.3352

@@ -94,6 +94,8 @@ def lin_ucb(
     Guarantee:
       none for the default width; regret of order d sqrt(n), up to logarithms, with the two
       self-normalised widths (Abbasi-Yadkori, Pal, Szepesvari, 2011).
+    Cost:
+      a round K d + d^2, or K^2 where K is at most 2 d.
     Reference:
       L. Li, W. Chu, J. Langford, R. E. Schapire, "A contextual-bandit approach to personalized
       news article recommendation", WWW 2010, Algorithm 1. https://arxiv.org/abs/1003.0146

@@ -51,6 +51,9 @@ def log_phe(
       logistic, rewards in [0, 1]. Arms without features: as unit vectors.
     Guarantee:
       none; the analysis of the paper is for linear models.
+    Cost:
+      a step of a fit K d + d^2, a Newton step where one is needed K d^2 + d^3; some steps a round,
+      for two fits.
     Reference:
       B. Kveton, C. Szepesvari, M. Ghavamzadeh, C. Boutilier, "Perturbed-history exploration in
       stochastic linear bandits", UAI 2019. https://arxiv.org/abs/1903.09132

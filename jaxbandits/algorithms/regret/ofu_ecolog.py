@@ -65,6 +65,8 @@ def ofu_ecolog(
     Guarantee:
       theta is always within the width, except with probability delta, with width = "theory"
       (default), by a theorem of this package. Needs a bound on the norm of theta.
+    Cost:
+      a round K d^2.
     Reference:
       L. Faury, M. Abeille, K.-S. Jun, C. Calauzenes, "Jointly efficient and optimal algorithms for
       logistic bandits", AISTATS 2022. https://arxiv.org/abs/2201.01985

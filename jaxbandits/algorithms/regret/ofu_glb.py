@@ -83,6 +83,9 @@ def ofu_glb(
     Guarantee:
       theta is always in the set, except with probability delta, with level = "theory" (default);
       the paper bounds the regret. Needs a bound on the norm of theta.
+    Cost:
+      a round K d^2 + d^3 for each Newton step: of the fit, and of a search for each arm that may be
+      best.
     Reference:
       J. Lee, S.-Y. Yun, K.-S. Jun, "A unified confidence sequence for generalized linear models,
       with applications to bandits", NeurIPS 2024, Algorithm 1, Theorems 3.1 and 3.2.

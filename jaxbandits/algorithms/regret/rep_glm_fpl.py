@@ -89,6 +89,9 @@ def rep_glm_fpl(
       are learnt from.
     Guarantee:
       none.
+    Cost:
+      as `deep_fpl` until the network is frozen; then K d + d^2 a round with d features, and for a
+      fit anew from n examples n d^2.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Section 5.2. https://arxiv.org/abs/1906.08947

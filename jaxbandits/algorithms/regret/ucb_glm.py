@@ -74,6 +74,8 @@ def ucb_glm(
     Guarantee:
       none for the default width; the paper bounds the regret, of order d sqrt(n) up to logarithms,
       for alpha = "theory" after random first draws.
+    Cost:
+      a step of a fit K d + d^2, a Newton step where one is needed K d^2 + d^3; some steps a round.
     Reference:
       L. Li, Y. Lu, D. Zhou, "Provably optimal algorithms for generalized linear contextual
       bandits", ICML 2017, Algorithm 1. https://arxiv.org/abs/1703.00048

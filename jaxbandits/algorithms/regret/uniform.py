@@ -27,6 +27,8 @@ def uniform(arms: Arms) -> Algorithm:
       any. Arms without features: features are not used.
     Guarantee:
       none.
+    Cost:
+      a round K.
     Reference:
       S. Bubeck, R. Munos, G. Stoltz, "Pure exploration in finitely-armed and continuous-armed
       bandits", Theoretical Computer Science 412, 2011: uniform allocation, empirical best arm.

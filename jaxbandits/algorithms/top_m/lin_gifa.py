@@ -100,6 +100,8 @@ def lin_gifa(
     Guarantee:
       a wrong set with probability at most delta, for the default and the other self-normalised
       thresholds except the published ones. Needs a bound on the norm of theta.
+    Cost:
+      a round K^2; with individual indices as `lingape`.
     Reference:
       C. Reda, E. Kaufmann, A. Delahaye-Duriez, "Top-m identification for linear bandits",
       AISTATS 2021, Algorithm 1 and Table 1. https://arxiv.org/abs/2103.10070

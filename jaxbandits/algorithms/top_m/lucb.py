@@ -51,6 +51,8 @@ def lucb(
       any means, sub-Gaussian noise of known variance. Arms without features: features are not used.
     Guarantee:
       a wrong set with probability at most delta, with the threshold "lucb1" (default).
+    Cost:
+      a round: the m best of K by sorting, up to 64 arms by K^2 comparisons.
     Reference:
       S. Kalyanakrishnan, A. Tewari, P. Auer, P. Stone, "PAC subset selection in stochastic
       multi-armed bandits", ICML 2012.

@@ -52,6 +52,8 @@ def ugape(
       any means, sub-Gaussian noise of known variance. Arms without features: features are not used.
     Guarantee:
       a wrong set with probability at most delta, with the threshold "lucb1" (default).
+    Cost:
+      a round: the m best of K by sorting, up to 64 arms by K^2 comparisons.
     Reference:
       V. Gabillon, M. Ghavamzadeh, A. Lazaric, "Best arm identification: a unified approach to
       fixed budget and fixed confidence", NeurIPS 2012.

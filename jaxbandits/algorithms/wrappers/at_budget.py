@@ -50,6 +50,8 @@ def at_budget(
       those of the algorithm. Arms without features: as for the algorithm.
     Guarantee:
       none: the stopping rule is not used.
+    Cost:
+      that of the algorithm.
     Reference:
       M. J. Azizi, B. Kveton, M. Ghavamzadeh, "Fixed-budget best-arm identification in structured
       bandits", IJCAI 2022, Section 8. https://arxiv.org/abs/2106.04763

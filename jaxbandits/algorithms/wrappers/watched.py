@@ -43,6 +43,8 @@ def watched(algorithm: Callable[..., Algorithm]) -> functools.partial[Algorithm]
       those of the algorithm. Arms without features: as for the algorithm.
     Guarantee:
       that of the algorithm, which draws as before.
+    Cost:
+      that of the algorithm, and K d^2 + d^3 for a round that is observed.
     Reference:
       B. Kveton et al., "Randomized exploration in generalized linear bandits", AISTATS 2020,
       Sections 4.2 to 4.4. https://arxiv.org/abs/1906.08947
