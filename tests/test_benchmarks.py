@@ -17,6 +17,7 @@ from benchmarks import (
     cores,
     gpu_launches,
     guarantees,
+    kernel_compiling,
     mutants,
     mutations,
     numerics,
@@ -110,6 +111,29 @@ def test_all_cores_are_timed_against_one(tmp_path, monkeypatch):
     _, many = found.values()
     assert many["cores"] == 2
     assert 0 < many["ratio"]["median"] <= many["ratio"]["best"]
+
+
+def test_kernels_are_compiled_anew_for_each_row(tmp_path):
+    path = tmp_path / "found.json"
+    only = ["--only", "rounding.efficient", "--dims", "2", "--repeats", "1", "--out", str(path)]
+    rows = kernel_compiling.main(only)
+    assert json.loads(path.read_text())["results"] == rows
+    assert [(row["kernel"], row["way"]) for row in rows] == [
+        ("rounding.efficient", "plain"),
+        ("rounding.efficient", "vmap"),
+    ]
+    assert all(row["compiling"] > 0 for row in rows)
+    assert rows[0]["equations"] < rows[1]["equations"]
+
+
+def test_all_kernels_that_are_measured_are_stored():
+    stored = json.loads(kernel_compiling.RESULTS.read_text())["results"]
+    found = {(row["kernel"], row["dim"], row["way"]) for row in stored}
+    with jax.enable_x64(True):
+        for dim in kernel_compiling.DIMS:
+            for name, kernel in kernel_compiling.kernels(dim).items():
+                for way in kernel_compiling.ways(name, *kernel):
+                    assert (name, dim, way) in found
 
 
 @pytest.mark.slow

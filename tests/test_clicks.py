@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from counting import compilations
 from test_instances import check
 
 import jaxbandits as jb
@@ -77,6 +78,12 @@ def test_missing_rows_are_filled_with_those_of_nearest_means():
 
 
 @pytest.mark.slow
+def test_what_numpy_rounds_as_jax_does_is_not_compiled():
+    with compilations() as seen:
+        make.clicks(jax.random.key(0), 19)  # a size of no other test
+    assert 0 < len(seen) <= 12
+
+
 def test_phases_run_on_clicks_drawn_anew():
     """Lanes without a replication draw Bernoulli rewards with probability 0."""
     draw = functools.partial(make.clicks, num_arms=3)

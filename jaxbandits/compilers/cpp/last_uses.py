@@ -4,14 +4,13 @@ from collections.abc import Mapping
 
 from jax.extend.core import Jaxpr, Var
 
-from ..jaxprs import is_literal
 from .values import Value
 
 
 def last_readers(jaxpr: Jaxpr) -> dict[Var, int]:
     """The position of the last equation that reads a variable; results are read after them all."""
     lists = [*(eqn.invars for eqn in jaxpr.eqns), jaxpr.outvars]
-    return {x: k for k, atoms in enumerate(lists) for x in atoms if not is_literal(x)}
+    return {x: k for k, atoms in enumerate(lists) for x in atoms if isinstance(x, Var)}
 
 
 def given_up(
