@@ -603,6 +603,43 @@ def test_a_sweep_traces_a_function_once():
     assert swept(2) == swept(4)
 
 
+def test_a_later_call_traces_a_function_once():
+    """Its checks, and the shapes of a lane, are those of an earlier call with these operations."""
+    asked, draws = [], types.SimpleNamespace(by=lambda key: jax.random.uniform(key))
+
+    def build(arms, *, level=1.0):
+        inner = turns(arms, FIRST)
+
+        def ask(key, state):
+            asked.append(1)
+            return inner.ask(key, state)._replace(answer=(jnp.asarray(draws.by(key)) < level) * 1)
+
+        return inner._replace(ask=ask)
+
+    def calls(play):
+        asked.clear()
+        play()
+        return len(asked)
+
+    def swept(number):
+        axes = {"level": np.linspace(0.1, 0.9, number).tolist()}
+        jb.sweep({"a": SOARE}, {"own": build}, replications=12, axes=axes, progress=False)
+
+    first, second = (calls(lambda: simulate(SOARE, build)) for _ in range(2))
+    assert (first > 1, second) == (True, 1)
+    swept(2)
+    assert [calls(lambda number=number: swept(number)) for number in (2, 4)] == [2, 2]
+    draws.by = lambda key: np.random.random()  # noqa: NPY002
+    for play in (lambda: simulate(SOARE, build), lambda: swept(2)):
+        with pytest.raises(ValueError, match="NumPy's global generator"):
+            play()
+    draws.by = lambda key: jnp.zeros(3)
+    with pytest.raises(ValueError, match="answer is"):
+        simulate(SOARE, build)
+    draws.by = lambda key: 0.5 + 0.0 * jax.random.uniform(key)
+    assert set(simulate(SOARE, build).answer) == {1}
+
+
 def test_whether_a_run_ends_is_looked_at_anew():
     never = types.SimpleNamespace(done=False)
 

@@ -50,7 +50,7 @@ from .partition import (
 from .purity import check_randomness
 from .results import Runs, estimated_facts, joined
 from .stack import stacked
-from .traits import shapes_of, sizes, traits_of
+from .traits import as_checked, keep_checked, shapes_of, sizes, traits_of
 
 FLAG: Option = choice(False, True)
 PROGRESS: Option = FLAG._replace(allowed="None, True, False or a callable `(done, total)`")
@@ -204,7 +204,9 @@ def check_ending(
     structure = structure._replace(debug=False)  # under which any algorithm may be done
     num_rounds = 0 if horizon is None else checkpoints.padded_length(record, int(horizon))
     traits = traits_of(structure, numbers, num_rounds)
-    check_randomness(structure, numbers)
+    with pinned():
+        if as_checked(structure, shapes_of(numbers), num_rounds) is None:
+            check_randomness(structure, numbers)
     problem, build, _ = structure.tree(numbers)
     name = name_of(build)
     _check_truth(problem, build, one=horizon is not None or traits.answers_one)
@@ -291,6 +293,8 @@ class Simulation:
         rounds = [] if self._rounds is None else checkpoints.padded(self._rounds)
         structure, numbers = stacked(cells)
         with pinned():
+            for cell, its_numbers in [*cells, (structure, numbers)]:
+                keep_checked(cell, shapes_of(its_numbers), len(rounds))
             known = sizes(structure, shapes_of(numbers), len(rounds))
             check_memory(replications, known.record)
             self._loop = HostLoop(

@@ -66,6 +66,15 @@ class CellStructure(NamedTuple):
 
         return EpisodeFactory(draw, functools.partial(built, drawn=True))
 
+    @property
+    def in_any_call(self) -> "CellStructure":
+        """What is the same in each call with these functions."""
+        return self._replace(traces=None)
+
+    def of_one(self, shapes: Any) -> tuple["CellStructure", Any]:
+        """Itself and these shapes, as it is no stack."""
+        return self, shapes
+
     def tree(self, numbers: Numbers) -> tuple[Any, Constructor, Any]:
         """Problem, constructor and horizon with these numbers."""
         rest = iter(numbers)
@@ -164,7 +173,7 @@ def prepared(
     require(callable(algorithm), "algorithm must be a constructor", algorithm)
     check_options("algorithm", algorithm)
     build, problem = as_tree(algorithm), _without_key(instance)
-    problem = _entered(problem) if is_problem(problem) else _checked_source(problem)
+    problem = _entered(problem, traces) if is_problem(problem) else _checked_source(problem)
     given, _ = split((problem, build))
     own = is_named(given.treedef, *(x for x in given.leaves if x is not _NUMBER))
     traces = None if own else traces or TraceCache()
@@ -209,9 +218,9 @@ def _checked_source(draw: Any) -> Any:
     return as_tree(draw)
 
 
-def _entered(drawn):
+def _entered(drawn, traces=None):
     """What a callable has drawn, checked; anything but a problem is refused elsewhere."""
-    return type_of(drawn).entered(drawn) if is_problem(drawn) else drawn
+    return type_of(drawn).entered(drawn, traces) if is_problem(drawn) else drawn
 
 
 def completed(

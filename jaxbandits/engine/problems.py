@@ -18,8 +18,10 @@ from ..instances.environments.finite import LAWS, TIED
 from ..instances.environments.stressed import delayed, drifted, late, stressed
 from ..instances.fields import entered, number
 from ..instances.stress import RANGES
+from ..kernels.tracing import traced_once
 from ..parameters import Option, check, nonnegative, real, variance
 from ..system.revisions import Revisions, revisions_of_each
+from ..system.traces import TraceCache
 
 EPS: float = float(np.finfo(float).eps)
 # The variance that a learner is told, where it is told one.
@@ -37,7 +39,8 @@ class ProblemType(NamedTuple):
     env: Callable[[Any, Mapping[str, Any]], Env]  # (problem, options of the algorithm)
     facts: Callable[[Any], dict[str, Any]]  # what an algorithm may be told of the problem
     check: Callable[[Any, int | None], None]  # (problem, horizon); raises
-    entered: Callable[[Any], Any]  # the problem with fields that were changed by hand checked
+    # (problem, traces of the call) -> it with fields that were changed by hand checked.
+    entered: Callable[[Any, TraceCache | None], Any]
     is_possible: Callable[[Any], Bool[Array, ""]]  # of a problem that was drawn
     contextual: bool  # whether `ask` is given a context
     laws: Callable[[Any], dict[str, object]]  # by name, what draws the rewards of a problem
@@ -84,12 +87,17 @@ def _finite_laws(instance):
 
 
 def _is_possible(instance):
-    """Whether numbers are finite, and rewards can have these means and this variance."""
     tables = (instance.arms, instance.means, instance.values, instance.noise_var)
-    held = [jnp.isfinite(x).all() for x in tables] + [instance.noise_var >= 0]
-    if instance.rewards in RANGES:
-        low, high = RANGES[instance.rewards]
-        held.append((instance.means >= low - TIED) & (instance.means <= high + TIED))
+    return _are_possible(*tables, rewards=instance.rewards)
+
+
+@traced_once
+def _are_possible(arms, means, values, noise_var, *, rewards):
+    """Whether numbers are finite, and rewards can have these means and this variance."""
+    held = [jnp.isfinite(x).all() for x in (arms, means, values, noise_var)] + [noise_var >= 0]
+    if rewards in RANGES:
+        low, high = RANGES[rewards]
+        held.append((means >= low - TIED) & (means <= high + TIED))
     return jnp.stack([jnp.all(x) for x in held]).all()
 
 
@@ -144,7 +152,7 @@ PROBLEM_TYPES: dict[type, ProblemType] = {
         env=lambda problem, options: contextual(problem),
         facts=lambda problem: {},
         check=_check_horizon,
-        entered=labelled_fields,
+        entered=lambda problem, traces: labelled_fields(problem),
         is_possible=lambda problem: jnp.array(True),  # it is never drawn
         contextual=True,
         laws=lambda problem: {"contextual rewards": contextual},

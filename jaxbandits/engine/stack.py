@@ -1,7 +1,7 @@
 """Cells that differ in numbers alone, stacked so that one program runs them side by side."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,16 @@ class StackedStructure(NamedTuple):
     def traces(self) -> TraceCache | None:
         """That of the cells, which are of one call."""
         return self.structure.traces
+
+    @property
+    def in_any_call(self) -> "StackedStructure":
+        """See `CellStructure`."""
+        return self._replace(structure=self.structure.in_any_call)
+
+    def of_one(self, shapes: Any) -> tuple[CellStructure, Any]:
+        """The structure of a cell, and the shapes of its numbers."""
+        pairs = zip(self.varying, shapes, strict=True)
+        return self.structure, tuple((x[0][1:], x[1]) if varies else x for varies, x in pairs)
 
     def __call__(self, numbers: Numbers) -> EpisodeFactory:
         """The `EpisodeFactory` of all replications of all cells."""

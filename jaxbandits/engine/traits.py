@@ -1,6 +1,7 @@
 """What tracing tells of a cell, before anything compiles: what a lane carries, how moves look."""
 
 import functools
+from collections.abc import Hashable
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -29,6 +30,10 @@ from .traced_episodes import TracedEpisodes
 # The `(shape, dtype)` of each number: all that a program knows of them.
 Shapes: TypeAlias = tuple[tuple[tuple[int, ...], Any], ...]
 
+CHECKED_KEPT: int = 256  # structures of users' functions
+
+_checked: dict[Hashable, TracedEpisodes] = {}  # those that have passed all checks
+
 
 class Sizes(NamedTuple):
     """What the number of lanes depends on."""
@@ -45,12 +50,16 @@ def traced(
 ) -> tuple[Lane, Record, Traits]:
     """Abstract lane and record of a structure whose numbers have these shapes; its `Traits`.
 
-    This package's own functions are traced once for a process at most, those of users once for
-    each call of `simulate`: they may read something else than before.
+    This package's own functions are traced once for a process at most, those of users in each call
+    of `simulate`: they may read something else than before.
     """
-    if isinstance(structure, TracedEpisodes):
-        return structure.lane, structure.ended, structure.traits
     traces = traces_of(structure)
+    if isinstance(structure, TracedEpisodes) or traces is None:
+        known = structure
+    else:
+        known = as_checked(structure, shapes, num_rounds) or structure
+    if isinstance(known, TracedEpisodes):
+        return known.lane, known.ended, known.traits
     if traces is None:
         return _traced(structure, shapes, num_rounds)
     make = functools.partial(_lane_and_record, structure, abstract_inputs(shapes, num_rounds))
@@ -68,10 +77,60 @@ def as_compiled(
     traces = traces_of(structure)
     if traces is None:
         return structure
+    if (known := as_checked(structure, shapes, num_rounds)) is not None:
+        return known
     found, inputs = traced(structure, shapes, num_rounds), abstract_inputs(shapes, num_rounds)
     make = functools.partial(TracedEpisodes, structure, inputs, *found)
     with keeping.collector_paused:
         return traces.remembered(("episodes", structure, shapes, num_rounds), make)
+
+
+def as_checked(structure: Factories, shapes: Shapes, num_rounds: int) -> TracedEpisodes | None:
+    """The traces of a structure where they are those of an earlier call that has passed all checks.
+
+    All else that tracing tells, and what checks say, follows from the operations: where these are
+    the same, nothing but them is traced. Those of a stack follow from those of a cell. None where
+    they are not the same, or where none are known.
+    """
+    traces = traces_of(structure)
+    if traces is None:
+        return None
+    earlier = _checked.get(_in_any_call(structure, shapes, num_rounds))
+    if earlier is None:
+        return None
+    make = functools.partial(_as_earlier, earlier, structure, shapes, num_rounds)
+    with keeping.collector_paused:
+        return traces.remembered(("as checked", structure, shapes, num_rounds), make)
+
+
+def _as_earlier(earlier, structure, shapes, num_rounds):
+    """The traces of a structure, if they are the earlier ones."""
+    cell, its_shapes = structure.of_one(shapes)
+    if cell is not structure and as_checked(cell, its_shapes, num_rounds) is None:
+        return None
+    inputs = abstract_inputs(shapes, num_rounds)
+    try:
+        now = TracedEpisodes(structure, inputs, earlier.lane, earlier.ended, earlier.traits)
+    except Exception:  # of a function that has become another one; checks say what is wrong
+        return None
+    return now if cell is not structure or now == earlier else None
+
+
+def keep_checked(structure: Factories, shapes: Shapes, num_rounds: int) -> None:
+    """Note that a structure has passed all checks, for `as_checked` of later calls."""
+    traces = traces_of(structure)
+    if traces is None or as_checked(structure, shapes, num_rounds) is not None:
+        return
+    found = as_compiled(structure, shapes, num_rounds)
+    traces.remembered(("as checked", structure, shapes, num_rounds), lambda: found)
+    if len(_checked) >= CHECKED_KEPT:
+        _checked.clear()
+    _checked[_in_any_call(structure, shapes, num_rounds)] = found
+
+
+def _in_any_call(structure, shapes, num_rounds):
+    """A key of a structure that is the same in each call, for a stack of any number of cells."""
+    return structure.in_any_call, structure.of_one(shapes)[1], num_rounds
 
 
 @functools.lru_cache(maxsize=512)

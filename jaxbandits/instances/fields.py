@@ -15,6 +15,7 @@ from ..feature_tables import check_arms, is_concrete, require
 from ..kernels.estimate.links import FAMILIES
 from ..parameters import Option, check, choice, nonnegative, normal, positive, real, size
 from ..precision import check_real, owned
+from ..system.traces import TraceCache
 from .environments.finite import LAWS, TIED
 from .instance import Instance, check_finite
 from .simulator_code import check_code
@@ -37,11 +38,14 @@ SOURCES: dict[str, str] = {
 }
 
 
-def entered(instance: Instance) -> Instance:
+def entered(instance: Instance, traces: TraceCache | None = None) -> Instance:
     """The instance with all fields checked and its numbers in double precision.
 
     Traced numbers are converted too, but only their shapes are checked.
 
+    Args:
+      instance: any, also one that `dataclasses.replace` has changed.
+      traces: of the call that it is for; by default its simulator is read anew.
     Raises:
       ValueError: names the field, what it was and what is allowed.
     """
@@ -53,7 +57,7 @@ def entered(instance: Instance) -> Instance:
     changed = {n: doubles[id(x)] for n, x in given.items() if doubles[id(x)] is not x}
     instance = dataclasses.replace(instance, **changed) if changed else instance
     check_instance(instance)
-    check_code(instance)
+    check_code(instance, traces or TraceCache())
     return instance
 
 

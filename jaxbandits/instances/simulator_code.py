@@ -8,17 +8,16 @@ import jax.numpy as jnp
 from ..precision import is_traced
 from ..system.jax_options import pinned
 from ..system.named import is_named
-from ..system.traces import Trace, TraceCache, arguments_of, shapes_of
+from ..system.traces import Trace, TraceCache, shapes_of
 from ..types import Pytree
 from .instance import Instance
 from .stress import Scaled
 
 
-def reward_trace(simulator: Pytree) -> Trace:
-    """The reward of a simulator, a key and an arm, traced anew."""
+def reward_trace(simulator: Pytree, traces: TraceCache | None = None) -> Trace:
+    """The reward of a simulator, a key and an arm, traced anew, or once for `traces`."""
     args = simulator, jax.random.key(0, impl="threefry2x32"), jnp.zeros((), int)
-    with TraceCache().reading():
-        return Trace(lambda x, *rest: x.reward(*rest), *arguments_of(*shapes_of(args)))
+    return (traces or TraceCache()).trace("reward", lambda x, *rest: x.reward(*rest), *args)
 
 
 def code_of(simulator: Pytree, trace: Trace) -> str:
@@ -31,10 +30,14 @@ def _types(simulator: Any) -> str:
     return ",".join(f"{dtype}{[*shape]}" for shape, dtype in avals).replace(" ", "")
 
 
-def check_code(instance: Instance) -> None:
+def check_code(instance: Instance, traces: TraceCache) -> None:
     """Raise where the reward of a simulator is not what it was when its means were taken.
 
     Where the types of its arrays are others, it cannot be compared.
+
+    Args:
+      instance: any.
+      traces: of the call that reads it.
     """
     code, simulator = instance.simulator_code, instance.simulator
     while isinstance(simulator, Scaled):
@@ -45,7 +48,7 @@ def check_code(instance: Instance) -> None:
     with pinned():
         if code.split()[0] != _types(simulator):
             return
-        now = code_of(simulator, reward_trace(simulator))
+        now = code_of(simulator, reward_trace(simulator, traces))
     if now != code:
         raise ValueError(
             "simulator: its reward, or what that reads, is not what it was when the means of the "

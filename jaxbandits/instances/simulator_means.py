@@ -1,7 +1,7 @@
 """Means of rewards, estimated from a simulator, and what its draws show of their law."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import jax
@@ -12,11 +12,13 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..feature_tables import is_concrete
 from ..precision import is_traced
+from ..system.callbacks import errors_named
 from ..system.named import is_named
-from ..system.traces import computing
+from ..system.traces import TraceCache
 from ..types import Key, Pytree, Table
 from .doubts import relative_error
 from .settled import Estimated, is_settled
+from .simulator_code import reward_trace
 
 BLOCK: int = 256  # draws that are made in parallel
 DRAWS: int = 2000  # of each arm at first
@@ -52,30 +54,48 @@ Drawn: TypeAlias = tuple[Sample, Law]
 Draw: TypeAlias = Callable[[Any], Drawn]  # from the number of the first draw of an arm
 
 
-def draws_of(simulator: Pytree, key: Key, num_arms: int, draws: int) -> Draw:
+def draws_of(
+    simulator: Pytree, key: Key, num_arms: int, draws: int, traces: TraceCache | None = None
+) -> Draw:
     """A function that makes `draws` draws of each arm; draw i has the same key in each call."""
-    draw = partial(_drawn, num_arms=num_arms, draws=draws)
+    draw = partial(_drawn, _reward, num_arms=num_arms, draws=draws)
     if is_named(jax.tree.structure(simulator)):
         draw = partial(_drawn_by_own, num_arms=num_arms, draws=draws)
     elif not is_traced(simulator, key):
-        draw = computing(draw)
-    return lambda first: draw(simulator, key, jnp.asarray(first, int))
+        draw = _compiled(reward_trace(simulator, traces), num_arms, draws)
+
+    def made(first: Any) -> Drawn:
+        with errors_named():
+            found = draw(simulator, key, jnp.asarray(first, int))
+            return found if is_traced(found) else jax.block_until_ready(found)
+
+    return made
 
 
-def _drawn(simulator, key, first, *, num_arms, draws):
+def _drawn(reward, simulator, key, first, *, num_arms, draws):
     blocks = -(-num_arms * draws // BLOCK)
     start = first * num_arms
 
     def block(offset):
         numbers = offset + jnp.arange(BLOCK)
         keys = jax.vmap(partial(jax.random.fold_in, key))(start + numbers)
-        return jax.vmap(simulator.reward)(keys, numbers % num_arms)
+        return jax.vmap(partial(reward, simulator))(keys, numbers % num_arms)
 
     rewards = lax.map(block, BLOCK * jnp.arange(blocks))
     return _described(rewards.ravel()[: num_arms * draws].reshape(draws, num_arms))
 
 
-_drawn_by_own = jax.jit(_drawn, static_argnames=("num_arms", "draws"))  # of this package
+def _reward(simulator, key, arm):
+    return simulator.reward(key, arm)
+
+
+_drawn_by_own = jax.jit(partial(_drawn, _reward), static_argnames=("num_arms", "draws"))
+
+
+@lru_cache(maxsize=64)
+def _compiled(trace, num_arms, draws):
+    """A program of a user's reward as it has been traced, which is not called again for it."""
+    return jax.jit(partial(_drawn, trace, num_arms=num_arms, draws=draws))
 
 
 def _described(table):
@@ -106,25 +126,29 @@ def joined(one: Sample, two: Sample, numpy: Any = np) -> Sample:
     return Sample(number, means, roots)
 
 
-def drawn(simulator: Pytree, key: Key, num_arms: int, draws: int) -> Drawn:
+def drawn(
+    simulator: Pytree, key: Key, num_arms: int, draws: int, traces: TraceCache | None = None
+) -> Drawn:
     """`Sample` and `Law` of so many draws; of more than fit a table, the law of the first ones."""
     if draws <= MOST_DRAWS:
-        return draws_of(simulator, key, num_arms, draws)(0)
-    sample, law = draws_of(simulator, key, num_arms, MANY_DRAWS)(0)
+        return draws_of(simulator, key, num_arms, draws, traces)(0)
+    sample, law = draws_of(simulator, key, num_arms, MANY_DRAWS, traces)(0)
     while sample.number < draws:
         part = min(MANY_DRAWS, draws - int(sample.number))
-        more, _ = draws_of(simulator, key, num_arms, part)(sample.number)
+        more, _ = draws_of(simulator, key, num_arms, part, traces)(sample.number)
         sample = jax.tree.map(np.asarray, joined(sample, jax.tree.map(np.asarray, more)))
     return sample, law
 
 
-def until_settled(simulator: Pytree, key: Key, num_arms: int, m: int) -> Drawn:
+def until_settled(
+    simulator: Pytree, key: Key, num_arms: int, m: int, traces: TraceCache | None = None
+) -> Drawn:
     """Draws that are doubled until the m best arms are settled, or there are `MOST_DRAWS`.
 
     Returns:
       `Sample` of all draws and `Law` of the first ones; whether they settle it is to be seen.
     """
-    few, many = (draws_of(simulator, key, num_arms, draws) for draws in (DRAWS, MANY_DRAWS))
+    few, many = (draws_of(simulator, key, num_arms, n, traces) for n in (DRAWS, MANY_DRAWS))
     sample, law = few(0)
     known = is_concrete(sample.means)
     numpy, most = np if known else jnp, min(MOST_DRAWS, MOST_KEYS // num_arms)

@@ -1,6 +1,6 @@
 """Instances whose rewards a simulator draws, with known or estimated means."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from ..system.indices import beyond_the_end
 from ..system.named import is_named
 from ..system.randomness import REWARD, reward_drawn
 from ..system.randomness import check as check_randomness
-from ..system.traces import TraceCache
+from ..system.traces import Trace, TraceCache, shapes_of
 from ..types import Key, Pytree, Rows
 from ..whole_numbers import allowed_whole, is_whole, shown
 from .doubts import MIN_DRAWS_FOR_ERRORS, named, warn_of_constants, warn_of_variances
@@ -27,10 +27,13 @@ from .simulator_means import DRAWS, MOST_KEYS, drawn, until_settled
 #: Of a sum of squares that is due to one draw. Of 2,000 rewards without a mean (Cauchy) the share
 #: is larger in 99 of 100 samples; of normal or exponential ones it is 0.01 to 0.03.
 DOMINATED: float = 0.15
+CHECKED_KEPT: int = 256  # rewards of users
 SAME_DRAWS: str = (
     "where they are to vary, their randomness has to come from the key, or rare values need more "
     "draws"
 )
+
+_checked: dict[Any, Trace] = {}  # rewards that draw by their keys, by what simulators are made of
 
 
 def _is_draws(value):
@@ -119,9 +122,10 @@ def simulated(
     if means is not None:
         check_finite("means", means, (num_arms,))
     key = jax.random.key(seed, impl="threefry2x32")
-    code = _check_simulator(simulator, key, num_arms)
+    traces = TraceCache()
+    code = _check_simulator(simulator, key, num_arms, traces)
     simulator = jax.tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, simulator)
-    sample, law = _sampled(simulator, key, num_arms, draws, m, known=means is not None)
+    sample, law = _sampled(simulator, key, num_arms, draws, m, traces, known=means is not None)
     if is_concrete(sample.means):
         sample = jax.tree.map(np.asarray, sample)
     found = sample.estimated(np if is_concrete(sample.means) else jnp)
@@ -140,7 +144,7 @@ def simulated(
     return built(floats(arms), None, means, means, theta, noise_var, theta_norm, **rest)
 
 
-def _check_simulator(simulator: Pytree, key: Key, num_arms: int) -> str | None:
+def _check_simulator(simulator: Pytree, key: Key, num_arms: int, traces: TraceCache) -> str | None:
     """Raise unless it is a pytree whose `reward(key, arm)` is a single number, of each arm its own.
 
     Returns:
@@ -153,11 +157,10 @@ def _check_simulator(simulator: Pytree, key: Key, num_arms: int) -> str | None:
         check_real("simulator: an array of it", leaf)
     method = callable(getattr(simulator, "reward", None))
     require(method, "simulator must have a method `reward(key, arm)`, got none")
-    trace = reward_trace(simulator)
+    trace = reward_trace(simulator, traces)
     own = is_named(jax.tree.structure(simulator))
     if not (own or is_traced(simulator)):
-        arm = jnp.zeros((), int)
-        check_randomness(reward_drawn, simulator, key, arm, traces=TraceCache(), rest=REWARD)
+        _check_randomness(simulator, key, trace, traces)
     shape = getattr(trace.shapes, "shape", None)
     require(shape == (), f"simulator: a reward must be a single number, got shape {shape}")
     check_real("simulator: a reward", trace.shapes)
@@ -165,6 +168,18 @@ def _check_simulator(simulator: Pytree, key: Key, num_arms: int) -> str | None:
         return None
     _check_indices(trace, leaves, num_arms)
     return None if is_traced(simulator) else code_of(simulator, trace)
+
+
+def _check_randomness(simulator, key, trace, traces):
+    """Raise where a reward has randomness of its own; it is looked at once while it is the same."""
+    known = shapes_of(simulator)
+    if _checked.get(known) == trace:
+        return
+    arm = jnp.zeros((), int)
+    check_randomness(reward_drawn, simulator, key, arm, traces=traces, rest=REWARD)
+    if len(_checked) >= CHECKED_KEPT:
+        _checked.clear()
+    _checked[known] = trace
 
 
 def _check_indices(trace, leaves, num_arms):
@@ -178,12 +193,12 @@ def _check_indices(trace, leaves, num_arms):
         )
 
 
-def _sampled(simulator, key, num_arms, draws, m, known):
+def _sampled(simulator, key, num_arms, draws, m, traces, *, known):
     """`Sample` and `Law` of the rewards; where means are known, nothing is to be settled."""
     if draws == UNTIL_SETTLED and not known:
-        return until_settled(simulator, key, num_arms, m)
+        return until_settled(simulator, key, num_arms, m, traces)
     number = DRAWS if draws == UNTIL_SETTLED else int(draws)
-    return drawn(simulator, key, num_arms, number)
+    return drawn(simulator, key, num_arms, number, traces)
 
 
 def _doubt(found, law, noise_var, means):

@@ -9,6 +9,7 @@ key that depends on no argument.
 """
 
 import gc
+import itertools
 import os
 import random
 import sys
@@ -187,7 +188,16 @@ class _Known:
 
 def _among(objects):
     # By their types: objects that stand for others, such as a weak proxy, run code when asked.
-    return [x for x in objects if issubclass(type(x), GENERATORS)]
+    return [*itertools.compress(objects, map(_kinds().__contains__, map(type, objects)))]
+
+
+def _kinds():
+    """The types of generators, those of users too."""
+    kinds, waiting = set(), [*GENERATORS]
+    while waiting:
+        kinds.add(kind := waiting.pop())
+        waiting += set(kind.__subclasses__()) - kinds
+    return kinds
 
 
 _known = _Known()

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from ...core import Env
+from ...kernels.tracing import traced_once
 from ...types import Scalar
 from ..instance import Instance
 from ..settled import is_settled
@@ -78,7 +79,7 @@ def finite(instance: Instance, *, epsilon: Scalar = 0.0, identifies: bool = True
 
     def unsettled(answer):
         one = not jnp.issubdtype(answer.dtype, jnp.bool_)
-        return ~is_settled(instance.estimated, 1 if one else answer.sum(), epsilon, jnp)
+        return ~_settled(instance.estimated, 1 if one else answer.sum(), epsilon)
 
     def regret_errors(arm_pulls):
         in_best = jnp.arange(means.size) == means.argmax()
@@ -89,6 +90,11 @@ def finite(instance: Instance, *, epsilon: Scalar = 0.0, identifies: bool = True
     if instance.estimated is not None:
         facts |= {"unsettled": unsettled, "regret_errors": regret_errors}
     return Env(noise, reward, regret, correct, means.shape[0], **facts)
+
+
+@traced_once
+def _settled(found, m, epsilon):
+    return is_settled(found, m, epsilon, jnp)
 
 
 class _Normal:
