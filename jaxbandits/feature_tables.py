@@ -37,6 +37,7 @@ def require(holds: object, message: str, *got: Any) -> None:
 
 def check_arms(arms: Rows, targets: Rows | None = None) -> None:
     """Check shape and entries of `arms [K, d]` and `targets [M, d]`."""
+    require(arms is not None, "arms must be a table [K, d], got None")
     for name, table in (("arms", arms), ("targets", targets)):
         if table is None:
             continue

@@ -148,10 +148,14 @@ def kernel(*tables: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        names = tuple(inspect.signature(function).parameters)
+        parameters = inspect.signature(function).parameters
+        names = tuple(parameters)
+        wanted = {name for name in tables if parameters[name].default is inspect.Parameter.empty}
 
         def call(args, kwargs, dtype):
             def prepared(name, value):
+                if value is None and name in wanted:
+                    raise ValueError(f"{name} must be a table of numbers, got None")
                 value = as_table(name, value, dtype) if name in tables else value
                 return jax.tree.map(lambda leaf: _as_float(leaf, dtype), value)
 

@@ -166,9 +166,11 @@ def test_a_folder_is_for_one_sweep_at_a_time(finished):
     assert call("run", file, "--out", out).exit_code == 0
 
 
-def test_a_lock_that_a_killed_process_left_is_ignored(tmp_path):
+@pytest.mark.parametrize("left", [b"\xff{half", b'{"host": "' + 1000 * b"h" + b'"}'])
+def test_a_lock_that_a_killed_process_left_is_ignored(left, tmp_path):
+    """Also one longer than what is written in its place, which the other shards read."""
     cells = cells_of(parse(tomllib.loads(SMALL)))
-    (tmp_path / folder.LOCK).write_bytes(b"\xff{half")
+    (tmp_path / folder.LOCK).write_bytes(left)
     with folder.locked(tmp_path, cells, shared=True), folder.locked(tmp_path, cells, shared=True):
         pass
     assert list(tmp_path.iterdir()) == []

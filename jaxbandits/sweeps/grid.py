@@ -324,6 +324,13 @@ def check_how(
 
     size_or_none("batch", batch)
     cores_of(cores, devices)
+    # By its name, as a package that is not there has no clients.
+    is_client = any(kind.__name__ in ("Client", "Cluster") for kind in type(cluster).__mro__)
+    if not (cluster is None or is_client or (isinstance(cluster, str) and cluster.strip())):
+        raise ValueError(
+            f"cluster must be the address of a scheduler or a distributed.Client, "
+            f"got {brief(cluster)}"
+        )
     if cluster is None:  # else the workers check devices and engine
         check_engine(engine, devices_of(devices))
 

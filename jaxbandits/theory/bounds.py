@@ -258,9 +258,15 @@ def pull_time(instance: Instance) -> float | Float[Array, ""]:
 def confidence(delta: Scalar) -> float:
     """`log(1 / (2.4 delta))`, not below 0.
 
+    Args:
+      delta: a probability of errors, above 0 and at most 1.
+    Raises:
+      ValueError: it is none.
+
     >>> round(confidence(0.05), 3)
     2.12
     """
+    delta = given(real("above 0 and at most 1", lambda v: 0 < v <= 1), delta=delta)
     return max(0.0, float(-np.log(CONFIDENCE * delta)))
 
 
