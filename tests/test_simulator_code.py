@@ -1,5 +1,7 @@
 """Simulators that read beyond a table, or that are changed after their means were taken."""
 
+import dataclasses
+import pickle
 from typing import Any, NamedTuple
 
 import jax
@@ -89,6 +91,20 @@ def test_a_short_table_is_refused_where_an_instance_is_built():
     with pytest.raises(ValueError, match=r"reward of arm 3 \(and 1 more\) reads entry 3 of 3") as e:
         jb.instances.simulated(np.eye(5), Scaled(SHORT), noise_var=1.0)
     assert "\n" not in str(e.value)
+
+
+def test_other_arrays_need_other_means():
+    make = jb.instances.simulated
+    instance, other = (
+        make(np.eye(3), Scaled(table), noise_var=1.0, draws=50) for table in (SHORT, SHORT + 1.0)
+    )
+    assert jax.tree.structure(instance) == jax.tree.structure(other)  # they share programs
+    changed = dataclasses.replace(instance, simulator=other.simulator)
+    for each in (changed, pickle.loads(pickle.dumps(changed)), jb.instances.stressed(changed)):
+        with pytest.raises(ValueError, match=r"^simulator: its arrays are not those .* too$"):
+            jb.simulate(each, jb.uniform, replications=1, horizon=2)
+    entered(dataclasses.replace(changed, means=other.means, values=other.values))
+    entered(dataclasses.replace(instance, simulator=Scaled(SHORT.copy())))
 
 
 def test_a_simulator_that_was_changed_is_refused(monkeypatch):

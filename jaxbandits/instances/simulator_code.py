@@ -4,12 +4,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from ..feature_tables import is_concrete
 from ..precision import is_traced
 from ..system.jax_options import pinned
 from ..system.named import is_named
-from ..system.traces import Trace, TraceCache, shapes_of
-from ..types import Pytree
+from ..system.traces import Trace, TraceCache, digest_of, shapes_of
+from ..types import Pytree, Table
 from .instance import Instance
 from .stress import Scaled
 
@@ -20,9 +22,33 @@ def reward_trace(simulator: Pytree, traces: TraceCache | None = None) -> Trace:
     return (traces or TraceCache()).trace("reward", lambda x, *rest: x.reward(*rest), *args)
 
 
-def code_of(simulator: Pytree, trace: Trace) -> str:
-    """`Instance.simulator_code`: types of the simulator's arrays, and operations of its reward."""
-    return f"{_types(simulator)} {trace.digest}"
+class Code(str):
+    """Types of a simulator's arrays, and the operations of its reward: what programs know.
+
+    Codes are equal whatever the numbers are, which no program depends on.
+
+    Attributes:
+      arrays, means: digests of those of the simulator, and of the means that were taken from them.
+    """
+
+    __slots__: tuple[str, ...] = ("arrays", "means")
+    arrays: str
+    means: str
+
+    def note_means(self, means: Table) -> None:
+        """Keep the digest of the means."""
+        self.means = _digest(means) if is_concrete(means) else ""
+
+
+def code_of(simulator: Pytree, trace: Trace) -> Code:
+    """`Instance.simulator_code` of a simulator, without its means."""
+    code = Code(f"{_types(simulator)} {trace.digest}")
+    code.arrays, code.means = _digest(simulator), ""
+    return code
+
+
+def _digest(tree: Any) -> str:
+    return "".join(digest_of(np.asarray(x)) for x in jax.tree.leaves(tree))
 
 
 def _types(simulator: Any) -> str:
@@ -33,7 +59,8 @@ def _types(simulator: Any) -> str:
 def check_code(instance: Instance, traces: TraceCache) -> None:
     """Raise where the reward of a simulator is not what it was when its means were taken.
 
-    Where the types of its arrays are others, it cannot be compared.
+    Where the types of its arrays are others, it cannot be compared. Where its arrays are others,
+    the means have to be others too.
 
     Args:
       instance: any.
@@ -53,4 +80,10 @@ def check_code(instance: Instance, traces: TraceCache) -> None:
         raise ValueError(
             "simulator: its reward, or what that reads, is not what it was when the means of the "
             "instance were taken: build the instance again, by instances.simulated"
+        )
+    same_means = is_concrete(instance.means) and _digest(instance.means) == code.means
+    if same_means and _digest(simulator) != code.arrays:
+        raise ValueError(
+            "simulator: its arrays are not those from which the means of the instance were taken: "
+            "build the instance again, by instances.simulated, or replace the means too"
         )

@@ -21,7 +21,7 @@ from .doubts import MIN_DRAWS_FOR_ERRORS, named, warn_of_constants, warn_of_vari
 from .instance import Instance, built, check_finite
 from .options import checked
 from .settled import SETTLED, UNTIL_SETTLED, check_settled
-from .simulator_code import code_of, reward_trace
+from .simulator_code import Code, code_of, reward_trace
 from .simulator_means import DRAWS, MOST_KEYS, drawn, until_settled
 
 #: Of a sum of squares that is due to one draw. Of 2,000 rewards without a mean (Cauchy) the share
@@ -141,10 +141,13 @@ def simulated(
         means = found.means
         rest |= {"standard_errors": found.errors, "draws": found.draws}
     theta = jnp.zeros(np.shape(arms)[1])
-    return built(floats(arms), None, means, means, theta, noise_var, theta_norm, **rest)
+    instance = built(floats(arms), None, means, means, theta, noise_var, theta_norm, **rest)
+    if code is not None:
+        code.note_means(instance.means)
+    return instance
 
 
-def _check_simulator(simulator: Pytree, key: Key, num_arms: int, traces: TraceCache) -> str | None:
+def _check_simulator(simulator: Pytree, key: Key, num_arms: int, traces: TraceCache) -> Code | None:
     """Raise unless it is a pytree whose `reward(key, arm)` is a single number, of each arm its own.
 
     Returns:
