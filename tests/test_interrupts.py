@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -150,6 +151,91 @@ def test_a_script_does_not_take_down_what_computes(ending, status, shown):
     text = SCRIPT.format(ending)
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (status, shown)
+
+
+COMPILING = """
+import atexit, time
+from jaxbandits.system import interrupts
+
+def compiles():
+    print("compiles", flush=True)
+    time.sleep(1)  # until the script has ended, or waits for its end
+    print("still compiles", flush=True)
+    time.sleep(60)
+
+atexit.register(interrupts.end_in_order)
+{}
+"""
+ENDS = "with interrupts.held_back('traces'): interrupts.waited_for(compiles)"
+CATCHES = """
+try:
+    interrupts.waited_for(compiles)
+except KeyboardInterrupt:
+    pass
+"""
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+
+def pressed(code, *marks, **options):
+    """A script that Ctrl-C interrupts whenever it prints one of these: its end and its errors."""
+    with subprocess.Popen([sys.executable, "-c", code], **PIPES, **options) as script:
+        for mark in marks:
+            assert script.stdout.readline() == f"{mark}\n"
+            script.send_signal(signal.SIGINT)
+        _, errors = script.communicate(timeout=30)  # less than it would go on
+    return script.returncode, errors.splitlines()
+
+
+def test_ctrl_c_ends_a_script_that_compiles():
+    status, lines = pressed(COMPILING.format(ENDS), "compiles")
+    assert (status, lines[0], lines[-1]) == (-2, interrupts.COMPILES, "KeyboardInterrupt")
+
+
+def test_a_second_ctrl_c_ends_the_wait_of_a_script_for_what_compiles():
+    status, lines = pressed(COMPILING.format(CATCHES), "compiles", "still compiles")
+    assert (status, lines) == (-2, [interrupts.COMPILES])
+
+
+def test_nothing_compiles_after_a_signal_that_is_held_back():
+    begun = []
+
+    def compiles():
+        signal.raise_signal(signal.SIGINT)
+        interrupts.waited_for(partial(begun.append, True))
+
+    with interruptible(), interrupts.held_back(), pytest.raises(KeyboardInterrupt):
+        compiles()
+    assert not begun
+
+
+TWO_PRESSES = """
+from functools import partial
+import jaxbandits as jb
+from jaxbandits.system import keeping
+make = keeping.waited_for
+def waited_for(compile):
+    print("compiles", flush=True)
+    return make(compile)
+keeping.waited_for = waited_for
+instance = jb.instances.soare(3, angle=0.5)
+jb.simulate(instance, partial(jb.rage, delta=0.1), replications=9, engine="xla")
+"""
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_ends_a_script_at_once_while_xla_compiles(tmp_path):
+    environment = os.environ | {"JAXBANDITS_CACHE": str(tmp_path)}
+    with subprocess.Popen([sys.executable, "-c", TWO_PRESSES], env=environment, **PIPES) as script:
+        assert script.stdout.readline() == "compiles\n"
+        began = time.monotonic()
+        script.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        script.send_signal(signal.SIGINT)
+        _, errors = script.communicate(timeout=60)
+    assert time.monotonic() - began < 3.0
+    assert script.returncode == -2
+    assert errors.startswith((interrupts.COMPILES, interrupts.TRACES))
+    assert "Fatal" not in errors
 
 
 class Clock:

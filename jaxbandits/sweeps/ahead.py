@@ -1,10 +1,10 @@
 """Programs of the next groups, compiled while the present one is simulated."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from ..system.interrupts import result_of
+from ..system.interrupts import begun, result_of
 
 T = TypeVar("T")
 
@@ -22,7 +22,6 @@ class Ahead(Generic[T]):
 
     def __init__(self, makers: Iterable[Callable[[], T]], threads: int) -> None:
         self._makers, self._threads = list(makers), threads
-        self._pool = ThreadPoolExecutor(max(1, self._threads))
         self._begun: dict[int, Future[T]] = {}
 
     def __enter__(self) -> "Ahead[T]":
@@ -30,7 +29,8 @@ class Ahead(Generic[T]):
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # A compilation cannot be stopped, so an interrupt does not wait for it.
-        self._pool.shutdown(wait=kind is None, cancel_futures=True)
+        for made in self._begun.values() if kind is None else ():
+            made.exception()
 
     def take(self, number: int, waiting: Callable[[], None] = lambda: None) -> T:
         """What the function of this number made; each is taken once, in order.
@@ -45,7 +45,7 @@ class Ahead(Generic[T]):
         last = min(number + self._threads, len(self._makers))
         for i in range(number, last):
             if i not in self._begun:
-                self._begun[i] = self._pool.submit(self._makers[i])
+                self._begun[i] = begun(self._makers[i])
         made = self._begun.pop(number)
         try:
             return made.result(PATIENCE_SECONDS)

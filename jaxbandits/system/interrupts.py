@@ -26,8 +26,8 @@ TRACES = (
     "over; Ctrl-C again ends it at once"
 )
 COMPILES = (
-    "interrupted while XLA compiles, which nothing interrupts: the process can end once that is "
-    "over; Ctrl-C again ends it at once"
+    "interrupted while XLA compiles, which nothing interrupts: a thread goes on with it until that "
+    "is over or the process ends"
 )
 # On a terminal: the line begins anew, and the cursor that a bar has hidden is there again.
 CLEARED = "\r\x1b[K\x1b[?25h"
@@ -185,17 +185,27 @@ def end_in_order() -> None:
     """End what XLA still computes before JAX is taken down, which ends the process by a fault.
 
     For `atexit`. A script that Ctrl-C has ended is ended here as Python would end it in a moment;
-    else what goes on is waited for.
+    else what goes on is waited for, and Ctrl-C ends that wait and the process.
     """
-    if getattr(sys, "last_type", None) is KeyboardInterrupt and not hasattr(sys, "ps1"):
-        for stream in (sys.stdout, sys.stderr):
+    try:
+        if getattr(sys, "last_type", None) is KeyboardInterrupt and not hasattr(sys, "ps1"):
+            _end_interrupted()
+        for wait in _goes_on:
             with contextlib.suppress(Exception):
-                stream.flush()
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
-    for wait in _goes_on:
+                wait()
+        for thread in list(_threads):
+            thread.join()
+    except KeyboardInterrupt:
+        _end_interrupted()
+
+
+def _end_interrupted():
+    """End the process at once as an interrupted one."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
-            wait()
+            stream.flush()
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 class Held:
@@ -258,6 +268,12 @@ def held_back(saying: str = "") -> Generator[None]:
     held.handle()
 
 
+def handle_held() -> None:
+    """Handle a signal that is held back, between two parts that nothing interrupts."""
+    if _held:
+        _held[-1].handle()
+
+
 def waited_for(function: Callable[[], T]) -> T:
     """What a function returns, which is called in a thread of its own.
 
@@ -266,22 +282,44 @@ def waited_for(function: Callable[[], T]) -> T:
     """
     if not _may_handle():
         return function()
-    from concurrent.futures import ThreadPoolExecutor
-
-    pool = ThreadPoolExecutor(1)
+    handle_held()  # else what it would wait for is begun first
     try:
-        made = pool.submit(function)
+        made = begun(function)
     except RuntimeError:  # the process is about to end
         return function()
-    pool.shutdown(wait=False)
     return result_of(made)
+
+
+_threads: set[threading.Thread] = set()  # of `begun`, at work
+
+
+def begun(function: Callable[[], T]) -> "Future[T]":
+    """What a function will return, which is called in a thread of its own from now on.
+
+    The thread keeps no process from ending that Ctrl-C ends, see `end_in_order`.
+    """
+    from concurrent.futures import Future
+
+    made: Future[T] = Future()
+    threading.Thread(target=_settle, args=(made, function), daemon=True).start()
+    return made
+
+
+def _settle(made, function):
+    _threads.add(threading.current_thread())
+    try:
+        made.set_result(function())
+    except BaseException as error:
+        made.set_exception(error)
+    finally:
+        _threads.discard(threading.current_thread())
 
 
 def result_of(made: "Future[T]") -> T:
     """What a thread compiles; a signal ends the wait at once, also one that is held back.
 
-    Nothing ends the thread. So a line says that the process has to wait for it, unless it is a
-    command, which does not.
+    Nothing ends the thread. So a line says that it goes on, unless the process is a command, which
+    ends.
     """
     _awaiting.append(made)
     try:
@@ -300,8 +338,7 @@ def _awaited(made: "Future[T]") -> T:
             made.exception(LOOK_SECONDS)
         if made.done():
             return made.result()
-        if _held:
-            _held[-1].handle()
+        handle_held()
         raise_if_lost()
 
 
