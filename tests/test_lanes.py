@@ -18,6 +18,7 @@ from jaxbandits.engine.partition import prepared
 
 SOARE = jb.instances.soare(3, angle=0.5, scale=2.0)
 LINGAPE = partial(jb.lingape, delta=0.1)
+RAGE = partial(jb.rage, delta=0.1)
 
 
 def simulate(**options):
@@ -149,8 +150,8 @@ def usual_lanes(monkeypatch):
     monkeypatch.setattr(choices, "_default_lanes", USUAL_LANES)
 
 
-def sized(replications, *, batch=None, lane=500, record=20, phased=False, engine="xla"):
-    moves = episode.MoveTraits(one_arm=not phased, stops=True, cheap=True)
+def sized(replications, *, batch=None, lane=500, record=20, phased=False, engine="xla", design=0):
+    moves = episode.MoveTraits(one_arm=not phased, stops=True, cheap=True, design=design)
     sizes = traits.Sizes(lane, record, False, traits.Traits(moves))
     return choices.shape_of(
         sizes, replications=replications, batch=batch, devices=None, engine=engine
@@ -190,6 +191,22 @@ def test_large_lanes_are_fewer_and_large_records_have_shorter_queues():
     assert sized(10**6, batch=16).queue == 32 * 16
     assert sized(10**6, record=10**5).queue < sized(10**6).queue
     assert sized(10**6, record=10**9).queue == 1
+
+
+@pytest.mark.usefixtures("usual_lanes")
+def test_a_phase_whose_designs_are_large_has_few_lanes_in_xla():
+    """All of them are one call, which nothing interrupts."""
+    for design, lanes in ((3 * 10**6, 8), (10**6, 64), (6 * 10**5, 128), (10**5, 256), (0, 256)):
+        assert sized(10**6, phased=True, design=design).lanes == lanes
+    assert sized(10**6, phased=True, design=3 * 10**6, engine="native").lanes == 512
+
+
+@pytest.mark.parametrize(("algorithm", "design"), [(RAGE, 6 * 3 * 8), (LINGAPE, 0)])
+def test_tracing_tells_how_large_a_design_is_that_lanes_share(algorithm, design):
+    """That of RAGE has a table of all differences of the 4 arms at least."""
+    structure, numbers = prepared(SOARE, algorithm, None)
+    found = traits.traits_of(structure, numbers).moves.design
+    assert found >= design > 0 or found == design == 0
 
 
 def test_a_batch_is_rounded_up_to_full_registers():

@@ -5,6 +5,7 @@ as well.
 """
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -100,6 +101,20 @@ def shares(jaxpr: Jaxpr) -> bool:
     """Whether lanes may have some of a jaxpr in common, see `kernels.shared_call`."""
     inner = [x for eqn in jaxpr.eqns for x in jaxprs_in(eqn)]
     return any(eqn.primitive is ONCE_FOR_EQUAL for eqn in jaxpr.eqns) or any(map(shares, inner))
+
+
+def largest_shared(jaxpr: Jaxpr) -> int:
+    """Bytes of the largest table in what lanes may have in common, 0 where that is nothing."""
+    shared = [eqn for eqn in jaxpr.eqns if eqn.primitive is ONCE_FOR_EQUAL]
+    own = [_largest(x) for eqn in shared for x in jaxprs_in(eqn)]
+    inner = [largest_shared(x) for eqn in jaxpr.eqns for x in jaxprs_in(eqn)]
+    return max(own + inner, default=0)
+
+
+def _largest(jaxpr):
+    """Bytes of the largest result of an equation."""
+    sizes = [math.prod(shape_of(x)) * dtype_of(x).itemsize for e in jaxpr.eqns for x in e.outvars]
+    return max(sizes + [_largest(x) for e in jaxpr.eqns for x in jaxprs_in(e)], default=0)
 
 
 def is_literal(atom: object) -> bool:

@@ -17,10 +17,10 @@ from .traits import Sizes
 CACHE_BYTES: dict[str, int] = {"cpu": 9 * 2**14}
 PHASED_BYTES: dict[str, int] = {"cpu": 2**20}
 DEVICE_BYTES: int = 2**32  # the same for the memory of an accelerator
-# Lanes times squared bytes of the tables, where phases have designs that lanes may share. XLA
+# Lanes times squared bytes of the largest table of a design that lanes may have in common. XLA
 # computes the designs of all lanes in one call, and until it ends neither Ctrl-C nor a bar is
-# served. A design takes time as the square of the number of arms.
-DESIGN_BYTES: int = 2**35
+# served: with 256 lanes and 200 arms in 20 dimensions a call of RAGE took minutes.
+DESIGN_BYTES: int = 2**46
 FEWEST_LANES: int = 32  # unless there are as few replications: narrower operations cost as much
 USUAL_LANES: int = 64  # are worth more bytes than those above, up to the bytes of phases
 # More gain nothing and leave more of them idle at the end. With the native engine, whose phases are
@@ -198,8 +198,8 @@ def _default_lanes(sizes, share, platform, engine):
     most = min(useful, max(FEWEST_LANES, most))
     if platform == "cpu":
         most = min(most, lanes_at_ease(sizes.lane))
-    if platform == "cpu" and engine == "xla" and not one_arm and sizes.traits.moves.shares:
-        most = min(most, max(fewest_lanes(engine), DESIGN_BYTES // max(1, sizes.tables**2)))
+    if platform == "cpu" and engine == "xla" and (design := sizes.traits.moves.design):
+        most = min(most, max(fewest_lanes(engine), DESIGN_BYTES // design**2))
     if platform == "cpu" and one_arm:
         most = min(most, max(SHORT_LANES, _power(max(1, share // REPLICATIONS_PER_LANE))))
         if engine == "native":  # it holds two registers in the cache
