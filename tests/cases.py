@@ -1,10 +1,12 @@
 """One case per algorithm (or variant), for the tests that check every law on every case."""
 
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from params import params
 
 import jaxbandits as jb
 
@@ -241,6 +243,27 @@ CASES = (
     _contextual(jb.rep_glm_fpl, "a", hidden=6, batch=8, refresh=7),
 )
 
+# Cases for which the quick tests hold a law; the slow tests hold it for all others. Between them
+# they run every loop and wrapper that algorithms share, and have every kind and every promise; in
+# `test_protocol` it is checked. An algorithm with a loop of its own stands for others that decide
+# alike. What each of the others does alone is left to its twin, its guarantee and its example,
+# which are quick too.
+REPRESENTATIVES = {
+    "lingape": "the gap of two arms, by least squares",
+    "lucb": "the gap of two arms, by sample means; the answer is a set",
+    "lin_game": "a stopping statistic, tracking, a game between two learners",
+    "rage": "phases of an optimal design, which lanes share",
+    "xy_oracle_soare": "a fixed order of draws, from a rule that knows the truth",
+    "gse_uniform": "phases that spend a budget and eliminate arms",
+    "peace": "phases within a budget, whose lengths depend on the arms that are left",
+    "at_budget": "a budget around an algorithm that stops",
+    "lin_ucb": "regret, by least squares",
+    "glm_tsl": "regret, by a fit of a generalised linear model in each round",
+    "ofu_ecolog": "regret, by an update online of a logistic model",
+    "watched": "an algorithm whose fits are watched",
+    "rep_glm_fpl": "contexts, a network, and a model on its last layer",
+}
+
 # The laws of symmetry exclude contextual problems: the order of the examples matters there, and so
 # do the axes of the features, because a network depends on them.
 NOT_CONTEXTUAL = tuple(case for case in CASES if case.kind != "contextual")
@@ -253,6 +276,12 @@ def has_reward_units(instance):
     Rewards of 0 and 1, and Poisson rewards, have none: their means decide their variances.
     """
     return getattr(instance, "rewards", None) == "normal"
+
+
+def law(chosen=CASES):
+    """Parameters of a law, of which all but those of representatives are marked slow."""
+    names = [case.name for case in chosen if case.name in REPRESENTATIVES]
+    return params(chosen, always=names, name=attrgetter("name"))
 
 
 def named(name):

@@ -4,7 +4,6 @@ import inspect
 import threading
 import time
 from functools import partial
-from operator import attrgetter
 
 import cases
 import jax
@@ -26,7 +25,7 @@ GSE = partial(jb.gse, budget=14)
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6], [-1.0, 0.2]])
 MEANS = ARMS @ [1.0, -0.3]
 # Contextual ones are in `test_live_contextual`.
-each = pytest.mark.parametrize("case", cases.NOT_CONTEXTUAL, ids=attrgetter("name"))
+each = pytest.mark.parametrize("case", cases.law(cases.NOT_CONTEXTUAL))
 
 
 def by_message(value):

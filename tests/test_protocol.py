@@ -1,4 +1,4 @@
-"""Every law of the protocol, checked on every case of `cases.CASES`."""
+"""Every law of the protocol, checked on every case of `cases.CASES`; `cases.law` says when."""
 
 import functools
 import io
@@ -15,17 +15,43 @@ import pytest
 from counting import compilations
 from params import params
 from programs import REPLICATIONS, key_of, parts, programs, simulate
+from test_floors import NAMES, imports
 
 import jaxbandits as jb
 from jaxbandits import algorithms
 from jaxbandits.engine import episode
 
-each = pytest.mark.parametrize("case", cases.CASES, ids=attrgetter("name"), scope="module")
+each = pytest.mark.parametrize("case", cases.law(), scope="module")
 """All laws of a case are checked before the next case: memory holds few programs at once."""
 
 
 def test_every_algorithm_has_a_case():
     assert {case.constructor for case in cases.CASES} == set(algorithms.__all__)
+
+
+def shared(name):
+    """The loops and wrappers that a module of an algorithm uses, itself or by another of them."""
+    own = {name} if "/wrappers/" in name else set()
+    found = {n for n in imports(name) if n.startswith(SHARED) and not n.endswith("__init__")}
+    return own.union(found, *map(shared, found))
+
+
+SHARED = ("algorithms/loops/", "algorithms/wrappers/")
+
+
+def test_every_mechanism_has_a_representative():
+    chosen = [cases.named(name) for name in cases.REPRESENTATIVES]
+    for fact in ("kind", "promise", "fixed", "from_the_first", "in_reward_units"):
+        assert {getattr(case, fact) for case in chosen} == {
+            getattr(case, fact) for case in cases.CASES
+        }
+    modules = [getattr(jb, case.constructor).__module__ for case in chosen]
+    names = [name.partition(".")[2].replace(".", "/") for name in modules]
+    wanted = {n for n in NAMES if n.startswith(SHARED) and not n.endswith("__init__")}
+    assert set().union(*map(shared, names)) == wanted
+    assert {name.split("/")[1] for name in names} == {
+        name.split("/")[1] for name in NAMES if name.startswith("algorithms/") and "/" in name[11:]
+    } - {"loops"}
 
 
 @pytest.fixture(autouse=True)
@@ -119,7 +145,7 @@ def test_paused_and_resumed_runs_equal_whole_ones(case):
         assert_same(paused, whole)
 
 
-@pytest.mark.parametrize("case", cases.CONTEXTUAL, ids=attrgetter("name"))
+@pytest.mark.parametrize("case", cases.law(cases.CONTEXTUAL))
 def test_asking_twice_gives_the_same_answer_that_the_run_records(case):
     """Other algorithms are asked twice by `test_live`, whose programs are compiled anyway."""
     play = programs(case.name)

@@ -62,7 +62,7 @@ def scaled(instance, build, names=()):
 WITH_UNITS = tuple(case for case in cases.CASES if cases.has_reward_units(case.instance))
 
 
-@pytest.mark.parametrize("case", WITH_UNITS, ids=attrgetter("name"), scope="module")
+@pytest.mark.parametrize("case", cases.law(WITH_UNITS), scope="module")
 def test_another_unit_of_rewards_changes_no_draw(case):
     check(scaled(case.instance, case.build, case.in_reward_units), **case.options)
 
@@ -85,7 +85,7 @@ def as_gaussian(case):
     return jb.instances.linear(case.instance.arms, case.instance.theta)
 
 
-@pytest.mark.parametrize("case", GAUSSIAN, ids=attrgetter("name"), scope="module")
+@pytest.mark.parametrize("case", cases.law(GAUSSIAN), scope="module")
 def test_another_unit_changes_no_draw_of_the_gaussian_family(case):
     problem = scaled(as_gaussian(case), case.build)
     plain = check(problem, **case.options)

@@ -15,7 +15,7 @@ from scipy import stats
 
 import jaxbandits as jb
 
-each = pytest.mark.parametrize("case", cases.NOT_CONTEXTUAL, ids=attrgetter("name"), scope="module")
+each = pytest.mark.parametrize("case", cases.law(cases.NOT_CONTEXTUAL), scope="module")
 RUNS, FEWER = 192, 96
 MOST_PULLS = {"phased": 1_000_000, "sequential": 3000, "regret": 3000}
 LEAST_P = 1e-7  # the smallest p-value that is accepted, as many numbers are compared

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import program_sizes
 import pytest
-from cases import CASES
+from cases import CASES, REPRESENTATIVES
+from params import params
 from programs import simulate
 from run_settings import SETTINGS, assert_all_the_same
 
@@ -47,7 +48,7 @@ def programs(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("name", PLAYED)
+@pytest.mark.parametrize("name", params(PLAYED, always=[*REPRESENTATIVES, "random instances"]))
 def test_replications_are_those_of_xla(name, programs):
     instance, algorithm, options = PLAYED[name]
     ours, other = (
