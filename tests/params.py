@@ -10,11 +10,12 @@ def params(values, *others, slow=(), always=None, optimised=(), name=str):
     `optimised` if its name is in there.
     """
     names = [name(value) for value in values]
+    always = None if always is None else set(always)
     known = slow if always is None else always
     unknown = (set(known) | set(optimised)) - set(names)
     assert not unknown, f"no value is named {sorted(unknown)}"
     end = "".join(f"-{getattr(other, '__name__', other)}" for other in others)
-    long = slow if always is None else set(names) - set(always)
+    long = slow if always is None else set(names) - always
 
     def marks(own):
         return [pytest.mark.slow] * (own in long) + [pytest.mark.optimised] * (own in optimised)

@@ -435,8 +435,31 @@ def ways(folder):
     }
 
 
+def known(instance, build, horizon=None):
+    """By what the program of a cell is known; nothing is compiled."""
+    structure, numbers = prepared(instance, build, horizon)
+    with jax.enable_x64(True):
+        return traits.as_compiled(structure, traits.shapes_of(numbers), int(horizon is not None))
+
+
 @pytest.mark.parametrize("name", ways(Path()))
 def test_what_a_constructor_reads_counts_as_it_is_now(name, folder):
+    """Nothing is compiled: a program is known by a trace, and compiled from it."""
+    build, change = ways(folder)[name]
+    change(FIRST)
+    first, again = known(SOARE, build), known(SOARE, build)
+    change(SECOND)
+    second = known(SOARE, build)
+    change(FIRST)
+    assert first == again == known(SOARE, build)
+    assert first != second
+
+
+PLAYED = ("global", "method", "closure", "file")
+
+
+@pytest.mark.parametrize("name", params(ways(Path()), always=PLAYED))
+def test_what_a_constructor_reads_is_played_as_it_is_now(name, folder):
     build, change = ways(folder)[name]
     change(FIRST)
     assert set(simulate(SOARE, build).pulls) == {FIRST}
@@ -449,13 +472,6 @@ def test_what_a_constructor_reads_counts_as_it_is_now(name, folder):
     with compilations() as seen:
         assert set(simulate(SOARE, build).pulls) == {FIRST}
     assert not seen
-
-
-def known(instance, build, horizon=None):
-    """By what the program of a cell is known; nothing is compiled."""
-    structure, numbers = prepared(instance, build, horizon)
-    with jax.enable_x64(True):
-        return traits.as_compiled(structure, traits.shapes_of(numbers), int(horizon is not None))
 
 
 @pytest.mark.parametrize("name", HIDDEN)

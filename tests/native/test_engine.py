@@ -83,7 +83,7 @@ def test_rounding_does_not_decide_between_arms_that_were_drawn_equally_often():
     np.testing.assert_array_equal(ours.arm_pulls, other.arm_pulls)
 
 
-@pytest.mark.parametrize("name", ["lingape", "gse_uniform", "glm_tsl"])
+@pytest.mark.parametrize("name", params(["lingape", "gse_uniform", "glm_tsl"], slow=["glm_tsl"]))
 def test_batch_and_devices_change_nothing(name):
     assert len(jax.devices()) == 4
     instance, build, options = PLAYED[name]
@@ -341,13 +341,19 @@ def test_large_lanes_are_started_by_xla(monkeypatch):
     np.testing.assert_array_equal(by_xla.arm_pulls, usual.arm_pulls)
 
 
-@pytest.mark.parametrize("where", ["draw", "init", "ask"])
-def test_callbacks_of_constants_are_called(where):
+PLACES = ("draw", "init", "ask")
+
+
+@pytest.mark.parametrize(
+    "places",
+    params([PLACES, *((place,) for place in PLACES)], always=["draw, init, ask"], name=", ".join),
+)
+def test_callbacks_of_constants_are_called(places):
     calls = []
 
     def here(place):
-        if place == where:
-            jax.debug.callback(calls.append, 3)
+        if place in places:
+            jax.debug.callback(lambda _: calls.append(place), 3)
 
     def drawn(key):
         here("draw")
@@ -369,4 +375,4 @@ def test_callbacks_of_constants_are_called(where):
     runs = simulate(drawn, algorithm)
     jax.effects_barrier()
     assert runs.meta["engine"] == "native"
-    assert calls
+    assert set(calls) == set(places)
