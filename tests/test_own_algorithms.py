@@ -233,7 +233,7 @@ def test_impossible_draws_are_refused_without_debug(fault, phased):
 
 @pytest.mark.parametrize("answer", [6, -1])
 def test_answers_that_do_not_exist_are_refused_without_debug(answer):
-    build = partial(unsound, ask=partial(_answering, answer))
+    build = partial(answering, answer=np.int64(answer))
     message = f"replication 0 ends with the answer {answer}, which is none of the targets"
     with pytest.raises(ValueError, match=message):
         jb.simulate(INSTANCE, build, replications=3)
@@ -259,8 +259,10 @@ def test_counts_of_any_integer_type_are_added_up_without_overflow(count, drawn):
     assert not runs.stopped.any()
 
 
-def _answering(answer, move):
-    return move._replace(answer=jnp.where(move.done | (move.arm > 3), answer, 0))
+def answering(arms, *, answer):
+    """`sound`, with an answer that is a number, so that others share the program."""
+    late = lambda move: jnp.where(move.done | (move.arm > 3), answer, 0)  # noqa: E731
+    return unsound(arms, ask=lambda move: move._replace(answer=late(move)))
 
 
 def test_the_algorithm_of_the_documentation_runs():
