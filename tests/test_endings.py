@@ -296,8 +296,15 @@ def test_ties_are_no_reason_for_an_algorithm_that_never_stops():
     assert runs.summary()["reasons"] == {"max_pulls": 3}
 
 
-@pytest.mark.parametrize("phase", [None, [1, 1, 1, 1]], ids=["rounds", "phases"])
-@pytest.mark.parametrize("horizon", [None, 25])
+@pytest.mark.parametrize(
+    ("phase", "horizon"),
+    [
+        (None, None),
+        ([1, 1, 1, 1], 25),
+        pytest.param(None, 25, marks=pytest.mark.slow),
+        pytest.param([1, 1, 1, 1], None, marks=pytest.mark.slow),
+    ],
+)
 def test_nan_is_reported_for_runs_that_stop_by_themselves(phase, horizon):
 
     def build(arms, *, poison):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray
 from pages import example
+from params import params
 
 import jaxbandits as jb
 from jaxbandits.report import pairs, plot, table, write
@@ -85,7 +86,7 @@ def summaries(dataset):
 
 
 @pytest.mark.parametrize("name", SELECTIONS)
-def test_a_selection_is_drawn_as_what_it_holds(dataset, name):
+def test_a_selection_is_summed_up_as_what_it_holds(dataset, name):
     select, by_lists = SELECTIONS[name]
     one, other = select(dataset), dataset.isel(by_lists)
     for (column, values), expected in zip(
@@ -97,6 +98,15 @@ def test_a_selection_is_drawn_as_what_it_holds(dataset, name):
     assert {line[2] for line in lines} == {f"{x:g}" for x in other.angle.values}
     number = replications_text(complete(one))
     assert f"{number} replications" in plot.title_of(one)
+
+
+DRAWN = ("a mask", "one without a number", "one cell", "another order", "stacked", "more numbers")
+
+
+@pytest.mark.parametrize("name", params(SELECTIONS, always=DRAWN))
+def test_a_selection_is_drawn_as_what_it_holds(dataset, name):
+    select, by_lists = SELECTIONS[name]
+    one, other = select(dataset), dataset.isel(by_lists)
     panel = jb.plot.sweep(one, quantities=["pulls"]).axes[0]
     drawn = [x.lines[0].get_ydata() for x in panel.containers if x.lines[0].get_xdata().size]
     np.testing.assert_array_equal(drawn, complete(other).pulls_mean.values[0])
