@@ -42,9 +42,10 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getvalue("dist") != "no":  # other processes run the tests
         return
-    from programs import compile_in_haste, share_contexts
+    from programs import compile_in_haste, keep_readings, share_contexts
 
     share_contexts()
+    keep_readings()
     compile_in_haste(not OPTIMISED)
 
 
@@ -87,14 +88,31 @@ def _no_open_figures():
         pyplot.close("all")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _few_young_objects():
+    """Let the collector of garbage count as old what earlier files have left.
+
+    A call with functions of a user looks for generators among all young objects, and among old ones
+    only after a collection (`system/randomness.py`). By the thresholds of `environment` alone
+    millions would stay young, and to look at one million takes a fifth of a second.
+    """
+    gc.collect(1)
+
+
 @pytest.fixture(autouse=True)
 def _room_for_programs():
-    """Forget compiled programs before the process has too many memory mappings and is killed."""
+    """Forget compiled programs before the process has too many memory mappings and is killed.
+
+    And what JAX keeps of functions of users, before it takes too much memory.
+    """
     yield
     if next(ENDED) % EVERY == 0:
+        from programs import forget_readings
+
         from jaxbandits.system import keeping
 
         keeping.make_room()
+        forget_readings()
 
 
 def pytest_sessionfinish():

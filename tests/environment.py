@@ -38,10 +38,8 @@ if DEVICES not in os.environ["XLA_FLAGS"]:
 # for small matrix products would spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JAXBANDITS_CORES", "1")  # those that a test starts too
-# Tracing makes many long-lived objects; searching them for cycles takes a tenth of the time. A call
-# with functions of a user looks for generators among all that are not yet old (see
-# `system/randomness.py`): if they became old less often, these calls would take most of the time.
-gc.set_threshold(200_000, 5, 1_000)
+# Tracing makes many long-lived objects; searching them for cycles takes a tenth of the time.
+gc.set_threshold(200_000, 50, 1_000)
 # Each process, and each that a test starts, imports hundreds of modules. Without stored bytecode,
 # as after `pip install --no-compile`, it would compile them all. Where Python is told to leave none
 # beside the sources, it is stored in the folder of pytest.

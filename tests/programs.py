@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import sys
 import threading
 
 import cases
@@ -18,7 +19,7 @@ import jaxbandits as jb
 from jaxbandits.compilers.cpp import compiler, compiling
 from jaxbandits.engine import choices, episode, host_loop
 from jaxbandits.engine.partition import prepared
-from jaxbandits.system import keeping
+from jaxbandits.system import keeping, traces
 
 LANES, REPLICATIONS = 16, 12  # of `simulate`; with fewer replications it would use fewer lanes
 PROGRAMS_OF_A_CONTEXT = 200  # it keeps all constants of its programs
@@ -26,6 +27,7 @@ MANY = 200  # with more replications than this, more lanes are faster
 # The values that users have; the tests change them.
 USUAL_LANES, USUAL_FLAGS = choices._default_lanes, host_loop._flags
 USUAL_LEVELS, USUAL_MAPPINGS = compiling.LEVELS, keeping.MOST_MAPPINGS
+USUAL_READINGS, FORGOTTEN = traces.READINGS_KEPT, [0]
 # What remembers the programs of `simulate`, by whether they are compiled in haste: tests that play
 # for long would else get those of the tests before them.
 REMEMBERED = {True: host_loop.program, False: keeping.remembered(host_loop.program.__wrapped__)}
@@ -53,6 +55,22 @@ def share_contexts():
         return own.context
 
     mlir.make_ir_context = shared
+
+
+def keep_readings():
+    """Let JAX forget readings of functions between tests alone, by `forget_readings`.
+
+    It forgets what it has compiled too, and many tests count what is compiled.
+    """
+    traces.READINGS_KEPT = sys.maxsize
+
+
+def forget_readings():
+    """Let JAX forget them where there are as many as users' processes keep."""
+    number = next(traces._numbers)
+    if number - FORGOTTEN[-1] >= USUAL_READINGS:
+        FORGOTTEN.append(number)
+        jax.clear_caches()
 
 
 def compile_in_haste(hasty):
