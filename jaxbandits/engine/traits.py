@@ -121,7 +121,7 @@ def keep_checked(structure: Factories, shapes: Shapes, num_rounds: int) -> None:
     traces = traces_of(structure)
     if traces is None or as_checked(structure, shapes, num_rounds) is not None:
         return
-    found = as_compiled(structure, shapes, num_rounds)
+    found: Any = as_compiled(structure, shapes, num_rounds)
     traces.remembered(("as checked", structure, shapes, num_rounds), lambda: found)
     if len(_checked) >= CHECKED_KEPT:
         _checked.clear()
