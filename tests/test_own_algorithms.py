@@ -310,11 +310,11 @@ def test_rewards_that_are_not_finite_are_named():
     arms = np.eye(2)
     with pytest.warns(UserWarning, match="variance 0"):
         instance = jb.instances.simulated(arms, Broken(np.array([0.0, 0.1])), noise_var=1.0)
-    later = instance.simulator._replace(means=np.array([0.0, 1.0]))
+    means = np.array([0.0, 1.0])  # others than those of the draws, or the change is refused
+    later = instance.simulator._replace(means=means)
+    changed = dataclasses.replace(instance, simulator=later, means=means, values=means)
     with pytest.raises(ValueError, match="round 2: the reward is inf"):
-        jb.simulate(
-            dataclasses.replace(instance, simulator=later), sound, replications=2, debug=True
-        )
+        jb.simulate(changed, sound, replications=2, debug=True)
 
 
 def test_faults_are_named_with_late_rewards_too():
