@@ -13,8 +13,8 @@ from .parameters import LARGEST, Values
 from .types import Rows, Scalar
 
 THETA_NORM: str = (
-    "a bound on the norm of theta, which an instance may have, functools.partial can bind or Live "
-    "takes as theta_norm=... (the page 'Use data of your own' says how to choose it)"
+    "a bound on the norm of theta, given by the instance or as theta_norm=... in functools.partial "
+    "or in Live (the page 'Use data of your own' says how to choose it)"
 )
 # By the option that names a threshold, which algorithm of that kind needs no theta_norm.
 NEEDS_NONE: dict[str, str] = {"threshold": "; rage, for the best arm, needs none"}

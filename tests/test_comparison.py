@@ -62,12 +62,12 @@ def test_equal_pulls_are_compared_by_errors():
     wrong = [1.0 - runs.correct for runs in alone]
     assert (wrong[0] != wrong[1]).sum() >= LEAST_DISCORDANT
     assert found.table.difference.tolist() == [0.0, pytest.approx((wrong[1] - wrong[0]).mean())]
-    assert repr(found).startswith("60 replications; difference: errors less those of halving")
+    assert repr(found).startswith("60 replications; difference: errors minus those of halving")
 
 
 def test_it_is_shown_as_a_table(found):
     title, header, *lines = repr(found).splitlines()
-    assert title == "20 replications; difference: pulls less those of LinGapE, paired"
+    assert title == "20 replications; difference: pulls minus those of LinGapE, paired"
     names = ["algorithm", "error rate [95%]", "pulls ± 95%", "/ bound", "difference ± 95%"]
     assert re.split("  +", header) == names
     assert [line.split()[0] for line in lines] == list(ALGORITHMS)
@@ -114,6 +114,16 @@ def test_plots_of_runs_take_a_comparison(found, alone):
         jb.plot.regret(found)
     means = AlgorithmRuns(found.runs["strict"]._cell.drop_vars("arm_pulls"))
     np.testing.assert_allclose(means.arm_pulls[0], alone[1].arm_pulls.mean(0))
+
+
+def test_replications_of_an_algorithm_are_those_of_runs(found, alone):
+    """Names, shapes and types too."""
+    for runs, one in zip(found.runs.values(), alone, strict=True):
+        for name in ("replication", "pulls", "stopped", "correct", "answer", "arm_pulls"):
+            mine, theirs = getattr(runs, name), getattr(one, name)
+            np.testing.assert_array_equal(mine, theirs)
+            assert mine.dtype.kind == theirs.dtype.kind, name
+    assert repr(found.runs["strict"]).startswith("<20 replications of strict: pulls, stopped, ")
 
 
 def test_it_is_drawn(found):
@@ -187,7 +197,7 @@ def test_a_comparison_at_each_point_of_axes(found):
     expected = (other - one).mean("replication").values
     np.testing.assert_allclose(at.table.loc["loose"].difference, expected)
     title, header, *lines = repr(at).splitlines()
-    assert title == "20 replications; difference: pulls less those of LinGapE, paired"
+    assert title == "20 replications; difference: pulls minus those of LinGapE, paired"
     assert re.split("  +", header)[:3] == ["algorithm", "delta", "error rate [95%]"]
     rows = [re.split("  +", line) for line in lines]
     assert [row[:2] for row in rows] == [[x, y] for x in algorithms for y in ("0.1", "0.01")]

@@ -109,7 +109,7 @@ def test_the_printed_table_has_one_line_about_all_pairs(capsys):
     table.print_table(dataset)
     *_, line = capsys.readouterr().out.rstrip("\n").split("\n\n")[-1].split("A paired comparison")
     assert " ".join(line.split()).startswith(
-        "says more (mean difference [95%]): pulls of LinGapE less those of GSE on "
+        "says more (mean difference [95%]): pulls of LinGapE minus those of GSE on "
         "soare, gap = 0.5: -19.5 [-22, -17], while the single intervals overlap."
     )
     one = pairs.pairs(dataset)
@@ -125,7 +125,7 @@ def test_a_column_has_the_difference_to_the_first_algorithm():
     mean, half = map(float, second.split(" ± "))
     assert mean == pytest.approx(expected["mean"], abs=0.06)
     assert half == pytest.approx((expected["high"] - expected["low"]) / 2, abs=0.06)
-    assert found.note == "Difference: pulls less those of algorithm 0 in the same replications."
+    assert found.note == "Difference: pulls minus those of algorithm 0 in the same replications."
     assert pairs.differences(dataset_of(SHARED)) is None
 
 
@@ -134,7 +134,7 @@ def test_algorithms_with_equal_pulls_are_compared_by_their_errors():
     wrong[0, :20] = True
     wrong[1, :8] = True
     found = pairs.differences(dataset_of(same, same, correct=~wrong))
-    assert found.note.startswith("Difference: errors less")
+    assert found.note.startswith("Difference: errors minus")
     assert found.texts[1].startswith("-0.24 ± ")
     wrong[1, :15] = True  # five differ: too few for Student's interval
     assert pairs.differences(dataset_of(same, same, correct=~wrong)) is None
@@ -146,7 +146,7 @@ def test_the_difference_of_regret_is_that_of_the_last_round():
     curves = dataset.regret.values
     curves[0, 1, 0] = curves[0, 0, 0] + np.arange(6)
     found = pairs.differences(dataset)
-    assert found.note.startswith("Difference: regret less")
+    assert found.note.startswith("Difference: regret minus")
     assert found.texts[2] == "5"  # in every replication, so without an interval
 
 
@@ -163,4 +163,4 @@ def test_the_printed_table_has_the_column(capsys):
     table.print_table(example(instances=("soare",)))
     header, *_, note = capsys.readouterr().out.rstrip().splitlines()
     assert header.rstrip().endswith(pairs.DIFFERENCE)
-    assert note == "Difference: pulls less those of LinGapE in the same replications."
+    assert note == "Difference: pulls minus those of LinGapE in the same replications."

@@ -189,7 +189,7 @@ def test_a_column_has_the_paired_difference_to_the_first_algorithm(tmp_path):
     np.testing.assert_allclose(half, 2.093 * standard_error(other - one), rtol=0.05)
     header, *_, last = page.rows[5:10]  # replications were cut short
     assert dict(zip(header, last, strict=True))["difference ± 95%"] == "–"
-    assert "Difference: pulls less those of LinGapE in the same replications." in page.words
+    assert "Difference: pulls minus those of LinGapE in the same replications." in page.words
 
 
 @pytest.mark.parametrize(("algorithms", "said"), [(("A", "B"), True), (("A",), False)])

@@ -329,6 +329,10 @@ def _show_result(result: "Result | None", out: Path) -> None:
 
     for claim in result.claims:
         click.echo(f"{verdict_of(claim)}: {claim['claim']}")
+    judged, number = sum(x["holds"] is not None for x in result.claims), len(result.claims)
+    if judged < number:
+        why = "the others are about what was not played, or need more replications"
+        click.echo(f"{judged} of {number} claims are judged; {why}")
 
 
 @main.command()

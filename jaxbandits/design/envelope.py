@@ -27,8 +27,8 @@ from ..transforms import refused_tangent, ruled, tangents_like
 from ..types import Scalar, Table
 
 REFUSED: str = (
-    "the weights of a design have no derivative; its `value` and `bound` have a first one, by "
-    "`jax.grad` anywhere, and in forward mode inside of `jax.jit`"
+    "the weights of a design have no derivative; its `value` and `bound` have a first derivative: "
+    "`jax.grad` works everywhere, forward mode only inside `jax.jit`"
 )
 
 

@@ -65,12 +65,14 @@ class Comparison:
 
     @functools.cached_property
     def runs(self) -> "dict[str, Drawable]":
-        """What `jb.plot` needs of each algorithm, by name; with axes also by point.
+        """The replications of each algorithm, by name; with axes also by point.
 
         Those names are as "LinGapE, angle = 0.3".
         """
-        cells = complete(self.dataset).isel(instance=0)
-        axes = axes_of(self.dataset)
+        cells = complete(self.dataset)
+        if "answers" in self.dataset:  # which no figure shows
+            cells = cells.assign(answers=self.dataset.answers)
+        cells, axes = cells.isel(instance=0), axes_of(self.dataset)
         texts = [texts_of(cells[name].values.tolist()) for name in axes]
         found = {}
         for algorithm, *point in itertools.product(
@@ -150,13 +152,27 @@ class Comparison:
 
 
 class AlgorithmRuns:
-    """What `jb.plot` needs of the replications of one algorithm, as in `Runs`."""
+    """The replications of one algorithm, with the names and shapes of `Runs`.
+
+    Attributes:
+      replication: `[R]` numbers.
+      pulls, stopped, correct: `[R]`.
+      answer: `[R]` indices, or sets `[R, M]`; None where there are none.
+      arm_pulls: `[R, K]`.
+      rounds, regret, regret_errors: of runs with a horizon, else None.
+    """
 
     def __init__(self, cell: "xarray.Dataset") -> None:
         # A mask of replications leaves NaN in place of the others.
         self._cell = cell = cell.isel(replication=cell.pulls.notnull().values)
         self.pulls: np.ndarray = cell.pulls.values.astype(int)
         self.stopped: np.ndarray = cell.stopped.values.astype(bool)
+        self.correct: np.ndarray = cell.correct.values.astype(bool)
+        self.replication: np.ndarray = cell.replication.values
+        answer = cell.answers.values if "answers" in cell else None
+        if answer is not None:
+            answer = answer.astype(bool if answer.ndim > 1 else int)
+        self.answer: np.ndarray | None = answer
         self.rounds: np.ndarray | None = cell["round"].values if "regret" in cell else None
         self.regret: np.ndarray | None = cell.regret.values if "regret" in cell else None
         self.regret_errors: np.ndarray | None = regret_errors(cell)
@@ -167,6 +183,11 @@ class AlgorithmRuns:
         if "arm_pulls" in self._cell:
             return self._cell.arm_pulls.values
         return self._cell.arm_pulls_mean.values[None]
+
+    def __repr__(self) -> str:
+        """How many there are, and what else is known of them."""
+        names = ", ".join([*vars(self), "arm_pulls"]).replace("_cell, ", "")
+        return f"<{len(self.pulls)} replications of {self._cell.algorithm.item()}: {names}>"
 
     def summary(self) -> dict[str, Any]:
         """Counts and the error rate with its interval, see `Runs.summary`."""
@@ -205,7 +226,7 @@ def compare(
         for some seconds.
       progress: whether to show it; None: as in `simulate`.
     Returns:
-      A `Comparison`: `.table`, `.plot()`, `.dataset`, `.to_dataframe()`.
+      A `Comparison`: `.table`, `.plot()`, `.dataset`, `.runs`, `.to_dataframe()`.
     Raises:
       ValueError: names what was wrong; before anything is played.
 

@@ -63,7 +63,7 @@ def _title(table: pandas.DataFrame) -> str:
     number = int(table.replications.max())
     played = f"{number:,} replications" if number > 1 else ONE
     compared, names = table.attrs["difference"], table.index.get_level_values(0)
-    paired = f"; difference: {compared} less those of {names[0]}, paired"
+    paired = f"; difference: {compared} minus those of {names[0]}, paired"
     said = played + (paired if len(names.unique()) > 1 else "")
     notes = (table.attrs.get(name) for name in ("partial", "unsettled", "engines"))
     return "\n".join(filter(None, [said, *notes]))

@@ -81,7 +81,7 @@ def differences(dataset: "Dataset", style: Style = TERMINAL) -> Differences | No
     found = [_to_first(dataset, at, quantity) for at, _ in listed_cells(dataset)]
     if not any(found):
         return None
-    note = f"Difference: {quantity} less those of {first} in the same replications."
+    note = f"Difference: {quantity} minus those of {first} in the same replications."
     return Differences(note, [difference_text(one, style) for one in found])
 
 
@@ -171,7 +171,7 @@ def in_words(pair: Pair, style: Style = TERMINAL) -> str:
     difference = estimate(pair.mean, interval=interval, digits=3, style=style)
     single = "overlap" if pair.overlap else "do not overlap"
     return (
-        f"{pair.quantity} of {pair.first} less those of {pair.second} on {pair.where}: "
+        f"{pair.quantity} of {pair.first} minus those of {pair.second} on {pair.where}: "
         f"{difference}, while the single intervals {single}"
     )
 

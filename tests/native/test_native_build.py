@@ -306,3 +306,13 @@ def test_a_stored_library_that_does_not_load_is_compiled_anew(library_folder, mo
     refused.clear()
     assert run_program() == 7
     assert len(refused) == 1
+
+
+def test_a_folder_of_another_compiler_may_vanish_while_it_is_looked_at(library_folder):
+    """The program is kept, and nothing is said."""
+    library_folder.mkdir(parents=True, mode=0o700)
+    (library_folder / f"{build.MAKING}gone").symlink_to("nowhere")  # it is listed, and not there
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run_program() == 7
+    assert len(list(library_folder.glob("tiny.*.so"))) == 1

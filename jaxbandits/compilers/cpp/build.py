@@ -6,6 +6,7 @@ name holds two digests: one of all that it was made from, one of its bytes. A fi
 not fit its name is not loaded but removed, and the library is compiled anew.
 """
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -133,8 +134,15 @@ def _store(new, path):
     try:
         os.chmod(new, 0o700)
         os.replace(new, path)
-        for left in path.parent.glob(f"{MAKING}*"):
-            if left.stat().st_mtime < time.time() - DAY:
-                shutil.rmtree(left, ignore_errors=True)
     except OSError as error:
         kept_programs.warn(f"a native program is not kept: {kept_programs.reason(error)}")
+    else:
+        _remove_left_behind(path.parent)
+
+
+def _remove_left_behind(folder):
+    """Remove folders of compilers that were killed; others may end while they are looked at."""
+    for left in folder.glob(f"{MAKING}*"):
+        with contextlib.suppress(OSError):
+            if left.stat().st_mtime < time.time() - DAY:
+                shutil.rmtree(left, ignore_errors=True)

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 from ..measured import measured_text
 from ..reading import NOT_PLAYED, ClaimRow
 
-# By verdict, in the order of the page: words, a sign beside them, and the class of the style.
-VERDICTS = {
-    False: ("fails", "✗", "fails"),
-    None: ("too small to tell", "?", "open"),
-    True: ("holds", "✓", "holds"),
-}
+# In the order of the page: words, a sign beside them, and the class of the style.
+VERDICTS = (
+    ("fails", "✗", "fails"),
+    ("too small to tell", "?", "open"),
+    ("not played", "?", "open"),
+    ("holds", "✓", "holds"),
+)
 
 
 class Claim(NamedTuple):
@@ -42,17 +43,20 @@ def claims_of(found: Sequence[ClaimRow], replications: float) -> Claims | None:
     if not found:
         return None
     rows, counts = [], []
-    for holds, (verdict, sign, kind) in VERDICTS.items():
-        mine = [one for one in found if one["holds"] is holds]
+    for verdict, sign, kind in VERDICTS:
+        mine = [one for one in found if _verdict_of(one) == verdict]
         rows += [
-            Claim(
-                "not played" if holds is None and _not_played(one["measured"]) else verdict,
-                *(sign, kind, one["claim"], measured_text(one["measured"], replications)),
-            )
-            for one in mine
+            Claim(verdict, sign, kind, x["claim"], measured_text(x["measured"], replications))
+            for x in mine
         ]
         counts += [f"{len(mine)} {_plural(verdict, len(mine))}"] if mine else []
     return Claims(", ".join(counts), rows, any(one["holds"] is False for one in found))
+
+
+def _verdict_of(claim: ClaimRow) -> str:
+    if claim["holds"] is None:
+        return "not played" if _not_played(claim["measured"]) else "too small to tell"
+    return "holds" if claim["holds"] else "fails"
 
 
 def _not_played(measured: Any) -> bool:
