@@ -214,13 +214,11 @@ def glm_regret(
     """
     num_arms, dim = arms.shape
     sequence, number = first_arms(arms, begin)
+    num_first = number * jnp.minimum(begin_draws, LARGEST // num_arms)  # it fits 64 bits
     unit = reward_unit(family, noise_var)
     per_unit = None if unit is None else 1.0 / unit
     without_data = irls.without_data if rules.factored else irls.estimate_without_data
     solve = irls.fit if rules.factored else irls.estimate
-
-    def begins(draws):  # the product of the two numbers may not fit 64 bits
-        return draws // number < begin_draws
 
     def init(key: Key) -> State:
         counts, sums = jnp.zeros(num_arms, int), jnp.zeros(num_arms, arms.dtype)
@@ -230,9 +228,11 @@ def glm_regret(
     def ask(key: Key, state: State) -> Move:
         draws = state.counts.sum()
         chosen = rules.choose(key, state)
-        first = selection.at(sequence, draws % number)
+        # In floating point, because XLA divides whole numbers one by one.
+        turn = jnp.floor(draws.astype(arms.dtype) / number).astype(int)
+        first = selection.at(sequence, jnp.clip(draws - turn * number, 0, sequence.size - 1))
         return Move(
-            arm=jnp.where(begins(draws), first, chosen.arm),
+            arm=jnp.where(draws < num_first, first, chosen.arm),
             count=None,
             done=jnp.array(False),
             answer=rules.answer(state),
@@ -240,7 +240,7 @@ def glm_regret(
         )
 
     def tell(state: State, move: Move, total: Float[Array, ""]) -> State:
-        here, is_first = jnp.arange(num_arms) == move.arm, begins(state.counts.sum())
+        here, is_first = jnp.arange(num_arms) == move.arm, state.counts.sum() < num_first
         total = total if per_unit is None else total * per_unit
         counts, sums = state.counts + here, state.sums + jnp.where(here, total, 0.0)
         # While the first arms are drawn, all fits start from 0. With a warm start the estimate of
@@ -258,7 +258,7 @@ def glm_regret(
             inverse=inverse,
             slope=slope,
             # No estimate is used before the first arms are drawn: one step is enough.
-            tol=jnp.where(begins(counts.sum()), jnp.inf, TOL),
+            tol=jnp.where(counts.sum() < num_first, jnp.inf, TOL),
         )
         missed = state.missed.and_of(fit.status, fit.decrement)
         certificate = move.info[1].certificate
