@@ -180,8 +180,11 @@ def presses(command, number, most, good, folder):
     """Rows of presses at random times of a command, `most` seconds of it at the latest."""
     draws, latest = random.Random(SEED), min(most, WITHIN * duration(command, folder))
     rows = []
+    if latest < FIRST_PRESS:
+        print(f"{command[-1][-60:]!r} is over in {latest:.2f} s", flush=True)
+        return rows
     while len(rows) < number:
-        after = draws.uniform(min(FIRST_PRESS, latest), latest)
+        after = draws.uniform(FIRST_PRESS, latest)
         ended = pressed(command, after, folder=folder)
         if ended.seconds is None:  # it was over before
             continue

@@ -132,6 +132,33 @@ def test_a_signal_that_python_drops_is_raised_again():
     assert kept == ["going on"]
 
 
+DROPPED = """
+import gc, signal, time
+from jaxbandits.system import jax_options
+from jax._src.lib import _xla_gc_callback
+
+def callback(phase, _):
+    if phase == "start":
+        signal.raise_signal(signal.SIGINT)
+
+callback.__module__ = _xla_gc_callback.__module__
+gc.callbacks.append(callback)
+gc.collect()
+gc.callbacks.remove(callback)
+print("going on", flush=True)
+time.sleep(30)
+"""
+
+
+def test_ctrl_c_in_a_callback_of_jax_ends_a_script_a_moment_later():
+    done = subprocess.run(
+        [sys.executable, "-c", DROPPED], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert (done.returncode, done.stdout) == (-2, "going on\n")
+    assert "ignored" not in done.stderr
+    assert done.stderr.endswith("KeyboardInterrupt\n")
+
+
 SCRIPT = """
 import sys
 from jaxbandits.system import interrupts, jax_options
