@@ -91,8 +91,8 @@ def xy_static(
     Guarantee:
       wrong with probability at most delta, with v0 = 0 and singular = "wait" (defaults).
     Cost:
-      once a design as in `rage`; a batch K d^2 + M d^2 + d^3. With variant = "soare" a draw (K +
-      M)^2, and for the score of each arm K M^2 at most.
+      once a design as in `rage`; a batch K d^2 + M d^2 + d^3. With variant = "soare" a draw takes
+      (K + M)^2, and K M^2 at most for the score of each arm.
     Reference:
       M. Soare, A. Lazaric, R. Munos, "Best-arm identification in linear bandits", NeurIPS 2014.
       https://arxiv.org/abs/1409.6110
