@@ -58,6 +58,7 @@ napoleon_custom_sections = [
     "Composes",
     "Deviations",
     "Guarantee",
+    "Cost",
     "Reference",
     "Setting",
 ]

@@ -335,7 +335,8 @@ BAD = {
     ),
     "theta_norm unknown": (
         (jb.instances.tabular(EYE, [1.0, 0.0, 0.0]), jb.lingape),
-        "theta_norm must be given for threshold 'pairwise', got None.* theta_norm=... in functools.partial or in Live.*"
+        "theta_norm must be given for threshold 'pairwise', got None.* in functools.partial or in "
+        "Live.*"
         "rage, for the best arm, needs none",
     ),
     "ratios of too many drawn arms": (
