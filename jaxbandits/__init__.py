@@ -5,9 +5,11 @@ from importlib.util import find_spec as _find_spec
 from typing import Any
 
 from .system import forks as _forks  # noqa: F401  notices each fork, which JAX does not survive
+from .system import interrupts as _interrupts
 from .version import VERSION
 
 __version__ = VERSION
+_interrupts.raise_what_jax_drops()  # from here on, as JAX is imported later
 
 # Names are imported when they are first used, so that what needs no JAX is quick. Type checkers
 # read `__init__.pyi`.

@@ -142,6 +142,7 @@ def callback(phase, _):
         signal.raise_signal(signal.SIGINT)
 
 callback.__module__ = _xla_gc_callback.__module__
+gc.disable()
 gc.callbacks.append(callback)
 gc.collect()
 gc.callbacks.remove(callback)
@@ -185,6 +186,7 @@ import atexit, time
 from jaxbandits.system import interrupts
 
 def compiles():
+    time.sleep(0.5)  # until the script waits for it
     print("compiles", flush=True)
     time.sleep(1)  # until the script has ended, or waits for its end
     print("still compiles", flush=True)

@@ -15,10 +15,10 @@ import jaxbandits as jb
 from jaxbandits.engine import checks, choices, device_loop, episode, host_loop, traits
 from jaxbandits.engine.api import Simulation
 from jaxbandits.engine.partition import prepared
+from jaxbandits.system.jax_options import pinned
 
 SOARE = jb.instances.soare(3, angle=0.5, scale=2.0)
 LINGAPE = partial(jb.lingape, delta=0.1)
-RAGE = partial(jb.rage, delta=0.1)
 
 
 def simulate(**options):
@@ -150,11 +150,16 @@ def usual_lanes(monkeypatch):
     monkeypatch.setattr(choices, "_default_lanes", USUAL_LANES)
 
 
-def sized(replications, *, batch=None, lane=500, record=20, phased=False, engine="xla", design=0):
-    moves = episode.MoveTraits(one_arm=not phased, stops=True, cheap=True, design=design)
+def sized(replications, *, batch=None, lane=500, record=20, phased=False, engine="xla", table=0):
+    moves = episode.MoveTraits(one_arm=not phased, stops=True, cheap=True)
     sizes = traits.Sizes(lane, record, False, traits.Traits(moves))
     return choices.shape_of(
-        sizes, replications=replications, batch=batch, devices=None, engine=engine
+        sizes,
+        replications=replications,
+        batch=batch,
+        devices=None,
+        engine=engine,
+        largest_table=lambda: table,
     )
 
 
@@ -194,19 +199,24 @@ def test_large_lanes_are_fewer_and_large_records_have_shorter_queues():
 
 
 @pytest.mark.usefixtures("usual_lanes")
-def test_a_phase_whose_designs_are_large_has_few_lanes_in_xla():
-    """All of them are one call, which nothing interrupts."""
-    for design, lanes in ((3 * 10**6, 8), (10**6, 64), (6 * 10**5, 128), (10**5, 256), (0, 256)):
-        assert sized(10**6, phased=True, design=design).lanes == lanes
-    assert sized(10**6, phased=True, design=3 * 10**6, engine="native").lanes == 512
+def test_large_designs_have_few_lanes_in_xla():
+    """Those of all lanes are one call, which nothing interrupts."""
+    for table, lanes in ((3 * 10**6, 8), (10**6, 64), (6 * 10**5, 128), (10**5, 256), (0, 256)):
+        assert sized(10**6, phased=True, table=table).lanes == lanes
+    assert sized(10**6, phased=True, table=3 * 10**6, engine="native").lanes == 512
+    assert [sized(10**6, table=table).lanes for table in (6 * 10**5, 10**5)] == [8, 256]
 
 
-@pytest.mark.parametrize(("algorithm", "design"), [(RAGE, 6 * 3 * 8), (LINGAPE, 0)])
-def test_tracing_tells_how_large_a_design_is_that_lanes_share(algorithm, design):
-    """That of RAGE has a table of all differences of the 4 arms at least."""
-    structure, numbers = prepared(SOARE, algorithm, None)
-    found = traits.traits_of(structure, numbers).moves.design
-    assert found >= design > 0 or found == design == 0
+@pytest.mark.parametrize(
+    ("name", "least"),
+    # A table of all differences of the arms; their outer products, in a branch; nothing.
+    [("rage", 3 * 4 * 3 * 8), ("lazy_track_and_stop", 4 * 3 * 3 * 8), ("lingape", 0)],
+)
+def test_tracing_tells_how_large_the_designs_are_that_lanes_compute(name, least):
+    structure, numbers = prepared(SOARE, partial(getattr(jb, name), delta=0.1), None)
+    with pinned():
+        found = traits.largest_table(structure, traits.shapes_of(numbers), 0)
+    assert (found >= least) if least else (found == 0)
 
 
 def test_a_batch_is_rounded_up_to_full_registers():

@@ -103,12 +103,20 @@ def shares(jaxpr: Jaxpr) -> bool:
     return any(eqn.primitive is ONCE_FOR_EQUAL for eqn in jaxpr.eqns) or any(map(shares, inner))
 
 
-def largest_shared(jaxpr: Jaxpr) -> int:
-    """Bytes of the largest table in what lanes may have in common, 0 where that is nothing."""
-    shared = [eqn for eqn in jaxpr.eqns if eqn.primitive is ONCE_FOR_EQUAL]
-    own = [_largest(x) for eqn in shared for x in jaxprs_in(eqn)]
-    inner = [largest_shared(x) for eqn in jaxpr.eqns for x in jaxprs_in(eqn)]
-    return max(own + inner, default=0)
+def largest_in_blocks(jaxpr: Jaxpr) -> int:
+    """Bytes of the largest table of what XLA computes for some lanes after others, 0 without such.
+
+    That is what lanes may have in common, and the branches with loops.
+    """
+
+    def in_blocks(eqn):
+        return eqn.primitive is ONCE_FOR_EQUAL or (
+            name_of(eqn) == "cond" and any(map(has_loop, jaxprs_in(eqn)))
+        )
+
+    pairs = [(eqn, inner) for eqn in jaxpr.eqns for inner in jaxprs_in(eqn)]
+    found = [(_largest if in_blocks(eqn) else largest_in_blocks)(inner) for eqn, inner in pairs]
+    return max(found, default=0)
 
 
 def _largest(jaxpr):

@@ -17,10 +17,11 @@ from .traits import Sizes
 CACHE_BYTES: dict[str, int] = {"cpu": 9 * 2**14}
 PHASED_BYTES: dict[str, int] = {"cpu": 2**20}
 DEVICE_BYTES: int = 2**32  # the same for the memory of an accelerator
-# Lanes times squared bytes of the largest table of a design that lanes may have in common. XLA
-# computes the designs of all lanes in one call, and until it ends neither Ctrl-C nor a bar is
-# served: with 256 lanes and 200 arms in 20 dimensions a call of RAGE took minutes.
-DESIGN_BYTES: int = 2**46
+# Lanes times squared bytes of the largest table of what XLA computes for some lanes after others;
+# for single arms less, as all lanes renew their designs in the same rounds. Until a call has
+# computed them for all lanes neither Ctrl-C nor a bar is served: with 200 arms in 20 dimensions one
+# of RAGE with 256 lanes took minutes, and one of lazy track-and-stop with 32 lanes four seconds.
+BLOCKS_BYTES: dict[bool, int] = {False: 2**46, True: 2**42}  # by whether a move is one arm
 FEWEST_LANES: int = 32  # unless there are as few replications: narrower operations cost as much
 USUAL_LANES: int = 64  # are worth more bytes than those above, up to the bytes of phases
 # More gain nothing and leave more of them idle at the end. With the native engine, whose phases are
@@ -151,6 +152,7 @@ def shape_of(
     devices: Devices,
     cores: int = 1,
     engine: str = "xla",
+    largest_table: Callable[[], int] = lambda: 0,
 ) -> Shape:
     """Lanes of a device or a core, and what follows from their number; `engine` is not "auto".
 
@@ -165,7 +167,7 @@ def shape_of(
     if batch is None:
         number *= cores if engine == "in turn" else 1
         share = -(-replications // number)
-        lanes = _default_lanes(sizes, share, platform, engine)
+        lanes = _default_lanes(sizes, share, platform, engine, largest_table)
         if engine == "in turn" and cores > 1:  # so that each has some
             lanes = min(lanes, _power(share))
     else:
@@ -185,7 +187,7 @@ def fewest_lanes(engine: str) -> int:
     return VECTOR.get(engine, VECTOR["xla"])
 
 
-def _default_lanes(sizes, share, platform, engine):
+def _default_lanes(sizes, share, platform, engine, largest_table):
     """Lanes for a share of the replications, where the user does not say how many."""
     most = PHASED_BYTES.get(platform, DEVICE_BYTES) // sizes.lane
     one_arm = sizes.traits.moves.one_arm
@@ -198,8 +200,8 @@ def _default_lanes(sizes, share, platform, engine):
     most = min(useful, max(FEWEST_LANES, most))
     if platform == "cpu":
         most = min(most, lanes_at_ease(sizes.lane))
-    if platform == "cpu" and engine == "xla" and (design := sizes.traits.moves.design):
-        most = min(most, max(fewest_lanes(engine), DESIGN_BYTES // design**2))
+    if platform == "cpu" and engine == "xla" and (table := largest_table()):
+        most = min(most, max(fewest_lanes(engine), BLOCKS_BYTES[one_arm] // table**2))
     if platform == "cpu" and one_arm:
         most = min(most, max(SHORT_LANES, _power(max(1, share // REPLICATIONS_PER_LANE))))
         if engine == "native":  # it holds two registers in the cache

@@ -21,7 +21,7 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from jax.random import fold_in
 from jaxtyping import Array, Bool, Float, Int
 
-from ..compilers.jaxprs import in_common, largest_shared, name_of
+from ..compilers.jaxprs import in_common, name_of
 from ..core import Algorithm, Env, Move, Run
 from ..kernels.allocate import efficient_rounding
 from ..parameters import LARGEST
@@ -89,7 +89,6 @@ class MoveTraits(NamedTuple):
     stops: bool  # whether the algorithm may ever be done: not where `done` is the constant False
     cheap: bool  # whether asking whether a run is done costs little, see `COSTLY`
     in_common: bool = False  # whether lanes are likely to have costly designs in common
-    design: int = 0  # bytes of the largest table of a design that lanes may have in common
 
 
 class Traits(NamedTuple):
@@ -123,8 +122,7 @@ def asked(key: Key, rounds: Scalar, state: Pytree, env: Env, algorithm: Algorith
     needed, _ = dce_jaxpr(jaxpr, [i < number for i in range(len(jaxpr.outvars))])
     cheap = not any(name_of(eqn) in COSTLY for eqn in needed.eqns)
     stops = done is None or bool(np.any(done))
-    shared = in_common(jaxpr, COSTLY_DESIGN), largest_shared(jaxpr)
-    traits = MoveTraits(_is_one_arm(move), stops, cheap, *shared)
+    traits = MoveTraits(_is_one_arm(move), stops, cheap, in_common(jaxpr, COSTLY_DESIGN))
     return Asked(*ending[1:], traits)
 
 

@@ -48,6 +48,7 @@ from .traits import (
     as_compiled,
     has_loops,
     inputs_for,
+    largest_table,
     shapes_of,
     sizes,
     strong,
@@ -319,6 +320,7 @@ class HostLoop:
             devices=devices,
             cores=cores,
             engine=choice.engine,
+            largest_table=functools.partial(largest_table, compiled, shapes, len(rounds)),
         )
         if known.traits.contextual:
             choice = Choice(self.shape.engine, CONTEXTUAL)

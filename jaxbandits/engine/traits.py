@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
-from ..compilers.jaxprs import loops
+from ..compilers.jaxprs import largest_in_blocks, loops
 from ..system import keeping
 from ..system.jax_options import pinned
 from ..system.traces import traces_of
@@ -182,13 +182,32 @@ def _sizes(structure, shapes, num_rounds):
 
 def has_loops(structure: Factories | TracedEpisodes, shapes: Shapes, num_rounds: int) -> bool:
     """Whether the rounds of a lane have loops of their own, such as those of a fit."""
+    return loops(_traced_chunk(structure, shapes, num_rounds)) > 0
+
+
+def largest_table(structure: Factories | TracedEpisodes, shapes: Shapes, num_rounds: int) -> int:
+    """See `jaxprs.largest_in_blocks`, of a chunk."""
+    find = _largest_table if traces_of(structure) is None else _largest_table.__wrapped__
+    return find(structure, shapes, num_rounds)
+
+
+@functools.lru_cache(maxsize=512)
+def _largest_table(structure, shapes, num_rounds):
+    def made():
+        return largest_in_blocks(_traced_chunk(structure, shapes, num_rounds))
+
+    return keeping.shapes(keeping.name_of("table", structure, shapes, num_rounds), made)
+
+
+def _traced_chunk(structure, shapes, num_rounds):
+    """The jaxpr of a chunk of one lane."""
     lane, _, traits = traced(structure, shapes, num_rounds)
     inputs = abstract_inputs(shapes, num_rounds)
 
     def chunk(inputs, lane):
         return structure(inputs.numbers).chunk(inputs, traits.moves, lane)
 
-    return loops(jax.make_jaxpr(chunk)(inputs, lane).jaxpr) > 0
+    return jax.make_jaxpr(chunk)(inputs, lane).jaxpr
 
 
 def shapes_of(numbers: Numbers) -> Shapes:

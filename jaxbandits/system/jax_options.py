@@ -21,13 +21,12 @@ import jax
 
 from ..messages import brief
 from .forks import check_not_forked
-from .interrupts import end_in_order, raise_what_jax_drops
+from .interrupts import end_in_order
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 atexit.register(end_in_order)  # after what JAX has registered, so that it comes before
-raise_what_jax_drops()
 
 CONFIG: Any = jax.config  # JAX adds its options as attributes when it is imported
 # Options that a caller's program keeps.
