@@ -106,7 +106,7 @@ def test_the_part_scaling_measures_replications_and_devices(tmp_path):
 def test_all_cores_are_timed_against_one(tmp_path, monkeypatch):
     monkeypatch.setattr(cores, "usable_cores", lambda: 2)
     out = tmp_path / "cores.json"
-    found = cores.main(["--quick", "--only", "gse-16", "--out", str(out)])
+    found = cores.main(["--quick", "--only", "lingape-sphere", "--out", str(out)])
     assert json.loads(out.read_text())["results"] == found
     _, many = found.values()
     assert many["cores"] == 2

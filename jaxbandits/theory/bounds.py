@@ -249,10 +249,13 @@ def pull_time(instance: Instance) -> float | Float[Array, ""]:
     """
     problem = why_not(instance)
     require(problem is None, f"instance: {problem}")
+    dtype = instance.means.dtype
     instance = entered(instance)
     variance = instance.noise_var if is_traced(instance.noise_var) else float(instance.noise_var)
     instance, unit = _in_a_unit(instance)
-    return 2.0 * variance / unit * characteristic_time(instance).lower / unit
+    time = 2.0 * variance / unit * characteristic_time(instance).lower / unit
+    # The variance may have 64 bits where traced tables have 32.
+    return jnp.asarray(time, dtype) if is_traced(time) else time
 
 
 def confidence(delta: Scalar) -> float:
