@@ -50,7 +50,7 @@ FIRST_PRESS, LAST_PRESS = 0.15, 2.0  # seconds after a command has begun
 WITHIN = 0.9  # of its own seconds, the share in which a command or script is interrupted
 PATIENCE = 600.0  # seconds, after which a process is killed
 PRESS = b"\x03"
-PLAYS, LONGEST = "playing", "longest call:"
+PLAYS, DONE, LONGEST = "playing", "all done", "longest call:"
 REGRET = (
     *("deep_fl", "deep_fpl", "epsilon_greedy", "evill", "glm_fpl", "glm_tsl", "glm_ucb"),
     *("lin_ts", "lin_ucb", "log_phe", "ofu_ecolog", "ofu_glb", "rep_glm_fpl", "ucb_glm", "uniform"),
@@ -121,7 +121,7 @@ def cpu_seconds(pid):
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def pressed(command, after, mark=None, folder=None):
+def pressed(command, after, mark=None, folder=None, over=None):
     """Run a command on a terminal, press Ctrl-C there, and wait for the end: an `Ended`.
 
     Args:
@@ -129,6 +129,7 @@ def pressed(command, after, mark=None, folder=None):
       after: seconds from its start, or from when it has shown `mark`, to the press.
       mark: text, or None.
       folder: where it runs; None: here.
+      over: text after which there is no press, or None.
     """
     pid, terminal = pty.fork()
     if pid == 0:
@@ -146,7 +147,8 @@ def pressed(command, after, mark=None, folder=None):
             shown, rest = shown + text, rest + (text if first else b"")
         if press is None and mark.encode() in shown:
             press = time.monotonic() + after
-        if first is None and press is not None and time.monotonic() >= press:
+        ready = press is not None and time.monotonic() >= press
+        if first is None and ready and not (over and over.encode() in shown):
             used = cpu_seconds(pid)
             os.write(terminal, PRESS)
             first = time.monotonic()
@@ -176,22 +178,23 @@ def prepared(folder):
     pressed([sys.executable, "-m", "jaxbandits", "demo"], float("inf"), folder=folder)
 
 
-def presses(command, number, most, good, folder):
+def presses(name, command, number, most, good, folder):
     """Rows of presses at random times of a command, `most` seconds of it at the latest."""
     draws, latest = random.Random(SEED), min(most, WITHIN * duration(command, folder))
     rows = []
     if latest < FIRST_PRESS:
-        print(f"{command[-1][-60:]!r} is over in {latest:.2f} s", flush=True)
+        print(f"{name} is over in {latest:.2f} s", flush=True)
         return rows
     while len(rows) < number:
         after = draws.uniform(FIRST_PRESS, latest)
-        ended = pressed(command, after, folder=folder)
+        ended = pressed(command, after, folder=folder, over=DONE)
         if ended.seconds is None:  # it was over before
             continue
-        rows.append({"after": after, **ended._asdict(), "good": good(ended)})
+        shown = {"lines": ended.lines[-1:], "good": good(ended)}
+        rows.append({"after": after, **ended._asdict(), **shown})
         if not rows[-1]["good"]:
             print(rows[-1], flush=True)
-    print(f"{command[-1][-60:]!r}: {sum(row['good'] for row in rows)} of {number} good", flush=True)
+    print(f"{name}: {sum(row['good'] for row in rows)} of {number} good", flush=True)
     return rows
 
 
@@ -207,7 +210,7 @@ def of_commands(number):
             prepared(folder)
             words = [*words, "--force"] if name == "demo" else words
             command = [sys.executable, "-m", "jaxbandits", *words]
-            rows[name] = presses(command, number, LAST_PRESS, good, folder)
+            rows[name] = presses(name, command, number, LAST_PRESS, good, folder)
     return rows
 
 
@@ -220,8 +223,8 @@ def of_scripts(number):
 
     rows = {}
     for name, call in SCRIPTS.items():
-        command = [sys.executable, "-c", f"{BEGIN}{call}"]
-        rows[name] = presses(command, number, PATIENCE, good, None)
+        command = [sys.executable, "-c", f"{BEGIN}{call}\nprint({DONE!r}, flush=True)"]
+        rows[name] = presses(name, command, number, PATIENCE, good, None)
     return rows
 
 
@@ -291,7 +294,7 @@ def until_the_prompt(name, engine, arguments):
     ended = pressed(command, arguments.press_after, PLAYS)
     longest = [float(x.split()[-1]) for x in ended.lines if x.startswith(LONGEST)]
     row = {"algorithm": name, "engine": engine, "longest_call": max(longest, default=None)}
-    row |= ended._asdict() | {"lines": [x for x in ended.lines if not x.startswith(LONGEST)]}
+    row |= ended._asdict() | {"lines": [x for x in ended.lines if not x.startswith(LONGEST)][-1:]}
     print(json.dumps(row), flush=True)
     return row
 
