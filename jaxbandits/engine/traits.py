@@ -53,13 +53,12 @@ def traced(
     This package's own functions are traced once for a process at most, those of users in each call
     of `simulate`: they may read something else than before.
     """
-    traces = traces_of(structure)
-    if isinstance(structure, TracedEpisodes) or traces is None:
-        known = structure
-    else:
-        known = as_checked(structure, shapes, num_rounds) or structure
+    known: Any = structure
+    if not isinstance(structure, TracedEpisodes):
+        known = as_checked(structure, shapes, num_rounds)
     if isinstance(known, TracedEpisodes):
         return known.lane, known.ended, known.traits
+    traces = traces_of(structure)
     if traces is None:
         return _traced(structure, shapes, num_rounds)
     make = functools.partial(_lane_and_record, structure, abstract_inputs(shapes, num_rounds))

@@ -186,7 +186,7 @@ class AlgorithmRuns:
 
     def __repr__(self) -> str:
         """How many there are, and what else is known of them."""
-        names = ", ".join([*vars(self), "arm_pulls"]).replace("_cell, ", "")
+        names = ", ".join([*(name for name in vars(self) if name != "_cell"), "arm_pulls"])
         return f"<{len(self.pulls)} replications of {self._cell.algorithm.item()}: {names}>"
 
     def summary(self) -> dict[str, Any]:

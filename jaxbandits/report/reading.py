@@ -28,6 +28,13 @@ class ClaimRow(TypedDict):
     holds: bool | None  # None: the data leave it open
 
 
+def not_played(claim: ClaimRow) -> list[str]:
+    """What a claim that is open is about and was not run; empty where more of the same may tell."""
+    measured = claim["measured"]
+    known = claim["holds"] is None and isinstance(measured, dict)
+    return measured.get(NOT_PLAYED, []) if known else []
+
+
 class Results(NamedTuple):
     """What one folder holds."""
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ..report.reading import NOT_PLAYED
+from ..report.reading import NOT_PLAYED, not_played
 from . import measures
 from .measures import Estimate, Verdict, Where, all_hold
 
@@ -90,11 +90,8 @@ def on_other_instances(row: "ClaimRow", missing: Sequence[str]) -> "ClaimRow":
 
 def verdict_of(row: "ClaimRow") -> str:
     """The verdict of a row of `claims.json` in words."""
-    if row["holds"] is None and NOT_PLAYED in row["measured"]:
-        first, rest = (
-            row["measured"][NOT_PLAYED][:MOST_NAMED],
-            row["measured"][NOT_PLAYED][MOST_NAMED:],
-        )
+    if names := not_played(row):
+        first, rest = names[:MOST_NAMED], names[MOST_NAMED:]
         more = [f"and {len(rest)} more"] if rest else []
         return f"not played ({', '.join([*first, *more])})"
     return {True: "holds", False: "FAILS", None: "too small to tell"}[row["holds"]]

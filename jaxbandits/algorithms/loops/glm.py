@@ -128,19 +128,34 @@ def variance_in_unit(family: str, noise_var: Scalar | None) -> Scalar:
     return 1.0 if family == "gaussian" else variance_of(family, noise_var)
 
 
-def theory(
-    formula: Callable[..., Scalar],
-    horizon: Scalar | None,
-    dim: int,
-    family: str,
-    noise_var: Scalar | None,
-    kappa: Scalar | None,
-    lipschitz: Scalar | None,
-) -> Scalar:
-    """A formula of `glm_radius` for rewards in their `reward_unit`; a check asked for a horizon."""
-    assert horizon is not None
-    slopes = glm_radius.slopes(family, kappa, lipschitz)
-    return formula(horizon, dim, variance_in_unit(family, noise_var), *slopes)
+class Theory(NamedTuple):
+    """What the formulas of `glm_radius` need; a check asked for a horizon where one is used."""
+
+    horizon: Scalar | None
+    dim: int
+    family: str
+    noise_var: Scalar | None
+    kappa: Scalar | None
+    lipschitz: Scalar | None
+
+    def of(self, formula: Callable[..., Scalar]) -> Scalar:
+        """A formula, for rewards in their `reward_unit`."""
+        assert self.horizon is not None
+        slopes = glm_radius.slopes(self.family, self.kappa, self.lipschitz)
+        variance = variance_in_unit(self.family, self.noise_var)
+        return formula(self.horizon, self.dim, variance, *slopes)
+
+    def scale(self, a: Scalar | str, informal: float, formula: Callable[..., Scalar]) -> Scalar:
+        """The scale of a perturbation that is given, or one of `NAMED`."""
+        if not isinstance(a, str):
+            return a
+        return self.of(formula) if a == "theory" else informal
+
+    def draws(
+        self, draws: Scalar | str, arms: Arms, begin: str, formula: Callable[..., Scalar]
+    ) -> Scalar:
+        """Draws of each first arm: a number, or until the eigenvalue of the formula is reached."""
+        return _draws_until(self.of(formula), arms, begin) if isinstance(draws, str) else draws
 
 
 def most_likely(arms: Arms) -> Callable[[State], Array]:
@@ -181,7 +196,7 @@ def first_arms(arms: Arms, begin: str) -> tuple[Int[Array, " F"], Int[Array, ""]
     return sequence, 1 + (sequence[1:] != sequence[:-1]).sum()
 
 
-def draws_until(eigenvalue: Scalar, arms: Arms, begin: str) -> Int[Array, ""]:
+def _draws_until(eigenvalue, arms, begin):
     """How often each first arm is drawn until `sum of x x^T` has this least eigenvalue."""
     sequence, number = first_arms(arms, begin)
     chosen = jnp.where((jnp.arange(sequence.size) < number)[:, None], arms[sequence], 0.0)

@@ -94,12 +94,9 @@ def glm_fpl(
       0
     """
     num_arms, dim = arms.shape
-    model = horizon, dim, family, noise_var, kappa, lipschitz
-    if isinstance(a, str):
-        a = glm.theory(glm_radius.glm_fpl, *model) if a == "theory" else INFORMAL
-    if isinstance(begin_draws, str):
-        eigenvalue = glm.theory(glm_radius.fpl_exploration, *model)
-        begin_draws = glm.draws_until(eigenvalue, arms, begin)
+    theory = glm.Theory(horizon, dim, family, noise_var, kappa, lipschitz)
+    a = theory.scale(a, INFORMAL, glm_radius.glm_fpl)
+    begin_draws = theory.draws(begin_draws, arms, begin, glm_radius.fpl_exploration)
 
     def choose(key, state):
         counts = state.counts.astype(arms.dtype)

@@ -91,12 +91,9 @@ def glm_tsl(
       (10, 100)
     """
     dim = arms.shape[1]
-    model = horizon, dim, family, noise_var, kappa, lipschitz
-    if isinstance(a, str):
-        a = glm.theory(glm_radius.glm_tsl, *model) if a == "theory" else INFORMAL
-    if isinstance(begin_draws, str):
-        eigenvalue = glm.theory(glm_radius.tsl_exploration, *model)
-        begin_draws = glm.draws_until(eigenvalue, arms, begin)
+    theory = glm.Theory(horizon, dim, family, noise_var, kappa, lipschitz)
+    a = theory.scale(a, INFORMAL, glm_radius.glm_tsl)
+    begin_draws = theory.draws(begin_draws, arms, begin, glm_radius.tsl_exploration)
 
     def choose(key, state):
         fit = state.fit

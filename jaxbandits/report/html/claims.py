@@ -1,10 +1,10 @@
 """Claims of a paper: the verdict, and the numbers it rests on."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..measured import measured_text
-from ..reading import NOT_PLAYED, ClaimRow
+from ..reading import ClaimRow, not_played
 
 # In the order of the page: words, a sign beside them, and the class of the style.
 VERDICTS = (
@@ -55,12 +55,8 @@ def claims_of(found: Sequence[ClaimRow], replications: float) -> Claims | None:
 
 def _verdict_of(claim: ClaimRow) -> str:
     if claim["holds"] is None:
-        return "not played" if _not_played(claim["measured"]) else "too small to tell"
+        return "not played" if not_played(claim) else "too small to tell"
     return "holds" if claim["holds"] else "fails"
-
-
-def _not_played(measured: Any) -> bool:
-    return isinstance(measured, dict) and NOT_PLAYED in measured
 
 
 def _plural(verdict: str, number: int) -> str:
