@@ -117,6 +117,19 @@ def test_a_move_has_the_shapes_of_its_kind(case):
 
 
 @each
+def test_it_is_built_outside_of_enable_x64(case):
+    """As an engineer builds it who imports the state machine: no number may need 64 bits."""
+
+    def begun():
+        env, algorithm = parts(case)
+        run = episode.start(key_of(0), env, algorithm)
+        return episode.ask(run.key, run.rounds, run.state, env, algorithm)
+
+    with jax.enable_x64(False):
+        jax.eval_shape(begun)
+
+
+@each
 def test_a_round_keeps_tree_shapes_and_dtypes(case):
     def one_round(run):
         env, algorithm = parts(case)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Annotated, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ...core import Algorithm, Move
@@ -20,7 +21,7 @@ from ...kernels.confidence import glm_radius
 from ...kernels.estimate import irls, least_squares
 from ...kernels.linalg.spd import least_eigenvalue
 from ...kernels.tracing import at_once
-from ...parameters import LARGEST, Values, choice, count_or
+from ...parameters import Values, choice, count_or
 from ...types import Arms, Key, Pytree, Scalar
 
 EIGENVALUE_ERROR: float = 1e-9  # relative, of `least_eigenvalue`: it asks for no draw more
@@ -196,13 +197,18 @@ def first_arms(arms: Arms, begin: str) -> tuple[Int[Array, " F"], Int[Array, ""]
     return sequence, 1 + (sequence[1:] != sequence[:-1]).sum()
 
 
+def _largest_product() -> int:
+    """A whole number whose double still fits the integers of JAX: 32 bits outside `enable_x64`."""
+    return int(np.iinfo(jnp.result_type(int)).max) // 2
+
+
 def _draws_until(eigenvalue, arms, begin):
     """How often each first arm is drawn until `sum of x x^T` has this least eigenvalue."""
     sequence, number = first_arms(arms, begin)
     chosen = jnp.where((jnp.arange(sequence.size) < number)[:, None], arms[sequence], 0.0)
     once = least_eigenvalue(chosen.T @ chosen)
     draws = jnp.ceil(eigenvalue / once * (1.0 - EIGENVALUE_ERROR))
-    return jnp.minimum(draws, LARGEST).astype(int)
+    return jnp.minimum(draws, _largest_product()).astype(int)
 
 
 def glm_regret(
@@ -229,7 +235,7 @@ def glm_regret(
     """
     num_arms, dim = arms.shape
     sequence, number = first_arms(arms, begin)
-    num_first = number * jnp.minimum(begin_draws, LARGEST // num_arms)  # it fits 64 bits
+    num_first = number * jnp.minimum(begin_draws, _largest_product() // num_arms)
     unit = reward_unit(family, noise_var)
     per_unit = None if unit is None else 1.0 / unit
     without_data = irls.without_data if rules.factored else irls.estimate_without_data
